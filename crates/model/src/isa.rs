@@ -1,0 +1,180 @@
+//! The words for what a processor computes with: instruction sets and element types.
+//!
+//! Names only. Which machine has what is `machine`'s business; which loop uses what is `kernels`'.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Builds an enum whose members have one wire name each, with `ALL`, `name`, `Display` and `FromStr`.
+macro_rules! words {
+    ($(#[$meta:meta])* $type:ident, $what:literal, { $($(#[$doc:meta])* $member:ident => $name:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        pub enum $type { $($(#[$doc])* #[serde(rename = $name)] $member,)+ }
+
+        impl $type {
+            /// Every member, in the table's order.
+            pub const ALL: &'static [Self] = &[$(Self::$member,)+];
+
+            /// The name in ids, documents and options.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$member => $name,)+ }
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                Self::ALL.iter().copied().find(|member| member.name() == text).ok_or_else(|| {
+                    let names: Vec<_> = Self::ALL.iter().map(|member| member.name()).collect();
+                    format!("'{text}' is no {}; known: {}", $what, names.join(", "))
+                })
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+words! {
+    /// An instruction set as one kernel needs it: the features it uses, all of them, on CPU and operating system.
+    Isa, "instruction set", {
+        /// One element at a time.
+        Scalar => "scalar",
+        /// 128-bit vectors every x86-64 has: separate multiply and add.
+        Sse2 => "sse2",
+        /// 128-bit vectors with the byte multiply-add `PMADDUBSW`.
+        Ssse3 => "ssse3",
+        /// 256-bit vectors, with FMA3 where the kernel is a fused multiply-add.
+        Avx2 => "avx2",
+        /// 512-bit vectors (AVX512F; with BW where the kernel works on bytes).
+        Avx512 => "avx512",
+        /// 256-bit vectors in AVX-512's encoding (AVX512VL).
+        Avx512Vl => "avx512vl",
+        /// 256-bit integer dot products, VEX-encoded.
+        AvxVnni => "avx_vnni",
+        /// 256-bit signed-by-signed dot products.
+        AvxVnniInt8 => "avx_vnni_int8",
+        /// 512-bit integer dot products.
+        Avx512Vnni => "avx512_vnni",
+        /// 512-bit bf16 dot products.
+        Avx512Bf16 => "avx512_bf16",
+        /// 512-bit half-precision arithmetic.
+        Avx512Fp16 => "avx512_fp16",
+        /// Tile matrices.
+        Amx => "amx",
+        /// 128-bit vectors of aarch64.
+        Neon => "neon",
+        /// Scalable vectors of aarch64.
+        Sve => "sve",
+    }
+}
+
+words! {
+    /// The type of one element of an operand.
+    Element, "element type", {
+        /// 64-bit IEEE floating point (DP).
+        Fp64 => "fp64",
+        /// 32-bit IEEE floating point (SP).
+        Fp32 => "fp32",
+        /// 16-bit IEEE floating point (HP).
+        Fp16 => "fp16",
+        /// 16-bit brain floating point.
+        Bf16 => "bf16",
+        /// 8-bit integer (QP).
+        Int8 => "int8",
+        /// 16-bit integer (HP).
+        Int16 => "int16",
+        /// 32-bit integer (SP).
+        Int32 => "int32",
+        /// 64-bit integer (DP).
+        Int64 => "int64",
+    }
+}
+
+words! {
+    /// What a CPU experiment computes.
+    CpuOp, "cpu operation", {
+        /// Fused multiply-add (multiply, then add, where the CPU has no FMA).
+        Fma => "fma",
+        /// Products of narrow integers or bf16 summed into a wider accumulator.
+        Dot => "dot",
+        /// Element-wise multiply-add of integers.
+        MulAdd => "muladd",
+        /// Additions alone.
+        Add => "add",
+        /// Matrix tiles.
+        Matrix => "matrix",
+        /// What a compiler makes of an ordinary scalar loop.
+        Plain => "plain",
+        /// FMA and addition pipes kept busy together: a bound, never a peak.
+        AllPipes => "all_pipes",
+    }
+}
+
+words! {
+    /// What a memory experiment does to each block.
+    MemoryOp, "memory operation", {
+        /// Loads only.
+        Read => "read",
+        /// Stores through the cache: each line is read before it is written (write-allocate).
+        Write => "write",
+        /// Non-temporal stores: no line is read first.
+        WriteNt => "write_nt",
+        /// Loads and stores through the cache.
+        Copy => "copy",
+        /// Loads and non-temporal stores.
+        CopyNt => "copy_nt",
+        /// Dependent loads, each giving the address of the next.
+        Load => "load",
+    }
+}
+
+words! {
+    /// In which order a memory experiment visits its working set.
+    MemoryPattern, "memory pattern", {
+        /// Ascending addresses.
+        Sequential => "sequential",
+        /// Blocks in a random order.
+        Random => "random",
+        /// One dependent chain through every line, in a random cycle.
+        Chase => "chase",
+    }
+}
+
+words! {
+    /// The size of the pages behind a buffer.
+    Pages, "page size", {
+        /// The base page.
+        Base4K => "4KiB",
+        /// Transparent or reserved huge pages.
+        Huge2M => "2MiB",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_parses_back() {
+        for isa in Isa::ALL {
+            assert_eq!(isa.name().parse::<Isa>(), Ok(*isa));
+        }
+        for element in Element::ALL {
+            assert_eq!(element.name().parse::<Element>(), Ok(*element));
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_known_ones() {
+        let error = "avx9".parse::<Isa>().unwrap_err();
+        assert!(error.contains("'avx9'") && error.contains("avx512"), "{error}");
+    }
+}
