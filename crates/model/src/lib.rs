@@ -4,3 +4,5 @@
 #![forbid(unsafe_code)]
 
 pub mod isa;
+pub mod machine;
+pub mod peak;

@@ -1,0 +1,470 @@
+//! What a machine is: facts, each with its source, and the facts that could not be found.
+//!
+//! Plain data in base units (B, Hz, bit/s). An absent fact is `None`, never 0 and never a guess; how facts are found is
+//! `machine`'s business. Every field has a default, so documents written before a field existed still load.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::isa::{Isa, words};
+
+/// One machine as discovery saw it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Machine {
+    /// The host's name.
+    pub host: Option<String>,
+    /// Kernel and distribution.
+    pub os: Os,
+    /// Processor: identity, topology, instruction sets, clocks and limits.
+    pub cpu: Cpu,
+    /// Every cache, once per group of CPUs that share it.
+    pub caches: Vec<Cache>,
+    /// Main memory and its limits.
+    pub memory: Memory,
+    /// Memory nodes.
+    pub numa: Vec<NumaNode>,
+    /// Block devices.
+    pub disks: Vec<Disk>,
+    /// Network interfaces.
+    pub nics: Vec<Nic>,
+    /// What this machine runs on top of; `None` on bare metal, or where nothing can tell (then see `unknown`).
+    pub virtualization: Option<Virtualization>,
+    /// Where each fact came from: dotted path of the fact (`cpu.quota_cpus`) to its source.
+    pub sources: BTreeMap<String, String>,
+    /// What could not be found, why, and what follows from that.
+    pub unknown: Vec<Unknown>,
+}
+
+/// The operating system.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Os {
+    /// Distribution and version, as `/etc/os-release` puts it.
+    pub name: Option<String>,
+    /// Kernel release (`uname -r`).
+    pub kernel: Option<String>,
+    /// Kernel build (`uname -v`).
+    pub kernel_build: Option<String>,
+    /// The kernel's current clock source.
+    pub clocksource: Option<String>,
+}
+
+/// The processor, totals over all packages.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Cpu {
+    /// `GenuineIntel`, `AuthenticAMD`, …
+    pub vendor: Option<String>,
+    /// The brand string.
+    pub model_name: Option<String>,
+    /// Display family.
+    pub family: Option<u32>,
+    /// Display model.
+    pub model: Option<u32>,
+    /// Stepping.
+    pub stepping: Option<u32>,
+    /// Name of the microarchitecture; on hybrids, of each core type joined by ` + `.
+    pub microarchitecture: Option<String>,
+    /// Sockets.
+    pub packages: Option<u32>,
+    /// Physical cores, all packages together.
+    pub cores: Option<u32>,
+    /// Logical CPUs, all packages together.
+    pub threads: Option<u32>,
+    /// Whether any core shows more than one hardware thread.
+    pub smt: Option<bool>,
+    /// The kinds of core, fastest first; one entry on a uniform machine.
+    pub core_types: Vec<CoreType>,
+    /// Where each logical CPU sits, ascending by number.
+    pub topology: Vec<LogicalCpu>,
+    /// The instruction sets that the CPU has and the operating system enables, in our words.
+    pub isa: Vec<Isa>,
+    /// Raw features behind them, in the kernel's spelling, as enabled.
+    pub features: Vec<String>,
+    /// The CPUs that this process may run on.
+    pub available_cpus: Vec<u32>,
+    /// The tightest CPU quota on the way to the root of the control groups, in CPUs; `None` without one.
+    pub quota_cpus: Option<f64>,
+    /// Guaranteed clock, Hz.
+    pub base_hz: Option<f64>,
+    /// Highest single-core clock, Hz.
+    pub boost_hz: Option<f64>,
+    /// Rate of the time stamp counter as CPUID gives it, Hz.
+    pub tsc_hz: Option<f64>,
+    /// Whether CPUID says that a hypervisor is present.
+    pub hypervisor_bit: Option<bool>,
+    /// Microcode revision.
+    pub microcode: Option<String>,
+    /// Frequency driver.
+    pub scaling_driver: Option<String>,
+    /// Frequency governor; several, joined by `, `, where CPUs differ.
+    pub governor: Option<String>,
+    /// Whether boost clocks are allowed.
+    pub turbo: Option<bool>,
+    /// The kernel's SMT switch (`on`, `off`, `notsupported`, …).
+    pub smt_control: Option<String>,
+    /// State of each known hardware vulnerability.
+    pub mitigations: BTreeMap<String, String>,
+}
+
+words! {
+    /// What a core is in comparison with the machine's other cores.
+    #[derive(Default)]
+    CoreKind, "kind of core", {
+        /// All cores are of one kind.
+        #[default]
+        Uniform => "uniform",
+        /// The fast cores of a hybrid.
+        Performance => "performance",
+        /// The small cores of a hybrid.
+        Efficiency => "efficiency",
+        /// Small cores outside the main cluster.
+        LowPowerEfficiency => "low_power_efficiency",
+    }
+}
+
+/// One kind of core.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CoreType {
+    /// Which kind.
+    pub kind: CoreKind,
+    /// Its microarchitecture.
+    pub microarchitecture: Option<String>,
+    /// Physical cores of this kind.
+    pub cores: u32,
+    /// Logical CPUs of this kind.
+    pub threads: u32,
+    /// Their numbers.
+    pub cpus: Vec<u32>,
+    /// Guaranteed clock, Hz.
+    pub base_hz: Option<f64>,
+    /// Highest single-core clock, Hz.
+    pub boost_hz: Option<f64>,
+    /// What one such core can finish in a clock cycle.
+    pub ops_per_cycle: Vec<OpsPerCycle>,
+}
+
+/// Work per clock cycle of one core for one kernel. An op is one multiply or one add: a multiply-add counts two.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct OpsPerCycle {
+    /// The experiment's id without its threads, such as `cpu/fma/fp64/avx512`.
+    pub what: String,
+    /// The figure; `None` where the table does not know, or knows only `candidates`.
+    pub value: Option<f64>,
+    /// Where parts of one model differ and CPUID cannot tell them apart: the possible figures. A probe decides.
+    pub candidates: Vec<f64>,
+    /// `flop/cycle` or `op/cycle`.
+    pub unit: String,
+    /// Where the figure comes from.
+    pub source: String,
+}
+
+/// Where one logical CPU sits. Numbers other than `cpu`, `node` and `siblings` are our own, dense from 0 over the machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct LogicalCpu {
+    /// The kernel's number.
+    pub cpu: u32,
+    /// Socket.
+    pub package: u32,
+    /// Physical core, unique over the machine: CPUs with the same number are SMT siblings.
+    pub core: u32,
+    /// Index into [`Cpu::core_types`].
+    pub core_type: u32,
+    /// Memory node, the kernel's number.
+    pub node: Option<u32>,
+    /// The CPUs of the same physical core, itself included, ascending.
+    pub siblings: Vec<u32>,
+    /// Group of CPUs that share the last-level cache.
+    pub llc: Option<u32>,
+}
+
+/// One cache, as one group of CPUs shares it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Cache {
+    /// 1, 2, 3, …
+    pub level: u32,
+    /// `data`, `instruction` or `unified`.
+    pub kind: String,
+    /// Size, B.
+    pub bytes: Option<u64>,
+    /// Line size, B.
+    pub line_bytes: Option<u32>,
+    /// Associativity.
+    pub ways: Option<u32>,
+    /// The CPUs that share it.
+    pub cpus: Vec<u32>,
+}
+
+/// Main memory.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Memory {
+    /// What the kernel manages, B.
+    pub total_bytes: Option<u64>,
+    /// What new work can have without swapping, B, at the time of discovery.
+    pub available_bytes: Option<u64>,
+    /// The tightest control-group limit, B; `None` without one.
+    pub limit_bytes: Option<u64>,
+    /// What that control group has charged already, B.
+    pub limit_used_bytes: Option<u64>,
+    /// Swap space, B.
+    pub swap_bytes: Option<u64>,
+    /// Populated memory channels over all packages.
+    pub channels: Option<u32>,
+    /// Configured transfers per second and pin, in units of 10^6 (MT/s, as vendors print it).
+    pub mts: Option<f64>,
+    /// Data width over all channels, bit, without ECC.
+    pub bus_bits: Option<u32>,
+    /// Channels per package that this processor family has at most: the platform's maximum, not what is populated.
+    pub platform_channels: Option<u32>,
+    /// Populated memory modules.
+    pub dimms: Vec<Dimm>,
+    /// Base page size, B.
+    pub page_bytes: Option<u64>,
+    /// State of huge pages.
+    pub huge_pages: HugePages,
+    /// Whether the kernel migrates pages between nodes by itself.
+    pub numa_balancing: Option<bool>,
+}
+
+/// One memory module.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Dimm {
+    /// Where it is plugged, as firmware names it.
+    pub locator: Option<String>,
+    /// Which bank or channel, as firmware names it.
+    pub bank: Option<String>,
+    /// Size, B.
+    pub bytes: Option<u64>,
+    /// Technology (`DDR5` …).
+    pub kind: Option<String>,
+    /// Configured speed, MT/s.
+    pub mts: Option<f64>,
+    /// Data width without ECC, bit.
+    pub data_bits: Option<u32>,
+}
+
+/// Huge pages.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct HugePages {
+    /// Transparent huge pages: `always`, `madvise` or `never`.
+    pub transparent: Option<String>,
+    /// When the kernel makes room for them.
+    pub defrag: Option<String>,
+    /// Reserved pools, one per size.
+    pub pools: Vec<HugePool>,
+}
+
+/// One pool of reserved huge pages.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct HugePool {
+    /// Size of one page, B.
+    pub page_bytes: u64,
+    /// Pages in the pool.
+    pub total: Option<u64>,
+    /// Pages free.
+    pub free: Option<u64>,
+}
+
+/// One memory node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct NumaNode {
+    /// The kernel's number.
+    pub node: u32,
+    /// Its CPUs; empty for a node of memory alone.
+    pub cpus: Vec<u32>,
+    /// Its memory, B.
+    pub total_bytes: Option<u64>,
+    /// Relative distance to every node, 10 = local, in the order of node numbers.
+    pub distances: Vec<u32>,
+}
+
+/// One block device.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Disk {
+    /// The kernel's name (`nvme0n1`).
+    pub name: String,
+    /// Device number, `major:minor`.
+    pub device: Option<String>,
+    /// What it calls itself.
+    pub model: Option<String>,
+    /// Kernel driver behind it.
+    pub driver: Option<String>,
+    /// Size, B.
+    pub bytes: Option<u64>,
+    /// Whether it spins (virtual disks often say so falsely).
+    pub rotational: Option<bool>,
+    /// Logical block, B.
+    pub logical_block_bytes: Option<u32>,
+    /// Physical block, B.
+    pub physical_block_bytes: Option<u32>,
+    /// I/O scheduler in use.
+    pub scheduler: Option<String>,
+    /// Requests the kernel queues for it.
+    pub queue_requests: Option<u32>,
+    /// `write back` or `write through`.
+    pub write_cache: Option<String>,
+    /// The devices it is built on (RAID, LVM, encryption).
+    pub slaves: Vec<String>,
+}
+
+/// What is behind a directory: its mount and the block devices under it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Storage {
+    /// The directory asked about.
+    pub directory: String,
+    /// Where its file system is mounted.
+    pub mount_point: Option<String>,
+    /// Type of file system.
+    pub filesystem: Option<String>,
+    /// What is mounted (`/dev/nvme0n1p2`, `tmpfs`, `host:/export`).
+    pub source: Option<String>,
+    /// Mount options.
+    pub options: Vec<String>,
+    /// Block devices from the one mounted down to those that are built on no other; empty where there is none.
+    pub chain: Vec<StorageDevice>,
+}
+
+/// One step of the way from a file system down to hardware.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct StorageDevice {
+    /// The kernel's name.
+    pub name: String,
+    /// 0 for the device mounted, one more for each layer below.
+    pub depth: u32,
+    /// `partition`, `mapper`, `raid`, `loop` or `disk`.
+    pub kind: String,
+    /// Name of the whole disk in [`Machine::disks`].
+    pub disk: Option<String>,
+}
+
+/// One network interface.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Nic {
+    /// The kernel's name (`eth0`).
+    pub name: String,
+    /// Negotiated link speed, bit/s; virtual interfaces have none, or a made-up one.
+    pub speed_bps: Option<f64>,
+    /// Kernel driver.
+    pub driver: Option<String>,
+    /// Largest packet, B.
+    pub mtu: Option<u32>,
+    /// `up`, `down`, `unknown`, …
+    pub state: Option<String>,
+    /// Whether no hardware stands behind it (loopback, bridges, veth) or a hypervisor's device does.
+    pub is_virtual: Option<bool>,
+    /// Receive queues.
+    pub receive_queues: Option<u32>,
+    /// Transmit queues.
+    pub transmit_queues: Option<u32>,
+}
+
+/// The hypervisor underneath.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Virtualization {
+    /// Its common name (`KVM`, `Hyper-V`, `Xen`); `None` where the signature is not a known one.
+    pub hypervisor: Option<String>,
+    /// The twelve characters of CPUID leaf 0x40000000.
+    pub signature: Option<String>,
+}
+
+/// A fact that could not be found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Unknown {
+    /// Dotted path of the fact, such as `memory.mts`.
+    pub fact: String,
+    /// Why it is not known.
+    pub why: String,
+    /// What cannot be said or done without it.
+    pub consequence: String,
+}
+
+impl Cpu {
+    /// One logical CPU for each distinct physical core among `cpus`, in the order of `cpus`.
+    ///
+    /// A CPU that the topology does not list counts as a core of its own.
+    pub fn one_per_core(&self, cpus: &[u32]) -> Vec<u32> {
+        let mut seen = Vec::new();
+        let mut chosen = Vec::new();
+        for &cpu in cpus {
+            let core = self.place(cpu).map_or((u32::MAX, cpu), |place| (place.core, 0));
+            if !seen.contains(&core) {
+                seen.push(core);
+                chosen.push(cpu);
+            }
+        }
+        chosen
+    }
+
+    /// Where one logical CPU sits.
+    pub fn place(&self, cpu: u32) -> Option<&LogicalCpu> {
+        self.topology.iter().find(|place| place.cpu == cpu)
+    }
+
+    /// The kind of core behind one logical CPU.
+    pub fn core_type_of(&self, cpu: u32) -> Option<&CoreType> {
+        self.core_types.iter().find(|core_type| core_type.cpus.contains(&cpu))
+    }
+
+    /// The available CPUs in the order in which threads should take them: one per physical core first, fast core types
+    /// before slow ones, then the SMT siblings.
+    pub fn placement_order(&self) -> Vec<u32> {
+        let mut available = self.available_cpus.clone();
+        available.sort_by_key(|&cpu| (self.place(cpu).map_or(0, |place| place.core_type), cpu));
+        let first = self.one_per_core(&available);
+        let rest: Vec<u32> = available.into_iter().filter(|cpu| !first.contains(cpu)).collect();
+        first.into_iter().chain(rest).collect()
+    }
+}
+
+impl Machine {
+    /// The largest group of CPUs' last-level cache, B.
+    pub fn last_level_cache_bytes(&self) -> Option<u64> {
+        let level = self.caches.iter().filter(|cache| cache.kind != "instruction").map(|cache| cache.level).max()?;
+        self.caches.iter().filter(|cache| cache.level == level).filter_map(|cache| cache.bytes).max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(cpu: u32, core: u32, core_type: u32) -> LogicalCpu {
+        LogicalCpu { cpu, core, core_type, ..LogicalCpu::default() }
+    }
+
+    #[test]
+    fn an_empty_object_is_a_machine_of_unknowns() {
+        let machine: Machine = serde_json::from_str("{}").unwrap();
+        assert_eq!(machine, Machine::default());
+        assert!(serde_json::to_value(&machine).unwrap()["cpu"]["base_hz"].is_null());
+    }
+
+    #[test]
+    fn threads_take_one_cpu_per_core_first_and_fast_cores_before_slow_ones() {
+        let cpu = Cpu {
+            topology: vec![place(0, 0, 1), place(1, 1, 0), place(2, 1, 0), place(3, 2, 0), place(4, 2, 0)],
+            available_cpus: vec![0, 1, 2, 3, 4],
+            ..Cpu::default()
+        };
+        assert_eq!(cpu.placement_order(), [1, 3, 0, 2, 4]);
+        assert_eq!(cpu.one_per_core(&[1, 2, 9]), [1, 9]);
+    }
+}
