@@ -3,6 +3,12 @@
 //! Nothing here touches the operating system, reads a clock or computes a statistic.
 #![forbid(unsafe_code)]
 
+pub mod document;
+pub mod experiment;
 pub mod isa;
 pub mod machine;
 pub mod peak;
+pub mod sample;
+pub mod unit;
+pub mod warning;
+pub mod wire;

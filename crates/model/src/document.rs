@@ -1,0 +1,223 @@
+//! The document: one run with its machine, its conditions and every row, as `run.json` holds it (schema `assay.run/1`).
+//!
+//! Fields are only ever added, each with a default, so that old documents always load.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::{Area, Classic, Experiment, Params};
+use crate::machine::Machine;
+use crate::sample::{Metric, MetricName};
+use crate::warning::{Grade, Warning};
+
+/// The schema name that a document carries.
+pub const SCHEMA: &str = "assay.run/1";
+
+crate::isa::words! {
+    /// What became of a planned experiment.
+    Status, "status", {
+        /// Measured and verified.
+        Ok => "ok",
+        /// Tried, and something went wrong; the reason says what.
+        Failed => "failed",
+        /// Not measured; the reason says why.
+        Skipped => "skipped",
+    }
+}
+
+/// Which program made the document.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Program {
+    /// Version of Assay.
+    pub version: String,
+    /// Commit it was built from, `null` outside a checkout.
+    pub git: Option<String>,
+    /// Build profile.
+    pub profile: String,
+    /// Command line.
+    pub argv: Vec<String>,
+}
+
+/// The run as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunInfo {
+    /// Its name in the store.
+    pub id: String,
+    /// The suite, or the area that was measured alone.
+    pub suite: String,
+    /// When it began, UTC, ISO 8601.
+    pub started: String,
+    /// How long it took.
+    pub seconds: f64,
+    /// Seed of order, data and permutations.
+    pub seed: u64,
+    /// Whether every planned row was reached.
+    pub complete: bool,
+    /// The worst grade of the headline rows; `null` while none is measured.
+    pub grade: Option<Grade>,
+    /// Limits the user declared, by key.
+    #[serde(default)]
+    pub declared: std::collections::BTreeMap<String, f64>,
+}
+
+/// The state of the machine at one end of the run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct MachineState {
+    /// Load averages over 1, 5 and 15 minutes.
+    pub load_average: Option<[f64; 3]>,
+    /// Memory available, in bytes.
+    pub memory_available_bytes: Option<u64>,
+    /// Time stolen by the hypervisor since boot, in seconds.
+    pub steal_seconds: Option<f64>,
+    /// Seconds since the run began.
+    pub at_seconds: Option<f64>,
+}
+
+/// The state of the machine before and after.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineStates {
+    /// Before the first row.
+    pub before: MachineState,
+    /// After the last.
+    pub after: MachineState,
+}
+
+/// What was seen while a row was measured. Absent facts are `null`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Conditions {
+    /// The CPUs the threads were pinned to, in thread order.
+    pub cpus: Vec<u32>,
+    /// Median core clock beside the samples, in Hz.
+    pub clock_hz: Option<f64>,
+    /// How the clock was measured: `chains` or `counter`.
+    pub clock_source: Option<String>,
+    /// Clock beside the first sample of the row, in Hz.
+    pub clock_start_hz: Option<f64>,
+    /// Clock beside the last sample of the row, in Hz.
+    pub clock_end_hz: Option<f64>,
+    /// Relative difference of the two clock chains (median).
+    pub clock_disagreement: Option<f64>,
+    /// CPU time per elapsed time of each thread, as a mean.
+    pub cpu_share: Option<f64>,
+    /// Share of the time that the hypervisor gave to others, from /proc/stat.
+    pub steal: Option<f64>,
+    /// Share of the time that a cgroup quota stopped us.
+    pub throttled: Option<f64>,
+    /// CPUs that a cgroup quota allows.
+    pub quota_cpus: Option<f64>,
+    /// Times that a thread lost its CPU against its will.
+    pub involuntary_switches: Option<u64>,
+    /// Page faults in the timed part.
+    pub page_faults: Option<u64>,
+    /// Operations per cycle and core over whole bursts, median.
+    pub ops_per_cycle: Option<f64>,
+    /// Operations per cycle and core, 90th percentile of bursts of at least 1 ms: what the pipes can do when nobody interferes.
+    pub ops_per_cycle_p90: Option<f64>,
+    /// Share of the rate lost to others: gaps and shared cores together.
+    pub lost_share: Option<f64>,
+    /// The part of it that was standing still: gaps between and inside bursts.
+    pub lost_in_gaps: Option<f64>,
+    /// Share of the buffer that is in pages of the size asked for.
+    pub pages_obtained: Option<f64>,
+    /// Seconds of untimed preparation, summed over the launches.
+    pub setup_seconds: Option<f64>,
+    /// Seconds of warm-up, summed over the launches.
+    pub warm_up_seconds: Option<f64>,
+    /// Relative change of the rate at the end of the last warm-up.
+    pub warm_up_change: Option<f64>,
+    /// Worker processes the samples came from.
+    pub launches: Option<u32>,
+    /// Why sampling stopped.
+    pub stop_reason: Option<String>,
+}
+
+/// One row: a planned experiment and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    /// Unique in the run; the same for the same experiment on every machine.
+    pub id: String,
+    /// Its area.
+    pub area: Area,
+    /// Its parameters.
+    pub params: Params,
+    /// Kernel and counting rule with a revision.
+    pub method: String,
+    /// Its place in the classic tables.
+    pub classic: Option<Classic>,
+    /// What became of it.
+    pub status: Status,
+    /// Why it is not `ok`.
+    pub reason: Option<String>,
+    /// Seconds spent on it, preparation included.
+    pub seconds: f64,
+    /// What was seen while it was measured.
+    pub conditions: Conditions,
+    /// How far it can be trusted; `null` unless `ok`.
+    pub grade: Option<Grade>,
+    /// What makes it doubtful, and what there is to know.
+    pub warnings: Vec<Warning>,
+    /// Whether its results were checked and right; `null` unless `ok`.
+    pub verified: Option<bool>,
+    /// What was measured; the first is the headline.
+    pub metrics: Vec<Metric>,
+}
+
+impl Row {
+    /// The row of a planned experiment before anything has come of it.
+    pub fn planned(experiment: &Experiment, reason: &str) -> Self {
+        Self {
+            id: experiment.id.clone(),
+            area: experiment.area,
+            params: experiment.params.clone(),
+            method: experiment.method.clone(),
+            classic: experiment.classic.clone(),
+            status: Status::Skipped,
+            reason: Some(reason.to_owned()),
+            seconds: 0.0,
+            conditions: Conditions::default(),
+            grade: None,
+            warnings: Vec::new(),
+            verified: None,
+            metrics: Vec::new(),
+        }
+    }
+
+    /// The metric of this name.
+    pub fn metric(&self, name: MetricName) -> Option<&Metric> {
+        self.metrics.iter().find(|metric| metric.name == name.name())
+    }
+}
+
+/// A sentence about the results, derived from them by a stated rule.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// The rule.
+    pub code: String,
+    /// The area it is about.
+    pub area: Area,
+    /// The sentence.
+    pub text: String,
+    /// Ids of the rows that it rests on.
+    pub evidence: Vec<String>,
+}
+
+/// A whole run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Document {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Which program made it.
+    pub assay: Program,
+    /// The run as a whole.
+    pub run: RunInfo,
+    /// The machine.
+    pub machine: Machine,
+    /// Its state before and after.
+    pub conditions: MachineStates,
+    /// One row per planned experiment.
+    pub experiments: Vec<Row>,
+    /// What the rows say together.
+    pub findings: Vec<Finding>,
+}

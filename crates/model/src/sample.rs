@@ -1,0 +1,105 @@
+//! A sample, its metric and their summary: the record that every figure of a document rests on.
+//!
+//! Samples are the truth and are stored; a summary is derived from them by `stats` and only carried here.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::peak::{Efficiency, Peak};
+use crate::unit::{Better, Unit};
+
+crate::isa::words! {
+    /// What a metric measures.
+    MetricName, "metric", {
+        /// Operations or bytes per second.
+        Throughput => "throughput",
+        /// Seconds that one thread sees for one operation.
+        Latency => "latency",
+        /// Core cycles per second while the row was measured.
+        Clock => "clock",
+    }
+}
+
+/// What one thread did in one sample.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ThreadShare {
+    /// Operations, flop or bytes.
+    pub work: f64,
+    /// Seconds it took for them.
+    pub seconds: f64,
+}
+
+/// One repetition.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sample {
+    /// The figure, in the metric's unit.
+    pub value: f64,
+    /// Operations, flop or bytes of all threads inside the common window; `null` where the metric counts none.
+    pub work: Option<f64>,
+    /// Length of the common window in seconds (for a latency: seconds of all threads).
+    pub seconds: f64,
+    /// Seconds since the run began.
+    pub start: f64,
+    /// The worker process that it came from, counted from 1 over the run.
+    pub launch: u32,
+    /// Its place in the interleaved order, counted from 1.
+    pub block: u32,
+    /// Core clock beside it, in Hz; `null` where it was not measured.
+    pub clock_hz: Option<f64>,
+    /// Seconds lost in it to others, as seen by gaps inside the timed loop, as a mean over the threads.
+    pub stolen_seconds: Option<f64>,
+    /// Each thread's part.
+    pub per_thread: Vec<ThreadShare>,
+    /// Marks on this sample, such as `outlier`. Nothing marked is left out of a summary.
+    pub flags: Vec<String>,
+}
+
+/// Summary statistics over the samples of a metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// Samples.
+    pub n: u32,
+    /// Median.
+    pub median: f64,
+    /// Order-statistic interval of the median that holds at least 95 %; `null` below n = 6, where none exists.
+    pub ci95: Option<[f64; 2]>,
+    /// The confidence that `ci95` really has (0.961 for n = 9).
+    #[serde(default)]
+    pub ci_confidence: Option<f64>,
+    /// Least value.
+    pub min: f64,
+    /// Greatest value.
+    pub max: f64,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Sample standard deviation (n - 1); `null` for n = 1.
+    pub stddev: Option<f64>,
+    /// stddev / mean.
+    pub cv: Option<f64>,
+    /// 1.4826 MAD / median.
+    pub cv_robust: Option<f64>,
+    /// The best value in the metric's direction.
+    #[serde(default)]
+    pub best: Option<f64>,
+}
+
+/// One metric of a row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Metric {
+    /// Its name. A document of a later version may hold names that this one does not know, so it is text here.
+    pub name: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// Which direction is an improvement.
+    pub better: Better,
+    /// Every repetition.
+    pub samples: Vec<Sample>,
+    /// What they come to.
+    pub summary: Summary,
+    /// The limits known for it, each kind at most once.
+    pub peaks: Vec<Peak>,
+    /// How close the median comes to the tightest of them.
+    pub efficiency: Option<Efficiency>,
+    /// What trusted tools measured beside it.
+    pub references: Vec<serde_json::Value>,
+}

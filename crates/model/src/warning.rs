@@ -1,0 +1,246 @@
+//! Everything that can make a number doubtful: one table of codes, what each means for the number, and what to do about it.
+//!
+//! A warning carries its figure in its text. The grade of a row is the worst that any of its warnings allows; the
+//! thresholds stand in the table too, so that the rule a reader sees is the rule that was applied.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+crate::isa::words! {
+    /// How far a number can be trusted.
+    Grade, "grade", {
+        /// Trust it.
+        A => "A",
+        /// Usable; see its warnings.
+        B => "B",
+        /// Disturbed: do not quote it.
+        C => "C",
+    }
+}
+
+crate::isa::words! {
+    /// The kinds of warning.
+    WarningCode, "warning", {
+        /// Time vanished inside the timed loop.
+        TimeLost => "time_lost",
+        /// Operations per cycle below this machine's own best for part of the time.
+        VcpuShared => "vcpu_shared",
+        /// The two clock chains disagree.
+        ClockChainsDisagree => "clock_chains_disagree",
+        /// The clock moved while the row was measured.
+        ClockMoved => "clock_moved",
+        /// The threads did not have their CPUs to themselves.
+        CpuShared => "cpu_shared",
+        /// A cgroup quota stopped the threads.
+        CpuQuota => "cpu_quota",
+        /// The hypervisor ran somebody else.
+        Steal => "steal",
+        /// More threads than CPUs.
+        Oversubscribed => "oversubscribed",
+        /// The rate never settled before timing began.
+        NotSteady => "not_steady",
+        /// The interval is wider than the area's target.
+        WideInterval => "wide_interval",
+        /// Too few samples.
+        FewSamples => "few_samples",
+        /// The samples have a trend.
+        Drifting => "drifting",
+        /// The samples fall into two groups.
+        Bimodal => "bimodal",
+        /// The first sample is slower than the rest.
+        SlowFirst => "slow_first",
+        /// Some samples lie far from the rest.
+        Outliers => "outliers",
+        /// Launches differ more than the samples within one.
+        LaunchesDiffer => "launches_differ",
+        /// Page faults happened in the timed part.
+        PageFaults => "page_faults",
+        /// The pages asked for were not obtained.
+        PagesRefused => "pages_refused",
+        /// The working set may have been served from a cache.
+        PossiblyCached => "possibly_cached",
+        /// Measured above the peak: the peak is wrong.
+        AbovePeak => "above_peak",
+        /// No peak is known.
+        PeakUnknown => "peak_unknown",
+        /// The clock source is a slow or unstable one.
+        Timer => "timer",
+        /// The program was built without optimisation.
+        DebugBuild => "debug_build",
+        /// The row was cut off before its last sample.
+        CutShort => "cut_short",
+    }
+}
+
+/// What a kind of warning means. `b` and `c` are thresholds of the warning's figure: at or above `b` the grade is B at
+/// best, at or above `c` it is C. `None` means that no figure leads to that grade.
+#[derive(Clone, Copy, Debug)]
+pub struct WarningRule {
+    /// The kind.
+    pub code: WarningCode,
+    /// What the figure is.
+    pub figure: &'static str,
+    /// From this figure on the grade is B at best.
+    pub b: Option<f64>,
+    /// From this figure on the grade is C.
+    pub c: Option<f64>,
+    /// What it does to the number.
+    pub consequence: &'static str,
+    /// What to do about it.
+    pub advice: &'static str,
+}
+
+const fn rule(
+    code: WarningCode,
+    figure: &'static str,
+    (b, c): (Option<f64>, Option<f64>),
+    consequence: &'static str,
+    advice: &'static str,
+) -> WarningRule {
+    WarningRule { code, figure, b, c, consequence, advice }
+}
+
+const QUIET: &str = "Repeat on a quiet host, or pin other work elsewhere.";
+
+/// Every kind of warning, in the order in which they are shown: causes before symptoms.
+#[rustfmt::skip]
+pub const WARNINGS: &[WarningRule] = &[
+    rule(WarningCode::DebugBuild, "1", (None, Some(1.0)), "The program itself was not optimised.", "Build with `cargo build --release`."),
+    rule(WarningCode::CpuQuota, "share of the time throttled", (Some(0.005), Some(0.05)),
+        "The figure is the quota's, not the processor's.", "Raise or remove the cgroup's CPU quota (cpu.max, cpu.cfs_quota_us)."),
+    rule(WarningCode::CpuShared, "share of the CPU not ours", (Some(0.01), Some(0.10)),
+        "Another process ran on the same CPU, and the rate fell by its share.", QUIET),
+    rule(WarningCode::Steal, "share of the time stolen", (Some(0.005), Some(0.03)),
+        "The hypervisor gave the CPU to another guest.", "Repeat when the host is quieter, or use a dedicated host."),
+    rule(WarningCode::VcpuShared, "share of the rate lost", (Some(0.02), Some(0.10)),
+        "Something invisible shared the core, most likely a busy sibling thread of the host.",
+        "Repeat when the host is quieter, or use a dedicated host."),
+    rule(WarningCode::TimeLost, "share of the time lost in gaps", (Some(0.01), Some(0.10)),
+        "The loop stood still although it was not asked to.", QUIET),
+    rule(WarningCode::ClockChainsDisagree, "relative difference", (Some(0.03), Some(0.15)),
+        "A busy sibling slowed one of the two clock chains; the clock is the larger of them.",
+        "Repeat when the host is quieter, or use a dedicated host."),
+    rule(WarningCode::ClockMoved, "relative change", (Some(0.03), Some(0.15)),
+        "The clock changed while the row was measured.", "Let the machine settle, or fix its governor and turbo."),
+    rule(WarningCode::Oversubscribed, "threads per CPU", (Some(1.01), None),
+        "The threads took turns: more of them were asked for than CPUs are available.", "Ask for fewer threads."),
+    rule(WarningCode::Timer, "1", (Some(1.0), None),
+        "Short intervals are timed by a system call instead of the time-stamp counter.", "Check the kernel's clocksource."),
+    rule(WarningCode::PagesRefused, "share of the buffer not in such pages", (Some(0.05), None),
+        "Address translation costs more than the row's name says.",
+        "Allow transparent huge pages: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"),
+    rule(WarningCode::PageFaults, "page faults per second", (Some(100.0), Some(10_000.0)),
+        "Page faults were taken inside the timed part.", "Free memory, and repeat."),
+    rule(WarningCode::PossiblyCached, "last-level caches per working set", (Some(0.26), Some(0.51)),
+        "Part of the working set may have come from a cache.", "Choose a larger --working-set."),
+    rule(WarningCode::NotSteady, "relative change", (Some(0.05), Some(0.5)),
+        "The rate had not settled when timing began.", "Give it more time, or repeat on a quiet host."),
+    rule(WarningCode::CutShort, "share of the samples missing", (Some(0.01), None),
+        "The row was cut off before its last sample.", "Let it finish."),
+    rule(WarningCode::FewSamples, "samples missing", (Some(1.0), None),
+        "There are too few samples for a 95 % interval (6 are needed).", "Repeat with --repeat 9 or more."),
+    rule(WarningCode::WideInterval, "half-width over the target", (Some(2.0), Some(10.0)),
+        "The median is not known as precisely as this area asks for.", "Repeat on a quiet host, or take more samples with --repeat."),
+    rule(WarningCode::Drifting, "1", (Some(1.0), None), "The samples rise or fall with time.", "Let the machine settle, and repeat."),
+    rule(WarningCode::Bimodal, "1", (Some(1.0), None), "The samples fall into two groups; the median is one of them.", QUIET),
+    rule(WarningCode::LaunchesDiffer, "spread between launches over spread within", (None, None),
+        "Placement of pages and threads, drawn anew in each launch, matters more than noise within one.", "Take more launches."),
+    rule(WarningCode::SlowFirst, "1", (None, None), "The first sample was slower than the rest.", "Nothing: the median is not moved by it."),
+    rule(WarningCode::Outliers, "samples", (None, None), "Some samples lie far from the rest; none was removed.", QUIET),
+    rule(WarningCode::AbovePeak, "measured over peak", (Some(1.0), None),
+        "The measured figure is above the peak, so the peak is wrong and no efficiency is given.", "Report it, with the output of `assay info --json`."),
+    rule(WarningCode::PeakUnknown, "1", (None, None), "The limit is not visible on this machine.", "Declare it, if you know it."),
+];
+
+impl WarningCode {
+    /// Its line of the table.
+    ///
+    /// # Panics
+    /// Never: a test walks over every code.
+    pub fn rule(self) -> &'static WarningRule {
+        WARNINGS.iter().find(|rule| rule.code == self).unwrap_or(&WARNINGS[0])
+    }
+}
+
+/// One warning of a row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Warning {
+    /// Its kind. A document of a later version may hold kinds that this one does not know, so it is text here.
+    pub code: String,
+    /// What was seen, with its figure, and what it does to the number.
+    pub text: String,
+    /// What to do about it.
+    #[serde(default)]
+    pub advice: String,
+    /// The figure that the rule judged.
+    #[serde(default)]
+    pub figure: Option<f64>,
+    /// The best grade that it leaves.
+    #[serde(default = "grade_a")]
+    pub grade: Grade,
+}
+
+const fn grade_a() -> Grade {
+    Grade::A
+}
+
+impl Warning {
+    /// A warning of this kind about `figure`, by the table's thresholds; `seen` says what was seen, figure included.
+    pub fn new(code: WarningCode, figure: f64, seen: &str) -> Self {
+        let rule = code.rule();
+        let reached = |threshold: Option<f64>| threshold.is_some_and(|threshold| figure >= threshold);
+        let grade = match (reached(rule.b), reached(rule.c)) {
+            (_, true) => Grade::C,
+            (true, false) => Grade::B,
+            (false, false) => Grade::A,
+        };
+        let text = format!("{seen} {}", rule.consequence);
+        Self { code: code.name().into(), text, advice: rule.advice.into(), figure: Some(figure), grade }
+    }
+
+    /// The warning, where its figure is worth one: from the threshold of grade B on. Kinds without one are always worth it.
+    pub fn when(code: WarningCode, figure: f64, seen: impl FnOnce() -> String) -> Option<Self> {
+        let rule = code.rule();
+        let least = rule.b.or(rule.c).unwrap_or(f64::NEG_INFINITY);
+        (figure >= least).then(|| Self::new(code, figure, &seen()))
+    }
+}
+
+/// The grade that these warnings leave.
+pub fn grade(warnings: &[Warning]) -> Grade {
+    warnings.iter().map(|warning| warning.grade).max().unwrap_or(Grade::A)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_one_complete_rule() {
+        for code in WarningCode::ALL {
+            let rules: Vec<_> = WARNINGS.iter().filter(|rule| rule.code == *code).collect();
+            assert_eq!(rules.len(), 1, "{code}");
+            let rule = rules[0];
+            assert!(rule.consequence.ends_with('.') && !rule.advice.is_empty() && !rule.figure.is_empty(), "{code}");
+            if let (Some(b), Some(c)) = (rule.b, rule.c) {
+                assert!(b < c, "{code}: B must come before C");
+            }
+        }
+    }
+
+    #[test]
+    fn thresholds_decide_the_grade() {
+        let at = |figure| Warning::new(WarningCode::CpuShared, figure, "x").grade;
+        assert_eq!(at(0.001), Grade::A);
+        assert_eq!(at(0.01), Grade::B);
+        assert_eq!(at(0.5), Grade::C);
+        assert!(Warning::when(WarningCode::CpuShared, 0.001, || "x".into()).is_none());
+    }
+
+    #[test]
+    fn the_worst_warning_wins() {
+        let warnings = [Warning::new(WarningCode::CpuShared, 0.02, "x"), Warning::new(WarningCode::Steal, 0.5, "x")];
+        assert_eq!(grade(&warnings), Grade::C);
+        assert_eq!(grade(&[]), Grade::A);
+    }
+}
