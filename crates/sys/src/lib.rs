@@ -1,0 +1,12 @@
+//! The operating system made safe: clock, affinity, memory, usage, processes, thread teams, cycle counters, raw CPUID.
+//!
+//! One of the two crates that may use `unsafe`, each block with its reason. It holds no policy: which CPU, how much memory and how
+//! long are the caller's to say.
+
+pub mod affinity;
+pub mod clock;
+pub mod cycles;
+pub mod memory;
+pub mod process;
+pub mod team;
+pub mod usage;

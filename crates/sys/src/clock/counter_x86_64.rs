@@ -1,0 +1,35 @@
+//! The time-stamp counter of x86-64.
+
+use std::arch::x86_64::{__cpuid, __rdtscp, _mm_lfence};
+use std::sync::OnceLock;
+
+/// CPUID 0x80000007 EDX bit 8: the counter runs at one rate in every power state (Intel SDM vol. 3, 18.17.1; AMD APM vol. 3).
+const INVARIANT: u32 = 1 << 8;
+
+/// CPUID 0x80000001 EDX bit 27: RDTSCP.
+const RDTSCP: u32 = 1 << 27;
+
+/// Whether the counter runs at one rate whatever the core does, and can be read in order.
+pub(super) fn invariant() -> bool {
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| {
+        __cpuid(0x8000_0000).eax >= 0x8000_0007
+            && __cpuid(0x8000_0007).edx & INVARIANT == INVARIANT
+            && __cpuid(0x8000_0001).edx & RDTSCP == RDTSCP
+    })
+}
+
+/// The counter. RDTSCP waits for everything before it; the fence keeps everything after it behind.
+#[inline]
+pub(super) fn read() -> u64 {
+    if !invariant() {
+        return 0;
+    }
+    let mut processor = 0;
+    // SAFETY: `invariant` has seen RDTSCP in CPUID, SSE2 (the fence) is part of x86-64, and the pointer is live and writable.
+    unsafe {
+        let ticks = __rdtscp(&raw mut processor);
+        _mm_lfence();
+        ticks
+    }
+}

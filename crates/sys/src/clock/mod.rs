@@ -1,0 +1,216 @@
+//! The only place that reads time.
+//!
+//! Intervals are timed by the time-stamp counter where it is invariant, calibrated against `CLOCK_MONOTONIC_RAW` and never
+//! taken from what CPUID or a data sheet claims; elsewhere by that clock itself. Nothing here knows the core's clock: the
+//! counter runs at a rate of its own.
+
+#[cfg(target_arch = "x86_64")]
+#[path = "counter_x86_64.rs"]
+mod counter;
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "counter_portable.rs"]
+mod counter;
+
+use std::time::Duration;
+
+/// Reads per calibration point; the tightest bracket counts.
+const BRACKETS: u32 = 32;
+
+/// What time stamps are taken from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The processor's time-stamp counter.
+    Counter,
+    /// `CLOCK_MONOTONIC_RAW`, in nanoseconds.
+    System,
+}
+
+/// A calibrated clock. Time stamps ("ticks") from different threads of a machine with an invariant counter compare.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Timer {
+    source: Source,
+    ticks_per_second: f64,
+    overhead_ticks: f64,
+}
+
+/// The beginning of a calibration; the longer until [`Calibration::finish`], the better.
+#[derive(Clone, Copy, Debug)]
+pub struct Calibration {
+    ticks: u64,
+    nanoseconds: u64,
+}
+
+impl Calibration {
+    /// Notes the counter beside the system's clock.
+    pub fn begin() -> Self {
+        let (ticks, nanoseconds) = bracketed();
+        Self { ticks, nanoseconds }
+    }
+
+    /// Finishes the calibration once at least `least` has passed since it began (sleeping if need be). A bracket is known
+    /// to some 30 ns, so 100 ms give the rate to better than 1 in 10^6.
+    pub fn finish(self, least: Duration) -> Timer {
+        if !counter::invariant() {
+            return Timer::system();
+        }
+        let least = u64::try_from(least.as_nanos()).unwrap_or(u64::MAX);
+        let passed = monotonic_raw_nanoseconds().saturating_sub(self.nanoseconds);
+        if passed < least {
+            std::thread::sleep(Duration::from_nanos(least - passed));
+        }
+        let (ticks, nanoseconds) = bracketed();
+        let seconds = nanoseconds.saturating_sub(self.nanoseconds) as f64 * 1e-9;
+        Timer::from_rate(ticks.saturating_sub(self.ticks) as f64 / seconds)
+    }
+}
+
+impl Timer {
+    /// A timer by the counter at a rate that was calibrated before; the system's clock where there is no invariant counter
+    /// or the rate is not plausible.
+    pub fn from_rate(ticks_per_second: f64) -> Self {
+        if !counter::invariant() || !(1e6..1e11).contains(&ticks_per_second) {
+            return Self::system();
+        }
+        Self { source: Source::Counter, ticks_per_second, overhead_ticks: 0.0 }.with_overhead()
+    }
+
+    /// A timer by the system's clock.
+    pub fn system() -> Self {
+        Self { source: Source::System, ticks_per_second: 1e9, overhead_ticks: 0.0 }.with_overhead()
+    }
+
+    fn with_overhead(self) -> Self {
+        let least = (0..1000).map(|_| {
+            let start = self.now();
+            self.now() - start
+        });
+        Self { overhead_ticks: least.min().unwrap_or(0) as f64, ..self }
+    }
+
+    /// A time stamp in ticks. Everything before it has finished, and nothing after it has begun.
+    #[inline]
+    pub fn now(&self) -> u64 {
+        match self.source {
+            Source::Counter => counter::read(),
+            Source::System => monotonic_raw_nanoseconds(),
+        }
+    }
+
+    /// What time stamps are taken from.
+    pub fn source(&self) -> Source {
+        self.source
+    }
+
+    /// Ticks per second.
+    pub fn ticks_per_second(&self) -> f64 {
+        self.ticks_per_second
+    }
+
+    /// Seconds between two time stamps next to each other: the least of a thousand.
+    pub fn overhead_seconds(&self) -> f64 {
+        self.overhead_ticks / self.ticks_per_second
+    }
+
+    /// Seconds from one time stamp to a later one; 0 if it is not later.
+    #[inline]
+    pub fn seconds(&self, from: u64, to: u64) -> f64 {
+        to.saturating_sub(from) as f64 / self.ticks_per_second
+    }
+
+    /// So many seconds in ticks.
+    pub fn ticks(&self, seconds: f64) -> u64 {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "negative and huge saturate")]
+        let ticks = (seconds * self.ticks_per_second) as u64;
+        ticks
+    }
+}
+
+/// The counter and the system's clock, read as close together as some tries allow.
+fn bracketed() -> (u64, u64) {
+    let once = || {
+        let before = counter::read();
+        let nanoseconds = monotonic_raw_nanoseconds();
+        let after = counter::read();
+        (after.saturating_sub(before), before + after.saturating_sub(before) / 2, nanoseconds)
+    };
+    let tightest = (0..BRACKETS).map(|_| once()).min_by_key(|(width, _, _)| *width).unwrap_or_else(once);
+    (tightest.1, tightest.2)
+}
+
+fn clock_nanoseconds(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a live, writable timespec; an unknown clock leaves it at zero.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+}
+
+/// `CLOCK_MONOTONIC_RAW`: nanoseconds since some start, not slewed by NTP, the same in every process of the machine.
+pub fn monotonic_raw_nanoseconds() -> u64 {
+    clock_nanoseconds(libc::CLOCK_MONOTONIC_RAW)
+}
+
+/// `CLOCK_MONOTONIC_RAW` in seconds.
+pub fn monotonic_raw_seconds() -> f64 {
+    monotonic_raw_nanoseconds() as f64 * 1e-9
+}
+
+/// CPU time of the calling thread, in seconds.
+pub fn thread_cpu_seconds() -> f64 {
+    clock_nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID) as f64 * 1e-9
+}
+
+/// Now in UTC, ISO 8601 to the second: `2026-11-21T08:00:00Z`.
+pub fn utc_now() -> String {
+    let seconds = i64::try_from(clock_nanoseconds(libc::CLOCK_REALTIME) / 1_000_000_000).unwrap_or(0);
+    // SAFETY: all-zero bytes are a valid `tm`, a struct of integers and a pointer that may be null.
+    let mut parts: libc::tm = unsafe { std::mem::zeroed() };
+    // SAFETY: both pointers are live for the call, and `gmtime_r` writes only through the second.
+    unsafe { libc::gmtime_r(&raw const seconds, &raw mut parts) };
+    format!(
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z",
+        parts.tm_year + 1900,
+        parts.tm_mon + 1,
+        parts.tm_mday,
+        parts.tm_hour,
+        parts.tm_min,
+        parts.tm_sec
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_counter_keeps_the_systems_time() {
+        let timer = Calibration::begin().finish(Duration::from_millis(100));
+        let (ticks, nanoseconds) = (timer.now(), monotonic_raw_nanoseconds());
+        std::thread::sleep(Duration::from_millis(200));
+        let (ticks_later, nanoseconds_later) = (timer.now(), monotonic_raw_nanoseconds());
+        let by_timer = timer.seconds(ticks, ticks_later);
+        let by_system = (nanoseconds_later - nanoseconds) as f64 * 1e-9;
+        assert!((by_timer / by_system - 1.0).abs() < 1e-3, "{by_timer} s by the timer, {by_system} s by the system");
+    }
+
+    #[test]
+    fn an_implausible_rate_falls_back_to_the_systems_clock() {
+        for rate in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e15] {
+            assert_eq!(Timer::from_rate(rate).source(), Source::System);
+        }
+    }
+
+    #[test]
+    fn time_does_not_run_backwards() {
+        let timer = Timer::system();
+        let stamps: Vec<_> = (0..1000).map(|_| timer.now()).collect();
+        assert!(stamps.is_sorted());
+        assert!((timer.seconds(5, 3)).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn utc_is_written_as_the_document_wants_it() {
+        let now = utc_now();
+        assert_eq!(now.len(), 20, "{now}");
+        assert!(now.starts_with("20") && now.ends_with('Z'), "{now}");
+    }
+}

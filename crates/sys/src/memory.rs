@@ -1,0 +1,149 @@
+//! Anonymous memory for working sets: aligned, of a stated page size, and honest about what was obtained.
+
+use std::io;
+use std::ptr::NonNull;
+
+/// Size and alignment of a huge page on x86-64 and most of aarch64.
+pub const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// Which pages to ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageSize {
+    /// The base page, huge ones forbidden.
+    Base,
+    /// Transparent huge pages, asked for by `madvise`.
+    Huge,
+}
+
+/// A private anonymous mapping, aligned to a huge page, zero until written. Freed when dropped.
+#[derive(Debug)]
+pub struct Region {
+    /// The whole mapping, slack included.
+    mapping: NonNull<u8>,
+    mapping_bytes: usize,
+    /// The aligned part of it.
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the region owns its mapping alone; access goes through `&self` and `&mut self` as for a boxed slice.
+unsafe impl Send for Region {}
+
+impl Region {
+    /// Maps `bytes` (rounded up to a huge page) and asks for pages of this size. Nothing is touched yet: the thread that is to
+    /// own the pages must write them first.
+    ///
+    /// # Errors
+    /// What the kernel said, `ENOMEM` above all.
+    pub fn map(bytes: usize, pages: PageSize) -> io::Result<Self> {
+        let too_large = || io::Error::from_raw_os_error(libc::ENOMEM);
+        let bytes = bytes.max(1).checked_next_multiple_of(HUGE_PAGE_BYTES).ok_or_else(too_large)?;
+        let mapping_bytes = bytes.checked_add(HUGE_PAGE_BYTES).ok_or_else(too_large)?;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: an anonymous mapping at an address of the kernel's choice touches no memory of ours.
+        let address = unsafe { libc::mmap(std::ptr::null_mut(), mapping_bytes, protection, flags, -1, 0) };
+        if address == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let mapping = NonNull::new(address.cast::<u8>()).ok_or_else(too_large)?;
+        let slack = mapping.align_offset(HUGE_PAGE_BYTES);
+        // SAFETY: the slack is below one huge page, and the mapping is one huge page longer than `bytes`.
+        let start = unsafe { mapping.add(slack) };
+        let region = Self { mapping, mapping_bytes, start, bytes };
+        let advice = if pages == PageSize::Huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
+        // SAFETY: the range lies inside the mapping, and the advice changes no contents. A kernel without huge pages refuses
+        // it, which `huge_share` will show.
+        unsafe { libc::madvise(start.as_ptr().cast(), bytes, advice) };
+        Ok(region)
+    }
+
+    /// Its length in bytes.
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Never: a region has at least one page.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Its bytes.
+    pub fn as_slice(&self) -> &[u8] {
+        // SAFETY: the range is mapped, readable and initialised (zero at first) for as long as `self` lives.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
+    }
+
+    /// Its bytes, to write.
+    pub fn as_mut_slice(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and `&mut self` makes this the only access.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
+    }
+
+    /// Which share of it is in huge pages now, from /proc/self/smaps; `None` where that cannot be read.
+    pub fn huge_share(&self) -> Option<f64> {
+        let maps = std::fs::read_to_string("/proc/self/smaps").ok()?;
+        Some(huge_bytes_of(&maps, self.start.as_ptr() as u64, self.bytes as u64) as f64 / self.bytes as f64)
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: exactly the range that `map` obtained, and nothing borrows it any more.
+        unsafe { libc::munmap(self.mapping.as_ptr().cast(), self.mapping_bytes) };
+    }
+}
+
+/// Bytes in huge pages of the mappings that overlap `[start, start + bytes)`, from the text of smaps, at most `bytes`.
+fn huge_bytes_of(smaps: &str, start: u64, bytes: u64) -> u64 {
+    let mut inside = false;
+    let mut huge = 0;
+    for line in smaps.lines() {
+        let range = line.split_once(' ').and_then(|(range, _)| range.split_once('-'));
+        let range = range
+            .and_then(|(low, high)| Some((u64::from_str_radix(low, 16).ok()?, u64::from_str_radix(high, 16).ok()?)));
+        if let Some((low, high)) = range {
+            inside = low < start + bytes && start < high;
+        } else if let Some(rest) = line.strip_prefix("AnonHugePages:").filter(|_| inside) {
+            huge += rest.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap_or(0) * 1024;
+        }
+    }
+    huge.min(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_region_is_aligned_zero_and_writable() {
+        let mut region = Region::map(3 << 20, PageSize::Huge).unwrap();
+        assert_eq!(region.len(), 4 << 20);
+        assert_eq!(region.as_slice().as_ptr() as usize % HUGE_PAGE_BYTES, 0);
+        assert!(region.as_slice().iter().all(|byte| *byte == 0));
+        region.as_mut_slice().fill(7);
+        assert_eq!(region.as_slice()[region.len() - 1], 7);
+    }
+
+    #[test]
+    fn base_pages_are_never_huge() {
+        let mut region = Region::map(8 << 20, PageSize::Base).unwrap();
+        region.as_mut_slice().fill(1);
+        assert_eq!(region.huge_share(), Some(0.0));
+    }
+
+    #[test]
+    fn more_memory_than_there_are_addresses_is_an_error() {
+        assert!(Region::map(usize::MAX - 5, PageSize::Huge).is_err());
+        assert!(Region::map(1 << 60, PageSize::Huge).is_err());
+    }
+
+    #[test]
+    fn huge_pages_are_counted_in_the_right_mapping_only() {
+        let smaps =
+            "1000-3000 rw-p 0 00:00 0\nAnonHugePages:      4 kB\n3000-5000 rw-p 0 00:00 0\nAnonHugePages:    8 kB\n";
+        assert_eq!(huge_bytes_of(smaps, 0x3000, 0x2000), 8192);
+        assert_eq!(huge_bytes_of(smaps, 0x9000, 0x2000), 0);
+        assert_eq!(huge_bytes_of("garbage\nAnonHugePages: x kB\n", 0, 1), 0);
+    }
+}

@@ -1,0 +1,102 @@
+//! Processes and signals: what makes a run stop, and workers die with the process that started them.
+
+use std::io;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// The signal that asked us to stop; 0 for none.
+static STOP_SIGNAL: AtomicI32 = AtomicI32::new(0);
+
+extern "C" fn note_signal(signal: libc::c_int) {
+    // A second signal of the same kind means that somebody is impatient: default action from now on.
+    STOP_SIGNAL.store(signal, Ordering::SeqCst);
+    // SAFETY: `signal` is async-signal-safe, and the default action is a valid one for these signals.
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
+}
+
+/// From now on SIGINT, SIGTERM and SIGHUP are noted instead of ending the process; a second one of a kind ends it. One that
+/// was ignored when the process began (`nohup`) stays ignored.
+pub fn note_stop_signals() {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: the handler only stores to an atomic and calls `signal`, both async-signal-safe.
+        unsafe {
+            let handler: extern "C" fn(libc::c_int) = note_signal;
+            if libc::signal(signal, handler as *const () as libc::sighandler_t) == libc::SIG_IGN {
+                libc::signal(signal, libc::SIG_IGN);
+            }
+        }
+    }
+}
+
+/// The signal that asked us to stop, if one did.
+pub fn stop_signal() -> Option<i32> {
+    Some(STOP_SIGNAL.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
+}
+
+/// The calling process is to be killed when its parent ends. `parent` is the process that must be the parent: if it is already
+/// gone, this says so.
+///
+/// # Errors
+/// The parent is gone, or the kernel refused.
+pub fn die_with_parent(parent: u32) -> io::Result<()> {
+    // SAFETY: this `prctl` takes plain integers.
+    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if std::os::unix::process::parent_id() == parent {
+        Ok(())
+    } else {
+        Err(io::Error::other(format!("the process {parent} that started this worker is gone")))
+    }
+}
+
+/// The calling process is the first to go when memory runs out, rather than the one that waits for it.
+pub fn volunteer_for_the_oom_killer() {
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+}
+
+/// Whether a process of this number exists.
+pub fn exists(process: u32) -> bool {
+    libc::pid_t::try_from(process).is_ok_and(|process| {
+        // SAFETY: signal 0 is never delivered; the call only checks.
+        process > 0
+            && (unsafe { libc::kill(process, 0) } == 0
+                || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM))
+    })
+}
+
+/// The name of a signal, as people write it.
+pub fn signal_name(signal: i32) -> String {
+    let known = [
+        (libc::SIGILL, "SIGILL (illegal instruction)"),
+        (libc::SIGBUS, "SIGBUS (bus error)"),
+        (libc::SIGSEGV, "SIGSEGV (invalid memory access)"),
+        (libc::SIGFPE, "SIGFPE (arithmetic error)"),
+        (libc::SIGKILL, "SIGKILL (out of memory, or killed by hand)"),
+        (libc::SIGABRT, "SIGABRT (aborted)"),
+        (libc::SIGTERM, "SIGTERM"),
+        (libc::SIGINT, "SIGINT"),
+        (libc::SIGHUP, "SIGHUP"),
+    ];
+    known
+        .iter()
+        .find(|(number, _)| *number == signal)
+        .map_or_else(|| format!("signal {signal}"), |(_, name)| (*name).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_exists_and_an_absurd_one_does_not() {
+        assert!(exists(std::process::id()));
+        assert!(!exists(0));
+        assert!(!exists(u32::MAX));
+    }
+
+    #[test]
+    fn signals_have_names() {
+        assert!(signal_name(libc::SIGILL).contains("illegal instruction"));
+        assert_eq!(signal_name(63), "signal 63");
+    }
+}

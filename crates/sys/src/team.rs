@@ -1,0 +1,181 @@
+//! A team of threads that starts together: threads are made and pinned before anything is timed, and meet at gates that spin.
+//!
+//! Policy (which CPUs, what to do) belongs to the caller.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use crate::affinity;
+use crate::clock::Timer;
+
+/// Spins before the processor is given up for a moment: with more threads than CPUs the ones that are waited for must run.
+const SPINS: u32 = 2000;
+
+/// A meeting point for a fixed number of threads, usable any number of times; whoever comes last opens it.
+#[derive(Debug)]
+pub struct Gate {
+    threads: u32,
+    arrived: AtomicU32,
+    round: AtomicU32,
+    deadline: AtomicU64,
+    broken: AtomicBool,
+}
+
+/// A thread of the team has given up, so the others must not wait for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Broken;
+
+impl Gate {
+    /// A gate for so many threads.
+    pub fn new(threads: u32) -> Self {
+        Self {
+            threads,
+            arrived: AtomicU32::new(0),
+            round: AtomicU32::new(0),
+            deadline: AtomicU64::new(0),
+            broken: AtomicBool::new(false),
+        }
+    }
+
+    /// Waits until every thread is here; all of them then get the same time stamp, `delay` seconds ahead, to start at.
+    ///
+    /// # Errors
+    /// A thread broke the gate.
+    pub fn meet(&self, timer: &Timer, delay: f64) -> Result<u64, Broken> {
+        let round = self.round.load(Ordering::Acquire);
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+            self.arrived.store(0, Ordering::Release);
+            self.deadline.store(timer.now() + timer.ticks(delay), Ordering::Release);
+            self.round.fetch_add(1, Ordering::AcqRel);
+        } else {
+            self.wait_for_round_after(round)?;
+        }
+        if self.broken.load(Ordering::Acquire) { Err(Broken) } else { Ok(self.deadline.load(Ordering::Acquire)) }
+    }
+
+    fn wait_for_round_after(&self, round: u32) -> Result<(), Broken> {
+        let mut spins = 0;
+        while self.round.load(Ordering::Acquire) == round {
+            if self.broken.load(Ordering::Acquire) {
+                return Err(Broken);
+            }
+            spins += 1;
+            if spins < SPINS { std::hint::spin_loop() } else { std::thread::yield_now() }
+        }
+        Ok(())
+    }
+
+    /// Lets nobody wait any longer: the caller cannot go on.
+    pub fn give_up(&self) {
+        self.broken.store(true, Ordering::Release);
+    }
+}
+
+/// Breaks the gate if the thread that holds it leaves by a panic.
+struct BreakOnPanic<'a>(&'a Gate);
+
+impl Drop for BreakOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.give_up();
+        }
+    }
+}
+
+/// Spins until the timer has reached this time stamp.
+pub fn spin_until(timer: &Timer, ticks: u64) {
+    while timer.now() < ticks {
+        std::hint::spin_loop();
+    }
+}
+
+/// Runs `work(thread, gate)` on one pinned thread per CPU of the list (a CPU may occur twice) and returns what each returned, in
+/// the list's order.
+///
+/// # Errors
+/// The first sentence of a thread that could not be pinned, panicked or failed.
+pub fn run<T, F>(cpus: &[u32], work: F) -> Result<Vec<T>, String>
+where
+    T: Send,
+    F: Fn(usize, &Gate) -> Result<T, String> + Sync,
+{
+    let gate = Gate::new(u32::try_from(cpus.len()).unwrap_or(u32::MAX));
+    let one = |thread: usize, cpu: u32| -> Result<T, String> {
+        let _guard = BreakOnPanic(&gate);
+        let pinned = affinity::pin_to(cpu).map_err(|error| format!("cannot pin a thread to CPU {cpu}: {error}"));
+        pinned.and_then(|()| work(thread, &gate)).inspect_err(|_| gate.give_up())
+    };
+    std::thread::scope(|scope| {
+        let start = |(thread, cpu): (usize, &u32)| {
+            let cpu = *cpu;
+            let one = &one;
+            std::thread::Builder::new()
+                .name(format!("worker-{thread}"))
+                .spawn_scoped(scope, move || one(thread, cpu))
+                .map_err(|error| format!("cannot start thread {thread}: {error}"))
+                .inspect_err(|_| gate.give_up())
+        };
+        let threads: Vec<_> = cpus.iter().enumerate().map(start).collect();
+        let results = threads.into_iter().map(|thread| thread?.join().map_err(|_| "a thread panicked".to_owned())?);
+        let (good, bad): (Vec<_>, Vec<_>) = results.partition(Result::is_ok);
+        // A thread that found the gate broken is a consequence; the cause is what the caller wants to read.
+        let errors: Vec<String> = bad.into_iter().filter_map(Result::err).collect();
+        let cause = errors.iter().find(|error| !error.is_empty()).or(errors.first());
+        cause.map_or_else(|| Ok(good.into_iter().filter_map(Result::ok).collect()), |cause| Err(cause.clone()))
+    })
+}
+
+impl From<Broken> for String {
+    /// Nothing to add to what the thread that gave up will say.
+    fn from(_: Broken) -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn two_cpus() -> Vec<u32> {
+        let cpus = affinity::allowed_cpus().unwrap();
+        vec![cpus[0], *cpus.last().unwrap()]
+    }
+
+    #[test]
+    fn everybody_gets_the_same_start() {
+        let timer = Timer::system();
+        let starts = run(&two_cpus(), |_, gate| {
+            (0..100).map(|_| gate.meet(&timer, 0.0).map_err(String::from)).collect::<Result<Vec<_>, _>>()
+        })
+        .unwrap();
+        assert_eq!(starts[0], starts[1]);
+        assert!(starts[0].is_sorted());
+    }
+
+    #[test]
+    fn one_that_fails_lets_nobody_wait() {
+        let timer = Timer::system();
+        let result = run(&two_cpus(), |thread, gate| {
+            if thread == 0 {
+                return Err("no memory".to_owned());
+            }
+            gate.meet(&timer, 0.0).map_err(String::from)
+        });
+        assert_eq!(result.unwrap_err(), "no memory");
+    }
+
+    #[test]
+    fn one_that_panics_lets_nobody_wait() {
+        let timer = Timer::system();
+        let result = run(&two_cpus(), |thread, gate| {
+            assert!(thread != 0, "a panic on purpose");
+            gate.meet(&timer, 0.0).map_err(String::from)
+        });
+        assert_eq!(result.unwrap_err(), "a thread panicked");
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_there_is_named() {
+        let error = run(&[9999], |_, _| Ok(())).unwrap_err();
+        assert!(error.contains("9999"), "{error}");
+    }
+}

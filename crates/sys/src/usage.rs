@@ -1,0 +1,53 @@
+//! What the kernel says a thread has used and suffered.
+
+/// Counts of the calling thread since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ThreadUsage {
+    /// CPU time in seconds.
+    pub cpu_seconds: f64,
+    /// Times it lost its CPU against its will.
+    pub involuntary_switches: u64,
+    /// Page faults, with and without I/O.
+    pub page_faults: u64,
+}
+
+impl ThreadUsage {
+    /// The calling thread's counts now.
+    pub fn now() -> Self {
+        // SAFETY: all-zero bytes are a valid `rusage`, a struct of integers.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: `usage` is live and writable; on an error it stays zero.
+        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+        let count = |n: libc::c_long| u64::try_from(n).unwrap_or(0);
+        Self {
+            cpu_seconds: crate::clock::thread_cpu_seconds(),
+            involuntary_switches: count(usage.ru_nivcsw),
+            page_faults: count(usage.ru_minflt) + count(usage.ru_majflt),
+        }
+    }
+
+    /// What was added since `earlier`.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            cpu_seconds: self.cpu_seconds - earlier.cpu_seconds,
+            involuntary_switches: self.involuntary_switches.saturating_sub(earlier.involuntary_switches),
+            page_faults: self.page_faults.saturating_sub(earlier.page_faults),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn touching_new_memory_is_seen_as_page_faults() {
+        let before = ThreadUsage::now();
+        let mut region = crate::memory::Region::map(4 << 20, crate::memory::PageSize::Base).unwrap();
+        region.as_mut_slice().fill(1);
+        let used = ThreadUsage::now().since(before);
+        assert!(used.page_faults >= 1024, "{used:?}");
+        assert!(used.cpu_seconds > 0.0);
+    }
+}
