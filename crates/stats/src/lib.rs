@@ -1,1 +1,36 @@
+//! The mathematics of repeated measurements: `&[f64]` in, plain results with their warnings out.
+//!
+//! Distribution-free throughout, since timings are skewed, bounded on one side and often of two modes: the centre is the
+//! median, the interval is the exact one from order statistics with the confidence that it really has, and nothing is
+//! ever removed. Randomness ([`random`]) is seeded, so that an order can be repeated.
+//!
+//! Not here: units, clocks, files, what is good or bad about a figure, and how it is shown. The crate depends on nothing.
+//!
+//! ```
+//! let seconds = [1.02, 1.00, 1.01, 0.99, 1.00, 1.03, 1.01, 1.00, 1.02];
+//! let summary = stats::summarise(&seconds)?;
+//! assert_eq!(summary.median, 1.01);
+//! let interval = summary.interval.expect("nine repetitions are enough");
+//! assert_eq!(interval.bounds(), [1.00, 1.02]);
+//! assert_eq!(format!("{:.3}", interval.confidence), "0.961");
+//! # Ok::<(), stats::Unusable>(())
+//! ```
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::float_cmp, reason = "the values in tests are exact"))]
+
+mod interval;
+mod modes;
+mod observations;
+pub mod random;
+mod stop;
+mod summary;
+mod trend;
+mod warning;
+
+pub use interval::{Interval, NEEDED_FOR_INTERVAL, NOMINAL_CONFIDENCE, Ranks, intervals_overlap, median_ranks};
+pub use modes::{Modes, modes};
+pub use observations::{Better, Observations, Unusable};
+pub use stop::{Adaptive, StopReason, StopRule, UnusableRule};
+pub use summary::{Summary, summarise};
+pub use trend::{Trend, mann_kendall};
+pub use warning::Warning;

@@ -1,0 +1,267 @@
+//! Checked observations and the order statistics of them: the one door through which numbers enter this crate.
+//!
+//! Not a summary: what a list of numbers is reduced to is [`Summary`](crate::Summary).
+
+use std::fmt;
+
+/// Values beyond this are refused, so that no sum or difference of up to 10^8 of them overflows.
+const LARGEST: f64 = 1e300;
+
+/// What makes a median absolute deviation estimate the standard deviation of normal data: 1 / Φ⁻¹(3/4).
+const MAD_TO_SIGMA: f64 = 1.4826;
+
+/// Why a list of numbers cannot be summarised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unusable {
+    /// There is no number in it.
+    Empty,
+    /// The number at this index is NaN, infinite, or larger than any measurement (10^300).
+    NotFinite {
+        /// Where it stands, counted from 0.
+        index: usize,
+    },
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("there are no values to summarise"),
+            Self::NotFinite { index } => write!(f, "value {} is not a finite number", index + 1),
+        }
+    }
+}
+
+impl std::error::Error for Unusable {}
+
+/// Which of two values is the better one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// Rates: more is better.
+    Higher,
+    /// Costs: less is better.
+    Lower,
+}
+
+/// At least one finite number, kept in the order of measurement and sorted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observations {
+    in_order: Vec<f64>,
+    sorted: Vec<f64>,
+}
+
+impl Observations {
+    /// Checks and keeps the values, which stand in the order in which they were measured.
+    pub fn new(values: &[f64]) -> Result<Self, Unusable> {
+        if values.is_empty() {
+            return Err(Unusable::Empty);
+        }
+        if let Some(index) = values.iter().position(|value| value.is_nan() || value.abs() > LARGEST) {
+            return Err(Unusable::NotFinite { index });
+        }
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        Ok(Self { in_order: values.to_vec(), sorted })
+    }
+
+    /// How many there are: never 0.
+    pub fn n(&self) -> usize {
+        self.sorted.len()
+    }
+
+    /// The values in the order of measurement.
+    pub fn in_order(&self) -> &[f64] {
+        &self.in_order
+    }
+
+    /// The values in ascending order.
+    pub fn sorted(&self) -> &[f64] {
+        &self.sorted
+    }
+
+    /// The smallest value.
+    pub fn min(&self) -> f64 {
+        self.sorted[0]
+    }
+
+    /// The largest value.
+    pub fn max(&self) -> f64 {
+        self.sorted[self.n() - 1]
+    }
+
+    /// The middle value, or the mean of the two middle ones.
+    pub fn median(&self) -> f64 {
+        median_of_sorted(&self.sorted)
+    }
+
+    /// The arithmetic mean, summed as deviations from the median: exact for constant data, the same for every order.
+    pub fn mean(&self) -> f64 {
+        let centre = self.median();
+        let deviations: f64 = self.sorted.iter().map(|value| value - centre).sum();
+        centre + deviations / self.n() as f64
+    }
+
+    /// The sample's standard deviation (divisor n - 1); `None` for a single value.
+    ///
+    /// Two-pass with the correction of Chan, Golub & `LeVeque` ("Algorithms for computing the sample variance", The American
+    /// Statistician 37, 1983), on deviations scaled by the largest, so that no square overflows or vanishes.
+    pub fn stddev(&self) -> Option<f64> {
+        if self.n() < 2 {
+            return None;
+        }
+        let mean = self.mean();
+        let scale = (self.max() - mean).max(mean - self.min());
+        if scale <= 0.0 {
+            return Some(0.0);
+        }
+        let n = self.n() as f64;
+        let (mut sum, mut squares) = (0.0, 0.0);
+        for value in &self.sorted {
+            let deviation = (value - mean) / scale;
+            sum += deviation;
+            squares += deviation * deviation;
+        }
+        Some(scale * ((squares - sum * sum / n) / (n - 1.0)).max(0.0).sqrt())
+    }
+
+    /// The median absolute deviation from the median, unscaled.
+    pub fn mad(&self) -> f64 {
+        let centre = self.median();
+        let mut deviations: Vec<f64> = self.sorted.iter().map(|value| (value - centre).abs()).collect();
+        deviations.sort_by(f64::total_cmp);
+        median_of_sorted(&deviations)
+    }
+
+    /// Standard deviation / |mean|; `None` for a single value and for a mean of 0.
+    pub fn cv(&self) -> Option<f64> {
+        ratio(self.stddev()?, self.mean())
+    }
+
+    /// 1.4826 MAD / |median|, which equals [`cv`](Self::cv) for normal data and ignores up to half of the values going
+    /// astray; `None` for a single value and for a median of 0.
+    pub fn cv_robust(&self) -> Option<f64> {
+        if self.n() < 2 {
+            return None;
+        }
+        ratio(MAD_TO_SIGMA * self.mad(), self.median())
+    }
+
+    /// The `percent`-th percentile, linearly interpolated between the two nearest order statistics: rank
+    /// 1 + (n - 1) percent / 100. That is definition 7 of Hyndman & Fan ("Sample quantiles in statistical packages", The
+    /// American Statistician 50, 1996), the default of R and `NumPy`. `None` outside 0 to 100.
+    pub fn percentile(&self, percent: f64) -> Option<f64> {
+        if !(0.0..=100.0).contains(&percent) {
+            return None;
+        }
+        let rank = (self.n() - 1) as f64 * (percent / 100.0);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 <= rank <= n - 1")]
+        let below = rank.floor() as usize;
+        let above = (below + 1).min(self.n() - 1);
+        let (low, high) = (self.sorted[below], self.sorted[above]);
+        Some((low + (high - low) * (rank - rank.floor())).clamp(low, high))
+    }
+
+    /// The best value: the largest rate or the smallest cost.
+    pub fn best(&self, better: Better) -> f64 {
+        match better {
+            Better::Higher => self.max(),
+            Better::Lower => self.min(),
+        }
+    }
+}
+
+/// The median of values that are sorted already and at least one.
+pub(crate) fn median_of_sorted(sorted: &[f64]) -> f64 {
+    let middle = sorted.len() / 2;
+    if sorted.len() % 2 == 1 { sorted[middle] } else { sorted[middle - 1].midpoint(sorted[middle]) }
+}
+
+/// A spread as a fraction of a centre; `None` where the centre is 0 or so small that the quotient has no meaning.
+fn ratio(spread: f64, centre: f64) -> Option<f64> {
+    let quotient = spread / centre.abs();
+    quotient.is_finite().then_some(quotient)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn observe(values: &[f64]) -> Observations {
+        Observations::new(values).unwrap()
+    }
+
+    fn close(found: f64, expected: f64) {
+        assert!((found - expected).abs() <= 1e-12 * expected.abs().max(1.0), "{found} is not {expected}");
+    }
+
+    #[test]
+    fn hand_computed_values() {
+        let o = observe(&[4.0, 1.0, 3.0, 2.0, 10.0]);
+        close(o.median(), 3.0);
+        close(o.mean(), 4.0);
+        // deviations 0, -3, -1, -2, 6: squares 50, over n - 1 = 4
+        close(o.stddev().unwrap(), 12.5_f64.sqrt());
+        // absolute deviations from 3 sorted: 0, 1, 1, 2, 7
+        close(o.mad(), 1.0);
+        close(o.cv().unwrap(), 12.5_f64.sqrt() / 4.0);
+        close(o.cv_robust().unwrap(), 1.4826 / 3.0);
+        assert_eq!((o.min(), o.max()), (1.0, 10.0));
+        assert_eq!((o.best(Better::Higher), o.best(Better::Lower)), (10.0, 1.0));
+        assert_eq!(o.in_order(), [4.0, 1.0, 3.0, 2.0, 10.0]);
+    }
+
+    #[test]
+    fn an_even_count_takes_the_mean_of_the_middle_two() {
+        close(observe(&[1.0, 2.0, 3.0, 10.0]).median(), 2.5);
+    }
+
+    #[test]
+    fn percentiles_are_numpys() {
+        // numpy.percentile([15, 20, 35, 40, 50], [0, 5, 30, 40, 50, 100]) = 15, 16, 23, 29, 35, 50
+        let o = observe(&[35.0, 20.0, 15.0, 50.0, 40.0]);
+        for (percent, expected) in [(0.0, 15.0), (5.0, 16.0), (30.0, 23.0), (40.0, 29.0), (50.0, 35.0), (100.0, 50.0)] {
+            close(o.percentile(percent).unwrap(), expected);
+        }
+        for outside in [-0.1, 100.1, f64::NAN, f64::INFINITY] {
+            assert_eq!(o.percentile(outside), None);
+        }
+    }
+
+    #[test]
+    fn the_naive_variance_would_be_wrong_here() {
+        // Σx² - (Σx)²/n loses every digit at 10^9 (Chan et al. 1983); the true deviation of 4, 7, 13, 16 is √30.
+        close(observe(&[1e9 + 4.0, 1e9 + 7.0, 1e9 + 13.0, 1e9 + 16.0]).stddev().unwrap(), 30.0_f64.sqrt());
+    }
+
+    #[test]
+    fn extremes_of_magnitude_neither_overflow_nor_vanish() {
+        let large = observe(&[1e300, -1e300, 1e300]);
+        assert!(large.stddev().unwrap().is_finite() && large.mean().is_finite() && large.mad().is_finite());
+        let small = observe(&[1e-200, 3e-200]);
+        close(small.stddev().unwrap() / 1e-200, 2.0_f64.sqrt());
+    }
+
+    #[test]
+    fn one_value_has_no_spread() {
+        let o = observe(&[7.0]);
+        assert_eq!((o.median(), o.mean(), o.mad()), (7.0, 7.0, 0.0));
+        assert_eq!((o.stddev(), o.cv(), o.cv_robust()), (None, None, None));
+        assert_eq!(o.percentile(99.0), Some(7.0));
+    }
+
+    #[test]
+    fn a_centre_of_zero_has_no_relative_spread() {
+        let o = observe(&[-1.0, 0.0, 1.0]);
+        assert_eq!((o.cv(), o.cv_robust()), (None, None));
+        let zeros = observe(&[0.0, 0.0]);
+        assert_eq!((zeros.stddev(), zeros.cv(), zeros.cv_robust()), (Some(0.0), None, None));
+    }
+
+    #[test]
+    fn what_is_no_number_is_named() {
+        assert_eq!(Observations::new(&[]), Err(Unusable::Empty));
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e301] {
+            assert_eq!(Observations::new(&[1.0, bad]), Err(Unusable::NotFinite { index: 1 }));
+        }
+        assert_eq!(Unusable::NotFinite { index: 1 }.to_string(), "value 2 is not a finite number");
+    }
+}

@@ -1,0 +1,92 @@
+//! What a list of repetitions is reduced to, in one pass over one struct, so that every report says the same.
+//!
+//! Derived and never stored as the truth: the samples are that.
+
+use crate::warning::warnings;
+use crate::{Interval, NOMINAL_CONFIDENCE, Observations, Unusable, Warning};
+
+/// Centre, spread and reliability of repeated measurements.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// How many values.
+    pub n: usize,
+    /// The middle value.
+    pub median: f64,
+    /// The exact 95 % interval of the median; `None` below 6 values.
+    pub interval: Option<Interval>,
+    /// The smallest value.
+    pub min: f64,
+    /// The largest value.
+    pub max: f64,
+    /// The arithmetic mean.
+    pub mean: f64,
+    /// The sample's standard deviation (n - 1); `None` for one value.
+    pub stddev: Option<f64>,
+    /// The median absolute deviation, unscaled.
+    pub mad: f64,
+    /// Standard deviation / |mean|; `None` for one value or a mean of 0.
+    pub cv: Option<f64>,
+    /// 1.4826 MAD / |median|; `None` for one value or a median of 0.
+    pub cv_robust: Option<f64>,
+    /// What a reader should know before quoting this.
+    pub warnings: Vec<Warning>,
+}
+
+impl Summary {
+    /// Half the width of the interval as a fraction of the median; `None` where there is no interval.
+    pub fn relative_half_width(&self) -> Option<f64> {
+        self.interval?.relative_half_width(self.median)
+    }
+}
+
+impl From<&Observations> for Summary {
+    fn from(observations: &Observations) -> Self {
+        Self {
+            n: observations.n(),
+            median: observations.median(),
+            interval: Interval::of_median(observations, NOMINAL_CONFIDENCE),
+            min: observations.min(),
+            max: observations.max(),
+            mean: observations.mean(),
+            stddev: observations.stddev(),
+            mad: observations.mad(),
+            cv: observations.cv(),
+            cv_robust: observations.cv_robust(),
+            warnings: warnings(observations),
+        }
+    }
+}
+
+/// Summarises values that stand in the order in which they were measured.
+pub fn summarise(values: &[f64]) -> Result<Summary, Unusable> {
+    Ok(Summary::from(&Observations::new(values)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hand_computed_summary() {
+        let summary = summarise(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
+        assert_eq!((summary.n, summary.median, summary.mean), (8, 4.5, 5.0));
+        assert!((summary.stddev.unwrap() - (32.0_f64 / 7.0).sqrt()).abs() < 1e-15);
+        assert_eq!(summary.mad, 0.5);
+        assert_eq!(summary.interval.unwrap().bounds(), [2.0, 9.0]);
+        assert_eq!(summary.relative_half_width(), Some(3.5 / 4.5));
+    }
+
+    #[test]
+    fn one_value() {
+        let summary = summarise(&[3.0]).unwrap();
+        assert_eq!((summary.n, summary.median, summary.stddev, summary.interval), (1, 3.0, None, None));
+        assert_eq!(summary.warnings, [Warning::TooFew { n: 1, needed: 6 }]);
+        assert_eq!(summary.relative_half_width(), None);
+    }
+
+    #[test]
+    fn nothing_and_no_number_are_errors() {
+        assert_eq!(summarise(&[]), Err(Unusable::Empty));
+        assert_eq!(summarise(&[f64::NAN]), Err(Unusable::NotFinite { index: 0 }));
+    }
+}

@@ -1,0 +1,207 @@
+//! Whether values rise or fall with time: the test of Mann (Econometrica 13, 1945) and Kendall.
+//!
+//! A rank test, so that one wild value cannot fake a trend. It says that there is one, not why: throttling, burst credits
+//! and a filling disk look alike here. It presumes that neighbours are otherwise unrelated, which repetitions in fresh
+//! processes are and bursts inside one are not.
+
+use std::f64::consts::PI;
+
+use crate::observations::median_of_sorted;
+
+/// Up to here, and without ties, the probability is counted from all orders; beyond, the normal approximation is off by
+/// less than a tenth of it where it matters (p from 0.005), on the side of caution.
+const COUNTED_UP_TO: usize = 50;
+
+/// The outcome of a test for a trend.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trend {
+    /// The probability of a trend at least this clear, in either direction, if every order were equally likely.
+    pub p: f64,
+    /// Kendall's S: pairs that rise with time less pairs that fall.
+    pub s: f64,
+    /// Median of the last third less median of the first third, in the unit of the values.
+    pub change: f64,
+}
+
+/// Tests for a trend over the order in which the values stand; `None` for fewer than three. The values are finite.
+pub fn mann_kendall(values: &[f64]) -> Option<Trend> {
+    let n = values.len();
+    if n < 3 {
+        return None;
+    }
+    let ties = tie_sizes(values);
+    let count = n as f64;
+    let pairs = count * (count - 1.0) / 2.0;
+    let tied_pairs: f64 = ties.iter().map(|t| t * (t - 1.0) / 2.0).sum();
+    let falling = falling_pairs(&mut values.to_vec());
+    let s = pairs - tied_pairs - 2.0 * falling;
+    let p = if ties.is_empty() && n <= COUNTED_UP_TO { counted_p(n, s) } else { approximate_p(count, &ties, s) };
+    Some(Trend { p, s, change: change(values) })
+}
+
+/// The sizes of the groups of equal values, those of one left out.
+fn tie_sizes(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    #[expect(clippy::float_cmp, reason = "a tie is exact equality")]
+    let groups = sorted.chunk_by(|a, b| a == b);
+    groups.filter(|group| group.len() > 1).map(|group| group.len() as f64).collect()
+}
+
+/// How many pairs stand in falling order, counted while merging halves; leaves the values sorted.
+fn falling_pairs(values: &mut [f64]) -> f64 {
+    if values.len() < 2 {
+        return 0.0;
+    }
+    let (left, right) = values.split_at_mut(values.len() / 2);
+    let mut count = falling_pairs(left) + falling_pairs(right);
+    let mut passed = 0;
+    for value in &*left {
+        passed += right[passed..].iter().take_while(|later| *later < value).count();
+        count += passed as f64;
+    }
+    values.sort_by(f64::total_cmp);
+    count
+}
+
+/// Two-sided, from the exact distribution of the number of falling pairs over all n! orders (Kendall, "Rank Correlation
+/// Methods", 1948): the k-th value falls behind 0 to k - 1 of the earlier ones, each equally likely.
+fn counted_p(n: usize, s: f64) -> f64 {
+    let most = n * (n - 1) / 2;
+    let mut probabilities = vec![0.0; most + 1];
+    probabilities[0] = 1.0;
+    for k in 2..=n {
+        let before = probabilities.clone();
+        let mut window: f64 = 0.0;
+        for (falling, probability) in probabilities.iter_mut().enumerate() {
+            window += before[falling];
+            if falling >= k {
+                window -= before[falling - k];
+            }
+            *probability = window.max(0.0) / k as f64;
+        }
+    }
+    let most = most as f64;
+    let extreme =
+        probabilities.iter().enumerate().filter(|(falling, _)| (most - 2.0 * *falling as f64).abs() >= s.abs());
+    extreme.map(|(_, probability)| probability).sum::<f64>().min(1.0)
+}
+
+/// Two-sided, from the normal approximation with the variance corrected for ties and S for continuity (Kendall 1948).
+fn approximate_p(n: f64, ties: &[f64], s: f64) -> f64 {
+    let term = |t: f64| t * (t - 1.0) * (2.0 * t + 5.0);
+    let variance = (term(n) - ties.iter().copied().map(term).sum::<f64>()) / 18.0;
+    if variance <= 0.0 {
+        return 1.0;
+    }
+    (2.0 * normal_tail((s.abs() - 1.0).max(0.0) / variance.sqrt())).min(1.0)
+}
+
+/// The probability that a standard normal variable exceeds `z`, for `z` of 0 and more: its power series below 3, Laplace's
+/// continued fraction above (Abramowitz & Stegun, 26.2.11 and 26.2.14).
+fn normal_tail(z: f64) -> f64 {
+    let density = (-z * z / 2.0).exp() / (2.0 * PI).sqrt();
+    if z < 3.0 {
+        let (mut term, mut sum) = (z, z);
+        for k in 1..60 {
+            term *= z * z / (2.0 * f64::from(k) + 1.0);
+            sum += term;
+        }
+        0.5 - density * sum
+    } else {
+        let fraction = (1..60).rev().fold(z, |below, k| z + f64::from(k) / below);
+        density / fraction
+    }
+}
+
+/// How far the values moved: the median of the last third less that of the first.
+fn change(values: &[f64]) -> f64 {
+    let third = values.len().div_ceil(3);
+    let median = |part: &[f64]| {
+        let mut sorted = part.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        median_of_sorted(&sorted)
+    };
+    median(&values[values.len() - third..]) - median(&values[..third])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-12 * expected.abs().max(1e-3), "{found} is not {expected}");
+    }
+
+    #[test]
+    fn a_strict_rise_of_six_is_two_orders_in_720() {
+        let trend = mann_kendall(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
+        close(trend.p, 2.0 / 720.0);
+        close(trend.s, 15.0);
+        close(trend.change, 4.0);
+    }
+
+    #[test]
+    fn a_fall_is_a_rise_mirrored() {
+        let trend = mann_kendall(&[6.0, 5.0, 4.0, 3.0, 2.0, 1.0]).unwrap();
+        close(trend.p, 2.0 / 720.0);
+        close(trend.s, -15.0);
+        close(trend.change, -4.0);
+    }
+
+    #[test]
+    fn four_values_counted_by_hand() {
+        // 1 2 4 3: one falling pair of 6, S = 4. Of 24 orders 1 + 3 have at most one falling pair and as many at most one
+        // rising pair: 8 / 24.
+        let trend = mann_kendall(&[1.0, 2.0, 4.0, 3.0]).unwrap();
+        close(trend.s, 4.0);
+        close(trend.p, 8.0 / 24.0);
+    }
+
+    #[test]
+    fn ties_take_the_approximation() {
+        // S = 14 (one tied pair), variance (6·5·17 - 2·1·9) / 18 = 82/3, z = 13 / √27.33 = 2.486 590
+        let trend = mann_kendall(&[1.0, 2.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        close(trend.s, 14.0);
+        assert!((trend.p - 0.012_897).abs() < 2e-6, "{}", trend.p);
+    }
+
+    #[test]
+    fn constant_values_have_no_trend() {
+        let trend = mann_kendall(&[2.0; 12]).unwrap();
+        assert_eq!((trend.p, trend.s, trend.change), (1.0, 0.0, 0.0));
+    }
+
+    #[test]
+    fn the_approximation_joins_the_count() {
+        let (counted, approximate) = (counted_p(50, 341.0), approximate_p(50.0, &[], 341.0));
+        assert!((0.9..1.0).contains(&(counted / approximate)), "{counted} {approximate}");
+    }
+
+    #[test]
+    fn normal_tails_are_the_tables() {
+        for (z, tail) in [
+            (0.0, 0.5),
+            (1.0, 0.158_655_253_931_457_05),
+            (1.959_963_984_540_054, 0.025),
+            (2.999_999, 0.001_349_902_463_5),
+            (3.0, 0.001_349_898_031_630_094_6),
+            (5.0, 2.866_515_718_791_939e-7),
+        ] {
+            assert!((normal_tail(z) / tail - 1.0).abs() < 1e-8, "{z}: {}", normal_tail(z));
+        }
+    }
+
+    #[test]
+    fn many_values_take_little_time() {
+        let values: Vec<f64> = (0..200_000).map(f64::from).collect();
+        let trend = mann_kendall(&values).unwrap();
+        close(trend.s, 200_000.0 * 199_999.0 / 2.0);
+        assert!(trend.p < 1e-300);
+    }
+
+    #[test]
+    fn too_few_values_for_a_trend() {
+        assert_eq!(mann_kendall(&[1.0, 2.0]), None);
+    }
+}

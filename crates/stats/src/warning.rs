@@ -1,0 +1,228 @@
+//! What a reader should know before quoting a summary: data, each with the figures behind it, never log lines.
+//!
+//! A warning needs two things: evidence that the effect is there, and a size that matters. Nothing is removed because of
+//! one, and whether a change is for the better is not known here, nor is the grade that follows.
+
+use std::fmt;
+
+use crate::interval::NEEDED_FOR_INTERVAL;
+use crate::{Modes, Observations, mann_kendall, modes};
+
+/// A trend is believed below this probability of chance.
+const DRIFT_P: f64 = 0.01;
+/// Effects smaller than this fraction of the median are not worth a reader's time: half of the narrowest interval that
+/// any suite asks for (1 %).
+const NEGLIGIBLE: f64 = 0.005;
+/// A robust coefficient of variation above this makes a single figure a poor description.
+const HIGH_SPREAD: f64 = 0.05;
+/// How many interquartile ranges beyond a quartile a value is an outlier: Tukey's outer fence ("Exploratory Data
+/// Analysis", 1977).
+const OUTER_FENCE: f64 = 3.0;
+/// Fewer values have no quartiles worth fencing.
+const NEEDED_FOR_FENCES: usize = 5;
+/// How many robust standard deviations from the median of the rest the first value stands apart.
+const FIRST_APART: f64 = 5.0;
+
+/// Something about the values that the median and its interval do not show.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Warning {
+    /// No 95 % interval of the median exists for so few values.
+    TooFew {
+        /// How many there are.
+        n: usize,
+        /// How many are needed.
+        needed: usize,
+    },
+    /// The values rise or fall with time: throttling, burst credits, a cache or disk that fills.
+    Drifting {
+        /// Last third less first third as a fraction of the median; positive for a rise.
+        change: f64,
+        /// The probability of such a trend by chance (Mann-Kendall, two-sided).
+        p: f64,
+    },
+    /// The values form two separate groups: the median lies in one of them or between both.
+    Bimodal(Modes),
+    /// The first value stands apart from all the rest: something was cold, lazily allocated, or still in credit.
+    FirstApart {
+        /// First value / median of the others.
+        ratio: f64,
+    },
+    /// The values scatter so much that one figure describes them poorly.
+    HighSpread {
+        /// Their robust coefficient of variation.
+        cv_robust: f64,
+    },
+    /// Some values lie far outside the others. They are kept.
+    Outliers {
+        /// Which, counted from 0 in the order of measurement.
+        indices: Vec<usize>,
+    },
+}
+
+impl Warning {
+    /// The name in documents.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::TooFew { .. } => "too_few",
+            Self::Drifting { .. } => "drifting",
+            Self::Bimodal(_) => "bimodal",
+            Self::FirstApart { .. } => "first_apart",
+            Self::HighSpread { .. } => "high_spread",
+            Self::Outliers { .. } => "outliers",
+        }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooFew { n, needed } => {
+                write!(f, "{n} repetitions are too few for a 95 % interval of the median ({needed} are needed)")
+            }
+            Self::Drifting { change, p } => {
+                let way = if *change < 0.0 { "fall" } else { "rise" };
+                write!(f, "the values {way} by {:.1} % during the run (p = {p:.1e})", 100.0 * change.abs())
+            }
+            Self::Bimodal(Modes { low, high, n_low }) => {
+                let apart = 100.0 * (high - low) / low.abs().max(high.abs());
+                write!(f, "the values form two groups {apart:.0} % apart, {n_low} of them in the lower one")
+            }
+            Self::FirstApart { ratio } => write!(f, "the first repetition is {ratio:.2} x the median of the others"),
+            Self::HighSpread { cv_robust } => write!(f, "the values scatter by {:.0} %", 100.0 * cv_robust),
+            Self::Outliers { indices } => match indices.len() {
+                1 => f.write_str("1 repetition lies far from the others; it is kept"),
+                count => write!(f, "{count} repetitions lie far from the others; they are kept"),
+            },
+        }
+    }
+}
+
+/// All that is to be said of these values, in a fixed order.
+pub(crate) fn warnings(observations: &Observations) -> Vec<Warning> {
+    let found = [
+        too_few(observations),
+        drifting(observations),
+        bimodal(observations),
+        first_apart(observations),
+        high_spread(observations),
+        outliers(observations),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+fn too_few(observations: &Observations) -> Option<Warning> {
+    let n = observations.n();
+    (n < NEEDED_FOR_INTERVAL).then_some(Warning::TooFew { n, needed: NEEDED_FOR_INTERVAL })
+}
+
+fn drifting(observations: &Observations) -> Option<Warning> {
+    let trend = mann_kendall(observations.in_order())?;
+    let change = trend.change / observations.median().abs();
+    (trend.p < DRIFT_P && matters(change)).then_some(Warning::Drifting { change, p: trend.p })
+}
+
+fn bimodal(observations: &Observations) -> Option<Warning> {
+    let found = modes(observations)?;
+    matters((found.high - found.low) / observations.median()).then_some(Warning::Bimodal(found))
+}
+
+fn first_apart(observations: &Observations) -> Option<Warning> {
+    let (first, rest) = observations.in_order().split_first()?;
+    let rest = Observations::new(rest).ok().filter(|rest| rest.n() >= 2)?;
+    let (centre, outside) = (rest.median(), *first < rest.min() || *first > rest.max());
+    let ratio = first / centre;
+    let far = ((first - centre) / centre).abs() > FIRST_APART * rest.cv_robust()?;
+    (outside && far && matters(ratio - 1.0)).then_some(Warning::FirstApart { ratio })
+}
+
+fn high_spread(observations: &Observations) -> Option<Warning> {
+    let cv_robust = observations.cv_robust()?;
+    (cv_robust > HIGH_SPREAD).then_some(Warning::HighSpread { cv_robust })
+}
+
+fn outliers(observations: &Observations) -> Option<Warning> {
+    if observations.n() < NEEDED_FOR_FENCES {
+        return None;
+    }
+    let (lower, upper) = (observations.percentile(25.0)?, observations.percentile(75.0)?);
+    let margin = OUTER_FENCE * (upper - lower);
+    let median = observations.median();
+    let outside = |value: f64| value < lower - margin || value > upper + margin;
+    let values = observations.in_order().iter().enumerate();
+    let indices: Vec<usize> = values
+        .filter(|&(_, &value)| outside(value) && matters((value - median) / median))
+        .map(|(index, _)| index)
+        .collect();
+    (!indices.is_empty()).then_some(Warning::Outliers { indices })
+}
+
+/// Whether an effect, as a fraction of the median, is large enough to mention. One relative to a median of 0 is infinite
+/// or undefined and not mentioned.
+fn matters(fraction: f64) -> bool {
+    fraction.is_finite() && fraction.abs() > NEGLIGIBLE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn codes(values: &[f64]) -> Vec<&'static str> {
+        warnings(&Observations::new(values).unwrap()).iter().map(Warning::code).collect()
+    }
+
+    const CALM: [f64; 10] = [100.0, 100.3, 99.8, 100.1, 99.9, 100.2, 99.7, 100.0, 100.1, 99.9];
+
+    #[test]
+    fn calm_values_raise_nothing() {
+        assert_eq!(codes(&CALM), [""; 0]);
+        assert_eq!(codes(&[5.0; 10]), [""; 0]);
+    }
+
+    #[test]
+    fn few_values() {
+        assert_eq!(codes(&[1.0]), ["too_few"]);
+        assert_eq!(codes(&CALM[..5]), ["too_few"]);
+        assert_eq!(codes(&CALM[..6]), [""; 0]);
+    }
+
+    #[test]
+    fn a_fall_of_ten_percent() {
+        let falling: Vec<f64> = (0..10).map(|i| 100.0 - f64::from(i)).collect();
+        assert_eq!(codes(&falling), ["drifting"]);
+        let text = warnings(&Observations::new(&falling).unwrap())[0].to_string();
+        assert_eq!(text, "the values fall by 6.3 % during the run (p = 5.5e-7)");
+    }
+
+    #[test]
+    fn a_fall_too_small_to_matter() {
+        let falling: Vec<f64> = (0..10).map(|i| 100.0 - 0.01 * f64::from(i)).collect();
+        assert_eq!(codes(&falling), [""; 0]);
+    }
+
+    #[test]
+    fn two_groups() {
+        let values = [67.0, 78.9, 67.2, 79.0, 66.8, 78.8, 67.1, 79.1, 78.7, 67.3];
+        assert_eq!(codes(&values), ["bimodal", "high_spread"]);
+    }
+
+    #[test]
+    fn a_slow_first_one_is_also_an_outlier() {
+        let mut values = CALM.to_vec();
+        values.insert(0, 80.0);
+        assert_eq!(codes(&values), ["first_apart", "outliers"]);
+    }
+
+    #[test]
+    fn an_outlier_in_the_middle_is_named_by_its_index() {
+        let mut values = CALM.to_vec();
+        values[4] = 60.0;
+        let found = warnings(&Observations::new(&values).unwrap());
+        assert_eq!(found, [Warning::Outliers { indices: vec![4] }]);
+        assert_eq!(found[0].to_string(), "1 repetition lies far from the others; it is kept");
+    }
+
+    #[test]
+    fn a_median_of_zero_raises_no_nonsense() {
+        assert_eq!(codes(&[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), [""; 0]);
+    }
+}
