@@ -5,6 +5,7 @@
 
 pub mod affinity;
 pub mod clock;
+pub mod cpuid;
 pub mod cycles;
 pub mod memory;
 pub mod process;

@@ -1,0 +1,189 @@
+//! The CPUID leaves of every CPU, raw, and the extended state that the operating system enables.
+//!
+//! Reads registers only; what the bits mean is `machine`'s business. On other architectures there is nothing to read.
+
+/// One subleaf as the CPU returned it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subleaf {
+    /// Leaf (EAX on entry).
+    pub leaf: u32,
+    /// Subleaf (ECX on entry).
+    pub subleaf: u32,
+    /// EAX, EBX, ECX, EDX.
+    pub registers: [u32; 4],
+}
+
+/// The leaves of one logical CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuLeaves {
+    /// The kernel's number.
+    pub cpu: u32,
+    /// Its leaves, in ascending order.
+    pub leaves: Vec<Subleaf>,
+}
+
+/// The leaves of every CPU that this process can be moved to, ascending by number.
+///
+/// A helper thread visits each CPU in turn and then ends, so the caller's own affinity never changes. Where threads
+/// cannot be pinned the list holds nothing, since nobody could say which CPU answered.
+pub fn every_cpu() -> Vec<CpuLeaves> {
+    std::thread::Builder::new()
+        .name("cpuid".into())
+        .spawn(visit)
+        .ok()
+        .and_then(|visitor| visitor.join().ok())
+        .unwrap_or_default()
+}
+
+/// XCR0, the register of extended state that the operating system enables; `None` where the CPU has no such register.
+#[cfg(target_arch = "x86_64")]
+pub fn xcr0() -> Option<u64> {
+    const OSXSAVE: u32 = 1 << 27;
+    let enabled = read(1, 0)[2] & OSXSAVE != 0;
+    enabled.then(|| {
+        let (low, high): (u32, u32);
+        // SAFETY: XGETBV with ECX = 0 exists and is unprivileged wherever CPUID.1:ECX.OSXSAVE is set, just checked; it
+        // writes EDX:EAX and nothing else.
+        unsafe {
+            std::arch::asm!("xgetbv", in("ecx") 0, out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags));
+        }
+        u64::from(high) << 32 | u64::from(low)
+    })
+}
+
+/// There is no XCR0 here.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn xcr0() -> Option<u64> {
+    None
+}
+
+#[cfg(target_arch = "x86_64")]
+fn visit() -> Vec<CpuLeaves> {
+    (0..affinity::cpu_limit())
+        .filter(|&cpu| affinity::move_to(cpu))
+        .map(|cpu| CpuLeaves { cpu, leaves: all_leaves() })
+        .collect()
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn visit() -> Vec<CpuLeaves> {
+    Vec::new()
+}
+
+#[cfg(target_arch = "x86_64")]
+fn read(leaf: u32, subleaf: u32) -> [u32; 4] {
+    let result = std::arch::x86_64::__cpuid_count(leaf, subleaf);
+    [result.eax, result.ebx, result.ecx, result.edx]
+}
+
+/// Every leaf of the CPU that the calling thread runs on.
+#[cfg(target_arch = "x86_64")]
+fn all_leaves() -> Vec<Subleaf> {
+    // Beyond these many leaves a range is a hypervisor's fiction.
+    const LONGEST: u32 = 0x200;
+    const HYPERVISOR_PRESENT: u32 = 1 << 31;
+    let hypervisor = read(1, 0)[2] & HYPERVISOR_PRESENT != 0;
+    let mut leaves = Vec::new();
+    for base in [0, 0x4000_0000, 0x8000_0000] {
+        if base == 0x4000_0000 && !hypervisor {
+            continue;
+        }
+        let last = read(base, 0)[0];
+        if last < base || last - base > LONGEST {
+            continue;
+        }
+        for leaf in base..=last {
+            subleaves(leaf, &mut leaves);
+        }
+    }
+    leaves
+}
+
+/// The subleaves of one leaf, as far as that leaf says they go.
+#[cfg(target_arch = "x86_64")]
+fn subleaves(leaf: u32, leaves: &mut Vec<Subleaf>) {
+    /// More subleaves than any leaf has.
+    const MOST: u32 = 64;
+    let first = read(leaf, 0);
+    leaves.push(Subleaf { leaf, subleaf: 0, registers: first });
+    for subleaf in 1..MOST {
+        let registers = read(leaf, subleaf);
+        let goes_on = match leaf {
+            0x4 | 0x8000_001d => registers[0] & 0x1f != 0,
+            0x7 | 0x14 | 0x17 | 0x18 | 0x1d | 0x20 | 0x23 | 0x24 => subleaf <= first[0],
+            0xb | 0x1f | 0x8000_0026 => registers[2] & 0xff00 != 0,
+            0xd => true,
+            0xf | 0x10 | 0x12 => subleaf <= 3,
+            _ => false,
+        };
+        if !goes_on {
+            break;
+        }
+        if leaf != 0xd || registers != [0; 4] {
+            leaves.push(Subleaf { leaf, subleaf, registers });
+        }
+    }
+}
+
+/// Moving the calling thread from CPU to CPU.
+#[cfg(target_arch = "x86_64")]
+mod affinity {
+    /// Bits in one word of a CPU mask.
+    const WORD_BITS: usize = usize::BITS as usize;
+
+    /// One more than the highest CPU number that this kernel's masks can hold.
+    pub(super) fn cpu_limit() -> u32 {
+        /// More than any kernel is built for.
+        const MOST_WORDS: usize = 1 << 12;
+        let mut mask = vec![0usize; MOST_WORDS];
+        // SAFETY: the kernel writes at most the given number of bytes, which is the size of `mask`; 0 is this thread.
+        let bytes =
+            unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(mask.as_slice()), mask.as_mut_ptr()) };
+        u32::try_from(bytes.max(0) * 8).unwrap_or(0)
+    }
+
+    /// Whether the calling thread now runs on `cpu` and nowhere else.
+    pub(super) fn move_to(cpu: u32) -> bool {
+        let Ok(bit) = usize::try_from(cpu) else { return false };
+        let mut mask = vec![0usize; bit / WORD_BITS + 1];
+        mask[bit / WORD_BITS] = 1 << (bit % WORD_BITS);
+        // SAFETY: the kernel reads the given number of bytes, which is the size of `mask`; 0 is this thread, which is
+        // the helper's own.
+        let status =
+            unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(mask.as_slice()), mask.as_ptr()) };
+        // SAFETY: takes no arguments and only reads the calling thread's place.
+        status == 0 && unsafe { libc::sched_getcpu() } == i32::try_from(cpu).unwrap_or(-1)
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cpu_answers_with_its_vendor() {
+        let cpus = every_cpu();
+        assert!(!cpus.is_empty());
+        assert!(cpus.is_sorted_by_key(|leaves| leaves.cpu));
+        for leaves in &cpus {
+            assert_eq!((leaves.leaves[0].leaf, leaves.leaves[0].subleaf), (0, 0));
+            assert_ne!(leaves.leaves[0].registers[1], 0);
+        }
+    }
+
+    #[test]
+    fn looking_does_not_move_the_caller() {
+        let allowed = || std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        let mask = |status: String| status.lines().find(|line| line.starts_with("Cpus_allowed:")).map(str::to_owned);
+        let before = mask(allowed());
+        every_cpu();
+        assert_eq!(mask(allowed()), before);
+    }
+
+    #[test]
+    fn the_system_enables_x87_and_sse_state_at_least() {
+        if let Some(xcr0) = xcr0() {
+            assert_eq!(xcr0 & 3, 3);
+        }
+    }
+}
