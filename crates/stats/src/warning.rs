@@ -1,7 +1,8 @@
 //! What a reader should know before quoting a summary: data, each with the figures behind it, never log lines.
 //!
 //! A warning needs two things: evidence that the effect is there, and a size that matters. Nothing is removed because of
-//! one, and whether a change is for the better is not known here, nor is the grade that follows.
+//! one. Whether a change is for the better is not known here, nor what a warning is called in a document, nor the grade
+//! that follows from it.
 
 use std::fmt;
 
@@ -43,6 +44,7 @@ pub enum Warning {
     /// The values form two separate groups: the median lies in one of them or between both.
     Bimodal(Modes),
     /// The first value stands apart from all the rest: something was cold, lazily allocated, or still in credit.
+    /// Whether that made it slow depends on what the values are.
     FirstApart {
         /// First value / median of the others.
         ratio: f64,
@@ -57,20 +59,6 @@ pub enum Warning {
         /// Which, counted from 0 in the order of measurement.
         indices: Vec<usize>,
     },
-}
-
-impl Warning {
-    /// The name in documents.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::TooFew { .. } => "too_few",
-            Self::Drifting { .. } => "drifting",
-            Self::Bimodal(_) => "bimodal",
-            Self::FirstApart { .. } => "first_apart",
-            Self::HighSpread { .. } => "high_spread",
-            Self::Outliers { .. } => "outliers",
-        }
-    }
 }
 
 impl fmt::Display for Warning {
@@ -166,29 +154,38 @@ fn matters(fraction: f64) -> bool {
 mod tests {
     use super::*;
 
-    fn codes(values: &[f64]) -> Vec<&'static str> {
-        warnings(&Observations::new(values).unwrap()).iter().map(Warning::code).collect()
+    /// The kinds of warning that the values raise, without their figures.
+    fn kinds(values: &[f64]) -> Vec<&'static str> {
+        let kind = |warning: &Warning| match warning {
+            Warning::TooFew { .. } => "too few",
+            Warning::Drifting { .. } => "drifting",
+            Warning::Bimodal(_) => "bimodal",
+            Warning::FirstApart { .. } => "first apart",
+            Warning::HighSpread { .. } => "high spread",
+            Warning::Outliers { .. } => "outliers",
+        };
+        warnings(&Observations::new(values).unwrap()).iter().map(kind).collect()
     }
 
     const CALM: [f64; 10] = [100.0, 100.3, 99.8, 100.1, 99.9, 100.2, 99.7, 100.0, 100.1, 99.9];
 
     #[test]
     fn calm_values_raise_nothing() {
-        assert_eq!(codes(&CALM), [""; 0]);
-        assert_eq!(codes(&[5.0; 10]), [""; 0]);
+        assert_eq!(kinds(&CALM), [""; 0]);
+        assert_eq!(kinds(&[5.0; 10]), [""; 0]);
     }
 
     #[test]
     fn few_values() {
-        assert_eq!(codes(&[1.0]), ["too_few"]);
-        assert_eq!(codes(&CALM[..5]), ["too_few"]);
-        assert_eq!(codes(&CALM[..6]), [""; 0]);
+        assert_eq!(kinds(&[1.0]), ["too few"]);
+        assert_eq!(kinds(&CALM[..5]), ["too few"]);
+        assert_eq!(kinds(&CALM[..6]), [""; 0]);
     }
 
     #[test]
     fn a_fall_of_ten_percent() {
         let falling: Vec<f64> = (0..10).map(|i| 100.0 - f64::from(i)).collect();
-        assert_eq!(codes(&falling), ["drifting"]);
+        assert_eq!(kinds(&falling), ["drifting"]);
         let text = warnings(&Observations::new(&falling).unwrap())[0].to_string();
         assert_eq!(text, "the values fall by 6.3 % during the run (p = 5.5e-7)");
     }
@@ -196,20 +193,20 @@ mod tests {
     #[test]
     fn a_fall_too_small_to_matter() {
         let falling: Vec<f64> = (0..10).map(|i| 100.0 - 0.01 * f64::from(i)).collect();
-        assert_eq!(codes(&falling), [""; 0]);
+        assert_eq!(kinds(&falling), [""; 0]);
     }
 
     #[test]
     fn two_groups() {
         let values = [67.0, 78.9, 67.2, 79.0, 66.8, 78.8, 67.1, 79.1, 78.7, 67.3];
-        assert_eq!(codes(&values), ["bimodal", "high_spread"]);
+        assert_eq!(kinds(&values), ["bimodal", "high spread"]);
     }
 
     #[test]
     fn a_slow_first_one_is_also_an_outlier() {
         let mut values = CALM.to_vec();
         values.insert(0, 80.0);
-        assert_eq!(codes(&values), ["first_apart", "outliers"]);
+        assert_eq!(kinds(&values), ["first apart", "outliers"]);
     }
 
     #[test]
@@ -223,6 +220,6 @@ mod tests {
 
     #[test]
     fn a_median_of_zero_raises_no_nonsense() {
-        assert_eq!(codes(&[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), [""; 0]);
+        assert_eq!(kinds(&[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), [""; 0]);
     }
 }
