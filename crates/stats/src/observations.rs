@@ -33,15 +33,6 @@ impl fmt::Display for Unusable {
 
 impl std::error::Error for Unusable {}
 
-/// Which of two values is the better one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Better {
-    /// Rates: more is better.
-    Higher,
-    /// Costs: less is better.
-    Lower,
-}
-
 /// At least one finite number, kept in the order of measurement and sorted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observations {
@@ -159,14 +150,6 @@ impl Observations {
         let (low, high) = (self.sorted[below], self.sorted[above]);
         Some((low + (high - low) * (rank - rank.floor())).clamp(low, high))
     }
-
-    /// The best value: the largest rate or the smallest cost.
-    pub fn best(&self, better: Better) -> f64 {
-        match better {
-            Better::Higher => self.max(),
-            Better::Lower => self.min(),
-        }
-    }
 }
 
 /// The median of values that are sorted already and at least one.
@@ -205,7 +188,6 @@ mod tests {
         close(o.cv().unwrap(), 12.5_f64.sqrt() / 4.0);
         close(o.cv_robust().unwrap(), 1.4826 / 3.0);
         assert_eq!((o.min(), o.max()), (1.0, 10.0));
-        assert_eq!((o.best(Better::Higher), o.best(Better::Lower)), (10.0, 1.0));
         assert_eq!(o.in_order(), [4.0, 1.0, 3.0, 2.0, 10.0]);
     }
 

@@ -5,6 +5,15 @@
 use crate::warning::warnings;
 use crate::{Interval, NOMINAL_CONFIDENCE, Observations, Unusable, Warning};
 
+/// Which of two values is the better one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// Rates: more is better.
+    Higher,
+    /// Costs: less is better.
+    Lower,
+}
+
 /// Centre, spread and reliability of repeated measurements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
@@ -33,6 +42,14 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// The best value: the largest rate or the smallest cost.
+    pub fn best(&self, better: Better) -> f64 {
+        match better {
+            Better::Higher => self.max,
+            Better::Lower => self.min,
+        }
+    }
+
     /// Half the width of the interval as a fraction of the median; `None` where there is no interval.
     pub fn relative_half_width(&self) -> Option<f64> {
         self.interval?.relative_half_width(self.median)
@@ -72,6 +89,7 @@ mod tests {
         assert_eq!((summary.n, summary.median, summary.mean), (8, 4.5, 5.0));
         assert!((summary.stddev.unwrap() - (32.0_f64 / 7.0).sqrt()).abs() < 1e-15);
         assert_eq!(summary.mad, 0.5);
+        assert_eq!((summary.best(Better::Higher), summary.best(Better::Lower)), (9.0, 2.0));
         assert_eq!(summary.interval.unwrap().bounds(), [2.0, 9.0]);
         assert_eq!(summary.relative_half_width(), Some(3.5 / 4.5));
     }
