@@ -1,0 +1,33 @@
+//! The loops that are timed: arithmetic, clock chains, memory streams and the pointer chase, one per instruction set,
+//! each beside the work that it declares and the check that it was done.
+//!
+//! * [`table::KERNELS`] — arithmetic, verified by [`state::ArithmeticState`];
+//! * [`chain`] — dependent instructions of a known latency, whose rate is the core's clock;
+//! * [`memory::MEMORY_KERNELS`] — streams over [`lines::Block`]s, verified against a [`pattern::Pattern`];
+//! * [`chase::Cycle`] — dependent loads through one random cycle over every line.
+//!
+//! What it is not: it reads no clock, allocates nothing, makes no system call and decides no policy. A caller brings the
+//! memory, pins the thread, times the call and says how often. Every loop is chosen at run time from [`features::Features`],
+//! a plain value, so that a test may pretend to be any CPU; nothing here depends on compile-time target features.
+//!
+//! The machine code lives in one folder per architecture with the same file names in each; `portable` is plain Rust, the
+//! fallback where an architecture has no folder yet, and is compiled and tested everywhere.
+#![no_std]
+
+pub mod chain;
+pub mod chase;
+pub mod features;
+pub mod lines;
+pub mod memory;
+pub mod pattern;
+pub mod portable;
+mod rng;
+pub mod state;
+pub mod table;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod x86_64;
+
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+use portable as native;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+use x86_64 as native;

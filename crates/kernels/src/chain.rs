@@ -1,0 +1,74 @@
+//! Clock chains: dependent instructions of a known latency, so that cycles pass at a known count per instruction.
+//!
+//! Divided by the time that the caller measures, [`Chain::cycles`] is the core's clock. A busy hidden sibling or a stolen
+//! time slice can only slow a chain, so the larger of two chains is the better clock, and their disagreement is a warning.
+//!
+//! The chains are of instructions that no known core shortens (`facts/cpu.md` section 3): register-register additions with
+//! two *different* registers and register-register multiplications. Not of moves (eliminated), increments, additions of
+//! constants or `LEA` (folded on Golden Cove, Lion Cove and Skymont), shifts, or `xor` and `sub` of a register with itself.
+
+use crate::native;
+
+/// A body: returns what `start` becomes after that many iterations with `operand`.
+pub(crate) type Body = extern "C" fn(start: u64, operand: u64, iterations: u64) -> u64;
+
+/// A loop of [`Chain::LENGTH`] dependent instructions.
+#[derive(Debug)]
+pub struct Chain {
+    /// `add` or `imul`, as in records of conditions.
+    pub name: &'static str,
+    /// The only instruction in the loop but for its end.
+    pub instruction: &'static str,
+    /// Cycles from one instruction to the next; see each chain for the cores where it differs.
+    pub latency: u32,
+    pub(crate) step: fn(u64, u64) -> u64,
+    pub(crate) body: Body,
+}
+
+/// One cycle an addition, on every core from Haswell to Lion Cove, Gracemont to Skymont and Zen 1 to Zen 5 (`InstLatx64`).
+pub static ADD: Chain =
+    Chain { name: "add", instruction: "add", latency: 1, step: u64::wrapping_add, body: native::chain::add };
+
+/// Three cycles a multiplication on the big cores of Intel and AMD; five on Gracemont and Crestmont, four on Skymont
+/// (`InstLatx64`): a caller that knows the core divides by [`Chain::cycles_at`].
+pub static IMUL: Chain =
+    Chain { name: "imul", instruction: "imul", latency: 3, step: u64::wrapping_mul, body: native::chain::imul };
+
+/// Both chains.
+pub static CHAINS: [&Chain; 2] = [&ADD, &IMUL];
+
+impl Chain {
+    /// Dependent instructions per iteration: enough to hide the end of the loop, which runs beside them.
+    pub const LENGTH: u64 = 64;
+
+    /// The value that a chain starts from; odd, so that no product becomes zero.
+    const START: u64 = 0x0123_4567_89ab_cdef;
+    /// The value added or multiplied by; odd.
+    const OPERAND: u64 = crate::rng::GOLDEN;
+
+    /// Cycles that `iterations` iterations take at the default [`latency`](Self::latency).
+    pub const fn cycles(&self, iterations: u64) -> u64 {
+        Self::cycles_at(self.latency, iterations)
+    }
+
+    /// Cycles that `iterations` iterations take on a core where the instruction has this latency.
+    pub const fn cycles_at(latency: u32, iterations: u64) -> u64 {
+        iterations * Self::LENGTH * latency as u64
+    }
+
+    /// Runs the chain and returns its last value, for [`Chain::expected`] to confirm.
+    #[inline]
+    pub fn run(&self, iterations: u64) -> u64 {
+        (self.body)(Self::START, Self::OPERAND, iterations)
+    }
+
+    /// What [`Chain::run`] returns if every instruction was executed. As slow as the chain itself.
+    pub fn expected(&self, iterations: u64) -> u64 {
+        (0..iterations * Self::LENGTH).fold(Self::START, |value, _| (self.step)(value, Self::OPERAND))
+    }
+
+    /// Where the machine code begins, for disassembly.
+    pub fn code(&self) -> *const u8 {
+        self.body as *const u8
+    }
+}

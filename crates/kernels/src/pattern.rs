@@ -1,0 +1,120 @@
+//! What memory is filled with: never zero, different in every line and so in every page, cheap to make and to predict.
+//!
+//! Word `w` of line `n` is `base[w] + n * STEP`: eight interleaved Weyl sequences whose bases are random. Page-unique data
+//! cannot be merged (KSM), mapped to the zero page or elided by a core that drops stores of zero over zero
+//! (`facts/memory.md` section 7), and a line that was skipped, doubled or misplaced shows.
+
+use core::fmt;
+
+use crate::lines::Line;
+use crate::rng::{GOLDEN, Rng};
+
+/// The content of a run of lines, from a first line on.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    pub(crate) words: [u64; Line::WORDS],
+    /// Added to every word from one line to the next; eight equal words, as a vector loop loads them.
+    pub(crate) step: [u64; Line::WORDS],
+}
+
+/// A word that is not what was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrongWord {
+    /// Which line, from the first one compared.
+    pub line: usize,
+    /// Which word of it.
+    pub word: usize,
+    /// What the pattern says.
+    pub expected: u64,
+    /// What is there.
+    pub found: u64,
+}
+
+impl fmt::Display for WrongWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { line, word, expected, found } = self;
+        write!(f, "line {line}, word {word} holds {found:#x} instead of {expected:#x}")
+    }
+}
+
+impl core::error::Error for WrongWord {}
+
+impl Pattern {
+    /// The odd number that separates two lines, 2^64 divided by the golden ratio: its multiples spread evenly.
+    const STEP: u64 = GOLDEN;
+
+    /// The pattern that begins at line 0 of a buffer.
+    pub const fn seeded(seed: u64) -> Self {
+        let mut rng = Rng::new(seed);
+        let mut words = [0; Line::WORDS];
+        let mut word = 0;
+        while word < Line::WORDS {
+            words[word] = rng.next();
+            word += 1;
+        }
+        Self { words, step: [Self::STEP; Line::WORDS] }
+    }
+
+    /// The same pattern as it continues `lines` lines further on.
+    #[must_use]
+    pub fn after(&self, lines: usize) -> Self {
+        let ahead = Self::STEP.wrapping_mul(lines as u64);
+        Self { words: self.words.map(|word| word.wrapping_add(ahead)), ..*self }
+    }
+
+    /// Line `index` of the pattern.
+    pub fn line(&self, index: usize) -> Line {
+        Line(self.after(index).words)
+    }
+
+    /// Writes the pattern, in plain Rust: to populate a buffer, and the oracle for the loops that write it.
+    pub fn fill(&self, lines: &mut [Line]) {
+        let mut words = self.words;
+        for line in lines {
+            *line = Line(words);
+            words = words.map(|word| word.wrapping_add(Self::STEP));
+        }
+    }
+
+    /// Compares every word of `lines` with the pattern.
+    pub fn verify(&self, lines: &[Line]) -> Result<(), WrongWord> {
+        let mut expected = self.words;
+        for (line, found) in lines.iter().enumerate() {
+            if expected != found.0 {
+                return Err(first_difference(line, &expected, &found.0));
+            }
+            expected = expected.map(|word| word.wrapping_add(Self::STEP));
+        }
+        Ok(())
+    }
+
+    /// The [`checksum`] of the first `lines` lines of the pattern.
+    pub fn checksum(&self, lines: usize) -> u64 {
+        let (mut words, mut sum) = (self.words, [0; Line::WORDS]);
+        for _ in 0..lines {
+            sum = xor(sum, words);
+            words = words.map(|word| word.wrapping_add(Self::STEP));
+        }
+        fold(&sum)
+    }
+}
+
+/// The exclusive or of all words of `lines`, in plain Rust: what a reading loop must return.
+pub fn checksum(lines: &[Line]) -> u64 {
+    fold(&lines.iter().fold([0; Line::WORDS], |sum, line| xor(sum, line.0)))
+}
+
+fn xor(a: [u64; Line::WORDS], b: [u64; Line::WORDS]) -> [u64; Line::WORDS] {
+    core::array::from_fn(|word| a[word] ^ b[word])
+}
+
+/// The exclusive or of the words of one line.
+pub(crate) fn fold(words: &[u64; Line::WORDS]) -> u64 {
+    words.iter().fold(0, |sum, word| sum ^ word)
+}
+
+fn first_difference(line: usize, expected: &[u64; Line::WORDS], found: &[u64; Line::WORDS]) -> WrongWord {
+    let word = (0..Line::WORDS).find(|&word| expected[word] != found[word]).unwrap_or(0);
+    WrongWord { line, word, expected: expected[word], found: found[word] }
+}

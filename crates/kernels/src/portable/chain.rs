@@ -1,0 +1,20 @@
+//! The clock chains in plain Rust; the compiler is kept from folding them, at the price of moves between the steps.
+#![cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "x86_64 has a folder of its own"))]
+
+use core::hint::black_box;
+
+use crate::chain::Chain;
+
+/// Adds `operand` again and again.
+pub(crate) extern "C" fn add(start: u64, operand: u64, iterations: u64) -> u64 {
+    repeat(start, iterations, |value| value.wrapping_add(black_box(operand)))
+}
+
+/// Multiplies by `operand` again and again.
+pub(crate) extern "C" fn imul(start: u64, operand: u64, iterations: u64) -> u64 {
+    repeat(start, iterations, |value| value.wrapping_mul(black_box(operand)))
+}
+
+fn repeat(start: u64, iterations: u64, step: impl Fn(u64) -> u64) -> u64 {
+    (0..iterations).fold(start, |value, _| (0..Chain::LENGTH).fold(value, |value, _| step(value)))
+}

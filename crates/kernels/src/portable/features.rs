@@ -1,0 +1,9 @@
+//! The features of a machine whose architecture has no folder of its own: none.
+
+use crate::features::Features;
+
+/// Nothing beyond plain Rust.
+#[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "x86_64 has a folder of its own"))]
+pub(crate) fn detect() -> Features {
+    Features::NONE
+}

@@ -1,0 +1,63 @@
+//! Floating-point multiply-add as Rust writes it: never contracted into a fused one.
+
+use core::hint::black_box;
+
+use model::isa::{CpuOp, Element, Isa};
+
+use crate::state::{Data, PAIRS, RegisterFile, SLOT};
+use crate::table::Kernel;
+
+/// Independent accumulators, as in the row.
+const ACCUMULATORS: usize = 8;
+
+/// Defines a loop over one floating-point type.
+macro_rules! multiply_add {
+    ($name:ident, $float:ty, $bytes:literal) => {
+        extern "C" fn $name(registers: &mut RegisterFile, iterations: u64) {
+            let first = |slot: &[u8; SLOT]| black_box(<$float>::from_ne_bytes(slot.as_chunks().0[0]));
+            let [a, b, c, d, _] = registers.operands.each_ref().map(first);
+            let seeds = registers.seeds.as_chunks::<$bytes>().0;
+            let mut accumulators: [$float; ACCUMULATORS] =
+                core::array::from_fn(|index| <$float>::from_ne_bytes(seeds[index]));
+            for _ in 0..iterations {
+                for _ in 0..PAIRS {
+                    // Each factor is hidden from the compiler, or one product would serve all accumulators.
+                    accumulators = accumulators.map(|value| value + black_box(a) * b);
+                    accumulators = accumulators.map(|value| value + black_box(c) * d);
+                }
+            }
+            let results = registers.results.as_chunks_mut::<$bytes>().0;
+            for (result, value) in results.iter_mut().zip(accumulators) {
+                *result = value.to_ne_bytes();
+            }
+        }
+    };
+}
+multiply_add!(fp64_scalar, f64, 8);
+multiply_add!(fp32_scalar, f32, 4);
+
+/// One fp64 lane.
+pub(super) const FP64_SCALAR: Kernel = Kernel {
+    name: "fma/fp64/scalar/portable",
+    op: CpuOp::Fma,
+    element: Element::Fp64,
+    isa: Isa::Scalar,
+    requires: &[],
+    method: "cpu-mul-add-portable/1",
+    accumulator: "fp64",
+    accumulators: ACCUMULATORS,
+    lanes: 1,
+    step: &[],
+    operations_per_lane: 2,
+    data: Data::Float64,
+    body: fp64_scalar,
+};
+/// One fp32 lane.
+pub(super) const FP32_SCALAR: Kernel = Kernel {
+    name: "fma/fp32/scalar/portable",
+    element: Element::Fp32,
+    accumulator: "fp32",
+    data: Data::Float32,
+    body: fp32_scalar,
+    ..FP64_SCALAR
+};

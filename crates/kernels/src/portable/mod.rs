@@ -1,0 +1,20 @@
+//! The kernels in plain Rust: the fallback of an architecture that has no folder yet, and an example of a row.
+//!
+//! They compute and verify like the others but say little about a machine: the compiler chooses the instructions, may use
+//! vectors where the row says `scalar`, and is not held to the work declared by a look at its code.
+
+pub(crate) mod chain;
+pub(crate) mod chase;
+mod dot;
+pub(crate) mod features;
+mod fma;
+mod memory;
+
+use crate::memory::MemoryKernel;
+use crate::table::Kernel;
+
+/// The portable rows of [`table::KERNELS`](crate::table::KERNELS).
+pub static KERNELS: &[Kernel] = &[fma::FP64_SCALAR, fma::FP32_SCALAR, dot::INT8_SCALAR];
+
+/// The portable rows of [`memory::MEMORY_KERNELS`](crate::memory::MEMORY_KERNELS).
+pub static MEMORY_KERNELS: &[MemoryKernel] = &[memory::READ_SCALAR, memory::WRITE_SCALAR, memory::COPY_SCALAR];

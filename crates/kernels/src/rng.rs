@@ -1,0 +1,60 @@
+//! The one random number generator of the kernels: small, seeded, unbiased.
+//!
+//! Not for secrets and not for statistics: it fills operands and draws permutations.
+
+/// `SplitMix64` (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+#[derive(Clone, Debug)]
+pub(crate) struct Rng(u64);
+
+/// The odd integer nearest to 2^64 divided by the golden ratio: the Weyl step of `SplitMix64`.
+pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Rng {
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next 64 random bits.
+    pub(crate) const fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(GOLDEN);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `bound`, each equally likely: multiply-shift with rejection (Lemire, "Fast random integer
+    /// generation in an interval", ACM TOMACS 2019). `bound` must not be zero.
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        let threshold = bound.wrapping_neg() % bound;
+        loop {
+            let (low, high) = self.next().carrying_mul(bound, 0);
+            if low >= threshold {
+                return high;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_generator_is_splitmix64() {
+        // The first outputs for seed 1234567, as published with the reference implementation (prng.di.unimi.it).
+        let mut rng = Rng::new(1_234_567);
+        assert_eq!([rng.next(), rng.next()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
+    }
+
+    #[test]
+    fn every_number_below_the_bound_is_as_likely() {
+        let mut rng = Rng::new(1);
+        let mut counts = [0_u32; 6];
+        for _ in 0..60_000 {
+            counts[usize::try_from(rng.below(6)).unwrap()] += 1;
+        }
+        // Expected 10 000 each with a standard deviation of 91: five of them are 456.
+        assert!(counts.iter().all(|count| count.abs_diff(10_000) < 456), "{counts:?}");
+    }
+}

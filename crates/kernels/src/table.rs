@@ -1,0 +1,130 @@
+//! The one table of arithmetic kernels: what each computes, requires, and does per iteration.
+//!
+//! A row is static data beside a body of machine code. [`Kernel::bind`] turns it into something that can run, or says that
+//! the machine cannot: an instruction set that is missing is a value, not a fault. Which row is worth measuring is the
+//! caller's decision; the order of the table (widest first) is all the policy here.
+
+use model::isa::{CpuOp, Element, Isa};
+
+use crate::features::{Feature, Features};
+use crate::native;
+use crate::state::{ArithmeticState, Data, PAIRS, RegisterFile};
+
+/// Every arithmetic kernel of this architecture. For one operation and element the widest comes first, and for one
+/// instruction set the better body comes first, so the first row that binds is the one to take.
+pub static KERNELS: &[Kernel] = native::KERNELS;
+
+/// A body: runs that many iterations on the register file.
+///
+/// # Safety
+/// The CPU and the operating system must support every feature that the kernel requires.
+pub(crate) type Body = unsafe extern "C" fn(&mut RegisterFile, iterations: u64);
+
+/// One row: an arithmetic loop and what it declares.
+#[derive(Debug)]
+pub struct Kernel {
+    /// Unique, as in ids of experiments: `fma/fp64/avx512`.
+    pub name: &'static str,
+    /// What is computed.
+    pub op: CpuOp,
+    /// On elements of which type.
+    pub element: Element,
+    /// With which instruction set.
+    pub isa: Isa,
+    /// The features without which the body must not run.
+    pub requires: &'static [Feature],
+    /// The instruction mix and counting rule, with a revision that changes whenever a figure would mean something else.
+    pub method: &'static str,
+    /// The type of an accumulator and of what is summed into it, for display: `s32 <- u8 x s8`.
+    pub accumulator: &'static str,
+    /// Independent accumulators: at least latency times pipes of every core known (`facts/cpu.md` 2.2), as far as the
+    /// registers reach.
+    pub accumulators: usize,
+    /// Lanes of one accumulator.
+    pub lanes: usize,
+    /// The instructions of one step of one accumulator.
+    pub step: &'static [&'static str],
+    /// Operations of one step in one lane: 2 for a multiply-add, 8 for four products summed.
+    pub operations_per_lane: u64,
+    pub(crate) data: Data,
+    pub(crate) body: Body,
+}
+
+impl Kernel {
+    /// Steps that each accumulator takes per iteration.
+    pub const STEPS: u64 = 2 * PAIRS as u64;
+
+    /// Arithmetic operations per iteration; a multiplication and an addition are one each.
+    pub const fn operations(&self) -> u64 {
+        self.steps() * self.lanes as u64 * self.operations_per_lane
+    }
+
+    /// Steps of all accumulators per iteration: so often does each instruction of [`Kernel::step`] occur in the loop.
+    pub const fn steps(&self) -> u64 {
+        self.accumulators as u64 * Self::STEPS
+    }
+
+    /// Iterations in one run after which the result is still exactly predictable.
+    pub const fn max_iterations(&self) -> u64 {
+        self.data.max_iterations()
+    }
+
+    /// Bytes of one accumulator.
+    pub const fn vector_bytes(&self) -> usize {
+        self.lanes * self.data.lane_bytes()
+    }
+
+    /// The kernel ready to run, where `features` and this CPU have all that it requires.
+    pub fn bind(&'static self, features: &Features) -> Option<Bound> {
+        features.usable(self.requires).then_some(Bound { kernel: self })
+    }
+
+    /// Where the machine code begins, for disassembly.
+    pub fn code(&self) -> *const u8 {
+        self.body as *const u8
+    }
+}
+
+/// A [`Kernel`] on a machine that can run it.
+#[derive(Clone, Copy, Debug)]
+pub struct Bound {
+    kernel: &'static Kernel,
+}
+
+impl Bound {
+    /// The row that was bound.
+    pub const fn kernel(&self) -> &'static Kernel {
+        self.kernel
+    }
+
+    /// Operands and accumulators for this kernel, drawn from `seed`.
+    pub fn seeded(&self, seed: u64) -> ArithmeticState {
+        ArithmeticState::seeded(self.kernel, seed)
+    }
+
+    /// Runs the loop: accumulators start from their seeds, `iterations` iterations follow, the results are stored.
+    ///
+    /// # Panics
+    /// If `state` is another kernel's, or `iterations` is above [`Kernel::max_iterations`].
+    #[inline]
+    pub fn run(&self, state: &mut ArithmeticState, iterations: u64) {
+        assert!(core::ptr::eq(self.kernel, state.kernel()), "the state belongs to {}", state.kernel().name);
+        assert!(iterations <= self.kernel.max_iterations(), "{iterations} iterations are not predictable");
+        // SAFETY: a `Bound` exists only where `Features::usable` has found the features required on this machine.
+        unsafe { (self.kernel.body)(&mut state.registers, iterations) }
+    }
+}
+
+/// The kernel for this operation, element and instruction set: the first row that binds.
+pub fn find(op: CpuOp, element: Element, isa: Isa, features: &Features) -> Option<Bound> {
+    rows(op, element).filter(|kernel| kernel.isa == isa).find_map(|kernel| kernel.bind(features))
+}
+
+/// The kernel with the widest instruction set that binds for this operation and element.
+pub fn widest(op: CpuOp, element: Element, features: &Features) -> Option<Bound> {
+    rows(op, element).find_map(|kernel| kernel.bind(features))
+}
+
+fn rows(op: CpuOp, element: Element) -> impl Iterator<Item = &'static Kernel> {
+    KERNELS.iter().filter(move |kernel| kernel.op == op && kernel.element == element)
+}

@@ -1,0 +1,39 @@
+//! The bodies of the clock chains.
+
+use core::arch::naked_asm;
+
+use crate::chain::Chain;
+
+/// Defines a chain of one two-operand instruction from RSI into RAX; RDI is the start, RDX the number of iterations.
+macro_rules! chain {
+    ($(#[$doc:meta])* $name:ident, $instruction:literal) => {
+        $(#[$doc])*
+        #[unsafe(naked)]
+        pub(crate) extern "C" fn $name(start: u64, operand: u64, iterations: u64) -> u64 {
+            naked_asm!(
+                "mov rax, rdi",
+                "test rdx, rdx",
+                "jz 3f",
+                ".p2align 6",
+                "2:",
+                ".rept {length}",
+                $instruction,
+                ".endr",
+                "dec rdx",
+                "jnz 2b",
+                "3:",
+                "ret",
+                length = const Chain::LENGTH,
+            )
+        }
+    };
+}
+
+chain!(
+    /// `RAX += RSI`.
+    add, "add rax, rsi"
+);
+chain!(
+    /// `RAX *= RSI`, the low 64 bits.
+    imul, "imul rax, rsi"
+);

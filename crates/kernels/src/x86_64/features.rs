@@ -1,0 +1,40 @@
+//! Reads the registers that say what this CPU and its operating system allow.
+//!
+//! Reads only; what they mean is decided in [`crate::features`].
+
+use core::arch::asm;
+use core::arch::x86_64::{__cpuid, __cpuid_count};
+
+use crate::features::{CpuFacts, Features};
+
+/// The features of the CPU that executes this call.
+pub(crate) fn detect() -> Features {
+    let highest = __cpuid(0).eax;
+    let leaf1 = __cpuid(1);
+    let mut facts = CpuFacts { leaf1_ecx: leaf1.ecx, leaf1_edx: leaf1.edx, ..CpuFacts::default() };
+    if highest >= 7 {
+        let leaf7 = __cpuid_count(7, 0);
+        facts.leaf7_ebx = leaf7.ebx;
+        facts.leaf7_ecx = leaf7.ecx;
+        if leaf7.eax >= 1 {
+            facts.leaf7_1_eax = __cpuid_count(7, 1).eax;
+        }
+    }
+    let osxsave = leaf1.ecx >> 27 & 1 == 1;
+    if osxsave {
+        // SAFETY: OSXSAVE says that the operating system has enabled XGETBV for user code.
+        facts.xcr0 = unsafe { xcr0() };
+    }
+    Features::from_facts(&facts)
+}
+
+/// The extended control register 0.
+///
+/// # Safety
+/// CPUID must report OSXSAVE, or the instruction is undefined.
+unsafe fn xcr0() -> u64 {
+    let (low, high): (u32, u32);
+    // SAFETY: XGETBV with ECX = 0 exists where OSXSAVE is set (the caller's promise) and only writes EDX:EAX.
+    unsafe { asm!("xgetbv", in("ecx") 0, out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags)) };
+    u64::from(high) << 32 | u64::from(low)
+}

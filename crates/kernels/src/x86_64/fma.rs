@@ -1,0 +1,226 @@
+//! Floating-point multiply-add: fused where the CPU has FMA3 or AVX-512, else a multiplication and an addition.
+//!
+//! Fused steps are `acc += a * b` with both factors in registers. Separate ones form the product in XMM15 first; legacy SSE
+//! overwrites a source, so the copy before it is part of the step (eliminated at rename since Ivy Bridge and Zen). Only
+//! the addition is then in the dependent chain, so eleven accumulators are plenty.
+
+use model::isa::{CpuOp, Element, Isa};
+
+use super::loops::vector_loop;
+use crate::features::Feature;
+use crate::state::Data;
+use crate::table::Kernel;
+
+vector_loop!(
+    /// Eight fp64 lanes; 24 accumulators in ZMM4-27.
+    fp64_avx512 {
+        register: "zmm", bytes: 64, load_store: "vmovupd", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
+        even: "vfmadd231pd zmm\\acc, zmm0, zmm1", odd: "vfmadd231pd zmm\\acc, zmm2, zmm3",
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// Sixteen fp32 lanes; 24 accumulators in ZMM4-27.
+    fp32_avx512 {
+        register: "zmm", bytes: 64, load_store: "vmovups", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
+        even: "vfmadd231ps zmm\\acc, zmm0, zmm1", odd: "vfmadd231ps zmm\\acc, zmm2, zmm3",
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// Four fp64 lanes; 12 accumulators in YMM4-15.
+    fp64_avx2 {
+        register: "ymm", bytes: 32, load_store: "vmovupd", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15",
+        even: "vfmadd231pd ymm\\acc, ymm0, ymm1", odd: "vfmadd231pd ymm\\acc, ymm2, ymm3",
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// Eight fp32 lanes; 12 accumulators in YMM4-15.
+    fp32_avx2 {
+        register: "ymm", bytes: 32, load_store: "vmovups", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15",
+        even: "vfmadd231ps ymm\\acc, ymm0, ymm1", odd: "vfmadd231ps ymm\\acc, ymm2, ymm3",
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// One fp64 lane, fused; 12 accumulators in XMM4-15.
+    fp64_scalar_fma3 {
+        register: "xmm", bytes: 8, load_store: "vmovsd", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15",
+        even: "vfmadd231sd xmm\\acc, xmm0, xmm1", odd: "vfmadd231sd xmm\\acc, xmm2, xmm3",
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// One fp32 lane, fused; 12 accumulators in XMM4-15.
+    fp32_scalar_fma3 {
+        register: "xmm", bytes: 4, load_store: "vmovss", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15",
+        even: "vfmadd231ss xmm\\acc, xmm0, xmm1", odd: "vfmadd231ss xmm\\acc, xmm2, xmm3",
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// Two fp64 lanes, separate; 11 accumulators in XMM4-14.
+    fp64_sse2 {
+        register: "xmm", bytes: 16, load_store: "movupd", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14",
+        even: "movapd xmm15, xmm0; mulpd xmm15, xmm1; addpd xmm\\acc, xmm15",
+        odd: "movapd xmm15, xmm2; mulpd xmm15, xmm3; addpd xmm\\acc, xmm15",
+        finish: "",
+    }
+);
+vector_loop!(
+    /// Four fp32 lanes, separate; 11 accumulators in XMM4-14.
+    fp32_sse2 {
+        register: "xmm", bytes: 16, load_store: "movups", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14",
+        even: "movaps xmm15, xmm0; mulps xmm15, xmm1; addps xmm\\acc, xmm15",
+        odd: "movaps xmm15, xmm2; mulps xmm15, xmm3; addps xmm\\acc, xmm15",
+        finish: "",
+    }
+);
+vector_loop!(
+    /// One fp64 lane, separate; 11 accumulators in XMM4-14.
+    fp64_scalar {
+        register: "xmm", bytes: 8, load_store: "movsd", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14",
+        even: "movapd xmm15, xmm0; mulsd xmm15, xmm1; addsd xmm\\acc, xmm15",
+        odd: "movapd xmm15, xmm2; mulsd xmm15, xmm3; addsd xmm\\acc, xmm15",
+        finish: "",
+    }
+);
+vector_loop!(
+    /// One fp32 lane, separate; 11 accumulators in XMM4-14.
+    fp32_scalar {
+        register: "xmm", bytes: 4, load_store: "movss", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14",
+        even: "movaps xmm15, xmm0; mulss xmm15, xmm1; addss xmm\\acc, xmm15",
+        odd: "movaps xmm15, xmm2; mulss xmm15, xmm3; addss xmm\\acc, xmm15",
+        finish: "",
+    }
+);
+
+/// Any x86-64: one lane, separate. The other fp64 rows say where they differ.
+pub(super) const FP64_SCALAR: Kernel = Kernel {
+    name: "fma/fp64/scalar",
+    op: CpuOp::Fma,
+    element: Element::Fp64,
+    isa: Isa::Scalar,
+    requires: &[Feature::Sse2],
+    method: "cpu-mul-add/1",
+    accumulator: "fp64",
+    accumulators: 11,
+    lanes: 1,
+    step: &["movapd", "mulsd", "addsd"],
+    operations_per_lane: 2,
+    data: Data::Float64,
+    body: fp64_scalar,
+};
+/// One lane, fused.
+pub(super) const FP64_SCALAR_FMA3: Kernel = Kernel {
+    name: "fma/fp64/scalar/fma3",
+    requires: &[Feature::Fma],
+    method: "cpu-fma/1",
+    accumulators: 12,
+    step: &["vfmadd231sd"],
+    body: fp64_scalar_fma3,
+    ..FP64_SCALAR
+};
+/// 128 bits, separate.
+pub(super) const FP64_SSE2: Kernel = Kernel {
+    name: "fma/fp64/sse2",
+    isa: Isa::Sse2,
+    lanes: 2,
+    step: &["movapd", "mulpd", "addpd"],
+    body: fp64_sse2,
+    ..FP64_SCALAR
+};
+/// 256 bits, fused.
+pub(super) const FP64_AVX2: Kernel = Kernel {
+    name: "fma/fp64/avx2",
+    isa: Isa::Avx2,
+    requires: &[Feature::Avx2, Feature::Fma],
+    method: "cpu-fma/1",
+    accumulators: 12,
+    lanes: 4,
+    step: &["vfmadd231pd"],
+    body: fp64_avx2,
+    ..FP64_SCALAR
+};
+/// 512 bits, fused.
+pub(super) const FP64_AVX512: Kernel = Kernel {
+    name: "fma/fp64/avx512",
+    isa: Isa::Avx512,
+    requires: &[Feature::Avx512F],
+    method: "cpu-fma/1",
+    accumulators: 24,
+    lanes: 8,
+    step: &["vfmadd231pd"],
+    body: fp64_avx512,
+    ..FP64_SCALAR
+};
+/// Any x86-64: one lane, separate. The other fp32 rows say where they differ.
+pub(super) const FP32_SCALAR: Kernel = Kernel {
+    name: "fma/fp32/scalar",
+    op: CpuOp::Fma,
+    element: Element::Fp32,
+    isa: Isa::Scalar,
+    requires: &[Feature::Sse2],
+    method: "cpu-mul-add/1",
+    accumulator: "fp32",
+    accumulators: 11,
+    lanes: 1,
+    step: &["movaps", "mulss", "addss"],
+    operations_per_lane: 2,
+    data: Data::Float32,
+    body: fp32_scalar,
+};
+/// One lane, fused.
+pub(super) const FP32_SCALAR_FMA3: Kernel = Kernel {
+    name: "fma/fp32/scalar/fma3",
+    requires: &[Feature::Fma],
+    method: "cpu-fma/1",
+    accumulators: 12,
+    step: &["vfmadd231ss"],
+    body: fp32_scalar_fma3,
+    ..FP32_SCALAR
+};
+/// 128 bits, separate.
+pub(super) const FP32_SSE2: Kernel = Kernel {
+    name: "fma/fp32/sse2",
+    isa: Isa::Sse2,
+    lanes: 4,
+    step: &["movaps", "mulps", "addps"],
+    body: fp32_sse2,
+    ..FP32_SCALAR
+};
+/// 256 bits, fused.
+pub(super) const FP32_AVX2: Kernel = Kernel {
+    name: "fma/fp32/avx2",
+    isa: Isa::Avx2,
+    requires: &[Feature::Avx2, Feature::Fma],
+    method: "cpu-fma/1",
+    accumulators: 12,
+    lanes: 8,
+    step: &["vfmadd231ps"],
+    body: fp32_avx2,
+    ..FP32_SCALAR
+};
+/// 512 bits, fused.
+pub(super) const FP32_AVX512: Kernel = Kernel {
+    name: "fma/fp32/avx512",
+    isa: Isa::Avx512,
+    requires: &[Feature::Avx512F],
+    method: "cpu-fma/1",
+    accumulators: 24,
+    lanes: 16,
+    step: &["vfmadd231ps"],
+    body: fp32_avx512,
+    ..FP32_SCALAR
+};
