@@ -1,0 +1,121 @@
+//! What is written beside the code and must agree with it: the schema, the API documentation, the commands of README.md.
+
+use std::path::Path;
+
+use crate::shell::{Shell, output, succeeds};
+use crate::tally::Tally;
+
+/// The committed schema of a run's document.
+const SCHEMA: &str = "schema/run-v1.json";
+/// How a block of commands in README.md opens that is run here.
+const RUNNABLE: &str = "```console run";
+
+/// The schema as the program prints it.
+fn schema(shell: &Shell) -> Option<String> {
+    output(&mut shell.cargo(&["run", "--quiet", "--package", "assay", "--", "schema"])).filter(|text| !text.is_empty())
+}
+
+/// Whether the committed schema is what the code generates.
+pub(crate) fn check_schema(shell: &Shell) -> Tally {
+    let committed = std::fs::read_to_string(shell.root().join(SCHEMA)).ok();
+    let same = committed.is_some() && committed == schema(shell);
+    if !same {
+        println!("{SCHEMA} is not what the code generates: `cargo xtask schema` writes it anew");
+    }
+    Tally::check(same)
+}
+
+/// Writes the schema that the code generates.
+pub(crate) fn write_schema(shell: &Shell) -> Tally {
+    let written = schema(shell).is_some_and(|text| std::fs::write(shell.root().join(SCHEMA), text).is_ok());
+    Tally::check(written)
+}
+
+/// Whether the API documentation builds without a warning, that of private items too.
+pub(crate) fn api(shell: &Shell) -> Tally {
+    let mut command = shell.cargo(&["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"]);
+    Tally::check(succeeds(command.env("RUSTDOCFLAGS", "-D warnings")))
+}
+
+/// Runs the commands of README.md that are marked as runnable, each of which must succeed or end as its line says.
+pub(crate) fn commands(shell: &Shell) -> Tally {
+    let readme = std::fs::read_to_string(shell.root().join("README.md")).unwrap_or_default();
+    let documented = runnable(&readme);
+    if documented.is_empty() {
+        println!("README.md marks no command as runnable");
+        return Tally::default();
+    }
+    if !succeeds(&mut shell.cargo(&["build", "--quiet", "--package", "assay"])) {
+        return Tally::check(false);
+    }
+    let scratch = std::env::temp_dir().join(format!("assay-readme-{}", std::process::id()));
+    let mut tally = Tally::default();
+    for command in &documented {
+        tally.add(Tally::check(ends_as_documented(shell, command, &scratch)));
+    }
+    // What is left there is of no use; nothing is lost if it stays.
+    let _ = std::fs::remove_dir_all(&scratch);
+    tally
+}
+
+/// A command of a document and how it ends.
+#[derive(Debug, PartialEq, Eq)]
+struct Documented {
+    line: usize,
+    text: String,
+    status: i32,
+}
+
+/// The commands of a document's runnable blocks: the lines that start with `$ `, whose status is 0 unless the line ends in
+/// `# status N`.
+fn runnable(document: &str) -> Vec<Documented> {
+    let mut inside = false;
+    let mut found = Vec::new();
+    for (index, line) in document.lines().enumerate() {
+        if line.starts_with("```") {
+            inside = line.trim_end() == RUNNABLE;
+        } else if let Some(command) = line.strip_prefix("$ ").filter(|_| inside) {
+            let (text, status) = command.split_once("# status ").unwrap_or((command, "0"));
+            // A status that is no number equals none, so the command fails and is looked at.
+            let status = status.trim().parse().unwrap_or(i32::MAX);
+            found.push(Documented { line: index + 1, text: text.trim().to_owned(), status });
+        }
+    }
+    found
+}
+
+/// Runs a command as a reader would, with the program on the path and a store of its own.
+fn ends_as_documented(shell: &Shell, documented: &Documented, scratch: &Path) -> bool {
+    let mut path = vec![shell.target().join("debug")];
+    path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+    let mut command = shell.command("sh", &["-c", &documented.text]);
+    command.env("ASSAY_STORE", scratch.join("store"));
+    if let Ok(path) = std::env::join_paths(path) {
+        command.env("PATH", path);
+    }
+    println!("$ {}", documented.text);
+    let status = command.status().ok().and_then(|status| status.code());
+    if status != Some(documented.status) {
+        println!("README.md:{}: ended with {status:?}, not with {}", documented.line, documented.status);
+    }
+    status == Some(documented.status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_marked_blocks_are_run() {
+        let document = "```console\n$ rm -r everything\n```\n\n```console run\n$ assay --version\nassay 0.1.0\n\
+                        $ assay cpu --threads 0   # status 2\n```\n$ not in a block\n";
+        let expected = [(6, "assay --version", 0), (8, "assay cpu --threads 0", 2)];
+        let expected = expected.map(|(line, text, status)| Documented { line, text: text.into(), status });
+        assert_eq!(runnable(document), expected);
+    }
+
+    #[test]
+    fn a_status_that_is_no_number_is_never_met() {
+        assert_eq!(runnable("```console run\n$ true # status zero\n")[0].status, i32::MAX);
+    }
+}

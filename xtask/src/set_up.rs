@@ -1,0 +1,92 @@
+//! What the tests need beside Rust, and getting it.
+//!
+//! Only ever adds packages, through the system's own package manager, and only as root; where it cannot, the tests that
+//! need the tool are named as skipped.
+
+use std::process::Command;
+
+use crate::shell::{Shell, is_there, succeeds};
+use crate::tally::Tally;
+
+/// A program that tests call.
+struct Tool {
+    program: &'static str,
+    /// The package of Debian and its descendants that has it.
+    package: &'static str,
+    needed_for: &'static str,
+}
+
+const TOOLS: &[Tool] = &[
+    Tool {
+        program: "qemu-x86_64",
+        package: "qemu-user",
+        needed_for: "the program on processors without AVX-512 or AVX2",
+    },
+    Tool { program: "python3", package: "python3", needed_for: "the independent check of documents" },
+];
+
+/// Installs what is missing.
+pub(crate) fn run(shell: &Shell) -> Tally {
+    let missing = || TOOLS.iter().filter(|tool| !has(tool.program));
+    if missing().next().is_some() && may_install() {
+        let packages: Vec<&str> = missing().map(|tool| tool.package).collect();
+        install(shell, &packages);
+    }
+    let mut tally = Tally::default();
+    for tool in missing() {
+        tally.add(Tally::skip(format!(
+            "{}: no {} here (as root on Debian: apt-get install {})",
+            tool.needed_for, tool.program, tool.package
+        )));
+    }
+    tally
+}
+
+/// Whether a program is there and runs.
+fn has(program: &str) -> bool {
+    is_there(Command::new(program).arg("--version"))
+}
+
+/// Whether packages can be installed: root, and a package manager that is known here.
+fn may_install() -> bool {
+    is_root() && has("apt-get")
+}
+
+/// Whether this process has root's identity.
+pub(crate) fn is_root() -> bool {
+    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| effective_user(&status) == Some(0))
+}
+
+/// The effective user of a `/proc/PID/status`: the second of the four of its `Uid:` line.
+fn effective_user(status: &str) -> Option<u32> {
+    status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn install(shell: &Shell, packages: &[&str]) {
+    let apt = |arguments: &[&str]| {
+        let mut command = shell.command("apt-get", arguments);
+        command.env("DEBIAN_FRONTEND", "noninteractive");
+        succeeds(&mut command)
+    };
+    let install = [&["install", "--yes", "--quiet", "--no-install-recommends"], packages].concat();
+    // The lists of a fresh image are often empty; where updating fails, the old ones may still do.
+    apt(&["update", "--quiet"]);
+    apt(&install);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_effective_user_is_read() {
+        assert_eq!(effective_user("Name:\tcargo\nUid:\t1000\t0\t0\t0\nGid:\t0\t0\t0\t0\n"), Some(0));
+        assert_eq!(effective_user("Uid:\t1000\t1000\t1000\t1000\n"), Some(1000));
+        assert_eq!(effective_user("Name:\tcargo\n"), None);
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_missing() {
+        assert!(!has("no-such-program-anywhere"));
+    }
+}

@@ -1,0 +1,93 @@
+//! The table of steps: what `cargo xtask test` does in order, and what each can be called by itself.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use crate::shell::{Shell, succeeds};
+use crate::tally::Tally;
+use crate::{deny, documents, harness, invariants, set_up, unprivileged};
+
+/// One thing that can be asked for.
+pub(crate) struct Step {
+    pub(crate) name: &'static str,
+    about: &'static str,
+    /// Whether it is part of `cargo xtask test`; what changes files is not.
+    in_test: bool,
+    run: fn(&Shell) -> Tally,
+}
+
+/// Every step, in the order in which `cargo xtask test` takes them: what is quick and likely to fail first.
+#[rustfmt::skip]
+pub(crate) const STEPS: &[Step] = &[
+    Step { name: "set-up", about: "install what the tests need, where this user may", in_test: true, run: set_up::run },
+    Step { name: "fmt", about: "formatting (rustfmt)", in_test: true, run: fmt },
+    Step { name: "invariants", about: "the rules of ARCHITECTURE.md that a program can check", in_test: true, run: invariants::run },
+    Step { name: "lint", about: "clippy, warnings as errors", in_test: true, run: lint },
+    Step { name: "crate-tests", about: "the tests of every crate but the program, in parallel", in_test: true, run: harness::crates },
+    Step { name: "program-tests", about: "the program end to end, one test at a time", in_test: true, run: harness::program },
+    Step { name: "unprivileged-tests", about: "the same as a user without any right", in_test: true, run: unprivileged::run },
+    Step { name: "schema-check", about: "whether the committed schema is the code's", in_test: true, run: documents::check_schema },
+    Step { name: "schema", about: "write schema/run-v1.json anew", in_test: false, run: documents::write_schema },
+    Step { name: "docs", about: "the API documentation, warnings as errors", in_test: true, run: documents::api },
+    Step { name: "docs-test", about: "the commands that README.md marks as runnable", in_test: true, run: documents::commands },
+    Step { name: "deny", about: "licences, bans and sources of dependencies (cargo-deny)", in_test: true, run: deny::run },
+];
+
+/// What can be asked for, one line each.
+pub(crate) fn usage() -> String {
+    let all = "  test                everything below but what changes files: all that must hold\n";
+    let lines = STEPS.iter().map(|step| format!("  {:<18}  {}\n", step.name, step.about));
+    format!("Usage: cargo xtask COMMAND\n\n{all}{}", lines.collect::<String>())
+}
+
+/// Runs one step and says what came of it.
+pub(crate) fn run_one(shell: &Shell, step: &Step) -> ExitCode {
+    finish(&(step.run)(shell))
+}
+
+/// Runs every step of the test, whatever came of those before it, and says what came of all.
+pub(crate) fn run_all(shell: &Shell) -> ExitCode {
+    let mut total = Tally::default();
+    let mut table = Vec::new();
+    for step in STEPS.iter().filter(|step| step.in_test) {
+        println!("\n=== {}: {}", step.name, step.about);
+        let start = Instant::now();
+        let tally = (step.run)(shell);
+        let verdict = if tally.failed > 0 { "FAILED" } else { "ok" };
+        table.push(format!("{:<18}  {verdict:<6}  {:>4} s", step.name, start.elapsed().as_secs()));
+        total.add(tally);
+    }
+    println!("\n{}\n", table.join("\n"));
+    finish(&total)
+}
+
+fn finish(tally: &Tally) -> ExitCode {
+    print!("{tally}");
+    if tally.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+fn fmt(shell: &Shell) -> Tally {
+    Tally::check(succeeds(&mut shell.cargo(&["fmt", "--all", "--check"])))
+}
+
+fn lint(shell: &Shell) -> Tally {
+    Tally::check(succeeds(&mut shell.cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_no_step_is_called_test() {
+        let mut names: Vec<_> = STEPS.iter().map(|step| step.name).chain(["test"]).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+    }
+
+    #[test]
+    fn the_usage_names_every_step() {
+        let usage = usage();
+        assert!(STEPS.iter().all(|step| usage.contains(step.name) && usage.contains(step.about)));
+    }
+}
