@@ -40,13 +40,13 @@ fn ours(shell: &Shell) -> PathBuf {
 /// Builds cargo-deny, which takes some minutes; `None` where it cannot be had.
 fn install(shell: &Shell) -> Option<PathBuf> {
     let root = shell.target().join("tools");
-    let mut command = shell.cargo(&["install", "cargo-deny", "--locked", "--version", VERSION, "--root"]);
-    // Its speed matters little beside the time that optimising it would take.
-    command
-        .arg(root)
-        .args(["--config", "profile.release.opt-level=0"])
-        .env("CARGO_TARGET_DIR", shell.target().join("tools/build"));
+    let mut command = shell.cargo(&["install", "cargo-deny", "--locked", "--version", VERSION]);
+    // Optimising it would take longer than it ever runs.
+    command.args(["--debug", "--config", "profile.dev.debug=false", "--root"]).arg(&root);
+    command.env("CARGO_TARGET_DIR", root.join("build"));
     succeeds(&mut command);
+    // What it was built from is several hundred megabytes and of no more use.
+    let _ = std::fs::remove_dir_all(root.join("build"));
     Some(ours(shell)).filter(|program| is_there(Command::new(program).arg("--version")))
 }
 

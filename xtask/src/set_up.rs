@@ -1,9 +1,9 @@
 //! What the tests need beside Rust, and getting it.
 //!
-//! Only ever adds packages, through the system's own package manager, and only as root; where it cannot, the tests that
-//! need the tool are named as skipped.
+//! Only ever adds: packages through the system's own package manager and only as root, components of Rust through rustup.
+//! Where it cannot, what needs the tool is named as skipped.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::shell::{Shell, is_there, succeeds};
 use crate::tally::Tally;
@@ -25,8 +25,14 @@ const TOOLS: &[Tool] = &[
     Tool { program: "python3", package: "python3", needed_for: "the independent check of documents" },
 ];
 
+/// Components of Rust that a minimal installation lacks, each with its command of cargo.
+const COMPONENTS: &[(&str, &str)] = &[("rustfmt", "fmt"), ("clippy", "clippy")];
+
 /// Installs what is missing.
 pub(crate) fn run(shell: &Shell) -> Tally {
+    for (component, _) in COMPONENTS.iter().filter(|(_, command)| !knows(shell, command)) {
+        succeeds(&mut shell.command("rustup", &["component", "add", component]));
+    }
     let missing = || TOOLS.iter().filter(|tool| !has(tool.program));
     if missing().next().is_some() && may_install() {
         let packages: Vec<&str> = missing().map(|tool| tool.package).collect();
@@ -47,6 +53,11 @@ fn has(program: &str) -> bool {
     is_there(Command::new(program).arg("--version"))
 }
 
+/// Whether cargo knows this command.
+pub(crate) fn knows(shell: &Shell, command: &str) -> bool {
+    is_there(&mut shell.cargo(&[command, "--version"]))
+}
+
 /// Whether packages can be installed: root, and a package manager that is known here.
 fn may_install() -> bool {
     is_root() && has("apt-get")
@@ -65,12 +76,12 @@ fn effective_user(status: &str) -> Option<u32> {
 fn install(shell: &Shell, packages: &[&str]) {
     let apt = |arguments: &[&str]| {
         let mut command = shell.command("apt-get", arguments);
-        command.env("DEBIAN_FRONTEND", "noninteractive");
+        command.env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null());
         succeeds(&mut command)
     };
-    let install = [&["install", "--yes", "--quiet", "--no-install-recommends"], packages].concat();
+    let install = [&["install", "--yes", "-qq", "--no-install-recommends"], packages].concat();
     // The lists of a fresh image are often empty; where updating fails, the old ones may still do.
-    apt(&["update", "--quiet"]);
+    apt(&["update", "-qq"]);
     apt(&install);
 }
 

@@ -40,6 +40,12 @@ const BANS: &[Ban] = &[
         rule: "only cli uses the standard streams",
     },
     Ban {
+        words: &["std : : fs", "std : : net", "std : : process", "std : : os", "std : : thread"],
+        only_in: &["bench", "cli", "machine", "sys", "xtask"],
+        tests_too: false,
+        rule: "model, stats, report and kernels compute and do nothing else",
+    },
+    Ban {
         words: &["process : : exit", "process : : abort"],
         only_in: &["cli"],
         tests_too: false,
@@ -112,6 +118,12 @@ mod tests {
         assert_eq!(found("crates/report/src/a.rs", "fn f() { std::io::stdout(); }").len(), 1);
         assert_eq!(found("crates/bench/src/a.rs", "fn f() { std::process::exit(1) }").len(), 1);
         assert_eq!(found("crates/bench/src/a.rs", "fn f(c: &mut Command) { c.stdout(Stdio::piped()); }").len(), 0);
+    }
+
+    #[test]
+    fn a_report_that_touches_the_disk() {
+        assert_eq!(found("crates/report/src/a.rs", "fn f() { std::fs::write(\"x\", b\"y\"); }").len(), 1);
+        assert_eq!(found("crates/machine/src/a.rs", "fn f() { std::fs::read(\"x\"); }").len(), 0);
     }
 
     #[test]
