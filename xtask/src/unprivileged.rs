@@ -41,7 +41,7 @@ pub(crate) fn run(shell: &Shell) -> Tally {
 fn as_nobody(shell: &Shell, program: &Path) -> Command {
     let identity = [format!("--reuid={NOBODY}"), format!("--regid={NOBODY}")];
     let mut command = shell.command("setpriv", &identity);
-    command.args(["--clear-groups", "--no-new-privs", "--bounding-set=-all", "--"]).arg(program);
+    command.args(["--clear-groups", "--no-new-privs", "--"]).arg(program);
     command
 }
 
