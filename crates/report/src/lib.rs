@@ -1,1 +1,93 @@
+//! From a [`Document`] to bytes: text for a terminal, CSV, JSON, and the text forms of `assay info` and `--list`.
+//!
+//! Nothing here measures, computes a statistic, reads a clock or does I/O: the same document always gives the same bytes.
+//! Prefixes for people (k, M, G; ns, us, ms; KiB, MiB) live in [`number`] and in no other crate.
+//!
+//! A new renderer is one file with an `impl Render` and one line in [`RENDERERS`].
 #![forbid(unsafe_code)]
+
+use model::document::Document;
+
+pub mod csv;
+pub mod info;
+pub mod json;
+mod label;
+mod layout;
+pub mod number;
+pub mod plan;
+pub mod schema;
+mod style;
+pub mod terminal;
+
+pub use style::Style;
+
+/// Something that turns a document into bytes.
+pub trait Render: std::fmt::Debug + Sync {
+    /// The whole output for one document.
+    ///
+    /// # Errors
+    /// Where the document cannot be written in this form.
+    fn render(&self, document: &Document) -> Result<Vec<u8>, RenderError>;
+}
+
+/// Why a document could not be rendered, in one sentence for the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenderError {
+    message: String,
+}
+
+impl RenderError {
+    /// An error with this sentence.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into() }
+    }
+}
+
+impl std::fmt::Display for RenderError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for RenderError {}
+
+/// A line of the table of renderers.
+#[derive(Clone, Copy, Debug)]
+pub struct Renderer {
+    /// Its name, as `--format` takes it.
+    pub name: &'static str,
+    /// The extension of a file in this form, without the dot.
+    pub extension: &'static str,
+    /// What it is, for `--help`.
+    pub about: &'static str,
+    /// The renderer itself.
+    pub render: &'static dyn Render,
+}
+
+/// Every renderer.
+#[rustfmt::skip]
+pub const RENDERERS: &[Renderer] = &[
+    Renderer { name: "text", extension: "txt", about: "the tables of the terminal, in plain ASCII", render: &terminal::Terminal { style: Style::PLAIN } },
+    Renderer { name: "csv", extension: "csv", about: "one line per metric of each row, in base units", render: &csv::Csv },
+    Renderer { name: "json", extension: "json", about: "the document itself", render: &json::Json },
+];
+
+/// The renderer of this name.
+pub fn renderer(name: &str) -> Option<&'static Renderer> {
+    RENDERERS.iter().find(|renderer| renderer.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_renderer_has_a_name_of_its_own_and_says_what_it_is() {
+        for entry in RENDERERS {
+            assert_eq!(RENDERERS.iter().filter(|other| other.name == entry.name).count(), 1, "{}", entry.name);
+            assert!(!entry.about.is_empty() && !entry.extension.starts_with('.'), "{}", entry.name);
+            assert!(renderer(entry.name).is_some());
+        }
+        assert!(renderer("papyrus").is_none());
+    }
+}

@@ -1,0 +1,193 @@
+//! Tidy CSV: one line per metric of each row, base units, no prefixes; absent facts are empty fields. Quoting as in RFC 4180,
+//! lines ended as Unix tools expect.
+//!
+//! The columns are the same for every document, whatever areas it holds, so that files of many runs can be put together.
+
+use std::borrow::Cow;
+
+use model::document::{Document, Row};
+use model::peak::Peak;
+use model::sample::Metric;
+use serde_json::Value;
+
+use crate::{Render, RenderError};
+
+/// Writes one line per metric.
+#[derive(Clone, Copy, Debug)]
+pub struct Csv;
+
+impl Render for Csv {
+    fn render(&self, document: &Document) -> Result<Vec<u8>, RenderError> {
+        Ok(render(document).into_bytes())
+    }
+}
+
+/// The columns before the parameters.
+const ROW_COLUMNS: &[&str] = &["id", "area"];
+
+/// Every parameter of every area, as columns of the same name after `param_` (LINPACK's `n` is not a sample's `n`).
+const PARAMS: &[&str] = &[
+    "op",
+    "type",
+    "isa",
+    "threads",
+    "pattern",
+    "block",
+    "working_set",
+    "pages",
+    "chains",
+    "level",
+    "nodes",
+    "engine",
+    "n",
+    "nb",
+    "lda",
+    "align",
+    "size",
+    "depth",
+    "direct",
+    "sync",
+    "cache",
+    "layout",
+    "path",
+    "protocol",
+    "mode",
+    "direction",
+    "zero_copy",
+    "segmentation",
+];
+
+/// The columns after the parameters.
+const FIGURE_COLUMNS: &[&str] = &[
+    "method",
+    "status",
+    "reason",
+    "metric",
+    "unit",
+    "better",
+    "n",
+    "median",
+    "ci95_low",
+    "ci95_high",
+    "min",
+    "max",
+    "mean",
+    "stddev",
+    "cv",
+    "cv_robust",
+    "peak_kind",
+    "peak_value",
+    "efficiency",
+    "efficiency_of",
+    "clock_hz",
+    "cpu_share",
+    "lost_share",
+    "grade",
+    "verified",
+    "warnings",
+];
+
+/// The whole file, with its heading.
+pub fn render(document: &Document) -> String {
+    let params = PARAMS.iter().map(|name| format!("param_{name}"));
+    let fixed = |columns: &'static [&'static str]| columns.iter().map(|name| (*name).to_owned());
+    let heading: Vec<String> = fixed(ROW_COLUMNS).chain(params).chain(fixed(FIGURE_COLUMNS)).collect();
+    let mut text = line(&heading);
+    for row in &document.experiments {
+        if row.metrics.is_empty() {
+            text.push_str(&line(&fields(row, None)));
+        }
+        for metric in &row.metrics {
+            text.push_str(&line(&fields(row, Some(metric))));
+        }
+    }
+    text
+}
+
+fn fields(row: &Row, metric: Option<&Metric>) -> Vec<String> {
+    let mut fields = vec![row.id.clone(), row.area.to_string()];
+    // Parameters are plain data: writing them as JSON cannot fail, and if it did they would be absent.
+    let params = serde_json::to_value(&row.params).unwrap_or(Value::Null);
+    fields.extend(PARAMS.iter().map(|name| params.get(name).map_or_else(String::new, param)));
+    fields.extend([row.method.clone(), row.status.to_string(), row.reason.clone().unwrap_or_default()]);
+    fields.extend(metric_fields(metric));
+    let conditions = &row.conditions;
+    fields.extend([conditions.clock_hz, conditions.cpu_share, conditions.lost_share].map(figure));
+    let codes: Vec<&str> = row.warnings.iter().map(|warning| warning.code.as_str()).collect();
+    fields.extend([text(row.grade), text(row.verified), codes.join(";")]);
+    fields
+}
+
+/// From `metric` to `efficiency_of`.
+fn metric_fields(metric: Option<&Metric>) -> Vec<String> {
+    const COLUMNS: usize = 17;
+    let Some(metric) = metric else { return vec![String::new(); COLUMNS] };
+    let summary = &metric.summary;
+    let [low, high] = summary.ci95.map_or([None; 2], |interval| interval.map(Some));
+    let peak = shown_peak(metric);
+    let mut fields =
+        vec![metric.name.clone(), metric.unit.to_string(), metric.better.to_string(), summary.n.to_string()];
+    fields.extend(
+        [Some(summary.median), low, high, Some(summary.min), Some(summary.max), Some(summary.mean)].map(figure),
+    );
+    fields.extend([summary.stddev, summary.cv, summary.cv_robust].map(figure));
+    fields.extend([text(peak.map(|peak| peak.kind)), figure(peak.map(|peak| peak.value))]);
+    fields.extend([figure(metric.efficiency.map(|of| of.value)), text(metric.efficiency.map(|of| of.of))]);
+    fields
+}
+
+/// The peak that the efficiency is against; without one, the first that could carry one.
+fn shown_peak(metric: &Metric) -> Option<&Peak> {
+    match metric.efficiency {
+        Some(efficiency) => metric.peaks.iter().find(|peak| peak.kind == efficiency.of),
+        None => metric.peaks.iter().find(|peak| peak.kind.carries_efficiency()),
+    }
+}
+
+fn text(value: Option<impl ToString>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+/// The shortest digits that read back as the same number.
+fn figure(value: Option<f64>) -> String {
+    text(value)
+}
+
+fn param(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn line(fields: &[String]) -> String {
+    let quoted: Vec<Cow<'_, str>> = fields.iter().map(|field| quote(field)).collect();
+    format!("{}\n", quoted.join(","))
+}
+
+fn quote(field: &str) -> Cow<'_, str> {
+    if field.contains(['"', ',', '\r', '\n']) {
+        Cow::Owned(format!("\"{}\"", field.replace('"', "\"\"")))
+    } else {
+        Cow::Borrowed(field)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_needs_quotes_gets_them() {
+        assert_eq!(quote("a b"), "a b");
+        assert_eq!(quote("say \"no\", please\n"), "\"say \"\"no\"\", please\n\"");
+    }
+
+    #[test]
+    fn an_empty_metric_fills_its_columns() {
+        let from = FIGURE_COLUMNS.iter().position(|name| *name == "metric").unwrap();
+        let to = FIGURE_COLUMNS.iter().position(|name| *name == "clock_hz").unwrap();
+        assert_eq!(metric_fields(None).len(), to - from);
+    }
+}

@@ -1,0 +1,244 @@
+//! The facts of a machine in a reader's words. What is not known is left out here; it has a section of its own.
+
+use model::machine::{Cache, CoreKind, CoreType, Cpu, Disk, Machine, Memory, Nic, NumaNode, OpsPerCycle, Os};
+
+use super::{Fact, Section};
+use crate::label::{counted, isa_words, stem_words};
+use crate::number::{clock, digits, size};
+
+/// Collects the facts of a section, looking up their sources.
+struct Facts<'a> {
+    machine: &'a Machine,
+    facts: Vec<Fact>,
+}
+
+impl<'a> Facts<'a> {
+    fn new(machine: &'a Machine) -> Self {
+        Self { machine, facts: Vec::new() }
+    }
+
+    /// A fact that may be unknown; `path` is its place in the document.
+    fn add(&mut self, name: &str, path: &str, value: Option<impl ToString>) {
+        let source = self.source(path);
+        let fact = |value: String| Fact { name: name.to_owned(), value, source };
+        self.facts.extend(value.map(|value| value.to_string()).filter(|value| !value.is_empty()).map(fact));
+    }
+
+    /// Where a fact comes from, or the part of the document that it belongs to.
+    fn source(&self, path: &str) -> String {
+        let mut path = path;
+        loop {
+            if let Some(source) = self.machine.sources.get(path) {
+                return source.clone();
+            }
+            match path.rsplit_once('.') {
+                Some((parent, _)) => path = parent,
+                None => return String::new(),
+            }
+        }
+    }
+}
+
+/// Every section, in the order in which they are read; some may be empty.
+pub(super) fn sections(machine: &Machine) -> Vec<Section> {
+    vec![
+        section("System", machine, system),
+        section("Processor", machine, |facts| processor(facts, &machine.cpu)),
+        section("Cores", machine, |facts| cores(facts, &machine.cpu)),
+        section("Caches", machine, |facts| caches(facts, &machine.caches)),
+        section("Memory", machine, |facts| memory(facts, &machine.memory)),
+        section("Memory nodes", machine, |facts| numa(facts, &machine.numa)),
+        section("Disks", machine, |facts| machine.disks.iter().for_each(|disk| self::disk(facts, disk))),
+        section("Network interfaces", machine, |facts| machine.nics.iter().for_each(|nic| self::nic(facts, nic))),
+    ]
+}
+
+fn section<'a>(title: &'static str, machine: &'a Machine, fill: impl FnOnce(&mut Facts<'a>)) -> Section {
+    let mut facts = Facts::new(machine);
+    fill(&mut facts);
+    Section { title, facts: facts.facts }
+}
+
+fn system(facts: &mut Facts<'_>) {
+    let Os { name, kernel, kernel_build: _, clocksource } = &facts.machine.os;
+    facts.add("distribution", "os.name", name.as_ref());
+    facts.add("kernel", "os.kernel", kernel.as_ref());
+    facts.add("clock source", "os.clocksource", clocksource.as_ref());
+    let below = facts.machine.virtualization.as_ref();
+    let name = below.map(|below| below.hypervisor.as_deref().unwrap_or("of an unknown kind"));
+    facts.add("hypervisor", "virtualization", name);
+}
+
+fn processor(facts: &mut Facts<'_>, cpu: &Cpu) {
+    facts.add("model", "cpu.model_name", cpu.model_name.as_ref());
+    facts.add("vendor", "cpu.vendor", cpu.vendor.as_ref());
+    let identity = cpu.family.zip(cpu.model).map(|(family, model)| match cpu.stepping {
+        Some(stepping) => format!("family {family}, model {model}, stepping {stepping}"),
+        None => format!("family {family}, model {model}"),
+    });
+    facts.add("identity", "cpu.family", identity);
+    facts.add("microarchitecture", "cpu.microarchitecture", cpu.microarchitecture.as_ref());
+    facts.add("packages", "cpu.packages", cpu.packages);
+    facts.add("cores", "cpu.cores", cpu.cores);
+    facts.add("CPUs (threads)", "cpu.threads", cpu.threads);
+    facts.add("SMT", "cpu.smt", cpu.smt.map(|smt| if smt { "on" } else { "off" }));
+    facts.add("CPUs we may use", "cpu.available_cpus", Some(cpu_list(&cpu.available_cpus)));
+    facts.add("CPU quota", "cpu.quota_cpus", cpu.quota_cpus.map(|quota| format!("{quota} CPUs")));
+    let isa: Vec<&str> = cpu.isa.iter().map(|isa| isa_words(*isa)).collect();
+    facts.add("instruction sets", "cpu.isa", Some(isa.join(", ")));
+    facts.add("base clock", "cpu.base_hz", cpu.base_hz.map(clock));
+    facts.add("boost clock", "cpu.boost_hz", cpu.boost_hz.map(clock));
+    facts.add("time-stamp counter", "cpu.tsc_hz", cpu.tsc_hz.map(|hertz| format!("{:.1} MHz", hertz / 1e6)));
+    facts.add("governor", "cpu.governor", cpu.governor.as_ref());
+    facts.add("frequency driver", "cpu.scaling_driver", cpu.scaling_driver.as_ref());
+    facts.add("boost allowed", "cpu.turbo", cpu.turbo.map(|turbo| if turbo { "yes" } else { "no" }));
+    facts.add("microcode", "cpu.microcode", cpu.microcode.as_ref());
+}
+
+fn cores(facts: &mut Facts<'_>, cpu: &Cpu) {
+    for core_type in &cpu.core_types {
+        facts.add(core_kind_words(core_type.kind), "cpu.core_types", Some(core_words(core_type)));
+        for ops in &core_type.ops_per_cycle {
+            let (name, source) = (format!("  {}", stem_words(&ops.what)), ops.source.clone());
+            facts.facts.extend(ops_words(ops).map(|value| Fact { name, value, source }));
+        }
+    }
+}
+
+fn core_words(core_type: &CoreType) -> String {
+    let mut parts = vec![counted(u64::from(core_type.cores), "core")];
+    if core_type.threads != core_type.cores {
+        parts.push(counted(u64::from(core_type.threads), "CPU"));
+    }
+    parts.extend(core_type.microarchitecture.clone());
+    parts.extend(core_type.base_hz.map(|hertz| format!("base {}", clock(hertz))));
+    parts.extend(core_type.boost_hz.map(|hertz| format!("boost {}", clock(hertz))));
+    parts.join(", ")
+}
+
+fn ops_words(ops: &OpsPerCycle) -> Option<String> {
+    let candidates = || ops.candidates.iter().map(|value| plain(*value)).collect::<Vec<_>>().join(" or ");
+    match ops.value {
+        Some(value) => Some(format!("{} {}", plain(value), ops.unit)),
+        None if ops.candidates.is_empty() => None,
+        None => Some(format!("{} {}: parts of this model differ", candidates(), ops.unit)),
+    }
+}
+
+/// A count without decimals, anything else with its digits.
+pub(super) fn plain(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e6 { format!("{value:.0}") } else { digits(value) }
+}
+
+const fn core_kind_words(kind: CoreKind) -> &'static str {
+    match kind {
+        CoreKind::Uniform => "all alike",
+        CoreKind::Performance => "performance",
+        CoreKind::Efficiency => "efficiency",
+        CoreKind::LowPowerEfficiency => "low-power efficiency",
+    }
+}
+
+/// Caches of one kind are told together.
+fn caches(facts: &mut Facts<'_>, caches: &[Cache]) {
+    let mut told: Vec<(String, String, u64)> = Vec::new();
+    for cache in caches {
+        let (name, value) = (format!("L{} {}", cache.level, cache.kind), cache_words(cache));
+        match told.iter_mut().find(|(other, words, _)| *other == name && *words == value) {
+            Some((_, _, count)) => *count += 1,
+            None => told.push((name, value, 1)),
+        }
+    }
+    for (name, value, count) in told {
+        let value = if count > 1 { format!("{count} x {value}") } else { value };
+        facts.add(&name, "caches", Some(value));
+    }
+}
+
+fn cache_words(cache: &Cache) -> String {
+    let mut parts = vec![cache.bytes.map_or_else(|| "size unknown".to_owned(), size)];
+    parts.extend(cache.ways.map(|ways| format!("{ways}-way")));
+    parts.extend((cache.cpus.len() > 1).then(|| format!("shared by {} CPUs", cache.cpus.len())));
+    parts.join(", ")
+}
+
+fn memory(facts: &mut Facts<'_>, memory: &Memory) {
+    facts.add("total", "memory.total_bytes", memory.total_bytes.map(size));
+    facts.add("available", "memory.available_bytes", memory.available_bytes.map(size));
+    facts.add("limit", "memory.limit_bytes", memory.limit_bytes.map(size));
+    facts.add("limit used", "memory.limit_used_bytes", memory.limit_used_bytes.map(size));
+    facts.add("swap", "memory.swap_bytes", memory.swap_bytes.map(size));
+    facts.add("channels", "memory.channels", memory.channels);
+    facts.add("transfer rate", "memory.mts", memory.mts.map(|rate| format!("{rate} MT/s")));
+    facts.add("data width", "memory.bus_bits", memory.bus_bits.map(|bits| format!("{bits} bit")));
+    let most = memory.platform_channels.map(|channels| format!("{channels} per package, fitted or not"));
+    facts.add("channels at most", "memory.platform_channels", most);
+    facts.add("modules", "memory.dimms", (!memory.dimms.is_empty()).then_some(memory.dimms.len()));
+    facts.add("base page", "memory.page_bytes", memory.page_bytes.map(size));
+    facts.add("huge pages", "memory.huge_pages.transparent", memory.huge_pages.transparent.as_ref());
+    for pool in memory.huge_pages.pools.iter().filter(|pool| pool.total.is_some_and(|total| total > 0)) {
+        let counts = pool.total.map(|total| format!("{total} reserved, {} free", pool.free.unwrap_or(0)));
+        facts.add(&format!("pool of {}", size(pool.page_bytes)), "memory.huge_pages.pools", counts);
+    }
+}
+
+fn numa(facts: &mut Facts<'_>, nodes: &[NumaNode]) {
+    for node in nodes {
+        let mut parts = vec![format!("CPUs {}", cpu_list(&node.cpus))];
+        parts.extend(node.total_bytes.map(size));
+        facts.add(&format!("node {}", node.node), "numa", Some(parts.join(", ")));
+    }
+}
+
+fn disk(facts: &mut Facts<'_>, disk: &Disk) {
+    let spins = disk.rotational.map(|rotational| if rotational { "says it spins" } else { "solid state" });
+    let scheduler = disk.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}"));
+    let parts = [disk.model.clone(), disk.bytes.map(size), disk.driver.clone(), spins.map(str::to_owned), scheduler];
+    facts.add(&disk.name, "disks", Some(known(parts)));
+}
+
+fn nic(facts: &mut Facts<'_>, nic: &Nic) {
+    let virtual_one = nic.is_virtual.and_then(|is_virtual| is_virtual.then(|| "virtual".to_owned()));
+    let speed = nic.speed_bps.map(|speed| format!("{} Gb/s", plain(speed / 1e9)));
+    let mtu = nic.mtu.map(|mtu| format!("MTU {mtu}"));
+    facts.add(&nic.name, "nics", Some(known([nic.state.clone(), speed, nic.driver.clone(), mtu, virtual_one])));
+}
+
+/// The parts that are known; a device of which nothing is known is still there.
+fn known<const N: usize>(parts: [Option<String>; N]) -> String {
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { "present".to_owned() } else { parts.join(", ") }
+}
+
+/// CPUs as ranges: `0-11,16`.
+fn cpu_list(cpus: &[u32]) -> String {
+    let mut sorted = cpus.to_vec();
+    sorted.sort_unstable();
+    let runs = sorted.chunk_by(|one, next| one + 1 == *next);
+    let words = runs.map(|run| match run {
+        [first, .., last] => format!("{first}-{last}"),
+        [only] => only.to_string(),
+        [] => String::new(),
+    });
+    words.collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpus_are_told_as_ranges() {
+        assert_eq!(cpu_list(&[0, 1, 2, 3, 8, 10, 11]), "0-3,8,10-11");
+        assert_eq!(cpu_list(&[]), "");
+    }
+
+    #[test]
+    fn the_source_of_a_part_is_that_of_the_whole_where_it_has_none_of_its_own() {
+        let mut machine = Machine::default();
+        machine.sources.insert("memory".into(), "/proc/meminfo".into());
+        let facts = Facts::new(&machine);
+        assert_eq!(facts.source("memory.huge_pages.transparent"), "/proc/meminfo");
+        assert_eq!(facts.source("cpu.smt"), "");
+    }
+}

@@ -1,0 +1,118 @@
+//! What a machine is and what it could do at best, for `assay info`: every fact with its source, every peak with its
+//! arithmetic, and what could not be found with what follows from that.
+
+mod facts;
+mod peaks;
+
+use model::machine::{Machine, Unknown};
+use model::peak::InfoPeak;
+use serde_json::{Value, json};
+
+use crate::layout::{width, wrap};
+use crate::style::{Style, Tone};
+
+/// The schema name of [`info_json`].
+const SCHEMA: &str = "assay.info/1";
+
+/// A fact, told in three columns.
+#[derive(Debug)]
+struct Fact {
+    name: String,
+    value: String,
+    /// Where it comes from; empty where discovery does not say.
+    source: String,
+}
+
+/// Facts under a heading.
+#[derive(Debug)]
+struct Section {
+    title: &'static str,
+    facts: Vec<Fact>,
+}
+
+/// The machine and its peaks as JSON.
+pub fn info_json(machine: &Machine, peaks: &[InfoPeak]) -> Value {
+    json!({ "schema": SCHEMA, "machine": machine, "peaks": peaks })
+}
+
+/// The machine and its peaks as text, ending in a newline.
+pub fn info(machine: &Machine, peaks: &[InfoPeak], style: &Style) -> String {
+    let mut sections = facts::sections(machine);
+    sections.extend(peaks::sections(peaks));
+    sections.retain(|section| !section.facts.is_empty());
+    let columns = Columns::of(&sections);
+    let mut lines = wrap(&style.clean(&title(machine)), "", style.width);
+    for line in &mut lines {
+        *line = style.paint(line, Tone::Strong);
+    }
+    for section in &sections {
+        lines.push(String::new());
+        lines.push(style.paint(section.title, Tone::Strong));
+        lines.extend(section.facts.iter().flat_map(|fact| columns.lines(fact, style)));
+    }
+    lines.extend(unknowns(&machine.unknown, style));
+    format!("{}\n", lines.join("\n"))
+}
+
+fn title(machine: &Machine) -> String {
+    let words = crate::terminal::machine_words(machine);
+    machine.host.as_ref().map_or_else(|| words.clone(), |host| format!("{host}: {words}"))
+}
+
+/// Widths of the columns, the same in all sections.
+#[derive(Debug)]
+struct Columns {
+    name: usize,
+    value: usize,
+}
+
+impl Columns {
+    /// A name or value wider than this does not widen its column for all others.
+    const MOST: usize = 40;
+    const INDENT: &'static str = "  ";
+
+    fn of(sections: &[Section]) -> Self {
+        let widest = |part: fn(&Fact) -> &str| {
+            let widths = sections.iter().flat_map(|section| &section.facts).map(|fact| width(part(fact)));
+            widths.filter(|width| *width <= Self::MOST).max().unwrap_or(0)
+        };
+        Self { name: widest(|fact| &fact.name), value: widest(|fact| &fact.value) }
+    }
+
+    /// Name, value and source; the source below the value where it does not fit beside it.
+    fn lines(&self, fact: &Fact, style: &Style) -> Vec<String> {
+        let first = format!("{}{:<name$}  ", Self::INDENT, style.clean(&fact.name), name = self.name);
+        let mut lines = wrap(&style.clean(&fact.value), &first, style.width);
+        let source = style.clean(&fact.source);
+        if source.is_empty() {
+            return lines;
+        }
+        let at = width(&first) + self.value + 2;
+        match lines.last_mut() {
+            Some(last) if width(last) + 2 <= at && at + width(&source) <= style.width => {
+                let fill = " ".repeat(at - width(last));
+                last.push_str(&fill);
+                last.push_str(&style.paint(&source, Tone::Dim));
+            }
+            _ => {
+                let below = wrap(&source, &" ".repeat(width(&first) + 2), style.width);
+                lines.extend(below.iter().map(|line| style.paint(line, Tone::Dim)));
+            }
+        }
+        lines
+    }
+}
+
+/// What is not known, why, and what follows from it.
+fn unknowns(unknown: &[Unknown], style: &Style) -> Vec<String> {
+    if unknown.is_empty() {
+        return Vec::new();
+    }
+    let widest = unknown.iter().map(|fact| width(&fact.fact)).max().unwrap_or(0);
+    let mut lines = vec![String::new(), style.paint("Not known", Tone::Strong)];
+    for Unknown { fact, why, consequence } in unknown {
+        let text = style.clean(&format!("{}; so {consequence}", why.trim_end_matches('.')));
+        lines.extend(wrap(&text, &format!("  {:<widest$}  ", style.clean(fact)), style.width));
+    }
+    lines
+}

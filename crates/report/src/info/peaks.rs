@@ -1,0 +1,49 @@
+//! Peaks in a reader's words: one line each with its arithmetic, and below them where the figures in it come from.
+
+use model::peak::{InfoPeak, PeakInput};
+use model::unit::Unit;
+
+use super::facts::plain;
+use super::{Fact, Section};
+use crate::label::{stem_words, threads};
+use crate::number::{clock, quantity, size};
+
+/// The peaks, and their inputs once each.
+pub(super) fn sections(peaks: &[InfoPeak]) -> [Section; 2] {
+    let mut inputs: Vec<&PeakInput> = Vec::new();
+    for input in peaks.iter().flat_map(|peak| &peak.inputs) {
+        if !inputs.contains(&input) {
+            inputs.push(input);
+        }
+    }
+    inputs.sort_by(|one, other| one.name.cmp(&other.name).then(one.value.total_cmp(&other.value)));
+    [
+        Section { title: "Peaks", facts: peaks.iter().map(peak).collect() },
+        Section { title: "Figures behind the peaks", facts: inputs.into_iter().map(input).collect() },
+    ]
+}
+
+fn peak(peak: &InfoPeak) -> Fact {
+    let value = peak
+        .unit
+        .parse()
+        .map_or_else(|_| format!("{} {}", plain(peak.value), peak.unit), |unit: Unit| quantity(peak.value, unit));
+    Fact {
+        name: format!("{}, {}", stem_words(&peak.what), threads(peak.threads)),
+        value: format!("{value} {}", peak.kind),
+        source: format!("= {}", peak.formula),
+    }
+}
+
+fn input(input: &PeakInput) -> Fact {
+    let value = if input.name.ends_with("_hz") {
+        clock(input.value)
+    } else if input.name.ends_with("_bytes") && input.value >= 0.0 {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size in bytes, not negative")]
+        let bytes = input.value as u64;
+        size(bytes)
+    } else {
+        plain(input.value)
+    };
+    Fact { name: input.name.replace("_hz", ""), value, source: input.source.clone() }
+}

@@ -1,0 +1,249 @@
+//! Text in columns and paragraphs. Knows widths and alignment, and nothing of what is written.
+//!
+//! A table is a row of blocks; a block is a heading above one or more columns. Widths are counted in characters, which is
+//! right for everything that we print; colours are added after padding, so they never count.
+
+use crate::style::{Style, Tone};
+
+/// Where the cells of a column stand in its width.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Align {
+    Left,
+    Right,
+    /// Numbers by their decimal point; cells that do not begin with a digit or a sign to the left.
+    Decimal,
+}
+
+/// One cell.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cell {
+    text: String,
+    tone: Tone,
+    /// It stands across its block, in the place of the cells to its right.
+    spans: bool,
+}
+
+impl Cell {
+    pub(crate) fn new(text: impl Into<String>, tone: Tone) -> Self {
+        Self { text: text.into(), tone, spans: false }
+    }
+
+    pub(crate) fn spanning(text: impl Into<String>, tone: Tone) -> Self {
+        Self { spans: true, ..Self::new(text, tone) }
+    }
+
+    pub(crate) fn plain(text: impl Into<String>) -> Self {
+        Self::new(text, Tone::Plain)
+    }
+}
+
+/// One column: its alignment and its cells from top to bottom.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    align: Align,
+    cells: Vec<Cell>,
+}
+
+/// Columns that belong together under one heading.
+#[derive(Clone, Debug)]
+pub(crate) struct Block {
+    heading: String,
+    /// Where the heading stands.
+    align: Align,
+    columns: Vec<Column>,
+}
+
+/// Between the columns of a block.
+const COLUMN_GAP: usize = 1;
+
+pub(crate) fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+fn pad(text: &str, to: usize, align: Align) -> String {
+    let fill = " ".repeat(to.saturating_sub(width(text)));
+    if align == Align::Right { format!("{fill}{text}") } else { format!("{text}{fill}") }
+}
+
+/// The widths before the decimal point and from it on; `None` for what is no number.
+fn around_point(text: &str) -> Option<(usize, usize)> {
+    let numeric = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '±' | '+' | '-'));
+    let point = text.find(['.', ' ']).unwrap_or(text.len());
+    numeric.then(|| (width(&text[..point]), width(&text[point..])))
+}
+
+impl Column {
+    pub(crate) fn new(align: Align, cells: impl IntoIterator<Item = Cell>) -> Self {
+        Self { align, cells: cells.into_iter().collect() }
+    }
+
+    fn aligned(&self) -> Vec<String> {
+        let texts = || self.cells.iter().map(|cell| if cell.spans { "" } else { cell.text.as_str() });
+        let numbers = || texts().filter_map(around_point);
+        let before = numbers().map(|(before, _)| before).max().unwrap_or(0);
+        let place = |text: &str| match (self.align, around_point(text)) {
+            (Align::Decimal, Some((own, _))) => format!("{}{text}", " ".repeat(before - own)),
+            _ => text.to_owned(),
+        };
+        let placed: Vec<String> = texts().map(place).collect();
+        let widest = placed.iter().map(|text| width(text)).max().unwrap_or(0);
+        placed.iter().map(|text| pad(text, widest, self.align)).collect()
+    }
+}
+
+impl Block {
+    /// Columns under a heading. Columns without any text vanish.
+    pub(crate) fn new(heading: impl Into<String>, align: Align, columns: Vec<Column>) -> Self {
+        let columns = columns.into_iter().filter(|column| column.cells.iter().any(|cell| !cell.text.is_empty()));
+        Self { heading: heading.into(), align, columns: columns.collect() }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    pub(crate) fn width(&self) -> usize {
+        let spanning = self.columns.iter().flat_map(|column| &column.cells).filter(|cell| cell.spans);
+        let widest = spanning.map(|cell| width(&cell.text)).max().unwrap_or(0);
+        self.columns_width().max(widest).max(width(&self.heading))
+    }
+
+    fn columns_width(&self) -> usize {
+        let widths = self.columns.iter().map(|column| column.aligned().first().map_or(0, |text| width(text)));
+        widths.sum::<usize>() + COLUMN_GAP * self.columns.len().saturating_sub(1)
+    }
+
+    /// The heading and every line, all of the block's width.
+    fn lines(&self, style: &Style) -> Vec<String> {
+        let (inner, outer) = (self.columns_width(), self.width());
+        let aligned: Vec<Vec<String>> = self.columns.iter().map(Column::aligned).collect();
+        let count = self.columns.first().map_or(0, |column| column.cells.len());
+        let line = |index: usize| {
+            let cells = || self.columns.iter().map(|column| &column.cells[index]);
+            if let Some(cell) = cells().find(|cell| cell.spans) {
+                return style.paint(&pad(&cell.text, outer, self.align), cell.tone);
+            }
+            let parts: Vec<_> =
+                cells().zip(&aligned).map(|(cell, texts)| style.paint(&texts[index], cell.tone)).collect();
+            let (text, fill) = (parts.join(&" ".repeat(COLUMN_GAP)), " ".repeat(outer - inner));
+            if self.align == Align::Right { format!("{fill}{text}") } else { format!("{text}{fill}") }
+        };
+        let heading = style.paint(&pad(&self.heading, outer, self.align), Tone::Strong);
+        std::iter::once(heading).chain((0..count).map(line)).collect()
+    }
+}
+
+/// The width of these blocks side by side.
+pub(crate) fn table_width(blocks: &[Block], gap: usize) -> usize {
+    let shown = || blocks.iter().filter(|block| !block.is_empty());
+    shown().map(Block::width).sum::<usize>() + gap * shown().count().saturating_sub(1)
+}
+
+/// The blocks side by side, headings first, without trailing blanks.
+pub(crate) fn table(blocks: &[Block], gap: usize, style: &Style) -> Vec<String> {
+    let blocks: Vec<_> = blocks.iter().filter(|block| !block.is_empty()).map(|block| block.lines(style)).collect();
+    let count = blocks.first().map_or(0, Vec::len);
+    let line = |index: usize| {
+        let parts: Vec<&str> = blocks.iter().map(|lines| lines[index].as_str()).collect();
+        parts.join(&" ".repeat(gap)).trim_end().to_owned()
+    };
+    (0..count).map(line).collect()
+}
+
+/// `text` in lines of at most `to` columns: the first after `first`, the others after as many blanks. Words that are longer
+/// than a line stand on one of their own, uncut: commands and paths are there to be copied.
+pub(crate) fn wrap(text: &str, first: &str, to: usize) -> Vec<String> {
+    let hang = " ".repeat(width(first));
+    let mut lines = Vec::new();
+    let mut line = first.to_owned();
+    let mut begun = false;
+    for word in unbreakable(text) {
+        if begun && width(&line) + 1 + width(&word) > to {
+            lines.push(std::mem::replace(&mut line, hang.clone()));
+            begun = false;
+        }
+        if begun {
+            line.push(' ');
+        }
+        line.push_str(&word);
+        begun = true;
+    }
+    lines.push(line);
+    lines
+}
+
+/// The words of a text; an option and its value are one, so that they can be copied together.
+fn unbreakable(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match words.last_mut() {
+            Some(option)
+                if option.starts_with("--") && option.ends_with(char::is_alphanumeric) && !option.contains(' ') =>
+            {
+                option.push(' ');
+                option.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
+/// The parts joined by `separator`, broken only between parts.
+pub(crate) fn flow(parts: &[String], separator: &str, to: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        match lines.last_mut() {
+            Some(line) if width(line) + width(separator) + width(part) <= to => {
+                line.push_str(separator);
+                line.push_str(part);
+            }
+            _ => lines.push(part.clone()),
+        }
+    }
+    lines
+}
+
+/// `text` cut to `to` columns with an ellipsis.
+pub(crate) fn cut(text: &str, to: usize, style: &Style) -> String {
+    if width(text) <= to {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(to.saturating_sub(width(style.ellipsis()))).collect();
+    format!("{}{}", kept.trim_end(), style.ellipsis())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(align: Align, texts: &[&str]) -> Column {
+        Column::new(align, texts.iter().map(|text| Cell::plain(*text)))
+    }
+
+    #[test]
+    fn numbers_align_on_their_point() {
+        let column = column(Align::Decimal, &["241.1", "30.12", "1932", "failed"]);
+        assert_eq!(column.aligned(), [" 241.1 ", "  30.12", "1932   ", "failed "]);
+    }
+
+    #[test]
+    fn empty_columns_and_blocks_vanish() {
+        let blocks = [
+            Block::new("a", Align::Left, vec![column(Align::Left, &["x", "y"])]),
+            Block::new("gone", Align::Left, vec![column(Align::Left, &["", ""])]),
+            Block::new("b", Align::Right, vec![column(Align::Right, &["1", "22"]), column(Align::Left, &["", ""])]),
+        ];
+        assert_eq!(table(&blocks, 2, &Style::PLAIN), ["a   b", "x   1", "y  22"]);
+        assert_eq!(table_width(&blocks, 2), 5);
+    }
+
+    #[test]
+    fn paragraphs_hang_and_long_words_stay_whole() {
+        assert_eq!(wrap("one two three", "1 ", 9), ["1 one two", "  three"]);
+        assert_eq!(wrap("a abcdefghijkl", "", 5), ["a", "abcdefghijkl"]);
+        assert_eq!(wrap("use --repeat 9 or more", "", 12), ["use", "--repeat 9", "or more"]);
+        assert_eq!(flow(&["ab".into(), "cd".into(), "ef".into()], " - ", 8), ["ab - cd", "ef"]);
+        assert_eq!(cut("abcdefgh", 6, &Style::PLAIN), "abc...");
+    }
+}

@@ -1,0 +1,253 @@
+//! Numbers for people: three or four significant digits, a prefix, a unit, a spread.
+//!
+//! The one place where base units become G, ns or KiB. Everything here is text for reading; nothing is parsed back, and
+//! documents and CSV do not pass through it.
+
+use model::sample::Summary;
+use model::unit::Unit;
+
+/// The value from which on one decimal fewer is printed, and the decimals below it. The bounds are the least values whose
+/// printed form would have a digit more (9.9995 would print as 10.000), so no number ever has five significant digits.
+const DECIMALS: &[(f64, usize)] =
+    &[(0.009_999_5, 5), (0.099_995, 4), (9.9995, 3), (99.995, 2), (999.95, 1), (9999.5, 0)];
+
+/// From here on a number takes the next prefix: 999.95 would print as 1000.0.
+const NEXT_PREFIX: f64 = 999.95;
+
+/// Below this, and beyond the last entry of [`DECIMALS`], only an exponent keeps the digits.
+const LEAST_PLAIN: f64 = 0.001;
+
+/// A prefix may serve a whole column while its smallest value keeps three digits.
+const LEAST_IN_COLUMN: f64 = 0.1;
+
+/// A factor and the text of the unit at that factor.
+type Step = (f64, &'static str);
+
+const FLOP: &[Step] = &[
+    (1.0, "FLOP/s"),
+    (1e3, "kFLOP/s"),
+    (1e6, "MFLOP/s"),
+    (1e9, "GFLOP/s"),
+    (1e12, "TFLOP/s"),
+    (1e15, "PFLOP/s"),
+    (1e18, "EFLOP/s"),
+];
+const OP: &[Step] =
+    &[(1.0, "OP/s"), (1e3, "kOP/s"), (1e6, "MOP/s"), (1e9, "GOP/s"), (1e12, "TOP/s"), (1e15, "POP/s"), (1e18, "EOP/s")];
+const BYTE: &[Step] = &[(1.0, "B/s"), (1e3, "kB/s"), (1e6, "MB/s"), (1e9, "GB/s"), (1e12, "TB/s"), (1e15, "PB/s")];
+const SECOND: &[Step] = &[(1e-12, "ps"), (1e-9, "ns"), (1e-6, "us"), (1e-3, "ms"), (1.0, "s")];
+const EVENT: &[Step] = &[(1.0, "/s"), (1e3, "k/s"), (1e6, "M/s"), (1e9, "G/s")];
+const HERTZ: &[Step] = &[(1.0, "Hz"), (1e3, "kHz"), (1e6, "MHz"), (1e9, "GHz"), (1e12, "THz")];
+const SECOND_PER_BYTE: &[Step] = &[(1e-12, "ps/B"), (1e-9, "ns/B"), (1e-6, "us/B"), (1e-3, "ms/B"), (1.0, "s/B")];
+const ONE: &[Step] = &[(1.0, "")];
+
+const fn steps(unit: Unit) -> &'static [Step] {
+    match unit {
+        Unit::FlopPerSecond => FLOP,
+        Unit::OpPerSecond => OP,
+        Unit::BytePerSecond => BYTE,
+        Unit::Second => SECOND,
+        Unit::PerSecond => EVENT,
+        Unit::Hertz => HERTZ,
+        Unit::SecondPerByte => SECOND_PER_BYTE,
+        Unit::One => ONE,
+    }
+}
+
+/// A unit with its prefix, chosen for one value or for several that are read together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    factor: f64,
+    unit: &'static str,
+}
+
+impl Scale {
+    /// The scale in which `value` has one to three digits before the point, as far as prefixes go.
+    pub fn of(value: f64, unit: Unit) -> Self {
+        let steps = steps(unit);
+        let fits = |(factor, _): &&Step| value.abs() / factor < NEXT_PREFIX;
+        // Zero has no size of its own: it is printed in the base unit.
+        let zero = steps.iter().find(|(factor, _)| value == 0.0 && *factor >= 1.0);
+        let (factor, unit) = *zero.or_else(|| steps.iter().find(fits)).unwrap_or(&steps[steps.len() - 1]);
+        Self { factor, unit }
+    }
+
+    /// One scale for all of `values`, where each still reads well in it; the one of the smallest is preferred.
+    pub fn common(values: &[f64], unit: Unit) -> Option<Self> {
+        let sizes = || values.iter().map(|value| value.abs()).filter(|size| *size > 0.0 && size.is_finite());
+        let (least, most) = (sizes().reduce(f64::min)?, sizes().reduce(f64::max)?);
+        let first = Self::of(least, unit).factor;
+        steps(unit)
+            .iter()
+            .filter(|(factor, _)| *factor >= first)
+            .find(|(factor, _)| least / factor >= LEAST_IN_COLUMN && most / factor < DECIMALS[DECIMALS.len() - 1].0)
+            .map(|&(factor, unit)| Self { factor, unit })
+    }
+
+    /// The digits of `value` in this scale.
+    pub fn digits(self, value: f64) -> String {
+        digits(value / self.factor)
+    }
+
+    /// The unit with its prefix; empty for plain ratios and counts.
+    pub const fn unit(self) -> &'static str {
+        self.unit
+    }
+}
+
+/// Four significant digits, three below 1; an exponent where plain digits would not do.
+pub fn digits(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 {
+        return "0".to_owned();
+    }
+    let decimals = DECIMALS.iter().find(|(bound, _)| size < *bound).map(|(_, decimals)| *decimals);
+    match decimals {
+        Some(decimals) if size >= LEAST_PLAIN => format!("{value:.decimals$}"),
+        _ => format!("{value:.2e}"),
+    }
+}
+
+/// A value with its unit: `147.2 GFLOP/s`, `112.0 ns`.
+pub fn quantity(value: f64, unit: Unit) -> String {
+    let scale = Scale::of(value, unit);
+    format!("{} {}", scale.digits(value), scale.unit()).trim_end().to_owned()
+}
+
+/// A clock to the 10 MHz that matter: `3.79 GHz`.
+pub fn clock(hertz: f64) -> String {
+    format!("{:.2} GHz", hertz / 1e9)
+}
+
+/// A ratio as a percentage with one decimal, two below 0.1 %: `99.3 %`.
+pub fn percent(ratio: f64) -> String {
+    let value = ratio * 100.0;
+    let decimals = if value == 0.0 || value.abs() >= 0.095 { 1 } else { 2 };
+    format!("{value:.decimals$} %")
+}
+
+/// How far the median can be trusted, `plus_minus` being the sign to use: half the width of its 95 % interval relative to
+/// it (`±0.3 %`), or the number of samples where there is no such interval (`n=3`).
+pub fn spread(summary: &Summary, plus_minus: &str) -> String {
+    match summary.ci95 {
+        Some([low, high]) if summary.median != 0.0 => {
+            let half = 100.0 * (high - low).abs() / 2.0 / summary.median.abs();
+            // Never more exact than a hundredth of a percent: what is smaller is rounded up to it.
+            let decimals = if half < 0.095 { 2 } else { usize::from(half < 9.95) };
+            format!("{plus_minus}{:.decimals$} %", half.max(0.01))
+        }
+        _ => format!("n={}", summary.n),
+    }
+}
+
+/// A span of time as one would say it: `3.4 s`, `88 s` is `1 min 28 s`, `2 h 05 min`.
+pub fn duration(seconds: f64) -> String {
+    const MINUTE: f64 = 60.0;
+    const HOUR: f64 = 3600.0;
+    if seconds < 9.95 {
+        return format!("{seconds:.1} s");
+    }
+    let whole = seconds.round();
+    if whole < MINUTE {
+        format!("{whole:.0} s")
+    } else if whole < HOUR {
+        format!("{:.0} min {:02.0} s", (whole / MINUTE).floor(), whole % MINUTE)
+    } else {
+        let minutes = (seconds / MINUTE).round();
+        format!("{:.0} h {:02.0} min", (minutes / MINUTE).floor(), minutes % MINUTE)
+    }
+}
+
+/// Bytes in powers of 1024, whole where they are: `1 GiB`, `23.4 GiB`.
+pub fn size(bytes: u64) -> String {
+    const STEPS: &[(f64, &str)] = &[
+        (1.0, "B"),
+        (1024.0, "KiB"),
+        (1_048_576.0, "MiB"),
+        (1_073_741_824.0, "GiB"),
+        (1_099_511_627_776.0, "TiB"),
+        (1_125_899_906_842_624.0, "PiB"),
+    ];
+    let value = bytes as f64;
+    // The bound is the least value that would print as 1024.
+    let (factor, unit) = STEPS.iter().find(|(factor, _)| value / factor < 1023.95).unwrap_or(&STEPS[STEPS.len() - 1]);
+    let scaled = value / factor;
+    if scaled.fract() == 0.0 || scaled >= 999.5 {
+        format!("{scaled:.0} {unit}")
+    } else if scaled < 99.95 {
+        format!("{} {unit}", format!("{scaled:.1}").trim_end_matches(".0"))
+    } else {
+        format!("{scaled:.0} {unit}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary(n: u32, median: f64, ci95: Option<[f64; 2]>) -> Summary {
+        Summary {
+            n,
+            median,
+            ci95,
+            ci_confidence: None,
+            min: median,
+            max: median,
+            mean: median,
+            stddev: None,
+            cv: None,
+            cv_robust: None,
+            best: None,
+        }
+    }
+
+    #[test]
+    fn a_prefix_is_taken_by_the_printed_form() {
+        assert_eq!(quantity(999.94e9, Unit::FlopPerSecond), "999.9 GFLOP/s");
+        assert_eq!(quantity(999.96e9, Unit::FlopPerSecond), "1.000 TFLOP/s");
+        assert_eq!(quantity(999.96e-9, Unit::Second), "1.000 us");
+        assert_eq!(quantity(241.1e9, Unit::FlopPerSecond), "241.1 GFLOP/s");
+        assert_eq!(quantity(0.0, Unit::Second), "0 s");
+        assert_eq!(quantity(1234.0, Unit::One), "1234");
+        assert_eq!(quantity(72.0, Unit::Second), "72.00 s");
+        assert_eq!(quantity(14_800.0, Unit::PerSecond), "14.80 k/s");
+    }
+
+    #[test]
+    fn a_column_shares_a_prefix_where_it_reads_well() {
+        let scale = Scale::common(&[966e9, 1.932e12], Unit::OpPerSecond).unwrap();
+        assert_eq!(
+            (scale.digits(966e9), scale.digits(1.932e12), scale.unit()),
+            ("966.0".into(), "1932".into(), "GOP/s")
+        );
+        let scale = Scale::common(&[966e9, 61.8e12], Unit::OpPerSecond).unwrap();
+        assert_eq!(
+            (scale.digits(966e9), scale.digits(61.8e12), scale.unit()),
+            ("0.966".into(), "61.80".into(), "TOP/s")
+        );
+        assert_eq!(Scale::common(&[1e9, 1e14], Unit::OpPerSecond), None);
+        assert_eq!(Scale::common(&[], Unit::OpPerSecond), None);
+    }
+
+    #[test]
+    fn a_spread_without_an_interval_says_how_many_samples_there_are() {
+        assert_eq!(spread(&summary(9, 100.0, Some([99.7, 100.3])), "±"), "±0.3 %");
+        assert_eq!(spread(&summary(9, 100.0, Some([99.99, 100.03])), "±"), "±0.02 %");
+        assert_eq!(spread(&summary(9, 100.0, Some([100.0, 100.0])), "±"), "±0.01 %");
+        assert_eq!(spread(&summary(9, 100.0, Some([80.0, 120.0])), "+-"), "+-20 %");
+        assert_eq!(spread(&summary(3, 100.0, None), "±"), "n=3");
+    }
+
+    #[test]
+    fn time_and_size_are_said_as_people_say_them() {
+        let durations: Vec<_> = [0.04, 3.44, 9.96, 59.6, 72.0, 3599.7, 7500.0].map(duration).into();
+        assert_eq!(durations, ["0.0 s", "3.4 s", "10 s", "1 min 00 s", "1 min 12 s", "1 h 00 min", "2 h 05 min"]);
+        let sizes: Vec<_> = [0, 1000, 32 << 10, 1 << 30, 24_906_055_680, 1_073_741_823, u64::MAX].map(size).into();
+        assert_eq!(sizes, ["0 B", "1000 B", "32 KiB", "1 GiB", "23.2 GiB", "1 GiB", "16384 PiB"]);
+    }
+
+    #[test]
+    fn percentages_keep_their_digits() {
+        assert_eq!([0.9934, 1.0, 0.0042, 0.0, 0.0004].map(percent), ["99.3 %", "100.0 %", "0.4 %", "0.0 %", "0.04 %"]);
+    }
+}

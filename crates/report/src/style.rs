@@ -1,0 +1,173 @@
+//! How text for people is set: its width, its characters and its colours. Nothing is ever said by colour alone.
+
+/// What the output may use. `cli` decides it from the terminal and the environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Columns of the terminal.
+    pub width: usize,
+    /// Whether characters beyond ASCII may be used.
+    pub unicode: bool,
+    /// Whether ANSI colours may be used.
+    pub color: bool,
+}
+
+/// What a piece of text is, for its colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// Ordinary text.
+    #[default]
+    Plain,
+    /// Headings.
+    Strong,
+    /// What explains rather than answers.
+    Dim,
+    /// The bars.
+    Accent,
+    /// Grade A.
+    Good,
+    /// Grade B.
+    Fair,
+    /// Grade C and failures.
+    Bad,
+}
+
+impl Tone {
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Strong => "1",
+            Self::Dim => "2",
+            Self::Accent => "36",
+            Self::Good => "32",
+            Self::Fair => "33",
+            Self::Bad => "31",
+        }
+    }
+}
+
+/// Characters beyond ASCII that occur in our own texts and in those of others, and what stands for them in plain ASCII.
+const ASCII: &[(char, &str)] = &[
+    ('±', "+-"),
+    ('·', "-"),
+    ('×', "x"),
+    ('µ', "u"),
+    ('μ', "u"),
+    ('…', "..."),
+    ('–', "-"),
+    ('—', "-"),
+    ('→', "->"),
+    ('≥', ">="),
+    ('≤', "<="),
+    ('’', "'"),
+    ('‘', "'"),
+    ('“', "\""),
+    ('”', "\""),
+    ('®', "(R)"),
+    ('™', "(TM)"),
+    ('\u{a0}', " "),
+];
+
+/// Blocks of one to eight eighths.
+const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
+
+impl Style {
+    /// 80 columns of ASCII without colour.
+    pub const PLAIN: Self = Self { width: 80, unicode: false, color: false };
+
+    pub(crate) const fn plus_minus(&self) -> &'static str {
+        if self.unicode { "±" } else { "+-" }
+    }
+
+    /// What stands between the parts of a line.
+    pub(crate) const fn separator(&self) -> &'static str {
+        if self.unicode { " · " } else { " - " }
+    }
+
+    pub(crate) const fn ellipsis(&self) -> &'static str {
+        if self.unicode { "…" } else { "..." }
+    }
+
+    /// The mark of a footnote: `²` or `[2]`.
+    pub(crate) fn mark(&self, number: usize) -> String {
+        if !self.unicode {
+            return format!("[{number}]");
+        }
+        const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+        number.to_string().bytes().map(|digit| SUPERSCRIPTS[usize::from(digit - b'0')]).collect()
+    }
+
+    /// A bar of `ratio` of `width` columns; what is above 1 is full.
+    pub(crate) fn bar(&self, ratio: f64, width: usize) -> String {
+        let steps = if self.unicode { 8 } else { 1 };
+        let filled = ratio.clamp(0.0, 1.0) * (width * steps) as f64;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the bar's steps")]
+        let filled = filled.round() as usize;
+        if !self.unicode {
+            return "#".repeat(filled);
+        }
+        let mut bar = "█".repeat(filled / 8);
+        if !filled.is_multiple_of(8) {
+            bar.push(EIGHTHS[filled % 8 - 1]);
+        }
+        bar
+    }
+
+    /// `text` in its colour, where colours may be used. Blanks after it stay outside, so that they can be trimmed.
+    pub(crate) fn paint(&self, text: &str, tone: Tone) -> String {
+        if !self.color || tone == Tone::Plain || text.trim().is_empty() {
+            return text.to_owned();
+        }
+        let (inner, blanks) = text.split_at(text.trim_end().len());
+        format!("\x1b[{}m{inner}\x1b[0m{blanks}", tone.code())
+    }
+
+    /// Text from elsewhere on one line, without control characters, and without what this style cannot show.
+    pub(crate) fn clean(&self, text: &str) -> String {
+        let mut clean = String::with_capacity(text.len());
+        for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
+            if !clean.is_empty() {
+                clean.push(' ');
+            }
+            for c in word.chars() {
+                match ASCII.iter().find(|(from, _)| *from == c) {
+                    Some((_, to)) if !self.unicode => clean.push_str(to),
+                    None if !self.unicode && !c.is_ascii() => clean.push('?'),
+                    _ => clean.push(c),
+                }
+            }
+        }
+        clean
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RICH: Style = Style { width: 120, unicode: true, color: true };
+
+    #[test]
+    fn bars_move_in_eighths_or_in_whole_characters() {
+        assert_eq!(RICH.bar(0.83, 10), "████████▎");
+        assert_eq!(RICH.bar(1.3, 10), "██████████");
+        assert_eq!(RICH.bar(0.0, 10), "");
+        assert_eq!(Style::PLAIN.bar(0.83, 10), "########");
+    }
+
+    #[test]
+    fn marks_have_all_digits() {
+        assert_eq!((RICH.mark(10), Style::PLAIN.mark(10)), ("¹⁰".into(), "[10]".into()));
+    }
+
+    #[test]
+    fn text_from_elsewhere_cannot_break_the_page() {
+        assert_eq!(Style::PLAIN.clean("a\x1b[31m\n b × ß"), "a [31m b x ?");
+        assert_eq!(RICH.clean(" Größe\t×  2 "), "Größe × 2");
+    }
+
+    #[test]
+    fn colour_is_only_used_where_it_is_allowed() {
+        assert_eq!(RICH.paint("B ", Tone::Fair), "\x1b[33mB\x1b[0m ");
+        assert_eq!(Style::PLAIN.paint("B", Tone::Fair), "B");
+    }
+}

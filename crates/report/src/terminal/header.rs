@@ -1,0 +1,99 @@
+//! The first lines: which program, which suite, which machine, how long, and what it is worth.
+
+use model::document::{Document, Status};
+use model::machine::Machine;
+
+use crate::label::counted;
+use crate::layout::{flow, wrap};
+use crate::number::{duration, size};
+use crate::style::{Style, Tone};
+
+pub(super) fn lines(document: &Document, style: &Style) -> Vec<String> {
+    let run = &document.run;
+    let grade = run.grade.map_or_else(|| "no grade".to_owned(), |grade| format!("grade {grade}"));
+    let parts = [
+        format!("Assay {}", document.assay.version),
+        // An area measured alone is not a suite, but its name stands in the same place.
+        if is_area(&run.suite) { run.suite.clone() } else { format!("{} suite", run.suite) },
+        machine_words(&document.machine),
+        duration(run.seconds),
+        grade,
+    ];
+    let parts: Vec<String> = parts.iter().map(|part| style.clean(part)).filter(|part| !part.is_empty()).collect();
+    let head = flow(&parts, style.separator(), style.width);
+    let head = head.iter().map(|line| style.paint(line, Tone::Strong));
+    head.chain(state(document).iter().flat_map(|text| wrap(text, "", style.width))).collect()
+}
+
+fn is_area(suite: &str) -> bool {
+    suite.parse::<model::experiment::Area>().is_ok()
+}
+
+/// `AMD EPYC 9575F (Zen 5), 2 cores, 23 GiB, KVM guest`.
+pub(crate) fn machine_words(machine: &Machine) -> String {
+    let cpu = &machine.cpu;
+    let mut parts = Vec::new();
+    match (cpu.model_name.as_deref().map(short_model), &cpu.microarchitecture) {
+        (Some(name), Some(microarchitecture)) => parts.push(format!("{name} ({microarchitecture})")),
+        (Some(name), None) => parts.push(name),
+        (None, Some(microarchitecture)) => parts.push(format!("{microarchitecture} processor")),
+        (None, None) => parts.push("unknown processor".to_owned()),
+    }
+    parts.extend(cpu.cores.map(|cores| counted(u64::from(cores), "core")));
+    parts.extend(cpu.threads.filter(|threads| Some(*threads) != cpu.cores).map(|n| counted(u64::from(n), "CPU")));
+    let available = cpu.available_cpus.len() as u64;
+    if cpu.threads.is_some_and(|threads| available > 0 && available < u64::from(threads)) {
+        parts.push(format!("{available} of them usable"));
+    }
+    parts.extend(cpu.quota_cpus.map(|quota| format!("limited to {quota} CPUs")));
+    parts.extend(machine.memory.total_bytes.map(size));
+    parts.extend(machine.virtualization.as_ref().map(|below| match &below.hypervisor {
+        Some(name) => format!("{name} guest"),
+        None => "virtual machine".to_owned(),
+    }));
+    parts.join(", ")
+}
+
+/// A brand string without what every brand string has: marks of registration, a count of cores, a clock.
+fn short_model(name: &str) -> String {
+    let name = name.replace("(R)", "").replace("(TM)", "").replace("(r)", "").replace("(tm)", "");
+    let name = name.split(" @ ").next().unwrap_or_default();
+    let noise = |word: &&str| !(word.ends_with("-Core") || matches!(*word, "CPU" | "Processor"));
+    name.split_whitespace().filter(noise).collect::<Vec<_>>().join(" ")
+}
+
+/// What a reader must know before the tables, where a run is not whole.
+fn state(document: &Document) -> Option<String> {
+    let planned = document.experiments.len();
+    let count = |status| document.experiments.iter().filter(|row| row.status == status).count();
+    let measured = count(Status::Ok);
+    if planned == 0 {
+        return Some("Nothing was planned, so nothing was measured.".to_owned());
+    }
+    if !document.run.complete {
+        return Some(format!(
+            "This run was cut off: {measured} of {} measured, and shown here.",
+            counted(planned as u64, "row")
+        ));
+    }
+    if measured < planned {
+        let (failed, skipped) = (count(Status::Failed), count(Status::Skipped));
+        return Some(format!(
+            "{measured} of {} measured, {failed} failed, {skipped} skipped.",
+            counted(planned as u64, "row")
+        ));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brand_strings_are_shortened_to_what_tells_machines_apart() {
+        let short = ["AMD EPYC 9575F 64-Core Processor", "Intel(R) Xeon(R) CPU E5-2680 v3 @ 2.50GHz", "Neoverse-V2"]
+            .map(short_model);
+        assert_eq!(short, ["AMD EPYC 9575F", "Intel Xeon E5-2680 v3", "Neoverse-V2"]);
+    }
+}

@@ -1,0 +1,59 @@
+//! One row as one line, for the live progress.
+
+use model::document::{Row, Status};
+
+use super::grade_tone;
+use super::notes::reason_words;
+use crate::layout::cut;
+use crate::number::{percent, quantity, spread};
+use crate::style::{Style, Tone};
+
+/// Wide enough for the ids of every headline experiment, so that the figures of successive lines stand below each other.
+const ID_WIDTH: usize = 34;
+
+/// Wide enough for `147.2 GFLOP/s`.
+const FIGURE_WIDTH: usize = 13;
+
+/// A finished row: `cpu/fma/fp64/avx512/t1   147.2 GFLOP/s ±0.3 %  98.9 % of peak  A`, or why it has no figure.
+pub fn row_line(row: &Row, style: &Style) -> String {
+    let id = padded_id(row, style);
+    if row.status != Status::Ok {
+        let reason = reason_words(row.reason.as_deref().unwrap_or("no reason was recorded"));
+        let text = cut(&style.clean(&format!("{}: {reason}", row.status)), room(&id, style), style);
+        return format!("{id}{}", style.paint(&text, Tone::Bad));
+    }
+    let mut line = format!("{id}{}", figure(row, style));
+    if let Some(efficiency) = row.metrics.first().and_then(|metric| metric.efficiency) {
+        line.push_str(&format!("  {:>7} of peak", percent(efficiency.value)));
+    }
+    if let Some(grade) = row.grade {
+        line.push_str("  ");
+        line.push_str(&style.paint(grade.name(), grade_tone(grade)));
+    }
+    line
+}
+
+/// A row that is still being measured, `wanted` being the samples it is to have:
+/// `cpu/fma/fp64/avx512/t1   147.2 GFLOP/s n=3  … so far, 3 of 9 samples`.
+pub fn provisional_line(row: &Row, wanted: u32, style: &Style) -> String {
+    let id = padded_id(row, style);
+    let samples = row.metrics.first().map_or(0, |metric| metric.summary.n);
+    let so_far = format!("{} so far, {samples} of {wanted} samples", style.ellipsis());
+    let text = [figure(row, style), so_far].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
+    format!("{id}{}", text.join("  "))
+}
+
+fn padded_id(row: &Row, style: &Style) -> String {
+    format!("{:<ID_WIDTH$}  ", style.clean(&row.id))
+}
+
+fn room(id: &str, style: &Style) -> usize {
+    style.width.saturating_sub(crate::layout::width(id)).max(16)
+}
+
+/// The headline with its spread.
+fn figure(row: &Row, style: &Style) -> String {
+    let Some(metric) = row.metrics.first() else { return String::new() };
+    let value = quantity(metric.summary.median, metric.unit);
+    format!("{value:>FIGURE_WIDTH$} {:<7}", spread(&metric.summary, style.plus_minus()))
+}

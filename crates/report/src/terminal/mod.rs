@@ -1,0 +1,82 @@
+//! The result as a stranger reads it in a terminal: one line about the run, a table per area, footnotes that say why and
+//! what to do, and the findings.
+//!
+//! It prints nothing and decides nothing: figures, grades and texts are the document's. What is live (progress, time left)
+//! is `cli`'s; [`row_line`] gives it the words for one row.
+
+mod header;
+mod line;
+mod notes;
+mod section;
+mod table;
+
+use model::document::{Document, Status};
+use model::warning::Grade;
+
+use crate::layout::wrap;
+use crate::style::{Style, Tone};
+use crate::{Render, RenderError};
+
+pub(crate) use header::machine_words;
+pub use line::{provisional_line, row_line};
+
+/// Writes the tables.
+#[derive(Clone, Copy, Debug)]
+pub struct Terminal {
+    /// How they are set.
+    pub style: Style,
+}
+
+impl Render for Terminal {
+    fn render(&self, document: &Document) -> Result<Vec<u8>, RenderError> {
+        Ok(render(document, &self.style).into_bytes())
+    }
+}
+
+/// The whole result, ending in a newline.
+pub fn render(document: &Document, style: &Style) -> String {
+    let sections = section::sections(document);
+    let notes = notes::Notes::collect(&sections);
+    let mut paragraphs = vec![header::lines(document, style)];
+    paragraphs.extend(sections.iter().map(|section| table::lines(section, &notes, style)));
+    paragraphs.extend([notes.lines(style), findings(document, style), legend(document, style)]);
+    let paragraphs: Vec<String> =
+        paragraphs.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
+    format!("{}\n", paragraphs.join("\n\n"))
+}
+
+fn findings(document: &Document, style: &Style) -> Vec<String> {
+    document.findings.iter().flat_map(|finding| wrap(&style.clean(&finding.text), "", style.width)).collect()
+}
+
+/// How to read the tables, where there is anything to read.
+fn legend(document: &Document, style: &Style) -> Vec<String> {
+    let measured = || document.experiments.iter().filter(|row| row.status == Status::Ok);
+    if measured().next().is_none() {
+        return Vec::new();
+    }
+    let metrics = || measured().filter_map(|row| row.metrics.first());
+    let mut text = format!("Figures are medians {} half of their 95 % interval", style.plus_minus());
+    text.push_str(if metrics().any(|metric| metric.summary.ci95.is_none()) {
+        " (n=3: too few samples for one)."
+    } else {
+        "."
+    });
+    if metrics().any(|metric| metric.efficiency.is_some()) {
+        text.push_str(" Of peak: the share of what the hardware could do at most; assay info shows the arithmetic.");
+    }
+    if document.experiments.iter().any(table::shows_loss) {
+        text.push_str(" Lost: the share of the rate that others on this machine or its host took.");
+    }
+    text.push_str(" Grade A: trust it. B: usable, mind its footnote. C: disturbed, do not quote it.");
+    wrap(&text, "", style.width).iter().map(|line| style.paint(line, Tone::Dim)).collect()
+}
+
+/// The colour of a grade.
+const fn grade_tone(grade: Grade) -> Tone {
+    match grade {
+        Grade::A => Tone::Good,
+        Grade::B => Tone::Fair,
+        Grade::C => Tone::Bad,
+    }
+}

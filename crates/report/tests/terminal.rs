@@ -1,0 +1,109 @@
+//! The terminal's tables, for every situation at every kind of terminal.
+
+mod fixture;
+
+use model::document::Document;
+use report::Style;
+use report::terminal::{provisional_line, render, row_line};
+
+const fn style(width: usize, unicode: bool, color: bool) -> Style {
+    Style { width, unicode, color }
+}
+
+const RICH: Style = style(120, true, false);
+
+fn documents() -> [(&'static str, Document); 7] {
+    [
+        ("good", fixture::good()),
+        ("clean", fixture::clean()),
+        ("troubled", fixture::troubled()),
+        ("many_threads", fixture::many_threads()),
+        ("interrupted", fixture::interrupted()),
+        ("empty", fixture::empty()),
+        ("later_version", fixture::later_version()),
+    ]
+}
+
+fn snapshot(name: &str, text: &str) {
+    insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!(name, text);
+    });
+}
+
+#[test]
+fn every_document_on_a_wide_terminal() {
+    for (name, document) in documents() {
+        snapshot(&format!("terminal_{name}_120_unicode"), &render(&document, &RICH));
+    }
+}
+
+#[test]
+fn every_document_on_a_narrow_terminal_without_unicode() {
+    for (name, document) in documents() {
+        snapshot(&format!("terminal_{name}_80_ascii"), &render(&document, &Style::PLAIN));
+    }
+}
+
+#[test]
+fn the_other_ways_of_setting_it() {
+    snapshot("terminal_good_80_unicode", &render(&fixture::good(), &style(80, true, false)));
+    snapshot("terminal_good_120_ascii", &render(&fixture::good(), &style(120, false, false)));
+    snapshot("terminal_troubled_100_unicode", &render(&fixture::troubled(), &style(100, true, false)));
+    let colored = render(&fixture::troubled(), &style(120, true, true));
+    snapshot("terminal_troubled_120_color", &colored.replace('\x1b', "␛"));
+}
+
+/// Takes colours out again.
+fn uncolored(text: &str) -> String {
+    let mut parts = text.split('\x1b');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + part.split_once('m').map_or("", |(_, rest)| rest))
+}
+
+#[test]
+fn nothing_is_said_by_colour_alone() {
+    for (name, document) in documents() {
+        let colored = render(&document, &style(120, true, true));
+        assert_eq!(uncolored(&colored), render(&document, &RICH), "{name}");
+    }
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    for (name, document) in documents() {
+        for width in [80, 100, 120, 160] {
+            for unicode in [false, true] {
+                for line in render(&document, &style(width, unicode, false)).lines() {
+                    assert!(line.chars().count() <= width, "{name} at {width}: {line}");
+                    assert_eq!(line.trim_end(), line, "{name}: blanks at the end of a line");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn plain_output_is_ascii() {
+    for (name, document) in documents() {
+        let text = render(&document, &Style::PLAIN);
+        assert!(text.is_ascii(), "{name}: {}", text.chars().filter(|c| !c.is_ascii()).collect::<String>());
+    }
+}
+
+#[test]
+fn rows_as_single_lines() {
+    let mut lines = Vec::new();
+    for document in [fixture::good(), fixture::troubled(), fixture::later_version()] {
+        for style in [RICH, Style::PLAIN] {
+            lines.extend(document.experiments.iter().map(|row| row_line(row, &style)));
+        }
+    }
+    let mut row = fixture::good().experiments.remove(0);
+    lines.push(provisional_line(&row, 12, &RICH));
+    row.metrics[0].summary.n = 3;
+    row.metrics[0].summary.ci95 = None;
+    lines.push(provisional_line(&row, 9, &RICH));
+    row.metrics.clear();
+    lines.push(provisional_line(&row, 9, &Style::PLAIN));
+    snapshot("row_lines", &lines.join("\n"));
+}
