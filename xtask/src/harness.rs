@@ -28,7 +28,7 @@ pub(crate) fn count(shell: &Shell, command: &mut Command, scratch: &Path, name: 
     // Snapshots are compared, never rewritten.
     command.env(SKIPS, &skips.file).env("INSTA_UPDATE", "no").env("INSTA_WORKSPACE_ROOT", shell.root());
     let mut tally = Tally::default();
-    let succeeded = watch(command, |line| tally.read_test_result(line, name));
+    let succeeded = watch(command, |line| tally.read_harness(line, name));
     if !succeeded && tally.failed == 0 {
         tally.failed = 1;
     }

@@ -9,6 +9,8 @@ use std::fmt;
 pub(crate) struct Tally {
     pub(crate) passed: u64,
     pub(crate) failed: u64,
+    /// The names of the tests among them that failed; a step that is one check has its own line.
+    pub(crate) failures: Vec<String>,
     /// What was skipped, each with its reason.
     pub(crate) skipped: Vec<String>,
 }
@@ -16,7 +18,7 @@ pub(crate) struct Tally {
 impl Tally {
     /// One check that passed or failed.
     pub(crate) fn check(holds: bool) -> Self {
-        Self { passed: u64::from(holds), failed: u64::from(!holds), skipped: Vec::new() }
+        Self { passed: u64::from(holds), failed: u64::from(!holds), ..Self::default() }
     }
 
     /// Something that could not be done here.
@@ -28,16 +30,23 @@ impl Tally {
     pub(crate) fn add(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed += other.failed;
+        self.failures.extend(other.failures);
         self.skipped.extend(other.skipped);
     }
 
-    /// Adds the figures of one `test result:` line of the Rust test harness; ignored tests count as skipped. Other lines
-    /// say nothing.
-    pub(crate) fn read_test_result(&mut self, line: &str, of: &str) {
-        let Some((_, figures)) = line.trim().strip_prefix("test result: ").and_then(|rest| rest.split_once(". "))
-        else {
-            return;
-        };
+    /// Adds what one line of the Rust test harness says: a failed test's name, or the figures of a whole program of tests;
+    /// ignored tests count as skipped. Other lines say nothing.
+    pub(crate) fn read_harness(&mut self, line: &str, of: &str) {
+        let Some(said) = line.trim().strip_prefix("test ") else { return };
+        if let Some(name) = said.strip_suffix(" ... FAILED") {
+            self.failures.push(format!("{name} ({of})"));
+        } else if let Some((_, figures)) = said.strip_prefix("result: ").and_then(|rest| rest.split_once(". ")) {
+            self.add_figures(figures, of);
+        }
+    }
+
+    /// Adds figures of the form `3 passed; 2 failed; 1 ignored; …`.
+    fn add_figures(&mut self, figures: &str, of: &str) {
         for figure in figures.split(';') {
             let Some((count, what)) = figure.trim().split_once(' ') else { continue };
             let Ok(count) = count.parse::<u64>() else { continue };
@@ -57,6 +66,9 @@ impl fmt::Display for Tally {
         for skipped in &self.skipped {
             writeln!(f, "SKIPPED: {skipped}")?;
         }
+        for failure in &self.failures {
+            writeln!(f, "FAILED: {failure}")?;
+        }
         writeln!(f, "{} passed, {} failed", self.passed, self.failed)
     }
 }
@@ -68,13 +80,16 @@ mod tests {
     #[test]
     fn the_harness_is_read() {
         let mut tally = Tally::default();
-        tally.read_test_result("test result: ok. 56 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out", "stats");
-        tally.read_test_result(
+        tally.read_harness("test result: ok. 56 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out", "stats");
+        tally.read_harness(
             "test result: FAILED. 3 passed; 2 failed; 1 ignored; 0 measured; 4 filtered out; finished in 0.1s",
             "sys",
         );
-        tally.read_test_result("test interval::tests::ranks ... ok", "sys");
-        assert_eq!(tally, Tally { passed: 59, failed: 2, skipped: vec!["1 ignored in sys".into()] });
+        tally.read_harness("test interval::tests::ranks ... ok", "sys");
+        tally.read_harness("test clock::tests::steady ... FAILED", "sys");
+        assert_eq!((tally.passed, tally.failed), (59, 2));
+        assert_eq!(tally.failures, ["clock::tests::steady (sys)"]);
+        assert_eq!(tally.skipped, ["1 ignored in sys"]);
     }
 
     #[test]
@@ -82,6 +97,7 @@ mod tests {
         let mut tally = Tally::check(true);
         tally.add(Tally::skip("qemu: not installed"));
         tally.add(Tally::check(false));
-        assert_eq!(tally.to_string(), "SKIPPED: qemu: not installed\n1 passed, 1 failed\n");
+        tally.failures.push("steady (sys)".into());
+        assert_eq!(tally.to_string(), "SKIPPED: qemu: not installed\nFAILED: steady (sys)\n1 passed, 1 failed\n");
     }
 }
