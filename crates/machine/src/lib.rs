@@ -1,1 +1,130 @@
+//! What a machine is, and what it could do at best.
+//!
+//! [`discover`] reads a [`Sysroot`]: this host, or a folder in which another machine was recorded by [`capture`]. It never
+//! fails and never guesses: a fact that cannot be found is absent and listed as unknown, and every fact carries its source.
+//! [`cpu_peaks`], [`memory_peaks`] and [`info_peaks`] turn facts into theoretical peaks with their formulas. Nothing here
+//! measures, prints, or opens a path that does not come through the root.
 #![forbid(unsafe_code)]
+
+mod caches;
+mod cgroup;
+mod cpuinfo;
+mod declared;
+mod dump;
+mod features;
+mod ledger;
+mod list;
+mod memory;
+mod mounts;
+mod network;
+mod peaks;
+mod processor;
+mod rates;
+mod storage;
+mod sysroot;
+mod system;
+mod topology;
+mod uarch;
+mod units;
+
+use std::io;
+use std::path::Path;
+
+use model::machine::Machine;
+
+pub use declared::{Declared, KEYS as DECLARED_KEYS};
+pub use dump::{Dump, Leaves, Registers};
+pub use list::parse_list;
+pub use peaks::{cpu_peaks, info_peaks, memory_peaks};
+pub use rates::{CpuKernel, Resolved, kernels, resolve};
+pub use storage::{storage, storage_source};
+pub use sysroot::Sysroot;
+
+use cgroup::Limits;
+use ledger::Ledger;
+
+/// Everything that can be known of a machine.
+pub fn discover(root: &Sysroot) -> Machine {
+    let mut ledger = Ledger::default();
+    let mut limits = Limits::discover(root);
+    let cpu = processor::discover(root, &mut limits, &mut ledger);
+    let (caches, source) = caches::discover(root, &cpu.topology);
+    if caches.is_empty() {
+        ledger.missing(
+            "caches",
+            "no cache files in /sys, no cache leaves in CPUID",
+            "working sets cannot be chosen by cache",
+        );
+    } else {
+        ledger.source("caches", source);
+    }
+    let llc = caches::last_level_groups(&caches);
+    let mut machine = Machine {
+        host: ledger.need(
+            "host",
+            system::host(root),
+            "no /proc/sys/kernel/hostname",
+            "the machine goes without a name",
+        ),
+        os: system::os(root, &mut ledger),
+        memory: memory::discover(root, limits, processor::is_bare(root), &mut ledger),
+        numa: memory::nodes(root, &mut ledger),
+        disks: storage::disks(root),
+        nics: network::interfaces(root),
+        virtualization: system::virtualization(root, &mut ledger),
+        cpu,
+        caches,
+        ..Machine::default()
+    };
+    processor::complete_topology(&mut machine, &llc);
+    devices(&machine, &mut ledger);
+    family_facts(&mut machine, &mut ledger);
+    (machine.sources, machine.unknown) = (ledger.sources, ledger.unknown);
+    machine
+}
+
+fn devices(machine: &Machine, ledger: &mut Ledger) {
+    for (fact, empty, folder) in
+        [("disks", machine.disks.is_empty(), "sys/block"), ("nics", machine.nics.is_empty(), "sys/class/net")]
+    {
+        let folder = sysroot::label(folder);
+        if empty {
+            ledger.missing(fact, format!("nothing in {folder}"), "none can be described");
+        } else {
+            ledger.source(fact, folder);
+        }
+    }
+}
+
+/// Facts that follow from the processor's family.
+fn family_facts(machine: &mut Machine, ledger: &mut Ledger) {
+    let cpu = &machine.cpu;
+    let (Some(vendor), Some(family), Some(model)) = (&cpu.vendor, cpu.family, cpu.model) else { return };
+    if cpu.isa.contains(&model::isa::Isa::Sse2) {
+        machine.memory.page_bytes = Some(4096);
+        ledger.source("memory.page_bytes", "x86-64");
+    }
+    if let Some(channels) = uarch::memory_channels(vendor, family, model) {
+        machine.memory.platform_channels = Some(channels);
+        ledger.source("memory.platform_channels", "table: channels per package at most (PerfSpect cpus.go)");
+    }
+}
+
+/// Discovers this host and saves all that was read under `folder`, so that [`Sysroot::folder`] finds the same machine there.
+///
+/// The folder must be absent or empty: a stale file would become part of the machine.
+pub fn capture(folder: &Path) -> io::Result<Machine> {
+    capture_from(Sysroot::host(), folder)
+}
+
+/// [`capture`] from any root: a recorded machine comes out as recorded.
+pub fn capture_from(root: Sysroot, folder: &Path) -> io::Result<Machine> {
+    std::fs::create_dir_all(folder)?;
+    if std::fs::read_dir(folder)?.next().is_some() {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{} is not empty", folder.display())));
+    }
+    let root = root.recording();
+    let machine = discover(&root);
+    root.write_record(folder)?;
+    Ok(machine)
+}

@@ -1,0 +1,81 @@
+//! Facts that only the owner knows, given as `KEY=VALUE`.
+
+use std::collections::BTreeMap;
+
+/// The keys, with what their values are.
+pub const KEYS: &[(&str, &str)] = &[
+    ("memory.channels", "populated memory channels, all packages together"),
+    ("memory.mts", "configured memory speed, MT/s"),
+    ("disk.read_bps", "sequential read rate of the disk, B/s"),
+    ("disk.read_iops", "random reads of the disk, 1/s"),
+    ("net.link_bps", "speed of the network link, bit/s"),
+    ("net.latency_s", "round trip on the network, s"),
+];
+
+/// Declared facts, each a positive number.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Declared {
+    values: BTreeMap<&'static str, f64>,
+}
+
+impl Declared {
+    /// Reads items such as `memory.channels=12`. The error is one sentence for the user.
+    pub fn parse<T: AsRef<str>>(items: &[T]) -> Result<Self, String> {
+        let mut declared = Self::default();
+        for item in items.iter().map(AsRef::as_ref) {
+            let (key, value) =
+                item.split_once('=').ok_or_else(|| format!("'{item}' is no KEY=VALUE, such as memory.channels=12"))?;
+            let known = KEYS.iter().find(|(known, _)| *known == key.trim());
+            let Some((key, _)) = known else {
+                let keys: Vec<&str> = KEYS.iter().map(|(key, _)| *key).collect();
+                return Err(format!("'{key}' cannot be declared; known: {}", keys.join(", ")));
+            };
+            let number = value.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
+            let number = number.ok_or_else(|| format!("{key}={value}: the value must be a positive number"))?;
+            if *key == "memory.channels" && (number.fract() != 0.0 || number > f64::from(u16::MAX)) {
+                return Err(format!("{key}={value}: channels come in whole numbers"));
+            }
+            if declared.values.insert(key, number).is_some() {
+                return Err(format!("{key} is declared twice"));
+            }
+        }
+        Ok(declared)
+    }
+
+    /// One fact, in the unit of its key.
+    pub fn get(&self, key: &str) -> Option<f64> {
+        self.values.get(key).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Declared;
+
+    #[test]
+    fn known_keys_with_positive_numbers_are_taken() {
+        let declared = Declared::parse(&["memory.channels=12", "disk.read_bps=7e9"]).unwrap();
+        assert_eq!((declared.get("memory.channels"), declared.get("disk.read_bps")), (Some(12.0), Some(7e9)));
+        assert_eq!(declared.get("memory.mts"), None);
+    }
+
+    #[test]
+    fn all_else_is_refused_in_one_sentence() {
+        for bad in [
+            "memory.channels",
+            "memory.colour=1",
+            "memory.mts=0",
+            "memory.mts=-1",
+            "memory.mts=nan",
+            "memory.mts=inf",
+            "memory.mts=",
+            "memory.channels=1.5",
+            "=",
+            "",
+        ] {
+            let error = Declared::parse(&[bad]).unwrap_err();
+            assert!(!error.contains('\n') && error.len() < 200, "{error}");
+        }
+        assert!(Declared::parse(&["memory.mts=1", "memory.mts=2"]).unwrap_err().contains("twice"));
+    }
+}

@@ -1,0 +1,34 @@
+//! The kernel's lists of CPU numbers: `0-3,8,10-11`.
+
+/// The highest CPU number believed; no kernel is built for more, and a recorded file may hold anything.
+pub(crate) const HIGHEST_CPU: u32 = 65_535;
+
+/// The numbers in a list, ascending and distinct. Items that are no number or range are passed over.
+pub fn parse_list(text: &str) -> Vec<u32> {
+    let mut numbers: Vec<u32> = text.trim().split(',').filter_map(parse_range).flatten().collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
+fn parse_range(item: &str) -> Option<std::ops::RangeInclusive<u32>> {
+    let (first, last) = item.split_once('-').unwrap_or((item, item));
+    let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+    (first <= last && last <= HIGHEST_CPU).then_some(first..=last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_list;
+
+    #[test]
+    fn ranges_and_numbers_mix() {
+        assert_eq!(parse_list("0-2,5, 7-7\n"), [0, 1, 2, 5, 7]);
+    }
+
+    #[test]
+    fn nonsense_is_passed_over() {
+        assert_eq!(parse_list("x,3-1,-,4-,99999999999,0-4294967295,2"), [2]);
+        assert!(parse_list("").is_empty());
+    }
+}

@@ -1,0 +1,231 @@
+//! Theoretical peaks, each with its formula and the source of every figure in it.
+//!
+//! A core's work per cycle comes from the table (or a probe), its clock from a measurement, from the boost or from the base
+//! clock; summed over the distinct physical cores in use. SMT siblings add nothing. Where a figure is missing there is no
+//! peak: nothing is guessed.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use model::machine::{CoreKind, CoreType, Machine};
+use model::peak::{InfoPeak, Peak, PeakInput, PeakKind};
+
+use crate::declared::Declared;
+use crate::rates::{CpuKernel, Resolved, kernels, resolve};
+
+/// The peaks of a CPU kernel on the logical CPUs in `placement`.
+///
+/// `clocks` are the clocks measured beside the work, Hz, one per entry of `placement`; without them there is no sustained
+/// peak. `measured` is the 90th percentile of operations per cycle and core, to settle what the table leaves open.
+pub fn cpu_peaks(
+    machine: &Machine,
+    kernel: CpuKernel,
+    placement: &[u32],
+    clocks: Option<&[f64]>,
+    measured: Option<f64>,
+) -> Vec<Peak> {
+    let Some(groups) = groups(machine, kernel, placement, clocks, measured) else { return Vec::new() };
+    let sustained =
+        if groups.iter().any(|group| group.rate.inferred) { PeakKind::Inferred } else { PeakKind::Sustained };
+    let measured_clock = |group: &Group<'_>| group.mean_clock().map(|hz| (hz, "measured beside the work".to_owned()));
+    let boost =
+        |group: &Group<'_>| group.listed(machine, "boost_hz", group.core_type.boost_hz.or(machine.cpu.boost_hz));
+    let base = |group: &Group<'_>| group.listed(machine, "base_hz", group.core_type.base_hz.or(machine.cpu.base_hz));
+    let mut peaks: Vec<Peak> = sum(sustained, kernel, &groups, measured_clock).into_iter().collect();
+    // What was inferred from a measurement is no ground for a datasheet figure.
+    if sustained == PeakKind::Sustained {
+        peaks.extend(sum(PeakKind::Boost, kernel, &groups, boost));
+        peaks.extend(sum(PeakKind::Base, kernel, &groups, base));
+    }
+    peaks
+}
+
+/// The cores of one kind that a placement uses.
+struct Group<'m> {
+    core_type: &'m CoreType,
+    /// Whether the machine has other kinds.
+    hybrid: bool,
+    rate: Resolved,
+    /// Distinct physical cores.
+    cores: u32,
+    /// Measured clock of each, Hz; empty if not measured on all.
+    clocks: Vec<f64>,
+}
+
+impl Group<'_> {
+    fn mean_clock(&self) -> Option<f64> {
+        let complete = !self.clocks.is_empty() && self.clocks.len() == usize::try_from(self.cores).ok()?;
+        complete.then(|| self.clocks.iter().sum::<f64>() / f64::from(self.cores))
+    }
+
+    fn listed(&self, machine: &Machine, fact: &str, hz: Option<f64>) -> Option<(f64, String)> {
+        let kind = format!("cpu.core_types.{}.{fact}", self.core_type.kind);
+        let source = machine.cpu_source(&kind).or_else(|| machine.cpu_source(&format!("cpu.{fact}")));
+        hz.map(|hz| (hz, source.unwrap_or_default()))
+    }
+
+    /// `core`, `cores`, `P-core`, `P-cores` …
+    fn name(&self) -> String {
+        let prefix = match self.core_type.kind {
+            _ if !self.hybrid => "",
+            CoreKind::Uniform => "",
+            CoreKind::Performance => "P-",
+            CoreKind::Efficiency => "E-",
+            CoreKind::LowPowerEfficiency => "LPE-",
+        };
+        format!("{prefix}core{}", if self.cores == 1 { "" } else { "s" })
+    }
+}
+
+trait Sources {
+    fn cpu_source(&self, fact: &str) -> Option<String>;
+}
+
+impl Sources for Machine {
+    fn cpu_source(&self, fact: &str) -> Option<String> {
+        self.sources.get(fact).cloned()
+    }
+}
+
+/// The distinct physical cores of a placement by kind; `None` where some core's work per cycle is not known.
+fn groups<'m>(
+    machine: &'m Machine,
+    kernel: CpuKernel,
+    placement: &[u32],
+    clocks: Option<&[f64]>,
+    measured: Option<f64>,
+) -> Option<Vec<Group<'m>>> {
+    let hybrid = machine.cpu.core_types.len() > 1;
+    // One figure measured over different kinds of core says nothing about either.
+    let measured = measured.filter(|_| !hybrid || same_type(machine, placement));
+    let clock_of = core_clocks(machine, placement, clocks);
+    let mut groups: BTreeMap<usize, Group<'m>> = BTreeMap::new();
+    for cpu in machine.cpu.one_per_core(placement) {
+        let index = machine.cpu.core_types.iter().position(|core_type| core_type.cpus.contains(&cpu))?;
+        let core_type = &machine.cpu.core_types[index];
+        if let std::collections::btree_map::Entry::Vacant(vacant) = groups.entry(index) {
+            let table = core_type.ops_per_cycle.iter().find(|ops| ops.what == kernel.what())?;
+            let rate = resolve(kernel, table, measured)?;
+            vacant.insert(Group { core_type, hybrid, rate, cores: 0, clocks: Vec::new() });
+        }
+        let group = groups.get_mut(&index)?;
+        group.cores += 1;
+        group.clocks.extend(clock_of.get(&core_of(machine, cpu)));
+    }
+    (!groups.is_empty()).then(|| groups.into_values().collect())
+}
+
+fn same_type(machine: &Machine, placement: &[u32]) -> bool {
+    let kind = |cpu: &u32| machine.cpu.place(*cpu).map(|place| place.core_type);
+    placement.windows(2).all(|pair| kind(&pair[0]) == kind(&pair[1]))
+}
+
+fn core_of(machine: &Machine, cpu: u32) -> u32 {
+    machine.cpu.place(cpu).map_or(cpu, |place| place.core)
+}
+
+/// The clock of each physical core in use: the highest that any of its threads saw, since a busy sibling only hides cycles.
+fn core_clocks(machine: &Machine, placement: &[u32], clocks: Option<&[f64]>) -> BTreeMap<u32, f64> {
+    let mut of_core: BTreeMap<u32, f64> = BTreeMap::new();
+    let measured = placement.iter().zip(clocks.unwrap_or_default()).filter(|(_, hz)| hz.is_finite() && **hz > 0.0);
+    for (cpu, hz) in measured {
+        let kept = of_core.entry(core_of(machine, *cpu)).or_insert(*hz);
+        *kept = kept.max(*hz);
+    }
+    of_core
+}
+
+/// The sum over groups of cores x clock x work per cycle; `None` where a clock is missing.
+fn sum<'m>(
+    kind: PeakKind,
+    kernel: CpuKernel,
+    groups: &[Group<'m>],
+    clock: impl Fn(&Group<'m>) -> Option<(f64, String)>,
+) -> Option<Peak> {
+    let mut peak = Peak { kind, value: 0.0, formula: String::new(), inputs: Vec::new(), uncertainty: None };
+    for group in groups {
+        let (hz, source) = clock(group)?;
+        peak.value += f64::from(group.cores) * hz * group.rate.value;
+        let plus = if peak.formula.is_empty() { "" } else { " + " };
+        let (cores, name, ops, unit) = (group.cores, group.name(), group.rate.value, kernel.unit());
+        write!(peak.formula, "{plus}{cores} {name} x {:.2} GHz x {ops} {unit}", hz / 1e9).ok()?;
+        let of = if group.hybrid { format!(" ({})", group.core_type.kind) } else { String::new() };
+        let input = |name: &str, value: f64, source: String| PeakInput { name: format!("{name}{of}"), value, source };
+        peak.inputs.push(input("cores", f64::from(cores), "distinct physical cores used".to_owned()));
+        peak.inputs.push(input("clock_hz", hz, source));
+        peak.inputs.push(input(unit, ops, group.rate.source.clone()));
+    }
+    Some(peak)
+}
+
+/// The peaks of main memory, B/s: declared, from the modules found, or what the platform can have at most.
+pub fn memory_peaks(machine: &Machine, declared: &Declared) -> Vec<Peak> {
+    let declared_input = |key: &'static str| declared.get(key).map(|value| (value, "declared".to_owned()));
+    let found =
+        |fact: &str, value: Option<f64>| value.map(|value| (value, machine.cpu_source(fact).unwrap_or_default()));
+    let channels = found("memory.channels", machine.memory.channels.map(f64::from));
+    let mts = found("memory.mts", machine.memory.mts);
+    let most = machine.memory.platform_channels.zip(machine.cpu.packages);
+    let most = most.map(|(channels, packages)| {
+        let source = machine.cpu_source("memory.platform_channels").unwrap_or_default();
+        (f64::from(channels) * f64::from(packages), source)
+    });
+    let declares = declared.get("memory.channels").is_some() || declared.get("memory.mts").is_some();
+    let (channels, mts) = (declared_input("memory.channels").or(channels), declared_input("memory.mts").or(mts));
+    let kind = if declares { PeakKind::Declared } else { PeakKind::Datasheet };
+    let exact = channels.zip(mts.clone()).map(|(channels, mts)| memory_peak(kind, channels, mts));
+    let peak = exact.or_else(|| Some(memory_peak(PeakKind::PlatformMaximum, most?, mts?)));
+    peak.into_iter().collect()
+}
+
+fn memory_peak(kind: PeakKind, (channels, from): (f64, String), (mts, speed_from): (f64, String)) -> Peak {
+    /// A channel is 64 bits wide without ECC: one DDR4 channel, or the two halves of a DDR5 one.
+    const CHANNEL_BYTES: f64 = 8.0;
+    let input = |name: &str, value: f64, source: String| PeakInput { name: name.to_owned(), value, source };
+    Peak {
+        kind,
+        value: channels * mts * 1e6 * CHANNEL_BYTES,
+        formula: format!("{channels} channels x {mts} MT/s x {CHANNEL_BYTES} B"),
+        inputs: vec![
+            input("channels", channels, from),
+            input("transfers_per_second", mts * 1e6, speed_from),
+            input("bytes_per_transfer", CHANNEL_BYTES, "64 data bits a channel, without ECC".to_owned()),
+        ],
+        uncertainty: None,
+    }
+}
+
+/// Every peak that can be told without measuring work: each kernel on one core and on all, and memory.
+///
+/// `clocks` holds a measured clock, Hz, for each CPU on which one was measured; without them sustained peaks are absent.
+pub fn info_peaks(machine: &Machine, declared: &Declared, clocks: &BTreeMap<u32, f64>) -> Vec<InfoPeak> {
+    let order = machine.cpu.placement_order();
+    let cores = machine.cpu.one_per_core(&order);
+    let mut placements = vec![cores.get(..1).unwrap_or_default(), &cores];
+    placements.dedup();
+    let mut peaks = Vec::new();
+    for kernel in kernels(&machine.cpu.isa) {
+        let unit = kernel.unit().replace("/cycle", "/s");
+        for placement in &placements {
+            let measured: Option<Vec<f64>> = placement.iter().map(|cpu| clocks.get(cpu).copied()).collect();
+            let found = cpu_peaks(machine, kernel, placement, measured.as_deref(), None);
+            peaks.extend(found.into_iter().map(|peak| info("cpu", kernel.what(), placement.len(), &unit, peak)));
+        }
+    }
+    let memory = memory_peaks(machine, declared);
+    peaks.extend(memory.into_iter().map(|peak| info("memory", "memory/dram".to_owned(), cores.len(), "B/s", peak)));
+    peaks
+}
+
+fn info(area: &str, what: String, threads: usize, unit: &str, peak: Peak) -> InfoPeak {
+    InfoPeak {
+        area: area.to_owned(),
+        what,
+        threads: u32::try_from(threads).unwrap_or(u32::MAX),
+        kind: peak.kind,
+        value: peak.value,
+        unit: unit.to_owned(),
+        formula: peak.formula,
+        inputs: peak.inputs,
+    }
+}

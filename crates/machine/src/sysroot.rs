@@ -1,0 +1,214 @@
+//! The only door to the outside: files, folders and links of a machine by relative path, and its CPUID leaves.
+//!
+//! A root is either this host or a folder that holds the same relative paths (a capture). Nothing here knows what a file
+//! means, and nothing fails: what cannot be read is absent. In a folder no link leads out of it.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+
+use crate::dump::Dump;
+
+/// The dump of CPUID leaves inside a capture.
+const CPUID_FILE: &str = "cpuid.txt";
+/// The value of XCR0 inside a capture.
+const XCR0_FILE: &str = "xcr0.txt";
+
+/// Where discovery looks.
+#[derive(Debug)]
+pub struct Sysroot {
+    root: PathBuf,
+    host: bool,
+    cpuid: OnceCell<Cpuid>,
+    record: Option<RefCell<Record>>,
+}
+
+/// The CPUID leaves of a machine and the extended state its operating system enables.
+#[derive(Debug)]
+pub(crate) struct Cpuid {
+    /// Leaves of every CPU that could be asked.
+    pub(crate) dump: Dump,
+    /// XCR0 as read; `None` in a capture without it.
+    pub(crate) xcr0: Option<u64>,
+    /// What to call this as a source.
+    pub(crate) label: &'static str,
+}
+
+/// What discovery has seen so far, to be written as a capture.
+#[derive(Debug, Default)]
+struct Record {
+    files: BTreeMap<String, Option<Vec<u8>>>,
+    links: BTreeMap<String, PathBuf>,
+    folders: BTreeMap<String, Vec<String>>,
+}
+
+impl Sysroot {
+    /// This machine.
+    pub fn host() -> Self {
+        Self::new(PathBuf::from(std::path::MAIN_SEPARATOR_STR), true)
+    }
+
+    /// A machine recorded in a folder. The error is the folder's own: it is absent, or no folder.
+    pub fn folder(path: &Path) -> io::Result<Self> {
+        let root = path.canonicalize()?;
+        if !root.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::NotADirectory, format!("{} is not a folder", path.display())));
+        }
+        Ok(Self::new(root, false))
+    }
+
+    fn new(root: PathBuf, host: bool) -> Self {
+        Self { root, host, cpuid: OnceCell::new(), record: None }
+    }
+
+    /// The same root, remembering all that is read through it. A file read twice gives the same text twice.
+    pub(crate) fn recording(mut self) -> Self {
+        self.record = Some(RefCell::default());
+        self
+    }
+
+    /// Whether this is the machine that the program runs on.
+    pub fn is_host(&self) -> bool {
+        self.host
+    }
+
+    /// The text of a file, without trailing white space; `None` if it cannot be read or is empty.
+    pub(crate) fn text(&self, relative: &str) -> Option<String> {
+        let bytes = match &self.record {
+            None => self.load(relative),
+            Some(record) => {
+                record.borrow_mut().files.entry(relative.to_owned()).or_insert_with(|| self.load(relative)).clone()
+            }
+        }?;
+        let text = String::from_utf8_lossy(&bytes).trim_end().to_owned();
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// A file that holds one number.
+    pub(crate) fn number<N: std::str::FromStr>(&self, relative: &str) -> Option<N> {
+        self.text(relative)?.trim().parse().ok()
+    }
+
+    /// The names in a folder, sorted; none if it cannot be read.
+    pub(crate) fn names(&self, relative: &str) -> Vec<String> {
+        let names = self.scan(relative);
+        if let Some(record) = &self.record
+            && !names.is_empty()
+        {
+            record.borrow_mut().folders.insert(relative.to_owned(), names.clone());
+        }
+        names
+    }
+
+    /// Where a link points, as it is written in the link.
+    pub(crate) fn link(&self, relative: &str) -> Option<PathBuf> {
+        let parent = Path::new(relative).parent()?.to_str()?;
+        let name = Path::new(relative).file_name()?;
+        let target = std::fs::read_link(self.inside(parent)?.join(name)).ok()?;
+        if let Some(record) = &self.record {
+            record.borrow_mut().links.insert(relative.to_owned(), target.clone());
+        }
+        Some(target)
+    }
+
+    /// The machine's CPUID leaves, asked for once.
+    pub(crate) fn cpuid(&self) -> &Cpuid {
+        self.cpuid.get_or_init(|| {
+            if self.host {
+                let dump = Dump::from_cpus(sys::cpuid::every_cpu());
+                return Cpuid { dump, xcr0: sys::cpuid::xcr0(), label: "CPUID of every CPU" };
+            }
+            let dump = self.text(CPUID_FILE).map(|text| Dump::parse(&text)).unwrap_or_default();
+            let xcr0 = self.text(XCR0_FILE).and_then(|text| hexadecimal(&text));
+            Cpuid { dump, xcr0, label: "recorded CPUID of every CPU" }
+        })
+    }
+
+    /// Writes all that was read, and the CPUID leaves, under `folder`.
+    pub(crate) fn write_record(&self, folder: &Path) -> io::Result<()> {
+        let Some(record) = &self.record else { return Ok(()) };
+        let record = record.borrow();
+        for relative in record.folders.keys() {
+            std::fs::create_dir_all(folder.join(relative))?;
+        }
+        for (relative, bytes) in &record.files {
+            if let Some(bytes) = bytes {
+                write_under(folder, relative, bytes)?;
+            }
+        }
+        for (relative, target) in &record.links {
+            let path = folder.join(relative);
+            create_parent(&path)?;
+            std::os::unix::fs::symlink(target, path)?;
+        }
+        let cpuid = self.cpuid();
+        if !cpuid.dump.is_empty() {
+            write_under(folder, CPUID_FILE, cpuid.dump.to_string().as_bytes())?;
+        }
+        if let Some(xcr0) = cpuid.xcr0 {
+            write_under(folder, XCR0_FILE, format!("{xcr0:#018x}\n").as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn load(&self, relative: &str) -> Option<Vec<u8>> {
+        /// No file that discovery reads is larger; a recorded folder may hold anything.
+        const LARGEST: u64 = 16 << 20;
+        let path = self.inside(relative)?;
+        // Opening a pipe would wait for a writer.
+        if !std::fs::metadata(&path).ok()?.is_file() {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        File::open(path).ok()?.take(LARGEST).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    }
+
+    fn scan(&self, relative: &str) -> Vec<String> {
+        let entries = self.inside(relative).and_then(|path| std::fs::read_dir(path).ok());
+        let mut names: Vec<String> =
+            entries.into_iter().flatten().flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort_by_key(|name| (digits(name), name.clone()));
+        names
+    }
+
+    /// The real path behind a relative one, if it exists and lies inside the root.
+    fn inside(&self, relative: &str) -> Option<PathBuf> {
+        let relative = Path::new(relative);
+        if !relative.components().all(|component| matches!(component, Component::Normal(_))) {
+            return None;
+        }
+        let path = self.root.join(relative);
+        if self.host {
+            return Some(path);
+        }
+        path.canonicalize().ok().filter(|real| real.starts_with(&self.root))
+    }
+}
+
+/// What to call a file as a source: its usual absolute path.
+pub(crate) fn label(relative: &str) -> String {
+    format!("/{relative}")
+}
+
+/// The number inside a name, so that `cpu10` follows `cpu9`.
+fn digits(name: &str) -> u64 {
+    let digits: String = name.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+    digits.parse().unwrap_or(0)
+}
+
+fn hexadecimal(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.trim().trim_start_matches("0x"), 16).ok()
+}
+
+fn create_parent(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), std::fs::create_dir_all)
+}
+
+fn write_under(folder: &Path, relative: &str, bytes: &[u8]) -> io::Result<()> {
+    let path = folder.join(relative);
+    create_parent(&path)?;
+    std::fs::write(path, bytes)
+}

@@ -1,0 +1,243 @@
+//! Machines recorded elsewhere as CPUID leaves alone: the facts must be those of the parts' data sheets.
+
+use std::path::{Path, PathBuf};
+
+use machine::{Sysroot, discover};
+use model::isa::Isa;
+use model::machine::{CoreKind, Machine};
+
+/// What a part is known to be.
+struct Part {
+    folder: &'static str,
+    microarchitecture: &'static str,
+    /// Packages, physical cores, logical CPUs.
+    counts: (u32, u32, u32),
+    /// Kind, microarchitecture, cores and threads of each kind of core, fast ones first.
+    core_types: &'static [(CoreKind, &'static str, u32, u32)],
+    /// Widest first.
+    has: &'static [Isa],
+    has_not: &'static [Isa],
+    /// Per kind of core: experiment and operations per cycle.
+    ops: &'static [&'static [(&'static str, f64)]],
+}
+
+const PARTS: &[Part] = &[
+    Part {
+        folder: "intel-haswell-2x-xeon-e5-2680v3",
+        microarchitecture: "Haswell",
+        counts: (2, 24, 24),
+        core_types: &[(CoreKind::Uniform, "Haswell", 24, 24)],
+        has: &[Isa::Avx2, Isa::Ssse3, Isa::Sse2],
+        has_not: &[Isa::Avx512, Isa::AvxVnni],
+        ops: &[&[
+            ("cpu/fma/fp64/avx2", 16.0),
+            ("cpu/fma/fp32/avx2", 32.0),
+            ("cpu/fma/fp64/sse2", 4.0),
+            ("cpu/fma/fp32/sse2", 8.0),
+            ("cpu/fma/fp64/scalar", 4.0),
+            ("cpu/dot/int8/avx2", 32.0),
+            ("cpu/dot/int8/scalar", 2.0),
+        ]],
+    },
+    Part {
+        folder: "intel-skylake-sp-2x-xeon-6140",
+        microarchitecture: "Skylake-SP",
+        counts: (2, 36, 72),
+        core_types: &[(CoreKind::Uniform, "Skylake-SP", 36, 72)],
+        has: &[Isa::Avx512, Isa::Avx512Vl, Isa::Avx2],
+        has_not: &[Isa::Avx512Vnni, Isa::Amx],
+        ops: &[&[
+            ("cpu/fma/fp64/avx512", 32.0),
+            ("cpu/fma/fp32/avx512", 64.0),
+            ("cpu/fma/fp64/avx2", 16.0),
+            ("cpu/fma/fp64/sse2", 4.0),
+            ("cpu/dot/int8/avx2", 64.0),
+        ]],
+    },
+    Part {
+        folder: "intel-sapphire-rapids-2x-xeon-max-9460",
+        microarchitecture: "Sapphire Rapids",
+        counts: (2, 80, 160),
+        core_types: &[(CoreKind::Uniform, "Sapphire Rapids", 80, 160)],
+        has: &[Isa::Amx, Isa::Avx512Fp16, Isa::Avx512Bf16, Isa::Avx512Vnni, Isa::AvxVnni],
+        has_not: &[Isa::AvxVnniInt8],
+        ops: &[&[
+            ("cpu/fma/fp64/avx512", 32.0),
+            ("cpu/fma/fp32/avx512", 64.0),
+            ("cpu/fma/fp16/avx512_fp16", 128.0),
+            ("cpu/dot/bf16/avx512_bf16", 32.0),
+            ("cpu/dot/int16/avx512_vnni", 128.0),
+            ("cpu/dot/int8/avx512_vnni", 256.0),
+            ("cpu/dot/int8/avx_vnni", 128.0),
+            ("cpu/matrix/int8/amx", 2048.0),
+            ("cpu/matrix/bf16/amx", 1024.0),
+        ]],
+    },
+    Part {
+        folder: "intel-raptor-lake-core-i7-1370p",
+        microarchitecture: "Raptor Cove + Gracemont",
+        counts: (1, 14, 20),
+        core_types: &[(CoreKind::Performance, "Raptor Cove", 6, 12), (CoreKind::Efficiency, "Gracemont", 8, 8)],
+        has: &[Isa::AvxVnni, Isa::Avx2],
+        has_not: &[Isa::Avx512],
+        ops: &[
+            &[
+                ("cpu/fma/fp64/avx2", 16.0),
+                ("cpu/fma/fp32/avx2", 32.0),
+                ("cpu/dot/int8/avx_vnni", 128.0),
+                ("cpu/dot/int16/avx_vnni", 64.0),
+                ("cpu/fma/fp64/sse2", 6.0),
+            ],
+            &[
+                ("cpu/fma/fp64/avx2", 8.0),
+                ("cpu/fma/fp32/avx2", 16.0),
+                ("cpu/dot/int8/avx_vnni", 32.0),
+                ("cpu/dot/int16/avx_vnni", 16.0),
+                ("cpu/fma/fp64/scalar", 4.0),
+            ],
+        ],
+    },
+    Part {
+        folder: "amd-zen-2x-epyc-7451",
+        microarchitecture: "Zen",
+        counts: (2, 48, 96),
+        core_types: &[(CoreKind::Uniform, "Zen", 48, 96)],
+        has: &[Isa::Avx2],
+        has_not: &[Isa::Avx512, Isa::AvxVnni],
+        ops: &[&[("cpu/fma/fp64/avx2", 8.0), ("cpu/fma/fp32/avx2", 16.0), ("cpu/fma/fp64/sse2", 8.0)]],
+    },
+    Part {
+        folder: "amd-zen4-2x-epyc-9654",
+        microarchitecture: "Zen 4",
+        counts: (2, 192, 384),
+        core_types: &[(CoreKind::Uniform, "Zen 4", 192, 384)],
+        has: &[Isa::Avx512, Isa::Avx512Vnni, Isa::Avx512Bf16],
+        has_not: &[Isa::Avx512Fp16, Isa::AvxVnni, Isa::Amx],
+        ops: &[&[
+            ("cpu/fma/fp64/avx512", 16.0),
+            ("cpu/fma/fp32/avx512", 32.0),
+            ("cpu/dot/bf16/avx512_bf16", 64.0),
+            ("cpu/dot/int16/avx512_vnni", 64.0),
+            ("cpu/dot/int8/avx512_vnni", 128.0),
+            ("cpu/fma/fp64/avx2", 16.0),
+        ]],
+    },
+    Part {
+        folder: "amd-zen5-strix-point-ryzen-ai-9-hx-370",
+        microarchitecture: "Zen 5 + Zen 5c",
+        counts: (1, 12, 24),
+        core_types: &[(CoreKind::Performance, "Zen 5", 4, 8), (CoreKind::Efficiency, "Zen 5c", 8, 16)],
+        has: &[Isa::Avx512, Isa::Avx512Vnni, Isa::AvxVnni, Isa::Avx512Bf16],
+        has_not: &[Isa::Avx512Fp16, Isa::Amx],
+        ops: &[
+            &[
+                ("cpu/fma/fp64/avx512", 16.0),
+                ("cpu/fma/fp32/avx512", 32.0),
+                ("cpu/dot/int8/avx512_vnni", 128.0),
+                ("cpu/dot/bf16/avx512_bf16", 64.0),
+            ],
+            &[("cpu/fma/fp64/avx512", 16.0), ("cpu/dot/int8/avx512_vnni", 128.0)],
+        ],
+    },
+];
+
+fn shared() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures")
+}
+
+fn recorded(part: &Part) -> Option<Machine> {
+    let folder = shared().join(part.folder);
+    match Sysroot::folder(&folder) {
+        Ok(root) => Some(discover(&root)),
+        Err(error) => {
+            eprintln!("NOT TESTED: {}: {error}; the recorded machines lie beside the repository", folder.display());
+            None
+        }
+    }
+}
+
+/// Every recorded machine that is there, with what it must be.
+fn each(check: impl Fn(&Part, &Machine)) {
+    for part in PARTS {
+        if let Some(machine) = recorded(part) {
+            check(part, &machine);
+        }
+    }
+}
+
+#[test]
+fn topology_is_that_of_the_data_sheet() {
+    each(|part, machine| {
+        let cpu = &machine.cpu;
+        let (packages, cores, threads) = part.counts;
+        assert_eq!(
+            (cpu.packages, cpu.cores, cpu.threads),
+            (Some(packages), Some(cores), Some(threads)),
+            "{}",
+            part.folder
+        );
+        assert_eq!(cpu.smt, Some(threads > cores), "{}", part.folder);
+        let types: Vec<_> =
+            cpu.core_types.iter().map(|t| (t.kind, t.microarchitecture.as_deref(), t.cores, t.threads)).collect();
+        let expected: Vec<_> = part.core_types.iter().map(|(k, name, c, t)| (*k, Some(*name), *c, *t)).collect();
+        assert_eq!(types, expected, "{}", part.folder);
+        assert_eq!(cpu.microarchitecture.as_deref(), Some(part.microarchitecture));
+    });
+}
+
+#[test]
+fn instruction_sets_are_those_of_the_data_sheet() {
+    each(|part, machine| {
+        for isa in part.has {
+            assert!(machine.cpu.isa.contains(isa), "{} lacks {isa}", part.folder);
+        }
+        for isa in part.has_not {
+            assert!(!machine.cpu.isa.contains(isa), "{} has {isa}", part.folder);
+        }
+    });
+}
+
+#[test]
+fn work_per_cycle_is_that_of_the_table() {
+    each(|part, machine| {
+        for (core_type, expected) in machine.cpu.core_types.iter().zip(part.ops) {
+            for (what, value) in *expected {
+                let found = core_type.ops_per_cycle.iter().find(|ops| ops.what == *what);
+                let found = found.unwrap_or_else(|| panic!("{}: no {what}", part.folder));
+                assert_eq!(found.value, Some(*value), "{}: {what} of {}", part.folder, core_type.kind);
+                assert!(found.source.starts_with("table: "), "{}", found.source);
+            }
+        }
+    });
+}
+
+#[test]
+fn caches_are_shared_as_the_data_sheet_says() {
+    // Level, size in KiB, how many of them.
+    const LAST_LEVEL: &[(&str, u64, usize)] = &[
+        ("intel-haswell-2x-xeon-e5-2680v3", 15 * 1024, 4),
+        ("intel-skylake-sp-2x-xeon-6140", 25344, 2),
+        ("intel-sapphire-rapids-2x-xeon-max-9460", 99_840, 2),
+        ("intel-raptor-lake-core-i7-1370p", 24 * 1024, 1),
+        ("amd-zen-2x-epyc-7451", 8 * 1024, 16),
+        ("amd-zen4-2x-epyc-9654", 32 * 1024, 24),
+    ];
+    each(|part, machine| {
+        let Some((_, kib, count)) = LAST_LEVEL.iter().find(|(folder, ..)| *folder == part.folder) else { return };
+        let last: Vec<_> = machine.caches.iter().filter(|cache| cache.level == 3).collect();
+        assert_eq!(last.len(), *count, "{}", part.folder);
+        assert!(last.iter().all(|cache| cache.bytes == Some(kib * 1024)), "{}: {:?}", part.folder, last[0]);
+        assert!(machine.cpu.topology.iter().all(|place| place.llc.is_some()), "{}", part.folder);
+    });
+}
+
+#[test]
+fn what_cpuid_alone_cannot_tell_is_unknown_and_no_error() {
+    each(|part, machine| {
+        assert_eq!(machine.memory.total_bytes, None);
+        for fact in ["memory.total_bytes", "memory.channels", "numa", "host", "nics"] {
+            assert!(machine.unknown.iter().any(|unknown| unknown.fact == fact), "{}: {fact}", part.folder);
+        }
+        assert!(machine.sources["cpu.isa"].contains("leaf 0xD"), "{}", part.folder);
+    });
+}
