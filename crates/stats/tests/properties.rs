@@ -141,3 +141,23 @@ fn a_stop_rule_keeps_within_its_bounds_and_tells_the_truth() {
         },
     );
 }
+
+/// The share of 5000 samples of `n` normal values (a deviation of 1 %) that raise any warning at all.
+fn false_alarms(n: usize, random: &mut Random) -> f64 {
+    let mut normal = || {
+        let radius = (-2.0 * (1.0 - random.unit()).ln()).sqrt();
+        100.0 + radius * (std::f64::consts::TAU * random.unit()).cos()
+    };
+    let mut raises = || !summarise(&(0..n).map(|_| normal()).collect::<Vec<_>>()).unwrap().warnings.is_empty();
+    let raised = (0..5000).filter(|_| raises()).count();
+    raised as f64 / 5000.0
+}
+
+#[test]
+fn well_behaved_values_seldom_raise_a_warning() {
+    let mut random = Random::new(12);
+    for (n, most) in [(7, 0.08), (10, 0.08), (15, 0.06), (30, 0.03)] {
+        let share = false_alarms(n, &mut random);
+        assert!(share < most, "n = {n}: {share}");
+    }
+}
