@@ -6,8 +6,8 @@
 //! David & Nagaraja, "Order Statistics", 3rd ed. 2003, section 7.1). Ranks are whole, so the confidence is seldom the
 //! nominal one: what is returned is at least that, and says how much it is.
 //!
-//! The count presumes a number of values that was fixed beforehand; a stop rule that looks at the interval as it goes
-//! makes the true coverage a little smaller.
+//! The count presumes a number of values that was fixed beforehand. A stop rule that looks at the interval as it goes costs
+//! some of it; what the whole ranks give beyond the nominal confidence makes up for that (simulated: a test holds it).
 
 use crate::Observations;
 
