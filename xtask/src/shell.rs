@@ -27,7 +27,7 @@ impl Shell {
 
     /// Where cargo puts what it builds.
     pub(crate) fn target(&self) -> PathBuf {
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.root.join("target"), PathBuf::from)
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.root.join("target"), |folder| self.root.join(folder))
     }
 
     /// A program with its arguments, to run in the root.
