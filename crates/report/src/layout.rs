@@ -32,6 +32,12 @@ impl Cell {
         Self { spans: true, ..Self::new(text, tone) }
     }
 
+    /// The cell below a heading: set in from it, and a little apart from the next.
+    pub(crate) fn indented(self) -> Self {
+        let text = if self.text.is_empty() { self.text } else { format!("  {} ", self.text) };
+        Self { text, ..self }
+    }
+
     pub(crate) fn plain(text: impl Into<String>) -> Self {
         Self::new(text, Tone::Plain)
     }
@@ -189,7 +195,7 @@ fn unbreakable(text: &str) -> Vec<String> {
     words
 }
 
-/// The parts joined by `separator`, broken only between parts.
+/// The parts joined by `separator`, broken between parts, and inside one only where it does not fit on a line.
 pub(crate) fn flow(parts: &[String], separator: &str, to: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
@@ -198,7 +204,7 @@ pub(crate) fn flow(parts: &[String], separator: &str, to: usize) -> Vec<String> 
                 line.push_str(separator);
                 line.push_str(part);
             }
-            _ => lines.push(part.clone()),
+            _ => lines.extend(wrap(part, "", to)),
         }
     }
     lines
@@ -244,6 +250,7 @@ mod tests {
         assert_eq!(wrap("a abcdefghijkl", "", 5), ["a", "abcdefghijkl"]);
         assert_eq!(wrap("use --repeat 9 or more", "", 12), ["use", "--repeat 9", "or more"]);
         assert_eq!(flow(&["ab".into(), "cd".into(), "ef".into()], " - ", 8), ["ab - cd", "ef"]);
+        assert_eq!(flow(&["ab".into(), "c d e".into()], " - ", 3), ["ab", "c d", "e"]);
         assert_eq!(cut("abcdefgh", 6, &Style::PLAIN), "abc...");
     }
 }

@@ -144,6 +144,8 @@ pub fn spread(summary: &Summary, plus_minus: &str) -> String {
 pub fn duration(seconds: f64) -> String {
     const MINUTE: f64 = 60.0;
     const HOUR: f64 = 3600.0;
+    // An empty sum is -0.0, and nothing takes less than no time.
+    let seconds = if seconds > 0.0 { seconds } else { 0.0 };
     if seconds < 9.95 {
         return format!("{seconds:.1} s");
     }

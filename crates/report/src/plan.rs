@@ -5,7 +5,8 @@ use crate::number::duration;
 
 /// One id a line, a tab, and the seconds expected for it (`3.4 s`), for standard output.
 pub fn render(plan: &[(String, f64)]) -> String {
-    plan.iter().map(|(id, seconds)| format!("{id}\t{seconds:.1} s\n")).collect()
+    let lines: Vec<String> = plan.iter().map(|(id, seconds)| format!("{id}\t{seconds:.1} s\n")).collect();
+    lines.concat()
 }
 
 /// The plan in one line, for standard error: `24 rows, about 1 min 12 s`.

@@ -67,6 +67,9 @@ const ASCII: &[(char, &str)] = &[
     ('\u{a0}', " "),
 ];
 
+/// The digits of footnote marks.
+const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+
 /// Blocks of one to eight eighths.
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 
@@ -92,7 +95,6 @@ impl Style {
         if !self.unicode {
             return format!("[{number}]");
         }
-        const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
         number.to_string().bytes().map(|digit| SUPERSCRIPTS[usize::from(digit - b'0')]).collect()
     }
 
@@ -123,20 +125,23 @@ impl Style {
 
     /// Text from elsewhere on one line, without control characters, and without what this style cannot show.
     pub(crate) fn clean(&self, text: &str) -> String {
-        let mut clean = String::with_capacity(text.len());
-        for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
-            if !clean.is_empty() {
-                clean.push(' ');
-            }
-            for c in word.chars() {
-                match ASCII.iter().find(|(from, _)| *from == c) {
-                    Some((_, to)) if !self.unicode => clean.push_str(to),
-                    None if !self.unicode && !c.is_ascii() => clean.push('?'),
-                    _ => clean.push(c),
-                }
+        let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+        self.plain(&words.collect::<Vec<_>>().join(" "))
+    }
+
+    /// Text without what this style cannot show.
+    pub(crate) fn plain(&self, text: &str) -> String {
+        if self.unicode || text.is_ascii() {
+            return text.to_owned();
+        }
+        let mut plain = String::with_capacity(text.len());
+        for c in text.chars() {
+            match ASCII.iter().find(|(from, _)| *from == c) {
+                Some((_, to)) => plain.push_str(to),
+                None => plain.push(if c.is_ascii() { c } else { '?' }),
             }
         }
-        clean
+        plain
     }
 }
 

@@ -30,6 +30,15 @@ struct Section {
     facts: Vec<Fact>,
 }
 
+impl Section {
+    fn lines(&self, style: &Style) -> Vec<String> {
+        let columns = Columns::of(&self.facts);
+        let before = std::iter::once("").chain(self.facts.iter().map(|fact| fact.source.as_str()));
+        let facts = self.facts.iter().zip(before);
+        facts.flat_map(|(fact, before)| columns.lines(fact, before == fact.source, style)).collect()
+    }
+}
+
 /// The machine and its peaks as JSON.
 pub fn info_json(machine: &Machine, peaks: &[InfoPeak]) -> Value {
     json!({ "schema": SCHEMA, "machine": machine, "peaks": peaks })
@@ -40,7 +49,6 @@ pub fn info(machine: &Machine, peaks: &[InfoPeak], style: &Style) -> String {
     let mut sections = facts::sections(machine);
     sections.extend(peaks::sections(peaks));
     sections.retain(|section| !section.facts.is_empty());
-    let columns = Columns::of(&sections);
     let mut lines = wrap(&style.clean(&title(machine)), "", style.width);
     for line in &mut lines {
         *line = style.paint(line, Tone::Strong);
@@ -48,7 +56,7 @@ pub fn info(machine: &Machine, peaks: &[InfoPeak], style: &Style) -> String {
     for section in &sections {
         lines.push(String::new());
         lines.push(style.paint(section.title, Tone::Strong));
-        lines.extend(section.facts.iter().flat_map(|fact| columns.lines(fact, style)));
+        lines.extend(section.lines(style));
     }
     lines.extend(unknowns(&machine.unknown, style));
     format!("{}\n", lines.join("\n"))
@@ -59,7 +67,7 @@ fn title(machine: &Machine) -> String {
     machine.host.as_ref().map_or_else(|| words.clone(), |host| format!("{host}: {words}"))
 }
 
-/// Widths of the columns, the same in all sections.
+/// Widths of the columns of a section.
 #[derive(Debug)]
 struct Columns {
     name: usize,
@@ -71,19 +79,20 @@ impl Columns {
     const MOST: usize = 40;
     const INDENT: &'static str = "  ";
 
-    fn of(sections: &[Section]) -> Self {
+    fn of(facts: &[Fact]) -> Self {
         let widest = |part: fn(&Fact) -> &str| {
-            let widths = sections.iter().flat_map(|section| &section.facts).map(|fact| width(part(fact)));
+            let widths = facts.iter().map(|fact| width(part(fact)));
             widths.filter(|width| *width <= Self::MOST).max().unwrap_or(0)
         };
         Self { name: widest(|fact| &fact.name), value: widest(|fact| &fact.value) }
     }
 
-    /// Name, value and source; the source below the value where it does not fit beside it.
-    fn lines(&self, fact: &Fact, style: &Style) -> Vec<String> {
-        let first = format!("{}{:<name$}  ", Self::INDENT, style.clean(&fact.name), name = self.name);
-        let mut lines = wrap(&style.clean(&fact.value), &first, style.width);
-        let source = style.clean(&fact.source);
+    /// Name, value and source; the source below the value where it does not fit beside it, and in one word where it is that
+    /// of the fact before.
+    fn lines(&self, fact: &Fact, repeated: bool, style: &Style) -> Vec<String> {
+        let first = format!("{}{:<name$}  ", Self::INDENT, fact.name, name = self.name);
+        let mut lines = wrap(&style.clean(&fact.value), &style.plain(&first), style.width);
+        let source = if repeated && !fact.source.is_empty() { "same".to_owned() } else { style.clean(&fact.source) };
         if source.is_empty() {
             return lines;
         }

@@ -3,13 +3,13 @@
 use model::document::{Row, Status};
 
 use super::grade_tone;
-use super::notes::reason_words;
+use super::notes::{reason_words, short_kind};
 use crate::layout::cut;
 use crate::number::{percent, quantity, spread};
 use crate::style::{Style, Tone};
 
 /// Wide enough for the ids of every headline experiment, so that the figures of successive lines stand below each other.
-const ID_WIDTH: usize = 34;
+const ID_WIDTH: usize = 30;
 
 /// Wide enough for `147.2 GFLOP/s`.
 const FIGURE_WIDTH: usize = 13;
@@ -22,15 +22,12 @@ pub fn row_line(row: &Row, style: &Style) -> String {
         let text = cut(&style.clean(&format!("{}: {reason}", row.status)), room(&id, style), style);
         return format!("{id}{}", style.paint(&text, Tone::Bad));
     }
-    let mut line = format!("{id}{}", figure(row, style));
-    if let Some(efficiency) = row.metrics.first().and_then(|metric| metric.efficiency) {
-        line.push_str(&format!("  {:>7} of peak", percent(efficiency.value)));
-    }
-    if let Some(grade) = row.grade {
-        line.push_str("  ");
-        line.push_str(&style.paint(grade.name(), grade_tone(grade)));
-    }
-    line
+    let efficiency = row.metrics.first().and_then(|metric| metric.efficiency);
+    let share =
+        efficiency.map(|efficiency| format!("{:>7} of {}", percent(efficiency.value), short_kind(efficiency.of)));
+    let grade = row.grade.map(|grade| style.paint(grade.name(), grade_tone(grade)));
+    let parts = [Some(figure(row, style)), share, grade];
+    format!("{id}{}", parts.into_iter().flatten().collect::<Vec<_>>().join("  "))
 }
 
 /// A row that is still being measured, `wanted` being the samples it is to have:
@@ -38,7 +35,8 @@ pub fn row_line(row: &Row, style: &Style) -> String {
 pub fn provisional_line(row: &Row, wanted: u32, style: &Style) -> String {
     let id = padded_id(row, style);
     let samples = row.metrics.first().map_or(0, |metric| metric.summary.n);
-    let so_far = format!("{} so far, {samples} of {wanted} samples", style.ellipsis());
+    let dots = if style.unicode { "… " } else { "" };
+    let so_far = format!("{dots}so far, {samples} of {wanted} samples");
     let text = [figure(row, style), so_far].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
     format!("{id}{}", text.join("  "))
 }

@@ -114,7 +114,7 @@ impl<'a> Notes<'a> {
             };
             self.add(key, Remark { row, figure: warning.figure, text: warning.text.clone(), advice });
         } else if let Some((kind, formula)) = mixed.then(|| against(row)).flatten() {
-            let text = format!("This share is of the {} peak: {formula}.", kind_words(kind));
+            let text = format!("This is the share of the {}: {formula}.", kind_words(kind));
             self.add(Key::Kind(kind), Remark { row, figure: None, text, advice: String::new() });
         }
     }
@@ -223,19 +223,32 @@ pub(super) fn efficiency_kind(section: &Section<'_>) -> Option<PeakKind> {
     kinds.all(|kind| kind == first).then_some(first)
 }
 
-/// A kind of peak in a reader's words.
-pub(super) const fn kind_words(kind: PeakKind) -> &'static str {
+/// A kind of peak in one or two words, after "of".
+pub(super) const fn short_kind(kind: PeakKind) -> &'static str {
     match kind {
-        PeakKind::Sustained => "sustained",
-        PeakKind::Boost => "boost-clock",
-        PeakKind::Base => "base-clock",
         PeakKind::Declared => "declared",
-        PeakKind::Datasheet => "data-sheet",
+        PeakKind::Datasheet => "data sheet",
         PeakKind::Link => "link",
-        PeakKind::Limit => "limited",
-        PeakKind::PlatformMaximum => "platform's",
-        PeakKind::MeasuredCeiling => "measured",
+        PeakKind::Limit => "limit",
+        PeakKind::MeasuredCeiling => "ceiling",
         PeakKind::Inferred => "inferred",
+        PeakKind::Sustained | PeakKind::Boost | PeakKind::Base | PeakKind::PlatformMaximum => "peak",
+    }
+}
+
+/// A kind of peak in a sentence.
+const fn kind_words(kind: PeakKind) -> &'static str {
+    match kind {
+        PeakKind::Sustained => "sustained peak",
+        PeakKind::Boost => "boost peak",
+        PeakKind::Base => "base peak",
+        PeakKind::Declared => "declared limit",
+        PeakKind::Datasheet => "data sheet",
+        PeakKind::Link => "link",
+        PeakKind::Limit => "limit",
+        PeakKind::PlatformMaximum => "platform maximum",
+        PeakKind::MeasuredCeiling => "ceiling",
+        PeakKind::Inferred => "inferred peak",
     }
 }
 

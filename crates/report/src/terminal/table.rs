@@ -1,16 +1,15 @@
 //! One area as a table.
 //!
 //! Where there is room, a line holds all thread counts of one experiment side by side; where there is not, each has a line
-//! of its own, which is also the better reading from three counts on. Either way no figure is left out: what gives way to a
-//! narrow terminal is the bar, then the clock.
+//! of its own, which is also the better reading from three counts on. Either way no result is left out: what gives way to a
+//! narrow terminal is the bar, and then the clock's column.
 
 use model::document::{Row, Status};
 use model::experiment::Area;
-use model::peak::PeakKind;
 use model::sample::Metric;
 
 use super::grade_tone;
-use super::notes::{Notes, efficiency_kind, kind_words};
+use super::notes::{Notes, efficiency_kind, short_kind};
 use super::section::Section;
 use crate::label::{Label, area_title, threads};
 use crate::layout::{Align, Block, Cell, Column, table, table_width};
@@ -39,9 +38,9 @@ impl<'a> Line<'a> {
         self.slots.iter().flatten().copied()
     }
 
-    /// The row with the most threads.
+    /// The measured row with the most threads.
     fn last(&self) -> Option<&'a Row> {
-        self.rows().last()
+        self.rows().filter(|row| row.status == Status::Ok).last()
     }
 }
 
@@ -64,14 +63,14 @@ fn loss(row: &Row) -> Option<f64> {
     row.conditions.lost_share.filter(|_| row.status == Status::Ok)
 }
 
-/// The table of an area.
+/// The table of an area, in the first of these forms that fits: thread counts side by side; one below the other; the same
+/// with less air; what was measured above its figures.
 pub(super) fn lines<'a>(section: &'a Section<'a>, notes: &'a Notes<'a>, style: &'a Style) -> Vec<String> {
     let wide = Table::wide(section, notes, style);
-    let blocks = wide.fitted().unwrap_or_else(|| {
-        let tall = Table::tall(section, notes, style);
-        tall.fitted().unwrap_or_else(|| tall.required())
-    });
-    table(&blocks, GAP, style)
+    let tall = Table::tall(section, notes, style);
+    let forms = [(&wide, GAP), (&tall, GAP), (&tall, 1)];
+    let fitted = forms.iter().find_map(|(form, gap)| form.fitted(*gap).map(|blocks| table(&blocks, *gap, style)));
+    fitted.unwrap_or_else(|| tall.narrow())
 }
 
 impl<'a> Table<'a> {
@@ -103,30 +102,45 @@ impl<'a> Table<'a> {
     }
 
     /// The blocks with as many of the dispensable ones as there is room for; `None` where not even the others fit.
-    fn fitted(&self) -> Option<Vec<Block>> {
-        let fits = |blocks: &[Block]| table_width(blocks, GAP) <= self.style.width;
-        let bare = self.blocks(None, None);
-        if !fits(&bare) {
-            return None;
+    fn fitted(&self, gap: usize) -> Option<Vec<Block>> {
+        let fits = |blocks: &Vec<Block>| table_width(blocks, gap) <= self.style.width;
+        let choices = BARS.map(|bar| (bar, true)).into_iter().chain([(0, true)]).chain(BARS.map(|bar| (bar, false)));
+        choices.chain([(0, false)]).map(|(bar, clock)| self.blocks(bar, clock)).find(fits)
+    }
+
+    /// What was measured on a line of its own above its figures, for very narrow terminals.
+    fn narrow(&self) -> Vec<String> {
+        const INDENT: &str = "    ";
+        let mut figures = table(&self.figure_blocks(0), GAP, self.style).into_iter();
+        let title = self.style.paint(area_title(self.section.area), Tone::Strong);
+        let mut lines = vec![title];
+        lines.extend(figures.next().map(|heading| format!("{INDENT}{heading}")));
+        for (line, figures) in self.lines.iter().zip(figures) {
+            lines.extend(
+                line.label
+                    .map(|label| self.style.clean(&format!("{} {}", label.what, label.how)))
+                    .map(|label| format!("  {label}")),
+            );
+            lines.push(format!("{INDENT}{figures}"));
         }
-        let clocked = Some(self.clock_block()).filter(|clock| fits(&self.blocks(None, Some(clock))));
-        let bars = BARS.iter().map(|length| Some(self.bar_column(*length)));
-        let mut choices = bars.map(|bar| self.blocks(bar, clocked.as_ref()));
-        Some(choices.find(|blocks| fits(blocks)).unwrap_or_else(|| self.blocks(None, clocked.as_ref())))
+        lines
     }
 
-    /// The blocks that cannot be left out, whether they fit or not.
-    fn required(&self) -> Vec<Block> {
-        self.blocks(None, None)
+    /// Everything, with a bar of this length (0: none) and with or without the clock.
+    fn blocks(&self, bar: usize, clock: bool) -> Vec<Block> {
+        let mut blocks = vec![self.label_block(!clock)];
+        blocks.extend(self.figure_blocks(bar));
+        blocks.extend(clock.then(|| self.clock_block()));
+        blocks
     }
 
-    fn blocks(&self, bar: Option<Column>, clock: Option<&Block>) -> Vec<Block> {
-        let mut blocks = vec![self.label_block(clock.is_none()), self.threads_block(), self.unit_block()];
+    fn figure_blocks(&self, bar: usize) -> Vec<Block> {
+        let mut blocks = vec![self.threads_block(), self.unit_block()];
+        let last = self.slots.len().saturating_sub(1);
         for slot in 0..self.slots.len() {
-            blocks.extend([self.slot_block(slot), self.peak_block(slot), self.lost_block(slot)]);
+            let bar = if slot == last { bar } else { 0 };
+            blocks.extend([self.slot_block(slot), self.peak_block(slot, bar), self.lost_block(slot)]);
         }
-        blocks.extend(bar.map(|bar| Block::new("", Align::Left, vec![bar])));
-        blocks.extend(clock.cloned());
         blocks
     }
 
@@ -142,14 +156,12 @@ impl<'a> Table<'a> {
             heading.push_str("  ");
             heading.push_str(&part);
         }
-        let part = |line: &Line<'a>, part: fn(&Label) -> &String| {
-            Cell::plain(line.label.map_or_else(String::new, |label| self.style.clean(part(label))))
+        let words = |line: &Line<'a>, words: fn(&Label) -> String| {
+            Cell::plain(line.label.map_or_else(String::new, |label| self.style.clean(&words(label))))
         };
-        let what = self.column(Align::Left, |line| {
-            let cell = part(line, |label| &label.what);
-            if cell.text.is_empty() { cell } else { Cell::plain(format!("  {} ", cell.text)) }
-        });
-        Block::new(heading, Align::Left, vec![what, self.column(Align::Left, |line| part(line, |label| &label.how))])
+        let what = self.column(Align::Left, |line| words(line, |label| label.what.clone()).indented());
+        let how = self.column(Align::Left, |line| words(line, |label| label.how.clone()));
+        Block::new(heading, Align::Left, vec![what, how])
     }
 
     /// The number of threads, where lines differ in it.
@@ -192,21 +204,16 @@ impl<'a> Table<'a> {
 
     /// A word with the footnotes of its row: `B ¹ ³`.
     fn with_marks(&self, row: &Row, word: &str) -> String {
-        let marks = self.notes.of_row(row).into_iter().map(|number| self.style.mark(number));
-        std::iter::once(word.to_owned()).chain(marks).collect::<Vec<_>>().join(" ")
+        let marks: Vec<String> = self.notes.of_row(row).into_iter().map(|number| self.style.mark(number)).collect();
+        // Superscripts need a blank to be told apart, brackets do not.
+        format!("{word} {}", marks.join(if self.style.unicode { " " } else { "" })).trim_end().to_owned()
     }
 
-    /// The share of the peak.
-    fn peak_block(&self, slot: usize) -> Block {
-        let heading = match efficiency_kind(self.section) {
-            None | Some(PeakKind::Sustained) => "of peak".to_owned(),
-            Some(PeakKind::MeasuredCeiling) => "of ceiling".to_owned(),
-            Some(PeakKind::Link) => "of link".to_owned(),
-            Some(PeakKind::Limit) => "of limit".to_owned(),
-            Some(kind) => format!("of {} peak", kind_words(kind)),
-        };
+    /// The share of the peak and a bar of `length` that repeats it.
+    fn peak_block(&self, slot: usize, length: usize) -> Block {
+        let heading = format!("of {}", efficiency_kind(self.section).map_or("peak", short_kind));
         let share = |line: &Line<'a>| Cell::plain(line.slots[slot].map_or_else(String::new, |row| self.of_peak(row)));
-        Block::new(heading, Align::Left, vec![self.column(Align::Decimal, share)])
+        Block::new(heading, Align::Left, vec![self.column(Align::Decimal, share), self.bar_column(slot, length)])
     }
 
     fn of_peak(&self, row: &Row) -> String {
@@ -218,9 +225,9 @@ impl<'a> Table<'a> {
         self.notes.of_peak(row).map_or(text.clone(), |number| format!("{text} {}", self.style.mark(number)))
     }
 
-    fn bar_column(&self, length: usize) -> Column {
+    fn bar_column(&self, slot: usize, length: usize) -> Column {
         self.column(Align::Left, |line| {
-            let efficiency = line.last().and_then(headline).and_then(|metric| metric.efficiency);
+            let efficiency = line.slots[slot].and_then(headline).and_then(|metric| metric.efficiency);
             let bar = efficiency.map_or_else(String::new, |efficiency| self.style.bar(efficiency.value, length));
             Cell::new(bar, Tone::Accent)
         })

@@ -1,0 +1,107 @@
+//! The forms that programs read, and the text of `assay info` and `--list`.
+
+mod fixture;
+
+use model::document::Document;
+use report::info::{info, info_json};
+use report::{RENDERERS, Style, csv, json, plan, schema, terminal};
+
+const RICH: Style = Style { width: 120, unicode: true, color: false };
+
+fn snapshot(name: &str, text: &str) {
+    insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!(name, text);
+    });
+}
+
+#[test]
+fn csv_has_a_line_per_metric_and_one_for_a_row_without() {
+    snapshot("csv_troubled", &csv::render(&fixture::troubled()));
+    snapshot("csv_later_version", &csv::render(&fixture::later_version()));
+    let document = fixture::good();
+    let lines = csv::render(&document).lines().count();
+    assert_eq!(lines, 1 + document.experiments.iter().map(|row| row.metrics.len().max(1)).sum::<usize>());
+}
+
+/// The fields of a line without quotes in it.
+fn columns(line: &str) -> usize {
+    line.split(',').count()
+}
+
+#[test]
+fn csv_has_the_same_columns_whatever_the_document() {
+    let heading = |document: &Document| csv::render(document).lines().next().unwrap().to_owned();
+    assert_eq!(heading(&fixture::empty()), heading(&fixture::later_version()));
+    let text = csv::render(&fixture::good());
+    for line in text.lines() {
+        assert_eq!(columns(line), columns(text.lines().next().unwrap()), "{line}");
+    }
+}
+
+#[test]
+fn json_loads_again_as_it_was() {
+    for document in [fixture::good(), fixture::troubled(), fixture::later_version(), fixture::empty()] {
+        let text = json::render(&document).unwrap();
+        assert!(text.ends_with("}\n"));
+        let loaded: Document = serde_json::from_str(&text).unwrap();
+        // Figures may differ in their last bit, depending on how serde_json was built; nothing else may.
+        assert_eq!(terminal::render(&loaded, &RICH), terminal::render(&document, &RICH));
+        assert_eq!(loaded.experiments.len(), document.experiments.len());
+    }
+    snapshot("json_empty", &json::render(&fixture::empty()).unwrap());
+}
+
+#[test]
+fn json_refuses_figures_that_are_none() {
+    let mut document = fixture::good();
+    document.experiments[0].metrics[0].summary.median = f64::NAN;
+    let error = json::render(&document).unwrap_err().to_string();
+    assert!(error.starts_with("the document cannot be written as JSON"), "{error}");
+}
+
+#[test]
+fn every_renderer_copes_with_every_document() {
+    for renderer in RENDERERS {
+        for document in [fixture::good(), fixture::troubled(), fixture::interrupted(), fixture::empty()] {
+            let bytes = renderer.render.render(&document).unwrap();
+            assert!(bytes.ends_with(b"\n"), "{}", renderer.name);
+            assert_eq!(bytes, renderer.render.render(&document).unwrap(), "{}", renderer.name);
+        }
+    }
+}
+
+#[test]
+fn the_schema_is_that_of_the_document() {
+    let schema = schema::schema();
+    assert_eq!(schema["title"], "Assay run");
+    let required = schema["required"].as_array().unwrap();
+    let document = serde_json::to_value(fixture::good()).unwrap();
+    for name in required {
+        assert!(document.get(name.as_str().unwrap()).is_some(), "{name}");
+    }
+}
+
+#[test]
+fn a_machine_for_people() {
+    snapshot("info_vm_120_unicode", &info(&fixture::vm(), &fixture::peaks(), &RICH));
+    snapshot("info_vm_80_ascii", &info(&fixture::vm(), &fixture::peaks(), &Style::PLAIN));
+    let colored = info(&fixture::vm(), &[], &Style { color: true, ..RICH });
+    snapshot("info_vm_120_color", &colored.replace('\x1b', "␛"));
+    snapshot("info_laptop_100_unicode", &info(&fixture::hybrid_laptop(), &[], &Style { width: 100, ..RICH }));
+    snapshot("info_nothing_known", &info(&model::machine::Machine::default(), &[], &Style::PLAIN));
+}
+
+#[test]
+fn a_machine_for_programs() {
+    let value = info_json(&fixture::vm(), &fixture::peaks());
+    assert_eq!(value["schema"], "assay.info/1");
+    assert_eq!(value["machine"]["cpu"]["cores"], 2);
+    assert_eq!(value["peaks"][0]["what"], "cpu/fma/fp64/avx512");
+}
+
+#[test]
+fn a_plan_is_one_id_a_line() {
+    let rows = fixture::good().experiments;
+    let plan: Vec<(String, f64)> = rows.into_iter().map(|row| (row.id, 2.96)).collect();
+    snapshot("plan", &format!("{}{}\n", plan::render(&plan), plan::total(&plan)));
+}
