@@ -35,23 +35,15 @@ struct Hierarchy {
 impl Limits {
     /// The limits of this process.
     pub(crate) fn discover(root: &Sysroot) -> Self {
-        let mounts = mounts::read(root);
-        let membership = root.text("proc/self/cgroup").unwrap_or_default();
         let mut limits = Self::default();
-        for line in membership.lines() {
-            let mut fields = line.splitn(3, ':');
-            let (Some(_), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
-                continue;
-            };
-            if let Some(hierarchy) = hierarchy(&mounts, controllers, path) {
-                limits.add(root, &hierarchy, controllers);
-            }
+        for (hierarchy, controllers) in hierarchies(root) {
+            limits.add(root, &hierarchy, &controllers);
         }
         limits
     }
 
     fn add(&mut self, root: &Sysroot, hierarchy: &Hierarchy, controllers: &str) {
-        let covers = |controller: &str| hierarchy.version == 2 || controllers.split(',').any(|name| name == controller);
+        let covers = |controller: &str| hierarchy.covers(controllers, controller);
         for folder in hierarchy.folders() {
             if covers("cpu") {
                 tighten(&mut self.quota_cpus, quota(root, &folder, hierarchy.version));
@@ -74,6 +66,36 @@ impl Limits {
             self.memory_used_bytes = root.number(&file(used)).map(|bytes| (bytes, label(&file(used))));
         }
     }
+}
+
+/// Seconds that CPU quotas have stopped this process's groups so far, summed over CPUs; `None` where no quota is set.
+pub(crate) fn throttled_seconds(root: &Sysroot) -> Option<f64> {
+    let of_folder = |(folder, version): (String, u8)| {
+        quota(root, &folder, version)?;
+        let stat = root.text(&format!("{folder}/cpu.stat"))?;
+        // Version 1 counts in nanoseconds, version 2 in microseconds.
+        let (name, unit) = if version == 2 { ("throttled_usec", 1e-6) } else { ("throttled_time", 1e-9) };
+        let count = stat.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok())?;
+        Some(count * unit)
+    };
+    let folders = hierarchies(root).into_iter().filter(|(hierarchy, controllers)| hierarchy.covers(controllers, "cpu"));
+    let folders = folders.flat_map(|(hierarchy, _)| {
+        let version = hierarchy.version;
+        hierarchy.folders().map(move |folder| (folder, version)).collect::<Vec<_>>()
+    });
+    folders.filter_map(of_folder).reduce(f64::max)
+}
+
+/// The hierarchies that this process is in, each with the controllers of its line in `/proc/self/cgroup`.
+fn hierarchies(root: &Sysroot) -> Vec<(Hierarchy, String)> {
+    let mounts = mounts::read(root);
+    let membership = root.text("proc/self/cgroup").unwrap_or_default();
+    let of_line = |line: &str| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (fields.next()?, fields.next()?);
+        Some((hierarchy(&mounts, controllers, path)?, controllers.to_owned()))
+    };
+    membership.lines().filter_map(of_line).collect()
 }
 
 /// Version 1 writes "no limit" as the largest number of pages, a little below 2^63 B.
@@ -144,6 +166,11 @@ fn below_root(path: &Path) -> Option<PathBuf> {
 }
 
 impl Hierarchy {
+    /// Whether a controller belongs to it; version 2 has all of them in one hierarchy.
+    fn covers(&self, controllers: &str, controller: &str) -> bool {
+        self.version == 2 || controllers.split(',').any(|name| name == controller)
+    }
+
     /// The group's folder and every one above it, up to the mount point.
     fn folders(&self) -> impl Iterator<Item = String> {
         let inside = self.group.ancestors().take_while(|folder| folder.starts_with(&self.top));

@@ -42,6 +42,11 @@ impl Declared {
         Ok(declared)
     }
 
+    /// All of them, by key.
+    pub fn to_map(&self) -> BTreeMap<String, f64> {
+        self.values.iter().map(|(key, value)| ((*key).to_owned(), *value)).collect()
+    }
+
     /// One fact, in the unit of its key.
     pub fn get(&self, key: &str) -> Option<f64> {
         self.values.get(key).copied()

@@ -22,6 +22,15 @@ impl Ledger {
         self.sources.insert(fact.to_owned(), source.into());
     }
 
+    /// Notes that facts came from where another came from, if that was found.
+    pub(crate) fn same(&mut self, fact: &str, others: &[&str]) {
+        if let Some(source) = self.sources.get(fact).cloned() {
+            for other in others {
+                self.source(other, source.clone());
+            }
+        }
+    }
+
     /// Takes a fact with its source, or leaves it absent without a word.
     pub(crate) fn take<T>(&mut self, fact: &str, found: Found<T>) -> Option<T> {
         let (value, source) = found?;

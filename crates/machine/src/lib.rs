@@ -6,12 +6,14 @@
 //! measures, prints, or opens a path that does not come through the root.
 #![forbid(unsafe_code)]
 
+mod activity;
 mod caches;
 mod cgroup;
 mod cpuinfo;
 mod declared;
 mod dump;
 mod features;
+mod latency;
 mod ledger;
 mod list;
 mod memory;
@@ -32,8 +34,10 @@ use std::path::Path;
 
 use model::machine::Machine;
 
+pub use activity::{Activity, activity, steal_seconds, throttled_seconds};
 pub use declared::{Declared, KEYS as DECLARED_KEYS};
 pub use dump::{Dump, Leaves, Registers};
+pub use latency::imul_cycles;
 pub use list::parse_list;
 pub use peaks::{cpu_peaks, info_peaks, memory_peaks};
 pub use rates::{CpuKernel, Resolved, kernels, resolve};
@@ -125,6 +129,7 @@ pub fn capture_from(root: Sysroot, folder: &Path) -> io::Result<Machine> {
     }
     let root = root.recording();
     let machine = discover(&root);
+    storage::read_all(&root);
     root.write_record(folder)?;
     Ok(machine)
 }

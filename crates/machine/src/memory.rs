@@ -29,7 +29,7 @@ pub(crate) fn discover(root: &Sysroot, limits: Limits, bare_metal: bool, ledger:
         limit_bytes: ledger.take("memory.limit_bytes", limits.memory_bytes),
         limit_used_bytes: ledger.take("memory.limit_used_bytes", limits.memory_used_bytes),
         huge_pages: huge_pages(root, ledger),
-        numa_balancing: root.number::<u32>("proc/sys/kernel/numa_balancing").map(|state| state != 0),
+        numa_balancing: ledger.take("memory.numa_balancing", balancing(root)),
         ..Memory::default()
     };
     if bare_metal {
@@ -43,6 +43,11 @@ pub(crate) fn discover(root: &Sysroot, limits: Limits, bare_metal: bool, ledger:
         }
     }
     memory
+}
+
+fn balancing(root: &Sysroot) -> Found<bool> {
+    const FILE: &str = "proc/sys/kernel/numa_balancing";
+    root.number::<u32>(FILE).map(|state| (state != 0, label(FILE)))
 }
 
 /// The memory nodes.
@@ -90,6 +95,10 @@ fn huge_pages(root: &Sysroot, ledger: &mut Ledger) -> HugePages {
         let number = |file: &str| root.number(&format!("{POOLS}/{name}/{file}"));
         Some(HugePool { page_bytes, total: number("nr_hugepages"), free: number("free_hugepages") })
     };
+    let pools: Vec<HugePool> = root.names(POOLS).iter().filter_map(pool).collect();
+    if !pools.is_empty() {
+        ledger.source("memory.huge_pages.pools", label(POOLS));
+    }
     HugePages {
         transparent: ledger.need(
             "memory.huge_pages.transparent",
@@ -98,7 +107,7 @@ fn huge_pages(root: &Sysroot, ledger: &mut Ledger) -> HugePages {
             "whether large buffers get huge pages is seen only by measuring",
         ),
         defrag: ledger.take("memory.huge_pages.defrag", choice("defrag")),
-        pools: root.names(POOLS).iter().filter_map(pool).collect(),
+        pools,
     }
 }
 

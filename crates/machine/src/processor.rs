@@ -34,7 +34,7 @@ pub(crate) fn discover(root: &Sysroot, limits: &mut Limits, ledger: &mut Ledger)
     cpu.tsc_hz = ledger.take("cpu.tsc_hz", tsc(root));
     core_types(root, &mut cpu, ledger);
     clocks(root, &mut cpu, ledger);
-    work_per_cycle(root, &mut cpu, ledger);
+    open_figures(&cpu, ledger);
     cpu
 }
 
@@ -57,13 +57,15 @@ fn identity(root: &Sysroot, cpuinfo: &CpuInfo, ledger: &mut Ledger) -> Cpu {
     let signature = signature.or_else(|| listed().map(|signature| (signature, label(CpuInfo::FILE))));
     let why = "no CPUID and no /proc/cpuinfo";
     let signature = ledger.need("cpu.family", signature, why, "the microarchitecture stays unknown");
+    ledger.same("cpu.family", &["cpu.model", "cpu.stepping"]);
+    let hypervisor = leaves.map(|leaves| (leaves.under_hypervisor(), format!("leaf 1 in {}", cpuid.label)));
     Cpu {
         vendor: ledger.need("cpu.vendor", vendor, why, "the microarchitecture stays unknown"),
         model_name: ledger.need("cpu.model_name", brand, why, "the machine goes without a name"),
         family: signature.map(|(family, _, _)| family),
         model: signature.map(|(_, model, _)| model),
         stepping: signature.map(|(_, _, stepping)| stepping),
-        hypervisor_bit: leaves.map(Leaves::under_hypervisor),
+        hypervisor_bit: ledger.take("cpu.hypervisor_bit", hypervisor),
         microcode: ledger.take("cpu.microcode", text("microcode")),
         ..Cpu::default()
     }
@@ -76,6 +78,7 @@ fn instruction_sets(root: &Sysroot, cpuinfo: &CpuInfo, cpu: &mut Cpu, ledger: &m
         .or_else(|| flags().map(|flags| features::from_flags(flags, &label(CpuInfo::FILE))));
     if let Some(found) = found {
         ledger.source("cpu.isa", found.source);
+        ledger.same("cpu.isa", &["cpu.features"]);
         cpu.isa = found.isa;
         cpu.features = found.names;
     } else {
@@ -90,6 +93,7 @@ fn place(root: &Sysroot, cpuinfo: &CpuInfo, cpu: &mut Cpu, ledger: &mut Ledger) 
         (cpu.packages, cpu.cores, cpu.threads) = (Some(packages), Some(cores), Some(threads));
         cpu.smt = topology.smt();
         ledger.source("cpu.topology", topology.source);
+        ledger.same("cpu.topology", &["cpu.packages", "cpu.cores", "cpu.threads", "cpu.smt"]);
         if cpu.hypervisor_bit == Some(true) {
             ledger.missing(
                 "cpu.host_topology",
@@ -141,7 +145,8 @@ fn core_types(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
     let uniform = groups.len() == 1;
     let mut types = Vec::new();
     for (kind, places) in &groups {
-        let uarch = look_up(root, cpu, *kind, places.first().map(|place| place.cpu));
+        let leaves = places.first().and_then(|place| root.cpuid().dump.cpu(place.cpu));
+        let uarch = look_up(cpu, *kind, leaves);
         let mut cores: Vec<u32> = places.iter().map(|place| place.core).collect();
         cores.sort_unstable();
         cores.dedup();
@@ -151,11 +156,13 @@ fn core_types(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
             cores: count(cores.len()),
             threads: count(places.len()),
             cpus: places.iter().map(|place| place.cpu).collect(),
+            ops_per_cycle: ops_per_cycle(uarch, &cpu.isa, &part(cpu, leaves)),
             ..CoreType::default()
         });
     }
-    if !uniform && !types.is_empty() {
-        ledger.source("cpu.core_types", source);
+    if !types.is_empty() {
+        let none = "nothing tells cores apart".to_owned();
+        ledger.source("cpu.core_types", if uniform && kinds.is_empty() { none } else { source });
     }
     for place in &mut cpu.topology {
         place.core_type = types.iter().position(|kind| kind.cpus.contains(&place.cpu)).map_or(0, count);
@@ -183,10 +190,9 @@ fn name_microarchitecture(cpu: &mut Cpu, ledger: &mut Ledger) {
 
 /// The table's row for a kind of core. A hybrid model whose cores name no kind has fast cores only if nothing but the
 /// machine itself can have hidden the others.
-fn look_up(root: &Sysroot, cpu: &Cpu, kind: CoreKind, example: Option<u32>) -> Option<&'static Uarch> {
-    let signature = example.and_then(|cpu| root.cpuid().dump.cpu(cpu)).and_then(Leaves::signature);
-    let (family, model, stepping) =
-        signature.or_else(|| cpu.family.zip(cpu.model).zip(cpu.stepping).map(|((f, m), s)| (f, m, s)))?;
+fn look_up(cpu: &Cpu, kind: CoreKind, leaves: Option<&Leaves>) -> Option<&'static Uarch> {
+    let listed = || Some((cpu.family?, cpu.model?, cpu.stepping?));
+    let (family, model, stepping) = leaves.and_then(Leaves::signature).or_else(listed)?;
     let identity = |kind| Identity { vendor: cpu.vendor.as_deref().unwrap_or_default(), family, model, stepping, kind };
     let certain = uarch::look_up(identity(kind));
     let bare = cpu.hypervisor_bit == Some(false);
@@ -257,43 +263,28 @@ fn tsc(root: &Sysroot) -> Found<f64> {
     Some((f64::from(khz) * 1e3, format!("leaf 0x40000010 in {}", cpuid.label)))
 }
 
-/// What each kind of core does per cycle.
-fn work_per_cycle(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
-    let part = |leaves: Option<&Leaves>| Part {
+/// What the question of one or two 512-bit units needs to know of a core.
+fn part(cpu: &Cpu, leaves: Option<&Leaves>) -> Part {
+    let datapath = |leaves: &Leaves| Some(leaves.get(0x8000_001a, 0)?.eax);
+    Part {
         brand: cpu.model_name.clone().unwrap_or_default(),
         signature: (cpu.family.unwrap_or(0), cpu.model.unwrap_or(0)),
-        datapath_bits: leaves
-            .filter(|leaves| !leaves.under_hypervisor())
-            .and_then(|l| Some(l.get(0x8000_001a, 0)?.eax)),
-    };
-    let rates: Vec<_> = cpu
-        .core_types
-        .iter()
-        .map(|kind| {
-            let first = kind.cpus.first().copied();
-            let leaves = first.and_then(|cpu| root.cpuid().dump.cpu(cpu));
-            let row = look_up(root, cpu, table_kind(cpu, kind, leaves), first);
-            ops_per_cycle(row, &cpu.isa, &part(leaves))
-        })
-        .collect();
-    for (kind, rates) in cpu.core_types.iter_mut().zip(rates) {
-        for open in rates.iter().filter(|rate| rate.value.is_none() && !rate.candidates.is_empty()) {
-            ledger.missing(
-                &format!("cpu.core_types.{}.ops_per_cycle.{}", kind.kind, open.what),
-                open.source.clone(),
-                "no boost or base peak; a probe decides before the sustained one",
-            );
-        }
-        kind.ops_per_cycle = rates;
+        datapath_bits: leaves.filter(|leaves| !leaves.under_hypervisor()).and_then(datapath),
     }
 }
 
-/// The kind under which the table lists a core. Where all cores are alike their own leaf still tells fast from small.
-fn table_kind(cpu: &Cpu, kind: &CoreType, leaves: Option<&Leaves>) -> CoreKind {
-    if kind.kind != CoreKind::Uniform || cpu.core_types.len() > 1 {
-        return kind.kind;
+/// Says which figures per cycle are left open.
+fn open_figures(cpu: &Cpu, ledger: &mut Ledger) {
+    for kind in &cpu.core_types {
+        let fact = format!("cpu.core_types.{}.ops_per_cycle", kind.kind);
+        let open = kind.ops_per_cycle.iter().filter(|rate| !rate.candidates.is_empty());
+        let open: Vec<&str> = open.map(|rate| rate.what.as_str()).collect();
+        if !open.is_empty() {
+            let why = format!("parts of this model have one or two 512-bit units: {}", open.join(", "));
+            ledger.missing(&fact, why, "a measurement decides; until then no boost or base peak that depends on it");
+        }
+        ledger.source(&fact, "with each figure");
     }
-    leaves.and_then(topology::kind_of).unwrap_or_default()
 }
 
 /// Adds to the topology what other parts of the machine tell: nodes and last-level caches.

@@ -177,7 +177,7 @@ fn wide(step: &Step, uarch: &Uarch, units: &Units, per_unit: f64, empty: OpsPerC
     OpsPerCycle {
         value: units.value.map(ops),
         candidates: units.candidates.iter().map(|units| ops(*units)).collect(),
-        source: format!("table: {}, {counted} x {} ({}; {})", uarch.name, step.name, units.why, uarch.wide_source),
+        source: format!("table: {}, {counted} x {}, {} ({})", uarch.name, step.name, units.why, uarch.wide_source),
         ..empty
     }
 }

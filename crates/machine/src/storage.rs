@@ -64,6 +64,13 @@ pub fn storage(root: &Sysroot, directory: &Path) -> Storage {
     storage
 }
 
+/// Reads what is behind every mount, so that a capture can answer for any directory.
+pub(crate) fn read_all(root: &Sysroot) {
+    for mount in mounts::read(root) {
+        storage(root, &mount.point);
+    }
+}
+
 /// Where a directory's storage comes from, as a source.
 pub fn storage_source() -> String {
     format!("{}, {}", label(mounts::FILE), label(BY_NAME))

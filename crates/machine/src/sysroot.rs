@@ -16,6 +16,9 @@ const CPUID_FILE: &str = "cpuid.txt";
 /// The value of XCR0 inside a capture.
 const XCR0_FILE: &str = "xcr0.txt";
 
+/// CPUID as a source.
+const CPUID_LABEL: &str = "CPUID of every CPU";
+
 /// Where discovery looks.
 #[derive(Debug)]
 pub struct Sysroot {
@@ -32,7 +35,7 @@ pub(crate) struct Cpuid {
     pub(crate) dump: Dump,
     /// XCR0 as read; `None` in a capture without it.
     pub(crate) xcr0: Option<u64>,
-    /// What to call this as a source.
+    /// What to call this as a source: the same whether asked or recorded, as with files.
     pub(crate) label: &'static str,
 }
 
@@ -75,7 +78,7 @@ impl Sysroot {
     }
 
     /// The text of a file, without trailing white space; `None` if it cannot be read or is empty.
-    pub(crate) fn text(&self, relative: &str) -> Option<String> {
+    pub fn text(&self, relative: &str) -> Option<String> {
         let bytes = match &self.record {
             None => self.load(relative),
             Some(record) => {
@@ -118,11 +121,11 @@ impl Sysroot {
         self.cpuid.get_or_init(|| {
             if self.host {
                 let dump = Dump::from_cpus(sys::cpuid::every_cpu());
-                return Cpuid { dump, xcr0: sys::cpuid::xcr0(), label: "CPUID of every CPU" };
+                return Cpuid { dump, xcr0: sys::cpuid::xcr0(), label: CPUID_LABEL };
             }
             let dump = self.text(CPUID_FILE).map(|text| Dump::parse(&text)).unwrap_or_default();
             let xcr0 = self.text(XCR0_FILE).and_then(|text| hexadecimal(&text));
-            Cpuid { dump, xcr0, label: "recorded CPUID of every CPU" }
+            Cpuid { dump, xcr0, label: CPUID_LABEL }
         })
     }
 
@@ -130,9 +133,6 @@ impl Sysroot {
     pub(crate) fn write_record(&self, folder: &Path) -> io::Result<()> {
         let Some(record) = &self.record else { return Ok(()) };
         let record = record.borrow();
-        for relative in record.folders.keys() {
-            std::fs::create_dir_all(folder.join(relative))?;
-        }
         for (relative, bytes) in &record.files {
             if let Some(bytes) = bytes {
                 write_under(folder, relative, bytes)?;
@@ -142,6 +142,15 @@ impl Sysroot {
             let path = folder.join(relative);
             create_parent(&path)?;
             std::os::unix::fs::symlink(target, path)?;
+        }
+        // A name that was seen but never read keeps its place, as an empty file: those are kept where empty folders are not.
+        for (relative, names) in &record.folders {
+            for name in names {
+                let path = format!("{relative}/{name}");
+                if folder.join(&path).symlink_metadata().is_err() {
+                    write_under(folder, &path, b"")?;
+                }
+            }
         }
         let cpuid = self.cpuid();
         if !cpuid.dump.is_empty() {
@@ -170,7 +179,7 @@ impl Sysroot {
         let entries = self.inside(relative).and_then(|path| std::fs::read_dir(path).ok());
         let mut names: Vec<String> =
             entries.into_iter().flatten().flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        names.sort_by_key(|name| (digits(name), name.clone()));
+        names.sort_by_key(|name| by_number(name));
         names
     }
 
@@ -193,10 +202,11 @@ pub(crate) fn label(relative: &str) -> String {
     format!("/{relative}")
 }
 
-/// The number inside a name, so that `cpu10` follows `cpu9`.
-fn digits(name: &str) -> u64 {
+/// A key that puts `cpu10` after `cpu9`: what comes before the first number, the number, the whole name.
+fn by_number(name: &str) -> (String, u64, String) {
+    let word = name.chars().take_while(|c| !c.is_ascii_digit()).collect();
     let digits: String = name.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
-    digits.parse().unwrap_or(0)
+    (word, digits.parse().unwrap_or(0), name.to_owned())
 }
 
 fn hexadecimal(text: &str) -> Option<u64> {

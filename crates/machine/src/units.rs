@@ -31,7 +31,7 @@ impl Units {
     pub(crate) fn of(uarch: &Uarch, part: &Part) -> Self {
         match uarch.wide {
             Wide::No => Self::default(),
-            Wide::Units(units) => Self { value: Some(units), candidates: Vec::new(), why: "all parts alike".into() },
+            Wide::Units(units) => Self { value: Some(units), candidates: Vec::new(), why: "in all parts".into() },
             Wide::BySku => Self::by_name(&part.brand),
             Wide::ByDatapath => Self::by_datapath(part),
         }
@@ -71,7 +71,7 @@ impl Units {
         if digits_after("D-").is_some_and(|number| number.starts_with("21")) {
             return Self::known(1.0, RULE);
         }
-        Self::open("1 or 2 units by part, and the name tells not which: a probe decides")
+        Self::open("by part, and this name tells not which")
     }
 
     /// AMD family 1Ah. Width per model from `InstLatx64` dumps; bit 3 of leaf 0x8000001A is FP512, bit 2 FP256.
@@ -84,13 +84,13 @@ impl Units {
             (0x1a, 0x40..=0x4f | 0x70..=0x77) => Self {
                 value: Some(2.0),
                 candidates: vec![1.0, 2.0],
-                why: "512-bit data path unless set-up halves it, which CPUID does not show".into(),
+                why: "unless set-up halves the data path, which CPUID does not show".into(),
             },
             _ if bits & FP512 != 0 => Self::known(2.0, "512-bit data path, leaf 0x8000001A FP512"),
             _ if bits & FP256 != 0 => Self::known(1.0, "256-bit data path, leaf 0x8000001A FP256"),
             (0x1a, 0x00..=0x1f) => Self::known(2.0, "512-bit data path by model"),
             (0x1a, 0x20..=0x2f | 0x60..=0x6f) => Self::known(1.0, "256-bit data path by model"),
-            _ => Self::open("256- or 512-bit data path, and neither model nor CPUID tells: a probe decides"),
+            _ => Self::open("by data path, and neither model nor CPUID tells which"),
         }
     }
 }

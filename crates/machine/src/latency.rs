@@ -1,0 +1,36 @@
+//! Latencies of the clock chains where they differ from core to core.
+//!
+//! Not a table of instruction timings: only what the clock must know.
+
+use model::machine::Machine;
+
+/// Cycles of a register multiplication on the big cores of Intel and AMD (`InstLatx64`, Haswell to Lion Cove and Zen 1 to Zen 5).
+const USUAL_IMUL_CYCLES: u32 = 3;
+
+/// Where it is another number (`InstLatx64`: Alder Lake and Meteor Lake E-cores 5, Arrow Lake E-cores 4).
+const OTHER_IMUL_CYCLES: &[(&str, u32)] = &[("Gracemont", 5), ("Crestmont", 5), ("Skymont", 4)];
+
+/// Cycles of a dependent 64-bit multiplication on the core behind a logical CPU.
+pub fn imul_cycles(machine: &Machine, cpu: u32) -> u32 {
+    let name = machine.cpu.core_type_of(cpu).and_then(|core_type| core_type.microarchitecture.as_deref()).unwrap_or("");
+    OTHER_IMUL_CYCLES.iter().find(|(other, _)| name.contains(other)).map_or(USUAL_IMUL_CYCLES, |(_, cycles)| *cycles)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::machine::{CoreType, Cpu, Machine};
+
+    use super::imul_cycles;
+
+    #[test]
+    fn small_cores_multiply_more_slowly() {
+        let core = |name: &str, cpu| CoreType {
+            microarchitecture: Some(name.to_owned()),
+            cpus: vec![cpu],
+            ..CoreType::default()
+        };
+        let cpu = Cpu { core_types: vec![core("Raptor Cove", 0), core("Gracemont", 1)], ..Cpu::default() };
+        let machine = Machine { cpu, ..Machine::default() };
+        assert_eq!([0, 1, 9].map(|cpu| imul_cycles(&machine, cpu)), [3, 5, 3]);
+    }
+}

@@ -1,0 +1,201 @@
+//! A capture replays to the same machine, and stays inside its folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use machine::{Sysroot, capture, capture_from, discover, storage};
+use model::isa::Isa;
+
+/// A new, empty folder for one test.
+fn folder(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).unwrap();
+    path
+}
+
+fn write(folder: &Path, file: &str, text: &str) {
+    let path = folder.join(file);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+#[test]
+fn this_machine_replays_as_captured() {
+    let folder = folder("replay");
+    let captured = capture(&folder).unwrap();
+    assert_eq!(captured, discover(&Sysroot::folder(&folder).unwrap()));
+}
+
+#[test]
+fn a_capture_of_a_capture_is_the_same_machine() {
+    let (first, second) = (folder("first"), folder("second"));
+    capture(&first).unwrap();
+    let again = capture_from(Sysroot::folder(&first).unwrap(), &second).unwrap();
+    assert_eq!(again, discover(&Sysroot::folder(&second).unwrap()));
+    let root = |path: &Path| storage(&Sysroot::folder(path).unwrap(), Path::new("/"));
+    assert_eq!(root(&first), root(&second));
+}
+
+#[test]
+fn a_capture_does_not_mix_with_what_is_there() {
+    let folder = folder("occupied");
+    write(&folder, "proc/meminfo", "MemTotal: 1 kB\n");
+    assert_eq!(capture(&folder).unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
+}
+
+#[test]
+fn a_folder_that_is_none_is_an_error() {
+    assert!(Sysroot::folder(Path::new("no/such/folder")).is_err());
+    let file = folder("file").join("file");
+    fs::write(&file, "").unwrap();
+    assert!(Sysroot::folder(&file).is_err());
+}
+
+#[test]
+fn an_empty_folder_is_a_machine_of_unknowns() {
+    let machine = discover(&Sysroot::folder(&folder("empty")).unwrap());
+    assert_eq!(machine.cpu.cores, None);
+    assert_eq!(machine.cpu.isa, [Isa::Scalar]);
+    assert!(machine.caches.is_empty() && machine.disks.is_empty() && machine.nics.is_empty());
+    for fact in ["cpu.vendor", "cpu.topology", "cpu.isa", "memory.total_bytes", "caches", "os.kernel"] {
+        assert!(machine.unknown.iter().any(|unknown| unknown.fact == fact), "{fact} is not said to be unknown");
+    }
+    assert!(machine::info_peaks(&machine, &machine::Declared::default(), &Default::default()).is_empty());
+}
+
+#[test]
+fn no_link_leads_out_of_the_folder() {
+    let folder = folder("links");
+    fs::create_dir_all(folder.join("proc")).unwrap();
+    std::os::unix::fs::symlink("/proc/meminfo", folder.join("proc/meminfo")).unwrap();
+    std::os::unix::fs::symlink("/sys", folder.join("sys")).unwrap();
+    let machine = discover(&Sysroot::folder(&folder).unwrap());
+    assert_eq!(machine.memory.total_bytes, None);
+    assert!(machine.numa.is_empty() && machine.nics.is_empty());
+}
+
+#[test]
+fn cpuinfo_alone_gives_sets_and_topology() {
+    let folder = folder("cpuinfo");
+    let cpu = |number: u32, core: u32| {
+        format!(
+            "processor\t: {number}\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 63\nstepping\t: 2\n\
+             model name\t: Intel(R) Xeon(R) CPU E5-2680 v3 @ 2.50GHz\nphysical id\t: 0\ncore id\t\t: {core}\n\
+             flags\t\t: fpu sse2 ssse3 avx fma avx2\n\n"
+        )
+    };
+    write(&folder, "proc/cpuinfo", &[cpu(0, 0), cpu(1, 1), cpu(2, 0), cpu(3, 1)].concat());
+    let machine = discover(&Sysroot::folder(&folder).unwrap());
+    assert_eq!((machine.cpu.cores, machine.cpu.threads, machine.cpu.smt), (Some(2), Some(4), Some(true)));
+    assert_eq!(machine.cpu.microarchitecture.as_deref(), Some("Haswell"));
+    assert_eq!(machine.cpu.base_hz, Some(2.5e9));
+    assert_eq!(machine.sources["cpu.isa"], "/proc/cpuinfo");
+    assert_eq!(machine.cpu.placement_order(), [0, 1, 2, 3]);
+}
+
+/// A process two groups deep in both versions of control groups, the tighter limit being the outer one.
+fn control_groups(folder: &Path) {
+    write(
+        folder,
+        "proc/self/mountinfo",
+        "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
+         32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n\
+         35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
+         41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n",
+    );
+    write(folder, "proc/self/cgroup", "4:memory:/a/b\n2:cpu,cpuacct:/a/b\n0::/c/d\n");
+    write(folder, "proc/self/status", "Name:\tx\nCpus_allowed_list:\t0-3\n");
+}
+
+#[test]
+fn the_tightest_group_on_the_way_up_binds_in_version_1() {
+    let folder = folder("cgroup1");
+    control_groups(&folder);
+    write(&folder, "sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "50000\n");
+    write(&folder, "sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
+    write(&folder, "sys/fs/cgroup/cpu/a/b/cpu.cfs_quota_us", "-1\n");
+    write(&folder, "sys/fs/cgroup/cpu/a/b/cpu.cfs_period_us", "100000\n");
+    write(&folder, "sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    write(&folder, "sys/fs/cgroup/memory/a/memory.limit_in_bytes", "1073741824\n");
+    write(&folder, "sys/fs/cgroup/memory/a/memory.usage_in_bytes", "4096\n");
+    write(&folder, "sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "2147483648\n");
+    let machine = discover(&Sysroot::folder(&folder).unwrap());
+    assert_eq!(machine.cpu.quota_cpus, Some(0.5));
+    assert_eq!((machine.memory.limit_bytes, machine.memory.limit_used_bytes), (Some(1 << 30), Some(4096)));
+    assert_eq!(machine.sources["cpu.quota_cpus"], "/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us");
+    assert_eq!(machine.cpu.available_cpus, [0, 1, 2, 3]);
+}
+
+#[test]
+fn version_2_has_its_own_files_and_its_own_word_for_no_limit() {
+    let folder = folder("cgroup2");
+    control_groups(&folder);
+    write(&folder, "sys/fs/cgroup/unified/c/cpu.max", "150000 100000\n");
+    write(&folder, "sys/fs/cgroup/unified/c/d/cpu.max", "max 100000\n");
+    write(&folder, "sys/fs/cgroup/unified/c/memory.max", "max\n");
+    write(&folder, "sys/fs/cgroup/unified/c/d/memory.max", "536870912\n");
+    write(&folder, "sys/fs/cgroup/unified/c/d/memory.current", "8192\n");
+    write(&folder, "sys/fs/cgroup/unified/c/d/cpuset.cpus.effective", "1-2\n");
+    let machine = discover(&Sysroot::folder(&folder).unwrap());
+    assert_eq!(machine.cpu.quota_cpus, Some(1.5));
+    assert_eq!((machine.memory.limit_bytes, machine.memory.limit_used_bytes), (Some(1 << 29), Some(8192)));
+    assert_eq!(machine.cpu.available_cpus, [1, 2]);
+}
+
+#[test]
+fn storage_is_followed_from_the_mount_to_the_disks() {
+    let folder = folder("storage");
+    write(
+        &folder,
+        "proc/self/mountinfo",
+        "1 0 253:0 / /data rw,noatime - xfs /dev/mapper/vg-data rw\n2 0 0:5 / /tmp rw - tmpfs tmpfs rw\n",
+    );
+    for (name, number, extra) in [
+        ("dm-0", "253:0", Some(("dm/name", "vg-data"))),
+        ("sda1", "8:1", Some(("partition", "1"))),
+        ("sda", "8:0", None),
+        ("nvme0n1", "259:0", None),
+    ] {
+        write(&folder, &format!("sys/class/block/{name}/dev"), number);
+        if let Some((file, text)) = extra {
+            write(&folder, &format!("sys/class/block/{name}/{file}"), text);
+        }
+    }
+    for slave in ["sda1", "nvme0n1"] {
+        write(&folder, &format!("sys/class/block/dm-0/slaves/{slave}/dev"), "");
+    }
+    fs::create_dir_all(folder.join("sys/dev/block")).unwrap();
+    for (number, target) in [
+        ("253:0", "../../devices/virtual/block/dm-0"),
+        ("8:1", "../../devices/pci0/block/sda/sda1"),
+        ("8:0", "../../devices/pci0/block/sda"),
+        ("259:0", "../../devices/pci0/nvme/nvme0/nvme0n1"),
+    ] {
+        std::os::unix::fs::symlink(target, folder.join("sys/dev/block").join(number)).unwrap();
+    }
+    let root = Sysroot::folder(&folder).unwrap();
+    let found = storage(&root, Path::new("/data/deep/inside"));
+    assert_eq!(found.filesystem.as_deref(), Some("xfs"));
+    let chain: Vec<_> = found.chain.iter().map(|d| (d.depth, d.name.as_str(), d.kind.as_str())).collect();
+    assert_eq!(chain, [(0, "dm-0", "mapper"), (1, "nvme0n1", "disk"), (1, "sda1", "partition"), (2, "sda", "disk")]);
+    assert_eq!(found.chain[2].disk.as_deref(), Some("sda"));
+    assert!(storage(&root, Path::new("/tmp")).chain.is_empty());
+}
+
+/// Discovery says where each fact of these sections comes from.
+#[test]
+fn every_fact_has_a_source() {
+    let machine = discover(&Sysroot::host());
+    let document = serde_json::to_value(&machine).unwrap();
+    for section in ["os", "cpu", "memory"] {
+        for (name, value) in document[section].as_object().unwrap() {
+            let fact = format!("{section}.{name}");
+            let empty = value.is_null()
+                || value.as_array().is_some_and(Vec::is_empty)
+                || value.as_object().is_some_and(serde_json::Map::is_empty);
+            let told = machine.sources.keys().any(|key| *key == fact || key.starts_with(&format!("{fact}.")));
+            assert!(empty || told, "{fact} = {value} has no source");
+        }
+    }
+}
