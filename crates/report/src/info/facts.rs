@@ -1,6 +1,6 @@
 //! The facts of a machine in a reader's words. What is not known is left out here; it has a section of its own.
 
-use model::machine::{Cache, CoreKind, CoreType, Cpu, Disk, Machine, Memory, Nic, NumaNode, OpsPerCycle, Os};
+use model::machine::{Cache, CoreKind, CoreType, Cpu, Dimm, Disk, Machine, Memory, Nic, NumaNode, OpsPerCycle, Os};
 
 use super::{Fact, Section};
 use crate::label::{counted, isa_words, stem_words};
@@ -141,18 +141,28 @@ const fn core_kind_words(kind: CoreKind) -> &'static str {
 
 /// Caches of one kind are told together.
 fn caches(facts: &mut Facts<'_>, caches: &[Cache]) {
-    let mut told: Vec<(String, String, u64)> = Vec::new();
-    for cache in caches {
-        let (name, value) = (format!("L{} {}", cache.level, cache.kind), cache_words(cache));
-        match told.iter_mut().find(|(other, words, _)| *other == name && *words == value) {
-            Some((_, _, count)) => *count += 1,
-            None => told.push((name, value, 1)),
-        }
-    }
-    for (name, value, count) in told {
+    let named = caches.iter().map(|cache| (format!("L{} {}", cache.level, cache.kind), cache_words(cache)));
+    for ((name, value), count) in counted_alike(named) {
         let value = if count > 1 { format!("{count} x {value}") } else { value };
         facts.add(&name, "caches", Some(value));
     }
+}
+
+/// Each distinct item with the number of times it occurs, in the order of first appearance.
+fn counted_alike<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<(T, usize)> {
+    let mut counted: Vec<(T, usize)> = Vec::new();
+    for item in items {
+        match counted.iter_mut().find(|(other, _)| *other == item) {
+            Some((_, count)) => *count += 1,
+            None => counted.push((item, 1)),
+        }
+    }
+    counted
+}
+
+fn dimm_words(dimm: &Dimm) -> String {
+    let speed = dimm.mts.map(|rate| format!("{rate} MT/s"));
+    known([dimm.bytes.map(size), dimm.kind.clone(), speed])
 }
 
 fn cache_words(cache: &Cache) -> String {
@@ -173,9 +183,14 @@ fn memory(facts: &mut Facts<'_>, memory: &Memory) {
     facts.add("data width", "memory.bus_bits", memory.bus_bits.map(|bits| format!("{bits} bit")));
     let most = memory.platform_channels.map(|channels| format!("{channels} per package, fitted or not"));
     facts.add("channels at most", "memory.platform_channels", most);
-    facts.add("modules", "memory.dimms", (!memory.dimms.is_empty()).then_some(memory.dimms.len()));
+    for (words, count) in counted_alike(memory.dimms.iter().map(dimm_words)) {
+        facts.add("modules", "memory.dimms", Some(format!("{count} x {words}")));
+    }
     facts.add("base page", "memory.page_bytes", memory.page_bytes.map(size));
     facts.add("huge pages", "memory.huge_pages.transparent", memory.huge_pages.transparent.as_ref());
+    facts.add("room for huge pages", "memory.huge_pages.defrag", memory.huge_pages.defrag.as_ref());
+    let balancing = memory.numa_balancing.map(|balancing| if balancing { "on" } else { "off" });
+    facts.add("moving between nodes", "memory.numa_balancing", balancing);
     for pool in memory.huge_pages.pools.iter().filter(|pool| pool.total.is_some_and(|total| total > 0)) {
         let counts = pool.total.map(|total| format!("{total} reserved, {} free", pool.free.unwrap_or(0)));
         facts.add(&format!("pool of {}", size(pool.page_bytes)), "memory.huge_pages.pools", counts);

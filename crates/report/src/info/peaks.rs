@@ -30,7 +30,7 @@ fn peak(peak: &InfoPeak) -> Fact {
         .map_or_else(|_| format!("{} {}", plain(peak.value), peak.unit), |unit: Unit| quantity(peak.value, unit));
     Fact {
         name: format!("{}, {}", stem_words(&peak.what), threads(peak.threads)),
-        value: format!("{value} {}", peak.kind),
+        value: format!("{value} ({})", peak.kind.name().replace('_', " ")),
         source: format!("= {}", peak.formula),
     }
 }

@@ -20,7 +20,7 @@ pub fn row_line(row: &Row, style: &Style) -> String {
     if row.status != Status::Ok {
         let reason = reason_words(row.reason.as_deref().unwrap_or("no reason was recorded"));
         let text = cut(&style.clean(&format!("{}: {reason}", row.status)), room(&id, style), style);
-        return format!("{id}{}", style.paint(&text, Tone::Bad));
+        return format!("{id}{}", style.paint(&text, if row.status == Status::Failed { Tone::Bad } else { Tone::Dim }));
     }
     let efficiency = row.metrics.first().and_then(|metric| metric.efficiency);
     let share =

@@ -113,8 +113,17 @@ impl<'a> Notes<'a> {
                 _ => warning.advice.clone(),
             };
             self.add(key, Remark { row, figure: warning.figure, text: warning.text.clone(), advice });
-        } else if let Some((kind, formula)) = mixed.then(|| against(row)).flatten() {
-            let text = format!("This is the share of the {}: {formula}.", kind_words(kind));
+        } else if let Some((kind, formula)) = against(row) {
+            let text = match kind {
+                PeakKind::Inferred => {
+                    "The peak is inferred: its work per cycle was rounded from this very measurement, so the \
+                    share is near 100 % by construction."
+                        .to_owned()
+                }
+                // What the heading says already.
+                _ if !mixed || kind == PeakKind::Sustained => return,
+                _ => format!("This is the share of the {}: {formula}.", kind_words(kind)),
+            };
             self.add(Key::Kind(kind), Remark { row, figure: None, text, advice: String::new() });
         }
     }
@@ -189,7 +198,8 @@ impl Note<'_> {
             return told;
         }
         let rows = counted(self.remarks.len() as u64, "row");
-        format!("On {rows}, most on {}: {told}", Label::sentence(worst.row))
+        let which = if worst.figure.is_some() { "most on" } else { "for example" };
+        format!("On {rows}, {which} {}: {told}", Label::sentence(worst.row))
     }
 }
 

@@ -181,7 +181,10 @@ impl<'a> Table<'a> {
     /// What was measured with one number of threads: figure, spread, grade and its footnotes.
     fn slot_block(&self, slot: usize) -> Block {
         let value = self.column(Align::Decimal, |line| match line.slots[slot] {
-            Some(row) if row.status != Status::Ok => Cell::spanning(self.with_marks(row, row.status.name()), Tone::Bad),
+            Some(row) if row.status != Status::Ok => {
+                let tone = if row.status == Status::Failed { Tone::Bad } else { Tone::Dim };
+                Cell::spanning(self.with_marks(row, row.status.name()), tone)
+            }
             Some(row) => Cell::plain(match (headline(row), line.scale) {
                 (Some(metric), Some(scale)) => scale.digits(metric.summary.median),
                 _ => String::new(),
