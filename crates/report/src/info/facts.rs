@@ -121,7 +121,7 @@ fn ops_words(ops: &OpsPerCycle) -> Option<String> {
     match ops.value {
         Some(value) => Some(format!("{} {}", plain(value), ops.unit)),
         None if ops.candidates.is_empty() => None,
-        None => Some(format!("{} {}: parts of this model differ", candidates(), ops.unit)),
+        None => Some(format!("{} {}", candidates(), ops.unit)),
     }
 }
 

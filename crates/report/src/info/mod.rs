@@ -47,7 +47,7 @@ pub fn info_json(machine: &Machine, peaks: &[InfoPeak]) -> Value {
 /// The machine and its peaks as text, ending in a newline.
 pub fn info(machine: &Machine, peaks: &[InfoPeak], style: &Style) -> String {
     let mut sections = facts::sections(machine);
-    sections.extend(peaks::sections(peaks));
+    sections.extend(peaks::sections(peaks, machine));
     sections.retain(|section| !section.facts.is_empty());
     let mut lines = wrap(&style.clean(&title(machine)), "", style.width);
     for line in &mut lines {
@@ -78,6 +78,8 @@ impl Columns {
     /// A name or value wider than this does not widen its column for all others.
     const MOST: usize = 40;
     const INDENT: &'static str = "  ";
+    /// A source is wrapped beside its value where it has at least this much room.
+    const LEAST_SOURCE: usize = 30;
 
     fn of(facts: &[Fact]) -> Self {
         let widest = |part: fn(&Fact) -> &str| {
@@ -92,36 +94,52 @@ impl Columns {
     fn lines(&self, fact: &Fact, repeated: bool, style: &Style) -> Vec<String> {
         let first = format!("{}{:<name$}  ", Self::INDENT, fact.name, name = self.name);
         let mut lines = wrap(&style.clean(&fact.value), &style.plain(&first), style.width);
-        let source = if repeated && !fact.source.is_empty() { "same".to_owned() } else { style.clean(&fact.source) };
+        let source = if repeated { "same".to_owned() } else { style.clean(&fact.source) };
         if source.is_empty() {
             return lines;
         }
         let at = width(&first) + self.value + 2;
-        match lines.last_mut() {
-            Some(last) if width(last) + 2 <= at && at + width(&source) <= style.width => {
-                let fill = " ".repeat(at - width(last));
-                last.push_str(&fill);
-                last.push_str(&style.paint(&source, Tone::Dim));
-            }
-            _ => {
-                let below = wrap(&source, &" ".repeat(width(&first) + 2), style.width);
-                lines.extend(below.iter().map(|line| style.paint(line, Tone::Dim)));
-            }
+        let value = lines.last().map_or(0, |last| width(last));
+        // Beside the value where it fits there, or wraps well: long paths do not.
+        let longest = source.split(' ').map(width).max().unwrap_or(0).max(Self::LEAST_SOURCE);
+        let needed = longest.min(width(&source));
+        let beside = lines.len() == 1 && value + 2 <= at && at + needed <= style.width;
+        let indent = if beside { at } else { width(&first) + 2 };
+        let source = wrap(&source, "", style.width.saturating_sub(indent));
+        let mut before = if beside { lines.pop() } else { None };
+        for line in source {
+            let before = before.take().unwrap_or_default();
+            lines.push(format!("{before:<indent$}{}", style.paint(&line, Tone::Dim)));
         }
         lines
     }
 }
 
-/// What is not known, why, and what follows from it.
+/// What is not known, why, and what follows from it; facts that share both are told together.
 fn unknowns(unknown: &[Unknown], style: &Style) -> Vec<String> {
+    /// A name longer than this has a line of its own.
+    const LONGEST_NAME: usize = 28;
     if unknown.is_empty() {
         return Vec::new();
     }
-    let widest = unknown.iter().map(|fact| width(&fact.fact)).max().unwrap_or(0);
+    let alike = |one: &Unknown, next: &Unknown| one.why == next.why && one.consequence == next.consequence;
+    let groups: Vec<(String, &Unknown)> = unknown.chunk_by(alike).map(|group| (names(group), &group[0])).collect();
+    let name_widths = groups.iter().map(|(names, _)| width(names)).filter(|width| *width <= LONGEST_NAME);
+    let widest = name_widths.max().unwrap_or(LONGEST_NAME);
     let mut lines = vec![String::new(), style.paint("Not known", Tone::Strong)];
-    for Unknown { fact, why, consequence } in unknown {
+    for (names, Unknown { why, consequence, .. }) in &groups {
         let text = style.clean(&format!("{}; so {consequence}", why.trim_end_matches('.')));
-        lines.extend(wrap(&text, &format!("  {:<widest$}  ", style.clean(fact)), style.width));
+        let names = style.clean(names);
+        if width(&names) <= widest {
+            lines.extend(wrap(&text, &format!("  {names:<widest$}  "), style.width));
+        } else {
+            lines.push(format!("  {names}"));
+            lines.extend(wrap(&text, &" ".repeat(widest + 4), style.width));
+        }
     }
     lines
+}
+
+fn names(group: &[Unknown]) -> String {
+    group.iter().map(|unknown| unknown.fact.as_str()).collect::<Vec<_>>().join(", ")
 }

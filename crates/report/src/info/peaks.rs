@@ -1,5 +1,6 @@
 //! Peaks in a reader's words: one line each with its arithmetic, and below them where the figures in it come from.
 
+use model::machine::Machine;
 use model::peak::{InfoPeak, PeakInput};
 use model::unit::Unit;
 
@@ -8,18 +9,28 @@ use super::{Fact, Section};
 use crate::label::{stem_words, threads};
 use crate::number::{clock, quantity, size};
 
-/// The peaks, and their inputs once each.
-pub(super) fn sections(peaks: &[InfoPeak]) -> [Section; 2] {
+/// The peaks, and their inputs once each; work per cycle is left to the cores, where it stands with the same source.
+pub(super) fn sections(peaks: &[InfoPeak], machine: &Machine) -> [Section; 2] {
+    let cores = || machine.cpu.core_types.iter().flat_map(|core_type| &core_type.ops_per_cycle);
     let mut inputs: Vec<&PeakInput> = Vec::new();
     for input in peaks.iter().flat_map(|peak| &peak.inputs) {
-        if !inputs.contains(&input) {
+        if !inputs.contains(&input) && !cores().any(|ops| ops.source == input.source) {
             inputs.push(input);
         }
     }
     inputs.sort_by(|one, other| one.name.cmp(&other.name).then(one.value.total_cmp(&other.value)));
+    let mut peaks: Vec<Fact> = peaks.iter().map(peak).collect();
+    for index in (1..peaks.len()).rev() {
+        if peaks[index].name == peaks[index - 1].name {
+            peaks[index].name.clear();
+        }
+    }
     [
-        Section { title: "Peaks", facts: peaks.iter().map(peak).collect() },
-        Section { title: "Figures behind the peaks", facts: inputs.into_iter().map(input).collect() },
+        Section { title: "Peaks", facts: peaks },
+        Section {
+            title: "Figures behind the peaks (work per cycle: see the cores)",
+            facts: inputs.into_iter().map(input).collect(),
+        },
     ]
 }
 
@@ -36,9 +47,9 @@ fn peak(peak: &InfoPeak) -> Fact {
 }
 
 fn input(input: &PeakInput) -> Fact {
-    let value = if input.name.ends_with("_hz") {
+    let value = if input.name.contains("_hz") {
         clock(input.value)
-    } else if input.name.ends_with("_bytes") && input.value >= 0.0 {
+    } else if input.name.contains("_bytes") && input.value >= 0.0 {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size in bytes, not negative")]
         let bytes = input.value as u64;
         size(bytes)
