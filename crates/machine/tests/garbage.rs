@@ -1,0 +1,186 @@
+//! Whatever a recorded folder holds, discovery returns a machine.
+
+use std::fs;
+use std::path::Path;
+
+use machine::{Declared, Dump, Sysroot, discover, info_peaks, parse_list, storage};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+/// The same cases in every run.
+fn runner(cases: u32) -> TestRunner {
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    let seed = proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha);
+    TestRunner::new_with_rng(config, seed)
+}
+
+/// Text made of the pieces that the parsers look for, and of anything else.
+fn text() -> impl Strategy<Value = String> {
+    const PIECES: &[&str] = &[
+        "\n",
+        "\n\n",
+        " ",
+        ":",
+        "\t: ",
+        "/",
+        "..",
+        ",",
+        "-",
+        "=",
+        "0",
+        "1",
+        "65535",
+        "4294967295",
+        "18446744073709551615",
+        "-1",
+        "max",
+        "max 100000",
+        "1e999",
+        "nan",
+        "K",
+        "kB",
+        "[",
+        "]",
+        "\\040",
+        "\\7",
+        " - ",
+        "cgroup rw,cpu,memory,cpuset",
+        "cgroup2 cgroup2 rw",
+        "22 21 0:1 / /sys/fs/cgroup rw - ",
+        "0::/a/../b",
+        "4:cpu,memory:/a",
+        "MemTotal:",
+        "Cpus_allowed_list:",
+        "processor",
+        "physical id",
+        "core id",
+        "flags",
+        "sse2 avx2 fma",
+        "@ 9.9GHz",
+        "@ infGHz",
+        "E:MEMORY_DEVICE_0_SIZE=",
+        "channel",
+        "é",
+        "\0",
+    ];
+    let piece = prop_oneof![4 => prop::sample::select(PIECES).prop_map(str::to_owned), 1 => any::<String>()];
+    vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+}
+
+/// CPUID lines with believable leaves and any registers, among text that is none.
+fn cpuid() -> impl Strategy<Value = String> {
+    const LEAVES: &[u32] = &[
+        0,
+        1,
+        4,
+        6,
+        7,
+        0xb,
+        0xd,
+        0x15,
+        0x16,
+        0x1a,
+        0x1f,
+        0x4000_0000,
+        0x4000_0010,
+        0x8000_0000,
+        0x8000_0001,
+        0x8000_0002,
+        0x8000_0003,
+        0x8000_0008,
+        0x8000_001a,
+        0x8000_001d,
+        0x8000_001e,
+        0x8000_0026,
+    ];
+    let register =
+        prop_oneof![any::<u32>(), 0..0x400_u32, Just(u32::MAX), prop::sample::select(&[0x756e_6547, 0x6874_7541][..])];
+    let leaf = (prop::sample::select(LEAVES), 0..4_u32, register.clone(), register.clone(), register.clone(), register);
+    let line = leaf.prop_map(|(leaf, subleaf, a, b, c, d)| {
+        format!("   {leaf:#010x} {subleaf:#04x}: eax={a:#010x} ebx={b:#010x} ecx={c:#010x} edx={d:#010x}\n")
+    });
+    let cpu = any::<u32>().prop_map(|cpu| format!("CPU {}:\n", cpu % 70_000));
+    vec(prop_oneof![8 => line, 2 => cpu, 1 => text()], 0..60).prop_map(|lines| lines.concat())
+}
+
+#[test]
+fn any_list_is_a_list_of_cpus() {
+    runner(500)
+        .run(&text(), |text| {
+            let list = parse_list(&text);
+            prop_assert!(list.is_sorted_by(|a, b| a < b));
+            prop_assert!(list.iter().all(|cpu| *cpu <= 65_535));
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn a_dump_survives_being_written_and_read() {
+    runner(200)
+        .run(&cpuid(), |text| {
+            let dump = Dump::parse(&text);
+            prop_assert_eq!(&Dump::parse(&dump.to_string()), &dump);
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// Files that take free text.
+const FILES: &[&str] = &[
+    "proc/cpuinfo",
+    "proc/meminfo",
+    "proc/self/status",
+    "proc/self/cgroup",
+    "proc/self/mountinfo",
+    "etc/os-release",
+    "sys/devices/system/cpu/online",
+    "sys/devices/system/cpu/cpu0/topology/physical_package_id",
+    "sys/devices/system/cpu/cpu0/topology/thread_siblings_list",
+    "sys/devices/system/cpu/cpu0/cache/index0/level",
+    "sys/devices/system/cpu/cpu0/cache/index0/type",
+    "sys/devices/system/cpu/cpu0/cache/index0/size",
+    "sys/devices/system/cpu/cpu0/cpufreq/base_frequency",
+    "sys/devices/system/node/node0/meminfo",
+    "sys/devices/system/node/node0/distance",
+    "sys/fs/cgroup/cpu.max",
+    "sys/fs/cgroup/memory.max",
+    "sys/fs/cgroup/cpu.cfs_quota_us",
+    "sys/fs/cgroup/cpu.cfs_period_us",
+    "sys/fs/cgroup/memory.limit_in_bytes",
+    "sys/block/sda/size",
+    "sys/class/net/eth0/mtu",
+    "sys/class/net/eth0/speed",
+    "sys/kernel/mm/transparent_hugepage/enabled",
+    "run/udev/data/+dmi:id",
+    "xcr0.txt",
+    "sys/devices/system/edac/mc/mc0/dimm0/size",
+    "sys/devices/system/edac/mc/mc0/dimm0/dimm_location",
+];
+
+#[test]
+fn any_folder_is_a_machine() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("garbage");
+    let contents = (vec(text(), FILES.len()), cpuid());
+    runner(150)
+        .run(&contents, |(texts, cpuid)| {
+            let _ = fs::remove_dir_all(&folder);
+            for (file, text) in FILES.iter().zip(&texts) {
+                let path = folder.join(file);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            fs::write(folder.join("cpuid.txt"), cpuid).unwrap();
+            let root = Sysroot::folder(&folder).unwrap();
+            let machine = discover(&root);
+            storage(&root, Path::new("/sys/fs/cgroup/x"));
+            for peak in info_peaks(&machine, &Declared::default(), &Default::default()) {
+                prop_assert!(peak.value.is_finite() && peak.value > 0.0, "{} {}", peak.what, peak.formula);
+            }
+            prop_assert!(machine.cpu.quota_cpus.is_none_or(|cpus| cpus.is_finite() && cpus > 0.0));
+            prop_assert!(machine.cpu.base_hz.is_none_or(|hz| hz.is_finite() && hz > 0.0));
+            Ok(())
+        })
+        .unwrap();
+}
