@@ -1,11 +1,13 @@
 //! Clock chains: dependent instructions of a known latency, so that cycles pass at a known count per instruction.
 //!
-//! Divided by the time that the caller measures, [`Chain::cycles`] is the core's clock. A busy hidden sibling or a stolen
-//! time slice can only slow a chain, so the larger of two chains is the better clock, and their disagreement is a warning.
+//! Divided by the time that the caller measures, [`Chain::cycles`] is the core's clock. A busy hidden sibling or a
+//! stolen time slice can only slow a chain, so the larger of two chains is the better clock, and their disagreement is
+//! a warning.
 //!
-//! The chains are of instructions that no known core shortens (`facts/cpu.md` section 3): register-register additions with
-//! two *different* registers and register-register multiplications. Not of moves (eliminated), increments, additions of
-//! constants or `LEA` (folded on Golden Cove, Lion Cove and Skymont), shifts, or `xor` and `sub` of a register with itself.
+//! The chains are of instructions that no known core shortens (latencies: `InstLatx64`, github.com/InstLatx64):
+//! register-register additions with two *different* registers and register-register multiplications. Not of moves
+//! (eliminated), increments, additions of constants or `LEA` (folded on Golden Cove, Lion Cove and Skymont), shifts, or
+//! `xor` and `sub` of a register with itself.
 
 use crate::native;
 
@@ -25,7 +27,8 @@ pub struct Chain {
     pub(crate) body: Body,
 }
 
-/// One cycle an addition, on every core from Haswell to Lion Cove, Gracemont to Skymont and Zen 1 to Zen 5 (`InstLatx64`).
+/// One cycle an addition, on every core from Haswell to Lion Cove, Gracemont to Skymont and Zen 1 to Zen 5
+/// (`InstLatx64`).
 pub static ADD: Chain =
     Chain { name: "add", instruction: "add", latency: 1, step: u64::wrapping_add, body: native::chain::add };
 

@@ -47,8 +47,8 @@ impl<'a> Cycle<'a> {
     /// Dependent loads per round: enough to hide the end of the loop, which runs beside them.
     pub const LOADS_PER_ROUND: u64 = 64;
 
-    /// Links all of `nodes` into one cycle drawn from `seed`, writing the first word of each; the others stay as they are.
-    /// None where there are no nodes.
+    /// Links all of `nodes` into one cycle drawn from `seed`, writing the first word of each; the others stay as they
+    /// are. None where there are no nodes.
     ///
     /// Sattolo's algorithm in place: the links are indices while they are shuffled, addresses afterwards.
     pub fn build(nodes: &'a mut [Line], seed: u64) -> Option<Self> {

@@ -1,8 +1,8 @@
 //! What a processor can execute, as a plain value.
 //!
 //! A [`Features`] may come from this machine ([`Features::detect`]), from recorded registers ([`CpuFacts`]) or from a
-//! list ([`Features::of`]): a test pretends to be an AVX2-only CPU by writing down one. Only what some kernel requires is
-//! named here; the full list of what a machine has is `machine`'s business.
+//! list ([`Features::of`]): a test pretends to be an AVX2-only CPU by writing down one. Only what some kernel requires
+//! is named here; the full list of what a machine has is `machine`'s business.
 
 use crate::native;
 
@@ -49,7 +49,8 @@ impl Feature {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Features(u32);
 
-/// The registers that decide, as read on one machine: CPUID leaves 1 and 7, and XCR0. A leaf that the CPU lacks is zero.
+/// The registers that decide, as read on one machine: CPUID leaves 1 and 7, and XCR0. A leaf that the CPU lacks is
+/// zero.
 ///
 /// Bit positions: Intel SDM volume 2A, `CPUID`; XCR0: volume 1, section 13.3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

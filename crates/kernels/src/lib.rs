@@ -6,12 +6,13 @@
 //! * [`memory::MEMORY_KERNELS`] — streams over [`lines::Block`]s, verified against a [`pattern::Pattern`];
 //! * [`chase::Cycle`] — dependent loads through one random cycle over every line.
 //!
-//! What it is not: it reads no clock, allocates nothing, makes no system call and decides no policy. A caller brings the
-//! memory, pins the thread, times the call and says how often. Every loop is chosen at run time from [`features::Features`],
-//! a plain value, so that a test may pretend to be any CPU; nothing here depends on compile-time target features.
+//! What it is not: it reads no clock, allocates nothing, makes no system call and decides no policy. A caller brings
+//! the memory, pins the thread, times the call and says how often. Every loop is chosen at run time from
+//! [`features::Features`], a plain value, so that a test may pretend to be any CPU; nothing here depends on
+//! compile-time target features.
 //!
-//! The machine code lives in one folder per architecture with the same file names in each; `portable` is plain Rust, the
-//! fallback where an architecture has no folder yet, and is compiled and tested everywhere.
+//! The machine code lives in one folder per architecture with the same file names in each; `portable` is plain Rust,
+//! the fallback where an architecture has no folder yet, and is compiled and tested everywhere.
 #![no_std]
 
 pub mod chain;

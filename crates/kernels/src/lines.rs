@@ -16,7 +16,8 @@ impl Line {
     /// Words of a line.
     pub const WORDS: usize = 8;
 
-    /// The whole lines of a byte buffer (which starts on a line boundary if it is page-aligned; else the ends are left out).
+    /// The whole lines of a byte buffer (which starts on a line boundary if it is page-aligned; else the ends are left
+    /// out).
     pub fn of(bytes: &[u8]) -> &[Self] {
         // SAFETY: any 64 bytes are a valid `Line`, which has no padding; `align_to` sees to alignment and bounds.
         unsafe { bytes.align_to().1 }

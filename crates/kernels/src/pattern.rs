@@ -1,8 +1,8 @@
 //! What memory is filled with: never zero, different in every line and so in every page, cheap to make and to predict.
 //!
-//! Word `w` of line `n` is `base[w] + n * STEP`: eight interleaved Weyl sequences whose bases are random. Page-unique data
-//! cannot be merged (KSM), mapped to the zero page or elided by a core that drops stores of zero over zero
-//! (`facts/memory.md` section 7), and a line that was skipped, doubled or misplaced shows.
+//! Word `w` of line `n` is `base[w] + n * STEP`: eight interleaved Weyl sequences whose bases are random. Page-unique
+//! data cannot be merged (KSM), mapped to the zero page or elided by a core that drops stores of zero over zero (Downs,
+//! "Hardware store elimination", travisdowns.github.io, 2020), and a line that was skipped, doubled or misplaced shows.
 
 use core::fmt;
 

@@ -1,12 +1,13 @@
 //! The data that arithmetic kernels work on, and the exact prediction of what they must leave behind.
 //!
-//! Every result is predicted bit for bit and depends on the number of iterations, so a loop that did less, more or other
-//! work than it declares is caught in the very lane where it happened. It is not a measure of accuracy: operands are chosen
-//! so that no rounding, saturation or loss can occur.
+//! Every result is predicted bit for bit and depends on the number of iterations, so a loop that did less, more or
+//! other work than it declares is caught in the very lane where it happened. It is not a measure of accuracy: operands
+//! are chosen so that no rounding, saturation or loss can occur.
 //!
 //! * **Floating point.** Each lane has four factors with `a*b + c*d` equal to one unit of the grid on which everything
-//!   lies (2^-50 for fp64, 2^-22 for fp32). The factors fill half the mantissa each, so products are exact and fused and
-//!   separate multiply-adds agree; accumulators start in [1, 1.5), stay below 4 and advance by one unit per pair of steps.
+//!   lies (2^-50 for fp64, 2^-22 for fp32). The factors fill half the mantissa each, so products are exact and fused
+//!   and separate multiply-adds agree; accumulators start in [1, 1.5), stay below 4 and advance by one unit per pair of
+//!   steps.
 //! * **Bytes.** Each lane has two groups of unsigned and two of signed bytes; the 32-bit sums wrap, and are predicted
 //!   modulo 2^32. The advance per pair of steps is odd, so the period is longer than any run.
 //!
@@ -23,8 +24,8 @@ pub(crate) const SLOT: usize = 64;
 pub(crate) const MAX_ACCUMULATORS: usize = 24;
 /// Operands 0 to 3 are multiplied pairwise (0 by 1, 2 by 3); operand 4 holds 16-bit ones.
 pub(crate) const OPERANDS: usize = 5;
-/// Pairs of steps per iteration of every kernel: each accumulator takes `2 * PAIRS` steps, one with operands 0 and 1, one
-/// with 2 and 3, and so on.
+/// Pairs of steps per iteration of every kernel: each accumulator takes `2 * PAIRS` steps, one with operands 0 and 1,
+/// one with 2 and 3, and so on.
 pub(crate) const PAIRS: usize = 2;
 
 /// What a kernel loads before its loop and stores after it. Accumulators lie packed at the kernel's own vector width.
@@ -43,7 +44,8 @@ pub(crate) enum Data {
     Float64,
     /// 32-bit floating-point lanes.
     Float32,
-    /// 32-bit integer lanes, each the sum of `group` products of an unsigned byte up to `unsigned_max` and a signed one.
+    /// 32-bit integer lanes, each the sum of `group` products of an unsigned byte up to `unsigned_max` and a signed
+    /// one.
     Bytes {
         /// Products summed into one lane per step.
         group: usize,
@@ -77,7 +79,8 @@ const FACTOR_BITS_64: u32 = 26;
 /// Bits of each fp32 factor: two of them fit a 24-bit mantissa, sums below 4 included.
 const FACTOR_BITS_32: u32 = 12;
 
-/// Fraction bits of the grid: factors are in [1, 2) with `factor_bits - 1` fraction bits, their products have twice that.
+/// Fraction bits of the grid: factors are in [1, 2) with `factor_bits - 1` fraction bits, their products have twice
+/// that.
 const fn fraction_bits(factor_bits: u32) -> u32 {
     2 * (factor_bits - 1)
 }
@@ -254,21 +257,24 @@ fn accumulator_seed(rng: &mut Rng, factor_bits: u32) -> f64 {
     (one + rng.below(one / 2)) as f64 / one as f64
 }
 
-/// Integers `[a, b, c, d]` of exactly `bits` bits with `a * b - c * d == 1` and `a * b` below `2^(2 * bits - 1)`.
+/// Integers `[a, b, c, d]` of exactly `bits` bits, few of them trailing zeros, with `a * b - c * d == 1` and `a * b`
+/// below `2^(2 * bits - 1)`.
 fn factors(rng: &mut Rng, bits: u32) -> [u64; 4] {
     let top = 1_u64 << (bits - 1);
     loop {
         let a = top + rng.below(top);
         let c = top + rng.below(top);
         let Some(b) = inverse(a, c) else { continue };
-        let d = (a * b - 1) / c;
-        if b >= top && d >= top && a * b < 2 * top * top {
-            return [a, b, c, d];
+        let drawn = [a, b, c, (a * b - 1) / c];
+        let filled = drawn.iter().all(|factor| *factor >= top && factor.trailing_zeros() <= bits / 4);
+        if filled && a * b < 2 * top * top {
+            return drawn;
         }
     }
 }
 
-/// The `x` below `modulus` with `value * x == 1` modulo `modulus`, where there is one: the extended Euclidean algorithm.
+/// The `x` below `modulus` with `value * x == 1` modulo `modulus`, where there is one: the extended Euclidean
+/// algorithm.
 fn inverse(value: u64, modulus: u64) -> Option<u64> {
     let modulus = modulus.cast_signed();
     let (mut r0, mut r1) = (modulus, value.cast_signed() % modulus);
@@ -315,7 +321,8 @@ mod tests {
             for _ in 0..200 {
                 let [a, b, c, d] = factors(&mut rng, bits);
                 assert_eq!(a * b - c * d, 1);
-                assert!([a, b, c, d].iter().all(|factor| factor.ilog2() == bits - 1), "{a} {b} {c} {d}");
+                let filled = |factor: &u64| factor.ilog2() == bits - 1 && factor.trailing_zeros() <= bits / 4;
+                assert!([a, b, c, d].iter().all(filled), "{a} {b} {c} {d}");
                 assert!((a * b).ilog2() < 2 * bits - 1);
             }
         }

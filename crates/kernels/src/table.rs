@@ -1,8 +1,8 @@
 //! The one table of arithmetic kernels: what each computes, requires, and does per iteration.
 //!
-//! A row is static data beside a body of machine code. [`Kernel::bind`] turns it into something that can run, or says that
-//! the machine cannot: an instruction set that is missing is a value, not a fault. Which row is worth measuring is the
-//! caller's decision; the order of the table (widest first) is all the policy here.
+//! A row is static data beside a body of machine code. [`Kernel::bind`] turns it into something that can run, or says
+//! that the machine cannot: an instruction set that is missing is a value, not a fault. Which row is worth measuring is
+//! the caller's decision; the order of the table (widest first) is all the policy here.
 
 use model::isa::{CpuOp, Element, Isa};
 
@@ -36,9 +36,9 @@ pub struct Kernel {
     /// The instruction mix and counting rule, with a revision that changes whenever a figure would mean something else.
     pub method: &'static str,
     /// The type of an accumulator and of what is summed into it, for display: `s32 <- u8 x s8`.
-    pub accumulator: &'static str,
-    /// Independent accumulators: at least latency times pipes of every core known (`facts/cpu.md` 2.2), as far as the
-    /// registers reach.
+    pub accumulator_type: &'static str,
+    /// Independent accumulators: at least latency times pipes of the cores known (5 x 2 for VNNI and Haswell, 6 x 2 for
+    /// Crestmont), as far as the registers reach.
     pub accumulators: usize,
     /// Lanes of one accumulator.
     pub lanes: usize,

@@ -45,8 +45,13 @@ fn every_cycle_is_as_likely() {
     assert!(counts.values().all(|count| count.abs_diff(1000) < 144), "{counts:?}");
 }
 
+/// The same cases at every run.
+fn config() -> ProptestConfig {
+    ProptestConfig { rng_seed: RngSeed::Fixed(4), failure_persistence: None, cases: 100, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(4), failure_persistence: None, cases: 100, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn a_chase_follows_one_cycle_through_every_node(nodes in 1_usize..3000, seed: u64, rounds in 0_u64..40) {

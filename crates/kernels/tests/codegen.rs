@@ -6,15 +6,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iced_x86::{
-    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+    Decoder, DecoderOptions, EncodingKind, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
+    OpKind, Register,
 };
 use kernels::chain::{CHAINS, Chain};
 use kernels::chase::Cycle;
+use kernels::features::Feature;
 use kernels::memory::{MEMORY_KERNELS, MemoryKernel};
 use kernels::table::{KERNELS, Kernel};
 use model::isa::{Element, Isa, MemoryOp};
 
-/// Half of the micro-ops that the smallest micro-op cache of the wide cores holds (Haswell: 1536), as two threads share it.
+/// Half of the micro-ops that the smallest micro-op cache of the wide cores holds (Haswell: 1536), as two threads share
+/// it.
 const MICRO_OP_CACHE: usize = 768;
 
 /// One function: all of it, and the body of its only loop.
@@ -101,13 +104,13 @@ fn operations(instruction: &Instruction) -> u64 {
         "vfmadd231ps" => bytes / 4 * 2,
         "vfmadd231sd" | "vfmadd231ss" => 2,
         "mulpd" | "addpd" => bytes / 8,
-        "mulps" | "addps" => bytes / 4,
+        // One operation in each 32-bit lane; VPMADDWD's products are by one and a means, its sum counts.
+        "mulps" | "addps" | "pmaddwd" | "vpmaddwd" | "paddd" | "vpaddd" => bytes / 4,
         "mulsd" | "mulss" | "addsd" | "addss" | "imul" | "add" => 1,
         // Four products, three sums of them and one with the accumulator in each 32-bit lane.
         "vpdpbusd" => bytes / 4 * 8,
-        // Four products and two sums in each 32-bit lane; then one sum (the products by one are a means); then one more.
+        // Four products and two sums in each 32-bit lane.
         "pmaddubsw" | "vpmaddubsw" => bytes / 4 * 6,
-        "pmaddwd" | "vpmaddwd" | "paddd" | "vpaddd" => bytes / 4,
         _ => 0,
     }
 }
@@ -171,14 +174,12 @@ fn accumulators_are_independent_and_take_turns() {
 }
 
 #[test]
-fn vex_kernels_need_no_evex_and_legacy_kernels_no_vex() {
-    use iced_x86::EncodingKind;
+fn kernels_are_encoded_for_their_instruction_set() {
     for kernel in KERNELS {
         let expected = match kernel.isa {
             Isa::Avx512 | Isa::Avx512Vnni => EncodingKind::EVEX,
             Isa::Avx2 | Isa::AvxVnni => EncodingKind::VEX,
-            Isa::Scalar if !kernel.requires.is_empty() && kernel.step == ["vfmadd231sd"] => EncodingKind::VEX,
-            Isa::Scalar if !kernel.requires.is_empty() && kernel.step == ["vfmadd231ss"] => EncodingKind::VEX,
+            Isa::Scalar if kernel.requires.contains(&Feature::Fma) => EncodingKind::VEX,
             _ => EncodingKind::Legacy,
         };
         for instruction in Code::of(kernel.code()).work() {

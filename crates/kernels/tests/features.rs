@@ -8,7 +8,7 @@ use model::isa::{CpuOp, Element, Isa};
 /// Leaf 1: SSE2; and SSSE3, FMA, OSXSAVE and AVX.
 const LEAF1_EDX: u32 = 1 << 26;
 const LEAF1_ECX: u32 = 1 << 9 | 1 << 12 | 1 << 27 | 1 << 28;
-/// Leaf 7: AVX2, AVX512F, AVX512BW; and AVX512_VNNI; and AVX-VNNI.
+/// Leaf 7: AVX2, AVX512F, AVX512BW; and `AVX512_VNNI`; and AVX-VNNI.
 const LEAF7_EBX: u32 = 1 << 5 | 1 << 16 | 1 << 30;
 const LEAF7_ECX: u32 = 1 << 11;
 const LEAF7_1_EAX: u32 = 1 << 4;

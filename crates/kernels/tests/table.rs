@@ -69,7 +69,7 @@ fn every_row_declares_its_work_and_its_rule() {
         assert!(kernel.operations() > 0 && kernel.max_iterations() >= 1 << 20, "{}", kernel.name);
         let (stem, revision) = kernel.method.split_once('/').unwrap();
         assert!(stem.starts_with("cpu-") && revision.parse::<u32>().unwrap() > 0, "{}", kernel.method);
-        assert!(!kernel.accumulator.is_empty(), "{}", kernel.name);
+        assert!(!kernel.accumulator_type.is_empty(), "{}", kernel.name);
     }
     for kernel in MEMORY_KERNELS.iter().chain(portable::MEMORY_KERNELS) {
         assert!(kernel.bytes_read() + kernel.bytes_written() > 0, "{}", kernel.name);

@@ -37,7 +37,7 @@ pub(super) const INT8_SCALAR: Kernel = Kernel {
     isa: Isa::Scalar,
     requires: &[],
     method: "cpu-dot-scalar-portable/1",
-    accumulator: "s32 <- u8 x s8",
+    accumulator_type: "s32 <- u8 x s8",
     accumulators: ACCUMULATORS,
     lanes: 1,
     step: &[],

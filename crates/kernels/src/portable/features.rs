@@ -3,7 +3,10 @@
 use crate::features::Features;
 
 /// Nothing beyond plain Rust.
-#[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "x86_64 has a folder of its own"))]
+#[cfg_attr(
+    all(target_arch = "x86_64", target_os = "linux"),
+    expect(dead_code, reason = "x86_64 has a folder of its own")
+)]
 pub(crate) fn detect() -> Features {
     Features::NONE
 }

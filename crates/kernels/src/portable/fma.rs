@@ -44,7 +44,7 @@ pub(super) const FP64_SCALAR: Kernel = Kernel {
     isa: Isa::Scalar,
     requires: &[],
     method: "cpu-mul-add-portable/1",
-    accumulator: "fp64",
+    accumulator_type: "fp64",
     accumulators: ACCUMULATORS,
     lanes: 1,
     step: &[],
@@ -56,7 +56,7 @@ pub(super) const FP64_SCALAR: Kernel = Kernel {
 pub(super) const FP32_SCALAR: Kernel = Kernel {
     name: "fma/fp32/scalar/portable",
     element: Element::Fp32,
-    accumulator: "fp32",
+    accumulator_type: "fp32",
     data: Data::Float32,
     body: fp32_scalar,
     ..FP64_SCALAR

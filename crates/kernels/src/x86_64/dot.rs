@@ -1,8 +1,9 @@
 //! Dot products of unsigned and signed bytes into 32-bit sums that wrap.
 //!
 //! Where the CPU has VNNI one instruction multiplies, sums four products and accumulates. Before it, three do: pairs of
-//! products are summed in 16 bits (saturating, which the operands chosen cannot reach), then in 32 bits by a multiplication
-//! by one, then added; only the addition is in the dependent chain. Scalar code extends a byte, multiplies and adds.
+//! products are summed in 16 bits (saturating, which the operands chosen cannot reach), then in 32 bits by a
+//! multiplication by one, then added; only the addition is in the dependent chain. Scalar code extends a byte,
+//! multiplies and adds.
 
 use core::arch::naked_asm;
 use core::mem::offset_of;
@@ -64,7 +65,8 @@ vector_loop!(
 );
 
 /// One product at a time; four accumulators in R8D-R11D. The unsigned factors stay in ECX and EDX, the signed bytes are
-/// extended from memory at each use (four loads of one byte each that the first-level cache answers), the product is in EAX.
+/// extended from memory at each use (four loads of one byte each that the first-level cache answers), the product is in
+/// EAX.
 #[unsafe(naked)]
 unsafe extern "C" fn int8_scalar(registers: &mut RegisterFile, iterations: u64) {
     naked_asm!(
@@ -110,7 +112,7 @@ pub(super) const INT8_SCALAR: Kernel = Kernel {
     isa: Isa::Scalar,
     requires: &[],
     method: "cpu-dot-scalar/1",
-    accumulator: "s32 <- u8 x s8",
+    accumulator_type: "s32 <- u8 x s8",
     accumulators: 4,
     lanes: 1,
     step: &["movsx", "imul", "add"],

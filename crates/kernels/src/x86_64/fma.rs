@@ -1,8 +1,8 @@
 //! Floating-point multiply-add: fused where the CPU has FMA3 or AVX-512, else a multiplication and an addition.
 //!
-//! Fused steps are `acc += a * b` with both factors in registers. Separate ones form the product in XMM15 first; legacy SSE
-//! overwrites a source, so the copy before it is part of the step (eliminated at rename since Ivy Bridge and Zen). Only
-//! the addition is then in the dependent chain, so eleven accumulators are plenty.
+//! Fused steps are `acc += a * b` with both factors in registers. Separate ones form the product in XMM15 first; legacy
+//! SSE overwrites a source, so the copy before it is part of the step (eliminated at rename since Ivy Bridge and Zen).
+//! Only the addition is then in the dependent chain, so eleven accumulators are plenty.
 
 use model::isa::{CpuOp, Element, Isa};
 
@@ -114,7 +114,7 @@ pub(super) const FP64_SCALAR: Kernel = Kernel {
     isa: Isa::Scalar,
     requires: &[Feature::Sse2],
     method: "cpu-mul-add/1",
-    accumulator: "fp64",
+    accumulator_type: "fp64",
     accumulators: 11,
     lanes: 1,
     step: &["movapd", "mulsd", "addsd"],
@@ -173,7 +173,7 @@ pub(super) const FP32_SCALAR: Kernel = Kernel {
     isa: Isa::Scalar,
     requires: &[Feature::Sse2],
     method: "cpu-mul-add/1",
-    accumulator: "fp32",
+    accumulator_type: "fp32",
     accumulators: 11,
     lanes: 1,
     step: &["movaps", "mulss", "addss"],

@@ -1,12 +1,12 @@
 //! The one shape of every vector arithmetic loop.
 
-/// Defines a loop over vector registers: operands and accumulators are loaded, every accumulator takes the `even` step and
-/// then the `odd` step, [`PAIRS`](crate::state::PAIRS) times per iteration, and the accumulators are stored.
+/// Defines a loop over vector registers: operands and accumulators are loaded, every accumulator takes the `even` step
+/// and then the `odd` step, [`PAIRS`](crate::state::PAIRS) times per iteration, and the accumulators are stored.
 ///
-/// In the steps, `\\acc` stands for the number of the accumulator's register. Consecutive instructions work on different
-/// accumulators, so the distance between dependent steps is the number of accumulators. Accumulators are registers
-/// `first` and up, stored packed at `bytes` each; `finish` is VZEROUPPER or nothing. RDI is the register file, RSI the
-/// number of iterations (zero is none).
+/// In the steps, `\\acc` stands for the number of the accumulator's register. Consecutive instructions work on
+/// different accumulators, so the distance between dependent steps is the number of accumulators. Accumulators are
+/// registers `first` and up, stored packed at `bytes` each; `finish` is VZEROUPPER or nothing. RDI is the register
+/// file, RSI the number of iterations (zero is none).
 macro_rules! vector_loop {
     ($(#[$doc:meta])* $name:ident {
         register: $register:literal, bytes: $bytes:literal, load_store: $move:literal, operands: $operands:literal,

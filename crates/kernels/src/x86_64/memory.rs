@@ -1,7 +1,7 @@
 //! The bodies of the memory streams: one block of 512 bytes per iteration, ascending.
 //!
-//! In the macros, `$register` is the register class, `$bytes` its width, and `$parts` numbers the registers that make up one
-//! line. RDI, RSI and RDX are the arguments in order; RSI counts blocks down and none is none.
+//! In the macros, `$register` is the register class, `$bytes` its width, and `$parts` numbers the registers that make
+//! up one line. RDI, RSI and RDX are the arguments in order; RSI counts blocks down and none is none.
 
 use core::arch::naked_asm;
 
@@ -105,8 +105,8 @@ write!(write_nt_sse2, "xmm", 16, parts: "0,1,2,3", load: "movdqa", store: "movnt
 
 /// Defines a loop that loads eight vectors, then stores them, for each group of eight.
 macro_rules! copy {
-    ($name:ident, $register:literal, $bytes:literal, groups: $groups:literal, load: $load:literal, store: $store:literal,
-     finish: $finish:literal) => {
+    ($name:ident, $register:literal, $bytes:literal, groups: $groups:literal, load: $load:literal,
+     store: $store:literal, finish: $finish:literal) => {
         #[unsafe(naked)]
         unsafe extern "C" fn $name(dst: *mut Block, blocks: usize, src: *const Block) {
             naked_asm!(
