@@ -3,7 +3,7 @@
 //! Plain data in base units (B, Hz, bit/s). An absent fact is `None`, never 0 and never a guess; how facts are found is
 //! `machine`'s business. Every field has a default, so documents written before a field existed still load.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -401,16 +401,9 @@ impl Cpu {
     ///
     /// A CPU that the topology does not list counts as a core of its own.
     pub fn one_per_core(&self, cpus: &[u32]) -> Vec<u32> {
-        let mut seen = Vec::new();
-        let mut chosen = Vec::new();
-        for &cpu in cpus {
-            let core = self.place(cpu).map_or((u32::MAX, cpu), |place| (place.core, 0));
-            if !seen.contains(&core) {
-                seen.push(core);
-                chosen.push(cpu);
-            }
-        }
-        chosen
+        let mut seen = BTreeSet::new();
+        let core = |cpu: u32| self.place(cpu).map_or((u32::MAX, cpu), |place| (place.core, 0));
+        cpus.iter().copied().filter(|cpu| seen.insert(core(*cpu))).collect()
     }
 
     /// Where one logical CPU sits.
@@ -427,10 +420,11 @@ impl Cpu {
     /// before slow ones, then the SMT siblings.
     pub fn placement_order(&self) -> Vec<u32> {
         let mut available = self.available_cpus.clone();
-        available.sort_by_key(|&cpu| (self.place(cpu).map_or(0, |place| place.core_type), cpu));
-        let first = self.one_per_core(&available);
-        let rest: Vec<u32> = available.into_iter().filter(|cpu| !first.contains(cpu)).collect();
-        first.into_iter().chain(rest).collect()
+        available.sort_by_cached_key(|&cpu| (self.place(cpu).map_or(0, |place| place.core_type), cpu));
+        let mut order = self.one_per_core(&available);
+        let first: BTreeSet<u32> = order.iter().copied().collect();
+        order.extend(available.into_iter().filter(|cpu| !first.contains(cpu)));
+        order
     }
 }
 
