@@ -184,7 +184,9 @@ fn unbreakable(text: &str) -> Vec<String> {
     for word in text.split_whitespace() {
         match words.last_mut() {
             Some(option)
-                if option.starts_with("--") && option.ends_with(char::is_alphanumeric) && !option.contains(' ') =>
+                if option.trim_start_matches('`').starts_with("--")
+                    && option.ends_with(char::is_alphanumeric)
+                    && !option.contains(' ') =>
             {
                 option.push(' ');
                 option.push_str(word);

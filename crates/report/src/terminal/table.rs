@@ -112,15 +112,11 @@ impl<'a> Table<'a> {
     fn narrow(&self) -> Vec<String> {
         const INDENT: &str = "    ";
         let mut figures = table(&self.figure_blocks(0), GAP, self.style).into_iter();
-        let title = self.style.paint(area_title(self.section.area), Tone::Strong);
-        let mut lines = vec![title];
+        let mut lines = vec![self.style.paint(&self.heading(true), Tone::Strong)];
         lines.extend(figures.next().map(|heading| format!("{INDENT}{heading}")));
         for (line, figures) in self.lines.iter().zip(figures) {
-            lines.extend(
-                line.label
-                    .map(|label| self.style.clean(&format!("{} {}", label.what, label.how)))
-                    .map(|label| format!("  {label}")),
-            );
+            let label = line.label.map(|label| self.style.clean(&format!("{} {}", label.what, label.how)));
+            lines.extend(label.map(|label| format!("  {label}")));
             lines.push(format!("{INDENT}{figures}"));
         }
         lines
@@ -148,20 +144,22 @@ impl<'a> Table<'a> {
         Column::new(align, self.lines.iter().map(cell))
     }
 
-    /// The area and what is common to its rows, above what each line is about.
-    fn label_block(&self, name_clock: bool) -> Block {
-        let mut heading = area_title(self.section.area).to_owned();
+    /// The area, what is common to its rows, and the clock where it has no column.
+    fn heading(&self, name_clock: bool) -> String {
         let clocks = self.clock_range().filter(|_| name_clock && self.section.area == Area::Cpu);
-        for part in [self.section.common.words(), clocks.map(|range| format!("at {range}"))].into_iter().flatten() {
-            heading.push_str("  ");
-            heading.push_str(&part);
-        }
+        let parts = [self.section.common.words(), clocks.map(|range| format!("at {range}"))];
+        let title = std::iter::once(area_title(self.section.area).to_owned());
+        title.chain(parts.into_iter().flatten()).collect::<Vec<_>>().join("  ")
+    }
+
+    /// What each line is about.
+    fn label_block(&self, name_clock: bool) -> Block {
         let words = |line: &Line<'a>, words: fn(&Label) -> String| {
             Cell::plain(line.label.map_or_else(String::new, |label| self.style.clean(&words(label))))
         };
         let what = self.column(Align::Left, |line| words(line, |label| label.what.clone()).indented());
         let how = self.column(Align::Left, |line| words(line, |label| label.how.clone()));
-        Block::new(heading, Align::Left, vec![what, how])
+        Block::new(self.heading(name_clock), Align::Left, vec![what, how])
     }
 
     /// The number of threads, where lines differ in it.
