@@ -148,7 +148,8 @@ fn sum<'m>(
         peak.value += f64::from(group.cores) * hz * group.rate.value;
         let plus = if peak.formula.is_empty() { "" } else { " + " };
         let (cores, name, ops, unit) = (group.cores, group.name(), group.rate.value, kernel.unit());
-        write!(peak.formula, "{plus}{cores} {name} x {:.2} GHz x {ops} {unit}", hz / 1e9).ok()?;
+        let shown = if ops.fract() == 0.0 { ops.to_string() } else { format!("{ops:.2}") };
+        write!(peak.formula, "{plus}{cores} {name} x {:.2} GHz x {shown} {unit}", hz / 1e9).ok()?;
         let of = if group.hybrid { format!(" ({})", group.core_type.kind) } else { String::new() };
         let input = |name: &str, value: f64, source: String| PeakInput { name: format!("{name}{of}"), value, source };
         peak.inputs.push(input("cores", f64::from(cores), "distinct physical cores used".to_owned()));

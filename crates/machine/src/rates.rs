@@ -32,6 +32,7 @@ enum Pipe {
     Vnni256,
     Maddubs128,
     Maddubs256,
+    Maddubs512,
     Imul,
     /// The tile unit, by element.
     Amx(usize),
@@ -71,6 +72,7 @@ const STEPS: &[Step] = &[
     step((Dot, Int8, Isa::Scalar), Pipe::Imul, 2.0, "IMUL + ADD"),
     step((Dot, Int8, Isa::Ssse3), Pipe::Maddubs128, 32.0, "128-bit PMADDUBSW + PMADDWD + PADDD"),
     step((Dot, Int8, Isa::Avx2), Pipe::Maddubs256, 64.0, "256-bit VPMADDUBSW + VPMADDWD + VPADDD"),
+    step((Dot, Int8, Isa::Avx512), Pipe::Maddubs512, 128.0, "512-bit VPMADDUBSW + VPMADDWD + VPADDD"),
     step((Dot, Int8, Isa::AvxVnni), Pipe::Vnni256, 64.0, "256-bit VPDPBUSD"),
     step((Dot, Int8, Isa::Avx512Vnni), Pipe::Wide, 128.0, "512-bit VPDPBUSD"),
     step((Dot, Int16, Isa::AvxVnni), Pipe::Vnni256, 32.0, "256-bit VPDPWSSD"),
@@ -129,6 +131,7 @@ fn rate(step: &Step, known: Option<(&Uarch, &Units)>, has_fma: bool) -> OpsPerCy
             Some(bf16) => wide(step, uarch, units, bf16.per_cycle, empty),
             None => unknown(uarch, empty),
         },
+        Pipe::Maddubs512 => by_units(step, uarch, units, empty),
         _ => match narrow(step.pipe, uarch, has_fma) {
             Some((count, name)) => OpsPerCycle {
                 value: Some(count.per_cycle * step.ops),
@@ -162,7 +165,7 @@ fn narrow(pipe: Pipe, uarch: &Uarch, has_fma: bool) -> Option<(Count, Option<&'s
         Pipe::Maddubs256 => uarch.maddubs_256,
         Pipe::Imul => uarch.imul,
         Pipe::Amx(element) => uarch.amx[element],
-        Pipe::Wide | Pipe::Bf16 => None,
+        Pipe::Wide | Pipe::Bf16 | Pipe::Maddubs512 => None,
     };
     count.map(|count| (count, None))
 }
@@ -178,6 +181,26 @@ fn wide(step: &Step, uarch: &Uarch, units: &Units, per_unit: f64, empty: OpsPerC
         value: units.value.map(ops),
         candidates: units.candidates.iter().map(|units| ops(*units)).collect(),
         source: format!("table: {}, {counted} x {}, {} ({})", uarch.name, step.name, units.why, uarch.wide_source),
+        ..empty
+    }
+}
+
+/// A count listed for one 512-bit unit and for two.
+fn by_units(step: &Step, uarch: &Uarch, units: &Units, empty: OpsPerCycle) -> OpsPerCycle {
+    let [one, two] = uarch.maddubs_512;
+    let listed = |units: f64| if units > 1.0 { two } else { one };
+    let ops = |count: Count| count.per_cycle * step.ops;
+    let candidates: Vec<f64> = units.candidates.iter().filter_map(|units| listed(*units).map(ops)).collect();
+    // A choice of which one side is missing is no choice.
+    let complete = candidates.len() == units.candidates.len();
+    let known = units.value.and_then(listed);
+    let Some(source) = known.or(two).or(one).filter(|_| complete && (known.is_some() || units.value.is_none())) else {
+        return unknown(uarch, empty);
+    };
+    OpsPerCycle {
+        value: known.map(ops),
+        candidates,
+        source: format!("table: {}, {}, {} ({})", uarch.name, step.name, units.why, source.source),
         ..empty
     }
 }

@@ -54,6 +54,8 @@ pub(crate) struct Uarch {
     pub(crate) maddubs_128: Option<Count>,
     /// The same, 256 bits.
     pub(crate) maddubs_256: Option<Count>,
+    /// The same, 512 bits, with one 512-bit unit and with two.
+    pub(crate) maddubs_512: [Option<Count>; 2],
     /// `IMUL` of 32 bits, register to register.
     pub(crate) imul: Option<Count>,
     /// Operations per cycle of the tile unit: int8, bf16, fp16.
@@ -73,6 +75,7 @@ const fn named(name: &'static str) -> Uarch {
         vnni_256: None,
         maddubs_128: None,
         maddubs_256: None,
+        maddubs_512: [None; 2],
         imul: None,
         amx: [None; 3],
     }
@@ -124,6 +127,10 @@ const SKYLAKE_SP: Uarch = Uarch {
     fma_256: count(2.0, LLVM_SKX),
     wide: Wide::BySku,
     wide_source: "InstLatx64 SkylakeX (2 units: T 0.5), CascadeLakeSP (1 unit: T 1.0)",
+    maddubs_512: [
+        count(0.5, "both multiplies on port 0, InstLatx64 CascadeLakeSP"),
+        count(2.0 / 3.0, "LLVM X86SchedSkylakeServer.td: three instructions on ports 0 and 5"),
+    ],
     ..SKYLAKE
 };
 const CASCADE_LAKE: Uarch = Uarch { name: "Cascade Lake", ..SKYLAKE_SP };
@@ -141,6 +148,7 @@ const ICE_LAKE_SP: Uarch = Uarch {
     fma_256: count(2.0, ICX),
     wide: Wide::Units(2.0),
     wide_source: "OSACA icx.yml: 512-bit FMA on ports 0 and 5; VNNI by analogy with Sapphire Rapids",
+    maddubs_512: [None, count(2.0 / 3.0, "LLVM X86SchedIceLake.td: three instructions on ports 0 and 5")],
     ..SKYLAKE_SP
 };
 const ICE_LAKE_CLIENT: Uarch = Uarch {
@@ -178,6 +186,7 @@ const REDWOOD_COVE: Uarch = Uarch {
     vnni_256: None,
     maddubs_128: None,
     maddubs_256: None,
+    imul: None,
     ..GOLDEN_COVE
 };
 const SAPPHIRE_RAPIDS: Uarch = Uarch {
@@ -194,8 +203,15 @@ const EMERALD_RAPIDS: Uarch = Uarch { name: "Emerald Rapids", ..SAPPHIRE_RAPIDS 
 const GNR: &str = "cpufp README: as Sapphire Rapids with AMX-FP16";
 const GRANITE_RAPIDS: Uarch = Uarch {
     name: "Granite Rapids",
+    fma_scalar: count(2.0, GNR),
+    fma_256: count(2.0, GNR),
     wide_source: "clpeak: 2 x 512-bit FMA; else as Sapphire Rapids",
     bf16_per_unit: None,
+    pairs: None,
+    vnni_256: None,
+    maddubs_128: None,
+    maddubs_256: None,
+    imul: None,
     amx: [count(2048.0, GNR), count(1024.0, GNR), count(1024.0, GNR)],
     ..SAPPHIRE_RAPIDS
 };
@@ -265,6 +281,7 @@ const ZEN4: Uarch = Uarch {
     bf16_per_unit: count(1.0, "InstLatx64 Genoa; cpufp 8845HS"),
     maddubs_128: ZEN4_BYTES,
     maddubs_256: ZEN4_BYTES,
+    maddubs_512: [count(0.5, "LLVM X86ScheduleZnver4.td: two multiplies of two cycles on 2 pipes"), None],
     ..ZEN3
 };
 const ZEN4C: Uarch = Uarch { name: "Zen 4c", ..ZEN4 };
@@ -279,6 +296,7 @@ const ZEN5_CORE: Uarch = Uarch {
     vnni_256: count(2.0, "InstLatx64 GraniteRidge, 256-bit dump"),
     maddubs_128: None,
     maddubs_256: None,
+    maddubs_512: [None; 2],
     ..ZEN4
 };
 const ZEN5C: Uarch = Uarch { name: "Zen 5c", ..ZEN5_CORE };

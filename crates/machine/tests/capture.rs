@@ -1,4 +1,5 @@
 //! A capture replays to the same machine, and stays inside its folder.
+#![allow(clippy::unwrap_used, reason = "a test whose set-up fails has failed")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,7 +62,9 @@ fn an_empty_folder_is_a_machine_of_unknowns() {
     for fact in ["cpu.vendor", "cpu.topology", "cpu.isa", "memory.total_bytes", "caches", "os.kernel"] {
         assert!(machine.unknown.iter().any(|unknown| unknown.fact == fact), "{fact} is not said to be unknown");
     }
-    assert!(machine::info_peaks(&machine, &machine::Declared::default(), &Default::default()).is_empty());
+    assert!(
+        machine::info_peaks(&machine, &machine::Declared::default(), &std::collections::BTreeMap::new()).is_empty()
+    );
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! Peaks of recorded machines, and this project's own build machine as a whole.
+#![allow(clippy::unwrap_used, reason = "a test whose set-up fails has failed")]
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +14,8 @@ const DP_AVX512: CpuKernel = CpuKernel { op: CpuOp::Fma, element: Element::Fp64,
 
 fn recorded(name: &str) -> Machine {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/machines").join(name);
-    discover(&Sysroot::folder(&folder).unwrap())
+    let root = Sysroot::folder(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    discover(&root)
 }
 
 fn of(peaks: &[Peak], kind: PeakKind) -> Option<&Peak> {

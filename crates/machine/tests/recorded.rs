@@ -52,6 +52,7 @@ const PARTS: &[Part] = &[
             ("cpu/fma/fp64/avx2", 16.0),
             ("cpu/fma/fp64/sse2", 4.0),
             ("cpu/dot/int8/avx2", 64.0),
+            ("cpu/dot/int8/avx512", 256.0 / 3.0),
         ]],
     },
     Part {
@@ -119,6 +120,7 @@ const PARTS: &[Part] = &[
             ("cpu/dot/bf16/avx512_bf16", 64.0),
             ("cpu/dot/int16/avx512_vnni", 64.0),
             ("cpu/dot/int8/avx512_vnni", 128.0),
+            ("cpu/dot/int8/avx512", 64.0),
             ("cpu/fma/fp64/avx2", 16.0),
         ]],
     },
@@ -148,6 +150,7 @@ fn folder(name: &str) -> PathBuf {
     if own.is_dir() { own } else { here.join("../../../shared/fixtures").join(name) }
 }
 
+#[expect(clippy::print_stderr, reason = "a test that did not happen must be seen")]
 fn recorded(part: &Part) -> Option<Machine> {
     let folder = folder(part.folder);
     match Sysroot::folder(&folder) {
