@@ -1,1 +1,18 @@
+//! Measuring: the plan, the runner, its workers, the engines, and the store of what came of it.
+//!
+//! The only crate that measures. It prints nothing, reads neither arguments nor environment, and decides no exit status.
 #![forbid(unsafe_code)]
+
+mod engine;
+mod findings;
+pub mod host;
+mod journal;
+mod judge;
+pub mod plan;
+pub mod runner;
+pub mod store;
+pub mod suite;
+pub mod worker;
+
+#[cfg(test)]
+mod tests;

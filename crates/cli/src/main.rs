@@ -1,2 +1,34 @@
+//! `assay`: the command line. The only crate that reads arguments and environment, prints, and exits.
+//!
+//! What a command does is said in `commands`; here is how the program begins, and the one place where its exit status is decided.
 #![forbid(unsafe_code)]
-fn main() {}
+
+mod args;
+mod commands;
+mod environment;
+mod exit;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Arguments, Command};
+use exit::Outcome;
+
+fn main() -> ExitCode {
+    let began = bench::host::monotonic_raw_seconds();
+    let arguments = Arguments::parse();
+    let outcome = match arguments.command {
+        None => commands::run::quick(&arguments.measure, began),
+        Some(Command::Run(run)) => commands::run::suite(&run, began),
+        Some(Command::Cpu(cpu)) => commands::run::cpu(&cpu, began),
+        Some(Command::Memory(memory)) => commands::run::memory(&memory, began),
+        Some(Command::Info(info)) => commands::info::info(&info, began),
+        Some(Command::Report(report)) => commands::report::report(&report),
+        Some(Command::Runs(runs)) => commands::runs::runs(&runs),
+        Some(Command::Worker) => commands::worker(),
+        Some(Command::Schema) => commands::schema(),
+    };
+    exit::status(outcome.unwrap_or_else(Outcome::Unusable))
+}

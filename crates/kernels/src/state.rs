@@ -90,6 +90,8 @@ const fn fraction_bits(factor_bits: u32) -> u32 {
 pub struct ArithmeticState {
     kernel: &'static Kernel,
     pub(crate) registers: RegisterFile,
+    /// Iterations since the accumulators held their first values.
+    pub(crate) iterations: u64,
 }
 
 /// A result that is not what the declared work leaves behind.
@@ -124,7 +126,7 @@ impl ArithmeticState {
             seeds: [0; MAX_ACCUMULATORS * SLOT],
             results: [0; MAX_ACCUMULATORS * SLOT],
         };
-        let mut state = Self { kernel, registers };
+        let mut state = Self { kernel, registers, iterations: 0 };
         let mut rng = Rng::new(seed);
         state.draw_operands(&mut rng);
         state.draw_seeds(&mut rng);
@@ -147,7 +149,7 @@ impl ArithmeticState {
         &self.registers.seeds[..self.kernel.accumulators * self.kernel.vector_bytes()]
     }
 
-    /// The accumulators after the last run (before the first: their first values).
+    /// The accumulators as the last run left them (before the first: their first values).
     pub fn results(&self) -> &[u8] {
         &self.registers.results[..self.kernel.accumulators * self.kernel.vector_bytes()]
     }
@@ -166,6 +168,19 @@ impl ArithmeticState {
             }
         }
         Ok(())
+    }
+
+    /// Compares every lane with what all iterations since the last reset leave behind, then resets.
+    pub fn verify_and_reset(&mut self) -> Result<(), Mismatch> {
+        let outcome = self.verify(self.iterations);
+        self.reset();
+        outcome
+    }
+
+    /// Gives the accumulators their first values again.
+    pub fn reset(&mut self) {
+        self.registers.results = self.registers.seeds;
+        self.iterations = 0;
     }
 
     /// The bits of a lane that started at `seed`, after `pairs` pairs of steps.

@@ -64,7 +64,7 @@ impl Kernel {
         self.accumulators as u64 * Self::STEPS
     }
 
-    /// Iterations in one run after which the result is still exactly predictable.
+    /// Iterations since the last reset after which the result is still exactly predictable.
     pub const fn max_iterations(&self) -> u64 {
         self.data.max_iterations()
     }
@@ -102,14 +102,19 @@ impl Bound {
         ArithmeticState::seeded(self.kernel, seed)
     }
 
-    /// Runs the loop: accumulators start from their seeds, `iterations` iterations follow, the results are stored.
+    /// Runs the loop for `iterations` iterations, on from where the last run left the accumulators.
     ///
     /// # Panics
-    /// If `state` is another kernel's, or `iterations` is above [`Kernel::max_iterations`].
+    /// If `state` is another kernel's, or has more iterations than [`Kernel::max_iterations`] since its last reset.
     #[inline]
     pub fn run(&self, state: &mut ArithmeticState, iterations: u64) {
         assert!(core::ptr::eq(self.kernel, state.kernel()), "the state belongs to {}", state.kernel().name);
-        assert!(iterations <= self.kernel.max_iterations(), "{iterations} iterations are not predictable");
+        state.iterations = state.iterations.saturating_add(iterations);
+        assert!(
+            state.iterations <= self.kernel.max_iterations(),
+            "{} iterations are not predictable",
+            state.iterations
+        );
         // SAFETY: a `Bound` exists only where `Features::usable` has found the features required on this machine.
         unsafe { (self.kernel.body)(&mut state.registers, iterations) }
     }

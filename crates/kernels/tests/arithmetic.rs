@@ -66,11 +66,17 @@ fn bytes(state: &ArithmeticState, iterations: u64) -> Vec<u8> {
 fn every_kernel_computes_what_the_oracle_computes() {
     for kernel in bound() {
         let mut state = kernel.seeded(11);
+        let mut done = 0;
         for iterations in [0, 1, 2, 3, 17, 1000] {
             kernel.run(&mut state, iterations);
-            assert_eq!(state.results(), oracle(&state, iterations), "{} x {iterations}", kernel.kernel().name);
-            assert_eq!(state.verify(iterations), Ok(()));
+            done += iterations;
+            assert_eq!(state.results(), oracle(&state, done), "{} x {done}", kernel.kernel().name);
+            assert_eq!(state.verify(done), Ok(()));
         }
+        assert_eq!(state.verify_and_reset(), Ok(()));
+        assert_eq!(state.results(), state.seeds(), "{}", kernel.kernel().name);
+        kernel.run(&mut state, 5);
+        assert_eq!(state.verify_and_reset(), Ok(()));
     }
 }
 

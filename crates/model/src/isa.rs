@@ -136,6 +136,11 @@ words! {
     }
 }
 
+impl MemoryOp {
+    /// The operations that go through a working set in order.
+    pub const STREAMS: &'static [Self] = &[Self::Read, Self::Write, Self::WriteNt, Self::Copy, Self::CopyNt];
+}
+
 words! {
     /// In which order a memory experiment visits its working set.
     MemoryPattern, "memory pattern", {

@@ -30,7 +30,7 @@ pub struct Task {
     /// `CLOCK_MONOTONIC_RAW` when the run began, in seconds, so that samples say when they were taken.
     pub run_began: f64,
     /// Cycles per multiplication in the second clock chain on this microarchitecture.
-    pub imul_cycles: f64,
+    pub imul_cycles: u32,
     /// The process that started this worker: when it is gone, so is the worker.
     pub parent: u32,
 }
@@ -48,37 +48,39 @@ pub struct MetricSample {
     pub sample: Sample,
 }
 
-/// What a worker saw besides its samples.
+/// What a worker saw besides its samples: sums over its threads, so that launches can be added up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Observations {
-    /// Seconds of preparation.
+    /// Seconds of preparation, the longest of the threads.
     pub setup_seconds: f64,
     /// Seconds of warm-up.
     pub warm_up_seconds: f64,
-    /// Relative change of the rate when the warm-up ended.
+    /// Relative change of the rate when the warm-up ended, the largest of the threads.
     pub warm_up_change: f64,
-    /// Seconds in the timed part.
+    /// Seconds inside samples, all threads.
     pub timed_seconds: f64,
-    /// CPU time per elapsed time in the timed part, mean over threads.
-    pub cpu_share: f64,
-    /// Involuntary context switches in the timed part, all threads.
+    /// CPU seconds inside samples, all threads.
+    pub cpu_seconds: f64,
+    /// Seconds inside samples lost in gaps, all threads.
+    pub gap_seconds: f64,
+    /// Involuntary context switches inside samples, all threads.
     pub involuntary_switches: u64,
-    /// Page faults in the timed part, all threads.
+    /// Page faults inside samples, all threads.
     pub page_faults: u64,
-    /// Share of the timed part that /proc/stat says was stolen from these CPUs.
-    pub steal: Option<f64>,
-    /// Share of the timed part that a cgroup quota stopped us.
-    pub throttled: Option<f64>,
-    /// Operations per cycle of every burst of 1 ms or more, thinned to at most a few hundred.
+    /// Seconds between the first and the last sample, over which the next two were read.
+    pub watched_seconds: f64,
+    /// Seconds that /proc/stat says were stolen from these CPUs, summed over them; `null` where it says nothing.
+    pub steal_seconds: Option<f64>,
+    /// Seconds that a cgroup quota stopped the group, summed over its CPUs; `null` where no quota is set.
+    pub throttled_seconds: Option<f64>,
+    /// Operations per cycle and core of every burst of 1 ms or more, in the order of the bursts.
     pub ops_per_cycle: Vec<f64>,
-    /// Share of the rate lost in gaps.
-    pub lost_in_gaps: Option<f64>,
-    /// Relative difference of the two clock chains, median.
-    pub clock_disagreement: Option<f64>,
+    /// Relative difference of the two clock chains at each look at the clock.
+    pub clock_disagreement: Vec<f64>,
     /// `chains` or `counter`.
     pub clock_source: String,
-    /// Share of the buffer in pages of the size asked for.
+    /// Share of the buffers in pages of the size asked for, the least of the threads.
     pub pages_obtained: Option<f64>,
     /// Whether time stamps come from the time-stamp counter.
     pub counter_timer: bool,

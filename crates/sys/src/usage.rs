@@ -26,6 +26,16 @@ impl ThreadUsage {
         }
     }
 
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            cpu_seconds: self.cpu_seconds + other.cpu_seconds,
+            involuntary_switches: self.involuntary_switches + other.involuntary_switches,
+            page_faults: self.page_faults + other.page_faults,
+        }
+    }
+
     /// What was added since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {

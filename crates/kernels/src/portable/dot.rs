@@ -11,8 +11,8 @@ use crate::table::Kernel;
 const ACCUMULATORS: usize = 4;
 
 extern "C" fn int8_scalar(registers: &mut RegisterFile, iterations: u64) {
-    let seeds = registers.seeds.as_chunks::<4>().0;
-    let mut accumulators: [i32; ACCUMULATORS] = core::array::from_fn(|index| i32::from_ne_bytes(seeds[index]));
+    let first = registers.results.as_chunks::<4>().0;
+    let mut accumulators: [i32; ACCUMULATORS] = core::array::from_fn(|index| i32::from_ne_bytes(first[index]));
     let [u0, s0, u1, s1, _] = registers.operands.map(|slot| slot[0]);
     for _ in 0..iterations {
         for _ in 0..PAIRS {

@@ -16,9 +16,9 @@ macro_rules! multiply_add {
         extern "C" fn $name(registers: &mut RegisterFile, iterations: u64) {
             let first = |slot: &[u8; SLOT]| black_box(<$float>::from_ne_bytes(slot.as_chunks().0[0]));
             let [a, b, c, d, _] = registers.operands.each_ref().map(first);
-            let seeds = registers.seeds.as_chunks::<$bytes>().0;
+            let before = registers.results.as_chunks::<$bytes>().0;
             let mut accumulators: [$float; ACCUMULATORS] =
-                core::array::from_fn(|index| <$float>::from_ne_bytes(seeds[index]));
+                core::array::from_fn(|index| <$float>::from_ne_bytes(before[index]));
             for _ in 0..iterations {
                 for _ in 0..PAIRS {
                     // Each factor is hidden from the compiler, or one product would serve all accumulators.

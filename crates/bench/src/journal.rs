@@ -1,0 +1,175 @@
+//! The journal of a run: every sample as it comes, and every thing that would outlive us if we were killed, noted before it is made.
+//!
+//! One JSON object a line, appended and never changed. It goes when the document is complete; of a run that was cut off it gives the
+//! samples that the document does not hold yet, and tells the next run what to take away.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use machine::Sysroot;
+use model::wire::MetricSample;
+use serde::{Deserialize, Serialize};
+
+/// Its name in a run's folder.
+pub(crate) const JOURNAL: &str = "journal.jsonl";
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Entry {
+    /// The process that writes it.
+    Owner(Owner),
+    /// A file that is going to be made and must not outlive the run.
+    WillMake { path: PathBuf },
+    /// A sample of a row.
+    Sample(Journalled),
+}
+
+/// A process that cannot be mistaken for a later one of the same number.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Owner {
+    process: u32,
+    /// When it started, in ticks since boot, from /proc.
+    started: Option<u64>,
+    /// Which boot.
+    boot: Option<String>,
+}
+
+/// A sample and the row it belongs to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Journalled {
+    pub(crate) id: String,
+    pub(crate) metrics: Vec<MetricSample>,
+}
+
+/// The journal of the run that we are measuring.
+#[derive(Debug)]
+pub struct Journal {
+    file: File,
+    path: PathBuf,
+    will_make: Vec<PathBuf>,
+}
+
+impl Journal {
+    pub(crate) fn create(folder: &Path) -> io::Result<Self> {
+        let path = folder.join(JOURNAL);
+        let file = OpenOptions::new().create_new(true).append(true).open(&path)?;
+        let mut journal = Self { file, path, will_make: Vec::new() };
+        journal.append(&Entry::Owner(Owner::of(std::process::id())))?;
+        Ok(journal)
+    }
+
+    /// Notes that this file is going to be made. Call it before making it.
+    pub(crate) fn will_make(&mut self, path: &Path) -> io::Result<()> {
+        self.will_make.push(path.to_owned());
+        self.append(&Entry::WillMake { path: path.to_owned() })
+    }
+
+    /// Notes a sample.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub(crate) fn sample(&mut self, id: &str, metrics: &[MetricSample]) -> io::Result<()> {
+        self.append(&Entry::Sample(Journalled { id: id.to_owned(), metrics: metrics.to_vec() }))
+    }
+
+    fn append(&mut self, entry: &Entry) -> io::Result<()> {
+        let mut line = serde_json::to_vec(entry)?;
+        line.push(b'\n');
+        // One write: a line is there whole, or is the last one and broken.
+        self.file.write_all(&line)
+    }
+
+    /// The run is over and the document holds everything.
+    pub(crate) fn close(self) {
+        for path in &self.will_make {
+            let _ = fs::remove_file(path);
+        }
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl Owner {
+    fn of(process: u32) -> Self {
+        let host = Sysroot::host();
+        // The 22nd field of /proc/PID/stat; the second, in parentheses, may hold spaces.
+        let started = host.text(&format!("proc/{process}/stat")).and_then(|stat| {
+            let (_, rest) = stat.rsplit_once(')')?;
+            rest.split_ascii_whitespace().nth(19)?.parse().ok()
+        });
+        let boot = host.text("proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned());
+        Self { process, started, boot }
+    }
+
+    fn is_gone(&self) -> bool {
+        *self != Self::of(self.process)
+    }
+}
+
+/// The whole lines of a run's journal. A last line that was cut off, or one of a later version, is passed over.
+fn entries(folder: &Path) -> Vec<Entry> {
+    let text = fs::read(folder.join(JOURNAL)).unwrap_or_default();
+    String::from_utf8_lossy(&text).lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// The samples in a run's journal, in the order in which they were taken.
+pub(crate) fn samples(folder: &Path) -> Vec<Journalled> {
+    let sample = |entry| if let Entry::Sample(sample) = entry { Some(sample) } else { None };
+    entries(folder).into_iter().filter_map(sample).collect()
+}
+
+/// Takes away what a run's journal names, if the process that wrote it is gone.
+pub(crate) fn sweep(folder: &Path) {
+    let entries = entries(folder);
+    let gone = entries.iter().any(|entry| matches!(entry, Entry::Owner(owner) if owner.is_gone()));
+    for entry in entries.iter().filter(|_| gone) {
+        if let Entry::WillMake { path } = entry {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{metric_sample, scratch};
+
+    #[test]
+    fn samples_come_back_even_if_the_last_line_was_cut_off() {
+        let scratch = scratch();
+        let mut journal = Journal::create(scratch.path()).unwrap();
+        journal.sample("a", &[metric_sample(1.0)]).unwrap();
+        journal.sample("b", &[metric_sample(2.0)]).unwrap();
+        journal.file.write_all(b"{\"kind\":\"sample\",\"id\":\"c\",\"met").unwrap();
+        let ids: Vec<_> = samples(scratch.path()).into_iter().map(|sample| sample.id).collect();
+        assert_eq!(ids, ["a", "b"]);
+    }
+
+    #[test]
+    fn only_what_a_dead_process_left_is_swept() {
+        let scratch = scratch();
+        let left = scratch.path().join("left");
+        let mut journal = Journal::create(scratch.path()).unwrap();
+        journal.will_make(&left).unwrap();
+        fs::write(&left, "x").unwrap();
+        sweep(scratch.path());
+        assert!(left.exists(), "its process lives");
+        let journal_path = scratch.path().join(JOURNAL);
+        let of_another_boot = fs::read_to_string(&journal_path).unwrap().replace("\"boot\":\"", "\"boot\":\"0");
+        fs::write(&journal_path, of_another_boot).unwrap();
+        sweep(scratch.path());
+        assert!(!left.exists(), "its process is gone");
+    }
+
+    #[test]
+    fn closing_leaves_nothing() {
+        let scratch = scratch();
+        let mut journal = Journal::create(scratch.path()).unwrap();
+        let made = scratch.path().join("made");
+        journal.will_make(&made).unwrap();
+        fs::write(&made, "x").unwrap();
+        journal.close();
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+    }
+}

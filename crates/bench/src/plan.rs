@@ -1,0 +1,284 @@
+//! The plan: which experiments a request comes to on a machine, each with its CPUs, its sampling and its expected cost.
+//!
+//! A pure value: it can be printed, filtered and compared; making it measures nothing.
+
+use std::fmt;
+
+use model::document::Row;
+use model::experiment::{Area, Experiment};
+use model::machine::Machine;
+use model::warning::{Warning, WarningCode};
+
+use crate::engine::ENGINES;
+use crate::suite::{Sampling, Suite, Threads};
+
+/// What the user asked for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The suite.
+    pub suite: Suite,
+    /// Only these areas.
+    pub areas: Vec<Area>,
+    /// Only ids that match this glob.
+    pub filter: Option<String>,
+    /// These thread counts instead of the suite's.
+    pub threads: Vec<Threads>,
+    /// Exactly so many samples a row, and no stop rule.
+    pub repeat: Option<u32>,
+    /// Seed of order, data and permutations.
+    pub seed: u64,
+    /// What only the user chose, and ids therefore show.
+    pub chosen: Chosen,
+}
+
+/// Parameters the user named on the command line of an area.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chosen {
+    /// An instruction set: one that this CPU lacks is then an error instead of a skipped row.
+    pub isa: bool,
+    /// A working set.
+    pub working_set: bool,
+    /// Page sizes.
+    pub pages: bool,
+}
+
+/// One planned row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Planned {
+    /// What is measured.
+    pub experiment: Experiment,
+    /// The CPU of each thread.
+    pub cpus: Vec<u32>,
+    /// How it is sampled.
+    pub sampling: Sampling,
+    /// Expected seconds of untimed preparation per launch.
+    pub setup_seconds: f64,
+    /// Why it cannot be measured here, known in advance.
+    pub obstacle: Option<String>,
+    /// What is doubtful about it before it has begun.
+    pub warnings: Vec<Warning>,
+}
+
+/// A plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The suite's name.
+    pub suite: String,
+    /// The rows, in the order of the suite.
+    pub rows: Vec<Planned>,
+    /// Seed of order, data and permutations.
+    pub seed: u64,
+    /// Exactly so many samples a row.
+    pub repeat: Option<u32>,
+}
+
+/// Why there is no plan: bad input, in one sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanError(pub String);
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+/// Seconds that a launch costs besides set-up, warm-up and samples: starting the process, pinning, verifying.
+const LAUNCH_SECONDS: f64 = 0.02;
+
+impl Planned {
+    /// Samples that are certainly taken.
+    pub fn least_samples(&self, repeat: Option<u32>) -> u32 {
+        repeat.unwrap_or(self.sampling.samples)
+    }
+
+    /// Expected seconds for the least number of samples, set-up included; 0 where nothing can be measured.
+    pub fn expected_seconds(&self, repeat: Option<u32>) -> f64 {
+        if self.obstacle.is_some() {
+            return 0.0;
+        }
+        let samples = self.least_samples(repeat);
+        let launches = f64::from(samples.div_ceil(self.sampling.per_launch));
+        launches * (self.setup_seconds + self.sampling.warm_up_seconds[0] + LAUNCH_SECONDS)
+            + f64::from(samples) * self.sampling.sample_seconds
+    }
+}
+
+impl Plan {
+    /// Ids with their expected cost in seconds, in the plan's order.
+    pub fn list(&self) -> Vec<(String, f64)> {
+        self.rows.iter().map(|row| (row.experiment.id.clone(), row.expected_seconds(self.repeat))).collect()
+    }
+
+    /// Expected seconds of all rows.
+    pub fn expected_seconds(&self) -> f64 {
+        self.list().iter().map(|(_, seconds)| seconds).sum()
+    }
+
+    /// The areas that occur, in the order of their first row.
+    pub fn areas(&self) -> Vec<Area> {
+        let mut areas: Vec<Area> = Vec::new();
+        for row in &self.rows {
+            if !areas.contains(&row.experiment.area) {
+                areas.push(row.experiment.area);
+            }
+        }
+        areas
+    }
+
+    /// The document's rows before anything has been measured.
+    pub fn empty_rows(&self) -> Vec<Row> {
+        let reason = |row: &Planned| row.obstacle.clone().unwrap_or_else(|| "not reached".to_owned());
+        self.rows.iter().map(|row| Row::planned(&row.experiment, &reason(row))).collect()
+    }
+}
+
+/// The plan of a request on a machine.
+///
+/// # Errors
+/// An area or filter that matches nothing, an instruction set that was named and is missing, a working set beyond memory.
+pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
+    let mut rows: Vec<Planned> = Vec::new();
+    for engine in ENGINES {
+        for row in engine.expand(request, machine)? {
+            // Two stanzas may ask for the same row, and "vector" may be what another stanza names.
+            if !rows.iter().any(|other| other.experiment.id == row.experiment.id) {
+                rows.push(row);
+            }
+        }
+    }
+    check_areas(request, &rows)?;
+    rows.retain(|row| request.areas.is_empty() || request.areas.contains(&row.experiment.area));
+    if let Some(filter) = &request.filter {
+        apply_filter(&mut rows, filter)?;
+    }
+    if cfg!(debug_assertions) {
+        let warning = || Warning::new(WarningCode::DebugBuild, 1.0, "This is a debug build.");
+        rows.iter_mut().for_each(|row| row.warnings.push(warning()));
+    }
+    Ok(Plan { suite: request.suite.name.clone(), rows, seed: request.seed, repeat: request.repeat })
+}
+
+fn check_areas(request: &Request, rows: &[Planned]) -> Result<(), PlanError> {
+    for area in &request.areas {
+        if !rows.iter().any(|row| row.experiment.area == *area) {
+            return Err(PlanError(format!(
+                "the suite '{}' has no experiments of the area '{area}'",
+                request.suite.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn apply_filter(rows: &mut Vec<Planned>, filter: &str) -> Result<(), PlanError> {
+    let pattern = glob::Pattern::new(filter)
+        .map_err(|error| PlanError(format!("'{filter}' is no filter: {} at position {}", error.msg, error.pos)))?;
+    let options = glob::MatchOptions { require_literal_separator: true, ..glob::MatchOptions::default() };
+    rows.retain(|row| pattern.matches_with(&row.experiment.id, options));
+    if rows.is_empty() {
+        return Err(PlanError(format!("no experiment matches the filter '{filter}'; see the ids with --list")));
+    }
+    Ok(())
+}
+
+/// The thread counts of a stanza on this machine, ascending and each once: the request's, else the suite's.
+pub(crate) fn thread_counts(request: &Request, suite: &[Threads], machine: &Machine) -> Vec<u32> {
+    let cores = machine.cpu.one_per_core(&machine.cpu.available_cpus).len();
+    let all = u32::try_from(cores).unwrap_or(u32::MAX).max(1);
+    let wanted = if request.threads.is_empty() { suite } else { &request.threads };
+    let mut counts: Vec<u32> =
+        wanted.iter().map(|threads| if let Threads::Count(count) = threads { *count } else { all }).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    counts
+}
+
+/// The CPU of each of so many threads: one per physical core first, fast cores before slow ones, then SMT siblings, then round
+/// again with a warning.
+pub(crate) fn place(threads: u32, machine: &Machine) -> (Vec<u32>, Option<Warning>) {
+    let mut order = machine.cpu.placement_order();
+    if order.is_empty() {
+        order.push(0);
+    }
+    let cpus: Vec<u32> = order.iter().copied().cycle().take(threads as usize).collect();
+    let per_cpu = f64::from(threads) / order.len() as f64;
+    let warning = Warning::when(WarningCode::Oversubscribed, per_cpu, || {
+        format!("{threads} threads share {} available CPUs.", order.len())
+    });
+    (cpus, warning)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::machine_with_cpus;
+
+    fn request(suite: &str) -> Request {
+        Request {
+            suite: Suite::find(suite).unwrap(),
+            areas: Vec::new(),
+            filter: None,
+            threads: Vec::new(),
+            repeat: None,
+            seed: 1,
+            chosen: Chosen::default(),
+        }
+    }
+
+    #[test]
+    fn the_quick_suite_has_its_rows_once_each() {
+        let plan = plan(&request("quick"), &machine_with_cpus(2)).unwrap();
+        let ids: Vec<_> = plan.rows.iter().map(|row| row.experiment.id.as_str()).collect();
+        assert_eq!(ids.len(), 24, "{ids:#?}");
+        assert!(ids.contains(&"cpu/fma/fp64/scalar/t1"));
+        assert!(ids.contains(&"memory/chase-load/4KiB/t2"));
+        let mut unique = ids.clone();
+        unique.sort_unstable();
+        unique.dedup();
+        assert_eq!(unique.len(), ids.len());
+    }
+
+    #[test]
+    fn one_cpu_has_one_row_where_two_would_be_the_same() {
+        let plan = plan(&request("quick"), &machine_with_cpus(1)).unwrap();
+        assert!(plan.rows.iter().all(|row| row.experiment.params.threads() == 1));
+        assert_eq!(plan.rows.len(), 12);
+    }
+
+    #[test]
+    fn filters_and_areas_narrow_the_plan_or_are_errors() {
+        let with = |areas: &[Area], filter: Option<&str>| {
+            let request = Request { areas: areas.to_vec(), filter: filter.map(Into::into), ..request("quick") };
+            plan(&request, &machine_with_cpus(2)).map(|plan| plan.rows.len())
+        };
+        assert_eq!(with(&[Area::Cpu], None), Ok(12));
+        assert_eq!(with(&[], Some("cpu/fma/fp64/scalar/*")), Ok(2));
+        assert_eq!(
+            with(&[], Some("cpu/*/scalar/t1")).unwrap_err().0.matches("no experiment").count(),
+            1,
+            "* must not cross /"
+        );
+        assert_eq!(with(&[], Some("cpu/**/t1")), Ok(6));
+        assert!(with(&[Area::Disk], None).is_err());
+        assert!(with(&[], Some("[")).is_err());
+    }
+
+    #[test]
+    fn more_threads_than_cpus_take_turns_and_say_so() {
+        let machine = machine_with_cpus(2);
+        let (cpus, warning) = place(4, &machine);
+        assert_eq!(cpus, [0, 1, 0, 1]);
+        assert_eq!(warning.unwrap().code, "oversubscribed");
+        assert!(place(2, &machine).1.is_none());
+    }
+
+    #[test]
+    fn expected_cost_counts_every_launch() {
+        let plan = plan(&request("quick"), &machine_with_cpus(2)).unwrap();
+        assert!(plan.expected_seconds() > 10.0 && plan.expected_seconds() < 60.0, "{}", plan.expected_seconds());
+        let row = &plan.rows[0];
+        assert!(row.expected_seconds(Some(1)) < row.expected_seconds(None));
+    }
+}

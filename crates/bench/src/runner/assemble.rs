@@ -1,0 +1,284 @@
+//! From samples and observations to a row of the document: summaries, conditions, peaks, efficiency, warnings and grade.
+//!
+//! Everything here can be worked out again from the samples; nothing measures.
+
+use model::document::{Conditions, Document, Row, Status};
+use model::experiment::Params;
+use model::machine::Machine;
+use model::peak::{Efficiency, Peak};
+use model::sample::{Metric, MetricName, Sample, Summary};
+use model::unit::Better;
+use model::warning::{self, Warning, WarningCode};
+use model::wire::MetricSample;
+
+use super::row::{Over, Progressing};
+use crate::journal::Journalled;
+use crate::judge;
+use crate::plan::Planned;
+
+/// The most by which an efficiency may exceed 1 before the peak is held to be wrong.
+const MOST_UNCERTAINTY: f64 = 0.02;
+
+/// The row of a planned experiment as it stands.
+pub(super) fn row(planned: &Planned, progress: &Progressing, machine: &Machine, declared: &machine::Declared) -> Row {
+    let mut row = Row::planned(&planned.experiment, planned.obstacle.as_deref().unwrap_or("not reached"));
+    row.seconds = progress.seconds;
+    row.metrics = metrics(&progress.samples);
+    if let Some(Over::Not(status, reason)) = &progress.over {
+        (row.status, row.reason) = (*status, Some(reason.clone()));
+        return row;
+    }
+    if row.metrics.is_empty() {
+        return row;
+    }
+    (row.status, row.reason, row.verified) = (Status::Ok, None, Some(true));
+    row.conditions = judge::conditions(planned, &row.metrics, &progress.observations, machine);
+    row.conditions.stop_reason = stop_reason(progress.over.as_ref());
+    row.warnings.clone_from(&planned.warnings);
+    row.warnings.extend(judge::warnings(planned, &row, &progress.observations));
+    if !matches!(progress.over, Some(Over::Measured(_))) {
+        row.warnings.extend(cut_short(progress.missing_share(), progress.samples.len()));
+    }
+    let peaks = peaks(&planned.experiment.params, &planned.cpus, &row.conditions, machine, declared);
+    let uncertainty = clock_uncertainty(&row);
+    if let Some(headline) = row.metrics.first_mut() {
+        headline.peaks = peaks.into_iter().map(|peak| Peak { uncertainty, ..peak }).collect();
+        row.warnings.extend(set_efficiency(headline));
+    }
+    row.grade = Some(warning::grade(&row.warnings));
+    row
+}
+
+fn stop_reason(over: Option<&Over>) -> Option<String> {
+    match over {
+        Some(Over::Measured(reason)) => Some(reason.to_string()),
+        Some(Over::CutShort(reason)) => Some(reason.clone()),
+        _ => None,
+    }
+}
+
+fn cut_short(missing: f64, samples: usize) -> Option<Warning> {
+    Warning::when(WarningCode::CutShort, missing, || format!("Only {samples} samples were taken."))
+}
+
+/// One metric for each name, in the order of the first sample.
+fn metrics(samples: &[Vec<MetricSample>]) -> Vec<Metric> {
+    let first = samples.first().map(Vec::as_slice).unwrap_or_default();
+    let of = |one: &MetricSample| {
+        let same = samples.iter().flatten().filter(|sample| sample.name == one.name);
+        let samples: Vec<Sample> = same.map(|sample| sample.sample.clone()).collect();
+        metric(one.name.name(), one.unit, one.better, samples)
+    };
+    first.iter().filter_map(of).collect()
+}
+
+fn metric(name: &str, unit: model::unit::Unit, better: Better, mut samples: Vec<Sample>) -> Option<Metric> {
+    let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
+    let found = stats::summarise(&values).ok()?;
+    for warning in &found.warnings {
+        if let stats::Warning::Outliers { indices } = warning {
+            for index in indices {
+                if let Some(sample) = samples.get_mut(*index).filter(|sample| sample.flags.is_empty()) {
+                    sample.flags.push("outlier".to_owned());
+                }
+            }
+        }
+    }
+    let summary = summary(&found, better);
+    Some(Metric {
+        name: name.to_owned(),
+        unit,
+        better,
+        samples,
+        summary,
+        peaks: Vec::new(),
+        efficiency: None,
+        references: Vec::new(),
+    })
+}
+
+/// The document's summary from that of `stats`.
+fn summary(found: &stats::Summary, better: Better) -> Summary {
+    Summary {
+        n: u32::try_from(found.n).unwrap_or(u32::MAX),
+        median: found.median,
+        ci95: found.interval.as_ref().map(stats::Interval::bounds),
+        ci_confidence: found.interval.as_ref().map(|interval| interval.confidence),
+        min: found.min,
+        max: found.max,
+        mean: found.mean,
+        stddev: found.stddev,
+        cv: found.cv,
+        cv_robust: found.cv_robust,
+        best: Some(if better == Better::Higher { found.max } else { found.min }),
+    }
+}
+
+/// The peaks known for an experiment.
+fn peaks(
+    params: &Params,
+    cpus: &[u32],
+    conditions: &Conditions,
+    machine: &Machine,
+    declared: &machine::Declared,
+) -> Vec<Peak> {
+    match params {
+        Params::Cpu(params) => {
+            let kernel = machine::CpuKernel { op: params.op, element: params.element, isa: params.isa };
+            let clocks = conditions.clock_hz.map(|hz| vec![hz; cpus.len()]);
+            machine::cpu_peaks(machine, kernel, cpus, clocks.as_deref(), conditions.ops_per_cycle_p90)
+        }
+        Params::Memory(params) if params.op != model::isa::MemoryOp::Load => machine::memory_peaks(machine, declared),
+        Params::Memory(_) | Params::Other(_) => Vec::new(),
+    }
+}
+
+/// How far the clock's median is known: half its interval, 2 % at most.
+fn clock_uncertainty(row: &Row) -> Option<f64> {
+    let clock = &row.metric(MetricName::Clock)?.summary;
+    let [low, high] = clock.ci95?;
+    Some(((high - low) / 2.0 / clock.median).min(MOST_UNCERTAINTY))
+}
+
+/// Sets the efficiency against the tightest limit that carries one; the warning, where there is none or it is exceeded.
+fn set_efficiency(metric: &mut Metric) -> Option<Warning> {
+    let median = metric.summary.median;
+    let carrying = metric.peaks.iter().filter(|peak| peak.kind.carries_efficiency());
+    let tightest = match metric.better {
+        Better::Higher => carrying.min_by(|a, b| a.value.total_cmp(&b.value)),
+        Better::Lower => carrying.max_by(|a, b| a.value.total_cmp(&b.value)),
+    };
+    let Some(peak) = tightest else {
+        return Some(Warning::new(WarningCode::PeakUnknown, 1.0, "No peak is known."));
+    };
+    let value = if metric.better == Better::Higher { median / peak.value } else { peak.value / median };
+    if value > 1.0 + peak.uncertainty.unwrap_or(0.0).min(MOST_UNCERTAINTY) {
+        let seen = format!("Measured {:.1} % of the {} peak ({}).", 100.0 * value, peak.kind, peak.formula);
+        return Some(Warning::new(WarningCode::AbovePeak, value, &seen));
+    }
+    metric.efficiency = Some(Efficiency { value, of: peak.kind });
+    None
+}
+
+/// Adds to the document of a run that was cut off the samples that only its journal holds.
+pub fn add_journalled(document: &mut Document, samples: &[Journalled]) {
+    for row in &mut document.experiments {
+        let known = row.metrics.first().map(|metric| metric.samples.clone()).unwrap_or_default();
+        // A launch is in the document with all of its samples or with none.
+        let is_new = |journalled: &&Journalled| {
+            let launch = journalled.metrics.first().map(|metric| metric.sample.launch);
+            journalled.id == row.id && !known.iter().any(|sample| Some(sample.launch) == launch)
+        };
+        let new: Vec<Vec<MetricSample>> = samples.iter().filter(is_new).map(|one| one.metrics.clone()).collect();
+        if !new.is_empty() && row.status != Status::Failed {
+            extend(row, &new);
+        }
+    }
+    document.run.grade = super::headline_grade(&document.experiments);
+}
+
+/// Adds samples to a row: its summaries and its grade are worked out again; what a launch tells at its end stays unknown.
+fn extend(row: &mut Row, new: &[Vec<MetricSample>]) {
+    let mut metrics = metrics(new);
+    for metric in &mut metrics {
+        let Some(old) = row.metrics.iter().find(|old| old.name == metric.name) else { continue };
+        let samples: Vec<Sample> = old.samples.iter().chain(&metric.samples).cloned().collect();
+        if let Some(longer) = self::metric(&metric.name, metric.unit, metric.better, samples) {
+            *metric = Metric { peaks: old.peaks.clone(), references: old.references.clone(), ..longer };
+        }
+    }
+    row.metrics = metrics;
+    row.warnings.retain(|warning| {
+        ![WarningCode::PeakUnknown, WarningCode::AbovePeak, WarningCode::CutShort]
+            .iter()
+            .any(|code| warning.code == code.name())
+    });
+    let samples = row.metrics.first().map_or(0, |metric| metric.samples.len());
+    row.warnings.extend(cut_short(1.0, samples));
+    if let Some(headline) = row.metrics.first_mut() {
+        row.warnings.extend(set_efficiency(headline));
+    }
+    (row.status, row.reason, row.verified) = (Status::Ok, None, Some(true));
+    row.grade = Some(warning::grade(&row.warnings));
+}
+
+#[cfg(test)]
+mod tests {
+    use model::peak::PeakKind;
+    use model::unit::Unit;
+    use model::wire::Observations;
+
+    use super::*;
+    use crate::tests::{document, machine_with_cpus, metric_sample, planned};
+
+    fn measured(values: &[f64]) -> Progressing {
+        let mut progress = Progressing::new(&planned(), Some(u32::try_from(values.len()).unwrap()), false);
+        progress.samples = values.iter().map(|value| vec![metric_sample(*value)]).collect();
+        progress.observations = vec![Observations { counter_timer: true, ..Observations::default() }];
+        progress.out_of_time("x");
+        progress
+    }
+
+    fn metric_with(peaks: &[(PeakKind, f64)], median: f64, better: Better) -> Metric {
+        let sample = metric_sample(median).sample;
+        let mut metric = metric("throughput", Unit::FlopPerSecond, better, vec![sample]).unwrap();
+        let peak = |(kind, value): &(PeakKind, f64)| Peak {
+            kind: *kind,
+            value: *value,
+            formula: "x".into(),
+            inputs: Vec::new(),
+            uncertainty: Some(0.01),
+        };
+        metric.peaks = peaks.iter().map(peak).collect();
+        metric
+    }
+
+    #[test]
+    fn a_measured_row_is_ok_verified_and_graded() {
+        let row = row(&planned(), &measured(&[1.0; 9]), &machine_with_cpus(2), &machine::Declared::default());
+        assert_eq!((row.status, row.verified), (Status::Ok, Some(true)));
+        assert_eq!(row.metrics[0].summary.n, 9);
+        assert!(row.grade.is_some() && row.reason.is_none());
+        assert!(row.conditions.stop_reason.is_some());
+    }
+
+    #[test]
+    fn the_tightest_limit_is_the_one_that_counts() {
+        let peaks = [(PeakKind::Sustained, 100.0), (PeakKind::Declared, 80.0), (PeakKind::Base, 10.0)];
+        let mut metric = metric_with(&peaks, 40.0, Better::Higher);
+        assert!(set_efficiency(&mut metric).is_none());
+        assert_eq!(metric.efficiency, Some(Efficiency { value: 0.5, of: PeakKind::Declared }));
+    }
+
+    #[test]
+    fn above_the_peak_the_peak_is_wrong() {
+        let mut metric = metric_with(&[(PeakKind::Sustained, 100.0)], 100.5, Better::Higher);
+        assert!(set_efficiency(&mut metric).is_none(), "within the clock's own uncertainty");
+        let mut metric = metric_with(&[(PeakKind::Sustained, 100.0)], 103.0, Better::Higher);
+        assert_eq!(set_efficiency(&mut metric).unwrap().code, "above_peak");
+        assert!(metric.efficiency.is_none());
+    }
+
+    #[test]
+    fn base_boost_and_platform_maximum_carry_no_efficiency() {
+        let peaks = [(PeakKind::Base, 100.0), (PeakKind::Boost, 200.0), (PeakKind::PlatformMaximum, 300.0)];
+        let mut metric = metric_with(&peaks, 40.0, Better::Higher);
+        assert_eq!(set_efficiency(&mut metric).unwrap().code, "peak_unknown");
+        assert!(metric.efficiency.is_none());
+    }
+
+    #[test]
+    fn journalled_samples_join_what_the_document_has() {
+        let mut document = document();
+        let id = document.experiments[0].id.clone();
+        let before = document.experiments[0].metrics[0].summary.n;
+        let mut late = metric_sample(2.0);
+        late.sample.launch = 99;
+        let journalled =
+            [Journalled { id, metrics: vec![late.clone()] }, Journalled { id: "other".into(), metrics: vec![late] }];
+        add_journalled(&mut document, &journalled);
+        assert_eq!(document.experiments[0].metrics[0].summary.n, before + 1);
+        add_journalled(&mut document, &journalled);
+        assert_eq!(document.experiments[0].metrics[0].summary.n, before + 1, "and only once");
+    }
+}

@@ -1,0 +1,212 @@
+//! One launch: a worker process started, listened to, and ended if it hangs or we are to stop. Whatever happens to it becomes a value.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use model::wire::{Message, MetricSample, Observations, Task};
+use sys::clock::monotonic_raw_seconds;
+use sys::process;
+
+/// How often we look whether we are to stop. Waking up costs the measured CPUs some microseconds each time.
+const LOOK_AROUND: Duration = Duration::from_millis(100);
+
+/// What of a worker's complaints is kept, in bytes.
+const KEPT_COMPLAINT_BYTES: u64 = 4096;
+
+/// How to start a worker.
+#[derive(Clone, Debug)]
+pub struct WorkerCommand {
+    /// This very program.
+    pub program: PathBuf,
+    /// What makes it a worker.
+    pub arguments: Vec<OsString>,
+}
+
+/// What came of a launch.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Outcome {
+    /// All samples taken and checked.
+    Done(Box<Observations>),
+    /// Cannot be done on this machine.
+    Unavailable(String),
+    /// Something went wrong.
+    Failed(String),
+    /// We were told to stop.
+    Interrupted,
+}
+
+/// Carries out one task in a worker; every sample goes to `on_sample` as it comes. `patience` is how long a worker may be silent, in
+/// seconds.
+pub(super) fn launch(
+    command: &WorkerCommand,
+    task: &Task,
+    patience: f64,
+    on_sample: &mut dyn FnMut(Vec<MetricSample>),
+) -> Outcome {
+    let mut worker = match Worker::start(command, task) {
+        Ok(worker) => worker,
+        Err(reason) => return Outcome::Failed(reason),
+    };
+    let outcome = worker.listen(patience, on_sample);
+    worker.end(outcome)
+}
+
+/// A running worker; killed and waited for when dropped.
+struct Worker {
+    child: Child,
+    lines: Receiver<String>,
+    complaints: Receiver<String>,
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Worker {
+    fn start(command: &WorkerCommand, task: &Task) -> Result<Self, String> {
+        let text = serde_json::to_string(task).map_err(|error| format!("cannot write the worker's task: {error}"))?;
+        let mut child = Command::new(&command.program)
+            .args(&command.arguments)
+            // Nothing of the user's environment can change what a worker does.
+            .env_clear()
+            // A Ctrl-C in the terminal is for the runner, which then ends its worker.
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("cannot start a worker ('{}'): {error}", command.program.display()))?;
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (line_sender, lines) = mpsc::channel();
+        let (complaint_sender, complaints) = mpsc::channel();
+        if let Some(stdout) = stdout {
+            std::thread::spawn(move || {
+                BufReader::new(stdout).lines().map_while(Result::ok).try_for_each(|line| line_sender.send(line))
+            });
+        }
+        if let Some(stderr) = stderr {
+            std::thread::spawn(move || {
+                let mut kept = String::new();
+                let mut stderr = stderr;
+                let _ = stderr.by_ref().take(KEPT_COMPLAINT_BYTES).read_to_string(&mut kept);
+                let _ = std::io::copy(&mut stderr, &mut std::io::sink());
+                complaint_sender.send(kept)
+            });
+        }
+        if let Some(mut stdin) = stdin {
+            // A worker that is gone already will be told of by its exit status.
+            let _ = writeln!(stdin, "{text}");
+        }
+        Ok(Self { child, lines, complaints })
+    }
+
+    /// Listens until the worker's last word; `None` if it left without one.
+    fn listen(&mut self, patience: f64, on_sample: &mut dyn FnMut(Vec<MetricSample>)) -> Option<Outcome> {
+        let mut last_word = monotonic_raw_seconds();
+        loop {
+            if process::stop_signal().is_some() {
+                return Some(Outcome::Interrupted);
+            }
+            let line = match self.lines.recv_timeout(LOOK_AROUND) {
+                Ok(line) => line,
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) if monotonic_raw_seconds() - last_word > patience => {
+                    return Some(Outcome::Failed(format!("the worker hung: it said nothing for {patience:.0} s")));
+                }
+                Err(RecvTimeoutError::Timeout) => continue,
+            };
+            last_word = monotonic_raw_seconds();
+            match serde_json::from_str::<Message>(&line) {
+                Ok(Message::Ready) => {}
+                Ok(Message::Sample { metrics }) => on_sample(metrics),
+                Ok(Message::Done { observations }) => return Some(Outcome::Done(Box::new(observations))),
+                Ok(Message::Unavailable { reason }) => return Some(Outcome::Unavailable(reason)),
+                Ok(Message::Failed { reason }) => return Some(Outcome::Failed(reason)),
+                Err(error) => return Some(Outcome::Failed(format!("the worker said something odd: {error}"))),
+            }
+        }
+    }
+
+    /// Waits for the process; one that left without a last word is told of by how it ended.
+    fn end(mut self, outcome: Option<Outcome>) -> Outcome {
+        if let Some(outcome) = outcome {
+            if matches!(outcome, Outcome::Done(_)) {
+                let _ = self.child.wait();
+            }
+            return outcome;
+        }
+        let status = self.child.wait();
+        let complaint = self.complaints.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
+        Outcome::Failed(match status {
+            Ok(status) => describe_end(status, &complaint),
+            Err(error) => format!("the worker is lost: {error}"),
+        })
+    }
+}
+
+/// How a worker ended that said nothing of it itself.
+fn describe_end(status: ExitStatus, complaint: &str) -> String {
+    let last =
+        complaint.lines().rev().find(|line| !line.trim().is_empty()).map_or(String::new(), |line| format!(": {line}"));
+    match status.signal() {
+        Some(signal) => format!("the worker was ended by {}{last}", process::signal_name(signal)),
+        None => format!("the worker left with status {}{last}", status.code().unwrap_or(-1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::task;
+
+    /// A worker played by a shell script.
+    fn mock(script: &str, patience: f64) -> (Outcome, usize) {
+        let command = WorkerCommand { program: "/bin/sh".into(), arguments: vec!["-c".into(), script.into()] };
+        let mut samples = 0;
+        let outcome = launch(&command, &task(), patience, &mut |_| samples += 1);
+        (outcome, samples)
+    }
+
+    #[test]
+    fn what_a_worker_says_is_heard() {
+        let script = r#"read task; echo '{"kind":"ready"}'; echo '{"kind":"sample","metrics":[]}'; echo '{"kind":"done","observations":{"cpu_seconds":2}}'"#;
+        let (outcome, samples) = mock(script, 5.0);
+        let Outcome::Done(observations) = outcome else { panic!("{outcome:?}") };
+        assert!((observations.cpu_seconds - 2.0).abs() < f64::EPSILON);
+        assert_eq!(samples, 1);
+    }
+
+    #[test]
+    fn every_way_to_die_has_its_sentence() {
+        let sentence = |script| match mock(script, 5.0).0 {
+            Outcome::Failed(reason) => reason,
+            other => panic!("{other:?}"),
+        };
+        assert!(sentence("kill -ILL $$").contains("SIGILL (illegal instruction)"));
+        assert!(sentence("kill -BUS $$").contains("SIGBUS (bus error)"));
+        assert!(sentence("kill -KILL $$").contains("out of memory"));
+        assert!(sentence("echo panicked at x >&2; exit 101").contains("status 101: panicked at x"));
+        assert!(sentence("echo garbage").contains("odd"));
+    }
+
+    #[test]
+    fn a_worker_that_hangs_is_ended() {
+        let (outcome, _) = mock("read task; sleep 60", 0.3);
+        assert!(matches!(&outcome, Outcome::Failed(reason) if reason.contains("hung")), "{outcome:?}");
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_a_reason() {
+        let command = WorkerCommand { program: "/no/such/program".into(), arguments: Vec::new() };
+        let outcome = launch(&command, &task(), 1.0, &mut |_| {});
+        assert!(matches!(&outcome, Outcome::Failed(reason) if reason.contains("/no/such/program")), "{outcome:?}");
+    }
+}

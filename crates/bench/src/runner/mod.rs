@@ -1,0 +1,357 @@
+//! The runner: carries out a plan, launch by launch in an interleaved order, and keeps the document up to date as it goes.
+//!
+//! It decides when a row has enough samples; it never works itself and prints nothing. Whoever watches is told by events.
+
+mod assemble;
+mod launch;
+mod row;
+
+use std::io;
+
+use model::document::{Document, MachineState, MachineStates, Program, Row, RunInfo, SCHEMA};
+use model::experiment::Area;
+use model::machine::Machine;
+use model::sample::MetricName;
+use model::warning::Grade;
+use model::wire::Task;
+use stats::random::Random;
+use sys::clock::{monotonic_raw_seconds, utc_now};
+use sys::process;
+
+use crate::journal::Journal;
+use crate::plan::{Plan, Planned};
+use crate::store::RunFolder;
+pub use assemble::add_journalled;
+pub use launch::WorkerCommand;
+use row::Progressing;
+
+/// The reason of a row that the time budget left no time for.
+pub const TIME_BUDGET: &str = "time_budget";
+
+/// The reason of a row that was not reached before the run was interrupted.
+pub const INTERRUPTED: &str = "interrupted";
+
+/// How long a worker may be silent beyond what it was asked to do, in seconds: finding memory on a busy host takes its time.
+const PATIENCE_SECONDS: f64 = 60.0;
+
+/// What a run is given besides its plan.
+#[derive(Debug)]
+pub struct Setting<'a> {
+    /// How to start workers.
+    pub worker: WorkerCommand,
+    /// The machine.
+    pub machine: &'a Machine,
+    /// What the user declared.
+    pub declared: &'a machine::Declared,
+    /// This program.
+    pub program: Program,
+    /// The run's name.
+    pub id: String,
+    /// Seconds for the whole run.
+    pub time_budget: Option<f64>,
+    /// `CLOCK_MONOTONIC_RAW` when the program began, in seconds.
+    pub began: f64,
+    /// Run each experiment once, briefly, to check its results.
+    pub verify_only: bool,
+}
+
+/// What there is to tell while a run goes on.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A launch begins.
+    Launching {
+        /// Which row.
+        row: &'a Row,
+        /// Seconds that the rest of the run will take, as far as can be told.
+        seconds_left: f64,
+        /// Share of the run that is done.
+        done: f64,
+    },
+    /// A row has more samples, and is not finished.
+    Provisional {
+        /// The row so far.
+        row: &'a Row,
+        /// Samples that it is to have at least.
+        of: u32,
+    },
+    /// A row is finished.
+    Finished {
+        /// The row.
+        row: &'a Row,
+    },
+    /// The run cannot be stored any more; it goes on.
+    CannotStore {
+        /// Why.
+        reason: &'a str,
+    },
+}
+
+/// Whoever watches a run.
+pub trait Watcher {
+    /// Something has happened.
+    fn event(&mut self, event: Event<'_>);
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Every row was reached, or skipped for a reason of its own.
+    Complete,
+    /// A signal stopped it.
+    Interrupted(i32),
+}
+
+/// A finished run.
+#[derive(Debug)]
+pub struct Finished {
+    /// What was measured.
+    pub document: Document,
+    /// How it ended.
+    pub ending: Ending,
+    /// Why it could not be stored to the end, if it could not.
+    pub not_stored: Option<String>,
+}
+
+/// Carries out a plan. `folder` is where the run is stored; without one it is not.
+///
+/// # Errors
+/// One sentence: the folder cannot be written to, before anything has been measured.
+pub fn run(
+    plan: &Plan,
+    setting: &Setting<'_>,
+    folder: Option<&RunFolder>,
+    watcher: &mut dyn Watcher,
+) -> Result<Finished, String> {
+    let mut run = Run::begin(plan, setting, folder, watcher)?;
+    let ending = run.measure();
+    Ok(run.end(ending))
+}
+
+struct Run<'a> {
+    plan: &'a Plan,
+    setting: &'a Setting<'a>,
+    folder: Option<&'a RunFolder>,
+    journal: Option<Journal>,
+    watcher: &'a mut dyn Watcher,
+    document: Document,
+    /// What has come of each row of the plan, in its order.
+    rows: Vec<Progressing>,
+    launches: u32,
+    random: Random,
+    not_stored: Option<String>,
+}
+
+impl<'a> Run<'a> {
+    fn begin(
+        plan: &'a Plan,
+        setting: &'a Setting<'a>,
+        folder: Option<&'a RunFolder>,
+        watcher: &'a mut dyn Watcher,
+    ) -> Result<Self, String> {
+        let document = empty_document(plan, setting);
+        let journal = folder.map(RunFolder::begin_journal).transpose()?;
+        if let Some(folder) = folder {
+            folder.write(&document)?;
+        }
+        let rows = plan.rows.iter().map(|row| Progressing::new(row, plan.repeat, setting.verify_only)).collect();
+        let random = Random::new(plan.seed);
+        Ok(Self { plan, setting, folder, journal, watcher, document, rows, launches: 0, random, not_stored: None })
+    }
+
+    fn measure(&mut self) -> Ending {
+        for area in self.plan.areas() {
+            if let Some(signal) = self.measure_area(area) {
+                return Ending::Interrupted(signal);
+            }
+        }
+        Ending::Complete
+    }
+
+    /// Blocks of all unfinished rows of an area, each block in a new order; a signal, if one ended it.
+    fn measure_area(&mut self, area: Area) -> Option<i32> {
+        let mut block = 0;
+        loop {
+            let of_area = |index: &usize| self.plan.rows[*index].experiment.area == area;
+            let mut order: Vec<usize> =
+                (0..self.rows.len()).filter(of_area).filter(|index| !self.rows[*index].is_over()).collect();
+            if order.is_empty() {
+                return None;
+            }
+            block += 1;
+            self.random.shuffle(&mut order);
+            for index in order {
+                if process::stop_signal().is_none() {
+                    self.launch_row(index, block);
+                }
+                if let Some(signal) = process::stop_signal() {
+                    return Some(signal);
+                }
+            }
+        }
+    }
+
+    fn launch_row(&mut self, index: usize, block: u32) {
+        let planned = &self.plan.rows[index];
+        let expected = self.rows[index].next_launch_seconds(planned);
+        if self.setting.time_budget.is_some_and(|budget| self.seconds_so_far() + expected > budget) {
+            self.rows[index].out_of_time(TIME_BUDGET);
+            return self.row_changed(index);
+        }
+        self.launches += 1;
+        let (seconds_left, done) = self.outlook();
+        self.watcher.event(Event::Launching { row: &self.document.experiments[index], seconds_left, done });
+        let task = self.task(index, block);
+        let began = monotonic_raw_seconds();
+        let (journal, row) = (&mut self.journal, &mut self.rows[index]);
+        let mut lost: Option<io::Error> = None;
+        let outcome = launch::launch(&self.setting.worker, &task, 10.0 * expected + PATIENCE_SECONDS, &mut |metrics| {
+            if let Some(journal) = journal.as_mut() {
+                lost = lost.take().or(journal.sample(&task.experiment.id, &metrics).err());
+            }
+            row.pending(metrics);
+        });
+        row.launched(monotonic_raw_seconds() - began, outcome);
+        if let Some(error) = lost {
+            self.cannot_store(&format!("cannot write the run's journal: {error}"));
+        }
+        self.row_changed(index);
+    }
+
+    fn task(&mut self, index: usize, block: u32) -> Task {
+        let planned = &self.plan.rows[index];
+        let sampling = &planned.sampling;
+        let quick = self.setting.verify_only;
+        Task {
+            experiment: planned.experiment.clone(),
+            cpus: planned.cpus.clone(),
+            launch: self.launches,
+            block,
+            seed: self.random.next_u64(),
+            samples: self.rows[index].samples_next(planned),
+            sample_seconds: if quick { sampling.sample_seconds.min(0.05) } else { sampling.sample_seconds },
+            warm_up_seconds: if quick { [0.0, 0.0] } else { sampling.warm_up_seconds },
+            run_began: self.setting.began,
+            imul_cycles: imul_cycles(self.setting.machine, planned),
+            parent: std::process::id(),
+        }
+    }
+
+    /// Rebuilds a row of the document, stores it, and tells the watcher.
+    fn row_changed(&mut self, index: usize) {
+        let planned = &self.plan.rows[index];
+        let row = assemble::row(planned, &self.rows[index], self.setting.machine, self.setting.declared);
+        self.document.experiments[index] = row;
+        self.document.run.seconds = self.seconds_so_far();
+        self.store();
+        let row = &self.document.experiments[index];
+        if self.rows[index].is_over() {
+            self.watcher.event(Event::Finished { row });
+        } else {
+            self.watcher.event(Event::Provisional { row, of: self.rows[index].wanted() });
+        }
+    }
+
+    fn seconds_so_far(&self) -> f64 {
+        monotonic_raw_seconds() - self.setting.began
+    }
+
+    /// Seconds left and share done, by the expected cost of what is certainly still to come.
+    fn outlook(&self) -> (f64, f64) {
+        let left: f64 = self.rows.iter().zip(&self.plan.rows).map(|(row, planned)| row.seconds_left(planned)).sum();
+        let left = self.setting.time_budget.map_or(left, |budget| left.min((budget - self.seconds_so_far()).max(0.0)));
+        let so_far = self.seconds_so_far();
+        (left, so_far / (so_far + left).max(1e-9))
+    }
+
+    fn store(&mut self) {
+        if self.not_stored.is_some() {
+            return;
+        }
+        if let Some(Err(reason)) = self.folder.map(|folder| folder.write(&self.document)) {
+            self.cannot_store(&reason);
+        }
+    }
+
+    fn cannot_store(&mut self, reason: &str) {
+        if self.not_stored.is_none() {
+            self.watcher.event(Event::CannotStore { reason });
+            self.not_stored = Some(reason.to_owned());
+        }
+    }
+
+    fn end(mut self, ending: Ending) -> Finished {
+        if ending != Ending::Complete {
+            for index in 0..self.rows.len() {
+                if !self.rows[index].is_over() {
+                    self.rows[index].out_of_time(INTERRUPTED);
+                    let planned = &self.plan.rows[index];
+                    self.document.experiments[index] =
+                        assemble::row(planned, &self.rows[index], self.setting.machine, self.setting.declared);
+                }
+            }
+        }
+        self.document.run.complete = ending == Ending::Complete;
+        self.document.run.seconds = self.seconds_so_far();
+        self.document.run.grade = headline_grade(&self.document.experiments);
+        self.document.conditions.after = state(self.setting.began);
+        self.document.findings = crate::findings::findings(&self.document.experiments);
+        // The document is stored even if it could not be in between: space may have been made.
+        if let Some(folder) = self.folder {
+            self.not_stored = folder.write(&self.document).err();
+        }
+        if let Some(journal) = self.journal.take().filter(|_| self.not_stored.is_none()) {
+            journal.close();
+        }
+        Finished { document: self.document, ending, not_stored: self.not_stored }
+    }
+}
+
+/// The worst grade of the headline rows: those with an efficiency or, in areas without any, all that were measured. Scalar rows stand
+/// beside the headline and are left out.
+fn headline_grade(rows: &[Row]) -> Option<Grade> {
+    let is_headline = |row: &&Row| !row.id.contains("/scalar/");
+    rows.iter().filter(is_headline).filter_map(|row| row.grade).max()
+}
+
+/// Cycles of a multiplication on the cores of a row; the big cores' where kinds are mixed, as the larger chain is the clock.
+fn imul_cycles(machine: &Machine, planned: &Planned) -> u32 {
+    planned.cpus.iter().map(|cpu| machine::imul_cycles(machine, *cpu)).min().unwrap_or(3)
+}
+
+fn empty_document(plan: &Plan, setting: &Setting<'_>) -> Document {
+    Document {
+        schema: SCHEMA.to_owned(),
+        assay: setting.program.clone(),
+        run: RunInfo {
+            id: setting.id.clone(),
+            suite: plan.suite.clone(),
+            started: utc_now(),
+            seconds: 0.0,
+            seed: plan.seed,
+            complete: false,
+            grade: None,
+            declared: setting.declared.to_map(),
+        },
+        machine: setting.machine.clone(),
+        conditions: MachineStates { before: state(setting.began), after: MachineState::default() },
+        experiments: plan.empty_rows(),
+        findings: Vec::new(),
+    }
+}
+
+/// The state of the machine now.
+fn state(began: f64) -> MachineState {
+    let seen = machine::activity(&machine::Sysroot::host());
+    MachineState {
+        load_average: seen.load_average,
+        memory_available_bytes: seen.memory_available_bytes,
+        steal_seconds: seen.steal_seconds,
+        at_seconds: Some(monotonic_raw_seconds() - began),
+    }
+}
+
+/// The values of a row's headline metric so far.
+fn headline_values(row: &Row) -> Vec<f64> {
+    let headline = row.metric(MetricName::Throughput).or_else(|| row.metric(MetricName::Latency));
+    headline.map(|metric| metric.samples.iter().map(|sample| sample.value).collect()).unwrap_or_default()
+}

@@ -1,0 +1,187 @@
+//! What has come of one row so far, and whether it needs another launch.
+
+use model::document::Status;
+use model::wire::{MetricSample, Observations};
+use stats::{Adaptive, StopReason, StopRule};
+
+use super::launch::Outcome;
+use crate::plan::Planned;
+use crate::suite::Sampling;
+
+/// Samples of `--verify`: one, and no interval.
+const VERIFY_SAMPLES: u32 = 1;
+
+/// A row being measured.
+#[derive(Clone, Debug)]
+pub(super) struct Progressing {
+    rule: StopRule,
+    /// Every sample of launches that ended well, with its metrics.
+    pub(super) samples: Vec<Vec<MetricSample>>,
+    /// Samples of the launch that is going on: they count once it has ended well.
+    pending: Vec<Vec<MetricSample>>,
+    /// What each launch saw.
+    pub(super) observations: Vec<Observations>,
+    /// Seconds spent on it.
+    pub(super) seconds: f64,
+    /// Why it is over.
+    pub(super) over: Option<Over>,
+}
+
+/// Why a row is over.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Over {
+    /// Measured.
+    Measured(StopReason),
+    /// Cut off after some samples; the reason.
+    CutShort(String),
+    /// Not measured; what it is instead, and why.
+    Not(Status, String),
+}
+
+impl Progressing {
+    pub(super) fn new(planned: &Planned, repeat: Option<u32>, verify_only: bool) -> Self {
+        let rule =
+            if verify_only { fixed(VERIFY_SAMPLES) } else { repeat.map_or_else(|| rule(&planned.sampling), fixed) };
+        let over = planned.obstacle.clone().map(|obstacle| Over::Not(Status::Skipped, obstacle));
+        Self { rule, samples: Vec::new(), pending: Vec::new(), observations: Vec::new(), seconds: 0.0, over }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.over.is_some()
+    }
+
+    /// Samples that it is to have at least.
+    pub(super) fn wanted(&self) -> u32 {
+        count(self.rule.at_least())
+    }
+
+    /// Share of its samples that are missing.
+    pub(super) fn missing_share(&self) -> f64 {
+        let wanted = f64::from(self.wanted());
+        ((wanted - self.samples.len() as f64) / wanted).max(0.0)
+    }
+
+    /// Samples that the next launch is to take.
+    pub(super) fn samples_next(&self, planned: &Planned) -> u32 {
+        let most = count(self.rule.at_most()).saturating_sub(count(self.samples.len()));
+        planned.sampling.per_launch.min(most).max(1)
+    }
+
+    /// Expected seconds of the next launch.
+    pub(super) fn next_launch_seconds(&self, planned: &Planned) -> f64 {
+        let planned_seconds = planned.setup_seconds
+            + planned.sampling.warm_up_seconds[0]
+            + f64::from(self.samples_next(planned)) * planned.sampling.sample_seconds;
+        // What launches of this row really took is the better guess.
+        let taken = self.seconds / self.observations.len().max(1) as f64;
+        if self.observations.is_empty() { planned_seconds } else { taken }
+    }
+
+    /// Expected seconds until it has the samples that it certainly needs.
+    pub(super) fn seconds_left(&self, planned: &Planned) -> f64 {
+        if self.is_over() {
+            return 0.0;
+        }
+        let missing = self.wanted().saturating_sub(count(self.samples.len())).max(1);
+        f64::from(missing.div_ceil(planned.sampling.per_launch)) * self.next_launch_seconds(planned)
+    }
+
+    /// A sample has come.
+    pub(super) fn pending(&mut self, metrics: Vec<MetricSample>) {
+        self.pending.push(metrics);
+    }
+
+    /// A launch has ended.
+    pub(super) fn launched(&mut self, seconds: f64, outcome: Outcome) {
+        self.seconds += seconds;
+        let pending = std::mem::take(&mut self.pending);
+        match outcome {
+            Outcome::Done(observations) => {
+                self.samples.extend(pending);
+                self.observations.push(*observations);
+                self.over = self.rule.check(&self.values()).map(Over::Measured);
+            }
+            Outcome::Unavailable(reason) => self.over = Some(Over::Not(Status::Skipped, reason)),
+            Outcome::Failed(reason) => self.over = Some(Over::Not(Status::Failed, reason)),
+            Outcome::Interrupted => {
+                // Each of these samples was checked before it was reported.
+                self.samples.extend(pending);
+            }
+        }
+    }
+
+    /// No more launches: the time, or the run, is over.
+    pub(super) fn out_of_time(&mut self, reason: &str) {
+        self.over = Some(if self.samples.is_empty() {
+            Over::Not(Status::Skipped, reason.to_owned())
+        } else if self.samples.len() >= self.rule.at_least() {
+            Over::Measured(StopRule::out_of_time(&self.values()))
+        } else {
+            Over::CutShort(reason.to_owned())
+        });
+    }
+
+    /// The headline metric's values, in the order of measurement.
+    pub(super) fn values(&self) -> Vec<f64> {
+        self.samples.iter().filter_map(|metrics| Some(metrics.first()?.sample.value)).collect()
+    }
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+fn fixed(n: u32) -> StopRule {
+    StopRule::Fixed { n: n as usize }
+}
+
+/// The rule of a suite's sampling.
+fn rule(sampling: &Sampling) -> StopRule {
+    let adaptive = |most: u32| Adaptive::new(sampling.samples.max(6) as usize, most as usize, sampling.target).ok();
+    sampling.most.and_then(adaptive).map_or_else(|| fixed(sampling.samples), StopRule::Adaptive)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{metric_sample, planned};
+
+    fn done() -> Outcome {
+        Outcome::Done(Box::default())
+    }
+
+    #[test]
+    fn a_row_asks_for_launches_until_it_has_its_samples() {
+        let planned = planned();
+        let mut row = Progressing::new(&planned, Some(7), false);
+        for expected in [3, 3, 1] {
+            assert!(!row.is_over());
+            assert_eq!(row.samples_next(&planned), expected);
+            (0..expected).for_each(|_| row.pending(vec![metric_sample(1.0)]));
+            row.launched(0.1, done());
+        }
+        assert_eq!(row.over, Some(Over::Measured(StopReason::Repetitions { n: 7 })));
+    }
+
+    #[test]
+    fn samples_of_a_launch_that_failed_do_not_count() {
+        let mut row = Progressing::new(&planned(), None, false);
+        row.pending(vec![metric_sample(1.0)]);
+        row.launched(0.1, Outcome::Failed("a result is wrong".into()));
+        assert!(row.samples.is_empty());
+        assert_eq!(row.over, Some(Over::Not(Status::Failed, "a result is wrong".into())));
+    }
+
+    #[test]
+    fn time_that_ran_out_skips_cuts_or_ends() {
+        let over = |n: usize| {
+            let mut row = Progressing::new(&planned(), None, false);
+            row.samples = vec![vec![metric_sample(1.0)]; n];
+            row.out_of_time("time_budget");
+            row.over.unwrap()
+        };
+        assert_eq!(over(0), Over::Not(Status::Skipped, "time_budget".into()));
+        assert_eq!(over(3), Over::CutShort("time_budget".into()));
+        assert!(matches!(over(9), Over::Measured(StopReason::OutOfTime { n: 9, .. })));
+    }
+}

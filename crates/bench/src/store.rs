@@ -1,0 +1,290 @@
+//! The store: where runs are kept, how their files are written whole or not at all, and how a run that was cut off is read.
+//!
+//! A run is a folder with `run.json`, and while it is being measured `journal.jsonl` beside it. No file is ever changed in place.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use model::document::{Document, SCHEMA};
+
+use crate::journal::{self, Journal};
+
+/// The document's name in a run's folder.
+pub const DOCUMENT: &str = "run.json";
+
+/// The name under which the document is written before it takes the place of the old one.
+const UNFINISHED: &str = ".run.json.unfinished";
+
+/// Where runs are kept.
+#[derive(Clone, Debug)]
+pub struct Store {
+    root: PathBuf,
+}
+
+/// The folder of one run.
+#[derive(Debug)]
+pub struct RunFolder {
+    path: PathBuf,
+}
+
+/// A run in the store, for a list.
+#[derive(Debug)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// The document, or why it cannot be read.
+    pub document: Result<Document, String>,
+}
+
+impl Store {
+    /// The store at this place; nothing is created yet.
+    pub fn at(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    fn runs(&self) -> PathBuf {
+        self.root.join("runs")
+    }
+
+    /// Makes the folder of a new run; a number is appended to its name where there is one already.
+    ///
+    /// # Errors
+    /// One sentence with the path.
+    pub fn create(&self, name: &str) -> Result<RunFolder, String> {
+        let runs = self.runs();
+        fs::create_dir_all(&runs).map_err(|error| {
+            format!("cannot make the store '{}': {error}; choose another with --out DIR or ASSAY_STORE", runs.display())
+        })?;
+        for attempt in 1..1000 {
+            let path = runs.join(if attempt == 1 { name.to_owned() } else { format!("{name}-{attempt}") });
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(RunFolder { path }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(format!("cannot make the run's folder '{}': {error}", path.display())),
+            }
+        }
+        Err(format!("the store '{}' has a thousand runs named '{name}'", runs.display()))
+    }
+
+    /// The document that `run` names: a run's folder, its `run.json`, or its name in the store.
+    ///
+    /// # Errors
+    /// One sentence: nothing of that name, or what is wrong with the document.
+    pub fn load(&self, run: &str) -> Result<Document, String> {
+        let given = Path::new(run);
+        let in_store = self.runs().join(run);
+        let is_name = !run.is_empty() && !run.contains('/') && in_store.is_dir();
+        if given.is_dir() {
+            load_folder(given)
+        } else if given.is_file() {
+            load_file(given)
+        } else if is_name {
+            load_folder(&in_store)
+        } else {
+            Err(format!(
+                "there is no run '{run}': neither a folder, nor a file, nor a name in the store '{}'",
+                self.runs().display()
+            ))
+        }
+    }
+
+    /// Every run in the store, oldest first.
+    pub fn list(&self) -> Vec<Listed> {
+        let mut names: Vec<String> = fs::read_dir(self.runs())
+            .map(|entries| entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect())
+            .unwrap_or_default();
+        names.sort_unstable();
+        let list = |name: String| Listed { document: load_folder(&self.runs().join(&name)), name };
+        names.into_iter().map(list).collect()
+    }
+
+    /// Takes away what runs that were killed have left behind. Only what their journals name, and only where their process is gone.
+    pub fn sweep(&self) {
+        let entries = fs::read_dir(self.runs()).into_iter().flatten().flatten();
+        for entry in entries {
+            journal::sweep(&entry.path());
+        }
+    }
+}
+
+impl RunFolder {
+    /// Uses `path` as a run's folder: it must be absent or empty.
+    ///
+    /// # Errors
+    /// One sentence with the path.
+    pub fn at(path: &Path) -> Result<Self, String> {
+        let shown = path.display();
+        match fs::read_dir(path) {
+            Ok(mut entries) => {
+                if entries.next().is_some() {
+                    return Err(format!("the output folder '{shown}' is not empty; name a new one, or empty it"));
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::create_dir_all(path)
+                    .map_err(|error| format!("cannot make the output folder '{shown}': {error}"))?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                return Err(format!("the output folder '{shown}' is a file; name a folder"));
+            }
+            Err(error) => return Err(format!("cannot use the output folder '{shown}': {error}")),
+        }
+        Ok(Self { path: path.to_owned() })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Begins the journal, and says in it what is going to be made besides.
+    ///
+    /// # Errors
+    /// One sentence with the path.
+    pub fn begin_journal(&self) -> Result<Journal, String> {
+        let mut journal = Journal::create(&self.path).map_err(|error| self.cannot_write(&error))?;
+        journal.will_make(&self.path.join(UNFINISHED)).map_err(|error| self.cannot_write(&error))?;
+        Ok(journal)
+    }
+
+    /// Writes the document, whole or not at all.
+    ///
+    /// # Errors
+    /// One sentence with the path.
+    pub fn write(&self, document: &Document) -> Result<(), String> {
+        let mut text =
+            serde_json::to_vec_pretty(document).map_err(|error| format!("cannot write the document: {error}"))?;
+        text.push(b'\n');
+        let unfinished = self.path.join(UNFINISHED);
+        replace(&unfinished, &self.path.join(DOCUMENT), &text).map_err(|error| {
+            let _ = fs::remove_file(&unfinished);
+            self.cannot_write(&error)
+        })
+    }
+
+    fn cannot_write(&self, error: &io::Error) -> String {
+        let advice = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                "; free some space, or choose another folder with --out"
+            }
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "; choose another folder with --out",
+            _ => "",
+        };
+        format!("cannot store the run in '{}': {error}{advice}", self.path.display())
+    }
+
+    /// Takes away a folder in which nothing was stored.
+    pub fn abandon(self) {
+        let _ = fs::remove_file(self.path.join(journal::JOURNAL));
+        let _ = fs::remove_file(self.path.join(UNFINISHED));
+        let _ = fs::remove_dir(&self.path);
+    }
+}
+
+/// Writes a file whole or not at all.
+///
+/// # Errors
+/// What the system said.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.unfinished", std::process::id()));
+    let unfinished = path.with_file_name(name);
+    replace(&unfinished, path, bytes).inspect_err(|_| {
+        let _ = fs::remove_file(&unfinished);
+    })
+}
+
+/// Writes under one name, makes sure that it is on the disk, and gives it its own.
+fn replace(unfinished: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::create(unfinished)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(unfinished, path)?;
+    // The new name itself must survive too. Some file systems cannot sync a folder: then it is as safe as it gets.
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    }
+    Ok(())
+}
+
+/// The document of a run's folder, with the samples of a run that was cut off.
+fn load_folder(folder: &Path) -> Result<Document, String> {
+    let mut document = load_file(&folder.join(DOCUMENT))?;
+    if !document.run.complete {
+        crate::runner::add_journalled(&mut document, &journal::samples(folder));
+    }
+    Ok(document)
+}
+
+fn load_file(path: &Path) -> Result<Document, String> {
+    let shown = path.display();
+    let text = fs::read_to_string(path).map_err(|error| format!("cannot read '{shown}': {error}"))?;
+    let value: serde_json::Value =
+        serde_json::from_str(&text).map_err(|error| format!("'{shown}' is no run: {error}"))?;
+    match value.get("schema").and_then(serde_json::Value::as_str) {
+        Some(SCHEMA) => {}
+        Some(other) => return Err(format!("'{shown}' is a document of the schema '{other}', not '{SCHEMA}'")),
+        None => return Err(format!("'{shown}' is no run: it names no schema")),
+    }
+    serde_json::from_value(value).map_err(|error| format!("'{shown}' is a damaged run: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{document, scratch};
+
+    #[test]
+    fn a_document_comes_back_as_it_was_written() {
+        let scratch = scratch();
+        let store = Store::at(scratch.path().to_owned());
+        let folder = store.create("a").unwrap();
+        folder.write(&document()).unwrap();
+        assert_eq!(store.load("a").unwrap(), document());
+        assert_eq!(store.load(folder.path().to_str().unwrap()).unwrap(), document());
+        assert_eq!(store.list().len(), 1);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing unfinished is left");
+    }
+
+    #[test]
+    fn the_same_name_twice_makes_two_folders() {
+        let scratch = scratch();
+        let store = Store::at(scratch.path().to_owned());
+        let names = [store.create("a").unwrap(), store.create("a").unwrap()].map(|folder| folder.path().to_owned());
+        assert_ne!(names[0], names[1]);
+    }
+
+    #[test]
+    fn an_output_folder_is_new_or_empty() {
+        let scratch = scratch();
+        let path = scratch.path().join("out");
+        RunFolder::at(&path).unwrap();
+        RunFolder::at(&path).unwrap();
+        fs::write(path.join("x"), "x").unwrap();
+        assert!(RunFolder::at(&path).unwrap_err().contains("not empty"));
+        assert!(RunFolder::at(&path.join("x")).unwrap_err().contains("is a file"));
+    }
+
+    #[test]
+    fn damage_is_named() {
+        let scratch = scratch();
+        let store = Store::at(scratch.path().to_owned());
+        let path = scratch.path().join(DOCUMENT);
+        let named = path.to_str().unwrap();
+        for (text, expected) in [
+            ("{", "is no run"),
+            ("[]", "names no schema"),
+            ("{\"schema\":\"assay.run/9\"}", "assay.run/9"),
+            ("{\"schema\":\"assay.run/1\",\"run\":5}", "damaged"),
+            ("\u{0}\u{1}", "is no run"),
+        ] {
+            fs::write(&path, text).unwrap();
+            let error = store.load(named).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+        assert!(store.load("nothing").unwrap_err().contains("there is no run 'nothing'"));
+        assert!(store.load("").is_err());
+        assert!(store.load("..").is_err());
+    }
+}

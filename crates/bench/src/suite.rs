@@ -1,0 +1,394 @@
+//! Suites: which experiments, and how each area is sampled, as TOML. `quick` and `standard` are part of the program; any other is a
+//! file of the same form.
+//!
+//! A suite names no machine: "vector" and "all" become an instruction set and a number of threads only in the plan.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use kernels::table::KERNELS;
+use model::experiment::Area;
+use model::isa::{CpuOp, Element, Isa, MemoryOp, MemoryPattern, Pages};
+use model::unit::{parse_seconds, parse_size};
+use serde::{Deserialize, Deserializer, de::Error as _};
+
+/// The most threads that can be asked for.
+pub const MOST_THREADS: u32 = 1024;
+
+/// The suites inside the program: name and text.
+const EMBEDDED: &[(&str, &str)] = &[
+    ("quick", include_str!("../../../suites/quick.toml")),
+    ("standard", include_str!("../../../suites/standard.toml")),
+];
+
+/// A suite.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Suite {
+    /// Its name.
+    pub name: String,
+    /// What it is for, in a line.
+    #[serde(default)]
+    pub about: String,
+    /// How each area is sampled.
+    #[serde(default)]
+    pub sampling: BTreeMap<Area, Sampling>,
+    /// Rows of the cpu area.
+    #[serde(default)]
+    pub cpu: Vec<CpuStanza>,
+    /// Rows of the memory area.
+    #[serde(default)]
+    pub memory: Vec<MemoryStanza>,
+}
+
+/// How the rows of an area are sampled.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sampling {
+    /// The least number of samples; exactly this many where `most` is absent.
+    pub samples: u32,
+    /// The most samples: with it a row ends once its interval is as narrow as `target`.
+    pub most: Option<u32>,
+    /// Samples per launch.
+    pub per_launch: u32,
+    /// Length of a sample in seconds.
+    #[serde(rename = "sample", deserialize_with = "seconds")]
+    pub sample_seconds: f64,
+    /// The least and the most warm-up of a launch, in seconds.
+    #[serde(rename = "warm_up", deserialize_with = "two_durations")]
+    pub warm_up_seconds: [f64; 2],
+    /// Relative half-width of the median's 95 % interval that the area aims at.
+    pub target: f64,
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Self { samples: 9, most: None, per_launch: 3, sample_seconds: 0.12, warm_up_seconds: [0.05, 0.3], target: 0.02 }
+    }
+}
+
+/// A block of cpu experiments: every combination of its lists.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CpuStanza {
+    /// What is computed.
+    pub op: CpuOp,
+    /// Element types.
+    #[serde(rename = "type")]
+    pub elements: Vec<Element>,
+    /// Instruction sets.
+    pub isa: Vec<IsaChoice>,
+    /// Thread counts.
+    pub threads: Vec<Threads>,
+}
+
+/// A block of memory experiments: every combination of its lists.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemoryStanza {
+    /// Order of the visits.
+    pub pattern: MemoryPattern,
+    /// What is done at each.
+    pub op: Vec<MemoryOp>,
+    /// Page sizes.
+    #[serde(default = "huge_pages")]
+    pub pages: Vec<Pages>,
+    /// Instruction sets.
+    #[serde(default = "widest")]
+    pub isa: Vec<IsaChoice>,
+    /// The least working set in bytes, where the machine's caches do not ask for more.
+    #[serde(deserialize_with = "size")]
+    pub working_set: u64,
+    /// Thread counts.
+    pub threads: Vec<Threads>,
+}
+
+fn widest() -> Vec<IsaChoice> {
+    vec![IsaChoice::Vector]
+}
+
+fn huge_pages() -> Vec<Pages> {
+    vec![Pages::Huge2M]
+}
+
+/// An instruction set as a suite names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IsaChoice {
+    /// The widest vectors that this CPU has for the kernel.
+    Vector,
+    /// This one.
+    Named(Isa),
+}
+
+/// A number of threads as a suite names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threads {
+    /// One per available physical core.
+    All,
+    /// So many.
+    Count(u32),
+}
+
+impl std::str::FromStr for IsaChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "vector" { Ok(Self::Vector) } else { text.parse().map(Self::Named) }
+    }
+}
+
+impl std::str::FromStr for Threads {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(Self::All);
+        }
+        match text.parse::<u32>() {
+            Ok(count) if (1..=MOST_THREADS).contains(&count) => Ok(Self::Count(count)),
+            _ => Err(format!("'{text}' is no number of threads; write 1 to {MOST_THREADS}, or all")),
+        }
+    }
+}
+
+/// Deserialises by `FromStr`, so that a suite file and an option are read by the same rule.
+macro_rules! from_text {
+    ($($type:ty),+) => {$(
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+            }
+        }
+    )+};
+}
+from_text!(IsaChoice, Threads);
+
+fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    parse_seconds(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+fn two_durations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[f64; 2], D::Error> {
+    let [least, most] = <[String; 2]>::deserialize(deserializer)?;
+    let pair = [parse_seconds(&least).map_err(D::Error::custom)?, parse_seconds(&most).map_err(D::Error::custom)?];
+    if pair[0] > pair[1] { Err(D::Error::custom("the least warm-up is longer than the most")) } else { Ok(pair) }
+}
+
+fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    parse_size(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+impl Suite {
+    /// The names of the suites inside the program.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        EMBEDDED.iter().map(|(name, _)| *name)
+    }
+
+    /// The suite of this name, or in this file if the name ends in `.toml`.
+    ///
+    /// # Errors
+    /// One sentence: no such suite, an unreadable file, or what is wrong in it, with line and column.
+    pub fn find(name: &str) -> Result<Self, String> {
+        if let Some((_, text)) = EMBEDDED.iter().find(|(embedded, _)| *embedded == name) {
+            return Self::parse(text, name);
+        }
+        if Path::new(name).extension().is_some_and(|extension| extension == "toml") {
+            let text = std::fs::read_to_string(name)
+                .map_err(|error| format!("cannot read the suite file '{name}': {error}"))?;
+            return Self::parse(&text, name);
+        }
+        let known: Vec<_> = Self::names().collect();
+        Err(format!("there is no suite '{name}'; known: {}, or a file that ends in .toml", known.join(", ")))
+    }
+
+    /// Reads a suite; `origin` names it in errors.
+    ///
+    /// # Errors
+    /// What is wrong, with line and column.
+    pub fn parse(text: &str, origin: &str) -> Result<Self, String> {
+        let suite: Self = toml::from_str(text).map_err(|error| describe(&error, text, origin))?;
+        for (area, sampling) in &suite.sampling {
+            sampling.check().map_err(|problem| format!("suite '{origin}', [sampling.{area}]: {problem}"))?;
+        }
+        if suite.cpu.is_empty() && suite.memory.is_empty() {
+            return Err(format!("suite '{origin}' has no experiments; add a [[cpu]] or [[memory]] block"));
+        }
+        Ok(suite)
+    }
+
+    /// How an area is sampled.
+    pub fn sampling(&self, area: Area) -> Sampling {
+        self.sampling.get(&area).cloned().unwrap_or_default()
+    }
+}
+
+impl Sampling {
+    fn check(&self) -> Result<(), String> {
+        if self.samples == 0 || self.per_launch == 0 {
+            return Err("samples and per_launch must be at least 1".into());
+        }
+        if self.most.is_some_and(|most| most < self.samples.max(6)) {
+            return Err("most must be at least samples, and 6".into());
+        }
+        if !(self.target > 0.0 && self.target < 1.0) {
+            return Err("target must lie between 0 and 1".into());
+        }
+        if self.sample_seconds < 0.02 {
+            return Err("a sample must be at least 20ms long".into());
+        }
+        Ok(())
+    }
+}
+
+/// What an area's own command chooses of the cpu area; an empty list chooses everything there is a kernel for.
+#[derive(Clone, Debug, Default)]
+pub struct CpuChoice {
+    /// What is computed.
+    pub ops: Vec<CpuOp>,
+    /// Element types.
+    pub elements: Vec<Element>,
+    /// Instruction sets; empty: the widest and scalar.
+    pub isa: Vec<IsaChoice>,
+}
+
+/// What an area's own command chooses of the memory area; an empty list chooses everything there is a kernel for.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryChoice {
+    /// Orders of the visits.
+    pub patterns: Vec<MemoryPattern>,
+    /// What is done at each.
+    pub ops: Vec<MemoryOp>,
+    /// Page sizes; empty: huge ones, and both for a chase.
+    pub pages: Vec<Pages>,
+    /// Instruction sets; empty: the widest.
+    pub isa: Vec<IsaChoice>,
+    /// The working set in bytes, where it is chosen.
+    pub working_set: Option<u64>,
+}
+
+/// One thread and all cores.
+const ONE_AND_ALL: [Threads; 2] = [Threads::Count(1), Threads::All];
+
+/// `chosen`, or `otherwise` where nothing was chosen.
+fn or<T: Clone>(chosen: &[T], otherwise: &[T]) -> Vec<T> {
+    if chosen.is_empty() { otherwise.to_vec() } else { chosen.to_vec() }
+}
+
+impl Suite {
+    /// The suite of `assay cpu`.
+    ///
+    /// # Errors
+    /// There is no kernel for any combination of what was chosen.
+    pub fn of_cpu(choice: &CpuChoice) -> Result<Self, String> {
+        let wanted = |op: CpuOp, element: Element| {
+            (choice.ops.is_empty() || choice.ops.contains(&op))
+                && (choice.elements.is_empty() || choice.elements.contains(&element))
+        };
+        let mut pairs: Vec<(CpuOp, Element)> = KERNELS.iter().map(|kernel| (kernel.op, kernel.element)).collect();
+        pairs.dedup();
+        let mut cpu: Vec<CpuStanza> = Vec::new();
+        for (op, element) in pairs.into_iter().filter(|(op, element)| wanted(*op, *element)) {
+            if !cpu.iter().any(|stanza| stanza.op == op && stanza.elements == [element]) {
+                let isa = or(&choice.isa, &[IsaChoice::Vector, IsaChoice::Named(Isa::Scalar)]);
+                cpu.push(CpuStanza { op, elements: vec![element], isa, threads: ONE_AND_ALL.to_vec() });
+            }
+        }
+        if cpu.is_empty() {
+            let known: Vec<_> = KERNELS.iter().map(|kernel| kernel.name).collect();
+            return Err(format!("there is no kernel for that combination; known: {}", known.join(", ")));
+        }
+        Ok(Self { name: Area::Cpu.to_string(), cpu, memory: Vec::new(), ..Self::find("quick")? })
+    }
+
+    /// The suite of `assay memory`.
+    ///
+    /// # Errors
+    /// Nothing fits what was chosen.
+    pub fn of_memory(choice: &MemoryChoice) -> Result<Self, String> {
+        let quick = Self::find("quick")?;
+        let mut memory = Vec::new();
+        for stanza in &quick.memory {
+            if !choice.patterns.is_empty() && !choice.patterns.contains(&stanza.pattern) {
+                continue;
+            }
+            let known = if stanza.pattern == MemoryPattern::Chase { &[MemoryOp::Load][..] } else { MemoryOp::STREAMS };
+            let op: Vec<MemoryOp> =
+                known.iter().copied().filter(|op| choice.ops.is_empty() || choice.ops.contains(op)).collect();
+            if !op.is_empty() {
+                memory.push(MemoryStanza {
+                    op,
+                    pages: or(&choice.pages, &stanza.pages),
+                    isa: or(&choice.isa, &stanza.isa),
+                    working_set: choice.working_set.unwrap_or(stanza.working_set),
+                    ..stanza.clone()
+                });
+            }
+        }
+        if memory.is_empty() {
+            return Err("there is no kernel for that combination of --pattern and --op; known: sequential with read, write, write_nt, copy, copy_nt; chase with load".into());
+        }
+        Ok(Self { name: Area::Memory.to_string(), cpu: Vec::new(), memory, ..quick })
+    }
+}
+
+/// A TOML error as one sentence with line and column.
+fn describe(error: &toml::de::Error, text: &str, origin: &str) -> String {
+    let message = error.message().trim().replace('\n', " ");
+    let Some(span) = error.span() else { return format!("suite '{origin}': {message}") };
+    let before = text.get(..span.start).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().map_or(0, |tail| tail.chars().count()) + 1;
+    format!("suite '{origin}', line {line}, column {column}: {message}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_embedded_suite_parses_under_its_own_name() {
+        for name in Suite::names() {
+            let suite = Suite::find(name).unwrap();
+            assert_eq!(suite.name, name);
+            assert!(!suite.about.is_empty());
+            assert!(suite.sampling(Area::Cpu).samples >= 7, "{name}: at least 7 samples a row");
+            assert!(suite.sampling(Area::Memory).samples >= 7, "{name}: at least 7 samples a row");
+        }
+    }
+
+    #[test]
+    fn a_broken_suite_is_located() {
+        let text = "name = \"x\"\n[[cpu]]\nop = \"fma\"\ntype = [\"fp65\"]\nisa = [\"vector\"]\nthreads = [\"1\"]\n";
+        let error = Suite::parse(text, "x.toml").unwrap_err();
+        assert!(error.contains("line 4") && error.contains("'fp65'") || error.contains("fp65"), "{error}");
+        let error = Suite::parse("name = \"x\"\nwhat = 1\n", "x.toml").unwrap_err();
+        assert!(error.contains("line 2, column 1"), "{error}");
+        let error = Suite::parse("name = ", "x.toml").unwrap_err();
+        assert!(error.contains("line 1"), "{error}");
+        assert!(Suite::parse("name = \"x\"\n", "x.toml").unwrap_err().contains("no experiments"));
+    }
+
+    #[test]
+    fn sampling_that_makes_no_sense_is_refused() {
+        let stanza = "[[cpu]]\nop = \"fma\"\ntype = [\"fp64\"]\nisa = [\"vector\"]\nthreads = [\"1\"]\n";
+        for bad in [
+            "samples = 0",
+            "most = 5",
+            "target = 2.0",
+            "sample = \"1ms\"",
+            "warm_up = [\"2s\", \"1s\"]",
+            "sample = \"x\"",
+        ] {
+            let text = format!("name = \"x\"\n[sampling.cpu]\n{bad}\n{stanza}");
+            assert!(Suite::parse(&text, "x").is_err(), "{bad} was accepted");
+        }
+    }
+
+    #[test]
+    fn thread_counts_have_bounds() {
+        assert_eq!("all".parse(), Ok(Threads::All));
+        assert_eq!("8".parse(), Ok(Threads::Count(8)));
+        for bad in ["0", "10000", "-1", "x", ""] {
+            assert!(bad.parse::<Threads>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Values that the tests of several modules need.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use model::document::{Document, MachineStates, Program, Row, RunInfo, SCHEMA, Status};
+use model::experiment::{Area, CpuParams, Experiment, Params};
+use model::isa::{CpuOp, Element, Isa};
+use model::machine::{Cache, Cpu, LogicalCpu, Machine, Memory};
+use model::sample::{Metric, MetricName, Sample, Summary};
+use model::unit::{Better, Unit};
+use model::warning::Grade;
+use model::wire::{MetricSample, Task};
+
+use crate::plan::Planned;
+use crate::suite::Sampling;
+
+/// A folder that goes when it is dropped.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub(crate) fn scratch() -> Scratch {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let name = format!("assay-bench-test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let path = std::env::temp_dir().join(name);
+    std::fs::create_dir_all(&path).unwrap();
+    Scratch(path)
+}
+
+/// A machine of so many single-threaded cores, 16 GiB available and an L3 of 32 MiB.
+pub(crate) fn machine_with_cpus(count: u32) -> Machine {
+    let cpus: Vec<u32> = (0..count).collect();
+    let place = |cpu: &u32| LogicalCpu { cpu: *cpu, core: *cpu, siblings: vec![*cpu], ..LogicalCpu::default() };
+    let cache =
+        Cache { level: 3, kind: "unified".into(), bytes: Some(32 << 20), cpus: cpus.clone(), ..Cache::default() };
+    Machine {
+        cpu: Cpu { topology: cpus.iter().map(place).collect(), available_cpus: cpus, ..Cpu::default() },
+        caches: vec![cache],
+        memory: Memory { available_bytes: Some(16 << 30), ..Memory::default() },
+        ..Machine::default()
+    }
+}
+
+pub(crate) fn experiment() -> Experiment {
+    let params = CpuParams { op: CpuOp::Fma, element: Element::Fp64, isa: Isa::Avx2, threads: 1 };
+    let (area, method, classic) = (Area::Cpu, "cpu-fma/1".into(), None);
+    Experiment { id: "cpu/fma/fp64/avx2/t1".into(), area, params: Params::Cpu(params), method, classic }
+}
+
+pub(crate) fn planned() -> Planned {
+    let (experiment, sampling) = (experiment(), Sampling::default());
+    Planned { experiment, cpus: vec![0], sampling, setup_seconds: 0.01, obstacle: None, warnings: Vec::new() }
+}
+
+pub(crate) fn task() -> Task {
+    Task {
+        experiment: experiment(),
+        cpus: vec![0],
+        launch: 1,
+        block: 1,
+        seed: 1,
+        samples: 1,
+        sample_seconds: 0.05,
+        warm_up_seconds: [0.0, 0.0],
+        run_began: 0.0,
+        imul_cycles: 3,
+        parent: std::process::id(),
+    }
+}
+
+pub(crate) fn metric_sample(value: f64) -> MetricSample {
+    let sample = Sample {
+        value,
+        work: Some(value),
+        seconds: 1.0,
+        start: 0.0,
+        launch: 1,
+        block: 1,
+        clock_hz: Some(3e9),
+        stolen_seconds: Some(0.0),
+        per_thread: Vec::new(),
+        flags: Vec::new(),
+    };
+    MetricSample { name: MetricName::Throughput, unit: Unit::FlopPerSecond, better: Better::Higher, sample }
+}
+
+/// An unfinished run with one measured row.
+pub(crate) fn document() -> Document {
+    let mut row = Row::planned(&experiment(), "");
+    (row.status, row.reason, row.verified, row.grade) = (Status::Ok, None, Some(true), Some(Grade::A));
+    let summary = Summary {
+        n: 1,
+        median: 1.0,
+        ci95: None,
+        ci_confidence: None,
+        min: 1.0,
+        max: 1.0,
+        mean: 1.0,
+        stddev: None,
+        cv: None,
+        cv_robust: None,
+        best: None,
+    };
+    row.metrics = vec![Metric {
+        name: "throughput".into(),
+        unit: Unit::FlopPerSecond,
+        better: Better::Higher,
+        samples: vec![metric_sample(1.0).sample],
+        summary,
+        peaks: Vec::new(),
+        efficiency: None,
+        references: Vec::new(),
+    }];
+    Document {
+        schema: SCHEMA.into(),
+        assay: Program::default(),
+        run: RunInfo { grade: Some(Grade::A), ..RunInfo::default() },
+        machine: Machine::default(),
+        conditions: MachineStates::default(),
+        experiments: vec![row],
+        findings: Vec::new(),
+    }
+}

@@ -1,0 +1,354 @@
+//! What one thread noted in one sample, and how the records of all threads become the sample's metrics.
+//!
+//! Pure arithmetic on time stamps: nothing here reads a clock, so every rule is tested on made-up stamps.
+
+use model::sample::{MetricName, Sample, ThreadShare};
+use model::unit::{Better, Unit};
+use model::wire::{MetricSample, Task};
+use sys::clock::Timer;
+
+use super::clock_probe::Look;
+use crate::engine::{Measure, Profile};
+
+/// A chunk this much longer than its burst's median may be a gap; less is the noise of a time stamp and a cache miss.
+const LEAST_GAP_SECONDS: f64 = 2e-6;
+
+/// Neighbours of a gap are no longer than this times the median. A sibling slows many chunks in a row; a gap stands alone.
+const NORMAL_NEIGHBOUR: f64 = 1.1;
+
+/// Chunks without a pause: stamps `first` (when it began) to `last` (when its last chunk ended).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Burst {
+    pub(super) first: usize,
+    pub(super) last: usize,
+    /// Core cycles by the hardware's counter, where there is one.
+    pub(super) cycles: Option<u64>,
+}
+
+/// A pause between two bursts for a look at the clock and a check of the results.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Pause {
+    pub(super) begin: u64,
+    pub(super) end: u64,
+    pub(super) look: Look,
+}
+
+impl Default for Pause {
+    fn default() -> Self {
+        let look = Look { hz: 1.0, disagreement: 0.0, nominal_seconds: 0.0, seconds: 0.0 };
+        Self { begin: 0, end: 0, look }
+    }
+}
+
+/// A stretch of time in seconds since the timer's zero, with the work in it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Stretch {
+    begin: f64,
+    end: f64,
+}
+
+/// One thread's part of a sample.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Record {
+    work_per_chunk: f64,
+    chunks: Vec<Stretch>,
+    bursts: Vec<BurstSum>,
+    /// Pauses that were ours: their begin, and how long they should have taken. What they took beyond that is lost time.
+    pauses: Vec<Stretch>,
+    clock_hz: f64,
+    gap_seconds: f64,
+}
+
+/// One burst, summed up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct BurstSum {
+    pub(super) seconds: f64,
+    pub(super) work: f64,
+    pub(super) cycles: Option<f64>,
+}
+
+impl Record {
+    pub(super) fn new(
+        timer: &Timer,
+        work_per_chunk: f64,
+        stamps: &[u64],
+        bursts: &[Burst],
+        pauses: &[Pause],
+        looks: &[Look],
+    ) -> Self {
+        let at = |ticks: u64| timer.seconds(0, ticks);
+        let mut record = Self {
+            work_per_chunk,
+            chunks: Vec::with_capacity(stamps.len()),
+            bursts: Vec::with_capacity(bursts.len()),
+            pauses: own_pauses(timer, pauses),
+            clock_hz: median(looks.iter().map(|look| look.hz)),
+            gap_seconds: 0.0,
+        };
+        for burst in bursts {
+            let of_burst = &stamps[burst.first..=burst.last];
+            let chunks = of_burst.windows(2).map(|pair| Stretch { begin: at(pair[0]), end: at(pair[1]) });
+            let lengths: Vec<f64> = of_burst.windows(2).map(|pair| timer.seconds(pair[0], pair[1])).collect();
+            record.chunks.extend(chunks);
+            record.gap_seconds += gaps(&lengths);
+            record.bursts.push(BurstSum {
+                seconds: lengths.iter().sum(),
+                work: work_per_chunk * lengths.len() as f64,
+                cycles: burst.cycles.map(|cycles| cycles as f64),
+            });
+        }
+        let paused: f64 = pauses.iter().map(|pause| timer.seconds(pause.begin, pause.end)).sum();
+        let meant: f64 = record.pauses.iter().map(Stretch::seconds).sum();
+        record.gap_seconds += (paused - meant).max(0.0);
+        if let Some(hz) = counted_hz(&record.bursts) {
+            record.clock_hz = hz;
+        }
+        record
+    }
+
+    /// Work in the whole record.
+    pub(super) fn work(&self) -> f64 {
+        self.work_per_chunk * self.chunks.len() as f64
+    }
+
+    fn begin(&self) -> f64 {
+        self.chunks.first().map_or(0.0, |chunk| chunk.begin)
+    }
+
+    fn end(&self) -> f64 {
+        self.chunks.last().map_or(0.0, |chunk| chunk.end)
+    }
+
+    /// Seconds from the first chunk to the last, pauses included.
+    pub(super) fn elapsed_seconds(&self) -> f64 {
+        self.end() - self.begin()
+    }
+
+    /// Seconds lost in gaps between and inside bursts.
+    pub(super) fn gap_seconds(&self) -> f64 {
+        self.gap_seconds
+    }
+
+    /// Its bursts.
+    pub(super) fn bursts(&self) -> impl Iterator<Item = BurstSum> {
+        self.bursts.iter().copied()
+    }
+
+    /// Work and seconds inside a window. A chunk or pause that straddles an edge counts in proportion; our own pauses do not count as
+    /// time, whatever else was lost does.
+    fn inside(&self, window: Stretch) -> ThreadShare {
+        let work: f64 = self.chunks.iter().map(|chunk| self.work_per_chunk * chunk.share_inside(window)).sum();
+        let paused: f64 = self.pauses.iter().map(|pause| pause.share_inside(window) * pause.seconds()).sum();
+        ThreadShare { work, seconds: window.seconds() - paused }
+    }
+
+    /// Work and seconds of work, for a latency: the chunks themselves, gaps inside them included.
+    fn busy(&self) -> ThreadShare {
+        ThreadShare { work: self.work(), seconds: self.chunks.iter().map(Stretch::seconds).sum() }
+    }
+}
+
+impl Stretch {
+    fn seconds(&self) -> f64 {
+        self.end - self.begin
+    }
+
+    fn share_inside(&self, window: Self) -> f64 {
+        let overlap = self.end.min(window.end) - self.begin.max(window.begin);
+        if self.seconds() > 0.0 { (overlap / self.seconds()).clamp(0.0, 1.0) } else { 0.0 }
+    }
+}
+
+/// Each pause as long as it should have been: its look at the clock measured, plus the quickest check of the sample.
+fn own_pauses(timer: &Timer, pauses: &[Pause]) -> Vec<Stretch> {
+    let length = |pause: &Pause| timer.seconds(pause.begin, pause.end);
+    let check = pauses.iter().map(|pause| length(pause) - pause.look.seconds).fold(f64::INFINITY, f64::min).max(0.0);
+    let own = |pause: &Pause| {
+        let begin = timer.seconds(0, pause.begin);
+        Stretch { begin, end: begin + (pause.look.nominal_seconds + check).min(length(pause)) }
+    };
+    pauses.iter().map(own).collect()
+}
+
+/// Seconds lost inside a burst, from the lengths of its chunks: what chunks took beyond the median, where they took more than twice
+/// as long or stand alone between normal ones. Many slow ones in a row are a slower core, which operations per cycle will tell.
+fn gaps(lengths: &[f64]) -> f64 {
+    let usual = median(lengths.iter().copied());
+    let normal = |index: Option<usize>| {
+        index.and_then(|i| lengths.get(i)).is_none_or(|length| *length <= NORMAL_NEIGHBOUR * usual)
+    };
+    let lost = |(index, length): (usize, &f64)| {
+        let excess = length - usual;
+        let alone = normal(index.checked_sub(1)) && normal(Some(index + 1));
+        if excess > LEAST_GAP_SECONDS && (excess > usual || alone) { excess } else { 0.0 }
+    };
+    lengths.iter().enumerate().map(lost).sum()
+}
+
+/// The clock by the hardware's counter: the median over bursts.
+fn counted_hz(bursts: &[BurstSum]) -> Option<f64> {
+    let counted =
+        bursts.iter().filter(|burst| burst.seconds > 0.0).filter_map(|burst| Some(burst.cycles? / burst.seconds));
+    let hz = median(counted);
+    (hz > 0.0).then_some(hz)
+}
+
+/// The median, 0 of nothing.
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    stats::summarise(&values.collect::<Vec<_>>()).map_or(0.0, |summary| summary.median)
+}
+
+/// The metrics of a sample from the records of all threads.
+pub(super) fn combine(records: &[Record], profile: Profile, timer: &Timer, task: &Task) -> Vec<MetricSample> {
+    let window = Stretch {
+        begin: records.iter().map(Record::begin).fold(f64::NEG_INFINITY, f64::max),
+        end: records.iter().map(Record::end).fold(f64::INFINITY, f64::min),
+    };
+    let per_thread: Vec<ThreadShare> = match profile.measure {
+        Measure::Rate(_) => records.iter().map(|record| record.inside(window)).collect(),
+        Measure::Latency => records.iter().map(Record::busy).collect(),
+    };
+    let (value, work, seconds) = headline(profile.measure, &per_thread);
+    let clock_hz = mean(records.iter().map(|record| record.clock_hz));
+    let stolen_seconds = mean(records.iter().map(Record::gap_seconds));
+    // The timer's zero differs from the run's; the distance from now to the window is the same by both clocks.
+    let ago = timer.seconds(0, timer.now()) - window.begin;
+    let (name, unit, better) = profile.measure.metric();
+    let sample = Sample {
+        value,
+        work: Some(work),
+        seconds,
+        start: (sys::clock::monotonic_raw_seconds() - task.run_began - ago).max(0.0),
+        launch: task.launch,
+        block: task.block,
+        clock_hz: Some(clock_hz),
+        stolen_seconds: Some(stolen_seconds),
+        per_thread,
+        flags: Vec::new(),
+    };
+    let clock = Sample { value: clock_hz, work: None, per_thread: Vec::new(), ..sample.clone() };
+    vec![
+        MetricSample { name, unit, better, sample },
+        MetricSample { name: MetricName::Clock, unit: Unit::Hertz, better: Better::Higher, sample: clock },
+    ]
+}
+
+/// Value, work and seconds over all threads. A rate is the sum of the threads' rates; a latency is what one thread sees.
+fn headline(measure: Measure, per_thread: &[ThreadShare]) -> (f64, f64, f64) {
+    let work: f64 = per_thread.iter().map(|share| share.work).sum();
+    match measure {
+        Measure::Rate(_) => {
+            let rate: f64 = per_thread.iter().map(|share| share.work / share.seconds).sum();
+            (rate, work, work / rate)
+        }
+        Measure::Latency => {
+            let seconds: f64 = per_thread.iter().map(|share| share.seconds).sum();
+            (seconds / work, work, seconds)
+        }
+    }
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len().max(1);
+    values.sum::<f64>() / count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: Measure = Measure::Rate(Unit::FlopPerSecond);
+
+    fn look(hz: f64) -> Look {
+        Look { hz, disagreement: 0.0, nominal_seconds: 30e-6, seconds: 30e-6 }
+    }
+
+    /// A record in nanosecond stamps of the system timer: chunks of these lengths in microseconds, from `start_us`.
+    fn record(start_us: u64, lengths_us: &[u64]) -> Record {
+        let mut stamps = vec![start_us * 1000];
+        stamps.extend(lengths_us.iter().scan(start_us * 1000, |now, length| {
+            *now += length * 1000;
+            Some(*now)
+        }));
+        let bursts = [Burst { first: 0, last: lengths_us.len(), cycles: None }];
+        Record::new(&Timer::system(), 100.0, &stamps, &bursts, &[], &[look(3e9), look(3e9)])
+    }
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1.0)
+    }
+
+    #[test]
+    fn an_undisturbed_record_has_no_gaps() {
+        let record = record(0, &[50; 20]);
+        assert!(close(record.gap_seconds(), 0.0));
+        assert!(close(record.work(), 2000.0));
+        assert!(close(record.elapsed_seconds(), 1e-3));
+    }
+
+    #[test]
+    fn a_gap_is_what_one_chunk_took_beyond_the_others() {
+        let mut lengths = [50; 20];
+        lengths[7] = 60;
+        lengths[13] = 4050;
+        assert!(close(record(0, &lengths).gap_seconds(), 4010e-6));
+    }
+
+    #[test]
+    fn a_slow_stretch_is_no_gap() {
+        let mut lengths = [50; 20];
+        lengths[5..12].fill(80);
+        assert!(close(record(0, &lengths).gap_seconds(), 0.0));
+    }
+
+    #[test]
+    fn the_rate_counts_lost_time() {
+        let mut lengths = [50; 20];
+        lengths[3] = 1050;
+        let share = record(0, &lengths).busy();
+        assert!(close(share.work / share.seconds, 2000.0 / 2e-3), "half the rate when half the time is lost");
+    }
+
+    #[test]
+    fn threads_are_counted_inside_their_common_window() {
+        // The second thread starts 100 us later and stops 100 us earlier: the first counts only between.
+        let records = [record(0, &[50; 20]), record(100, &[50; 16])];
+        let window = Stretch { begin: 100e-6, end: 900e-6 };
+        let shares: Vec<_> = records.iter().map(|record| record.inside(window)).collect();
+        assert!(close(shares[0].work, 1600.0) && close(shares[1].work, 1600.0), "{shares:?}");
+        let (value, work, seconds) = headline(RATE, &shares);
+        assert!(close(value, 2.0 * 1600.0 / 800e-6) && close(work / seconds, value));
+    }
+
+    #[test]
+    fn our_own_pause_is_not_lost_but_what_exceeds_it_is() {
+        let timer = Timer::system();
+        // Two bursts of 1 ms; the pause between should take 30 us + the 2 us check that the other pause shows, but took 532 us.
+        let stamps: Vec<u64> = [0, 1_000_000, 1_532_000, 2_532_000, 2_564_000, 3_564_000].into();
+        let bursts = [0, 2, 4].map(|first| Burst { first, last: first + 1, cycles: None });
+        let pauses = [
+            Pause { begin: 1_000_000, end: 1_532_000, look: Look { seconds: 430e-6, ..look(3e9) } },
+            Pause { begin: 2_532_000, end: 2_564_000, look: look(3e9) },
+        ];
+        let record = Record::new(&timer, 100.0, &stamps, &bursts, &pauses, &[look(3e9); 4]);
+        assert!(close(record.gap_seconds(), 500e-6), "{}", record.gap_seconds());
+        let share = record.inside(Stretch { begin: 0.0, end: 3.564e-3 });
+        assert!(close(share.seconds, 3.5e-3), "{}", share.seconds);
+        assert!(close(share.work, 300.0));
+    }
+
+    #[test]
+    fn a_latency_is_what_one_thread_sees() {
+        let shares = [ThreadShare { work: 1000.0, seconds: 1e-4 }, ThreadShare { work: 1000.0, seconds: 1e-4 }];
+        let (value, _, _) = headline(Measure::Latency, &shares);
+        assert!(close(value, 1e-7), "two threads do not halve it");
+    }
+
+    #[test]
+    fn the_hardware_counter_is_preferred_for_the_clock() {
+        let stamps = [0, 1_000_000];
+        let bursts = [Burst { first: 0, last: 1, cycles: Some(3_500_000) }];
+        let record = Record::new(&Timer::system(), 1.0, &stamps, &bursts, &[], &[look(3e9), look(3e9)]);
+        assert!(close(record.clock_hz, 3.5e9));
+    }
+}

@@ -1,0 +1,157 @@
+//! One thread of a launch: prepare, warm up, take samples with the others, and say what was seen.
+
+use std::io::Write;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use model::wire::{Message, Task};
+use sys::clock::{Timer, monotonic_raw_seconds};
+use sys::cycles::CycleCounter;
+use sys::team::{Broken, Gate};
+use sys::usage::ThreadUsage;
+
+use super::clock_probe::ClockProbe;
+use super::observe::{Observer, Watched};
+use super::pacing::{Pacer, Steadiness};
+use super::record::{self, Record};
+use super::{lock, say};
+use crate::engine::{Engine, Profile, Trial, Trouble};
+
+/// Threads meet this long before a common start: time for a look at the clock, after which all of them spin.
+const START_DELAY_SECONDS: f64 = 200e-6;
+
+/// What all threads of a launch share.
+pub(super) struct Launch<'a> {
+    task: &'a Task,
+    engine: &'static dyn Engine,
+    pub(super) timer: Timer,
+    /// Whether each thread's rate has settled.
+    steady: Vec<AtomicBool>,
+    /// Each thread's record of the sample that has just been taken.
+    records: Mutex<Vec<Option<Record>>>,
+    output: Mutex<&'a mut (dyn Write + Send)>,
+}
+
+/// What one thread saw.
+pub(super) struct ThreadReport {
+    pub(super) setup_seconds: f64,
+    pub(super) warm_up_seconds: f64,
+    pub(super) warm_up_change: f64,
+    pub(super) timed_seconds: f64,
+    pub(super) gap_seconds: f64,
+    pub(super) used: ThreadUsage,
+    pub(super) ops_per_cycle: Vec<f64>,
+    pub(super) clock_disagreement: Vec<f64>,
+    pub(super) cycle_counter: bool,
+    pub(super) pages_obtained: Option<f64>,
+    pub(super) watched: Option<Watched>,
+}
+
+/// Why a thread ended early: its own trouble, or `None` because another thread had some.
+type Ended = Option<Trouble>;
+
+impl<'a> Launch<'a> {
+    pub(super) fn new(
+        task: &'a Task,
+        engine: &'static dyn Engine,
+        timer: Timer,
+        output: &'a mut (dyn Write + Send),
+    ) -> Self {
+        let threads = task.cpus.len();
+        Self {
+            task,
+            engine,
+            timer,
+            steady: (0..threads).map(|_| AtomicBool::new(false)).collect(),
+            records: Mutex::new(vec![None; threads]),
+            output: Mutex::new(output),
+        }
+    }
+
+    fn tell(&self, message: &Message) -> Result<(), Ended> {
+        say(&mut **lock(&self.output), message)
+            .map_err(|error| Some(Trouble::Failed(format!("nobody listens any more: {error}"))))
+    }
+
+    /// Reports the sample whose records all threads have left.
+    fn tell_sample(&self, profile: Profile) -> Result<(), Ended> {
+        let records: Vec<Record> = lock(&self.records).iter_mut().filter_map(Option::take).collect();
+        let metrics = record::combine(&records, profile, &self.timer, self.task);
+        self.tell(&Message::Sample { metrics })
+    }
+}
+
+/// Runs one thread's part from preparation to the last check.
+pub(super) fn run(launch: &Launch, thread: usize, gate: &Gate) -> Result<ThreadReport, Ended> {
+    let failed = |reason| Some(Trouble::Failed(reason));
+    let began = monotonic_raw_seconds();
+    let mut trial = launch.engine.open(launch.task, thread).map_err(Some)?;
+    let profile = trial.profile();
+    let probe = ClockProbe::new(launch.timer, launch.task.imul_cycles);
+    let mut pacer = Pacer::new(launch.timer, probe, CycleCounter::open(), profile, launch.task.sample_seconds);
+    pacer.calibrate(trial.as_mut()).map_err(failed)?;
+    let setup_seconds = monotonic_raw_seconds() - began;
+    let (warm_up_seconds, warm_up_change) = warm_up(launch, thread, gate, &mut pacer, trial.as_mut())?;
+    if thread == 0 {
+        launch.tell(&Message::Ready)?;
+    }
+
+    let mut observer = (thread == 0).then(|| Observer::begin(&launch.task.cpus));
+    let (mut used, mut timed_seconds, mut gap_seconds) = (ThreadUsage::default(), 0.0, 0.0);
+    for _ in 0..launch.task.samples {
+        let start = gate.meet(&launch.timer, START_DELAY_SECONDS).map_err(another_failed)?;
+        let before = ThreadUsage::now();
+        let record = pacer.sample(trial.as_mut(), start).map_err(failed)?;
+        used = used.plus(ThreadUsage::now().since(before));
+        timed_seconds += record.elapsed_seconds();
+        gap_seconds += record.gap_seconds();
+        lock(&launch.records)[thread] = Some(record);
+        gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
+        if thread == 0 {
+            launch.tell_sample(profile)?;
+        }
+    }
+    Ok(ThreadReport {
+        setup_seconds,
+        warm_up_seconds,
+        warm_up_change,
+        timed_seconds,
+        gap_seconds,
+        used,
+        ops_per_cycle: pacer.take_ops_per_cycle(),
+        clock_disagreement: pacer.take_clock_disagreement(),
+        cycle_counter: pacer.has_cycle_counter(),
+        pages_obtained: trial.pages_obtained(),
+        watched: observer.take().map(Observer::end),
+    })
+}
+
+fn another_failed(_: Broken) -> Ended {
+    None
+}
+
+/// Warms up all threads together, slice by slice, until every thread's rate has settled or the time is up. Returns the seconds it
+/// took and the last relative change of this thread's rate.
+fn warm_up(
+    launch: &Launch,
+    thread: usize,
+    gate: &Gate,
+    pacer: &mut Pacer,
+    trial: &mut dyn Trial,
+) -> Result<(f64, f64), Ended> {
+    let [least, most] = launch.task.warm_up_seconds;
+    let mut steadiness = Steadiness::default();
+    let mut first = None;
+    loop {
+        let start = gate.meet(&launch.timer, START_DELAY_SECONDS).map_err(another_failed)?;
+        let passed = launch.timer.seconds(*first.get_or_insert(start), start);
+        // Every thread sees the same start and, between two meetings, the same answers: all leave in the same round.
+        let all_steady = launch.steady.iter().all(|steady| steady.load(Ordering::Acquire));
+        if passed >= most || passed >= least && all_steady {
+            return Ok((passed, steadiness.change()));
+        }
+        gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
+        let rate = pacer.slice(trial, launch.timer.now()).map_err(|reason| Some(Trouble::Failed(reason)))?;
+        launch.steady[thread].store(steadiness.settled_with(rate), Ordering::Release);
+    }
+}

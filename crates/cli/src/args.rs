@@ -1,0 +1,240 @@
+//! The command line: names, values and help. What the values lead to is in `commands`.
+
+use std::path::PathBuf;
+
+use bench::suite::{IsaChoice, Threads};
+use clap::{Args, Parser, Subcommand};
+use model::experiment::Area;
+use model::isa::{CpuOp, Element, MemoryOp, MemoryPattern, Pages};
+use model::unit::{parse_seconds, parse_size};
+
+const EXAMPLES: &str = "\
+Examples:
+  assay                                         measure this machine, in a minute
+  assay run quick --area cpu --json cpu.json    one area only, and the document in a file
+  assay info                                    what this machine is, and what it could do at best
+";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  assay run quick --list                        what would be measured, and for how long
+  assay run standard --time-budget 5m           repeat until the intervals are narrow, five minutes at most
+  assay run quick --filter 'cpu/fma/**/t1'      only these rows
+";
+
+const CPU_EXAMPLES: &str = "\
+Examples:
+  assay cpu                                     every kernel, the widest vectors and scalar
+  assay cpu --op fma --type fp64 --isa avx2     one kernel
+  assay cpu --op dot --threads 1,2,4 --repeat 20
+";
+
+const MEMORY_EXAMPLES: &str = "\
+Examples:
+  assay memory                                  bandwidth and latency of the main memory
+  assay memory --pattern chase --pages 4KiB     latency with small pages
+  assay memory --op read,copy_nt --working-set 4GiB
+";
+
+const INFO_EXAMPLES: &str = "\
+Examples:
+  assay info                                    this machine, its peaks, and where each fact comes from
+  assay info --json                             the same for programs
+  assay info --capture DIR                      save all that is read; `assay info --sysroot DIR` replays it anywhere
+";
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  assay report RUN                              the result once more
+  assay report RUN --format csv -o run.csv      one line per metric
+  assay report RUN --format json                the whole document
+";
+
+/// Tells how close a Linux machine comes to its own limits, why, and whether the number can be trusted.
+///
+/// Without a command the quick suite is measured and stored.
+#[derive(Debug, Parser)]
+#[command(name = "assay", version, before_help = EXAMPLES, args_conflicts_with_subcommands = true, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+
+    #[command(flatten)]
+    pub(crate) measure: Measure,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure a suite: quick (default), standard, or a file that ends in .toml.
+    #[command(before_help = RUN_EXAMPLES)]
+    Run(Run),
+    /// Measure arithmetic.
+    #[command(before_help = CPU_EXAMPLES)]
+    Cpu(Cpu),
+    /// Measure memory.
+    #[command(before_help = MEMORY_EXAMPLES)]
+    Memory(Memory),
+    /// Say what this machine is, what it could do at best, and how each figure was worked out.
+    #[command(before_help = INFO_EXAMPLES)]
+    Info(Info),
+    /// Show a run again: as text, CSV or JSON.
+    #[command(before_help = REPORT_EXAMPLES)]
+    Report(Report),
+    /// List the runs in the store, or show one of them.
+    Runs(Runs),
+    /// One launch of one experiment; started by the program itself.
+    #[command(hide = true)]
+    Worker,
+    /// Print the JSON schema of run.json.
+    #[command(hide = true)]
+    Schema,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The suite: quick, standard, or a file that ends in .toml.
+    #[arg(default_value = "quick")]
+    pub(crate) suite: String,
+
+    #[command(flatten)]
+    pub(crate) measure: Measure,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Cpu {
+    /// What to compute: fma, dot.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) op: Vec<CpuOp>,
+    /// Element types: fp64, fp32, int8.
+    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
+    pub(crate) elements: Vec<Element>,
+    /// Instruction sets: vector (the widest here), scalar, sse2, avx2, avx512 …
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) isa: Vec<IsaChoice>,
+
+    #[command(flatten)]
+    pub(crate) measure: Measure,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Memory {
+    /// Order of the visits: sequential, chase.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) pattern: Vec<MemoryPattern>,
+    /// What is done: read, write, write_nt, copy, copy_nt, load (chase).
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) op: Vec<MemoryOp>,
+    /// Bytes over all threads and arrays; by default at least four times the last-level cache.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) working_set: Option<u64>,
+    /// Page sizes: 2MiB, 4KiB.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) pages: Vec<Pages>,
+    /// Instruction sets: vector (the widest here), sse2, avx2, avx512.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) isa: Vec<IsaChoice>,
+
+    #[command(flatten)]
+    pub(crate) measure: Measure,
+}
+
+/// Options of every measuring command.
+#[derive(Debug, Args)]
+pub(crate) struct Measure {
+    /// Thread counts, such as 1,2,4; `all` is one per core. Up to 1024; more than the CPUs take turns.
+    #[arg(long, value_delimiter = ',', value_name = "N,…")]
+    pub(crate) threads: Vec<Threads>,
+    /// Exactly so many repetitions a row; no stop rule.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) repeat: Option<u32>,
+    /// For the whole command, such as 90s; rows it leaves no time for are skipped.
+    #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
+    pub(crate) time_budget: Option<f64>,
+    /// Only these areas of the suite: cpu, memory.
+    #[arg(long, value_delimiter = ',', value_name = "AREA,…")]
+    pub(crate) area: Vec<Area>,
+    /// Only ids that match; `*` does not cross `/`, `**` does.
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) filter: Option<String>,
+    /// Print the plan, one id a line with its expected cost, and measure nothing.
+    #[arg(long, conflicts_with = "verify")]
+    pub(crate) list: bool,
+    /// Run each experiment once, briefly, and check its results.
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// A fact only you know, such as memory.channels=12 or memory.mts=6000.
+    #[arg(long, value_delimiter = ',', value_name = "KEY=VALUE")]
+    pub(crate) declare: Vec<String>,
+    /// Seed of order, data and permutations.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// The run's folder; must be absent or empty. By default a new one in the store.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Also write the document there; with - nothing else goes to standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// No progress.
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Info {
+    /// For programs: the machine and its peaks as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Read a recorded machine instead of this one.
+    #[arg(long, value_name = "DIR", conflicts_with = "capture")]
+    pub(crate) sysroot: Option<PathBuf>,
+    /// Save all that is read of this machine under DIR, which must be absent or empty.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) capture: Option<PathBuf>,
+    /// A fact only you know, such as memory.channels=12 or memory.mts=6000.
+    #[arg(long, value_delimiter = ',', value_name = "KEY=VALUE")]
+    pub(crate) declare: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    /// A run's folder, its run.json, or its name in the store.
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    /// The form.
+    #[arg(long, default_value = "text", value_parser = report::RENDERERS.iter().map(|renderer| renderer.name).collect::<Vec<_>>())]
+    pub(crate) format: String,
+    /// Write to this file instead of standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Runs {
+    /// Show this run.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_measuring_command_begins_its_help_with_three_examples() {
+        for name in ["", "run", "cpu", "memory", "info", "report"] {
+            let mut command = Arguments::command();
+            let help = match command.find_subcommand_mut(name) {
+                Some(found) => found.render_help().to_string(),
+                None => command.render_help().to_string(),
+            };
+            assert!(help.starts_with("Examples:\n"), "{name}: {help}");
+            assert_eq!(help.lines().skip(1).take_while(|line| line.starts_with("  assay")).count(), 3, "{name}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! `assay info`: what a machine is and what it could do at best. Of this machine it also measures the clock that each kernel runs at,
+//! for without it there is no sustained peak.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use bench::plan::{Chosen, Request, plan};
+use bench::runner::{self, Event, Setting, Watcher};
+use bench::suite::{CpuChoice, Suite};
+use machine::{Declared, Sysroot};
+use model::document::Row;
+use model::machine::Machine;
+use model::peak::{InfoPeak, Peak, PeakKind};
+
+use super::run::{program, worker_command};
+use crate::args::Info;
+use crate::environment::Stream;
+use crate::exit::{Outcome, Result, print};
+
+/// Prints the machine.
+pub(crate) fn info(arguments: &Info, began: f64) -> Result {
+    let declared = Declared::parse(&arguments.declare)?;
+    let machine = read_machine(arguments)?;
+    let mut peaks = machine::info_peaks(&machine, &declared, &BTreeMap::new());
+    if arguments.sysroot.is_none() && arguments.capture.is_none() {
+        peaks.splice(0..0, sustained(&machine, &declared, began));
+    }
+    let text = if arguments.json {
+        let value = report::info::info_json(&machine, &peaks);
+        format!("{}\n", serde_json::to_string_pretty(&value).map_err(|error| error.to_string())?)
+    } else {
+        report::info::info(&machine, &peaks, &Stream::Output.style())
+    };
+    print(text.as_bytes())?;
+    Ok(Outcome::Done)
+}
+
+fn read_machine(arguments: &Info) -> Result<Machine> {
+    let cannot =
+        |what: &str, path: &Path, error: std::io::Error| format!("cannot {what} '{}': {error}", path.display());
+    match (&arguments.sysroot, &arguments.capture) {
+        (Some(path), _) => {
+            let root = Sysroot::folder(path).map_err(|error| cannot("read the recorded machine", path, error))?;
+            Ok(machine::discover(&root))
+        }
+        (None, Some(path)) => machine::capture(path).map_err(|error| cannot("record this machine in", path, error)),
+        (None, None) => Ok(machine::discover(&Sysroot::host())),
+    }
+}
+
+/// The sustained peaks of this machine, each from the clock beside a brief run of its kernel. None where that cannot be done: the rest
+/// is worth printing all the same.
+fn sustained(machine: &Machine, declared: &Declared, began: f64) -> Vec<InfoPeak> {
+    let suite = Suite::of_cpu(&CpuChoice::default());
+    let (Ok(suite), Ok(worker)) = (suite, worker_command()) else { return Vec::new() };
+    let request = Request {
+        suite,
+        areas: Vec::new(),
+        filter: None,
+        threads: Vec::new(),
+        repeat: None,
+        seed: 1,
+        chosen: Chosen::default(),
+    };
+    let Ok(plan) = plan(&request, machine) else { return Vec::new() };
+    let setting = Setting {
+        worker,
+        machine,
+        declared,
+        program: program(),
+        id: String::new(),
+        time_budget: None,
+        began,
+        verify_only: true,
+    };
+    let finished = runner::run(&plan, &setting, None, &mut Unwatched);
+    finished.map(|finished| finished.document.experiments.iter().flat_map(of_row).collect()).unwrap_or_default()
+}
+
+/// Nobody watches.
+struct Unwatched;
+
+impl Watcher for Unwatched {
+    fn event(&mut self, _: Event<'_>) {}
+}
+
+/// The measured peaks of a row, as `info` lists them.
+fn of_row(row: &Row) -> Vec<InfoPeak> {
+    let Some(metric) = row.metrics.first() else { return Vec::new() };
+    let measured = |peak: &&Peak| matches!(peak.kind, PeakKind::Sustained | PeakKind::Inferred);
+    let listed = |peak: &Peak| InfoPeak {
+        area: row.area.to_string(),
+        what: row.id.rsplit_once('/').map_or(row.id.as_str(), |(what, _)| what).to_owned(),
+        threads: row.params.threads(),
+        kind: peak.kind,
+        value: peak.value,
+        unit: metric.unit.to_string(),
+        formula: peak.formula.clone(),
+        inputs: peak.inputs.clone(),
+    };
+    metric.peaks.iter().filter(measured).map(listed).collect()
+}

@@ -1,0 +1,196 @@
+//! The measuring commands: from options to a request, from the request to a plan, from the plan to a stored document.
+
+use std::path::Path;
+
+use bench::host;
+use bench::plan::{Chosen, Plan, Request, plan};
+use bench::runner::{self, Ending, Finished, Setting, WorkerCommand};
+use bench::store::{RunFolder, write_whole};
+use bench::suite::{CpuChoice, MemoryChoice, Suite};
+use machine::{Declared, Sysroot};
+use model::document::{Document, Program, Status};
+use model::machine::Machine;
+use report::Render;
+
+use crate::args::{Cpu, Measure, Memory, Run};
+use crate::environment::{self, Stream};
+use crate::exit::{Outcome, Result, complain, print};
+use crate::progress::Progress;
+
+/// `assay` without a command.
+pub(crate) fn quick(options: &Measure, began: f64) -> Result {
+    measure(Suite::find("quick")?, Chosen::default(), options, began)
+}
+
+/// `assay run`.
+pub(crate) fn suite(arguments: &Run, began: f64) -> Result {
+    measure(Suite::find(&arguments.suite)?, Chosen::default(), &arguments.measure, began)
+}
+
+/// `assay cpu`.
+pub(crate) fn cpu(arguments: &Cpu, began: f64) -> Result {
+    let choice =
+        CpuChoice { ops: arguments.op.clone(), elements: arguments.elements.clone(), isa: arguments.isa.clone() };
+    let chosen = Chosen { isa: !choice.isa.is_empty(), ..Chosen::default() };
+    measure(Suite::of_cpu(&choice)?, chosen, &arguments.measure, began)
+}
+
+/// `assay memory`.
+pub(crate) fn memory(arguments: &Memory, began: f64) -> Result {
+    let choice = MemoryChoice {
+        patterns: arguments.pattern.clone(),
+        ops: arguments.op.clone(),
+        pages: arguments.pages.clone(),
+        isa: arguments.isa.clone(),
+        working_set: arguments.working_set,
+    };
+    let chosen = Chosen {
+        isa: !choice.isa.is_empty(),
+        working_set: choice.working_set.is_some(),
+        pages: !choice.pages.is_empty(),
+    };
+    measure(Suite::of_memory(&choice)?, chosen, &arguments.measure, began)
+}
+
+fn measure(suite: Suite, chosen: Chosen, options: &Measure, began: f64) -> Result {
+    let declared = Declared::parse(&options.declare)?;
+    let machine = machine::discover(&Sysroot::host());
+    let plan = plan(&request(suite, chosen, options), &machine).map_err(|error| error.to_string())?;
+    if options.list {
+        let list = plan.list();
+        print(report::plan::render(&list).as_bytes())?;
+        complain(&report::plan::total(&list));
+        return Ok(Outcome::Done);
+    }
+    host::note_stop_signals();
+    let id = run_id(&machine, &plan.suite);
+    let folder = folder(options, &id)?;
+    let setting = Setting {
+        worker: worker_command()?,
+        machine: &machine,
+        declared: &declared,
+        program: program(),
+        id,
+        time_budget: options.time_budget,
+        began,
+        verify_only: options.verify,
+    };
+    let finished = carry_out(&plan, &setting, folder, options.quiet)?;
+    show(&finished.0, finished.1.as_deref(), options)?;
+    Ok(outcome(&finished.0))
+}
+
+fn request(suite: Suite, chosen: Chosen, options: &Measure) -> Request {
+    Request {
+        suite,
+        areas: options.area.clone(),
+        filter: options.filter.clone(),
+        threads: options.threads.clone(),
+        repeat: options.repeat,
+        seed: options.seed,
+        chosen,
+    }
+}
+
+/// Where the run is stored: nowhere for a mere check of results, unless a folder was named.
+fn folder(options: &Measure, id: &str) -> Result<Option<RunFolder>> {
+    match &options.out {
+        Some(path) => RunFolder::at(path).map(Some),
+        None if options.verify => Ok(None),
+        None => {
+            let store = environment::store()?;
+            store.sweep();
+            store.create(id).map(Some)
+        }
+    }
+}
+
+/// Measures; the finished run, and where it is stored.
+fn carry_out(
+    plan: &Plan,
+    setting: &Setting<'_>,
+    folder: Option<RunFolder>,
+    quiet: bool,
+) -> Result<(Finished, Option<std::path::PathBuf>)> {
+    let mut progress = Progress::new(quiet);
+    let finished = runner::run(plan, setting, folder.as_ref(), &mut progress);
+    progress.end();
+    match finished {
+        Ok(finished) => Ok((finished, folder.map(|folder| folder.path().to_owned()))),
+        Err(sentence) => {
+            if let Some(folder) = folder {
+                folder.abandon();
+            }
+            Err(sentence)
+        }
+    }
+}
+
+/// Shows the result, and writes the document where it was asked for.
+fn show(finished: &Finished, stored_in: Option<&Path>, options: &Measure) -> Result<()> {
+    let to_stdout = options.json.as_deref() == Some(Path::new("-"));
+    if let Some(path) = &options.json {
+        let text = report::json::render(&finished.document).map_err(|error| error.to_string())?;
+        if to_stdout {
+            return print(text.as_bytes());
+        }
+        write_whole(path, text.as_bytes()).map_err(|error| format!("cannot write '{}': {error}", path.display()))?;
+    }
+    let table = report::terminal::Terminal { style: Stream::Output.style() };
+    print(&table.render(&finished.document).map_err(|error| error.to_string())?)?;
+    match (&finished.not_stored, stored_in) {
+        (Some(reason), _) => complain(reason),
+        (None, Some(path)) => print(format!("\nStored: {}\n", path.display()).as_bytes())?,
+        (None, None) => {}
+    }
+    Ok(())
+}
+
+fn outcome(finished: &Finished) -> Outcome {
+    let failed = |document: &Document| document.experiments.iter().any(|row| row.status == Status::Failed);
+    match finished.ending {
+        Ending::Interrupted(signal) => Outcome::Interrupted(signal),
+        Ending::Complete if failed(&finished.document) || finished.not_stored.is_some() => Outcome::SomeFailed,
+        Ending::Complete => Outcome::Done,
+    }
+}
+
+/// This very program as a worker.
+///
+/// # Errors
+/// The program's own file cannot be found.
+pub(super) fn worker_command() -> Result<WorkerCommand> {
+    let program = std::env::current_exe().map_err(|error| format!("cannot find this program's own file: {error}"))?;
+    Ok(WorkerCommand { program, arguments: vec!["worker".into()] })
+}
+
+/// Which program this is, for the record.
+pub(super) fn program() -> Program {
+    Program {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        git: option_env!("ASSAY_GIT").map(str::to_owned),
+        profile: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
+        argv: environment::command_line(),
+    }
+}
+
+/// `2026-11-20T12-00-00Z-host-suite`, fit for a folder's name.
+fn run_id(machine: &Machine, suite: &str) -> String {
+    let host = machine.host.as_deref().unwrap_or("host");
+    let fit = |text: &str| -> String {
+        text.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }).take(64).collect()
+    };
+    format!("{}-{}-{}", host::utc_now().replace(':', "-"), fit(host), fit(suite))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_has_a_name_that_any_file_system_takes() {
+        let machine = Machine { host: Some("a host/with:odd\nname".into()), ..Machine::default() };
+        let id = run_id(&machine, "../x.toml");
+        assert!(id.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c)), "{id}");
+    }
+}

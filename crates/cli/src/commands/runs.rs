@@ -1,0 +1,51 @@
+//! `assay runs`: what is in the store.
+
+use std::fmt::Write;
+
+use bench::store::Listed;
+use report::Render;
+use report::terminal::Terminal;
+
+use crate::args::Runs;
+use crate::environment::{self, Stream};
+use crate::exit::{Outcome, Result, print};
+
+/// Lists the store, or shows one run of it.
+pub(crate) fn runs(arguments: &Runs) -> Result {
+    let store = environment::store()?;
+    let text = match &arguments.name {
+        Some(name) => {
+            let document = store.load(name)?;
+            Terminal { style: Stream::Output.style() }.render(&document).map_err(|error| error.to_string())?
+        }
+        None => list(&store.list()).into_bytes(),
+    };
+    print(&text)?;
+    Ok(Outcome::Done)
+}
+
+/// A line per run: name, grade, rows measured, and whether it was finished.
+fn list(runs: &[Listed]) -> String {
+    if runs.is_empty() {
+        return "The store is empty: no run has been stored yet.\n".to_owned();
+    }
+    let width = runs.iter().map(|run| run.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for run in runs {
+        let what = match &run.document {
+            Ok(document) => {
+                let grade = document.run.grade.map_or("-", model::warning::Grade::name);
+                let measured = document.experiments.iter().filter(|row| row.grade.is_some()).count();
+                let rows = document.experiments.len();
+                let end = if document.run.complete { "" } else { ", cut off" };
+                format!(
+                    "grade {grade}   {measured} of {rows} rows, {}{end}",
+                    report::number::duration(document.run.seconds)
+                )
+            }
+            Err(reason) => reason.clone(),
+        };
+        let _ = writeln!(text, "{:width$}   {what}", run.name);
+    }
+    text
+}

@@ -1,0 +1,121 @@
+//! What a person sees while a run goes on: on a terminal a line that says what is measured now, how far and how long still, above it
+//! every finished row as it comes; elsewhere one line per row, fit for a log. All of it on standard error.
+
+use std::io::Write;
+
+use bench::runner::{Event, Watcher};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use report::Style;
+use report::terminal::{provisional_line, row_line};
+
+use crate::environment::Stream;
+
+/// Steps of the bar.
+const STEPS: u64 = 1000;
+
+/// Watches a run for a person.
+pub(crate) struct Progress {
+    form: Form,
+    style: Style,
+}
+
+enum Form {
+    /// `--quiet`: only what went wrong.
+    Quiet,
+    /// A terminal.
+    Live(ProgressBar),
+    /// A file or a pipe: rows that have had their first say.
+    Log(Vec<String>),
+}
+
+impl Progress {
+    /// The form that fits standard error.
+    pub(crate) fn new(quiet: bool) -> Self {
+        let style = Stream::Error.style();
+        let form = if quiet {
+            Form::Quiet
+        } else if Stream::Error.is_terminal() {
+            Form::Live(live_bar(&style))
+        } else {
+            Form::Log(Vec::new())
+        };
+        Self { form, style }
+    }
+
+    /// Takes the live line away.
+    pub(crate) fn end(&self) {
+        if let Form::Live(bar) = &self.form {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// A line that stays.
+    fn line(&self, text: &str) {
+        match &self.form {
+            Form::Live(bar) => bar.println(text),
+            Form::Quiet | Form::Log(_) => {
+                let _ = writeln!(std::io::stderr(), "{text}");
+            }
+        }
+    }
+}
+
+fn live_bar(style: &Style) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr());
+    let ticks = if style.unicode { "━╸ " } else { "#- " };
+    let form =
+        ProgressStyle::with_template("{bar:20} {prefix} {wide_msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
+    bar.set_style(form.progress_chars(ticks));
+    bar
+}
+
+/// Seconds left as a person says it, in few steps, so that it does not flicker.
+fn left(seconds: f64) -> String {
+    if seconds >= 90.0 { format!("{:.0} min left", seconds / 60.0) } else { format!("{:.0} s left", seconds.max(1.0)) }
+}
+
+impl Watcher for Progress {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::CannotStore { reason } => self.line(&format!("assay: {reason}")),
+            _ if matches!(self.form, Form::Quiet) => {}
+            Event::Launching { row, seconds_left, done } => {
+                if let Form::Live(bar) = &self.form {
+                    #[expect(
+                        clippy::cast_possible_truncation,
+                        clippy::cast_sign_loss,
+                        reason = "a share of the steps"
+                    )]
+                    bar.set_position((done.clamp(0.0, 1.0) * STEPS as f64) as u64);
+                    bar.set_prefix(left(seconds_left));
+                    bar.set_message(row.id.clone());
+                }
+            }
+            Event::Provisional { row, of } => {
+                let text = provisional_line(row, of, &self.style);
+                match &mut self.form {
+                    Form::Live(bar) => bar.set_message(text),
+                    // In a log only a row's first figure: the rest is still to come.
+                    Form::Log(seen) if !seen.contains(&row.id) => {
+                        seen.push(row.id.clone());
+                        self.line(&text);
+                    }
+                    Form::Log(_) | Form::Quiet => {}
+                }
+            }
+            Event::Finished { row } => self.line(&row_line(row, &self.style)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_left_is_told_in_whole_numbers() {
+        assert_eq!(left(0.2), "1 s left");
+        assert_eq!(left(59.6), "60 s left");
+        assert_eq!(left(121.0), "2 min left");
+    }
+}

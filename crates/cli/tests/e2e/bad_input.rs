@@ -1,0 +1,107 @@
+//! What is refused: one clear sentence, status 2, nothing measured and nothing left behind.
+
+use crate::common::{Scratch, assay, command, refusal};
+
+/// A refused command line and what its sentence must say.
+fn refused(arguments: &str, says: &[&str]) {
+    let scratch = Scratch::new();
+    let ran = assay(&scratch, arguments);
+    let sentence = refusal(&ran);
+    for part in says {
+        assert!(sentence.contains(part), "'{arguments}': {sentence}");
+    }
+    assert!(!scratch.join("store/runs").exists(), "'{arguments}' left a run behind");
+}
+
+#[test]
+fn unknown_names_are_answered_with_the_known_ones() {
+    refused("--no-such-option", &["--no-such-option"]);
+    refused("run no-such-suite", &["'no-such-suite'", "quick", "standard"]);
+    refused("run no-such.toml", &["no-such.toml", "No such file"]);
+    refused("run --area kitchen", &["kitchen", "cpu", "memory"]);
+    refused("run --area disk", &["disk"]);
+    refused("run --filter cpu/nothing/*", &["cpu/nothing/*", "--list"]);
+    refused("run --filter [", &["["]);
+    refused("cpu --isa avx9", &["avx9", "avx512"]);
+    refused("cpu --type fp65", &["fp65", "fp64"]);
+    refused("cpu --op dot --type fp64", &["no kernel", "dot/int8"]);
+    refused("memory --pattern chase --op read", &["no kernel"]);
+    refused("report no-such-run", &["'no-such-run'"]);
+    refused("runs no-such-run", &["'no-such-run'"]);
+    refused("info --sysroot /no/such/folder", &["/no/such/folder"]);
+    refused("run --declare memory.chanels=12", &["memory.chanels", "memory.channels"]);
+    refused("run --declare memory.channels=-1", &["memory.channels"]);
+}
+
+#[test]
+fn numbers_that_make_no_sense_are_refused() {
+    refused("memory --working-set 10X", &["'10X'"]);
+    refused("memory --working-set=-1", &["'-1'"]);
+    refused("memory --working-set 1e99", &["'1e99'"]);
+    refused("memory --working-set 0", &["at least 1 byte"]);
+    refused("run --threads 0", &["'0'", "1024"]);
+    refused("run --threads 10000", &["'10000'", "1024"]);
+    refused("run --threads 1,x", &["'x'"]);
+    refused("run --repeat 0", &["0"]);
+    refused("run --time-budget 5parsecs", &["5parsecs"]);
+    refused("run --seed -1", &["-1"]);
+}
+
+#[test]
+fn a_working_set_beyond_memory_is_refused() {
+    refused("memory --working-set 900TiB", &["900TiB", "does not fit"]);
+}
+
+#[test]
+fn an_instruction_set_that_was_named_and_is_missing_is_refused() {
+    // No x86-64 CPU has both of these.
+    refused("cpu --op fma --isa neon", &["no kernel", "neon"]);
+}
+
+#[test]
+fn a_broken_suite_file_is_located() {
+    let scratch = Scratch::new();
+    let suite = scratch.join("broken.toml");
+    for (text, says) in [
+        ("name = \"x\"\n[[cpu]]\nop = \"fma\"\ntype = [\"fp65\"]\n", "line 4"),
+        ("name = \"x\"\nno such syntax\n", "line 2, column"),
+        ("name = \"x\"\n", "no experiments"),
+        ("", "line 1"),
+    ] {
+        std::fs::write(&suite, text).unwrap();
+        let ran = command(&scratch, ["run".as_ref(), suite.as_os_str()]).output().unwrap().into();
+        let sentence = refusal(&ran);
+        assert!(sentence.contains(says) && sentence.contains("broken.toml"), "{text:?}: {sentence}");
+    }
+}
+
+#[test]
+fn a_corrupt_run_is_named() {
+    let scratch = Scratch::new();
+    let run = scratch.join("run.json");
+    for (bytes, says) in [
+        (&b"{\"schema\": \"assay.run/1\", "[..], "no run"),
+        (b"\xff\xfe\x00", "cannot read"),
+        (b"[]", "names no schema"),
+        (b"{\"schema\": \"assay.run/7\"}", "assay.run/7"),
+        (b"{\"schema\": \"assay.run/1\", \"experiments\": 5}", "damaged"),
+    ] {
+        std::fs::write(&run, bytes).unwrap();
+        let ran = command(&scratch, ["report".as_ref(), run.as_os_str()]).output().unwrap().into();
+        let sentence = refusal(&ran);
+        assert!(sentence.contains(says) && sentence.contains("run.json"), "{sentence}");
+    }
+}
+
+#[test]
+fn an_output_folder_that_is_taken_is_refused() {
+    let scratch = Scratch::new();
+    let taken = scratch.join("taken");
+    std::fs::create_dir(&taken).unwrap();
+    std::fs::write(taken.join("mine"), "precious").unwrap();
+    for path in [taken.clone(), taken.join("mine")] {
+        let ran = command(&scratch, ["run".as_ref(), "--out".as_ref(), path.as_os_str()]).output().unwrap().into();
+        assert!(refusal(&ran).contains("taken"));
+    }
+    assert_eq!(std::fs::read_to_string(taken.join("mine")).unwrap(), "precious");
+}

@@ -1,0 +1,137 @@
+//! The program under test, scratch folders, documents and their independent check.
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::Value;
+
+/// The program: the one that cargo has built, or the one that `ASSAY_TEST_BINARY` names.
+#[expect(clippy::disallowed_methods, reason = "the tests' own switch")]
+pub(crate) fn program() -> PathBuf {
+    std::env::var_os("ASSAY_TEST_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_assay").into(), PathBuf::from)
+}
+
+/// The repository's root.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The folder that is shared with the repository, where it is at hand.
+pub(crate) fn shared() -> Option<PathBuf> {
+    let shared = root().join("../shared");
+    shared.join("contract.md").is_file().then_some(shared)
+}
+
+/// Says, loudly, that a test cannot be made here.
+#[expect(clippy::disallowed_methods, reason = "the tests' own switch")]
+pub(crate) fn skip(what: &str, why: &str) {
+    eprintln!("SKIPPED: {what}: {why}");
+    if let Some(path) = std::env::var_os("ASSAY_TEST_SKIPS") {
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+        let _ = file.and_then(|mut file| writeln!(file, "{what}: {why}"));
+    }
+}
+
+/// A folder that goes when it is dropped.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("assay-e2e-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The program with these arguments and a store in `scratch`, told nothing else by its environment.
+pub(crate) fn command<A: AsRef<OsStr>>(scratch: &Scratch, arguments: impl IntoIterator<Item = A>) -> Command {
+    let mut command = Command::new(program());
+    command.args(arguments).env_clear().env("ASSAY_STORE", scratch.join("store")).env("LANG", "C.UTF-8");
+    command.stdin(Stdio::null());
+    command
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) status: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self { status: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    }
+}
+
+/// Runs the program to its end; the arguments are separated by spaces.
+pub(crate) fn assay(scratch: &Scratch, arguments: &str) -> Ran {
+    command(scratch, arguments.split_whitespace()).output().unwrap().into()
+}
+
+/// The document that a finished run left in a folder.
+pub(crate) fn document(folder: &Path) -> Value {
+    let text = std::fs::read_to_string(folder.join("run.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// The rows of a document.
+pub(crate) fn rows(document: &Value) -> &[Value] {
+    document["experiments"].as_array().unwrap()
+}
+
+/// Checks a document against the contract, independently of the program: by the shared script, and by the committed schema.
+pub(crate) fn check(document: &Value) {
+    let schema = std::fs::read_to_string(root().join("schema/run-v1.json")).unwrap();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let defects: Vec<String> =
+        validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(defects.is_empty(), "against the schema: {defects:#?}");
+    let Some(shared) = shared() else { return skip("check_document.py", "../shared is not at hand") };
+    let mut child = Command::new("python3")
+        .arg(shared.join("check_document.py"))
+        .arg("-")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(document.to_string().as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "against the contract: {}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// Whether this is the superuser.
+pub(crate) fn is_root() -> bool {
+    let output = Command::new("id").arg("-u").output();
+    output.is_ok_and(|output| output.stdout == b"0\n")
+}
+
+/// The one sentence of a refusal: its status is 2, nothing is on standard output, and the sentence is not a backtrace.
+pub(crate) fn refusal(ran: &Ran) -> &str {
+    assert_eq!(ran.status, Some(2), "{ran:?}");
+    assert!(ran.stdout.is_empty(), "{ran:?}");
+    assert!(!ran.stderr.contains("panicked") && !ran.stderr.contains("RUST_BACKTRACE"), "{ran:?}");
+    ran.stderr.trim()
+}
