@@ -71,7 +71,7 @@ pub fn discover(root: &Sysroot) -> Machine {
             "the machine goes without a name",
         ),
         os: system::os(root, &mut ledger),
-        memory: memory::discover(root, limits, processor::is_bare(root), &mut ledger),
+        memory: memory::discover(root, limits, cpu.hypervisor_bit == Some(false), &mut ledger),
         numa: memory::nodes(root, &mut ledger),
         disks: storage::disks(root),
         nics: network::interfaces(root),

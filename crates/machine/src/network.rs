@@ -26,7 +26,10 @@ fn interface(root: &Sysroot, name: &str) -> Option<Nic> {
     Some(Nic {
         name: name.to_owned(),
         // The kernel says -1 where it does not know, in 10^6 bit/s where it does.
-        speed_bps: root.number::<f64>(&file("speed")).filter(|speed| *speed > 0.0).map(|speed| speed * 1e6),
+        speed_bps: root
+            .number::<f64>(&file("speed"))
+            .filter(|speed| speed.is_finite() && *speed > 0.0)
+            .map(|speed| speed * 1e6),
         is_virtual: Some(driver.as_deref().is_none_or(|driver| VIRTUAL_DRIVERS.contains(&driver))),
         driver,
         mtu: Some(mtu),

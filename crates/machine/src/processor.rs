@@ -7,7 +7,7 @@ use model::machine::{CoreKind, CoreType, Cpu, LogicalCpu, Machine};
 
 use crate::cgroup::Limits;
 use crate::cpuinfo::CpuInfo;
-use crate::dump::{Leaves, bit};
+use crate::dump::Leaves;
 use crate::features;
 use crate::ledger::{Found, Ledger};
 use crate::list::parse_list;
@@ -58,14 +58,21 @@ fn identity(root: &Sysroot, cpuinfo: &CpuInfo, ledger: &mut Ledger) -> Cpu {
     let why = "no CPUID and no /proc/cpuinfo";
     let signature = ledger.need("cpu.family", signature, why, "the microarchitecture stays unknown");
     ledger.same("cpu.family", &["cpu.model", "cpu.stepping"]);
+    let listed = || Some((cpuinfo.first("flags")?.split(' ').any(|flag| flag == "hypervisor"), label(CpuInfo::FILE)));
     let hypervisor = leaves.map(|leaves| (leaves.under_hypervisor(), format!("leaf 1 in {}", cpuid.label)));
+    let hypervisor = ledger.need(
+        "cpu.hypervisor_bit",
+        hypervisor.or_else(listed),
+        why,
+        "whether firmware and CPUID tell the truth is open, so neither is asked",
+    );
     Cpu {
         vendor: ledger.need("cpu.vendor", vendor, why, "the microarchitecture stays unknown"),
         model_name: ledger.need("cpu.model_name", brand, why, "the machine goes without a name"),
         family: signature.map(|(family, _, _)| family),
         model: signature.map(|(_, model, _)| model),
         stepping: signature.map(|(_, _, stepping)| stepping),
-        hypervisor_bit: ledger.take("cpu.hypervisor_bit", hypervisor),
+        hypervisor_bit: hypervisor,
         microcode: ledger.take("cpu.microcode", text("microcode")),
         ..Cpu::default()
     }
@@ -207,6 +214,7 @@ fn clocks(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
         let prefix = format!("cpu.core_types.{}", kind.kind);
         let from_brand = brand_clock(&brand).map(|hz| (hz, "brand string".to_owned()));
         let base = kilohertz(root, first, "base_frequency")
+            .or_else(|| nominal(root, first))
             .or_else(|| leaf_clock(root, first, |leaf| leaf.eax))
             .or(from_brand);
         let boost = kilohertz(root, first, "cpuinfo_max_freq").or_else(|| leaf_clock(root, first, |leaf| leaf.ebx));
@@ -231,7 +239,13 @@ fn clocks(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
 
 fn kilohertz(root: &Sysroot, cpu: u32, name: &str) -> Found<f64> {
     let file = cpufreq(cpu, name);
-    root.number::<f64>(&file).filter(|khz| *khz > 0.0).map(|khz| (khz * 1e3, label(&file)))
+    root.number::<f64>(&file).filter(|khz| khz.is_finite() && *khz > 0.0).map(|khz| (khz * 1e3, label(&file)))
+}
+
+/// The nominal clock that firmware gives the frequency driver, MHz (ACPI CPPC; where `base_frequency` is not).
+fn nominal(root: &Sysroot, cpu: u32) -> Found<f64> {
+    let file = format!("sys/devices/system/cpu/cpu{cpu}/acpi_cppc/nominal_freq");
+    root.number::<f64>(&file).filter(|mhz| mhz.is_finite() && *mhz > 0.0).map(|mhz| (mhz * 1e6, label(&file)))
 }
 
 /// Leaf 0x16 gives clocks in MHz, and 0 where it does not know.
@@ -293,9 +307,4 @@ pub(crate) fn complete_topology(machine: &mut Machine, llc: &BTreeMap<u32, u32>)
         place.llc = llc.get(&place.cpu).copied();
         place.node = machine.numa.iter().find(|node| node.cpus.contains(&place.cpu)).map(|node| node.node);
     }
-}
-
-/// Whether firmware tables and CPUID hints can be believed: a machine that says it runs under no hypervisor.
-pub(crate) fn is_bare(root: &Sysroot) -> bool {
-    root.cpuid().dump.first().is_some_and(|leaves| !leaves.under_hypervisor() && bit(leaves.or_zero(1, 0).edx, 0))
 }

@@ -187,6 +187,10 @@ pub(crate) fn core_kinds(root: &Sysroot) -> (BTreeMap<u32, CoreKind>, String) {
     if !told.is_empty() {
         return (without_l3(&cpuid.dump, told), format!("leaves 0x1A, 0x80000026 in {}", cpuid.label));
     }
+    let by_size = strix_point(&cpuid.dump);
+    if !by_size.is_empty() {
+        return (by_size, format!("size of the third-level cache, leaf 0x8000001D in {}", cpuid.label));
+    }
     let lists = [
         ("cpu_core", CoreKind::Performance),
         ("cpu_atom", CoreKind::Efficiency),
@@ -197,6 +201,27 @@ pub(crate) fn core_kinds(root: &Sysroot) -> (BTreeMap<u32, CoreKind>, String) {
         parse_list(&list).into_iter().map(move |cpu| (cpu, kind))
     });
     (listed.collect(), label("sys/devices/cpu_*/cpus"))
+}
+
+/// Zen 5 and Zen 5c cores of a bare Strix Point whose CPUID does not name them: the former share the larger third-level
+/// cache. No other model, since elsewhere cores that are alike have caches of different size.
+fn strix_point(dump: &Dump) -> BTreeMap<u32, CoreKind> {
+    const FAMILY: u32 = 0x1a;
+    let is_one = |leaves: &Leaves| {
+        let part = leaves.signature().map(|(family, model, _)| (family, model >> 4));
+        part == Some((FAMILY, 2)) && !leaves.under_hypervisor()
+    };
+    let sets = |leaves: &Leaves| leaves.get(0x8000_001d, 3).map(|cache| cache.ecx);
+    let of_cpu: BTreeMap<u32, u32> = dump
+        .cpus()
+        .filter(|(_, leaves)| is_one(leaves))
+        .filter_map(|(cpu, leaves)| Some((cpu, sets(leaves)?)))
+        .collect();
+    let (Some(least), Some(most)) = (of_cpu.values().min().copied(), of_cpu.values().max().copied()) else {
+        return BTreeMap::new();
+    };
+    let kind = |sets: u32| if sets == most { CoreKind::Performance } else { CoreKind::Efficiency };
+    if least == most { BTreeMap::new() } else { of_cpu.into_iter().map(|(cpu, sets)| (cpu, kind(sets))).collect() }
 }
 
 /// The kind of core by native model (Intel, leaf 0x1A) or core level (AMD, leaf 0x80000026, if the cores differ at all).
