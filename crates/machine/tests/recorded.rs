@@ -198,8 +198,7 @@ fn topology_is_that_of_the_data_sheet() {
 fn strix_point_is_told_apart_by_its_caches_where_leaf_80000026_is_missing() {
     let name = "amd-zen5-strix-point-ryzen-ai-9-hx-370";
     let text = std::fs::read_to_string(folder(name).join("cpuid.txt")).expect("in this repository");
-    let cut: String = text.split_inclusive('
-').filter(|line| !line.contains("0x80000026")).collect();
+    let cut: String = text.split_inclusive('\n').filter(|line| !line.contains("0x80000026")).collect();
     let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join("strix-point-without-80000026");
     std::fs::create_dir_all(&copy).expect("a folder of our own");
     std::fs::write(copy.join("cpuid.txt"), cut).expect("a file of our own");
