@@ -22,6 +22,7 @@ mod network;
 mod peaks;
 mod processor;
 mod rates;
+mod smbios;
 mod storage;
 mod sysroot;
 mod system;

@@ -9,10 +9,11 @@ use model::machine::{Dimm, HugePages, HugePool, Memory, NumaNode};
 use crate::cgroup::Limits;
 use crate::ledger::{Found, Ledger};
 use crate::list::parse_list;
+use crate::smbios;
 use crate::sysroot::{Sysroot, label};
 
 /// What firmware says about memory modules, for udev's readers: needs no privilege (systemd 248 and later).
-const UDEV_DMI: &str = "run/udev/data/+dmi:id";
+pub(crate) const UDEV_DMI: &str = "run/udev/data/+dmi:id";
 /// The kernel's memory controllers.
 const EDAC: &str = "sys/devices/system/edac/mc";
 
@@ -119,12 +120,15 @@ fn chosen(text: &str) -> Option<String> {
 
 /// Memory modules, channels and speed of a bare machine.
 fn modules(root: &Sysroot, memory: &mut Memory, ledger: &mut Ledger) {
-    memory.dimms = root.text(UDEV_DMI).map(|text| dimms(&text)).unwrap_or_default();
+    let from_udev = root.text(UDEV_DMI).map(|text| dimms(&text)).filter(|dimms| !dimms.is_empty());
+    let from_table = || root.bytes(smbios::FILE).map(|table| smbios::modules(&table));
+    let file = if from_udev.is_some() { UDEV_DMI } else { smbios::FILE };
+    memory.dimms = from_udev.or_else(from_table).unwrap_or_default();
     if !memory.dimms.is_empty() {
-        ledger.source("memory.dimms", label(UDEV_DMI));
-        memory.mts = ledger.take("memory.mts", agreed(&memory.dimms).map(|mts| (mts, label(UDEV_DMI))));
+        ledger.source("memory.dimms", label(file));
+        memory.mts = ledger.take("memory.mts", agreed(&memory.dimms).map(|mts| (mts, label(file))));
     }
-    memory.channels = ledger.take("memory.channels", channels(root, &memory.dimms));
+    memory.channels = ledger.take("memory.channels", channels(root, &memory.dimms, file));
     let width = memory.dimms.first().and_then(|dimm| dimm.data_bits);
     let uniform = memory.dimms.iter().all(|dimm| dimm.data_bits == width);
     if let (Some(channels), Some(width), true) = (memory.channels, width, uniform) {
@@ -163,9 +167,17 @@ fn dimms(text: &str) -> Vec<Dimm> {
     (0..slots).filter_map(dimm).collect()
 }
 
+/// The lines of udev's database that speak of memory modules, less those that name the very piece.
+pub(crate) fn without_serials(text: &str) -> String {
+    let kept = |line: &&str| {
+        line.starts_with("E:MEMORY_") && !["_SERIAL_NUMBER=", "_ASSET_TAG="].iter().any(|name| line.contains(name))
+    };
+    text.split_inclusive('\n').filter(kept).collect()
+}
+
 /// Populated channels: counted by the memory controllers' driver, else by locators that name their channel. Locators of
 /// other styles differ from vendor to vendor, so they are not read: a wrong peak is worse than none.
-fn channels(root: &Sysroot, dimms: &[Dimm]) -> Found<u32> {
+fn channels(root: &Sysroot, dimms: &[Dimm], file: &str) -> Found<u32> {
     let mut populated = BTreeSet::new();
     for controller in root.names(EDAC).iter().filter(|name| name.starts_with("mc")) {
         for dimm in root.names(&format!("{EDAC}/{controller}")).iter().filter(|name| name.starts_with("dimm")) {
@@ -186,7 +198,7 @@ fn channels(root: &Sysroot, dimms: &[Dimm]) -> Found<u32> {
     };
     let names: Option<BTreeSet<String>> = dimms.iter().map(named).collect();
     let count = names.filter(|names| !names.is_empty()).and_then(|names| u32::try_from(names.len()).ok())?;
-    Some((count, label(UDEV_DMI)))
+    Some((count, label(file)))
 }
 
 /// The channel's number in `channel 3 slot 0`.

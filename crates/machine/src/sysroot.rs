@@ -3,6 +3,7 @@
 //! A root is either this host or a folder that holds the same relative paths (a capture). Nothing here knows what a file
 //! means, and nothing fails: what cannot be read is absent. In a folder no link leads out of it.
 
+use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,6 +11,7 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 use crate::dump::Dump;
+use crate::{memory, smbios};
 
 /// The dump of CPUID leaves inside a capture.
 const CPUID_FILE: &str = "cpuid.txt";
@@ -79,14 +81,14 @@ impl Sysroot {
 
     /// The text of a file, without trailing white space; `None` if it cannot be read or is empty.
     pub fn text(&self, relative: &str) -> Option<String> {
-        let bytes = match &self.record {
-            None => self.load(relative),
-            Some(record) => {
-                record.borrow_mut().files.entry(relative.to_owned()).or_insert_with(|| self.load(relative)).clone()
-            }
-        }?;
-        let text = String::from_utf8_lossy(&bytes).trim_end().to_owned();
+        let text = String::from_utf8_lossy(&self.bytes(relative)?).trim_end().to_owned();
         (!text.is_empty()).then_some(text)
+    }
+
+    /// The contents of a file.
+    pub(crate) fn bytes(&self, relative: &str) -> Option<Vec<u8>> {
+        let Some(record) = &self.record else { return self.load(relative) };
+        record.borrow_mut().files.entry(relative.to_owned()).or_insert_with(|| self.load(relative)).clone()
     }
 
     /// A file that holds one number.
@@ -135,7 +137,7 @@ impl Sysroot {
         let record = record.borrow();
         for (relative, bytes) in &record.files {
             if let Some(bytes) = bytes {
-                write_under(folder, relative, bytes)?;
+                write_under(folder, relative, &fit_to_pass_on(relative, bytes))?;
             }
         }
         for (relative, target) in &record.links {
@@ -194,6 +196,15 @@ impl Sysroot {
             return Some(path);
         }
         path.canonicalize().ok().filter(|real| real.starts_with(&self.root))
+    }
+}
+
+/// A file without the serial numbers that firmware's tables hold. Discovery does not read those.
+fn fit_to_pass_on<'b>(relative: &str, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+    match relative {
+        smbios::FILE => Cow::Owned(smbios::without_serials(bytes)),
+        memory::UDEV_DMI => Cow::Owned(memory::without_serials(&String::from_utf8_lossy(bytes)).into_bytes()),
+        _ => Cow::Borrowed(bytes),
     }
 }
 

@@ -186,6 +186,49 @@ fn storage_is_followed_from_the_mount_to_the_disks() {
     assert!(storage(&root, Path::new("/tmp")).chain.is_empty());
 }
 
+/// A bare machine of two channels with one module each, known to udev and to the memory controllers' driver.
+fn modules(folder: &Path) {
+    write(folder, "proc/cpuinfo", "processor\t: 0\nphysical id\t: 0\ncore id\t: 0\nflags\t: fpu sse2\n\n");
+    let module = |slot: u32| {
+        format!(
+            "E:MEMORY_DEVICE_{slot}_SIZE=17179869184\nE:MEMORY_DEVICE_{slot}_LOCATOR=DIMM {slot}\n\
+             E:MEMORY_DEVICE_{slot}_DATA_WIDTH=64\nE:MEMORY_DEVICE_{slot}_CONFIGURED_SPEED_MTS=2133\n\
+             E:MEMORY_DEVICE_{slot}_SERIAL_NUMBER=SECRET{slot}\n"
+        )
+    };
+    write(folder, "run/udev/data/+dmi:id", &format!("I:1\nE:ID_SERIAL=SECRET\n{}{}", module(0), module(1)));
+    for channel in 0..2 {
+        let dimm = format!("sys/devices/system/edac/mc/mc0/dimm{channel}");
+        write(folder, &format!("{dimm}/size"), "16384\n");
+        write(folder, &format!("{dimm}/dimm_location"), &format!("channel {channel} slot 0\n"));
+    }
+}
+
+#[test]
+fn a_bare_machine_names_its_modules_and_a_capture_keeps_their_serials_to_itself() {
+    let (first, second) = (folder("modules"), folder("modules-again"));
+    modules(&first);
+    let machine = capture_from(Sysroot::folder(&first).unwrap(), &second).unwrap();
+    assert_eq!(
+        (machine.memory.channels, machine.memory.mts, machine.memory.bus_bits),
+        (Some(2), Some(2133.0), Some(128))
+    );
+    assert_eq!(machine.memory.dimms.len(), 2);
+    assert_eq!(machine, discover(&Sysroot::folder(&second).unwrap()));
+    let recorded = fs::read_to_string(second.join("run/udev/data/+dmi:id")).unwrap();
+    assert!(recorded.contains("CONFIGURED_SPEED") && !recorded.contains("SECRET"), "{recorded}");
+}
+
+#[test]
+fn a_hypervisors_modules_are_not_believed() {
+    let folder = folder("fiction");
+    modules(&folder);
+    write(&folder, "proc/cpuinfo", "processor\t: 0\nphysical id\t: 0\ncore id\t: 0\nflags\t: fpu hypervisor\n\n");
+    let machine = discover(&Sysroot::folder(&folder).unwrap());
+    assert_eq!((machine.memory.channels, machine.memory.mts), (None, None));
+    assert!(machine.memory.dimms.is_empty());
+}
+
 /// Discovery says where each fact of these sections comes from.
 #[test]
 fn every_fact_has_a_source() {

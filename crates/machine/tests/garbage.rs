@@ -156,6 +156,7 @@ const FILES: &[&str] = &[
     "sys/class/net/eth0/speed",
     "sys/kernel/mm/transparent_hugepage/enabled",
     "run/udev/data/+dmi:id",
+    "sys/firmware/dmi/tables/DMI",
     "xcr0.txt",
     "sys/devices/system/edac/mc/mc0/dimm0/size",
     "sys/devices/system/edac/mc/mc0/dimm0/dimm_location",
