@@ -28,12 +28,14 @@ pub(crate) const OPERANDS: usize = 5;
 /// one with 2 and 3, and so on.
 pub(crate) const PAIRS: usize = 2;
 
-/// What a kernel loads before its loop and stores after it. Accumulators lie packed at the kernel's own vector width.
+/// The memory that a kernel loads from and stores to around its loop. Accumulators lie packed at the kernel's own vector width.
 #[repr(C, align(64))]
 #[derive(Clone, Debug)]
 pub(crate) struct RegisterFile {
     pub(crate) operands: [[u8; SLOT]; OPERANDS],
+    /// The accumulators' first values: for prediction and reset, no kernel reads them.
     pub(crate) seeds: [u8; MAX_ACCUMULATORS * SLOT],
+    /// The accumulators: loaded before the loop, stored after it.
     pub(crate) results: [u8; MAX_ACCUMULATORS * SLOT],
 }
 
