@@ -28,7 +28,8 @@ pub(crate) const OPERANDS: usize = 5;
 /// one with 2 and 3, and so on.
 pub(crate) const PAIRS: usize = 2;
 
-/// The memory that a kernel loads from and stores to around its loop. Accumulators lie packed at the kernel's own vector width.
+/// The memory that a kernel loads from and stores to around its loop. Accumulators lie packed at the kernel's own
+/// vector width.
 #[repr(C, align(64))]
 #[derive(Clone, Debug)]
 pub(crate) struct RegisterFile {
