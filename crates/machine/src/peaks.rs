@@ -28,9 +28,8 @@ pub fn cpu_peaks(
     let sustained =
         if groups.iter().any(|group| group.rate.inferred) { PeakKind::Inferred } else { PeakKind::Sustained };
     let measured_clock = |group: &Group<'_>| group.mean_clock().map(|hz| (hz, "measured beside the work".to_owned()));
-    let boost =
-        |group: &Group<'_>| group.listed(machine, "boost_hz", group.core_type.boost_hz.or(machine.cpu.boost_hz));
-    let base = |group: &Group<'_>| group.listed(machine, "base_hz", group.core_type.base_hz.or(machine.cpu.base_hz));
+    let boost = |group: &Group<'_>| group.listed(machine, "boost_hz", group.core_type.boost_hz);
+    let base = |group: &Group<'_>| group.listed(machine, "base_hz", group.core_type.base_hz);
     let mut peaks: Vec<Peak> = sum(sustained, kernel, &groups, measured_clock).into_iter().collect();
     // What was inferred from a measurement is no ground for a datasheet figure.
     if sustained == PeakKind::Sustained {
@@ -58,16 +57,14 @@ impl Group<'_> {
         complete.then(|| self.clocks.iter().sum::<f64>() / f64::from(self.cores))
     }
 
+    /// A clock that discovery found, with its source.
     fn listed(&self, machine: &Machine, fact: &str, hz: Option<f64>) -> Option<(f64, String)> {
-        let kind = format!("cpu.core_types.{}.{fact}", self.core_type.kind);
-        let source = machine.cpu_source(&kind).or_else(|| machine.cpu_source(&format!("cpu.{fact}")));
-        hz.map(|hz| (hz, source.unwrap_or_default()))
+        hz.map(|hz| (hz, source(machine, &format!("cpu.core_types.{}.{fact}", self.core_type.kind))))
     }
 
     /// `core`, `cores`, `P-core`, `P-cores` …
     fn name(&self) -> String {
         let prefix = match self.core_type.kind {
-            _ if !self.hybrid => "",
             CoreKind::Uniform => "",
             CoreKind::Performance => "P-",
             CoreKind::Efficiency => "E-",
@@ -77,14 +74,9 @@ impl Group<'_> {
     }
 }
 
-trait Sources {
-    fn cpu_source(&self, fact: &str) -> Option<String>;
-}
-
-impl Sources for Machine {
-    fn cpu_source(&self, fact: &str) -> Option<String> {
-        self.sources.get(fact).cloned()
-    }
+/// Where a fact came from.
+fn source(machine: &Machine, fact: &str) -> String {
+    machine.sources.get(fact).cloned().unwrap_or_default()
 }
 
 /// The distinct physical cores of a placement by kind; `None` where some core's work per cycle is not known.
@@ -162,14 +154,12 @@ fn sum<'m>(
 /// The peaks of main memory, B/s: declared, from the modules found, or what the platform can have at most.
 pub fn memory_peaks(machine: &Machine, declared: &Declared) -> Vec<Peak> {
     let declared_input = |key: &'static str| declared.get(key).map(|value| (value, "declared".to_owned()));
-    let found =
-        |fact: &str, value: Option<f64>| value.map(|value| (value, machine.cpu_source(fact).unwrap_or_default()));
+    let found = |fact: &str, value: Option<f64>| value.map(|value| (value, source(machine, fact)));
     let channels = found("memory.channels", machine.memory.channels.map(f64::from));
     let mts = found("memory.mts", machine.memory.mts);
     let most = machine.memory.platform_channels.zip(machine.cpu.packages);
     let most = most.map(|(channels, packages)| {
-        let source = machine.cpu_source("memory.platform_channels").unwrap_or_default();
-        (f64::from(channels) * f64::from(packages), source)
+        (f64::from(channels) * f64::from(packages), source(machine, "memory.platform_channels"))
     });
     let declares = declared.get("memory.channels").is_some() || declared.get("memory.mts").is_some();
     let (channels, mts) = (declared_input("memory.channels").or(channels), declared_input("memory.mts").or(mts));

@@ -18,7 +18,7 @@ use crate::topology::{self, Topology};
 use crate::uarch::{self, Identity, Uarch};
 use crate::units::Part;
 
-/// Fills in the processor and what it shares with others: `cpu` of a machine whose caches and nodes are known.
+/// The processor, but for what nodes and caches add to its topology (see [`complete_topology`]).
 pub(crate) fn discover(root: &Sysroot, limits: &mut Limits, ledger: &mut Ledger) -> Cpu {
     let cpuinfo = CpuInfo::read(root);
     let mut cpu = identity(root, &cpuinfo, ledger);
@@ -58,11 +58,11 @@ fn identity(root: &Sysroot, cpuinfo: &CpuInfo, ledger: &mut Ledger) -> Cpu {
     let why = "no CPUID and no /proc/cpuinfo";
     let signature = ledger.need("cpu.family", signature, why, "the microarchitecture stays unknown");
     ledger.same("cpu.family", &["cpu.model", "cpu.stepping"]);
-    let listed = || Some((cpuinfo.first("flags")?.split(' ').any(|flag| flag == "hypervisor"), label(CpuInfo::FILE)));
+    let flagged = || Some((cpuinfo.first("flags")?.split(' ').any(|flag| flag == "hypervisor"), label(CpuInfo::FILE)));
     let hypervisor = leaves.map(|leaves| (leaves.under_hypervisor(), format!("leaf 1 in {}", cpuid.label)));
     let hypervisor = ledger.need(
         "cpu.hypervisor_bit",
-        hypervisor.or_else(listed),
+        hypervisor.or_else(flagged),
         why,
         "whether firmware and CPUID tell the truth is open, so neither is asked",
     );
