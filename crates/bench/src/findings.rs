@@ -34,7 +34,9 @@ fn series(rows: &[Row]) -> Vec<Vec<&Row>> {
         by_stem.entry(stem).or_default().push(row);
     }
     let mut series: Vec<Vec<&Row>> = order.iter().filter_map(|stem| by_stem.remove(stem)).collect();
-    series.iter_mut().for_each(|rows| rows.sort_by_key(|row| row.params.threads()));
+    for rows in &mut series {
+        rows.sort_by_key(|row| row.params.threads());
+    }
     series
 }
 

@@ -14,11 +14,12 @@ use crate::plan::Planned;
 /// Launch medians that differ this many times more than samples within a launch make placement the larger cause.
 const LAUNCHES_MATTER: f64 = 3.0;
 
-/// What all launches of a row saw together.
+/// What all launches of a row saw together. `best` is the most operations per cycle that the same kernel has shown in any row.
 pub(crate) fn conditions(
     planned: &Planned,
     metrics: &[Metric],
     seen: &[Observations],
+    best: Option<f64>,
     machine: &Machine,
 ) -> Conditions {
     let sum = |of: fn(&Observations) -> f64| seen.iter().map(of).sum::<f64>();
@@ -54,13 +55,13 @@ pub(crate) fn conditions(
         launches: u32::try_from(seen.len()).ok(),
         ..Conditions::default()
     };
-    conditions.lost_share = lost_share(planned, metrics, &conditions);
+    conditions.lost_share = lost_share(planned, metrics, &conditions, best);
     conditions
 }
 
 /// Share of the rate lost to others: how far the median falls short of what the cores do in their undisturbed bursts.
-fn lost_share(planned: &Planned, metrics: &[Metric], conditions: &Conditions) -> Option<f64> {
-    let undisturbed = conditions.ops_per_cycle_p90? * conditions.clock_hz?;
+fn lost_share(planned: &Planned, metrics: &[Metric], conditions: &Conditions, best: Option<f64>) -> Option<f64> {
+    let undisturbed = best.or(conditions.ops_per_cycle_p90)? * conditions.clock_hz?;
     let mut cpus = planned.cpus.clone();
     cpus.sort_unstable();
     cpus.dedup();

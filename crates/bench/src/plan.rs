@@ -155,7 +155,9 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
     }
     if cfg!(debug_assertions) {
         let warning = || Warning::new(WarningCode::DebugBuild, 1.0, "This is a debug build.");
-        rows.iter_mut().for_each(|row| row.warnings.push(warning()));
+        for row in &mut rows {
+            row.warnings.push(warning());
+        }
     }
     Ok(Plan { suite: request.suite.name.clone(), rows, seed: request.seed, repeat: request.repeat })
 }

@@ -132,3 +132,17 @@ pub(crate) fn document() -> Document {
         findings: Vec::new(),
     }
 }
+
+/// A setting in which nothing can be launched.
+pub(crate) fn setting<'a>(machine: &'a Machine, declared: &'a machine::Declared) -> crate::runner::Setting<'a> {
+    crate::runner::Setting {
+        worker: crate::runner::WorkerCommand { program: "/no/such/program".into(), arguments: Vec::new() },
+        machine,
+        declared,
+        program: Program::default(),
+        id: String::new(),
+        time_budget: None,
+        began: 0.0,
+        verify_only: false,
+    }
+}

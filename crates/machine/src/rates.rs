@@ -218,7 +218,7 @@ pub struct Resolved {
 
 /// Settles a figure of the table with the help of a measurement on one core, if there is one.
 ///
-/// `measured` is the 90th percentile of operations per cycle over bursts, per core. Candidates are decided by the nearest;
+/// `measured` is the 90th percentile of operations per cycle over bursts, per core. Of candidates the least that allows for it stands;
 /// a known figure stands; without either the measurement is rounded to whole instructions per cycle.
 pub fn resolve(kernel: CpuKernel, table: &OpsPerCycle, measured: Option<f64>) -> Option<Resolved> {
     let measured = measured.filter(|ops| ops.is_finite() && *ops > 0.0);
@@ -228,8 +228,7 @@ pub fn resolve(kernel: CpuKernel, table: &OpsPerCycle, measured: Option<f64>) ->
         None => format!("{measured:.2} {}", kernel.unit()),
     };
     if let Some(measured) = measured
-        && let Some(&value) =
-            table.candidates.iter().min_by(|a, b| (*a - measured).abs().total_cmp(&(*b - measured).abs()))
+        && let Some(value) = least_that_allows(&table.candidates, measured)
     {
         let source = format!("{}; decided by a probe: {}", table.source, seen(measured));
         return Some(Resolved { value, source, inferred: false });
@@ -241,6 +240,16 @@ pub fn resolve(kernel: CpuKernel, table: &OpsPerCycle, measured: Option<f64>) ->
     let value = (measured / ops).round() * ops;
     let source = format!("{}; inferred from a measurement: {}", table.source, seen(measured));
     (value > 0.0).then_some(Resolved { value, source, inferred: true })
+}
+
+/// A measurement above a candidate by more than this share rules it out.
+const CLOCK_ERROR: f64 = 0.02;
+
+/// The least candidate that a measurement does not rule out: a disturbed core shows less than it can do, never more. The
+/// greatest, where all are ruled out.
+fn least_that_allows(candidates: &[f64], measured: f64) -> Option<f64> {
+    let possible = candidates.iter().copied().filter(|candidate| measured <= candidate * (1.0 + CLOCK_ERROR));
+    possible.min_by(f64::total_cmp).or_else(|| candidates.iter().copied().max_by(f64::total_cmp))
 }
 
 #[cfg(test)]
@@ -260,6 +269,7 @@ mod tests {
         assert_eq!((resolved.value, resolved.inferred), (32.0, false));
         assert_eq!(resolved.source, "table; decided by a probe: 1.99 x 512-bit FMA per cycle");
         assert_eq!(resolve(DP, &open, Some(15.2)).map(|one| one.value), Some(16.0));
+        assert_eq!(resolve(DP, &open, Some(20.0)).map(|one| one.value), Some(32.0), "more than 16 cannot be 16");
         assert_eq!(resolve(DP, &open, None), None);
     }
 

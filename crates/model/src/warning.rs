@@ -115,7 +115,7 @@ pub const WARNINGS: &[WarningRule] = &[
     rule(WarningCode::VcpuShared, "share of the rate lost", (Some(0.02), Some(0.10)),
         "Something invisible shared the core, most likely a busy sibling thread of the host.",
         "Repeat when the host is quieter, or use a dedicated host."),
-    rule(WarningCode::TimeLost, "share of the time lost in gaps", (Some(0.01), Some(0.10)),
+    rule(WarningCode::TimeLost, "share of the time lost in gaps", (Some(0.02), Some(0.10)),
         "The loop stood still although it was not asked to.", QUIET),
     rule(WarningCode::ClockChainsDisagree, "relative difference", (Some(0.03), Some(0.15)),
         "A busy sibling slowed one of the two clock chains; the clock is the larger of them.",

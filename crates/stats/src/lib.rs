@@ -29,7 +29,7 @@ mod warning;
 
 pub use interval::{Interval, NEEDED_FOR_INTERVAL, NOMINAL_CONFIDENCE, Ranks, intervals_overlap, median_ranks};
 pub use modes::{Modes, modes};
-pub use observations::{Observations, Unusable};
+pub use observations::{MAD_TO_SIGMA, Observations, Unusable};
 pub use stop::{Adaptive, StopReason, StopRule, UnusableRule};
 pub use summary::{Better, Summary, summarise};
 pub use trend::{Trend, mann_kendall};

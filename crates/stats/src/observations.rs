@@ -8,7 +8,7 @@ use std::fmt;
 const LARGEST: f64 = 1e300;
 
 /// What makes a median absolute deviation estimate the standard deviation of normal data: 1 / Φ⁻¹(3/4).
-const MAD_TO_SIGMA: f64 = 1.4826;
+pub const MAD_TO_SIGMA: f64 = 1.4826;
 
 /// Why a list of numbers cannot be summarised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -34,7 +34,7 @@ impl Engine for CpuEngine {
             for &element in &stanza.elements {
                 for &choice in &stanza.isa {
                     for threads in thread_counts(request, &stanza.threads, machine) {
-                        rows.extend(row(request, machine, &features, stanza, (element, choice, threads))?);
+                        rows.extend(row(request, machine, features, stanza, (element, choice, threads))?);
                     }
                 }
             }
@@ -57,14 +57,14 @@ impl Engine for CpuEngine {
 fn row(
     request: &Request,
     machine: &Machine,
-    features: &Features,
+    features: Features,
     stanza: &CpuStanza,
     (element, choice, threads): (Element, IsaChoice, u32),
 ) -> Result<Option<Planned>, PlanError> {
     let op = stanza.op;
     let bound = match choice {
-        IsaChoice::Vector => table::widest(op, element, features),
-        IsaChoice::Named(isa) => table::find(op, element, isa, features),
+        IsaChoice::Vector => table::widest(op, element, &features),
+        IsaChoice::Named(isa) => table::find(op, element, isa, &features),
     };
     let isa = match (choice, &bound) {
         (_, Some(bound)) => bound.kernel().isa,

@@ -17,10 +17,10 @@ mod memory;
 pub(crate) mod null;
 
 /// Every engine; a new area is one file and one line here.
-pub static ENGINES: &[&dyn Engine] = &[&cpu::CpuEngine, &memory::MemoryEngine];
+pub(crate) static ENGINES: &[&dyn Engine] = &[&cpu::CpuEngine, &memory::MemoryEngine];
 
 /// What can measure one area.
-pub trait Engine: Sync {
+pub(crate) trait Engine: Sync {
     /// The area.
     fn area(&self) -> Area;
 
@@ -38,7 +38,7 @@ pub trait Engine: Sync {
 }
 
 /// One thread's part of an experiment, ready to work.
-pub trait Trial {
+pub(crate) trait Trial {
     /// What is worth knowing before it is run.
     fn profile(&self) -> Profile;
 
@@ -59,21 +59,21 @@ pub trait Trial {
 
 /// How a trial wants to be run and counted.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Profile {
+pub(crate) struct Profile {
     /// What its headline metric is.
-    pub measure: Measure,
+    pub(crate) measure: Measure,
     /// Work of one iteration, in the measure's terms: flop, op, bytes, or operations of a latency.
-    pub work_per_iteration: f64,
+    pub(crate) work_per_iteration: f64,
     /// Iterations between two checks at most.
-    pub most_iterations: u64,
+    pub(crate) most_iterations: u64,
     /// Whether clock chains are run between bursts of about a millisecond, so that the clock is the one under this very load;
     /// otherwise they are run before and after each sample.
-    pub clock_between_bursts: bool,
+    pub(crate) clock_between_bursts: bool,
 }
 
 /// What a trial's headline metric is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measure {
+pub(crate) enum Measure {
     /// Work per second over all threads.
     Rate(Unit),
     /// Seconds per operation as one thread sees it.
@@ -82,7 +82,7 @@ pub enum Measure {
 
 impl Measure {
     /// The metric's name, unit and better direction.
-    pub fn metric(self) -> (MetricName, Unit, Better) {
+    pub(crate) fn metric(self) -> (MetricName, Unit, Better) {
         match self {
             Self::Rate(unit) => (MetricName::Throughput, unit, Better::Higher),
             Self::Latency => (MetricName::Latency, Unit::Second, Better::Lower),
@@ -92,7 +92,7 @@ impl Measure {
 
 /// Why an experiment could not be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub(crate) enum Trouble {
     /// This machine cannot do it; the row is skipped.
     Unavailable(String),
     /// Something went wrong; the row has failed.
@@ -101,7 +101,7 @@ pub enum Trouble {
 
 impl Trouble {
     /// The sentence.
-    pub fn reason(&self) -> &str {
+    pub(crate) fn reason(&self) -> &str {
         match self {
             Self::Unavailable(reason) | Self::Failed(reason) => reason,
         }
@@ -109,6 +109,6 @@ impl Trouble {
 }
 
 /// The engine of an area.
-pub fn of(area: Area) -> Option<&'static dyn Engine> {
+pub(crate) fn of(area: Area) -> Option<&'static dyn Engine> {
     ENGINES.iter().copied().find(|engine| engine.area() == area)
 }

@@ -4,13 +4,13 @@
 
 use model::document::{Conditions, Document, Row, Status};
 use model::experiment::Params;
-use model::machine::Machine;
 use model::peak::{Efficiency, Peak};
 use model::sample::{Metric, MetricName, Sample, Summary};
 use model::unit::Better;
 use model::warning::{self, Warning, WarningCode};
 use model::wire::MetricSample;
 
+use super::Setting;
 use super::row::{Over, Progressing};
 use crate::journal::Journalled;
 use crate::judge;
@@ -20,7 +20,9 @@ use crate::plan::Planned;
 const MOST_UNCERTAINTY: f64 = 0.02;
 
 /// The row of a planned experiment as it stands.
-pub(super) fn row(planned: &Planned, progress: &Progressing, machine: &Machine, declared: &machine::Declared) -> Row {
+///
+/// `best` is the most operations per cycle that any row of the same kernel has shown on this machine, where one has.
+pub(super) fn row(planned: &Planned, progress: &Progressing, best: Option<f64>, setting: &Setting<'_>) -> Row {
     let mut row = Row::planned(&planned.experiment, planned.obstacle.as_deref().unwrap_or("not reached"));
     row.seconds = progress.seconds;
     row.metrics = metrics(&progress.samples);
@@ -32,14 +34,14 @@ pub(super) fn row(planned: &Planned, progress: &Progressing, machine: &Machine, 
         return row;
     }
     (row.status, row.reason, row.verified) = (Status::Ok, None, Some(true));
-    row.conditions = judge::conditions(planned, &row.metrics, &progress.observations, machine);
+    row.conditions = judge::conditions(planned, &row.metrics, &progress.observations, best, setting.machine);
     row.conditions.stop_reason = stop_reason(progress.over.as_ref());
     row.warnings.clone_from(&planned.warnings);
     row.warnings.extend(judge::warnings(planned, &row, &progress.observations));
     if !matches!(progress.over, Some(Over::Measured(_))) {
         row.warnings.extend(cut_short(progress.missing_share(), progress.samples.len()));
     }
-    let peaks = peaks(&planned.experiment.params, &planned.cpus, &row.conditions, machine, declared);
+    let peaks = peaks(planned, &row.conditions, best, setting);
     let uncertainty = clock_uncertainty(&row);
     if let Some(headline) = row.metrics.first_mut() {
         headline.peaks = peaks.into_iter().map(|peak| Peak { uncertainty, ..peak }).collect();
@@ -115,18 +117,13 @@ fn summary(found: &stats::Summary, better: Better) -> Summary {
 }
 
 /// The peaks known for an experiment.
-fn peaks(
-    params: &Params,
-    cpus: &[u32],
-    conditions: &Conditions,
-    machine: &Machine,
-    declared: &machine::Declared,
-) -> Vec<Peak> {
-    match params {
+fn peaks(planned: &Planned, conditions: &Conditions, best: Option<f64>, setting: &Setting<'_>) -> Vec<Peak> {
+    let Setting { machine, declared, .. } = setting;
+    match &planned.experiment.params {
         Params::Cpu(params) => {
             let kernel = machine::CpuKernel { op: params.op, element: params.element, isa: params.isa };
-            let clocks = conditions.clock_hz.map(|hz| vec![hz; cpus.len()]);
-            machine::cpu_peaks(machine, kernel, cpus, clocks.as_deref(), conditions.ops_per_cycle_p90)
+            let clocks = conditions.clock_hz.map(|hz| vec![hz; planned.cpus.len()]);
+            machine::cpu_peaks(machine, kernel, &planned.cpus, clocks.as_deref(), best.or(conditions.ops_per_cycle_p90))
         }
         Params::Memory(params) if params.op != model::isa::MemoryOp::Load => machine::memory_peaks(machine, declared),
         Params::Memory(_) | Params::Other(_) => Vec::new(),
@@ -161,7 +158,7 @@ fn set_efficiency(metric: &mut Metric) -> Option<Warning> {
 }
 
 /// Adds to the document of a run that was cut off the samples that only its journal holds.
-pub fn add_journalled(document: &mut Document, samples: &[Journalled]) {
+pub(crate) fn add_journalled(document: &mut Document, samples: &[Journalled]) {
     for row in &mut document.experiments {
         let known = row.metrics.first().map(|metric| metric.samples.clone()).unwrap_or_default();
         // A launch is in the document with all of its samples or with none.
@@ -209,7 +206,7 @@ mod tests {
     use model::wire::Observations;
 
     use super::*;
-    use crate::tests::{document, machine_with_cpus, metric_sample, planned};
+    use crate::tests::{document, machine_with_cpus, metric_sample, planned, setting};
 
     fn measured(values: &[f64]) -> Progressing {
         let mut progress = Progressing::new(&planned(), Some(u32::try_from(values.len()).unwrap()), false);
@@ -235,7 +232,8 @@ mod tests {
 
     #[test]
     fn a_measured_row_is_ok_verified_and_graded() {
-        let row = row(&planned(), &measured(&[1.0; 9]), &machine_with_cpus(2), &machine::Declared::default());
+        let (machine, declared) = (machine_with_cpus(2), machine::Declared::default());
+        let row = row(&planned(), &measured(&[1.0; 9]), None, &setting(&machine, &declared));
         assert_eq!((row.status, row.verified), (Status::Ok, Some(true)));
         assert_eq!(row.metrics[0].summary.n, 9);
         assert!(row.grade.is_some() && row.reason.is_none());

@@ -6,12 +6,12 @@ mod assemble;
 mod launch;
 mod row;
 
+use std::collections::BTreeMap;
 use std::io;
 
 use model::document::{Document, MachineState, MachineStates, Program, Row, RunInfo, SCHEMA};
 use model::experiment::Area;
 use model::machine::Machine;
-use model::sample::MetricName;
 use model::warning::Grade;
 use model::wire::Task;
 use stats::random::Random;
@@ -21,7 +21,7 @@ use sys::process;
 use crate::journal::Journal;
 use crate::plan::{Plan, Planned};
 use crate::store::RunFolder;
-pub use assemble::add_journalled;
+pub(crate) use assemble::add_journalled;
 pub use launch::WorkerCommand;
 use row::Progressing;
 
@@ -139,6 +139,8 @@ struct Run<'a> {
     launches: u32,
     random: Random,
     not_stored: Option<String>,
+    /// The most operations per cycle of each kernel (an id without its threads), as any row of it has shown.
+    best_ops_per_cycle: BTreeMap<String, f64>,
 }
 
 impl<'a> Run<'a> {
@@ -155,7 +157,19 @@ impl<'a> Run<'a> {
         }
         let rows = plan.rows.iter().map(|row| Progressing::new(row, plan.repeat, setting.verify_only)).collect();
         let random = Random::new(plan.seed);
-        Ok(Self { plan, setting, folder, journal, watcher, document, rows, launches: 0, random, not_stored: None })
+        Ok(Self {
+            plan,
+            setting,
+            folder,
+            journal,
+            watcher,
+            document,
+            rows,
+            launches: 0,
+            random,
+            not_stored: None,
+            best_ops_per_cycle: BTreeMap::new(),
+        })
     }
 
     fn measure(&mut self) -> Ending {
@@ -238,9 +252,7 @@ impl<'a> Run<'a> {
 
     /// Rebuilds a row of the document, stores it, and tells the watcher.
     fn row_changed(&mut self, index: usize) {
-        let planned = &self.plan.rows[index];
-        let row = assemble::row(planned, &self.rows[index], self.setting.machine, self.setting.declared);
-        self.document.experiments[index] = row;
+        self.assemble(index);
         self.document.run.seconds = self.seconds_so_far();
         self.store();
         let row = &self.document.experiments[index];
@@ -249,6 +261,20 @@ impl<'a> Run<'a> {
         } else {
             self.watcher.event(Event::Provisional { row, of: self.rows[index].wanted() });
         }
+    }
+
+    /// Rebuilds a row of the document, and remembers what its kernel has shown.
+    fn assemble(&mut self, index: usize) {
+        let planned = &self.plan.rows[index];
+        let kernel = kernel_of(&planned.experiment.id).to_owned();
+        let best = self.best_ops_per_cycle.get(&kernel).copied();
+        let mut row = assemble::row(planned, &self.rows[index], best, self.setting);
+        let shown = row.conditions.ops_per_cycle_p90;
+        if shown > best {
+            row = assemble::row(planned, &self.rows[index], shown, self.setting);
+            self.best_ops_per_cycle.extend(shown.map(|shown| (kernel, shown)));
+        }
+        self.document.experiments[index] = row;
     }
 
     fn seconds_so_far(&self) -> f64 {
@@ -284,12 +310,11 @@ impl<'a> Run<'a> {
             for index in 0..self.rows.len() {
                 if !self.rows[index].is_over() {
                     self.rows[index].out_of_time(INTERRUPTED);
-                    let planned = &self.plan.rows[index];
-                    self.document.experiments[index] =
-                        assemble::row(planned, &self.rows[index], self.setting.machine, self.setting.declared);
                 }
             }
         }
+        // Every row once more, now that all of them have shown what their kernels can do.
+        (0..self.rows.len()).for_each(|index| self.assemble(index));
         self.document.run.complete = ending == Ending::Complete;
         self.document.run.seconds = self.seconds_so_far();
         self.document.run.grade = headline_grade(&self.document.experiments);
@@ -304,6 +329,11 @@ impl<'a> Run<'a> {
         }
         Finished { document: self.document, ending, not_stored: self.not_stored }
     }
+}
+
+/// An id without its threads.
+fn kernel_of(id: &str) -> &str {
+    id.rsplit_once('/').map_or(id, |(kernel, _)| kernel)
 }
 
 /// The worst grade of the headline rows: those with an efficiency or, in areas without any, all that were measured. Scalar rows stand
@@ -348,10 +378,4 @@ fn state(began: f64) -> MachineState {
         steal_seconds: seen.steal_seconds,
         at_seconds: Some(monotonic_raw_seconds() - began),
     }
-}
-
-/// The values of a row's headline metric so far.
-fn headline_values(row: &Row) -> Vec<f64> {
-    let headline = row.metric(MetricName::Throughput).or_else(|| row.metric(MetricName::Latency));
-    headline.map(|metric| metric.samples.iter().map(|sample| sample.value).collect()).unwrap_or_default()
 }

@@ -95,7 +95,7 @@ fn add_up(reports: Vec<ThreadReport>, counter_timer: bool) -> Observations {
         sum.ops_per_cycle.extend(report.ops_per_cycle);
         sum.clock_disagreement.extend(report.clock_disagreement);
         if !report.cycle_counter {
-            sum.clock_source = "chains".to_owned();
+            "chains".clone_into(&mut sum.clock_source);
         }
         sum.pages_obtained = match (sum.pages_obtained, report.pages_obtained) {
             (Some(a), Some(b)) => Some(a.min(b)),

@@ -13,6 +13,9 @@ use crate::engine::{Measure, Profile};
 /// A chunk this much longer than its burst's median may be a gap; less is the noise of a time stamp and a cache miss.
 const LEAST_GAP_SECONDS: f64 = 2e-6;
 
+/// And it must exceed the median by this many robust standard deviations: chunks of memory work differ among themselves.
+const GAP_DEVIATIONS: f64 = 6.0;
+
 /// Neighbours of a gap are no longer than this times the median. A sibling slows many chunks in a row; a gap stands alone.
 const NORMAL_NEIGHBOUR: f64 = 1.1;
 
@@ -173,14 +176,16 @@ fn own_pauses(timer: &Timer, pauses: &[Pause]) -> Vec<Stretch> {
 /// Seconds lost inside a burst, from the lengths of its chunks: what chunks took beyond the median, where they took more than twice
 /// as long or stand alone between normal ones. Many slow ones in a row are a slower core, which operations per cycle will tell.
 fn gaps(lengths: &[f64]) -> f64 {
-    let usual = median(lengths.iter().copied());
+    let Ok(summary) = stats::summarise(lengths) else { return 0.0 };
+    let usual = summary.median;
+    let least = LEAST_GAP_SECONDS.max(GAP_DEVIATIONS * stats::MAD_TO_SIGMA * summary.mad);
     let normal = |index: Option<usize>| {
         index.and_then(|i| lengths.get(i)).is_none_or(|length| *length <= NORMAL_NEIGHBOUR * usual)
     };
     let lost = |(index, length): (usize, &f64)| {
         let excess = length - usual;
         let alone = normal(index.checked_sub(1)) && normal(Some(index + 1));
-        if excess > LEAST_GAP_SECONDS && (excess > usual || alone) { excess } else { 0.0 }
+        if excess > least && (excess > usual || alone) { excess } else { 0.0 }
     };
     lengths.iter().enumerate().map(lost).sum()
 }

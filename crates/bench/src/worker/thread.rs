@@ -92,6 +92,7 @@ pub(super) fn run(launch: &Launch, thread: usize, gate: &Gate) -> Result<ThreadR
     pacer.calibrate(trial.as_mut()).map_err(failed)?;
     let setup_seconds = monotonic_raw_seconds() - began;
     let (warm_up_seconds, warm_up_change) = warm_up(launch, thread, gate, &mut pacer, trial.as_mut())?;
+    pacer.calibrate(trial.as_mut()).map_err(failed)?;
     if thread == 0 {
         launch.tell(&Message::Ready)?;
     }
@@ -100,9 +101,8 @@ pub(super) fn run(launch: &Launch, thread: usize, gate: &Gate) -> Result<ThreadR
     let (mut used, mut timed_seconds, mut gap_seconds) = (ThreadUsage::default(), 0.0, 0.0);
     for _ in 0..launch.task.samples {
         let start = gate.meet(&launch.timer, START_DELAY_SECONDS).map_err(another_failed)?;
-        let before = ThreadUsage::now();
-        let record = pacer.sample(trial.as_mut(), start).map_err(failed)?;
-        used = used.plus(ThreadUsage::now().since(before));
+        let (record, used_here) = pacer.sample(trial.as_mut(), start).map_err(failed)?;
+        used = used.plus(used_here);
         timed_seconds += record.elapsed_seconds();
         gap_seconds += record.gap_seconds();
         lock(&launch.records)[thread] = Some(record);
