@@ -84,6 +84,12 @@ impl fmt::Display for PlanError {
 
 impl std::error::Error for PlanError {}
 
+/// The period of CPU quotas unless somebody chose another: kernel documentation, `scheduler/sched-bwc.rst`.
+const QUOTA_PERIOD_SECONDS: f64 = 0.1;
+
+/// Periods in a sample under a quota at least.
+const QUOTA_PERIODS: f64 = 3.0;
+
 /// Seconds that a launch costs besides set-up, warm-up and samples: starting the process, pinning, verifying.
 const LAUNCH_SECONDS: f64 = 0.02;
 
@@ -153,6 +159,9 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
     if let Some(filter) = &request.filter {
         apply_filter(&mut rows, filter)?;
     }
+    for row in &mut rows {
+        row.sampling.sample_seconds = under_quota(row.sampling.sample_seconds, row.cpus.len(), machine.cpu.quota_cpus);
+    }
     if cfg!(debug_assertions) {
         let warning = || Warning::new(WarningCode::DebugBuild, 1.0, "This is a debug build.");
         for row in &mut rows {
@@ -160,6 +169,15 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
         }
     }
     Ok(Plan { suite: request.suite.name.clone(), rows, seed: request.seed, repeat: request.repeat })
+}
+
+/// The length of a sample where a quota will stop its threads: a few whole periods, so that each sample has its fair share of both
+/// running and standing still. Otherwise as it is.
+fn under_quota(seconds: f64, threads: usize, quota_cpus: Option<f64>) -> f64 {
+    if quota_cpus.is_none_or(|cpus| cpus >= threads as f64) {
+        return seconds;
+    }
+    (seconds / QUOTA_PERIOD_SECONDS).ceil().max(QUOTA_PERIODS) * QUOTA_PERIOD_SECONDS
 }
 
 fn check_areas(request: &Request, rows: &[Planned]) -> Result<(), PlanError> {
@@ -274,6 +292,15 @@ mod tests {
         assert_eq!(cpus, [0, 1, 0, 1]);
         assert_eq!(warning.unwrap().code, "oversubscribed");
         assert!(place(2, &machine).1.is_none());
+    }
+
+    #[test]
+    fn a_quota_is_sampled_over_whole_periods() {
+        let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
+        assert!(close(under_quota(0.12, 1, None), 0.12));
+        assert!(close(under_quota(0.12, 1, Some(1.0)), 0.12), "one thread is not stopped by a quota of one CPU");
+        assert!(close(under_quota(0.12, 1, Some(0.5)), 0.3));
+        assert!(close(under_quota(0.35, 2, Some(1.5)), 0.4));
     }
 
     #[test]
