@@ -121,7 +121,7 @@ pub(crate) struct Memory {
     /// Order of the visits: sequential, chase.
     #[arg(long, value_delimiter = ',')]
     pub(crate) pattern: Vec<MemoryPattern>,
-    /// What is done: read, write, write_nt, copy, copy_nt, load (chase).
+    /// What is done: `read`, `write`, `write_nt`, `copy`, `copy_nt`, `load` (chase).
     #[arg(long, value_delimiter = ',')]
     pub(crate) op: Vec<MemoryOp>,
     /// Bytes over all threads and arrays; by default at least four times the last-level cache.

@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         Some(Command::Info(info)) => commands::info::info(&info, began),
         Some(Command::Report(report)) => commands::report::report(&report),
         Some(Command::Runs(runs)) => commands::runs::runs(&runs),
-        Some(Command::Worker) => commands::worker(),
+        Some(Command::Worker) => Ok(commands::worker()),
         Some(Command::Schema) => commands::schema(),
     };
     exit::status(outcome.unwrap_or_else(Outcome::Unusable))

@@ -4,7 +4,7 @@
 use std::io::Write;
 
 use bench::runner::{Event, Watcher};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use report::Style;
 use report::terminal::{provisional_line, row_line};
 
@@ -23,7 +23,7 @@ enum Form {
     /// `--quiet`: only what went wrong.
     Quiet,
     /// A terminal.
-    Live(ProgressBar),
+    Live(Live),
     /// A file or a pipe: rows that have had their first say.
     Log(Vec<String>),
 }
@@ -35,7 +35,7 @@ impl Progress {
         let form = if quiet {
             Form::Quiet
         } else if Stream::Error.is_terminal() {
-            Form::Live(live_bar(&style))
+            Form::Live(Live::new(&style))
         } else {
             Form::Log(Vec::new())
         };
@@ -44,15 +44,17 @@ impl Progress {
 
     /// Takes the live line away.
     pub(crate) fn end(&self) {
-        if let Form::Live(bar) = &self.form {
-            bar.finish_and_clear();
+        if let Form::Live(live) = &self.form {
+            let _ = live.lines.clear();
         }
     }
 
     /// A line that stays.
     fn line(&self, text: &str) {
         match &self.form {
-            Form::Live(bar) => bar.println(text),
+            Form::Live(live) => {
+                let _ = live.lines.println(text);
+            }
             Form::Quiet | Form::Log(_) => {
                 let _ = writeln!(std::io::stderr(), "{text}");
             }
@@ -60,13 +62,25 @@ impl Progress {
     }
 }
 
-fn live_bar(style: &Style) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr());
-    let ticks = if style.unicode { "━╸ " } else { "#- " };
-    let form =
-        ProgressStyle::with_template("{bar:20} {prefix} {wide_msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
-    bar.set_style(form.progress_chars(ticks));
-    bar
+/// The two lines at the bottom of a terminal.
+struct Live {
+    lines: MultiProgress,
+    /// The figure that came last, of a row that is not finished.
+    latest: ProgressBar,
+    /// How far, how long still, and what is measured now.
+    bar: ProgressBar,
+}
+
+impl Live {
+    fn new(style: &Style) -> Self {
+        let lines = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
+        let form = |template| ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let ticks = if style.unicode { "━╸ " } else { "#- " };
+        let latest = lines.add(ProgressBar::new(STEPS).with_style(form("{wide_msg}")));
+        let bar = form("{bar:20} {prefix} {wide_msg}").progress_chars(ticks);
+        let bar = lines.add(ProgressBar::new(STEPS).with_style(bar));
+        Self { lines, latest, bar }
+    }
 }
 
 /// Seconds left as a person says it, in few steps, so that it does not flicker.
@@ -80,7 +94,7 @@ impl Watcher for Progress {
             Event::CannotStore { reason } => self.line(&format!("assay: {reason}")),
             _ if matches!(self.form, Form::Quiet) => {}
             Event::Launching { row, seconds_left, done } => {
-                if let Form::Live(bar) = &self.form {
+                if let Form::Live(Live { bar, .. }) = &self.form {
                     #[expect(
                         clippy::cast_possible_truncation,
                         clippy::cast_sign_loss,
@@ -94,7 +108,7 @@ impl Watcher for Progress {
             Event::Provisional { row, of } => {
                 let text = provisional_line(row, of, &self.style);
                 match &mut self.form {
-                    Form::Live(bar) => bar.set_message(text),
+                    Form::Live(live) => live.latest.set_message(text),
                     // In a log only a row's first figure: the rest is still to come.
                     Form::Log(seen) if !seen.contains(&row.id) => {
                         seen.push(row.id.clone());

@@ -10,11 +10,11 @@ use std::io::{self, BufReader};
 use crate::exit::{Outcome, Result, print};
 
 /// Carries out one launch of one experiment: the task comes on standard input.
-pub(crate) fn worker() -> Result {
+pub(crate) fn worker() -> Outcome {
     let mut input = BufReader::new(io::stdin().lock());
     // If nobody listens any more there is nothing left to do, and nobody to tell.
     let _ = bench::worker::serve(&mut input, &mut io::stdout());
-    Ok(Outcome::Done)
+    Outcome::Done
 }
 
 /// Prints the schema of the document.
