@@ -74,9 +74,28 @@ pub struct MachineState {
     pub at_seconds: Option<f64>,
 }
 
+/// The clock that intervals are timed by.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct TimerFacts {
+    /// `counter` (the processor's time-stamp counter) or `system` (`CLOCK_MONOTONIC_RAW`).
+    pub source: String,
+    /// Its rate by calibration against `CLOCK_MONOTONIC_RAW`, in ticks per second.
+    pub ticks_per_second: f64,
+    /// Least time between two time stamps, in seconds: what a time stamp costs.
+    pub overhead_seconds: f64,
+    /// Spread of the time between two time stamps, in seconds (10th to 90th percentile): how precise one is.
+    pub precision_seconds: f64,
+    /// Relative difference from `CLOCK_MONOTONIC_RAW` over the whole run.
+    pub drift: Option<f64>,
+}
+
 /// The state of the machine before and after.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineStates {
+    /// The clock that intervals are timed by.
+    #[serde(default)]
+    pub timer: TimerFacts,
     /// Before the first row.
     pub before: MachineState,
     /// After the last.

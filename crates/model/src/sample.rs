@@ -27,6 +27,9 @@ pub struct ThreadShare {
     pub work: f64,
     /// Seconds it took for them.
     pub seconds: f64,
+    /// The core's clock beside it, in Hz.
+    #[serde(default)]
+    pub clock_hz: Option<f64>,
 }
 
 /// One repetition.

@@ -2,7 +2,7 @@
 //!
 //! Everything here can be worked out again from the samples; nothing measures.
 
-use model::document::{Conditions, Document, Row, Status};
+use model::document::{Document, Row, Status};
 use model::experiment::Params;
 use model::peak::{Efficiency, Peak};
 use model::sample::{Metric, MetricName, Sample, Summary};
@@ -41,7 +41,7 @@ pub(super) fn row(planned: &Planned, progress: &Progressing, best: Option<f64>, 
     if !matches!(progress.over, Some(Over::Measured(_))) {
         row.warnings.extend(cut_short(progress.missing_share(), progress.samples.len()));
     }
-    let peaks = peaks(planned, &row.conditions, best, setting);
+    let peaks = peaks(planned, &row, best, setting);
     let uncertainty = clock_uncertainty(&row);
     if let Some(headline) = row.metrics.first_mut() {
         headline.peaks = peaks.into_iter().map(|peak| Peak { uncertainty, ..peak }).collect();
@@ -117,17 +117,28 @@ fn summary(found: &stats::Summary, better: Better) -> Summary {
 }
 
 /// The peaks known for an experiment.
-fn peaks(planned: &Planned, conditions: &Conditions, best: Option<f64>, setting: &Setting<'_>) -> Vec<Peak> {
+fn peaks(planned: &Planned, row: &Row, best: Option<f64>, setting: &Setting<'_>) -> Vec<Peak> {
     let Setting { machine, declared, .. } = setting;
     match &planned.experiment.params {
         Params::Cpu(params) => {
             let kernel = machine::CpuKernel { op: params.op, element: params.element, isa: params.isa };
-            let clocks = conditions.clock_hz.map(|hz| vec![hz; planned.cpus.len()]);
-            machine::cpu_peaks(machine, kernel, &planned.cpus, clocks.as_deref(), best.or(conditions.ops_per_cycle_p90))
+            let clocks = row.metrics.first().and_then(|metric| thread_clocks(&metric.samples));
+            let best = best.or(row.conditions.ops_per_cycle_p90);
+            machine::cpu_peaks(machine, kernel, &planned.cpus, clocks.as_deref(), best)
         }
         Params::Memory(params) if params.op != model::isa::MemoryOp::Load => machine::memory_peaks(machine, declared),
         Params::Memory(_) | Params::Other(_) => Vec::new(),
     }
+}
+
+/// The median clock beside each thread, in the threads' order; `None` where it was not measured on every thread.
+fn thread_clocks(samples: &[Sample]) -> Option<Vec<f64>> {
+    let threads = samples.first()?.per_thread.len();
+    let of_thread = |thread: usize| {
+        let clocks: Option<Vec<f64>> = samples.iter().map(|sample| sample.per_thread.get(thread)?.clock_hz).collect();
+        stats::summarise(&clocks?).ok().map(|summary| summary.median)
+    };
+    (0..threads).map(of_thread).collect()
 }
 
 /// How far the clock's median is known: half its interval, 2 % at most.

@@ -9,13 +9,13 @@ mod row;
 use std::collections::BTreeMap;
 use std::io;
 
-use model::document::{Document, MachineState, MachineStates, Program, Row, RunInfo, SCHEMA};
+use model::document::{Document, MachineState, MachineStates, Program, Row, RunInfo, SCHEMA, TimerFacts};
 use model::experiment::Area;
 use model::machine::Machine;
 use model::warning::Grade;
 use model::wire::Task;
 use stats::random::Random;
-use sys::clock::{monotonic_raw_seconds, utc_now};
+use sys::clock::{Calibration, Source, Timer, monotonic_raw_seconds, utc_now};
 use sys::process;
 
 use crate::journal::Journal;
@@ -30,6 +30,9 @@ pub const TIME_BUDGET: &str = "time_budget";
 
 /// The reason of a row that was not reached before the run was interrupted.
 pub const INTERRUPTED: &str = "interrupted";
+
+/// Least time over which the runner calibrates its timer.
+const CALIBRATION: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// How long a worker may be silent beyond what it was asked to do, in seconds: finding memory on a busy host takes its time.
 const PATIENCE_SECONDS: f64 = 60.0;
@@ -139,6 +142,9 @@ struct Run<'a> {
     launches: u32,
     random: Random,
     not_stored: Option<String>,
+    /// The timer as it was calibrated when the run began, to be checked when it ends.
+    calibration: Calibration,
+    timer: Timer,
     /// The most operations per cycle of each kernel (an id without its threads), as any row of it has shown.
     best_ops_per_cycle: BTreeMap<String, f64>,
 }
@@ -150,7 +156,10 @@ impl<'a> Run<'a> {
         folder: Option<&'a RunFolder>,
         watcher: &'a mut dyn Watcher,
     ) -> Result<Self, String> {
-        let document = empty_document(plan, setting);
+        let calibration = Calibration::begin();
+        let mut document = empty_document(plan, setting);
+        let timer = calibration.finish(CALIBRATION);
+        document.conditions.timer = timer_facts(&timer);
         let journal = folder.map(RunFolder::begin_journal).transpose()?;
         if let Some(folder) = folder {
             folder.write(&document)?;
@@ -169,6 +178,8 @@ impl<'a> Run<'a> {
             random,
             not_stored: None,
             best_ops_per_cycle: BTreeMap::new(),
+            calibration,
+            timer,
         })
     }
 
@@ -319,6 +330,7 @@ impl<'a> Run<'a> {
         self.document.run.seconds = self.seconds_so_far();
         self.document.run.grade = headline_grade(&self.document.experiments);
         self.document.conditions.after = state(self.setting.began);
+        self.document.conditions.timer.drift = Some(self.calibration.drift(&self.timer));
         self.document.findings = crate::findings::findings(&self.document.experiments);
         // The document is stored even if it could not be in between: space may have been made.
         if let Some(folder) = self.folder {
@@ -363,9 +375,20 @@ fn empty_document(plan: &Plan, setting: &Setting<'_>) -> Document {
             declared: setting.declared.to_map(),
         },
         machine: setting.machine.clone(),
-        conditions: MachineStates { before: state(setting.began), after: MachineState::default() },
+        conditions: MachineStates { before: state(setting.began), ..MachineStates::default() },
         experiments: plan.empty_rows(),
         findings: Vec::new(),
+    }
+}
+
+/// The timer for the record.
+fn timer_facts(timer: &Timer) -> TimerFacts {
+    TimerFacts {
+        source: if timer.source() == Source::Counter { "counter" } else { "system" }.to_owned(),
+        ticks_per_second: timer.ticks_per_second(),
+        overhead_seconds: timer.overhead_seconds(),
+        precision_seconds: timer.precision_seconds(),
+        drift: None,
     }
 }
 

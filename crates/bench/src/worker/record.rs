@@ -142,12 +142,16 @@ impl Record {
     fn inside(&self, window: Stretch) -> ThreadShare {
         let work: f64 = self.chunks.iter().map(|chunk| self.work_per_chunk * chunk.share_inside(window)).sum();
         let paused: f64 = self.pauses.iter().map(|pause| pause.share_inside(window) * pause.seconds()).sum();
-        ThreadShare { work, seconds: window.seconds() - paused }
+        ThreadShare { work, seconds: window.seconds() - paused, clock_hz: Some(self.clock_hz) }
     }
 
     /// Work and seconds of work, for a latency: the chunks themselves, gaps inside them included.
     fn busy(&self) -> ThreadShare {
-        ThreadShare { work: self.work(), seconds: self.chunks.iter().map(Stretch::seconds).sum() }
+        ThreadShare {
+            work: self.work(),
+            seconds: self.chunks.iter().map(Stretch::seconds).sum(),
+            clock_hz: Some(self.clock_hz),
+        }
     }
 }
 
@@ -344,7 +348,7 @@ mod tests {
 
     #[test]
     fn a_latency_is_what_one_thread_sees() {
-        let shares = [ThreadShare { work: 1000.0, seconds: 1e-4 }, ThreadShare { work: 1000.0, seconds: 1e-4 }];
+        let shares = [ThreadShare { work: 1000.0, seconds: 1e-4, clock_hz: None }; 2];
         let (value, _, _) = headline(Measure::Latency, &shares);
         assert!(close(value, 1e-7), "two threads do not halve it");
     }

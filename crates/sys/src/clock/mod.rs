@@ -30,7 +30,9 @@ pub enum Source {
 pub struct Timer {
     source: Source,
     ticks_per_second: f64,
-    overhead_ticks: f64,
+    overhead_ticks: u64,
+    /// From the 10th to the 90th percentile of the time between two stamps.
+    spread_ticks: u64,
 }
 
 /// The beginning of a calibration; the longer until [`Calibration::finish`], the better.
@@ -45,6 +47,16 @@ impl Calibration {
     pub fn begin() -> Self {
         let (ticks, nanoseconds) = bracketed();
         Self { ticks, nanoseconds }
+    }
+
+    /// The relative difference of a timer's time from the system's since the calibration began.
+    pub fn drift(&self, timer: &Timer) -> f64 {
+        let (ticks, nanoseconds) = match timer.source {
+            Source::Counter => bracketed(),
+            Source::System => return 0.0,
+        };
+        let by_system = nanoseconds.saturating_sub(self.nanoseconds) as f64 * 1e-9;
+        if by_system > 0.0 { timer.seconds(self.ticks, ticks) / by_system - 1.0 } else { 0.0 }
     }
 
     /// Finishes the calibration once at least `least` has passed since it began (sleeping if need be). A bracket is known
@@ -71,20 +83,23 @@ impl Timer {
         if !counter::invariant() || !(1e6..1e11).contains(&ticks_per_second) {
             return Self::system();
         }
-        Self { source: Source::Counter, ticks_per_second, overhead_ticks: 0.0 }.with_overhead()
+        Self { source: Source::Counter, ticks_per_second, overhead_ticks: 0, spread_ticks: 0 }.questioned()
     }
 
     /// A timer by the system's clock.
     pub fn system() -> Self {
-        Self { source: Source::System, ticks_per_second: 1e9, overhead_ticks: 0.0 }.with_overhead()
+        Self { source: Source::System, ticks_per_second: 1e9, overhead_ticks: 0, spread_ticks: 0 }.questioned()
     }
 
-    fn with_overhead(self) -> Self {
-        let least = (0..1000).map(|_| {
+    /// Measures what a time stamp costs, and how much that varies.
+    fn questioned(self) -> Self {
+        let between = |_| {
             let start = self.now();
             self.now() - start
-        });
-        Self { overhead_ticks: least.min().unwrap_or(0) as f64, ..self }
+        };
+        let mut stamps: [u64; 1000] = std::array::from_fn(between);
+        stamps.sort_unstable();
+        Self { overhead_ticks: stamps[0], spread_ticks: stamps[900] - stamps[100], ..self }
     }
 
     /// A time stamp in ticks. Everything before it has finished, and nothing after it has begun.
@@ -108,7 +123,12 @@ impl Timer {
 
     /// Seconds between two time stamps next to each other: the least of a thousand.
     pub fn overhead_seconds(&self) -> f64 {
-        self.overhead_ticks / self.ticks_per_second
+        self.overhead_ticks as f64 / self.ticks_per_second
+    }
+
+    /// How much the time between two stamps varies, in seconds: from the 10th to the 90th percentile of a thousand.
+    pub fn precision_seconds(&self) -> f64 {
+        self.spread_ticks as f64 / self.ticks_per_second
     }
 
     /// Seconds from one time stamp to a later one; 0 if it is not later.
@@ -183,13 +203,24 @@ mod tests {
 
     #[test]
     fn the_counter_keeps_the_systems_time() {
-        let timer = Calibration::begin().finish(Duration::from_millis(100));
+        let calibration = Calibration::begin();
+        let timer = calibration.finish(Duration::from_millis(100));
         let (ticks, nanoseconds) = (timer.now(), monotonic_raw_nanoseconds());
         std::thread::sleep(Duration::from_millis(200));
         let (ticks_later, nanoseconds_later) = (timer.now(), monotonic_raw_nanoseconds());
         let by_timer = timer.seconds(ticks, ticks_later);
         let by_system = (nanoseconds_later - nanoseconds) as f64 * 1e-9;
         assert!((by_timer / by_system - 1.0).abs() < 1e-3, "{by_timer} s by the timer, {by_system} s by the system");
+        assert!(timer.overhead_seconds() < 1e-3 && timer.precision_seconds() < 1e-3, "{timer:?}");
+    }
+
+    #[test]
+    fn a_timer_that_runs_at_another_rate_is_found_out() {
+        let calibration = Calibration::begin();
+        let timer = calibration.finish(Duration::from_millis(50));
+        assert!(calibration.drift(&timer).abs() < 1e-3);
+        let wrong = Timer::from_rate(timer.ticks_per_second() * 1.1);
+        assert!(wrong.source() == Source::System || (calibration.drift(&wrong) + 1.0 / 11.0).abs() < 1e-2);
     }
 
     #[test]
