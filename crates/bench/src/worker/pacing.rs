@@ -169,6 +169,10 @@ impl Pacer {
         let before = ThreadUsage::now();
         self.work_until(trial, start + self.timer.ticks(seconds))?;
         let used = ThreadUsage::now().since(before);
+        if !self.profile.clock_between_bursts {
+            // Stores that are still on their way to memory slow the first chain after them.
+            self.probe.look();
+        }
         let last_look = self.probe.look();
         trial.verify()?;
         let between = self.buffers.pauses.iter().map(|pause| pause.look);

@@ -129,12 +129,8 @@ fn carry_out(
 /// Shows the result, and writes the document where it was asked for.
 fn show(finished: &Finished, stored_in: Option<&Path>, options: &Measure) -> Result<()> {
     let to_stdout = options.json.as_deref() == Some(Path::new("-"));
-    if let Some(path) = &options.json {
-        let text = report::json::render(&finished.document).map_err(|error| error.to_string())?;
-        if to_stdout {
-            return print(text.as_bytes());
-        }
-        write_whole(path, text.as_bytes()).map_err(|error| format!("cannot write '{}': {error}", path.display()))?;
+    if to_stdout {
+        return print(json(finished)?.as_bytes());
     }
     let table = report::terminal::Terminal { style: Stream::Output.style() };
     print(&table.render(&finished.document).map_err(|error| error.to_string())?)?;
@@ -143,7 +139,15 @@ fn show(finished: &Finished, stored_in: Option<&Path>, options: &Measure) -> Res
         (None, Some(path)) => print(format!("\nStored: {}\n", path.display()).as_bytes())?,
         (None, None) => {}
     }
+    if let Some(path) = &options.json {
+        let text = json(finished)?;
+        write_whole(path, text.as_bytes()).map_err(|error| format!("cannot write '{}': {error}", path.display()))?;
+    }
     Ok(())
+}
+
+fn json(finished: &Finished) -> Result<String> {
+    report::json::render(&finished.document).map_err(|error| error.to_string())
 }
 
 fn outcome(finished: &Finished) -> Outcome {
