@@ -2,7 +2,7 @@
 //!
 //! A run is a folder with `run.json`, and while it is being measured `journal.jsonl` beside it. No file is ever changed in place.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -182,17 +182,47 @@ impl RunFolder {
     }
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file whole or not at all. A link is followed; what is no file (a device, a pipe) is written to and stays what it is.
 ///
 /// # Errors
 /// What the system said.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.unfinished", std::process::id()));
-    let unfinished = path.with_file_name(name);
-    replace(&unfinished, path, bytes).inspect_err(|_| {
+    let Some(target) = file_behind(path)? else {
+        return OpenOptions::new().write(true).open(path)?.write_all(bytes);
+    };
+    let unfinished = unfinished_beside(&target);
+    replace(&unfinished, &target, bytes).inspect_err(|_| {
         let _ = fs::remove_file(&unfinished);
     })
+}
+
+/// Whether [`write_whole`] has a chance, to be known before hours are spent on what is to be written. Leaves everything as it is.
+///
+/// # Errors
+/// What the system said.
+pub fn check_writable(path: &Path) -> io::Result<()> {
+    let Some(target) = file_behind(path)? else { return Ok(()) };
+    let unfinished = unfinished_beside(&target);
+    File::create(&unfinished)?;
+    fs::remove_file(&unfinished)
+}
+
+/// The file that a path names, there or not yet; `None` for what is neither a file nor a folder.
+fn file_behind(path: &Path) -> io::Result<Option<PathBuf>> {
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(found) if found.is_file() => fs::canonicalize(path).map(Some),
+        Ok(_) => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Some(path.to_owned())),
+        Err(error) => Err(error),
+    }
+}
+
+/// The name under which a file is written before it takes the place of `path`.
+fn unfinished_beside(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.unfinished", std::process::id()));
+    path.with_file_name(name)
 }
 
 /// Writes under one name, makes sure that it is on the disk, and gives it its own.
@@ -264,6 +294,24 @@ mod tests {
         fs::write(path.join("x"), "x").unwrap();
         assert!(RunFolder::at(&path).unwrap_err().contains("not empty"));
         assert!(RunFolder::at(&path.join("x")).unwrap_err().contains("is a file"));
+    }
+
+    #[test]
+    fn a_file_is_written_whole_through_links_and_a_folder_is_refused() {
+        let scratch = scratch();
+        let path = scratch.path().join("file");
+        check_writable(&path).unwrap();
+        assert!(!path.exists(), "a check makes nothing");
+        write_whole(&path, b"one").unwrap();
+        write_whole(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert!(write_whole(scratch.path(), b"x").is_err() && check_writable(scratch.path()).is_err());
+        assert!(check_writable(&scratch.path().join("no/such/folder")).is_err());
+        let link = scratch.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        write_whole(&link, b"three").unwrap();
+        assert!(link.is_symlink() && fs::read(&path).unwrap() == b"three");
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 2, "nothing unfinished is left");
     }
 
     #[test]

@@ -333,8 +333,10 @@ impl<'a> Run<'a> {
         self.document.conditions.timer.drift = Some(self.calibration.drift(&self.timer));
         self.document.findings = crate::findings::findings(&self.document.experiments);
         // The document is stored even if it could not be in between: space may have been made.
-        if let Some(folder) = self.folder {
-            self.not_stored = folder.write(&self.document).err();
+        match self.folder.map(|folder| folder.write(&self.document)) {
+            Some(Err(reason)) => self.cannot_store(&reason),
+            Some(Ok(())) => self.not_stored = None,
+            None => {}
         }
         if let Some(journal) = self.journal.take().filter(|_| self.not_stored.is_none()) {
             journal.close();

@@ -5,7 +5,7 @@ use std::path::Path;
 use bench::host;
 use bench::plan::{Chosen, Plan, Request, plan};
 use bench::runner::{self, Ending, Finished, Setting, WorkerCommand};
-use bench::store::{RunFolder, write_whole};
+use bench::store::{RunFolder, check_writable, write_whole};
 use bench::suite::{CpuChoice, MemoryChoice, Suite};
 use machine::{Declared, Sysroot};
 use model::document::{Document, Program, Status};
@@ -62,6 +62,7 @@ fn measure(suite: Suite, chosen: Chosen, options: &Measure, began: f64) -> Resul
         complain(&report::plan::total(&list));
         return Ok(Outcome::Done);
     }
+    check_json(options)?;
     host::note_stop_signals();
     let id = run_id(&machine, &plan.suite);
     let folder = folder(options, &id)?;
@@ -78,6 +79,21 @@ fn measure(suite: Suite, chosen: Chosen, options: &Measure, began: f64) -> Resul
     let finished = carry_out(&plan, &setting, folder, options.quiet)?;
     show(&finished.0, finished.1.as_deref(), options)?;
     Ok(outcome(&finished.0))
+}
+
+/// Where the document is to go besides, if a file was named.
+fn json_file(options: &Measure) -> Option<&Path> {
+    options.json.as_deref().filter(|path| *path != Path::new("-"))
+}
+
+/// Makes sure, before anything is measured, that the document can go where it is wanted.
+fn check_json(options: &Measure) -> Result<()> {
+    let Some(path) = json_file(options) else { return Ok(()) };
+    check_writable(path).map_err(|error| cannot_write(path, &error))
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> String {
+    format!("cannot write '{}': {error}", path.display())
 }
 
 fn request(suite: Suite, chosen: Chosen, options: &Measure) -> Request {
@@ -128,20 +144,17 @@ fn carry_out(
 
 /// Shows the result, and writes the document where it was asked for.
 fn show(finished: &Finished, stored_in: Option<&Path>, options: &Measure) -> Result<()> {
-    let to_stdout = options.json.as_deref() == Some(Path::new("-"));
-    if to_stdout {
+    if options.json.as_deref() == Some(Path::new("-")) {
         return print(json(finished)?.as_bytes());
     }
     let table = report::terminal::Terminal { style: Stream::Output.style() };
     print(&table.render(&finished.document).map_err(|error| error.to_string())?)?;
-    match (&finished.not_stored, stored_in) {
-        (Some(reason), _) => complain(reason),
-        (None, Some(path)) => print(format!("\nStored: {}\n", path.display()).as_bytes())?,
-        (None, None) => {}
+    // That it could not be stored has been said when it happened.
+    if let Some(path) = stored_in.filter(|_| finished.not_stored.is_none()) {
+        print(format!("\nStored: {}\n", path.display()).as_bytes())?;
     }
-    if let Some(path) = &options.json {
-        let text = json(finished)?;
-        write_whole(path, text.as_bytes()).map_err(|error| format!("cannot write '{}': {error}", path.display()))?;
+    if let Some(path) = json_file(options) {
+        write_whole(path, json(finished)?.as_bytes()).map_err(|error| cannot_write(path, &error))?;
     }
     Ok(())
 }
