@@ -96,9 +96,71 @@ pub(crate) fn document(folder: &Path) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
+/// The document that a run printed with `--json -`.
+pub(crate) fn printed(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
+}
+
+/// The folders of the runs in the store of `scratch`.
+pub(crate) fn stored_runs(scratch: &Scratch) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(scratch.join("store/runs"));
+    entries.map(|entries| entries.map(|entry| entry.unwrap().path()).collect()).unwrap_or_default()
+}
+
+/// The folder of the only run in the store of `scratch`.
+pub(crate) fn only_run(scratch: &Scratch) -> PathBuf {
+    let mut runs = stored_runs(scratch);
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    runs.remove(0)
+}
+
+/// The names in a folder, sorted.
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort_unstable();
+    names
+}
+
 /// The rows of a document.
 pub(crate) fn rows(document: &Value) -> &[Value] {
     document["experiments"].as_array().unwrap()
+}
+
+/// The text of a field that must be one.
+pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_else(|| panic!("'{key}' is no text in {value:#}"))
+}
+
+/// The number of a field that must be one.
+pub(crate) fn number(value: &Value, key: &str) -> f64 {
+    value[key].as_f64().unwrap_or_else(|| panic!("'{key}' is no number in {value:#}"))
+}
+
+/// The items of a field that must be a list.
+pub(crate) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value[key].as_array().unwrap_or_else(|| panic!("'{key}' is no list in {value:#}"))
+}
+
+/// The ids of a document, in its order.
+pub(crate) fn ids(document: &Value) -> Vec<&str> {
+    rows(document).iter().map(|row| text(row, "id")).collect()
+}
+
+/// The samples of a row's headline metric; none where it has none.
+pub(crate) fn samples(row: &Value) -> &[Value] {
+    list(row, "metrics").first().map_or(&[], |metric| list(metric, "samples"))
+}
+
+/// The codes of a row's warnings.
+pub(crate) fn codes(row: &Value) -> Vec<&str> {
+    list(row, "warnings").iter().map(|warning| text(warning, "code")).collect()
+}
+
+/// Whether a row was measured and its results were checked.
+pub(crate) fn is_verified(row: &Value) -> bool {
+    row["status"] == "ok" && row["verified"] == true
 }
 
 /// Checks a document against the contract, independently of the program: by the shared script, and by the committed schema.

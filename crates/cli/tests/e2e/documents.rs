@@ -1,1 +1,297 @@
-//! To come.
+//! Plans, documents and the forms they are shown in: complete, true to the contract, and the same wherever they are shown.
+
+use std::collections::BTreeSet;
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use crate::common::{
+    Ran, Scratch, assay, check, codes, document, ids, is_verified, list, names, number, only_run, printed, root, rows,
+    samples, stored_runs, text,
+};
+
+/// What counts as equal for figures that were divided and added up.
+const TOLERANCE: f64 = 1e-9;
+
+/// A short run of the cpu area: two kernels, one thread and two, six samples each.
+static CPU_RUN: LazyLock<Value> =
+    LazyLock::new(|| stored("cpu --op fma --type fp64 --isa vector,scalar --threads 1,2 --repeat 6"));
+
+/// A short run of the memory area: a bandwidth and a latency.
+static MEMORY_RUN: LazyLock<Value> =
+    LazyLock::new(|| stored("memory --working-set 32MiB --op read,load --pages 2MiB --threads 1,2 --repeat 2"));
+
+/// The document of a run that must end well.
+fn stored(arguments: &str) -> Value {
+    let scratch = Scratch::new();
+    let ran = assay(&scratch, arguments);
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    document(&only_run(&scratch))
+}
+
+/// Puts a document into the store of `scratch` as the run `name`.
+fn put(scratch: &Scratch, name: &str, document: &Value) {
+    let folder = scratch.join("store/runs").join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("run.json"), document.to_string()).unwrap();
+}
+
+/// Runs the program, which must end well.
+fn succeed(scratch: &Scratch, arguments: &str) -> Ran {
+    let ran = assay(scratch, arguments);
+    assert_eq!(ran.status, Some(0), "'{arguments}': {ran:?}");
+    ran
+}
+
+/// The ids that `--list` prints.
+fn listed(scratch: &Scratch, arguments: &str) -> Vec<String> {
+    let ran = succeed(scratch, &format!("{arguments} --list"));
+    ran.stdout.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect()
+}
+
+#[track_caller]
+fn same(a: f64, b: f64) {
+    assert!((a - b).abs() <= TOLERANCE * a.abs().max(b.abs()), "{a} is not {b}");
+}
+
+#[test]
+fn the_list_has_an_id_and_its_cost_a_line_and_measures_nothing() {
+    let scratch = Scratch::new();
+    let ran = succeed(&scratch, "run quick --list");
+    let lines: Vec<(&str, &str)> = ran.stdout.lines().map(|line| line.split_once('\t').unwrap()).collect();
+    assert!(lines.iter().all(|(id, _)| id.starts_with("cpu/") || id.starts_with("memory/")), "{ran:?}");
+    for (_, cost) in &lines {
+        let seconds: f64 = cost.strip_suffix(" s").unwrap().parse().unwrap();
+        assert!(seconds >= 0.0);
+    }
+    let unique: BTreeSet<_> = lines.iter().map(|(id, _)| id).collect();
+    assert_eq!(unique.len(), lines.len());
+    assert!(ran.stderr.contains(&format!("{} rows, about", lines.len())), "{ran:?}");
+    assert!(!scratch.join("store").exists());
+}
+
+#[test]
+fn every_embedded_suite_can_be_listed() {
+    let scratch = Scratch::new();
+    for entry in std::fs::read_dir(root().join("suites")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        assert!(!listed(&scratch, &format!("run {name}")).is_empty(), "{name}");
+    }
+    assert_eq!(listed(&scratch, ""), listed(&scratch, "run"), "the quick suite is what is run unasked");
+}
+
+#[test]
+fn filters_do_not_cross_a_slash_unless_told_to() {
+    let scratch = Scratch::new();
+    let all = listed(&scratch, "run quick");
+    let one_thread: Vec<&String> = all.iter().filter(|id| id.starts_with("cpu/") && id.ends_with("/t1")).collect();
+    assert_eq!(listed(&scratch, "run quick --filter cpu/**/t1").iter().collect::<Vec<_>>(), one_thread);
+    assert_eq!(listed(&scratch, "run quick --filter cpu/*/*/*/t1").iter().collect::<Vec<_>>(), one_thread);
+    assert_eq!(assay(&scratch, "run quick --list --filter cpu/*/t1").status, Some(2));
+    let cpu: Vec<&String> = all.iter().filter(|id| id.starts_with("cpu/")).collect();
+    assert_eq!(listed(&scratch, "run quick --area cpu").iter().collect::<Vec<_>>(), cpu);
+}
+
+#[test]
+fn the_whole_quick_suite_computes_what_it_should() {
+    let scratch = Scratch::new();
+    let document = printed(&succeed(&scratch, "run quick --verify --json -"));
+    check(&document);
+    for row in rows(&document) {
+        assert!(is_verified(row), "{row:#}");
+    }
+    assert_eq!(ids(&document), listed(&scratch, "run quick"), "what was planned is what is in the document");
+    assert!(stored_runs(&scratch).is_empty(), "a mere check is not stored");
+}
+
+#[test]
+fn documents_keep_the_contract() {
+    for document in [&*CPU_RUN, &*MEMORY_RUN] {
+        check(document);
+        assert_eq!(document["run"]["complete"], true);
+        for row in rows(document) {
+            assert!(is_verified(row), "{row:#}");
+        }
+    }
+}
+
+#[test]
+fn the_committed_schema_is_the_programs_own() {
+    let printed = printed(&succeed(&Scratch::new(), "schema"));
+    let committed = std::fs::read_to_string(root().join("schema/run-v1.json")).unwrap();
+    let committed: Value = serde_json::from_str(&committed).unwrap();
+    assert!(printed == committed, "schema/run-v1.json is not what `assay schema` prints");
+}
+
+#[test]
+fn nothing_is_lost_between_threads_work_and_value() {
+    for row in rows(&CPU_RUN).iter().chain(rows(&MEMORY_RUN)) {
+        let headline = &row["metrics"][0];
+        for sample in samples(row) {
+            let (value, work, seconds) = (number(sample, "value"), number(sample, "work"), number(sample, "seconds"));
+            match text(headline, "name") {
+                "throughput" => same(value, work / seconds),
+                "latency" => same(value, seconds / work),
+                other => panic!("a headline of '{other}'"),
+            }
+            let shares = list(sample, "per_thread");
+            assert_eq!(shares.len() as u64, row["params"]["threads"].as_u64().unwrap());
+            same(shares.iter().map(|share| number(share, "work")).sum(), work);
+        }
+    }
+}
+
+#[test]
+fn an_interval_needs_six_samples() {
+    for (document, n) in [(&*CPU_RUN, 6), (&*MEMORY_RUN, 2)] {
+        for metric in rows(document).iter().flat_map(|row| list(row, "metrics")) {
+            assert_eq!(list(metric, "samples").len(), n, "--repeat is exact");
+            assert_eq!(metric["summary"]["ci95"].is_null(), n < 6, "{metric:#}");
+        }
+    }
+}
+
+#[test]
+fn every_peak_says_how_it_was_worked_out() {
+    let mut seen = 0;
+    for metric in rows(&CPU_RUN).iter().flat_map(|row| list(row, "metrics")) {
+        for peak in list(metric, "peaks") {
+            seen += 1;
+            assert!(!text(peak, "formula").is_empty());
+            assert!(!list(peak, "inputs").is_empty(), "{peak:#}");
+            assert!(list(peak, "inputs").iter().all(|input| !text(input, "source").is_empty()), "{peak:#}");
+        }
+    }
+    assert!(seen > 0, "no row of the cpu area has a peak");
+}
+
+#[test]
+fn rows_take_turns_launch_by_launch() {
+    let mut places: Vec<(u64, u64)> = Vec::new();
+    for row in rows(&CPU_RUN) {
+        let place = |sample: &Value| (sample["block"].as_u64().unwrap(), sample["launch"].as_u64().unwrap());
+        let own: BTreeSet<(u64, u64)> = samples(row).iter().map(place).collect();
+        assert!(own.len() >= 2, "all samples from one launch: {own:?}");
+        assert_eq!(own.iter().map(|(block, _)| block).collect::<BTreeSet<_>>().len(), own.len(), "a launch a block");
+        places.extend(own);
+    }
+    let launches: BTreeSet<u64> = places.iter().map(|(_, launch)| *launch).collect();
+    assert_eq!(launches.len(), places.len(), "no launch serves two rows");
+    places.sort_unstable();
+    assert!(places.is_sorted_by_key(|(_, launch)| *launch), "a block ends before the next begins: {places:?}");
+}
+
+/// The rows of a brief run in the order in which they were launched.
+fn order(seed: u32) -> Vec<String> {
+    let arguments = format!("cpu --op fma --threads 1,2 --verify --json - --seed {seed}");
+    let document = printed(&succeed(&Scratch::new(), &arguments));
+    let place = |row: &Value| (samples(row)[0]["launch"].as_u64().unwrap(), text(row, "id").to_owned());
+    let mut order: Vec<(u64, String)> = rows(&document).iter().map(place).collect();
+    order.sort_unstable();
+    order.into_iter().map(|(_, id)| id).collect()
+}
+
+#[test]
+fn the_seed_decides_the_order() {
+    let first = order(1);
+    assert_eq!(first, order(1));
+    assert_ne!(first, order(2));
+}
+
+#[test]
+fn a_run_is_shown_alike_by_folder_file_and_name() {
+    let scratch = Scratch::new();
+    put(&scratch, "a-run", &CPU_RUN);
+    let folder = scratch.join("store/runs/a-run");
+    let file = folder.join("run.json");
+    for run in ["a-run", folder.to_str().unwrap(), file.to_str().unwrap()] {
+        let shown = printed(&succeed(&scratch, &format!("report {run} --format json")));
+        assert!(shown == *CPU_RUN, "{run}");
+    }
+    let text = succeed(&scratch, "report a-run").stdout;
+    assert!(text.contains("FMA") && text == succeed(&scratch, "runs a-run").stdout, "{text}");
+    let all = succeed(&scratch, "runs").stdout;
+    assert!(all.lines().count() == 1 && all.starts_with("a-run "), "{all}");
+}
+
+#[test]
+fn csv_has_a_line_for_each_metric() {
+    let scratch = Scratch::new();
+    put(&scratch, "a-run", &CPU_RUN);
+    let csv = succeed(&scratch, "report a-run --format csv").stdout;
+    let mut lines = csv.lines();
+    assert!(lines.next().unwrap().starts_with("id,"), "{csv}");
+    let metrics = rows(&CPU_RUN).iter().flat_map(|row| list(row, "metrics").iter().map(|_| text(row, "id")));
+    assert!(lines.map(|line| line.split(',').next().unwrap()).eq(metrics), "{csv}");
+    let file = scratch.join("run.csv");
+    succeed(&scratch, &format!("report a-run --format csv -o {}", file.display()));
+    assert_eq!(std::fs::read_to_string(file).unwrap(), csv);
+}
+
+#[test]
+fn the_document_goes_where_it_is_wanted() {
+    let scratch = Scratch::new();
+    let (out, file) = (scratch.join("out"), scratch.join("run.json"));
+    let brief = "cpu --op fma --type fp64 --isa scalar --threads 1 --verify";
+    let ran = succeed(&scratch, &format!("{brief} --out {} --json {}", out.display(), file.display()));
+    assert!(ran.stdout.contains(out.to_str().unwrap()), "where it is stored is said: {ran:?}");
+    let copy: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert!(copy == document(&out));
+    assert_eq!(names(&out), ["run.json"]);
+    assert_eq!(names(scratch.path()), ["out", "run.json"], "nothing unfinished is left, and no store");
+}
+
+#[test]
+fn a_document_replaces_a_file_follows_a_link_and_flows_into_a_pipe() {
+    let scratch = Scratch::new();
+    put(&scratch, "a-run", &CPU_RUN);
+    let (file, link, pipe) = (scratch.join("file"), scratch.join("link"), scratch.join("pipe"));
+    std::fs::write(&file, "old").unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    succeed(&scratch, &format!("report a-run --format json -o {}", link.display()));
+    assert!(link.is_symlink() && std::fs::read_to_string(&file).unwrap().starts_with('{'));
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = Command::new("cat").arg(&pipe).stdout(Stdio::piped()).spawn().unwrap();
+    succeed(&scratch, &format!("report a-run --format json -o {}", pipe.display()));
+    let read: Value = serde_json::from_slice(&reader.wait_with_output().unwrap().stdout).unwrap();
+    assert!(read == *CPU_RUN);
+    assert_eq!(names(scratch.path()), ["file", "link", "pipe", "store"], "nothing unfinished is left");
+}
+
+#[test]
+fn rows_beyond_the_time_budget_are_skipped_and_said_to_be() {
+    let scratch = Scratch::new();
+    let ran = succeed(&scratch, "run quick --time-budget 2s");
+    let document = document(&only_run(&scratch));
+    check(&document);
+    assert_eq!(document["run"]["complete"], true);
+    let (measured, cut): (Vec<_>, Vec<_>) = rows(&document).iter().partition(|row| row["status"] == "ok");
+    assert!(!measured.is_empty() && !cut.is_empty(), "{ran:?}");
+    for row in cut {
+        assert_eq!((text(row, "status"), text(row, "reason")), ("skipped", "time_budget"));
+    }
+}
+
+#[test]
+fn more_threads_than_cpus_are_measured_and_labelled() {
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    let arguments = format!("cpu --op fma --type fp64 --isa vector --threads {} --verify --json -", cpus + 1);
+    let document = printed(&succeed(&Scratch::new(), &arguments));
+    let row = &rows(&document)[0];
+    assert!(is_verified(row) && codes(row).contains(&"oversubscribed"), "{row:#}");
+}
+
+#[test]
+fn a_pipe_gets_no_colours_and_quiet_means_silent() {
+    let scratch = Scratch::new();
+    put(&scratch, "a-run", &CPU_RUN);
+    let brief = "cpu --op fma --type fp64 --isa scalar --threads 1 --verify";
+    for arguments in [brief, "report a-run", "runs", "info", "run --help", "run --list"] {
+        let ran = succeed(&scratch, arguments);
+        assert!(!ran.stdout.contains('\x1b') && !ran.stderr.contains('\x1b'), "'{arguments}': {ran:?}");
+    }
+    let quiet = succeed(&scratch, &format!("{brief} --quiet"));
+    assert!(quiet.stderr.is_empty() && !quiet.stdout.is_empty(), "{quiet:?}");
+}

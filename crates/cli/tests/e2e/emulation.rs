@@ -1,1 +1,158 @@
-//! To come.
+//! Older processors under qemu-user: the program chooses the kernels that they have, and those kernels compute what they should.
+//!
+//! A worker started by an emulated runner is not emulated itself (the kernel executes the program's own file), so workers are also
+//! started under the emulator by hand, with a task as the runner would write it.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::common::{Ran, Scratch, ids, is_verified, list, printed, program, rows, skip, text};
+use crate::system::{allowed_cpu, has, wrapped};
+
+const QEMU: &str = "qemu-x86_64";
+
+/// An emulated processor and the kernels that it must get.
+struct Model {
+    name: &'static str,
+    /// Of FMA (multiply and add, where there is none) in FP64.
+    fma: &'static str,
+    /// Of the dot product of bytes; `None`: only scalar.
+    dot: Option<&'static str>,
+    /// What it has, by the kernels of `fma fp64`.
+    can: &'static [&'static str],
+    /// One that it lacks.
+    cannot: &'static str,
+}
+
+const MODELS: &[Model] = &[
+    Model { name: "Haswell", fma: "avx2", dot: Some("avx2"), can: &["avx2", "sse2", "scalar"], cannot: "avx512" },
+    Model { name: "EPYC", fma: "avx2", dot: Some("avx2"), can: &["avx2", "sse2", "scalar"], cannot: "avx512" },
+    Model { name: "Nehalem", fma: "sse2", dot: Some("ssse3"), can: &["sse2", "scalar"], cannot: "avx2" },
+    Model { name: "qemu64", fma: "sse2", dot: None, can: &["sse2", "scalar"], cannot: "avx2" },
+];
+
+/// Whether there is an emulator; says so if not.
+fn emulator_is_here() -> bool {
+    let here = has(QEMU);
+    if !here {
+        skip("older processors", "qemu-x86_64 is missing (Debian: qemu-user)");
+    }
+    here
+}
+
+/// The program under test on an emulated processor.
+fn on(model: &str, scratch: &Scratch, arguments: &str) -> Command {
+    let mut command = Command::new(QEMU);
+    command.args(["-cpu", model]).arg(program()).args(arguments.split_whitespace());
+    wrapped(scratch, command)
+}
+
+/// Runs the program on an emulated processor; it must end well.
+fn succeed(model: &str, arguments: &str) -> Ran {
+    let ran: Ran = on(model, &Scratch::new(), arguments).output().unwrap().into();
+    assert_eq!(ran.status, Some(0), "{model}: '{arguments}': {ran:?}");
+    ran
+}
+
+#[test]
+fn the_plan_has_the_widest_kernels_that_the_processor_has() {
+    if !emulator_is_here() {
+        return;
+    }
+    for model in MODELS {
+        let plan = succeed(model.name, "run quick --list").stdout;
+        assert!(plan.contains(&format!("cpu/fma/fp64/{}/t1\t", model.fma)), "{}: {plan}", model.name);
+        assert!(plan.contains("cpu/fma/fp64/scalar/t1\t") && !plan.contains("avx512"), "{}: {plan}", model.name);
+        let dots: Vec<&str> = plan.lines().filter(|line| line.starts_with("cpu/dot/")).collect();
+        let vector = dots.iter().filter(|line| !line.contains("/scalar/")).collect::<Vec<_>>();
+        match model.dot {
+            Some(isa) => assert!(vector.iter().all(|line| line.starts_with(&format!("cpu/dot/int8/{isa}/")))),
+            None => assert!(vector.is_empty(), "{}: {vector:?}", model.name),
+        }
+        assert_eq!(vector.is_empty(), model.dot.is_none(), "{}: {plan}", model.name);
+    }
+}
+
+#[test]
+fn an_instruction_set_that_is_missing_is_refused_when_named() {
+    if !emulator_is_here() {
+        return;
+    }
+    for model in MODELS {
+        let arguments = format!("cpu --op fma --type fp64 --isa {} --verify", model.cannot);
+        let ran: Ran = on(model.name, &Scratch::new(), &arguments).output().unwrap().into();
+        assert_eq!(ran.status, Some(2), "{}: {ran:?}", model.name);
+        let last = ran.stderr.lines().last().unwrap();
+        assert!(last.contains(model.cannot), "{}: {last}", model.name);
+    }
+}
+
+#[test]
+fn every_row_of_an_older_processor_is_verified() {
+    if !emulator_is_here() {
+        return;
+    }
+    for model in MODELS {
+        let document = printed(&succeed(model.name, "cpu --verify --threads 1 --json -"));
+        assert!(ids(&document).contains(&format!("cpu/fma/fp64/{}/t1", model.fma).as_str()), "{:?}", ids(&document));
+        assert!(rows(&document).iter().all(is_verified), "{}", model.name);
+        let isa = list(&document["machine"]["cpu"], "isa");
+        assert!(!isa.contains(&Value::from(model.cannot)), "{}: {isa:?}", model.name);
+    }
+}
+
+/// One launch on an emulated processor: the worker's last word.
+fn launch(model: &str, experiment: &Value) -> Value {
+    let task = json!({
+        "experiment": experiment, "cpus": [allowed_cpu()], "launch": 1, "block": 1, "seed": 5, "samples": 1, "sample_seconds": 0.02,
+        "warm_up_seconds": [0.0, 0.0], "run_began": 0.0, "imul_cycles": 3, "parent": std::process::id(),
+    });
+    let mut command = on(model, &Scratch::new(), "worker");
+    let mut worker = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    writeln!(worker.stdin.take().unwrap(), "{task}").unwrap();
+    let ran: Ran = worker.wait_with_output().unwrap().into();
+    let last = ran.stdout.lines().last().unwrap_or_else(|| panic!("{model} said nothing: {ran:?}"));
+    serde_json::from_str(last).unwrap()
+}
+
+/// An experiment of the memory area as a task holds it.
+fn memory(op: &str, isa: &str) -> Value {
+    let pattern = if op == "load" { "chase" } else { "sequential" };
+    json!({
+        "id": format!("memory/{pattern}-{op}/{isa}/t1"), "area": "memory", "method": format!("memory-{op}/1"),
+        "classic": null,
+        "params": {
+            "pattern": pattern, "op": op, "block": null, "working_set": 4 << 20, "pages": "4KiB", "isa": isa, "chains": 1,
+            "threads": 1, "level": null, "nodes": null,
+        },
+    })
+}
+
+/// An experiment of the cpu area as a task holds it.
+fn cpu(op: &str, element: &str, isa: &str) -> Value {
+    json!({
+        "id": format!("cpu/{op}/{element}/{isa}/t1"), "area": "cpu", "method": format!("cpu-{op}/1"), "classic": null,
+        "params": {"op": op, "type": element, "isa": isa, "threads": 1},
+    })
+}
+
+#[test]
+fn emulated_kernels_compute_what_they_should() {
+    if !emulator_is_here() {
+        return;
+    }
+    for model in MODELS {
+        let fma = model.can.iter().flat_map(|isa| ["fp64", "fp32"].map(|element| cpu("fma", element, isa)));
+        let dot = model.dot.into_iter().chain(["scalar"]).map(|isa| cpu("dot", "int8", isa));
+        let moves = ["read", "write_nt", "copy", "copy_nt"].map(|op| memory(op, model.fma));
+        for experiment in fma.chain(dot).chain(moves).chain([memory("load", "scalar")]) {
+            let last = launch(model.name, &experiment);
+            assert_eq!(text(&last, "kind"), "done", "{}: {}: {last}", model.name, experiment["id"]);
+        }
+        let last = launch(model.name, &cpu("fma", "fp64", model.cannot));
+        assert_eq!(text(&last, "kind"), "unavailable", "{}: {last}", model.name);
+        assert!(text(&last, "reason").contains(model.cannot), "{}: {last}", model.name);
+    }
+}

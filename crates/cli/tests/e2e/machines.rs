@@ -1,1 +1,274 @@
-//! To come.
+//! `assay info` through the real binary: of this machine, of its own capture, of machines recorded elsewhere, and of folders that
+//! tell nothing or nonsense.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::common::{Ran, Scratch, assay, list, printed, refusal, shared, skip, text};
+
+/// What a recorded machine is known to be, by its parts' data sheets.
+struct Part {
+    folder: &'static str,
+    microarchitecture: &'static str,
+    /// Packages, physical cores, logical CPUs.
+    counts: [u64; 3],
+    /// Kind, cores and threads of each kind of core, fast ones first.
+    core_types: &'static [(&'static str, u64, u64)],
+    has: &'static [&'static str],
+    has_not: &'static [&'static str],
+    /// FP64 operations per cycle of the widest FMA, for each kind of core.
+    fp64: (&'static str, &'static [f64]),
+}
+
+const PARTS: &[Part] = &[
+    Part {
+        folder: "intel-haswell-2x-xeon-e5-2680v3",
+        microarchitecture: "Haswell",
+        counts: [2, 24, 24],
+        core_types: &[("uniform", 24, 24)],
+        has: &["avx2", "ssse3", "sse2"],
+        has_not: &["avx512", "avx_vnni"],
+        fp64: ("avx2", &[16.0]),
+    },
+    Part {
+        folder: "intel-skylake-sp-2x-xeon-6140",
+        microarchitecture: "Skylake-SP",
+        counts: [2, 36, 72],
+        core_types: &[("uniform", 36, 72)],
+        has: &["avx512", "avx512vl", "avx2"],
+        has_not: &["avx512_vnni", "amx"],
+        fp64: ("avx512", &[32.0]),
+    },
+    Part {
+        folder: "intel-sapphire-rapids-2x-xeon-max-9460",
+        microarchitecture: "Sapphire Rapids",
+        counts: [2, 80, 160],
+        core_types: &[("uniform", 80, 160)],
+        has: &["amx", "avx512_fp16", "avx512_bf16", "avx512_vnni", "avx_vnni"],
+        has_not: &["avx_vnni_int8"],
+        fp64: ("avx512", &[32.0]),
+    },
+    Part {
+        folder: "intel-raptor-lake-core-i7-1370p",
+        microarchitecture: "Raptor Cove + Gracemont",
+        counts: [1, 14, 20],
+        core_types: &[("performance", 6, 12), ("efficiency", 8, 8)],
+        has: &["avx_vnni", "avx2"],
+        has_not: &["avx512"],
+        fp64: ("avx2", &[16.0, 8.0]),
+    },
+    Part {
+        folder: "amd-zen-2x-epyc-7451",
+        microarchitecture: "Zen",
+        counts: [2, 48, 96],
+        core_types: &[("uniform", 48, 96)],
+        has: &["avx2"],
+        has_not: &["avx512", "avx_vnni"],
+        fp64: ("avx2", &[8.0]),
+    },
+    Part {
+        folder: "amd-zen4-2x-epyc-9654",
+        microarchitecture: "Zen 4",
+        counts: [2, 192, 384],
+        core_types: &[("uniform", 192, 384)],
+        has: &["avx512", "avx512_vnni", "avx512_bf16"],
+        has_not: &["avx512_fp16", "avx_vnni", "amx"],
+        fp64: ("avx512", &[16.0]),
+    },
+    Part {
+        folder: "amd-zen5-strix-point-ryzen-ai-9-hx-370",
+        microarchitecture: "Zen 5 + Zen 5c",
+        counts: [1, 12, 24],
+        core_types: &[("performance", 4, 8), ("efficiency", 8, 16)],
+        has: &["avx512", "avx512_vnni", "avx_vnni", "avx512_bf16"],
+        has_not: &["avx512_fp16", "amx"],
+        fp64: ("avx512", &[16.0, 16.0]),
+    },
+];
+
+/// `assay info` with these arguments, which must end well.
+fn info(arguments: &str) -> Ran {
+    let ran = assay(&Scratch::new(), &format!("info {arguments}"));
+    assert_eq!(ran.status, Some(0), "'info {arguments}': {ran:?}");
+    ran
+}
+
+/// What `assay info --json` says of a recorded machine.
+fn recorded(folder: &Path) -> Value {
+    let info = printed(&info(&format!("--json --sysroot {}", folder.display())));
+    assert_eq!(info["schema"], "assay.info/1");
+    info
+}
+
+/// The kinds of the peaks, each as often as it occurs.
+fn kinds(info: &Value) -> Vec<&str> {
+    list(info, "peaks").iter().map(|peak| text(peak, "kind")).collect()
+}
+
+fn assert_is(part: &Part, info: &Value) {
+    let cpu = &info["machine"]["cpu"];
+    let [packages, cores, threads] = part.counts;
+    assert_eq!(text(cpu, "microarchitecture"), part.microarchitecture);
+    assert_eq!(["packages", "cores", "threads"].map(|key| cpu[key].as_u64()), part.counts.map(Some), "{}", part.folder);
+    assert_eq!(cpu["smt"], threads > cores, "{}: {packages} packages", part.folder);
+    let types = list(cpu, "core_types");
+    let shown = |kind: &Value| (kind["kind"].clone(), kind["cores"].as_u64(), kind["threads"].as_u64());
+    let expected = |(kind, cores, threads): &(&str, u64, u64)| (Value::from(*kind), Some(*cores), Some(*threads));
+    assert!(types.iter().map(shown).eq(part.core_types.iter().map(expected)), "{}: {types:#?}", part.folder);
+    for isa in part.has {
+        assert!(list(cpu, "isa").contains(&Value::from(*isa)), "{} lacks {isa}", part.folder);
+    }
+    for isa in part.has_not {
+        assert!(!list(cpu, "isa").contains(&Value::from(*isa)), "{} has {isa}", part.folder);
+    }
+    let (isa, expected) = part.fp64;
+    let what = format!("cpu/fma/fp64/{isa}");
+    let of = |kind: &Value| {
+        let found = list(kind, "ops_per_cycle").iter().find(|ops| ops["what"] == what.as_str());
+        found.and_then(|ops| ops["value"].as_f64())
+    };
+    assert_eq!(types.iter().map(of).collect::<Vec<_>>(), expected.iter().map(|ops| Some(*ops)).collect::<Vec<_>>());
+}
+
+#[test]
+fn recorded_machines_are_what_their_data_sheets_say() {
+    let Some(shared) = shared() else { return skip("recorded machines", "../shared is not at hand") };
+    for part in PARTS {
+        let folder = shared.join("fixtures").join(part.folder);
+        let info = recorded(&folder);
+        assert_is(part, &info);
+        assert!(!kinds(&info).contains(&"sustained"), "{}: a sustained peak without a measured clock", part.folder);
+        let shown = self::info(&format!("--sysroot {}", folder.display())).stdout;
+        assert!(shown.contains(part.microarchitecture), "{shown}");
+    }
+}
+
+#[test]
+fn no_recorded_machine_is_left_out() {
+    let Some(shared) = shared() else { return skip("recorded machines", "../shared is not at hand") };
+    let entries = std::fs::read_dir(shared.join("fixtures")).unwrap().map(|entry| entry.unwrap().path());
+    for folder in entries.filter(|path| path.is_dir()) {
+        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        if !PARTS.iter().any(|part| part.folder == name) {
+            let cpu = &recorded(&folder)["machine"]["cpu"];
+            assert!(!cpu["microarchitecture"].is_null() && cpu["cores"].as_u64() > Some(0), "{name}: {cpu:#}");
+        }
+    }
+}
+
+#[test]
+fn this_machine_has_sustained_peaks_with_every_input_sourced() {
+    let info = printed(&info("--json"));
+    assert_eq!(info["schema"], "assay.info/1");
+    assert!(kinds(&info).contains(&"sustained"), "{:?}", kinds(&info));
+    for peak in list(&info, "peaks") {
+        assert!(peak["value"].as_f64().unwrap() > 0.0, "{peak:#}");
+        assert!(!text(peak, "formula").is_empty() && !list(peak, "inputs").is_empty(), "{peak:#}");
+        assert!(list(peak, "inputs").iter().all(|input| !text(input, "source").is_empty()), "{peak:#}");
+    }
+    let ids = assay(&Scratch::new(), "run quick --area cpu --list").stdout;
+    for peak in list(&info, "peaks").iter().filter(|peak| peak["kind"] == "sustained") {
+        let id = format!("{}/t{}\t", text(peak, "what"), peak["threads"]);
+        assert!(ids.contains(&id), "'{id}' is no experiment: {ids}");
+    }
+}
+
+/// The machine without what changes from one moment to the next.
+fn lasting(info: &Value) -> Value {
+    let mut machine = info["machine"].clone();
+    let memory = machine["memory"].as_object_mut().unwrap();
+    memory.remove("available_bytes");
+    memory.remove("limit_used_bytes");
+    machine
+}
+
+#[test]
+fn a_capture_is_the_same_machine() {
+    let scratch = Scratch::new();
+    let capture = scratch.join("capture");
+    let captured = info(&format!("--json --capture {}", capture.display()));
+    let replayed = recorded(&capture);
+    assert!(lasting(&printed(&captured)) == lasting(&replayed), "the capture is another machine");
+    let here = printed(&info("--json"));
+    assert!(lasting(&here) == lasting(&replayed), "{:#}\n{:#}", lasting(&here), lasting(&replayed));
+    assert!(!kinds(&replayed).contains(&"sustained"));
+    let again = assay(&scratch, &format!("info --capture {}", capture.display()));
+    assert!(refusal(&again).contains("capture"), "a capture is not overwritten: {again:?}");
+}
+
+/// Asserts that a folder tells of nothing, and that nothing was made up for it.
+fn assert_unknown(folder: &Path) {
+    let info = recorded(folder);
+    let cpu = &info["machine"]["cpu"];
+    for key in ["vendor", "model_name", "family", "microarchitecture", "packages", "cores", "threads", "smt", "base_hz"]
+    {
+        assert!(cpu[key].is_null(), "{key} of {cpu:#}");
+    }
+    for key in ["total_bytes", "available_bytes", "channels", "mts"] {
+        assert!(info["machine"]["memory"][key].is_null(), "{key} of {:#}", info["machine"]["memory"]);
+    }
+    assert!(list(&info, "peaks").is_empty());
+    let unknown: Vec<&str> = list(&info["machine"], "unknown").iter().map(|one| text(one, "fact")).collect();
+    for fact in ["cpu.vendor", "cpu.isa", "cpu.topology", "memory.total_bytes", "caches", "host"] {
+        assert!(unknown.contains(&fact), "{fact}: {unknown:?}");
+    }
+    let shown = self::info(&format!("--sysroot {}", folder.display())).stdout;
+    assert!(!shown.is_empty() && !shown.contains("NaN") && !shown.contains("inf "), "{shown}");
+}
+
+#[test]
+fn a_folder_that_tells_nothing_leaves_everything_unknown() {
+    let scratch = Scratch::new();
+    assert_unknown(scratch.path());
+}
+
+#[test]
+fn leaves_that_are_garbage_leave_everything_unknown() {
+    for garbage in [
+        &b""[..],
+        b"\x00\xff\xfe\x01\x80",
+        b"CPU\n   0x\n   zzz\n",
+        b"CPU 99999999999999999999:\n   0x00000000 0x00: eax=0x ebx=0x ecx=0x edx=0x\n",
+        b"CPU 0:\n   0x00000000 0x00: eax=0xfffffffff ebx=? ecx=0x6c65746e edx=0x49656e69\n",
+    ] {
+        let scratch = Scratch::new();
+        std::fs::write(scratch.join("cpuid.txt"), garbage).unwrap();
+        assert_unknown(scratch.path());
+    }
+}
+
+#[test]
+fn files_that_are_garbage_are_unknown_facts_and_no_errors() {
+    let scratch = Scratch::new();
+    for file in [
+        "proc/cpuinfo",
+        "proc/meminfo",
+        "proc/self/cgroup",
+        "proc/self/mountinfo",
+        "sys/devices/system/cpu/online",
+        "sys/devices/system/cpu/possible",
+        "sys/devices/system/cpu/cpu0/topology/core_id",
+        "sys/devices/system/cpu/cpu0/cache/index0/size",
+        "sys/devices/system/node/online",
+    ] {
+        let path = scratch.join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, b"\xff\x00 -5-3,99999999999:kB\n\n= :").unwrap();
+    }
+    let cpu = &recorded(scratch.path())["machine"]["cpu"];
+    assert!(cpu["cores"].is_null() && cpu["microarchitecture"].is_null(), "{cpu:#}");
+    // A directory where a file should be.
+    std::fs::remove_file(scratch.join("proc/meminfo")).unwrap();
+    std::fs::create_dir(scratch.join("proc/meminfo")).unwrap();
+    assert!(recorded(scratch.path())["machine"]["memory"]["total_bytes"].is_null());
+}
+
+#[test]
+fn a_recorded_machine_that_is_no_folder_is_refused() {
+    let scratch = Scratch::new();
+    let file = scratch.join("file");
+    std::fs::write(&file, "").unwrap();
+    let ran = assay(&scratch, &format!("info --sysroot {}", file.display()));
+    assert!(refusal(&ran).contains(file.to_str().unwrap()));
+}

@@ -2,15 +2,22 @@
 //! exit statuses, conservation, and that nothing is lost or left behind.
 //!
 //! * `common`: the program, scratch folders, documents and their independent check
+//! * `system`: mounts, control groups and processes, taken away again when a test ends
 //! * `bad_input`: what is refused, with which sentence and status
 //! * `documents`: plans, documents, formats
 //! * `machines`: `assay info`, here and of recorded machines
-//! * `trouble`: signals, full disks, quotas, neighbours, missing files
+//! * `trouble`: signals, killed runs and killed workers
+//! * `storage`: closed outputs, folders that cannot be written to, full disks
+//! * `surroundings`: quotas, memory limits, neighbours, a kernel that shows nothing
 //! * `emulation`: older processors under qemu
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "tests")]
 
 mod bad_input;
 mod common;
 mod documents;
 mod emulation;
 mod machines;
+mod storage;
+mod surroundings;
+mod system;
 mod trouble;

@@ -1,0 +1,139 @@
+//! What disturbs a measurement from outside (quotas, limits, neighbours) and a kernel that shows nothing: measured all the same where
+//! that is possible, and never without a word.
+
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::common::{
+    Ran, Scratch, check, codes, document, is_root, is_verified, list, number, only_run, printed, program, refusal,
+    rows, skip, text,
+};
+use crate::system::{Cgroup, Running, allowed_cpu, has, through_shell, wrapped};
+
+const MIB: u64 = 1 << 20;
+
+/// A row of the cpu area that a quota and a neighbour can be seen in.
+const ROW: &str = "cpu --op fma --type fp64 --isa vector --threads 1 --repeat 5 --json -";
+
+/// The only row of a run that must end well.
+fn only_row(mut command: Command) -> Value {
+    let ran: Ran = command.output().unwrap().into();
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let document = printed(&ran);
+    check(&document);
+    assert_eq!(rows(&document).len(), 1);
+    rows(&document)[0].clone()
+}
+
+#[test]
+fn a_quota_of_half_a_cpu_is_seen_named_and_not_hidden() {
+    let Some(group) = Cgroup::make("cpu") else {
+        return skip("a CPU quota", "making a control group with a CPU controller is not allowed");
+    };
+    group.allow_half_a_cpu();
+    let scratch = Scratch::new();
+    let row = only_row(group.assay(&scratch, ROW));
+    let conditions = &row["conditions"];
+    assert!(is_verified(&row));
+    assert!(codes(&row).contains(&"cpu_quota"), "{:#}", row["warnings"]);
+    assert_eq!(row["grade"], "C");
+    assert!((number(conditions, "quota_cpus") - 0.5).abs() < 1e-9, "{conditions:#}");
+    assert!((0.2..=0.8).contains(&number(conditions, "throttled")), "{conditions:#}");
+    assert!(number(conditions, "lost_share") > 0.25, "{conditions:#}");
+}
+
+#[test]
+fn a_neighbour_on_the_same_cpu_is_seen_and_named() {
+    if !has("taskset") {
+        return skip("a neighbour on the same CPU", "taskset is missing");
+    }
+    let scratch = Scratch::new();
+    let cpu = allowed_cpu().to_string();
+    let spin = ["-c", &cpu, "sh", "-c", "while :; do :; done"];
+    let _neighbour = Running::start(Command::new("taskset").args(spin).stdin(Stdio::null()));
+    let row = only_row(through_shell(&scratch, &format!("exec taskset -c {cpu} \"$@\""), ROW));
+    assert!(is_verified(&row));
+    assert!(codes(&row).contains(&"cpu_shared"), "{:#}", row["warnings"]);
+    assert_eq!(row["grade"], "C");
+    // Half of it, unless other tests' neighbours want their part too.
+    assert!((0.1..=0.8).contains(&number(&row["conditions"], "cpu_share")), "{:#}", row["conditions"]);
+    assert!(number(&row["conditions"], "lost_share") > 0.15, "{:#}", row["conditions"]);
+}
+
+#[test]
+fn a_working_set_beyond_the_memory_limit_is_refused() {
+    let Some(group) = Cgroup::make("memory") else {
+        return skip("a memory limit", "making a control group with a memory controller is not allowed");
+    };
+    group.allow_memory(256 * MIB);
+    let scratch = Scratch::new();
+    let mut command = group.assay(&scratch, "memory --op read --working-set 1GiB --threads 1 --repeat 1");
+    let ran: Ran = command.output().unwrap().into();
+    let sentence = refusal(&ran);
+    assert!(sentence.contains("1GiB") && sentence.contains("does not fit"), "{sentence}");
+    assert!(!scratch.join("store").exists());
+}
+
+#[test]
+fn a_worker_that_memory_runs_out_for_is_a_failed_row() {
+    let Some(group) = Cgroup::make("memory") else {
+        return skip("a worker without memory", "making a control group with a memory controller is not allowed");
+    };
+    group.allow_memory(700 * MIB);
+    let scratch = Scratch::new();
+    let arguments = "memory --op read --working-set 200MiB --threads 1 --repeat 200";
+    let mut command = group.assay(&scratch, arguments);
+    let run = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    run.samples_in_journal(&scratch, 1);
+    // A neighbour in the same group takes the rest: `tail` keeps all of a line that does not end.
+    let mut hog = group.command("sh".as_ref(), "-c");
+    hog.arg("head -c 620m /dev/zero | tail >/dev/null");
+    let hog = Running::start(hog.stdin(Stdio::null()).stderr(Stdio::null()));
+    let ran = run.end();
+    drop(hog);
+    assert_eq!(ran.status, Some(1), "{ran:?}");
+    let document = document(&only_run(&scratch));
+    check(&document);
+    let row = &rows(&document)[0];
+    assert_eq!(text(row, "status"), "failed");
+    assert!(text(row, "reason").contains("out of memory"), "{row:#}");
+    assert_eq!(document["run"]["complete"], true);
+}
+
+/// Runs the program where `hide`, a line of shell, has hidden something from it; `None` where that is not allowed.
+fn where_hidden(hide: &str, arguments: &str) -> Option<Ran> {
+    if !is_root() || !has("unshare") {
+        return None;
+    }
+    let scratch = Scratch::new();
+    let mut command = Command::new("unshare");
+    command.args(["-m", "sh", "-c", &format!("{hide} && exec \"$@\""), "sh"]).arg(program());
+    command.args(arguments.split_whitespace());
+    let ran: Ran = wrapped(&scratch, command).output().unwrap().into();
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    Some(ran)
+}
+
+#[test]
+fn a_kernel_that_shows_nothing_is_measured_all_the_same() {
+    let hide = "mount -t tmpfs none /sys && mount --bind /dev/null /proc/cpuinfo";
+    let Some(ran) = where_hidden(hide, "cpu --verify --json -") else {
+        return skip("no /sys and no /proc/cpuinfo", "hiding them needs the superuser and unshare");
+    };
+    let document = printed(&ran);
+    check(&document);
+    assert!(!rows(&document).is_empty() && rows(&document).iter().all(is_verified), "{ran:?}");
+    let machine = &document["machine"];
+    assert!(machine["cpu"]["governor"].is_null() && list(machine, "disks").is_empty(), "{machine:#}");
+    let unknown = list(machine, "unknown");
+    assert!(unknown.iter().any(|one| one["fact"] == "cpu.governor"), "{unknown:#?}");
+}
+
+#[test]
+fn a_plan_can_be_made_without_any_proc() {
+    let Some(ran) = where_hidden("mount -t tmpfs none /proc", "run --list") else {
+        return skip("no /proc", "hiding it needs the superuser and unshare");
+    };
+    assert!(ran.stdout.contains("cpu/fma/"), "{ran:?}");
+}

@@ -1,0 +1,275 @@
+//! Processes, mounts and control groups that a test makes; each is taken away again when its value is dropped.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::{Ran, Scratch, command, program, stored_runs};
+
+/// How long anything may take that is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long something that has to go may take to be gone.
+const GONE: Duration = Duration::from_secs(2);
+
+/// Looks again and again until there is something; after `patience` there is nothing.
+pub(crate) fn wait_for<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let began = Instant::now();
+    loop {
+        let found = look();
+        if found.is_some() || began.elapsed() > patience {
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Runs a program of the system, which must end well.
+fn succeeded(name: &str, arguments: &[&str]) -> bool {
+    let output = Command::new(name).args(arguments).stderr(Stdio::null()).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+/// Whether a program of the system is here.
+pub(crate) fn has(name: &str) -> bool {
+    succeeded("sh", &["-c", &format!("command -v {name}")])
+}
+
+/// A CPU that we may run on.
+pub(crate) fn allowed_cpu() -> u32 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    allowed.trim().split([',', '-']).next().unwrap().parse().unwrap()
+}
+
+/// Sends a signal, named without SIG, to a process.
+pub(crate) fn signal(process: u32, name: &str) {
+    assert!(succeeded("kill", &["-s", name, &process.to_string()]), "cannot send {name} to {process}");
+}
+
+/// A program that is stopped when its value is dropped.
+pub(crate) struct Running(Option<Child>);
+
+impl Running {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        Self(Some(command.spawn().unwrap()))
+    }
+
+    /// Starts the program under test with the usual reaction to signals, whatever the tests themselves were started with.
+    pub(crate) fn assay(scratch: &Scratch, arguments: &str) -> Self {
+        let mut plain = Command::new("env");
+        plain.args(["-i", "--default-signal=INT,TERM,HUP", "LANG=C.UTF-8"]);
+        plain.arg(format!("ASSAY_STORE={}", scratch.join("store").display()));
+        plain.arg(program()).args(arguments.split_whitespace());
+        Self::start(plain.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()))
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.0.as_ref().unwrap().id()
+    }
+
+    /// Waits for its end.
+    pub(crate) fn output(mut self) -> Output {
+        self.0.take().unwrap().wait_with_output().unwrap()
+    }
+
+    /// Waits for its end.
+    pub(crate) fn end(self) -> Ran {
+        self.output().into()
+    }
+
+    /// Its worker, as soon as it has one.
+    pub(crate) fn worker(&self) -> u32 {
+        let own = |process: &Process| process.parent == self.id();
+        wait_for(PATIENCE, || workers().into_iter().find(own)).expect("a worker").id
+    }
+
+    /// Waits until its journal, in a store that has no other run, holds so many samples; the run's folder.
+    pub(crate) fn samples_in_journal(&self, scratch: &Scratch, samples: usize) -> PathBuf {
+        let look = || stored_runs(scratch).into_iter().find(|folder| journalled(folder) >= samples);
+        wait_for(PATIENCE, look).unwrap_or_else(|| panic!("no {samples} samples in {:?}", stored_runs(scratch)))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Samples in the journal of a run's folder.
+pub(crate) fn journalled(folder: &Path) -> usize {
+    let text = fs::read_to_string(folder.join("journal.jsonl")).unwrap_or_default();
+    text.lines().filter(|line| line.starts_with("{\"kind\":\"sample\"")).count()
+}
+
+/// A process as /proc shows it.
+#[derive(Debug)]
+pub(crate) struct Process {
+    id: u32,
+    parent: u32,
+}
+
+/// The workers of the program under test that live.
+fn workers() -> Vec<Process> {
+    let own = fs::canonicalize(program()).unwrap();
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    processes.filter(|id| is_worker(*id, &own)).filter_map(|id| Some(Process { id, parent: parent(id)? })).collect()
+}
+
+fn is_worker(process: u32, program: &Path) -> bool {
+    let folder = Path::new("/proc").join(process.to_string());
+    let arguments = fs::read(folder.join("cmdline")).unwrap_or_default();
+    arguments.ends_with(b"\0worker\0") && fs::read_link(folder.join("exe")).is_ok_and(|exe| exe == program)
+}
+
+/// The parent of a process: the fourth field of its `stat`, the second after the name in parentheses.
+fn parent(process: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Asserts that no worker outlives the program that started it.
+#[track_caller]
+pub(crate) fn assert_no_orphans() {
+    let is_orphan = |worker: &Process| {
+        let command = fs::read(format!("/proc/{}/comm", worker.parent)).unwrap_or_default();
+        command != b"assay\n"
+    };
+    let mut orphans = Vec::new();
+    let gone = wait_for(GONE, || {
+        orphans = workers().into_iter().filter(is_orphan).collect();
+        orphans.is_empty().then_some(())
+    });
+    assert!(gone.is_some(), "workers that were left behind: {orphans:?}");
+}
+
+/// A file system in memory at a folder of its own.
+pub(crate) struct Tmpfs(PathBuf);
+
+impl Tmpfs {
+    /// Mounts one at `path`; `None` where that is not allowed.
+    pub(crate) fn mount(path: PathBuf, options: &str) -> Option<Self> {
+        fs::create_dir_all(&path).unwrap();
+        let text = path.to_str().unwrap().to_owned();
+        succeeded("mount", &["-t", "tmpfs", "-o", options, "assay-e2e", &text]).then_some(Self(path))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Fills it to the last byte.
+    pub(crate) fn fill(&self) {
+        let filler = fs::File::create(self.0.join("filler")).unwrap();
+        let full = std::io::copy(&mut std::io::repeat(0), &mut &filler).unwrap_err();
+        assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        succeeded("umount", &["-l", self.0.to_str().unwrap()]);
+    }
+}
+
+/// A folder that nobody but the superuser may write to; writable again when dropped.
+pub(crate) struct Locked<'a>(&'a Path);
+
+impl<'a> Locked<'a> {
+    pub(crate) fn new(path: &'a Path) -> Self {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o555)).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        let _ = fs::set_permissions(self.0, fs::Permissions::from_mode(0o755));
+    }
+}
+
+/// A control group of our own.
+pub(crate) struct Cgroup {
+    path: PathBuf,
+    unified: bool,
+}
+
+impl Cgroup {
+    /// Makes a group under the controller, of version 1 or 2; `None` where that is not allowed.
+    pub(crate) fn make(controller: &str) -> Option<Self> {
+        let root = Path::new("/sys/fs/cgroup");
+        let separate = root.join(controller);
+        let unified = !separate.is_dir();
+        let parent = if unified { root } else { &separate };
+        let path = parent.join(format!("assay-e2e-{}", std::process::id()));
+        if unified {
+            fs::write(root.join("cgroup.subtree_control"), format!("+{controller}")).ok()?;
+        }
+        fs::create_dir(&path).ok()?;
+        Some(Self { path, unified })
+    }
+
+    fn set(&self, file: &str, value: &str) {
+        fs::write(self.path.join(file), value).unwrap_or_else(|error| panic!("{file} = {value}: {error}"));
+    }
+
+    /// Half a CPU for the group, and precedence over everybody else while it has not used it up.
+    pub(crate) fn allow_half_a_cpu(&self) {
+        if self.unified {
+            self.set("cpu.max", "50000 100000");
+            self.set("cpu.weight", "10000");
+        } else {
+            self.set("cpu.cfs_period_us", "100000");
+            self.set("cpu.cfs_quota_us", "50000");
+            self.set("cpu.shares", "262144");
+        }
+    }
+
+    /// So much memory for the group.
+    pub(crate) fn allow_memory(&self, bytes: u64) {
+        self.set(if self.unified { "memory.max" } else { "memory.limit_in_bytes" }, &bytes.to_string());
+    }
+
+    /// `program` with these arguments, inside the group.
+    pub(crate) fn command(&self, program: &Path, arguments: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(self.path.join("cgroup.procs"));
+        command.arg(program).args(arguments.split_whitespace());
+        command
+    }
+
+    /// The program under test, inside the group.
+    pub(crate) fn assay(&self, scratch: &Scratch, arguments: &str) -> Command {
+        wrapped(scratch, self.command(&program(), arguments))
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        // What has just ended may still be counted for a moment.
+        let _ = wait_for(GONE, || fs::remove_dir(&self.path).ok());
+    }
+}
+
+/// A command that starts the program under test through another program, with the usual environment.
+pub(crate) fn wrapped(scratch: &Scratch, mut wrapper: Command) -> Command {
+    let usual = command(scratch, [""; 0]);
+    let variables = usual.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    wrapper.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin").envs(variables);
+    wrapper.stdin(Stdio::null());
+    wrapper
+}
+
+/// The program under test, started by a line of shell in which it is `"$@"`.
+pub(crate) fn through_shell(scratch: &Scratch, line: &str, arguments: &str) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", line, "sh"]).arg(program()).args(arguments.split_whitespace());
+    wrapped(scratch, shell)
+}
