@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use model::document::{Finding, Row};
 use model::experiment::{Area, Params};
 use model::sample::MetricName;
+use model::warning::Grade;
 
 /// From this share of the ideal on, a rate scales with its threads.
 const SCALES: f64 = 0.95;
@@ -53,12 +54,15 @@ fn scaling(rows: &[&Row]) -> Option<Finding> {
     if few == many || first.id.contains("/scalar/") {
         return None;
     }
-    let (code, what) = if share >= SCALES {
+    let disturbed = rows.iter().any(|row| row.grade == Some(Grade::C));
+    let (code, what) = if disturbed {
+        ("scaling_disturbed", ", which says little: these rows were disturbed".to_owned())
+    } else if share >= SCALES {
         ("scaling_linear", String::new())
     } else if share >= LIMITED {
         ("scaling_sublinear", format!(", {:.0} % of the ideal", 100.0 * share))
     } else if first.area == Area::Memory {
-        ("scaling_limited", format!(": bandwidth, not cores, is the limit before {many} threads"))
+        ("scaling_limited", format!(": bandwidth, not cores, is the limit with {many} threads"))
     } else {
         ("scaling_limited", format!(", {:.0} % of the ideal: the threads share a core, or its clock", 100.0 * share))
     };
@@ -88,6 +92,7 @@ fn translation(rows: &[Row]) -> Option<Finding> {
         let row = rows.iter().find(|row| row.id == id && row.grade.is_some())?;
         Some((row, row.metric(MetricName::Latency)?.summary.median))
     };
+    let latency = |id: &str| latency(id).filter(|(row, _)| row.grade != Some(Grade::C));
     let (huge, with_huge) = latency("memory/chase-load/2MiB/t1")?;
     let (small, with_small) = latency("memory/chase-load/4KiB/t1")?;
     let factor = with_small / with_huge;
@@ -124,6 +129,21 @@ mod tests {
         assert_eq!(found[0].code, "scaling_linear");
         assert!(found[0].text.contains("1.98x from 1 to 2 threads"), "{}", found[0].text);
         assert!(found[0].evidence.iter().all(|id| rows.iter().any(|row| row.id == *id)));
+    }
+
+    #[test]
+    fn no_cause_is_drawn_from_disturbed_rows() {
+        let mut rows = document().experiments;
+        let mut second = rows[0].clone();
+        second.id = second.id.replace("/t1", "/t2");
+        second.grade = Some(Grade::C);
+        if let Params::Cpu(params) = &mut second.params {
+            params.threads = 2;
+        }
+        rows.push(second);
+        let found = findings(&rows);
+        assert_eq!(found[0].code, "scaling_disturbed");
+        assert!(!found[0].text.contains("share a core"), "{}", found[0].text);
     }
 
     #[test]

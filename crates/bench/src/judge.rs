@@ -6,6 +6,7 @@
 use model::document::{Conditions, Row};
 use model::machine::Machine;
 use model::sample::{Metric, MetricName, Sample};
+use model::unit::Better;
 use model::warning::{Warning, WarningCode};
 use model::wire::Observations;
 
@@ -55,17 +56,21 @@ pub(crate) fn conditions(
         launches: u32::try_from(seen.len()).ok(),
         ..Conditions::default()
     };
-    conditions.lost_share = lost_share(planned, metrics, &conditions, best);
+    conditions.lost_share = lost_share(planned, metrics, &conditions, best, machine);
     conditions
 }
 
 /// Share of the rate lost to others: how far the median falls short of what the cores do in their undisturbed bursts.
-fn lost_share(planned: &Planned, metrics: &[Metric], conditions: &Conditions, best: Option<f64>) -> Option<f64> {
+fn lost_share(
+    planned: &Planned,
+    metrics: &[Metric],
+    conditions: &Conditions,
+    best: Option<f64>,
+    machine: &Machine,
+) -> Option<f64> {
     let undisturbed = best.or(conditions.ops_per_cycle_p90)? * conditions.clock_hz?;
-    let mut cpus = planned.cpus.clone();
-    cpus.sort_unstable();
-    cpus.dedup();
-    let best = undisturbed * cpus.len() as f64;
+    // SMT siblings share one core's pipes: what one of them has, the other has not lost to strangers.
+    let best = undisturbed * machine.cpu.one_per_core(&planned.cpus).len() as f64;
     Some((1.0 - metrics.first()?.summary.median / best).max(0.0))
 }
 
@@ -189,15 +194,17 @@ fn spread(planned: &Planned, headline: &Metric) -> Vec<Warning> {
             &format!("Launches differ {placement:.1} times more than samples within one."),
         )
     });
-    summary.warnings.iter().filter_map(of_values).chain(wide).chain(differ).collect()
+    summary.warnings.iter().filter_map(|found| of_values(found, headline.better)).chain(wide).chain(differ).collect()
 }
 
 /// A warning of `stats` in the document's words.
-fn of_values(found: &stats::Warning) -> Option<Warning> {
+fn of_values(found: &stats::Warning, better: Better) -> Option<Warning> {
     let (code, figure) = match found {
         stats::Warning::TooFew { n, needed } => (WarningCode::FewSamples, needed.saturating_sub(*n) as f64),
         stats::Warning::Drifting { .. } => (WarningCode::Drifting, 1.0),
         stats::Warning::Bimodal(_) => (WarningCode::Bimodal, 1.0),
+        // A first value that is better than the rest is no slow start; if it is the start of a decline, that is a drift.
+        stats::Warning::FirstApart { ratio } if (*ratio < 1.0) != (better == Better::Higher) => return None,
         stats::Warning::FirstApart { .. } => (WarningCode::SlowFirst, 1.0),
         stats::Warning::Outliers { indices } => (WarningCode::Outliers, indices.len() as f64),
         // The interval's width says it, against the area's own target.
@@ -293,6 +300,13 @@ mod tests {
         let gaps = Conditions { lost_in_gaps: Some(0.2), lost_share: Some(0.2), ..quiet() };
         assert_eq!(codes(&gaps), ["time_lost"]);
         assert_eq!(codes(&Conditions { steal: Some(0.2), ..gaps }), ["steal"]);
+    }
+
+    #[test]
+    fn a_first_sample_is_slow_only_in_the_direction_that_is_worse() {
+        let low = stats::Warning::FirstApart { ratio: 0.8 };
+        assert_eq!(of_values(&low, Better::Higher).unwrap().code, "slow_first");
+        assert!(of_values(&low, Better::Lower).is_none(), "a low latency is no slow start");
     }
 
     #[test]

@@ -114,7 +114,7 @@ fn huge_pages() -> Vec<Pages> {
 /// An instruction set as a suite names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IsaChoice {
-    /// The widest vectors that this CPU has for the kernel.
+    /// The widest vectors that this CPU has for the kernel; for streams through memory, up to 256 bits.
     Vector,
     /// This one.
     Named(Isa),

@@ -130,7 +130,7 @@ pub(crate) struct Memory {
     /// Page sizes: 2MiB, 4KiB.
     #[arg(long, value_delimiter = ',')]
     pub(crate) pages: Vec<Pages>,
-    /// Instruction sets: vector (the widest here), sse2, avx2, avx512.
+    /// Instruction sets: vector (the widest here up to 256 bits), sse2, avx2, avx512.
     #[arg(long, value_delimiter = ',')]
     pub(crate) isa: Vec<IsaChoice>,
 

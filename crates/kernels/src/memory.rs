@@ -4,8 +4,8 @@
 //! a store through the cache also moves on the bus (write-allocate) is known by the operation, not counted here.
 //! Non-temporal bodies end in a store fence, so when a call returns its bytes have left the core.
 //!
-//! The widest is not always the fastest: on a Cascade Lake VM one thread stores 7.2 GB/s with 512-bit stores through
-//! the cache, 9.7 GB/s with 128-bit ones. A caller tries every row of [`usable`] and names the one that it reports.
+//! The widest is not always the fastest: cores that lower their clock for 512-bit units store more by narrower ones. Which
+//! row to measure is the caller's to say.
 
 use model::isa::{Isa, MemoryOp};
 

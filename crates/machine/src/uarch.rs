@@ -1,7 +1,7 @@
 //! The table of microarchitectures: which family and model is which, and what one core finishes per cycle.
 //!
 //! Counts are instructions per cycle and core; `rates` turns them into operations. Each row names its source. A count
-//! that no source gives is `None`, and a row may have a name only. Sources, as cited in `shared/facts/cpu.md` §2.2:
+//! that no source gives is `None`, and a row may have a name only. Sources:
 //! `InstLatx64` dumps, OSACA models, cpufp result files, LLVM's scheduling models (commit of June 2026), likwid issues.
 
 use std::ops::RangeInclusive;

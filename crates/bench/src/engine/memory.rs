@@ -41,14 +41,14 @@ const STAGGER_LINES: usize = 33;
 const CACHES_PER_WORKING_SET: u64 = 4;
 
 /// The widest vectors that a stream uses unless others are named. Memory is slower than any vector, and on cores that lower their
-/// clock for 512-bit units those are the slower ones: on Cascade Lake copies by 256 bits moved a quarter more than by 512.
+/// clock for 512-bit units (Skylake-SP, Cascade Lake) those are the slower ones: `assay memory --isa avx2,avx512` shows it.
 const USUAL_VECTOR_BYTES: usize = 32;
 
 /// The share of the available memory that a working set of our own choice takes at most.
 const AVAILABLE_SHARE: u64 = 2;
 
-/// Filling speed for the expected cost, in bytes per second: between memory that was just freed and memory that the host has to find
-/// first (`facts/workbench.md`).
+/// Filling speed for the expected cost, in bytes per second: between memory that was just freed (10 GB/s and more) and memory that a
+/// hypervisor has to find first (below 1 GB/s).
 const FILL_BYTES_PER_SECOND: f64 = 3e9;
 /// Cost of linking one node of a cycle, in seconds, for the expected cost.
 const LINK_SECONDS: f64 = 60e-9;
@@ -218,7 +218,7 @@ fn working_set(request: &Request, machine: &Machine, least: u64, cache_bytes: Op
     }
     let wanted = least.max(cache_bytes.unwrap_or(0).saturating_mul(CACHES_PER_WORKING_SET));
     let bounded = obtainable.map_or(wanted, |obtainable| wanted.min(obtainable / AVAILABLE_SHARE));
-    Ok(bounded.next_multiple_of(1 << 20))
+    Ok((bounded >> 20 << 20).max(1 << 20))
 }
 
 fn page_size(pages: Pages) -> PageSize {

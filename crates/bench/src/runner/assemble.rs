@@ -16,7 +16,8 @@ use crate::journal::Journalled;
 use crate::judge;
 use crate::plan::Planned;
 
-/// The most by which an efficiency may exceed 1 before the peak is held to be wrong.
+/// The most by which an efficiency may exceed 1 before the peak is held to be wrong; so much too where too few samples tell how far
+/// the clock is known.
 const MOST_UNCERTAINTY: f64 = 0.02;
 
 /// The row of a planned experiment as it stands.
@@ -160,7 +161,7 @@ fn set_efficiency(metric: &mut Metric) -> Option<Warning> {
         return Some(Warning::new(WarningCode::PeakUnknown, 1.0, "No peak is known."));
     };
     let value = if metric.better == Better::Higher { median / peak.value } else { peak.value / median };
-    if value > 1.0 + peak.uncertainty.unwrap_or(0.0).min(MOST_UNCERTAINTY) {
+    if value > 1.0 + peak.uncertainty.unwrap_or(MOST_UNCERTAINTY) {
         let seen = format!("Measured {:.1} % of the {} peak ({}).", 100.0 * value, peak.kind, peak.formula);
         return Some(Warning::new(WarningCode::AbovePeak, value, &seen));
     }

@@ -350,8 +350,7 @@ fn kernel_of(id: &str) -> &str {
     id.rsplit_once('/').map_or(id, |(kernel, _)| kernel)
 }
 
-/// The worst grade of the headline rows: those with an efficiency or, in areas without any, all that were measured. Scalar rows stand
-/// beside the headline and are left out.
+/// The worst grade of the headline rows: all that were measured but the scalar ones, which only stand beside.
 fn headline_grade(rows: &[Row]) -> Option<Grade> {
     let is_headline = |row: &&Row| !row.id.contains("/scalar/");
     rows.iter().filter(is_headline).filter_map(|row| row.grade).max()

@@ -7,7 +7,7 @@ use kernels::chain::{ADD, Chain, IMUL};
 use sys::clock::Timer;
 
 /// Length of one chain: long against the 20 ns of a time stamp, short against the 650 us for which a core keeps the clock of its wide
-/// units after their last use (`facts/cpu.md` 1.7).
+/// units after their last use (T. Downs, "Gathering Intel on Intel AVX-512 Transitions", 2020).
 const CHAIN_SECONDS: f64 = 15e-6;
 
 /// The two chains, sized for this core.

@@ -19,6 +19,9 @@ const GAP_DEVIATIONS: f64 = 6.0;
 /// Neighbours of a gap are no longer than this times the median. A sibling slows many chunks in a row; a gap stands alone.
 const NORMAL_NEIGHBOUR: f64 = 1.1;
 
+/// A core's clock does not fall below this share of its median within a sample; a look that says so was disturbed.
+const PLAUSIBLE_CLOCK: f64 = 0.9;
+
 /// Chunks without a pause: stamps `first` (when it began) to `last` (when its last chunk ended).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Burst {
@@ -166,13 +169,16 @@ impl Stretch {
     }
 }
 
-/// Each pause as long as it should have been: its look at the clock measured, plus the quickest check of the sample.
+/// Each pause as long as it should have been: its two chains at the clock, plus the quickest check of the sample. A look that is far
+/// slower than the others was disturbed as a whole: it should have taken what the others' clock says.
 fn own_pauses(timer: &Timer, pauses: &[Pause]) -> Vec<Stretch> {
+    let usual_hz = median(pauses.iter().map(|pause| pause.look.hz));
+    let chains = |look: &Look| look.nominal_seconds * (look.hz / look.hz.max(PLAUSIBLE_CLOCK * usual_hz));
     let length = |pause: &Pause| timer.seconds(pause.begin, pause.end);
     let check = pauses.iter().map(|pause| length(pause) - pause.look.seconds).fold(f64::INFINITY, f64::min).max(0.0);
     let own = |pause: &Pause| {
         let begin = timer.seconds(0, pause.begin);
-        Stretch { begin, end: begin + (pause.look.nominal_seconds + check).min(length(pause)) }
+        Stretch { begin, end: begin + (chains(&pause.look) + check).min(length(pause)) }
     };
     pauses.iter().map(own).collect()
 }
@@ -344,6 +350,20 @@ mod tests {
         let share = record.inside(Stretch { begin: 0.0, end: 3.564e-3 });
         assert!(close(share.seconds, 3.5e-3), "{}", share.seconds);
         assert!(close(share.work, 300.0));
+    }
+
+    #[test]
+    fn a_look_that_was_disturbed_as_a_whole_is_lost_time() {
+        // Three pauses of 30 us of chains; in the second both chains ran at a tenth of the clock.
+        let timer = Timer::system();
+        let slow = Look { hz: 3e8, nominal_seconds: 300e-6, seconds: 300e-6, disagreement: 0.0 };
+        let pauses = [
+            Pause { begin: 1_000_000, end: 1_030_000, look: look(3e9) },
+            Pause { begin: 2_000_000, end: 2_300_000, look: slow },
+            Pause { begin: 3_000_000, end: 3_030_000, look: look(3e9) },
+        ];
+        let own: Vec<f64> = own_pauses(&timer, &pauses).iter().map(Stretch::seconds).collect();
+        assert!(close(own[0], 30e-6) && own[1] < 34e-6, "{own:?}");
     }
 
     #[test]

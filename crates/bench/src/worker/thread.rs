@@ -20,6 +20,9 @@ use crate::engine::{Engine, Profile, Trial, Trouble};
 /// Threads meet this long before a common start: time for a look at the clock, after which all of them spin.
 const START_DELAY_SECONDS: f64 = 200e-6;
 
+/// After a sample the runner is given this long, and a CPU, to hear of it and to write it down: it shall not do so in the next one.
+const HEARING: std::time::Duration = std::time::Duration::from_millis(1);
+
 /// What all threads of a launch share.
 pub(super) struct Launch<'a> {
     task: &'a Task,
@@ -109,6 +112,7 @@ pub(super) fn run(launch: &Launch, thread: usize, gate: &Gate) -> Result<ThreadR
         gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
         if thread == 0 {
             launch.tell_sample(profile)?;
+            std::thread::sleep(HEARING);
         }
     }
     Ok(ThreadReport {

@@ -29,9 +29,20 @@ pub(super) fn sections(peaks: &[InfoPeak], machine: &Machine) -> [Section; 2] {
         Section { title: "Peaks", facts: peaks },
         Section {
             title: "Figures behind the peaks (work per cycle: see the cores)",
-            facts: inputs.into_iter().map(input).collect(),
+            facts: distinct(inputs.into_iter().map(input)),
         },
     ]
+}
+
+/// Facts that print alike, once: figures that differ only in digits that are not shown.
+fn distinct(facts: impl Iterator<Item = Fact>) -> Vec<Fact> {
+    let mut kept: Vec<Fact> = Vec::new();
+    for fact in facts {
+        if !kept.iter().any(|one| (&one.name, &one.value, &one.source) == (&fact.name, &fact.value, &fact.source)) {
+            kept.push(fact);
+        }
+    }
+    kept
 }
 
 fn peak(peak: &InfoPeak) -> Fact {

@@ -177,7 +177,7 @@ impl<'a> Notes<'a> {
         }
         let part = |(code, rows): &(String, u64)| format!("{} on {}", code.replace('_', " "), counted(*rows, "row"));
         let parts: Vec<String> = self.also.iter().map(part).collect();
-        let text = format!("Seen besides, without effect on a grade: {}.", parts.join(", "));
+        let text = format!("Seen besides, changing no grade: {}.", parts.join(", "));
         wrap(&style.clean(&text), " ", style.width).iter().map(|line| style.paint(line, Tone::Dim)).collect()
     }
 }
