@@ -28,7 +28,6 @@ struct Model {
 
 const MODELS: &[Model] = &[
     Model { name: "Haswell", fma: "avx2", dot: Some("avx2"), can: &["avx2", "sse2", "scalar"], cannot: "avx512" },
-    Model { name: "EPYC", fma: "avx2", dot: Some("avx2"), can: &["avx2", "sse2", "scalar"], cannot: "avx512" },
     Model { name: "Nehalem", fma: "sse2", dot: Some("ssse3"), can: &["sse2", "scalar"], cannot: "avx2" },
     Model { name: "qemu64", fma: "sse2", dot: None, can: &["sse2", "scalar"], cannot: "avx2" },
 ];

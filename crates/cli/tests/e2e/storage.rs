@@ -3,13 +3,13 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::common::{
     Ran, Scratch, assay, check, command, document, is_root, is_verified, names, printed, refusal, rows, samples, skip,
     stored_runs,
 };
-use crate::system::{Locked, Running, Tmpfs, journalled, through_shell, wait_for};
+use crate::system::{Locked, Running, Tmpfs, journalled, samples_in_journal, through_shell, wait_for};
 
 /// A run of one row that is over in a moment.
 const BRIEF: &str = "cpu --op fma --type fp64 --isa scalar --threads 1 --repeat 1";
@@ -130,7 +130,7 @@ fn a_disk_that_fills_up_costs_the_store_and_not_the_result() {
         return skip("a disk that fills up", "mounting is not allowed");
     };
     let run = Running::assay(&scratch, "cpu --op fma --type fp64,fp32 --isa scalar --threads 1 --repeat 9");
-    let folder = run.samples_in_journal(&scratch, 4);
+    let folder = samples_in_journal(&scratch, 4);
     disk.fill();
     let ran = run.end();
     assert_eq!(ran.status, Some(1), "{ran:?}");
@@ -146,15 +146,15 @@ fn a_disk_that_fills_up_costs_the_store_and_not_the_result() {
     assert!(rows(&shown).iter().any(|row| is_verified(row) && !samples(row).is_empty()));
 }
 
-/// Waits until nothing has come into the journal for longer than a launch takes.
+/// Waits until so many looks in a row have seen nothing new in the journal: for longer than a launch takes.
 fn wait_until_still(folder: &Path) {
-    let mut seen = (usize::MAX, Instant::now());
+    const LOOKS: u32 = 150;
+    let (mut seen, mut unchanged) = (usize::MAX, 0);
     wait_for(Duration::from_secs(10), || {
         let now = journalled(folder);
-        if now != seen.0 {
-            seen = (now, Instant::now());
-        }
-        (seen.1.elapsed() > Duration::from_millis(700)).then_some(())
+        unchanged = if now == seen { unchanged + 1 } else { 0 };
+        seen = now;
+        (unchanged >= LOOKS).then_some(())
     });
 }
 
@@ -165,7 +165,7 @@ fn space_that_comes_back_in_time_saves_the_run() {
         return skip("a disk that is full for a while", "mounting is not allowed");
     };
     let run = Running::assay(&scratch, "cpu --op fma --type fp64,fp32 --isa scalar --threads 1 --repeat 12");
-    let folder = run.samples_in_journal(&scratch, 2);
+    let folder = samples_in_journal(&scratch, 2);
     disk.fill();
     wait_until_still(&folder);
     std::fs::remove_file(disk.path().join("filler")).unwrap();

@@ -9,7 +9,7 @@ use crate::common::{
     Ran, Scratch, check, codes, document, is_root, is_verified, list, number, only_run, printed, program, refusal,
     rows, skip, text,
 };
-use crate::system::{Cgroup, Running, allowed_cpu, has, through_shell, wrapped};
+use crate::system::{Cgroup, Running, allowed_cpu, has, samples_in_journal, through_shell, wrapped};
 
 const MIB: u64 = 1 << 20;
 
@@ -85,7 +85,7 @@ fn a_worker_that_memory_runs_out_for_is_a_failed_row() {
     let arguments = "memory --op read --working-set 200MiB --threads 1 --repeat 200";
     let mut command = group.assay(&scratch, arguments);
     let run = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
-    run.samples_in_journal(&scratch, 1);
+    samples_in_journal(&scratch, 1);
     // A neighbour in the same group takes the rest: `tail` keeps all of a line that does not end.
     let mut hog = group.command("sh".as_ref(), "-c");
     hog.arg("head -c 620m /dev/zero | tail >/dev/null");

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::common::{Ran, Scratch, command, program, stored_runs};
 
@@ -14,16 +14,18 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long something that has to go may take to be gone.
 const GONE: Duration = Duration::from_secs(2);
 
-/// Looks again and again until there is something; after `patience` there is nothing.
+/// Pause between two looks.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Looks again and again until there is something; once `patience` has been spent on waiting there is nothing.
 pub(crate) fn wait_for<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
-    let began = Instant::now();
-    loop {
-        let found = look();
-        if found.is_some() || began.elapsed() > patience {
-            return found;
+    for _ in 0..patience.as_millis() / PAUSE.as_millis() {
+        if let Some(found) = look() {
+            return Some(found);
         }
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(PAUSE);
     }
+    look()
 }
 
 /// Runs a program of the system, which must end well.
@@ -85,12 +87,12 @@ impl Running {
         let own = |process: &Process| process.parent == self.id();
         wait_for(PATIENCE, || workers().into_iter().find(own)).expect("a worker").id
     }
+}
 
-    /// Waits until its journal, in a store that has no other run, holds so many samples; the run's folder.
-    pub(crate) fn samples_in_journal(&self, scratch: &Scratch, samples: usize) -> PathBuf {
-        let look = || stored_runs(scratch).into_iter().find(|folder| journalled(folder) >= samples);
-        wait_for(PATIENCE, look).unwrap_or_else(|| panic!("no {samples} samples in {:?}", stored_runs(scratch)))
-    }
+/// Waits until the journal of a run, the only one that goes on in the store of `scratch`, holds so many samples; the run's folder.
+pub(crate) fn samples_in_journal(scratch: &Scratch, samples: usize) -> PathBuf {
+    let look = || stored_runs(scratch).into_iter().find(|folder| journalled(folder) >= samples);
+    wait_for(PATIENCE, look).unwrap_or_else(|| panic!("no {samples} samples in {:?}", stored_runs(scratch)))
 }
 
 impl Drop for Running {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::common::{
     Scratch, assay, check, command, document, is_verified, names, printed, refusal, rows, samples, stored_runs, text,
 };
-use crate::system::{Running, assert_no_orphans, journalled, signal, through_shell, wait_for};
+use crate::system::{Running, assert_no_orphans, journalled, samples_in_journal, signal, through_shell, wait_for};
 
 /// A run of two rows that takes far longer than a test.
 const LONG: &str = "cpu --op fma --type fp64,fp32 --isa scalar --threads 1 --repeat 1000";
@@ -43,7 +43,7 @@ fn a_signal_in_the_middle_ends_a_run_in_good_order() {
     for (name, status) in STOPS {
         let scratch = Scratch::new();
         let run = Running::assay(&scratch, LONG);
-        let folder = run.samples_in_journal(&scratch, PER_LAUNCH + 1);
+        let folder = samples_in_journal(&scratch, PER_LAUNCH + 1);
         signal(run.id(), name);
         let ran = run.end();
         assert_eq!(ran.status, Some(status), "{name}: {ran:?}");
@@ -89,7 +89,7 @@ fn a_signal_at_any_moment_of_the_start_leaves_a_whole_document_or_nothing() {
 /// Kills a run half-way; its folder.
 fn killed(scratch: &Scratch) -> PathBuf {
     let run = Running::assay(scratch, LONG);
-    let folder = run.samples_in_journal(scratch, 2 * PER_LAUNCH + 1);
+    let folder = samples_in_journal(scratch, 2 * PER_LAUNCH + 1);
     signal(run.id(), "KILL");
     run.output();
     folder
@@ -142,7 +142,7 @@ fn the_next_run_takes_away_what_a_killed_one_left() {
 fn a_run_that_lives_is_not_swept() {
     let scratch = Scratch::new();
     let run = Running::assay(&scratch, LONG);
-    let folder = run.samples_in_journal(&scratch, 1);
+    let folder = samples_in_journal(&scratch, 1);
     let ran = assay(&scratch, "cpu --op fma --type fp64 --isa scalar --threads 1 --repeat 1");
     assert_eq!(ran.status, Some(0), "{ran:?}");
     assert!(folder.join("journal.jsonl").exists());
@@ -157,7 +157,7 @@ fn a_worker_that_is_killed_is_a_failed_row_and_no_more() {
     for (name, says) in [("KILL", "SIGKILL"), ("ILL", "SIGILL"), ("ABRT", "SIGABRT")] {
         let scratch = Scratch::new();
         let run = Running::assay(&scratch, "cpu --op fma --type fp64,fp32 --isa scalar --threads 1 --repeat 4");
-        let folder = run.samples_in_journal(&scratch, 1);
+        let folder = samples_in_journal(&scratch, 1);
         signal(run.worker(), name);
         let ran = run.end();
         assert_eq!(ran.status, Some(1), "{name}: {ran:?}");
