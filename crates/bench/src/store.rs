@@ -26,6 +26,8 @@ pub struct Store {
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
+    /// Whether it was not there before.
+    made: bool,
 }
 
 /// A run in the store, for a list.
@@ -59,7 +61,7 @@ impl Store {
         for attempt in 1..1000 {
             let path = runs.join(if attempt == 1 { name.to_owned() } else { format!("{name}-{attempt}") });
             match fs::create_dir(&path) {
-                Ok(()) => return Ok(RunFolder { path }),
+                Ok(()) => return Ok(RunFolder { path, made: true }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(format!("cannot make the run's folder '{}': {error}", path.display())),
             }
@@ -115,22 +117,24 @@ impl RunFolder {
     /// One sentence with the path.
     pub fn at(path: &Path) -> Result<Self, String> {
         let shown = path.display();
-        match fs::read_dir(path) {
+        let made = match fs::read_dir(path) {
             Ok(mut entries) => {
                 if entries.next().is_some() {
                     return Err(format!("the output folder '{shown}' is not empty; name a new one, or empty it"));
                 }
+                false
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 fs::create_dir_all(path)
                     .map_err(|error| format!("cannot make the output folder '{shown}': {error}"))?;
+                true
             }
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
                 return Err(format!("the output folder '{shown}' is a file; name a folder"));
             }
             Err(error) => return Err(format!("cannot use the output folder '{shown}': {error}")),
-        }
-        Ok(Self { path: path.to_owned() })
+        };
+        Ok(Self { path: path.to_owned(), made })
     }
 
     /// Where it is.
@@ -174,11 +178,13 @@ impl RunFolder {
         format!("cannot store the run in '{}': {error}{advice}", self.path.display())
     }
 
-    /// Takes away a folder in which nothing was stored.
+    /// Takes away a folder in which nothing was stored; one that was there before stays.
     pub fn abandon(self) {
         let _ = fs::remove_file(self.path.join(journal::JOURNAL));
         let _ = fs::remove_file(self.path.join(UNFINISHED));
-        let _ = fs::remove_dir(&self.path);
+        if self.made {
+            let _ = fs::remove_dir(&self.path);
+        }
     }
 }
 
@@ -294,6 +300,17 @@ mod tests {
         fs::write(path.join("x"), "x").unwrap();
         assert!(RunFolder::at(&path).unwrap_err().contains("not empty"));
         assert!(RunFolder::at(&path.join("x")).unwrap_err().contains("is a file"));
+    }
+
+    #[test]
+    fn only_a_folder_of_our_own_is_abandoned_with_what_is_in_it() {
+        let scratch = scratch();
+        let path = scratch.path().join("out");
+        RunFolder::at(&path).unwrap().abandon();
+        assert!(!path.exists());
+        fs::create_dir(&path).unwrap();
+        RunFolder::at(&path).unwrap().abandon();
+        assert!(path.exists(), "somebody else made it");
     }
 
     #[test]
