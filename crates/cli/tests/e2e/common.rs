@@ -172,13 +172,9 @@ pub(crate) fn check(document: &Value) {
         validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect();
     assert!(defects.is_empty(), "against the schema: {defects:#?}");
     let Some(shared) = shared() else { return skip("check_document.py", "../shared is not at hand") };
-    let mut child = Command::new("python3")
-        .arg(shared.join("check_document.py"))
-        .arg("-")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut python = Command::new("python3");
+    python.arg(shared.join("check_document.py")).arg("-").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut child) = python.spawn() else { return skip("check_document.py", "python3 is missing") };
     child.stdin.take().unwrap().write_all(document.to_string().as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "against the contract: {}", String::from_utf8_lossy(&output.stdout));

@@ -7,9 +7,10 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use crate::common::{
-    Ran, Scratch, assay, check, codes, document, ids, is_verified, list, names, number, only_run, printed, root, rows,
-    samples, stored_runs, text,
+    Ran, Scratch, assay, check, codes, document, ids, is_verified, list, names, number, only_run, printed, program,
+    root, rows, samples, skip, stored_runs, text,
 };
+use crate::system::wrapped;
 
 /// What counts as equal for figures that were divided and added up.
 const TOLERANCE: f64 = 1e-9;
@@ -211,7 +212,10 @@ fn a_run_is_shown_alike_by_folder_file_and_name() {
         assert!(shown == *CPU_RUN, "{run}");
     }
     let text = succeed(&scratch, "report a-run").stdout;
-    assert!(text.contains("FMA") && text == succeed(&scratch, "runs a-run").stdout, "{text}");
+    assert!(text.contains("FMA"), "{text}");
+    for same in ["report a-run --format text", "runs a-run"] {
+        assert_eq!(succeed(&scratch, same).stdout, text, "{same}");
+    }
     let all = succeed(&scratch, "runs").stdout;
     assert!(all.lines().count() == 1 && all.starts_with("a-run "), "{all}");
 }
@@ -258,6 +262,64 @@ fn a_document_replaces_a_file_follows_a_link_and_flows_into_a_pipe() {
     let read: Value = serde_json::from_slice(&reader.wait_with_output().unwrap().stdout).unwrap();
     assert!(read == *CPU_RUN);
     assert_eq!(names(scratch.path()), ["file", "link", "pipe", "store"], "nothing unfinished is left");
+}
+
+#[test]
+fn a_suite_of_ones_own_is_a_suite_like_any_other() {
+    let scratch = Scratch::new();
+    let suite = scratch.join("mine.toml");
+    let quick = std::fs::read_to_string(root().join("suites/quick.toml")).unwrap();
+    std::fs::write(&suite, quick.replacen("name = \"quick\"", "name = \"mine\"", 1)).unwrap();
+    let run = format!("run {}", suite.display());
+    assert_eq!(listed(&scratch, &run), listed(&scratch, "run quick"));
+    succeed(&scratch, &format!("{run} --filter cpu/fma/fp64/scalar/t1 --repeat 1"));
+    let folder = only_run(&scratch);
+    let document = document(&folder);
+    check(&document);
+    assert_eq!(document["run"]["suite"], "mine");
+    assert_eq!(ids(&document), ["cpu/fma/fp64/scalar/t1"]);
+    assert!(folder.to_str().unwrap().ends_with("-mine"), "{folder:?}");
+}
+
+#[test]
+fn what_the_owner_declares_becomes_a_peak() {
+    let declare = "--declare memory.channels=2,memory.mts=3200";
+    let arguments = format!("memory --op read --working-set 32MiB --threads 1 --verify --json - {declare}");
+    let document = printed(&succeed(&Scratch::new(), &arguments));
+    check(&document);
+    let peaks = list(&rows(&document)[0]["metrics"][0], "peaks");
+    let declared = peaks.iter().find(|peak| peak["kind"] == "declared").expect("a declared peak");
+    same(number(declared, "value"), 2.0 * 3200e6 * 8.0);
+}
+
+/// What a terminal is shown; `None` where none can be had.
+fn on_a_terminal(scratch: &Scratch, variables: &str, arguments: &str) -> Option<String> {
+    let mut command = Command::new("script");
+    command.args(["-qec", &format!("env TERM=xterm {variables} \"$PROGRAM\" {arguments}"), "/dev/null"]);
+    let output = wrapped(scratch, command).env("PROGRAM", program()).output();
+    output.ok().map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn a_terminal_gets_colours_unless_told_otherwise() {
+    let scratch = Scratch::new();
+    put(&scratch, "a-run", &CPU_RUN);
+    let Some(plain) = on_a_terminal(&scratch, "NO_COLOR=1", "report a-run") else {
+        return skip("colours on a terminal", "script (Debian: bsdutils) is missing");
+    };
+    assert!(plain.contains("FMA") && !plain.contains('\x1b'), "{plain}");
+    assert!(!on_a_terminal(&scratch, "TERM=dumb", "report a-run").unwrap().contains('\x1b'));
+    assert!(on_a_terminal(&scratch, "", "report a-run").unwrap().contains("\x1b["));
+}
+
+#[test]
+fn a_terminal_sees_each_row_once_and_the_result() {
+    let scratch = Scratch::new();
+    let run = "cpu --op fma --type fp64 --isa scalar --threads 1 --verify";
+    let Some(shown) = on_a_terminal(&scratch, "NO_COLOR=1", run) else {
+        return skip("progress on a terminal", "script (Debian: bsdutils) is missing");
+    };
+    assert!(shown.contains("cpu/fma/fp64/scalar/t1") && shown.contains("GFLOP/s"), "{shown}");
 }
 
 #[test]

@@ -78,8 +78,9 @@ fn a_document_that_cannot_go_where_it_is_wanted_is_refused_at_the_start() {
 fn assert_refused_below(scratch: &Scratch, folder: &Path) {
     let before = names(folder);
     let out = format!("{BRIEF} --out {}", folder.join("run").display());
+    let itself = format!("{BRIEF} --out {}", folder.display());
     let json = format!("{BRIEF} --json {}", folder.join("run.json").display());
-    for arguments in [out, json] {
+    for arguments in [out, itself, json] {
         let sentence = refusal(&assay(scratch, &arguments)).to_owned();
         assert!(sentence.contains(folder.to_str().unwrap()) && sentence.lines().count() == 1, "{sentence}");
     }
@@ -89,7 +90,7 @@ fn assert_refused_below(scratch: &Scratch, folder: &Path) {
         command
     });
     assert!(refusal(&in_store).contains(folder.to_str().unwrap()), "{in_store:?}");
-    assert_eq!(names(folder), before, "something was left behind");
+    assert_eq!(names(folder), before, "something was left behind, or the folder itself was taken away");
     assert!(stored_runs(scratch).is_empty());
 }
 
