@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::common::{Ran, Scratch, command, program, stored_runs};
@@ -203,6 +204,9 @@ pub(crate) struct Cgroup {
     unified: bool,
 }
 
+/// Groups made so far.
+static GROUPS: AtomicU32 = AtomicU32::new(0);
+
 impl Cgroup {
     /// Makes a group under the controller, of version 1 or 2; `None` where that is not allowed.
     pub(crate) fn make(controller: &str) -> Option<Self> {
@@ -210,7 +214,8 @@ impl Cgroup {
         let separate = root.join(controller);
         let unified = !separate.is_dir();
         let parent = if unified { root } else { &separate };
-        let path = parent.join(format!("assay-e2e-{}", std::process::id()));
+        let number = GROUPS.fetch_add(1, Ordering::Relaxed);
+        let path = parent.join(format!("assay-e2e-{}-{number}", std::process::id()));
         if unified {
             fs::write(root.join("cgroup.subtree_control"), format!("+{controller}")).ok()?;
         }
