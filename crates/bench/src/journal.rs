@@ -49,13 +49,15 @@ pub struct Journal {
     file: File,
     path: PathBuf,
     will_make: Vec<PathBuf>,
+    /// Whether the last line could not be written whole.
+    broken: bool,
 }
 
 impl Journal {
     pub(crate) fn create(folder: &Path) -> io::Result<Self> {
         let path = folder.join(JOURNAL);
         let file = OpenOptions::new().create_new(true).append(true).open(&path)?;
-        let mut journal = Self { file, path, will_make: Vec::new() };
+        let mut journal = Self { file, path, will_make: Vec::new(), broken: false };
         journal.append(&Entry::Owner(Owner::of(std::process::id())))?;
         Ok(journal)
     }
@@ -75,10 +77,14 @@ impl Journal {
     }
 
     fn append(&mut self, entry: &Entry) -> io::Result<()> {
-        let mut line = serde_json::to_vec(entry)?;
+        // A line that could not be written whole is ended first, or this one would be lost with it.
+        let mut line = if self.broken { vec![b'\n'] } else { Vec::new() };
+        serde_json::to_writer(&mut line, entry)?;
         line.push(b'\n');
         // One write: a line is there whole, or is the last one and broken.
-        self.file.write_all(&line)
+        let written = self.file.write_all(&line);
+        self.broken = written.is_err();
+        written
     }
 
     /// The run is over and the document holds everything.

@@ -28,6 +28,8 @@ pub struct RunFolder {
     path: PathBuf,
     /// Whether it was not there before.
     made: bool,
+    /// Whether the journal in it is ours: another run may have taken the same folder a moment before.
+    journal_begun: std::cell::Cell<bool>,
 }
 
 /// A run in the store, for a list.
@@ -61,7 +63,7 @@ impl Store {
         for attempt in 1..1000 {
             let path = runs.join(if attempt == 1 { name.to_owned() } else { format!("{name}-{attempt}") });
             match fs::create_dir(&path) {
-                Ok(()) => return Ok(RunFolder { path, made: true }),
+                Ok(()) => return Ok(RunFolder { path, made: true, journal_begun: false.into() }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(format!("cannot make the run's folder '{}': {error}", path.display())),
             }
@@ -134,7 +136,7 @@ impl RunFolder {
             }
             Err(error) => return Err(format!("cannot use the output folder '{shown}': {error}")),
         };
-        Ok(Self { path: path.to_owned(), made })
+        Ok(Self { path: path.to_owned(), made, journal_begun: false.into() })
     }
 
     /// Where it is.
@@ -148,6 +150,7 @@ impl RunFolder {
     /// One sentence with the path.
     pub fn begin_journal(&self) -> Result<Journal, String> {
         let mut journal = Journal::create(&self.path).map_err(|error| self.cannot_write(&error))?;
+        self.journal_begun.set(true);
         journal.will_make(&self.path.join(UNFINISHED)).map_err(|error| self.cannot_write(&error))?;
         Ok(journal)
     }
@@ -180,8 +183,10 @@ impl RunFolder {
 
     /// Takes away a folder in which nothing was stored; one that was there before stays.
     pub fn abandon(self) {
-        let _ = fs::remove_file(self.path.join(journal::JOURNAL));
-        let _ = fs::remove_file(self.path.join(UNFINISHED));
+        if self.journal_begun.get() {
+            let _ = fs::remove_file(self.path.join(journal::JOURNAL));
+            let _ = fs::remove_file(self.path.join(UNFINISHED));
+        }
         if self.made {
             let _ = fs::remove_dir(&self.path);
         }
@@ -311,6 +316,11 @@ mod tests {
         fs::create_dir(&path).unwrap();
         RunFolder::at(&path).unwrap().abandon();
         assert!(path.exists(), "somebody else made it");
+        let (first, second) = (RunFolder::at(&path).unwrap(), RunFolder::at(&path).unwrap());
+        let _journal = first.begin_journal().unwrap();
+        assert!(second.begin_journal().is_err());
+        second.abandon();
+        assert!(path.join(journal::JOURNAL).exists(), "it is the other run's");
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl Label {
     /// The label of a row in a table that says `common` above it.
     pub(crate) fn of(row: &Row, common: Common) -> Self {
         match &row.params {
-            Params::Cpu(params) => cpu(params),
+            Params::Cpu(params) => cpu(params, &row.method),
             Params::Memory(params) => memory_label(params, common),
             Params::Other(_) => by_id(row),
         }
@@ -102,9 +102,10 @@ pub(crate) fn stem(row: &Row) -> String {
     row.id.split('/').filter(|part| *part != threads).collect::<Vec<_>>().join("/")
 }
 
-fn cpu(params: &CpuParams) -> Label {
+/// A CPU row. On a CPU that cannot fuse them, FMA is a multiplication and an addition, which the method says.
+fn cpu(params: &CpuParams, method: &str) -> Label {
     let op = match params.op {
-        CpuOp::Fma if params.isa == Isa::Sse2 => "multiply + add",
+        CpuOp::Fma if params.isa == Isa::Sse2 || method.starts_with("cpu-mul-add") => "multiply + add",
         CpuOp::Fma => "FMA",
         CpuOp::Dot => "dot",
         CpuOp::MulAdd => "multiply-add",
@@ -192,7 +193,7 @@ pub(crate) fn stem_words(stem: &str) -> String {
     let ["cpu", op, element, isa] = parts[..] else { return stem.to_owned() };
     match (op.parse(), element.parse(), isa.parse()) {
         (Ok(op), Ok(element), Ok(isa)) => {
-            let Label { what, how } = cpu(&CpuParams { op, element, isa, threads: 1 });
+            let Label { what, how } = cpu(&CpuParams { op, element, isa, threads: 1 }, "");
             format!("{what} {how}")
         }
         _ => stem.to_owned(),

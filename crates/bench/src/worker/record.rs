@@ -16,6 +16,9 @@ const LEAST_GAP_SECONDS: f64 = 2e-6;
 /// And it must exceed the median by this many robust standard deviations: chunks of memory work differ among themselves.
 const GAP_DEVIATIONS: f64 = 6.0;
 
+/// A burst of fewer chunks has no median worth the name.
+const CHUNKS_FOR_A_MEDIAN: usize = 4;
+
 /// Neighbours of a gap are no longer than this times the median. A sibling slows many chunks in a row; a gap stands alone.
 const NORMAL_NEIGHBOUR: f64 = 1.1;
 
@@ -91,12 +94,15 @@ impl Record {
             clock_hz: median(looks.iter().map(|look| look.hz)),
             gap_seconds: 0.0,
         };
+        let all = bursts.iter().flat_map(|burst| stamps[burst.first..=burst.last].windows(2));
+        let all: Vec<f64> = all.map(|pair| timer.seconds(pair[0], pair[1])).collect();
+        let usual = Usual::of(&all);
         for burst in bursts {
             let of_burst = &stamps[burst.first..=burst.last];
             let chunks = of_burst.windows(2).map(|pair| Stretch { begin: at(pair[0]), end: at(pair[1]) });
             let lengths: Vec<f64> = of_burst.windows(2).map(|pair| timer.seconds(pair[0], pair[1])).collect();
             record.chunks.extend(chunks);
-            record.gap_seconds += gaps(&lengths);
+            record.gap_seconds += gaps(&lengths, usual);
             record.bursts.push(BurstSum {
                 seconds: lengths.iter().sum(),
                 work: work_per_chunk * lengths.len() as f64,
@@ -185,10 +191,12 @@ fn own_pauses(timer: &Timer, pauses: &[Pause]) -> Vec<Stretch> {
 
 /// Seconds lost inside a burst, from the lengths of its chunks: what chunks took beyond the median, where they took more than twice
 /// as long or stand alone between normal ones. Many slow ones in a row are a slower core, which operations per cycle will tell.
-fn gaps(lengths: &[f64]) -> f64 {
-    let Ok(summary) = stats::summarise(lengths) else { return 0.0 };
-    let usual = summary.median;
-    let least = LEAST_GAP_SECONDS.max(GAP_DEVIATIONS * stats::MAD_TO_SIGMA * summary.mad);
+///
+/// A long gap ends its burst, which then has few chunks and a median and spread that are the gap's own: such a burst is judged by those
+/// of the whole record.
+fn gaps(lengths: &[f64], of_record: Usual) -> f64 {
+    let of_burst = Usual::of(lengths);
+    let Usual { median: usual, least } = if lengths.len() < CHUNKS_FOR_A_MEDIAN { of_record } else { of_burst };
     let normal = |index: Option<usize>| {
         index.and_then(|i| lengths.get(i)).is_none_or(|length| *length <= NORMAL_NEIGHBOUR * usual)
     };
@@ -198,6 +206,20 @@ fn gaps(lengths: &[f64]) -> f64 {
         if excess > least && (excess > usual || alone) { excess } else { 0.0 }
     };
     lengths.iter().enumerate().map(lost).sum()
+}
+
+/// What a chunk usually takes, and the least excess over that which may be a gap, in seconds.
+#[derive(Clone, Copy, Debug)]
+struct Usual {
+    median: f64,
+    least: f64,
+}
+
+impl Usual {
+    fn of(lengths: &[f64]) -> Self {
+        let spread = stats::summarise(lengths).map_or(0.0, |summary| stats::MAD_TO_SIGMA * summary.mad);
+        Self { median: median(lengths.iter().copied()), least: LEAST_GAP_SECONDS.max(GAP_DEVIATIONS * spread) }
+    }
 }
 
 /// The clock by the hardware's counter: the median over bursts.
@@ -307,6 +329,30 @@ mod tests {
         lengths[7] = 60;
         lengths[13] = 4050;
         assert!(close(record(0, &lengths).gap_seconds(), 4010e-6));
+    }
+
+    #[test]
+    fn a_gap_that_ends_its_burst_is_still_one() {
+        // Bursts of chunks of 200 us; the second is cut short by a gap of 50 ms.
+        for cut in [&[50_200_u64][..], &[200, 50_200], &[200, 200, 50_200]] {
+            let record = in_bursts(&[&[200; 6], cut, &[200; 6]]);
+            assert!(close(record.gap_seconds(), 50e-3), "{cut:?}: {}", record.gap_seconds());
+        }
+    }
+
+    /// A record of bursts of chunks of these lengths in microseconds, without pauses.
+    fn in_bursts(lengths_us: &[&[u64]]) -> Record {
+        let (mut stamps, mut bursts, mut now) = (Vec::new(), Vec::new(), 0);
+        for lengths in lengths_us {
+            let first = stamps.len();
+            stamps.push(now);
+            for length in *lengths {
+                now += length * 1000;
+                stamps.push(now);
+            }
+            bursts.push(Burst { first, last: stamps.len() - 1, cycles: None });
+        }
+        Record::new(&Timer::system(), 100.0, &stamps, &bursts, &[], &[look(3e9); 4])
     }
 
     #[test]
