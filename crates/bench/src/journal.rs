@@ -58,7 +58,11 @@ impl Journal {
         let path = folder.join(JOURNAL);
         let file = OpenOptions::new().create_new(true).append(true).open(&path)?;
         let mut journal = Self { file, path, will_make: Vec::new(), broken: false };
-        journal.append(&Entry::Owner(Owner::of(std::process::id())))?;
+        // A journal that cannot even be begun is not left behind.
+        let begun = journal.append(&Entry::Owner(Owner::of(std::process::id())));
+        begun.inspect_err(|_| {
+            let _ = fs::remove_file(&journal.path);
+        })?;
         Ok(journal)
     }
 

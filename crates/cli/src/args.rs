@@ -10,44 +10,44 @@ use model::unit::{parse_seconds, parse_size};
 
 const EXAMPLES: &str = "\
 Examples:
-  assay                                         measure this machine, in a minute
-  assay run quick --area cpu --json cpu.json    one area only, and the document in a file
-  assay info                                    what this machine is, and what it could do at best
+  assay                                     measure this machine, in a minute
+  assay run quick --area cpu --json c.json  one area, and the document in a file
+  assay info                                what this machine is and could do
 ";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
-  assay run quick --list                        what would be measured, and for how long
-  assay run standard --time-budget 5m           repeat until the intervals are narrow, five minutes at most
-  assay run quick --filter 'cpu/fma/**/t1'      only these rows
+  assay run quick --list                    what would be measured, how long
+  assay run standard --time-budget 5m       until narrow, 5 minutes at most
+  assay run quick --filter 'cpu/fma/**/t1'  only these rows
 ";
 
 const CPU_EXAMPLES: &str = "\
 Examples:
-  assay cpu                                     every kernel, the widest vectors and scalar
-  assay cpu --op fma --type fp64 --isa avx2     one kernel
-  assay cpu --op dot --threads 1,2,4 --repeat 20
+  assay cpu                                 every kernel, vectors and scalar
+  assay cpu --op fma --type fp64 --isa avx2 one kernel
+  assay cpu --op dot --threads 1,2,4        one operation at three thread counts
 ";
 
 const MEMORY_EXAMPLES: &str = "\
 Examples:
-  assay memory                                  bandwidth and latency of the main memory
-  assay memory --pattern chase --pages 4KiB     latency with small pages
+  assay memory                              bandwidth and latency of the memory
+  assay memory --pattern chase --pages 4KiB latency with small pages
   assay memory --op read,copy_nt --working-set 4GiB
 ";
 
 const INFO_EXAMPLES: &str = "\
 Examples:
-  assay info                                    this machine, its peaks, and where each fact comes from
-  assay info --json                             the same for programs
-  assay info --capture DIR                      save all that is read; `assay info --sysroot DIR` replays it anywhere
+  assay info                                this machine, its peaks, the sources
+  assay info --json                         the same for programs
+  assay info --capture DIR                  saves all that is read; --sysroot DIR replays
 ";
 
 const REPORT_EXAMPLES: &str = "\
 Examples:
-  assay report RUN                              the result once more
-  assay report RUN --format csv -o run.csv      one line per metric
-  assay report RUN --format json                the whole document
+  assay report RUN                          the result once more
+  assay report RUN --format csv -o run.csv  one line per metric
+  assay report RUN --format json            the whole document
 ";
 
 /// Tells how close a Linux machine comes to its own limits, why, and whether the number can be trusted.
@@ -233,6 +233,7 @@ mod tests {
                 Some(found) => found.render_help().to_string(),
                 None => command.render_help().to_string(),
             };
+            assert!(help.lines().take(4).all(|line| line.chars().count() < 90), "{name}: wrapped on narrow terminals");
             assert!(help.starts_with("Examples:\n"), "{name}: {help}");
             assert_eq!(help.lines().skip(1).take_while(|line| line.starts_with("  assay")).count(), 3, "{name}");
         }
