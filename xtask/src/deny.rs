@@ -1,7 +1,7 @@
 //! Licences, bans and sources of what we depend on, by cargo-deny and the rules of `deny.toml`.
 //!
-//! Security advisories are not asked for: their database is fetched from the network, and the answer changes from day to
-//! day without a change of ours.
+//! Security advisories are not asked for: their database is fetched from the network, and the answer changes from day
+//! to day without a change of ours.
 
 use std::path::PathBuf;
 use std::process::Command;

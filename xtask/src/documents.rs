@@ -1,4 +1,5 @@
-//! What is written beside the code and must agree with it: the schema, the API documentation, the commands of README.md.
+//! What is written beside the code and must agree with it: the schema, the API documentation, the commands of
+//! README.md.
 
 use std::path::Path;
 
@@ -66,8 +67,8 @@ struct Documented {
     status: i32,
 }
 
-/// The commands of a document's runnable blocks: the lines that start with `$ `, whose status is 0 unless the line ends in
-/// `# status N`.
+/// The commands of a document's runnable blocks: the lines that start with `$ `, whose status is 0 unless the line ends
+/// in `# status N`.
 fn runnable(document: &str) -> Vec<Documented> {
     let mut inside = false;
     let mut found = Vec::new();

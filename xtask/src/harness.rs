@@ -6,7 +6,8 @@ use std::process::Command;
 use crate::shell::{Shell, watch};
 use crate::tally::Tally;
 
-/// Names the file to which a test appends a line when it cannot run here: `what: why`. The harness has no word for that.
+/// Names the file to which a test appends a line when it cannot run here: `what: why`. The harness has no word for
+/// that.
 const SKIPS: &str = "ASSAY_TEST_SKIPS";
 
 /// The tests of every crate but the program.

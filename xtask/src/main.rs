@@ -1,8 +1,8 @@
 //! `cargo xtask`: everything that is done to the repository and not by the program.
 //!
-//! `cargo xtask test` is all that must hold, on a fresh machine with Rust and nothing else; each of its steps is a command
-//! of its own. No part of the program depends on this crate, and none of the program's rules about clocks, printing and
-//! the environment bind it. It contains no measurement.
+//! `cargo xtask test` is all that must hold, on a fresh machine with Rust and nothing else; each of its steps is a
+//! command of its own. No part of the program depends on this crate, and none of the program's rules about clocks,
+//! printing and the environment bind it. It contains no measurement.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::print_stdout,

@@ -1,7 +1,7 @@
 //! What the tests need beside Rust, and getting it.
 //!
-//! Only ever adds: packages through the system's own package manager and only as root, components of Rust through rustup.
-//! Where it cannot, what needs the tool is named as skipped.
+//! Only ever adds: packages through the system's own package manager and only as root, components of Rust through
+//! rustup. Where it cannot, what needs the tool is named as skipped.
 
 use std::process::{Command, Stdio};
 

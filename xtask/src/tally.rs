@@ -34,8 +34,8 @@ impl Tally {
         self.skipped.extend(other.skipped);
     }
 
-    /// Adds what one line of the Rust test harness says: a failed test's name, or the figures of a whole program of tests;
-    /// ignored tests count as skipped. Other lines say nothing.
+    /// Adds what one line of the Rust test harness says: a failed test's name, or the figures of a whole program of
+    /// tests; ignored tests count as skipped. Other lines say nothing.
     pub(crate) fn read_harness(&mut self, line: &str, of: &str) {
         let Some(said) = line.trim().strip_prefix("test ") else { return };
         if let Some(name) = said.strip_suffix(" ... FAILED") {

@@ -1,7 +1,7 @@
 //! The program's tests once more as a user without any right: what works for root alone is found here.
 //!
-//! The test programs are built as usual and then run as `nobody` from a folder of its own, with a home, a temporary folder
-//! and nothing else of the environment. The sources stay where they are, so `nobody` must be able to read them.
+//! The test programs are built as usual and then run as `nobody` from a folder of its own, with a home, a temporary
+//! folder and nothing else of the environment. The sources stay where they are, so `nobody` must be able to read them.
 
 use std::fs::{self, Permissions};
 use std::io;

@@ -1,7 +1,8 @@
-//! The journal of a run: every sample as it comes, and every thing that would outlive us if we were killed, noted before it is made.
+//! The journal of a run: every sample as it comes, and every thing that would outlive us if we were killed, noted
+//! before it is made.
 //!
-//! One JSON object a line, appended and never changed. It goes when the document is complete; of a run that was cut off it gives the
-//! samples that the document does not hold yet, and tells the next run what to take away.
+//! One JSON object a line, appended and never changed. It goes when the document is complete; of a run that was cut off
+//! it gives the samples that the document does not hold yet, and tells the next run what to take away.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

@@ -1,7 +1,8 @@
-//! What was seen while a row was measured, and what follows from it: conditions and warnings, by the rules in `model::warning`.
+//! What was seen while a row was measured, and what follows from it: conditions and warnings, by the rules in
+//! `model::warning`.
 //!
-//! Lost time has many causes that show in the same gaps. Each cause that the kernel can name is taken off before the next is
-//! blamed, so that a quota is not also called a busy neighbour.
+//! Lost time has many causes that show in the same gaps. Each cause that the kernel can name is taken off before the
+//! next is blamed, so that a quota is not also called a busy neighbour.
 
 use model::document::{Conditions, Row};
 use model::machine::Machine;
@@ -15,7 +16,8 @@ use crate::plan::Planned;
 /// Launch medians that differ this many times more than samples within a launch make placement the larger cause.
 const LAUNCHES_MATTER: f64 = 3.0;
 
-/// What all launches of a row saw together. `best` is the most operations per cycle that the same kernel has shown in any row.
+/// What all launches of a row saw together. `best` is the most operations per cycle that the same kernel has shown in
+/// any row.
 pub(crate) fn conditions(
     planned: &Planned,
     metrics: &[Metric],
@@ -203,7 +205,8 @@ fn of_values(found: &stats::Warning, better: Better) -> Option<Warning> {
         stats::Warning::TooFew { n, needed } => (WarningCode::FewSamples, needed.saturating_sub(*n) as f64),
         stats::Warning::Drifting { .. } => (WarningCode::Drifting, 1.0),
         stats::Warning::Bimodal(_) => (WarningCode::Bimodal, 1.0),
-        // A first value that is better than the rest is no slow start; if it is the start of a decline, that is a drift.
+        // A first value that is better than the rest is no slow start; if it is the start of a decline, that is a
+        // drift.
         stats::Warning::FirstApart { ratio } if (*ratio < 1.0) != (better == Better::Higher) => return None,
         stats::Warning::FirstApart { .. } => (WarningCode::SlowFirst, 1.0),
         stats::Warning::Outliers { indices } => (WarningCode::Outliers, indices.len() as f64),

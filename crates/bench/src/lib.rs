@@ -1,6 +1,7 @@
 //! Measuring: the plan, the runner, its workers, the engines, and the store of what came of it.
 //!
-//! The only crate that measures. It prints nothing, reads neither arguments nor environment, and decides no exit status.
+//! The only crate that measures. It prints nothing, reads neither arguments nor environment, and decides no exit
+//! status.
 #![forbid(unsafe_code)]
 
 mod engine;

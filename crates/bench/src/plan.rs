@@ -143,7 +143,8 @@ impl Plan {
 /// The plan of a request on a machine.
 ///
 /// # Errors
-/// An area or filter that matches nothing, an instruction set that was named and is missing, a working set beyond memory.
+/// An area or filter that matches nothing, an instruction set that was named and is missing, a working set beyond
+/// memory.
 pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
     let mut rows: Vec<Planned> = Vec::new();
     for engine in ENGINES {
@@ -171,8 +172,8 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
     Ok(Plan { suite: request.suite.name.clone(), rows, seed: request.seed, repeat: request.repeat })
 }
 
-/// The length of a sample where a quota will stop its threads: a few whole periods, so that each sample has its fair share of both
-/// running and standing still. Otherwise as it is.
+/// The length of a sample where a quota will stop its threads: a few whole periods, so that each sample has its fair
+/// share of both running and standing still. Otherwise as it is.
 fn under_quota(seconds: f64, threads: usize, quota_cpus: Option<f64>) -> f64 {
     if quota_cpus.is_none_or(|cpus| cpus >= threads as f64) {
         return seconds;
@@ -215,8 +216,8 @@ pub(crate) fn thread_counts(request: &Request, suite: &[Threads], machine: &Mach
     counts
 }
 
-/// The CPU of each of so many threads: one per physical core first, fast cores before slow ones, then SMT siblings, then round
-/// again with a warning.
+/// The CPU of each of so many threads: one per physical core first, fast cores before slow ones, then SMT siblings,
+/// then round again with a warning.
 pub(crate) fn place(threads: u32, machine: &Machine) -> (Vec<u32>, Option<Warning>) {
     let mut order = machine.cpu.placement_order();
     if order.is_empty() {

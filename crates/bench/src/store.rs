@@ -1,6 +1,8 @@
-//! The store: where runs are kept, how their files are written whole or not at all, and how a run that was cut off is read.
+//! The store: where runs are kept, how their files are written whole or not at all, and how a run that was cut off is
+//! read.
 //!
-//! A run is a folder with `run.json`, and while it is being measured `journal.jsonl` beside it. No file is ever changed in place.
+//! A run is a folder with `run.json`, and while it is being measured `journal.jsonl` beside it. No file is ever changed
+//! in place.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -103,7 +105,8 @@ impl Store {
         names.into_iter().map(list).collect()
     }
 
-    /// Takes away what runs that were killed have left behind. Only what their journals name, and only where their process is gone.
+    /// Takes away what runs that were killed have left behind. Only what their journals name, and only where their
+    /// process is gone.
     pub fn sweep(&self) {
         let entries = fs::read_dir(self.runs()).into_iter().flatten().flatten();
         for entry in entries {
@@ -193,7 +196,8 @@ impl RunFolder {
     }
 }
 
-/// Writes a file whole or not at all. A link is followed; what is no file (a device, a pipe) is written to and stays what it is.
+/// Writes a file whole or not at all. A link is followed; what is no file (a device, a pipe) is written to and stays
+/// what it is.
 ///
 /// # Errors
 /// What the system said.
@@ -207,7 +211,8 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Whether [`write_whole`] has a chance, to be known before hours are spent on what is to be written. Leaves everything as it is.
+/// Whether [`write_whole`] has a chance, to be known before hours are spent on what is to be written. Leaves everything
+/// as it is.
 ///
 /// # Errors
 /// What the system said.

@@ -1,5 +1,5 @@
-//! Suites: which experiments, and how each area is sampled, as TOML. `quick` and `standard` are part of the program; any other is a
-//! file of the same form.
+//! Suites: which experiments, and how each area is sampled, as TOML. `quick` and `standard` are part of the program;
+//! any other is a file of the same form.
 //!
 //! A suite names no machine: "vector" and "all" become an instruction set and a number of threads only in the plan.
 

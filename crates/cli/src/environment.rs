@@ -55,7 +55,8 @@ impl Stream {
         }
     }
 
-    /// What can be shown on it: colour only on a terminal that has not been told otherwise, Unicode only in a UTF-8 locale.
+    /// What can be shown on it: colour only on a terminal that has not been told otherwise, Unicode only in a UTF-8
+    /// locale.
     pub(crate) fn style(self) -> Style {
         let terminal = self.is_terminal();
         let dumb = variable("TERM").is_none_or(|term| term == "dumb");

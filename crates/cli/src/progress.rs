@@ -1,5 +1,6 @@
-//! What a person sees while a run goes on: on a terminal a line that says what is measured now, how far and how long still, above it
-//! every finished row as it comes; elsewhere one line per row, fit for a log. All of it on standard error.
+//! What a person sees while a run goes on: on a terminal a line that says what is measured now, how far and how long
+//! still, above it every finished row as it comes; elsewhere one line per row, fit for a log. All of it on standard
+//! error.
 
 use std::io::Write;
 

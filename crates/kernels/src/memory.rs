@@ -4,8 +4,8 @@
 //! a store through the cache also moves on the bus (write-allocate) is known by the operation, not counted here.
 //! Non-temporal bodies end in a store fence, so when a call returns its bytes have left the core.
 //!
-//! The widest is not always the fastest: cores that lower their clock for 512-bit units store more by narrower ones. Which
-//! row to measure is the caller's to say.
+//! The widest is not always the fastest: cores that lower their clock for 512-bit units store more by narrower ones.
+//! Which row to measure is the caller's to say.
 
 use model::isa::{Isa, MemoryOp};
 

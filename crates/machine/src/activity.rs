@@ -32,7 +32,8 @@ pub fn steal_seconds(root: &Sysroot, cpus: Option<&[u32]>) -> Option<f64> {
     steal_ticks(&root.text("proc/stat")?, cpus).map(|ticks| ticks as f64 / TICKS_PER_SECOND)
 }
 
-/// Seconds that CPU quotas have stopped this process's control groups so far, summed over CPUs; `None` where no quota is set.
+/// Seconds that CPU quotas have stopped this process's control groups so far, summed over CPUs; `None` where no quota
+/// is set.
 pub fn throttled_seconds(root: &Sysroot) -> Option<f64> {
     crate::cgroup::throttled_seconds(root)
 }

@@ -1,7 +1,8 @@
 //! What the control groups allow this process: CPU quota, CPU set and memory, in version 1 and in version 2.
 //!
-//! A process is in one group per hierarchy, and every group above it counts too, so the tightest limit on the way to the
-//! root is the one that binds. Files: kernel documentation, `admin-guide/cgroup-v1` and `admin-guide/cgroup-v2.rst`.
+//! A process is in one group per hierarchy, and every group above it counts too, so the tightest limit on the way to
+//! the root is the one that binds. Files: kernel documentation, `admin-guide/cgroup-v1` and
+//! `admin-guide/cgroup-v2.rst`.
 
 use std::path::{Component, Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! `/proc/cpuinfo` as keys and values, one block per CPU. Its `cpu MHz` is never used: in a virtual machine it is the TSC.
+//! `/proc/cpuinfo` as keys and values, one block per CPU. Its `cpu MHz` is never used: in a virtual machine it is the
+//! TSC.
 
 use std::collections::BTreeMap;
 

@@ -4,7 +4,8 @@
 
 use model::machine::Machine;
 
-/// Cycles of a register multiplication on the big cores of Intel and AMD (`InstLatx64`, Haswell to Lion Cove and Zen 1 to Zen 5).
+/// Cycles of a register multiplication on the big cores of Intel and AMD (`InstLatx64`, Haswell to Lion Cove and Zen 1
+/// to Zen 5).
 const USUAL_IMUL_CYCLES: u32 = 3;
 
 /// Where it is another number (`InstLatx64`: Alder Lake and Meteor Lake E-cores 5, Arrow Lake E-cores 4).

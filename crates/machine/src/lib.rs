@@ -1,9 +1,9 @@
 //! What a machine is, and what it could do at best.
 //!
-//! [`discover`] reads a [`Sysroot`]: this host, or a folder in which another machine was recorded by [`capture`]. It never
-//! fails and never guesses: a fact that cannot be found is absent and listed as unknown, and every fact carries its source.
-//! [`cpu_peaks`], [`memory_peaks`] and [`info_peaks`] turn facts into theoretical peaks with their formulas. Nothing here
-//! measures, prints, or opens a path that does not come through the root.
+//! [`discover`] reads a [`Sysroot`]: this host, or a folder in which another machine was recorded by [`capture`]. It
+//! never fails and never guesses: a fact that cannot be found is absent and listed as unknown, and every fact carries
+//! its source. [`cpu_peaks`], [`memory_peaks`] and [`info_peaks`] turn facts into theoretical peaks with their
+//! formulas. Nothing here measures, prints, or opens a path that does not come through the root.
 #![forbid(unsafe_code)]
 
 mod activity;
@@ -115,7 +115,8 @@ fn family_facts(machine: &mut Machine, ledger: &mut Ledger) {
     }
 }
 
-/// Discovers this host and saves all that was read under `folder`, so that [`Sysroot::folder`] finds the same machine there.
+/// Discovers this host and saves all that was read under `folder`, so that [`Sysroot::folder`] finds the same machine
+/// there.
 ///
 /// The folder must be absent or empty: a stale file would become part of the machine.
 pub fn capture(folder: &Path) -> io::Result<Machine> {

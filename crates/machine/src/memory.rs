@@ -1,6 +1,7 @@
 //! Main memory: how much, in which nodes, with which huge pages, and on how many channels.
 //!
-//! Channels and speed come from firmware tables, and a hypervisor's firmware tables are fiction: there they stay unknown.
+//! Channels and speed come from firmware tables, and a hypervisor's firmware tables are fiction: there they stay
+//! unknown.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,8 @@
 //! Theoretical peaks, each with its formula and the source of every figure in it.
 //!
-//! A core's work per cycle comes from the table (or a probe), its clock from a measurement, from the boost or from the base
-//! clock; summed over the distinct physical cores in use. SMT siblings add nothing. Where a figure is missing there is no
-//! peak: nothing is guessed.
+//! A core's work per cycle comes from the table (or a probe), its clock from a measurement, from the boost or from the
+//! base clock; summed over the distinct physical cores in use. SMT siblings add nothing. Where a figure is missing
+//! there is no peak: nothing is guessed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -15,8 +15,9 @@ use crate::rates::{CpuKernel, Resolved, kernels, resolve};
 
 /// The peaks of a CPU kernel on the logical CPUs in `placement`.
 ///
-/// `clocks` are the clocks measured beside the work, Hz, one per entry of `placement`; without them there is no sustained
-/// peak. `measured` is the 90th percentile of operations per cycle and core, to settle what the table leaves open.
+/// `clocks` are the clocks measured beside the work, Hz, one per entry of `placement`; without them there is no
+/// sustained peak. `measured` is the 90th percentile of operations per cycle and core, to settle what the table leaves
+/// open.
 pub fn cpu_peaks(
     machine: &Machine,
     kernel: CpuKernel,
@@ -116,7 +117,8 @@ fn core_of(machine: &Machine, cpu: u32) -> u32 {
     machine.cpu.place(cpu).map_or(cpu, |place| place.core)
 }
 
-/// The clock of each physical core in use: the highest that any of its threads saw, since a busy sibling only hides cycles.
+/// The clock of each physical core in use: the highest that any of its threads saw, since a busy sibling only hides
+/// cycles.
 fn core_clocks(machine: &Machine, placement: &[u32], clocks: Option<&[f64]>) -> BTreeMap<u32, f64> {
     let mut of_core: BTreeMap<u32, f64> = BTreeMap::new();
     let measured = placement.iter().zip(clocks.unwrap_or_default()).filter(|(_, hz)| hz.is_finite() && **hz > 0.0);
@@ -188,7 +190,8 @@ fn memory_peak(kind: PeakKind, (channels, from): (f64, String), (mts, speed_from
 
 /// Every peak that can be told without measuring work: each kernel on one core and on all, and memory.
 ///
-/// `clocks` holds a measured clock, Hz, for each CPU on which one was measured; without them sustained peaks are absent.
+/// `clocks` holds a measured clock, Hz, for each CPU on which one was measured; without them sustained peaks are
+/// absent.
 pub fn info_peaks(machine: &Machine, declared: &Declared, clocks: &BTreeMap<u32, f64>) -> Vec<InfoPeak> {
     let order = machine.cpu.placement_order();
     let cores = machine.cpu.one_per_core(&order);

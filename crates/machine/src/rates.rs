@@ -1,7 +1,9 @@
-//! What a core can finish in a cycle, kernel by kernel: the table's instruction counts times the work of one instruction.
+//! What a core can finish in a cycle, kernel by kernel: the table's instruction counts times the work of one
+//! instruction.
 //!
 //! One operation is one multiply or one add, so a multiply-add counts two. Where parts of one model have one or two
-//! 512-bit units and nothing readable tells which, both figures are candidates, and a measurement decides ([`resolve`]).
+//! 512-bit units and nothing readable tells which, both figures are candidates, and a measurement decides
+//! ([`resolve`]).
 
 use model::isa::{CpuOp, Element, Isa};
 use model::machine::OpsPerCycle;
@@ -218,8 +220,8 @@ pub struct Resolved {
 
 /// Settles a figure of the table with the help of a measurement on one core, if there is one.
 ///
-/// `measured` is the 90th percentile of operations per cycle over bursts, per core. Of candidates the least that allows for it stands;
-/// a known figure stands; without either the measurement is rounded to whole instructions per cycle.
+/// `measured` is the 90th percentile of operations per cycle over bursts, per core. Of candidates the least that allows
+/// for it stands; a known figure stands; without either the measurement is rounded to whole instructions per cycle.
 pub fn resolve(kernel: CpuKernel, table: &OpsPerCycle, measured: Option<f64>) -> Option<Resolved> {
     let measured = measured.filter(|ops| ops.is_finite() && *ops > 0.0);
     let ops = kernel.ops_per_instruction();
@@ -245,8 +247,8 @@ pub fn resolve(kernel: CpuKernel, table: &OpsPerCycle, measured: Option<f64>) ->
 /// A measurement above a candidate by more than this share rules it out.
 const CLOCK_ERROR: f64 = 0.02;
 
-/// The least candidate that a measurement does not rule out: a disturbed core shows less than it can do, never more. The
-/// greatest, where all are ruled out.
+/// The least candidate that a measurement does not rule out: a disturbed core shows less than it can do, never more.
+/// The greatest, where all are ruled out.
 fn least_that_allows(candidates: &[f64], measured: f64) -> Option<f64> {
     let possible = candidates.iter().copied().filter(|candidate| measured <= candidate * (1.0 + CLOCK_ERROR));
     possible.min_by(f64::total_cmp).or_else(|| candidates.iter().copied().max_by(f64::total_cmp))

@@ -22,8 +22,8 @@ pub(crate) fn modules(table: &[u8]) -> Vec<Dimm> {
     structures(table).filter(|structure| structure.kind == MEMORY_DEVICE).filter_map(|device| device.module()).collect()
 }
 
-/// The modules of a table and nothing else, every string but their places overwritten: fit to be recorded and passed on,
-/// since the rest of a table names the machine.
+/// The modules of a table and nothing else, every string but their places overwritten: fit to be recorded and passed
+/// on, since the rest of a table names the machine.
 pub(crate) fn without_serials(table: &[u8]) -> Vec<u8> {
     let mut kept = Vec::new();
     for device in structures(table).filter(|structure| structure.kind == MEMORY_DEVICE) {

@@ -76,7 +76,8 @@ pub fn storage_source() -> String {
     format!("{}, {}", label(mounts::FILE), label(BY_NAME))
 }
 
-/// The kernel's name of the device mounted: by its number, else (btrfs numbers its own) by the name it was mounted under.
+/// The kernel's name of the device mounted: by its number, else (btrfs numbers its own) by the name it was mounted
+/// under.
 fn device_name(root: &Sysroot, mount: &Mount) -> Option<String> {
     if let Some((name, _)) = by_number(root, &mount.device) {
         return Some(name);

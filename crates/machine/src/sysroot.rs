@@ -1,7 +1,7 @@
 //! The only door to the outside: files, folders and links of a machine by relative path, and its CPUID leaves.
 //!
-//! A root is either this host or a folder that holds the same relative paths (a capture). Nothing here knows what a file
-//! means, and nothing fails: what cannot be read is absent. In a folder no link leads out of it.
+//! A root is either this host or a folder that holds the same relative paths (a capture). Nothing here knows what a
+//! file means, and nothing fails: what cannot be read is absent. In a folder no link leads out of it.
 
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
@@ -145,7 +145,8 @@ impl Sysroot {
             create_parent(&path)?;
             std::os::unix::fs::symlink(target, path)?;
         }
-        // A name that was seen but never read keeps its place, as an empty file: those are kept where empty folders are not.
+        // A name that was seen but never read keeps its place, as an empty file: those are kept where empty folders are
+        // not.
         for (relative, names) in &record.folders {
             for name in names {
                 let path = format!("{relative}/{name}");

@@ -1,7 +1,7 @@
 //! Which logical CPUs share a core, a package and a kind of core.
 //!
-//! Three witnesses in order of trust: the kernel's topology files, the APIC numbers in CPUID, `/proc/cpuinfo`. The kind of
-//! core comes from CPUID leaf 0x1A (Intel) or 0x80000026 (AMD), else from the kernel's lists of core CPUs.
+//! Three witnesses in order of trust: the kernel's topology files, the APIC numbers in CPUID, `/proc/cpuinfo`. The kind
+//! of core comes from CPUID leaf 0x1A (Intel) or 0x80000026 (AMD), else from the kernel's lists of core CPUs.
 
 use std::collections::BTreeMap;
 
@@ -120,8 +120,8 @@ impl Apic {
             .or_else(|| Self::from_legacy(leaves))
     }
 
-    /// Extended topology: one subleaf per level, each with the bits below the next level. In 0xB and 0x1F level type 1 is
-    /// the thread, in 0x80000026 the core; either way its shift separates threads of one core.
+    /// Extended topology: one subleaf per level, each with the bits below the next level. In 0xB and 0x1F level type 1
+    /// is the thread, in 0x80000026 the core; either way its shift separates threads of one core.
     fn from_levels(leaves: &Leaves, leaf: u32) -> Option<Self> {
         let levels: Vec<_> = leaves.each(leaf, |level| bits(level.ecx, 15, 8) != 0).collect();
         let smt = levels.iter().find(|level| bits(level.ecx, 15, 8) == 1)?;
@@ -129,7 +129,8 @@ impl Apic {
         Some(Self { id: last.edx, smt_bits: bits(smt.eax, 4, 0), package_bits: bits(last.eax, 4, 0) })
     }
 
-    /// AMD before extended topology: leaf 0x8000001E gives the number and the threads of a core, 0x80000008 the package.
+    /// AMD before extended topology: leaf 0x8000001E gives the number and the threads of a core, 0x80000008 the
+    /// package.
     fn from_amd(leaves: &Leaves) -> Option<Self> {
         const TOPOLOGY_EXTENSIONS: u32 = 22;
         if !bit(leaves.get(0x8000_0001, 0)?.ecx, TOPOLOGY_EXTENSIONS) {
@@ -224,7 +225,8 @@ fn strix_point(dump: &Dump) -> BTreeMap<u32, CoreKind> {
     if least == most { BTreeMap::new() } else { of_cpu.into_iter().map(|(cpu, sets)| (cpu, kind(sets))).collect() }
 }
 
-/// The kind of core by native model (Intel, leaf 0x1A) or core level (AMD, leaf 0x80000026, if the cores differ at all).
+/// The kind of core by native model (Intel, leaf 0x1A) or core level (AMD, leaf 0x80000026, if the cores differ at
+/// all).
 pub(crate) fn kind_of(leaves: &Leaves) -> Option<CoreKind> {
     const HETEROGENEOUS: u32 = 30;
     match bits(leaves.or_zero(0x1a, 0).eax, 31, 24) {

@@ -415,7 +415,8 @@ pub(crate) struct Identity<'a> {
     pub(crate) kind: CoreKind,
 }
 
-/// The microarchitecture of a core; `None` if the table lacks it, or has several for this model and the kind is unknown.
+/// The microarchitecture of a core; `None` if the table lacks it, or has several for this model and the kind is
+/// unknown.
 pub(crate) fn look_up(core: Identity<'_>) -> Option<&'static Uarch> {
     let lines = match (core.vendor, core.family) {
         ("GenuineIntel", 6) => INTEL_6,
@@ -441,8 +442,8 @@ pub(crate) fn look_up(core: Identity<'_>) -> Option<&'static Uarch> {
     })
 }
 
-/// Channels of memory per package that a family has at most (`PerfSpect`, `internal/cpus/cpus.go`); populated ones may be
-/// fewer. `None` where the family has parts with different counts.
+/// Channels of memory per package that a family has at most (`PerfSpect`, `internal/cpus/cpus.go`); populated ones may
+/// be fewer. `None` where the family has parts with different counts.
 pub(crate) fn memory_channels(vendor: &str, family: u32, model: u32) -> Option<u32> {
     Some(match (vendor, family, model) {
         ("GenuineIntel", 6, 0x3f | 0x4f) => 4,

@@ -1,7 +1,7 @@
 //! One 512-bit unit or two: the question that family and model leave open.
 //!
-//! Skylake-SP, Cascade Lake and Cooper Lake are sold with one or two FMA units, told apart by the part's name only; Zen 5
-//! has a data path of 512 or 256 bits, by model and, on a bare machine, by a CPUID bit. What stays open is said so.
+//! Skylake-SP, Cascade Lake and Cooper Lake are sold with one or two FMA units, told apart by the part's name only; Zen
+//! 5 has a data path of 512 or 256 bits, by model and, on a bare machine, by a CPUID bit. What stays open is said so.
 
 use crate::uarch::{Uarch, Wide};
 

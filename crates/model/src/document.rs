@@ -132,7 +132,8 @@ pub struct Conditions {
     pub page_faults: Option<u64>,
     /// Operations per cycle and core over whole bursts, median.
     pub ops_per_cycle: Option<f64>,
-    /// Operations per cycle and core, 90th percentile of bursts of at least 1 ms: what the pipes can do when nobody interferes.
+    /// Operations per cycle and core, 90th percentile of bursts of at least 1 ms: what the pipes can do when nobody
+    /// interferes.
     pub ops_per_cycle_p90: Option<f64>,
     /// Share of the rate lost to others: gaps and shared cores together.
     pub lost_share: Option<f64>,

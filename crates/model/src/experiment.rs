@@ -1,6 +1,7 @@
 //! What is measured: an experiment, its parameters per area, and the id that names it everywhere.
 //!
-//! An experiment is a plain value. How it is carried out is `bench`'s business; what came of it is a [`crate::document::Row`].
+//! An experiment is a plain value. How it is carried out is `bench`'s business; what came of it is a
+//! [`crate::document::Row`].
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,7 +64,8 @@ pub struct MemoryParams {
     pub nodes: Option<String>,
 }
 
-/// Parameters by area. A document of a later version may hold areas that this one does not know: they are kept as they are.
+/// Parameters by area. A document of a later version may hold areas that this one does not know: they are kept as they
+/// are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Params {

@@ -164,7 +164,8 @@ pub struct OpsPerCycle {
     pub source: String,
 }
 
-/// Where one logical CPU sits. Numbers other than `cpu`, `node` and `siblings` are our own, dense from 0 over the machine.
+/// Where one logical CPU sits. Numbers other than `cpu`, `node` and `siblings` are our own, dense from 0 over the
+/// machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LogicalCpu {

@@ -1,7 +1,7 @@
 //! Units and the reading and writing of sizes and durations as people type them.
 //!
-//! Inside, every quantity is in a base unit; prefixes for people are chosen in `report` and nowhere else. The one exception
-//! is a size in an id or an option (`1KiB`), which is a name and must be exact.
+//! Inside, every quantity is in a base unit; prefixes for people are chosen in `report` and nowhere else. The one
+//! exception is a size in an id or an option (`1KiB`), which is a name and must be exact.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,8 @@ const SIZE_SUFFIXES: &[(&str, u64)] = &[
 /// The largest size that an option accepts: 2^50 bytes, beyond any machine's memory and far from overflow.
 const SIZE_LIMIT_BYTES: f64 = (1_u64 << 50) as f64;
 
-/// Reads a size: `4096`, `64KiB`, `1.5GB`. KB, MB, GB are powers of 1000; KiB, MiB, GiB of 1024; a bare number is bytes.
+/// Reads a size: `4096`, `64KiB`, `1.5GB`. KB, MB, GB are powers of 1000; KiB, MiB, GiB of 1024; a bare number is
+/// bytes.
 ///
 /// # Errors
 /// One sentence that names the text and the accepted form.
@@ -83,7 +84,8 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     Ok(bytes.round() as u64)
 }
 
-/// Writes a size as ids have it: the largest suffix that leaves a whole number, binary before decimal (`1GiB`, `1MB`, `65507B`).
+/// Writes a size as ids have it: the largest suffix that leaves a whole number, binary before decimal (`1GiB`, `1MB`,
+/// `65507B`).
 pub fn format_size(bytes: u64) -> String {
     SIZE_SUFFIXES
         .iter()

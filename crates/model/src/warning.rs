@@ -1,4 +1,5 @@
-//! Everything that can make a number doubtful: one table of codes, what each means for the number, and what to do about it.
+//! Everything that can make a number doubtful: one table of codes, what each means for the number, and what to do about
+//! it.
 //!
 //! A warning carries its figure in its text. The grade of a row is the worst that any of its warnings allows; the
 //! thresholds stand in the table too, so that the rule a reader sees is the rule that was applied.
@@ -198,7 +199,8 @@ impl Warning {
         Self { code: code.name().into(), text, advice: rule.advice.into(), figure: Some(figure), grade }
     }
 
-    /// The warning, where its figure is worth one: from the threshold of grade B on. Kinds without one are always worth it.
+    /// The warning, where its figure is worth one: from the threshold of grade B on. Kinds without one are always worth
+    /// it.
     pub fn when(code: WarningCode, figure: f64, seen: impl FnOnce() -> String) -> Option<Self> {
         let rule = code.rule();
         let least = rule.b.or(rule.c).unwrap_or(f64::NEG_INFINITY);

@@ -1,7 +1,8 @@
-//! Tidy CSV: one line per metric of each row, base units, no prefixes; absent facts are empty fields. Quoting as in RFC 4180,
-//! lines ended as Unix tools expect.
+//! Tidy CSV: one line per metric of each row, base units, no prefixes; absent facts are empty fields. Quoting as in RFC
+//! 4180, lines ended as Unix tools expect.
 //!
-//! The columns are the same for every document, whatever areas it holds, so that files of many runs can be put together.
+//! The columns are the same for every document, whatever areas it holds, so that files of many runs can be put
+//! together.
 
 use std::borrow::Cow;
 

@@ -17,8 +17,8 @@ impl Render for Json {
 /// The document as text.
 ///
 /// # Errors
-/// Where it holds a figure that is not finite: JSON has no word for one, and a document that does not load again must not be
-/// written. (Where a fact may be absent, a figure that is none becomes `null`, which is what it is.)
+/// Where it holds a figure that is not finite: JSON has no word for one, and a document that does not load again must
+/// not be written. (Where a fact may be absent, a figure that is none becomes `null`, which is what it is.)
 pub fn render(document: &Document) -> Result<String, RenderError> {
     let refuse =
         |error: serde_json::Error| RenderError::new(format!("the document cannot be written as JSON: {error}"));

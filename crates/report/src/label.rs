@@ -186,8 +186,8 @@ pub(crate) const fn isa_words(isa: Isa) -> &'static str {
     }
 }
 
-/// What an experiment's id without its threads is about, in a sentence: `FP64 FMA, AVX-512`; the id itself where it is no
-/// cpu experiment of this version.
+/// What an experiment's id without its threads is about, in a sentence: `FP64 FMA, AVX-512`; the id itself where it is
+/// no cpu experiment of this version.
 pub(crate) fn stem_words(stem: &str) -> String {
     let parts: Vec<&str> = stem.split('/').collect();
     let ["cpu", op, element, isa] = parts[..] else { return stem.to_owned() };

@@ -1,7 +1,7 @@
 //! Text in columns and paragraphs. Knows widths and alignment, and nothing of what is written.
 //!
-//! A table is a row of blocks; a block is a heading above one or more columns. Widths are counted in characters, which is
-//! right for everything that we print; colours are added after padding, so they never count.
+//! A table is a row of blocks; a block is a heading above one or more columns. Widths are counted in characters, which
+//! is right for everything that we print; colours are added after padding, so they never count.
 
 use crate::style::{Style, Tone};
 
@@ -156,8 +156,8 @@ pub(crate) fn table(blocks: &[Block], gap: usize, style: &Style) -> Vec<String> 
     (0..count).map(line).collect()
 }
 
-/// `text` in lines of at most `to` columns: the first after `first`, the others after as many blanks. Words that are longer
-/// than a line stand on one of their own, uncut: commands and paths are there to be copied.
+/// `text` in lines of at most `to` columns: the first after `first`, the others after as many blanks. Words that are
+/// longer than a line stand on one of their own, uncut: commands and paths are there to be copied.
 pub(crate) fn wrap(text: &str, first: &str, to: usize) -> Vec<String> {
     let hang = " ".repeat(width(first));
     let mut lines = Vec::new();

@@ -1,7 +1,7 @@
 //! From a [`Document`] to bytes: text for a terminal, CSV, JSON, and the text forms of `assay info` and `--list`.
 //!
-//! Nothing here measures, computes a statistic, reads a clock or does I/O: the same document always gives the same bytes.
-//! Prefixes for people (k, M, G; ns, us, ms; KiB, MiB) live in [`number`] and in no other crate.
+//! Nothing here measures, computes a statistic, reads a clock or does I/O: the same document always gives the same
+//! bytes. Prefixes for people (k, M, G; ns, us, ms; KiB, MiB) live in [`number`] and in no other crate.
 //!
 //! A new renderer is one file with an `impl Render` and one line in [`RENDERERS`].
 #![forbid(unsafe_code)]

@@ -6,8 +6,9 @@
 use model::sample::Summary;
 use model::unit::Unit;
 
-/// The value from which on one decimal fewer is printed, and the decimals below it. The bounds are the least values whose
-/// printed form would have a digit more (9.9995 would print as 10.000), so no number ever has five significant digits.
+/// The value from which on one decimal fewer is printed, and the decimals below it. The bounds are the least values
+/// whose printed form would have a digit more (9.9995 would print as 10.000), so no number ever has five significant
+/// digits.
 const DECIMALS: &[(f64, usize)] =
     &[(0.009_999_5, 5), (0.099_995, 4), (9.9995, 3), (99.995, 2), (999.95, 1), (9999.5, 0)];
 
@@ -126,8 +127,8 @@ pub fn percent(ratio: f64) -> String {
     format!("{value:.decimals$} %")
 }
 
-/// How far the median can be trusted, `plus_minus` being the sign to use: half the width of its 95 % interval relative to
-/// it (`±0.3 %`), or the number of samples where there is no such interval (`n=3`).
+/// How far the median can be trusted, `plus_minus` being the sign to use: half the width of its 95 % interval relative
+/// to it (`±0.3 %`), or the number of samples where there is no such interval (`n=3`).
 pub fn spread(summary: &Summary, plus_minus: &str) -> String {
     match summary.ci95 {
         Some([low, high]) if summary.median != 0.0 => {

@@ -6,8 +6,9 @@
 //! David & Nagaraja, "Order Statistics", 3rd ed. 2003, section 7.1). Ranks are whole, so the confidence is seldom the
 //! nominal one: what is returned is at least that, and says how much it is.
 //!
-//! The count presumes a number of values that was fixed beforehand. A stop rule that looks at the interval as it goes costs
-//! some of it; what the whole ranks give beyond the nominal confidence makes up for that (simulated: a test holds it).
+//! The count presumes a number of values that was fixed beforehand. A stop rule that looks at the interval as it goes
+//! costs some of it; what the whole ranks give beyond the nominal confidence makes up for that (simulated: a test holds
+//! it).
 
 use crate::Observations;
 
@@ -87,8 +88,8 @@ pub fn median_ranks(n: usize, confidence: f64) -> Option<Ranks> {
 
 /// The probabilities of 0, 1, … (n - 1) / 2 heads in n tosses: all that lie below the middle.
 ///
-/// Built outwards from the middle as ratios of neighbours and then normalised, so that nothing overflows for large n and
-/// the far tails fade to 0 harmlessly.
+/// Built outwards from the middle as ratios of neighbours and then normalised, so that nothing overflows for large n
+/// and the far tails fade to 0 harmlessly.
 fn binomial_lower_half(n: usize) -> Vec<f64> {
     let middle = n / 2;
     let mut weights = vec![0.0; middle + 1];

@@ -1,10 +1,11 @@
 //! The mathematics of repeated measurements: `&[f64]` in, plain results with their warnings out.
 //!
-//! Distribution-free throughout, since timings are skewed, bounded on one side and often of two modes: the centre is the
-//! median, the interval is the exact one from order statistics with the confidence that it really has, and nothing is
-//! ever removed. Randomness ([`random`]) is seeded, so that an order can be repeated.
+//! Distribution-free throughout, since timings are skewed, bounded on one side and often of two modes: the centre is
+//! the median, the interval is the exact one from order statistics with the confidence that it really has, and nothing
+//! is ever removed. Randomness ([`random`]) is seeded, so that an order can be repeated.
 //!
-//! Not here: units, clocks, files, what is good or bad about a figure, and how it is shown. The crate depends on nothing.
+//! Not here: units, clocks, files, what is good or bad about a figure, and how it is shown. The crate depends on
+//! nothing.
 //!
 //! ```
 //! let seconds = [1.02, 1.00, 1.01, 0.99, 1.00, 1.03, 1.01, 1.00, 1.02];

@@ -1,10 +1,10 @@
 //! Whether values fall into two separate groups, as they do when a placement or a clock has two states.
 //!
-//! A rule of thumb and no test: the largest gap between neighbours is more than five times the median gap, a fifth of the
-//! values lie on either side of it, and it is half as wide again as either group. Without the last clause it would see two
-//! groups in 16 to 59 % of single-humped samples of ten to thirty values. With it, of eight values it does in 2 % of normal
-//! and 6 % of exponential samples, of twelve in 0.1 % and 1 %; two states twelve standard deviations apart it sees in more
-//! than 90 % (simulated; the tests hold it there).
+//! A rule of thumb and no test: the largest gap between neighbours is more than five times the median gap, a fifth of
+//! the values lie on either side of it, and it is half as wide again as either group. Without the last clause it would
+//! see two groups in 16 to 59 % of single-humped samples of ten to thirty values. With it, of eight values it does in 2
+//! % of normal and 6 % of exponential samples, of twelve in 0.1 % and 1 %; two states twelve standard deviations apart
+//! it sees in more than 90 % (simulated; the tests hold it there).
 
 use crate::Observations;
 use crate::observations::median_of_sorted;

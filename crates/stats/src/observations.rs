@@ -93,8 +93,8 @@ impl Observations {
 
     /// The sample's standard deviation (divisor n - 1); `None` for a single value.
     ///
-    /// Two-pass with the correction of Chan, Golub & `LeVeque` ("Algorithms for computing the sample variance", The American
-    /// Statistician 37, 1983), on deviations scaled by the largest, so that no square overflows or vanishes.
+    /// Two-pass with the correction of Chan, Golub & `LeVeque` ("Algorithms for computing the sample variance", The
+    /// American Statistician 37, 1983), on deviations scaled by the largest, so that no square overflows or vanishes.
     pub fn stddev(&self) -> Option<f64> {
         if self.n() < 2 {
             return None;
@@ -136,9 +136,9 @@ impl Observations {
         ratio(MAD_TO_SIGMA * self.mad(), self.median())
     }
 
-    /// The `percent`-th percentile, linearly interpolated between the two nearest order statistics: rank
-    /// 1 + (n - 1) percent / 100. That is definition 7 of Hyndman & Fan ("Sample quantiles in statistical packages", The
-    /// American Statistician 50, 1996), the default of R and `NumPy`. `None` outside 0 to 100.
+    /// The `percent`-th percentile, linearly interpolated between the two nearest order statistics: rank 1 + (n - 1)
+    /// percent / 100. That is definition 7 of Hyndman & Fan ("Sample quantiles in statistical packages", The American
+    /// Statistician 50, 1996), the default of R and `NumPy`. `None` outside 0 to 100.
     pub fn percentile(&self, percent: f64) -> Option<f64> {
         if !(0.0..=100.0).contains(&percent) {
             return None;

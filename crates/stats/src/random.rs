@@ -1,7 +1,8 @@
 //! A seeded source of randomness: the same seed gives the same order on every machine and in every version.
 //!
-//! xoshiro256** (Blackman & Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47, 2021), its state filled
-//! by `SplitMix64` (Steele, Lea & Flood, OOPSLA 2014). Not for secrets, and it never asks the system for entropy.
+//! xoshiro256** (Blackman & Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47, 2021), its state
+//! filled by `SplitMix64` (Steele, Lea & Flood, OOPSLA 2014). Not for secrets, and it never asks the system for
+//! entropy.
 
 /// A generator of reproducible random numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]

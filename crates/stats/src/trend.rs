@@ -1,8 +1,8 @@
 //! Whether values rise or fall with time: the test of Mann (Econometrica 13, 1945) and Kendall.
 //!
-//! A rank test, so that one wild value cannot fake a trend. It says that there is one, not why: throttling, burst credits
-//! and a filling disk look alike here. It presumes that neighbours are otherwise unrelated, which repetitions in fresh
-//! processes are and bursts inside one are not.
+//! A rank test, so that one wild value cannot fake a trend. It says that there is one, not why: throttling, burst
+//! credits and a filling disk look alike here. It presumes that neighbours are otherwise unrelated, which repetitions
+//! in fresh processes are and bursts inside one are not.
 
 use std::f64::consts::PI;
 
@@ -97,8 +97,8 @@ fn approximate_p(n: f64, ties: &[f64], s: f64) -> f64 {
     (2.0 * normal_tail((s.abs() - 1.0).max(0.0) / variance.sqrt())).min(1.0)
 }
 
-/// The probability that a standard normal variable exceeds `z`, for `z` of 0 and more: its power series below 3, Laplace's
-/// continued fraction above (Abramowitz & Stegun, 26.2.11 and 26.2.14).
+/// The probability that a standard normal variable exceeds `z`, for `z` of 0 and more: its power series below 3,
+/// Laplace's continued fraction above (Abramowitz & Stegun, 26.2.11 and 26.2.14).
 fn normal_tail(z: f64) -> f64 {
     let density = (-z * z / 2.0).exp() / (2.0 * PI).sqrt();
     if z < 3.0 {
@@ -151,8 +151,8 @@ mod tests {
 
     #[test]
     fn four_values_counted_by_hand() {
-        // 1 2 4 3: one falling pair of 6, S = 4. Of 24 orders 1 + 3 have at most one falling pair and as many at most one
-        // rising pair: 8 / 24.
+        // 1 2 4 3: one falling pair of 6, S = 4. Of 24 orders 1 + 3 have at most one falling pair and as many at most
+        // one rising pair: 8 / 24.
         let trend = mann_kendall(&[1.0, 2.0, 4.0, 3.0]).unwrap();
         close(trend.s, 4.0);
         close(trend.p, 8.0 / 24.0);

@@ -1,8 +1,8 @@
 //! What a reader should know before quoting a summary: data, each with the figures behind it, never log lines.
 //!
-//! A warning needs two things: evidence that the effect is there, and a size that matters. Nothing is removed because of
-//! one. Whether a change is for the better is not known here, nor what a warning is called in a document, nor the grade
-//! that follows from it.
+//! A warning needs two things: evidence that the effect is there, and a size that matters. Nothing is removed because
+//! of one. Whether a change is for the better is not known here, nor what a warning is called in a document, nor the
+//! grade that follows from it.
 
 use std::fmt;
 
@@ -144,8 +144,8 @@ fn outliers(observations: &Observations) -> Option<Warning> {
     (!indices.is_empty()).then_some(Warning::Outliers { indices })
 }
 
-/// Whether an effect, as a fraction of the median, is large enough to mention. One relative to a median of 0 is infinite
-/// or undefined and not mentioned.
+/// Whether an effect, as a fraction of the median, is large enough to mention. One relative to a median of 0 is
+/// infinite or undefined and not mentioned.
 fn matters(fraction: f64) -> bool {
     fraction.is_finite() && fraction.abs() > NEGLIGIBLE
 }

@@ -1,6 +1,7 @@
 //! Which CPUs a thread may run on, and pinning it to one.
 //!
-//! Masks are sized to the kernel's answer, so machines beyond 1024 CPUs work too. Choosing CPUs is the caller's business.
+//! Masks are sized to the kernel's answer, so machines beyond 1024 CPUs work too. Choosing CPUs is the caller's
+//! business.
 
 use std::io;
 

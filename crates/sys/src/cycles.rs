@@ -1,6 +1,7 @@
 //! The hardware's cycle counter of the calling thread, where the kernel lets us have one.
 //!
-//! Preferred to the clock chains where it exists; virtual machines and strict settings often have none, which is not an error.
+//! Preferred to the clock chains where it exists; virtual machines and strict settings often have none, which is not an
+//! error.
 
 use std::fs::File;
 use std::io::Read;

@@ -1,7 +1,7 @@
 //! The operating system made safe: clock, affinity, memory, usage, processes, thread teams, cycle counters, raw CPUID.
 //!
-//! One of the two crates that may use `unsafe`, each block with its reason. It holds no policy: which CPU, how much memory and how
-//! long are the caller's to say.
+//! One of the two crates that may use `unsafe`, each block with its reason. It holds no policy: which CPU, how much
+//! memory and how long are the caller's to say.
 
 pub mod affinity;
 pub mod clock;

@@ -30,8 +30,8 @@ pub struct Region {
 unsafe impl Send for Region {}
 
 impl Region {
-    /// Maps `bytes` (rounded up to a huge page) and asks for pages of this size. Nothing is touched yet: the thread that is to
-    /// own the pages must write them first.
+    /// Maps `bytes` (rounded up to a huge page) and asks for pages of this size. Nothing is touched yet: the thread
+    /// that is to own the pages must write them first.
     ///
     /// # Errors
     /// What the kernel said, `ENOMEM` above all.
@@ -52,8 +52,8 @@ impl Region {
         let start = unsafe { mapping.add(slack) };
         let region = Self { mapping, mapping_bytes, start, bytes };
         let advice = if pages == PageSize::Huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
-        // SAFETY: the range lies inside the mapping, and the advice changes no contents. A kernel without huge pages refuses
-        // it, which `huge_share` will show.
+        // SAFETY: the range lies inside the mapping, and the advice changes no contents. A kernel without huge pages
+        // refuses it, which `huge_share` will show.
         unsafe { libc::madvise(start.as_ptr().cast(), bytes, advice) };
         Ok(region)
     }

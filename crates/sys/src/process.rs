@@ -13,8 +13,8 @@ extern "C" fn note_signal(signal: libc::c_int) {
     unsafe { libc::signal(signal, libc::SIG_DFL) };
 }
 
-/// From now on SIGINT, SIGTERM and SIGHUP are noted instead of ending the process; a second one of a kind ends it. One that
-/// was ignored when the process began (`nohup`) stays ignored.
+/// From now on SIGINT, SIGTERM and SIGHUP are noted instead of ending the process; a second one of a kind ends it. One
+/// that was ignored when the process began (`nohup`) stays ignored.
 pub fn note_stop_signals() {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         // SAFETY: the handler only stores to an atomic and calls `signal`, both async-signal-safe.
@@ -32,8 +32,8 @@ pub fn stop_signal() -> Option<i32> {
     Some(STOP_SIGNAL.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
 }
 
-/// The calling process is to be killed when its parent ends. `parent` is the process that must be the parent: if it is already
-/// gone, this says so.
+/// The calling process is to be killed when its parent ends. `parent` is the process that must be the parent: if it is
+/// already gone, this says so.
 ///
 /// # Errors
 /// The parent is gone, or the kernel refused.

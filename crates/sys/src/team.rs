@@ -1,4 +1,5 @@
-//! A team of threads that starts together: threads are made and pinned before anything is timed, and meet at gates that spin.
+//! A team of threads that starts together: threads are made and pinned before anything is timed, and meet at gates that
+//! spin.
 //!
 //! Policy (which CPUs, what to do) belongs to the caller.
 
@@ -7,7 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::affinity;
 use crate::clock::Timer;
 
-/// Spins before the processor is given up for a moment: with more threads than CPUs the ones that are waited for must run.
+/// Spins before the processor is given up for a moment: with more threads than CPUs the ones that are waited for must
+/// run.
 const SPINS: u32 = 2000;
 
 /// A meeting point for a fixed number of threads, usable any number of times; whoever comes last opens it.
@@ -88,8 +90,8 @@ pub fn spin_until(timer: &Timer, ticks: u64) {
     }
 }
 
-/// Runs `work(thread, gate)` on one pinned thread per CPU of the list (a CPU may occur twice) and returns what each returned, in
-/// the list's order.
+/// Runs `work(thread, gate)` on one pinned thread per CPU of the list (a CPU may occur twice) and returns what each
+/// returned, in the list's order.
 ///
 /// # Errors
 /// The first sentence of a thread that could not be pinned, panicked or failed.

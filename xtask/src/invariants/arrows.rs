@@ -7,8 +7,8 @@ use toml::{Table, Value};
 use super::Violation;
 use super::repository::Repository;
 
-/// Every crate, by its folder, and the crates of ours that it may depend on. A crate that is not here has no rule, and so
-/// no reason to be a crate.
+/// Every crate, by its folder, and the crates of ours that it may depend on. A crate that is not here has no rule, and
+/// so no reason to be a crate.
 const ARROWS: &[(&str, &[&str])] = &[
     ("bench", &["kernels", "machine", "model", "stats", "sys"]),
     ("cli", &["bench", "machine", "model", "report", "stats"]),

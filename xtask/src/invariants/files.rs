@@ -23,8 +23,8 @@ pub(super) fn too_large(repository: &Repository) -> Vec<Violation> {
         .collect()
 }
 
-/// Files that would build for the processor of the building machine: one binary serves every machine, and chooses at run
-/// time. Documents may name what they warn of.
+/// Files that would build for the processor of the building machine: one binary serves every machine, and chooses at
+/// run time. Documents may name what they warn of.
 pub(super) fn native(repository: &Repository) -> Vec<Violation> {
     let mut violations = Vec::new();
     for file in repository.files.iter().filter(|file| file.extension() != "md") {

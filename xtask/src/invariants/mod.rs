@@ -1,7 +1,8 @@
-//! The rules of ARCHITECTURE.md that a program can check, each able to fail: its test shows it a repository that breaks it.
+//! The rules of ARCHITECTURE.md that a program can check, each able to fail: its test shows it a repository that breaks
+//! it.
 //!
-//! They complement the compiler and clippy, which hold the rest. They read files and nothing else, so they also see code
-//! that this machine does not compile.
+//! They complement the compiler and clippy, which hold the rest. They read files and nothing else, so they also see
+//! code that this machine does not compile.
 
 mod arrows;
 mod bans;

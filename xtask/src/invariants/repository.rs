@@ -1,7 +1,7 @@
 //! The repository's own text, read once: what the rules look at.
 //!
-//! Rust is looked at as tokens, so that comments, documentation and the inside of strings cannot break a rule about code,
-//! and no spelling of white space can hide from one.
+//! Rust is looked at as tokens, so that comments, documentation and the inside of strings cannot break a rule about
+//! code, and no spelling of white space can hide from one.
 
 use std::io;
 use std::path::Path;

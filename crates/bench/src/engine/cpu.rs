@@ -1,7 +1,7 @@
 //! The cpu engine: arithmetic kernels on registers alone, each result checked bit for bit.
 //!
-//! Which kernels exist, what they require and how much work an iteration is, the table in `kernels` says; here is only which of them
-//! a request asks for.
+//! Which kernels exist, what they require and how much work an iteration is, the table in `kernels` says; here is only
+//! which of them a request asks for.
 
 use kernels::features::Features;
 use kernels::state::ArithmeticState;

@@ -1,8 +1,8 @@
 //! The memory engine: streams over a working set far beyond the caches, and a chase through every line of one.
 //!
-//! Each thread maps, fills and owns its part after it has been pinned, so pages lie on its own node; filling is never timed. The data
-//! is different in every line, never zero, and checked: reads by their checksum, writes and copies word by word in a random selection
-//! of what was covered since the last check.
+//! Each thread maps, fills and owns its part after it has been pinned, so pages lie on its own node; filling is never
+//! timed. The data is different in every line, never zero, and checked: reads by their checksum, writes and copies word
+//! by word in a random selection of what was covered since the last check.
 
 use kernels::chase::Cycle;
 use kernels::features::Features;
@@ -33,22 +33,23 @@ const GRANULE_LINES: usize = GRANULE_BYTES / Line::BYTES;
 /// Granules compared word by word at each check.
 const CHECKED_GRANULES: u64 = 32;
 
-/// How far the second array is shifted against the first: equal offsets in a page would make loads wait for unrelated stores
-/// (4 KiB aliasing), so by half a page and a line.
+/// How far the second array is shifted against the first: equal offsets in a page would make loads wait for unrelated
+/// stores (4 KiB aliasing), so by half a page and a line.
 const STAGGER_LINES: usize = 33;
 
 /// A working set is at least this many times the last-level caches that serve it.
 const CACHES_PER_WORKING_SET: u64 = 4;
 
-/// The widest vectors that a stream uses unless others are named. Memory is slower than any vector, and on cores that lower their
-/// clock for 512-bit units (Skylake-SP, Cascade Lake) those are the slower ones: `assay memory --isa avx2,avx512` shows it.
+/// The widest vectors that a stream uses unless others are named. Memory is slower than any vector, and on cores that
+/// lower their clock for 512-bit units (Skylake-SP, Cascade Lake) those are the slower ones: `assay memory --isa
+/// avx2,avx512` shows it.
 const USUAL_VECTOR_BYTES: usize = 32;
 
 /// The share of the available memory that a working set of our own choice takes at most.
 const AVAILABLE_SHARE: u64 = 2;
 
-/// Filling speed for the expected cost, in bytes per second: between memory that was just freed (10 GB/s and more) and memory that a
-/// hypervisor has to find first (below 1 GB/s).
+/// Filling speed for the expected cost, in bytes per second: between memory that was just freed (10 GB/s and more) and
+/// memory that a hypervisor has to find first (below 1 GB/s).
 const FILL_BYTES_PER_SECOND: f64 = 3e9;
 /// Cost of linking one node of a cycle, in seconds, for the expected cost.
 const LINK_SECONDS: f64 = 60e-9;
@@ -203,7 +204,8 @@ fn obtainable_bytes(machine: &Machine) -> Option<u64> {
     memory.available_bytes.into_iter().chain(in_group).min()
 }
 
-/// The working set: as chosen, if it fits; else the suite's or four times the caches, whichever is more, within half of what is there.
+/// The working set: as chosen, if it fits; else the suite's or four times the caches, whichever is more, within half of
+/// what is there.
 fn working_set(request: &Request, machine: &Machine, least: u64, cache_bytes: Option<u64>) -> Result<u64, PlanError> {
     let obtainable = obtainable_bytes(machine);
     if request.chosen.working_set {

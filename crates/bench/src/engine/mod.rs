@@ -1,7 +1,8 @@
 //! The engines' seam: what an area must say to be measured, and nothing about how measuring is done.
 //!
-//! An engine expands a request into planned rows (pure) and opens an experiment as a [`Trial`] on the thread that will run it. The
-//! clock, warm-up, repetition, interleaving and the stop rule belong to the worker and the runner, so that no engine can get them wrong.
+//! An engine expands a request into planned rows (pure) and opens an experiment as a [`Trial`] on the thread that will
+//! run it. The clock, warm-up, repetition, interleaving and the stop rule belong to the worker and the runner, so that
+//! no engine can get them wrong.
 
 use model::experiment::Area;
 use model::machine::Machine;
@@ -66,8 +67,8 @@ pub(crate) struct Profile {
     pub(crate) work_per_iteration: f64,
     /// Iterations between two checks at most.
     pub(crate) most_iterations: u64,
-    /// Whether clock chains are run between bursts of about a millisecond, so that the clock is the one under this very load;
-    /// otherwise they are run before and after each sample.
+    /// Whether clock chains are run between bursts of about a millisecond, so that the clock is the one under this very
+    /// load; otherwise they are run before and after each sample.
     pub(crate) clock_between_bursts: bool,
 }
 

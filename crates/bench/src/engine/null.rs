@@ -1,4 +1,5 @@
-//! A trial of known behaviour, to test the harness itself: it takes the time it says, does the work it says, fails when told.
+//! A trial of known behaviour, to test the harness itself: it takes the time it says, does the work it says, fails when
+//! told.
 
 use std::time::Duration;
 

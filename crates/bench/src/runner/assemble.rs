@@ -1,4 +1,5 @@
-//! From samples and observations to a row of the document: summaries, conditions, peaks, efficiency, warnings and grade.
+//! From samples and observations to a row of the document: summaries, conditions, peaks, efficiency, warnings and
+//! grade.
 //!
 //! Everything here can be worked out again from the samples; nothing measures.
 
@@ -16,8 +17,8 @@ use crate::journal::Journalled;
 use crate::judge;
 use crate::plan::Planned;
 
-/// The most by which an efficiency may exceed 1 before the peak is held to be wrong; so much too where too few samples tell how far
-/// the clock is known.
+/// The most by which an efficiency may exceed 1 before the peak is held to be wrong; so much too where too few samples
+/// tell how far the clock is known.
 const MOST_UNCERTAINTY: f64 = 0.02;
 
 /// The row of a planned experiment as it stands.
@@ -186,7 +187,8 @@ pub(crate) fn add_journalled(document: &mut Document, samples: &[Journalled]) {
     document.run.grade = super::headline_grade(&document.experiments);
 }
 
-/// Adds samples to a row: its summaries and its grade are worked out again; what a launch tells at its end stays unknown.
+/// Adds samples to a row: its summaries and its grade are worked out again; what a launch tells at its end stays
+/// unknown.
 fn extend(row: &mut Row, new: &[Vec<MetricSample>]) {
     let mut metrics = metrics(new);
     for metric in &mut metrics {

@@ -1,4 +1,5 @@
-//! One launch: a worker process started, listened to, and ended if it hangs or we are to stop. Whatever happens to it becomes a value.
+//! One launch: a worker process started, listened to, and ended if it hangs or we are to stop. Whatever happens to it
+//! becomes a value.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -40,8 +41,8 @@ pub(super) enum Outcome {
     Interrupted,
 }
 
-/// Carries out one task in a worker; every sample goes to `on_sample` as it comes. `patience` is how long a worker may be silent, in
-/// seconds.
+/// Carries out one task in a worker; every sample goes to `on_sample` as it comes. `patience` is how long a worker may
+/// be silent, in seconds.
 pub(super) fn launch(
     command: &WorkerCommand,
     task: &Task,

@@ -1,6 +1,8 @@
-//! The runner: carries out a plan, launch by launch in an interleaved order, and keeps the document up to date as it goes.
+//! The runner: carries out a plan, launch by launch in an interleaved order, and keeps the document up to date as it
+//! goes.
 //!
-//! It decides when a row has enough samples; it never works itself and prints nothing. Whoever watches is told by events.
+//! It decides when a row has enough samples; it never works itself and prints nothing. Whoever watches is told by
+//! events.
 
 mod assemble;
 mod launch;
@@ -34,7 +36,8 @@ pub const INTERRUPTED: &str = "interrupted";
 /// Least time over which the runner calibrates its timer.
 const CALIBRATION: std::time::Duration = std::time::Duration::from_millis(20);
 
-/// How long a worker may be silent beyond what it was asked to do, in seconds: finding memory on a busy host takes its time.
+/// How long a worker may be silent beyond what it was asked to do, in seconds: finding memory on a busy host takes its
+/// time.
 const PATIENCE_SECONDS: f64 = 60.0;
 
 /// What a run is given besides its plan.
@@ -356,7 +359,8 @@ fn headline_grade(rows: &[Row]) -> Option<Grade> {
     rows.iter().filter(is_headline).filter_map(|row| row.grade).max()
 }
 
-/// Cycles of a multiplication on the cores of a row; the big cores' where kinds are mixed, as the larger chain is the clock.
+/// Cycles of a multiplication on the cores of a row; the big cores' where kinds are mixed, as the larger chain is the
+/// clock.
 fn imul_cycles(machine: &Machine, planned: &Planned) -> u32 {
     planned.cpus.iter().map(|cpu| machine::imul_cycles(machine, *cpu)).min().unwrap_or(3)
 }

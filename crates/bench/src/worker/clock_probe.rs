@@ -1,13 +1,13 @@
 //! The core's clock without counters or privilege: two chains of dependent instructions, timed.
 //!
-//! Nothing can make such a chain faster than the core's clock; a busy sibling or a lost time slice makes it slower. So the larger of
-//! the two is the clock, and their difference tells of a sibling.
+//! Nothing can make such a chain faster than the core's clock; a busy sibling or a lost time slice makes it slower. So
+//! the larger of the two is the clock, and their difference tells of a sibling.
 
 use kernels::chain::{ADD, Chain, IMUL};
 use sys::clock::Timer;
 
-/// Length of one chain: long against the 20 ns of a time stamp, short against the 650 us for which a core keeps the clock of its wide
-/// units after their last use (T. Downs, "Gathering Intel on Intel AVX-512 Transitions", 2020).
+/// Length of one chain: long against the 20 ns of a time stamp, short against the 650 us for which a core keeps the
+/// clock of its wide units after their last use (T. Downs, "Gathering Intel on Intel AVX-512 Transitions", 2020).
 const CHAIN_SECONDS: f64 = 15e-6;
 
 /// The two chains, sized for this core.

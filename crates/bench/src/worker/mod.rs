@@ -1,7 +1,8 @@
-//! The worker: one launch of one experiment in a process of its own, the task on standard input, messages on standard output.
+//! The worker: one launch of one experiment in a process of its own, the task on standard input, messages on standard
+//! output.
 //!
-//! It knows nothing of other launches, of statistics or of where its words go: the same worker serves a local run and, later, `srun`
-//! and ssh.
+//! It knows nothing of other launches, of statistics or of where its words go: the same worker serves a local run and,
+//! later, `srun` and ssh.
 
 mod clock_probe;
 mod observe;

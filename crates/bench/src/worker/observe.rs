@@ -1,4 +1,5 @@
-//! What the kernel counts about the machine while samples are taken: time stolen from our CPUs, time a quota stopped us.
+//! What the kernel counts about the machine while samples are taken: time stolen from our CPUs, time a quota stopped
+//! us.
 
 use machine::Sysroot;
 use sys::clock::monotonic_raw_seconds;

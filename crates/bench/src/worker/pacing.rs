@@ -1,7 +1,9 @@
-//! How one thread spends a sample: short chunks of work with a time stamp after each, and looks at the clock between bursts.
+//! How one thread spends a sample: short chunks of work with a time stamp after each, and looks at the clock between
+//! bursts.
 //!
-//! The loop allocates nothing, takes no lock and makes no system call that is not the thing measured. It watches itself: a chunk that
-//! took longer than its neighbours is time lost, and stays in the time that the work is divided by.
+//! The loop allocates nothing, takes no lock and makes no system call that is not the thing measured. It watches
+//! itself: a chunk that took longer than its neighbours is time lost, and stays in the time that the work is divided
+//! by.
 
 use sys::clock::Timer;
 use sys::cycles::CycleCounter;
@@ -12,11 +14,12 @@ use super::clock_probe::{ClockProbe, Look};
 use super::record::{Burst, Pause, Record};
 use crate::engine::{Measure, Profile, Trial};
 
-/// Length of a chunk: stopping and starting a loop of wide instructions, with a time stamp between, costs some 200 ns, 0.1 % of it; and
-/// a gap of a few microseconds still stands out.
+/// Length of a chunk: stopping and starting a loop of wide instructions, with a time stamp between, costs some 200 ns,
+/// a thousandth of it; and a gap of a few microseconds still stands out.
 const CHUNK_SECONDS: f64 = 200e-6;
 
-/// Length of a burst between two looks at the clock. At least a millisecond, so that operations per cycle over it mean something.
+/// Length of a burst between two looks at the clock. At least a millisecond, so that operations per cycle over it mean
+/// something.
 const BURST_SECONDS: f64 = 1.1e-3;
 
 /// Chunks in a burst at most, however quick they have become since they were sized.
@@ -155,8 +158,8 @@ impl Pacer {
         Ok(record.work() / record.elapsed_seconds().max(1e-9))
     }
 
-    /// Works from `start` for `seconds`; what was noted, every look at the clock (before, between and after), and what the kernel
-    /// counted meanwhile.
+    /// Works from `start` for `seconds`; what was noted, every look at the clock (before, between and after), and what
+    /// the kernel counted meanwhile.
     fn measure(
         &mut self,
         trial: &mut dyn Trial,
@@ -189,7 +192,8 @@ impl Pacer {
         Ok((record, looks, used))
     }
 
-    /// The timed part: bursts of chunks until `end`, and a pause for clock and check between them where the profile wants it.
+    /// The timed part: bursts of chunks until `end`, and a pause for clock and check between them where the profile
+    /// wants it.
     fn work_until(&mut self, trial: &mut dyn Trial, end: u64) -> Result<(), String> {
         let pausing = self.profile.clock_between_bursts;
         let burst_ticks = self.timer.ticks(BURST_SECONDS);

@@ -13,13 +13,15 @@ use crate::engine::{Measure, Profile};
 /// A chunk this much longer than its burst's median may be a gap; less is the noise of a time stamp and a cache miss.
 const LEAST_GAP_SECONDS: f64 = 2e-6;
 
-/// And it must exceed the median by this many robust standard deviations: chunks of memory work differ among themselves.
+/// And it must exceed the median by this many robust standard deviations: chunks of memory work differ among
+/// themselves.
 const GAP_DEVIATIONS: f64 = 6.0;
 
 /// A burst of fewer chunks has no median worth the name.
 const CHUNKS_FOR_A_MEDIAN: usize = 4;
 
-/// Neighbours of a gap are no longer than this times the median. A sibling slows many chunks in a row; a gap stands alone.
+/// Neighbours of a gap are no longer than this times the median. A sibling slows many chunks in a row; a gap stands
+/// alone.
 const NORMAL_NEIGHBOUR: f64 = 1.1;
 
 /// A core's clock does not fall below this share of its median within a sample; a look that says so was disturbed.
@@ -62,7 +64,8 @@ pub(super) struct Record {
     work_per_chunk: f64,
     chunks: Vec<Stretch>,
     bursts: Vec<BurstSum>,
-    /// Pauses that were ours: their begin, and how long they should have taken. What they took beyond that is lost time.
+    /// Pauses that were ours: their begin, and how long they should have taken. What they took beyond that is lost
+    /// time.
     pauses: Vec<Stretch>,
     clock_hz: f64,
     gap_seconds: f64,
@@ -146,8 +149,8 @@ impl Record {
         self.bursts.iter().copied()
     }
 
-    /// Work and seconds inside a window. A chunk or pause that straddles an edge counts in proportion; our own pauses do not count as
-    /// time, whatever else was lost does.
+    /// Work and seconds inside a window. A chunk or pause that straddles an edge counts in proportion; our own pauses
+    /// do not count as time, whatever else was lost does.
     fn inside(&self, window: Stretch) -> ThreadShare {
         let work: f64 = self.chunks.iter().map(|chunk| self.work_per_chunk * chunk.share_inside(window)).sum();
         let paused: f64 = self.pauses.iter().map(|pause| pause.share_inside(window) * pause.seconds()).sum();
@@ -175,8 +178,8 @@ impl Stretch {
     }
 }
 
-/// Each pause as long as it should have been: its two chains at the clock, plus the quickest check of the sample. A look that is far
-/// slower than the others was disturbed as a whole: it should have taken what the others' clock says.
+/// Each pause as long as it should have been: its two chains at the clock, plus the quickest check of the sample. A
+/// look that is far slower than the others was disturbed as a whole: it should have taken what the others' clock says.
 fn own_pauses(timer: &Timer, pauses: &[Pause]) -> Vec<Stretch> {
     let usual_hz = median(pauses.iter().map(|pause| pause.look.hz));
     let chains = |look: &Look| look.nominal_seconds * (look.hz / look.hz.max(PLAUSIBLE_CLOCK * usual_hz));
@@ -189,11 +192,12 @@ fn own_pauses(timer: &Timer, pauses: &[Pause]) -> Vec<Stretch> {
     pauses.iter().map(own).collect()
 }
 
-/// Seconds lost inside a burst, from the lengths of its chunks: what chunks took beyond the median, where they took more than twice
-/// as long or stand alone between normal ones. Many slow ones in a row are a slower core, which operations per cycle will tell.
+/// Seconds lost inside a burst, from the lengths of its chunks: what chunks took beyond the median, where they took
+/// more than twice as long or stand alone between normal ones. Many slow ones in a row are a slower core, which
+/// operations per cycle will tell.
 ///
-/// A long gap ends its burst, which then has few chunks and a median and spread that are the gap's own: such a burst is judged by those
-/// of the whole record.
+/// A long gap ends its burst, which then has few chunks and a median and spread that are the gap's own: such a burst is
+/// judged by those of the whole record.
 fn gaps(lengths: &[f64], of_record: Usual) -> f64 {
     let of_burst = Usual::of(lengths);
     let Usual { median: usual, least } = if lengths.len() < CHUNKS_FOR_A_MEDIAN { of_record } else { of_burst };
@@ -270,7 +274,8 @@ pub(super) fn combine(records: &[Record], profile: Profile, timer: &Timer, task:
     ]
 }
 
-/// Value, work and seconds over all threads. A rate is the sum of the threads' rates; a latency is what one thread sees.
+/// Value, work and seconds over all threads. A rate is the sum of the threads' rates; a latency is what one thread
+/// sees.
 fn headline(measure: Measure, per_thread: &[ThreadShare]) -> (f64, f64, f64) {
     let work: f64 = per_thread.iter().map(|share| share.work).sum();
     match measure {
@@ -384,7 +389,8 @@ mod tests {
     #[test]
     fn our_own_pause_is_not_lost_but_what_exceeds_it_is() {
         let timer = Timer::system();
-        // Two bursts of 1 ms; the pause between should take 30 us + the 2 us check that the other pause shows, but took 532 us.
+        // Two bursts of 1 ms; the pause between should take 30 us + the 2 us check that the other pause shows, but took
+        // 532 us.
         let stamps: Vec<u64> = [0, 1_000_000, 1_532_000, 2_532_000, 2_564_000, 3_564_000].into();
         let bursts = [0, 2, 4].map(|first| Burst { first, last: first + 1, cycles: None });
         let pauses = [

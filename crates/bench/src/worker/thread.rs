@@ -20,7 +20,8 @@ use crate::engine::{Engine, Profile, Trial, Trouble};
 /// Threads meet this long before a common start: time for a look at the clock, after which all of them spin.
 const START_DELAY_SECONDS: f64 = 200e-6;
 
-/// After a sample the runner is given this long, and a CPU, to hear of it and to write it down: it shall not do so in the next one.
+/// After a sample the runner is given this long, and a CPU, to hear of it and to write it down: it shall not do so in
+/// the next one.
 const HEARING: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// What all threads of a launch share.
@@ -134,8 +135,8 @@ fn another_failed(_: Broken) -> Ended {
     None
 }
 
-/// Warms up all threads together, slice by slice, until every thread's rate has settled or the time is up. Returns the seconds it
-/// took and the last relative change of this thread's rate.
+/// Warms up all threads together, slice by slice, until every thread's rate has settled or the time is up. Returns the
+/// seconds it took and the last relative change of this thread's rate.
 fn warm_up(
     launch: &Launch,
     thread: usize,

@@ -1,5 +1,5 @@
-//! `assay info`: what a machine is and what it could do at best. Of this machine it also measures the clock that each kernel runs at,
-//! for without it there is no sustained peak.
+//! `assay info`: what a machine is and what it could do at best. Of this machine it also measures the clock that each
+//! kernel runs at, for without it there is no sustained peak.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -48,8 +48,8 @@ fn read_machine(arguments: &Info) -> Result<Machine> {
     }
 }
 
-/// The sustained peaks of this machine, each from the clock beside a brief run of its kernel. None where that cannot be done: the rest
-/// is worth printing all the same.
+/// The sustained peaks of this machine, each from the clock beside a brief run of its kernel. None where that cannot be
+/// done: the rest is worth printing all the same.
 fn sustained(machine: &Machine, declared: &Declared, began: f64) -> Vec<InfoPeak> {
     let suite = Suite::of_cpu(&CpuChoice::default());
     let (Ok(suite), Ok(worker)) = (suite, worker_command()) else { return Vec::new() };

@@ -163,7 +163,8 @@ pub(crate) fn is_verified(row: &Value) -> bool {
     row["status"] == "ok" && row["verified"] == true
 }
 
-/// Checks a document against the contract, independently of the program: by the shared script, and by the committed schema.
+/// Checks a document against the contract, independently of the program: by the shared script, and by the committed
+/// schema.
 pub(crate) fn check(document: &Value) {
     let schema = std::fs::read_to_string(root().join("schema/run-v1.json")).unwrap();
     let schema: Value = serde_json::from_str(&schema).unwrap();

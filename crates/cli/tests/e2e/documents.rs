@@ -1,4 +1,5 @@
-//! Plans, documents and the forms they are shown in: complete, true to the contract, and the same wherever they are shown.
+//! Plans, documents and the forms they are shown in: complete, true to the contract, and the same wherever they are
+//! shown.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};

@@ -1,7 +1,8 @@
-//! Older processors under qemu-user: the program chooses the kernels that they have, and those kernels compute what they should.
+//! Older processors under qemu-user: the program chooses the kernels that they have, and those kernels compute what
+//! they should.
 //!
-//! A worker started by an emulated runner is not emulated itself (the kernel executes the program's own file), so workers are also
-//! started under the emulator by hand, with a task as the runner would write it.
+//! A worker started by an emulated runner is not emulated itself (the kernel executes the program's own file), so
+//! workers are also started under the emulator by hand, with a task as the runner would write it.
 
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -1,5 +1,5 @@
-//! `assay info` through the real binary: of this machine, of its own capture, of machines recorded elsewhere, and of folders that
-//! tell nothing or nonsense.
+//! `assay info` through the real binary: of this machine, of its own capture, of machines recorded elsewhere, and of
+//! folders that tell nothing or nonsense.
 
 use std::path::Path;
 

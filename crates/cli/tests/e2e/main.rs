@@ -1,5 +1,5 @@
-//! The real program, run end to end on this machine. No test asserts a speed: they assert structure, verified results, refusals,
-//! exit statuses, conservation, and that nothing is lost or left behind.
+//! The real program, run end to end on this machine. No test asserts a speed: they assert structure, verified results,
+//! refusals, exit statuses, conservation, and that nothing is lost or left behind.
 //!
 //! * `common`: the program, scratch folders, documents and their independent check
 //! * `system`: mounts, control groups and processes, taken away again when a test ends

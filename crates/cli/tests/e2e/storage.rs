@@ -1,5 +1,5 @@
-//! Outputs that cannot be written to: told in one sentence, before anything is measured where that can be known, and without losing
-//! what has been measured where it cannot.
+//! Outputs that cannot be written to: told in one sentence, before anything is measured where that can be known, and
+//! without losing what has been measured where it cannot.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

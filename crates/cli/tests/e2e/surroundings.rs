@@ -1,5 +1,5 @@
-//! What disturbs a measurement from outside (quotas, limits, neighbours) and a kernel that shows nothing: measured all the same where
-//! that is possible, and never without a word.
+//! What disturbs a measurement from outside (quotas, limits, neighbours) and a kernel that shows nothing: measured all
+//! the same where that is possible, and never without a word.
 
 use std::process::{Command, Stdio};
 

@@ -60,7 +60,8 @@ impl Running {
         Self(Some(command.spawn().unwrap()))
     }
 
-    /// Starts the program under test with the usual reaction to signals, whatever the tests themselves were started with.
+    /// Starts the program under test with the usual reaction to signals, whatever the tests themselves were started
+    /// with.
     pub(crate) fn assay(scratch: &Scratch, arguments: &str) -> Self {
         let mut plain = Command::new("env");
         plain.args(["-i", "--default-signal=INT,TERM,HUP", "LANG=C.UTF-8"]);
@@ -90,7 +91,8 @@ impl Running {
     }
 }
 
-/// Waits until the journal of a run, the only one that goes on in the store of `scratch`, holds so many samples; the run's folder.
+/// Waits until the journal of a run, the only one that goes on in the store of `scratch`, holds so many samples; the
+/// run's folder.
 pub(crate) fn samples_in_journal(scratch: &Scratch, samples: usize) -> PathBuf {
     let look = || stored_runs(scratch).into_iter().find(|folder| journalled(folder) >= samples);
     wait_for(PATIENCE, look).unwrap_or_else(|| panic!("no {samples} samples in {:?}", stored_runs(scratch)))

@@ -25,7 +25,8 @@ fn sample_count(document: &Value) -> usize {
     rows(document).iter().map(|row| samples(row).len()).sum()
 }
 
-/// Asserts that a run was stored as one that was cut off, with at least so many samples and nothing but the document beside it.
+/// Asserts that a run was stored as one that was cut off, with at least so many samples and nothing but the document
+/// beside it.
 fn assert_cut_off(folder: &Path, at_least: usize) {
     let document = document(folder);
     check(&document);

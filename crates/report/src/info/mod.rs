@@ -89,8 +89,8 @@ impl Columns {
         Self { name: widest(|fact| &fact.name), value: widest(|fact| &fact.value) }
     }
 
-    /// Name, value and source; the source below the value where it does not fit beside it, and in one word where it is that
-    /// of the fact before.
+    /// Name, value and source; the source below the value where it does not fit beside it, and in one word where it is
+    /// that of the fact before.
     fn lines(&self, fact: &Fact, repeated: bool, style: &Style) -> Vec<String> {
         let first = format!("{}{:<name$}  ", Self::INDENT, fact.name, name = self.name);
         let mut lines = wrap(&style.clean(&fact.value), &style.plain(&first), style.width);

@@ -8,7 +8,8 @@ use crate::layout::cut;
 use crate::number::{percent, quantity, spread};
 use crate::style::{Style, Tone};
 
-/// Wide enough for the ids of every headline experiment, so that the figures of successive lines stand below each other.
+/// Wide enough for the ids of every headline experiment, so that the figures of successive lines stand below each
+/// other.
 const ID_WIDTH: usize = 30;
 
 /// Wide enough for `147.2 GFLOP/s`.

@@ -1,8 +1,8 @@
-//! The result as a stranger reads it in a terminal: one line about the run, a table per area, footnotes that say why and
-//! what to do, and the findings.
+//! The result as a stranger reads it in a terminal: one line about the run, a table per area, footnotes that say why
+//! and what to do, and the findings.
 //!
-//! It prints nothing and decides nothing: figures, grades and texts are the document's. What is live (progress, time left)
-//! is `cli`'s; [`row_line`] gives it the words for one row.
+//! It prints nothing and decides nothing: figures, grades and texts are the document's. What is live (progress, time
+//! left) is `cli`'s; [`row_line`] gives it the words for one row.
 
 mod header;
 mod line;

@@ -1,4 +1,5 @@
-//! The footnotes: why a grade is below A, why a peak is unknown, why a row failed or was skipped, and what to do about it.
+//! The footnotes: why a grade is below A, why a peak is unknown, why a row failed or was skipped, and what to do about
+//! it.
 //!
 //! The same kind of warning on several rows is one footnote, told with the worst of its figures.
 

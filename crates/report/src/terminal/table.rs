@@ -1,8 +1,8 @@
 //! One area as a table.
 //!
-//! Where there is room, a line holds all thread counts of one experiment side by side; where there is not, each has a line
-//! of its own, which is also the better reading from three counts on. Either way no result is left out: what gives way to a
-//! narrow terminal is the bar, and then the clock's column.
+//! Where there is room, a line holds all thread counts of one experiment side by side; where there is not, each has a
+//! line of its own, which is also the better reading from three counts on. Either way no result is left out: what gives
+//! way to a narrow terminal is the bar, and then the clock's column.
 
 use model::document::{Row, Status};
 use model::experiment::Area;
@@ -63,8 +63,8 @@ fn loss(row: &Row) -> Option<f64> {
     row.conditions.lost_share.filter(|_| row.status == Status::Ok)
 }
 
-/// The table of an area, in the first of these forms that fits: thread counts side by side; one below the other; the same
-/// with less air; what was measured above its figures.
+/// The table of an area, in the first of these forms that fits: thread counts side by side; one below the other; the
+/// same with less air; what was measured above its figures.
 pub(super) fn lines<'a>(section: &'a Section<'a>, notes: &'a Notes<'a>, style: &'a Style) -> Vec<String> {
     let wide = Table::wide(section, notes, style);
     let tall = Table::tall(section, notes, style);

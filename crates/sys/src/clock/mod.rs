@@ -1,8 +1,8 @@
 //! The only place that reads time.
 //!
-//! Intervals are timed by the time-stamp counter where it is invariant, calibrated against `CLOCK_MONOTONIC_RAW` and never
-//! taken from what CPUID or a data sheet claims; elsewhere by that clock itself. Nothing here knows the core's clock: the
-//! counter runs at a rate of its own.
+//! Intervals are timed by the time-stamp counter where it is invariant, calibrated against `CLOCK_MONOTONIC_RAW` and
+//! never taken from what CPUID or a data sheet claims; elsewhere by that clock itself. Nothing here knows the core's
+//! clock: the counter runs at a rate of its own.
 
 #[cfg(target_arch = "x86_64")]
 #[path = "counter_x86_64.rs"]
@@ -59,8 +59,8 @@ impl Calibration {
         if by_system > 0.0 { timer.seconds(self.ticks, ticks) / by_system - 1.0 } else { 0.0 }
     }
 
-    /// Finishes the calibration once at least `least` has passed since it began (sleeping if need be). A bracket is known
-    /// to some 30 ns, so 100 ms give the rate to better than 1 in 10^6.
+    /// Finishes the calibration once at least `least` has passed since it began (sleeping if need be). A bracket is
+    /// known to some 30 ns, so 100 ms give the rate to better than 1 in 10^6.
     pub fn finish(self, least: Duration) -> Timer {
         if !counter::invariant() {
             return Timer::system();
@@ -77,8 +77,8 @@ impl Calibration {
 }
 
 impl Timer {
-    /// A timer by the counter at a rate that was calibrated before; the system's clock where there is no invariant counter
-    /// or the rate is not plausible.
+    /// A timer by the counter at a rate that was calibrated before; the system's clock where there is no invariant
+    /// counter or the rate is not plausible.
     pub fn from_rate(ticks_per_second: f64) -> Self {
         if !counter::invariant() || !(1e6..1e11).contains(&ticks_per_second) {
             return Self::system();
