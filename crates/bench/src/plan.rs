@@ -31,6 +31,14 @@ pub struct Request {
     pub chosen: Chosen,
 }
 
+impl Request {
+    /// A whole suite as it is.
+    pub fn of(suite: Suite) -> Self {
+        let (areas, threads) = (Vec::new(), Vec::new());
+        Self { suite, areas, filter: None, threads, repeat: None, seed: 1, chosen: Chosen::default() }
+    }
+}
+
 /// Parameters the user named on the command line of an area.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chosen {
@@ -237,15 +245,7 @@ mod tests {
     use crate::tests::machine_with_cpus;
 
     fn request(suite: &str) -> Request {
-        Request {
-            suite: Suite::find(suite).unwrap(),
-            areas: Vec::new(),
-            filter: None,
-            threads: Vec::new(),
-            repeat: None,
-            seed: 1,
-            chosen: Chosen::default(),
-        }
+        Request::of(Suite::find(suite).unwrap())
     }
 
     #[test]

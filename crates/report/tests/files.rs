@@ -3,7 +3,8 @@
 mod fixture;
 
 use model::document::Document;
-use report::info::{info, info_json};
+use model::machine::{Storage, StorageDevice};
+use report::info::{info, info_json, storage};
 use report::{RENDERERS, Style, csv, json, plan, schema, terminal};
 
 const RICH: Style = Style { width: 120, unicode: true, color: false };
@@ -89,6 +90,28 @@ fn a_machine_for_people() {
     snapshot("info_vm_120_color", &colored.replace('\x1b', "␛"));
     snapshot("info_laptop_100_unicode", &info(&fixture::hybrid_laptop(), &[], &Style { width: 100, ..RICH }));
     snapshot("info_nothing_known", &info(&model::machine::Machine::default(), &[], &Style::PLAIN));
+}
+
+#[test]
+fn a_directory_is_told_down_to_the_hardware() {
+    let device = |name: &str, depth, kind: &str, disk: &str| StorageDevice {
+        name: name.into(),
+        depth,
+        kind: kind.into(),
+        disk: Some(disk.into()),
+    };
+    let found = Storage {
+        directory: "/data".into(),
+        mount_point: Some("/data".into()),
+        filesystem: Some("xfs".into()),
+        source: Some("/dev/mapper/vg-data".into()),
+        options: Vec::new(),
+        chain: vec![device("dm-0", 0, "mapper", "dm-0"), device("nvme0n1p2", 1, "partition", "nvme0n1")],
+    };
+    let text = storage(&found, "/proc/self/mountinfo", &RICH);
+    assert!(text.contains("dm-0 (mapper), on nvme0n1p2 of nvme0n1 (partition)"), "{text}");
+    let bare = storage(&Storage { chain: Vec::new(), ..found }, "", &Style::PLAIN);
+    assert!(bare.contains("none that the kernel shows"), "{bare}");
 }
 
 #[test]

@@ -48,8 +48,8 @@ const USUAL_VECTOR_BYTES: usize = 32;
 /// The share of the available memory that a working set of our own choice takes at most.
 const AVAILABLE_SHARE: u64 = 2;
 
-/// Filling speed for the expected cost, in bytes per second: between memory that was just freed (10 GB/s and more) and
-/// memory that a hypervisor has to find first (below 1 GB/s).
+/// Filling speed for the expected cost, in bytes per second: between memory that was just freed and memory that a
+/// hypervisor has to find first. A guess for `--list` and the time left; nothing that is measured rests on it.
 const FILL_BYTES_PER_SECOND: f64 = 3e9;
 /// Cost of linking one node of a cycle, in seconds, for the expected cost.
 const LINK_SECONDS: f64 = 60e-9;

@@ -14,8 +14,8 @@ use super::clock_probe::{ClockProbe, Look};
 use super::record::{Burst, Pause, Record};
 use crate::engine::{Measure, Profile, Trial};
 
-/// Length of a chunk: stopping and starting a loop of wide instructions, with a time stamp between, costs some 200 ns,
-/// a thousandth of it; and a gap of a few microseconds still stands out.
+/// Length of a chunk: long against stopping and starting a loop of wide instructions with a time stamp between, and
+/// short enough that a gap of a few microseconds still stands out.
 const CHUNK_SECONDS: f64 = 200e-6;
 
 /// Length of a burst between two looks at the clock. At least a millisecond, so that operations per cycle over it mean

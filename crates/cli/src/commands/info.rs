@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use bench::plan::{Chosen, Request, plan};
+use bench::plan::{Request, plan};
 use bench::runner::{self, Event, Setting, Watcher};
 use bench::suite::{CpuChoice, Suite};
 use machine::{Declared, Sysroot};
 use model::document::Row;
-use model::machine::Machine;
+use model::machine::{Machine, Storage};
 use model::peak::{InfoPeak, Peak, PeakKind};
 
 use super::run::{program, worker_command};
@@ -25,14 +25,31 @@ pub(crate) fn info(arguments: &Info, began: f64) -> Result {
     if arguments.sysroot.is_none() && arguments.capture.is_none() {
         peaks.splice(0..0, sustained(&machine, &declared, began));
     }
+    let storage = arguments.dir.as_deref().map(|dir| storage_behind(dir, arguments)).transpose()?;
     let text = if arguments.json {
-        let value = report::info::info_json(&machine, &peaks);
+        let mut value = report::info::info_json(&machine, &peaks);
+        if let Some(storage) = &storage {
+            value["storage"] = serde_json::to_value(storage).map_err(|error| error.to_string())?;
+        }
         format!("{}\n", serde_json::to_string_pretty(&value).map_err(|error| error.to_string())?)
     } else {
-        report::info::info(&machine, &peaks, &Stream::Output.style())
+        let style = Stream::Output.style();
+        let behind = storage.map(|storage| report::info::storage(&storage, &machine::storage_source(), &style));
+        let info = report::info::info(&machine, &peaks, &style);
+        behind.map_or_else(|| info.clone(), |behind| format!("{info}\n{behind}"))
     };
     print(text.as_bytes())?;
     Ok(Outcome::Done)
+}
+
+/// What is behind a directory: of this machine, or of a recorded one, where the path is taken as it is.
+fn storage_behind(dir: &Path, arguments: &Info) -> Result<Storage> {
+    let cannot = |error: std::io::Error| format!("cannot look behind the directory '{}': {error}", dir.display());
+    if let Some(folder) = &arguments.sysroot {
+        return Ok(machine::storage(&Sysroot::folder(folder).map_err(cannot)?, dir));
+    }
+    let resolved = dir.canonicalize().map_err(cannot)?;
+    Ok(machine::storage(&Sysroot::host(), &resolved))
 }
 
 fn read_machine(arguments: &Info) -> Result<Machine> {
@@ -53,16 +70,7 @@ fn read_machine(arguments: &Info) -> Result<Machine> {
 fn sustained(machine: &Machine, declared: &Declared, began: f64) -> Vec<InfoPeak> {
     let suite = Suite::of_cpu(&CpuChoice::default());
     let (Ok(suite), Ok(worker)) = (suite, worker_command()) else { return Vec::new() };
-    let request = Request {
-        suite,
-        areas: Vec::new(),
-        filter: None,
-        threads: Vec::new(),
-        repeat: None,
-        seed: 1,
-        chosen: Chosen::default(),
-    };
-    let Ok(plan) = plan(&request, machine) else { return Vec::new() };
+    let Ok(plan) = plan(&Request::of(suite), machine) else { return Vec::new() };
     let setting = Setting {
         worker,
         machine,

@@ -158,6 +158,23 @@ fn no_recorded_machine_is_left_out() {
 }
 
 #[test]
+fn what_is_behind_a_directory_is_shown_when_asked_for() {
+    let scratch = Scratch::new();
+    let asked = printed(&info(&format!("--json --dir {}", scratch.path().display())));
+    let storage = &asked["storage"];
+    let resolved = scratch.path().canonicalize().unwrap();
+    assert_eq!(storage["directory"].as_str(), resolved.to_str());
+    assert!(resolved.starts_with(text(storage, "mount_point")) && !text(storage, "filesystem").is_empty(), "{storage}");
+    let known: Vec<&str> = list(&asked["machine"], "disks").iter().map(|disk| text(disk, "name")).collect();
+    for device in list(storage, "chain").iter().filter_map(|device| device["disk"].as_str()) {
+        assert!(known.contains(&device), "{device} is none of {known:?}");
+    }
+    let people = info(&format!("--dir {}", scratch.path().display()));
+    assert!(people.stdout.contains("Storage behind this directory"), "{people:?}");
+    assert!(refusal(&assay(&scratch, "info --dir /no/such/folder")).contains("/no/such/folder"));
+}
+
+#[test]
 fn this_machine_has_measured_peaks_with_every_input_sourced() {
     let info = printed(&info("--json"));
     assert_eq!(info["schema"], "assay.info/1");

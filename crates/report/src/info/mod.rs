@@ -4,7 +4,7 @@
 mod facts;
 mod peaks;
 
-use model::machine::{Machine, Unknown};
+use model::machine::{Machine, Storage, StorageDevice, Unknown};
 use model::peak::InfoPeak;
 use serde_json::{Value, json};
 
@@ -59,6 +59,30 @@ pub fn info(machine: &Machine, peaks: &[InfoPeak], style: &Style) -> String {
         lines.extend(section.lines(style));
     }
     lines.extend(unknowns(&machine.unknown, style));
+    format!("{}\n", lines.join("\n"))
+}
+
+/// What is behind a directory as text, ending in a newline: its mount, and the devices under it down to the hardware.
+pub fn storage(storage: &Storage, source: &str, style: &Style) -> String {
+    let fact = |name: &str, value: Option<String>| {
+        value.map(|value| Fact { name: name.to_owned(), value, source: source.to_owned() })
+    };
+    let device = |device: &StorageDevice| {
+        let whole = device.disk.iter().filter(|disk| **disk != device.name).map(|disk| format!(" of {disk}"));
+        format!("{}{} ({})", device.name, whole.collect::<String>(), device.kind)
+    };
+    let chain: Vec<String> = storage.chain.iter().map(device).collect();
+    let chain = if chain.is_empty() { "none that the kernel shows".to_owned() } else { chain.join(", on ") };
+    let facts = [
+        fact("directory", Some(storage.directory.clone())),
+        fact("mounted at", storage.mount_point.clone()),
+        fact("file system", storage.filesystem.clone()),
+        fact("mounted from", storage.source.clone()),
+        fact("block devices", Some(chain)),
+    ];
+    let section = Section { title: "Storage behind this directory", facts: facts.into_iter().flatten().collect() };
+    let mut lines = vec![style.paint(section.title, Tone::Strong)];
+    lines.extend(section.lines(style));
     format!("{}\n", lines.join("\n"))
 }
 
