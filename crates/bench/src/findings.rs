@@ -82,7 +82,7 @@ fn name(row: &Row) -> String {
             Some(op) => format!("Memory {op} (non-temporal)"),
             None => format!("Memory {}", params.op),
         },
-        Params::Other(_) => row.id.clone(),
+        Params::Disk(_) | Params::Net(_) | Params::Other(_) => row.id.clone(),
     }
 }
 

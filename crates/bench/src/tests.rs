@@ -76,6 +76,8 @@ pub(crate) fn task() -> Task {
         run_began: 0.0,
         imul_cycles: 3,
         parent: std::process::id(),
+        file: None,
+        ends: None,
     }
 }
 
@@ -111,6 +113,7 @@ pub(crate) fn document() -> Document {
         cv: None,
         cv_robust: None,
         best: None,
+        percentiles: None,
     };
     row.metrics = vec![Metric {
         name: "throughput".into(),

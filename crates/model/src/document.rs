@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::{Area, Classic, Experiment, Params};
+use crate::io::DiskEngine;
 use crate::machine::Machine;
 use crate::sample::{Metric, MetricName};
 use crate::warning::{Grade, Warning};
@@ -151,6 +152,66 @@ pub struct Conditions {
     pub launches: Option<u32>,
     /// Why sampling stopped.
     pub stop_reason: Option<String>,
+    /// What else was seen, for a disk row.
+    pub disk: Option<DiskConditions>,
+    /// What else was seen, for a network row.
+    pub net: Option<NetConditions>,
+}
+
+/// What was seen of the file, the engine and the device while a disk row was measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct DiskConditions {
+    /// The engine that was used in the end.
+    pub engine: Option<DiskEngine>,
+    /// What of it was in force: `registered_files`, `registered_buffers`, `single_issuer`, `defer_taskrun` …
+    pub features: Vec<String>,
+    /// What was wanted and refused, and by whom.
+    pub stepped_down: Vec<String>,
+    /// Type of file system.
+    pub filesystem: Option<String>,
+    /// Alignment that direct I/O needs of memory, in bytes; `null` where the file system does not say.
+    pub memory_align_bytes: Option<u32>,
+    /// Alignment that direct I/O needs of offsets and lengths, in bytes.
+    pub offset_align_bytes: Option<u32>,
+    /// Extents of the file.
+    pub extents: Option<u32>,
+    /// Bytes of the file that are holes, unwritten or inline: a read of them reaches no device.
+    pub unwritten_bytes: Option<u64>,
+    /// Requests in flight, as a mean over the timed part (Little: rate x mean latency), per thread.
+    pub depth_achieved: Option<f64>,
+    /// Share of the file that was in the page cache after the samples.
+    pub cached_share: Option<f64>,
+    /// Bytes that the kernel says reached storage for this process, over the bytes asked for; around 1 for direct I/O.
+    pub storage_share: Option<f64>,
+    /// Seconds of the flush after a sample of writes (median); it is not part of the figures.
+    pub flush_seconds: Option<f64>,
+    /// CPU seconds of the working threads per second of the timed part.
+    pub cpu_busy: Option<f64>,
+}
+
+/// What was seen of the path while a network row was measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct NetConditions {
+    /// The interface that the bytes went through.
+    pub interface: Option<String>,
+    /// Its largest packet, in bytes.
+    pub mtu: Option<u32>,
+    /// Its offloads that were on: `tso`, `gso`, `gro`, `lro`, checksums …
+    pub offloads: Vec<String>,
+    /// Congestion control of the sending sockets.
+    pub congestion_control: Option<String>,
+    /// Receive buffer of the sockets at the end, in bytes.
+    pub receive_buffer_bytes: Option<u64>,
+    /// CPUs of the other end's threads, in thread order.
+    pub peer_cpus: Vec<u32>,
+    /// Bytes per second of two dependent copies between the same CPUs, measured beside the row.
+    pub two_copy_bytes_per_second: Option<f64>,
+    /// Datagrams that never came back.
+    pub lost: Option<u64>,
+    /// CPU seconds of the measuring end's threads per second of the timed part.
+    pub cpu_busy: Option<f64>,
 }
 
 /// One row: a planned experiment and what came of it.

@@ -6,6 +6,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::io::{
+    Direction, DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync, NetMode, Protocol, Segmentation,
+};
 use crate::isa::{CpuOp, Element, Isa, MemoryOp, MemoryPattern, Pages};
 use crate::unit::format_size;
 
@@ -64,6 +67,56 @@ pub struct MemoryParams {
     pub nodes: Option<String>,
 }
 
+/// Parameters of a disk experiment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DiskParams {
+    /// Order of the visits.
+    pub pattern: DiskPattern,
+    /// What is done at each visit.
+    pub op: DiskOp,
+    /// Bytes per request.
+    pub block: u64,
+    /// Bytes per file.
+    pub size: u64,
+    /// Requests in flight per thread.
+    pub depth: u32,
+    /// How requests reach the kernel; what was used in the end, not what was hoped for.
+    pub engine: DiskEngine,
+    /// Whether the page cache is bypassed (`O_DIRECT`).
+    pub direct: bool,
+    /// What a write waits for.
+    pub sync: DiskSync,
+    /// What the page cache is allowed to do.
+    pub cache: DiskCache,
+    /// How threads share files.
+    pub layout: DiskLayout,
+    /// Threads that work at the same time.
+    pub threads: u32,
+    /// The directory of the file.
+    pub path: String,
+}
+
+/// Parameters of a network experiment. What does not apply is `null`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NetParams {
+    /// The transport.
+    pub protocol: Protocol,
+    /// What is done.
+    pub mode: NetMode,
+    /// Bytes per send, or per message.
+    pub block: u64,
+    /// Which way the bytes of a stream go.
+    pub direction: Option<Direction>,
+    /// Connections, each with a thread at either end.
+    pub threads: u32,
+    /// `loopback`, or the peer's name.
+    pub path: String,
+    /// Whether sends are asked to spare their copy (`MSG_ZEROCOPY`).
+    pub zero_copy: Option<bool>,
+    /// Who cuts large sends into segments, for UDP.
+    pub segmentation: Option<Segmentation>,
+}
+
 /// Parameters by area. A document of a later version may hold areas that this one does not know: they are kept as they
 /// are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -73,6 +126,10 @@ pub enum Params {
     Cpu(CpuParams),
     /// Of a memory experiment.
     Memory(MemoryParams),
+    /// Of a disk experiment.
+    Disk(DiskParams),
+    /// Of a network experiment.
+    Net(NetParams),
     /// Of an area this version does not know.
     Other(serde_json::Map<String, serde_json::Value>),
 }
@@ -83,6 +140,8 @@ impl Params {
         match self {
             Self::Cpu(params) => params.threads,
             Self::Memory(params) => params.threads,
+            Self::Disk(params) => params.threads,
+            Self::Net(params) => params.threads,
             Self::Other(map) => {
                 map.get("threads").and_then(serde_json::Value::as_u64).and_then(|n| u32::try_from(n).ok()).unwrap_or(1)
             }
@@ -160,6 +219,46 @@ pub fn memory_id(params: &MemoryParams, chosen: MemoryChoices) -> String {
     id
 }
 
+/// The parameters of a disk experiment that an id shows only when the user chose them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiskChoices {
+    /// The size of the file was chosen.
+    pub size: bool,
+    /// The engine was chosen.
+    pub engine: bool,
+}
+
+/// The id of a disk experiment: `disk/random-read/4KiB/d32/t1`.
+pub fn disk_id(params: &DiskParams, chosen: DiskChoices) -> String {
+    let mut id = format!("disk/{}-{}/{}", params.pattern, params.op, format_size(params.block));
+    if chosen.size {
+        id = format!("{id}/{}", format_size(params.size));
+    }
+    id = format!("{id}/d{}", params.depth);
+    if chosen.engine {
+        id = format!("{id}/{}", params.engine);
+    }
+    if params.sync != DiskSync::None {
+        id = format!("{id}/{}", params.sync);
+    }
+    if params.cache != DiskCache::Bypassed {
+        id = format!("{id}/{}", params.cache);
+    }
+    if params.layout != DiskLayout::Shared {
+        id = format!("{id}/{}", params.layout);
+    }
+    format!("{id}/t{}", params.threads)
+}
+
+/// The id of a network experiment: `net/tcp-stream/128KiB/t2`.
+pub fn net_id(params: &NetParams) -> String {
+    let mut id = format!("net/{}-{}/{}", params.protocol, params.mode, format_size(params.block));
+    if let Some(direction) = params.direction.filter(|direction| *direction != Direction::Up) {
+        id = format!("{id}/{direction}");
+    }
+    format!("{id}/t{}", params.threads)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,9 +288,60 @@ mod tests {
         assert_eq!(memory_id(&params, all), "memory/sequential-copy_nt/1GiB/2MiB/avx2/t1");
     }
 
+    fn disk() -> DiskParams {
+        DiskParams {
+            pattern: DiskPattern::Random,
+            op: DiskOp::Read,
+            block: 4096,
+            size: 1 << 30,
+            depth: 32,
+            engine: DiskEngine::IoUring,
+            direct: true,
+            sync: DiskSync::None,
+            cache: DiskCache::Bypassed,
+            layout: DiskLayout::Shared,
+            threads: 1,
+            path: "/tmp".into(),
+        }
+    }
+
+    fn net() -> NetParams {
+        NetParams {
+            protocol: Protocol::Tcp,
+            mode: NetMode::Stream,
+            block: 128 << 10,
+            direction: Some(Direction::Up),
+            threads: 2,
+            path: "loopback".into(),
+            zero_copy: Some(false),
+            segmentation: None,
+        }
+    }
+
+    #[test]
+    fn ids_of_disk_and_network_show_what_the_plan_varies() {
+        assert_eq!(disk_id(&disk(), DiskChoices::default()), "disk/random-read/4KiB/d32/t1");
+        let all = DiskChoices { size: true, engine: true };
+        assert_eq!(disk_id(&disk(), all), "disk/random-read/4KiB/1GiB/d32/io_uring/t1");
+        assert_eq!(net_id(&net()), "net/tcp-stream/128KiB/t2");
+    }
+
+    #[test]
+    fn every_area_reads_its_own_params_back() {
+        let all = [
+            Params::Cpu(CpuParams { op: CpuOp::Fma, element: Element::Fp64, isa: Isa::Avx512, threads: 2 }),
+            Params::Disk(disk()),
+            Params::Net(net()),
+        ];
+        for params in all {
+            let text = serde_json::to_string(&params).unwrap();
+            assert_eq!(serde_json::from_str::<Params>(&text).unwrap(), params, "{text}");
+        }
+    }
+
     #[test]
     fn unknown_areas_keep_their_params() {
-        let text = r#"{"protocol":"tcp","mode":"stream","threads":4}"#;
+        let text = r#"{"protocol":"carrier-pigeon","mode":"stream","threads":4}"#;
         let params: Params = serde_json::from_str(text).unwrap();
         assert_eq!(params.threads(), 4);
         assert_eq!(serde_json::to_string(&params).unwrap(), text);

@@ -5,9 +5,11 @@
 
 pub mod document;
 pub mod experiment;
+pub mod io;
 pub mod isa;
 pub mod machine;
 pub mod peak;
+pub mod reference;
 pub mod sample;
 pub mod unit;
 pub mod warning;

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::peak::{Efficiency, Peak};
+use crate::reference::Reference;
 use crate::unit::{Better, Unit};
 
 crate::isa::words! {
@@ -15,6 +16,8 @@ crate::isa::words! {
         Throughput => "throughput",
         /// Seconds that one thread sees for one operation.
         Latency => "latency",
+        /// Requests completed per second.
+        Iops => "iops",
         /// Core cycles per second while the row was measured.
         Clock => "clock",
     }
@@ -84,6 +87,32 @@ pub struct Summary {
     /// The best value in the metric's direction.
     #[serde(default)]
     pub best: Option<f64>,
+    /// Percentiles over all operations of all repetitions, from the full histogram; `null` where operations are not
+    /// timed one by one.
+    #[serde(default)]
+    pub percentiles: Option<Percentiles>,
+}
+
+/// Percentiles of a distribution, in the metric's unit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Percentiles {
+    /// Half of the operations were no slower.
+    pub p50: f64,
+    /// 90 %.
+    pub p90: f64,
+    /// 99 %.
+    pub p99: f64,
+    /// 99.9 %.
+    #[serde(rename = "p99.9")]
+    pub p99_9: f64,
+    /// 99.99 %.
+    #[serde(rename = "p99.99")]
+    pub p99_99: f64,
+    /// The slowest of all, exactly.
+    pub max: f64,
+    /// Operations.
+    #[serde(default)]
+    pub count: u64,
 }
 
 /// One metric of a row.
@@ -104,5 +133,5 @@ pub struct Metric {
     /// How close the median comes to the tightest of them.
     pub efficiency: Option<Efficiency>,
     /// What trusted tools measured beside it.
-    pub references: Vec<serde_json::Value>,
+    pub references: Vec<Reference>,
 }

@@ -70,6 +70,20 @@ crate::isa::words! {
         DebugBuild => "debug_build",
         /// The row was cut off before its last sample.
         CutShort => "cut_short",
+        /// Direct I/O was asked for, and something was cached all the same.
+        NotDirect => "not_direct",
+        /// Parts of the file were never written, so that reading them reaches no device.
+        NotWritten => "not_written",
+        /// A hypervisor's disk: its host may cache what the guest cannot see.
+        HostCache => "host_cache",
+        /// Fewer requests were in flight than the row says.
+        DepthNotReached => "depth_not_reached",
+        /// Another engine was used than the fastest one.
+        EngineSteppedDown => "engine_stepped_down",
+        /// The thread that issues requests had no time left.
+        CpuBound => "cpu_bound",
+        /// Datagrams were lost.
+        DatagramsLost => "datagrams_lost",
     }
 }
 
@@ -134,6 +148,21 @@ pub const WARNINGS: &[WarningRule] = &[
         "Page faults were taken inside the timed part.", "Free memory, and repeat."),
     rule(WarningCode::PossiblyCached, "last-level caches per working set", (Some(0.26), Some(0.51)),
         "Part of the working set may have come from a cache.", "Choose a larger --working-set."),
+    rule(WarningCode::NotWritten, "share of the file", (Some(1e-9), Some(0.01)),
+        "Reading what was never written reaches no device.", "Report it, with the file system and its mount options."),
+    rule(WarningCode::NotDirect, "share that was cached", (Some(0.01), Some(0.05)),
+        "Part of the requests was served by the page cache, not by the device.",
+        "Choose a directory on another file system with --dir (ext4 and xfs honour direct I/O)."),
+    rule(WarningCode::DepthNotReached, "share of the depth missing", (Some(0.10), None),
+        "The figure belongs to a smaller depth than the row says.", QUIET),
+    rule(WarningCode::DatagramsLost, "share of the datagrams", (Some(1e-6), Some(0.01)),
+        "Messages that were lost have no latency; the percentiles are those of the others.", "Look at the receiver's buffers and at the path."),
+    rule(WarningCode::CpuBound, "share of a CPU that each thread was busy", (None, None),
+        "The processor, not the device, sets the rate.", "Spread the requests over more --threads."),
+    rule(WarningCode::EngineSteppedDown, "steps", (None, None),
+        "The rate at high depths may be below what the device can do.", "Allow io_uring (kernel.io_uring_disabled, seccomp) and locked memory (ulimit -l)."),
+    rule(WarningCode::HostCache, "1", (None, None),
+        "A virtual disk: what its host caches cannot be seen from here, so the figure may be the host's memory.", "Compare with a file much larger than the host's memory, if that is possible."),
     rule(WarningCode::NotSteady, "relative change", (Some(0.05), Some(0.5)),
         "The rate had not settled when timing began.", "Give it more time, or repeat on a quiet host."),
     rule(WarningCode::CutShort, "share of the samples missing", (Some(0.01), None),

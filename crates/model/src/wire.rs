@@ -2,8 +2,10 @@
 //!
 //! The same words serve a local child process and, later, `srun` or ssh; nothing here depends on how they travel.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::document::{DiskConditions, NetConditions};
 use crate::experiment::Experiment;
 use crate::sample::{MetricName, Sample};
 use crate::unit::{Better, Unit};
@@ -33,6 +35,50 @@ pub struct Task {
     pub imul_cycles: u32,
     /// The process that started this worker: when it is gone, so is the worker.
     pub parent: u32,
+    /// The file of a disk experiment, which the runner holds.
+    #[serde(default)]
+    pub file: Option<HeldFile>,
+    /// The two ends of a network experiment.
+    #[serde(default)]
+    pub ends: Option<Ends>,
+}
+
+/// A file that outlives workers: it has no name, the runner holds it, and workers open it through /proc.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldFile {
+    /// Where a worker opens it: `/proc/PID/fd/N`.
+    pub path: String,
+    /// The directory it was made in, for messages.
+    pub directory: String,
+    /// Type of its file system.
+    pub filesystem: String,
+    /// Its size once it is laid out, in bytes.
+    pub bytes: u64,
+    /// Seed of its contents, the same in every launch of a run.
+    pub seed: u64,
+}
+
+/// What the two workers of a network experiment know of each other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ends {
+    /// Which of the two this worker is.
+    pub role: Role,
+    /// Where the measuring end listens, as it has said; `null` for itself.
+    pub address: Option<String>,
+    /// What a connection must begin with to be taken: 32 hexadecimal digits, new in each launch.
+    pub token: String,
+    /// CPUs of the other end's threads.
+    pub other_cpus: Vec<u32>,
+}
+
+crate::isa::words! {
+    /// One end of a network experiment.
+    Role, "role", {
+        /// Listens, measures, and reports samples.
+        Measure => "measure",
+        /// Connects and does its part until the connection ends; reports nothing but trouble.
+        Peer => "peer",
+    }
 }
 
 /// A sample of a metric.
@@ -84,6 +130,13 @@ pub struct Observations {
     pub pages_obtained: Option<f64>,
     /// Whether time stamps come from the time-stamp counter.
     pub counter_timer: bool,
+    /// Whether the threads wait for something (a device, the other end) and do not compute: their CPU share then says
+    /// nothing about neighbours.
+    pub waiting: bool,
+    /// Of a disk experiment.
+    pub disk: Option<DiskConditions>,
+    /// Of a network experiment.
+    pub net: Option<NetConditions>,
 }
 
 /// What a worker says, one line each.
@@ -92,10 +145,24 @@ pub struct Observations {
 pub enum Message {
     /// Prepared and warmed up; timing begins.
     Ready,
+    /// The measuring end of a network experiment can be connected to.
+    Listening {
+        /// Where: `127.0.0.1:40123`.
+        address: String,
+    },
+    /// Still preparing: silence would mean that the worker hangs.
+    Preparing {
+        /// Share of it that is done.
+        done: f64,
+    },
     /// One repetition, with every metric of it.
     Sample {
         /// The metrics.
         metrics: Vec<MetricSample>,
+        /// How long each operation took, where operations are timed one by one: an HdrHistogram of nanoseconds, V2
+        /// compressed, in base64.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        histogram: Option<String>,
     },
     /// All samples taken and every result checked.
     Done {

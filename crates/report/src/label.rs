@@ -63,7 +63,7 @@ impl Label {
         match &row.params {
             Params::Cpu(params) => cpu(params, &row.method),
             Params::Memory(params) => memory_label(params, common),
-            Params::Other(_) => by_id(row),
+            Params::Disk(_) | Params::Net(_) | Params::Other(_) => by_id(row),
         }
     }
 

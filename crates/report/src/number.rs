@@ -201,6 +201,7 @@ mod tests {
             cv: None,
             cv_robust: None,
             best: None,
+            percentiles: None,
         }
     }
 

@@ -115,6 +115,7 @@ fn summary(found: &stats::Summary, better: Better) -> Summary {
         cv: found.cv,
         cv_robust: found.cv_robust,
         best: Some(if better == Better::Higher { found.max } else { found.min }),
+        percentiles: None,
     }
 }
 
@@ -129,7 +130,7 @@ fn peaks(planned: &Planned, row: &Row, best: Option<f64>, setting: &Setting<'_>)
             machine::cpu_peaks(machine, kernel, &planned.cpus, clocks.as_deref(), best)
         }
         Params::Memory(params) if params.op != model::isa::MemoryOp::Load => machine::memory_peaks(machine, declared),
-        Params::Memory(_) | Params::Other(_) => Vec::new(),
+        Params::Memory(_) | Params::Disk(_) | Params::Net(_) | Params::Other(_) => Vec::new(),
     }
 }
 

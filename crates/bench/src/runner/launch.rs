@@ -126,8 +126,8 @@ impl Worker {
             };
             last_word = monotonic_raw_seconds();
             match serde_json::from_str::<Message>(&line) {
-                Ok(Message::Ready) => {}
-                Ok(Message::Sample { metrics }) => on_sample(metrics),
+                Ok(Message::Ready | Message::Listening { .. } | Message::Preparing { .. }) => {}
+                Ok(Message::Sample { metrics, .. }) => on_sample(metrics),
                 Ok(Message::Done { observations }) => return Some(Outcome::Done(Box::new(observations))),
                 Ok(Message::Unavailable { reason }) => return Some(Outcome::Unavailable(reason)),
                 Ok(Message::Failed { reason }) => return Some(Outcome::Failed(reason)),

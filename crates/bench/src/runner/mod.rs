@@ -261,6 +261,8 @@ impl<'a> Run<'a> {
             run_began: self.setting.began,
             imul_cycles: imul_cycles(self.setting.machine, planned),
             parent: std::process::id(),
+            file: None,
+            ends: None,
         }
     }
 

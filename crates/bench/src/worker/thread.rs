@@ -81,7 +81,7 @@ impl<'a> Launch<'a> {
     fn tell_sample(&self, profile: Profile) -> Result<(), Ended> {
         let records: Vec<Record> = lock(&self.records).iter_mut().filter_map(Option::take).collect();
         let metrics = record::combine(&records, profile, &self.timer, self.task);
-        self.tell(&Message::Sample { metrics })
+        self.tell(&Message::Sample { metrics, histogram: None })
     }
 }
 

@@ -1,0 +1,138 @@
+//! The words for what disks and networks are asked to do.
+//!
+//! Names only. How they are carried out is `bench`'s business.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::isa::words;
+
+words! {
+    /// In which order a disk experiment visits the blocks of its file.
+    DiskPattern, "disk pattern", {
+        /// Ascending offsets.
+        Sequential => "sequential",
+        /// Blocks drawn at random.
+        Random => "random",
+        /// Descending offsets.
+        Backward => "backward",
+        /// Ascending offsets with gaps.
+        Strided => "strided",
+    }
+}
+
+words! {
+    /// What a disk experiment does to each block.
+    DiskOp, "disk operation", {
+        /// Reads.
+        Read => "read",
+        /// Writes over blocks that have been written before.
+        Write => "write",
+        /// Reads and writes in turn.
+        Mixed => "mixed",
+        /// Writes the same blocks again.
+        Rewrite => "rewrite",
+        /// Reads the same blocks again.
+        Reread => "reread",
+    }
+}
+
+words! {
+    /// How requests reach the kernel.
+    DiskEngine, "disk engine", {
+        /// Through io_uring: many requests in flight from one thread.
+        IoUring => "io_uring",
+        /// Through Linux's native asynchronous I/O.
+        Libaio => "libaio",
+        /// One blocking system call per request; a depth above 1 is so many threads.
+        Sync => "sync",
+        /// No device at all: the rate of our own loop.
+        Null => "null",
+    }
+}
+
+words! {
+    /// What a write waits for.
+    DiskSync, "kind of synchronous write", {
+        /// The device has taken the data, perhaps into a volatile cache.
+        None => "none",
+        /// The data is on stable storage (`O_DSYNC`).
+        Dsync => "dsync",
+        /// Data and all metadata are on stable storage (`O_SYNC`).
+        Sync => "sync",
+    }
+}
+
+words! {
+    /// What the page cache is allowed to do.
+    DiskCache, "state of the page cache", {
+        /// Not used: direct I/O.
+        Bypassed => "bypassed",
+        /// Used, and emptied for the file before each pass.
+        Cold => "cold",
+        /// Used, and filled before.
+        Warm => "warm",
+    }
+}
+
+words! {
+    /// How threads share files.
+    DiskLayout, "layout", {
+        /// All threads work on one file.
+        Shared => "shared",
+        /// Each thread has a file of its own.
+        PerThread => "per_thread",
+    }
+}
+
+words! {
+    /// The transport under a network experiment.
+    Protocol, "protocol", {
+        /// A byte stream.
+        Tcp => "tcp",
+        /// Datagrams.
+        Udp => "udp",
+    }
+}
+
+words! {
+    /// What a network experiment does.
+    NetMode, "network mode", {
+        /// As many bytes as will go through.
+        Stream => "stream",
+        /// One message there and back, then the next.
+        Pingpong => "pingpong",
+        /// Connections set up and closed.
+        Connect => "connect",
+        /// A fixed amount there and back.
+        Transfer => "transfer",
+        /// The highest rate without loss.
+        NoDrop => "no_drop",
+        /// As many datagrams as the sender can make.
+        Blast => "blast",
+        /// Latency while streams run.
+        Load => "load",
+    }
+}
+
+words! {
+    /// Which way the bytes of a stream go.
+    Direction, "direction", {
+        /// From the client to the server.
+        Up => "up",
+        /// From the server to the client.
+        Down => "down",
+        /// Both at once.
+        Both => "both",
+    }
+}
+
+words! {
+    /// Whether the kernel or the device cuts large sends into segments.
+    Segmentation, "segmentation", {
+        /// One system call per datagram.
+        Off => "off",
+        /// Generic segmentation offload.
+        Gso => "gso",
+    }
+}

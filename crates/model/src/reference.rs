@@ -1,0 +1,80 @@
+//! What a trusted tool measured beside us: its figures, how it was called, and the ratio of ours to its.
+//!
+//! Plain data. Ratio, interval and verdict are worked out by `stats`; how tools are run is `bench`'s business.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::document::Status;
+
+crate::isa::words! {
+    /// What a ratio says against 1, counted so that more is better for us.
+    Verdict, "verdict", {
+        /// The point is at least 1 and the interval's worse end at least 0.95.
+        AtLeast => "at_least",
+        /// The whole interval is below 1.
+        Below => "below",
+        /// Neither: the interval is too wide to tell.
+        Inconclusive => "inconclusive",
+    }
+}
+
+/// One run of the tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReferenceSample {
+    /// Its figure, in the metric's unit and by our counting.
+    pub value: f64,
+    /// Our figure of the same pair.
+    pub ours: f64,
+    /// Number of the pair, counted from 1.
+    pub pair: u32,
+    /// Seconds since the run began.
+    pub start: f64,
+}
+
+/// One tool beside one metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reference {
+    /// Its fixed lower-case id: `fio`, `iperf3` …
+    pub tool: String,
+    /// Its version; `null` where it was not found or does not say.
+    pub version: Option<String>,
+    /// The command line of its last run, the program's path first.
+    pub argv: Vec<String>,
+    /// The command line of the server that it talked to; empty where it needs none.
+    #[serde(default)]
+    pub server_argv: Vec<String>,
+    /// Its whole environment: ours is cleared.
+    pub env: BTreeMap<String, String>,
+    /// What became of it.
+    pub status: Status,
+    /// Why it is not `ok`.
+    pub reason: Option<String>,
+    /// Every run, in the order in which they were made.
+    pub samples: Vec<ReferenceSample>,
+    /// Median of its figures; `null` unless `ok`.
+    pub median: Option<f64>,
+    /// Ours over theirs: the ratio of the medians, whichever direction is better.
+    pub ratio: Option<f64>,
+    /// The ratio's 95 % interval over pairs; `null` below 6 pairs.
+    pub ratio_ci95: Option<[f64; 2]>,
+    /// Half of the interval over the ratio.
+    #[serde(default)]
+    pub half_width: Option<f64>,
+    /// What the ratio says.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
+    /// Pairs that were planned, fixed before the first was measured.
+    #[serde(default)]
+    pub pairs: u32,
+    /// What its bytes were multiplied by to count as ours.
+    pub bytes_factor: f64,
+    /// Why the two may differ, by stated rules.
+    pub explanation: Option<String>,
+    /// What else it reports.
+    pub details: serde_json::Map<String, serde_json::Value>,
+    /// The file with exactly what it printed, relative to the run's folder.
+    pub raw: Option<String>,
+}
