@@ -6,6 +6,7 @@
 
 mod engine;
 mod findings;
+mod histogram;
 pub mod host;
 mod journal;
 mod judge;
@@ -13,6 +14,7 @@ pub mod plan;
 pub mod runner;
 pub mod store;
 pub mod suite;
+pub mod target;
 pub mod worker;
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use model::warning::{Warning, WarningCode};
 
 use crate::engine::ENGINES;
 use crate::suite::{Sampling, Suite, Threads};
+use crate::target::DiskTarget;
 
 /// What the user asked for.
 #[derive(Clone, Debug)]
@@ -29,13 +30,15 @@ pub struct Request {
     pub seed: u64,
     /// What only the user chose, and ids therefore show.
     pub chosen: Chosen,
+    /// Where disks are measured, as it was found; `None` where no directory could be looked at.
+    pub disk: Option<DiskTarget>,
 }
 
 impl Request {
     /// A whole suite as it is.
     pub fn of(suite: Suite) -> Self {
         let (areas, threads) = (Vec::new(), Vec::new());
-        Self { suite, areas, filter: None, threads, repeat: None, seed: 1, chosen: Chosen::default() }
+        Self { suite, areas, filter: None, threads, repeat: None, seed: 1, chosen: Chosen::default(), disk: None }
     }
 }
 
@@ -48,6 +51,10 @@ pub struct Chosen {
     pub working_set: bool,
     /// Page sizes.
     pub pages: bool,
+    /// The size of a file: one for which there is no room is then an error instead of a smaller one.
+    pub size: bool,
+    /// A disk engine: one that cannot be had is then an error instead of another one.
+    pub engine: bool,
 }
 
 /// One planned row.
@@ -57,6 +64,8 @@ pub struct Planned {
     pub experiment: Experiment,
     /// The CPU of each thread.
     pub cpus: Vec<u32>,
+    /// The CPU of each thread of the other end, for an experiment between two processes.
+    pub other_cpus: Vec<u32>,
     /// How it is sampled.
     pub sampling: Sampling,
     /// Expected seconds of untimed preparation per launch.

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use kernels::table::KERNELS;
 use model::experiment::Area;
+use model::io::{DiskEngine, DiskOp, DiskPattern, NetMode, Protocol};
 use model::isa::{CpuOp, Element, Isa, MemoryOp, MemoryPattern, Pages};
 use model::unit::{parse_seconds, parse_size};
 use serde::{Deserialize, Deserializer, de::Error as _};
@@ -39,6 +40,12 @@ pub struct Suite {
     /// Rows of the memory area.
     #[serde(default)]
     pub memory: Vec<MemoryStanza>,
+    /// Rows of the disk area.
+    #[serde(default)]
+    pub disk: Vec<DiskStanza>,
+    /// Rows of the network area.
+    #[serde(default)]
+    pub net: Vec<NetStanza>,
 }
 
 /// How the rows of an area are sampled.
@@ -100,6 +107,44 @@ pub struct MemoryStanza {
     #[serde(deserialize_with = "size")]
     pub working_set: u64,
     /// Thread counts.
+    pub threads: Vec<Threads>,
+}
+
+/// A block of disk experiments: every combination of its lists.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DiskStanza {
+    /// Order of the visits.
+    pub pattern: DiskPattern,
+    /// What is done at each.
+    pub op: Vec<DiskOp>,
+    /// Bytes per request.
+    #[serde(deserialize_with = "sizes")]
+    pub block: Vec<u64>,
+    /// Requests in flight per thread.
+    pub depth: Vec<u32>,
+    /// Bytes of the file, where there is room for it.
+    #[serde(deserialize_with = "size")]
+    pub size: u64,
+    /// How requests reach the kernel; absent: the fastest that works here.
+    #[serde(default)]
+    pub engine: Option<DiskEngine>,
+    /// Thread counts.
+    pub threads: Vec<Threads>,
+}
+
+/// A block of network experiments: every combination of its lists.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NetStanza {
+    /// Transports.
+    pub protocol: Vec<Protocol>,
+    /// What is done.
+    pub mode: NetMode,
+    /// Bytes per send, or per message.
+    #[serde(deserialize_with = "sizes")]
+    pub block: Vec<u64>,
+    /// Thread counts: connections, each with a thread at either end.
     pub threads: Vec<Threads>,
 }
 
@@ -177,6 +222,11 @@ fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     parse_size(&String::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
+fn sizes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {
+    let read = |text: &String| parse_size(text).map_err(D::Error::custom);
+    Vec::<String>::deserialize(deserializer)?.iter().map(read).collect()
+}
+
 impl Suite {
     /// The names of the suites inside the program.
     pub fn names() -> impl Iterator<Item = &'static str> {
@@ -209,8 +259,10 @@ impl Suite {
         for (area, sampling) in &suite.sampling {
             sampling.check().map_err(|problem| format!("suite '{origin}', [sampling.{area}]: {problem}"))?;
         }
-        if suite.cpu.is_empty() && suite.memory.is_empty() {
-            return Err(format!("suite '{origin}' has no experiments; add a [[cpu]] or [[memory]] block"));
+        if suite.cpu.is_empty() && suite.memory.is_empty() && suite.disk.is_empty() && suite.net.is_empty() {
+            return Err(format!(
+                "suite '{origin}' has no experiments; add a [[cpu]], [[memory]], [[disk]] or [[net]] block"
+            ));
         }
         Ok(suite)
     }
@@ -265,6 +317,34 @@ pub struct MemoryChoice {
     pub working_set: Option<u64>,
 }
 
+/// What an area's own command chooses of the disk area; what is empty or absent is the quick suite's.
+#[derive(Clone, Debug, Default)]
+pub struct DiskChoice {
+    /// Orders of the visits.
+    pub patterns: Vec<DiskPattern>,
+    /// What is done at each.
+    pub ops: Vec<DiskOp>,
+    /// Bytes per request.
+    pub blocks: Vec<u64>,
+    /// Requests in flight per thread.
+    pub depths: Vec<u32>,
+    /// Bytes of the file.
+    pub size: Option<u64>,
+    /// How requests reach the kernel.
+    pub engine: Option<DiskEngine>,
+}
+
+/// What an area's own command chooses of the network area; what is empty is the quick suite's.
+#[derive(Clone, Debug, Default)]
+pub struct NetChoice {
+    /// Transports.
+    pub protocols: Vec<Protocol>,
+    /// What is done.
+    pub modes: Vec<NetMode>,
+    /// Bytes per send, or per message.
+    pub blocks: Vec<u64>,
+}
+
 /// One thread and all cores.
 const ONE_AND_ALL: [Threads; 2] = [Threads::Count(1), Threads::All];
 
@@ -296,7 +376,61 @@ impl Suite {
             let known: Vec<_> = KERNELS.iter().map(|kernel| kernel.name).collect();
             return Err(format!("there is no kernel for that combination; known: {}", known.join(", ")));
         }
-        Ok(Self { name: Area::Cpu.to_string(), cpu, memory: Vec::new(), ..Self::find("quick")? })
+        Ok(Self { name: Area::Cpu.to_string(), cpu, ..Self::find("quick")?.without_rows() })
+    }
+
+    /// Its sampling alone.
+    fn without_rows(self) -> Self {
+        Self { cpu: Vec::new(), memory: Vec::new(), disk: Vec::new(), net: Vec::new(), ..self }
+    }
+
+    /// The suite of `assay disk`.
+    ///
+    /// # Errors
+    /// Nothing fits what was chosen.
+    pub fn of_disk(choice: &DiskChoice) -> Result<Self, String> {
+        let quick = Self::find("quick")?;
+        let mut disk = Vec::new();
+        for stanza in &quick.disk {
+            let op: Vec<DiskOp> =
+                stanza.op.iter().copied().filter(|op| choice.ops.is_empty() || choice.ops.contains(op)).collect();
+            if op.is_empty() || !choice.patterns.is_empty() && !choice.patterns.contains(&stanza.pattern) {
+                continue;
+            }
+            disk.push(DiskStanza {
+                op,
+                block: or(&choice.blocks, &stanza.block),
+                depth: or(&choice.depths, &stanza.depth),
+                size: choice.size.unwrap_or(stanza.size),
+                engine: choice.engine.or(stanza.engine),
+                ..stanza.clone()
+            });
+        }
+        if disk.is_empty() {
+            return Err("there is no disk experiment of that combination of --pattern and --op; known: sequential and random with read, write".into());
+        }
+        Ok(Self { name: Area::Disk.to_string(), disk, ..quick.without_rows() })
+    }
+
+    /// The suite of `assay net`.
+    ///
+    /// # Errors
+    /// Nothing fits what was chosen.
+    pub fn of_net(choice: &NetChoice) -> Result<Self, String> {
+        let quick = Self::find("quick")?;
+        let mut net = Vec::new();
+        for stanza in &quick.net {
+            let wanted = |protocol: &Protocol| choice.protocols.is_empty() || choice.protocols.contains(protocol);
+            let protocol: Vec<Protocol> = stanza.protocol.iter().copied().filter(wanted).collect();
+            if protocol.is_empty() || !choice.modes.is_empty() && !choice.modes.contains(&stanza.mode) {
+                continue;
+            }
+            net.push(NetStanza { protocol, block: or(&choice.blocks, &stanza.block), ..stanza.clone() });
+        }
+        if net.is_empty() {
+            return Err("there is no network experiment of that combination of --protocol and --mode; known: tcp with stream, tcp and udp with pingpong".into());
+        }
+        Ok(Self { name: Area::Net.to_string(), net, ..quick.without_rows() })
     }
 
     /// The suite of `assay memory`.
@@ -326,7 +460,7 @@ impl Suite {
         if memory.is_empty() {
             return Err("there is no kernel for that combination of --pattern and --op; known: sequential with read, write, write_nt, copy, copy_nt; chase with load".into());
         }
-        Ok(Self { name: Area::Memory.to_string(), cpu: Vec::new(), memory, ..quick })
+        Ok(Self { name: Area::Memory.to_string(), memory, ..quick.without_rows() })
     }
 }
 

@@ -60,7 +60,15 @@ pub(crate) fn experiment() -> Experiment {
 
 pub(crate) fn planned() -> Planned {
     let (experiment, sampling) = (experiment(), Sampling::default());
-    Planned { experiment, cpus: vec![0], sampling, setup_seconds: 0.01, obstacle: None, warnings: Vec::new() }
+    Planned {
+        experiment,
+        cpus: vec![0],
+        other_cpus: Vec::new(),
+        sampling,
+        setup_seconds: 0.01,
+        obstacle: None,
+        warnings: Vec::new(),
+    }
 }
 
 pub(crate) fn task() -> Task {

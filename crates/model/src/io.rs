@@ -40,7 +40,7 @@ words! {
 words! {
     /// How requests reach the kernel.
     DiskEngine, "disk engine", {
-        /// Through io_uring: many requests in flight from one thread.
+        /// Through `io_uring`: many requests in flight from one thread.
         IoUring => "io_uring",
         /// Through Linux's native asynchronous I/O.
         Libaio => "libaio",

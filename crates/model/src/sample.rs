@@ -108,7 +108,7 @@ pub struct Percentiles {
     /// 99.99 %.
     #[serde(rename = "p99.99")]
     pub p99_99: f64,
-    /// The slowest of all, exactly.
+    /// The slowest of all, as precise as the histogram: one in a thousand.
     pub max: f64,
     /// Operations.
     #[serde(default)]

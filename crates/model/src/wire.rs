@@ -159,7 +159,7 @@ pub enum Message {
     Sample {
         /// The metrics.
         metrics: Vec<MetricSample>,
-        /// How long each operation took, where operations are timed one by one: an HdrHistogram of nanoseconds, V2
+        /// How long each operation took, where operations are timed one by one: an `HdrHistogram` of nanoseconds, V2
         /// compressed, in base64.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         histogram: Option<String>,
@@ -167,7 +167,7 @@ pub enum Message {
     /// All samples taken and every result checked.
     Done {
         /// What else was seen.
-        observations: Observations,
+        observations: Box<Observations>,
     },
     /// Cannot be done here; not a defect (no memory for it, an instruction set that is missing).
     Unavailable {

@@ -12,7 +12,7 @@ use model::machine::Machine;
 use model::unit::Unit;
 use model::wire::Task;
 
-use super::{Engine, Measure, Profile, Trial, Trouble};
+use super::{Engine, Measure, Opened, Profile, Trial, Trouble};
 use crate::plan::{PlanError, Planned, Request, place, thread_counts};
 use crate::suite::{CpuStanza, IsaChoice};
 
@@ -42,14 +42,14 @@ impl Engine for CpuEngine {
         Ok(rows)
     }
 
-    fn open(&self, task: &Task, thread: usize) -> Result<Box<dyn Trial>, Trouble> {
+    fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble> {
         let Params::Cpu(params) = &task.experiment.params else {
             return Err(Trouble::Failed(format!("'{}' is no cpu experiment", task.experiment.id)));
         };
         let bound = table::find(params.op, params.element, params.isa, &Features::detect())
             .ok_or_else(|| Trouble::Unavailable(missing(params.op, params.element, params.isa)))?;
         let state = bound.seeded(task.seed ^ thread as u64);
-        Ok(Box::new(CpuTrial { bound, state }))
+        Ok(Opened::Paced(Box::new(CpuTrial { bound, state })))
     }
 }
 
@@ -96,6 +96,7 @@ fn row(
     Ok(Some(Planned {
         experiment,
         cpus,
+        other_cpus: Vec::new(),
         sampling: request.suite.sampling(Area::Cpu),
         setup_seconds: SETUP_SECONDS,
         obstacle: bound.is_none().then(|| missing(op, element, isa)),

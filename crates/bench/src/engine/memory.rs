@@ -18,7 +18,7 @@ use model::wire::Task;
 use stats::random::Random;
 use sys::memory::{PageSize, Region};
 
-use super::{Engine, Measure, Profile, Trial, Trouble};
+use super::{Engine, Measure, Opened, Profile, Trial, Trouble};
 use crate::plan::{PlanError, Planned, Request, place, thread_counts};
 use crate::suite::{IsaChoice, MemoryStanza};
 
@@ -75,15 +75,15 @@ impl Engine for MemoryEngine {
         Ok(rows)
     }
 
-    fn open(&self, task: &Task, thread: usize) -> Result<Box<dyn Trial>, Trouble> {
+    fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble> {
         let Params::Memory(params) = &task.experiment.params else {
             return Err(Trouble::Failed(format!("'{}' is no memory experiment", task.experiment.id)));
         };
         let seed = task.seed ^ (thread as u64) << 32;
         if params.pattern == MemoryPattern::Chase {
-            return Ok(Box::new(ChaseTrial::open(params, seed)?));
+            return Ok(Opened::Paced(Box::new(ChaseTrial::open(params, seed)?)));
         }
-        Ok(Box::new(StreamTrial::open(params, seed)?))
+        Ok(Opened::Paced(Box::new(StreamTrial::open(params, seed)?)))
     }
 }
 
@@ -143,6 +143,7 @@ fn row(
             params: Params::Memory(params),
         },
         cpus,
+        other_cpus: Vec::new(),
         sampling: request.suite.sampling(Area::Memory),
         setup_seconds: working_set as f64 / FILL_BYTES_PER_SECOND + nodes * LINK_SECONDS,
         obstacle,
@@ -532,7 +533,7 @@ mod tests {
             threads: Vec::new(),
             repeat: None,
             seed: 1,
-            chosen: crate::plan::Chosen { working_set: chosen, ..Default::default() },
+            chosen: crate::plan::Chosen { working_set: chosen, disk: None, ..Default::default() },
         };
         let machine = machine_with_cpus(2);
         let gib = 1_u64 << 30;

@@ -8,8 +8,10 @@ use model::experiment::Area;
 use model::machine::Machine;
 use model::sample::MetricName;
 use model::unit::{Better, Unit};
-use model::wire::Task;
+use model::wire::{Observations, Task};
+use sys::clock::Timer;
 
+use crate::histogram::Histogram;
 use crate::plan::{PlanError, Planned, Request};
 
 mod cpu;
@@ -31,11 +33,165 @@ pub(crate) trait Engine: Sync {
     /// What the user named and cannot be done here.
     fn expand(&self, request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError>;
 
+    /// Prepares what all threads of a launch need, before there are any; `progress` is told the share that is done.
+    ///
+    /// # Errors
+    /// Why it cannot be done: [`Trouble`].
+    fn prepare(&self, _task: &Task, _launch: &mut dyn Preparing) -> Result<(), Trouble> {
+        Ok(())
+    }
+
     /// Prepares one thread's part of an experiment; called on that thread, pinned already. Nothing of it is timed.
     ///
     /// # Errors
     /// Why it cannot be done: [`Trouble`].
-    fn open(&self, task: &Task, thread: usize) -> Result<Box<dyn Trial>, Trouble>;
+    fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble>;
+
+    /// The part of the other end of an experiment between two processes, until that experiment is over.
+    ///
+    /// # Errors
+    /// Why it cannot be done: [`Trouble`].
+    fn peer(&self, task: &Task) -> Result<(), Trouble> {
+        Err(Trouble::Failed(format!("'{}' has no other end", task.experiment.id)))
+    }
+}
+
+/// What a launch can say while it prepares.
+pub(crate) trait Preparing {
+    /// Still at it: this share is done.
+    fn progress(&mut self, done: f64);
+
+    /// The other end can connect to this address.
+    fn listening(&mut self, address: &str);
+}
+
+/// One thread's part, by who keeps the time.
+pub(crate) enum Opened {
+    /// A loop that is run in short bursts of so many iterations.
+    Paced(Box<dyn Trial>),
+    /// Operations that take their own time: requests to a device, messages to another process.
+    Flow(Box<dyn Flow>),
+}
+
+/// One thread's part of an experiment whose operations wait for something: it works through a window of time and notes
+/// each operation that ends inside.
+pub(crate) trait Flow {
+    /// What is worth knowing before it is run.
+    fn profile(&self) -> FlowProfile;
+
+    /// Works from now until the window has passed. What ends before it begins is warm-up (queues fill, the other end
+    /// gets going); what ends after it is waited for and not counted. Allocates nothing inside the window.
+    ///
+    /// # Errors
+    /// What went wrong: an operation that failed, a wrong result, the other end gone.
+    fn run(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String>;
+
+    /// Checks what was done since the last check, as far as `run` has not. Not timed.
+    ///
+    /// # Errors
+    /// What is wrong with the results.
+    fn verify(&mut self) -> Result<(), String>;
+
+    /// Adds what only it knows to what the launch has seen; called once, at the end.
+    fn conclude(&mut self, seen: &mut Observations);
+}
+
+/// How a flow wants to be run and counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FlowProfile {
+    /// Its metrics, the headline first.
+    pub(crate) metrics: &'static [FlowMetric],
+    /// How long before a window it starts, in microseconds.
+    pub(crate) lead_microseconds: u32,
+}
+
+/// What can be told of a window of operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FlowMetric {
+    /// Bytes per second.
+    Bytes,
+    /// Requests per second.
+    Requests,
+    /// Round trips per second, as operations.
+    RoundTrips,
+    /// Median seconds per operation.
+    Latency,
+}
+
+impl FlowMetric {
+    /// The metric's name, unit and better direction.
+    pub(crate) fn metric(self) -> (MetricName, Unit, Better) {
+        match self {
+            Self::Bytes => (MetricName::Throughput, Unit::BytePerSecond, Better::Higher),
+            Self::Requests => (MetricName::Iops, Unit::PerSecond, Better::Higher),
+            Self::RoundTrips => (MetricName::Throughput, Unit::OpPerSecond, Better::Higher),
+            Self::Latency => (MetricName::Latency, Unit::Second, Better::Lower),
+        }
+    }
+}
+
+/// The timed part of a sample, in ticks of the launch's timer; the same for all of its threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    /// From here on operations count.
+    pub(crate) begin: u64,
+    /// Until here.
+    pub(crate) end: u64,
+}
+
+impl Window {
+    /// Whether something that ended at this time stamp counts.
+    pub(crate) fn holds(&self, ticks: u64) -> bool {
+        (self.begin..self.end).contains(&ticks)
+    }
+}
+
+/// What one thread has done inside a window.
+#[derive(Clone, Debug)]
+pub(crate) struct Tally {
+    window: Window,
+    nanoseconds_per_tick: f64,
+    /// Operations that ended inside the window.
+    pub(crate) operations: u64,
+    /// Their bytes.
+    pub(crate) bytes: u64,
+    /// How long each of them took, where that was noted.
+    pub(crate) durations: Histogram,
+}
+
+impl Tally {
+    /// An empty one.
+    pub(crate) fn new(timer: &Timer) -> Self {
+        let window = Window { begin: 0, end: 0 };
+        let nanoseconds_per_tick = 1e9 / timer.ticks_per_second();
+        Self { window, nanoseconds_per_tick, operations: 0, bytes: 0, durations: Histogram::new() }
+    }
+
+    /// Forgets everything, for this window.
+    pub(crate) fn begin(&mut self, window: Window) {
+        (self.window, self.operations, self.bytes) = (window, 0, 0);
+        self.durations.clear();
+    }
+
+    /// An operation that began and ended at these time stamps.
+    #[inline]
+    pub(crate) fn note(&mut self, began: u64, ended: u64, bytes: u64) {
+        if self.window.holds(ended) {
+            self.operations += 1;
+            self.bytes += bytes;
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an hour of nanoseconds fits")]
+            self.durations.record((ended.saturating_sub(began) as f64 * self.nanoseconds_per_tick) as u64);
+        }
+    }
+
+    /// Bytes that came at this time stamp, where there are no single operations to time.
+    #[inline]
+    pub(crate) fn came(&mut self, at: u64, bytes: u64) {
+        if self.window.holds(at) {
+            self.operations += 1;
+            self.bytes += bytes;
+        }
+    }
 }
 
 /// One thread's part of an experiment, ready to work.

@@ -128,7 +128,7 @@ impl Worker {
             match serde_json::from_str::<Message>(&line) {
                 Ok(Message::Ready | Message::Listening { .. } | Message::Preparing { .. }) => {}
                 Ok(Message::Sample { metrics, .. }) => on_sample(metrics),
-                Ok(Message::Done { observations }) => return Some(Outcome::Done(Box::new(observations))),
+                Ok(Message::Done { observations }) => return Some(Outcome::Done(observations)),
                 Ok(Message::Unavailable { reason }) => return Some(Outcome::Unavailable(reason)),
                 Ok(Message::Failed { reason }) => return Some(Outcome::Failed(reason)),
                 Err(error) => return Some(Outcome::Failed(format!("the worker said something odd: {error}"))),

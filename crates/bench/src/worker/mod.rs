@@ -5,6 +5,7 @@
 //! later, `srun` and ssh.
 
 mod clock_probe;
+mod flow;
 mod observe;
 mod pacing;
 mod record;
@@ -13,11 +14,11 @@ mod thread;
 use std::io::{BufRead, Write};
 use std::sync::Mutex;
 
-use model::wire::{Message, Observations, Task};
+use model::wire::{Message, Observations, Role, Task};
 use sys::clock::{Calibration, Source};
 use sys::team;
 
-use crate::engine::{self, Trouble};
+use crate::engine::{self, Preparing, Trouble};
 use thread::{Launch, ThreadReport};
 
 /// Least time over which a worker calibrates its timer: brackets of 30 ns over 20 ms give the rate to 3 in 10^6.
@@ -36,7 +37,7 @@ pub fn serve(input: &mut dyn BufRead, output: &mut (dyn Write + Send)) -> std::i
         Err(error) => Err(Trouble::Failed(format!("the worker was given no task: {error}"))),
     };
     let last = match outcome {
-        Ok(observations) => Message::Done { observations },
+        Ok(observations) => Message::Done { observations: Box::new(observations) },
         Err(Trouble::Unavailable(reason)) => Message::Unavailable { reason },
         Err(Trouble::Failed(reason)) => Message::Failed { reason },
     };
@@ -62,6 +63,10 @@ fn carry_out(task: &Task, calibration: Calibration, output: &mut (dyn Write + Se
     let area = task.experiment.area;
     let engine =
         engine::of(area).ok_or_else(|| Trouble::Failed(format!("this version cannot measure the area '{area}'")))?;
+    if task.ends.as_ref().is_some_and(|ends| ends.role == Role::Peer) {
+        return engine.peer(task).map(|()| Observations::default());
+    }
+    engine.prepare(task, &mut Teller(output))?;
     let launch = Launch::new(task, engine, calibration.finish(CALIBRATION), output);
     // The team reports sentences; what kind of trouble it was travels beside them.
     let first_trouble: Mutex<Option<Trouble>> = Mutex::new(None);
@@ -78,6 +83,20 @@ fn carry_out(task: &Task, calibration: Calibration, output: &mut (dyn Write + Se
         (Some(trouble), _) => Err(trouble),
         (None, Err(sentence)) => Err(Trouble::Failed(sentence)),
         (None, Ok(reports)) => Ok(add_up(reports, launch.timer.source() == Source::Counter)),
+    }
+}
+
+/// Tells the runner what there is to tell before the threads start. Where nobody listens any more, the first sample
+/// will show it.
+struct Teller<'a>(&'a mut (dyn Write + Send));
+
+impl Preparing for Teller<'_> {
+    fn progress(&mut self, done: f64) {
+        let _ = say(self.0, &Message::Preparing { done });
+    }
+
+    fn listening(&mut self, address: &str) {
+        let _ = say(self.0, &Message::Listening { address: address.to_owned() });
     }
 }
 
@@ -102,6 +121,10 @@ fn add_up(reports: Vec<ThreadReport>, counter_timer: bool) -> Observations {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
+        if let Some(of_flow) = report.of_flow {
+            sum.waiting = true;
+            (sum.disk, sum.net) = (sum.disk.take().or(of_flow.disk), sum.net.take().or(of_flow.net));
+        }
         if let Some(watched) = report.watched {
             sum.watched_seconds = watched.seconds;
             sum.steal_seconds = watched.steal_seconds;

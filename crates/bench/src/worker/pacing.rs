@@ -263,18 +263,31 @@ impl Pacer {
 }
 
 /// Whether a rate has settled, from one slice to the next.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Steadiness {
     last: Option<f64>,
     change: f64,
+    /// What two slices may differ by.
+    within: f64,
+}
+
+impl Default for Steadiness {
+    fn default() -> Self {
+        Self::within(STEADY)
+    }
 }
 
 impl Steadiness {
+    /// Slices that differ by no more than this are steady.
+    pub(super) fn within(within: f64) -> Self {
+        Self { last: None, change: 0.0, within }
+    }
+
     /// Notes a slice's rate; whether it agrees with the one before.
     pub(super) fn settled_with(&mut self, rate: f64) -> bool {
         let before = self.last.replace(rate);
         self.change = before.map_or(1.0, |before| (rate - before).abs() / rate.max(before).max(f64::MIN_POSITIVE));
-        self.change <= STEADY
+        self.change <= self.within
     }
 
     /// The last relative change; 1 before there were two slices.

@@ -4,39 +4,43 @@ use std::io::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use model::wire::{Message, Task};
+use model::wire::{Message, Observations, Task};
 use sys::clock::{Timer, monotonic_raw_seconds};
 use sys::cycles::CycleCounter;
 use sys::team::{Broken, Gate};
 use sys::usage::ThreadUsage;
 
 use super::clock_probe::ClockProbe;
+use super::flow::{self, FlowRecord};
 use super::observe::{Observer, Watched};
 use super::pacing::{Pacer, Steadiness};
 use super::record::{self, Record};
 use super::{lock, say};
-use crate::engine::{Engine, Profile, Trial, Trouble};
+use crate::engine::{Engine, Opened, Profile, Trial, Trouble};
 
 /// Threads meet this long before a common start: time for a look at the clock, after which all of them spin.
-const START_DELAY_SECONDS: f64 = 200e-6;
+pub(super) const START_DELAY_SECONDS: f64 = 200e-6;
 
 /// After a sample the runner is given this long, and a CPU, to hear of it and to write it down: it shall not do so in
 /// the next one.
-const HEARING: std::time::Duration = std::time::Duration::from_millis(1);
+pub(super) const HEARING: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// What all threads of a launch share.
 pub(super) struct Launch<'a> {
-    task: &'a Task,
+    pub(super) task: &'a Task,
     engine: &'static dyn Engine,
     pub(super) timer: Timer,
     /// Whether each thread's rate has settled.
-    steady: Vec<AtomicBool>,
+    pub(super) steady: Vec<AtomicBool>,
     /// Each thread's record of the sample that has just been taken.
     records: Mutex<Vec<Option<Record>>>,
+    /// The same, where operations wait.
+    pub(super) flows: Mutex<Vec<Option<FlowRecord>>>,
     output: Mutex<&'a mut (dyn Write + Send)>,
 }
 
 /// What one thread saw.
+#[derive(Default)]
 pub(super) struct ThreadReport {
     pub(super) setup_seconds: f64,
     pub(super) warm_up_seconds: f64,
@@ -49,10 +53,12 @@ pub(super) struct ThreadReport {
     pub(super) cycle_counter: bool,
     pub(super) pages_obtained: Option<f64>,
     pub(super) watched: Option<Watched>,
+    /// What a flow alone knows.
+    pub(super) of_flow: Option<Box<Observations>>,
 }
 
 /// Why a thread ended early: its own trouble, or `None` because another thread had some.
-type Ended = Option<Trouble>;
+pub(super) type Ended = Option<Trouble>;
 
 impl<'a> Launch<'a> {
     pub(super) fn new(
@@ -68,11 +74,12 @@ impl<'a> Launch<'a> {
             timer,
             steady: (0..threads).map(|_| AtomicBool::new(false)).collect(),
             records: Mutex::new(vec![None; threads]),
+            flows: Mutex::new(vec![None; threads]),
             output: Mutex::new(output),
         }
     }
 
-    fn tell(&self, message: &Message) -> Result<(), Ended> {
+    pub(super) fn tell(&self, message: &Message) -> Result<(), Ended> {
         say(&mut **lock(&self.output), message)
             .map_err(|error| Some(Trouble::Failed(format!("nobody listens any more: {error}"))))
     }
@@ -87,9 +94,22 @@ impl<'a> Launch<'a> {
 
 /// Runs one thread's part from preparation to the last check.
 pub(super) fn run(launch: &Launch, thread: usize, gate: &Gate) -> Result<ThreadReport, Ended> {
-    let failed = |reason| Some(Trouble::Failed(reason));
     let began = monotonic_raw_seconds();
-    let mut trial = launch.engine.open(launch.task, thread).map_err(Some)?;
+    match launch.engine.open(launch.task, thread).map_err(Some)? {
+        Opened::Paced(trial) => paced(launch, thread, gate, trial, began),
+        Opened::Flow(flow) => flow::run(launch, thread, gate, flow, began),
+    }
+}
+
+/// The part of a thread whose trial runs in bursts.
+fn paced(
+    launch: &Launch,
+    thread: usize,
+    gate: &Gate,
+    mut trial: Box<dyn Trial>,
+    began: f64,
+) -> Result<ThreadReport, Ended> {
+    let failed = |reason| Some(Trouble::Failed(reason));
     let profile = trial.profile();
     let probe = ClockProbe::new(launch.timer, launch.task.imul_cycles);
     let mut pacer = Pacer::new(launch.timer, probe, CycleCounter::open(), profile, launch.task.sample_seconds);
@@ -128,10 +148,11 @@ pub(super) fn run(launch: &Launch, thread: usize, gate: &Gate) -> Result<ThreadR
         cycle_counter: pacer.has_cycle_counter(),
         pages_obtained: trial.pages_obtained(),
         watched: observer.take().map(Observer::end),
+        of_flow: None,
     })
 }
 
-fn another_failed(_: Broken) -> Ended {
+pub(super) fn another_failed(_: Broken) -> Ended {
     None
 }
 

@@ -48,6 +48,7 @@ pub(crate) fn memory(arguments: &Memory, began: f64) -> Result {
         isa: !choice.isa.is_empty(),
         working_set: choice.working_set.is_some(),
         pages: !choice.pages.is_empty(),
+        ..Chosen::default()
     };
     measure(Suite::of_memory(&choice)?, chosen, &arguments.measure, began)
 }
@@ -105,6 +106,7 @@ fn request(suite: Suite, chosen: Chosen, options: &Measure) -> Request {
         repeat: options.repeat,
         seed: options.seed,
         chosen,
+        disk: None,
     }
 }
 

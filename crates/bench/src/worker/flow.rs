@@ -1,0 +1,249 @@
+//! One thread of a launch whose operations wait for something: windows of time instead of bursts of iterations.
+//!
+//! The flow keeps itself busy through each window and notes what ends inside; here the windows are set, the threads
+//! brought together, and their tallies made a sample. No clock of the core is looked at: what is waited for does not
+//! run at it.
+
+use std::sync::atomic::Ordering;
+
+use model::sample::{Sample, ThreadShare};
+use model::wire::{Message, MetricSample, Observations};
+use sys::clock::{Timer, monotonic_raw_seconds};
+use sys::team::Gate;
+use sys::usage::ThreadUsage;
+
+use super::lock;
+use super::observe::Observer;
+use super::pacing::Steadiness;
+use super::thread::{Ended, HEARING, Launch, ThreadReport, another_failed};
+use crate::engine::{Flow, FlowMetric, FlowProfile, Tally, Trouble, Window};
+use crate::histogram::Histogram;
+
+/// Length of a slice of warm-up: long enough for some hundred operations of a device of a millisecond.
+const SLICE_SECONDS: f64 = 0.1;
+
+/// Two slices of warm-up that differ by no more than this are steady: what devices do varies by itself.
+const STEADY: f64 = 0.05;
+
+/// One thread's part of a sample.
+#[derive(Clone, Debug)]
+pub(super) struct FlowRecord {
+    tally: Tally,
+    window: Window,
+}
+
+/// What one thread did so far.
+struct Worked {
+    tally: Tally,
+    used: ThreadUsage,
+    seconds: f64,
+}
+
+/// Runs one thread's part from the first window to the last check.
+pub(super) fn run(
+    launch: &Launch,
+    thread: usize,
+    gate: &Gate,
+    mut flow: Box<dyn Flow>,
+    began: f64,
+) -> Result<ThreadReport, Ended> {
+    let mut worked = Worked { tally: Tally::new(&launch.timer), used: ThreadUsage::default(), seconds: 0.0 };
+    let setup_seconds = monotonic_raw_seconds() - began;
+    let (warm_up_seconds, warm_up_change) = warm_up(launch, thread, gate, flow.as_mut(), &mut worked)?;
+    if thread == 0 {
+        launch.tell(&Message::Ready)?;
+    }
+    let observer = (thread == 0).then(|| Observer::begin(&launch.task.cpus));
+    (worked.used, worked.seconds) = (ThreadUsage::default(), 0.0);
+    for _ in 0..launch.task.samples {
+        let window = work(launch, gate, flow.as_mut(), &mut worked, launch.task.sample_seconds)?;
+        lock(&launch.flows)[thread] = Some(FlowRecord { tally: worked.tally.clone(), window });
+        gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
+        if thread == 0 {
+            tell_sample(launch, flow.profile())?;
+            std::thread::sleep(HEARING);
+        }
+    }
+    let mut seen = Observations::default();
+    flow.conclude(&mut seen);
+    Ok(ThreadReport {
+        setup_seconds,
+        warm_up_seconds,
+        warm_up_change,
+        timed_seconds: worked.seconds,
+        used: worked.used,
+        watched: observer.map(Observer::end),
+        of_flow: Some(Box::new(seen)),
+        ..ThreadReport::default()
+    })
+}
+
+/// One window of so many seconds, with all threads; which it was.
+fn work(launch: &Launch, gate: &Gate, flow: &mut dyn Flow, worked: &mut Worked, seconds: f64) -> Result<Window, Ended> {
+    let lead = f64::from(flow.profile().lead_microseconds) * 1e-6;
+    let begin = gate.meet(&launch.timer, lead).map_err(another_failed)?;
+    let window = Window { begin, end: begin + launch.timer.ticks(seconds) };
+    worked.tally.begin(window);
+    let (usage, start) = (ThreadUsage::now(), launch.timer.now());
+    let failed = |reason| Some(Trouble::Failed(reason));
+    flow.run(&launch.timer, window, &mut worked.tally).map_err(failed)?;
+    worked.used = worked.used.plus(ThreadUsage::now().since(usage));
+    worked.seconds += launch.timer.seconds(start, launch.timer.now());
+    flow.verify().map_err(failed)?;
+    Ok(window)
+}
+
+/// Warms up all threads together until every thread's rate has settled or the time is up. Returns the seconds it took
+/// and the last relative change of this thread's rate.
+fn warm_up(
+    launch: &Launch,
+    thread: usize,
+    gate: &Gate,
+    flow: &mut dyn Flow,
+    worked: &mut Worked,
+) -> Result<(f64, f64), Ended> {
+    let [least, most] = launch.task.warm_up_seconds;
+    let mut steadiness = Steadiness::within(STEADY);
+    let mut passed = 0.0;
+    while passed < most {
+        // Between two meetings every thread sees the same answers, so that all of them leave in the same round.
+        let all_steady = launch.steady.iter().all(|steady| steady.load(Ordering::Acquire));
+        gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
+        if passed >= least && all_steady {
+            break;
+        }
+        let slice = SLICE_SECONDS.min(most);
+        work(launch, gate, flow, worked, slice)?;
+        launch.steady[thread].store(steadiness.settled_with(worked.tally.operations as f64), Ordering::Release);
+        passed += slice;
+        gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
+    }
+    Ok((passed, steadiness.change()))
+}
+
+/// Reports the sample whose records all threads have left.
+fn tell_sample(launch: &Launch, profile: FlowProfile) -> Result<(), Ended> {
+    let records: Vec<FlowRecord> = lock(&launch.flows).iter_mut().filter_map(Option::take).collect();
+    let start = started(&launch.timer, &records, launch.task.run_began);
+    let template = Sample {
+        value: 0.0,
+        work: None,
+        seconds: 0.0,
+        start,
+        launch: launch.task.launch,
+        block: launch.task.block,
+        clock_hz: None,
+        stolen_seconds: None,
+        per_thread: Vec::new(),
+        flags: Vec::new(),
+    };
+    let durations = merged(&records);
+    if records.iter().any(|record| record.tally.operations == 0) {
+        let reason = format!("not one operation ended within {:.3} s", launch.task.sample_seconds);
+        return Err(Some(Trouble::Failed(reason)));
+    }
+    let metrics = combine(&records, &durations, profile, &launch.timer, &template);
+    let histogram = (durations.count() > 0).then(|| durations.encode()).flatten();
+    launch.tell(&Message::Sample { metrics, histogram })
+}
+
+fn merged(records: &[FlowRecord]) -> Histogram {
+    let mut all = Histogram::new();
+    records.iter().for_each(|record| all.add(&record.tally.durations));
+    all
+}
+
+/// When the window began, in seconds since the run did.
+fn started(timer: &Timer, records: &[FlowRecord], run_began: f64) -> f64 {
+    let begin = records.first().map_or(0, |record| record.window.begin);
+    // The timer's zero differs from the run's; the distance from now to the window is the same by both clocks.
+    (monotonic_raw_seconds() - run_began - timer.seconds(begin, timer.now())).max(0.0)
+}
+
+/// The metrics of a sample from the records of all threads; they share one window.
+fn combine(
+    records: &[FlowRecord],
+    durations: &Histogram,
+    profile: FlowProfile,
+    timer: &Timer,
+    template: &Sample,
+) -> Vec<MetricSample> {
+    let of = |kind: &FlowMetric| {
+        let (name, unit, better) = kind.metric();
+        let share = |record: &FlowRecord| ThreadShare {
+            work: if *kind == FlowMetric::Bytes { record.tally.bytes } else { record.tally.operations } as f64,
+            seconds: timer.seconds(record.window.begin, record.window.end),
+            clock_hz: None,
+        };
+        let per_thread: Vec<ThreadShare> = records.iter().map(share).collect();
+        let work: f64 = per_thread.iter().map(|share| share.work).sum();
+        let seconds = per_thread.first().map_or(0.0, |share| share.seconds);
+        let value = match kind {
+            FlowMetric::Latency => durations.quantile(0.5)?,
+            _ => work / seconds,
+        };
+        let sample = Sample { value, work: Some(work), seconds, per_thread, ..template.clone() };
+        Some(MetricSample { name, unit, better, sample })
+    };
+    profile.metrics.iter().filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use model::sample::MetricName;
+
+    use super::*;
+
+    /// A record in nanoseconds of the system's timer: operations that took these times, one after the other.
+    fn record(window: Window, lengths: &[u64]) -> FlowRecord {
+        let mut tally = Tally::new(&Timer::system());
+        tally.begin(window);
+        let mut now = 0;
+        for length in lengths {
+            tally.note(now, now + length, 4096);
+            now += length;
+        }
+        FlowRecord { tally, window }
+    }
+
+    fn template() -> Sample {
+        Sample { start: 3.0, ..crate::tests::metric_sample(1.0).sample }
+    }
+
+    #[test]
+    fn only_what_ends_inside_the_window_counts() {
+        let window = Window { begin: 1_000_000, end: 2_000_000 };
+        let record = record(window, &[100_000; 40]);
+        assert_eq!((record.tally.operations, record.tally.bytes), (10, 40_960));
+        assert_eq!(record.tally.durations.count(), 10);
+    }
+
+    #[test]
+    fn rates_add_up_over_threads_and_a_latency_is_one_threads() {
+        const METRICS: &[FlowMetric] = &[FlowMetric::Requests, FlowMetric::Bytes, FlowMetric::Latency];
+        let window = Window { begin: 0, end: 1_000_000_000 };
+        let records = [record(window, &[1_000_000; 999]), record(window, &[2_000_000; 499])];
+        let profile = FlowProfile { metrics: METRICS, lead_microseconds: 0 };
+        let metrics = combine(&records, &merged(&records), profile, &Timer::system(), &template());
+        let value = |name: MetricName| metrics.iter().find(|metric| metric.name == name).unwrap().sample.value;
+        assert!((value(MetricName::Iops) - 1498.0).abs() < 1e-6);
+        assert!((value(MetricName::Throughput) - 1498.0 * 4096.0).abs() < 1e-3);
+        assert!((value(MetricName::Latency) / 1e-3 - 1.0).abs() < 2e-3, "two threads do not halve it");
+        assert_eq!(metrics[0].name, MetricName::Iops, "the profile's first is the headline");
+        assert_eq!(metrics[0].sample.per_thread.len(), 2);
+    }
+
+    #[test]
+    fn an_operation_that_is_not_timed_has_no_latency() {
+        let window = Window { begin: 0, end: 1_000_000_000 };
+        let mut tally = Tally::new(&Timer::system());
+        tally.begin(window);
+        tally.came(5, 1 << 20);
+        tally.came(1_000_000_000, 1 << 20);
+        let records = [FlowRecord { tally, window }];
+        let profile = FlowProfile { metrics: &[FlowMetric::Bytes, FlowMetric::Latency], lead_microseconds: 0 };
+        let metrics = combine(&records, &merged(&records), profile, &Timer::system(), &template());
+        assert_eq!(metrics.len(), 1);
+        assert!((metrics[0].sample.value - f64::from(1 << 20)).abs() < 1e-6);
+    }
+}
