@@ -2,13 +2,18 @@
 //! 4180, lines ended as Unix tools expect.
 //!
 //! The columns are the same for every document, whatever areas it holds, so that files of many runs can be put
-//! together.
+//! together. New ones come last, so that a column keeps its place.
+//!
+//! Percentiles (`p50` to `p100`, the slowest of all) are over the `operations` that were timed one by one, in the
+//! metric's unit. What trusted tools measured beside a metric stands in the columns `reference_*`: lists separated by
+//! `;`, each in the order of `reference_tool`, an absent fact being an empty item.
 
 use std::borrow::Cow;
 
 use model::document::{Document, Row};
 use model::peak::Peak;
-use model::sample::Metric;
+use model::reference::Reference;
+use model::sample::{Metric, Percentiles};
 use serde_json::Value;
 
 use crate::{Render, RenderError};
@@ -88,12 +93,32 @@ const FIGURE_COLUMNS: &[&str] = &[
     "warnings",
 ];
 
+/// The columns of percentiles.
+const PERCENTILE_COLUMNS: &[&str] = &["p50", "p90", "p99", "p99.9", "p99.99", "p100", "operations"];
+
+/// Writes one item of a list about references.
+type ReferenceItem = fn(&Reference) -> String;
+
+/// The columns of references, and what each holds of one.
+const REFERENCE_COLUMNS: &[(&str, ReferenceItem)] = &[
+    ("reference_tool", |reference| reference.tool.clone()),
+    ("reference_version", |reference| text(reference.version.as_deref())),
+    ("reference_status", |reference| reference.status.to_string()),
+    ("reference_median", |reference| figure(reference.median)),
+    ("reference_ratio", |reference| figure(reference.ratio)),
+    ("reference_ratio_low", |reference| figure(reference.ratio_ci95.map(|[low, _]| low))),
+    ("reference_ratio_high", |reference| figure(reference.ratio_ci95.map(|[_, high]| high))),
+    ("reference_verdict", |reference| text(reference.verdict)),
+    ("reference_pairs", |reference| reference.samples.len().to_string()),
+];
+
 /// The whole file, with its heading.
 pub fn render(document: &Document) -> String {
     let params = PARAMS.iter().map(|name| format!("param_{name}"));
     let fixed = |columns: &'static [&'static str]| columns.iter().map(|name| (*name).to_owned());
-    let heading: Vec<String> = fixed(ROW_COLUMNS).chain(params).chain(fixed(FIGURE_COLUMNS)).collect();
-    let mut text = line(&heading);
+    let references = REFERENCE_COLUMNS.iter().map(|(name, _)| (*name).to_owned());
+    let heading = fixed(ROW_COLUMNS).chain(params).chain(fixed(FIGURE_COLUMNS)).chain(fixed(PERCENTILE_COLUMNS));
+    let mut text = line(&heading.chain(references).collect::<Vec<_>>());
     for row in &document.experiments {
         if row.metrics.is_empty() {
             text.push_str(&line(&fields(row, None)));
@@ -116,7 +141,26 @@ fn fields(row: &Row, metric: Option<&Metric>) -> Vec<String> {
     fields.extend([conditions.clock_hz, conditions.cpu_share, conditions.lost_share].map(figure));
     let codes: Vec<&str> = row.warnings.iter().map(|warning| warning.code.as_str()).collect();
     fields.extend([text(row.grade), text(row.verified), codes.join(";")]);
+    fields.extend(percentile_fields(metric));
+    let references = metric.map_or(&[][..], |metric| &metric.references);
+    fields.extend(REFERENCE_COLUMNS.iter().map(|(_, item)| list(references, *item)));
     fields
+}
+
+fn percentile_fields(metric: Option<&Metric>) -> Vec<String> {
+    let Some(percentiles) = metric.and_then(|metric| metric.summary.percentiles) else {
+        return vec![String::new(); PERCENTILE_COLUMNS.len()];
+    };
+    let Percentiles { p50, p90, p99, p99_9, p99_99, max, count } = percentiles;
+    let mut fields: Vec<String> = [p50, p90, p99, p99_9, p99_99, max].map(|value| figure(Some(value))).into();
+    // A document of an earlier version does not say how many there were.
+    fields.push(if count == 0 { String::new() } else { count.to_string() });
+    fields
+}
+
+/// One item for each reference. A `;` of a tool's version would make two of it.
+fn list(references: &[Reference], item: ReferenceItem) -> String {
+    references.iter().map(|reference| item(reference).replace(';', ",")).collect::<Vec<_>>().join(";")
 }
 
 /// From `metric` to `efficiency_of`.

@@ -3,6 +3,7 @@
 //! The one place where base units become G, ns or KiB. Everything here is text for reading; nothing is parsed back, and
 //! documents and CSV do not pass through it.
 
+use model::experiment::Area;
 use model::sample::Summary;
 use model::unit::Unit;
 
@@ -41,17 +42,45 @@ const EVENT: &[Step] = &[(1.0, "/s"), (1e3, "k/s"), (1e6, "M/s"), (1e9, "G/s")];
 const HERTZ: &[Step] = &[(1.0, "Hz"), (1e3, "kHz"), (1e6, "MHz"), (1e9, "GHz"), (1e12, "THz")];
 const SECOND_PER_BYTE: &[Step] = &[(1e-12, "ps/B"), (1e-9, "ns/B"), (1e-6, "us/B"), (1e-3, "ms/B"), (1.0, "s/B")];
 const ONE: &[Step] = &[(1.0, "")];
+/// Bytes per second told as bits per second: the factors are an eighth of a power of 1000.
+const BIT: &[Step] = &[(0.125, "b/s"), (125.0, "kb/s"), (125e3, "Mb/s"), (125e6, "Gb/s"), (125e9, "Tb/s")];
 
-const fn steps(unit: Unit) -> &'static [Step] {
-    match unit {
-        Unit::FlopPerSecond => FLOP,
-        Unit::OpPerSecond => OP,
-        Unit::BytePerSecond => BYTE,
-        Unit::Second => SECOND,
-        Unit::PerSecond => EVENT,
-        Unit::Hertz => HERTZ,
-        Unit::SecondPerByte => SECOND_PER_BYTE,
-        Unit::One => ONE,
+/// How figures of a unit are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notation {
+    /// In the unit, with a prefix.
+    Plain(Unit),
+    /// Bytes per second as bits per second in powers of 1000, as links are rated.
+    Bits,
+}
+
+impl Notation {
+    /// How figures of this unit are told in this area.
+    pub const fn of(area: Area, unit: Unit) -> Self {
+        match (area, unit) {
+            (Area::Net, Unit::BytePerSecond) => Self::Bits,
+            _ => Self::Plain(unit),
+        }
+    }
+
+    const fn steps(self) -> &'static [Step] {
+        match self {
+            Self::Bits => BIT,
+            Self::Plain(Unit::FlopPerSecond) => FLOP,
+            Self::Plain(Unit::OpPerSecond) => OP,
+            Self::Plain(Unit::BytePerSecond) => BYTE,
+            Self::Plain(Unit::Second) => SECOND,
+            Self::Plain(Unit::PerSecond) => EVENT,
+            Self::Plain(Unit::Hertz) => HERTZ,
+            Self::Plain(Unit::SecondPerByte) => SECOND_PER_BYTE,
+            Self::Plain(Unit::One) => ONE,
+        }
+    }
+}
+
+impl From<Unit> for Notation {
+    fn from(unit: Unit) -> Self {
+        Self::Plain(unit)
     }
 }
 
@@ -64,21 +93,23 @@ pub struct Scale {
 
 impl Scale {
     /// The scale in which `value` has one to three digits before the point, as far as prefixes go.
-    pub fn of(value: f64, unit: Unit) -> Self {
-        let steps = steps(unit);
+    pub fn of(value: f64, notation: impl Into<Notation>) -> Self {
+        let steps = notation.into().steps();
         let fits = |(factor, _): &&Step| value.abs() / factor < NEXT_PREFIX;
-        // Zero has no size of its own: it is printed in the base unit.
-        let zero = steps.iter().find(|(factor, _)| value == 0.0 && *factor >= 1.0);
+        // Zero has no size of its own: it is printed without a prefix, and a bit per second is an eighth of a byte.
+        let zero = steps.iter().find(|(factor, _)| value == 0.0 && *factor >= 0.125);
         let (factor, unit) = *zero.or_else(|| steps.iter().find(fits)).unwrap_or(&steps[steps.len() - 1]);
         Self { factor, unit }
     }
 
     /// One scale for all of `values`, where each still reads well in it; the one of the smallest is preferred.
-    pub fn common(values: &[f64], unit: Unit) -> Option<Self> {
+    pub fn common(values: &[f64], notation: impl Into<Notation>) -> Option<Self> {
+        let notation = notation.into();
         let sizes = || values.iter().map(|value| value.abs()).filter(|size| *size > 0.0 && size.is_finite());
         let (least, most) = (sizes().reduce(f64::min)?, sizes().reduce(f64::max)?);
-        let first = Self::of(least, unit).factor;
-        steps(unit)
+        let first = Self::of(least, notation).factor;
+        notation
+            .steps()
             .iter()
             .filter(|(factor, _)| *factor >= first)
             .find(|(factor, _)| least / factor >= LEAST_IN_COLUMN && most / factor < DECIMALS[DECIMALS.len() - 1].0)
@@ -110,8 +141,8 @@ pub fn digits(value: f64) -> String {
 }
 
 /// A value with its unit: `147.2 GFLOP/s`, `112.0 ns`.
-pub fn quantity(value: f64, unit: Unit) -> String {
-    let scale = Scale::of(value, unit);
+pub fn quantity(value: f64, notation: impl Into<Notation>) -> String {
+    let scale = Scale::of(value, notation);
     format!("{} {}", scale.digits(value), scale.unit()).trim_end().to_owned()
 }
 
@@ -215,6 +246,9 @@ mod tests {
         assert_eq!(quantity(1234.0, Unit::One), "1234");
         assert_eq!(quantity(72.0, Unit::Second), "72.00 s");
         assert_eq!(quantity(14_800.0, Unit::PerSecond), "14.80 k/s");
+        assert_eq!(quantity(4.05e9, Notation::of(Area::Net, Unit::BytePerSecond)), "32.40 Gb/s");
+        assert_eq!(quantity(4.05e9, Notation::of(Area::Disk, Unit::BytePerSecond)), "4.050 GB/s");
+        assert_eq!(quantity(0.0, Notation::Bits), "0 b/s");
     }
 
     #[test]

@@ -18,6 +18,7 @@ fn snapshot(name: &str, text: &str) {
 #[test]
 fn csv_has_a_line_per_metric_and_one_for_a_row_without() {
     snapshot("csv_troubled", &csv::render(&fixture::troubled()));
+    snapshot("csv_references", &csv::render(&fixture::references()));
     snapshot("csv_later_version", &csv::render(&fixture::later_version()));
     let document = fixture::good();
     let lines = csv::render(&document).lines().count();
@@ -41,7 +42,8 @@ fn csv_has_the_same_columns_whatever_the_document() {
 
 #[test]
 fn json_loads_again_as_it_was() {
-    for document in [fixture::good(), fixture::troubled(), fixture::later_version(), fixture::empty()] {
+    let written = [fixture::good(), fixture::troubled(), fixture::later_version(), fixture::empty()];
+    for document in written.into_iter().chain([fixture::references(), fixture::disk_varied()]) {
         let text = json::render(&document).unwrap();
         assert!(text.ends_with("}\n"));
         let loaded: Document = serde_json::from_str(&text).unwrap();
@@ -63,7 +65,8 @@ fn json_refuses_figures_that_are_none() {
 #[test]
 fn every_renderer_copes_with_every_document() {
     for renderer in RENDERERS {
-        for document in [fixture::good(), fixture::troubled(), fixture::interrupted(), fixture::empty()] {
+        let documents = [fixture::good(), fixture::troubled(), fixture::interrupted(), fixture::empty()];
+        for document in documents.into_iter().chain([fixture::references(), fixture::io_unavailable()]) {
             let bytes = renderer.render.render(&document).unwrap();
             assert!(bytes.ends_with(b"\n"), "{}", renderer.name);
             assert_eq!(bytes, renderer.render.render(&document).unwrap(), "{}", renderer.name);

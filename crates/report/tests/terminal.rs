@@ -12,7 +12,7 @@ const fn style(width: usize, unicode: bool, color: bool) -> Style {
 
 const RICH: Style = style(120, true, false);
 
-fn documents() -> [(&'static str, Document); 7] {
+fn documents() -> [(&'static str, Document); 12] {
     [
         ("good", fixture::good()),
         ("clean", fixture::clean()),
@@ -21,6 +21,11 @@ fn documents() -> [(&'static str, Document); 7] {
         ("interrupted", fixture::interrupted()),
         ("empty", fixture::empty()),
         ("later_version", fixture::later_version()),
+        ("all_areas", fixture::all_areas()),
+        ("references", fixture::references()),
+        ("references_absent", fixture::references_absent()),
+        ("io_unavailable", fixture::io_unavailable()),
+        ("disk_varied", fixture::disk_varied()),
     ]
 }
 
@@ -93,9 +98,18 @@ fn plain_output_is_ascii() {
 #[test]
 fn rows_as_single_lines() {
     let mut lines = Vec::new();
-    for document in [fixture::good(), fixture::troubled(), fixture::later_version()] {
+    let documents = [
+        fixture::good(),
+        fixture::troubled(),
+        fixture::later_version(),
+        fixture::all_areas(),
+        fixture::io_unavailable(),
+        fixture::disk_varied(),
+    ];
+    for document in documents {
         for style in [RICH, Style::PLAIN] {
             lines.extend(document.experiments.iter().map(|row| row_line(row, &style)));
+            assert!(lines.iter().all(|line| line.chars().count() <= style.width.max(120)));
         }
     }
     let mut row = fixture::good().experiments.remove(0);

@@ -1,12 +1,16 @@
-//! What a row measured, in the words of the field: `FP64`, `FMA, AVX-512`.
+//! What a row measured, in the words of the field: `FP64`, `FMA, AVX-512`; `read`, `random 4 KiB`.
+
+mod disk;
+pub(crate) mod net;
 
 use model::document::Row;
 use model::experiment::{Area, CpuParams, MemoryParams, Params};
 use model::isa::{CpuOp, Isa, MemoryOp, MemoryPattern, Pages};
+use model::unit::format_size;
 
 use crate::number::size;
 
-/// What a row measured, its threads left out.
+/// What a row measured, what its table varies from slot to slot left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Label {
     /// The short word: `FP64`, `copy`, `latency`.
@@ -16,32 +20,131 @@ pub(crate) struct Label {
 }
 
 /// What the rows of a table have in common, said once above it and not again in each.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Common {
-    /// Working set of every row.
-    pub(crate) working_set: Option<u64>,
-    /// Page size of every row but the chases, which always name theirs.
-    pub(crate) pages: Option<Pages>,
+    /// Working set of every row of memory.
+    working_set: Option<u64>,
+    /// Page size of every row of memory but the chases, which always name theirs.
+    pages: Option<Pages>,
+    /// Aspects of disk and network that are the same in every row, in the order of [`aspects`].
+    aspects: Vec<Option<String>>,
+    /// File system behind every row of the disk that was measured.
+    filesystem: Option<String>,
 }
 
 impl Common {
-    /// What these rows have in common.
-    pub(crate) fn of(rows: &[&Row]) -> Self {
+    /// What these rows have in common, `axis` being what the slots of their table differ in.
+    pub(crate) fn of(rows: &[&Row], axis: Axis) -> Self {
         let memory = || rows.iter().filter_map(|row| memory(row));
+        let aspects: Vec<Vec<String>> = rows.iter().map(|row| aspects(row, axis)).collect();
+        let count = aspects.iter().map(Vec::len).min().unwrap_or(0);
+        let filesystems = || rows.iter().filter_map(|row| row.conditions.disk.as_ref()?.filesystem.clone());
         Self {
             working_set: same(memory().map(|params| params.working_set)),
             pages: same(memory().filter(|params| params.pattern != MemoryPattern::Chase).map(|params| params.pages)),
+            aspects: (0..count).map(|index| same(aspects.iter().map(|words| words[index].clone()))).collect(),
+            filesystem: same(filesystems()),
         }
     }
 
-    /// It in words: `1 GiB in 2 MiB pages`.
-    pub(crate) fn words(self) -> Option<String> {
-        match (self.working_set, self.pages) {
-            (Some(bytes), Some(pages)) => Some(format!("{} in {}", size(bytes), page_words(pages))),
-            (Some(bytes), None) => Some(size(bytes)),
-            (None, Some(pages)) => Some(page_words(pages).to_owned()),
-            (None, None) => None,
+    /// It in words: `1 GiB in 2 MiB pages`; `/data on ext4, io_uring, direct`; `loopback`.
+    pub(crate) fn words(&self) -> Option<String> {
+        let aspects = self.aspects.iter().flatten().filter(|words| !words.is_empty());
+        let mut words: Vec<String> = aspects.cloned().collect();
+        // The file system belongs to the directory, which is the first aspect.
+        if let (Some(filesystem), Some(Some(path))) = (&self.filesystem, self.aspects.first())
+            && !path.is_empty()
+        {
+            words[0] = format!("{path} on {filesystem}");
         }
+        match (self.working_set, self.pages) {
+            (Some(bytes), Some(pages)) => words.push(format!("{} in {}", size(bytes), page_words(pages))),
+            (Some(bytes), None) => words.push(size(bytes)),
+            (None, Some(pages)) => words.push(page_words(pages).to_owned()),
+            (None, None) => {}
+        }
+        (!words.is_empty()).then(|| words.join(", "))
+    }
+
+    /// The aspects of a row that are not said above its table.
+    fn remaining(&self, row: &Row, axis: Axis) -> impl Iterator<Item = String> {
+        let said: Vec<bool> = self.aspects.iter().map(Option::is_some).collect();
+        let aspects = aspects(row, axis).into_iter().enumerate();
+        let left =
+            aspects.filter(move |(index, words)| !said.get(*index).is_some_and(|said| *said) && !words.is_empty());
+        left.map(|(_, words)| words)
+    }
+}
+
+/// What the slots of a table differ in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Axis {
+    /// Threads that work at the same time.
+    Threads,
+    /// Streams of a network.
+    Streams,
+    /// Connections of a network, where not all of them are streams.
+    Connections,
+    /// Requests in flight per thread.
+    Depth,
+}
+
+impl Axis {
+    /// The axis of an area's rows. Disks are read by depth, unless only their threads differ.
+    pub(crate) fn of(area: Area, rows: &[&Row]) -> Self {
+        let depths = || rows.iter().map(|row| disk::depth(row));
+        match area {
+            Area::Disk if same(depths()).is_some() && same(rows.iter().map(|row| row.params.threads())).is_none() => {
+                Self::Threads
+            }
+            Area::Disk if depths().all(|depth| depth.is_some()) => Self::Depth,
+            Area::Net if rows.iter().all(|row| net::is_stream(row)) => Self::Streams,
+            Area::Net => Self::Connections,
+            _ => Self::Threads,
+        }
+    }
+
+    /// Where a row stands on it.
+    pub(crate) fn position(self, row: &Row) -> u32 {
+        match self {
+            Self::Depth => disk::depth(row).unwrap_or(1),
+            Self::Threads | Self::Streams | Self::Connections => row.params.threads(),
+        }
+    }
+
+    /// A position in words: `2 threads`, `depth 32`.
+    pub(crate) fn words(self, position: u32) -> String {
+        match self {
+            Self::Threads => threads(position),
+            Self::Streams => counted(u64::from(position), "stream"),
+            Self::Connections => counted(u64::from(position), "connection"),
+            Self::Depth => format!("depth {position}"),
+        }
+    }
+
+    /// Its name above a column.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Threads => "threads",
+            Self::Streams => "streams",
+            Self::Connections => "connections",
+            Self::Depth => "depth",
+        }
+    }
+
+    /// The part of an id that says the position.
+    fn part(self, row: &Row) -> String {
+        let letter = if self == Self::Depth { 'd' } else { 't' };
+        format!("{letter}{}", self.position(row))
+    }
+}
+
+/// What there is to say of a row of disk or network besides what is done; an empty text where it is what one expects.
+fn aspects(row: &Row, axis: Axis) -> Vec<String> {
+    match &row.params {
+        Params::Disk(params) => disk::aspects(params, axis),
+        Params::Net(params) => net::aspects(params),
+        Params::Cpu(_) | Params::Memory(_) | Params::Other(_) => Vec::new(),
     }
 }
 
@@ -58,20 +161,34 @@ fn memory(row: &Row) -> Option<&MemoryParams> {
 }
 
 impl Label {
-    /// The label of a row in a table that says `common` above it.
-    pub(crate) fn of(row: &Row, common: Common) -> Self {
-        match &row.params {
+    /// The label of a row in a table that says `common` above it and `axis` in its slots.
+    pub(crate) fn of(row: &Row, common: &Common, axis: Axis) -> Self {
+        let mut label = match &row.params {
             Params::Cpu(params) => cpu(params, &row.method),
             Params::Memory(params) => memory_label(params, common),
-            Params::Disk(_) | Params::Net(_) | Params::Other(_) => by_id(row),
+            Params::Disk(params) => disk::label(params),
+            Params::Net(params) => net::label(params),
+            Params::Other(_) => by_id(row, axis),
+        };
+        for words in common.remaining(row, axis) {
+            label.how = format!("{}, {words}", label.how);
         }
+        label
     }
 
-    /// The label and the threads in a sentence: `FP64 FMA, AVX-512, 2 threads`.
+    /// The label and the place of the row in a sentence: `FP64 FMA, AVX-512, 2 threads`; `disk read random 4 KiB,
+    /// depth 32`.
     pub(crate) fn sentence(row: &Row) -> String {
-        let label = Self::of(row, Common::of(&[row]));
-        let parts = [format!("{} {}", label.what, label.how), threads(row.params.threads())];
-        parts.map(|part| part.trim().to_owned()).join(", ")
+        let axis = match row.area {
+            Area::Disk if disk::depth(row).is_some() => Axis::Depth,
+            area => Axis::of(area, &[row]),
+        };
+        let label = Self::of(row, &Common::of(&[row], axis), axis);
+        // Memory is read and written as well.
+        let area = if row.area == Area::Disk { "disk " } else { "" };
+        let mut parts = vec![format!("{area}{} {}", label.what, label.how), axis.words(axis.position(row))];
+        parts.extend((axis == Axis::Depth && row.params.threads() > 1).then(|| threads(row.params.threads())));
+        parts.iter().map(|part| part.trim()).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -96,10 +213,17 @@ pub(crate) const fn area_title(area: Area) -> &'static str {
     }
 }
 
-/// The id without its threads: the same for the rows that stand on one line.
-pub(crate) fn stem(row: &Row) -> String {
-    let threads = format!("t{}", row.params.threads());
-    row.id.split('/').filter(|part| *part != threads).collect::<Vec<_>>().join("/")
+/// The id without its place on the axis: the same for the rows that stand on one line.
+pub(crate) fn stem(row: &Row, axis: Axis) -> String {
+    let place = axis.part(row);
+    row.id.split('/').filter(|part| *part != place).collect::<Vec<_>>().join("/")
+}
+
+/// A block's size, exactly: it is a name, and 65507 B are not 64 KiB.
+fn block_words(bytes: u64) -> String {
+    let text = format_size(bytes);
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    format!("{digits} {unit}")
 }
 
 /// A CPU row. On a CPU that cannot fuse them, FMA is a multiplication and an addition, which the method says.
@@ -117,7 +241,7 @@ fn cpu(params: &CpuParams, method: &str) -> Label {
     Label { what: params.element.name().to_uppercase(), how: format!("{op}, {}", isa_words(params.isa)) }
 }
 
-fn memory_label(params: &MemoryParams, common: Common) -> Label {
+fn memory_label(params: &MemoryParams, common: &Common) -> Label {
     let (op, detail) = match params.op {
         MemoryOp::Read => ("read", None),
         MemoryOp::Write => ("write", None),
@@ -152,8 +276,8 @@ fn memory_label(params: &MemoryParams, common: Common) -> Label {
 }
 
 /// Where the parameters are of a later version, the id says it.
-fn by_id(row: &Row) -> Label {
-    let stem = stem(row);
+fn by_id(row: &Row, axis: Axis) -> Label {
+    let stem = stem(row, axis);
     let mut parts = stem.split('/').skip(1);
     let what = parts.next().unwrap_or(&stem).to_owned();
     Label { what, how: parts.collect::<Vec<_>>().join(", ") }

@@ -1,5 +1,5 @@
-//! The result as a stranger reads it in a terminal: one line about the run, a table per area, footnotes that say why
-//! and what to do, and the findings.
+//! The result as a stranger reads it in a terminal: one line about the run, a table per area, what trusted tools
+//! measured beside it, footnotes that say why and what to do, and the findings.
 //!
 //! It prints nothing and decides nothing: figures, grades and texts are the document's. What is live (progress, time
 //! left) is `cli`'s; [`row_line`] gives it the words for one row.
@@ -7,10 +7,14 @@
 mod header;
 mod line;
 mod notes;
+mod references;
 mod section;
 mod table;
 
-use model::document::{Document, Status};
+use model::document::{Document, Row, Status};
+use model::experiment::Area;
+use model::peak::PeakKind;
+use model::sample::{Metric, MetricName};
 use model::warning::Grade;
 
 use crate::layout::wrap;
@@ -39,6 +43,7 @@ pub fn render(document: &Document, style: &Style) -> String {
     let notes = notes::Notes::collect(&sections);
     let mut paragraphs = vec![header::lines(document, style)];
     paragraphs.extend(sections.iter().map(|section| table::lines(section, &notes, style)));
+    paragraphs.extend(references::paragraphs(&sections, style));
     paragraphs.extend([notes.lines(style), findings(document, style), legend(document, style)]);
     let paragraphs: Vec<String> =
         paragraphs.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
@@ -62,14 +67,34 @@ fn legend(document: &Document, style: &Style) -> Vec<String> {
     } else {
         "."
     });
-    if metrics().any(|metric| metric.efficiency.is_some()) {
+    let kinds = || metrics().filter_map(|metric| metric.efficiency).map(|efficiency| efficiency.of);
+    if kinds().any(|kind| kind != PeakKind::MeasuredCeiling) {
         text.push_str(" Of peak: the share of what the hardware could do at most; assay info shows the arithmetic.");
+    }
+    if kinds().any(|kind| kind == PeakKind::MeasuredCeiling) {
+        text.push_str(" Of ceiling: the share of the best that another measurement on this machine reached.");
+    }
+    if measured().any(|row| p99(row).is_some()) {
+        text.push_str(" p99: 99 % of the requests or round trips took no longer.");
     }
     if document.experiments.iter().any(table::shows_loss) {
         text.push_str(" Lost: the share of the rate that others on this machine or its host took.");
     }
     text.push_str(" Grade A: trust it. B: usable, mind its footnote. C: disturbed, do not quote it.");
     wrap(&text, "", style.width).iter().map(|line| style.paint(line, Tone::Dim)).collect()
+}
+
+/// The figure that a row stands for.
+fn headline(row: &Row) -> Option<&Metric> {
+    row.metrics.first().filter(|_| row.status == Status::Ok)
+}
+
+/// What 99 % of a measured row's requests or round trips took at most, in seconds; `None` where they were not timed one
+/// by one.
+fn p99(row: &Row) -> Option<f64> {
+    let timed = matches!(row.area, Area::Disk | Area::Net) && row.status == Status::Ok;
+    let latency = row.metric(MetricName::Latency).filter(|_| timed)?;
+    latency.summary.percentiles.map(|percentiles| percentiles.p99)
 }
 
 /// The colour of a grade.

@@ -4,11 +4,15 @@
 //! The same kind of warning on several rows is one footnote, told with the worst of its figures.
 
 use model::document::{Row, Status};
-use model::experiment::Area;
+use model::experiment::{Area, DiskParams, Params};
+use model::io::{DiskOp, DiskPattern};
 use model::peak::PeakKind;
+use model::unit::Better;
 use model::warning::{Grade, WarningCode};
 
+use super::headline;
 use super::section::Section;
+use crate::label::net::LOOPBACK;
 use crate::label::{Label, counted};
 use crate::layout::wrap;
 use crate::style::{Style, Tone};
@@ -16,12 +20,12 @@ use crate::style::{Style, Tone};
 /// A cell has at most this many marks, the gravest causes first; what else was seen is told in one line of its own.
 const MARKS_PER_ROW: usize = 3;
 
-/// The facts that make an invisible limit known, per area.
-const DECLARATIONS: &[(Area, &str)] = &[
-    (Area::Memory, "--declare memory.channels=12 --declare memory.mts=6000"),
-    (Area::Disk, "--declare disk.read_bps=7e9 --declare disk.read_iops=1e6"),
-    (Area::Net, "--declare net.link_bps=25e9 --declare net.latency_s=1e-6"),
-];
+/// What a round trip through loopback is held against.
+const NO_LIMIT: &str = "Nothing but the kernel stands between the two ends of loopback: no limit of a round trip is \
+    known, and there is none to declare.";
+
+/// Warnings that change no grade and still decide how a figure is to be read: they are told in full.
+const TOLD_IN_FULL: &[WarningCode] = &[WarningCode::HostCache, WarningCode::EngineSteppedDown, WarningCode::CpuBound];
 
 /// Reasons that are words of the document, in words for people.
 const REASONS: &[(&str, &str)] = &[
@@ -34,6 +38,8 @@ const REASONS: &[(&str, &str)] = &[
 enum Key {
     Warning(String),
     UnknownPeak(Area),
+    /// There is no limit that could be known.
+    NoLimit,
     Kind(PeakKind),
     Reason(Status, String),
 }
@@ -45,6 +51,23 @@ struct Remark<'a> {
     figure: Option<f64>,
     text: String,
     advice: String,
+    /// The option that makes the limit known.
+    declaration: Option<&'static str>,
+}
+
+impl<'a> Remark<'a> {
+    const fn new(row: &'a Row, text: String) -> Self {
+        Self { row, figure: None, text, advice: String::new(), declaration: None }
+    }
+}
+
+/// A kind of warning that no mark refers to.
+#[derive(Debug)]
+struct Also<'a> {
+    code: &'a str,
+    rows: u64,
+    /// What its first row says.
+    text: String,
 }
 
 #[derive(Debug)]
@@ -57,8 +80,7 @@ struct Note<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Notes<'a> {
     notes: Vec<Note<'a>>,
-    /// Kinds of warning that no mark refers to, with the number of rows.
-    also: Vec<(String, u64)>,
+    also: Vec<Also<'a>>,
 }
 
 impl<'a> Notes<'a> {
@@ -83,18 +105,21 @@ impl<'a> Notes<'a> {
         if row.status != Status::Ok {
             let reason = row.reason.clone().unwrap_or_else(|| "no reason was recorded".to_owned());
             let text = format!("{}: {}", status_words(row.status), reason_words(&reason));
-            self.add(Key::Reason(row.status, reason), Remark { row, figure: None, text, advice: String::new() });
+            self.add(Key::Reason(row.status, reason), Remark::new(row, text));
             return;
         }
         let marked = grade_codes(row);
         for warning in &row.warnings {
             if marked.contains(&warning.code.as_str()) {
-                let (text, advice) = (warning.text.clone(), warning.advice.clone());
-                self.add(key_of(row, &warning.code), Remark { row, figure: warning.figure, text, advice });
+                let (figure, advice) = (warning.figure, warning.advice.clone());
+                let remark = Remark { figure, advice, ..Remark::new(row, warning.text.clone()) };
+                self.add(key_of(row, &warning.code), remark);
             } else if !is_about_peak(&warning.code) {
-                match self.also.iter_mut().find(|(code, _)| *code == warning.code) {
-                    Some((_, rows)) => *rows += 1,
-                    None => self.also.push((warning.code.clone(), 1)),
+                if let Some(also) = self.also.iter_mut().find(|also| also.code == warning.code) {
+                    also.rows += 1;
+                } else {
+                    let text = format!("{} {}", warning.text, warning.advice);
+                    self.also.push(Also { code: &warning.code, rows: 1, text });
                 }
             }
         }
@@ -102,18 +127,19 @@ impl<'a> Notes<'a> {
 
     /// Why there is no efficiency, or against which kind it is where the heading does not say it.
     fn add_peak(&mut self, row: &'a Row, mixed: bool) {
-        if let Some(warning) = row.warnings.iter().find(|warning| is_about_peak(&warning.code)) {
+        if has_no_limit(row) {
+            self.add(Key::NoLimit, Remark::new(row, NO_LIMIT.to_owned()));
+        } else if let Some(warning) = row.warnings.iter().find(|warning| is_about_peak(&warning.code)) {
             let key = key_of(row, &warning.code);
-            let declaration = DECLARATIONS.iter().find(|(area, _)| *area == row.area && key == Key::UnknownPeak(*area));
-            let advice = match declaration {
-                Some((_, example)) if !warning.text.contains("--declare") && !warning.advice.contains("--declare") => {
-                    format!("{} For example: {example}", warning.advice)
-                }
+            let mut remark = Remark::new(row, warning.text.clone());
+            if key == Key::UnknownPeak(row.area) {
+                remark.declaration = declaration(row);
                 // What cannot be declared, nobody should be asked to declare.
-                None if key == Key::UnknownPeak(row.area) => String::new(),
-                _ => warning.advice.clone(),
-            };
-            self.add(key, Remark { row, figure: warning.figure, text: warning.text.clone(), advice });
+                remark.advice = remark.declaration.map_or_else(String::new, |_| warning.advice.clone());
+            } else {
+                (remark.figure, remark.advice) = (warning.figure, warning.advice.clone());
+            }
+            self.add(key, remark);
         } else if let Some((kind, formula)) = against(row) {
             let text = match kind {
                 PeakKind::Inferred => {
@@ -125,7 +151,7 @@ impl<'a> Notes<'a> {
                 _ if !mixed || kind == PeakKind::Sustained => return,
                 _ => format!("This is the share of the {}: {formula}.", kind_words(kind)),
             };
-            self.add(Key::Kind(kind), Remark { row, figure: None, text, advice: String::new() });
+            self.add(Key::Kind(kind), Remark::new(row, text));
         }
     }
 
@@ -156,6 +182,9 @@ impl<'a> Notes<'a> {
 
     /// The footnote behind a row's share of the peak, where there is one.
     pub(super) fn of_peak(&self, row: &Row) -> Option<usize> {
+        if has_no_limit(row) {
+            return self.number(&Key::NoLimit);
+        }
         if let Some(warning) = row.warnings.iter().find(|warning| is_about_peak(&warning.code)) {
             return self.number(&key_of(row, &warning.code));
         }
@@ -169,17 +198,22 @@ impl<'a> Notes<'a> {
             let mark = format!(" {:<widest$} ", style.mark(index + 1));
             wrap(&style.clean(&note.text()), &mark, style.width)
         });
-        numbered.chain(self.also_line(style)).collect()
+        numbered.chain(self.also_lines(style)).collect()
     }
 
-    fn also_line(&self, style: &Style) -> Vec<String> {
-        if self.also.is_empty() {
-            return Vec::new();
+    /// What was seen besides, one line for each that must be read, and one for the names of the others.
+    fn also_lines(&self, style: &Style) -> Vec<String> {
+        let full = |also: &&Also<'_>| TOLD_IN_FULL.iter().any(|code| code.name() == also.code);
+        let (told, named): (Vec<_>, Vec<_>) = self.also.iter().partition(full);
+        let words = |also: &Also<'_>| format!("{} on {}", also.code.replace('_', " "), counted(also.rows, "row"));
+        let mut lines: Vec<String> =
+            told.iter().map(|also| format!("{}: {}", capital(&words(also)), also.text)).collect();
+        if !named.is_empty() {
+            let named: Vec<String> = named.into_iter().map(words).collect();
+            lines.push(format!("Seen besides, changing no grade: {}.", named.join(", ")));
         }
-        let part = |(code, rows): &(String, u64)| format!("{} on {}", code.replace('_', " "), counted(*rows, "row"));
-        let parts: Vec<String> = self.also.iter().map(part).collect();
-        let text = format!("Seen besides, changing no grade: {}.", parts.join(", "));
-        wrap(&style.clean(&text), " ", style.width).iter().map(|line| style.paint(line, Tone::Dim)).collect()
+        let wrapped = lines.iter().flat_map(|line| wrap(&style.clean(line), " ", style.width));
+        wrapped.map(|line| style.paint(&line, Tone::Dim)).collect()
     }
 }
 
@@ -194,13 +228,60 @@ impl Note<'_> {
         let worst =
             self.remarks.iter().reduce(|worst, other| if figure(other) > figure(worst) { other } else { worst });
         let Some(worst) = worst else { return String::new() };
-        let told = format!("{} {}", worst.text, worst.advice);
+        let told = [worst.text.as_str(), &worst.advice, &self.example()].join(" ");
         if self.remarks.iter().all(|remark| remark.text == worst.text) {
             return told;
         }
         let rows = counted(self.remarks.len() as u64, "row");
         let which = if worst.figure.is_some() { "most on" } else { "for example" };
         format!("On {rows}, {which} {}: {told}", Label::sentence(worst.row))
+    }
+
+    /// The options that make the limits of all its rows known, where nothing names them yet.
+    fn example(&self) -> String {
+        let named = |remark: &Remark<'_>| remark.text.contains("--declare") || remark.advice.contains("--declare");
+        let mut options: Vec<&str> = Vec::new();
+        for option in self.remarks.iter().filter(|remark| !named(remark)).filter_map(|remark| remark.declaration) {
+            if !options.contains(&option) {
+                options.push(option);
+            }
+        }
+        if options.is_empty() { String::new() } else { format!("For example: {}", options.join(" ")) }
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// Whether nothing physical limits a row's headline: a round trip that never leaves the machine.
+pub(super) fn has_no_limit(row: &Row) -> bool {
+    let loopback = matches!(&row.params, Params::Net(params) if params.path == LOOPBACK);
+    loopback && headline(row).is_some_and(|metric| metric.better == Better::Lower && metric.efficiency.is_none())
+}
+
+/// The option that makes a row's invisible limit known; `None` where there is nothing to declare.
+fn declaration(row: &Row) -> Option<&'static str> {
+    match &row.params {
+        Params::Memory(_) => Some("--declare memory.channels=12 --declare memory.mts=6000"),
+        Params::Disk(params) => Some(disk_declaration(params)),
+        Params::Net(params) if params.path == LOOPBACK => None,
+        Params::Net(_) if headline(row).is_some_and(|metric| metric.better == Better::Lower) => {
+            Some("--declare net.latency_s=1e-6")
+        }
+        Params::Net(_) => Some("--declare net.link_bps=25e9"),
+        Params::Cpu(_) | Params::Other(_) => None,
+    }
+}
+
+const fn disk_declaration(params: &DiskParams) -> &'static str {
+    let random = matches!(params.pattern, DiskPattern::Random);
+    match (params.op, random) {
+        (DiskOp::Read | DiskOp::Reread | DiskOp::Mixed, false) => "--declare disk.read_bps=7e9",
+        (DiskOp::Read | DiskOp::Reread | DiskOp::Mixed, true) => "--declare disk.read_iops=1e6",
+        (DiskOp::Write | DiskOp::Rewrite, false) => "--declare disk.write_bps=5e9",
+        (DiskOp::Write | DiskOp::Rewrite, true) => "--declare disk.write_iops=5e5",
     }
 }
 

@@ -1,19 +1,21 @@
-//! The rows of a document in the order in which they are read: by area, by what was measured, by threads.
+//! The rows of a document in the order in which they are read: by area, by what was measured, by threads or depth.
 
 use model::document::{Document, Row};
 use model::experiment::Area;
 
-use crate::label::{Common, Label, stem};
+use crate::label::{Axis, Common, Label, stem};
 
 /// The rows of one area.
 #[derive(Debug)]
 pub(super) struct Section<'a> {
     pub(super) area: Area,
+    /// What the slots of its table differ in.
+    pub(super) axis: Axis,
     pub(super) common: Common,
     pub(super) groups: Vec<Group<'a>>,
 }
 
-/// The rows that differ in their threads alone, the fewest first.
+/// The rows that differ in their place on the axis alone, the least first.
 #[derive(Debug)]
 pub(super) struct Group<'a> {
     stem: String,
@@ -27,12 +29,12 @@ impl<'a> Section<'a> {
         self.groups.iter().flat_map(|group| group.rows.iter().copied())
     }
 
-    /// The thread counts that occur, ascending.
-    pub(super) fn thread_counts(&self) -> Vec<u32> {
-        let mut counts: Vec<u32> = self.rows().map(|row| row.params.threads()).collect();
-        counts.sort_unstable();
-        counts.dedup();
-        counts
+    /// The places on the axis that occur, ascending.
+    pub(super) fn positions(&self) -> Vec<u32> {
+        let mut positions: Vec<u32> = self.rows().map(|row| self.axis.position(row)).collect();
+        positions.sort_unstable();
+        positions.dedup();
+        positions
     }
 }
 
@@ -43,17 +45,19 @@ pub(super) fn sections(document: &Document) -> Vec<Section<'_>> {
 }
 
 fn section((area, rows): (Area, Vec<&Row>)) -> Section<'_> {
-    let common = Common::of(&rows);
+    let axis = Axis::of(area, &rows);
+    let common = Common::of(&rows, axis);
     let mut groups: Vec<Group<'_>> = Vec::new();
     for row in rows {
-        let stem = stem(row);
-        match groups.iter_mut().find(|group| group.stem == stem) {
+        // Rows of one name may still have been carried out differently, by another engine for example.
+        let (stem, label) = (stem(row, axis), Label::of(row, &common, axis));
+        match groups.iter_mut().find(|group| group.stem == stem && group.label == label) {
             Some(group) => group.rows.push(row),
-            None => groups.push(Group { stem, label: Label::of(row, common), rows: vec![row] }),
+            None => groups.push(Group { stem, label, rows: vec![row] }),
         }
     }
     for group in &mut groups {
-        group.rows.sort_by_key(|row| row.params.threads());
+        group.rows.sort_by_key(|row| axis.position(row));
     }
-    Section { area, common, groups }
+    Section { area, axis, common, groups }
 }

@@ -1,0 +1,231 @@
+//! What trusted tools measured beside our own rows: one line for each row and tool, below them what became of the others
+//! and why two figures may differ. Ratios and verdicts are the document's.
+
+use model::document::{Row, Status};
+use model::reference::{Reference, Verdict};
+use model::sample::Metric;
+
+use super::notes::reason_words;
+use super::section::Section;
+use crate::label::{Label, counted};
+use crate::layout::{Align, Block, Cell, Column, table, table_width, wrap};
+use crate::number::{Notation, Scale, digits};
+use crate::style::{Style, Tone};
+
+const TITLE: &str = "Beside trusted tools";
+
+const HOW_TO_READ: &str = "Ratio: ours over theirs, of medians, with its 95 % interval over the pairs; both were \
+    measured in turn. For latencies less is better. At least as fast: the ratio favours us or is even, and the worse \
+    end of its interval is within 5 %.";
+
+/// One tool beside one metric of a row.
+struct Beside<'a> {
+    row: &'a Row,
+    metric: &'a Metric,
+    reference: &'a Reference,
+    /// It is the first of its metric.
+    first: bool,
+}
+
+/// The block about references; nothing where there were none.
+pub(super) fn paragraphs(sections: &[Section<'_>], style: &Style) -> Option<Vec<String>> {
+    let all = collect(sections);
+    if all.is_empty() {
+        return None;
+    }
+    let (measured, others): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|beside| beside.reference.status == Status::Ok);
+    let mut lines = if measured.is_empty() {
+        vec![style.paint(TITLE, Tone::Strong)]
+    } else {
+        Comparison { lines: &measured, style }.lines()
+    };
+    let notes = explanations(&measured).into_iter().chain(absences(&others));
+    lines.extend(notes.flat_map(|note| wrap(&style.clean(&note), "  ", style.width)));
+    if !measured.is_empty() {
+        lines.extend(wrap(HOW_TO_READ, "  ", style.width).iter().map(|line| style.paint(line, Tone::Dim)));
+    }
+    Some(lines)
+}
+
+fn collect<'a>(sections: &[Section<'a>]) -> Vec<Beside<'a>> {
+    let rows = sections.iter().flat_map(Section::rows);
+    let metrics = rows.flat_map(|row| row.metrics.iter().map(move |metric| (row, metric)));
+    let all = metrics.flat_map(|(row, metric)| {
+        // What could not be run has no line of the table, so it is not the first of any.
+        let first = metric.references.iter().position(|reference| reference.status == Status::Ok);
+        let references = metric.references.iter().enumerate();
+        references.map(move |(index, reference)| Beside { row, metric, reference, first: first == Some(index) })
+    });
+    all.collect()
+}
+
+impl Beside<'_> {
+    /// The row in words, and the metric where it is not the one that the row stands for.
+    fn words(&self) -> String {
+        let row = Label::sentence(self.row);
+        let headline = self.row.metrics.first().is_some_and(|metric| std::ptr::eq(metric, self.metric));
+        if headline { row } else { format!("{row}, {}", self.metric.name) }
+    }
+
+    /// Our figure in this comparison: that of the same pairs, not of the whole row.
+    fn ours(&self) -> Option<f64> {
+        Some(self.reference.ratio? * self.reference.median?)
+    }
+
+    fn scale(&self) -> Option<Scale> {
+        let notation = Notation::of(self.row.area, self.metric.unit);
+        let figures: Vec<f64> = self.ours().into_iter().chain(self.reference.median).collect();
+        Scale::common(&figures, notation).or_else(|| Some(Scale::of(*figures.first()?, notation)))
+    }
+
+    fn tool(&self) -> String {
+        format!("{} {}", self.reference.tool, self.reference.version.as_deref().unwrap_or("")).trim_end().to_owned()
+    }
+
+    fn verdict(&self, style: &Style) -> (String, Tone) {
+        let pairs = self.reference.samples.len() as u64;
+        match (self.reference.verdict, self.reference.half_width) {
+            (Some(Verdict::AtLeast), _) => ("at least as fast".to_owned(), Tone::Good),
+            (Some(Verdict::Below), _) => ("slower".to_owned(), Tone::Bad),
+            (Some(Verdict::Inconclusive), Some(half)) => {
+                let decimals = usize::from(half < 0.0995);
+                (format!("cannot tell: {}{:.decimals$} %", style.plus_minus(), half * 100.0), Tone::Fair)
+            }
+            (Some(Verdict::Inconclusive), None) | (None, _) => {
+                (format!("cannot tell: {}", counted(pairs, "pair")), Tone::Fair)
+            }
+        }
+    }
+}
+
+/// The tools that ran, as a table.
+struct Comparison<'a> {
+    lines: &'a [Beside<'a>],
+    style: &'a Style,
+}
+
+impl Comparison<'_> {
+    /// In the first of these forms that fits: a line for each tool; what was measured above its tools; the same without
+    /// the intervals.
+    fn lines(&self) -> Vec<String> {
+        let fits = |blocks: &[Block], gap: usize, indent: usize| table_width(blocks, gap) + indent <= self.style.width;
+        let mut wide = vec![self.what_block()];
+        wide.extend(self.blocks(true));
+        if fits(&wide, 2, 0) {
+            return table(&wide, 2, self.style);
+        }
+        let narrow = [(true, 2), (true, 1)].map(|(interval, gap)| (self.blocks(interval), gap));
+        let found = narrow.into_iter().find(|(blocks, gap)| fits(blocks, *gap, Self::INDENT.len()));
+        let (blocks, gap) = found.unwrap_or_else(|| (self.blocks(false), 1));
+        self.below(&table(&blocks, gap, self.style))
+    }
+
+    const INDENT: &'static str = "    ";
+
+    /// What was measured on a line of its own, the tools below it.
+    fn below(&self, figures: &[String]) -> Vec<String> {
+        let mut lines = vec![self.style.paint(TITLE, Tone::Strong)];
+        lines.extend(figures.first().map(|heading| format!("{}{heading}", Self::INDENT)));
+        for (beside, figures) in self.lines.iter().zip(figures.iter().skip(1)) {
+            if beside.first {
+                lines.extend(wrap(&self.style.clean(&beside.words()), "  ", self.style.width));
+            }
+            lines.push(format!("{}{figures}", Self::INDENT));
+        }
+        lines
+    }
+
+    fn column(&self, align: Align, cell: impl Fn(&Beside<'_>) -> Cell) -> Column {
+        Column::new(align, self.lines.iter().map(cell))
+    }
+
+    fn what_block(&self) -> Block {
+        let what = |beside: &Beside<'_>| {
+            Cell::plain(if beside.first { self.style.clean(&beside.words()) } else { String::new() }).indented()
+        };
+        Block::new(TITLE, Align::Left, vec![self.column(Align::Left, what)])
+    }
+
+    fn blocks(&self, interval: bool) -> Vec<Block> {
+        let text = |text: Option<String>| Cell::plain(text.unwrap_or_default());
+        let figure =
+            |beside: &Beside<'_>, value: Option<f64>| text(beside.scale().zip(value).map(|(s, v)| s.digits(v)));
+        let tool = self.column(Align::Left, |beside| Cell::plain(self.style.clean(&beside.tool())));
+        let ours = self.column(Align::Decimal, |beside| figure(beside, beside.ours()));
+        let theirs = self.column(Align::Decimal, |beside| figure(beside, beside.reference.median));
+        let unit = self.column(Align::Left, |beside| Cell::plain(beside.scale().map_or("", |scale| scale.unit())));
+        let ratio = self.column(Align::Decimal, |beside| text(beside.reference.ratio.map(digits)));
+        let ends = self.column(Align::Decimal, |beside| {
+            let ends = beside.reference.ratio_ci95.filter(|_| interval);
+            text(ends.map(|[low, high]| format!("{} to {}", digits(low), digits(high))))
+        });
+        let verdict = self.column(Align::Left, |beside| {
+            let (words, tone) = beside.verdict(self.style);
+            Cell::new(words, tone)
+        });
+        let pairs = self.column(Align::Right, |beside| Cell::plain(beside.reference.samples.len().to_string()));
+        vec![
+            Block::new("tool", Align::Left, vec![tool]),
+            Block::new("ours", Align::Left, vec![ours]),
+            Block::new("theirs", Align::Left, vec![theirs, unit]),
+            Block::new("ratio", Align::Left, vec![ratio]),
+            Block::new("95 % interval", Align::Left, vec![ends]),
+            Block::new("verdict", Align::Left, vec![verdict]),
+            Block::new("pairs", Align::Right, vec![pairs]),
+        ]
+    }
+}
+
+/// Rows that share a remark about a tool.
+struct Remark<'a> {
+    tool: &'a str,
+    status: Status,
+    text: &'a str,
+    rows: Vec<&'a Beside<'a>>,
+}
+
+/// The same remark about the same tool, once.
+fn gathered<'a>(all: &'a [Beside<'a>], text: impl Fn(&'a Reference) -> Option<&'a str>) -> Vec<Remark<'a>> {
+    let mut remarks: Vec<Remark<'a>> = Vec::new();
+    for beside in all {
+        let Reference { tool, status, .. } = beside.reference;
+        let Some(text) = text(beside.reference) else { continue };
+        let alike = |remark: &&mut Remark<'_>| (remark.tool, remark.status, remark.text) == (tool, *status, text);
+        match remarks.iter_mut().find(alike) {
+            Some(remark) => remark.rows.push(beside),
+            None => remarks.push(Remark { tool, status: *status, text, rows: vec![beside] }),
+        }
+    }
+    remarks
+}
+
+impl Remark<'_> {
+    /// The row where it is one, else how many there are.
+    fn beside(&self) -> String {
+        match self.rows[..] {
+            [only] => only.words(),
+            _ => counted(self.rows.len() as u64, "row"),
+        }
+    }
+}
+
+/// Why a tool's figures may differ from ours, the rows named only where it is not the same for all of them.
+fn explanations(measured: &[Beside<'_>]) -> Vec<String> {
+    let remarks = gathered(measured, |reference| reference.explanation.as_deref());
+    let several = |tool: &str| remarks.iter().filter(|remark| remark.tool == tool).count() > 1;
+    let told = |remark: &Remark<'_>| {
+        let rows = if several(remark.tool) { format!(", beside {}", remark.beside()) } else { String::new() };
+        format!("{}{rows}: {}", remark.tool, reason_words(remark.text))
+    };
+    remarks.iter().map(told).collect()
+}
+
+/// The tools that did not run, or not well, and why.
+fn absences(others: &[Beside<'_>]) -> Vec<String> {
+    let remarks = gathered(others, |reference| Some(reference.reason.as_deref().unwrap_or("no reason was recorded")));
+    let told = |remark: &Remark<'_>| {
+        format!("{} {} beside {}: {}", remark.tool, remark.status, remark.beside(), reason_words(remark.text))
+    };
+    remarks.iter().map(told).collect()
+}
