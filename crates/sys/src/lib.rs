@@ -1,4 +1,5 @@
-//! The operating system made safe: clock, affinity, memory, usage, processes, thread teams, cycle counters, raw CPUID.
+//! The operating system made safe: clock, affinity, memory, usage, processes, thread teams, cycle counters, raw CPUID,
+//! files and requests in flight on them.
 //!
 //! One of the two crates that may use `unsafe`, each block with its reason. It holds no policy: which CPU, how much
 //! memory and how long are the caller's to say.
@@ -7,7 +8,9 @@ pub mod affinity;
 pub mod clock;
 pub mod cpuid;
 pub mod cycles;
+pub mod file;
 pub mod memory;
 pub mod process;
+pub mod queue;
 pub mod team;
 pub mod usage;

@@ -80,6 +80,11 @@ impl Region {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
     }
 
+    /// Where it begins, for the parts of it that are lent to the kernel.
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
     /// Which share of it is in huge pages now, from /proc/self/smaps; `None` where that cannot be read.
     pub fn huge_share(&self) -> Option<f64> {
         let maps = std::fs::read_to_string("/proc/self/smaps").ok()?;

@@ -1,0 +1,124 @@
+//! How much of a file is in the page cache: what is there is read from memory, not from the device.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+
+use super::retried;
+
+/// The system call `cachestat`, since Linux 6.5: the same number on every architecture.
+const SYS_CACHESTAT: libc::c_long = 451;
+
+/// How much of a file is mapped at a time where `cachestat` is missing: 256 KiB of answers.
+const WINDOW_BYTES: u64 = 1 << 30;
+
+/// Bytes of the file that are in the page cache now, in whole pages but no more than the file is long.
+///
+/// # Errors
+/// The kernel does not tell: it keeps this from users who neither own the file nor may write it.
+pub fn cached_bytes(file: &File) -> io::Result<u64> {
+    let length = file.metadata()?.len();
+    let pages = match pages_by_cachestat(file) {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
+            pages_by_mincore(file, length)?
+        }
+        other => other?,
+    };
+    Ok(pages.saturating_mul(page_bytes()).min(length))
+}
+
+/// `struct cachestat` of linux/mman.h.
+#[repr(C)]
+#[derive(Default)]
+struct Counts {
+    cached: u64,
+    dirty: u64,
+    writeback: u64,
+    evicted: u64,
+    recently_evicted: u64,
+}
+
+fn pages_by_cachestat(file: &File) -> io::Result<u64> {
+    // From the start; a length of 0 means to the end.
+    let range: [u64; 2] = [0, 0];
+    let mut counts = Counts::default();
+    retried(|| {
+        // SAFETY: the kernel reads the range of two 64-bit numbers and writes the counts, both live through the call.
+        let answer = unsafe {
+            libc::syscall(SYS_CACHESTAT, file.as_raw_fd(), range.as_ptr(), &raw mut counts, 0 as libc::c_uint)
+        };
+        if answer == 0 { 0 } else { -1 }
+    })?;
+    Ok(counts.cached)
+}
+
+/// The way before Linux 6.5: a mapping of the file, of which nothing is touched, and which of its pages are there.
+fn pages_by_mincore(file: &File, length: u64) -> io::Result<u64> {
+    if !mincore_tells_the_truth(file)? {
+        let text = "the page cache of a file that is neither ours nor open for writing is not shown to us";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+    }
+    let mut pages = 0;
+    let mut start = 0;
+    while start < length {
+        let bytes = (length - start).min(WINDOW_BYTES);
+        pages += resident_pages(file, start, bytes)?;
+        start += bytes;
+    }
+    Ok(pages)
+}
+
+/// Since Linux 5.2 `mincore` reports every page as present to those who neither own the file nor may write it.
+fn mincore_tells_the_truth(file: &File) -> io::Result<bool> {
+    // SAFETY: this `fcntl` takes no argument, and the descriptor lives as long as `file`.
+    let flags = retried(|| unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) })?;
+    // SAFETY: takes nothing and cannot fail.
+    let user = unsafe { libc::geteuid() };
+    Ok(flags & libc::O_ACCMODE != libc::O_RDONLY || user == 0 || file.metadata()?.uid() == user)
+}
+
+/// Pages of `[start, start + bytes)` in memory; `start` is a multiple of the page size.
+fn resident_pages(file: &File, start: u64, bytes: u64) -> io::Result<u64> {
+    let too_large = || io::Error::from_raw_os_error(libc::EFBIG);
+    let length = usize::try_from(bytes).map_err(|_| too_large())?;
+    let offset = libc::off_t::try_from(start).map_err(|_| too_large())?;
+    let pages = usize::try_from(bytes.div_ceil(page_bytes())).map_err(|_| too_large())?;
+    let mut present = vec![0_u8; pages];
+    // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
+    let address = unsafe {
+        libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), offset)
+    };
+    if address == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the range is mapped, and the answer has a byte for each of its pages.
+    let asked = retried(|| unsafe { libc::mincore(address, length, present.as_mut_ptr()) });
+    // SAFETY: exactly the range that was mapped above, and nothing points into it.
+    unsafe { libc::munmap(address, length) };
+    asked?;
+    Ok(present.iter().map(|page| u64::from(page & 1)).sum())
+}
+
+/// The size of a base page, in bytes.
+fn page_bytes() -> u64 {
+    // SAFETY: takes a plain integer.
+    u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok().filter(|bytes| *bytes > 0).unwrap_or(4096)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::tests::written_file;
+
+    #[test]
+    fn both_ways_of_asking_agree() {
+        let file = written_file(3 * 4096 + 1);
+        let by_mincore = pages_by_mincore(&file, file.metadata().unwrap().len()).unwrap();
+        assert_eq!(by_mincore * page_bytes(), (3_u64 * 4096 + 1).next_multiple_of(page_bytes()));
+        match pages_by_cachestat(&file) {
+            Ok(pages) => assert_eq!(pages, by_mincore),
+            Err(error) => eprintln!("SKIPPED: no cachestat here: {error}"),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+use super::*;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+/// A directory of this test's own, gone with it.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("assay-sys-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A file without a name in the directory for temporary files.
+pub(crate) fn unnamed_file() -> File {
+    unnamed(&std::env::temp_dir(), OsStr::new(&format!("assay-sys-{}", std::process::id()))).unwrap()
+}
+
+/// One of this many bytes, all written.
+pub(crate) fn written_file(bytes: usize) -> File {
+    let mut file = unnamed_file();
+    let content: Vec<u8> = (0..bytes).map(|at| u8::try_from(at % 251).unwrap()).collect();
+    file.write_all(&content).unwrap();
+    file
+}
+
+/// The same file opened anew, as another process would.
+pub(crate) fn reopened(file: &File, write: bool, direct: bool) -> io::Result<File> {
+    open(Path::new(&format!("/proc/self/fd/{}", file.as_raw_fd())), write, direct, false)
+}
+
+/// The same file opened for direct I/O, or said why not and opened as any other.
+pub(crate) fn direct_if_possible(file: &File) -> File {
+    if space(&std::env::temp_dir()).unwrap().magic == TMPFS {
+        eprintln!("SKIPPED: {} is in memory: its pages are the file", std::env::temp_dir().display());
+        return reopened(file, true, false).unwrap();
+    }
+    reopened(file, true, true).unwrap_or_else(|error| {
+        eprintln!("SKIPPED: no direct I/O in {}: {error}", std::env::temp_dir().display());
+        reopened(file, true, false).unwrap()
+    })
+}
+
+/// `TMPFS_MAGIC` of linux/magic.h.
+const TMPFS: u64 = 0x0102_1994;
+
+#[test]
+fn the_space_of_a_file_system_and_its_kind() {
+    let here = space(&std::env::temp_dir()).unwrap();
+    assert!(here.total_bytes > 0 && here.available_bytes <= here.total_bytes, "{here:?}");
+    assert!(!here.read_only);
+    if Path::new("/dev/shm").is_dir() {
+        assert_eq!(space(Path::new("/dev/shm")).unwrap().magic, TMPFS);
+    }
+    assert_eq!(space(Path::new("/nowhere/at/all")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    assert_eq!(space(Path::new("a\0b")).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+}
+
+#[test]
+fn an_unnamed_file_leaves_nothing_and_can_be_opened_anew() {
+    let scratch = Scratch::new("unnamed");
+    let file = unnamed(scratch.path(), OsStr::new("fallback")).unwrap();
+    assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
+    file.write_at(b"told", 0).unwrap();
+    let again = reopened(&file, false, false).unwrap();
+    let mut heard = [0; 4];
+    again.read_exact_at(&mut heard, 0).unwrap();
+    assert_eq!(&heard, b"told");
+    assert!(again.write_at(b"x", 0).is_err(), "opened for reading only");
+    assert!(unnamed(&scratch.path().join("missing"), OsStr::new("fallback")).is_err());
+}
+
+#[test]
+fn the_fallback_never_takes_what_is_there() {
+    use std::os::unix::fs::PermissionsExt;
+    let scratch = Scratch::new("fallback");
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    let file = named_for_a_moment(&options, scratch.path(), OsStr::new("name")).unwrap();
+    assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+
+    let precious = scratch.path().join("precious");
+    std::fs::write(&precious, "mine").unwrap();
+    std::os::unix::fs::symlink(scratch.path().join("elsewhere"), scratch.path().join("link")).unwrap();
+    for taken in ["precious", "link"] {
+        let refused = named_for_a_moment(&options, scratch.path(), OsStr::new(taken)).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists, "{taken}");
+    }
+    assert_eq!(std::fs::read(&precious).unwrap(), b"mine");
+    assert!(!scratch.path().join("elsewhere").exists());
+    for elsewhere in ["../name", "", ".", "..", "a/b"] {
+        let refused = named_for_a_moment(&options, scratch.path(), OsStr::new(elsewhere)).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidInput, "{elsewhere}");
+    }
+}
+
+#[test]
+fn kernels_and_file_systems_without_unnamed_files_are_known_by_their_errors() {
+    let without = |number| lacks_unnamed_files(&io::Error::from_raw_os_error(number));
+    assert!(without(libc::EOPNOTSUPP) && without(libc::EISDIR) && without(libc::ENOSYS));
+    assert!(!without(libc::ENOSPC) && !without(libc::EACCES) && !without(libc::EROFS));
+}
+
+#[test]
+fn flags_of_an_opened_file_are_those_asked_for() {
+    let file = written_file(4096);
+    let flags_of = |file: &File| {
+        // SAFETY: this `fcntl` takes no argument, and the descriptor lives as long as `file`.
+        retried(|| unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) }).unwrap()
+    };
+    let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    let plain = flags_of(&open(&path, false, false, false).unwrap());
+    assert_eq!(plain & (libc::O_ACCMODE | libc::O_DIRECT | libc::O_DSYNC), libc::O_RDONLY);
+    let dsync = flags_of(&open(&path, true, false, true).unwrap());
+    assert_eq!(dsync & (libc::O_ACCMODE | libc::O_DIRECT | libc::O_DSYNC), libc::O_RDWR | libc::O_DSYNC);
+    match open(&path, true, true, false) {
+        Ok(direct) => assert_ne!(flags_of(&direct) & libc::O_DIRECT, 0),
+        Err(error) => assert_eq!(error.raw_os_error(), Some(libc::EINVAL)),
+    }
+}
+
+#[test]
+fn what_direct_io_is_aligned_to_holds() {
+    let file = direct_if_possible(&written_file(1 << 20));
+    let Some(alignment) = direct_alignment(&file).unwrap() else {
+        eprintln!("SKIPPED: the kernel or the file system does not say what direct I/O is aligned to");
+        return;
+    };
+    assert!(alignment.offset_bytes == 0 || alignment.offset_bytes.is_power_of_two(), "{alignment:?}");
+    if alignment.offset_bytes == 0 {
+        return;
+    }
+    let mut region = crate::memory::Region::map(1 << 20, crate::memory::PageSize::Base).unwrap();
+    let bytes = alignment.offset_bytes as usize;
+    assert_eq!(file.read_at(&mut region.as_mut_slice()[..bytes], bytes as u64).unwrap(), bytes);
+}
+
+#[test]
+fn reserving_makes_a_file_long_and_too_much_is_an_error() {
+    let file = unnamed_file();
+    match reserve(&file, 1 << 20) {
+        Ok(()) => assert_eq!(file.metadata().unwrap().len(), 1 << 20),
+        Err(error) => assert_eq!(error.kind(), io::ErrorKind::Unsupported, "{error}"),
+    }
+    assert!(reserve(&file, u64::MAX).is_err());
+    assert!(reserve(&file, 1 << 62).is_err());
+}
+
+#[test]
+fn extents_of_a_written_a_reserved_and_a_sparse_file_differ() {
+    let bytes = 1 << 20;
+    let written = written_file(bytes);
+    let Some(extents_of_written) = extents(&written).unwrap() else {
+        eprintln!("SKIPPED: {} does not tell where its files' blocks are", std::env::temp_dir().display());
+        return;
+    };
+    assert_eq!(extents_of_written.written_bytes + extents_of_written.other_bytes, bytes as u64);
+    assert_eq!(extents_of_written.unwritten_bytes, 0);
+    assert!(extents_of_written.count >= 1);
+
+    let sparse = unnamed_file();
+    sparse.set_len(bytes as u64).unwrap();
+    assert_eq!(extents(&sparse).unwrap(), Some(Extents::default()));
+    sparse.write_at(&[1; 4096], 8192).unwrap();
+    sparse.write_at(&[1; 4096], 512 * 1024).unwrap();
+    let pieces = extents(&sparse).unwrap().unwrap();
+    assert_eq!((pieces.count, pieces.written_bytes + pieces.other_bytes), (2, 8192), "{pieces:?}");
+
+    let reserved = unnamed_file();
+    if reserve(&reserved, bytes as u64).is_ok() {
+        let before = extents(&reserved).unwrap().unwrap();
+        assert_eq!((before.written_bytes, before.unwritten_bytes), (0, bytes as u64), "{before:?}");
+        reserved.write_at(&vec![1; bytes / 2], 0).unwrap();
+        let half = extents(&reserved).unwrap().unwrap();
+        assert_eq!((half.written_bytes, half.unwritten_bytes), (bytes as u64 / 2, bytes as u64 / 2), "{half:?}");
+    }
+}
+
+#[test]
+fn a_file_of_many_pieces_is_counted_to_its_end() {
+    let file = unnamed_file();
+    for piece in 0..700_u64 {
+        file.write_at(&[1; 4096], piece * 16384).unwrap();
+    }
+    match extents(&file).unwrap() {
+        Some(sum) => assert_eq!((sum.count, sum.written_bytes + sum.other_bytes), (700, 700 * 4096)),
+        None => eprintln!("SKIPPED: no extents in {}", std::env::temp_dir().display()),
+    }
+}
+
+#[test]
+fn what_is_in_the_page_cache_is_seen() {
+    let bytes = 1 << 20;
+    let file = written_file(bytes);
+    assert_eq!(cached_bytes(&file).unwrap(), bytes as u64, "just written");
+    if space(&std::env::temp_dir()).unwrap().magic == TMPFS {
+        eprintln!("SKIPPED: the page cache of a file in memory cannot be dropped");
+        return;
+    }
+    file.sync_all().unwrap();
+    // SAFETY: takes plain integers and a live descriptor.
+    let advised = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+    assert_eq!((advised, cached_bytes(&file).unwrap()), (0, 0));
+    file.read_at(&mut [0; 4096], 0).unwrap();
+    let warmed = cached_bytes(&file).unwrap();
+    assert!(warmed >= 4096 && warmed <= bytes as u64, "{warmed}");
+    assert_eq!(cached_bytes(&unnamed_file()).unwrap(), 0, "of an empty file");
+}
+
+#[test]
+fn copy_on_write_is_refused_where_there_is_any() {
+    // A file system without copy-on-write does not know the flag; btrfs does. Either way nothing breaks, and what is
+    // said is what the inode says.
+    let file = unnamed_file();
+    let refused = refuse_copy_on_write(&file).unwrap();
+    assert_eq!(refused, inode_flags(&file).is_ok_and(|flags| flags & FS_NOCOW_FL != 0));
+    assert_eq!(FS_IOC_GETFLAGS, 0x8008_6601, "as linux/fs.h comes to on 64-bit x86 and Arm");
+    assert_eq!(FS_IOC_SETFLAGS, 0x4008_6602);
+}

@@ -1,0 +1,132 @@
+//! Which requests are in flight and which parts of the arena they have: what keeps a request from being lent memory
+//! that another one, or the caller, is using.
+
+use std::ops::Range;
+
+/// The unit in which the arena is lent: the smallest block of a device, so that requests that direct I/O allows never
+/// share one. Requests within one unit count as overlapping.
+const SECTOR_BYTES: usize = 512;
+
+/// Sectors in one word of the map.
+const WORD_BITS: usize = u64::BITS as usize;
+
+/// The requests in flight, by token, and a map of the arena's sectors that they have.
+#[derive(Debug)]
+pub(super) struct InFlight {
+    /// The part of the arena of each token; one that ends at 0 for a token that is free.
+    parts: Vec<Range<usize>>,
+    /// A bit for every sector of the arena.
+    lent: Vec<u64>,
+    count: u32,
+}
+
+impl InFlight {
+    /// Nothing in flight, of `depth` requests at most.
+    pub(super) fn new(depth: u32, arena_bytes: usize) -> Self {
+        Self {
+            parts: vec![0..0; depth as usize],
+            lent: vec![0; arena_bytes.div_ceil(SECTOR_BYTES * WORD_BITS)],
+            count: 0,
+        }
+    }
+
+    pub(super) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Whether the token is one of the queue's and free.
+    pub(super) fn is_free(&self, token: u32) -> Option<bool> {
+        self.parts.get(token as usize).map(|part| part.end == 0)
+    }
+
+    /// Whether a request in flight has any of this part, which lies within the arena.
+    #[inline]
+    pub(super) fn overlaps(&self, part: &Range<usize>) -> bool {
+        words(part).any(|(word, bits)| self.lent[word] & bits != 0)
+    }
+
+    /// Lends a part of the arena, not empty and not lent, to a token that is free.
+    #[inline]
+    pub(super) fn lend(&mut self, token: u32, part: Range<usize>) {
+        for (word, bits) in words(&part) {
+            self.lent[word] |= bits;
+        }
+        self.parts[token as usize] = part;
+        self.count += 1;
+    }
+
+    /// Takes back what a token has; `None` if it has nothing.
+    #[inline]
+    pub(super) fn take_back(&mut self, token: u32) -> Option<Range<usize>> {
+        let slot = self.parts.get_mut(token as usize).filter(|part| part.end != 0)?;
+        let part = std::mem::replace(slot, 0..0);
+        for (word, bits) in words(&part) {
+            self.lent[word] &= !bits;
+        }
+        self.count -= 1;
+        Some(part)
+    }
+}
+
+/// The words of the map that a part touches, each with the bits of it.
+#[inline]
+fn words(part: &Range<usize>) -> impl Iterator<Item = (usize, u64)> {
+    let first = part.start / SECTOR_BYTES;
+    let end = if part.start < part.end { part.end.div_ceil(SECTOR_BYTES) } else { first };
+    let last_word = if end > first { (end - 1) / WORD_BITS + 1 } else { first / WORD_BITS };
+    (first / WORD_BITS..last_word).map(move |word| {
+        let low = first.max(word * WORD_BITS) - word * WORD_BITS;
+        let high = end.min((word + 1) * WORD_BITS) - word * WORD_BITS;
+        (word, u64::MAX >> (WORD_BITS - (high - low)) << low)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_lent_once_and_comes_back_whole() {
+        let mut requests = InFlight::new(4, 1 << 20);
+        requests.lend(1, 4096..8192);
+        assert_eq!((requests.is_free(1), requests.is_free(0), requests.is_free(4)), (Some(false), Some(true), None));
+        assert!(requests.overlaps(&(0..4097)));
+        assert!(requests.overlaps(&(8191..9000)));
+        assert!(requests.overlaps(&(0..1 << 20)));
+        assert!(!requests.overlaps(&(0..4096)));
+        assert!(!requests.overlaps(&(8192..1 << 20)));
+        assert!(!requests.overlaps(&(5000..5000)), "nothing overlaps nothing");
+        assert_eq!(requests.take_back(1), Some(4096..8192));
+        assert_eq!(requests.take_back(1), None);
+        assert_eq!(requests.take_back(9), None);
+        assert!(!requests.overlaps(&(0..1 << 20)));
+        assert_eq!(requests.count(), 0);
+    }
+
+    #[test]
+    fn the_map_agrees_with_a_list_of_ranges() {
+        let arena = 64 * 1024;
+        let mut random = 1_u64;
+        let mut below = |limit: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(random >> 33).unwrap() % limit
+        };
+        let mut requests = InFlight::new(8, arena);
+        let mut list: Vec<Option<Range<usize>>> = vec![None; 8];
+        for _ in 0..20_000 {
+            let token = below(8);
+            if list[token].is_some() {
+                assert_eq!(requests.take_back(u32::try_from(token).unwrap()), list[token].take());
+                continue;
+            }
+            let start = below(arena / SECTOR_BYTES) * SECTOR_BYTES;
+            let end = start + (1 + below((arena - start) / SECTOR_BYTES)) * SECTOR_BYTES;
+            let overlaps = list.iter().flatten().any(|other| other.start < end && start < other.end);
+            assert_eq!(requests.overlaps(&(start..end)), overlaps, "{start}..{end} among {list:?}");
+            if !overlaps {
+                requests.lend(u32::try_from(token).unwrap(), start..end);
+                list[token] = Some(start..end);
+            }
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Requests in flight on one file: an `io_uring` with everything that makes it fast, or blocking calls.
+//!
+//! A queue owns its file and the memory that requests read into and write from (the arena), so that both outlive every
+//! request, and it lends no byte of the arena twice. It measures nothing and repeats nothing: a short read or an error
+//! is the caller's to judge.
+
+mod in_flight;
+mod ring;
+mod setup;
+
+use std::fs::File;
+use std::io;
+use std::mem::ManuallyDrop;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+
+use crate::memory::{PageSize, Region};
+use in_flight::InFlight;
+use ring::{Memory, Operation, Ring};
+
+/// The most requests that one queue may have in flight: far beyond what a device takes, and within the 32768 entries
+/// of a ring (`io_uring_setup(2)`).
+pub const MAX_DEPTH: u32 = 4096;
+
+/// How requests are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// By an `io_uring`, many in flight.
+    IoUring,
+    /// By blocking calls, one at a time.
+    Sync,
+}
+
+/// What a queue is to be.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How requests are made.
+    pub engine: Engine,
+    /// How many may be in flight, 1 to [`MAX_DEPTH`]; 1 for blocking calls.
+    pub depth: u32,
+    /// Size of the arena in bytes; rounded up to a huge page.
+    pub arena_bytes: usize,
+}
+
+/// One request: to read from the file into the arena, or (`write`) to write from the arena into the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Which of the requests in flight it is: below the depth.
+    pub token: u32,
+    /// Whether it writes into the file.
+    pub write: bool,
+    /// Where in the file, in bytes.
+    pub offset: u64,
+    /// Where in the arena, in bytes. The arena begins at a huge page, so this is aligned in memory too.
+    pub buffer: usize,
+    /// How many bytes, at least one.
+    pub bytes: u32,
+}
+
+/// A request that is over.
+#[derive(Debug)]
+pub struct Completion {
+    /// The request's.
+    pub token: u32,
+    /// Bytes moved, fewer than asked for at the end of the file; or the error.
+    pub result: io::Result<u32>,
+}
+
+/// Requests in flight on one file. A queue may be opened on one thread and used on another, but it belongs to the
+/// first that waits on it. Dropping it waits for what is in flight.
+#[derive(Debug)]
+pub struct Queue {
+    backend: Backend,
+    in_flight: InFlight,
+    file: File,
+    /// Freed by hand: it stays for ever if requests that use it could not be waited for.
+    arena: ManuallyDrop<Region>,
+}
+
+#[derive(Debug)]
+enum Backend {
+    Ring(Box<Ring>),
+    /// The request that was pushed.
+    Blocking(Option<Request>),
+}
+
+impl Queue {
+    /// A queue on a file, with an arena of zeros that has been touched.
+    ///
+    /// What the kernel or a limit refuses of an `io_uring`'s features is done without, and noted in
+    /// [`Queue::stepped_down`].
+    ///
+    /// # Errors
+    /// The depth is out of range, there is no memory, or the engine cannot be had at all: a sentence says why.
+    pub fn open(file: File, options: &Options) -> io::Result<Self> {
+        let Options { engine, depth, arena_bytes } = *options;
+        if depth == 0 || depth > MAX_DEPTH {
+            return Err(invalid(format!("a queue has 1 to {MAX_DEPTH} requests in flight, not {depth}")));
+        }
+        if engine == Engine::Sync && depth != 1 {
+            return Err(invalid(format!("blocking calls have one request in flight, not {depth}: open more queues")));
+        }
+        let mut arena = Region::map(arena_bytes, PageSize::Huge)?;
+        arena.as_mut_slice().fill(0);
+        let backend = match engine {
+            Engine::Sync => Backend::Blocking(None),
+            Engine::IoUring => {
+                Backend::Ring(Box::new(Ring::new(depth, &file, Memory { start: arena.start(), bytes: arena.len() })?))
+            }
+        };
+        let in_flight = InFlight::new(depth, arena.len());
+        Ok(Self { backend, in_flight, file, arena: ManuallyDrop::new(arena) })
+    }
+
+    /// Whether an `io_uring` can be had here at all: sets one up and lets it go.
+    ///
+    /// # Errors
+    /// It cannot, in a sentence that says why.
+    pub fn io_uring_available() -> io::Result<()> {
+        ring::make(1).map(drop).map_err(|error| setup::explain(&error))
+    }
+
+    /// How requests are made.
+    pub fn engine(&self) -> Engine {
+        match self.backend {
+            Backend::Ring(_) => Engine::IoUring,
+            Backend::Blocking(_) => Engine::Sync,
+        }
+    }
+
+    /// What makes the engine fast, in words such as `registered_buffers`; complete after the first [`Queue::wait`].
+    pub fn features(&self) -> Vec<String> {
+        match &self.backend {
+            Backend::Ring(ring) => ring.features().into_iter().map(str::to_owned).collect(),
+            Backend::Blocking(_) => Vec::new(),
+        }
+    }
+
+    /// What it does without, in sentences such as "registered buffers: Cannot allocate memory (the limit of locked
+    /// memory is 8 MiB)"; complete after the first [`Queue::wait`].
+    pub fn stepped_down(&self) -> &[String] {
+        match &self.backend {
+            Backend::Ring(ring) => &ring.notes,
+            Backend::Blocking(_) => &[],
+        }
+    }
+
+    /// The whole arena; empty while a request is in flight.
+    pub fn arena(&mut self) -> &mut [u8] {
+        let whole = if self.in_flight.count() == 0 { 0..self.arena.len() } else { 0..0 };
+        self.arena_part(whole).unwrap_or_default()
+    }
+
+    /// A part of the arena; `None` while a request in flight has any of it (in whole sectors of 512 bytes), and where
+    /// it is not within the arena.
+    pub fn arena_part(&mut self, part: Range<usize>) -> Option<&mut [u8]> {
+        if part.start > part.end || part.end > self.arena.len() || self.in_flight.overlaps(&part) {
+            return None;
+        }
+        // SAFETY: the part lies within the arena, which is mapped and initialised; no request in flight has any of
+        // it, and none can be pushed while `self` is borrowed.
+        Some(unsafe { std::slice::from_raw_parts_mut(self.arena.start().as_ptr().add(part.start), part.len()) })
+    }
+
+    /// Requests pushed and not yet completed.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight.count()
+    }
+
+    /// Queues a request; the kernel hears of it with the next [`Queue::wait`]. Allocates nothing unless it is refused.
+    ///
+    /// # Errors
+    /// `ErrorKind::InvalidInput`: the token is out of range or in flight, the request has no bytes or reaches beyond
+    /// the arena or the largest file, or another in flight has a part of its buffer. Nothing was queued then.
+    #[inline]
+    pub fn push(&mut self, request: Request) -> io::Result<()> {
+        let part = self.checked(&request)?;
+        match &mut self.backend {
+            Backend::Blocking(pushed) => *pushed = Some(request),
+            Backend::Ring(ring) => {
+                // SAFETY: the part lies within the arena.
+                let address = unsafe { self.arena.start().add(part.start) };
+                let Request { token, write, offset, bytes, .. } = request;
+                let operation = Operation { token, write, offset, address, bytes };
+                // SAFETY: the memory is a part of the arena, which `Drop` frees only when the ring is quiet. Nobody
+                // else has it: `checked` says so now, and from `lend` to the completion nobody else gets it.
+                unsafe { ring.push(&self.file, &operation)? };
+            }
+        }
+        self.in_flight.lend(request.token, part);
+        Ok(())
+    }
+
+    /// The part of the arena that a request uses, if all is well with the request.
+    #[inline]
+    fn checked(&self, request: &Request) -> io::Result<Range<usize>> {
+        let end = request.buffer.checked_add(request.bytes as usize).filter(|end| *end <= self.arena.len());
+        // The kernel counts in signed numbers, and takes -1 for the file's own position.
+        let last = request.offset.checked_add(u64::from(request.bytes)).filter(|last| i64::try_from(*last).is_ok());
+        match (self.in_flight.is_free(request.token), end, last) {
+            (Some(true), Some(end), Some(_))
+                if request.bytes > 0 && !self.in_flight.overlaps(&(request.buffer..end)) =>
+            {
+                Ok(request.buffer..end)
+            }
+            _ => Err(self.why_not(request)),
+        }
+    }
+
+    /// What is wrong with a request that was refused.
+    #[cold]
+    fn why_not(&self, request: &Request) -> io::Error {
+        let Request { token, offset, buffer, bytes, .. } = *request;
+        let arena = self.arena.len();
+        let what = match self.in_flight.is_free(token) {
+            None => "its token is not below the queue's depth".to_owned(),
+            Some(false) => "its token is in flight".to_owned(),
+            Some(true) if bytes == 0 => "it has no bytes".to_owned(),
+            Some(true) if buffer.checked_add(bytes as usize).is_none_or(|end| end > arena) => {
+                format!("it reaches beyond the arena of {arena} bytes")
+            }
+            Some(true) if offset.checked_add(bytes.into()).is_none_or(|end| i64::try_from(end).is_err()) => {
+                "it reaches beyond the largest file".to_owned()
+            }
+            Some(true) => "a request in flight has a part of its buffer".to_owned(),
+        };
+        invalid(format!(
+            "the request {token} for {bytes} bytes at {offset} of the file and {buffer} of the arena: {what}"
+        ))
+    }
+
+    /// Hands what was pushed to the kernel, waits until at least `least` requests (or all, if fewer are in flight) are
+    /// over, and appends all that are to `done`, for which the caller reserves room. With 0 it hands over and looks.
+    ///
+    /// # Errors
+    /// The kernel took no requests (`EAGAIN`: no memory for them), or the queue belongs to another thread. Requests
+    /// stay in flight then; those that were over have been appended.
+    #[inline]
+    pub fn wait(&mut self, least: u32, done: &mut Vec<Completion>) -> io::Result<()> {
+        let Self { backend, in_flight, file, arena } = self;
+        let ring = match backend {
+            Backend::Ring(ring) => ring,
+            Backend::Blocking(pushed) => {
+                if let Some(request) = pushed.take() {
+                    in_flight.take_back(request.token);
+                    done.push(Completion { token: request.token, result: carry_out(&request, file, arena) });
+                }
+                return Ok(());
+            }
+        };
+        let least = least.min(in_flight.count());
+        let mut reap = |ring: &mut Ring, in_flight: &mut InFlight| {
+            ring.reap(|token, result| {
+                if in_flight.take_back(token).is_some() {
+                    done.push(Completion { token, result: result_of(result) });
+                }
+            })
+        };
+        // What has come by itself meanwhile, so that the kernel is not asked to wait for it.
+        let mut seen = reap(ring, in_flight);
+        // Without a wish to wait the kernel is still asked once: it may hold completions back until then.
+        let mut asked = least > 0;
+        while ring.unsubmitted() > 0 || seen < least || !asked {
+            let entered = ring.enter(least.saturating_sub(seen));
+            let reaped = reap(ring, in_flight);
+            seen += reaped;
+            match entered {
+                // Its queue of completions is full: there is room again.
+                Err(error) if error.raw_os_error() == Some(libc::EBUSY) && reaped > 0 => {}
+                other => other?,
+            }
+            asked = true;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        let quiet = match &mut self.backend {
+            Backend::Ring(ring) => ring.quiesce(),
+            Backend::Blocking(_) => true,
+        };
+        if quiet {
+            // SAFETY: this is the one place that drops it, and nothing uses it afterwards.
+            unsafe { ManuallyDrop::drop(&mut self.arena) };
+        }
+    }
+}
+
+/// What a completion says: bytes, or the error's number.
+#[inline]
+fn result_of(result: i32) -> io::Result<u32> {
+    u32::try_from(result).map_err(|_| io::Error::from_raw_os_error(-result))
+}
+
+/// Carries a request out by a blocking call.
+fn carry_out(request: &Request, file: &File, arena: &mut Region) -> io::Result<u32> {
+    let part = &mut arena.as_mut_slice()[request.buffer..request.buffer + request.bytes as usize];
+    loop {
+        let moved =
+            if request.write { file.write_at(part, request.offset) } else { file.read_at(part, request.offset) };
+        match moved {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // Never more than asked for, which is a `u32`.
+            other => return other.map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX)),
+        }
+    }
+}
+
+fn invalid(text: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,351 @@
+//! One `io_uring`: its set-up, its requests, its end.
+//!
+//! It does not know which memory is lent to whom: what a request points to is vouched for by the queue above it.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use io_uring::types::{CancelBuilder, Fd, Fixed, Timespec};
+use io_uring::{EnterFlags, IoUring, opcode, squeue};
+
+use super::setup::{self, Flag, Made};
+
+/// The largest buffer that can be registered (`io_uring_register(2)`).
+const REGISTERED_BUFFER_BYTES: usize = 1 << 30;
+
+/// `IORING_REGISTER_RING_FDS` of linux/`io_uring`.h, since Linux 5.18.
+const REGISTER_RING_FDS: libc::c_long = 20;
+/// `IORING_UNREGISTER_RING_FDS`.
+const UNREGISTER_RING_FDS: libc::c_long = 21;
+
+/// `struct io_uring_rsrc_update` of linux/`io_uring`.h.
+#[repr(C)]
+struct RingUpdate {
+    offset: u32,
+    reserved: u32,
+    data: u64,
+}
+
+/// The memory that requests use, of one arena that outlives the ring.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Memory {
+    pub(super) start: NonNull<u8>,
+    pub(super) bytes: usize,
+}
+
+/// Where the calling thread stands towards the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    /// No thread has used the ring yet.
+    Nobody,
+    /// The thread of this number has.
+    Thread(u64),
+}
+
+/// What the kernel has been given once, so that requests need not name it anew.
+#[derive(Clone, Copy, Debug, Default)]
+struct Registered {
+    file: bool,
+    buffers: bool,
+    /// The ring's number among those of its thread.
+    ring: Option<u32>,
+}
+
+/// A ring for one file.
+pub(super) struct Ring {
+    io: IoUring,
+    owner: Owner,
+    registered: Registered,
+    /// Whether the kernel can be told that waiting here is not waiting for a device.
+    no_iowait: bool,
+    /// Requests that the kernel has not been told of.
+    unsubmitted: u32,
+    /// Requests that the kernel has and has not given back.
+    submitted: u32,
+    flags: Vec<&'static str>,
+    pub(super) notes: Vec<String>,
+}
+
+impl std::fmt::Debug for Ring {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let counts = [self.unsubmitted, self.submitted];
+        f.debug_struct("Ring").field("features", &self.features()).field("in_flight", &counts).finish_non_exhaustive()
+    }
+}
+
+/// What a request does, where, and with which memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Operation {
+    pub(super) token: u32,
+    pub(super) write: bool,
+    pub(super) offset: u64,
+    pub(super) address: NonNull<u8>,
+    pub(super) bytes: u32,
+}
+
+impl Ring {
+    /// A ring for `depth` requests, with everything that the kernel has to make it fast.
+    ///
+    /// # Errors
+    /// There is no `io_uring` to be had, in a sentence that says why.
+    pub(super) fn new(depth: u32, file: &File, memory: Memory) -> io::Result<Self> {
+        let Made { ring: io, has, notes } = make(depth).map_err(|error| setup::explain(&error))?;
+        let mut ring = Self {
+            no_iowait: io.params().is_feature_no_iowait(),
+            io,
+            owner: Owner::Nobody,
+            registered: Registered::default(),
+            unsubmitted: 0,
+            submitted: 0,
+            flags: has,
+            notes,
+        };
+        ring.register_file(file);
+        ring.register_buffers(memory);
+        Ok(ring)
+    }
+
+    fn register_file(&mut self, file: &File) {
+        match self.io.submitter().register_files(&[file.as_raw_fd()]) {
+            Ok(()) => self.registered.file = true,
+            Err(error) => self.notes.push(setup::not_registered("registered_files", &error, None)),
+        }
+    }
+
+    /// The arena as one buffer: its pages are looked up and held once instead of at every request.
+    fn register_buffers(&mut self, memory: Memory) {
+        if memory.bytes > REGISTERED_BUFFER_BYTES {
+            self.notes.push("registered_buffers: the kernel takes 1 GiB at most".to_owned());
+            return;
+        }
+        let part = libc::iovec { iov_base: memory.start.as_ptr().cast(), iov_len: memory.bytes };
+        // SAFETY: the part is mapped memory. The kernel holds its pages until the ring is gone, and all requests on
+        // them are vouched for by the queue, which keeps the arena longer than the ring.
+        match unsafe { self.io.submitter().register_buffers(&[part]) } {
+            Ok(()) => self.registered.buffers = true,
+            Err(error) => {
+                self.notes.push(setup::not_registered("registered_buffers", &error, setup::memory_lock_limit()));
+            }
+        }
+    }
+
+    /// What makes it fast, in words.
+    pub(super) fn features(&self) -> Vec<&'static str> {
+        let others = [
+            (self.registered.file, "registered_files"),
+            (self.registered.buffers, "registered_buffers"),
+            (self.registered.ring.is_some(), "registered_ring"),
+            (self.no_iowait, "no_iowait"),
+        ];
+        let others = others.iter().filter(|(has, _)| *has).map(|(_, word)| *word);
+        others.chain(self.flags.iter().copied()).collect()
+    }
+
+    /// Puts a request into the ring; the kernel hears of it with the next [`Ring::enter`].
+    ///
+    /// # Safety
+    /// The memory must stay mapped, and be used by nobody else, until the request's completion has been reaped or
+    /// [`Ring::quiesce`] has said that all is over. It must lie within the ring's memory.
+    #[inline]
+    pub(super) unsafe fn push(&mut self, file: &File, operation: &Operation) -> io::Result<()> {
+        let entry = self.entry(file, operation).user_data(u64::from(operation.token));
+        // SAFETY: the entry's memory is as this function demands it.
+        if unsafe { self.io.submission().push(&entry) }.is_err() {
+            return Err(io::Error::other("the ring is full"));
+        }
+        self.unsubmitted += 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn entry(&self, file: &File, of: &Operation) -> squeue::Entry {
+        let address = of.address.as_ptr();
+        // The arena is the only registered buffer and the file the only registered file, so both are number 0.
+        macro_rules! built {
+            ($fixed:ident, $plain:ident, $address:expr) => {
+                match (self.registered.file, self.registered.buffers) {
+                    (true, true) => opcode::$fixed::new(Fixed(0), $address, of.bytes, 0).offset(of.offset).build(),
+                    (false, true) => {
+                        opcode::$fixed::new(Fd(file.as_raw_fd()), $address, of.bytes, 0).offset(of.offset).build()
+                    }
+                    (true, false) => opcode::$plain::new(Fixed(0), $address, of.bytes).offset(of.offset).build(),
+                    (false, false) => {
+                        opcode::$plain::new(Fd(file.as_raw_fd()), $address, of.bytes).offset(of.offset).build()
+                    }
+                }
+            };
+        }
+        if of.write { built!(WriteFixed, Write, address.cast_const()) } else { built!(ReadFixed, Read, address) }
+    }
+
+    /// Hands the requests that were pushed to the kernel, and waits until at least `least` completions are in the ring,
+    /// or a signal came.
+    ///
+    /// # Errors
+    /// What the kernel said, or that another thread has used the ring.
+    #[inline]
+    pub(super) fn enter(&mut self, least: u32) -> io::Result<()> {
+        let thread = this_thread();
+        if self.owner != Owner::Thread(thread) {
+            self.begin(thread)?;
+        }
+        let mut flags = EnterFlags::GETEVENTS;
+        if self.no_iowait {
+            flags |= EnterFlags::NO_IOWAIT;
+        }
+        self.enter_with(self.unsubmitted, least, flags)
+    }
+
+    fn enter_with(&mut self, submit: u32, least: u32, mut flags: EnterFlags) -> io::Result<()> {
+        let descriptor = match self.registered.ring {
+            Some(number) => {
+                flags |= EnterFlags::REGISTERED_RING;
+                libc::c_long::from(number)
+            }
+            None => libc::c_long::from(self.io.as_raw_fd()),
+        };
+        let nothing = std::ptr::null::<libc::c_void>();
+        // SAFETY: the descriptor is the ring's own, and what the kernel is to read, the requests in the ring, was
+        // vouched for when each was pushed.
+        let taken = unsafe {
+            libc::syscall(
+                libc::SYS_io_uring_enter,
+                descriptor,
+                libc::c_long::from(submit),
+                libc::c_long::from(least),
+                libc::c_long::from(flags.bits()),
+                nothing,
+                0_usize,
+            )
+        };
+        // No more than was offered, whatever the kernel says: the counts must never wrap.
+        if let Ok(taken) = u32::try_from(taken) {
+            let taken = taken.min(self.unsubmitted);
+            self.unsubmitted -= taken;
+            self.submitted += taken;
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) }
+    }
+
+    /// The first use: the ring belongs to this thread from now on.
+    #[cold]
+    fn begin(&mut self, thread: u64) -> io::Result<()> {
+        if self.owner != Owner::Nobody {
+            return Err(io::Error::other("the queue belongs to the thread that used it first"));
+        }
+        if self.flags.contains(&setup::word(Flag::Disabled)) {
+            self.io.submitter().register_enable_rings()?;
+        }
+        self.owner = Owner::Thread(thread);
+        let mut update = RingUpdate { offset: u32::MAX, reserved: 0, data: descriptor_number(&self.io) };
+        match self.update_ring_number(REGISTER_RING_FDS, &mut update) {
+            Ok(()) => self.registered.ring = Some(update.offset),
+            Err(error) => self.notes.push(setup::not_registered("registered_ring", &error, None)),
+        }
+        Ok(())
+    }
+
+    fn update_ring_number(&self, request: libc::c_long, update: &mut RingUpdate) -> io::Result<()> {
+        let descriptor = libc::c_long::from(self.io.as_raw_fd());
+        let one: libc::c_long = 1;
+        // SAFETY: the kernel reads and writes one struct of the kind that the request wants, live through the call.
+        let answer =
+            unsafe { libc::syscall(libc::SYS_io_uring_register, descriptor, request, std::ptr::from_mut(update), one) };
+        if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Hands every completion that is in the ring to `each`, as token and result (negative: the error's number).
+    #[inline]
+    pub(super) fn reap(&mut self, mut each: impl FnMut(u32, i32)) -> u32 {
+        let mut reaped = 0;
+        for entry in self.io.completion() {
+            reaped += 1;
+            each(u32::try_from(entry.user_data()).unwrap_or(u32::MAX), entry.result());
+        }
+        self.submitted = self.submitted.saturating_sub(reaped);
+        reaped
+    }
+
+    /// Requests that the kernel has not been told of.
+    #[inline]
+    pub(super) fn unsubmitted(&self) -> u32 {
+        self.unsubmitted
+    }
+
+    /// Cancels what can be cancelled and waits for the rest. Whether nothing is in flight any more: only then may the
+    /// memory go. Requests that the kernel was never told of stay untold.
+    pub(super) fn quiesce(&mut self) -> bool {
+        let here = self.owner == Owner::Thread(this_thread());
+        if !here {
+            // The number is one of the other thread's.
+            self.registered.ring = None;
+        }
+        self.reap(|_, _| ());
+        if self.submitted > 0 {
+            // Requests on a device cannot be cancelled, those that still wait for their turn can. No matter if not.
+            let at_once = Timespec::new();
+            let _ = self.io.submitter().register_sync_cancel(Some(at_once), CancelBuilder::any());
+        }
+        while self.submitted > 0 {
+            if self.enter_with(0, 1, EnterFlags::GETEVENTS).is_err() {
+                return false;
+            }
+            self.reap(|_, _| ());
+        }
+        if self.registered.buffers {
+            // Closing the ring would let the pages go too, but some time later, and until then they count against
+            // the limit of locked memory of the next queue.
+            let _ = self.io.submitter().unregister_buffers();
+        }
+        if let Some(number) = self.registered.ring.take() {
+            // A registered ring lives as long as its thread, and a thread has sixteen places for them.
+            let mut update = RingUpdate { offset: number, reserved: 0, data: 0 };
+            let _ = self.update_ring_number(UNREGISTER_RING_FDS, &mut update);
+        }
+        true
+    }
+}
+
+/// Makes a ring, giving up flag after flag.
+pub(super) fn make(depth: u32) -> io::Result<Made<IoUring>> {
+    let entries = depth.next_power_of_two();
+    setup::step_down(|flags| {
+        let mut builder = IoUring::builder();
+        for flag in flags {
+            match flag {
+                Flag::NoSqArray => builder.setup_no_sqarray(),
+                Flag::DeferTaskrun => builder.setup_defer_taskrun(),
+                Flag::SingleIssuer => builder.setup_single_issuer(),
+                Flag::CoopTaskrun => builder.setup_coop_taskrun(),
+                Flag::Disabled => builder.setup_r_disabled(),
+                Flag::CqSize => builder.setup_cqsize(entries),
+            };
+        }
+        builder.build(entries)
+    })
+}
+
+fn descriptor_number(ring: &IoUring) -> u64 {
+    u64::try_from(ring.as_raw_fd()).unwrap_or(u64::MAX)
+}
+
+/// A number that only the calling thread has, and no later one will.
+#[inline]
+fn this_thread() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    thread_local! {
+        static NUMBER: Cell<u64> = const { Cell::new(0) };
+    }
+    NUMBER.with(|number| {
+        if number.get() == 0 {
+            number.set(NEXT.fetch_add(1, Ordering::Relaxed));
+        }
+        number.get()
+    })
+}
