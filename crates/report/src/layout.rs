@@ -178,11 +178,16 @@ pub(crate) fn wrap(text: &str, first: &str, to: usize) -> Vec<String> {
     lines
 }
 
-/// The words of a text; an option and its value are one, so that they can be copied together.
+/// The words of a text; an option and its value are one, so that they can be copied together, and so are a number and
+/// its percent sign.
 fn unbreakable(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match words.last_mut() {
+            Some(number) if word.starts_with('%') => {
+                number.push(' ');
+                number.push_str(word);
+            }
             Some(option)
                 if option.trim_start_matches('`').starts_with("--")
                     && option.ends_with(char::is_alphanumeric)
@@ -249,6 +254,7 @@ mod tests {
     #[test]
     fn paragraphs_hang_and_long_words_stay_whole() {
         assert_eq!(wrap("one two three", "1 ", 9), ["1 one two", "  three"]);
+        assert_eq!(wrap("a 95 %, b", "", 6), ["a", "95 %,", "b"]);
         assert_eq!(wrap("a abcdefghijkl", "", 5), ["a", "abcdefghijkl"]);
         assert_eq!(wrap("use --repeat 9 or more", "", 12), ["use", "--repeat 9", "or more"]);
         assert_eq!(flow(&["ab".into(), "cd".into(), "ef".into()], " - ", 8), ["ab - cd", "ef"]);

@@ -184,8 +184,12 @@ impl Label {
             area => Axis::of(area, &[row]),
         };
         let label = Self::of(row, &Common::of(&[row], axis), axis);
-        // Memory is read and written as well.
-        let area = if row.area == Area::Disk { "disk " } else { "" };
+        // Memory and disk are read and written alike.
+        let area = match row.area {
+            Area::Memory => "memory ",
+            Area::Disk => "disk ",
+            Area::Cpu | Area::Linpack | Area::Net => "",
+        };
         let mut parts = vec![format!("{area}{} {}", label.what, label.how), axis.words(axis.position(row))];
         parts.extend((axis == Axis::Depth && row.params.threads() > 1).then(|| threads(row.params.threads())));
         parts.iter().map(|part| part.trim()).collect::<Vec<_>>().join(", ")

@@ -205,7 +205,8 @@ impl<'a> Notes<'a> {
     fn also_lines(&self, style: &Style) -> Vec<String> {
         let full = |also: &&Also<'_>| TOLD_IN_FULL.iter().any(|code| code.name() == also.code);
         let (told, named): (Vec<_>, Vec<_>) = self.also.iter().partition(full);
-        let words = |also: &Also<'_>| format!("{} on {}", also.code.replace('_', " "), counted(also.rows, "row"));
+        let name = |code: &str| code.replace('_', " ").replace("cpu", "CPU");
+        let words = |also: &Also<'_>| format!("{} on {}", name(also.code), counted(also.rows, "row"));
         let mut lines: Vec<String> =
             told.iter().map(|also| format!("{}: {}", capital(&words(also)), also.text)).collect();
         if !named.is_empty() {

@@ -14,7 +14,7 @@ use crate::style::{Style, Tone};
 
 const TITLE: &str = "Beside trusted tools";
 
-const HOW_TO_READ: &str = "Ratio: ours over theirs, of medians, with its 95 % interval over the pairs; both were \
+const HOW_TO_READ: &str = "Ratio: ours over theirs, of medians, with its 95 % interval over the pairs (n), which were \
     measured in turn. For latencies less is better. At least as fast: the ratio favours us or is even, and the worse \
     end of its interval is within 5 %.";
 
@@ -83,18 +83,23 @@ impl Beside<'_> {
         format!("{} {}", self.reference.tool, self.reference.version.as_deref().unwrap_or("")).trim_end().to_owned()
     }
 
-    fn verdict(&self, style: &Style) -> (String, Tone) {
-        let pairs = self.reference.samples.len() as u64;
-        match (self.reference.verdict, self.reference.half_width) {
-            (Some(Verdict::AtLeast), _) => ("at least as fast".to_owned(), Tone::Good),
-            (Some(Verdict::Below), _) => ("slower".to_owned(), Tone::Bad),
-            (Some(Verdict::Inconclusive), Some(half)) => {
-                let decimals = usize::from(half < 0.0995);
-                (format!("cannot tell: {}{:.decimals$} %", style.plus_minus(), half * 100.0), Tone::Fair)
+    /// How far the ratio can be off to either side.
+    fn half_width(&self, style: &Style) -> Option<String> {
+        let half = self.reference.half_width?;
+        let decimals = usize::from(half < 0.0995);
+        Some(format!("{}{:.decimals$} %", style.plus_minus(), half * 100.0))
+    }
+
+    /// The verdict in words, `why` it cannot be told included where there is room for it.
+    fn verdict(&self, style: &Style, why: bool) -> (String, Tone) {
+        let pairs = counted(self.reference.samples.len() as u64, "pair");
+        match self.reference.verdict {
+            Some(Verdict::AtLeast) => ("at least as fast".to_owned(), Tone::Good),
+            Some(Verdict::Below) => ("slower".to_owned(), Tone::Bad),
+            Some(Verdict::Inconclusive) | None if why => {
+                (format!("cannot tell: {}", self.half_width(style).unwrap_or(pairs)), Tone::Fair)
             }
-            (Some(Verdict::Inconclusive), None) | (None, _) => {
-                (format!("cannot tell: {}", counted(pairs, "pair")), Tone::Fair)
-            }
+            Some(Verdict::Inconclusive) | None => ("cannot tell".to_owned(), Tone::Fair),
         }
     }
 }
@@ -106,8 +111,8 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// In the first of these forms that fits: a line for each tool; what was measured above its tools; the same without
-    /// the intervals.
+    /// In the first of these forms that fits: a line for each tool; what was measured above its tools; the same with
+    /// the interval as what the ratio can be off by.
     fn lines(&self) -> Vec<String> {
         let fits = |blocks: &[Block], gap: usize, indent: usize| table_width(blocks, gap) + indent <= self.style.width;
         let mut wide = vec![self.what_block()];
@@ -115,7 +120,7 @@ impl Comparison<'_> {
         if fits(&wide, 2, 0) {
             return table(&wide, 2, self.style);
         }
-        let narrow = [(true, 2), (true, 1)].map(|(interval, gap)| (self.blocks(interval), gap));
+        let narrow = [(true, 2), (false, 2)].map(|(ends, gap)| (self.blocks(ends), gap));
         let found = narrow.into_iter().find(|(blocks, gap)| fits(blocks, *gap, Self::INDENT.len()));
         let (blocks, gap) = found.unwrap_or_else(|| (self.blocks(false), 1));
         self.below(&table(&blocks, gap, self.style))
@@ -147,33 +152,41 @@ impl Comparison<'_> {
         Block::new(TITLE, Align::Left, vec![self.column(Align::Left, what)])
     }
 
-    fn blocks(&self, interval: bool) -> Vec<Block> {
+    /// The figures, with both `ends` of the interval or with half of its width.
+    fn blocks(&self, ends: bool) -> Vec<Block> {
         let text = |text: Option<String>| Cell::plain(text.unwrap_or_default());
-        let figure =
-            |beside: &Beside<'_>, value: Option<f64>| text(beside.scale().zip(value).map(|(s, v)| s.digits(v)));
+        let figure = |beside: &Beside<'_>, value: Option<f64>| {
+            text(beside.scale().zip(value).map(|(scale, value)| scale.digits(value)))
+        };
         let tool = self.column(Align::Left, |beside| Cell::plain(self.style.clean(&beside.tool())));
         let ours = self.column(Align::Decimal, |beside| figure(beside, beside.ours()));
         let theirs = self.column(Align::Decimal, |beside| figure(beside, beside.reference.median));
         let unit = self.column(Align::Left, |beside| Cell::plain(beside.scale().map_or("", |scale| scale.unit())));
         let ratio = self.column(Align::Decimal, |beside| text(beside.reference.ratio.map(digits)));
-        let ends = self.column(Align::Decimal, |beside| {
-            let ends = beside.reference.ratio_ci95.filter(|_| interval);
-            text(ends.map(|[low, high]| format!("{} to {}", digits(low), digits(high))))
+        let interval = self.column(Align::Decimal, |beside| {
+            let interval =
+                beside.reference.ratio_ci95.map(|[low, high]| format!("{} to {}", digits(low), digits(high)));
+            text(if ends { interval } else { beside.half_width(self.style) })
         });
         let verdict = self.column(Align::Left, |beside| {
-            let (words, tone) = beside.verdict(self.style);
+            let (words, tone) = beside.verdict(self.style, ends);
             Cell::new(words, tone)
         });
         let pairs = self.column(Align::Right, |beside| Cell::plain(beside.reference.samples.len().to_string()));
-        vec![
+        let mut blocks = vec![
             Block::new("tool", Align::Left, vec![tool]),
             Block::new("ours", Align::Left, vec![ours]),
             Block::new("theirs", Align::Left, vec![theirs, unit]),
-            Block::new("ratio", Align::Left, vec![ratio]),
-            Block::new("95 % interval", Align::Left, vec![ends]),
-            Block::new("verdict", Align::Left, vec![verdict]),
-            Block::new("pairs", Align::Right, vec![pairs]),
-        ]
+        ];
+        if ends {
+            blocks.push(Block::new("ratio", Align::Left, vec![ratio]));
+            blocks.push(Block::new("95 % interval", Align::Left, vec![interval]));
+        } else {
+            blocks.push(Block::new("ratio", Align::Left, vec![ratio, interval]));
+        }
+        blocks.push(Block::new("verdict", Align::Left, vec![verdict]));
+        blocks.push(Block::new(if ends { "pairs" } else { "n" }, Align::Right, vec![pairs]));
+        blocks
     }
 }
 

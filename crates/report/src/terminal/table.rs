@@ -20,6 +20,9 @@ use crate::style::{Style, Tone};
 /// Between blocks.
 const GAP: usize = 2;
 
+/// Between the parts of a heading.
+const TITLE_GAP: &str = "  ";
+
 /// Lengths of the bar, the better first.
 const BARS: [usize; 2] = [10, 5];
 
@@ -122,7 +125,10 @@ impl<'a> Table<'a> {
 
     /// The heading on lines of its own.
     fn above(&self, heading: &str) -> Vec<String> {
-        wrap(heading, "", self.style.width).iter().map(|line| self.style.paint(line, Tone::Strong)).collect()
+        let (title, rest) = heading.split_once(TITLE_GAP).unwrap_or((heading, ""));
+        let first = if rest.is_empty() { String::new() } else { format!("{title}{TITLE_GAP}") };
+        let lines = wrap(if rest.is_empty() { title } else { rest }, &first, self.style.width);
+        lines.iter().map(|line| self.style.paint(line, Tone::Strong)).collect()
     }
 
     /// What was measured on a line of its own above its figures, for very narrow terminals.
@@ -168,7 +174,7 @@ impl<'a> Table<'a> {
         let common = self.section.common.words().map(|words| self.style.clean(&words));
         let parts = [common, clocks.map(|range| format!("at {range}"))];
         let title = std::iter::once(area_title(self.section.area).to_owned());
-        title.chain(parts.into_iter().flatten()).collect::<Vec<_>>().join("  ")
+        title.chain(parts.into_iter().flatten()).collect::<Vec<_>>().join(TITLE_GAP)
     }
 
     /// What each line is about.
