@@ -14,6 +14,7 @@ mod deny;
 mod documents;
 mod harness;
 mod invariants;
+mod peers;
 mod set_up;
 mod shell;
 mod steps;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     let step = |name: &String| STEPS.iter().find(|step| step.name == name);
     match arguments.as_slice() {
         [name] if name == "test" => run_all(&shell),
+        [name, rest @ ..] if name == "peers" => peers::run(&shell, rest),
         [name] if step(name).is_some() => step(name).map_or(ExitCode::FAILURE, |step| run_one(&shell, step)),
         _ => {
             print!("{}", steps::usage());

@@ -13,6 +13,8 @@ struct Tool {
     program: &'static str,
     /// The package of Debian and its descendants that has it.
     package: &'static str,
+    /// What makes it say that it is there and do nothing.
+    version: &'static str,
     needed_for: &'static str,
 }
 
@@ -20,9 +22,26 @@ const TOOLS: &[Tool] = &[
     Tool {
         program: "qemu-x86_64",
         package: "qemu-user",
+        version: "--version",
         needed_for: "the program on processors without AVX-512 or AVX2",
     },
-    Tool { program: "python3", package: "python3", needed_for: "the independent check of documents" },
+    Tool { program: "likwid-bench", package: "likwid", version: "-h", needed_for: "likwid-bench beside our kernels" },
+    Tool { program: "fio", package: "fio", version: "--version", needed_for: "fio beside our disk rows" },
+    Tool { program: "iperf3", package: "iperf3", version: "--version", needed_for: "iperf3 beside our streams" },
+    Tool {
+        program: "sockperf",
+        package: "sockperf",
+        version: "--version",
+        needed_for: "sockperf beside our round trips",
+    },
+    Tool { program: "mkfs.xfs", package: "xfsprogs", version: "-V", needed_for: "disk rows on xfs" },
+    Tool { program: "mkfs.btrfs", package: "btrfs-progs", version: "--version", needed_for: "disk rows on btrfs" },
+    Tool {
+        program: "python3",
+        package: "python3",
+        version: "--version",
+        needed_for: "the independent check of documents",
+    },
 ];
 
 /// Components of Rust that a minimal installation lacks, each with its command of cargo.
@@ -33,7 +52,7 @@ pub(crate) fn run(shell: &Shell) -> Tally {
     for (component, _) in COMPONENTS.iter().filter(|(_, command)| !knows(shell, command)) {
         succeeds(&mut shell.command("rustup", &["component", "add", component]));
     }
-    let missing = || TOOLS.iter().filter(|tool| !has(tool.program));
+    let missing = || TOOLS.iter().filter(|tool| !has(tool.program, tool.version));
     if missing().next().is_some() && may_install() {
         let packages: Vec<&str> = missing().map(|tool| tool.package).collect();
         install(shell, &packages);
@@ -49,8 +68,8 @@ pub(crate) fn run(shell: &Shell) -> Tally {
 }
 
 /// Whether a program is there and runs.
-fn has(program: &str) -> bool {
-    is_there(Command::new(program).arg("--version"))
+fn has(program: &str, version: &str) -> bool {
+    is_there(Command::new(program).arg(version))
 }
 
 /// Whether cargo knows this command.
@@ -60,7 +79,7 @@ pub(crate) fn knows(shell: &Shell, command: &str) -> bool {
 
 /// Whether packages can be installed: root, and a package manager that is known here.
 fn may_install() -> bool {
-    is_root() && has("apt-get")
+    is_root() && has("apt-get", "--version")
 }
 
 /// Whether this process has root's identity.
@@ -98,6 +117,6 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_is_missing() {
-        assert!(!has("no-such-program-anywhere"));
+        assert!(!has("no-such-program-anywhere", "--version"));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::shell::{Shell, succeeds};
 use crate::tally::Tally;
-use crate::{deny, documents, harness, invariants, set_up, unprivileged};
+use crate::{deny, documents, harness, invariants, peers, set_up, unprivileged};
 
 /// One thing that can be asked for.
 pub(crate) struct Step {
@@ -37,7 +37,11 @@ pub(crate) const STEPS: &[Step] = &[
 pub(crate) fn usage() -> String {
     let all = "  test                everything below but what changes files: all that must hold\n";
     let lines = STEPS.iter().map(|step| format!("  {:<18}  {}\n", step.name, step.about));
-    format!("Usage: cargo xtask COMMAND\n\n{all}{}", lines.collect::<String>())
+    let peers = format!(
+        "\n  {}\n      compare with the tools that people trust, and write docs/performance.md\n",
+        peers::USAGE
+    );
+    format!("Usage: cargo xtask COMMAND\n\n{all}{}{peers}", lines.collect::<String>())
 }
 
 /// Runs one step and says what came of it.

@@ -1,0 +1,145 @@
+//! One comparison of one run: what a document says of one tool beside one metric, as a line of `docs/peers.jsonl`.
+
+use serde_json::{Map, Value, json};
+
+/// One line. Kept as the JSON it is, so that lines of earlier and later versions stay readable.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Attempt(Map<String, Value>);
+
+/// Every comparison in a document, those that failed among them.
+pub(crate) fn read(document: &Value) -> Vec<Attempt> {
+    let list = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
+    let mut attempts = Vec::new();
+    for row in list(document, "experiments") {
+        for metric in list(&row, "metrics") {
+            for reference in list(&metric, "references") {
+                attempts.push(of(document, &row, &metric, &reference));
+            }
+        }
+    }
+    attempts
+}
+
+fn of(document: &Value, row: &Value, metric: &Value, reference: &Value) -> Attempt {
+    let line = json!({
+        "when": document["run"]["started"],
+        "assay": document["assay"]["version"],
+        "git": document["assay"]["git"],
+        "machine": machine(&document["machine"]),
+        "kernel": document["machine"]["os"]["kernel"],
+        "id": row["id"],
+        "grade": row["grade"],
+        "cpus": row["conditions"]["cpus"],
+        "metric": metric["name"],
+        "unit": metric["unit"],
+        "better": metric["better"],
+        "ours": metric["summary"]["median"],
+        "ours_cv_robust": metric["summary"]["cv_robust"],
+        "tool": reference["tool"],
+        "version": reference["version"],
+        "argv": reference["argv"],
+        "server_argv": reference["server_argv"],
+        "status": reference["status"],
+        "reason": reference["reason"],
+        "pairs": reference["pairs"],
+        "theirs": reference["median"],
+        "ratio": reference["ratio"],
+        "ratio_ci95": reference["ratio_ci95"],
+        "half_width": reference["half_width"],
+        "verdict": reference["verdict"],
+        "bytes_factor": reference["bytes_factor"],
+        "explanation": reference["explanation"],
+    });
+    Attempt(line.as_object().cloned().unwrap_or_default())
+}
+
+/// The machine in a line: processor, cores, memory, hypervisor.
+fn machine(machine: &Value) -> String {
+    let cpu = &machine["cpu"];
+    let name =
+        cpu["model_name"].as_str().unwrap_or("unknown processor").split_whitespace().collect::<Vec<_>>().join(" ");
+    let architecture = cpu["microarchitecture"].as_str().map(|name| format!(" ({name})")).unwrap_or_default();
+    let cores = cpu["cores"].as_u64().map(|cores| format!(", {cores} cores")).unwrap_or_default();
+    let memory = machine["memory"]["total_bytes"].as_f64();
+    let memory = memory.map(|bytes| format!(", {:.0} GiB", bytes / f64::from(1 << 30))).unwrap_or_default();
+    let hypervisor = machine["virtualization"]["hypervisor"].as_str();
+    let hypervisor = hypervisor.map(|name| format!(", {name} guest")).unwrap_or_default();
+    format!("{name}{architecture}{cores}{memory}{hypervisor}")
+}
+
+impl Attempt {
+    /// As a line.
+    pub(crate) fn line(&self) -> String {
+        Value::Object(self.0.clone()).to_string()
+    }
+
+    /// From a line; `None` of what is none.
+    pub(crate) fn of_line(line: &str) -> Option<Self> {
+        serde_json::from_str::<Value>(line).ok()?.as_object().cloned().map(Self)
+    }
+
+    /// A text of it, empty where it has none.
+    pub(crate) fn text(&self, key: &str) -> &str {
+        self.0.get(key).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// A number of it.
+    pub(crate) fn number(&self, key: &str) -> Option<f64> {
+        self.0.get(key).and_then(Value::as_f64)
+    }
+
+    /// Words of it, such as a command line.
+    pub(crate) fn words(&self, key: &str) -> Vec<&str> {
+        let list = self.0.get(key).and_then(Value::as_array);
+        list.map(|list| list.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
+    }
+
+    /// The two ends of the ratio's interval.
+    pub(crate) fn interval(&self) -> Option<(f64, f64)> {
+        let ends = self.0.get("ratio_ci95")?.as_array()?;
+        Some((ends.first()?.as_f64()?, ends.get(1)?.as_f64()?))
+    }
+
+    /// What is compared with what, on which machine: attempts that agree in it are repetitions of each other.
+    pub(crate) fn comparison(&self) -> (&str, &str, &str, &str) {
+        (self.text("machine"), self.text("id"), self.text("metric"), self.text("tool"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(crate) fn document() -> Value {
+        json!({
+            "assay": {"version": "0.1.0", "git": "abc"},
+            "run": {"started": "2026-11-21T12:00:00Z"},
+            "machine": {"cpu": {"model_name": "Some  CPU", "microarchitecture": "Zen 5", "cores": 2},
+                        "memory": {"total_bytes": 25_769_803_776_u64}, "os": {"kernel": "6.18"},
+                        "virtualization": {"hypervisor": "KVM"}},
+            "experiments": [{"id": "net/tcp-stream/128KiB/t1", "grade": "A", "conditions": {"cpus": [0]}, "metrics": [
+                {"name": "throughput", "unit": "B/s", "better": "higher", "summary": {"median": 4e9, "cv_robust": 0.02},
+                 "references": [
+                    {"tool": "iperf3", "version": "3.12", "argv": ["iperf3", "-c"], "status": "ok", "pairs": 20,
+                     "median": 3.9e9, "ratio": 1.026, "ratio_ci95": [1.0, 1.05], "verdict": "at_least"},
+                    {"tool": "other", "status": "skipped", "reason": "not found", "median": null}]}]}],
+        })
+    }
+
+    #[test]
+    fn every_reference_of_a_document_is_an_attempt() {
+        let attempts = read(&document());
+        assert_eq!(attempts.len(), 2);
+        assert_eq!(attempts[0].text("machine"), "Some CPU (Zen 5), 2 cores, 24 GiB, KVM guest");
+        assert_eq!(attempts[0].interval(), Some((1.0, 1.05)));
+        assert_eq!(attempts[1].text("reason"), "not found");
+        assert_eq!(attempts[1].number("ratio"), None);
+    }
+
+    #[test]
+    fn a_line_reads_back() {
+        let attempt = &read(&document())[0];
+        assert_eq!(Attempt::of_line(&attempt.line()).as_ref(), Some(attempt));
+        assert_eq!(Attempt::of_line("garbage"), None);
+    }
+}

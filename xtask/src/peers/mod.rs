@@ -1,0 +1,151 @@
+//! `cargo xtask peers`: our measurements beside the tools that people trust, on this machine.
+//!
+//! The program measures and compares (`assay run suites/peers.toml --references …`); here it is built, called, and what
+//! its document says is kept: every attempt in `docs/peers.jsonl`, whatever it shows, and the latest of each comparison
+//! in `docs/performance.md`. No ratio, interval or verdict is worked out here.
+
+mod attempt;
+mod page;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::set_up;
+use crate::shell::{Shell, succeeds};
+use attempt::Attempt;
+
+/// The suite that is run.
+const SUITE: &str = "suites/peers.toml";
+/// Every attempt, one a line.
+const ATTEMPTS: &str = "docs/peers.jsonl";
+/// What a reader looks at.
+const PAGE: &str = "docs/performance.md";
+/// The tools that stand beside rows of the suite.
+const TOOLS: &str = "likwid-bench,fio,iperf3,sockperf";
+/// What the area may be.
+const AREAS: &[&str] = &["cpu", "memory", "disk", "net"];
+
+/// What this command takes, for the usage.
+pub(crate) const USAGE: &str = "peers [AREA] [--tool NAME=PATH] [--pairs N]";
+
+/// What was asked for.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Request {
+    area: Option<String>,
+    /// `NAME=PATH`, for tools that are not where programs are looked for.
+    tools: Vec<String>,
+    pairs: Option<u32>,
+}
+
+impl Request {
+    fn read(arguments: &[String]) -> Result<Self, String> {
+        let mut request = Self::default();
+        let mut rest = arguments.iter();
+        while let Some(word) = rest.next() {
+            let mut value = || rest.next().ok_or_else(|| format!("{word} needs a value"));
+            match word.as_str() {
+                "--tool" => request.tools.push(value()?.clone()),
+                "--pairs" => {
+                    let text = value()?;
+                    let pairs = text.parse().ok().filter(|pairs| *pairs > 0);
+                    request.pairs = Some(pairs.ok_or_else(|| format!("'{text}' is no number of pairs"))?);
+                }
+                area if AREAS.contains(&area) && request.area.is_none() => request.area = Some(area.to_owned()),
+                other => return Err(format!("'{other}' is not understood; areas: {}", AREAS.join(", "))),
+            }
+        }
+        Ok(request)
+    }
+
+    /// The program's arguments.
+    fn arguments(&self, run: &Path) -> Vec<String> {
+        let mut arguments: Vec<String> = ["run", SUITE, "--references", TOOLS, "--out"].map(str::to_owned).into();
+        arguments.push(run.display().to_string());
+        arguments.extend(self.area.iter().flat_map(|area| ["--area".to_owned(), area.clone()]));
+        arguments.extend(self.tools.iter().flat_map(|tool| ["--tool".to_owned(), tool.clone()]));
+        arguments.extend(self.pairs.iter().flat_map(|pairs| ["--repeat".to_owned(), pairs.to_string()]));
+        arguments
+    }
+}
+
+/// Runs the comparisons and keeps what they show.
+pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
+    let attempts = Request::read(arguments).and_then(|request| compare(shell, &request));
+    match attempts.and_then(|new| keep(shell.root(), &new)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            println!("peers: {reason}");
+            println!("Usage: cargo xtask {USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Builds the program, lets it compare, and reads what it found.
+fn compare(shell: &Shell, request: &Request) -> Result<Vec<Attempt>, String> {
+    set_up::run(shell);
+    if !succeeds(&mut shell.cargo(&["build", "--release", "--quiet", "--package", "assay"])) {
+        return Err("the program does not build".to_owned());
+    }
+    let run = fresh_folder(&shell.target().join("peers"));
+    let program = shell.target().join("release/assay");
+    // A row that failed leaves the others standing, and is an attempt like them.
+    succeeds(&mut shell.command(program, &request.arguments(&run)));
+    let document = run.join("run.json");
+    let text = std::fs::read_to_string(&document).map_err(|error| format!("{}: {error}", document.display()))?;
+    let document = serde_json::from_str(&text).map_err(|error| format!("the document is no JSON: {error}"))?;
+    Ok(attempt::read(&document))
+}
+
+/// A folder that is not there yet.
+fn fresh_folder(beside: &Path) -> PathBuf {
+    (1..=u32::MAX)
+        .map(|number| beside.join(number.to_string()))
+        .find(|path| !path.exists())
+        .unwrap_or_else(|| beside.to_owned())
+}
+
+/// Appends the new attempts and writes the page from all of them.
+fn keep(root: &Path, new: &[Attempt]) -> Result<(), String> {
+    let (attempts, page) = (root.join(ATTEMPTS), root.join(PAGE));
+    let mut text = std::fs::read_to_string(&attempts).unwrap_or_default();
+    for attempt in new {
+        text.push_str(&attempt.line());
+        text.push('\n');
+    }
+    let all: Vec<Attempt> = text.lines().filter_map(Attempt::of_line).collect();
+    let write =
+        |path: &Path, text: &str| std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()));
+    write(&attempts, &text)?;
+    write(&page, &page::render(&all))?;
+    println!("{} attempts more in {ATTEMPTS}; {PAGE} shows the latest of each comparison", new.len());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_command_line_is_understood_or_refused() {
+        let request = Request::read(&words("disk --pairs 30 --tool fio=/opt/fio")).unwrap();
+        assert_eq!(request, Request { area: Some("disk".into()), tools: vec!["fio=/opt/fio".into()], pairs: Some(30) });
+        for bad in ["gpu", "--pairs", "--pairs x", "--pairs 0", "cpu memory", "--tool"] {
+            assert!(Request::read(&words(bad)).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn everything_asked_for_reaches_the_program() {
+        let request = Request::read(&words("net --pairs 24 --tool iperf3=/x")).unwrap();
+        let line = request.arguments(Path::new("/run")).join(" ");
+        assert_eq!(
+            line,
+            format!("run {SUITE} --references {TOOLS} --out /run --area net --tool iperf3=/x --repeat 24")
+        );
+    }
+}
