@@ -1,5 +1,5 @@
 //! The operating system made safe: clock, affinity, memory, usage, processes, thread teams, cycle counters, raw CPUID,
-//! files and requests in flight on them.
+//! files and requests in flight on them, network interfaces.
 //!
 //! One of the two crates that may use `unsafe`, each block with its reason. It holds no policy: which CPU, how much
 //! memory and how long are the caller's to say.
@@ -10,6 +10,7 @@ pub mod cpuid;
 pub mod cycles;
 pub mod file;
 pub mod memory;
+pub mod net;
 pub mod process;
 pub mod queue;
 pub mod team;
