@@ -12,8 +12,8 @@ const fn style(width: usize, unicode: bool, color: bool) -> Style {
 
 const RICH: Style = style(120, true, false);
 
-fn documents() -> [(&'static str, Document); 12] {
-    [
+fn documents() -> Vec<(&'static str, Document)> {
+    vec![
         ("good", fixture::good()),
         ("clean", fixture::clean()),
         ("troubled", fixture::troubled()),
@@ -54,6 +54,7 @@ fn the_other_ways_of_setting_it() {
     snapshot("terminal_good_80_unicode", &render(&fixture::good(), &style(80, true, false)));
     snapshot("terminal_good_120_ascii", &render(&fixture::good(), &style(120, false, false)));
     snapshot("terminal_troubled_100_unicode", &render(&fixture::troubled(), &style(100, true, false)));
+    snapshot("terminal_references_160_unicode", &render(&fixture::references(), &style(160, true, false)));
     let colored = render(&fixture::troubled(), &style(120, true, true));
     snapshot("terminal_troubled_120_color", &colored.replace('\x1b', "␛"));
 }

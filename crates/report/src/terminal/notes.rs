@@ -207,14 +207,15 @@ impl<'a> Notes<'a> {
         let (told, named): (Vec<_>, Vec<_>) = self.also.iter().partition(full);
         let name = |code: &str| code.replace('_', " ").replace("cpu", "CPU");
         let words = |also: &Also<'_>| format!("{} on {}", name(also.code), counted(also.rows, "row"));
-        let mut lines: Vec<String> =
-            told.iter().map(|also| format!("{}: {}", capital(&words(also)), also.text)).collect();
+        let wrapped = |line: String| wrap(&style.clean(&line), " ", style.width);
+        let told = told.iter().map(|also| format!("{}: {}", capital(&words(also)), also.text));
+        let mut lines: Vec<String> = told.flat_map(wrapped).collect();
         if !named.is_empty() {
             let named: Vec<String> = named.into_iter().map(words).collect();
-            lines.push(format!("Seen besides, changing no grade: {}.", named.join(", ")));
+            let named = wrapped(format!("Seen besides, changing no grade: {}.", named.join(", ")));
+            lines.extend(named.iter().map(|line| style.paint(line, Tone::Dim)));
         }
-        let wrapped = lines.iter().flat_map(|line| wrap(&style.clean(line), " ", style.width));
-        wrapped.map(|line| style.paint(&line, Tone::Dim)).collect()
+        lines
     }
 }
 

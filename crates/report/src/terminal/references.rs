@@ -8,7 +8,7 @@ use model::sample::Metric;
 use super::notes::reason_words;
 use super::section::Section;
 use crate::label::{Label, counted};
-use crate::layout::{Align, Block, Cell, Column, table, table_width, wrap};
+use crate::layout::{Align, Block, Cell, Column, cut, table, table_width, wrap};
 use crate::number::{Notation, Scale, digits};
 use crate::style::{Style, Tone};
 
@@ -17,6 +17,9 @@ const TITLE: &str = "Beside trusted tools";
 const HOW_TO_READ: &str = "Ratio: ours over theirs, of medians, with its 95 % interval over the pairs (n), which were \
     measured in turn. For latencies less is better. At least as fast: the ratio favours us or is even, and the worse \
     end of its interval is within 5 %.";
+
+/// A tool with its version is cut to this width: some versions are a sentence.
+const LONGEST_TOOL: usize = 20;
 
 /// One tool beside one metric of a row.
 struct Beside<'a> {
@@ -79,8 +82,9 @@ impl Beside<'_> {
         Scale::common(&figures, notation).or_else(|| Some(Scale::of(*figures.first()?, notation)))
     }
 
-    fn tool(&self) -> String {
-        format!("{} {}", self.reference.tool, self.reference.version.as_deref().unwrap_or("")).trim_end().to_owned()
+    fn tool(&self, style: &Style) -> String {
+        let tool = format!("{} {}", self.reference.tool, self.reference.version.as_deref().unwrap_or(""));
+        cut(&style.clean(&tool), LONGEST_TOOL, style)
     }
 
     /// How far the ratio can be off to either side.
@@ -158,7 +162,7 @@ impl Comparison<'_> {
         let figure = |beside: &Beside<'_>, value: Option<f64>| {
             text(beside.scale().zip(value).map(|(scale, value)| scale.digits(value)))
         };
-        let tool = self.column(Align::Left, |beside| Cell::plain(self.style.clean(&beside.tool())));
+        let tool = self.column(Align::Left, |beside| Cell::plain(beside.tool(self.style)));
         let ours = self.column(Align::Decimal, |beside| figure(beside, beside.ours()));
         let theirs = self.column(Align::Decimal, |beside| figure(beside, beside.reference.median));
         let unit = self.column(Align::Left, |beside| Cell::plain(beside.scale().map_or("", |scale| scale.unit())));
