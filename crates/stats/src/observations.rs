@@ -20,6 +20,12 @@ pub enum Unusable {
         /// Where it stands, counted from 0.
         index: usize,
     },
+    /// A ratio cannot be formed with the pair at this index: one of its values is not a positive number between 10^-150
+    /// and 10^150.
+    NotPositive {
+        /// Where it stands, counted from 0.
+        index: usize,
+    },
 }
 
 impl fmt::Display for Unusable {
@@ -27,6 +33,7 @@ impl fmt::Display for Unusable {
         match self {
             Self::Empty => f.write_str("there are no values to summarise"),
             Self::NotFinite { index } => write!(f, "value {} is not a finite number", index + 1),
+            Self::NotPositive { index } => write!(f, "pair {} has a value that is not a positive number", index + 1),
         }
     }
 }
