@@ -95,6 +95,31 @@ impl Histogram {
     }
 }
 
+/// One repetition's histogram as its log has it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Logged<'a> {
+    /// When the repetition began, in seconds since the run did.
+    pub(crate) start: f64,
+    /// Its length in seconds.
+    pub(crate) seconds: f64,
+    /// The text of [`Histogram::encode`].
+    pub(crate) text: &'a str,
+}
+
+/// A log of histograms in the form that the tools of `HdrHistogram` read (version 1.3), the greatest value in
+/// milliseconds.
+pub(crate) fn log<'a>(title: &str, repetitions: impl Iterator<Item = Logged<'a>>) -> String {
+    let mut log = format!(
+        "#[{title}: nanoseconds per operation]\n#[Histogram log format version 1.3]\n\
+         \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n"
+    );
+    for Logged { start, seconds, text } in repetitions {
+        let longest = Histogram::decode(text).and_then(|histogram| histogram.percentiles()).map_or(0.0, |all| all.max);
+        log.push_str(&format!("{start:.3},{seconds:.3},{:.6},{text}\n", longest * 1e3));
+    }
+    log
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,6 +154,17 @@ mod tests {
         let texts = [low.encode().unwrap(), high.encode().unwrap(), "garbage".to_owned()];
         let merged = Histogram::merged(texts.iter().map(String::as_str));
         assert_eq!(merged.percentiles(), of(1..=2000).percentiles());
+    }
+
+    #[test]
+    fn a_log_has_a_line_for_each_repetition() {
+        let text = of(1..=2_000_000).encode().unwrap();
+        let logged = |start| Logged { start, seconds: 0.35, text: &text };
+        let log = log("disk/x", [logged(1.0), logged(2.0)].into_iter());
+        let lines: Vec<_> = log.lines().collect();
+        assert_eq!(lines.len(), 5);
+        assert!(lines[3].starts_with("1.000,0.350,2.00") && lines[3].ends_with(&text), "{}", lines[3]);
+        assert!(lines[3].contains(",HISTF"), "the standard's text begins so");
     }
 
     #[test]

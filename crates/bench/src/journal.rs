@@ -41,7 +41,17 @@ struct Owner {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Journalled {
     pub(crate) id: String,
+    #[serde(flatten)]
+    pub(crate) repetition: Repetition,
+}
+
+/// One repetition of a row: its metrics, and how long each of its operations took.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Repetition {
     pub(crate) metrics: Vec<MetricSample>,
+    /// Where operations are timed one by one: see [`crate::histogram::Histogram::encode`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) histogram: Option<String>,
 }
 
 /// The journal of the run that we are measuring.
@@ -77,8 +87,8 @@ impl Journal {
     ///
     /// # Errors
     /// What the system said.
-    pub(crate) fn sample(&mut self, id: &str, metrics: &[MetricSample]) -> io::Result<()> {
-        self.append(&Entry::Sample(Journalled { id: id.to_owned(), metrics: metrics.to_vec() }))
+    pub(crate) fn sample(&mut self, id: &str, repetition: &Repetition) -> io::Result<()> {
+        self.append(&Entry::Sample(Journalled { id: id.to_owned(), repetition: repetition.clone() }))
     }
 
     fn append(&mut self, entry: &Entry) -> io::Result<()> {
@@ -144,14 +154,14 @@ pub(crate) fn sweep(folder: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{metric_sample, scratch};
+    use crate::tests::{repetition, scratch};
 
     #[test]
     fn samples_come_back_even_if_the_last_line_was_cut_off() {
         let scratch = scratch();
         let mut journal = Journal::create(scratch.path()).unwrap();
-        journal.sample("a", &[metric_sample(1.0)]).unwrap();
-        journal.sample("b", &[metric_sample(2.0)]).unwrap();
+        journal.sample("a", &repetition(1.0)).unwrap();
+        journal.sample("b", &repetition(2.0)).unwrap();
         journal.file.write_all(b"{\"kind\":\"sample\",\"id\":\"c\",\"met").unwrap();
         let ids: Vec<_> = samples(scratch.path()).into_iter().map(|sample| sample.id).collect();
         assert_eq!(ids, ["a", "b"]);

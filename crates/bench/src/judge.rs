@@ -13,6 +13,8 @@ use model::wire::Observations;
 
 use crate::plan::Planned;
 
+mod io;
+
 /// Launch medians that differ this many times more than samples within a launch make placement the larger cause.
 const LAUNCHES_MATTER: f64 = 3.0;
 
@@ -58,6 +60,12 @@ pub(crate) fn conditions(
         launches: u32::try_from(seen.len()).ok(),
         ..Conditions::default()
     };
+    if seen.iter().any(|one| one.waiting) {
+        // Threads that wait use little of their CPUs: that is no sign of neighbours.
+        (conditions.cpu_share, conditions.lost_in_gaps, conditions.clock_source) = (None, None, None);
+        conditions.disk = io::disk(seen, (timed > 0.0).then(|| sum(|one| one.cpu_seconds) / timed));
+        conditions.net = io::net(seen, (timed > 0.0).then(|| sum(|one| one.cpu_seconds) / timed));
+    }
     conditions.lost_share = lost_share(planned, metrics, &conditions, best, machine);
     conditions
 }
@@ -81,6 +89,7 @@ pub(crate) fn warnings(planned: &Planned, row: &Row, seen: &[Observations]) -> V
     let mut warnings = others(planned, &row.conditions);
     warnings.extend(clock(row));
     warnings.extend(set_up(&row.conditions, seen));
+    warnings.extend(io::warnings(row));
     if let Some(headline) = row.metrics.first() {
         warnings.extend(spread(planned, headline));
     }
@@ -158,7 +167,9 @@ fn set_up(conditions: &Conditions, seen: &[Observations]) -> Vec<Warning> {
     let faults = conditions.page_faults.unwrap_or(0);
     let faults_per_second = if timed > 0.0 { faults as f64 / timed } else { 0.0 };
     let refused = conditions.pages_obtained.map_or(0.0, |obtained| 1.0 - obtained);
-    let change = conditions.warm_up_change.unwrap_or(0.0);
+    // What a device or a path does varies from slice to slice: only a change beyond that is one that has not settled.
+    let waiting = seen.iter().any(|one| one.waiting);
+    let change = conditions.warm_up_change.unwrap_or(0.0) - if waiting { io::USUAL_CHANGE } else { 0.0 };
     let by_system_call = seen.iter().any(|one| !one.counter_timer);
     [
         Warning::when(WarningCode::Timer, f64::from(u8::from(by_system_call)), || {

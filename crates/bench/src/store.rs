@@ -49,6 +49,11 @@ impl Store {
         Self { root }
     }
 
+    /// Where it is.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     fn runs(&self) -> PathBuf {
         self.root.join("runs")
     }
@@ -168,6 +173,20 @@ impl RunFolder {
         text.push(b'\n');
         let unfinished = self.path.join(UNFINISHED);
         replace(&unfinished, &self.path.join(DOCUMENT), &text).map_err(|error| {
+            let _ = fs::remove_file(&unfinished);
+            self.cannot_write(&error)
+        })
+    }
+
+    /// Writes a file in a folder of the run's folder, whole or not at all.
+    ///
+    /// # Errors
+    /// One sentence with the path.
+    pub fn write_in(&self, folder: &str, name: &str, bytes: &[u8]) -> Result<(), String> {
+        let folder = self.path.join(folder);
+        fs::create_dir_all(&folder).map_err(|error| self.cannot_write(&error))?;
+        let unfinished = folder.join(UNFINISHED);
+        replace(&unfinished, &folder.join(name), bytes).map_err(|error| {
             let _ = fs::remove_file(&unfinished);
             self.cannot_write(&error)
         })

@@ -12,6 +12,7 @@ use model::unit::{Better, Unit};
 use model::warning::Grade;
 use model::wire::{MetricSample, Task};
 
+use crate::journal::Repetition;
 use crate::plan::Planned;
 use crate::suite::Sampling;
 
@@ -105,6 +106,11 @@ pub(crate) fn metric_sample(value: f64) -> MetricSample {
     MetricSample { name: MetricName::Throughput, unit: Unit::FlopPerSecond, better: Better::Higher, sample }
 }
 
+/// One repetition of throughput alone.
+pub(crate) fn repetition(value: f64) -> Repetition {
+    Repetition { metrics: vec![metric_sample(value)], histogram: None }
+}
+
 /// An unfinished run with one measured row.
 pub(crate) fn document() -> Document {
     let mut row = Row::planned(&experiment(), "");
@@ -155,5 +161,6 @@ pub(crate) fn setting<'a>(machine: &'a Machine, declared: &'a machine::Declared)
         time_budget: None,
         began: 0.0,
         verify_only: false,
+        filesystem: None,
     }
 }

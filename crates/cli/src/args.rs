@@ -5,12 +5,16 @@ use std::path::PathBuf;
 use bench::suite::{IsaChoice, Threads};
 use clap::{Args, Parser, Subcommand};
 use model::experiment::Area;
+use model::io::{DiskEngine, DiskOp, DiskPattern, NetMode, Protocol};
 use model::isa::{CpuOp, Element, MemoryOp, MemoryPattern, Pages};
 use model::unit::{parse_seconds, parse_size};
 
+/// The deepest queue that can be asked for: what a ring of io_uring takes comfortably.
+const MOST_DEPTH: i64 = 4096;
+
 const EXAMPLES: &str = "\
 Examples:
-  assay                                     measure this machine, in a minute
+  assay                                     measure this machine, in two minutes
   assay run quick --area cpu --json c.json  one area, and the document in a file
   assay info                                what this machine is and could do
 ";
@@ -34,6 +38,20 @@ Examples:
   assay memory                              bandwidth and latency of the memory
   assay memory --pattern chase --pages 4KiB latency with small pages
   assay memory --op read,copy_nt --working-set 4GiB
+";
+
+const DISK_EXAMPLES: &str = "\
+Examples:
+  assay disk --dir /data                    the disk under /data, direct I/O
+  assay disk --pattern random --op read --depth 1,8,32,128
+  assay disk --references fio               with fio beside it, interleaved
+";
+
+const NET_EXAMPLES: &str = "\
+Examples:
+  assay net                                 TCP and UDP over loopback
+  assay net --protocol tcp --mode pingpong --block 1,1KiB,64KiB
+  assay net --references iperf3,sockperf    with the trusted tools beside it
 ";
 
 const INFO_EXAMPLES: &str = "\
@@ -74,6 +92,12 @@ pub(crate) enum Command {
     /// Measure memory.
     #[command(before_help = MEMORY_EXAMPLES)]
     Memory(Memory),
+    /// Measure a disk: sequential and random reads and writes, past the page cache.
+    #[command(before_help = DISK_EXAMPLES)]
+    Disk(Disk),
+    /// Measure the network: streams and round trips over loopback.
+    #[command(before_help = NET_EXAMPLES)]
+    Net(Net),
     /// Say what this machine is, what it could do at best, and how each figure was worked out.
     #[command(before_help = INFO_EXAMPLES)]
     Info(Info),
@@ -138,6 +162,47 @@ pub(crate) struct Memory {
     pub(crate) measure: Measure,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Disk {
+    /// Order of the visits: sequential, random.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) pattern: Vec<DiskPattern>,
+    /// What is done: read, write.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) op: Vec<DiskOp>,
+    /// Bytes per request; by default 1MiB sequential and 4KiB random.
+    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = parse_size)]
+    pub(crate) block: Vec<u64>,
+    /// Requests in flight per thread.
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=MOST_DEPTH))]
+    pub(crate) depth: Vec<u32>,
+    /// Bytes of the test file; by default 1GiB, or what there is room for.
+    #[arg(long, value_parser = parse_size)]
+    pub(crate) size: Option<u64>,
+    /// How requests reach the kernel: io_uring, sync (threads that wait).
+    #[arg(long)]
+    pub(crate) engine: Option<DiskEngine>,
+
+    #[command(flatten)]
+    pub(crate) measure: Measure,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Net {
+    /// Transports: tcp, udp.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) protocol: Vec<Protocol>,
+    /// What is done: stream, pingpong.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) mode: Vec<NetMode>,
+    /// Bytes per send, or per message; by default 128KiB in a stream and 1 byte there and back.
+    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = parse_size)]
+    pub(crate) block: Vec<u64>,
+
+    #[command(flatten)]
+    pub(crate) measure: Measure,
+}
+
 /// Options of every measuring command.
 #[derive(Debug, Args)]
 pub(crate) struct Measure {
@@ -150,7 +215,7 @@ pub(crate) struct Measure {
     /// For the whole command, such as 90s; rows it leaves no time for are skipped.
     #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
     pub(crate) time_budget: Option<f64>,
-    /// Only these areas of the suite: cpu, memory.
+    /// Only these areas of the suite: cpu, memory, disk, net.
     #[arg(long, value_delimiter = ',', value_name = "AREA,…")]
     pub(crate) area: Vec<Area>,
     /// Only ids that match; `*` does not cross `/`, `**` does.
@@ -162,6 +227,15 @@ pub(crate) struct Measure {
     /// Run each experiment once, briefly, and check its results.
     #[arg(long)]
     pub(crate) verify: bool,
+    /// The directory that disks are measured in; by default the store's. The test file has no name and is gone afterwards.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Run these trusted tools beside our own measurements, in turn: likwid-bench, fio, iperf3, sockperf; all; none.
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    pub(crate) references: Vec<String>,
+    /// Where a reference tool is, if not where programs are looked for.
+    #[arg(long, value_name = "NAME=PATH")]
+    pub(crate) tool: Vec<String>,
     /// A fact only you know, such as memory.channels=12 or memory.mts=6000.
     #[arg(long, value_delimiter = ',', value_name = "KEY=VALUE")]
     pub(crate) declare: Vec<String>,
@@ -230,7 +304,7 @@ mod tests {
 
     #[test]
     fn every_measuring_command_begins_its_help_with_three_examples() {
-        for name in ["", "run", "cpu", "memory", "info", "report"] {
+        for name in ["", "run", "cpu", "memory", "disk", "net", "info", "report"] {
             let mut command = Arguments::command();
             let help = match command.find_subcommand_mut(name) {
                 Some(found) => found.render_help().to_string(),

@@ -25,6 +25,8 @@ fn main() -> ExitCode {
         Some(Command::Run(run)) => commands::run::suite(&run, began),
         Some(Command::Cpu(cpu)) => commands::run::cpu(&cpu, began),
         Some(Command::Memory(memory)) => commands::run::memory(&memory, began),
+        Some(Command::Disk(disk)) => commands::run::disk(&disk, began),
+        Some(Command::Net(net)) => commands::run::net(&net, began),
         Some(Command::Info(info)) => commands::info::info(&info, began),
         Some(Command::Report(report)) => commands::report::report(&report),
         Some(Command::Runs(runs)) => commands::runs::runs(&runs),

@@ -533,7 +533,8 @@ mod tests {
             threads: Vec::new(),
             repeat: None,
             seed: 1,
-            chosen: crate::plan::Chosen { working_set: chosen, disk: None, ..Default::default() },
+            chosen: crate::plan::Chosen { working_set: chosen, ..Default::default() },
+            disk: None,
         };
         let machine = machine_with_cpus(2);
         let gib = 1_u64 << 30;

@@ -9,11 +9,11 @@ use model::peak::{Efficiency, Peak};
 use model::sample::{Metric, MetricName, Sample, Summary};
 use model::unit::Better;
 use model::warning::{self, Warning, WarningCode};
-use model::wire::MetricSample;
 
 use super::Setting;
 use super::row::{Over, Progressing};
-use crate::journal::Journalled;
+use crate::histogram::Histogram;
+use crate::journal::{Journalled, Repetition};
 use crate::judge;
 use crate::plan::Planned;
 
@@ -66,14 +66,21 @@ fn cut_short(missing: f64, samples: usize) -> Option<Warning> {
 }
 
 /// One metric for each name, in the order of the first sample.
-fn metrics(samples: &[Vec<MetricSample>]) -> Vec<Metric> {
-    let first = samples.first().map(Vec::as_slice).unwrap_or_default();
-    let of = |one: &MetricSample| {
-        let same = samples.iter().flatten().filter(|sample| sample.name == one.name);
-        let samples: Vec<Sample> = same.map(|sample| sample.sample.clone()).collect();
-        metric(one.name.name(), one.unit, one.better, samples)
-    };
-    first.iter().filter_map(of).collect()
+fn metrics(repetitions: &[Repetition]) -> Vec<Metric> {
+    let first = repetitions.first().map(|one| one.metrics.as_slice()).unwrap_or_default();
+    let all = || repetitions.iter().flat_map(|one| &one.metrics);
+    let mut metrics: Vec<Metric> = first
+        .iter()
+        .filter_map(|one| {
+            let samples = all().filter(|other| other.name == one.name).map(|other| other.sample.clone()).collect();
+            metric(one.name.name(), one.unit, one.better, samples)
+        })
+        .collect();
+    let histograms = Histogram::merged(repetitions.iter().filter_map(|one| one.histogram.as_deref()));
+    if let Some(latency) = metrics.iter_mut().find(|metric| metric.name == MetricName::Latency.name()) {
+        latency.summary.percentiles = histograms.percentiles();
+    }
+    metrics
 }
 
 fn metric(name: &str, unit: model::unit::Unit, better: Better, mut samples: Vec<Sample>) -> Option<Metric> {
@@ -177,10 +184,10 @@ pub(crate) fn add_journalled(document: &mut Document, samples: &[Journalled]) {
         let known = row.metrics.first().map(|metric| metric.samples.clone()).unwrap_or_default();
         // A launch is in the document with all of its samples or with none.
         let is_new = |journalled: &&Journalled| {
-            let launch = journalled.metrics.first().map(|metric| metric.sample.launch);
+            let launch = journalled.repetition.metrics.first().map(|metric| metric.sample.launch);
             journalled.id == row.id && !known.iter().any(|sample| Some(sample.launch) == launch)
         };
-        let new: Vec<Vec<MetricSample>> = samples.iter().filter(is_new).map(|one| one.metrics.clone()).collect();
+        let new: Vec<Repetition> = samples.iter().filter(is_new).map(|one| one.repetition.clone()).collect();
         if !new.is_empty() && row.status != Status::Failed {
             extend(row, &new);
         }
@@ -190,7 +197,7 @@ pub(crate) fn add_journalled(document: &mut Document, samples: &[Journalled]) {
 
 /// Adds samples to a row: its summaries and its grade are worked out again; what a launch tells at its end stays
 /// unknown.
-fn extend(row: &mut Row, new: &[Vec<MetricSample>]) {
+fn extend(row: &mut Row, new: &[Repetition]) {
     let mut metrics = metrics(new);
     for metric in &mut metrics {
         let Some(old) = row.metrics.iter().find(|old| old.name == metric.name) else { continue };
@@ -221,11 +228,11 @@ mod tests {
     use model::wire::Observations;
 
     use super::*;
-    use crate::tests::{document, machine_with_cpus, metric_sample, planned, setting};
+    use crate::tests::{document, machine_with_cpus, metric_sample, planned, repetition, setting};
 
     fn measured(values: &[f64]) -> Progressing {
         let mut progress = Progressing::new(&planned(), Some(u32::try_from(values.len()).unwrap()), false);
-        progress.samples = values.iter().map(|value| vec![metric_sample(*value)]).collect();
+        progress.samples = values.iter().map(|value| repetition(*value)).collect();
         progress.observations = vec![Observations { counter_timer: true, ..Observations::default() }];
         progress.out_of_time("x");
         progress
@@ -287,8 +294,8 @@ mod tests {
         let before = document.experiments[0].metrics[0].summary.n;
         let mut late = metric_sample(2.0);
         late.sample.launch = 99;
-        let journalled =
-            [Journalled { id, metrics: vec![late.clone()] }, Journalled { id: "other".into(), metrics: vec![late] }];
+        let repetition = Repetition { metrics: vec![late], histogram: None };
+        let journalled = [id, "other".to_owned()].map(|id| Journalled { id, repetition: repetition.clone() });
         add_journalled(&mut document, &journalled);
         assert_eq!(document.experiments[0].metrics[0].summary.n, before + 1);
         add_journalled(&mut document, &journalled);

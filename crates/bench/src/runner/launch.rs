@@ -9,9 +9,11 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use model::wire::{Message, MetricSample, Observations, Task};
+use model::wire::{Ends, Message, Observations, Role, Task};
 use sys::clock::monotonic_raw_seconds;
 use sys::process;
+
+use crate::journal::Repetition;
 
 /// How often we look whether we are to stop. Waking up costs the measured CPUs some microseconds each time.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
@@ -47,14 +49,31 @@ pub(super) fn launch(
     command: &WorkerCommand,
     task: &Task,
     patience: f64,
-    on_sample: &mut dyn FnMut(Vec<MetricSample>),
+    on_sample: &mut dyn FnMut(Repetition),
 ) -> Outcome {
     let mut worker = match Worker::start(command, task) {
         Ok(worker) => worker,
         Err(reason) => return Outcome::Failed(reason),
     };
-    let outcome = worker.listen(patience, on_sample);
+    let outcome = worker.listen(patience, on_sample, &mut |address| {
+        task.ends.as_ref().map(|ends| Worker::start(command, &other_end(task, ends, address)))
+    });
     worker.end(outcome)
+}
+
+/// The task of the other end of an experiment between two processes.
+fn other_end(task: &Task, ends: &Ends, address: &str) -> Task {
+    let ends = Ends {
+        role: Role::Peer,
+        address: Some(address.to_owned()),
+        token: ends.token.clone(),
+        other_cpus: task.cpus.clone(),
+    };
+    Task {
+        cpus: task.ends.as_ref().map_or_else(Vec::new, |ends| ends.other_cpus.clone()),
+        ends: Some(ends),
+        ..task.clone()
+    }
 }
 
 /// A running worker; killed and waited for when dropped.
@@ -62,7 +81,12 @@ struct Worker {
     child: Child,
     lines: Receiver<String>,
     complaints: Receiver<String>,
+    /// The worker at the other end, where there is one; it ends with this one.
+    other: Option<Box<Worker>>,
 }
+
+/// Starts the other end, which is to connect to this address; `None` where the experiment has none.
+type StartOther<'a> = dyn FnMut(&str) -> Option<Result<Worker, String>> + 'a;
 
 impl Drop for Worker {
     fn drop(&mut self) {
@@ -106,11 +130,16 @@ impl Worker {
             // A worker that is gone already will be told of by its exit status.
             let _ = writeln!(stdin, "{text}");
         }
-        Ok(Self { child, lines, complaints })
+        Ok(Self { child, lines, complaints, other: None })
     }
 
     /// Listens until the worker's last word; `None` if it left without one.
-    fn listen(&mut self, patience: f64, on_sample: &mut dyn FnMut(Vec<MetricSample>)) -> Option<Outcome> {
+    fn listen(
+        &mut self,
+        patience: f64,
+        on_sample: &mut dyn FnMut(Repetition),
+        start_other: &mut StartOther<'_>,
+    ) -> Option<Outcome> {
         let mut last_word = monotonic_raw_seconds();
         loop {
             if process::stop_signal().is_some() {
@@ -126,8 +155,13 @@ impl Worker {
             };
             last_word = monotonic_raw_seconds();
             match serde_json::from_str::<Message>(&line) {
-                Ok(Message::Ready | Message::Listening { .. } | Message::Preparing { .. }) => {}
-                Ok(Message::Sample { metrics, .. }) => on_sample(metrics),
+                Ok(Message::Ready | Message::Preparing { .. }) => {}
+                Ok(Message::Listening { address }) => match start_other(&address) {
+                    Some(Ok(worker)) => self.other = Some(Box::new(worker)),
+                    Some(Err(reason)) => return Some(Outcome::Failed(format!("the other end: {reason}"))),
+                    None => {}
+                },
+                Ok(Message::Sample { metrics, histogram }) => on_sample(Repetition { metrics, histogram }),
                 Ok(Message::Done { observations }) => return Some(Outcome::Done(observations)),
                 Ok(Message::Unavailable { reason }) => return Some(Outcome::Unavailable(reason)),
                 Ok(Message::Failed { reason }) => return Some(Outcome::Failed(reason)),
@@ -142,7 +176,10 @@ impl Worker {
             if matches!(outcome, Outcome::Done(_)) {
                 let _ = self.child.wait();
             }
-            return outcome;
+            return match outcome {
+                Outcome::Failed(reason) => Outcome::Failed(self.with_word_of_the_other(reason)),
+                other => other,
+            };
         }
         let status = self.child.wait();
         let complaint = self.complaints.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
@@ -150,6 +187,23 @@ impl Worker {
             Ok(status) => describe_end(status, &complaint),
             Err(error) => format!("the worker is lost: {error}"),
         })
+    }
+}
+
+impl Worker {
+    /// A reason, with what the other end has to say about it.
+    fn with_word_of_the_other(&mut self, reason: String) -> String {
+        let Some(other) = self.other.as_mut() else { return reason };
+        let last_words = other.lines.recv_timeout(LOOK_AROUND).ok();
+        if let Some(Ok(Message::Failed { reason: why } | Message::Unavailable { reason: why })) =
+            last_words.map(|line| serde_json::from_str::<Message>(&line))
+        {
+            return format!("{reason}; the other end: {why}");
+        }
+        match other.child.try_wait() {
+            Ok(Some(status)) => format!("{reason}; at the other end, {}", describe_end(status, "")),
+            _ => reason,
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! events.
 
 mod assemble;
+mod held;
 mod launch;
 mod row;
 
@@ -15,15 +16,18 @@ use model::document::{Document, MachineState, MachineStates, Program, Row, RunIn
 use model::experiment::Area;
 use model::machine::Machine;
 use model::warning::Grade;
-use model::wire::Task;
+use model::wire::{Ends, HeldFile, Role, Task};
 use stats::random::Random;
 use sys::clock::{Calibration, Source, Timer, monotonic_raw_seconds, utc_now};
 use sys::process;
 
-use crate::journal::Journal;
+use crate::histogram::{self, Logged};
+use crate::journal::{Journal, Repetition};
 use crate::plan::{Plan, Planned};
 use crate::store::RunFolder;
 pub(crate) use assemble::add_journalled;
+use held::Held;
+use launch::Outcome;
 pub use launch::WorkerCommand;
 use row::Progressing;
 
@@ -59,6 +63,8 @@ pub struct Setting<'a> {
     pub began: f64,
     /// Run each experiment once, briefly, to check its results.
     pub verify_only: bool,
+    /// Type of the file system that disks are measured on.
+    pub filesystem: Option<String>,
 }
 
 /// What there is to tell while a run goes on.
@@ -143,6 +149,8 @@ struct Run<'a> {
     /// What has come of each row of the plan, in its order.
     rows: Vec<Progressing>,
     launches: u32,
+    /// Files of disk rows.
+    held: Held,
     random: Random,
     not_stored: Option<String>,
     /// The timer as it was calibrated when the run began, to be checked when it ends.
@@ -178,6 +186,7 @@ impl<'a> Run<'a> {
             document,
             rows,
             launches: 0,
+            held: Held::default(),
             random,
             not_stored: None,
             best_ops_per_cycle: BTreeMap::new(),
@@ -188,7 +197,10 @@ impl<'a> Run<'a> {
 
     fn measure(&mut self) -> Ending {
         for area in self.plan.areas() {
-            if let Some(signal) = self.measure_area(area) {
+            let signal = self.measure_area(area);
+            // The space of a test file is needed no longer than its area.
+            self.held.let_go();
+            if let Some(signal) = signal {
                 return Ending::Interrupted(signal);
             }
         }
@@ -228,16 +240,24 @@ impl<'a> Run<'a> {
         self.launches += 1;
         let (seconds_left, done) = self.outlook();
         self.watcher.event(Event::Launching { row: &self.document.experiments[index], seconds_left, done });
-        let task = self.task(index, block);
         let began = monotonic_raw_seconds();
+        let file = match self.file_for(index) {
+            Ok(file) => file,
+            Err(reason) => {
+                self.rows[index].launched(0.0, Outcome::Failed(reason));
+                return self.row_changed(index);
+            }
+        };
+        let task = self.task(index, block, file);
         let (journal, row) = (&mut self.journal, &mut self.rows[index]);
         let mut lost: Option<io::Error> = None;
-        let outcome = launch::launch(&self.setting.worker, &task, 10.0 * expected + PATIENCE_SECONDS, &mut |metrics| {
-            if let Some(journal) = journal.as_mut() {
-                lost = lost.take().or(journal.sample(&task.experiment.id, &metrics).err());
-            }
-            row.pending(metrics);
-        });
+        let outcome =
+            launch::launch(&self.setting.worker, &task, 10.0 * expected + PATIENCE_SECONDS, &mut |repetition| {
+                if let Some(journal) = journal.as_mut() {
+                    lost = lost.take().or(journal.sample(&task.experiment.id, &repetition).err());
+                }
+                row.pending(repetition);
+            });
         row.launched(monotonic_raw_seconds() - began, outcome);
         if let Some(error) = lost {
             self.cannot_store(&format!("cannot write the run's journal: {error}"));
@@ -245,7 +265,13 @@ impl<'a> Run<'a> {
         self.row_changed(index);
     }
 
-    fn task(&mut self, index: usize, block: u32) -> Task {
+    /// The file that a row works on, made if it is not there yet.
+    fn file_for(&mut self, index: usize) -> Result<Option<HeldFile>, String> {
+        let filesystem = self.setting.filesystem.as_deref();
+        self.held.file_for(&self.plan.rows[index], self.plan.seed, filesystem, self.journal.as_mut())
+    }
+
+    fn task(&mut self, index: usize, block: u32, file: Option<HeldFile>) -> Task {
         let planned = &self.plan.rows[index];
         let sampling = &planned.sampling;
         let quick = self.setting.verify_only;
@@ -261,8 +287,8 @@ impl<'a> Run<'a> {
             run_began: self.setting.began,
             imul_cycles: imul_cycles(self.setting.machine, planned),
             parent: std::process::id(),
-            file: None,
-            ends: None,
+            file,
+            ends: ends(planned),
         }
     }
 
@@ -271,6 +297,9 @@ impl<'a> Run<'a> {
         self.assemble(index);
         self.document.run.seconds = self.seconds_so_far();
         self.store();
+        if self.rows[index].is_over() {
+            self.store_histograms(index);
+        }
         let row = &self.document.experiments[index];
         if self.rows[index].is_over() {
             self.watcher.event(Event::Finished { row });
@@ -310,6 +339,26 @@ impl<'a> Run<'a> {
             return;
         }
         if let Some(Err(reason)) = self.folder.map(|folder| folder.write(&self.document)) {
+            self.cannot_store(&reason);
+        }
+    }
+
+    /// Stores how long each operation of a finished row took, where operations were timed.
+    fn store_histograms(&mut self, index: usize) {
+        let Some(folder) = self.folder.filter(|_| self.not_stored.is_none()) else { return };
+        let logged = |one: &'_ Repetition| {
+            let sample = &one.metrics.first()?.sample;
+            Some((sample.start, sample.seconds, one.histogram.clone()?))
+        };
+        let repetitions: Vec<_> = self.rows[index].samples.iter().filter_map(logged).collect();
+        if repetitions.is_empty() {
+            return;
+        }
+        let id = &self.plan.rows[index].experiment.id;
+        let lines = repetitions.iter().map(|(start, seconds, text)| Logged { start: *start, seconds: *seconds, text });
+        let log = histogram::log(id, lines);
+        let name = format!("{}.hlog", id.replace('/', "_"));
+        if let Err(reason) = folder.write_in("histograms", &name, log.as_bytes()) {
             self.cannot_store(&reason);
         }
     }
@@ -359,6 +408,22 @@ fn kernel_of(id: &str) -> &str {
 fn headline_grade(rows: &[Row]) -> Option<Grade> {
     let is_headline = |row: &&Row| !row.id.contains("/scalar/");
     rows.iter().filter(is_headline).filter_map(|row| row.grade).max()
+}
+
+/// What the measuring end of a row between two processes is told.
+fn ends(planned: &Planned) -> Option<Ends> {
+    (!planned.other_cpus.is_empty()).then(|| Ends {
+        role: Role::Measure,
+        address: None,
+        token: token(),
+        other_cpus: planned.other_cpus.clone(),
+    })
+}
+
+/// 32 hexadecimal digits that nobody can guess: the keys of the standard library's hash maps come from the kernel.
+fn token() -> String {
+    use std::hash::{BuildHasher, RandomState};
+    (0..2).map(|part| format!("{:016x}", RandomState::new().hash_one(part))).collect()
 }
 
 /// Cycles of a multiplication on the cores of a row; the big cores' where kinds are mixed, as the larger chain is the

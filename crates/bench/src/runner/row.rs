@@ -1,10 +1,11 @@
 //! What has come of one row so far, and whether it needs another launch.
 
 use model::document::Status;
-use model::wire::{MetricSample, Observations};
+use model::wire::Observations;
 use stats::{Adaptive, StopReason, StopRule};
 
 use super::launch::Outcome;
+use crate::journal::Repetition;
 use crate::plan::Planned;
 use crate::suite::Sampling;
 
@@ -16,9 +17,9 @@ const VERIFY_SAMPLES: u32 = 1;
 pub(super) struct Progressing {
     rule: StopRule,
     /// Every sample of launches that ended well, with its metrics.
-    pub(super) samples: Vec<Vec<MetricSample>>,
+    pub(super) samples: Vec<Repetition>,
     /// Samples of the launch that is going on: they count once it has ended well.
-    pending: Vec<Vec<MetricSample>>,
+    pending: Vec<Repetition>,
     /// What each launch saw.
     pub(super) observations: Vec<Observations>,
     /// Seconds spent on it.
@@ -87,8 +88,8 @@ impl Progressing {
     }
 
     /// A sample has come.
-    pub(super) fn pending(&mut self, metrics: Vec<MetricSample>) {
-        self.pending.push(metrics);
+    pub(super) fn pending(&mut self, repetition: Repetition) {
+        self.pending.push(repetition);
     }
 
     /// A launch has ended.
@@ -123,7 +124,7 @@ impl Progressing {
 
     /// The headline metric's values, in the order of measurement.
     pub(super) fn values(&self) -> Vec<f64> {
-        self.samples.iter().filter_map(|metrics| Some(metrics.first()?.sample.value)).collect()
+        self.samples.iter().filter_map(|one| Some(one.metrics.first()?.sample.value)).collect()
     }
 }
 
@@ -144,7 +145,7 @@ fn rule(sampling: &Sampling) -> StopRule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{metric_sample, planned};
+    use crate::tests::{planned, repetition};
 
     fn done() -> Outcome {
         Outcome::Done(Box::default())
@@ -157,7 +158,7 @@ mod tests {
         for expected in [3, 3, 1] {
             assert!(!row.is_over());
             assert_eq!(row.samples_next(&planned), expected);
-            (0..expected).for_each(|_| row.pending(vec![metric_sample(1.0)]));
+            (0..expected).for_each(|_| row.pending(repetition(1.0)));
             row.launched(0.1, done());
         }
         assert_eq!(row.over, Some(Over::Measured(StopReason::Repetitions { n: 7 })));
@@ -166,7 +167,7 @@ mod tests {
     #[test]
     fn samples_of_a_launch_that_failed_do_not_count() {
         let mut row = Progressing::new(&planned(), None, false);
-        row.pending(vec![metric_sample(1.0)]);
+        row.pending(repetition(1.0));
         row.launched(0.1, Outcome::Failed("a result is wrong".into()));
         assert!(row.samples.is_empty());
         assert_eq!(row.over, Some(Over::Not(Status::Failed, "a result is wrong".into())));
@@ -176,7 +177,7 @@ mod tests {
     fn time_that_ran_out_skips_cuts_or_ends() {
         let over = |n: usize| {
             let mut row = Progressing::new(&planned(), None, false);
-            row.samples = vec![vec![metric_sample(1.0)]; n];
+            row.samples = vec![repetition(1.0); n];
             row.out_of_time("time_budget");
             row.over.unwrap()
         };

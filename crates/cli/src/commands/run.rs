@@ -6,13 +6,15 @@ use bench::host;
 use bench::plan::{Chosen, Plan, Request, plan};
 use bench::runner::{self, Ending, Finished, Setting, WorkerCommand};
 use bench::store::{RunFolder, check_writable, write_whole};
-use bench::suite::{CpuChoice, MemoryChoice, Suite};
+use bench::suite::{CpuChoice, DiskChoice, MemoryChoice, NetChoice, Suite};
+use bench::target::DiskTarget;
 use machine::{Declared, Sysroot};
 use model::document::{Document, Program, Status};
+use model::experiment::Area;
 use model::machine::Machine;
 use report::Render;
 
-use crate::args::{Cpu, Measure, Memory, Run};
+use crate::args::{Cpu, Disk, Measure, Memory, Net, Run};
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, complain, print};
 use crate::progress::Progress;
@@ -53,10 +55,44 @@ pub(crate) fn memory(arguments: &Memory, began: f64) -> Result {
     measure(Suite::of_memory(&choice)?, chosen, &arguments.measure, began)
 }
 
+/// `assay disk`.
+pub(crate) fn disk(arguments: &Disk, began: f64) -> Result {
+    let choice = DiskChoice {
+        patterns: arguments.pattern.clone(),
+        ops: arguments.op.clone(),
+        blocks: arguments.block.clone(),
+        depths: arguments.depth.clone(),
+        size: arguments.size,
+        engine: arguments.engine,
+    };
+    let chosen = Chosen { size: choice.size.is_some(), engine: choice.engine.is_some(), ..Chosen::default() };
+    measure(Suite::of_disk(&choice)?, chosen, &arguments.measure, began)
+}
+
+/// `assay net`.
+pub(crate) fn net(arguments: &Net, began: f64) -> Result {
+    let choice = NetChoice {
+        protocols: arguments.protocol.clone(),
+        modes: arguments.mode.clone(),
+        blocks: arguments.block.clone(),
+    };
+    measure(Suite::of_net(&choice)?, Chosen::default(), &arguments.measure, began)
+}
+
+/// The directory that disks are measured in: the one that was named, else the store's, else the run's.
+fn disk_target(suite: &Suite, options: &Measure) -> Option<DiskTarget> {
+    let wanted = !suite.disk.is_empty() && (options.area.is_empty() || options.area.contains(&Area::Disk));
+    let own = || environment::store().ok().map(|store| store.root().to_owned()).or_else(|| options.out.clone());
+    let directory = options.dir.clone().or_else(own).filter(|_| wanted)?;
+    let directory = std::path::absolute(&directory).unwrap_or(directory);
+    Some(DiskTarget::look(directory, options.dir.is_some()))
+}
+
 fn measure(suite: Suite, chosen: Chosen, options: &Measure, began: f64) -> Result {
     let declared = Declared::parse(&options.declare)?;
     let machine = machine::discover(&Sysroot::host());
-    let plan = plan(&request(suite, chosen, options), &machine).map_err(|error| error.to_string())?;
+    let request = request(suite, chosen, options);
+    let plan = plan(&request, &machine).map_err(|error| error.to_string())?;
     if options.list {
         let list = plan.list();
         print(report::plan::render(&list).as_bytes())?;
@@ -76,6 +112,7 @@ fn measure(suite: Suite, chosen: Chosen, options: &Measure, began: f64) -> Resul
         time_budget: options.time_budget,
         began,
         verify_only: options.verify,
+        filesystem: request.disk.as_ref().and_then(|target| target.storage.filesystem.clone()),
     };
     let finished = carry_out(&plan, &setting, folder, options.quiet)?;
     show(&finished.0, finished.1.as_deref(), options)?;
@@ -98,6 +135,7 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> String {
 }
 
 fn request(suite: Suite, chosen: Chosen, options: &Measure) -> Request {
+    let disk = disk_target(&suite, options);
     Request {
         suite,
         areas: options.area.clone(),
@@ -106,7 +144,7 @@ fn request(suite: Suite, chosen: Chosen, options: &Measure) -> Request {
         repeat: options.repeat,
         seed: options.seed,
         chosen,
-        disk: None,
+        disk,
     }
 }
 
