@@ -79,12 +79,17 @@ pub(crate) fn throttled_seconds(root: &Sysroot) -> Option<f64> {
         let count = stat.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok())?;
         Some(count * unit)
     };
-    let folders = hierarchies(root).into_iter().filter(|(hierarchy, controllers)| hierarchy.covers(controllers, "cpu"));
-    let folders = folders.flat_map(|(hierarchy, _)| {
+    folders(root, "cpu").into_iter().filter_map(of_folder).reduce(f64::max)
+}
+
+/// The groups that a controller sees this process in, each with the version: its own first, then those above it.
+pub(crate) fn folders(root: &Sysroot, controller: &str) -> Vec<(String, u8)> {
+    let covering = hierarchies(root).into_iter().filter(|(one, controllers)| one.covers(controllers, controller));
+    let folders = covering.flat_map(|(hierarchy, _)| {
         let version = hierarchy.version;
         hierarchy.folders().map(move |folder| (folder, version)).collect::<Vec<_>>()
     });
-    folders.filter_map(of_folder).reduce(f64::max)
+    folders.collect()
 }
 
 /// The hierarchies that this process is in, each with the controllers of its line in `/proc/self/cgroup`.

@@ -9,12 +9,17 @@
 mod activity;
 mod caches;
 mod cgroup;
+mod counters;
 mod cpuinfo;
 mod declared;
 mod dump;
 mod features;
+mod filesystems;
+#[cfg(test)]
+mod fixture;
 mod latency;
 mod ledger;
+mod links;
 mod list;
 mod memory;
 mod mounts;
@@ -26,6 +31,7 @@ mod smbios;
 mod storage;
 mod sysroot;
 mod system;
+mod throttle;
 mod topology;
 mod uarch;
 mod units;
@@ -36,14 +42,17 @@ use std::path::Path;
 use model::machine::Machine;
 
 pub use activity::{Activity, activity, steal_seconds, throttled_seconds};
+pub use counters::{DeviceIo, ProcessIo, device_io, process_io};
 pub use declared::{Declared, KEYS as DECLARED_KEYS};
 pub use dump::{Dump, Leaves, Registers};
+pub use filesystems::{FilesystemClass, FilesystemKind, filesystem_kind};
 pub use latency::imul_cycles;
 pub use list::parse_list;
 pub use peaks::{cpu_peaks, info_peaks, memory_peaks};
 pub use rates::{CpuKernel, Resolved, kernels, resolve};
 pub use storage::{storage, storage_source};
 pub use sysroot::Sysroot;
+pub use throttle::{IoLimit, IoLimits, io_limits};
 
 use cgroup::Limits;
 use ledger::Ledger;
@@ -64,6 +73,8 @@ pub fn discover(root: &Sysroot) -> Machine {
         ledger.source("caches", source);
     }
     let llc = caches::last_level_groups(&caches);
+    let virtualization = system::virtualization(root, &mut ledger);
+    let under_hypervisor = cpu.hypervisor_bit == Some(true) || virtualization.is_some();
     let mut machine = Machine {
         host: ledger.need(
             "host",
@@ -74,9 +85,9 @@ pub fn discover(root: &Sysroot) -> Machine {
         os: system::os(root, &mut ledger),
         memory: memory::discover(root, limits, cpu.hypervisor_bit == Some(false), &mut ledger),
         numa: memory::nodes(root, &mut ledger),
-        disks: storage::disks(root),
-        nics: network::interfaces(root),
-        virtualization: system::virtualization(root, &mut ledger),
+        disks: storage::disks(root, under_hypervisor),
+        nics: network::interfaces(root, under_hypervisor),
+        virtualization,
         cpu,
         caches,
         ..Machine::default()
@@ -98,6 +109,15 @@ fn devices(machine: &Machine, ledger: &mut Ledger) {
         } else {
             ledger.source(fact, folder);
         }
+    }
+    for disk in machine.disks.iter().filter(|disk| disk.transport.is_some() && disk.link.is_none()) {
+        let why = match disk.is_virtual {
+            Some(true) => "a hypervisor's disk has no link",
+            None => "under a hypervisor the speed of a link is whatever it says",
+            Some(false) => "no speed of a link in /sys",
+        };
+        let consequence = "no ceiling of this disk is known; declare disk.read_bps and disk.read_iops";
+        ledger.missing(&format!("disks.{}.link", disk.name), why, consequence);
     }
 }
 

@@ -56,7 +56,7 @@ fn parse(line: &str) -> Option<Mount> {
 }
 
 /// Space, tab, newline and backslash are written as `\` and three octal digits.
-fn unescape(text: &str) -> String {
+pub(crate) fn unescape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('\\') {

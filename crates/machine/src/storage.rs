@@ -4,8 +4,11 @@ use std::path::Path;
 
 use model::machine::{Disk, Storage, StorageDevice};
 
+use crate::filesystems::{self, FilesystemClass};
+use crate::links;
 use crate::mounts::{self, Mount};
 use crate::sysroot::{Sysroot, label};
+use crate::throttle::io_limits;
 
 const BLOCK: &str = "sys/block";
 const BY_NAME: &str = "sys/class/block";
@@ -13,18 +16,24 @@ const BY_NUMBER: &str = "sys/dev/block";
 /// The kernel counts sectors of this size whatever the device's own (kernel documentation, `block/stat.rst`).
 const SECTOR_BYTES: u64 = 512;
 
-/// Every whole disk that has a size.
-pub(crate) fn disks(root: &Sysroot) -> Vec<Disk> {
-    root.names(BLOCK).iter().filter_map(|name| disk(root, name)).collect()
+/// Every whole disk that has a size. What a hypervisor shows of links is its own invention and is not taken.
+pub(crate) fn disks(root: &Sysroot, under_hypervisor: bool) -> Vec<Disk> {
+    root.names(BLOCK).iter().filter_map(|name| disk(root, name, under_hypervisor)).collect()
 }
 
-fn disk(root: &Sysroot, name: &str) -> Option<Disk> {
+fn disk(root: &Sysroot, name: &str, under_hypervisor: bool) -> Option<Disk> {
     let file = |file: &str| format!("{BLOCK}/{name}/{file}");
     let sectors: u64 = root.number(&file("size")).filter(|sectors| *sectors > 0)?;
+    let device = root.text(&file("dev"));
+    let trimmed = |name: &str| root.text(&file(name)).map(|text| text.trim().to_owned());
+    let (vendor, model) = (trimmed("device/vendor"), trimmed("device/model"));
+    let attachment = device.as_deref().map(|number| links::attachment(root, number)).unwrap_or_default();
+    let says = [vendor, model.clone()].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let is_virtual = attachment.is_virtual(&says, under_hypervisor);
     Some(Disk {
         name: name.to_owned(),
-        device: root.text(&file("dev")),
-        model: root.text(&file("device/model")).map(|model| model.trim().to_owned()),
+        device,
+        model,
         driver: root.link(&file("device/driver")).as_deref().and_then(last_name),
         bytes: sectors.checked_mul(SECTOR_BYTES),
         rotational: root.number::<u32>(&file("queue/rotational")).map(|spins| spins != 0),
@@ -34,6 +43,11 @@ fn disk(root: &Sysroot, name: &str) -> Option<Disk> {
         queue_requests: root.number(&file("queue/nr_requests")),
         write_cache: root.text(&file("queue/write_cache")),
         slaves: root.names(&file("slaves")),
+        link: attachment.link.filter(|_| is_virtual == Some(false)),
+        transport: attachment.transport,
+        is_virtual,
+        raid_level: root.text(&file("md/level")),
+        raid_members: root.number(&file("md/raid_disks")),
     })
 }
 
@@ -49,7 +63,8 @@ fn last_name(path: &Path) -> Option<String> {
 
 /// What is behind a directory, given by its absolute path with all links resolved.
 ///
-/// The chain is empty where the file system lies on no block device that the kernel shows: tmpfs, overlay, network.
+/// The chain is empty where the file system lies on no block device that the kernel shows: tmpfs, network, the host's
+/// folders, ZFS; and under an overlay whose upper folder cannot be seen from here.
 pub fn storage(root: &Sysroot, directory: &Path) -> Storage {
     let found = mounts::read(root);
     let mut storage = Storage { directory: directory.display().to_string(), ..Storage::default() };
@@ -58,36 +73,31 @@ pub fn storage(root: &Sysroot, directory: &Path) -> Storage {
     storage.filesystem = Some(mount.filesystem.clone());
     storage.source = Some(mount.source.clone());
     storage.options.clone_from(&mount.options);
-    if let Some(name) = device_name(root, mount) {
-        descend(root, &name, 0, &mut storage.chain);
-    }
+    let mut descent = Descent { root, mounts: &found, chain: Vec::new() };
+    descent.mounted(mount, 0);
+    storage.chain = descent.chain;
     storage
+}
+
+/// The devices of a chain that every request passes through, from the top: as far as there is one on each layer. What
+/// lies below a loop device is left out, since the page cache stands between.
+pub(crate) fn common_way(chain: &[StorageDevice]) -> impl Iterator<Item = &StorageDevice> {
+    let alone = |device: &&StorageDevice| chain.iter().filter(|other| other.depth == device.depth).count() == 1;
+    let end = chain.iter().position(|device| device.kind == "loop").map_or(chain.len(), |index| index + 1);
+    chain[..end].iter().take_while(alone)
 }
 
 /// Reads what is behind every mount, so that a capture can answer for any directory.
 pub(crate) fn read_all(root: &Sysroot) {
     for mount in mounts::read(root) {
-        storage(root, &mount.point);
+        let found = storage(root, &mount.point);
+        io_limits(root, &found);
     }
 }
 
 /// Where a directory's storage comes from, as a source.
 pub fn storage_source() -> String {
     format!("{}, {}", label(mounts::FILE), label(BY_NAME))
-}
-
-/// The kernel's name of the device mounted: by its number, else (btrfs numbers its own) by the name it was mounted
-/// under.
-fn device_name(root: &Sysroot, mount: &Mount) -> Option<String> {
-    if let Some((name, _)) = by_number(root, &mount.device) {
-        return Some(name);
-    }
-    let name = mount.source.strip_prefix("/dev/")?;
-    if let Some(mapped) = name.strip_prefix("mapper/") {
-        let is_it = |device: &String| root.text(&format!("{BY_NAME}/{device}/dm/name")).as_deref() == Some(mapped);
-        return root.names(BY_NAME).into_iter().find(is_it);
-    }
-    root.text(&format!("{BY_NAME}/{name}/dev")).map(|_| name.to_owned())
 }
 
 /// A device's name and, for a partition, its disk's, from the link `…/block/sda/sda1`.
@@ -97,31 +107,114 @@ fn by_number(root: &Sysroot, number: &str) -> Option<(String, Option<String>)> {
     Some((last_name(&target)?, parent))
 }
 
-/// Adds a device and all that it is built on.
-fn descend(root: &Sysroot, name: &str, depth: u32, chain: &mut Vec<StorageDevice>) {
-    /// More layers than anyone stacks; a recorded folder may loop.
-    const DEEPEST: u32 = 16;
-    if depth > DEEPEST || chain.iter().any(|device| device.name == name) {
-        return;
+/// The way down from a mount.
+struct Descent<'d> {
+    root: &'d Sysroot,
+    mounts: &'d [Mount],
+    chain: Vec<StorageDevice>,
+}
+
+impl Descent<'_> {
+    /// Adds the devices that a file system lies on.
+    fn mounted(&mut self, mount: &Mount, depth: u32) {
+        match filesystems::class_of(&mount.filesystem) {
+            Some(FilesystemClass::Memory | FilesystemClass::Remote) => {}
+            Some(FilesystemClass::Overlay) => self.upper(mount, depth),
+            Some(FilesystemClass::Disk) | None => {
+                for name in self.devices(mount) {
+                    self.device(&name, depth);
+                }
+            }
+        }
     }
-    let file = |file: &str| root.text(&format!("{BY_NAME}/{name}/{file}"));
-    let whole = file("dev").and_then(|number| by_number(root, &number)).and_then(|(_, parent)| parent);
-    let partition = file("partition").is_some();
-    let kind = match () {
-        () if partition => "partition",
-        () if file("dm/name").is_some() => "mapper",
-        () if file("md/level").is_some() => "raid",
-        () if file("loop/backing_file").is_some() => "loop",
-        () => "disk",
-    };
-    let disk = if partition { whole.clone() } else { Some(name.to_owned()) };
-    chain.push(StorageDevice { name: name.to_owned(), depth, kind: kind.to_owned(), disk });
-    if let (true, Some(whole)) = (partition, whole) {
-        descend(root, &whole, depth + 1, chain);
+
+    /// Goes on where an overlay writes to: its upper folder.
+    ///
+    /// The folder is named as it was seen by whoever mounted the overlay. A container's root is mounted from outside,
+    /// so that there the name means nothing.
+    fn upper(&mut self, overlay: &Mount, depth: u32) {
+        let upper = overlay.super_options.iter().find_map(|option| option.strip_prefix("upperdir="));
+        let outside = overlay.point.parent().is_none();
+        let Some(upper) = upper.map(mounts::unescape).filter(|_| !outside) else { return };
+        let below = mounts::containing(self.mounts, Path::new(&upper));
+        if let Some(below) =
+            below.filter(|below| filesystems::class_of(&below.filesystem) != Some(FilesystemClass::Overlay))
+        {
+            self.mounted(below, depth);
+        }
     }
-    for slave in root.names(&format!("{BY_NAME}/{name}/slaves")) {
-        descend(root, &slave, depth + 1, chain);
+
+    /// The kernel's names of the devices mounted: by the mount's number, else (btrfs and bcachefs number their own) by
+    /// the names it was mounted under.
+    fn devices(&self, mount: &Mount) -> Vec<String> {
+        if let Some((name, _)) = by_number(self.root, &mount.device) {
+            return vec![name];
+        }
+        // bcachefs names all its devices, with colons between.
+        let named: Vec<String> = mount.source.split(':').filter_map(|source| self.by_source(source)).collect();
+        match named.as_slice() {
+            [one] if mount.filesystem == "btrfs" => self.btrfs_devices(one).unwrap_or(named),
+            _ => named,
+        }
     }
+
+    fn by_source(&self, source: &str) -> Option<String> {
+        let name = source.strip_prefix("/dev/")?;
+        if let Some(mapped) = name.strip_prefix("mapper/") {
+            let is_it = |device: &String| self.file(device, "dm/name").as_deref() == Some(mapped);
+            return self.root.names(BY_NAME).into_iter().find(is_it);
+        }
+        self.file(name, "dev").map(|_| name.to_owned())
+    }
+
+    /// All devices of the btrfs that lies on this one, among others.
+    fn btrfs_devices(&self, one: &str) -> Option<Vec<String>> {
+        const BTRFS: &str = "sys/fs/btrfs";
+        let members = |id: String| self.root.names(&format!("{BTRFS}/{id}/devices"));
+        self.root.names(BTRFS).into_iter().map(members).find(|members| members.iter().any(|name| name == one))
+    }
+
+    fn file(&self, device: &str, file: &str) -> Option<String> {
+        self.root.text(&format!("{BY_NAME}/{device}/{file}"))
+    }
+
+    /// Adds a device and all that it is built on.
+    fn device(&mut self, name: &str, depth: u32) {
+        /// More layers than anyone stacks; a recorded folder may loop.
+        const DEEPEST: u32 = 16;
+        if depth > DEEPEST || self.chain.iter().any(|device| device.name == name) {
+            return;
+        }
+        let whole = self.file(name, "dev").and_then(|number| by_number(self.root, &number)).and_then(|(_, disk)| disk);
+        let backing = self.file(name, "loop/backing_file");
+        let partition = self.file(name, "partition").is_some();
+        let kind = match () {
+            () if partition => "partition",
+            () if self.file(name, "dm/name").is_some() => "mapper",
+            () if self.file(name, "md/level").is_some() => "raid",
+            () if backing.is_some() => "loop",
+            () if is_memory(name) => "memory",
+            () => "disk",
+        };
+        let disk = if partition { whole.clone() } else { Some(name.to_owned()) };
+        self.chain.push(StorageDevice { name: name.to_owned(), depth, kind: kind.to_owned(), disk });
+        if let (true, Some(whole)) = (partition, whole) {
+            self.device(&whole, depth + 1);
+        }
+        for slave in self.root.names(&format!("{BY_NAME}/{name}/slaves")) {
+            self.device(&slave, depth + 1);
+        }
+        let mounts = self.mounts;
+        if let Some(below) = backing.and_then(|backing| mounts::containing(mounts, Path::new(&backing))) {
+            self.mounted(below, depth + 1);
+        }
+    }
+}
+
+/// Whether a block device is a piece of memory: `zram0`, `ram0`.
+fn is_memory(name: &str) -> bool {
+    let numbered = |prefix: &str| name.strip_prefix(prefix).is_some_and(|number| number.parse::<u32>().is_ok());
+    numbered("zram") || numbered("ram")
 }
 
 #[cfg(test)]

@@ -118,6 +118,24 @@ impl Sysroot {
         Some(target)
     }
 
+    /// The path that a link stands for, below the root; `None` where there is no link, or where it leads out.
+    ///
+    /// Nothing may be read below the link's own name: in a capture a name is either a link or a folder.
+    pub(crate) fn resolve(&self, relative: &str) -> Option<String> {
+        let target = self.link(relative)?;
+        let mut parts: Vec<&str> = Path::new(relative).parent()?.to_str()?.split('/').collect();
+        for component in target.components() {
+            match component {
+                Component::Normal(part) => parts.push(part.to_str()?),
+                Component::ParentDir => drop(parts.pop()?),
+                Component::CurDir => {}
+                Component::RootDir => parts.clear(),
+                Component::Prefix(_) => return None,
+            }
+        }
+        Some(parts.join("/"))
+    }
+
     /// The machine's CPUID leaves, asked for once.
     pub(crate) fn cpuid(&self) -> &Cpuid {
         self.cpuid.get_or_init(|| {

@@ -319,6 +319,33 @@ pub struct Disk {
     pub write_cache: Option<String>,
     /// The devices it is built on (RAID, LVM, encryption).
     pub slaves: Vec<String>,
+    /// How it is attached: `pcie`, `sata`, `sas`, `usb`, `virtio`, … as far as the kernel shows it.
+    pub transport: Option<String>,
+    /// The narrowest link on the way to it; `None` where no link is known, or where a hypervisor makes the link up.
+    pub link: Option<DiskLink>,
+    /// Whether a hypervisor or the kernel makes it up; `None` where that cannot be told.
+    pub is_virtual: Option<bool>,
+    /// Level of a software RAID (`raid0`, `raid5`, …).
+    pub raid_level: Option<String>,
+    /// Members that a software RAID is laid out over, without spares.
+    pub raid_members: Option<u32>,
+}
+
+/// The narrowest link between a disk and the processor: what can pass at most, not what the drive can do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct DiskLink {
+    /// `pcie`, `sata`, `sas` or `usb`.
+    pub kind: String,
+    /// Bytes that pass in one direction, B/s, less the line code; packet headers are not taken off.
+    pub bytes_per_second: u64,
+    /// For a reader: `PCIe 4.0 x4, 16 GT/s`.
+    pub detail: String,
+    /// Whether the disk's own link could carry more than this: trained down, or in a slot that is too small. `None`
+    /// where its maximum is not known.
+    pub below_maximum: Option<bool>,
+    /// Where the figures come from.
+    pub source: String,
 }
 
 /// What is behind a directory: its mount and the block devices under it.
@@ -347,7 +374,7 @@ pub struct StorageDevice {
     pub name: String,
     /// 0 for the device mounted, one more for each layer below.
     pub depth: u32,
-    /// `partition`, `mapper`, `raid`, `loop` or `disk`.
+    /// `partition`, `mapper`, `raid`, `loop`, `memory` or `disk`.
     pub kind: String,
     /// Name of the whole disk in [`Machine::disks`].
     pub disk: Option<String>,
@@ -361,6 +388,11 @@ pub struct Nic {
     pub name: String,
     /// Negotiated link speed, bit/s; virtual interfaces have none, or a made-up one.
     pub speed_bps: Option<f64>,
+    /// Whether that speed is a link's: hardware's own word, and no figure written into a driver. `None` without a
+    /// speed.
+    pub speed_trusted: Option<bool>,
+    /// What kind of link it is: `ethernet`, `infiniband`, `loopback`; `None` for others.
+    pub kind: Option<String>,
     /// Kernel driver.
     pub driver: Option<String>,
     /// Largest packet, B.

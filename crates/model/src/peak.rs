@@ -41,6 +41,14 @@ impl PeakKind {
     pub const fn carries_efficiency(self) -> bool {
         matches!(self, Self::Sustained | Self::Inferred | Self::Declared | Self::Datasheet | Self::Limit | Self::Link)
     }
+
+    /// The kind that carries an efficiency where none of [`PeakKind::carries_efficiency`] is there: `measured_ceiling`.
+    ///
+    /// What another measurement reached is no limit of the hardware. It is the best that can be said where there is no
+    /// hardware: on the loopback interface.
+    pub const fn stands_in(self) -> bool {
+        matches!(self, Self::MeasuredCeiling)
+    }
 }
 
 /// A theoretical peak, in the unit of the metric it stands beside.
@@ -92,7 +100,7 @@ pub struct InfoPeak {
     pub kind: PeakKind,
     /// The figure, in `unit`.
     pub value: f64,
-    /// `flop/s`, `op/s` or `B/s`.
+    /// `flop/s`, `op/s`, `B/s`, `1/s` or `s`.
     pub unit: String,
     /// How it was worked out.
     pub formula: String,
@@ -108,5 +116,12 @@ mod tests {
     fn shown_only_kinds_carry_no_efficiency() {
         let shown: Vec<_> = PeakKind::ALL.iter().filter(|kind| !kind.carries_efficiency()).map(|k| k.name()).collect();
         assert_eq!(shown, ["boost", "base", "platform_maximum", "measured_ceiling"]);
+    }
+
+    #[test]
+    fn only_a_measured_ceiling_stands_in_for_a_physical_peak() {
+        let standing: Vec<_> = PeakKind::ALL.iter().filter(|kind| kind.stands_in()).copied().collect();
+        assert_eq!(standing, [PeakKind::MeasuredCeiling]);
+        assert!(standing.iter().all(|kind| !kind.carries_efficiency()));
     }
 }

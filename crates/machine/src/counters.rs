@@ -1,0 +1,99 @@
+//! What the kernel counts of bytes that really went to devices: of this process, and of each disk.
+//!
+//! Read before and after a measurement; what lies between them is the measurement's own business.
+
+use crate::sysroot::Sysroot;
+
+/// Bytes that this process, all its threads together, has caused to be moved since it began (proc(5), `io`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessIo {
+    /// Fetched from the storage layer, B. Reads that the page cache answered are not in it.
+    pub read_bytes: u64,
+    /// Sent, or to be sent, to the storage layer, B.
+    pub write_bytes: u64,
+    /// Of those, B that were never sent, since the file was truncated or removed before.
+    pub cancelled_write_bytes: u64,
+}
+
+/// What one disk has done since it appeared (kernel documentation, `block/stat.rst`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceIo {
+    /// Reads finished.
+    pub reads: u64,
+    /// Bytes read, B.
+    pub read_bytes: u64,
+    /// Writes finished.
+    pub writes: u64,
+    /// Bytes written, B.
+    pub write_bytes: u64,
+}
+
+/// This process's counters; `None` where the kernel does not keep them.
+pub fn process_io(root: &Sysroot) -> Option<ProcessIo> {
+    let text = root.text("proc/self/io")?;
+    let count = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        line.trim().parse().ok()
+    };
+    Some(ProcessIo {
+        read_bytes: count("read_bytes")?,
+        write_bytes: count("write_bytes")?,
+        cancelled_write_bytes: count("cancelled_write_bytes")?,
+    })
+}
+
+/// A whole disk's counters; `None` where there is no such disk, or where it was told not to count (`queue/iostats`).
+pub fn device_io(root: &Sysroot, disk: &str) -> Option<DeviceIo> {
+    /// The kernel counts sectors of this size whatever the device's own.
+    const SECTOR_BYTES: u64 = 512;
+    let file = |file: &str| format!("sys/block/{disk}/{file}");
+    if root.number::<u32>(&file("queue/iostats")) == Some(0) {
+        return None;
+    }
+    let text = root.text(&file("stat"))?;
+    let counts: Vec<u64> = text.split_ascii_whitespace().map_while(|count| count.parse().ok()).collect();
+    let bytes = |index: usize| counts.get(index)?.checked_mul(SECTOR_BYTES);
+    Some(DeviceIo { reads: *counts.first()?, read_bytes: bytes(2)?, writes: *counts.get(4)?, write_bytes: bytes(6)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Fixture;
+
+    #[test]
+    fn bytes_are_counted_where_the_kernel_counts() {
+        let fixture = Fixture::new("counters").file(
+            "proc/self/io",
+            "rchar: 9\nwchar: 9\nsyscr: 1\nsyscw: 1\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 512\n",
+        );
+        let fixture = fixture.file("sys/block/vda/stat", " 12 3 80 9 7 1 160 5 0 1 2\n");
+        let root = fixture.root();
+        let io = ProcessIo { read_bytes: 4096, write_bytes: 8192, cancelled_write_bytes: 512 };
+        assert_eq!(process_io(&root), Some(io));
+        let device = DeviceIo { reads: 12, read_bytes: 80 * 512, writes: 7, write_bytes: 160 * 512 };
+        assert_eq!(device_io(&root, "vda"), Some(device));
+        assert_eq!(device_io(&root, "sda"), None);
+        assert_eq!(device_io(&root, "../vda"), None);
+    }
+
+    #[test]
+    fn a_disk_that_does_not_count_has_no_counters() {
+        let fixture = Fixture::new("no-iostats")
+            .file("sys/block/vda/stat", "0 0 0 0 0 0 0 0 0 0 0\n")
+            .file("sys/block/vda/queue/iostats", "0\n")
+            .file("sys/block/vdb/stat", "0 0 x\n");
+        assert_eq!(device_io(&fixture.root(), "vda"), None);
+        assert_eq!(device_io(&fixture.root(), "vdb"), None);
+        assert_eq!(process_io(&fixture.root()), None);
+    }
+
+    #[test]
+    fn this_process_reads_and_counts() {
+        let root = Sysroot::host();
+        // Not every kernel keeps the counters; where it does they only grow.
+        let Some(before) = process_io(&root) else { return };
+        let after = process_io(&root).unwrap();
+        assert!(after.read_bytes >= before.read_bytes && after.write_bytes >= before.write_bytes);
+    }
+}

@@ -1,0 +1,47 @@
+//! A made-up machine for the unit tests: a folder of files and links that goes when it is dropped.
+#![allow(clippy::unwrap_used, reason = "a test whose set-up fails has failed")]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+
+use crate::sysroot::Sysroot;
+
+pub(crate) struct Fixture {
+    folder: PathBuf,
+}
+
+impl Fixture {
+    /// An empty machine; the name must be the test's own.
+    pub(crate) fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("assay-machine-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        Self { folder }
+    }
+
+    pub(crate) fn file(self, relative: &str, text: &str) -> Self {
+        let path = self.folder.join(relative);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        self
+    }
+
+    /// A link, and what it points at if that is a folder that is not there yet.
+    pub(crate) fn link(self, relative: &str, target: &str) -> Self {
+        let path = self.folder.join(relative);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        symlink(target, path).unwrap();
+        self
+    }
+
+    pub(crate) fn root(&self) -> Sysroot {
+        Sysroot::folder(&self.folder).unwrap()
+    }
+}
+
+impl Drop for Fixture {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
