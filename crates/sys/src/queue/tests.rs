@@ -1,5 +1,9 @@
+use std::io::Write;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::thread::JoinHandleExt;
+
 use super::*;
-use crate::file::tests::{direct_if_possible, reopened, unnamed_file, written_file};
+use crate::file::tests::{direct_if_possible, reopened, written_file};
 
 const BLOCK: usize = 4096;
 
@@ -7,7 +11,7 @@ fn open_queue(file: File, engine: Engine, depth: u32, arena_bytes: usize) -> Que
     Queue::open(file, &Options { engine, depth, arena_bytes }).unwrap()
 }
 
-/// Whether this machine has io_uring; if not, the test is skipped, and says so.
+/// Whether this machine has an `io_uring` to offer; if not, the test is skipped, and says so.
 fn has_ring() -> bool {
     Queue::io_uring_available().map_err(|error| eprintln!("SKIPPED: {error}")).is_ok()
 }
@@ -21,6 +25,24 @@ fn engines(depth: u32) -> Vec<Engine> {
 fn request(token: u32, write: bool, block: u64) -> Request {
     let bytes = u32::try_from(BLOCK).unwrap();
     Request { token, write, offset: block * BLOCK as u64, buffer: token as usize * BLOCK, bytes }
+}
+
+/// A pipe: a read of it is in flight until somebody writes, so that a test knows what is in flight.
+fn pipe() -> (File, File) {
+    let mut ends = [0; 2];
+    // SAFETY: the answer is two descriptors, live and writable.
+    assert_eq!(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) }, 0);
+    // SAFETY: both are open and nobody else's.
+    let [read, write] = ends.map(|end| File::from(unsafe { OwnedFd::from_raw_fd(end) }));
+    (read, write)
+}
+
+/// Waits for one completion and looks at its result.
+fn next(queue: &mut Queue) -> io::Result<u32> {
+    let mut done = Vec::with_capacity(1);
+    queue.wait(1, &mut done).unwrap();
+    assert_eq!(done.len(), 1);
+    done.remove(0).result
 }
 
 /// What a block holds after the round of this number.
@@ -38,12 +60,8 @@ fn move_all(queue: &mut Queue, depth: u32, write: bool, blocks: u64, round: u8) 
     while over < blocks {
         while let Some(token) = (next < blocks).then(|| free.pop()).flatten() {
             let part = token as usize * BLOCK..(token as usize + 1) * BLOCK;
-            let bytes = queue.arena_part(part).unwrap();
-            if write {
-                bytes.copy_from_slice(&content(next, round))
-            } else {
-                bytes.fill(0xEE)
-            }
+            let filling = if write { content(next, round) } else { vec![0xEE; BLOCK] };
+            queue.arena_part(part).unwrap().copy_from_slice(&filling);
             of_token[token as usize] = next;
             queue.push(request(token, write, next)).unwrap();
             next += 1;
@@ -54,8 +72,9 @@ fn move_all(queue: &mut Queue, depth: u32, write: bool, blocks: u64, round: u8) 
         for completion in done.drain(..) {
             assert_eq!(completion.result.unwrap(), u32::try_from(BLOCK).unwrap());
             let start = completion.token as usize * BLOCK;
+            let block = of_token[completion.token as usize];
             let bytes = queue.arena_part(start..start + BLOCK).unwrap();
-            assert!(bytes == content(of_token[completion.token as usize], round), "block {next} of round {round}");
+            assert!(bytes == content(block, round), "block {block} of round {round}");
             free.push(completion.token);
             over += 1;
         }
@@ -63,23 +82,449 @@ fn move_all(queue: &mut Queue, depth: u32, write: bool, blocks: u64, round: u8) 
     assert_eq!(queue.in_flight(), 0);
 }
 
+/// Writes and reads a file through the queue and looks from outside what was done.
+fn move_both_ways(engine: Engine, depth: u32, blocks: u64) -> Queue {
+    let file = written_file(usize::try_from(blocks).unwrap() * BLOCK);
+    let plain = reopened(&file, true, false).unwrap();
+    let mut queue = open_queue(direct_if_possible(&file), engine, depth, depth as usize * BLOCK);
+    move_all(&mut queue, depth, true, blocks, 0x55);
+    let mut seen = vec![0; BLOCK];
+    for block in 0..blocks {
+        plain.read_exact_at(&mut seen, block * BLOCK as u64).unwrap();
+        assert!(seen == content(block, 0x55), "{engine:?} at depth {depth}: block {block}");
+        plain.write_all_at(&content(block, 0xAA), block * BLOCK as u64).unwrap();
+    }
+    plain.sync_all().unwrap();
+    move_all(&mut queue, depth, false, blocks, 0xAA);
+    queue
+}
+
 #[test]
 fn what_is_written_is_read_back_both_ways() {
-    for (depth, blocks) in [(1, 40), (32, 200)] {
+    for (depth, blocks) in [(1, 40), (32, 200), (5, 50)] {
         for engine in engines(depth) {
-            let file = written_file(blocks * BLOCK);
-            let plain = reopened(&file, true, false).unwrap();
-            let mut queue = open_queue(direct_if_possible(&file), engine, depth, depth as usize * BLOCK);
+            let queue = move_both_ways(engine, depth, blocks);
             assert_eq!(queue.engine(), engine);
-            move_all(&mut queue, depth, true, blocks as u64, 0x55);
-            let mut seen = vec![0; BLOCK];
-            for block in 0..blocks as u64 {
-                plain.read_exact_at(&mut seen, block * BLOCK as u64).unwrap();
-                assert!(seen == content(block, 0x55), "{engine:?} at depth {depth}: block {block}");
-                plain.write_all_at(&content(block, 0xAA), block * BLOCK as u64).unwrap();
-            }
-            plain.sync_all().unwrap();
-            move_all(&mut queue, depth, false, blocks as u64, 0xAA);
+            eprintln!("depth {depth}: {engine:?} {:?} {:?}", queue.features(), queue.stepped_down());
         }
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_and_changes_nothing() {
+    for engine in engines(1) {
+        let depth = if engine == Engine::Sync { 1 } else { 4 };
+        let mut queue = open_queue(written_file(64 * BLOCK), engine, depth, 8 * BLOCK);
+        let arena = queue.arena().len();
+        queue.push(request(0, false, 0)).unwrap();
+        let good = request(depth - 1, false, 1);
+        let bad = [
+            (Request { token: depth, ..good }, "token is not below"),
+            (Request { token: u32::MAX, ..good }, "token is not below"),
+            (Request { buffer: 4 * BLOCK, token: 0, ..good }, "token is in flight"),
+        ];
+        let elsewhere = [
+            (Request { bytes: 0, ..good }, "no bytes"),
+            (Request { buffer: arena - 1, ..good }, "beyond the arena"),
+            (Request { buffer: usize::MAX, ..good }, "beyond the arena"),
+            (Request { bytes: u32::MAX, ..good }, "beyond the arena"),
+            (Request { offset: u64::MAX, ..good }, "beyond the largest file"),
+            (Request { offset: i64::MAX as u64, ..good }, "beyond the largest file"),
+            (Request { buffer: BLOCK - 512, ..good }, "part of its buffer"),
+            (Request { buffer: 0, ..good }, "part of its buffer"),
+        ];
+        for (request, why) in bad.iter().chain(elsewhere.iter().filter(|_| depth > 1)) {
+            let error = queue.push(*request).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+            assert!(error.to_string().contains(why), "{request:?}: {error}");
+            assert_eq!(queue.in_flight(), 1);
+        }
+        assert_eq!(next(&mut queue).unwrap(), 4096);
+        queue.push(good).unwrap();
+        assert_eq!(next(&mut queue).unwrap(), 4096);
+    }
+}
+
+#[test]
+fn the_arena_is_out_of_reach_where_requests_have_it() {
+    for engine in engines(1) {
+        let mut queue = open_queue(written_file(BLOCK), engine, 1, 2 * BLOCK);
+        let arena = queue.arena().len();
+        queue.push(Request { buffer: BLOCK, ..request(0, false, 0) }).unwrap();
+        assert!(queue.arena().is_empty());
+        assert!(queue.arena_part(0..BLOCK + 1).is_none());
+        assert!(queue.arena_part(2 * BLOCK - 1..arena).is_none());
+        assert_eq!(queue.arena_part(0..BLOCK).unwrap().len(), BLOCK);
+        assert!(queue.arena_part(arena - 1..arena + 1).is_none());
+        let (start, end) = (2, 1);
+        assert!(queue.arena_part(start..end).is_none(), "backwards");
+        assert_eq!(next(&mut queue).unwrap(), 4096);
+        assert_eq!(queue.arena().len(), arena);
+        assert_eq!(queue.arena_part(BLOCK..BLOCK + 3).unwrap(), [0, 1, 2]);
+    }
+}
+
+#[test]
+fn options_out_of_range_are_refused() {
+    for (engine, depth) in [(Engine::Sync, 0), (Engine::Sync, 2), (Engine::IoUring, 0), (Engine::IoUring, 4097)] {
+        let options = Options { engine, depth, arena_bytes: BLOCK };
+        let error = Queue::open(written_file(BLOCK), &options).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{engine:?} {depth}");
+    }
+    let options = Options { engine: Engine::Sync, depth: 1, arena_bytes: usize::MAX };
+    assert!(Queue::open(written_file(BLOCK), &options).is_err());
+    if has_ring() {
+        assert_eq!(open_queue(written_file(BLOCK), Engine::IoUring, MAX_DEPTH, BLOCK).in_flight(), 0);
+    }
+}
+
+#[test]
+fn reads_at_the_end_are_short_and_beyond_it_empty() {
+    for engine in engines(1) {
+        let mut queue = open_queue(written_file(BLOCK + 100), engine, 1, BLOCK);
+        for (block, bytes) in [(0, 4096), (1, 100), (2, 0), (1 << 30, 0)] {
+            queue.push(request(0, false, block)).unwrap();
+            assert_eq!(next(&mut queue).unwrap(), bytes, "{engine:?}: block {block}");
+        }
+    }
+}
+
+#[test]
+fn errors_of_the_file_come_back_as_completions() {
+    for engine in engines(1) {
+        let file = written_file(4 * BLOCK);
+        let mut queue = open_queue(reopened(&file, false, false).unwrap(), engine, 1, BLOCK);
+        queue.push(request(0, true, 0)).unwrap();
+        assert_eq!(next(&mut queue).unwrap_err().raw_os_error(), Some(libc::EBADF), "{engine:?}");
+        queue.push(request(0, false, 0)).unwrap();
+        assert_eq!(next(&mut queue).unwrap(), 4096, "the queue goes on");
+
+        let full = crate::file::open("/dev/full".as_ref(), true, false, false).unwrap();
+        let mut queue = open_queue(full, engine, 1, BLOCK);
+        queue.push(request(0, true, 0)).unwrap();
+        assert_eq!(next(&mut queue).unwrap_err().raw_os_error(), Some(libc::ENOSPC), "{engine:?}");
+    }
+}
+
+#[test]
+fn an_error_among_many_requests_is_of_its_own_request_alone() {
+    if !has_ring() {
+        return;
+    }
+    let file = written_file(64 * BLOCK);
+    let mut queue = open_queue(reopened(&file, false, false).unwrap(), Engine::IoUring, 8, 8 * BLOCK);
+    for token in 0..8 {
+        queue.push(request(token, token % 3 == 1, token.into())).unwrap();
+    }
+    let mut done = Vec::with_capacity(8);
+    queue.wait(u32::MAX, &mut done).unwrap();
+    assert_eq!((done.len(), queue.in_flight()), (8, 0));
+    for Completion { token, result } in done {
+        let expected = if token % 3 == 1 { Err(Some(libc::EBADF)) } else { Ok(4096) };
+        assert_eq!(result.map_err(|error| error.raw_os_error()), expected, "{token}");
+    }
+}
+
+#[test]
+fn waiting_is_for_as_many_as_are_asked_for() {
+    if !has_ring() {
+        return;
+    }
+    let (read, mut write) = pipe();
+    let mut queue = open_queue(read, Engine::IoUring, 4, 4 * BLOCK);
+    let mut done = Vec::with_capacity(4);
+    queue.wait(3, &mut done).unwrap();
+    assert!(done.is_empty(), "nothing is in flight, so there is nothing to wait for");
+    for token in 0..3 {
+        queue.push(Request { offset: 0, ..request(token, false, 0) }).unwrap();
+    }
+    queue.wait(0, &mut done).unwrap();
+    assert!(done.is_empty() && queue.in_flight() == 3);
+    write.write_all(b"one").unwrap();
+    queue.wait(1, &mut done).unwrap();
+    assert_eq!((done.len(), queue.in_flight()), (1, 2));
+    assert_eq!(done[0].result.as_ref().unwrap(), &3);
+    let start = done[0].token as usize * BLOCK;
+    assert_eq!(queue.arena_part(start..start + 3).unwrap(), b"one");
+    drop(write);
+    done.clear();
+    queue.wait(2, &mut done).unwrap();
+    assert!(done.len() == 2 && done.iter().all(|completion| matches!(completion.result, Ok(0))), "{done:?}");
+}
+
+extern "C" fn ignore(_: libc::c_int) {}
+
+#[test]
+fn a_signal_does_not_end_the_wait() {
+    if !has_ring() {
+        return;
+    }
+    // SAFETY: the handler does nothing. Without SA_RESTART, as `sigaction` with no flags has it, calls are interrupted.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = ignore as *const () as libc::sighandler_t;
+        libc::sigaction(libc::SIGUSR2, &raw const action, std::ptr::null_mut());
+    }
+    let (read, mut write) = pipe();
+    let waiter = std::thread::spawn(move || {
+        let mut queue = open_queue(read, Engine::IoUring, 1, BLOCK);
+        queue.push(Request { offset: 0, ..request(0, false, 0) }).unwrap();
+        next(&mut queue)
+    });
+    for _ in 0..20 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        // SAFETY: the thread has not been joined, so its handle is good; the signal has a handler.
+        unsafe { libc::pthread_kill(waiter.as_pthread_t(), libc::SIGUSR2) };
+    }
+    write.write_all(b"at last").unwrap();
+    assert_eq!(waiter.join().unwrap().unwrap(), 7);
+}
+
+#[test]
+fn dropping_a_queue_with_requests_in_flight_is_safe() {
+    if !has_ring() {
+        return;
+    }
+    let file = written_file(8 << 20);
+    let mut done = Vec::with_capacity(16);
+    for round in 0..12_u64 {
+        let direct = if round % 2 == 0 { direct_if_possible(&file) } else { reopened(&file, true, false).unwrap() };
+        let mut queue = open_queue(direct, Engine::IoUring, 16, 4 << 20);
+        for token in 0..16 {
+            let bytes = 256 * 1024;
+            let buffer = token as usize * bytes as usize;
+            let offset = (round + u64::from(token)) % 32 * u64::from(bytes);
+            queue.push(Request { token, write: token % 4 == 0, offset, buffer, bytes }).unwrap();
+        }
+        match round % 3 {
+            0 => {}
+            1 => queue.wait(0, &mut done).unwrap(),
+            _ => queue.wait(3, &mut done).unwrap(),
+        }
+    }
+}
+
+#[test]
+fn dropping_a_queue_ends_a_read_that_would_wait_for_ever() {
+    if !has_ring() {
+        return;
+    }
+    let (read, _write) = pipe();
+    let mut queue = open_queue(read, Engine::IoUring, 2, 2 * BLOCK);
+    queue.push(Request { offset: 0, ..request(0, false, 0) }).unwrap();
+    queue.wait(0, &mut Vec::new()).unwrap();
+    queue.push(Request { offset: 0, ..request(1, false, 0) }).unwrap();
+}
+
+#[test]
+fn a_queue_may_be_opened_on_one_thread_and_used_on_another_but_not_on_two() {
+    if !has_ring() {
+        return;
+    }
+    let (read, mut write) = pipe();
+    let mut queue = open_queue(read, Engine::IoUring, 2, 2 * BLOCK);
+    queue.push(Request { offset: 0, ..request(0, false, 0) }).unwrap();
+    let (to_user, from_us) = std::sync::mpsc::channel::<()>();
+    let (to_us, from_user) = std::sync::mpsc::channel();
+    let user = std::thread::spawn(move || {
+        queue.wait(0, &mut Vec::new()).unwrap();
+        to_us.send(queue).unwrap();
+        // The thread stays, so that the kernel cannot cancel what it began.
+        from_us.recv().unwrap();
+    });
+    let mut queue = from_user.recv().unwrap();
+    let error = queue.wait(0, &mut Vec::new()).unwrap_err();
+    assert!(error.to_string().contains("thread that used it first"), "{error}");
+    // It cannot be waited for here, so its arena must stay: the request is carried out after the drop.
+    drop(queue);
+    let mut others = crate::memory::Region::map(4 << 20, PageSize::Base).unwrap();
+    others.as_mut_slice().fill(0);
+    write.write_all(b"late").unwrap();
+    to_user.send(()).unwrap();
+    user.join().unwrap();
+    assert!(others.as_slice().iter().all(|byte| *byte == 0));
+}
+
+#[test]
+fn queues_come_and_go_without_using_up_what_a_thread_has() {
+    if !has_ring() {
+        return;
+    }
+    let file = written_file(BLOCK);
+    // A thread may register sixteen rings at a time.
+    for _ in 0..40 {
+        let mut queue = open_queue(reopened(&file, false, false).unwrap(), Engine::IoUring, 1, BLOCK);
+        queue.push(request(0, false, 0)).unwrap();
+        assert_eq!(next(&mut queue).unwrap(), 4096);
+        let noted = queue.stepped_down().iter().any(|note| note.contains("registered_ring"));
+        assert!(queue.features().contains(&"registered_ring".to_owned()) || noted);
+        assert!(!queue.stepped_down().iter().any(|note| note.contains("busy")), "{:?}", queue.stepped_down());
+    }
+    let mut many: Vec<Queue> =
+        (0..20).map(|_| open_queue(reopened(&file, false, false).unwrap(), Engine::IoUring, 1, BLOCK)).collect();
+    for queue in &mut many {
+        queue.push(request(0, false, 0)).unwrap();
+        assert_eq!(next(queue).unwrap(), 4096, "with a registered ring or without: {queue:?}");
+    }
+    let without = many.iter().filter(|queue| !queue.features().contains(&"registered_ring".to_owned())).count();
+    assert_eq!(without, many.iter().filter(|queue| !queue.stepped_down().is_empty()).count());
+}
+
+#[test]
+fn an_arena_too_large_to_register_is_used_as_it_is() {
+    if !has_ring() {
+        return;
+    }
+    let start = std::ptr::NonNull::<u8>::dangling();
+    let ring = Ring::new(1, &written_file(BLOCK), Memory { start, bytes: (1 << 30) + 1 }).unwrap();
+    assert!(!ring.features().contains(&"registered_buffers"));
+    assert!(ring.notes.iter().any(|note| note.contains("1 GiB")), "{:?}", ring.notes);
+}
+
+/// What happens on a thread where the kernel refuses things.
+mod refused {
+    use super::*;
+
+    /// From now on the calling thread, alone, gets `answer` from this system call; with `second` only where that is
+    /// its second argument. False where no filter can be set.
+    fn refuse(call: libc::c_long, second: Option<u32>, answer: i32) -> bool {
+        let [load, equals, give] = [
+            libc::BPF_LD | libc::BPF_W | libc::BPF_ABS,
+            libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+            libc::BPF_RET | libc::BPF_K,
+        ]
+        .map(|code| u16::try_from(code).unwrap());
+        let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+        // `struct seccomp_data`: the call's number at 0, its second argument at 24.
+        let call = u32::try_from(call).unwrap();
+        let mut program = vec![step(load, 0, 0, 0)];
+        match second {
+            None => program.push(step(equals, 0, 1, call)),
+            Some(second) => {
+                program.extend([step(equals, 0, 3, call), step(load, 0, 0, 24), step(equals, 0, 1, second)]);
+            }
+        }
+        program.push(step(give, 0, 0, libc::SECCOMP_RET_ERRNO | u32::try_from(answer).unwrap()));
+        program.push(step(give, 0, 0, libc::SECCOMP_RET_ALLOW));
+        let length = u16::try_from(program.len()).unwrap();
+        let filter = libc::sock_fprog { len: length, filter: program.as_mut_ptr() };
+        // SAFETY: plain integers, and a program that lives through the call and is copied by it.
+        unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+                && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) == 0
+        }
+    }
+
+    /// Runs it on a thread of its own, which the refusals end with.
+    fn on_a_thread(refusals: &'static [(libc::c_long, Option<u32>, i32)], then: fn()) {
+        let thread = std::thread::spawn(move || {
+            if refusals.iter().all(|(call, second, answer)| refuse(*call, *second, *answer)) {
+                then();
+            } else {
+                eprintln!("SKIPPED: no seccomp filter can be set: {}", io::Error::last_os_error());
+            }
+        });
+        thread.join().unwrap();
+    }
+
+    /// Opening fails and says this.
+    fn no_ring_because(why: &str, kind: io::ErrorKind) {
+        let options = Options { engine: Engine::IoUring, depth: 4, arena_bytes: BLOCK };
+        for error in [Queue::io_uring_available().unwrap_err(), Queue::open(written_file(BLOCK), &options).unwrap_err()]
+        {
+            assert_eq!(error.kind(), kind, "{error}");
+            assert!(error.to_string().contains(why), "{error}");
+        }
+        move_both_ways(Engine::Sync, 1, 4);
+    }
+
+    #[test]
+    fn a_kernel_without_io_uring_is_an_error_and_blocking_calls_remain() {
+        on_a_thread(&[(libc::SYS_io_uring_setup, None, libc::ENOSYS)], || {
+            no_ring_because("the kernel has none", io::ErrorKind::Unsupported);
+        });
+    }
+
+    #[test]
+    fn a_container_that_forbids_io_uring_is_an_error_and_blocking_calls_remain() {
+        on_a_thread(&[(libc::SYS_io_uring_setup, None, libc::EPERM)], || {
+            no_ring_because("seccomp", io::ErrorKind::PermissionDenied);
+        });
+    }
+
+    #[test]
+    fn a_kernel_that_takes_no_flags_and_no_ring_either_ends_in_an_error() {
+        on_a_thread(&[(libc::SYS_io_uring_setup, None, libc::EINVAL)], || {
+            no_ring_because("Invalid argument", io::ErrorKind::InvalidInput);
+        });
+    }
+
+    /// Registering buffers, files and the ring itself, by their numbers in `linux/io_uring.h`.
+    const ALL_REGISTRATIONS: &[(libc::c_long, Option<u32>, i32)] = &[
+        (libc::SYS_io_uring_register, Some(0), libc::ENOMEM),
+        (libc::SYS_io_uring_register, Some(2), libc::EPERM),
+        (libc::SYS_io_uring_register, Some(20), libc::EINVAL),
+    ];
+
+    #[test]
+    fn without_anything_registered_the_data_still_move() {
+        if !has_ring() {
+            return;
+        }
+        on_a_thread(ALL_REGISTRATIONS, || {
+            let queue = move_both_ways(Engine::IoUring, 8, 32);
+            assert!(!queue.features().iter().any(|word| word.starts_with("registered")), "{:?}", queue.features());
+            let noted = |what: &str| queue.stepped_down().iter().any(|note| note.starts_with(what));
+            assert!(noted("registered_buffers: Cannot allocate memory"), "{:?}", queue.stepped_down());
+            assert!(noted("registered_files: Operation not permitted"), "{:?}", queue.stepped_down());
+            assert!(noted("registered_ring: Invalid argument"), "{:?}", queue.stepped_down());
+        });
+    }
+
+    #[test]
+    fn each_registration_may_be_missing_alone() {
+        if !has_ring() {
+            return;
+        }
+        on_a_thread(&ALL_REGISTRATIONS[..1], || drop(move_both_ways(Engine::IoUring, 8, 32)));
+        on_a_thread(&ALL_REGISTRATIONS[1..2], || drop(move_both_ways(Engine::IoUring, 8, 32)));
+        on_a_thread(&ALL_REGISTRATIONS[2..], || drop(move_both_ways(Engine::IoUring, 8, 32)));
+    }
+
+    /// Takes the calling thread's right to lock more memory than the limit, if it has it.
+    fn give_up_the_right_to_lock_memory() {
+        const CAP_IPC_LOCK: u32 = 14;
+        // `struct __user_cap_header_struct` of version 3 and its two `struct __user_cap_data_struct`.
+        let header: [u32; 2] = [0x2008_0522, 0];
+        let mut sets: [[u32; 3]; 2] = [[0; 3]; 2];
+        // SAFETY: both calls get a header and two data structs as version 3 has them, live through the calls.
+        unsafe {
+            assert_eq!(libc::syscall(libc::SYS_capget, header.as_ptr(), sets.as_mut_ptr()), 0);
+            sets[0][0] &= !(1 << CAP_IPC_LOCK);
+            assert_eq!(libc::syscall(libc::SYS_capset, header.as_ptr(), sets.as_ptr()), 0);
+        }
+    }
+
+    #[test]
+    fn an_arena_beyond_the_limit_of_locked_memory_is_not_registered_and_that_is_noted() {
+        const TOO_MUCH: u64 = 64 << 20;
+        if !has_ring() {
+            return;
+        }
+        match setup::memory_lock_limit() {
+            Some(bytes) if bytes < TOO_MUCH => {}
+            limit => return eprintln!("SKIPPED: locked memory is not limited enough: {limit:?}"),
+        }
+        let thread = std::thread::spawn(|| {
+            give_up_the_right_to_lock_memory();
+            let file = direct_if_possible(&written_file(8 * BLOCK));
+            let mut queue = open_queue(file, Engine::IoUring, 8, usize::try_from(TOO_MUCH).unwrap());
+            let notes = queue.stepped_down().join("; ");
+            assert!(notes.contains("registered_buffers: ") && notes.contains("limit of locked memory"), "{notes}");
+            assert!(!queue.features().contains(&"registered_buffers".to_owned()));
+            move_all(&mut queue, 8, true, 8, 0x33);
+            move_all(&mut queue, 8, false, 8, 0x33);
+        });
+        thread.join().unwrap();
     }
 }
