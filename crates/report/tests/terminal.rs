@@ -26,6 +26,7 @@ fn documents() -> Vec<(&'static str, Document)> {
         ("references_absent", fixture::references_absent()),
         ("io_unavailable", fixture::io_unavailable()),
         ("disk_varied", fixture::disk_varied()),
+        ("other_axes", fixture::other_axes()),
     ]
 }
 

@@ -1,10 +1,11 @@
 //! The facts of a machine in a reader's words. What is not known is left out here; it has a section of its own.
 
 use model::machine::{Cache, CoreKind, CoreType, Cpu, Dimm, Disk, Machine, Memory, Nic, NumaNode, OpsPerCycle, Os};
+use model::unit::Unit;
 
 use super::{Fact, Section};
 use crate::label::{counted, isa_words, stem_words};
-use crate::number::{clock, digits, size};
+use crate::number::{clock, digits, quantity, size};
 
 /// Collects the facts of a section, looking up their sources.
 struct Facts<'a> {
@@ -208,13 +209,33 @@ fn numa(facts: &mut Facts<'_>, nodes: &[NumaNode]) {
 fn disk(facts: &mut Facts<'_>, disk: &Disk) {
     let spins = disk.rotational.map(|rotational| if rotational { "says it spins" } else { "solid state" });
     let scheduler = disk.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}"));
-    let parts = [disk.model.clone(), disk.bytes.map(size), disk.driver.clone(), spins.map(str::to_owned), scheduler];
-    facts.add(&disk.name, "disks", Some(known(parts)));
+    let virtual_one = disk.is_virtual.and_then(|is_virtual| is_virtual.then(|| "virtual".to_owned()));
+    // A driver is often named after what it drives.
+    let transport = disk
+        .transport
+        .clone()
+        .filter(|transport| disk.driver.as_ref().is_none_or(|driver| !driver.contains(transport.as_str())));
+    let raid = disk.raid_level.as_ref().map(|level| match disk.raid_members {
+        Some(members) => format!("{level} of {}", counted(u64::from(members), "member")),
+        None => level.clone(),
+    });
+    let (model, driver, bytes) = (disk.model.clone(), disk.driver.clone(), disk.bytes.map(size));
+    let spins = spins.map(str::to_owned);
+    facts.add(&disk.name, "disks", Some(known([model, bytes, driver, transport, virtual_one, raid, spins, scheduler])));
+    if let Some(link) = &disk.link {
+        let mut value =
+            format!("{}: {} at most", link.detail, quantity(link.bytes_per_second as f64, Unit::BytePerSecond));
+        if link.below_maximum == Some(true) {
+            value.push_str(", less than the disk could use");
+        }
+        facts.facts.push(Fact { name: format!("{} link", disk.name), value, source: link.source.clone() });
+    }
 }
 
 fn nic(facts: &mut Facts<'_>, nic: &Nic) {
     let virtual_one = nic.is_virtual.and_then(|is_virtual| is_virtual.then(|| "virtual".to_owned()));
-    let speed = nic.speed_bps.map(|speed| format!("{} Gb/s", plain(speed / 1e9)));
+    let doubt = if nic.speed_trusted == Some(false) { " by its driver's word alone" } else { "" };
+    let speed = nic.speed_bps.map(|speed| format!("{} Gb/s{doubt}", plain(speed / 1e9)));
     let mtu = nic.mtu.map(|mtu| format!("MTU {mtu}"));
     facts.add(&nic.name, "nics", Some(known([nic.state.clone(), speed, nic.driver.clone(), mtu, virtual_one])));
 }

@@ -35,7 +35,8 @@ impl Section {
         let columns = Columns::of(&self.facts);
         let before = std::iter::once("").chain(self.facts.iter().map(|fact| fact.source.as_str()));
         let facts = self.facts.iter().zip(before);
-        facts.flat_map(|(fact, before)| columns.lines(fact, before == fact.source, style)).collect()
+        let repeated = |fact: &Fact, before: &str| !before.is_empty() && before == fact.source;
+        facts.flat_map(|(fact, before)| columns.lines(fact, repeated(fact, before), style)).collect()
     }
 }
 

@@ -16,8 +16,8 @@ const ID_WIDTH: usize = 34;
 /// Wide enough for `147.2 GFLOP/s`.
 const FIGURE_WIDTH: usize = 13;
 
-/// A finished row: `cpu/fma/fp64/avx512/t1   147.2 GFLOP/s ±0.3 %  98.9 % of peak  A`, or why it has no figure; for disk
-/// and network with the latency that 99 % of the requests stayed below, where there is room.
+/// A finished row: `cpu/fma/fp64/avx512/t1   147.2 GFLOP/s ±0.3 %  98.9 % of peak  A`, or why it has no figure; for
+/// disk and network with the latency that 99 % of the requests stayed below, where there is room.
 pub fn row_line(row: &Row, style: &Style) -> String {
     let id = padded_id(row, style);
     if row.status != Status::Ok {

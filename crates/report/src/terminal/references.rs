@@ -1,5 +1,5 @@
-//! What trusted tools measured beside our own rows: one line for each row and tool, below them what became of the others
-//! and why two figures may differ. Ratios and verdicts are the document's.
+//! What trusted tools measured beside our own rows: one line for each row and tool, below them what became of the
+//! others and why two figures may differ. Ratios and verdicts are the document's.
 
 use model::document::{Row, Status};
 use model::reference::{Reference, Verdict};
