@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use model::document::{Document, MachineStates, Program, Row, RunInfo, SCHEMA, Status};
-use model::experiment::{Area, CpuParams, Experiment, Params};
+use model::experiment::{Area, CpuParams, DiskParams, Experiment, Params};
+use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
 use model::isa::{CpuOp, Element, Isa};
 use model::machine::{Cache, Cpu, LogicalCpu, Machine, Memory};
 use model::sample::{Metric, MetricName, Sample, Summary};
@@ -57,6 +58,24 @@ pub(crate) fn experiment() -> Experiment {
     let params = CpuParams { op: CpuOp::Fma, element: Element::Fp64, isa: Isa::Avx2, threads: 1 };
     let (area, method, classic) = (Area::Cpu, "cpu-fma/1".into(), None);
     Experiment { id: "cpu/fma/fp64/avx2/t1".into(), area, params: Params::Cpu(params), method, classic }
+}
+
+/// Random reads of 4 KiB at this depth.
+pub(crate) fn disk_params(depth: u32) -> DiskParams {
+    DiskParams {
+        pattern: DiskPattern::Random,
+        op: DiskOp::Read,
+        block: 4096,
+        size: 1 << 20,
+        depth,
+        engine: DiskEngine::Sync,
+        direct: true,
+        sync: DiskSync::None,
+        cache: DiskCache::Bypassed,
+        layout: DiskLayout::Shared,
+        threads: 1,
+        path: "/x".into(),
+    }
 }
 
 pub(crate) fn planned() -> Planned {

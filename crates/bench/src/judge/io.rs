@@ -105,26 +105,8 @@ fn of_net(row: &Row, conditions: &NetConditions) -> Option<Warning> {
 
 #[cfg(test)]
 mod tests {
-    use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
-
     use super::*;
-
-    fn params() -> DiskParams {
-        DiskParams {
-            pattern: DiskPattern::Random,
-            op: DiskOp::Read,
-            block: 4096,
-            size: 1 << 30,
-            depth: 32,
-            engine: DiskEngine::IoUring,
-            direct: true,
-            sync: DiskSync::None,
-            cache: DiskCache::Bypassed,
-            layout: DiskLayout::Shared,
-            threads: 1,
-            path: "/x".into(),
-        }
-    }
+    use crate::tests::disk_params;
 
     fn good() -> DiskConditions {
         DiskConditions {
@@ -138,7 +120,7 @@ mod tests {
     }
 
     fn codes(conditions: &DiskConditions) -> Vec<String> {
-        of_disk(&params(), conditions).into_iter().map(|warning| warning.code).collect()
+        of_disk(&disk_params(32), conditions).into_iter().map(|warning| warning.code).collect()
     }
 
     #[test]
@@ -150,7 +132,7 @@ mod tests {
     fn every_lie_of_a_disk_has_its_warning() {
         assert_eq!(codes(&DiskConditions { cached_share: Some(0.5), ..good() }), ["not_direct"]);
         assert_eq!(codes(&DiskConditions { storage_share: Some(0.0), ..good() }), ["not_direct"]);
-        assert_eq!(codes(&DiskConditions { unwritten_bytes: Some(1 << 29), ..good() }), ["not_written"]);
+        assert_eq!(codes(&DiskConditions { unwritten_bytes: Some(1 << 19), ..good() }), ["not_written"]);
         assert_eq!(codes(&DiskConditions { depth_achieved: Some(4.0), ..good() }), ["depth_not_reached"]);
         assert_eq!(codes(&DiskConditions { cpu_busy: Some(0.99), ..good() }), ["cpu_bound"]);
         let stepped_down = vec!["registered buffers: no memory".to_owned()];

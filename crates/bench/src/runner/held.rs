@@ -84,26 +84,12 @@ fn make(directory: &Path, journal: Option<&mut Journal>) -> Result<File, String>
 #[cfg(test)]
 mod tests {
     use model::experiment::{Area, DiskChoices, Experiment, disk_id};
-    use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
 
     use super::*;
-    use crate::tests::{planned, scratch};
+    use crate::tests::{disk_params, planned, scratch};
 
     fn disk_row(directory: &Path, depth: u32) -> Planned {
-        let params = DiskParams {
-            pattern: DiskPattern::Random,
-            op: DiskOp::Read,
-            block: 4096,
-            size: 1 << 20,
-            depth,
-            engine: DiskEngine::Sync,
-            direct: true,
-            sync: DiskSync::None,
-            cache: DiskCache::Bypassed,
-            layout: DiskLayout::Shared,
-            threads: 1,
-            path: directory.display().to_string(),
-        };
+        let params = DiskParams { path: directory.display().to_string(), ..disk_params(depth) };
         let id = disk_id(&params, DiskChoices::default());
         let experiment = Experiment {
             id,
