@@ -22,6 +22,11 @@ use ring::{Memory, Operation, Ring};
 /// of a ring (`io_uring_setup(2)`).
 pub const MAX_DEPTH: u32 = 4096;
 
+/// How many requests are pushed before the kernel hears of them without being waited for. A device that gets all at
+/// once stands idle until then: on a virtio disk, 4 KiB and 32 in flight, that cost a sixth of the rate, while one, two
+/// and four at a time came to the same. Four take the least processor time of these.
+const HANDED_OVER_AT: u32 = 4;
+
 /// How requests are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
@@ -67,7 +72,7 @@ pub struct Completion {
 }
 
 /// Requests in flight on one file. A queue may be opened on one thread and used on another, but it belongs to the
-/// first that waits on it. Dropping it waits for what is in flight.
+/// first that pushes or waits. Dropping it waits for what is in flight.
 #[derive(Debug)]
 pub struct Queue {
     backend: Backend,
@@ -167,7 +172,8 @@ impl Queue {
         self.in_flight.count()
     }
 
-    /// Queues a request; the kernel hears of it with the next [`Queue::wait`]. Allocates nothing unless it is refused.
+    /// Queues a request; the kernel hears of it with the next [`Queue::wait`], or earlier once a few have been pushed.
+    /// Allocates nothing unless it is refused.
     ///
     /// # Errors
     /// `ErrorKind::InvalidInput`: the token is out of range or in flight, the request has no bytes or reaches beyond
@@ -185,6 +191,12 @@ impl Queue {
                 // SAFETY: the memory is a part of the arena, which `Drop` frees only when the ring is quiet. Nobody
                 // else has it: `checked` says so now, and from `lend` to the completion nobody else gets it.
                 unsafe { ring.push(&self.file, &operation)? };
+                self.in_flight.lend(token, part);
+                if ring.unsubmitted() >= HANDED_OVER_AT {
+                    // What fails here fails again, and is said, in `wait`.
+                    let _ = ring.enter(0);
+                }
+                return Ok(());
             }
         }
         self.in_flight.lend(request.token, part);

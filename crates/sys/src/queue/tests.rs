@@ -351,23 +351,25 @@ fn queues_come_and_go_without_using_up_what_a_thread_has() {
         return;
     }
     let file = written_file(BLOCK);
-    // A thread may register sixteen rings at a time.
-    for _ in 0..40 {
+    let has = |queue: &Queue| queue.features().contains(&"registered_ring".to_owned());
+    let lacks = |queue: &Queue| queue.stepped_down().iter().any(|note| note.starts_with("registered_ring: "));
+    let used = || {
         let mut queue = open_queue(reopened(&file, false, false).unwrap(), Engine::IoUring, 1, BLOCK);
         queue.push(request(0, false, 0)).unwrap();
-        assert_eq!(next(&mut queue).unwrap(), 4096);
-        let noted = queue.stepped_down().iter().any(|note| note.contains("registered_ring"));
-        assert!(queue.features().contains(&"registered_ring".to_owned()) || noted);
-        assert!(!queue.stepped_down().iter().any(|note| note.contains("busy")), "{:?}", queue.stepped_down());
+        assert_eq!(next(&mut queue).unwrap(), 4096, "with a registered ring or without: {queue:?}");
+        assert_ne!(has(&queue), lacks(&queue), "one or the other: {queue:?}");
+        queue
+    };
+    if lacks(&used()) {
+        eprintln!("SKIPPED: the kernel registers no rings");
+        return;
     }
-    let mut many: Vec<Queue> =
-        (0..20).map(|_| open_queue(reopened(&file, false, false).unwrap(), Engine::IoUring, 1, BLOCK)).collect();
-    for queue in &mut many {
-        queue.push(request(0, false, 0)).unwrap();
-        assert_eq!(next(queue).unwrap(), 4096, "with a registered ring or without: {queue:?}");
+    // A thread may register sixteen rings at a time: those that are gone must not count.
+    for _ in 0..40 {
+        assert!(has(&used()));
     }
-    let without = many.iter().filter(|queue| !queue.features().contains(&"registered_ring".to_owned())).count();
-    assert_eq!(without, many.iter().filter(|queue| !queue.stepped_down().is_empty()).count());
+    let many: Vec<Queue> = (0..20).map(|_| used()).collect();
+    assert_eq!(many.iter().filter(|queue| has(queue)).count(), 16);
 }
 
 #[test]
