@@ -8,6 +8,8 @@ pub const KEYS: &[(&str, &str)] = &[
     ("memory.mts", "configured memory speed, MT/s"),
     ("disk.read_bps", "sequential read rate of the disk, B/s"),
     ("disk.read_iops", "random reads of the disk, 1/s"),
+    ("disk.write_bps", "sequential write rate of the disk, B/s"),
+    ("disk.write_iops", "random writes of the disk, 1/s"),
     ("net.link_bps", "speed of the network link, bit/s"),
     ("net.latency_s", "round trip on the network, s"),
 ];

@@ -2,8 +2,8 @@
 //!
 //! [`discover`] reads a [`Sysroot`]: this host, or a folder in which another machine was recorded by [`capture`]. It
 //! never fails and never guesses: a fact that cannot be found is absent and listed as unknown, and every fact carries
-//! its source. [`cpu_peaks`], [`memory_peaks`] and [`info_peaks`] turn facts into theoretical peaks with their
-//! formulas. Nothing here measures, prints, or opens a path that does not come through the root.
+//! its source. [`cpu_peaks`], [`memory_peaks`], [`disk_peaks`], [`net_peaks`] and [`info_peaks`] turn facts into
+//! theoretical peaks with their formulas. Nothing here measures, prints, or opens a path that does not come through the root.
 #![forbid(unsafe_code)]
 
 mod activity;
@@ -12,6 +12,7 @@ mod cgroup;
 mod counters;
 mod cpuinfo;
 mod declared;
+mod disk_peaks;
 mod dump;
 mod features;
 mod filesystems;
@@ -23,10 +24,12 @@ mod links;
 mod list;
 mod memory;
 mod mounts;
+mod net_peaks;
 mod network;
 mod peaks;
 mod processor;
 mod rates;
+mod routes;
 mod smbios;
 mod storage;
 mod sysroot;
@@ -44,12 +47,15 @@ use model::machine::Machine;
 pub use activity::{Activity, activity, steal_seconds, throttled_seconds};
 pub use counters::{DeviceIo, ProcessIo, device_io, process_io};
 pub use declared::{Declared, KEYS as DECLARED_KEYS};
+pub use disk_peaks::disk_peaks;
 pub use dump::{Dump, Leaves, Registers};
 pub use filesystems::{FilesystemClass, FilesystemKind, filesystem_kind};
 pub use latency::imul_cycles;
 pub use list::parse_list;
-pub use peaks::{cpu_peaks, info_peaks, memory_peaks};
+pub use net_peaks::net_peaks;
+pub use peaks::{cpu_peaks, info_peaks, info_peaks_of, memory_peaks};
 pub use rates::{CpuKernel, Resolved, kernels, resolve};
+pub use routes::interface_to;
 pub use storage::{storage, storage_source};
 pub use sysroot::Sysroot;
 pub use throttle::{IoLimit, IoLimits, io_limits};

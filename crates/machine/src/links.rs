@@ -306,3 +306,193 @@ fn usb_link(root: &Sysroot, path: &str) -> Option<Link> {
     };
     from.filter_map(|(_, folder)| link(folder)).min_by_key(|link| link.bytes_per_second)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Fixture;
+
+    /// A device at `path` below `sys/devices`, with number 8:0.
+    fn device(name: &str, path: &str) -> Fixture {
+        Fixture::new(name)
+            .link("sys/dev/block/8:0", &format!("../../devices/{path}"))
+            .file(&format!("sys/devices/{path}/dev"), "8:0\n")
+    }
+
+    /// A PCI function's link now and at most.
+    fn pci(fixture: Fixture, folder: &str, now: (&str, u32), most: (&str, u32)) -> Fixture {
+        let mut fixture = fixture;
+        for (which, (speed, width)) in [("current", now), ("max", most)] {
+            fixture = fixture
+                .file(&format!("sys/devices/{folder}/{which}_link_speed"), &format!("{speed}\n"))
+                .file(&format!("sys/devices/{folder}/{which}_link_width"), &format!("{width}\n"));
+        }
+        fixture
+    }
+
+    fn link(fixture: &Fixture) -> DiskLink {
+        attachment(&fixture.root(), "8:0").link.unwrap()
+    }
+
+    const PORT: &str = "pci0000:00/0000:00:1d.0";
+    const DRIVE: &str = "pci0000:00/0000:00:1d.0/0000:3d:00.0";
+
+    #[test]
+    fn a_drive_in_its_full_link() {
+        let fixture = device("pcie", &format!("{DRIVE}/nvme/nvme0/nvme0n1"));
+        let fixture = pci(fixture, DRIVE, ("16.0 GT/s PCIe", 4), ("16.0 GT/s PCIe", 4));
+        let fixture = pci(fixture, PORT, ("16.0 GT/s PCIe", 4), ("32.0 GT/s PCIe", 16))
+            .file(&format!("sys/devices/{DRIVE}/nvme/nvme0/transport"), "pcie\n");
+        let found = attachment(&fixture.root(), "8:0");
+        assert_eq!(found.transport.as_deref(), Some("pcie"));
+        assert_eq!(found.is_virtual("SAMSUNG MZ", false), Some(false));
+        assert_eq!(found.is_virtual("SAMSUNG MZ", true), None, "passed through or made up");
+        let link = found.link.unwrap();
+        assert_eq!(link.detail, "PCIe 4.0 x4, 16 GT/s");
+        // 15753 Mbit/s a lane.
+        assert_eq!((link.bytes_per_second, link.below_maximum), (7_876_500_000, Some(false)));
+        assert!(link.source.starts_with("/sys/devices/pci0000:00/0000:00:1d.0/0000:3d:00.0/"), "{}", link.source);
+    }
+
+    #[test]
+    fn a_drive_trained_down_says_so() {
+        let fixture = device("down", &format!("{DRIVE}/nvme/nvme0/nvme0n1"));
+        let fixture = pci(fixture, DRIVE, ("8 GT/s", 2), ("16.0 GT/s PCIe", 4));
+        let link = link(&fixture);
+        assert_eq!(link.detail, "PCIe 3.0 x2, 8 GT/s (the device could do PCIe 4.0 x4)");
+        assert_eq!((link.bytes_per_second, link.below_maximum), (1_969_000_000, Some(true)));
+    }
+
+    #[test]
+    fn a_narrow_bridge_above_a_wide_drive_is_the_ceiling() {
+        let upper = "pci0000:00/0000:00:1c.0";
+        let drive = format!("{upper}/0000:02:00.0/0000:03:00.0");
+        let fixture = device("bridge", &format!("{drive}/nvme/nvme0/nvme0n1"));
+        let fixture = pci(fixture, &drive, ("8.0 GT/s PCIe", 4), ("8.0 GT/s PCIe", 4));
+        let fixture = pci(fixture, &format!("{upper}/0000:02:00.0"), ("5.0 GT/s PCIe", 2), ("8.0 GT/s PCIe", 4));
+        let fixture = pci(fixture, upper, ("5.0 GT/s PCIe", 2), ("8.0 GT/s PCIe", 4));
+        let link = link(&fixture);
+        assert_eq!(link.detail, "PCIe 2.0 x2, 5 GT/s, at 0000:02:00.0 (the device could do PCIe 3.0 x4)");
+        assert_eq!((link.bytes_per_second, link.below_maximum), (1_000_000_000, Some(true)));
+        assert!(link.source.contains("the narrowest of 3 links"), "{}", link.source);
+    }
+
+    #[test]
+    fn a_function_without_a_link_says_nothing() {
+        let fixture =
+            device("integrated", "pci0000:00/0000:00:0e.0/pci10000:e0/10000:e0:06.0/10000:e1:00.0/nvme/nvme0/n");
+        let vmd = "pci0000:00/0000:00:0e.0";
+        let drive = format!("{vmd}/pci10000:e0/10000:e0:06.0/10000:e1:00.0");
+        let fixture = pci(fixture, vmd, ("Unknown", 0), ("Unknown", 255));
+        let fixture = pci(fixture, &drive, ("32.0 GT/s PCIe", 4), ("32.0 GT/s PCIe", 4));
+        assert_eq!(link(&fixture).bytes_per_second, 15_753_500_000);
+        let nothing =
+            pci(device("nothing", "pci0000:00/0000:00:17.0/sda"), "pci0000:00/0000:00:17.0", ("x", 9), ("", 1));
+        assert_eq!(attachment(&nothing.root(), "8:0").link, None);
+    }
+
+    #[test]
+    fn a_namespace_with_one_controller_behind_a_subsystem_is_that_controllers() {
+        let subsystem = "sys/devices/virtual/nvme-subsystem/nvme-subsys0";
+        let fixture = device("subsystem", "virtual/nvme-subsystem/nvme-subsys0/nvme0n1")
+            .file(&format!("{subsystem}/model"), "A drive\n")
+            .link(&format!("{subsystem}/nvme0"), &format!("../../../{DRIVE}/nvme/nvme0"));
+        let fixture = pci(fixture, DRIVE, ("8.0 GT/s PCIe", 4), ("8.0 GT/s PCIe", 4))
+            .file(&format!("sys/devices/{DRIVE}/nvme/nvme0/transport"), "pcie\n");
+        assert_eq!(link(&fixture).bytes_per_second, 3_938_000_000);
+        // A second way, and it is not known which one requests take.
+        let fixture = fixture.link(&format!("{subsystem}/nvme1"), "../../nvme-fabrics/ctl/nvme1");
+        let found = attachment(&fixture.root(), "8:0");
+        assert_eq!((found.transport.as_deref(), found.link), (Some("pcie"), None));
+    }
+
+    #[test]
+    fn sata_counts_eight_of_ten_bits() {
+        let disk = "pci0000:00/0000:00:17.0/ata3/host2/target2:0:0/2:0:0:0/block/sda";
+        let sata = |name: &str, now: &str, hardware: &str, allowed: &str| {
+            device(name, disk)
+                .file("sys/class/ata_link/link3/sata_spd", now)
+                .file("sys/class/ata_link/link3/hw_sata_spd_limit", hardware)
+                .file("sys/class/ata_link/link3/sata_spd_limit", allowed)
+        };
+        let found = link(&sata("sata", "6.0 Gbps\n", "6.0 Gbps\n", "6.0 Gbps\n"));
+        assert_eq!((found.detail.as_str(), found.bytes_per_second), ("SATA 6 Gbit/s", 600_000_000));
+        assert_eq!((found.kind.as_str(), found.below_maximum), ("sata", Some(false)));
+        let lowered = link(&sata("lowered", "1.5 Gbps\n", "<unknown>\n", "1.5 Gbps\n"));
+        assert_eq!((lowered.detail.as_str(), lowered.bytes_per_second), ("SATA 1.5 Gbit/s", 150_000_000));
+        assert_eq!(lowered.below_maximum, Some(true));
+        let unlimited = link(&sata("unlimited", "3.0 Gbps\n", "<unknown>\n", "<unknown>\n"));
+        assert_eq!((unlimited.bytes_per_second, unlimited.below_maximum), (300_000_000, None));
+        let parallel = sata("parallel", "<unknown>\n", "<unknown>\n", "<unknown>\n");
+        let found = attachment(&parallel.root(), "8:0");
+        assert_eq!((found.transport.as_deref(), found.link), (Some("ata"), None));
+    }
+
+    #[test]
+    fn a_controller_in_a_slow_slot_is_narrower_than_its_sata_link() {
+        let controller = "pci0000:00/0000:04:00.0";
+        let fixture = device("slot", &format!("{controller}/ata1/host0/target0:0:0/0:0:0:0/block/sda"))
+            .file("sys/class/ata_link/link1/sata_spd", "6.0 Gbps\n");
+        let fixture = pci(fixture, controller, ("5.0 GT/s PCIe", 1), ("5.0 GT/s PCIe", 1));
+        let found = link(&fixture);
+        assert_eq!((found.kind.as_str(), found.bytes_per_second), ("pcie", 500_000_000));
+        assert_eq!(found.below_maximum, Some(true));
+    }
+
+    #[test]
+    fn a_wide_sas_port_is_the_sum_of_its_links_and_an_expander_is_on_the_way() {
+        let host = "pci0000:00/0000:05:00.0/host0";
+        let wide = format!("{host}/port-0:0");
+        let narrow = format!("{wide}/expander-0:0/port-0:0:5");
+        let disk = format!("{narrow}/end_device-0:0:5/target0:0:0/0:0:0:0/block/sda");
+        let mut fixture = device("sas", &disk);
+        for (port, phy, rate) in
+            [(&wide, "phy-0:0", "12.0 Gbit"), (&wide, "phy-0:1", "12.0 Gbit"), (&narrow, "phy-0:0:5", "6.0 Gbit")]
+        {
+            fixture = fixture
+                .link(&format!("sys/devices/{port}/{phy}"), &format!("../{phy}"))
+                .file(&format!("sys/class/sas_phy/{phy}/negotiated_linkrate"), &format!("{rate}\n"));
+        }
+        let found = attachment(&fixture.root(), "8:0");
+        assert_eq!(found.transport.as_deref(), Some("sas"));
+        let found = found.link.unwrap();
+        assert_eq!((found.detail.as_str(), found.bytes_per_second), ("SAS 6 Gbit/s", 600_000_000));
+        let port = sas_link(&fixture.root(), &format!("sys/devices/{wide}")).unwrap();
+        assert_eq!((port.detail.as_str(), port.bytes_per_second), ("2 x SAS 12 Gbit/s", 2_400_000_000));
+    }
+
+    #[test]
+    fn the_slowest_hub_decides_for_usb() {
+        let controller = "pci0000:00/0000:00:14.0/usb2";
+        let disk = format!("{controller}/2-1/2-1.4/2-1.4:1.0/host6/target6:0:0/6:0:0:0/block/sdb");
+        let usb = |name: &str, device_speed: &str| {
+            device(name, &disk)
+                .file(&format!("sys/devices/{controller}/speed"), "20000\n")
+                .file(&format!("sys/devices/{controller}/2-1/speed"), "10000\n")
+                .file(&format!("sys/devices/{controller}/2-1/2-1.4/speed"), device_speed)
+        };
+        let found = link(&usb("usb", "5000\n"));
+        assert_eq!((found.detail.as_str(), found.bytes_per_second), ("USB 5 Gbit/s", 500_000_000));
+        let faster = link(&usb("usb-fast", "20000\n"));
+        assert_eq!((faster.detail.as_str(), faster.bytes_per_second), ("USB 10 Gbit/s", 1_212_121_212));
+    }
+
+    #[test]
+    fn made_up_disks_are_known_by_their_place_or_their_name() {
+        let place = |name: &str, path: &str| attachment(&device(name, path).root(), "8:0");
+        let virtio = place("virtio", "pci0000:00/0000:00:02.0/virtio1/block/vda");
+        assert_eq!((virtio.transport.as_deref(), virtio.is_virtual("", false)), (Some("virtio"), Some(true)));
+        let xen = place("xen", "vbd-51712/block/xvda");
+        assert_eq!((xen.transport.as_deref(), xen.is_virtual("", false)), (Some("xen"), Some(true)));
+        assert_eq!(place("loop", "virtual/block/loop0").is_virtual("", false), Some(true));
+        let cloud = place("cloud", &format!("{DRIVE}/nvme/nvme0/nvme0n1"));
+        assert_eq!(cloud.is_virtual("Amazon Elastic Block Store", false), Some(true));
+        assert_eq!(Attachment::default().is_virtual("", false), None);
+    }
+
+    #[test]
+    fn pci_functions_are_told_from_other_steps() {
+        assert!(is_pci("0000:3d:00.0") && is_pci("10000:e1:00.0"));
+        assert!(!is_pci("pci0000:00") && !is_pci("0:0:0:0") && !is_pci("2-1.4:1.0") && !is_pci("target0:0:0"));
+    }
+}

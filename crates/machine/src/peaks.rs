@@ -7,11 +7,16 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use model::machine::{CoreKind, CoreType, Machine};
+use model::experiment::{DiskChoices, DiskParams, NetParams, disk_id, net_id};
+use model::io::{Direction, DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync, NetMode, Protocol};
+use model::machine::{CoreKind, CoreType, Machine, Storage};
 use model::peak::{InfoPeak, Peak, PeakInput, PeakKind};
 
 use crate::declared::Declared;
+use crate::disk_peaks::disk_peaks;
+use crate::net_peaks::net_peaks;
 use crate::rates::{CpuKernel, Resolved, kernels, resolve};
+use crate::throttle::IoLimits;
 
 /// The peaks of a CPU kernel on the logical CPUs in `placement`.
 ///
@@ -188,11 +193,23 @@ fn memory_peak(kind: PeakKind, (channels, from): (f64, String), (mts, speed_from
     }
 }
 
-/// Every peak that can be told without measuring work: each kernel on one core and on all, and memory.
+/// Every peak that can be told without measuring work: each kernel on one core and on all, memory, and the disk and the
+/// network as far as they were declared. [`info_peaks_of`] knows of a directory, too.
 ///
 /// `clocks` holds a measured clock, Hz, for each CPU on which one was measured; without them sustained peaks are
 /// absent.
 pub fn info_peaks(machine: &Machine, declared: &Declared, clocks: &BTreeMap<u32, f64>) -> Vec<InfoPeak> {
+    info_peaks_of(machine, declared, clocks, None)
+}
+
+/// [`info_peaks`] with the links and limits of the disks behind a directory ([`crate::storage`],
+/// [`crate::io_limits`]), if one is given.
+pub fn info_peaks_of(
+    machine: &Machine,
+    declared: &Declared,
+    clocks: &BTreeMap<u32, f64>,
+    behind: Option<(&Storage, &IoLimits)>,
+) -> Vec<InfoPeak> {
     let order = machine.cpu.placement_order();
     let cores = machine.cpu.one_per_core(&order);
     let mut placements = vec![cores.get(..1).unwrap_or_default(), &cores];
@@ -208,7 +225,69 @@ pub fn info_peaks(machine: &Machine, declared: &Declared, clocks: &BTreeMap<u32,
     }
     let memory = memory_peaks(machine, declared);
     peaks.extend(memory.into_iter().map(|peak| info("memory", "memory/dram".to_owned(), cores.len(), "B/s", peak)));
+    peaks.extend(disk_info(machine, declared, behind));
+    peaks.extend(net_info(machine, declared));
     peaks
+}
+
+/// The peaks of the usual rows of a disk: large requests in order and small ones at random, reads and writes.
+fn disk_info(machine: &Machine, declared: &Declared, behind: Option<(&Storage, &IoLimits)>) -> Vec<InfoPeak> {
+    let (nowhere, unlimited) = (Storage::default(), IoLimits::default());
+    let (storage, limits) = behind.unwrap_or((&nowhere, &unlimited));
+    let mut peaks = Vec::new();
+    for (pattern, block, unit) in [(DiskPattern::Sequential, 1 << 20, "B/s"), (DiskPattern::Random, 4096, "1/s")] {
+        for op in [DiskOp::Read, DiskOp::Write] {
+            let params = disk_row(pattern, op, block);
+            let what = without_threads(&disk_id(&params, DiskChoices::default()));
+            let found = disk_peaks(machine, declared, storage, limits, &params);
+            peaks.extend(found.into_iter().map(|peak| info("disk", what.clone(), 1, unit, peak)));
+        }
+    }
+    peaks
+}
+
+fn disk_row(pattern: DiskPattern, op: DiskOp, block: u64) -> DiskParams {
+    DiskParams {
+        pattern,
+        op,
+        block,
+        size: 0,
+        depth: 32,
+        engine: DiskEngine::IoUring,
+        direct: true,
+        sync: DiskSync::None,
+        cache: DiskCache::Bypassed,
+        layout: DiskLayout::Shared,
+        threads: 1,
+        path: String::new(),
+    }
+}
+
+/// The peaks of a stream and of a ping-pong to a peer that is not named, so that no interface is known to lead there.
+fn net_info(machine: &Machine, declared: &Declared) -> Vec<InfoPeak> {
+    let mut peaks = Vec::new();
+    for (mode, block, direction, unit) in
+        [(NetMode::Stream, 128 << 10, Some(Direction::Up), "B/s"), (NetMode::Pingpong, 1, None, "s")]
+    {
+        let params = NetParams {
+            protocol: Protocol::Tcp,
+            mode,
+            block,
+            direction,
+            threads: 1,
+            path: String::new(),
+            zero_copy: None,
+            segmentation: None,
+        };
+        let what = without_threads(&net_id(&params));
+        let found = net_peaks(machine, declared, &params, None, None);
+        peaks.extend(found.into_iter().map(|peak| info("net", what.clone(), 1, unit, peak)));
+    }
+    peaks
+}
+
+fn without_threads(id: &str) -> String {
+    id.rsplit_once('/').map_or(id, |(what, _)| what).to_owned()
 }
 
 fn info(area: &str, what: String, threads: usize, unit: &str, peak: Peak) -> InfoPeak {

@@ -219,11 +219,114 @@ fn is_memory(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::scheduler;
+    use super::*;
+    use crate::fixture::Fixture;
 
     #[test]
     fn the_scheduler_in_use_is_the_one_in_brackets() {
         assert_eq!(scheduler("[mq-deadline] kyber none"), "mq-deadline");
         assert_eq!(scheduler("none"), "none");
+    }
+
+    /// A machine with these mounts and whole disks `sda` (8:0), `sdb` (8:16) and `loop0` (7:0) on a file.
+    fn mounted(name: &str, mounts: &str) -> Fixture {
+        let mut fixture = Fixture::new(name).file("proc/self/mountinfo", mounts);
+        for (disk, number) in [("sda", "8:0"), ("sdb", "8:16"), ("loop0", "7:0"), ("zram0", "253:0")] {
+            fixture = fixture
+                .file(&format!("sys/class/block/{disk}/dev"), &format!("{number}\n"))
+                .link(&format!("sys/dev/block/{number}"), &format!("../../devices/pci0/block/{disk}"));
+        }
+        fixture.file("sys/class/block/loop0/loop/backing_file", "/images/one.img\n")
+    }
+
+    fn chain(fixture: &Fixture, directory: &str) -> Vec<(u32, String, String)> {
+        let found = storage(&fixture.root(), Path::new(directory)).chain;
+        found.into_iter().map(|device| (device.depth, device.name, device.kind)).collect()
+    }
+
+    fn step(depth: u32, name: &str, kind: &str) -> (u32, String, String) {
+        (depth, name.to_owned(), kind.to_owned())
+    }
+
+    #[test]
+    fn an_overlay_is_followed_to_what_it_writes_to() {
+        let mounts = "1 0 8:0 / / rw - ext4 /dev/sda rw\n2 1 8:16 / /fast\\040disk rw - xfs /dev/sdb rw\n\
+             3 1 0:50 / /merged rw - overlay overlay rw,lowerdir=/lower,upperdir=/fast\\040disk/up,workdir=/fast/work\n\
+             4 1 0:51 / /merged/again rw - overlay overlay rw,lowerdir=/lower,upperdir=/merged/up\n";
+        let fixture = mounted("overlay", mounts);
+        assert_eq!(chain(&fixture, "/merged/x"), [step(0, "sdb", "disk")]);
+        assert_eq!(chain(&fixture, "/merged/again"), []);
+    }
+
+    #[test]
+    fn a_containers_root_names_a_folder_that_is_not_there() {
+        let mounts = "1 0 0:50 / / rw - overlay overlay rw,lowerdir=/l,upperdir=/var/lib/docker/x/diff\n\
+             2 1 8:0 / /var/lib rw - ext4 /dev/sda rw\n";
+        assert_eq!(chain(&mounted("container", mounts), "/home"), []);
+    }
+
+    #[test]
+    fn a_loop_device_is_followed_to_the_disk_under_its_file() {
+        let mounts = "1 0 8:0 / / rw - ext4 /dev/sda rw\n2 1 7:0 / /mnt rw - xfs /dev/loop0 rw\n";
+        let fixture = mounted("loop", mounts);
+        assert_eq!(chain(&fixture, "/mnt/x"), [step(0, "loop0", "loop"), step(1, "sda", "disk")]);
+        let found = storage(&fixture.root(), Path::new("/mnt")).chain;
+        let common: Vec<&str> = common_way(&found).map(|device| device.name.as_str()).collect();
+        assert_eq!(common, ["loop0"], "the page cache stands below");
+        // A file on the file system that it holds.
+        let mounts = "1 0 7:0 / / rw - xfs /dev/loop0 rw\n";
+        assert_eq!(chain(&mounted("snake", mounts), "/"), [step(0, "loop0", "loop")]);
+    }
+
+    #[test]
+    fn a_btrfs_lies_on_all_its_devices() {
+        let mounts =
+            "1 0 0:40 /@ / rw - btrfs /dev/sda rw,subvol=/@\n2 1 0:41 / /b rw - bcachefs /dev/sda:/dev/sdb rw\n";
+        let fixture = mounted("btrfs", mounts);
+        assert_eq!(chain(&fixture, "/x"), [step(0, "sda", "disk")]);
+        assert_eq!(chain(&fixture, "/b"), [step(0, "sda", "disk"), step(0, "sdb", "disk")]);
+        let fixture = fixture
+            .file("sys/fs/btrfs/features/raid56", "0\n")
+            .file("sys/fs/btrfs/6a1c/devices/sda", "")
+            .file("sys/fs/btrfs/6a1c/devices/sdb", "");
+        assert_eq!(chain(&fixture, "/x"), [step(0, "sda", "disk"), step(0, "sdb", "disk")]);
+    }
+
+    #[test]
+    fn servers_and_memory_have_no_devices() {
+        let mounts = "1 0 8:0 / / rw - ext4 /dev/sda rw\n2 1 0:60 / /nfs rw - nfs4 host:/export rw\n\
+             3 1 0:61 / /host rw - virtiofs sda rw\n4 1 0:62 / /p9 rw - 9p /dev/sda rw\n5 1 0:63 / /tmp rw - tmpfs /dev/sdb rw\n\
+             6 1 0:64 / /home/me/far rw - fuse.sshfs me@host:/ rw\n7 1 253:0 / /z rw - ext4 /dev/zram0 rw\n";
+        let fixture = mounted("servers", mounts);
+        for directory in ["/nfs", "/host", "/p9", "/tmp/x", "/home/me/far"] {
+            assert_eq!(chain(&fixture, directory), [], "{directory}");
+        }
+        assert_eq!(chain(&fixture, "/z"), [step(0, "zram0", "memory")]);
+    }
+
+    #[test]
+    fn a_disk_tells_its_link_its_level_and_whether_it_is_real() {
+        let folder = "sys/devices/pci0000:00/0000:3d:00.0";
+        let fixture = Fixture::new("disk-facts")
+            .file("sys/block/nvme0n1/size", "2048\n")
+            .file("sys/block/nvme0n1/dev", "259:0\n")
+            .file("sys/block/nvme0n1/device/model", "A drive   \n")
+            .link("sys/dev/block/259:0", "../../devices/pci0000:00/0000:3d:00.0/nvme/nvme0/nvme0n1")
+            .file(&format!("{folder}/current_link_speed"), "8.0 GT/s PCIe\n")
+            .file(&format!("{folder}/current_link_width"), "4\n")
+            .file("sys/block/md0/size", "2048\n")
+            .file("sys/block/md0/dev", "9:0\n")
+            .file("sys/block/md0/md/level", "raid1\n")
+            .file("sys/block/md0/md/raid_disks", "2\n")
+            .link("sys/dev/block/9:0", "../../devices/virtual/block/md0");
+        let found = disks(&fixture.root(), false);
+        let [array, drive] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!((array.raid_level.as_deref(), array.raid_members), (Some("raid1"), Some(2)));
+        assert_eq!((array.is_virtual, &array.link, &array.transport), (Some(true), &None, &None));
+        assert_eq!((drive.is_virtual, drive.transport.as_deref()), (Some(false), Some("nvme")));
+        let link = drive.link.as_ref().unwrap();
+        assert_eq!((link.detail.as_str(), link.below_maximum), ("PCIe 3.0 x4, 8 GT/s", None));
+        let guest = disks(&fixture.root(), true);
+        assert_eq!((guest[1].is_virtual, &guest[1].link), (None, &None), "made up, for all that can be told");
     }
 }
