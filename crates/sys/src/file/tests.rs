@@ -42,14 +42,27 @@ pub(crate) fn reopened(file: &File, write: bool, direct: bool) -> io::Result<Fil
     open(Path::new(&format!("/proc/self/fd/{}", file.as_raw_fd())), write, direct, false)
 }
 
+/// Says, loudly, that the running test, or a part of it, cannot be made here.
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the tests' own switch")]
+pub(crate) fn skip(why: impl std::fmt::Display) {
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a test's own thread");
+    eprintln!("SKIPPED: {test}: {why}");
+    if let Some(path) = std::env::var_os("ASSAY_TEST_SKIPS") {
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        let _ = file.and_then(|mut file| writeln!(file, "{test}: {why}"));
+    }
+}
+
 /// The same file opened for direct I/O, or said why not and opened as any other.
 pub(crate) fn direct_if_possible(file: &File) -> File {
     if space(&std::env::temp_dir()).unwrap().magic == TMPFS {
-        eprintln!("SKIPPED: {} is in memory: its pages are the file", std::env::temp_dir().display());
+        skip(format_args!("{} is in memory: its pages are the file", std::env::temp_dir().display()));
         return reopened(file, true, false).unwrap();
     }
     reopened(file, true, true).unwrap_or_else(|error| {
-        eprintln!("SKIPPED: no direct I/O in {}: {error}", std::env::temp_dir().display());
+        skip(format_args!("no direct I/O in {}: {error}", std::env::temp_dir().display()));
         reopened(file, true, false).unwrap()
     })
 }
@@ -137,7 +150,7 @@ fn flags_of_an_opened_file_are_those_asked_for() {
 fn what_direct_io_is_aligned_to_holds() {
     let file = direct_if_possible(&written_file(1 << 20));
     let Some(alignment) = direct_alignment(&file).unwrap() else {
-        eprintln!("SKIPPED: the kernel or the file system does not say what direct I/O is aligned to");
+        skip("the kernel or the file system does not say what direct I/O is aligned to");
         return;
     };
     assert!(alignment.offset_bytes == 0 || alignment.offset_bytes.is_power_of_two(), "{alignment:?}");
@@ -165,7 +178,7 @@ fn extents_of_a_written_a_reserved_and_a_sparse_file_differ() {
     let bytes = 1 << 20;
     let written = written_file(bytes);
     let Some(extents_of_written) = extents(&written).unwrap() else {
-        eprintln!("SKIPPED: {} does not tell where its files' blocks are", std::env::temp_dir().display());
+        skip(format_args!("{} does not tell where its files' blocks are", std::env::temp_dir().display()));
         return;
     };
     assert_eq!(extents_of_written.written_bytes + extents_of_written.other_bytes, bytes as u64);
@@ -202,7 +215,7 @@ fn a_file_of_many_pieces_is_counted_to_its_end() {
             // xfs keeps blocks in reserve behind each piece.
             assert!(sum.count >= 700, "{sum:?}");
         }
-        None => eprintln!("SKIPPED: no extents in {}", std::env::temp_dir().display()),
+        None => skip(format_args!("no extents in {}", std::env::temp_dir().display())),
     }
 }
 
@@ -212,7 +225,7 @@ fn what_is_in_the_page_cache_is_seen() {
     let file = written_file(bytes);
     assert_eq!(cached_bytes(&file).unwrap(), bytes as u64, "just written");
     if space(&std::env::temp_dir()).unwrap().magic == TMPFS {
-        eprintln!("SKIPPED: the page cache of a file in memory cannot be dropped");
+        skip("the page cache of a file in memory cannot be dropped");
         return;
     }
     file.sync_all().unwrap();

@@ -3,7 +3,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::thread::JoinHandleExt;
 
 use super::*;
-use crate::file::tests::{direct_if_possible, reopened, written_file};
+use crate::file::tests::{direct_if_possible, reopened, skip, written_file};
 
 const BLOCK: usize = 4096;
 
@@ -13,7 +13,7 @@ fn open_queue(file: File, engine: Engine, depth: u32, arena_bytes: usize) -> Que
 
 /// Whether this machine has an `io_uring` to offer; if not, the test is skipped, and says so.
 fn has_ring() -> bool {
-    Queue::io_uring_available().map_err(|error| eprintln!("SKIPPED: {error}")).is_ok()
+    Queue::io_uring_available().map_err(skip).is_ok()
 }
 
 /// Every way to have this many requests in flight here.
@@ -304,6 +304,16 @@ fn dropping_a_queue_with_requests_in_flight_is_safe() {
     }
 }
 
+/// Whether the kernel can cancel requests from outside the ring and binds a ring to its thread, both since Linux 6.0;
+/// if not, says so.
+fn of_linux_6_0(queue: &Queue) -> bool {
+    let young = queue.features().contains(&"single_issuer".to_owned());
+    if !young {
+        skip("the kernel is before Linux 6.0");
+    }
+    young
+}
+
 #[test]
 fn dropping_a_queue_ends_a_read_that_would_wait_for_ever() {
     if !has_ring() {
@@ -311,6 +321,9 @@ fn dropping_a_queue_ends_a_read_that_would_wait_for_ever() {
     }
     let (read, _write) = pipe();
     let mut queue = open_queue(read, Engine::IoUring, 2, 2 * BLOCK);
+    if !of_linux_6_0(&queue) {
+        return;
+    }
     queue.push(Request { offset: 0, ..request(0, false, 0) }).unwrap();
     queue.wait(0, &mut Vec::new()).unwrap();
     queue.push(Request { offset: 0, ..request(1, false, 0) }).unwrap();
@@ -323,6 +336,9 @@ fn a_queue_may_be_opened_on_one_thread_and_used_on_another_but_not_on_two() {
     }
     let (read, mut write) = pipe();
     let mut queue = open_queue(read, Engine::IoUring, 2, 2 * BLOCK);
+    if !of_linux_6_0(&queue) {
+        return;
+    }
     queue.push(Request { offset: 0, ..request(0, false, 0) }).unwrap();
     let (to_user, from_us) = std::sync::mpsc::channel::<()>();
     let (to_us, from_user) = std::sync::mpsc::channel();
@@ -336,6 +352,8 @@ fn a_queue_may_be_opened_on_one_thread_and_used_on_another_but_not_on_two() {
     let error = queue.wait(0, &mut Vec::new()).unwrap_err();
     assert!(error.to_string().contains("thread that used it first"), "{error}");
     // It cannot be waited for here, so its arena must stay: the request is carried out after the drop.
+    let Backend::Ring(ring) = &mut queue.backend else { panic!("no ring") };
+    assert!(!ring.quiesce());
     drop(queue);
     let mut others = crate::memory::Region::map(4 << 20, PageSize::Base).unwrap();
     others.as_mut_slice().fill(0);
@@ -361,7 +379,7 @@ fn queues_come_and_go_without_using_up_what_a_thread_has() {
         queue
     };
     if lacks(&used()) {
-        eprintln!("SKIPPED: the kernel registers no rings");
+        skip("the kernel registers no rings");
         return;
     }
     // A thread may register sixteen rings at a time: those that are gone must not count.
@@ -423,7 +441,7 @@ mod refused {
             if refusals.iter().all(|(call, second, answer)| refuse(*call, *second, *answer)) {
                 then();
             } else {
-                eprintln!("SKIPPED: no seccomp filter can be set: {}", io::Error::last_os_error());
+                skip(format_args!("no seccomp filter can be set: {}", io::Error::last_os_error()));
             }
         });
         thread.join().unwrap();
@@ -515,7 +533,7 @@ mod refused {
         }
         match setup::memory_lock_limit() {
             Some(bytes) if bytes < TOO_MUCH => {}
-            limit => return eprintln!("SKIPPED: locked memory is not limited enough: {limit:?}"),
+            limit => return skip(format_args!("locked memory is not limited enough: {limit:?}")),
         }
         let thread = std::thread::spawn(|| {
             give_up_the_right_to_lock_memory();
