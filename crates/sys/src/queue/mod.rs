@@ -191,15 +191,15 @@ impl Queue {
                 // SAFETY: the memory is a part of the arena, which `Drop` frees only when the ring is quiet. Nobody
                 // else has it: `checked` says so now, and from `lend` to the completion nobody else gets it.
                 unsafe { ring.push(&self.file, &operation)? };
-                self.in_flight.lend(token, part);
-                if ring.unsubmitted() >= HANDED_OVER_AT {
-                    // What fails here fails again, and is said, in `wait`.
-                    let _ = ring.enter(0);
-                }
-                return Ok(());
             }
         }
         self.in_flight.lend(request.token, part);
+        if let Backend::Ring(ring) = &mut self.backend
+            && ring.unsubmitted() >= HANDED_OVER_AT
+        {
+            // What fails here fails again, and is said, in `wait`.
+            let _ = ring.enter(0);
+        }
         Ok(())
     }
 
@@ -303,7 +303,7 @@ impl Drop for Queue {
 /// What a completion says: bytes, or the error's number.
 #[inline]
 fn result_of(result: i32) -> io::Result<u32> {
-    u32::try_from(result).map_err(|_| io::Error::from_raw_os_error(-result))
+    u32::try_from(result).map_err(|_| io::Error::from_raw_os_error(result.saturating_neg()))
 }
 
 /// Carries a request out by a blocking call.

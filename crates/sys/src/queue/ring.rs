@@ -266,9 +266,10 @@ impl Ring {
         let mut reaped = 0;
         for entry in self.io.completion() {
             reaped += 1;
+            // Before anything else, so that the count holds even if `each` panics.
+            self.submitted = self.submitted.saturating_sub(1);
             each(u32::try_from(entry.user_data()).unwrap_or(u32::MAX), entry.result());
         }
-        self.submitted = self.submitted.saturating_sub(reaped);
         reaped
     }
 
