@@ -245,3 +245,90 @@ fn every_fact_has_a_source() {
         }
     }
 }
+
+/// A bare machine with a drive behind a subsystem of NVM Express, a SATA disk, a SAS disk, and a limit on the first.
+fn drives(folder: &Path) {
+    const NVME: &str = "sys/devices/pci0000:00/0000:00:1d.0/0000:3d:00.0";
+    const SUBSYSTEM: &str = "sys/devices/virtual/nvme-subsystem/nvme-subsys0";
+    const SAS: &str = "sys/devices/pci0000:00/0000:05:00.0/host4/port-4:0";
+    for (name, number, path) in [
+        ("nvme0n1", "259:0", "virtual/nvme-subsystem/nvme-subsys0/nvme0n1"),
+        ("sda", "8:0", "pci0000:00/0000:00:17.0/ata3/host2/target2:0:0/2:0:0:0/block/sda"),
+        ("sdb", "8:16", "pci0000:00/0000:05:00.0/host4/port-4:0/end_device-4:0/target4:0:0/4:0:0:0/block/sdb"),
+    ] {
+        for (file, text) in [("size", "2048\n"), ("dev", &format!("{number}\n"))] {
+            write(folder, &format!("sys/block/{name}/{file}"), text);
+            write(folder, &format!("sys/class/block/{name}/{file}"), text);
+        }
+        fs::create_dir_all(folder.join("sys/dev/block")).unwrap();
+        let target = format!("../../devices/{path}");
+        std::os::unix::fs::symlink(target, folder.join("sys/dev/block").join(number)).unwrap();
+    }
+    fs::create_dir_all(folder.join(SUBSYSTEM)).unwrap();
+    let controller = "../../../pci0000:00/0000:00:1d.0/0000:3d:00.0/nvme/nvme0";
+    std::os::unix::fs::symlink(controller, folder.join(SUBSYSTEM).join("nvme0")).unwrap();
+    write(folder, &format!("{SUBSYSTEM}/nvme0n1/dev"), "259:0\n");
+    write(folder, &format!("{NVME}/nvme/nvme0/transport"), "pcie\n");
+    for (file, text) in [
+        ("current_link_speed", "8.0 GT/s PCIe\n"),
+        ("current_link_width", "4\n"),
+        ("max_link_speed", "16.0 GT/s PCIe\n"),
+        ("max_link_width", "4\n"),
+    ] {
+        write(folder, &format!("{NVME}/{file}"), text);
+    }
+    write(folder, "sys/class/ata_link/link3/sata_spd", "6.0 Gbps\n");
+    fs::create_dir_all(folder.join(SAS)).unwrap();
+    std::os::unix::fs::symlink("../phy-4:0", folder.join(SAS).join("phy-4:0")).unwrap();
+    write(folder, "sys/class/sas_phy/phy-4:0/negotiated_linkrate", "12.0 Gbit\n");
+    write(
+        folder,
+        "proc/self/mountinfo",
+        "1 0 259:0 / /data rw - xfs /dev/nvme0n1 rw\n2 0 0:30 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+    );
+    write(folder, "proc/self/cgroup", "0::/bench\n");
+    write(folder, "sys/fs/cgroup/bench/io.max", "259:0 rbps=1000000000 wbps=max riops=max wiops=max\n");
+}
+
+#[test]
+fn links_and_limits_of_disks_are_captured() {
+    let (first, second) = (folder("drives"), folder("drives-again"));
+    drives(&first);
+    let machine = capture_from(Sysroot::folder(&first).unwrap(), &second).unwrap();
+    let root = Sysroot::folder(&second).unwrap();
+    assert_eq!(machine, discover(&root));
+    let links: Vec<_> = machine
+        .disks
+        .iter()
+        .map(|disk| (disk.name.as_str(), disk.link.as_ref().map(|link| (link.detail.as_str(), link.bytes_per_second))))
+        .collect();
+    assert_eq!(
+        links,
+        [
+            ("nvme0n1", Some(("PCIe 3.0 x4, 8 GT/s (the device could do PCIe 4.0 x4)", 3_938_000_000))),
+            ("sda", Some(("SATA 6 Gbit/s", 600_000_000))),
+            ("sdb", Some(("SAS 12 Gbit/s", 1_200_000_000))),
+        ]
+    );
+    let behind = storage(&root, Path::new("/data/x"));
+    let limits = machine::io_limits(&root, &behind);
+    let declared = machine::Declared::parse(&["disk.read_iops=500000"]).unwrap();
+    let none = std::collections::BTreeMap::new();
+    let told: Vec<String> = machine::info_peaks_of(&machine, &declared, &none, Some((&behind, &limits)))
+        .iter()
+        .map(|peak| format!("{} {} {:.0} {} = {}", peak.what, peak.kind, peak.value, peak.unit, peak.formula))
+        .collect();
+    let link = "(PCIe 3.0 x4, 8 GT/s (the device could do PCIe 4.0 x4))";
+    assert_eq!(
+        told,
+        [
+            &format!("disk/sequential-read/1MiB/d32 link 3938000000 B/s = 3.938 GB/s {link}"),
+            "disk/sequential-read/1MiB/d32 limit 1000000000 B/s = 1 GB/s allowed by the control group",
+            &format!("disk/sequential-write/1MiB/d32 link 3938000000 B/s = 3.938 GB/s {link}"),
+            "disk/random-read/4KiB/d32 declared 500000 1/s = 500000 requests/s declared",
+            &format!("disk/random-read/4KiB/d32 link 961426 1/s = 3.938 GB/s / 4KiB {link}"),
+            "disk/random-read/4KiB/d32 limit 244141 1/s = 1 GB/s allowed by the control group / 4KiB",
+            &format!("disk/random-write/4KiB/d32 link 961426 1/s = 3.938 GB/s / 4KiB {link}"),
+        ]
+    );
+}

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use machine::{Declared, Dump, Sysroot, discover, info_peaks, parse_list, storage};
+use machine::{
+    Declared, Dump, Sysroot, device_io, discover, info_peaks, interface_to, io_limits, parse_list, process_io, storage,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -49,6 +51,15 @@ fn text() -> impl Strategy<Value = String> {
         " - ",
         "cgroup rw,cpu,memory,cpuset",
         "cgroup2 cgroup2 rw",
+        "cgroup rw,blkio",
+        "8:0 rbps=1 wbps=max riops=",
+        "GT/s",
+        "8.0 GT/s PCIe",
+        "6.0 Gbps",
+        "overlay overlay rw,upperdir=/",
+        "|-- 192.0.2.1\n/32 host LOCAL",
+        "00000000",
+        "read_bytes:",
         "22 21 0:1 / /sys/fs/cgroup rw - ",
         "0::/a/../b",
         "4:cpu,memory:/a",
@@ -152,7 +163,22 @@ const FILES: &[&str] = &[
     "sys/fs/cgroup/cpu.cfs_period_us",
     "sys/fs/cgroup/memory.limit_in_bytes",
     "sys/block/sda/size",
+    "sys/block/sda/dev",
+    "sys/block/sda/md/raid_disks",
+    "sys/block/sda/stat",
+    "sys/class/block/sda/dev",
+    "sys/devices/pci0000:00/0000:3d:00.0/current_link_speed",
+    "sys/devices/pci0000:00/0000:3d:00.0/current_link_width",
+    "sys/devices/pci0000:00/0000:3d:00.0/max_link_width",
+    "sys/class/ata_link/link1/sata_spd",
+    "sys/fs/cgroup/io.max",
+    "sys/fs/cgroup/blkio.throttle.read_bps_device",
+    "proc/self/io",
+    "proc/net/route",
+    "proc/net/ipv6_route",
+    "proc/net/fib_trie",
     "sys/class/net/eth0/mtu",
+    "sys/class/net/eth0/type",
     "sys/class/net/eth0/speed",
     "sys/kernel/mm/transparent_hugepage/enabled",
     "run/udev/data/+dmi:id",
@@ -175,9 +201,19 @@ fn any_folder_is_a_machine() {
                 fs::write(path, text).unwrap();
             }
             fs::write(folder.join("cpuid.txt"), cpuid).unwrap();
+            fs::create_dir_all(folder.join("sys/dev/block")).unwrap();
+            for number in ["8:0", "0:1", "1"] {
+                let device = "../../devices/pci0000:00/0000:3d:00.0/ata1/block/sda";
+                std::os::unix::fs::symlink(device, folder.join("sys/dev/block").join(number)).unwrap();
+            }
             let root = Sysroot::folder(&folder).unwrap();
             let machine = discover(&root);
-            storage(&root, Path::new("/sys/fs/cgroup/x"));
+            let behind = storage(&root, Path::new("/sys/fs/cgroup/x"));
+            io_limits(&root, &behind);
+            process_io(&root);
+            device_io(&root, "sda");
+            interface_to(&root, [192, 0, 2, 1].into());
+            interface_to(&root, [0xfd00, 0, 0, 0, 0, 0, 0, 1].into());
             for peak in info_peaks(&machine, &Declared::default(), &BTreeMap::new()) {
                 prop_assert!(peak.value.is_finite() && peak.value > 0.0, "{} {}", peak.what, peak.formula);
             }
