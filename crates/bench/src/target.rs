@@ -1,11 +1,16 @@
 //! Where disks are measured: what a directory stands on, found before anything is planned.
 //!
-//! Looks and changes nothing. What follows from it (a size, an engine, an obstacle) is the plan's business.
+//! Looks and leaves nothing behind. What follows from it (a size, an engine, an obstacle) is the plan's business.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
 
-use machine::Sysroot;
+use machine::{FilesystemClass, IoLimits, Sysroot};
 use model::machine::Storage;
+use sys::queue::Queue;
 
 /// A directory to measure in.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,17 +25,136 @@ pub struct DiskTarget {
     pub total_bytes: u64,
     /// Bytes that this user can still have.
     pub available_bytes: u64,
-    /// Why it cannot be measured in, if so: no such directory, read-only, memory instead of a disk.
+    /// Why it cannot be measured in, if so, as a sentence: no such directory, read-only, memory instead of a disk.
     pub obstacle: Option<String>,
     /// Why `io_uring` cannot be had, if so.
     pub no_io_uring: Option<String>,
+    /// What a control group allows on its devices.
+    pub limits: IoLimits,
+    /// Whether somebody else keeps the data: a server, the hypervisor's host, another process.
+    pub remote: bool,
 }
+
+/// What every obstacle of a directory ends with.
+const ADVICE: &str = "name a directory on a disk with --dir";
 
 impl DiskTarget {
     /// Looks at a directory. One of our own that is not there yet is judged by the nearest one above it that is.
     pub fn look(directory: PathBuf, named: bool) -> Self {
-        let storage = machine::storage(&Sysroot::host(), &directory);
-        let (total_bytes, available_bytes, obstacle, no_io_uring) = (0, 0, None, None);
-        Self { directory, named, storage, total_bytes, available_bytes, obstacle, no_io_uring }
+        let there = if named { Some(directory.as_path()) } else { directory.ancestors().find(|above| above.exists()) };
+        // A relative path has an empty last ancestor, which stands for where we are.
+        let there = there.filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned();
+        let mut target = Self {
+            storage: Storage { directory: directory.display().to_string(), ..Storage::default() },
+            directory,
+            named,
+            total_bytes: 0,
+            available_bytes: 0,
+            obstacle: None,
+            no_io_uring: Queue::io_uring_available().err().map(|error| error.to_string()),
+            limits: IoLimits::default(),
+            remote: false,
+        };
+        target.obstacle = target.look_at(&there).err();
+        target
+    }
+
+    /// Looks at a directory that should be there.
+    fn look_at(&mut self, there: &Path) -> Result<(), String> {
+        let named = |why: &str| format!("'{}' {why}: {ADVICE}", self.directory.display());
+        let real = there.canonicalize().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => named("is not there"),
+            _ => named(&format!("cannot be reached ({error})")),
+        })?;
+        if !real.is_dir() {
+            return Err(named("is not a directory"));
+        }
+        let space = sys::file::space(&real).map_err(|error| named(&format!("cannot be reached ({error})")))?;
+        let kind = machine::filesystem_kind(space.magic);
+        let class = kind.map(|kind| kind.class);
+        let refusal = match kind {
+            Some(kind) if class == Some(FilesystemClass::Memory) => {
+                Some(named(&format!("is {}, which is memory", kind.name)))
+            }
+            _ if space.read_only => Some(named("is mounted read-only")),
+            _ => writable(&real).err().map(|why| named(&why)),
+        };
+        if self.named {
+            self.directory.clone_from(&real);
+        }
+        self.storage = machine::storage(&Sysroot::host(), &real);
+        self.limits = machine::io_limits(&Sysroot::host(), &self.storage);
+        if self.storage.filesystem.is_none() {
+            self.storage.filesystem = kind.map(|kind| kind.name.to_owned());
+        }
+        (self.total_bytes, self.available_bytes) = (space.total_bytes, space.available_bytes);
+        self.remote = class == Some(FilesystemClass::Remote);
+        refusal.map_or(Ok(()), Err)
+    }
+}
+
+/// Whether files can be made in a directory, and read and written past the page cache; makes one without a name.
+fn writable(directory: &Path) -> Result<(), String> {
+    let name = OsString::from(format!(".assay-look-{}.tmp", std::process::id()));
+    let file = sys::file::unnamed(directory, &name).map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => "is not writable for this user".to_owned(),
+        io::ErrorKind::ReadOnlyFilesystem => "is mounted read-only".to_owned(),
+        io::ErrorKind::StorageFull => "is full".to_owned(),
+        io::ErrorKind::QuotaExceeded => "is beyond this user's quota".to_owned(),
+        _ => format!("takes no files ({error})"),
+    })?;
+    if has_direct(&file) { Ok(()) } else { Err("has no direct I/O".to_owned()) }
+}
+
+/// Whether a file can be opened past the page cache. That it then is, shows only while measuring.
+fn has_direct(file: &File) -> bool {
+    let says_no = sys::file::direct_alignment(file).is_ok_and(|said| said.is_some_and(|said| said.offset_bytes == 0));
+    let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    let refused = sys::file::open(&path, true, true, false)
+        .is_err_and(|error| matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported));
+    !says_no && !refused
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::scratch;
+
+    #[test]
+    fn a_directory_that_can_be_written_has_space_and_is_left_as_it_was() {
+        let scratch = scratch();
+        let target = DiskTarget::look(scratch.path().to_owned(), true);
+        assert!(target.total_bytes >= target.available_bytes && target.total_bytes > 0, "{target:?}");
+        assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
+        let memory = ["tmpfs", "ramfs"].map(str::to_owned).map(Some).contains(&target.storage.filesystem);
+        assert_eq!(memory, target.obstacle.as_ref().is_some_and(|why| why.contains("which is memory")), "{target:?}");
+    }
+
+    #[test]
+    fn a_directory_of_our_own_is_judged_by_the_one_above_it() {
+        let scratch = scratch();
+        let mine = scratch.path().join("not/yet/there");
+        let (own, named) = (DiskTarget::look(mine.clone(), false), DiskTarget::look(mine.clone(), true));
+        assert_eq!(own.directory, mine);
+        assert_eq!(own.obstacle.is_some(), DiskTarget::look(scratch.path().to_owned(), true).obstacle.is_some());
+        assert!(own.total_bytes > 0);
+        assert!(!mine.exists());
+        let obstacle = named.obstacle.unwrap();
+        assert!(obstacle.contains("is not there: name a directory"), "{obstacle}");
+    }
+
+    #[test]
+    fn what_is_no_directory_on_a_disk_is_said_to_be_so() {
+        let scratch = scratch();
+        let file = scratch.path().join("file");
+        std::fs::write(&file, "x").unwrap();
+        let why = |path: &Path| DiskTarget::look(path.to_owned(), true).obstacle.unwrap_or_default();
+        assert!(why(&file).contains("is not a directory"));
+        assert!(why(Path::new("/proc")).contains("takes no files") || why(Path::new("/proc")).contains("'/proc'"));
+        if sys::file::space(Path::new("/dev/shm")).is_ok_and(|space| space.magic == 0x0102_1994) {
+            assert!(why(Path::new("/dev/shm")).contains("is tmpfs, which is memory"), "{}", why(Path::new("/dev/shm")));
+        }
+        std::os::unix::fs::symlink("loop", scratch.path().join("loop")).unwrap();
+        assert!(why(&scratch.path().join("loop")).contains("cannot be reached"));
     }
 }

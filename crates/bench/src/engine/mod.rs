@@ -15,12 +15,13 @@ use crate::histogram::Histogram;
 use crate::plan::{PlanError, Planned, Request};
 
 mod cpu;
+mod disk;
 mod memory;
 #[cfg(test)]
 pub(crate) mod null;
 
 /// Every engine; a new area is one file and one line here.
-pub(crate) static ENGINES: &[&dyn Engine] = &[&cpu::CpuEngine, &memory::MemoryEngine];
+pub(crate) static ENGINES: &[&dyn Engine] = &[&cpu::CpuEngine, &memory::MemoryEngine, &disk::DiskEngine];
 
 /// What can measure one area.
 pub(crate) trait Engine: Sync {
@@ -182,6 +183,18 @@ impl Tally {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an hour of nanoseconds fits")]
             self.durations.record((ended.saturating_sub(began) as f64 * self.nanoseconds_per_tick) as u64);
         }
+    }
+
+    /// An empty one for the same window, for a thread that helps.
+    pub(crate) fn fork(&self) -> Self {
+        Self { operations: 0, bytes: 0, durations: Histogram::new(), ..*self }
+    }
+
+    /// Adds what a helper did.
+    pub(crate) fn merge(&mut self, helper: &Self) {
+        self.operations += helper.operations;
+        self.bytes += helper.bytes;
+        self.durations.add(&helper.durations);
     }
 
     /// Bytes that came at this time stamp, where there are no single operations to time.

@@ -1,0 +1,417 @@
+//! What the test file holds: data that no file system, drive or hypervisor can compress or merge, and of which every
+//! page says where it belongs, so that whatever is read can be checked by itself.
+//!
+//! The unit is the sector of 512 bytes. Every sector has a number in a pool and is filled with random words that follow
+//! from the file's seed and that number; its first word names the number. The first sector of a page (or every sector,
+//! where blocks are smaller than pages) carries a stamp besides: its place in the file, who wrote it and when. Making a
+//! block unique therefore costs one stamp a page, not a fill. No I/O here.
+
+use std::fmt;
+
+use stats::random::Random;
+
+/// What a stamp stands for where blocks are whole pages. Compression and deduplication of file systems and drives work
+/// on this much or more.
+pub(super) const PAGE_BYTES: usize = 4096;
+
+/// The smallest block that any disk has, and what the pool counts in.
+pub(super) const SECTOR_BYTES: usize = 512;
+
+const WORD_BYTES: usize = 8;
+const SECTOR_WORDS: usize = SECTOR_BYTES / WORD_BYTES;
+/// Words of a stamp, the one that names the pool's sector among them.
+const STAMP_WORDS: usize = 4;
+const SECTORS_PER_PAGE: u64 = (PAGE_BYTES / SECTOR_BYTES) as u64;
+
+/// Begins every sector, under the key of the seed.
+const MAGIC: u64 = 0xa55a;
+const MAGIC_SHIFT: u32 = 48;
+const KIND_SHIFT: u32 = 40;
+/// Places are counted in sectors with 48 bits: 128 PiB.
+const PLACE_BITS: u32 = 48;
+const COUNT_BITS: u32 = 40;
+
+/// How often stamps stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// At the beginning of each page.
+    Page,
+    /// At the beginning of each sector.
+    Sector,
+}
+
+impl Unit {
+    /// The coarsest one that divides the blocks.
+    pub(super) fn of_blocks(bytes: u64) -> Self {
+        if bytes.is_multiple_of(PAGE_BYTES as u64) { Self::Page } else { Self::Sector }
+    }
+
+    fn bytes(self) -> usize {
+        match self {
+            Self::Page => PAGE_BYTES,
+            Self::Sector => SECTOR_BYTES,
+        }
+    }
+}
+
+/// Who wrote a block, and which of its writes it was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Origin {
+    /// The launch, of which 24 bits are kept; 0 is the layout.
+    pub(super) launch: u32,
+    /// The lane of the launch.
+    pub(super) lane: u16,
+    /// How many blocks the lane had written before, of which 40 bits are kept.
+    pub(super) count: u64,
+}
+
+/// Something that is not what was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wrong {
+    /// Where in the file, in bytes.
+    at: u64,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Zeros,
+    Foreign,
+    Elsewhere { belongs_at: u64 },
+    Damaged { word: usize, expected: u64, found: u64 },
+    Mixed,
+    Stale { origin: Origin },
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at byte {} of the test file ", self.at)?;
+        match self.what {
+            What::Zeros => write!(f, "there are zeros instead of what was written"),
+            What::Foreign => write!(f, "there is something that this run has not written"),
+            What::Elsewhere { belongs_at } => write!(f, "there is what belongs at byte {belongs_at}"),
+            What::Damaged { word, expected, found } => {
+                write!(f, "word {word} of the sector is {found:#x} instead of {expected:#x}")
+            }
+            What::Mixed => write!(f, "there is a page put together from two"),
+            What::Stale { origin: Origin { launch, lane, count } } => {
+                write!(f, "the last write is missing: there is block {count} of lane {lane} of launch {launch}")
+            }
+        }
+    }
+}
+
+/// The kinds of sector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Goes on where the page before it began.
+    Plain,
+    /// Stamped for its whole page.
+    Page,
+    /// Stamped for itself.
+    Sector,
+}
+
+/// The first word of a sector.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    kind: Kind,
+    number: u32,
+}
+
+/// The contents that follow from a seed.
+#[derive(Clone, Debug)]
+pub(super) struct Contents {
+    seed: u64,
+    /// Hides the regular words, so that they too look random.
+    key: u64,
+}
+
+type Sector = [[u8; WORD_BYTES]; SECTOR_WORDS];
+
+impl Contents {
+    /// Those of this seed.
+    pub(super) fn new(seed: u64) -> Self {
+        Self { seed, key: Random::new(seed).next_u64() }
+    }
+
+    /// Fills a pool with its sectors from number `first` on. Nothing of it is stamped yet.
+    pub(super) fn fill(&self, pool: &mut [u8], first: u32) {
+        for (sector, number) in sectors_mut(pool).zip(first..) {
+            let mut words = self.words(number);
+            for word in &mut *sector {
+                *word = words.next_u64().to_le_bytes();
+            }
+            set(sector, 0, self.head_word(Head { kind: Kind::Plain, number }));
+        }
+    }
+
+    /// Stamps a block of a pool for its place in the file, in bytes.
+    pub(super) fn stamp(&self, block: &mut [u8], offset: u64, unit: Unit, origin: Origin) {
+        let kind = if unit == Unit::Page { Kind::Page } else { Kind::Sector };
+        for (piece, at) in block.chunks_mut(unit.bytes()).zip((offset..).step_by(unit.bytes())) {
+            let Some(sector) = sectors_mut(piece).next() else { continue };
+            // The number stays what `fill` wrote.
+            let number = low(get(sector, 0) ^ self.key);
+            let stamp = self.stamp_words(Head { kind, number }, at, origin);
+            for (index, word) in stamp.into_iter().enumerate() {
+                set(sector, index, word);
+            }
+        }
+    }
+
+    /// Checks the stamp at the beginning of a block that was read from this place: one cache line. A block that begins
+    /// inside a page may have none.
+    pub(super) fn check_place(&self, block: &[u8], offset: u64) -> Result<(), Wrong> {
+        let Some(sector) = sectors(block).next() else { return Ok(()) };
+        self.check_stamp(sector, offset).map(drop)
+    }
+
+    /// Checks every byte of whole sectors that were read from this place; each stamp's origin must be `accepted`.
+    pub(super) fn check(
+        &self,
+        bytes: &[u8],
+        offset: u64,
+        mut accepted: impl FnMut(Origin) -> bool,
+    ) -> Result<(), Wrong> {
+        // The number of the page's first sector, where it was stamped for the page.
+        let mut page = None;
+        for (sector, at) in sectors(bytes).zip((offset..).step_by(SECTOR_BYTES)) {
+            let wrong = |what| Wrong { at, what };
+            let (head, origin) = self.check_stamp(sector, at)?;
+            if let Some(origin) = origin.filter(|origin| !accepted(*origin)) {
+                return Err(wrong(What::Stale { origin }));
+            }
+            let inside = at / SECTOR_BYTES as u64 % SECTORS_PER_PAGE;
+            if inside == 0 {
+                page = (head.kind == Kind::Page).then_some(head.number);
+            }
+            let expected = page.map(|first| u64::from(first) + inside);
+            if head.kind == Kind::Plain && expected.is_some_and(|number| number != u64::from(head.number)) {
+                return Err(wrong(What::Mixed));
+            }
+            let mut words = self.words(head.number);
+            let first_word = if head.kind == Kind::Plain { 1 } else { STAMP_WORDS };
+            for (word, found) in sector.iter().enumerate() {
+                let (expected, found) = (words.next_u64(), u64::from_le_bytes(*found));
+                if word >= first_word && expected != found {
+                    return Err(wrong(What::Damaged { word, expected, found }));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The first word of a sector and, where it has one, its stamp, which must be for this place.
+    fn check_stamp(&self, sector: &Sector, at: u64) -> Result<(Head, Option<Origin>), Wrong> {
+        let wrong = |what| Wrong { at, what };
+        let first = get(sector, 0);
+        let Some(head) = self.head(first) else {
+            let zeros = sector.iter().flatten().all(|byte| *byte == 0);
+            return Err(wrong(if zeros { What::Zeros } else { What::Foreign }));
+        };
+        if head.kind == Kind::Plain {
+            // A page always begins with a stamp.
+            let begins_page = at.is_multiple_of(PAGE_BYTES as u64);
+            return if begins_page { Err(wrong(What::Foreign)) } else { Ok((head, None)) };
+        }
+        let (place, when) = (get(sector, 1) ^ self.key, get(sector, 2) ^ self.key);
+        let belongs_at = (place & ones(PLACE_BITS)).saturating_mul(SECTOR_BYTES as u64);
+        let origin = Origin {
+            launch: low(when >> COUNT_BITS),
+            lane: u16::try_from(place >> PLACE_BITS).unwrap_or(u16::MAX),
+            count: when & ones(COUNT_BITS),
+        };
+        let (expected, found) = (self.seal([first, get(sector, 1), get(sector, 2)]), get(sector, 3));
+        if expected != found {
+            return Err(wrong(What::Damaged { word: 3, expected, found }));
+        }
+        if belongs_at != at {
+            return Err(wrong(What::Elsewhere { belongs_at }));
+        }
+        Ok((head, Some(origin)))
+    }
+
+    fn words(&self, number: u32) -> Random {
+        // Rotated, so that seeds that follow each other do not share sectors.
+        Random::new(self.seed.rotate_left(32) ^ u64::from(number))
+    }
+
+    fn head_word(&self, head: Head) -> u64 {
+        let kind = match head.kind {
+            Kind::Plain => 0,
+            Kind::Page => 1,
+            Kind::Sector => 2,
+        };
+        (MAGIC << MAGIC_SHIFT | kind << KIND_SHIFT | u64::from(head.number)) ^ self.key
+    }
+
+    fn head(&self, word: u64) -> Option<Head> {
+        let plain = word ^ self.key;
+        let kind = match plain >> u32::BITS ^ MAGIC << (MAGIC_SHIFT - u32::BITS) {
+            0 => Kind::Plain,
+            0x100 => Kind::Page,
+            0x200 => Kind::Sector,
+            _ => return None,
+        };
+        Some(Head { kind, number: low(plain) })
+    }
+
+    fn stamp_words(&self, head: Head, at: u64, origin: Origin) -> [u64; STAMP_WORDS] {
+        let first = self.head_word(head);
+        let place = (u64::from(origin.lane) << PLACE_BITS | (at / SECTOR_BYTES as u64) & ones(PLACE_BITS)) ^ self.key;
+        let when = (u64::from(origin.launch) << COUNT_BITS | origin.count & ones(COUNT_BITS)) ^ self.key;
+        [first, place, when, self.seal([first, place, when])]
+    }
+
+    /// Shows whether any of a stamp's words has changed. Each step is a bijection of the word that comes in, so that
+    /// a single flipped bit never goes unseen.
+    fn seal(&self, words: [u64; STAMP_WORDS - 1]) -> u64 {
+        // The multiplier of PCG (O'Neill, 2014); any odd number that mixes well will do.
+        let mix = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x5851_f42d_4c95_7f2d).rotate_left(29);
+        words.into_iter().fold(self.key, mix)
+    }
+}
+
+fn ones(bits: u32) -> u64 {
+    (1 << bits) - 1
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the lower half is what is wanted")]
+fn low(word: u64) -> u32 {
+    word as u32
+}
+
+fn sectors(bytes: &[u8]) -> impl Iterator<Item = &Sector> {
+    bytes.as_chunks::<WORD_BYTES>().0.as_chunks::<SECTOR_WORDS>().0.iter()
+}
+
+fn sectors_mut(bytes: &mut [u8]) -> impl Iterator<Item = &mut Sector> {
+    bytes.as_chunks_mut::<WORD_BYTES>().0.as_chunks_mut::<SECTOR_WORDS>().0.iter_mut()
+}
+
+fn get(sector: &Sector, word: usize) -> u64 {
+    u64::from_le_bytes(sector[word])
+}
+
+fn set(sector: &mut Sector, word: usize, value: u64) {
+    sector[word] = value.to_le_bytes();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    const ANY: fn(Origin) -> bool = |_| true;
+
+    /// A stretch of a file as the layout writes it, from this place on.
+    fn laid_out(contents: &Contents, offset: u64, pages: usize) -> Vec<u8> {
+        let mut bytes = vec![0; pages * PAGE_BYTES];
+        contents.fill(&mut bytes, 0);
+        contents.stamp(&mut bytes, offset, Unit::Page, Origin::default());
+        bytes
+    }
+
+    #[test]
+    fn what_was_written_checks_in_pages_and_in_sectors() {
+        let contents = Contents::new(7);
+        let bytes = laid_out(&contents, 1 << 30, 16);
+        contents.check(&bytes, 1 << 30, ANY).unwrap();
+        contents.check_place(&bytes, 1 << 30).unwrap();
+        // From the middle of a page on, as small blocks are read.
+        contents.check(&bytes[512..1024], (1 << 30) + 512, ANY).unwrap();
+        let origin = Origin { launch: 3, lane: 1023, count: 1 << 39 };
+        let mut small = vec![0; 1536];
+        contents.fill(&mut small, 99);
+        contents.stamp(&mut small, 1536, Unit::Sector, origin);
+        contents.check(&small, 1536, |found| found == origin).unwrap();
+        assert!(contents.check(&small, 1536, |found| found != origin).is_err(), "a stale block was taken");
+    }
+
+    #[test]
+    fn a_page_of_which_single_sectors_were_rewritten_checks() {
+        let contents = Contents::new(7);
+        for rewritten in 0..8 {
+            let mut page = laid_out(&contents, 8192, 1);
+            let mut pool = vec![0; 512];
+            contents.fill(&mut pool, 5000);
+            contents.stamp(&mut pool, 8192 + 512 * rewritten as u64, Unit::Sector, Origin::default());
+            page[512 * rewritten..][..512].copy_from_slice(&pool);
+            contents.check(&page, 8192, ANY).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_is_found_wherever_it_is() {
+        let contents = Contents::new(11);
+        let mut bytes = laid_out(&contents, 4096, 1);
+        for bit in 0..PAGE_BYTES * 8 {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(contents.check(&bytes, 4096, ANY).is_err(), "bit {bit} was not missed");
+            if bit < STAMP_WORDS * 64 {
+                assert!(contents.check_place(&bytes, 4096).is_err(), "bit {bit} of the stamp was not missed");
+            }
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+        contents.check(&bytes, 4096, ANY).unwrap();
+    }
+
+    #[test]
+    fn another_place_zeros_and_another_runs_data_are_found_and_named() {
+        let contents = Contents::new(1);
+        let bytes = laid_out(&contents, 0, 2);
+        let error = contents.check_place(&bytes, 4096).unwrap_err().to_string();
+        assert_eq!(error, "at byte 4096 of the test file there is what belongs at byte 0");
+        let error = contents.check_place(&[0; 4096], 8192).unwrap_err().to_string();
+        assert_eq!(error, "at byte 8192 of the test file there are zeros instead of what was written");
+        let other = Contents::new(2);
+        assert!(other.check_place(&bytes, 0).unwrap_err().to_string().contains("has not written"));
+        // Sectors in the wrong order inside a page, of which all but the first have no place of their own.
+        let mut swapped = bytes.clone();
+        swapped[512..1536].rotate_left(512);
+        assert!(contents.check(&swapped, 0, ANY).unwrap_err().to_string().contains("put together from two"));
+        // A page whose beginning is missing.
+        let mut headless = bytes;
+        headless.copy_within(512..1024, 0);
+        assert!(contents.check_place(&headless, 0).is_err());
+    }
+
+    #[test]
+    fn no_two_pages_of_a_file_are_equal_although_the_pool_comes_round() {
+        let contents = Contents::new(3);
+        let mut pool = vec![0; 4 * PAGE_BYTES];
+        contents.fill(&mut pool, 0);
+        let mut seen = HashSet::new();
+        for (write, offset) in (0..4_u64).flat_map(|write| (0..64).map(move |page| (write, page * 4096))) {
+            let start = usize::try_from(offset).unwrap() % pool.len();
+            let page = &mut pool[start..start + PAGE_BYTES];
+            contents.stamp(page, offset, Unit::Page, Origin { launch: 1, lane: 0, count: write });
+            assert!(seen.insert(page.to_vec()), "write {write} of the page at {offset} was there before");
+        }
+    }
+
+    /// Bits per byte by the frequencies of bytes, and of pairs at some distances: what an entropy coder could reach.
+    fn bits_per_byte(bytes: impl Iterator<Item = u8>) -> f64 {
+        let mut counts = [0_u32; 256];
+        bytes.for_each(|byte| counts[usize::from(byte)] += 1);
+        let total: f64 = counts.iter().map(|&count| f64::from(count)).sum();
+        let part = |count: &u32| f64::from(*count) / total;
+        -counts.iter().filter(|count| **count > 0).map(|count| part(count) * part(count).log2()).sum::<f64>()
+    }
+
+    #[test]
+    fn there_is_nothing_to_compress() {
+        let bytes = laid_out(&Contents::new(5), 0, 256);
+        assert!(bits_per_byte(bytes.iter().copied()) > 7.97);
+        for distance in [1, 8, 512, 4096] {
+            let differences = bytes.iter().zip(&bytes[distance..]).map(|(a, b)| a ^ b);
+            assert!(bits_per_byte(differences) > 7.85, "bytes {distance} apart are alike");
+        }
+        // Repetitions, as dictionary coders look for them: eight bytes that were there before.
+        let mut seen = HashSet::new();
+        let repeated = bytes.windows(8).filter(|window| !seen.insert(*window)).count();
+        assert!(repeated * 200 < bytes.len(), "{repeated} repetitions in {} bytes", bytes.len());
+    }
+}

@@ -1,0 +1,339 @@
+//! One thread's part of a disk experiment: its lanes through a window, what is checked after it, and what was seen.
+//!
+//! Which rows there are is `rows`'s business, and how a single queue works `lane`'s.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use model::document::DiskConditions;
+use model::experiment::DiskParams;
+use model::io::{DiskEngine, DiskOp, DiskPattern, DiskSync};
+use model::wire::{HeldFile, Observations, Task};
+use sys::clock::{Timer, monotonic_raw_seconds};
+use sys::queue::{Engine, Options, Queue, Request};
+
+use super::contents::{Contents, PAGE_BYTES};
+use super::lane::{Access, Job, Lane, Plan};
+use super::visits::Visits;
+use super::{traffic, trouble};
+use crate::engine::{Flow, FlowMetric, FlowProfile, Tally, Trouble, Window};
+
+/// Memory to write from, over all lanes of a launch: more than any file system compresses or compares at once (`ZFS`
+/// records end at 16 MiB).
+const POOL_BYTES: usize = 64 << 20;
+
+/// The least of it for one lane.
+const LEAST_POOL_BYTES: usize = 2 << 20;
+
+/// Bytes compared after a window of reads, over all lanes of a thread.
+const COMPARED_BYTES: usize = 16 << 20;
+
+/// Bytes of a written block that are read back at most.
+const READ_BACK_BYTES: usize = 1 << 20;
+
+/// How long before a window requests start, in microseconds: queues fill.
+const LEAD_MICROSECONDS: u32 = 20_000;
+
+/// What it takes to start one thread more, in microseconds, with a margin.
+const THREAD_MICROSECONDS: u32 = 100;
+
+const SEQUENTIAL: &[FlowMetric] = &[FlowMetric::Bytes, FlowMetric::Requests, FlowMetric::Latency];
+const RANDOM: &[FlowMetric] = &[FlowMetric::Requests, FlowMetric::Bytes, FlowMetric::Latency];
+
+/// One thread's part.
+pub(super) struct DiskFlow {
+    job: Arc<Job>,
+    lanes: Vec<Lane>,
+    /// What the lanes but the first count, each on a thread of its own.
+    tallies: Vec<Tally>,
+    /// For flushing and for looking at; nothing is read or written through it.
+    file: File,
+    /// For reading back what was written.
+    reader: Option<Queue>,
+    random: bool,
+    stepped_down: Vec<String>,
+    flushes: Vec<f64>,
+    /// Latencies of all operations, summed, and the windows they fell into, in seconds.
+    waited_seconds: f64,
+    window_seconds: f64,
+    run_seconds: f64,
+}
+
+impl DiskFlow {
+    /// Opens one thread's part, and makes sure that its engine works on the file.
+    ///
+    /// # Errors
+    /// What cannot be done on this file system, and what went wrong.
+    pub(super) fn open(params: &DiskParams, held: &HeldFile, task: &Task, thread: usize) -> Result<Self, Trouble> {
+        traffic::begin();
+        let file = open_plain(held)?;
+        check_alignment(&file, params, held)?;
+        let block = u32::try_from(params.block)
+            .map_err(|_| Trouble::Unavailable(format!("blocks of {} bytes are too large", params.block)))?;
+        let job = Arc::new(Job {
+            held: held.clone(),
+            contents: Contents::new(held.seed),
+            write: params.op == DiskOp::Write,
+            access: Access { direct: params.direct, dsync: params.sync == DiskSync::Dsync },
+            block,
+            launch: task.launch,
+            shared_stream: params.pattern == DiskPattern::Sequential,
+        });
+        let (lanes, stepped_down) = open_lanes(&job, params, task.seed, thread)?;
+        let reader = job.write.then(|| open_reader(&job)).transpose()?;
+        Ok(Self {
+            job,
+            lanes,
+            tallies: Vec::new(),
+            file,
+            reader,
+            random: params.pattern == DiskPattern::Random,
+            stepped_down,
+            flushes: Vec::new(),
+            waited_seconds: 0.0,
+            window_seconds: 0.0,
+            run_seconds: 0.0,
+        })
+    }
+
+    /// The engine that is in use.
+    fn engine(&self) -> Option<DiskEngine> {
+        Some(match self.lanes.first()?.queue().engine() {
+            Engine::IoUring => DiskEngine::IoUring,
+            Engine::Sync => DiskEngine::Sync,
+        })
+    }
+
+    fn flush(&mut self) -> Result<(), String> {
+        let began = monotonic_raw_seconds();
+        self.file
+            .sync_data()
+            .map_err(|error| format!("flushing {}: {}", trouble::test_file(&self.job.held), trouble::words(&error)))?;
+        self.flushes.push(monotonic_raw_seconds() - began);
+        Ok(())
+    }
+
+    /// Reads a sample of what was written back from the device, and compares all of it.
+    fn check_writes(&mut self) -> Result<(), String> {
+        let Some(reader) = &mut self.reader else { return Ok(()) };
+        for lane in &mut self.lanes {
+            for block in lane.take_remembered() {
+                read_back(&self.job, reader, lane, block)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Flow for DiskFlow {
+    fn profile(&self) -> FlowProfile {
+        let helpers = u32::try_from(self.lanes.len()).unwrap_or(u32::MAX).saturating_sub(1);
+        let metrics = if self.random { RANDOM } else { SEQUENTIAL };
+        FlowProfile { metrics, lead_microseconds: LEAD_MICROSECONDS + helpers.saturating_mul(THREAD_MICROSECONDS) }
+    }
+
+    fn run(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
+        let began = timer.now();
+        if let Some((first, others)) = self.lanes.split_first_mut() {
+            self.tallies.resize_with(others.len(), || tally.fork());
+            run_lanes(first, others, &mut self.tallies, (timer, window), tally)?;
+        }
+        self.waited_seconds += tally.durations.mean_seconds() * tally.durations.count() as f64;
+        self.window_seconds += timer.seconds(window.begin, window.end);
+        self.run_seconds += timer.seconds(began, timer.now());
+        Ok(())
+    }
+
+    fn verify(&mut self) -> Result<(), String> {
+        if self.job.write {
+            self.flush()?;
+            return self.check_writes();
+        }
+        let each = COMPARED_BYTES / self.lanes.len().max(1);
+        self.lanes.iter_mut().try_for_each(|lane| lane.check_reads(each))
+    }
+
+    fn conclude(&mut self, seen: &mut Observations) {
+        let bytes = self.job.held.bytes;
+        let share = |part: u64| part as f64 / bytes.max(1) as f64;
+        let alignment = sys::file::direct_alignment(&self.file).ok().flatten();
+        let extents = sys::file::extents(&self.file).ok().flatten();
+        let queue = self.lanes.first().map(Lane::queue);
+        let mut stepped_down = self.stepped_down.clone();
+        stepped_down.extend(queue.into_iter().flat_map(Queue::stepped_down).cloned());
+        let cpu_seconds: f64 = self.lanes.iter().map(|lane| lane.cpu_seconds).sum();
+        seen.disk = Some(DiskConditions {
+            engine: self.engine(),
+            features: queue.map(Queue::features).unwrap_or_default(),
+            stepped_down,
+            filesystem: Some(self.job.held.filesystem.clone()),
+            memory_align_bytes: alignment.map(|alignment| alignment.memory_bytes),
+            offset_align_bytes: alignment.map(|alignment| alignment.offset_bytes),
+            extents: extents.as_ref().map(|extents| extents.count),
+            unwritten_bytes: extents.as_ref().map(|extents| bytes.saturating_sub(extents.written_bytes)),
+            depth_achieved: (self.window_seconds > 0.0).then(|| self.waited_seconds / self.window_seconds),
+            cached_share: sys::file::cached_bytes(&self.file).ok().map(share),
+            storage_share: traffic::storage_share(self.job.write),
+            flush_seconds: median(&mut self.flushes),
+            cpu_busy: (self.run_seconds > 0.0).then(|| cpu_seconds / self.run_seconds),
+        });
+    }
+}
+
+/// The lane of the thread itself and its helpers, each on a thread of its own, which inherits the CPU.
+fn run_lanes(
+    first: &mut Lane,
+    others: &mut [Lane],
+    tallies: &mut [Tally],
+    (timer, window): (&Timer, Window),
+    tally: &mut Tally,
+) -> Result<(), String> {
+    std::thread::scope(|scope| {
+        let mut helpers = Vec::with_capacity(others.len());
+        for (lane, own) in others.iter_mut().zip(tallies.iter_mut()) {
+            own.begin(window);
+            let helper = std::thread::Builder::new().spawn_scoped(scope, move || lane.run(timer, window, own));
+            helpers.push(helper.map_err(|error| format!("cannot start a thread for blocking requests: {error}"))?);
+        }
+        let mut result = first.run(timer, window, tally);
+        for helper in helpers {
+            let ended = helper.join().unwrap_or_else(|_| Err("a thread for blocking requests panicked".to_owned()));
+            result = result.and(ended);
+        }
+        result
+    })?;
+    for own in tallies {
+        tally.merge(own);
+    }
+    Ok(())
+}
+
+fn open_plain(held: &HeldFile) -> Result<File, Trouble> {
+    sys::file::open(Path::new(&held.path), false, false, false)
+        .map_err(|error| Trouble::Failed(format!("opening {}: {}", trouble::test_file(held), trouble::words(&error))))
+}
+
+/// Whether blocks of this size can be read and written past the page cache.
+fn check_alignment(file: &File, params: &DiskParams, held: &HeldFile) -> Result<(), Trouble> {
+    let Some(alignment) = sys::file::direct_alignment(file).ok().flatten().filter(|_| params.direct) else {
+        return Ok(());
+    };
+    let needed = u64::from(alignment.offset_bytes);
+    if needed == 0 {
+        let reason = format!("'{}' ({}) has no direct I/O", held.directory, held.filesystem);
+        return Err(Trouble::Unavailable(reason));
+    }
+    if params.block.is_multiple_of(needed) {
+        return Ok(());
+    }
+    let reason = format!("direct I/O in '{}' ({}) needs multiples of {needed} bytes", held.directory, held.filesystem);
+    Err(Trouble::Unavailable(reason))
+}
+
+/// The lanes of a thread: one of the whole depth by `io_uring`, or one for each request in flight by blocking calls.
+/// Where `io_uring` cannot be had, or not on this file, the blocking ones, and a sentence why.
+fn open_lanes(
+    job: &Arc<Job>,
+    params: &DiskParams,
+    seed: u64,
+    thread: usize,
+) -> Result<(Vec<Lane>, Vec<String>), Trouble> {
+    let mut stepped_down = Vec::new();
+    if params.engine == DiskEngine::IoUring {
+        match open_lane(job, params, Engine::IoUring, (thread, 0), seed, None) {
+            Ok(lane) => return Ok((vec![lane], stepped_down)),
+            Err(error) if error.raw_os_error().is_none() || trouble::is_not_supported(&error) => {
+                stepped_down.push(format!("io_uring: {}", trouble::words(&error)));
+            }
+            Err(error) => return Err(cannot_open(job, &error)),
+        }
+    } else if params.engine != DiskEngine::Sync {
+        return Err(Trouble::Unavailable(format!("the engine {} is not there yet", params.engine)));
+    }
+    let mut lanes: Vec<Lane> = Vec::new();
+    for lane in 0..params.depth {
+        let visits = lanes.first().and_then(Lane::share_visits);
+        let lane = open_lane(job, params, Engine::Sync, (thread, lane), seed, visits);
+        lanes.push(lane.map_err(|error| cannot_open(job, &error))?);
+    }
+    Ok((lanes, stepped_down))
+}
+
+fn cannot_open(job: &Job, error: &std::io::Error) -> Trouble {
+    let reason = trouble::failed(&job.held, false, job.block.into(), 0, &trouble::words(error));
+    if trouble::is_not_supported(error) { Trouble::Unavailable(reason) } else { Trouble::Failed(reason) }
+}
+
+fn open_lane(
+    job: &Arc<Job>,
+    params: &DiskParams,
+    engine: Engine,
+    (thread, lane): (usize, u32),
+    seed: u64,
+    visits: Option<Visits>,
+) -> std::io::Result<Lane> {
+    let (lanes, depth) = if engine == Engine::Sync { (params.depth, 1) } else { (1, params.depth) };
+    let number = thread as u64 * u64::from(lanes) + u64::from(lane);
+    let all = u64::from(params.threads) * u64::from(lanes);
+    // Threads and lanes draw from streams of their own.
+    let own_seed = seed.wrapping_add(number << 40);
+    let visits = visits.unwrap_or_else(|| match params.pattern {
+        DiskPattern::Random if job.write => Visits::every(all, number, job.blocks(), own_seed),
+        DiskPattern::Random => Visits::anywhere(job.blocks(), own_seed),
+        _ => Visits::along(params.threads.into(), thread as u64, job.blocks(), own_seed),
+    });
+    let plan = Plan {
+        engine,
+        depth,
+        arenas: arenas(job, depth, all),
+        number: u16::try_from(number).unwrap_or(u16::MAX),
+        seed: own_seed.rotate_left(17),
+    };
+    Lane::open(job, &plan, visits)
+}
+
+/// Sizes of a lane's memory, the best first: a buffer for each read in flight; of writes a pool that is not used up soon,
+/// or a smaller one that more limits let us register.
+fn arenas(job: &Job, depth: u32, lanes: u64) -> Vec<usize> {
+    let in_flight = depth as usize * job.stride();
+    if !job.write {
+        return vec![in_flight];
+    }
+    let share = POOL_BYTES / usize::try_from(lanes).unwrap_or(usize::MAX).max(1);
+    let least = LEAST_POOL_BYTES.max(2 * in_flight);
+    if share > least { vec![share, least] } else { vec![least] }
+}
+
+fn open_reader(job: &Job) -> Result<Queue, Trouble> {
+    let file = sys::file::open(Path::new(&job.held.path), false, job.access.direct, false);
+    let options = Options { engine: Engine::Sync, depth: 1, arena_bytes: READ_BACK_BYTES.min(job.stride()) };
+    file.and_then(|file| Queue::open(file, &options)).map_err(|error| cannot_open(job, &error))
+}
+
+/// Reads one block back, or a part of it where it is large, and compares every byte.
+fn read_back(job: &Job, reader: &mut Queue, lane: &mut Lane, block: u64) -> Result<(), String> {
+    let bytes = (job.block as usize).min(READ_BACK_BYTES);
+    let pages = (job.block as usize - bytes) / PAGE_BYTES;
+    let offset = block * u64::from(job.block) + lane.drawn_below(pages as u64 + 1) * PAGE_BYTES as u64;
+    let length = u32::try_from(bytes).unwrap_or(u32::MAX);
+    let failed = |why: &str| trouble::failed(&job.held, false, bytes as u64, offset, why);
+    let mut done = Vec::with_capacity(1);
+    reader
+        .push(Request { token: 0, write: false, offset, buffer: 0, bytes: length })
+        .and_then(|()| reader.wait(1, &mut done))
+        .map_err(|error| failed(&trouble::words(&error)))?;
+    match done.pop().map(|completion| completion.result) {
+        Some(Ok(read)) if read == length => {}
+        Some(Err(error)) => return Err(failed(&trouble::words(&error))),
+        _ => return Err(failed("too few bytes came")),
+    }
+    let Some(part) = reader.arena_part(0..bytes) else { return Ok(()) };
+    job.contents.check(part, offset, |origin| lane.wrote(origin)).map_err(|wrong| format!("reading back: {wrong}"))
+}
+
+/// The middle one; `None` of nothing.
+fn median(values: &mut [f64]) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}

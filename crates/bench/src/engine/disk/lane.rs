@@ -1,0 +1,361 @@
+//! A lane: one queue that keeps so many requests in flight through a window, and what it remembers to check them by.
+//!
+//! With `io_uring` a thread has one lane of the whole depth; with blocking calls it has as many lanes as the depth, each
+//! on a thread of its own. What surrounds a window (flushing, reading back) is the flow's business.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use model::wire::HeldFile;
+use stats::random::Random;
+use sys::clock::{Timer, thread_cpu_seconds};
+use sys::queue::{Completion, Engine, Options, Queue, Request};
+
+use super::contents::{Contents, Origin, PAGE_BYTES, SECTOR_BYTES, Unit};
+use super::visits::Visits;
+use super::{traffic, trouble};
+use crate::engine::{Tally, Window};
+
+/// Of every so many blocks read, one page is compared in full inside the window: half a microsecond each.
+const COMPARED_INSIDE: u64 = 64;
+
+/// Written blocks that are remembered for reading back.
+const REMEMBERED: usize = 8;
+
+/// Tries to find a block of which no write is in flight. Parts are at least twice the depth, so that this many misses
+/// in a row do not happen.
+const TRIES: u32 = 64;
+
+/// How the file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Access {
+    /// Whether the page cache is bypassed.
+    pub(super) direct: bool,
+    /// Whether a write is over only when the data is on the medium.
+    pub(super) dsync: bool,
+}
+
+/// What all lanes of a thread have in common.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) held: HeldFile,
+    pub(super) contents: Contents,
+    /// Whether it writes.
+    pub(super) write: bool,
+    pub(super) access: Access,
+    /// Bytes of a request.
+    pub(super) block: u32,
+    /// The launch that it belongs to.
+    pub(super) launch: u32,
+    /// Whether several lanes are one stream, so that one may write over another's block.
+    pub(super) shared_stream: bool,
+}
+
+impl Job {
+    /// Blocks of the file.
+    pub(super) fn blocks(&self) -> u64 {
+        self.held.bytes / u64::from(self.block)
+    }
+
+    /// Bytes from one block in memory to the next: whole pages, since devices may want that of addresses.
+    pub(super) fn stride(&self) -> usize {
+        (self.block as usize).next_multiple_of(PAGE_BYTES)
+    }
+
+    fn open_file(&self) -> io::Result<std::fs::File> {
+        sys::file::open(Path::new(&self.held.path), self.write, self.access.direct, self.access.dsync)
+    }
+
+    fn failed(&self, offset: u64, why: &str) -> String {
+        trouble::failed(&self.held, self.write, self.block.into(), offset, why)
+    }
+}
+
+/// One request's place in a lane.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    began: u64,
+    block: u64,
+    /// Where in the arena.
+    buffer: usize,
+    in_flight: bool,
+    /// Whether the buffer holds what was read from the block.
+    read: bool,
+}
+
+/// One queue at work.
+#[derive(Debug)]
+pub(super) struct Lane {
+    job: Arc<Job>,
+    queue: Queue,
+    visits: Visits,
+    /// Its number among all lanes of the launch.
+    number: u16,
+    places: Vec<Place>,
+    done: Vec<Completion>,
+    slots: usize,
+    next_slot: usize,
+    /// Blocks written by it so far, and how many of them before the window.
+    written: u64,
+    written_before: u64,
+    /// Requests of this window that are over.
+    finished: u64,
+    remembered: Vec<u64>,
+    random: Random,
+    /// CPU seconds of its thread inside windows, lead and drain included.
+    pub(super) cpu_seconds: f64,
+}
+
+/// What a lane is made of.
+pub(super) struct Plan {
+    pub(super) engine: Engine,
+    pub(super) depth: u32,
+    /// Sizes of the pool to write from, the best first; of reads one suffices.
+    pub(super) arenas: Vec<usize>,
+    pub(super) number: u16,
+    pub(super) seed: u64,
+}
+
+impl Lane {
+    /// A lane whose queue has carried out one request.
+    ///
+    /// # Errors
+    /// The engine cannot be had, or cannot do this kind of request on this file.
+    pub(super) fn open(job: &Arc<Job>, plan: &Plan, visits: Visits) -> io::Result<Self> {
+        let mut queue = best_queue(job, plan)?;
+        let arena = queue.arena();
+        let slots = (arena.len() / job.stride()).max(1);
+        if job.write {
+            let sectors = u32::try_from(arena.len() / SECTOR_BYTES).unwrap_or(u32::MAX);
+            job.contents.fill(arena, sectors.wrapping_mul(plan.number.into()));
+        }
+        Ok(Self {
+            job: Arc::clone(job),
+            queue,
+            visits,
+            number: plan.number,
+            places: vec![Place::default(); plan.depth as usize],
+            done: Vec::with_capacity(plan.depth as usize),
+            slots,
+            next_slot: 0,
+            written: 0,
+            written_before: 0,
+            finished: 0,
+            remembered: Vec::with_capacity(REMEMBERED),
+            random: Random::new(plan.seed),
+            cpu_seconds: 0.0,
+        })
+    }
+
+    /// The same stream of visits for another lane of the thread, if it is one that can be shared.
+    pub(super) fn share_visits(&self) -> Option<Visits> {
+        self.visits.share()
+    }
+
+    /// The queue, for what it has to say of itself.
+    pub(super) fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// Keeps all its requests in flight from now until the window has passed, and waits for the last of them.
+    ///
+    /// # Errors
+    /// A request that failed or moved too little, or data that is not what was written.
+    pub(super) fn run(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
+        let cpu_began = thread_cpu_seconds();
+        (self.finished, self.written_before) = (0, self.written);
+        self.remembered.clear();
+        for token in 0..self.places.len() {
+            self.submit(token, timer)?;
+        }
+        let mut done = std::mem::take(&mut self.done);
+        while self.queue.in_flight() > 0 {
+            let waited = self.queue.wait(1, &mut done);
+            waited.map_err(|error| self.job.failed(self.first_offset(), &trouble::words(&error)))?;
+            let now = timer.now();
+            for completion in done.drain(..) {
+                let token = completion.token as usize;
+                self.finish(completion, now, tally)?;
+                if now < window.end {
+                    self.submit(token, timer)?;
+                }
+            }
+        }
+        self.done = done;
+        traffic::asked_for(self.job.write, self.finished * u64::from(self.job.block));
+        self.cpu_seconds += thread_cpu_seconds() - cpu_began;
+        Ok(())
+    }
+
+    /// Where the oldest request in flight wants to go, for messages.
+    fn first_offset(&self) -> u64 {
+        let oldest = self.places.iter().filter(|place| place.in_flight).min_by_key(|place| place.began);
+        oldest.map_or(0, |place| place.block * u64::from(self.job.block))
+    }
+
+    #[inline]
+    fn submit(&mut self, token: usize, timer: &Timer) -> Result<(), String> {
+        let block = self.next_block();
+        let offset = block * u64::from(self.job.block);
+        let buffer = if self.job.write { self.stamped_slot(offset)? } else { token * self.job.stride() };
+        let began = timer.now();
+        let request = Request {
+            token: u32::try_from(token).unwrap_or(u32::MAX),
+            write: self.job.write,
+            offset,
+            buffer,
+            bytes: self.job.block,
+        };
+        self.queue.push(request).map_err(|error| self.job.failed(offset, &trouble::words(&error)))?;
+        self.places[token] = Place { began, block, buffer, in_flight: true, read: false };
+        Ok(())
+    }
+
+    /// The next block; of writes never one of which a write is in flight, since which of the two would stay is
+    /// anybody's guess.
+    #[inline]
+    fn next_block(&mut self) -> u64 {
+        let mut block = self.visits.next();
+        if !self.job.write {
+            return block;
+        }
+        for _ in 0..TRIES {
+            if !self.places.iter().any(|place| place.in_flight && place.block == block) {
+                break;
+            }
+            block = self.visits.next();
+        }
+        block
+    }
+
+    /// The next free slot of the pool, stamped for this place in the file. Going round the pool, no block has the bytes
+    /// of another.
+    #[inline]
+    fn stamped_slot(&mut self, offset: u64) -> Result<usize, String> {
+        let (stride, bytes) = (self.job.stride(), self.job.block as usize);
+        for _ in 0..self.slots {
+            let buffer = self.next_slot * stride;
+            self.next_slot = if self.next_slot + 1 == self.slots { 0 } else { self.next_slot + 1 };
+            if let Some(part) = self.queue.arena_part(buffer..buffer + bytes) {
+                let origin = Origin { launch: self.job.launch, lane: self.number, count: self.written };
+                self.job.contents.stamp(part, offset, Unit::of_blocks(self.job.block.into()), origin);
+                self.written += 1;
+                return Ok(buffer);
+            }
+        }
+        Err(self.job.failed(offset, "every part of the pool to write from is in flight"))
+    }
+
+    #[inline]
+    fn finish(&mut self, completion: Completion, now: u64, tally: &mut Tally) -> Result<(), String> {
+        let place = &mut self.places[completion.token as usize];
+        place.in_flight = false;
+        let Place { began, block, buffer, .. } = *place;
+        let offset = block * u64::from(self.job.block);
+        match completion.result {
+            Ok(bytes) if bytes == self.job.block => {}
+            Ok(bytes) => return Err(self.job.failed(offset, &format!("only {bytes} bytes were moved"))),
+            Err(error) => return Err(self.job.failed(offset, &trouble::words(&error))),
+        }
+        tally.note(began, now, self.job.block.into());
+        self.finished += 1;
+        if self.job.write {
+            self.remember(block);
+            return Ok(());
+        }
+        place.read = true;
+        self.check_read(offset, buffer)
+    }
+
+    /// Keeps a sample of the blocks of the window in which each has the same chance.
+    #[inline]
+    fn remember(&mut self, block: u64) {
+        if self.remembered.len() < REMEMBERED {
+            return self.remembered.push(block);
+        }
+        let drawn = self.random.below(self.finished);
+        if let Some(place) = usize::try_from(drawn).ok().and_then(|index| self.remembered.get_mut(index)) {
+            *place = block;
+        }
+    }
+
+    /// Checks that the block is the one that was asked for and, now and then, one of its pages in full.
+    #[inline]
+    fn check_read(&mut self, offset: u64, buffer: usize) -> Result<(), String> {
+        let bytes = self.job.block as usize;
+        let Some(block) = self.queue.arena_part(buffer..buffer + bytes) else { return Ok(()) };
+        self.job.contents.check_place(block, offset).map_err(|wrong| wrong.to_string())?;
+        if !self.finished.is_multiple_of(COMPARED_INSIDE) {
+            return Ok(());
+        }
+        let page = self.random.below(bytes.div_ceil(PAGE_BYTES) as u64);
+        let start = usize::try_from(page).unwrap_or(0) * PAGE_BYTES;
+        let part = &block[start..bytes.min(start + PAGE_BYTES)];
+        self.job.contents.check(part, offset + start as u64, |_| true).map_err(|wrong| wrong.to_string())
+    }
+
+    /// Compares what was read last and still lies in memory, up to so many bytes of it. Not timed.
+    ///
+    /// # Errors
+    /// What is there instead.
+    pub(super) fn check_reads(&mut self, most_bytes: usize) -> Result<(), String> {
+        let bytes = self.job.block as usize;
+        let each = (most_bytes / self.places.len().max(1)).max(PAGE_BYTES);
+        for place in self.places.iter().filter(|place| place.read) {
+            let Some(block) = self.queue.arena_part(place.buffer..place.buffer + bytes) else { continue };
+            let spare = bytes.saturating_sub(each).div_ceil(PAGE_BYTES) as u64;
+            let start = usize::try_from(self.random.below(spare + 1)).unwrap_or(0) * PAGE_BYTES;
+            let part = &block[start.min(bytes)..bytes.min(start + each)];
+            let offset = place.block * u64::from(self.job.block) + start as u64;
+            self.job.contents.check(part, offset, |_| true).map_err(|wrong| wrong.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// A number below the bound, from the lane's own stream.
+    pub(super) fn drawn_below(&mut self, bound: u64) -> u64 {
+        self.random.below(bound)
+    }
+
+    /// Takes the blocks to read back.
+    pub(super) fn take_remembered(&mut self) -> Vec<u64> {
+        std::mem::replace(&mut self.remembered, Vec::with_capacity(REMEMBERED))
+    }
+
+    /// Whether what is found in one of its blocks can be from the last window.
+    pub(super) fn wrote(&self, origin: Origin) -> bool {
+        // Stamps keep 24 bits of the launch.
+        let launch = (origin.launch ^ self.job.launch).trailing_zeros() >= 24;
+        launch && if origin.lane == self.number { origin.count >= self.written_before } else { self.job.shared_stream }
+    }
+}
+
+/// The first queue whose arena the kernel keeps registered, else the first that can be had: registered memory is cheap
+/// for the kernel, but charged to a limit that is often small.
+fn best_queue(job: &Job, plan: &Plan) -> io::Result<Queue> {
+    let mut first = None;
+    for &arena_bytes in &plan.arenas {
+        let options = Options { engine: plan.engine, depth: plan.depth, arena_bytes };
+        let mut queue = Queue::open(job.open_file()?, &options)?;
+        probe(job, &mut queue)?;
+        let registered = queue.features().iter().any(|feature| feature == "registered_buffers");
+        if plan.engine == Engine::Sync || registered {
+            return Ok(queue);
+        }
+        first.get_or_insert(queue);
+    }
+    first.ok_or_else(|| io::Error::other("a queue without memory was planned"))
+}
+
+/// Reads the first block: whether the engine can do it at all on this file shows only then (polling, for one, is set up
+/// without a word where it cannot be done).
+fn probe(job: &Job, queue: &mut Queue) -> io::Result<()> {
+    let mut done = Vec::with_capacity(1);
+    queue.push(Request { token: 0, write: false, offset: 0, buffer: 0, bytes: job.block })?;
+    queue.wait(1, &mut done)?;
+    let bytes =
+        done.pop().map_or_else(|| Err(io::Error::other("nothing came back")), |completion| completion.result)?;
+    traffic::asked_for(false, bytes.into());
+    if bytes == job.block { Ok(()) } else { Err(io::Error::other(format!("only {bytes} bytes were read"))) }
+}

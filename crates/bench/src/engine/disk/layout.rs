@@ -1,0 +1,178 @@
+//! Lays the test file out: every byte of it is written once before anything is measured, since what was only reserved
+//! is read without asking the device.
+//!
+//! Done by the first launch that finds it missing; the file itself is the runner's. Nothing of it is timed.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use model::wire::HeldFile;
+use sys::queue::{Completion, Engine, Options, Queue, Request};
+
+use super::contents::{Contents, Origin, PAGE_BYTES, Unit};
+use super::trouble;
+use crate::engine::{Preparing, Trouble};
+
+/// Bytes of one write of the layout.
+const CHUNK_BYTES: u64 = 1 << 20;
+
+/// Writes of the layout in flight.
+const DEPTH: u32 = 8;
+
+/// Chunks in memory: see `POOL_BYTES` of the flow.
+const POOL_CHUNKS: u64 = 64;
+
+/// Pages that are looked at to see whether a file is laid out, spread over the whole of it.
+const LOOKED_AT: u64 = 64;
+
+/// How often the runner is told how far it is.
+const TELLING: Duration = Duration::from_millis(250);
+
+/// Lays the file out unless it is.
+///
+/// # Errors
+/// Unavailable where there is too little room or no direct I/O; failed where the device fails.
+pub(super) fn ensure(held: &HeldFile, launch: &mut dyn Preparing) -> Result<(), Trouble> {
+    let written = AtomicU64::new(0);
+    let (sender, over) = mpsc::channel();
+    std::thread::scope(|scope| {
+        // On a thread of its own, so that a device that keeps silent for seconds does not keep us silent.
+        let work = scope.spawn(|| {
+            let result = lay_out(held, &written);
+            let _ = sender.send(());
+            result
+        });
+        while over.recv_timeout(TELLING) == Err(mpsc::RecvTimeoutError::Timeout) {
+            launch.progress(written.load(Ordering::Relaxed) as f64 / held.bytes.max(1) as f64);
+        }
+        work.join().unwrap_or_else(|_| Err(Trouble::Failed("the layout of the test file panicked".to_owned())))
+    })
+}
+
+fn lay_out(held: &HeldFile, written: &AtomicU64) -> Result<(), Trouble> {
+    let trouble = |doing: &str, error: &io::Error| {
+        let reason = format!("{doing} {}: {}", trouble::test_file(held), trouble::words(error));
+        let unavailable = trouble::is_for_want_of_room(error) || trouble::is_not_supported(error);
+        if unavailable { Trouble::Unavailable(reason) } else { Trouble::Failed(reason) }
+    };
+    let path = Path::new(&held.path);
+    let file = sys::file::open(path, true, false, false).map_err(|error| trouble("opening", &error))?;
+    if is_laid_out(&file, held).map_err(|error| trouble("looking at", &error))? {
+        return Ok(());
+    }
+    reserve(&file, held.bytes).map_err(|error| trouble("reserving room for", &error))?;
+    let direct = sys::file::open(path, true, true, false).map_err(|error| trouble("opening without cache", &error))?;
+    write_all(direct, held, written).map_err(|error| trouble("laying out", &error))?;
+    file.sync_data().map_err(|error| trouble("flushing", &error))?;
+    match find_wrong(held).map_err(|error| trouble("reading back", &error))? {
+        None => Ok(()),
+        Some(wrong) => Err(Trouble::Failed(format!("laying out {}: {wrong}", trouble::test_file(held)))),
+    }
+}
+
+/// Blocks for the whole file, where the file system can; its length in any case.
+fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    match sys::file::reserve(file, bytes) {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => file.set_len(bytes),
+        // It may have been longer, and `reserve` shortens nothing.
+        other => other.and_then(|()| file.set_len(bytes)),
+    }
+}
+
+/// Whether the file has its length, no holes, nothing that was only reserved, and our pages wherever one looks.
+fn is_laid_out(file: &File, held: &HeldFile) -> io::Result<bool> {
+    if file.metadata()?.len() != held.bytes {
+        return Ok(false);
+    }
+    if let Some(extents) = sys::file::extents(file)? {
+        let there = extents.written_bytes.saturating_add(extents.other_bytes);
+        if extents.unwritten_bytes > 0 || there < held.bytes {
+            return Ok(false);
+        }
+    }
+    Ok(find_wrong(held)?.is_none())
+}
+
+/// What is wrong with a selection of the file's pages: some all over, and the last of each of the last chunks, since a
+/// layout that was cut off would have left those out.
+fn find_wrong(held: &HeldFile) -> io::Result<Option<String>> {
+    let contents = Contents::new(held.seed);
+    let page = PAGE_BYTES as u64;
+    let pages = held.bytes / page;
+    let spread = (0..LOOKED_AT.min(pages)).map(|index| pages * index / LOOKED_AT.min(pages));
+    let chunk_pages = CHUNK_BYTES / page;
+    let last = (0..2 * u64::from(DEPTH)).filter_map(|chunk| pages.checked_sub(1 + chunk * chunk_pages));
+    let file = sys::file::open(Path::new(&held.path), false, true, false)?;
+    let mut queue = Queue::open(file, &Options { engine: Engine::Sync, depth: 1, arena_bytes: PAGE_BYTES })?;
+    let mut done = Vec::with_capacity(1);
+    for offset in spread.chain(last).map(|index| index * page) {
+        let length = u32::try_from(PAGE_BYTES).unwrap_or(u32::MAX);
+        queue.push(Request { token: 0, write: false, offset, buffer: 0, bytes: length })?;
+        queue.wait(1, &mut done)?;
+        check_moved(done.pop(), length)?;
+        let Some(read) = queue.arena_part(0..PAGE_BYTES) else { continue };
+        if let Err(wrong) = contents.check(read, offset, |_| true) {
+            return Ok(Some(wrong.to_string()));
+        }
+    }
+    Ok(None)
+}
+
+fn check_moved(completion: Option<Completion>, expected: u32) -> io::Result<()> {
+    let bytes =
+        completion.map_or_else(|| Err(io::Error::other("nothing came back")), |completion| completion.result)?;
+    let short = || io::Error::other(format!("only {bytes} of {expected} bytes were moved"));
+    if bytes == expected { Ok(()) } else { Err(short()) }
+}
+
+/// Some writes in flight, or one where there is no `io_uring`.
+fn open_queue(file: File, held: &HeldFile, arena_bytes: usize) -> io::Result<Queue> {
+    if let Ok(queue) = Queue::open(file, &Options { engine: Engine::IoUring, depth: DEPTH, arena_bytes }) {
+        return Ok(queue);
+    }
+    let file = sys::file::open(Path::new(&held.path), true, true, false)?;
+    Queue::open(file, &Options { engine: Engine::Sync, depth: 1, arena_bytes })
+}
+
+/// Writes the whole file, in order, some chunks in flight.
+fn write_all(file: File, held: &HeldFile, written: &AtomicU64) -> io::Result<()> {
+    let chunk = usize::try_from(CHUNK_BYTES).unwrap_or(usize::MAX);
+    let pool = POOL_CHUNKS.min(held.bytes.div_ceil(CHUNK_BYTES)).max(u64::from(DEPTH));
+    let arena_bytes = usize::try_from(pool).unwrap_or(1) * chunk;
+    let mut queue = open_queue(file, held, arena_bytes)?;
+    let depth = if queue.engine() == Engine::IoUring { DEPTH } else { 1 };
+    let contents = Contents::new(held.seed);
+    contents.fill(queue.arena(), 0);
+    let mut free: Vec<u32> = (0..depth).collect();
+    let mut lengths = vec![0_u32; depth as usize];
+    let mut done = Vec::with_capacity(depth as usize);
+    let (mut offset, mut slot) = (0_u64, 0_usize);
+    while offset < held.bytes || queue.in_flight() > 0 {
+        while let Some(token) = free.pop_if(|_| offset < held.bytes) {
+            let length = usize::try_from(held.bytes - offset).unwrap_or(chunk).min(chunk);
+            let buffer = slot * chunk;
+            // More slots than requests in flight and in the same order: it is free unless one request is very late.
+            let Some(part) = queue.arena_part(buffer..buffer + length) else {
+                free.push(token);
+                break;
+            };
+            contents.stamp(part, offset, Unit::Page, Origin { count: offset / CHUNK_BYTES, ..Origin::default() });
+            let bytes = u32::try_from(length).unwrap_or(u32::MAX);
+            queue.push(Request { token, write: true, offset, buffer, bytes })?;
+            lengths[token as usize] = bytes;
+            (offset, slot) = (offset + length as u64, (slot + 1) % usize::try_from(pool).unwrap_or(1));
+        }
+        queue.wait(1, &mut done)?;
+        for completion in done.drain(..) {
+            let (token, length) = (completion.token, lengths[completion.token as usize]);
+            check_moved(Some(completion), length)?;
+            written.fetch_add(length.into(), Ordering::Relaxed);
+            free.push(token);
+        }
+    }
+    Ok(())
+}

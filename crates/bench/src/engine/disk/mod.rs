@@ -1,0 +1,57 @@
+//! The disk engine: requests on a file of our own, past the page cache, each timed from before it was handed over until
+//! it came back.
+//!
+//! The file has no name and is the runner's; here it is laid out with data that nothing can compress ([`contents`]),
+//! read and written through a window ([`flow`], [`lane`]), and everything is checked. Which rows there are is decided
+//! in [`rows`].
+
+mod contents;
+mod flow;
+mod lane;
+mod layout;
+mod rows;
+#[cfg(test)]
+mod tests;
+mod traffic;
+mod trouble;
+mod visits;
+
+use model::experiment::{Area, DiskParams, Params};
+use model::machine::Machine;
+use model::wire::{HeldFile, Task};
+
+use super::{Engine, Opened, Preparing, Trouble};
+use crate::plan::{PlanError, Planned, Request};
+
+/// Measures disks.
+pub(super) struct DiskEngine;
+
+impl Engine for DiskEngine {
+    fn area(&self) -> Area {
+        Area::Disk
+    }
+
+    fn expand(&self, request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError> {
+        rows::expand(request, machine)
+    }
+
+    fn prepare(&self, task: &Task, launch: &mut dyn Preparing) -> Result<(), Trouble> {
+        let (_, held) = parts(task)?;
+        layout::ensure(held, launch)
+    }
+
+    fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble> {
+        let (params, held) = parts(task)?;
+        Ok(Opened::Flow(Box::new(flow::DiskFlow::open(params, held, task, thread)?)))
+    }
+}
+
+/// What a disk task is about.
+fn parts(task: &Task) -> Result<(&DiskParams, &HeldFile), Trouble> {
+    let id = &task.experiment.id;
+    let Params::Disk(params) = &task.experiment.params else {
+        return Err(Trouble::Failed(format!("'{id}' is no disk experiment")));
+    };
+    let held = task.file.as_ref().ok_or_else(|| Trouble::Failed(format!("'{id}' was given no file to work on")))?;
+    Ok((params, held))
+}

@@ -1,0 +1,484 @@
+//! Which rows a request for disks comes to: engine, size of the file, and what stands in the way.
+//!
+//! Pure: what the directory is like was found out before ([`DiskTarget`]).
+
+use model::experiment::{Area, DiskChoices, DiskParams, Experiment, Params, disk_id};
+use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
+use model::machine::Machine;
+use model::unit::format_size;
+use model::warning::{Warning, WarningCode};
+
+use super::contents::{PAGE_BYTES, SECTOR_BYTES};
+use crate::plan::{PlanError, Planned, Request, place, thread_counts};
+use crate::suite::DiskStanza;
+use crate::target::DiskTarget;
+
+/// What is left free of a file system at most, in bytes.
+const MOST_RESERVE_BYTES: u64 = 2 << 30;
+
+/// What is left free of a file system at most, as its so-manieth part: fuller ones become slow, and others may need it.
+const RESERVE_PART: u64 = 20;
+
+/// A file of our own choice is at least this large, in bytes: below, a drive's own cache may hold it.
+const LEAST_FILE_BYTES: u64 = 64 << 20;
+
+/// The largest request, in bytes: what the kernel registers as one buffer.
+const MOST_BLOCK_BYTES: u64 = 1 << 30;
+
+/// The most requests in flight per thread.
+const MOST_DEPTH: u32 = 1024;
+
+/// The most threads that blocking calls may take, over all threads of a row.
+const MOST_BLOCKING_THREADS: u64 = 4096;
+
+/// Blocks of the file for each request in flight at least, so that two requests seldom meet.
+const BLOCKS_PER_REQUEST: u64 = 2;
+
+/// Writing speed for the expected cost of the layout, in bytes per second. A guess for `--list` and the time left;
+/// nothing that is measured rests on it.
+const LAYOUT_BYTES_PER_SECOND: f64 = 500e6;
+/// Preparation of a launch, in seconds, for the expected cost: of reads, and of writes with their pool.
+const READ_SETUP_SECONDS: f64 = 0.03;
+const WRITE_SETUP_SECONDS: f64 = 0.1;
+
+/// The rows of a request.
+///
+/// # Errors
+/// What the user named and cannot be done here.
+pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError> {
+    let stanzas = &request.suite.disk;
+    if stanzas.is_empty() || !request.areas.is_empty() && !request.areas.contains(&Area::Disk) {
+        return Ok(Vec::new());
+    }
+    let ground = Ground::find(request, stanzas)?;
+    let mut rows = Vec::new();
+    for stanza in stanzas {
+        for &op in &stanza.op {
+            for &block in &stanza.block {
+                for &depth in &stanza.depth {
+                    for threads in thread_counts(request, &stanza.threads, machine) {
+                        rows.push(row(request, machine, &ground, stanza, (op, block, depth, threads))?);
+                    }
+                }
+            }
+        }
+    }
+    if let Some(first) = rows.iter_mut().find(|row| row.obstacle.is_none()) {
+        // The first launch of the area lays the file out; the plan counts set-up for each launch of a row.
+        let launches = first.least_samples(request.repeat).div_ceil(first.sampling.per_launch);
+        first.setup_seconds += ground.size as f64 / LAYOUT_BYTES_PER_SECOND / f64::from(launches.max(1));
+    }
+    Ok(rows)
+}
+
+/// What all rows of a plan stand on.
+struct Ground<'a> {
+    target: Option<&'a DiskTarget>,
+    /// Bytes of the file that all rows share, and those that were wished for.
+    size: u64,
+    wanted: u64,
+    /// Why nothing can be measured there.
+    obstacle: Option<String>,
+}
+
+impl<'a> Ground<'a> {
+    fn find(request: &'a Request, stanzas: &[DiskStanza]) -> Result<Self, PlanError> {
+        let wanted = stanzas.iter().map(|stanza| stanza.size).max().unwrap_or(0);
+        if wanted == 0 || !wanted.is_multiple_of(PAGE_BYTES as u64) {
+            let size = format_size(wanted);
+            return Err(PlanError(format!("a test file of {size} cannot be: its size must be a multiple of 4 KiB")));
+        }
+        let Some(target) = &request.disk else {
+            let obstacle = Some("no directory to measure disks in is known: name one with --dir".to_owned());
+            return Ok(Self { target: None, size: wanted, wanted, obstacle });
+        };
+        if let Some(obstacle) = &target.obstacle {
+            if target.named {
+                return Err(PlanError(obstacle.clone()));
+            }
+            return Ok(Self { target: Some(target), size: wanted, wanted, obstacle: Some(obstacle.clone()) });
+        }
+        let (size, obstacle) = file_size(target, wanted, request.chosen.size)?;
+        Ok(Self { target: Some(target), size, wanted, obstacle })
+    }
+}
+
+/// The size of the file: as chosen, if there is room; else as much of the wish as fits.
+fn file_size(target: &DiskTarget, wanted: u64, chosen: bool) -> Result<(u64, Option<String>), PlanError> {
+    let reserve = MOST_RESERVE_BYTES.min(target.total_bytes / RESERVE_PART);
+    let room = target.available_bytes.saturating_sub(reserve);
+    if wanted <= room {
+        return Ok((wanted, None));
+    }
+    let full = || {
+        format!(
+            "'{}' is nearly full: {} are free, of which {} are left alone",
+            target.directory.display(),
+            rounded(target.available_bytes),
+            rounded(reserve)
+        )
+    };
+    if chosen {
+        let sentence = format!("a test file of {} does not fit: {}", format_size(wanted), full());
+        return Err(PlanError(sentence));
+    }
+    let halved = std::iter::successors(Some(wanted), |size| Some(size / 2))
+        .map(|size| size / PAGE_BYTES as u64 * PAGE_BYTES as u64)
+        .take_while(|size| *size >= LEAST_FILE_BYTES)
+        .find(|size| *size <= room);
+    Ok(halved.map_or_else(
+        || (wanted, Some(format!("{}; a test file needs {} at least", full(), format_size(LEAST_FILE_BYTES)))),
+        |size| (size, None),
+    ))
+}
+
+/// A size in words, to a tenth.
+fn rounded(bytes: u64) -> String {
+    let gibibytes = bytes as f64 / f64::from(1 << 30);
+    if gibibytes >= 1.0 { format!("{gibibytes:.1} GiB") } else { format!("{:.0} MiB", gibibytes * 1024.0) }
+}
+
+/// The row of one combination.
+fn row(
+    request: &Request,
+    machine: &Machine,
+    ground: &Ground,
+    stanza: &DiskStanza,
+    (op, block, depth, threads): (DiskOp, u64, u32, u32),
+) -> Result<Planned, PlanError> {
+    let method = method(stanza.pattern, op)?;
+    let (engine, no_engine) = engine(request, ground.target, stanza)?;
+    let params = DiskParams {
+        pattern: stanza.pattern,
+        op,
+        block,
+        size: ground.size,
+        depth,
+        engine,
+        direct: true,
+        sync: DiskSync::None,
+        cache: DiskCache::Bypassed,
+        layout: DiskLayout::Shared,
+        threads,
+        path: ground.target.map(|target| target.directory.display().to_string()).unwrap_or_default(),
+    };
+    check_request(&params)?;
+    let too_small = too_small(&params, ground)?;
+    let (cpus, oversubscribed) = place(threads, machine);
+    let chosen = DiskChoices { size: request.chosen.size, engine: request.chosen.engine || stanza.engine.is_some() };
+    let mut warnings: Vec<Warning> = oversubscribed.into_iter().collect();
+    warnings.extend(ground.target.and_then(|target| behind(target, machine)));
+    warnings.extend(ground.target.and_then(|target| stepped_down(target, stanza)));
+    Ok(Planned {
+        experiment: Experiment {
+            id: disk_id(&params, chosen),
+            area: Area::Disk,
+            method: method.to_owned(),
+            classic: None,
+            params: Params::Disk(params.clone()),
+        },
+        cpus,
+        other_cpus: Vec::new(),
+        sampling: request.suite.sampling(Area::Disk),
+        setup_seconds: if op == DiskOp::Write { WRITE_SETUP_SECONDS } else { READ_SETUP_SECONDS },
+        obstacle: ground.obstacle.clone().or(no_engine).or(too_small).or_else(|| too_little_memory(&params, machine)),
+        warnings,
+    })
+}
+
+fn method(pattern: DiskPattern, op: DiskOp) -> Result<&'static str, PlanError> {
+    match (pattern, op) {
+        (DiskPattern::Sequential | DiskPattern::Random, DiskOp::Read) => Ok("disk-read/1"),
+        (DiskPattern::Sequential | DiskPattern::Random, DiskOp::Write) => Ok("disk-write/1"),
+        _ => Err(PlanError(format!(
+            "{pattern} {op} of a disk is not there yet; known: sequential and random with read, write"
+        ))),
+    }
+}
+
+/// The engine of a stanza's rows: the one it names, else the fastest that works here; and why that cannot be had.
+fn engine(
+    request: &Request,
+    target: Option<&DiskTarget>,
+    stanza: &DiskStanza,
+) -> Result<(DiskEngine, Option<String>), PlanError> {
+    let refused = target.and_then(|target| target.no_io_uring.as_ref());
+    match (stanza.engine, refused) {
+        (Some(engine @ (DiskEngine::Libaio | DiskEngine::Null)), _) => {
+            Err(PlanError(format!("the disk engine {engine} is not there yet; known: io_uring, sync")))
+        }
+        (Some(DiskEngine::IoUring), Some(why)) => {
+            let sentence = format!("io_uring cannot be had here: {why}");
+            if request.chosen.engine {
+                return Err(PlanError(format!("{sentence}; choose --engine sync, or leave --engine out")));
+            }
+            Ok((DiskEngine::IoUring, Some(sentence)))
+        }
+        (Some(engine), _) => Ok((engine, None)),
+        (None, Some(_)) => Ok((DiskEngine::Sync, None)),
+        (None, None) => Ok((DiskEngine::IoUring, None)),
+    }
+}
+
+/// Whether requests of this kind make sense at all.
+fn check_request(params: &DiskParams) -> Result<(), PlanError> {
+    let DiskParams { block, depth, threads, .. } = *params;
+    if block == 0 || !block.is_multiple_of(SECTOR_BYTES as u64) {
+        let size = format_size(block);
+        return Err(PlanError(format!("a block of {size} cannot be: direct I/O needs multiples of 512 bytes")));
+    }
+    if block > MOST_BLOCK_BYTES {
+        let (size, most) = (format_size(block), format_size(MOST_BLOCK_BYTES));
+        return Err(PlanError(format!("a block of {size} is too large: {most} is the most")));
+    }
+    if depth == 0 || depth > MOST_DEPTH {
+        return Err(PlanError(format!("a depth of {depth} cannot be: write 1 to {MOST_DEPTH}")));
+    }
+    if params.engine == DiskEngine::Sync && u64::from(threads) * u64::from(depth) > MOST_BLOCKING_THREADS {
+        return Err(PlanError(format!(
+            "{threads} threads with a depth of {depth} are too many for the engine sync, which takes a thread for each \
+             request in flight: {MOST_BLOCKING_THREADS} is the most"
+        )));
+    }
+    Ok(())
+}
+
+fn bytes_in_flight(params: &DiskParams) -> u64 {
+    // Both factors are bounded: the product of 1 GiB, 1024 and 1024 fits.
+    params.block * u64::from(params.depth) * u64::from(params.threads)
+}
+
+/// Whether the file is too small for the requests in flight: an error where that was asked for, an obstacle where the
+/// file had to be smaller.
+fn too_small(params: &DiskParams, ground: &Ground) -> Result<Option<String>, PlanError> {
+    let least = bytes_in_flight(params) * BLOCKS_PER_REQUEST;
+    let DiskParams { block, depth, threads, .. } = *params;
+    let sentence = |size: u64| {
+        format!(
+            "a test file of {} is too small for {depth} requests of {} in flight from each of {threads} threads, which \
+             need {}",
+            format_size(size),
+            format_size(block),
+            format_size(least)
+        )
+    };
+    if least > ground.wanted {
+        return Err(PlanError(format!("{}; choose a larger --size", sentence(ground.wanted))));
+    }
+    Ok((least > ground.size).then(|| format!("{}; there is no room for a larger one", sentence(ground.size))))
+}
+
+/// Whether the memory for requests in flight, and for what is written as much again, is not there.
+fn too_little_memory(params: &DiskParams, machine: &Machine) -> Option<String> {
+    let needed = bytes_in_flight(params) * if params.op == DiskOp::Write { 2 } else { 1 };
+    let available = machine.memory.available_bytes?;
+    (needed > available / 2).then(|| {
+        format!("the requests in flight need {} of memory, and {} are available", rounded(needed), rounded(available))
+    })
+}
+
+/// What is to be known of the disk behind a directory: that it may be somebody's memory.
+fn behind(target: &DiskTarget, machine: &Machine) -> Option<Warning> {
+    if target.remote {
+        let kind = target.storage.filesystem.as_deref().unwrap_or("a network file system");
+        let seen = format!("'{}' is {kind}: the data is with somebody else.", target.directory.display());
+        return Some(Warning::new(WarningCode::HostCache, 1.0, &seen));
+    }
+    let is_in_chain = |name: &str| target.storage.chain.iter().any(|device| device.disk.as_deref() == Some(name));
+    let disk = machine.disks.iter().find(|disk| is_in_chain(&disk.name) && disk.is_virtual == Some(true));
+    let hypervisor = machine.virtualization.as_ref();
+    if disk.is_none() && hypervisor.is_none() {
+        return None;
+    }
+    let whose = hypervisor.and_then(|found| found.hypervisor.as_deref()).unwrap_or("a hypervisor");
+    let name = disk.map_or("The disk", |disk| &disk.name);
+    Some(Warning::new(WarningCode::HostCache, 1.0, &format!("{name} is made by {whose}.")))
+}
+
+fn stepped_down(target: &DiskTarget, stanza: &DiskStanza) -> Option<Warning> {
+    let why = target.no_io_uring.as_ref().filter(|_| stanza.engine.is_none())?;
+    let seen = format!("Blocking calls are used, since io_uring cannot be had: {why}.");
+    Some(Warning::new(WarningCode::EngineSteppedDown, 1.0, &seen))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use model::machine::{Disk, Storage, StorageDevice};
+
+    use super::*;
+    use crate::suite::{Suite, Threads};
+    use crate::tests::machine_with_cpus;
+
+    const GIB: u64 = 1 << 30;
+
+    fn target() -> DiskTarget {
+        DiskTarget {
+            directory: PathBuf::from("/data"),
+            named: false,
+            storage: Storage::default(),
+            total_bytes: 100 * GIB,
+            available_bytes: 50 * GIB,
+            obstacle: None,
+            no_io_uring: None,
+            limits: machine::IoLimits::default(),
+            remote: false,
+        }
+    }
+
+    fn stanza() -> DiskStanza {
+        DiskStanza {
+            pattern: DiskPattern::Random,
+            op: vec![DiskOp::Read, DiskOp::Write],
+            block: vec![4096],
+            depth: vec![1, 32],
+            size: GIB,
+            engine: None,
+            threads: vec![Threads::Count(1)],
+        }
+    }
+
+    fn request(stanza: DiskStanza, target: DiskTarget) -> Request {
+        let quick = Suite::find("quick").unwrap();
+        let suite = Suite { cpu: Vec::new(), memory: Vec::new(), net: Vec::new(), disk: vec![stanza], ..quick };
+        Request { disk: Some(target), ..Request::of(suite) }
+    }
+
+    fn expanded(request: &Request) -> Result<Vec<Planned>, PlanError> {
+        expand(request, &machine_with_cpus(2))
+    }
+
+    fn params(row: &Planned) -> &DiskParams {
+        let Params::Disk(params) = &row.experiment.params else { panic!("no disk row") };
+        params
+    }
+
+    #[test]
+    fn a_stanza_comes_to_every_combination_with_the_fastest_engine() {
+        let rows = expanded(&request(stanza(), target())).unwrap();
+        let ids: Vec<_> = rows.iter().map(|row| row.experiment.id.as_str()).collect();
+        let expected = [
+            "random-read/4KiB/d1/t1",
+            "random-read/4KiB/d32/t1",
+            "random-write/4KiB/d1/t1",
+            "random-write/4KiB/d32/t1",
+        ];
+        assert_eq!(ids, expected.map(|id| format!("disk/{id}")));
+        assert!(rows.iter().all(|row| params(row).engine == DiskEngine::IoUring && row.obstacle.is_none()));
+        assert!(rows.iter().all(|row| params(row).size == GIB && params(row).path == "/data"));
+        assert!(rows[0].setup_seconds > 0.5 && rows[1].setup_seconds < 0.5, "the first row lays the file out");
+        assert_eq!(
+            (rows[0].experiment.method.as_str(), rows[2].experiment.method.as_str()),
+            ("disk-read/1", "disk-write/1")
+        );
+    }
+
+    #[test]
+    fn the_file_is_as_large_as_there_is_room_for() {
+        let with = |available_bytes, chosen| {
+            let mut request = request(stanza(), DiskTarget { available_bytes, ..target() });
+            request.chosen.size = chosen;
+            expanded(&request).map(|rows| (params(&rows[0]).size, rows[0].obstacle.clone()))
+        };
+        assert_eq!(with(3 * GIB, false), Ok((GIB, None)));
+        assert_eq!(with(3 * GIB - 1, false), Ok((GIB / 2, None)), "2 GiB are left alone");
+        assert_eq!(with(2 * GIB + (64 << 20), false), Ok((64 << 20, None)));
+        let (_, obstacle) = with(2 * GIB, false).unwrap();
+        assert!(obstacle.unwrap().contains("'/data' is nearly full: 2.0 GiB are free"));
+        let error = with(2 * GIB, true).unwrap_err().0;
+        assert!(error.contains("1GiB does not fit") && error.contains("2.0 GiB are free"), "{error}");
+        let small = DiskTarget { total_bytes: 4 * GIB, available_bytes: 2 * GIB, ..target() };
+        assert_eq!(params(&expanded(&request(stanza(), small)).unwrap()[0]).size, GIB, "5 % of 4 GiB are left alone");
+    }
+
+    #[test]
+    fn all_rows_share_the_largest_file() {
+        let mut request = request(stanza(), target());
+        request.suite.disk.push(DiskStanza { size: 4 * GIB, pattern: DiskPattern::Sequential, ..stanza() });
+        assert!(expanded(&request).unwrap().iter().all(|row| params(row).size == 4 * GIB));
+    }
+
+    #[test]
+    fn what_was_named_and_cannot_be_done_is_an_error_and_else_an_obstacle() {
+        let obstacle = Some("'/data' is tmpfs".to_owned());
+        let named = DiskTarget { named: true, obstacle: obstacle.clone(), ..target() };
+        assert_eq!(expanded(&request(stanza(), named.clone())), Err(PlanError("'/data' is tmpfs".into())));
+        let found = expanded(&request(stanza(), DiskTarget { named: false, ..named.clone() })).unwrap();
+        assert!(found.iter().all(|row| row.obstacle == obstacle));
+        let only_cpu = Request { areas: vec![Area::Cpu], ..request(stanza(), named) };
+        assert_eq!(expanded(&only_cpu), Ok(Vec::new()), "a directory that is not needed is no error");
+        let nowhere = Request { disk: None, ..request(stanza(), target()) };
+        assert!(expanded(&nowhere).unwrap().iter().all(|row| row.obstacle.is_some()));
+    }
+
+    #[test]
+    fn engines_step_down_unless_they_are_named() {
+        let forbidden = || DiskTarget { no_io_uring: Some("EPERM".into()), ..target() };
+        let rows = expanded(&request(stanza(), forbidden())).unwrap();
+        assert!(rows.iter().all(|row| params(row).engine == DiskEngine::Sync && row.obstacle.is_none()));
+        assert!(rows.iter().all(|row| row.warnings.iter().any(|warning| warning.code == "engine_stepped_down")));
+        let wanted = DiskStanza { engine: Some(DiskEngine::IoUring), ..stanza() };
+        let rows = expanded(&request(wanted.clone(), forbidden())).unwrap();
+        assert!(rows[0].obstacle.as_ref().unwrap().contains("EPERM"));
+        assert_eq!(rows[0].experiment.id, "disk/random-read/4KiB/d1/io_uring/t1");
+        let mut chosen = request(wanted, forbidden());
+        chosen.chosen.engine = true;
+        assert!(expanded(&chosen).unwrap_err().0.contains("EPERM"));
+        for engine in [DiskEngine::Libaio, DiskEngine::Null] {
+            let error = expanded(&request(DiskStanza { engine: Some(engine), ..stanza() }, target())).unwrap_err();
+            assert!(error.0.contains("not there yet"), "{error}");
+        }
+    }
+
+    #[test]
+    fn requests_that_make_no_sense_are_refused_in_a_sentence() {
+        let refused = |stanza: DiskStanza| expanded(&request(stanza, target())).unwrap_err().0;
+        assert!(refused(DiskStanza { block: vec![1000], ..stanza() }).contains("multiples of 512"));
+        assert!(refused(DiskStanza { block: vec![0], ..stanza() }).contains("multiples of 512"));
+        assert!(refused(DiskStanza { block: vec![2 * GIB], ..stanza() }).contains("too large"));
+        assert!(refused(DiskStanza { depth: vec![0], ..stanza() }).contains("depth of 0"));
+        assert!(refused(DiskStanza { depth: vec![5000], ..stanza() }).contains("depth of 5000"));
+        assert!(refused(DiskStanza { size: 1000, ..stanza() }).contains("multiple of 4 KiB"));
+        assert!(
+            refused(DiskStanza { block: vec![100 << 20], ..stanza() }).contains("need 6400MiB; choose a larger --size")
+        );
+        assert!(refused(DiskStanza { op: vec![DiskOp::Mixed], ..stanza() }).contains("not there yet"));
+        let many = DiskStanza {
+            engine: Some(DiskEngine::Sync),
+            depth: vec![1024],
+            threads: vec![Threads::Count(5)],
+            ..stanza()
+        };
+        assert!(refused(many).contains("4096 is the most"));
+    }
+
+    #[test]
+    fn a_file_that_had_to_be_smaller_skips_only_the_rows_it_is_too_small_for() {
+        let large = DiskStanza { block: vec![4096, 4 << 20], op: vec![DiskOp::Read], ..stanza() };
+        let little = DiskTarget { available_bytes: 2 * GIB + (100 << 20), ..target() };
+        let rows = expanded(&request(large, little)).unwrap();
+        let skipped: Vec<_> = rows.iter().filter(|row| row.obstacle.is_some()).map(|row| &row.experiment.id).collect();
+        assert_eq!(skipped, ["disk/random-read/4MiB/d32/t1"]);
+    }
+
+    #[test]
+    fn a_hypervisors_disk_and_a_servers_are_told_and_keep_their_grade() {
+        let mut machine = machine_with_cpus(1);
+        let codes = |machine: &Machine, target: DiskTarget| {
+            let rows = expand(&request(stanza(), target), machine).unwrap();
+            rows[0].warnings.iter().map(|warning| (warning.code.clone(), warning.grade)).collect::<Vec<_>>()
+        };
+        assert_eq!(codes(&machine, target()), []);
+        let told = [("host_cache".to_owned(), model::warning::Grade::A)];
+        assert_eq!(codes(&machine, DiskTarget { remote: true, ..target() }), told);
+        machine.disks = vec![Disk { name: "vda".into(), is_virtual: Some(true), ..Disk::default() }];
+        assert_eq!(codes(&machine, target()), [], "another disk");
+        let device = StorageDevice { disk: Some("vda".into()), ..StorageDevice::default() };
+        let storage = Storage { chain: vec![device], ..Storage::default() };
+        assert_eq!(codes(&machine, DiskTarget { storage, ..target() }), told);
+        machine.disks.clear();
+        machine.virtualization = Some(model::machine::Virtualization::default());
+        assert_eq!(codes(&machine, target()), told);
+    }
+}

@@ -1,0 +1,35 @@
+//! What all threads of this process have asked of storage, beside what the kernel says reached it.
+//!
+//! Counts for the whole process, since the kernel's are; a worker measures one experiment and ends.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use machine::{ProcessIo, Sysroot};
+
+static READ: AtomicU64 = AtomicU64::new(0);
+static WRITTEN: AtomicU64 = AtomicU64::new(0);
+static BEGIN: OnceLock<Option<ProcessIo>> = OnceLock::new();
+
+/// Begins to count, the first time; called before the first request of an experiment.
+pub(super) fn begin() {
+    BEGIN.get_or_init(|| machine::process_io(&Sysroot::host()));
+}
+
+/// So many bytes more were moved by requests.
+pub(super) fn asked_for(write: bool, bytes: u64) {
+    let total = if write { &WRITTEN } else { &READ };
+    total.fetch_add(bytes, Ordering::Relaxed);
+}
+
+/// Bytes that reached storage over bytes asked for, of reads or of writes; `None` where the kernel does not count.
+pub(super) fn storage_share(write: bool) -> Option<f64> {
+    let began = (*BEGIN.get()?)?;
+    let now = machine::process_io(&Sysroot::host())?;
+    let (reached, asked) = if write {
+        (now.write_bytes.saturating_sub(began.write_bytes), WRITTEN.load(Ordering::Relaxed))
+    } else {
+        (now.read_bytes.saturating_sub(began.read_bytes), READ.load(Ordering::Relaxed))
+    };
+    (asked > 0).then(|| reached as f64 / asked as f64)
+}

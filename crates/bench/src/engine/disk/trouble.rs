@@ -1,0 +1,98 @@
+//! Sentences for requests that failed: what was done, where, and what the system said.
+//!
+//! Words only; whether a failure ends a row or skips it is the caller's decision, by [`is_for_want_of_room`].
+
+use std::io;
+
+use model::wire::HeldFile;
+
+/// The names of errors that requests to storage end with: numbers of `asm-generic/errno.h`, which x86 and Arm share.
+const NAMES: &[(i32, &str)] = &[
+    (5, "EIO"),
+    (11, "EAGAIN"),
+    (12, "ENOMEM"),
+    (13, "EACCES"),
+    (16, "EBUSY"),
+    (19, "ENODEV"),
+    (22, "EINVAL"),
+    (27, "EFBIG"),
+    (28, "ENOSPC"),
+    (30, "EROFS"),
+    (61, "ENODATA"),
+    (74, "EBADMSG"),
+    (84, "EILSEQ"),
+    (95, "EOPNOTSUPP"),
+    (110, "ETIMEDOUT"),
+    (116, "ESTALE"),
+    (117, "EUCLEAN"),
+    (121, "EREMOTEIO"),
+    (122, "EDQUOT"),
+];
+
+/// An error in the system's words, with its name where it is a known one.
+pub(super) fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    let Some(number) = error.raw_os_error() else { return text };
+    let text = text.strip_suffix(&format!(" (os error {number})")).unwrap_or(&text);
+    match NAMES.iter().find(|(known, _)| *known == number) {
+        Some((_, name)) => format!("{text} ({name})"),
+        None => format!("{text} (error {number})"),
+    }
+}
+
+/// Whether the file system or the user's share of it is full.
+pub(super) fn is_for_want_of_room(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
+}
+
+/// Whether the kernel did not know how to do a request at all, whatever its place.
+pub(super) fn is_not_supported(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
+}
+
+/// The test file, as sentences call it.
+pub(super) fn test_file(held: &HeldFile) -> String {
+    format!("the test file in '{}' ({})", held.directory, held.filesystem)
+}
+
+/// A request that failed.
+pub(super) fn failed(held: &HeldFile, write: bool, bytes: u64, offset: u64, why: &str) -> String {
+    let doing = if write { "writing" } else { "reading" };
+    format!("{doing} {bytes} bytes at {offset} of {}: {why}", test_file(held))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_says_what_where_and_why() {
+        let held = HeldFile {
+            path: "/proc/1/fd/3".into(),
+            directory: "/data".into(),
+            filesystem: "ext4".into(),
+            bytes: 1 << 30,
+            seed: 1,
+        };
+        let why = words(&io::Error::from_raw_os_error(5));
+        let sentence = "reading 4096 bytes at 1234 of the test file in '/data' (ext4): Input/output error (EIO)";
+        assert_eq!(failed(&held, false, 4096, 1234, &why), sentence);
+        assert_eq!(words(&io::Error::other("a reason")), "a reason");
+        assert!(words(&io::Error::from_raw_os_error(71)).ends_with("(error 71)"));
+    }
+
+    #[test]
+    fn want_of_room_is_told_from_defects() {
+        for (number, room, unsupported) in [
+            (28, true, false),
+            (122, true, false),
+            (27, true, false),
+            (5, false, false),
+            (22, false, true),
+            (95, false, true),
+        ] {
+            let error = io::Error::from_raw_os_error(number);
+            assert_eq!((is_for_want_of_room(&error), is_not_supported(&error)), (room, unsupported), "{error}");
+        }
+    }
+}
