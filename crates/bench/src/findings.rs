@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use model::document::{Finding, Row};
 use model::experiment::{Area, DiskParams, Params};
+use model::io::NetMode;
 use model::sample::MetricName;
 use model::unit::format_size;
 use model::warning::Grade;
@@ -53,7 +54,9 @@ fn scaling(rows: &[&Row]) -> Option<Finding> {
     let (few, many) = (first.params.threads(), last.params.threads());
     let factor = throughput(last)? / throughput(first)?;
     let share = factor / (f64::from(many) / f64::from(few));
-    if few == many || first.id.contains("/scalar/") {
+    // Round trips of several connections answer no question of scaling: each waits for itself.
+    let round_trips = matches!(&first.params, Params::Net(params) if params.mode == NetMode::Pingpong);
+    if few == many || round_trips || first.id.contains("/scalar/") {
         return None;
     }
     let disturbed = rows.iter().any(|row| row.grade == Some(Grade::C));
@@ -128,12 +131,19 @@ fn name(row: &Row) -> String {
             Some(op) => format!("Memory {op} (non-temporal)"),
             None => format!("Memory {}", params.op),
         },
-        Params::Disk(params) => format!("Disk {} {} of {}", params.pattern, params.op, format_size(params.block)),
+        Params::Disk(params) => format!("Disk {} {} of {}", params.pattern, params.op, size(params.block)),
         Params::Net(params) => {
-            format!("{} {} of {}", params.protocol.name().to_uppercase(), params.mode, format_size(params.block))
+            format!("{} {} of {}", params.protocol.name().to_uppercase(), params.mode, size(params.block))
         }
         Params::Other(_) => row.id.clone(),
     }
+}
+
+/// A size as a sentence has it: `128 KiB`.
+fn size(bytes: u64) -> String {
+    let text = format_size(bytes);
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    format!("{} {}", &text[..digits], &text[digits..])
 }
 
 /// What address translation costs: the same chase with small pages and with huge ones.

@@ -23,6 +23,8 @@ enum Entry {
     Owner(Owner),
     /// A file that is going to be made and must not outlive the run.
     WillMake { path: PathBuf },
+    /// A process that leads a group of its own, a trusted tool or its server, and must not outlive the run.
+    Started(Owner),
     /// A sample of a row.
     Sample(Journalled),
 }
@@ -81,6 +83,14 @@ impl Journal {
     pub(crate) fn will_make(&mut self, path: &Path) -> io::Result<()> {
         self.will_make.push(path.to_owned());
         self.append(&Entry::WillMake { path: path.to_owned() })
+    }
+
+    /// Notes that a process has been started that leads a group of its own.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub(crate) fn started(&mut self, process: u32) -> io::Result<()> {
+        self.append(&Entry::Started(Owner::of(process)))
     }
 
     /// Notes a sample.
@@ -145,8 +155,15 @@ pub(crate) fn sweep(folder: &Path) {
     let entries = entries(folder);
     let gone = entries.iter().any(|entry| matches!(entry, Entry::Owner(owner) if owner.is_gone()));
     for entry in entries.iter().filter(|_| gone) {
-        if let Entry::WillMake { path } = entry {
-            let _ = fs::remove_file(path);
+        match entry {
+            Entry::WillMake { path } => {
+                let _ = fs::remove_file(path);
+            }
+            // One that is gone may have a successor of the same number: that is not ours to end.
+            Entry::Started(leader) if leader.started.is_some() && !leader.is_gone() => {
+                crate::reference::run::end_group(leader.process)
+            }
+            _ => {}
         }
     }
 }

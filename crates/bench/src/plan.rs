@@ -10,6 +10,8 @@ use model::machine::Machine;
 use model::warning::{Warning, WarningCode};
 
 use crate::engine::ENGINES;
+use crate::reference::find;
+use crate::runner::BLOCK_SECONDS;
 use crate::suite::{Sampling, Suite, Threads};
 use crate::target::DiskTarget;
 
@@ -32,13 +34,25 @@ pub struct Request {
     pub chosen: Chosen,
     /// Where disks are measured, as it was found; `None` where no directory could be looked at.
     pub disk: Option<DiskTarget>,
+    /// Trusted tools to run beside our own measurements, by their ids.
+    pub references: Vec<&'static str>,
 }
 
 impl Request {
     /// A whole suite as it is.
     pub fn of(suite: Suite) -> Self {
         let (areas, threads) = (Vec::new(), Vec::new());
-        Self { suite, areas, filter: None, threads, repeat: None, seed: 1, chosen: Chosen::default(), disk: None }
+        Self {
+            suite,
+            areas,
+            filter: None,
+            threads,
+            repeat: None,
+            seed: 1,
+            chosen: Chosen::default(),
+            disk: None,
+            references: Vec::new(),
+        }
     }
 }
 
@@ -66,6 +80,8 @@ pub struct Planned {
     pub cpus: Vec<u32>,
     /// The CPU of each thread of the other end, for an experiment between two processes.
     pub other_cpus: Vec<u32>,
+    /// Trusted tools that are run beside it, by their ids.
+    pub beside: Vec<&'static str>,
     /// How it is sampled.
     pub sampling: Sampling,
     /// Expected seconds of untimed preparation per launch.
@@ -110,6 +126,10 @@ const QUOTA_PERIODS: f64 = 3.0;
 /// Seconds that a launch costs besides set-up, warm-up and samples: starting the process, pinning, verifying.
 const LAUNCH_SECONDS: f64 = 0.02;
 
+/// Seconds that a run of a trusted tool costs, its start and end included. A guess for `--list` and the time left: most
+/// tools count in whole seconds.
+pub(crate) const TOOL_SECONDS: f64 = 1.5;
+
 impl Planned {
     /// Samples that are certainly taken.
     pub fn least_samples(&self, repeat: Option<u32>) -> u32 {
@@ -123,8 +143,9 @@ impl Planned {
         }
         let samples = self.least_samples(repeat);
         let launches = f64::from(samples.div_ceil(self.sampling.per_launch));
+        let tools = self.beside.len() as f64 * TOOL_SECONDS;
         launches * (self.setup_seconds + self.sampling.warm_up_seconds[0] + LAUNCH_SECONDS)
-            + f64::from(samples) * self.sampling.sample_seconds
+            + f64::from(samples) * (self.sampling.sample_seconds + tools)
     }
 }
 
@@ -180,6 +201,9 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
     for row in &mut rows {
         row.sampling.sample_seconds = under_quota(row.sampling.sample_seconds, row.cpus.len(), machine.cpu.quota_cpus);
     }
+    for row in &mut rows {
+        put_tools_beside(row, &request.references);
+    }
     if cfg!(debug_assertions) {
         let warning = || Warning::new(WarningCode::DebugBuild, 1.0, "This is a debug build.");
         for row in &mut rows {
@@ -187,6 +211,17 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
         }
     }
     Ok(Plan { suite: request.suite.name.clone(), rows, seed: request.seed, repeat: request.repeat })
+}
+
+/// Notes which of these tools stand beside a row. Each sample is then paired with a run of each tool, so it comes from
+/// a launch of its own and is as long as theirs.
+fn put_tools_beside(row: &mut Planned, tools: &[&'static str]) {
+    let stands = |tool: &&&str| find(tool).is_some_and(|tool| tool.stands_beside(&row.experiment).is_ok());
+    row.beside = tools.iter().filter(stands).copied().collect();
+    if !row.beside.is_empty() {
+        let sampling = row.sampling.clone();
+        row.sampling = Sampling { most: None, per_launch: 1, sample_seconds: BLOCK_SECONDS, ..sampling };
+    }
 }
 
 /// The length of a sample where a quota will stop its threads: a few whole periods, so that each sample has its fair

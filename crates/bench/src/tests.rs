@@ -84,6 +84,7 @@ pub(crate) fn planned() -> Planned {
         experiment,
         cpus: vec![0],
         other_cpus: Vec::new(),
+        beside: Vec::new(),
         sampling,
         setup_seconds: 0.01,
         obstacle: None,
@@ -180,6 +181,8 @@ pub(crate) fn setting<'a>(machine: &'a Machine, declared: &'a machine::Declared)
         time_budget: None,
         began: 0.0,
         verify_only: false,
-        filesystem: None,
+        disk: None,
+        places: crate::reference::detect::Places::default(),
+        stored: false,
     }
 }

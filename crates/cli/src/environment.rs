@@ -16,6 +16,11 @@ fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
+/// The folders in which programs are looked for.
+pub(crate) fn search_path() -> Vec<PathBuf> {
+    variable("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
+}
+
 /// The command line as it was given, for the record.
 #[expect(clippy::disallowed_methods, reason = "only cli reads argv; clap has parsed it already")]
 pub(crate) fn command_line() -> Vec<String> {

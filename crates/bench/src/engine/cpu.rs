@@ -97,6 +97,7 @@ fn row(
         experiment,
         cpus,
         other_cpus: Vec::new(),
+        beside: Vec::new(),
         sampling: request.suite.sampling(Area::Cpu),
         setup_seconds: SETUP_SECONDS,
         obstacle: bound.is_none().then(|| missing(op, element, isa)),

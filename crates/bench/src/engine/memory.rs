@@ -144,6 +144,7 @@ fn row(
         },
         cpus,
         other_cpus: Vec::new(),
+        beside: Vec::new(),
         sampling: request.suite.sampling(Area::Memory),
         setup_seconds: working_set as f64 / FILL_BYTES_PER_SECOND + nodes * LINK_SECONDS,
         obstacle,
@@ -535,6 +536,7 @@ mod tests {
             seed: 1,
             chosen: crate::plan::Chosen { working_set: chosen, ..Default::default() },
             disk: None,
+            references: Vec::new(),
         };
         let machine = machine_with_cpus(2);
         let gib = 1_u64 << 30;

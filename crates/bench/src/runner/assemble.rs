@@ -10,8 +10,8 @@ use model::sample::{Metric, MetricName, Sample, Summary};
 use model::unit::Better;
 use model::warning::{self, Warning, WarningCode};
 
-use super::Setting;
 use super::row::{Over, Progressing};
+use super::{Setting, beside};
 use crate::histogram::Histogram;
 use crate::journal::{Journalled, Repetition};
 use crate::judge;
@@ -43,14 +43,24 @@ pub(super) fn row(planned: &Planned, progress: &Progressing, best: Option<f64>, 
     if !matches!(progress.over, Some(Over::Measured(_))) {
         row.warnings.extend(cut_short(progress.missing_share(), progress.samples.len()));
     }
+    put_references(&mut row, planned, progress, setting);
     let peaks = peaks(planned, &row, best, setting);
     let uncertainty = clock_uncertainty(&row);
     if let Some(headline) = row.metrics.first_mut() {
         headline.peaks = peaks.into_iter().map(|peak| Peak { uncertainty, ..peak }).collect();
-        row.warnings.extend(set_efficiency(headline));
+        row.warnings.extend(set_efficiency(headline, &row.params));
     }
     row.grade = Some(warning::grade(&row.warnings));
     row
+}
+
+/// Puts each tool beside the metric that it reports.
+fn put_references(row: &mut Row, planned: &Planned, progress: &Progressing, setting: &Setting<'_>) {
+    for (index, metric) in row.metrics.iter_mut().enumerate() {
+        let of_metric = progress.beside.iter().filter(|beside| beside.is_of(metric, index == 0));
+        metric.references =
+            of_metric.map(|beside| beside.reference(metric, &planned.experiment, setting.stored)).collect();
+    }
 }
 
 fn stop_reason(over: Option<&Over>) -> Option<String> {
@@ -137,7 +147,14 @@ fn peaks(planned: &Planned, row: &Row, best: Option<f64>, setting: &Setting<'_>)
             machine::cpu_peaks(machine, kernel, &planned.cpus, clocks.as_deref(), best)
         }
         Params::Memory(params) if params.op != model::isa::MemoryOp::Load => machine::memory_peaks(machine, declared),
-        Params::Memory(_) | Params::Disk(_) | Params::Net(_) | Params::Other(_) => Vec::new(),
+        Params::Disk(params) => setting.disk.as_ref().map_or_else(Vec::new, |target| {
+            machine::disk_peaks(machine, declared, &target.storage, &target.limits, params)
+        }),
+        Params::Net(params) => {
+            let two_copies = row.conditions.net.as_ref().and_then(|net| net.two_copy_bytes_per_second);
+            machine::net_peaks(machine, declared, params, None, two_copies)
+        }
+        Params::Memory(_) | Params::Other(_) => Vec::new(),
     }
 }
 
@@ -159,15 +176,20 @@ fn clock_uncertainty(row: &Row) -> Option<f64> {
 }
 
 /// Sets the efficiency against the tightest limit that carries one; the warning, where there is none or it is exceeded.
-fn set_efficiency(metric: &mut Metric) -> Option<Warning> {
+fn set_efficiency(metric: &mut Metric, params: &Params) -> Option<Warning> {
     let median = metric.summary.median;
-    let carrying = metric.peaks.iter().filter(|peak| peak.kind.carries_efficiency());
-    let tightest = match metric.better {
-        Better::Higher => carrying.min_by(|a, b| a.value.total_cmp(&b.value)),
-        Better::Lower => carrying.max_by(|a, b| a.value.total_cmp(&b.value)),
+    let tightest_of = |carries: fn(&Peak) -> bool| {
+        let carrying = metric.peaks.iter().filter(|peak| carries(peak));
+        match metric.better {
+            Better::Higher => carrying.min_by(|a, b| a.value.total_cmp(&b.value)),
+            Better::Lower => carrying.max_by(|a, b| a.value.total_cmp(&b.value)),
+        }
     };
+    // What another measurement reached stands in where nothing physical is there.
+    let tightest =
+        tightest_of(|peak| peak.kind.carries_efficiency()).or_else(|| tightest_of(|peak| peak.kind.stands_in()));
     let Some(peak) = tightest else {
-        return Some(Warning::new(WarningCode::PeakUnknown, 1.0, "No peak is known."));
+        return Some(Warning::new(WarningCode::PeakUnknown, 1.0, nothing_known(params)));
     };
     let value = if metric.better == Better::Higher { median / peak.value } else { peak.value / median };
     if value > 1.0 + peak.uncertainty.unwrap_or(MOST_UNCERTAINTY) {
@@ -176,6 +198,14 @@ fn set_efficiency(metric: &mut Metric) -> Option<Warning> {
     }
     metric.efficiency = Some(Efficiency { value, of: peak.kind });
     None
+}
+
+/// That there is no peak, in the words of the row's area.
+const fn nothing_known(params: &Params) -> &'static str {
+    match params {
+        Params::Disk(_) => "The device says nothing of its speed.",
+        _ => "No peak is known.",
+    }
 }
 
 /// Adds to the document of a run that was cut off the samples that only its journal holds.
@@ -204,6 +234,8 @@ fn extend(row: &mut Row, new: &[Repetition]) {
         let samples: Vec<Sample> = old.samples.iter().chain(&metric.samples).cloned().collect();
         if let Some(longer) = self::metric(&metric.name, metric.unit, metric.better, samples) {
             *metric = Metric { peaks: old.peaks.clone(), references: old.references.clone(), ..longer };
+            let samples = metric.samples.len();
+            metric.references.iter_mut().for_each(|reference| beside::withdraw(reference, samples));
         }
     }
     row.metrics = metrics;
@@ -215,7 +247,7 @@ fn extend(row: &mut Row, new: &[Repetition]) {
     let samples = row.metrics.first().map_or(0, |metric| metric.samples.len());
     row.warnings.extend(cut_short(1.0, samples));
     if let Some(headline) = row.metrics.first_mut() {
-        row.warnings.extend(set_efficiency(headline));
+        row.warnings.extend(set_efficiency(headline, &row.params));
     }
     (row.status, row.reason, row.verified) = (Status::Ok, None, Some(true));
     row.grade = Some(warning::grade(&row.warnings));
@@ -266,16 +298,19 @@ mod tests {
     fn the_tightest_limit_is_the_one_that_counts() {
         let peaks = [(PeakKind::Sustained, 100.0), (PeakKind::Declared, 80.0), (PeakKind::Base, 10.0)];
         let mut metric = metric_with(&peaks, 40.0, Better::Higher);
-        assert!(set_efficiency(&mut metric).is_none());
+        assert!(set_efficiency(&mut metric, &planned().experiment.params).is_none());
         assert_eq!(metric.efficiency, Some(Efficiency { value: 0.5, of: PeakKind::Declared }));
     }
 
     #[test]
     fn above_the_peak_the_peak_is_wrong() {
         let mut metric = metric_with(&[(PeakKind::Sustained, 100.0)], 100.5, Better::Higher);
-        assert!(set_efficiency(&mut metric).is_none(), "within the clock's own uncertainty");
+        assert!(
+            set_efficiency(&mut metric, &planned().experiment.params).is_none(),
+            "within the clock's own uncertainty"
+        );
         let mut metric = metric_with(&[(PeakKind::Sustained, 100.0)], 103.0, Better::Higher);
-        assert_eq!(set_efficiency(&mut metric).unwrap().code, "above_peak");
+        assert_eq!(set_efficiency(&mut metric, &planned().experiment.params).unwrap().code, "above_peak");
         assert!(metric.efficiency.is_none());
     }
 
@@ -283,8 +318,20 @@ mod tests {
     fn base_boost_and_platform_maximum_carry_no_efficiency() {
         let peaks = [(PeakKind::Base, 100.0), (PeakKind::Boost, 200.0), (PeakKind::PlatformMaximum, 300.0)];
         let mut metric = metric_with(&peaks, 40.0, Better::Higher);
-        assert_eq!(set_efficiency(&mut metric).unwrap().code, "peak_unknown");
+        assert_eq!(set_efficiency(&mut metric, &planned().experiment.params).unwrap().code, "peak_unknown");
         assert!(metric.efficiency.is_none());
+    }
+
+    #[test]
+    fn a_measured_ceiling_stands_in_where_nothing_physical_is_there() {
+        let params = planned().experiment.params;
+        let mut metric = metric_with(&[(PeakKind::MeasuredCeiling, 100.0)], 40.0, Better::Higher);
+        assert!(set_efficiency(&mut metric, &params).is_none());
+        assert_eq!(metric.efficiency, Some(Efficiency { value: 0.4, of: PeakKind::MeasuredCeiling }));
+        let peaks = [(PeakKind::MeasuredCeiling, 50.0), (PeakKind::Link, 80.0)];
+        let mut metric = metric_with(&peaks, 40.0, Better::Higher);
+        assert!(set_efficiency(&mut metric, &params).is_none());
+        assert_eq!(metric.efficiency.map(|efficiency| efficiency.of), Some(PeakKind::Link));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! events.
 
 mod assemble;
+mod beside;
 mod held;
 mod launch;
 mod row;
@@ -23,9 +24,13 @@ use sys::process;
 
 use crate::histogram::{self, Logged};
 use crate::journal::{Journal, Repetition};
-use crate::plan::{Plan, Planned};
+use crate::plan::{Plan, Planned, TOOL_SECONDS};
+use crate::reference::detect::Places;
 use crate::store::RunFolder;
+use crate::target::DiskTarget;
 pub(crate) use assemble::add_journalled;
+pub(crate) use beside::BLOCK_SECONDS;
+use beside::{Beside, Moment};
 use held::Held;
 use launch::Outcome;
 pub use launch::WorkerCommand;
@@ -63,8 +68,12 @@ pub struct Setting<'a> {
     pub began: f64,
     /// Run each experiment once, briefly, to check its results.
     pub verify_only: bool,
-    /// Type of the file system that disks are measured on.
-    pub filesystem: Option<String>,
+    /// Where disks are measured.
+    pub disk: Option<DiskTarget>,
+    /// Where trusted tools are looked for.
+    pub places: Places,
+    /// Whether the run is stored, so that what tools print can be kept.
+    pub stored: bool,
 }
 
 /// What there is to tell while a run goes on.
@@ -175,7 +184,7 @@ impl<'a> Run<'a> {
         if let Some(folder) = folder {
             folder.write(&document)?;
         }
-        let rows = plan.rows.iter().map(|row| Progressing::new(row, plan.repeat, setting.verify_only)).collect();
+        let rows = begin_rows(plan, setting);
         let random = Random::new(plan.seed);
         Ok(Self {
             plan,
@@ -221,7 +230,7 @@ impl<'a> Run<'a> {
             self.random.shuffle(&mut order);
             for index in order {
                 if process::stop_signal().is_none() {
-                    self.launch_row(index, block);
+                    self.go_on_with(index, block);
                 }
                 if let Some(signal) = process::stop_signal() {
                     return Some(signal);
@@ -230,13 +239,74 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// One launch of a row; with trusted tools beside it, one round of two pairs.
+    fn go_on_with(&mut self, index: usize, block: u32) {
+        let planned = &self.plan.rows[index];
+        let tools = self.rows[index].beside.iter().filter(|beside| beside.is_alive()).count();
+        let round = if tools > 0 { 2.0 } else { 1.0 };
+        let expected = round * (self.rows[index].next_launch_seconds(planned) + tools as f64 * TOOL_SECONDS);
+        if self.setting.time_budget.is_some_and(|budget| self.seconds_so_far() + expected > budget) {
+            self.rows[index].out_of_time(TIME_BUDGET);
+        } else if tools == 0 {
+            self.launch_row(index, block);
+        } else {
+            self.round(index, block);
+        }
+        self.row_changed(index);
+    }
+
+    /// Two pairs, ours first in the one and theirs first in the other. Which of the orders begins is drawn, but for the
+    /// first round: tools size their work by ours.
+    fn round(&mut self, index: usize, block: u32) {
+        let begin_with_theirs = !self.rows[index].samples.is_empty() && self.random.below(2) == 1;
+        for theirs_first in [begin_with_theirs, !begin_with_theirs] {
+            if self.rows[index].is_over() || process::stop_signal().is_some() {
+                return;
+            }
+            if theirs_first {
+                self.run_tools(index, true);
+                self.launch_row(index, block);
+            } else {
+                self.launch_row(index, block);
+                self.run_tools(index, false);
+            }
+            self.rows[index].complete_pairs();
+        }
+    }
+
+    /// Runs every tool beside a row once, in their order or the reverse.
+    fn run_tools(&mut self, index: usize, reverse: bool) {
+        let mut order: Vec<usize> = (0..self.rows[index].beside.len()).collect();
+        if reverse {
+            order.reverse();
+        }
+        for tool in order {
+            if self.rows[index].beside[tool].is_alive() && process::stop_signal().is_none() {
+                self.run_tool(index, tool);
+            }
+        }
+    }
+
+    fn run_tool(&mut self, index: usize, tool: usize) {
+        // Without the file the row itself will say why.
+        let Ok(file) = self.file_for(index) else { return };
+        let now = self.seconds_so_far();
+        let our_rate = self.rows[index].values().last().copied();
+        let moment = Moment { planned: &self.plan.rows[index], file: file.as_ref(), our_rate, now };
+        let journal = &mut self.journal;
+        let overwritten = self.rows[index].beside[tool].measure(moment, &mut |group| {
+            // What cannot be journalled is not lost: the tool ends by itself, only later.
+            journal.as_mut().map(|journal| journal.started(group));
+        });
+        if overwritten {
+            // The next launch lays out a new file: our contents are gone from this one.
+            self.held.let_go();
+        }
+    }
+
     fn launch_row(&mut self, index: usize, block: u32) {
         let planned = &self.plan.rows[index];
         let expected = self.rows[index].next_launch_seconds(planned);
-        if self.setting.time_budget.is_some_and(|budget| self.seconds_so_far() + expected > budget) {
-            self.rows[index].out_of_time(TIME_BUDGET);
-            return self.row_changed(index);
-        }
         self.launches += 1;
         let (seconds_left, done) = self.outlook();
         self.watcher.event(Event::Launching { row: &self.document.experiments[index], seconds_left, done });
@@ -244,8 +314,7 @@ impl<'a> Run<'a> {
         let file = match self.file_for(index) {
             Ok(file) => file,
             Err(reason) => {
-                self.rows[index].launched(0.0, Outcome::Failed(reason));
-                return self.row_changed(index);
+                return self.rows[index].launched(0.0, Outcome::Failed(reason));
             }
         };
         let task = self.task(index, block, file);
@@ -262,12 +331,11 @@ impl<'a> Run<'a> {
         if let Some(error) = lost {
             self.cannot_store(&format!("cannot write the run's journal: {error}"));
         }
-        self.row_changed(index);
     }
 
     /// The file that a row works on, made if it is not there yet.
     fn file_for(&mut self, index: usize) -> Result<Option<HeldFile>, String> {
-        let filesystem = self.setting.filesystem.as_deref();
+        let filesystem = self.setting.disk.as_ref().and_then(|target| target.storage.filesystem.as_deref());
         self.held.file_for(&self.plan.rows[index], self.plan.seed, filesystem, self.journal.as_mut())
     }
 
@@ -299,6 +367,7 @@ impl<'a> Run<'a> {
         self.store();
         if self.rows[index].is_over() {
             self.store_histograms(index);
+            self.store_raw(index);
         }
         let row = &self.document.experiments[index];
         if self.rows[index].is_over() {
@@ -363,6 +432,17 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Stores what the tools beside a finished row have printed.
+    fn store_raw(&mut self, index: usize) {
+        let Some(folder) = self.folder.filter(|_| self.not_stored.is_none()) else { return };
+        let written = self.rows[index].beside.iter().filter_map(Beside::raw);
+        let failed: Vec<String> =
+            written.filter_map(|(name, text)| folder.write_in("raw", name, text.as_bytes()).err()).collect();
+        if let Some(reason) = failed.first() {
+            self.cannot_store(reason);
+        }
+    }
+
     fn cannot_store(&mut self, reason: &str) {
         if self.not_stored.is_none() {
             self.watcher.event(Event::CannotStore { reason });
@@ -397,6 +477,23 @@ impl<'a> Run<'a> {
         }
         Finished { document: self.document, ending, not_stored: self.not_stored }
     }
+}
+
+/// The rows of a plan before anything has come of them, with the tools that are beside them.
+fn begin_rows(plan: &Plan, setting: &Setting<'_>) -> Vec<Progressing> {
+    let progressing = |row: &Planned| {
+        // The number of pairs is fixed beforehand: no stop rule.
+        let pairs = (!row.beside.is_empty()).then_some(row.sampling.samples);
+        Progressing::new(row, plan.repeat.or(pairs), setting.verify_only)
+    };
+    let mut rows: Vec<Progressing> = plan.rows.iter().map(progressing).collect();
+    let pairs = |row: &Planned| plan.repeat.unwrap_or(row.sampling.samples);
+    let none = setting.verify_only;
+    let beside = if none { Vec::new() } else { beside::beside_rows(&plan.rows, &pairs, &setting.places) };
+    for (row, beside) in rows.iter_mut().zip(beside) {
+        row.beside = beside;
+    }
+    rows
 }
 
 /// An id without its threads.

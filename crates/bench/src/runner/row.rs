@@ -4,6 +4,7 @@ use model::document::Status;
 use model::wire::Observations;
 use stats::{Adaptive, StopReason, StopRule};
 
+use super::beside::Beside;
 use super::launch::Outcome;
 use crate::journal::Repetition;
 use crate::plan::Planned;
@@ -26,6 +27,8 @@ pub(super) struct Progressing {
     pub(super) seconds: f64,
     /// Why it is over.
     pub(super) over: Option<Over>,
+    /// Trusted tools beside it.
+    pub(super) beside: Vec<Beside>,
 }
 
 /// Why a row is over.
@@ -44,7 +47,15 @@ impl Progressing {
         let rule =
             if verify_only { fixed(VERIFY_SAMPLES) } else { repeat.map_or_else(|| rule(&planned.sampling), fixed) };
         let over = planned.obstacle.clone().map(|obstacle| Over::Not(Status::Skipped, obstacle));
-        Self { rule, samples: Vec::new(), pending: Vec::new(), observations: Vec::new(), seconds: 0.0, over }
+        Self {
+            rule,
+            samples: Vec::new(),
+            pending: Vec::new(),
+            observations: Vec::new(),
+            seconds: 0.0,
+            over,
+            beside: Vec::new(),
+        }
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -109,6 +120,16 @@ impl Progressing {
                 self.samples.extend(pending);
             }
         }
+    }
+
+    /// Ours of this pair is there: each tool that has run has its partner.
+    pub(super) fn complete_pairs(&mut self) {
+        let last = self.samples.last();
+        let ours = |name: &str| {
+            let metric = last?.metrics.iter().find(|metric| metric.name.name() == name)?;
+            Some(metric.sample.value)
+        };
+        self.beside.iter_mut().for_each(|beside| beside.pair(&ours));
     }
 
     /// No more launches: the time, or the run, is over.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use bench::plan::{Request, plan};
+use bench::reference::detect::Places;
 use bench::runner::{self, Event, Setting, Watcher};
 use bench::suite::{CpuChoice, Suite};
 use machine::{Declared, Sysroot};
@@ -80,6 +81,9 @@ fn sustained(machine: &Machine, declared: &Declared, began: f64) -> Vec<InfoPeak
         time_budget: None,
         began,
         verify_only: true,
+        disk: None,
+        places: Places::default(),
+        stored: false,
     };
     let finished = runner::run(&plan, &setting, None, &mut Unwatched);
     finished.map(|finished| finished.document.experiments.iter().flat_map(of_row).collect()).unwrap_or_default()

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use bench::host;
 use bench::plan::{Chosen, Plan, Request, plan};
+use bench::reference::REFERENCES;
+use bench::reference::detect::Places;
 use bench::runner::{self, Ending, Finished, Setting, WorkerCommand};
 use bench::store::{RunFolder, check_writable, write_whole};
 use bench::suite::{CpuChoice, DiskChoice, MemoryChoice, NetChoice, Suite};
@@ -91,8 +93,11 @@ fn disk_target(suite: &Suite, options: &Measure) -> Option<DiskTarget> {
 fn measure(suite: Suite, chosen: Chosen, options: &Measure, began: f64) -> Result {
     let declared = Declared::parse(&options.declare)?;
     let machine = machine::discover(&Sysroot::host());
-    let request = request(suite, chosen, options);
+    let request = request(suite, chosen, options)?;
     let plan = plan(&request, &machine).map_err(|error| error.to_string())?;
+    for tool in request.references.iter().filter(|tool| !plan.rows.iter().any(|row| row.beside.contains(tool))) {
+        complain(&format!("{tool} stands beside no row of this plan"));
+    }
     if options.list {
         let list = plan.list();
         print(report::plan::render(&list).as_bytes())?;
@@ -112,7 +117,9 @@ fn measure(suite: Suite, chosen: Chosen, options: &Measure, began: f64) -> Resul
         time_budget: options.time_budget,
         began,
         verify_only: options.verify,
-        filesystem: request.disk.as_ref().and_then(|target| target.storage.filesystem.clone()),
+        disk: request.disk.clone(),
+        places: places(options)?,
+        stored: folder.is_some(),
     };
     let finished = carry_out(&plan, &setting, folder, options.quiet)?;
     show(&finished.0, finished.1.as_deref(), options)?;
@@ -134,9 +141,10 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> String {
     format!("cannot write '{}': {error}", path.display())
 }
 
-fn request(suite: Suite, chosen: Chosen, options: &Measure) -> Request {
+fn request(suite: Suite, chosen: Chosen, options: &Measure) -> Result<Request> {
     let disk = disk_target(&suite, options);
-    Request {
+    let references = references(&options.references)?;
+    Ok(Request {
         suite,
         areas: options.area.clone(),
         filter: options.filter.clone(),
@@ -145,7 +153,46 @@ fn request(suite: Suite, chosen: Chosen, options: &Measure) -> Request {
         seed: options.seed,
         chosen,
         disk,
+        references,
+    })
+}
+
+/// The trusted tools of these names; `all` are those that are known, `none` is none.
+fn references(names: &[String]) -> Result<Vec<&'static str>> {
+    let known = || REFERENCES.iter().map(|reference| reference.about().tool);
+    let mut tools: Vec<&'static str> = Vec::new();
+    for name in names {
+        match name.as_str() {
+            "all" => tools.extend(known()),
+            "none" => {}
+            name => tools.push(known().find(|tool| *tool == name).ok_or_else(|| unknown_tool(name))?),
+        }
     }
+    let mut once = Vec::new();
+    tools.retain(|tool| {
+        !once.contains(tool) && {
+            once.push(*tool);
+            true
+        }
+    });
+    Ok(tools)
+}
+
+fn unknown_tool(name: &str) -> String {
+    let known: Vec<_> = REFERENCES.iter().map(|reference| reference.about().tool).collect();
+    format!("'{name}' is no reference tool of this version; known: {}, all, none", known.join(", "))
+}
+
+/// Where trusted tools are looked for.
+fn places(options: &Measure) -> Result<Places> {
+    let mut places = Places { search_path: environment::search_path(), ..Places::default() };
+    for item in &options.tool {
+        let (name, path) =
+            item.split_once('=').ok_or_else(|| format!("'{item}' is no NAME=PATH, such as fio=/opt/fio/bin/fio"))?;
+        let tool = references(&[name.to_owned()])?;
+        places.overrides.extend(tool.iter().map(|tool| ((*tool).to_owned(), path.into())));
+    }
+    Ok(places)
 }
 
 /// Where the run is stored: nowhere for a mere check of results, unless a folder was named.

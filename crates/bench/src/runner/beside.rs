@@ -1,0 +1,310 @@
+//! Trusted tools beside a row: each run of a tool is paired with one sample of ours, taken just before or after it.
+//!
+//! Pairs come in rounds of two, the second in the reverse order of the first (ours, theirs, theirs, ours), so that a
+//! slow drift of the machine weighs on both sides alike. How many pairs there will be is fixed beforehand. A tool that
+//! fails loses its place; the row goes on without it.
+
+use std::collections::BTreeMap;
+
+use model::document::Status;
+use model::experiment::Experiment;
+use model::reference::{self as word, ReferenceSample, Verdict};
+use model::sample::Metric;
+use model::unit::Better;
+use model::wire::HeldFile;
+use stats::{RatioVerdict, ratio};
+
+use crate::plan::Planned;
+use crate::reference::detect::{Found, NotFound, Places, detect};
+use crate::reference::run::{Ran, run};
+use crate::reference::{Reading, Reference, Target, explain, find};
+
+/// Length of a tool's run in seconds, where the tool leaves the choice: the shorter a pair, the less changes within it.
+pub(crate) const BLOCK_SECONDS: f64 = 0.5;
+
+/// One tool beside one row.
+#[derive(Clone)]
+pub(super) struct Beside {
+    tool: &'static dyn Reference,
+    found: Result<Found, NotFound>,
+    /// Pairs that are to be measured.
+    pairs: u32,
+    samples: Vec<ReferenceSample>,
+    /// The figure of the pair that is being measured, until ours is there too.
+    pending: Option<(f64, f64)>,
+    /// Why there is no figure, if so.
+    failed: Option<String>,
+    env: BTreeMap<String, String>,
+    last: Option<(Ran, Reading)>,
+    /// Exactly what it printed, run by run.
+    raw: String,
+    /// The file for it, relative to the run's folder.
+    raw_name: String,
+}
+
+impl std::fmt::Debug for Beside {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Beside").field("tool", &self.tool.about().tool).field("samples", &self.samples).finish()
+    }
+}
+
+/// What a tool needs to know of the moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment<'a> {
+    pub(super) planned: &'a Planned,
+    pub(super) file: Option<&'a HeldFile>,
+    /// Our last figure of the row's headline.
+    pub(super) our_rate: Option<f64>,
+    /// Seconds since the run began.
+    pub(super) now: f64,
+}
+
+/// The tools that are beside each row of a plan, each looked for once.
+pub(super) fn beside_rows(rows: &[Planned], pairs: &dyn Fn(&Planned) -> u32, places: &Places) -> Vec<Vec<Beside>> {
+    let mut found: BTreeMap<&str, Result<Found, NotFound>> = BTreeMap::new();
+    let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut of_row = |planned: &Planned| {
+        let tools = planned.beside.iter().filter_map(|tool| find(tool));
+        let beside = tools.map(|tool| {
+            let name = tool.about().tool;
+            let found = found.entry(name).or_insert_with(|| detect(tool.about(), places)).clone();
+            let number = numbers.entry(name).or_insert(0);
+            *number += 1;
+            Beside::new(tool, found, pairs(planned), format!("{name}-{number:02}.txt"))
+        });
+        beside.collect()
+    };
+    rows.iter().map(&mut of_row).collect()
+}
+
+impl Beside {
+    fn new(tool: &'static dyn Reference, found: Result<Found, NotFound>, pairs: u32, raw_name: String) -> Self {
+        Self {
+            tool,
+            found,
+            pairs,
+            samples: Vec::new(),
+            pending: None,
+            failed: None,
+            env: BTreeMap::new(),
+            last: None,
+            raw: String::new(),
+            raw_name,
+        }
+    }
+
+    /// Whether it is still to be run.
+    pub(super) fn is_alive(&self) -> bool {
+        self.found.is_ok() && self.failed.is_none()
+    }
+
+    /// Runs the tool once; whether it has overwritten the file that it was given.
+    pub(super) fn measure(&mut self, at: Moment<'_>, on_start: &mut dyn FnMut(u32)) -> bool {
+        let Ok(found) = &self.found else { return false };
+        let target = Target {
+            experiment: &at.planned.experiment,
+            program: &found.path,
+            cpus: &at.planned.cpus,
+            other_cpus: &at.planned.other_cpus,
+            seconds: BLOCK_SECONDS,
+            file: at.file,
+            our_rate: at.our_rate,
+        };
+        let invocation = match self.tool.invocation(&target) {
+            Ok(invocation) => invocation,
+            Err(reason) => {
+                self.failed = Some(reason);
+                return false;
+            }
+        };
+        self.env.clone_from(&invocation.env);
+        let reading = run(&invocation, on_start).and_then(|ran| {
+            self.raw.push_str(&ran.raw());
+            self.raw.push('\n');
+            let reading = self.tool.parse(&found.version, &ran.output, &at.planned.experiment)?;
+            Ok((ran, reading))
+        });
+        match reading {
+            Ok((ran, reading)) => {
+                self.pending = Some((reading.value, at.now));
+                self.last = Some((ran, reading));
+            }
+            Err(reason) => self.failed = Some(reason),
+        }
+        invocation.files.iter().any(|file| file.overwritten)
+    }
+
+    /// The pair is complete: ours was this, by the name of its metrics. Without ours there is no pair.
+    pub(super) fn pair(&mut self, ours: &dyn Fn(&str) -> Option<f64>) {
+        let Some((value, start)) = self.pending.take() else { return };
+        let metric = self.last.as_ref().map(|(_, reading)| reading.metric.name());
+        if let Some(ours) = metric.and_then(ours) {
+            let pair = u32::try_from(self.samples.len()).unwrap_or(u32::MAX - 1) + 1;
+            self.samples.push(ReferenceSample { value, ours, pair, start });
+        }
+    }
+
+    /// Name and content of the file with what it printed, where it printed anything.
+    pub(super) fn raw(&self) -> Option<(&str, &str)> {
+        (!self.raw.is_empty()).then_some((self.raw_name.as_str(), self.raw.as_str()))
+    }
+
+    /// Where its reference belongs: the metric it reports, or the headline where it has reported nothing.
+    pub(super) fn is_of(&self, metric: &Metric, headline: bool) -> bool {
+        self.last.as_ref().map_or(headline, |(_, reading)| reading.metric.name() == metric.name)
+    }
+
+    /// What the document says of it beside this metric.
+    pub(super) fn reference(&self, metric: &Metric, experiment: &Experiment, stored: bool) -> word::Reference {
+        let mut reference = self.facts(stored);
+        if let Some((status, reason)) = self.obstacle(metric) {
+            (reference.status, reference.reason) = (status, Some(reason));
+            return reference;
+        }
+        let pairs: Vec<(f64, f64)> = self.samples.iter().map(|sample| (sample.ours, sample.value)).collect();
+        let theirs: Vec<f64> = self.samples.iter().map(|sample| sample.value).collect();
+        let (Ok(ratio), Ok(summary)) = (ratio(&pairs), stats::summarise(&theirs)) else {
+            (reference.status, reference.reason) = (Status::Failed, Some("its figures have no ratio".to_owned()));
+            return reference;
+        };
+        let better = if metric.better == Better::Higher { stats::Better::Higher } else { stats::Better::Lower };
+        reference.samples.clone_from(&self.samples);
+        (reference.median, reference.ratio) = (Some(summary.median), Some(ratio.ratio));
+        (reference.ratio_ci95, reference.half_width) = (ratio.interval, ratio.half_width);
+        reference.verdict = Some(verdict(ratio.verdict(better)));
+        if let (Ok(found), Some((_, reading))) = (&self.found, &self.last) {
+            let usual = Reading { value: summary.median, ..reading.clone() };
+            reference.explanation = explain(self.tool, &found.version, experiment, &usual, metric.summary.median);
+        }
+        reference
+    }
+
+    /// What is known of it whatever came of it.
+    fn facts(&self, stored: bool) -> word::Reference {
+        let last = self.last.as_ref();
+        word::Reference {
+            tool: self.tool.about().tool.to_owned(),
+            version: self.found.as_ref().ok().map(|found| found.version.clone()),
+            argv: last.map_or_else(Vec::new, |(ran, _)| ran.argv.clone()),
+            server_argv: last.map_or_else(Vec::new, |(ran, _)| ran.server_argv.clone()),
+            env: self.env.clone(),
+            status: Status::Ok,
+            reason: None,
+            samples: Vec::new(),
+            median: None,
+            ratio: None,
+            ratio_ci95: None,
+            half_width: None,
+            verdict: None,
+            pairs: self.pairs,
+            bytes_factor: last.map_or(1.0, |(_, reading)| reading.bytes_factor),
+            explanation: None,
+            details: last.map_or_else(serde_json::Map::new, |(_, reading)| reading.details.clone()),
+            raw: self.raw().filter(|_| stored).map(|(name, _)| format!("raw/{name}")),
+        }
+    }
+
+    /// Why it has no figure, if so. Its figures count only where each sample of ours has one beside it.
+    fn obstacle(&self, metric: &Metric) -> Option<(Status, String)> {
+        match (&self.found, &self.failed) {
+            (Err(not_found), _) => return Some((Status::Skipped, not_found.reason().to_owned())),
+            (Ok(_), Some(reason)) => return Some((Status::Failed, reason.clone())),
+            (Ok(_), None) => {}
+        }
+        let whole = !self.samples.is_empty() && self.samples.len() == metric.samples.len();
+        (!whole).then(|| {
+            let reason = format!("only {} of {} pairs could be measured", self.samples.len(), self.pairs);
+            (Status::Skipped, reason)
+        })
+    }
+}
+
+const fn verdict(found: RatioVerdict) -> Verdict {
+    match found {
+        RatioVerdict::AtLeast => Verdict::AtLeast,
+        RatioVerdict::Below => Verdict::Below,
+        RatioVerdict::Inconclusive => Verdict::Inconclusive,
+    }
+}
+
+/// Takes the figures back from a reference of a row that has got samples without a partner.
+pub(super) fn withdraw(reference: &mut word::Reference, samples_of_ours: usize) {
+    if reference.status == Status::Ok && reference.samples.len() != samples_of_ours {
+        let reason = format!(
+            "the run was cut off: {} of its samples have no partner",
+            samples_of_ours - reference.samples.len()
+        );
+        (reference.status, reference.reason) = (Status::Skipped, Some(reason));
+        (reference.median, reference.ratio, reference.ratio_ci95) = (None, None, None);
+        (reference.half_width, reference.verdict, reference.explanation) = (None, None, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::sample::MetricName;
+    use serde_json::Map;
+
+    use super::*;
+    use crate::tests::{document, experiment};
+
+    fn likwid(samples: &[(f64, f64)]) -> Beside {
+        let tool = find("likwid-bench").unwrap();
+        let found = Found { path: "/usr/bin/likwid-bench".into(), version: "5.2.2".into() };
+        let pairs = u32::try_from(samples.len()).unwrap();
+        let mut beside = Beside::new(tool, Ok(found), pairs, "likwid-bench-01.txt".into());
+        for (ours, theirs) in samples {
+            let reading =
+                Reading { metric: MetricName::Throughput, value: *theirs, bytes_factor: 1.0, details: Map::new() };
+            beside.last = Some((Ran::default(), reading));
+            beside.pending = Some((*theirs, 0.0));
+            beside.pair(&|name| (name == "throughput").then_some(*ours));
+        }
+        beside
+    }
+
+    fn metric_of(values: &[f64]) -> Metric {
+        let mut metric = document().experiments[0].metrics[0].clone();
+        let one = metric.samples[0].clone();
+        metric.samples = values.iter().map(|value| model::sample::Sample { value: *value, ..one.clone() }).collect();
+        metric
+    }
+
+    #[test]
+    fn ratio_and_verdict_are_of_the_pairs() {
+        let pairs: Vec<(f64, f64)> = (0..20).map(|i| (102.0 + f64::from(i % 3), 100.0 + f64::from(i % 2))).collect();
+        let ours: Vec<f64> = pairs.iter().map(|pair| pair.0).collect();
+        let reference = likwid(&pairs).reference(&metric_of(&ours), &experiment(), true);
+        assert_eq!((reference.status, reference.verdict), (Status::Ok, Some(Verdict::AtLeast)));
+        assert_eq!((reference.median, reference.ratio), (Some(100.5), Some(103.0 / 100.5)));
+        assert_eq!(reference.samples.len(), 20);
+    }
+
+    #[test]
+    fn a_tool_without_a_partner_for_each_sample_has_no_ratio() {
+        let reference = likwid(&[(1.0, 1.0); 7]).reference(&metric_of(&[1.0; 8]), &experiment(), true);
+        assert_eq!((reference.status, reference.median, reference.ratio), (Status::Skipped, None, None));
+        assert!(reference.reason.unwrap().contains("7 of 7"));
+    }
+
+    #[test]
+    fn a_missing_tool_is_told_with_its_reason() {
+        let missing = Err(NotFound::Missing("no fio here".into()));
+        let beside = Beside::new(find("fio").unwrap(), missing, 9, "fio-01.txt".into());
+        assert!(!beside.is_alive() && beside.is_of(&metric_of(&[1.0]), true));
+        let reference = beside.reference(&metric_of(&[1.0]), &experiment(), true);
+        assert_eq!((reference.status, reference.reason.as_deref()), (Status::Skipped, Some("no fio here")));
+        assert!(reference.version.is_none() && reference.raw.is_none());
+    }
+
+    #[test]
+    fn samples_that_come_later_take_the_figures_back() {
+        let mut reference = likwid(&[(1.0, 1.0); 7]).reference(&metric_of(&[1.0; 7]), &experiment(), true);
+        assert_eq!(reference.status, Status::Ok);
+        withdraw(&mut reference, 7);
+        assert_eq!(reference.status, Status::Ok);
+        withdraw(&mut reference, 9);
+        assert_eq!((reference.status, reference.median, reference.verdict), (Status::Skipped, None, None));
+        assert!(reference.reason.unwrap().contains("2 of its samples"));
+    }
+}
