@@ -11,6 +11,7 @@ pub mod host;
 mod journal;
 mod judge;
 pub mod plan;
+pub mod reference;
 pub mod runner;
 pub mod store;
 pub mod suite;

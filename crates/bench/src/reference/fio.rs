@@ -1,0 +1,400 @@
+//! fio beside our disk rows: the same file through the same kind of system call, with the same block, depth, threads
+//! and CPUs, direct, and over the whole of it.
+//!
+//! Random rows are compared by requests per second, sequential ones by bytes per second; both count user bytes, so its
+//! bytes are taken as they are. Latencies are its total ones (`lat_ns`): with `io_uring` a request can be complete
+//! before submission returns, and `clat_ns` is then next to nothing.
+//!
+//! fio makes, extends and unlinks files of its own accord. It is given ours through /proc, where nothing can be
+//! unlinked, and only in its full size: [`NeededFile`](super::NeededFile) is looked at before each run, and
+//! `--allow_file_create=0 --overwrite=0` forbid the rest.
+
+use model::experiment::{DiskParams, Experiment, Params};
+use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
+use model::sample::MetricName;
+use serde_json::{Map, Value, json};
+
+use super::{
+    About, Invocation, NeededFile, Output, Reading, Reference, Target, arguments, bare_environment, complaint,
+    distinct, positive, succeeded,
+};
+
+pub(super) struct Fio;
+
+static ABOUT: About = About {
+    tool: "fio",
+    program: "fio",
+    version_argument: "--version",
+    version_prefix: "fio-",
+    oldest: (3, 0),
+    stands_beside: "direct random and sequential reads and writes of a disk",
+    how_to_get: "Debian package fio; https://github.com/axboe/fio",
+};
+
+/// Seconds that a run takes beside its measured time: start, laying out of buffers, report.
+const START_SECONDS: f64 = 0.3;
+/// Seconds of work before its figures begin: rings and buffers have been used once then.
+const RAMP_SECONDS: f64 = 0.1;
+/// The CPU share above which it is called bound by the CPU.
+const CPU_BOUND: f64 = 0.9;
+
+/// The parameters, if fio can do exactly this.
+fn parameters(experiment: &Experiment) -> Result<&DiskParams, String> {
+    let Params::Disk(params) = &experiment.params else { return Err("fio measures disks".to_owned()) };
+    let refuse = |why: &str| Err(format!("fio is not run beside this: {why}"));
+    if !matches!(params.pattern, DiskPattern::Random | DiskPattern::Sequential) {
+        return refuse("its order of blocks would be another one");
+    }
+    if !matches!(params.op, DiskOp::Read | DiskOp::Write) {
+        return refuse("only reads and writes are compared");
+    }
+    if !params.direct || params.cache != DiskCache::Bypassed {
+        return refuse("only direct I/O is compared");
+    }
+    if params.layout != DiskLayout::Shared {
+        return refuse("each thread has a file of its own");
+    }
+    if params.engine == DiskEngine::Null {
+        return refuse("there is no device");
+    }
+    if params.engine == DiskEngine::Sync && params.pattern == DiskPattern::Sequential && params.depth > 1 {
+        return refuse("its threads would each have a part of the file, ours share one stream");
+    }
+    Ok(params)
+}
+
+impl Reference for Fio {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {
+        parameters(experiment).map(|_| ())
+    }
+
+    fn invocation(&self, target: &Target<'_>) -> Result<Invocation, String> {
+        let params = parameters(target.experiment)?;
+        let file = target.file.ok_or("fio needs the file of the experiment")?;
+        if file.bytes < params.size || params.size < params.block {
+            let (has, needs) = (file.bytes, params.size.max(params.block));
+            return Err(format!("the file has {has} B and not {needs} B: fio would extend it"));
+        }
+        let expected_seconds = START_SECONDS + RAMP_SECONDS + target.seconds;
+        let mut argv = arguments(target.program, where_it_works(params, &file.path, target.cpus));
+        argv.extend(how_it_works(params));
+        argv.extend([
+            "--time_based".to_owned(),
+            format!("--ramp_time={:.0}ms", 1e3 * RAMP_SECONDS),
+            format!("--runtime={:.0}ms", (1e3 * target.seconds).max(1.0)),
+            "--lat_percentiles=1".to_owned(),
+            "--clat_percentiles=0".to_owned(),
+            "--group_reporting".to_owned(),
+            "--output-format=json".to_owned(),
+        ]);
+        Ok(Invocation {
+            argv,
+            env: bare_environment(),
+            cpus: distinct(target.cpus),
+            files: vec![NeededFile {
+                path: file.path.clone().into(),
+                bytes: params.size,
+                overwritten: params.op == DiskOp::Write,
+            }],
+            expected_seconds,
+            timeout_seconds: 20.0 + 4.0 * expected_seconds,
+            ..Invocation::default()
+        })
+    }
+
+    fn parse(&self, _version: &str, output: &Output, experiment: &Experiment) -> Result<Reading, String> {
+        let params = parameters(experiment)?;
+        succeeded(ABOUT.tool, output)?;
+        // Warnings may come first.
+        let report = output.stdout.find('{').map_or("", |start| &output.stdout[start..]);
+        let report: Value = serde_json::from_str(report)
+            .map_err(|error| format!("fio's report is no JSON ({error}): {}", complaint(output)))?;
+        let jobs = report["jobs"].as_array().map_or(&[][..], Vec::as_slice);
+        let [job] = jobs else { return Err(format!("fio reports on {} groups of jobs and not on 1", jobs.len())) };
+        if job["error"].as_i64() != Some(0) {
+            return Err(format!("fio reports error {} of its job: {}", job["error"], complaint(output)));
+        }
+        let side = &job[params.op.name()];
+        let throughput = positive(ABOUT.tool, "bw_bytes", number(side, "bw_bytes")?)?;
+        let iops = positive(ABOUT.tool, "iops", number(side, "iops")?)?;
+        let details = details(side, job, throughput, iops)?;
+        let (metric, value) = match params.pattern {
+            DiskPattern::Random => (MetricName::Iops, iops),
+            _ => (MetricName::Throughput, throughput),
+        };
+        Ok(Reading { metric, value, bytes_factor: 1.0, details })
+    }
+
+    fn difference(&self, _version: &str, _experiment: &Experiment, reading: &Reading) -> Option<String> {
+        let share = reading.details.get("cpu_share")?.as_f64()?;
+        (share > CPU_BOUND)
+            .then(|| format!("fio was bound by the CPU: its jobs were busy {:.0} % of the time.", 100.0 * share))
+    }
+}
+
+/// The file, the part of it, and the CPUs.
+fn where_it_works(params: &DiskParams, path: &str, cpus: &[u32]) -> [String; 9] {
+    let jobs = jobs(params);
+    // Threads that go through a file in order have a part each, as ours.
+    let part = if params.pattern == DiskPattern::Sequential && jobs > 1 {
+        let blocks = params.size / params.block / u64::from(jobs);
+        Some(blocks.max(1) * params.block)
+    } else {
+        None
+    };
+    let cpus: Vec<String> = distinct(cpus).iter().map(u32::to_string).collect();
+    let named = |name: &str, value: String| if value.is_empty() { value } else { format!("--{name}={value}") };
+    [
+        "--name=assay".to_owned(),
+        // A colon separates file names.
+        format!("--filename={}", path.replace(':', "\\:")),
+        "--allow_file_create=0".to_owned(),
+        "--overwrite=0".to_owned(),
+        format!("--size={}", part.unwrap_or(params.size)),
+        named("offset_increment", part.map(|part| part.to_string()).unwrap_or_default()),
+        format!("--numjobs={jobs}"),
+        named("cpus_allowed", cpus.join(",")),
+        if cpus.is_empty() { String::new() } else { "--cpus_allowed_policy=split".to_owned() },
+    ]
+}
+
+/// Engine, pattern, depth and buffers.
+fn how_it_works(params: &DiskParams) -> Vec<String> {
+    let mut words = vec!["--thread".to_owned(), "--direct=1".to_owned(), format!("--bs={}", params.block)];
+    let depth = format!("--iodepth={}", params.depth);
+    match params.engine {
+        // Registered files and buffers are what our ring uses too.
+        DiskEngine::IoUring => {
+            words.extend([
+                "--ioengine=io_uring".to_owned(),
+                "--registerfiles".to_owned(),
+                "--fixedbufs".to_owned(),
+                depth,
+            ]);
+        }
+        DiskEngine::Libaio => words.extend(["--ioengine=libaio".to_owned(), depth]),
+        DiskEngine::Sync | DiskEngine::Null => words.push("--ioengine=psync".to_owned()),
+    }
+    let (random, order) = match params.pattern {
+        DiskPattern::Random => (true, "rand"),
+        _ => (false, ""),
+    };
+    words.push(format!("--rw={order}{}", params.op));
+    if random {
+        words.extend(["--norandommap".to_owned(), "--randrepeat=0".to_owned()]);
+    }
+    if params.op == DiskOp::Write {
+        // Random contents, made before and marked for each request, so that nothing can be compressed or merged.
+        words.extend(["--refill_buffers=0".to_owned(), "--scramble_buffers=1".to_owned()]);
+    }
+    match params.sync {
+        DiskSync::None => {}
+        DiskSync::Dsync => words.push("--sync=dsync".to_owned()),
+        DiskSync::Sync => words.push("--sync=sync".to_owned()),
+    }
+    words
+}
+
+/// Its jobs: without asynchronous requests, a depth is so many threads.
+fn jobs(params: &DiskParams) -> u32 {
+    if params.engine == DiskEngine::Sync { params.threads * params.depth.max(1) } else { params.threads }
+}
+
+/// What else it reports.
+fn details(side: &Value, job: &Value, throughput: f64, iops: f64) -> Result<Map<String, Value>, String> {
+    let latency = &side["lat_ns"];
+    let mut latencies = Map::new();
+    for (name, percent) in [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99.9", 99.9), ("p99.99", 99.99)] {
+        // Its keys are numbers with six decimals.
+        let is_it = |key: &str| key.parse().is_ok_and(|key: f64| (key - percent).abs() < 1e-3);
+        let found = latency["percentile"].as_object().and_then(|all| all.iter().find(|(key, _)| is_it(key)));
+        if let Some(nanoseconds) = found.and_then(|(_, value)| value.as_f64()) {
+            latencies.insert(name.to_owned(), json!(nanoseconds * 1e-9));
+        }
+    }
+    latencies.insert("mean".to_owned(), json!(number(latency, "mean")? * 1e-9));
+    latencies.insert("max".to_owned(), json!(number(latency, "max")? * 1e-9));
+    let mut details = Map::new();
+    details.insert("throughput".to_owned(), json!(throughput));
+    details.insert("iops".to_owned(), json!(iops));
+    details.insert("latency".to_owned(), Value::Object(latencies));
+    details.insert("cpu_share".to_owned(), json!((number(job, "usr_cpu")? + number(job, "sys_cpu")?) / 100.0));
+    details.insert("seconds".to_owned(), json!(number(side, "runtime")? * 1e-3));
+    Ok(details)
+}
+
+fn number(object: &Value, key: &str) -> Result<f64, String> {
+    object[key].as_f64().ok_or_else(|| format!("fio's report has no number '{key}'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use model::wire::HeldFile;
+
+    use super::*;
+    use crate::reference::tests::{cpu, disk, failed, recorded, said};
+    use crate::tests::disk_params;
+
+    const PATH: &str = "/proc/123/fd/9";
+
+    fn invocation(params: DiskParams, cpus: &[u32], path: &str) -> Result<Invocation, String> {
+        let file = HeldFile {
+            path: path.to_owned(),
+            directory: "/x".to_owned(),
+            filesystem: "ext4".to_owned(),
+            bytes: 256 << 20,
+            seed: 1,
+        };
+        let experiment = disk(params);
+        Fio.invocation(&Target {
+            experiment: &experiment,
+            program: Path::new("/usr/bin/fio"),
+            cpus,
+            other_cpus: &[],
+            seconds: 0.5,
+            file: Some(&file),
+            our_rate: None,
+        })
+    }
+
+    fn params(pattern: DiskPattern, op: DiskOp, engine: DiskEngine) -> DiskParams {
+        DiskParams { pattern, op, engine, size: 256 << 20, ..disk_params(4) }
+    }
+
+    #[test]
+    fn random_reads_through_io_uring() {
+        let invocation =
+            invocation(params(DiskPattern::Random, DiskOp::Read, DiskEngine::IoUring), &[1], PATH).unwrap();
+        assert_eq!(
+            invocation.argv.join(" "),
+            "/usr/bin/fio --name=assay --filename=/proc/123/fd/9 --allow_file_create=0 --overwrite=0 --size=268435456 \
+             --numjobs=1 --cpus_allowed=1 --cpus_allowed_policy=split --thread --direct=1 --bs=4096 \
+             --ioengine=io_uring --registerfiles --fixedbufs --iodepth=4 --rw=randread --norandommap --randrepeat=0 \
+             --time_based --ramp_time=100ms --runtime=500ms --lat_percentiles=1 --clat_percentiles=0 \
+             --group_reporting --output-format=json"
+        );
+        let file = NeededFile { path: PATH.into(), bytes: 256 << 20, overwritten: false };
+        assert_eq!((invocation.files, invocation.cpus), (vec![file], vec![1]));
+    }
+
+    #[test]
+    fn threads_that_write_in_order_have_parts_and_random_contents() {
+        let mut params = params(DiskPattern::Sequential, DiskOp::Write, DiskEngine::IoUring);
+        (params.threads, params.block, params.sync) = (3, 1 << 20, DiskSync::Dsync);
+        let invocation = invocation(params, &[0, 1], "/a:b").unwrap();
+        let has = |word: &str| invocation.argv.iter().any(|argument| argument == word);
+        // 85 blocks of 1 MiB each.
+        assert!(has("--size=89128960") && has("--offset_increment=89128960") && has("--numjobs=3"), "{invocation:?}");
+        assert!(has("--rw=write") && has("--refill_buffers=0") && has("--sync=dsync") && has("--filename=/a\\:b"));
+        assert!(invocation.files[0].overwritten);
+    }
+
+    #[test]
+    fn a_depth_of_blocking_calls_is_so_many_jobs() {
+        let invocation = invocation(params(DiskPattern::Random, DiskOp::Read, DiskEngine::Sync), &[], PATH).unwrap();
+        let text = invocation.argv.join(" ");
+        assert!(text.contains("--numjobs=4") && text.contains("--ioengine=psync"), "{text}");
+        assert!(!text.contains("iodepth") && !text.contains("cpus_allowed"), "{text}");
+    }
+
+    #[test]
+    fn what_it_cannot_do_alike_is_refused() {
+        let base = params(DiskPattern::Random, DiskOp::Read, DiskEngine::IoUring);
+        for other in [
+            DiskParams { direct: false, ..base.clone() },
+            DiskParams { cache: DiskCache::Warm, ..base.clone() },
+            DiskParams { pattern: DiskPattern::Backward, ..base.clone() },
+            DiskParams { op: DiskOp::Mixed, ..base.clone() },
+            DiskParams { layout: DiskLayout::PerThread, ..base.clone() },
+            DiskParams { engine: DiskEngine::Null, ..base.clone() },
+            DiskParams { engine: DiskEngine::Sync, pattern: DiskPattern::Sequential, ..base.clone() },
+        ] {
+            assert!(Fio.stands_beside(&disk(other.clone())).is_err(), "{other:?}");
+        }
+        assert!(Fio.stands_beside(&cpu(model::isa::Isa::Avx2, 1)).is_err());
+        let larger = DiskParams { size: 512 << 20, ..base.clone() };
+        assert!(invocation(larger, &[0], PATH).unwrap_err().contains("would extend"));
+        let smaller = DiskParams { size: 512, ..base };
+        assert!(invocation(smaller, &[0], PATH).is_err());
+    }
+
+    #[test]
+    fn recorded_runs_are_read() {
+        let random = disk(params(DiskPattern::Random, DiskOp::Read, DiskEngine::IoUring));
+        let text = recorded("fio-3.33-randread-4KiB-d4.json");
+        let reading = Fio.parse("3.33", &said(&text), &random).unwrap();
+        assert_eq!((reading.metric, reading.bytes_factor), (MetricName::Iops, 1.0));
+        let throughput = reading.details["throughput"].as_f64().unwrap();
+        assert!((throughput / reading.value - 4096.0).abs() < 1.0, "{reading:?}");
+        let latency = &reading.details["latency"];
+        let p50 = latency["p50"].as_f64().unwrap();
+        // Little's law: four requests are under way at any time.
+        let mean = latency["mean"].as_f64().unwrap();
+        assert!((reading.value * mean / 4.0 - 1.0).abs() < 0.1, "{reading:?}");
+        assert!(p50 > 0.0 && latency["max"].as_f64().unwrap() >= latency["p99.99"].as_f64().unwrap());
+        let warned = format!("fio: this is a warning\n{text}");
+        assert_eq!(Fio.parse("3.33", &said(&warned), &random), Ok(reading));
+
+        let mut params = params(DiskPattern::Sequential, DiskOp::Write, DiskEngine::IoUring);
+        (params.threads, params.block) = (2, 1 << 20);
+        let text = recorded("fio-3.33-write-1MiB-d4-t2.json");
+        let reading = Fio.parse("3.33", &said(&text), &disk(params)).unwrap();
+        assert_eq!(reading.metric, MetricName::Throughput);
+        let iops = reading.details["iops"].as_f64().unwrap();
+        assert!((reading.value / iops / f64::from(1 << 20) - 1.0).abs() < 0.01, "both jobs are in it: {reading:?}");
+    }
+
+    #[test]
+    fn what_it_did_not_measure_is_no_reading() {
+        let experiment = disk(params(DiskPattern::Random, DiskOp::Read, DiskEngine::IoUring));
+        let whole = recorded("fio-3.33-randread-4KiB-d4.json");
+        let report: Value = serde_json::from_str(&whole).unwrap();
+        let changed = |change: &dyn Fn(&mut Value)| {
+            let mut report = report.clone();
+            change(&mut report);
+            report.to_string()
+        };
+        for (text, why) in [
+            (String::new(), "no JSON"),
+            (whole[..whole.len() / 2].to_owned(), "no JSON"),
+            ("fio: something\n".to_owned(), "no JSON"),
+            ("{}".to_owned(), "0 groups"),
+            (r#"{"jobs": 3}"#.to_owned(), "0 groups"),
+            (r#"{"jobs": [{}, {}]}"#.to_owned(), "2 groups"),
+            (changed(&|report| report["jobs"][0]["error"] = json!(5)), "error 5"),
+            (changed(&|report| report["jobs"][0]["read"]["iops"] = json!(0.0)), "no measurement"),
+            (changed(&|report| report["jobs"][0]["read"]["bw_bytes"] = json!(-4)), "no measurement"),
+            (changed(&|report| report["jobs"][0]["read"]["iops"] = json!("nan")), "no number 'iops'"),
+            // fio 2 called it `lat`, in microseconds, and had no `bw_bytes`.
+            (changed(&|report| report["jobs"][0]["read"]["lat_ns"] = Value::Null), "no number 'mean'"),
+            (whole.replace("bw_bytes", "bw_something"), "no number 'bw_bytes'"),
+        ] {
+            let reason = Fio.parse("3.33", &said(&text), &experiment).unwrap_err();
+            assert!(reason.contains(why), "{why}: {reason}");
+        }
+        let refused = Output { status: Some(1), ..said(&recorded("fio-3.33-no-file.json")) };
+        assert!(Fio.parse("3.33", &refused, &experiment).unwrap_err().contains("status 1"));
+        let unknown = failed(1, "fio: engine nosuch not loadable\nfio: failed to load engine");
+        assert!(Fio.parse("3.33", &unknown, &experiment).unwrap_err().contains("failed to load engine"));
+        // What was read is not what would have been written.
+        let writes = disk(params(DiskPattern::Random, DiskOp::Write, DiskEngine::IoUring));
+        assert!(Fio.parse("3.33", &said(&whole), &writes).unwrap_err().contains("no measurement"));
+    }
+
+    #[test]
+    fn a_busy_fio_is_an_explanation() {
+        let experiment = disk(disk_params(1));
+        let reading = |share: f64| {
+            let details = Map::from_iter([("cpu_share".to_owned(), json!(share))]);
+            Reading { metric: MetricName::Iops, value: 1.0, bytes_factor: 1.0, details }
+        };
+        assert_eq!(Fio.difference("3.33", &experiment, &reading(0.5)), None);
+        assert!(Fio.difference("3.33", &experiment, &reading(0.97)).unwrap().contains("97 %"));
+    }
+}

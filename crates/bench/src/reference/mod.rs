@@ -1,0 +1,251 @@
+//! Tools that people trust, run beside our own kernels at equal settings: the seam and its table.
+//!
+//! An adapter says beside which experiments its tool can stand, with which command line (a plain value), and what the
+//! tool's output means (a pure function, tested on recorded outputs). Finding a tool is [`detect`]'s, running it
+//! [`run`]'s business; when it runs, how often, and what the ratio says are the runner's and `stats`'. The tools are
+//! programs of their own: nothing of them is linked or copied.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use model::experiment::Experiment;
+use model::sample::MetricName;
+use model::wire::HeldFile;
+use serde_json::{Map, Value};
+
+pub mod detect;
+mod fio;
+mod iperf3;
+mod likwid_bench;
+mod listening;
+pub mod run;
+mod sockperf;
+#[cfg(test)]
+mod tests;
+
+/// Every tool; a new one is one file and one line here.
+pub static REFERENCES: &[&dyn Reference] =
+    &[&likwid_bench::LikwidBench, &fio::Fio, &iperf3::Iperf3, &sockperf::Sockperf];
+
+/// Stands for the port in the command lines of tools that need a server: which one is free is known only when the
+/// server is started.
+pub const PORT: &str = "{port}";
+
+/// How far apart the two may be before a difference is worth explaining.
+const WORTH_EXPLAINING: f64 = 0.05;
+
+/// A tool that can stand beside our own kernels.
+pub trait Reference: Sync {
+    /// What is fixed about it.
+    fn about(&self) -> &'static About;
+
+    /// Whether it can measure what this experiment measures, at equal settings.
+    ///
+    /// # Errors
+    /// One sentence: why not.
+    fn stands_beside(&self, experiment: &Experiment) -> Result<(), String>;
+
+    /// How it is called. Pure.
+    ///
+    /// # Errors
+    /// One sentence: it does not stand beside this experiment, or the target lacks what it needs.
+    fn invocation(&self, target: &Target<'_>) -> Result<Invocation, String>;
+
+    /// What its output says. Pure.
+    ///
+    /// # Errors
+    /// One sentence: the tool says that it failed, or what it printed is not what its version prints.
+    fn parse(&self, version: &str, output: &Output, experiment: &Experiment) -> Result<Reading, String>;
+
+    /// What is known to set it apart from our kernel here, where the two differ. Pure.
+    fn difference(&self, version: &str, experiment: &Experiment, reading: &Reading) -> Option<String>;
+}
+
+/// What is fixed about a tool.
+#[derive(Debug, PartialEq, Eq)]
+pub struct About {
+    /// Its id in documents and options.
+    pub tool: &'static str,
+    /// The program's file name.
+    pub program: &'static str,
+    /// What it is run with to say its version.
+    pub version_argument: &'static str,
+    /// What stands before the version in its answer.
+    pub version_prefix: &'static str,
+    /// The oldest version whose options and output are known: major and minor.
+    pub oldest: (u32, u32),
+    /// The experiments that it stands beside, in a few words.
+    pub stands_beside: &'static str,
+    /// How to get it.
+    pub how_to_get: &'static str,
+}
+
+/// What a tool is to stand beside, and where.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    /// Our experiment.
+    pub experiment: &'a Experiment,
+    /// The program, as found.
+    pub program: &'a Path,
+    /// The CPUs of our threads; of the measuring end's, for the network.
+    pub cpus: &'a [u32],
+    /// The CPUs of the other end's threads, for the network.
+    pub other_cpus: &'a [u32],
+    /// Seconds that the tool is to measure. Tools that count in whole seconds measure a whole number of them.
+    pub seconds: f64,
+    /// The file of a disk experiment.
+    pub file: Option<&'a HeldFile>,
+    /// Our own figure in the same metric, to size a tool's work by; `None` makes tools find their own size.
+    pub our_rate: Option<f64>,
+}
+
+/// How a tool is called, as a value.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Invocation {
+    /// The program's path and its arguments, in which [`PORT`] stands for a port.
+    pub argv: Vec<String>,
+    /// Its whole environment.
+    pub env: BTreeMap<String, String>,
+    /// The CPUs that it may use: it inherits them from the thread that starts it. Empty for all.
+    pub cpus: Vec<u32>,
+    /// The server that it talks to.
+    pub server: Option<Server>,
+    /// Files that it works on. They are looked at before it is started.
+    pub files: Vec<NeededFile>,
+    /// Seconds that a run takes, start and end included, as a guess.
+    pub expected_seconds: f64,
+    /// Seconds after which it is ended.
+    pub timeout_seconds: f64,
+}
+
+/// The other end of a tool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Server {
+    /// The program's path and its arguments, in which [`PORT`] stands for a port.
+    pub argv: Vec<String>,
+    /// Its whole environment.
+    pub env: BTreeMap<String, String>,
+    /// The CPUs that it may use. Empty for all.
+    pub cpus: Vec<u32>,
+    /// What it listens for.
+    pub listens_for: ListensFor,
+}
+
+/// The transport at which a server waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ListensFor {
+    /// Connections.
+    #[default]
+    Tcp,
+    /// Datagrams.
+    Udp,
+}
+
+/// A file that a tool is given: ours, of the full size. A tool is never given one that it would have to create, extend
+/// or truncate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NeededFile {
+    /// Where the tool opens it.
+    pub path: PathBuf,
+    /// Bytes that it must have at least.
+    pub bytes: u64,
+    /// Whether the tool writes over it: our own contents are gone then and must be laid out again before they are read.
+    pub overwritten: bool,
+}
+
+/// What a tool printed, and how it ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Output {
+    /// Its standard output.
+    pub stdout: String,
+    /// Its standard error.
+    pub stderr: String,
+    /// Its exit status; `None` if a signal ended it.
+    pub status: Option<i32>,
+}
+
+/// A tool's figure, in our terms.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// The metric of ours that it stands beside.
+    pub metric: MetricName,
+    /// The figure in that metric's base unit, `bytes_factor` included.
+    pub value: f64,
+    /// What its bytes were multiplied by to count as ours.
+    pub bytes_factor: f64,
+    /// What else it reports, in base units.
+    pub details: Map<String, Value>,
+}
+
+/// The tool of this id.
+pub fn find(tool: &str) -> Option<&'static dyn Reference> {
+    REFERENCES.iter().copied().find(|reference| reference.about().tool == tool)
+}
+
+/// Why the two differ, by stated rules; `None` where they are within 5 % of each other or nothing is known to set them
+/// apart.
+pub fn explain(
+    reference: &dyn Reference,
+    version: &str,
+    experiment: &Experiment,
+    reading: &Reading,
+    ours: f64,
+) -> Option<String> {
+    let apart = (ours / reading.value - 1.0).abs() > WORTH_EXPLAINING;
+    apart.then(|| reference.difference(version, experiment, reading)).flatten()
+}
+
+/// The environment of every tool: no search path, no locale but the one that writes numbers with a point.
+fn bare_environment() -> BTreeMap<String, String> {
+    BTreeMap::from([("LC_ALL".to_owned(), "C".to_owned())])
+}
+
+/// Arguments as they are handed over.
+fn arguments<const N: usize>(program: &Path, rest: [String; N]) -> Vec<String> {
+    std::iter::once(program.to_string_lossy().into_owned()).chain(rest).filter(|word| !word.is_empty()).collect()
+}
+
+/// Distinct CPUs, ascending: an affinity mask knows no more.
+fn distinct(cpus: &[u32]) -> Vec<u32> {
+    let mut cpus = cpus.to_vec();
+    cpus.sort_unstable();
+    cpus.dedup();
+    cpus
+}
+
+/// A figure that a rate or a duration can be.
+fn positive(tool: &str, what: &str, value: f64) -> Result<f64, String> {
+    if value.is_finite() && value > 0.0 {
+        Ok(value)
+    } else {
+        Err(format!("{tool} reports {value} as its {what}: that is no measurement"))
+    }
+}
+
+/// The last line of what a tool complains of that is not empty, for a sentence; what it printed otherwise, if nothing.
+fn complaint(output: &Output) -> String {
+    let last = |text: &str| text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
+    let line = last(&output.stderr).or_else(|| last(&output.stdout));
+    line.map_or_else(|| "it printed nothing".to_owned(), |line| line.chars().take(200).collect())
+}
+
+/// How a tool ended that did not succeed.
+///
+/// # Errors
+/// The sentence; `Ok` if it did succeed.
+fn succeeded(tool: &str, output: &Output) -> Result<(), String> {
+    match output.status {
+        Some(0) => Ok(()),
+        Some(status) => Err(format!("{tool} left with status {status}: {}", complaint(output))),
+        None => Err(format!("{tool} was ended by a signal: {}", complaint(output))),
+    }
+}
+
+/// Major and minor of a version, as far as they are numbers: `3.7-no.git` is (3, 7).
+fn major_minor(version: &str) -> Option<(u32, u32)> {
+    let mut parts = version.split('.').map(|part| {
+        let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse::<u32>().ok()
+    });
+    Some((parts.next()??, parts.next().flatten().unwrap_or(0)))
+}

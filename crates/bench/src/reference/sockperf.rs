@@ -1,0 +1,281 @@
+//! sockperf's ping-pong beside ours on the loopback interface, TCP and UDP, with messages of the same size: its client
+//! on the CPUs of our measuring end, its server on those of our peer.
+//!
+//! The figure is the median of the full round trip (`--full-rtt`; without it sockperf reports half of it). It counts
+//! messages, not bytes. Of a run it leaves out the first 400 ms and the last 50: of one second, 0.55 s are measured.
+//! Two seconds more go into its calibration of the clock.
+
+use model::experiment::{Experiment, NetParams, Params};
+use model::io::{NetMode, Protocol};
+use model::sample::MetricName;
+use serde_json::{Map, Value, json};
+
+use super::{
+    About, Invocation, ListensFor, Output, PORT, Reading, Reference, Server, Target, arguments, bare_environment,
+    complaint, distinct, positive, succeeded,
+};
+
+pub(super) struct Sockperf;
+
+static ABOUT: About = About {
+    tool: "sockperf",
+    program: "sockperf",
+    version_argument: "--version",
+    version_prefix: "sockperf, version ",
+    oldest: (3, 7),
+    stands_beside: "ping-pongs of 14 B and more, TCP and UDP, on the loopback interface",
+    how_to_get: "Debian package sockperf; https://github.com/Mellanox/sockperf",
+};
+
+/// Its smallest message, which is its header, as its help and its refusal say.
+const SMALLEST_MESSAGE: u64 = 14;
+/// Its largest message, as its help says.
+const LARGEST_MESSAGE: u64 = 65_507;
+/// Seconds that a run takes beside its measured time: the calibration of its clock, and pauses around the test.
+const START_SECONDS: f64 = 2.3;
+
+/// The parameters, if sockperf can do exactly this.
+fn parameters(experiment: &Experiment) -> Result<&NetParams, String> {
+    let Params::Net(params) = &experiment.params else { return Err("sockperf measures networks".to_owned()) };
+    let refuse = |why: String| Err(format!("sockperf is not run beside this: {why}"));
+    if params.mode != NetMode::Pingpong {
+        return refuse("only ping-pongs are compared".to_owned());
+    }
+    if params.path != "loopback" {
+        return refuse("only the loopback interface is compared".to_owned());
+    }
+    if params.block < SMALLEST_MESSAGE {
+        return refuse(format!("sockperf's smallest message is {SMALLEST_MESSAGE} B"));
+    }
+    if params.block > LARGEST_MESSAGE {
+        return refuse(format!("sockperf's largest message is {LARGEST_MESSAGE} B"));
+    }
+    if params.threads != 1 {
+        return refuse("its client has one thread".to_owned());
+    }
+    Ok(params)
+}
+
+impl Reference for Sockperf {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {
+        parameters(experiment).map(|_| ())
+    }
+
+    fn invocation(&self, target: &Target<'_>) -> Result<Invocation, String> {
+        let params = parameters(target.experiment)?;
+        let seconds = target.seconds.ceil().clamp(1.0, 3600.0);
+        let (protocol, listens_for) = match params.protocol {
+            Protocol::Tcp => ("--tcp", ListensFor::Tcp),
+            Protocol::Udp => ("", ListensFor::Udp),
+        };
+        let ends = ["-i".to_owned(), "127.0.0.1".to_owned(), "-p".to_owned(), PORT.to_owned()];
+        let [i, address, p, port] = ends.clone();
+        let server = ["sr".to_owned(), protocol.to_owned(), i, address, p, port];
+        let mut argv = arguments(target.program, ["pp".to_owned(), protocol.to_owned(), "--full-rtt".to_owned()]);
+        argv.extend(ends);
+        argv.extend(["-m".to_owned(), params.block.to_string(), "-t".to_owned(), seconds.to_string()]);
+        let expected_seconds = START_SECONDS + seconds;
+        Ok(Invocation {
+            argv,
+            env: bare_environment(),
+            cpus: distinct(target.cpus),
+            server: Some(Server {
+                argv: arguments(target.program, server),
+                env: bare_environment(),
+                cpus: distinct(target.other_cpus),
+                listens_for,
+            }),
+            files: Vec::new(),
+            expected_seconds,
+            timeout_seconds: 15.0 + 2.0 * expected_seconds,
+        })
+    }
+
+    fn parse(&self, _version: &str, output: &Output, experiment: &Experiment) -> Result<Reading, String> {
+        parameters(experiment)?;
+        succeeded(ABOUT.tool, output)?;
+        let text = without_colours(&output.stdout);
+        // It leaves with 0 even where it could not connect.
+        let error = |line: &&str| line.contains("ERROR") || line.contains("No messages were received");
+        if let Some(line) = text.lines().find(error) {
+            return Err(format!("sockperf says: {}", line.trim_start_matches("sockperf:").trim()));
+        }
+        let summary = text.lines().find_map(|line| line.split_once("Summary: ").map(|(_, rest)| rest));
+        let halved = match summary {
+            Some(line) if line.starts_with("Round trip") => false,
+            Some(line) if line.starts_with("Latency") => true,
+            _ => return Err(format!("sockperf printed no summary: {}", complaint(output))),
+        };
+        let to_seconds = if halved { 2e-6 } else { 1e-6 };
+        let percentile = |percent: &str| percentile(&text, percent).map(|microseconds| microseconds * to_seconds);
+        let value = percentile("50.000").ok_or("sockperf printed no 50th percentile")?;
+        let value = positive(ABOUT.tool, "median", value)?;
+        let mut details = details(&text);
+        details.insert("doubled".to_owned(), json!(halved));
+        for (name, percent) in [("p90", "90.000"), ("p99", "99.000"), ("p99.9", "99.900"), ("p99.99", "99.990")] {
+            details.extend(percentile(percent).map(|seconds| (name.to_owned(), json!(seconds))));
+        }
+        let end = |label: &str| observation(&text, label).map(|microseconds| json!(microseconds * to_seconds));
+        details.extend(
+            [("min", "<MIN>"), ("max", "<MAX>")]
+                .into_iter()
+                .filter_map(|(name, label)| end(label).map(|seconds| (name.to_owned(), seconds))),
+        );
+        Ok(Reading { metric: MetricName::Latency, value, bytes_factor: 1.0, details })
+    }
+
+    fn difference(&self, _version: &str, _experiment: &Experiment, reading: &Reading) -> Option<String> {
+        let dropped = reading.details.get("dropped")?.as_f64()?;
+        (dropped > 0.0).then(|| format!("sockperf lost {dropped} messages and waited for them."))
+    }
+}
+
+/// Counts of messages.
+fn details(text: &str) -> Map<String, Value> {
+    let after = |line: &str, label: &str| {
+        let rest = line.split_once(label)?.1.trim_start_matches([' ', '=']);
+        let digits: String = rest.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+        digits.parse::<f64>().ok()
+    };
+    let line_with = |label: &str| text.lines().find(|line| line.contains(label)).unwrap_or_default();
+    let (losses, valid) = (line_with("# dropped messages"), line_with("[Valid Duration]"));
+    [
+        ("dropped", losses, "dropped messages"),
+        ("duplicates", losses, "duplicated messages"),
+        ("reordered", losses, "out-of-order messages"),
+        ("messages", valid, "ReceivedMessages="),
+        ("seconds", valid, "RunTime="),
+    ]
+    .into_iter()
+    .filter_map(|(name, line, label)| after(line, label).map(|number| (name.to_owned(), json!(number))))
+    .collect()
+}
+
+/// `---> percentile 50.000 =   20.096`, in microseconds.
+fn percentile(text: &str, percent: &str) -> Option<f64> {
+    observation(text, &format!("percentile {percent}"))
+}
+
+fn observation(text: &str, label: &str) -> Option<f64> {
+    let line = text.lines().find(|line| line.contains("--->") && line.contains(label))?;
+    line.rsplit_once('=')?.1.trim().parse().ok()
+}
+
+/// The text without its escape sequences for colours.
+fn without_colours(text: &str) -> String {
+    let mut pieces = text.split("\u{1b}[");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |mut plain, piece| {
+        plain.push_str(piece.split_once('m').map_or("", |(_, rest)| rest));
+        plain
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::reference::tests::{failed, net, recorded, said};
+
+    fn pingpong(protocol: Protocol, block: u64) -> Experiment {
+        net(protocol, NetMode::Pingpong, block, 1)
+    }
+
+    fn parse(text: &str) -> Result<Reading, String> {
+        Sockperf.parse("3.7", &said(text), &pingpong(Protocol::Tcp, 14))
+    }
+
+    #[test]
+    fn the_client_is_on_the_measuring_ends_cpus() {
+        let experiment = pingpong(Protocol::Tcp, 14);
+        let target = Target {
+            experiment: &experiment,
+            program: Path::new("/usr/bin/sockperf"),
+            cpus: &[0],
+            other_cpus: &[1],
+            seconds: 0.5,
+            file: None,
+            our_rate: None,
+        };
+        let invocation = Sockperf.invocation(&target).unwrap();
+        let expected = "/usr/bin/sockperf pp --tcp --full-rtt -i 127.0.0.1 -p {port} -m 14 -t 1";
+        assert_eq!((invocation.argv.join(" ").as_str(), invocation.cpus), (expected, vec![0]));
+        let server = invocation.server.unwrap();
+        assert_eq!(server.argv.join(" "), "/usr/bin/sockperf sr --tcp -i 127.0.0.1 -p {port}");
+        assert_eq!((server.cpus, server.listens_for), (vec![1], ListensFor::Tcp));
+        let experiment = pingpong(Protocol::Udp, 8192);
+        let udp = Sockperf.invocation(&Target { experiment: &experiment, seconds: 1.2, ..target }).unwrap();
+        let expected = "/usr/bin/sockperf pp --full-rtt -i 127.0.0.1 -p {port} -m 8192 -t 2";
+        assert_eq!(udp.argv.join(" "), expected);
+        assert_eq!(udp.server.unwrap().listens_for, ListensFor::Udp);
+    }
+
+    #[test]
+    fn what_it_cannot_do_alike_is_refused() {
+        let why = |experiment: &Experiment| Sockperf.stands_beside(experiment).unwrap_err();
+        assert!(why(&pingpong(Protocol::Tcp, 1)).contains("sockperf's smallest message is 14 B"));
+        assert!(why(&pingpong(Protocol::Tcp, 1 << 20)).contains("largest"));
+        assert!(why(&net(Protocol::Tcp, NetMode::Stream, 1024, 1)).contains("ping-pongs"));
+        assert!(why(&net(Protocol::Tcp, NetMode::Pingpong, 1024, 2)).contains("one thread"));
+    }
+
+    #[test]
+    fn recorded_runs_are_read_as_full_round_trips() {
+        for name in ["sockperf-3.7-tcp-14B.txt", "sockperf-3.7-udp-14B.txt"] {
+            let text = recorded(name);
+            let reading = parse(&text).unwrap();
+            assert_eq!((reading.metric, &reading.details["doubled"]), (MetricName::Latency, &json!(false)));
+            let printed = percentile(&text, "50.000").unwrap();
+            assert!((reading.value - printed * 1e-6).abs() < 1e-15, "{name}");
+            let detail = |key: &str| reading.details[key].as_f64().unwrap();
+            let order = ["min", "p90", "p99", "p99.9", "p99.99", "max"].map(detail);
+            assert!(order.is_sorted() && order[0] <= reading.value, "{reading:?}");
+            assert_eq!((detail("dropped"), detail("duplicates"), detail("reordered")), (0.0, 0.0, 0.0));
+            assert!(detail("messages") > 1000.0 && (0.4..0.7).contains(&detail("seconds")), "{reading:?}");
+        }
+    }
+
+    #[test]
+    fn half_of_a_round_trip_is_doubled() {
+        let text = recorded("sockperf-3.7-tcp-1024B-halved.txt");
+        let reading = parse(&text).unwrap();
+        assert_eq!(reading.details["doubled"], json!(true));
+        assert!((reading.value - 2e-6 * percentile(&text, "50.000").unwrap()).abs() < 1e-15);
+    }
+
+    #[test]
+    fn what_it_did_not_measure_is_no_reading() {
+        let whole = recorded("sockperf-3.7-tcp-14B.txt");
+        for (text, why) in [
+            (String::new(), "no summary"),
+            ("\u{1b}[garbage\u{1b}[".to_owned(), "no summary"),
+            (whole.split("Summary").next().unwrap().to_owned(), "no summary"),
+            (whole.split("---> percentile 90").next().unwrap().to_owned(), "no 50th percentile"),
+            (whole.replace("percentile 50.000 =", "percentile 50.000 = nan #"), "no 50th percentile"),
+            (whole.replace("percentile 50.000 =", "percentile 50.000 = 0.0 = 0.000"), "50th"),
+            (recorded("sockperf-3.7-refused.txt"), "Connection refused"),
+            (recorded("sockperf-3.7-silent.txt"), "No messages were received"),
+        ] {
+            let reason = parse(&text).unwrap_err();
+            assert!(reason.contains(why), "{why}: {reason}");
+        }
+        let zero = whole.lines().map(|line| if line.contains(" 50.000") { "---> percentile 50.000 = 0" } else { line });
+        assert!(parse(&zero.collect::<Vec<_>>().join("\n")).unwrap_err().contains("no measurement"));
+        let refused = Sockperf.parse("3.7", &failed(1, "sockperf: bad"), &pingpong(Protocol::Tcp, 14)).unwrap_err();
+        assert!(refused.contains("sockperf: bad"), "{refused}");
+    }
+
+    #[test]
+    fn lost_messages_are_an_explanation() {
+        let experiment = pingpong(Protocol::Udp, 14);
+        let mut reading = parse(&recorded("sockperf-3.7-udp-14B.txt")).unwrap();
+        assert_eq!(Sockperf.difference("3.7", &experiment, &reading), None);
+        reading.details.insert("dropped".to_owned(), json!(3.0));
+        assert!(Sockperf.difference("3.7", &experiment, &reading).unwrap().contains("lost 3 messages"));
+    }
+}

@@ -1,0 +1,419 @@
+//! What the adapters' tests need, the table as a whole, runs of tools played by scripts, and the real tools where they
+//! are installed.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use model::experiment::Params;
+use model::experiment::{
+    Area, CpuParams, DiskChoices, DiskParams, MemoryChoices, MemoryParams, NetParams, disk_id, memory_id, net_id,
+};
+use model::io::{Direction, DiskOp, NetMode, Protocol};
+use model::isa::{CpuOp, Element, Isa, MemoryOp, MemoryPattern, Pages};
+
+use super::detect::{Places, detect};
+use super::run::run;
+use super::*;
+use crate::tests::{disk_params, scratch};
+
+/// What a tool printed once, from `recorded/`.
+pub(super) fn recorded(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/reference/recorded").join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+pub(super) fn said(stdout: &str) -> Output {
+    Output { stdout: stdout.to_owned(), stderr: String::new(), status: Some(0) }
+}
+
+pub(super) fn failed(status: i32, stderr: &str) -> Output {
+    Output { stdout: String::new(), stderr: stderr.to_owned(), status: Some(status) }
+}
+
+/// A script as a program.
+pub(super) fn program_in(folder: &Path, name: &str, script: &str) {
+    let path = folder.join(name);
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+pub(super) fn cpu(isa: Isa, threads: u32) -> Experiment {
+    let params = CpuParams { op: CpuOp::Fma, element: Element::Fp64, isa, threads };
+    Experiment {
+        id: model::experiment::cpu_id(&params),
+        area: Area::Cpu,
+        params: Params::Cpu(params),
+        method: "cpu-fma/1".to_owned(),
+        classic: None,
+    }
+}
+
+pub(super) fn memory(op: MemoryOp, isa: Isa, working_set: u64, threads: u32) -> Experiment {
+    let params = MemoryParams {
+        pattern: MemoryPattern::Sequential,
+        op,
+        block: None,
+        working_set,
+        pages: Pages::Base4K,
+        isa,
+        chains: None,
+        threads,
+        level: None,
+        nodes: None,
+    };
+    Experiment {
+        id: memory_id(&params, MemoryChoices::default()),
+        area: Area::Memory,
+        params: Params::Memory(params),
+        method: "memory-read/1".to_owned(),
+        classic: None,
+    }
+}
+
+pub(super) fn disk(params: DiskParams) -> Experiment {
+    Experiment {
+        id: disk_id(&params, DiskChoices::default()),
+        area: Area::Disk,
+        params: Params::Disk(params),
+        method: "disk-random/1".to_owned(),
+        classic: None,
+    }
+}
+
+pub(super) fn net(protocol: Protocol, mode: NetMode, block: u64, threads: u32) -> Experiment {
+    let params = NetParams {
+        protocol,
+        mode,
+        block,
+        direction: (mode == NetMode::Stream).then_some(Direction::Up),
+        threads,
+        path: "loopback".to_owned(),
+        zero_copy: None,
+        segmentation: None,
+    };
+    Experiment {
+        id: net_id(&params),
+        area: Area::Net,
+        params: Params::Net(params),
+        method: "net-stream/1".to_owned(),
+        classic: None,
+    }
+}
+
+/// One experiment that each tool stands beside.
+fn beside(tool: &str) -> Experiment {
+    match tool {
+        "likwid-bench" => memory(MemoryOp::Read, Isa::Sse2, 64 << 20, 1),
+        "fio" => disk(disk_params(4)),
+        "iperf3" => net(Protocol::Tcp, NetMode::Stream, 128 << 10, 1),
+        "sockperf" => net(Protocol::Udp, NetMode::Pingpong, 14, 1),
+        other => panic!("no experiment for {other}"),
+    }
+}
+
+fn held(path: &Path, bytes: u64) -> HeldFile {
+    let directory = path.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
+    HeldFile { path: path.display().to_string(), directory, filesystem: "ext4".to_owned(), bytes, seed: 1 }
+}
+
+#[test]
+fn the_table_is_sound() {
+    let mut names: Vec<_> = REFERENCES.iter().map(|reference| reference.about().tool).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), REFERENCES.len(), "ids are unique");
+    for reference in REFERENCES {
+        let about = reference.about();
+        assert!(find(about.tool).is_some_and(|found| found.about() == about));
+        assert!(about.how_to_get.contains("Debian package"), "{}", about.tool);
+        assert_eq!(reference.stands_beside(&beside(about.tool)), Ok(()));
+        let elsewhere =
+            REFERENCES.iter().filter(|other| other.about() != about).map(|other| beside(other.about().tool));
+        for experiment in elsewhere.filter(|experiment| experiment.area != beside(about.tool).area) {
+            let reason = reference.stands_beside(&experiment).unwrap_err();
+            assert!(reason.contains("measures"), "{}: {reason}", about.tool);
+        }
+    }
+    assert!(find("hyperfine").is_none());
+}
+
+#[test]
+fn invocations_hold_no_environment_and_end_in_time() {
+    for reference in REFERENCES {
+        let experiment = beside(reference.about().tool);
+        let file = held(Path::new("/proc/1/fd/9"), 1 << 20);
+        let target = Target {
+            experiment: &experiment,
+            program: Path::new("/opt/tool"),
+            cpus: &[1, 1, 0],
+            other_cpus: &[2],
+            seconds: 0.5,
+            file: Some(&file),
+            our_rate: Some(1e9),
+        };
+        let invocation = reference.invocation(&target).unwrap();
+        assert_eq!(invocation.argv[0], "/opt/tool");
+        assert!(invocation.argv.iter().all(|word| !word.is_empty()), "{:?}", invocation.argv);
+        assert_eq!(invocation.env.len(), 1, "only the locale");
+        assert!(invocation.expected_seconds < invocation.timeout_seconds);
+        let ports = |argv: &[String]| argv.iter().filter(|word| word.contains(PORT)).count();
+        assert_eq!(ports(&invocation.argv), usize::from(invocation.server.is_some()));
+        let all: Vec<_> = invocation.server.iter().flat_map(|server| &server.cpus).chain(&invocation.cpus).collect();
+        assert!(all == [&0, &1] || all == [&0, &1, &2] || all == [&2, &0, &1], "{all:?}");
+    }
+}
+
+#[test]
+fn only_a_difference_worth_it_is_explained() {
+    let reference = find("likwid-bench").unwrap();
+    let experiment = cpu(Isa::Avx2, 1);
+    let reading = Reading { metric: MetricName::Throughput, value: 100.0, bytes_factor: 1.0, details: Map::new() };
+    assert_eq!(explain(reference, "5.2.2", &experiment, &reading, 104.0), None);
+    let apart = explain(reference, "5.2.2", &experiment, &reading, 106.0).unwrap();
+    assert!(apart.contains("L1 cache"), "{apart}");
+    assert_eq!(explain(reference, "5.2.2", &experiment, &reading, 94.0), Some(apart));
+}
+
+#[test]
+fn versions_are_compared_by_number() {
+    assert_eq!(major_minor("3.7-no.git"), Some((3, 7)));
+    assert_eq!(major_minor("3.16"), Some((3, 16)));
+    assert_eq!(major_minor("4"), Some((4, 0)));
+    for garbage in ["", "x", "-1.2", ".5"] {
+        assert_eq!(major_minor(garbage), None, "{garbage}");
+    }
+}
+
+/// A tool played by a shell script, with a script as its server if there is one.
+fn play(script: &str, server: Option<&str>, timeout_seconds: f64) -> Result<super::run::Ran, String> {
+    let shell = |script: &str| vec!["/bin/sh".to_owned(), "-c".to_owned(), script.to_owned()];
+    let server = server.map(|script| Server { argv: shell(script), ..Server::default() });
+    run(&Invocation { argv: shell(script), server, timeout_seconds, ..Invocation::default() }, &mut |_| {})
+}
+
+#[test]
+fn what_a_tool_prints_and_how_it_ends_is_kept() {
+    let ran = play("echo out; echo err >&2; exit 7", None, 5.0).unwrap();
+    assert_eq!(ran.output, Output { stdout: "out\n".into(), stderr: "err\n".into(), status: Some(7) });
+    assert!(ran.raw().contains("$ /bin/sh -c") && ran.raw().contains("out\nerr"), "{}", ran.raw());
+    let ended = play("kill -SEGV $$", None, 5.0).unwrap().output;
+    assert_eq!(ended.status, None);
+    assert!(ended.stderr.contains("SIGSEGV"), "{ended:?}");
+    let nothing = play("exec /no/such/program", None, 5.0).unwrap().output;
+    assert_eq!(nothing.status, Some(127));
+    let missing = run(&Invocation { argv: vec!["/no/such/program".into()], ..Invocation::default() }, &mut |_| {});
+    assert!(missing.unwrap_err().contains("/no/such/program"));
+    assert!(run(&Invocation::default(), &mut |_| {}).is_err());
+}
+
+#[test]
+fn a_tool_has_nothing_of_our_environment_and_no_input() {
+    let ran = play("cat; env | grep -v -e '^PWD=' -e '^SHLVL=' -e '^_='; exit 0", None, 5.0).unwrap();
+    assert_eq!(ran.output.stdout, "", "{ran:?}");
+}
+
+#[test]
+fn a_tool_runs_on_its_cpus_in_a_group_of_its_own() {
+    let cpu = *sys::affinity::allowed_cpus().unwrap().last().unwrap();
+    let mut pid = 0;
+    let invocation = Invocation {
+        argv: ["/bin/sh", "-c", "grep Cpus_allowed_list /proc/self/status; cut -d' ' -f5 /proc/$$/stat"]
+            .map(str::to_owned)
+            .to_vec(),
+        env: BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]),
+        cpus: vec![cpu],
+        timeout_seconds: 5.0,
+        ..Invocation::default()
+    };
+    let ran = run(&invocation, &mut |number| pid = number).unwrap();
+    let words: Vec<_> = ran.output.stdout.split_whitespace().collect();
+    assert_eq!(words, ["Cpus_allowed_list:", &cpu.to_string(), &pid.to_string()]);
+}
+
+#[test]
+fn a_tool_that_hangs_is_ended_with_all_its_children() {
+    let began = sys::clock::monotonic_raw_seconds();
+    let scratch = scratch();
+    let note = scratch.path().join("child");
+    let script = format!("sleep 60 & echo $! > '{}'; echo begun; trap '' TERM; wait; sleep 60", note.display());
+    let reason = play(&script, None, 0.3).unwrap_err();
+    assert!(reason.contains("took longer") && reason.contains("begun"), "{reason}");
+    assert!(sys::clock::monotonic_raw_seconds() - began < 20.0);
+    let child: u32 = std::fs::read_to_string(note).unwrap().trim().parse().unwrap();
+    assert!(is_gone(child), "its child still runs");
+}
+
+#[test]
+fn a_tool_that_leaves_children_behind_is_cleared_up() {
+    let ran = play("sleep 60 & echo $!", None, 10.0).unwrap();
+    assert_eq!(ran.output.status, Some(0));
+    assert!(is_gone(ran.output.stdout.trim().parse().unwrap()), "its child still runs");
+}
+
+/// Whether a process is gone, or waits only to be reaped by whoever inherited it.
+fn is_gone(process: u32) -> bool {
+    let state = || std::fs::read_to_string(format!("/proc/{process}/stat")).ok();
+    (0..200).any(|_| {
+        let gone = state().is_none_or(|stat| stat.contains(") Z "));
+        if !gone {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        gone
+    })
+}
+
+#[test]
+fn more_than_can_be_kept_is_read_and_let_go() {
+    let ran = play("head -c 9000000 /dev/zero | tr '\\0' x; exit 3", None, 30.0);
+    // Without a search path the shell finds neither program in some installations: then there is nothing to read.
+    let output = ran.unwrap().output;
+    assert_eq!(output.status, Some(3));
+    assert!(output.stdout.len() <= 4 << 20);
+}
+
+#[test]
+fn a_file_that_is_too_short_is_not_given_to_a_tool() {
+    let scratch = scratch();
+    let path = scratch.path().join("file");
+    std::fs::write(&path, [0; 100]).unwrap();
+    let with = |path: &Path, bytes| {
+        let files = vec![NeededFile { path: path.to_owned(), bytes, overwritten: false }];
+        let argv = vec!["/bin/true".to_owned()];
+        run(&Invocation { argv, files, timeout_seconds: 5.0, ..Invocation::default() }, &mut |_| {})
+    };
+    assert!(with(&path, 100).is_ok());
+    assert!(with(&path, 101).unwrap_err().contains("100 B, not 101 B"));
+    assert!(with(scratch.path(), 1).unwrap_err().contains("no regular file"));
+    assert!(with(&scratch.path().join("none"), 1).is_err());
+}
+
+#[test]
+fn a_server_that_does_not_stay_is_a_reason() {
+    let reason = play("true", Some("echo cannot do this >&2; exit 1"), 5.0).unwrap_err();
+    assert!(reason.contains("did not stay") && reason.contains("cannot do this"), "{reason}");
+    let taken = play("true", Some("echo bind: Address already in use; exit 1"), 5.0).unwrap_err();
+    assert!(taken.contains("5 ports") && taken.contains("in use"), "{taken}");
+}
+
+/// Says, in the file that the harness names, that a test could not run here.
+fn skip(test: &str, reason: &str) {
+    use std::io::Write;
+    eprintln!("SKIPPED: {test}: {reason}");
+    #[expect(clippy::disallowed_methods, reason = "the harness says through the environment where skips are noted")]
+    if let Some(path) = std::env::var_os("ASSAY_TEST_SKIPS") {
+        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
+        writeln!(file, "{test}: {reason}").unwrap();
+    }
+}
+
+/// Runs the real tool beside an experiment; `None` where it is not installed.
+fn live(tool: &str, experiment: &Experiment, file: Option<&HeldFile>, our_rate: Option<f64>) -> Option<Reading> {
+    let reference = find(tool).unwrap();
+    let search_path = ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from).to_vec();
+    let found = match detect(reference.about(), &Places { search_path, ..Places::default() }) {
+        Ok(found) => found,
+        Err(missing) => {
+            skip(&format!("reference {tool}"), missing.reason());
+            return None;
+        }
+    };
+    let cpus = sys::affinity::allowed_cpus().unwrap();
+    let target = Target {
+        experiment,
+        program: &found.path,
+        cpus: &cpus[..1],
+        other_cpus: &cpus[cpus.len() - 1..],
+        seconds: 0.1,
+        file,
+        our_rate,
+    };
+    let mut pids = Vec::new();
+    let ran = run(&reference.invocation(&target).unwrap(), &mut |pid| pids.push(pid)).unwrap();
+    assert!(pids.iter().all(|pid| !sys::process::exists(*pid)), "nothing is left running");
+    assert_eq!(pids.len(), 1 + usize::from(!ran.server_argv.is_empty()));
+    let reading = reference.parse(&found.version, &ran.output, experiment);
+    Some(reading.unwrap_or_else(|reason| panic!("{reason}\n{}", ran.raw())))
+}
+
+#[test]
+fn the_real_likwid_bench_runs_as_told() {
+    let experiment = memory(MemoryOp::Copy, Isa::Sse2, 32 << 20, 1);
+    if let Some(reading) = live("likwid-bench", &experiment, None, Some(5e9)) {
+        assert_eq!(reading.metric, MetricName::Throughput);
+        assert_eq!(reading.details["working_set"], f64::from(32 << 20));
+        assert_eq!(reading.details["cpus"][0], sys::affinity::allowed_cpus().unwrap()[0]);
+        // 5 GB/s for 0.1 s are 15 passes over 32 MiB.
+        assert_eq!(reading.details["iterations_per_thread"], 15.0);
+    }
+}
+
+#[test]
+fn the_real_iperf3_and_sockperf_run_as_told() {
+    if let Some(reading) = live("iperf3", &net(Protocol::Tcp, NetMode::Stream, 64 << 10, 2), None, None) {
+        assert_eq!(reading.metric, MetricName::Throughput);
+        assert!(reading.details["bytes"].as_f64().unwrap() > 0.0);
+    }
+    for protocol in [Protocol::Tcp, Protocol::Udp] {
+        if let Some(reading) = live("sockperf", &net(protocol, NetMode::Pingpong, 14, 1), None, None) {
+            assert_eq!((reading.metric, &reading.details["doubled"]), (MetricName::Latency, &Value::Bool(false)));
+            assert!(reading.details["p99"].as_f64().unwrap() >= reading.value);
+        }
+    }
+}
+
+/// A file of random bytes, opened so that a tool reaches it through /proc as the held file is reached.
+fn scratch_file(folder: &Path, bytes: usize) -> (std::fs::File, HeldFile) {
+    use std::os::fd::AsRawFd;
+    let path = folder.join("file");
+    let mut random = stats::random::Random::new(1);
+    let contents: Vec<u8> = (0..bytes / 8).flat_map(|_| random.next_u64().to_le_bytes()).collect();
+    std::fs::write(&path, contents).unwrap();
+    let file = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    let proc_path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
+    let held = held(Path::new(&proc_path), bytes as u64);
+    (file, held)
+}
+
+#[test]
+fn the_real_fio_never_unlinks_extends_or_truncates() {
+    // Direct I/O needs a real file system: not /tmp, which may be in memory.
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+    std::fs::create_dir_all(&folder).unwrap();
+    let folder = folder.canonicalize().unwrap().join(format!("reference-test-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (file, held) = scratch_file(&folder, 4 << 20);
+    let before = file.metadata().unwrap();
+    for (op, changes) in [(DiskOp::Read, false), (DiskOp::Write, true)] {
+        let contents = std::fs::read(folder.join("file")).unwrap();
+        let experiment = disk(DiskParams { op, size: 4 << 20, ..disk_params(1) });
+        let Some(reading) = live("fio", &experiment, Some(&held), None) else { break };
+        assert_eq!(reading.metric, MetricName::Iops);
+        let latency = &reading.details["latency"];
+        assert!(latency["p99"].as_f64().unwrap() >= latency["p50"].as_f64().unwrap(), "{reading:?}");
+        let after = folder.join("file").metadata().unwrap();
+        assert_eq!((after.ino(), after.len()), (before.ino(), before.len()), "the same file, of the same size");
+        assert_eq!(std::fs::read(folder.join("file")).unwrap() != contents, changes, "{op}");
+    }
+    // One that is too short is never seen by fio, and would not be harmed if it were.
+    let experiment = disk(DiskParams { size: 8 << 20, op: DiskOp::Write, ..disk_params(1) });
+    let target = Target {
+        experiment: &experiment,
+        program: Path::new("/usr/bin/fio"),
+        cpus: &[0],
+        other_cpus: &[],
+        seconds: 0.1,
+        file: Some(&held),
+        our_rate: None,
+    };
+    assert!(find("fio").unwrap().invocation(&target).unwrap_err().contains("would extend"));
+    let lied_about = HeldFile { bytes: 8 << 20, ..held.clone() };
+    let mut invocation = find("fio").unwrap().invocation(&Target { file: Some(&lied_about), ..target }).unwrap();
+    assert!(run(&invocation, &mut |_| {}).unwrap_err().contains("4194304 B, not 8388608 B"));
+    invocation.files.clear();
+    if let Ok(ran) = run(&invocation, &mut |_| {}) {
+        assert!(find("fio").unwrap().parse("3.33", &ran.output, &experiment).is_err(), "{}", ran.raw());
+    }
+    let after = folder.join("file").metadata().unwrap();
+    assert_eq!((after.ino(), after.len()), (before.ino(), before.len()));
+    std::fs::remove_dir_all(folder).unwrap();
+}
