@@ -8,7 +8,7 @@ use bench::plan::{Request, plan};
 use bench::reference::detect::Places;
 use bench::runner::{self, Event, Setting, Watcher};
 use bench::suite::{CpuChoice, Suite};
-use machine::{Declared, Sysroot};
+use machine::{Declared, IoLimits, Sysroot};
 use model::document::Row;
 use model::machine::{Machine, Storage};
 use model::peak::{InfoPeak, Peak, PeakKind};
@@ -22,11 +22,13 @@ use crate::exit::{Outcome, Result, print};
 pub(crate) fn info(arguments: &Info, began: f64) -> Result {
     let declared = Declared::parse(&arguments.declare)?;
     let machine = read_machine(arguments)?;
-    let mut peaks = machine::info_peaks(&machine, &declared, &BTreeMap::new());
+    let behind = arguments.dir.as_deref().map(|dir| storage_behind(dir, arguments)).transpose()?;
+    let disk = behind.as_ref().map(|(storage, limits)| (storage, limits));
+    let mut peaks = machine::info_peaks_of(&machine, &declared, &BTreeMap::new(), disk);
     if arguments.sysroot.is_none() && arguments.capture.is_none() {
         peaks.splice(0..0, sustained(&machine, &declared, began));
     }
-    let storage = arguments.dir.as_deref().map(|dir| storage_behind(dir, arguments)).transpose()?;
+    let storage = behind.map(|(storage, _)| storage);
     let text = if arguments.json {
         let mut value = report::info::info_json(&machine, &peaks);
         if let Some(storage) = &storage {
@@ -43,14 +45,17 @@ pub(crate) fn info(arguments: &Info, began: f64) -> Result {
     Ok(Outcome::Done)
 }
 
-/// What is behind a directory: of this machine, or of a recorded one, where the path is taken as it is.
-fn storage_behind(dir: &Path, arguments: &Info) -> Result<Storage> {
+/// What is behind a directory, and what control groups allow of it: of this machine, or of a recorded one, where the
+/// path is taken as it is.
+fn storage_behind(dir: &Path, arguments: &Info) -> Result<(Storage, IoLimits)> {
     let cannot = |error: std::io::Error| format!("cannot look behind the directory '{}': {error}", dir.display());
-    if let Some(folder) = &arguments.sysroot {
-        return Ok(machine::storage(&Sysroot::folder(folder).map_err(cannot)?, dir));
-    }
-    let resolved = dir.canonicalize().map_err(cannot)?;
-    Ok(machine::storage(&Sysroot::host(), &resolved))
+    let (root, dir) = match &arguments.sysroot {
+        Some(folder) => (Sysroot::folder(folder).map_err(cannot)?, dir.to_owned()),
+        None => (Sysroot::host(), dir.canonicalize().map_err(cannot)?),
+    };
+    let storage = machine::storage(&root, &dir);
+    let limits = machine::io_limits(&root, &storage);
+    Ok((storage, limits))
 }
 
 fn read_machine(arguments: &Info) -> Result<Machine> {
