@@ -93,7 +93,7 @@ impl File {
         let mut file = Self { path: path.to_owned(), text, tokens: Vec::new(), unreadable: None };
         if file.extension() == "rs" {
             match file.text.parse::<TokenStream>() {
-                Ok(stream) => flatten(stream, path.contains("/tests/"), &mut file.tokens),
+                Ok(stream) => flatten(stream, is_of_tests(path), &mut file.tokens),
                 Err(error) => file.unreadable = Some(error.to_string()),
             }
         }
@@ -119,6 +119,11 @@ impl File {
             same.then(|| &window[0])
         })
     }
+}
+
+/// Whether a file holds nothing but tests: by convention those in a folder `tests`, and modules of that name.
+fn is_of_tests(path: &str) -> bool {
+    path.contains("/tests/") || path.ends_with("/tests.rs")
 }
 
 /// Appends the tokens of a stream in order, those of test-only items marked.
@@ -237,7 +242,9 @@ mod tests {
 
     #[test]
     fn integration_tests_are_tests() {
-        assert!(File::new("crates/cli/tests/run.rs", "fn f() {}".into()).tokens.iter().all(|token| token.in_test));
+        for path in ["crates/cli/tests/run.rs", "crates/sys/src/file/tests.rs"] {
+            assert!(File::new(path, "fn f() {}".into()).tokens.iter().all(|token| token.in_test), "{path}");
+        }
     }
 
     #[test]
