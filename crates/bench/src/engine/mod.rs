@@ -17,11 +17,13 @@ use crate::plan::{PlanError, Planned, Request};
 mod cpu;
 mod disk;
 mod memory;
+mod net;
 #[cfg(test)]
 pub(crate) mod null;
 
 /// Every engine; a new area is one file and one line here.
-pub(crate) static ENGINES: &[&dyn Engine] = &[&cpu::CpuEngine, &memory::MemoryEngine, &disk::DiskEngine];
+pub(crate) static ENGINES: &[&dyn Engine] =
+    &[&cpu::CpuEngine, &memory::MemoryEngine, &disk::DiskEngine, &net::NetEngine];
 
 /// What can measure one area.
 pub(crate) trait Engine: Sync {

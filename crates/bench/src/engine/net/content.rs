@@ -1,0 +1,139 @@
+//! What is sent: blocks of random bytes, each with its number in front, so that every byte of a stream or a message
+//! follows from its place and a wrong, missing or repeated one is found.
+//!
+//! All blocks of a thread have the same random bytes behind the number: the source of a stream then stays in the cache
+//! as it does for iperf3, which sends one buffer over and over.
+
+use stats::random::Random;
+
+/// Bytes of a block's number, little-endian; a shorter block has as many of them as there is room for.
+const STAMP_BYTES: usize = 8;
+
+/// The blocks of one thread.
+pub(super) struct Content {
+    template: Box<[u8]>,
+}
+
+/// A place in the stream of all blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Number of the block.
+    pub(super) block: u64,
+    /// Bytes into it.
+    pub(super) within: usize,
+}
+
+impl Content {
+    /// Blocks of so many bytes, the same at both ends: their seed is the launch's token, which both know.
+    pub(super) fn new(token: &str, thread: usize, block_bytes: usize) -> Self {
+        let seed = token.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(0);
+        let mut random = Random::new(seed ^ (thread as u64).rotate_left(32));
+        let mut template: Box<[u8]> = vec![0; block_bytes.max(1)].into();
+        for word in template.chunks_mut(8) {
+            word.copy_from_slice(&random.next_u64().to_le_bytes()[..word.len()]);
+        }
+        Self { template }
+    }
+
+    /// Bytes per block.
+    pub(super) fn block_bytes(&self) -> usize {
+        self.template.len()
+    }
+
+    /// A block to send, not yet numbered.
+    pub(super) fn block(&self) -> Box<[u8]> {
+        self.template.clone()
+    }
+
+    /// Whether these are the bytes at that place.
+    pub(super) fn holds(&self, mut place: Place, mut bytes: &[u8]) -> bool {
+        while !bytes.is_empty() {
+            let stamp = &place.block.to_le_bytes()[..STAMP_BYTES.min(self.template.len())];
+            let expected = if place.within < stamp.len() { stamp } else { &self.template };
+            let length = bytes.len().min(expected.len() - place.within);
+            let (now, later) = bytes.split_at(length);
+            if now != &expected[place.within..place.within + length] {
+                return false;
+            }
+            place = place.after(length, self.template.len());
+            bytes = later;
+        }
+        true
+    }
+}
+
+/// Writes a block's number into it.
+#[inline]
+pub(super) fn number(block: &mut [u8], number: u64) {
+    let length = block.len().min(STAMP_BYTES);
+    block[..length].copy_from_slice(&number.to_le_bytes()[..length]);
+}
+
+impl Place {
+    /// The place so many bytes further, in blocks of `block_bytes`. A division only where more than one block passed.
+    #[inline]
+    pub(super) fn after(self, bytes: usize, block_bytes: usize) -> Self {
+        let within = self.within + bytes;
+        if within < block_bytes {
+            return Self { within, ..self };
+        }
+        if within < 2 * block_bytes {
+            return Self { block: self.block.wrapping_add(1), within: within - block_bytes };
+        }
+        Self { block: self.block.wrapping_add((within / block_bytes) as u64), within: within % block_bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+    /// The first blocks of a stream.
+    fn stream(content: &Content, blocks: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for block in 0..blocks {
+            let mut next = content.block();
+            number(&mut next, block);
+            bytes.extend_from_slice(&next);
+        }
+        bytes
+    }
+
+    #[test]
+    fn every_piece_of_a_stream_is_known_by_its_place() {
+        for block_bytes in [1, 3, 8, 9, 14, 100] {
+            let content = Content::new(TOKEN, 3, block_bytes);
+            let bytes = stream(&content, 300);
+            for (start, length) in [(0, 1), (0, 50), (5, 7), (7, 2), (8, 90), (99, 2), (150, 150), (13, 0)] {
+                let place = Place::default().after(start, block_bytes);
+                let piece = &bytes[start..start + length];
+                assert!(content.holds(place, piece), "{length} bytes at {start} of blocks of {block_bytes}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_changed_a_missing_and_a_repeated_byte_are_found() {
+        let content = Content::new(TOKEN, 0, 64);
+        let bytes = stream(&content, 8);
+        for wrong in [0, 7, 8, 63, 64, 300] {
+            let mut changed = bytes.clone();
+            changed[wrong] ^= 1;
+            assert!(!content.holds(Place::default(), &changed), "byte {wrong}");
+        }
+        let whole_block_missing = [&bytes[..64], &bytes[128..]].concat();
+        assert!(!content.holds(Place::default(), &whole_block_missing));
+        let repeated = [&bytes[..64], &bytes[..64]].concat();
+        assert!(!content.holds(Place::default(), &repeated));
+    }
+
+    #[test]
+    fn threads_and_launches_send_different_bytes() {
+        let of = |token: &str, thread| Content::new(token, thread, 64).block();
+        assert_eq!(of(TOKEN, 1), of(TOKEN, 1));
+        assert_ne!(of(TOKEN, 0), of(TOKEN, 1));
+        assert_ne!(of(TOKEN, 0), of("1123456789abcdef0123456789abcdef", 0));
+    }
+}
