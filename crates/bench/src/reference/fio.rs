@@ -6,7 +6,7 @@
 //! before submission returns, and `clat_ns` is then next to nothing.
 //!
 //! fio makes, extends and unlinks files of its own accord. It is given ours through /proc, where nothing can be
-//! unlinked, and only in its full size: [`NeededFile`](super::NeededFile) is looked at before each run, and
+//! unlinked, and only in its full size: [`NeededFile`] is looked at before each run, and
 //! `--allow_file_create=0 --overwrite=0` forbid the rest.
 
 use model::experiment::{DiskParams, Experiment, Params};
@@ -15,8 +15,8 @@ use model::sample::MetricName;
 use serde_json::{Map, Value, json};
 
 use super::{
-    About, Invocation, NeededFile, Output, Reading, Reference, Target, arguments, bare_environment, complaint,
-    distinct, positive, succeeded,
+    About, Invocation, NeededFile, Otherwise, Output, Reading, Reference, Target, arguments, bare_environment,
+    complaint, distinct, positive, succeeded,
 };
 
 pub(super) struct Fio;
@@ -35,6 +35,10 @@ static ABOUT: About = About {
 const START_SECONDS: f64 = 0.3;
 /// Seconds of work before its figures begin: rings and buffers have been used once then.
 const RAMP_SECONDS: f64 = 0.1;
+/// Registers its buffers with the ring, which counts against the limit of locked memory: 8 MiB for most users.
+const FIXED_BUFFERS: &str = "--fixedbufs";
+/// What it says beyond that limit. Our ring then does without registered buffers, and so shall fio's.
+const NO_FIXED_BUFFERS: &str = "Cannot allocate memory";
 /// The CPU share above which it is called bound by the CPU.
 const CPU_BOUND: f64 = 0.9;
 
@@ -91,8 +95,12 @@ impl Reference for Fio {
             "--group_reporting".to_owned(),
             "--output-format=json".to_owned(),
         ]);
+        let without: Vec<String> = argv.iter().filter(|word| *word != FIXED_BUFFERS).cloned().collect();
+        let otherwise =
+            (without.len() < argv.len()).then_some(Otherwise { when_it_says: NO_FIXED_BUFFERS, argv: without });
         Ok(Invocation {
             argv,
+            otherwise,
             env: bare_environment(),
             cpus: distinct(target.cpus),
             files: vec![NeededFile {
@@ -172,7 +180,7 @@ fn how_it_works(params: &DiskParams) -> Vec<String> {
             words.extend([
                 "--ioengine=io_uring".to_owned(),
                 "--registerfiles".to_owned(),
-                "--fixedbufs".to_owned(),
+                FIXED_BUFFERS.to_owned(),
                 depth,
             ]);
         }
@@ -280,7 +288,10 @@ mod tests {
              --group_reporting --output-format=json"
         );
         let file = NeededFile { path: PATH.into(), bytes: 256 << 20, overwritten: false };
-        assert_eq!((invocation.files, invocation.cpus), (vec![file], vec![1]));
+        assert_eq!((&invocation.files, &invocation.cpus), (&vec![file], &vec![1]));
+        // Where the limit of locked memory forbids it, without registered buffers, and else alike.
+        let otherwise = invocation.otherwise.unwrap();
+        assert_eq!(otherwise.argv.join(" "), invocation.argv.join(" ").replace(" --fixedbufs", ""));
     }
 
     #[test]
@@ -301,6 +312,7 @@ mod tests {
         let text = invocation.argv.join(" ");
         assert!(text.contains("--numjobs=4") && text.contains("--ioengine=psync"), "{text}");
         assert!(!text.contains("iodepth") && !text.contains("cpus_allowed"), "{text}");
+        assert_eq!(invocation.otherwise, None);
     }
 
     #[test]

@@ -95,9 +95,9 @@ impl Reference for Iperf3 {
                 cpus: distinct(target.cpus),
                 listens_for: ListensFor::Tcp,
             }),
-            files: Vec::new(),
             expected_seconds: START_SECONDS + seconds,
             timeout_seconds: 15.0 + 2.0 * seconds,
+            ..Invocation::default()
         })
     }
 

@@ -112,10 +112,21 @@ pub struct Invocation {
     pub server: Option<Server>,
     /// Files that it works on. They are looked at before it is started.
     pub files: Vec<NeededFile>,
+    /// How it is called again where it cannot be called so.
+    pub otherwise: Option<Otherwise>,
     /// Seconds that a run takes, start and end included, as a guess.
     pub expected_seconds: f64,
     /// Seconds after which it is ended.
     pub timeout_seconds: f64,
+}
+
+/// A second way to call a tool, for what our own kernels also do without where they must.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Otherwise {
+    /// What a tool that failed must have said for it.
+    pub when_it_says: &'static str,
+    /// The program's path and its arguments.
+    pub argv: Vec<String>,
 }
 
 /// The other end of a tool.

@@ -63,7 +63,13 @@ impl Ran {
 pub fn run(invocation: &Invocation, on_start: &mut dyn FnMut(u32)) -> Result<Ran, String> {
     invocation.files.iter().try_for_each(check)?;
     let Some(server) = &invocation.server else {
-        return client(invocation, invocation.argv.clone(), on_start);
+        let ran = client(invocation, invocation.argv.clone(), on_start)?;
+        return match &invocation.otherwise {
+            Some(other) if ran.output.status != Some(0) && ran.output.stderr.contains(other.when_it_says) => {
+                client(invocation, other.argv.clone(), on_start)
+            }
+            _ => Ok(ran),
+        };
     };
     let mut last = String::new();
     for _ in 0..PORTS_TRIED {

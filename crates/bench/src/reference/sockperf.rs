@@ -89,9 +89,9 @@ impl Reference for Sockperf {
                 cpus: distinct(target.other_cpus),
                 listens_for,
             }),
-            files: Vec::new(),
             expected_seconds,
             timeout_seconds: 15.0 + 2.0 * expected_seconds,
+            ..Invocation::default()
         })
     }
 

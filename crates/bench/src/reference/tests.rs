@@ -272,6 +272,20 @@ fn more_than_can_be_kept_is_read_and_let_go() {
 }
 
 #[test]
+fn a_tool_that_cannot_be_called_so_is_called_otherwise() {
+    let shell = |script: &str| vec!["/bin/sh".to_owned(), "-c".to_owned(), script.to_owned()];
+    let otherwise = |first: &str| {
+        let otherwise = Some(Otherwise { when_it_says: "no memory", argv: shell("echo second") });
+        let argv = shell(first);
+        run(&Invocation { argv, otherwise, timeout_seconds: 5.0, ..Invocation::default() }, &mut |_| {}).unwrap()
+    };
+    let second = otherwise("echo no memory >&2; exit 1");
+    assert_eq!((second.output, second.argv), (said("second\n"), shell("echo second")));
+    assert_eq!(otherwise("echo no memory >&2").output.status, Some(0), "it did succeed");
+    assert_eq!(otherwise("echo another reason >&2; exit 3").output.status, Some(3));
+}
+
+#[test]
 fn a_file_that_is_too_short_is_not_given_to_a_tool() {
     let scratch = scratch();
     let path = scratch.path().join("file");
@@ -295,7 +309,8 @@ fn a_server_that_does_not_stay_is_a_reason() {
     assert!(taken.contains("5 ports") && taken.contains("in use"), "{taken}");
 }
 
-/// Says, in the file that the harness names, that a test could not run here.
+/// Says, loudly and in the file that the harness names, that a test could not run here.
+#[cfg(test)]
 fn skip(test: &str, reason: &str) {
     use std::io::Write;
     eprintln!("SKIPPED: {test}: {reason}");
@@ -321,8 +336,9 @@ fn live(tool: &str, experiment: &Experiment, file: Option<&HeldFile>, our_rate: 
     let target = Target {
         experiment,
         program: &found.path,
-        cpus: &cpus[..1],
-        other_cpus: &cpus[cpus.len() - 1..],
+        // Not the first: that is where a tool would run if it were not told.
+        cpus: &cpus[cpus.len() - 1..],
+        other_cpus: &cpus[..1],
         seconds: 0.1,
         file,
         our_rate,
@@ -341,7 +357,7 @@ fn the_real_likwid_bench_runs_as_told() {
     if let Some(reading) = live("likwid-bench", &experiment, None, Some(5e9)) {
         assert_eq!(reading.metric, MetricName::Throughput);
         assert_eq!(reading.details["working_set"], f64::from(32 << 20));
-        assert_eq!(reading.details["cpus"][0], sys::affinity::allowed_cpus().unwrap()[0]);
+        assert_eq!(reading.details["cpus"][0], *sys::affinity::allowed_cpus().unwrap().last().unwrap());
         // 5 GB/s for 0.1 s are 15 passes over 32 MiB.
         assert_eq!(reading.details["iterations_per_thread"], 15.0);
     }
@@ -376,12 +392,12 @@ fn scratch_file(folder: &Path, bytes: usize) -> (std::fs::File, HeldFile) {
 
 #[test]
 fn the_real_fio_never_unlinks_extends_or_truncates() {
-    // Direct I/O needs a real file system: not /tmp, which may be in memory.
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
-    std::fs::create_dir_all(&folder).unwrap();
-    let folder = folder.canonicalize().unwrap().join(format!("reference-test-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let (file, held) = scratch_file(&folder, 4 << 20);
+    let scratch = scratch();
+    let folder = scratch.path();
+    let (file, held) = scratch_file(folder, 4 << 20);
+    if let Err(error) = sys::file::open(&folder.join("file"), true, true, false) {
+        return skip("reference fio", &format!("no direct I/O in {}: {error}", folder.display()));
+    }
     let before = file.metadata().unwrap();
     for (op, changes) in [(DiskOp::Read, false), (DiskOp::Write, true)] {
         let contents = std::fs::read(folder.join("file")).unwrap();
@@ -415,5 +431,4 @@ fn the_real_fio_never_unlinks_extends_or_truncates() {
     }
     let after = folder.join("file").metadata().unwrap();
     assert_eq!((after.ino(), after.len()), (before.ino(), before.len()));
-    std::fs::remove_dir_all(folder).unwrap();
 }
