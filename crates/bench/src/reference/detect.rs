@@ -60,7 +60,7 @@ impl NotFound {
 /// It is missing, or cannot be used.
 pub fn detect(about: &About, places: &Places) -> Result<Found, NotFound> {
     let path = program(about, places).map_err(NotFound::Missing)?;
-    match ask_version(about, &path) {
+    match ask_version(about, &path, VERSION_TIMEOUT_SECONDS) {
         Ok(version) => Ok(Found { path, version }),
         Err(reason) => Err(NotFound::Unusable { path, reason }),
     }
@@ -87,11 +87,11 @@ fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
-fn ask_version(about: &About, path: &Path) -> Result<String, String> {
+fn ask_version(about: &About, path: &Path, timeout_seconds: f64) -> Result<String, String> {
     let invocation = Invocation {
         argv: vec![path.to_string_lossy().into_owned(), about.version_argument.to_owned()],
         env: bare_environment(),
-        timeout_seconds: VERSION_TIMEOUT_SECONDS,
+        timeout_seconds,
         ..Invocation::default()
     };
     let ran = run(&invocation, &mut |_| {})?;
@@ -174,6 +174,14 @@ mod tests {
         let named =
             detect(find("fio").unwrap().about(), &Places { search_path: vec![scratch.path().to_owned()], overrides });
         assert!(named.unwrap_err().reason().contains("no-such-file"), "a named program is not looked for elsewhere");
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_a_reason() {
+        let scratch = scratch();
+        program_in(scratch.path(), "fio", "echo fio-3.33; while :; do sleep 9; done");
+        let reason = ask_version(find("fio").unwrap().about(), &scratch.path().join("fio"), 0.2).unwrap_err();
+        assert!(reason.contains("took longer"), "{reason}");
     }
 
     #[test]
