@@ -57,6 +57,7 @@ impl Request {
 }
 
 /// Parameters the user named on the command line of an area.
+#[expect(clippy::struct_excessive_bools, reason = "each says of one parameter whether it was chosen")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chosen {
     /// An instruction set: one that this CPU lacks is then an error instead of a skipped row.

@@ -9,7 +9,7 @@ use model::io::{DiskEngine, DiskOp, DiskPattern, NetMode, Protocol};
 use model::isa::{CpuOp, Element, MemoryOp, MemoryPattern, Pages};
 use model::unit::{parse_seconds, parse_size};
 
-/// The deepest queue that can be asked for: what a ring of io_uring takes comfortably.
+/// The deepest queue that can be asked for: what a ring of `io_uring` takes comfortably.
 const MOST_DEPTH: i64 = 4096;
 
 const EXAMPLES: &str = "\
@@ -179,7 +179,7 @@ pub(crate) struct Disk {
     /// Bytes of the test file; by default 1GiB, or what there is room for.
     #[arg(long, value_parser = parse_size)]
     pub(crate) size: Option<u64>,
-    /// How requests reach the kernel: io_uring, sync (threads that wait).
+    /// How requests reach the kernel: `io_uring`, `sync` (threads that wait).
     #[arg(long)]
     pub(crate) engine: Option<DiskEngine>,
 

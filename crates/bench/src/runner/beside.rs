@@ -44,7 +44,8 @@ pub(super) struct Beside {
 
 impl std::fmt::Debug for Beside {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Beside").field("tool", &self.tool.about().tool).field("samples", &self.samples).finish()
+        let tool = self.tool.about().tool;
+        f.debug_struct("Beside").field("tool", &tool).field("samples", &self.samples).finish_non_exhaustive()
     }
 }
 

@@ -520,7 +520,8 @@ fn ends(planned: &Planned) -> Option<Ends> {
 /// 32 hexadecimal digits that nobody can guess: the keys of the standard library's hash maps come from the kernel.
 fn token() -> String {
     use std::hash::{BuildHasher, RandomState};
-    (0..2).map(|part| format!("{:016x}", RandomState::new().hash_one(part))).collect()
+    let part = |part: u8| RandomState::new().hash_one(part);
+    format!("{:016x}{:016x}", part(0), part(1))
 }
 
 /// Cycles of a multiplication on the cores of a row; the big cores' where kinds are mixed, as the larger chain is the

@@ -149,7 +149,9 @@ fn tell_sample(launch: &Launch, profile: FlowProfile) -> Result<(), Ended> {
 
 fn merged(records: &[FlowRecord]) -> Histogram {
     let mut all = Histogram::new();
-    records.iter().for_each(|record| all.add(&record.tally.durations));
+    for record in records {
+        all.add(&record.tally.durations);
+    }
     all
 }
 
