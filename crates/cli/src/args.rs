@@ -9,8 +9,8 @@ use model::io::{DiskEngine, DiskOp, DiskPattern, NetMode, Protocol};
 use model::isa::{CpuOp, Element, MemoryOp, MemoryPattern, Pages};
 use model::unit::{parse_seconds, parse_size};
 
-/// The deepest queue that can be asked for: what a ring of `io_uring` takes comfortably.
-const MOST_DEPTH: i64 = 4096;
+/// The deepest queue that can be asked for, which is what the disk engine takes.
+const MOST_DEPTH: i64 = 1024;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -180,6 +180,9 @@ pub struct DiskConditions {
     pub unwritten_bytes: Option<u64>,
     /// Requests in flight, as a mean over the timed part (Little: rate x mean latency), per thread.
     pub depth_achieved: Option<f64>,
+    /// Whether the file is overwritten in place. `false`: every write is copied elsewhere and given a checksum, for which
+    /// the file system may buffer it; `null` where the file system says nothing of it.
+    pub in_place: Option<bool>,
     /// Share of the file that was in the page cache after the samples.
     pub cached_share: Option<f64>,
     /// Bytes that the kernel says reached storage for this process, over the bytes asked for; around 1 for direct I/O.

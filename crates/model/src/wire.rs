@@ -52,6 +52,9 @@ pub struct HeldFile {
     pub directory: String,
     /// Type of its file system.
     pub filesystem: String,
+    /// Whether it is overwritten in place; `false` where the file system copies on write and would not leave it for
+    /// this file. `null` where the file system says nothing of it.
+    pub in_place: Option<bool>,
     /// Its size once it is laid out, in bytes.
     pub bytes: u64,
     /// Seed of its contents, the same in every launch of a run.

@@ -2,6 +2,7 @@
 
 use model::document::{DiskConditions, NetConditions, Row};
 use model::experiment::{DiskParams, Params};
+use model::io::DiskOp;
 use model::sample::MetricName;
 use model::warning::{Warning, WarningCode};
 use model::wire::Observations;
@@ -60,7 +61,7 @@ fn of_disk(params: &DiskParams, conditions: &DiskConditions) -> Vec<Warning> {
         Warning::when(WarningCode::NotWritten, unwritten, || {
             format!("{} of the file was never written.", percent(unwritten))
         }),
-        not_direct(conditions),
+        not_direct(params, conditions),
         Warning::when(WarningCode::DepthNotReached, missing_depth, || {
             let achieved = conditions.depth_achieved.unwrap_or(0.0);
             format!("{achieved:.1} requests were in flight, not {}.", params.depth)
@@ -82,9 +83,15 @@ fn of_disk(params: &DiskParams, conditions: &DiskConditions) -> Vec<Warning> {
     .collect()
 }
 
-/// Whether something was cached although direct I/O was asked for: by what the page cache holds of the file, and by what
-/// the kernel says reached storage.
-fn not_direct(conditions: &DiskConditions) -> Option<Warning> {
+/// Whether something was cached although direct I/O was asked for: by what the page cache holds of the file, by what
+/// the kernel says reached storage, and by what is known of file systems that copy on write. These buffer a write and
+/// flush it at once, which shows in neither of the figures.
+fn not_direct(params: &DiskParams, conditions: &DiskConditions) -> Option<Warning> {
+    if params.op != DiskOp::Read && conditions.in_place == Some(false) {
+        let seen =
+            "The file system copies on write and did not leave it for this file: its checksums are made of a copy.";
+        return Some(Warning::new(WarningCode::NotDirect, 1.0, seen));
+    }
     let cached = conditions.cached_share.unwrap_or(0.0);
     let missing = conditions.storage_share.filter(|share| *share < REACHED).map_or(0.0, |share| 1.0 - share);
     Warning::when(WarningCode::NotDirect, cached.max(missing), || {
@@ -137,6 +144,18 @@ mod tests {
         assert_eq!(codes(&DiskConditions { cpu_busy: Some(0.99), ..good() }), ["cpu_bound"]);
         let stepped_down = vec!["registered buffers: no memory".to_owned()];
         assert_eq!(codes(&DiskConditions { stepped_down, ..good() }), ["engine_stepped_down"]);
+    }
+
+    #[test]
+    fn writes_that_are_copied_for_their_checksums_are_not_direct() {
+        let of = |op, in_place| {
+            let params = DiskParams { op, ..disk_params(32) };
+            let warnings = of_disk(&params, &DiskConditions { in_place, ..good() });
+            warnings.into_iter().map(|warning| warning.code).collect::<Vec<_>>()
+        };
+        assert_eq!(of(DiskOp::Write, Some(false)), ["not_direct"]);
+        assert!(of(DiskOp::Read, Some(false)).is_empty() && of(DiskOp::Write, Some(true)).is_empty());
+        assert!(of(DiskOp::Write, None).is_empty(), "most file systems say nothing of it");
     }
 
     #[test]

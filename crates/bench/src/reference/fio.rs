@@ -256,6 +256,7 @@ mod tests {
             path: path.to_owned(),
             directory: "/x".to_owned(),
             filesystem: "ext4".to_owned(),
+            in_place: None,
             bytes: 256 << 20,
             seed: 1,
         };

@@ -23,6 +23,8 @@ struct Holding {
     directory: PathBuf,
     bytes: u64,
     file: File,
+    /// See [`HeldFile::in_place`].
+    in_place: Option<bool>,
 }
 
 impl Held {
@@ -43,7 +45,8 @@ impl Held {
         let there = |holding: &&Holding| holding.directory == directory && holding.bytes == params.size;
         if self.0.iter().find(there).is_none() {
             let file = make(directory, journal)?;
-            self.0.push(Holding { directory: directory.to_owned(), bytes: params.size, file });
+            let in_place = overwritten_in_place(&file, filesystem);
+            self.0.push(Holding { directory: directory.to_owned(), bytes: params.size, file, in_place });
         }
         Ok(self.0.iter().find(there).map(|holding| describe(holding, params, seed, filesystem)))
     }
@@ -59,9 +62,18 @@ fn describe(holding: &Holding, params: &DiskParams, seed: u64, filesystem: Optio
         path: format!("/proc/{}/fd/{}", std::process::id(), holding.file.as_raw_fd()),
         directory: params.path.clone(),
         filesystem: filesystem.unwrap_or("unknown").to_owned(),
+        in_place: holding.in_place,
         bytes: params.size,
         seed,
     }
+}
+
+/// Asks that the file, still empty, be overwritten in place, and says whether it is. Where a file system copies on write
+/// and keeps checksums, direct writes are buffered for them: not for this file, if it lets us.
+fn overwritten_in_place(file: &File, filesystem: Option<&str>) -> Option<bool> {
+    let granted = sys::file::refuse_copy_on_write(file).unwrap_or(false);
+    // Others than btrfs do not know the wish, and most of them write in place anyway.
+    (granted || filesystem == Some("btrfs")).then_some(granted)
 }
 
 fn make(directory: &Path, journal: Option<&mut Journal>) -> Result<File, String> {
@@ -74,11 +86,7 @@ fn make(directory: &Path, journal: Option<&mut Journal>) -> Result<File, String>
     if let Some(journal) = journal {
         journal.will_make(&directory.join(&name)).map_err(|error| cannot(&error))?;
     }
-    let file = sys::file::unnamed(directory, &name).map_err(|error| cannot(&error))?;
-    // Where the file system copies on write, direct writes would be buffered for their checksums: not for this file.
-    // Whether it was granted shows in what the worker finds cached.
-    let _ = sys::file::refuse_copy_on_write(&file);
-    Ok(file)
+    sys::file::unnamed(directory, &name).map_err(|error| cannot(&error))
 }
 
 #[cfg(test)]

@@ -172,6 +172,7 @@ impl Flow for DiskFlow {
             offset_align_bytes: alignment.map(|alignment| alignment.offset_bytes),
             extents: extents.as_ref().map(|extents| extents.count),
             unwritten_bytes: extents.as_ref().map(|extents| bytes.saturating_sub(extents.written_bytes)),
+            in_place: self.job.held.in_place,
             depth_achieved: (self.window_seconds > 0.0).then(|| self.waited_seconds / self.window_seconds),
             cached_share: sys::file::cached_bytes(&self.file).ok().map(share),
             storage_share: traffic::storage_share(self.job.write),

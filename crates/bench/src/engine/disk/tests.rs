@@ -34,6 +34,7 @@ fn held(bytes: u64) -> Held {
         path: format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()),
         directory: directory.display().to_string(),
         filesystem: "any".into(),
+        in_place: None,
         bytes,
         seed: SEED,
     };

@@ -71,6 +71,7 @@ mod tests {
             path: "/proc/1/fd/3".into(),
             directory: "/data".into(),
             filesystem: "ext4".into(),
+            in_place: None,
             bytes: 1 << 30,
             seed: 1,
         };
