@@ -13,6 +13,7 @@ use model::wire::HeldFile;
 
 use crate::journal::Journal;
 use crate::plan::Planned;
+use crate::target::DiskTarget;
 
 /// The files that are held: one for each directory and size, which all rows of a plan share.
 #[derive(Debug, Default)]
@@ -25,6 +26,16 @@ struct Holding {
     file: File,
     /// See [`HeldFile::in_place`].
     in_place: Option<bool>,
+    /// Directories that were not there before, outermost first: gone with the file, unless something else is in them.
+    made: Vec<PathBuf>,
+}
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        for directory in self.made.iter().rev() {
+            let _ = std::fs::remove_dir(directory);
+        }
+    }
 }
 
 impl Held {
@@ -37,16 +48,18 @@ impl Held {
         &mut self,
         planned: &Planned,
         seed: u64,
-        filesystem: Option<&str>,
+        target: Option<&DiskTarget>,
         journal: Option<&mut Journal>,
     ) -> Result<Option<HeldFile>, String> {
         let Params::Disk(params) = &planned.experiment.params else { return Ok(None) };
         let directory = Path::new(&params.path);
+        let filesystem = target.and_then(|target| target.storage.filesystem.as_deref());
         let there = |holding: &&Holding| holding.directory == directory && holding.bytes == params.size;
         if self.0.iter().find(there).is_none() {
-            let file = make(directory, journal)?;
+            let may_make = !target.is_some_and(|target| target.named);
+            let (file, made) = make(directory, may_make, journal)?;
             let in_place = overwritten_in_place(&file, filesystem);
-            self.0.push(Holding { directory: directory.to_owned(), bytes: params.size, file, in_place });
+            self.0.push(Holding { directory: directory.to_owned(), bytes: params.size, file, in_place, made });
         }
         Ok(self.0.iter().find(there).map(|holding| describe(holding, params, seed, filesystem)))
     }
@@ -76,17 +89,24 @@ fn overwritten_in_place(file: &File, filesystem: Option<&str>) -> Option<bool> {
     (granted || filesystem == Some("btrfs")).then_some(granted)
 }
 
-fn make(directory: &Path, journal: Option<&mut Journal>) -> Result<File, String> {
+/// The file, and the directories that had to be made for it. One that the user named and that is gone is not made again.
+fn make(directory: &Path, may_make: bool, journal: Option<&mut Journal>) -> Result<(File, Vec<PathBuf>), String> {
     let cannot = |error: &std::io::Error| {
         format!("cannot make the test file in '{}': {error}; choose another directory with --dir", directory.display())
     };
-    std::fs::create_dir_all(directory).map_err(|error| cannot(&error))?;
+    let mut made = Vec::new();
+    if may_make {
+        let missing = directory.ancestors().take_while(|above| !above.as_os_str().is_empty() && !above.exists());
+        made = missing.map(Path::to_owned).collect();
+        made.reverse();
+        std::fs::create_dir_all(directory).map_err(|error| cannot(&error))?;
+    }
     // Nobody else can have a file of that name, so that taking it away later cannot be a mistake.
     let name = OsString::from(format!(".assay-{}-{}.tmp", std::process::id(), super::token()));
     if let Some(journal) = journal {
         journal.will_make(&directory.join(&name)).map_err(|error| cannot(&error))?;
     }
-    sys::file::unnamed(directory, &name).map_err(|error| cannot(&error))
+    sys::file::unnamed(directory, &name).map(|file| (file, made)).map_err(|error| cannot(&error))
 }
 
 #[cfg(test)]
@@ -120,6 +140,24 @@ mod tests {
         assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
         held.let_go();
         assert!(!Path::new(&one).exists());
+    }
+
+    #[test]
+    fn a_directory_that_had_to_be_made_goes_with_the_file_and_one_that_was_named_is_not_made() {
+        let scratch = scratch();
+        let mine = scratch.path().join("not/yet/there");
+        let mut held = Held::default();
+        held.file_for(&disk_row(&mine, 1), 7, None, None).unwrap();
+        assert!(mine.is_dir());
+        held.let_go();
+        assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
+        held.file_for(&disk_row(&mine, 1), 7, None, None).unwrap();
+        std::fs::write(mine.join("somebody's"), "").unwrap();
+        held.let_go();
+        assert!(mine.join("somebody's").exists());
+        let named = DiskTarget::look(scratch.path().join("gone"), true);
+        assert!(held.file_for(&disk_row(&named.directory, 1), 7, Some(&named), None).is_err());
+        assert!(!named.directory.exists());
     }
 
     #[test]

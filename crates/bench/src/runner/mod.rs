@@ -335,8 +335,8 @@ impl<'a> Run<'a> {
 
     /// The file that a row works on, made if it is not there yet.
     fn file_for(&mut self, index: usize) -> Result<Option<HeldFile>, String> {
-        let filesystem = self.setting.disk.as_ref().and_then(|target| target.storage.filesystem.as_deref());
-        self.held.file_for(&self.plan.rows[index], self.plan.seed, filesystem, self.journal.as_mut())
+        let target = self.setting.disk.as_ref();
+        self.held.file_for(&self.plan.rows[index], self.plan.seed, target, self.journal.as_mut())
     }
 
     fn task(&mut self, index: usize, block: u32, file: Option<HeldFile>) -> Task {
@@ -455,6 +455,7 @@ impl<'a> Run<'a> {
             for index in 0..self.rows.len() {
                 if !self.rows[index].is_over() {
                     self.rows[index].out_of_time(INTERRUPTED);
+                    self.store_histograms(index);
                 }
             }
         }
