@@ -173,8 +173,10 @@ impl Lane {
         while self.queue.in_flight() > 0 {
             let waited = self.queue.wait(1, &mut done);
             waited.map_err(|error| self.job.failed(self.first_offset(), &trouble::words(&error)))?;
-            let now = timer.now();
             for completion in done.drain(..) {
+                // A request is over when its turn comes. Where many come back at once and each hands over another one
+                // first, the last is not used earlier by anybody; and what waits here counts as in flight.
+                let now = timer.now();
                 let token = completion.token as usize;
                 self.finish(completion, now, tally)?;
                 if now < window.end {

@@ -179,6 +179,7 @@ fn row(
         },
         cpus,
         other_cpus: Vec::new(),
+        beside: Vec::new(),
         sampling: request.suite.sampling(Area::Disk),
         setup_seconds: if op == DiskOp::Write { WRITE_SETUP_SECONDS } else { READ_SETUP_SECONDS },
         obstacle: ground.obstacle.clone().or(no_engine).or(too_small).or_else(|| too_little_memory(&params, machine)),
@@ -408,7 +409,7 @@ mod tests {
         assert!(found.iter().all(|row| row.obstacle == obstacle));
         let only_cpu = Request { areas: vec![Area::Cpu], ..request(stanza(), named) };
         assert_eq!(expanded(&only_cpu), Ok(Vec::new()), "a directory that is not needed is no error");
-        let nowhere = Request { disk: None, ..request(stanza(), target()) };
+        let nowhere = Request { disk: None, references: Vec::new(), ..request(stanza(), target()) };
         assert!(expanded(&nowhere).unwrap().iter().all(|row| row.obstacle.is_some()));
     }
 
