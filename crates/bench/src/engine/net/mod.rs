@@ -53,7 +53,7 @@ const MOST_DATAGRAM_BYTES: u64 = 65_507;
 const SETUP_SECONDS: f64 = 0.05;
 
 /// The same for the ceiling of a stream.
-const CEILING_SECONDS: f64 = 0.1;
+const CEILING_SECONDS: f64 = 0.06;
 
 const STREAM_METRICS: &[FlowMetric] = &[FlowMetric::Bytes];
 const PINGPONG_METRICS: &[FlowMetric] = &[FlowMetric::Latency, FlowMetric::RoundTrips];
