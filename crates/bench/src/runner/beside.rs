@@ -208,6 +208,10 @@ impl Beside {
     /// Why it has no figure, if so. Its figures count only where each sample of ours has one beside it.
     fn obstacle(&self, metric: &Metric) -> Option<(Status, String)> {
         match (&self.found, &self.failed) {
+            (Err(NotFound::Missing(reason)), _) => {
+                let reason = format!("{reason}; to get it: {}", self.tool.about().how_to_get);
+                return Some((Status::Skipped, reason));
+            }
             (Err(not_found), _) => return Some((Status::Skipped, not_found.reason().to_owned())),
             (Ok(_), Some(reason)) => return Some((Status::Failed, reason.clone())),
             (Ok(_), None) => {}
@@ -294,7 +298,9 @@ mod tests {
         let beside = Beside::new(find("fio").unwrap(), missing, 9, "fio-01.txt".into());
         assert!(!beside.is_alive() && beside.is_of(&metric_of(&[1.0]), true));
         let reference = beside.reference(&metric_of(&[1.0]), &experiment(), true);
-        assert_eq!((reference.status, reference.reason.as_deref()), (Status::Skipped, Some("no fio here")));
+        assert_eq!(reference.status, Status::Skipped);
+        let reason = reference.reason.unwrap();
+        assert!(reason.starts_with("no fio here; to get it: Debian package fio"), "{reason}");
         assert!(reference.version.is_none() && reference.raw.is_none());
     }
 

@@ -18,6 +18,9 @@ use crate::journal::Repetition;
 /// How often we look whether we are to stop. Waking up costs the measured CPUs some microseconds each time.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
 
+/// Seconds that the measuring end may take to tell in its own words that the other end is gone.
+const OTHER_END_SECONDS: f64 = 1.0;
+
 /// What of a worker's complaints is kept, in bytes.
 const KEPT_COMPLAINT_BYTES: u64 = 4096;
 
@@ -83,6 +86,8 @@ struct Worker {
     complaints: Receiver<String>,
     /// The worker at the other end, where there is one; it ends with this one.
     other: Option<Box<Worker>>,
+    /// What it said of its trouble, or how it ended, and when that was noticed.
+    word_of_the_other: Option<(String, f64)>,
 }
 
 /// Starts the other end, which is to connect to this address; `None` where the experiment has none.
@@ -130,7 +135,7 @@ impl Worker {
             // A worker that is gone already will be told of by its exit status.
             let _ = writeln!(stdin, "{text}");
         }
-        Ok(Self { child, lines, complaints, other: None })
+        Ok(Self { child, lines, complaints, other: None, word_of_the_other: None })
     }
 
     /// Listens until the worker's last word; `None` if it left without one.
@@ -151,7 +156,11 @@ impl Worker {
                 Err(RecvTimeoutError::Timeout) if monotonic_raw_seconds() - last_word > patience => {
                     return Some(Outcome::Failed(format!("the worker hung: it said nothing for {patience:.0} s")));
                 }
-                Err(RecvTimeoutError::Timeout) => continue,
+                // The measuring end waits long for one that never comes, so it is watched from here.
+                Err(RecvTimeoutError::Timeout) => match self.without_the_other() {
+                    Some(outcome) => return Some(outcome),
+                    None => continue,
+                },
             };
             last_word = monotonic_raw_seconds();
             match serde_json::from_str::<Message>(&line) {
@@ -191,19 +200,34 @@ impl Worker {
 }
 
 impl Worker {
+    /// The outcome of a launch whose other end is in trouble, once the measuring end has had the time to say so itself.
+    fn without_the_other(&mut self) -> Option<Outcome> {
+        self.hear_the_other(Duration::ZERO);
+        let (word, since) = self.word_of_the_other.as_ref()?;
+        (monotonic_raw_seconds() - since > OTHER_END_SECONDS).then(|| Outcome::Failed(word.clone()))
+    }
+
     /// A reason, with what the other end has to say about it.
     fn with_word_of_the_other(&mut self, reason: String) -> String {
-        let Some(other) = self.other.as_mut() else { return reason };
-        let last_words = other.lines.recv_timeout(LOOK_AROUND).ok();
-        if let Some(Ok(Message::Failed { reason: why } | Message::Unavailable { reason: why })) =
-            last_words.map(|line| serde_json::from_str::<Message>(&line))
-        {
-            return format!("{reason}; the other end: {why}");
-        }
-        match other.child.try_wait() {
-            Ok(Some(status)) => format!("{reason}; at the other end, {}", describe_end(status, "")),
+        self.hear_the_other(LOOK_AROUND);
+        match &self.word_of_the_other {
+            Some((word, _)) if *word != reason => format!("{reason}; {word}"),
             _ => reason,
         }
+    }
+
+    /// Waits so long at most for what the other end has to say of its trouble, if it is in any.
+    fn hear_the_other(&mut self, at_most: Duration) {
+        let Some(other) = self.other.as_mut().filter(|_| self.word_of_the_other.is_none()) else { return };
+        let said = other.lines.recv_timeout(at_most).ok().map(|line| serde_json::from_str::<Message>(&line));
+        let word = match (said, other.child.try_wait()) {
+            (Some(Ok(Message::Failed { reason } | Message::Unavailable { reason })), _) => {
+                format!("the other end: {reason}")
+            }
+            (_, Ok(Some(status))) if !status.success() => format!("at the other end, {}", describe_end(status, "")),
+            _ => return,
+        };
+        self.word_of_the_other = Some((word, monotonic_raw_seconds()));
     }
 }
 
@@ -250,6 +274,28 @@ mod tests {
         assert!(sentence("kill -KILL $$").contains("out of memory"));
         assert!(sentence("echo panicked at x >&2; exit 101").contains("status 101: panicked at x"));
         assert!(sentence("echo garbage").contains("odd"));
+    }
+
+    /// A worker that listens and waits, and its other end, both played by a shell script.
+    fn without_the_other(script: &str) -> String {
+        let script = format!(
+            r#"read task; case "$task" in *'"role":"peer"'*) {script};; *) echo '{{"kind":"listening","address":"here"}}'; exec sleep 60;; esac"#
+        );
+        let command = WorkerCommand { program: "/bin/sh".into(), arguments: vec!["-c".into(), script.into()] };
+        let ends = Ends { role: Role::Measure, address: None, token: String::new(), other_cpus: vec![0] };
+        match launch(&command, &Task { ends: Some(ends), ..task() }, 30.0, &mut |_| {}) {
+            Outcome::Failed(reason) => reason,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_end_that_never_comes_is_not_waited_for() {
+        let began = monotonic_raw_seconds();
+        let said = without_the_other(r#"echo '{"kind":"failed","reason":"no way"}'"#);
+        assert_eq!(said, "the other end: no way");
+        assert!(without_the_other("kill -KILL $$").contains("at the other end, the worker was ended by SIGKILL"));
+        assert!(monotonic_raw_seconds() - began < 20.0);
     }
 
     #[test]

@@ -94,6 +94,7 @@ fn measure(suite: Suite, chosen: Chosen, options: &Measure, began: f64) -> Resul
     let declared = Declared::parse(&options.declare)?;
     let machine = machine::discover(&Sysroot::host());
     let request = request(suite, chosen, options)?;
+    let places = places(options)?;
     let plan = plan(&request, &machine).map_err(|error| error.to_string())?;
     for tool in request.references.iter().filter(|tool| !plan.rows.iter().any(|row| row.beside.contains(tool))) {
         complain(&format!("{tool} stands beside no row of this plan"));
@@ -118,7 +119,7 @@ fn measure(suite: Suite, chosen: Chosen, options: &Measure, began: f64) -> Resul
         began,
         verify_only: options.verify,
         disk: request.disk.clone(),
-        places: places(options)?,
+        places,
         stored: folder.is_some(),
     };
     let finished = carry_out(&plan, &setting, folder, options.quiet)?;
