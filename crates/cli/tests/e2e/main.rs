@@ -5,6 +5,9 @@
 //! * `system`: mounts, control groups and processes, taken away again when a test ends
 //! * `bad_input`: what is refused, with which sentence and status
 //! * `documents`: plans, documents, formats
+//! * `net`: streams and round trips between two processes, and ends that die or hang
+//! * `references`: trusted tools beside our rows, real ones and fakes
+//! * `family`: the processes that a run has started
 //! * `machines`: `assay info`, here and of recorded machines
 //! * `trouble`: signals, killed runs and killed workers
 //! * `storage`: closed outputs, folders that cannot be written to, full disks
@@ -16,7 +19,10 @@ mod bad_input;
 mod common;
 mod documents;
 mod emulation;
+mod family;
 mod machines;
+mod net;
+mod references;
 mod storage;
 mod surroundings;
 mod system;

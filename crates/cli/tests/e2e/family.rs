@@ -1,0 +1,67 @@
+//! The processes that a run has started, as /proc shows them.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::common::Ran;
+use crate::system::{Running, wait_for};
+
+/// A process that lives.
+struct Member {
+    id: u32,
+    parent: u32,
+    group: u32,
+    /// In ticks since boot.
+    started: u64,
+}
+
+/// What /proc says of a process; `None` for one that has ended.
+fn member(id: u32) -> Option<Member> {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // After the name in parentheses: state, parent, group … and as the 22nd of all fields when it started.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let number = |field: usize| fields.get(field)?.parse().ok();
+    let started = fields.get(19)?.parse().ok()?;
+    (fields.first() != Some(&"Z")).then_some(Member { id, parent: number(1)?, group: number(2)?, started })
+}
+
+fn members() -> Vec<Member> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter_map(member).collect()
+}
+
+/// Whether a process lives.
+pub(crate) fn lives(process: u32) -> bool {
+    member(process).is_some()
+}
+
+/// The processes that `parent` has started and that live, the oldest first.
+pub(crate) fn children(parent: u32) -> Vec<u32> {
+    let mut children: Vec<Member> = members().into_iter().filter(|member| member.parent == parent).collect();
+    children.sort_unstable_by_key(|child| (child.started, child.id));
+    children.into_iter().map(|child| child.id).collect()
+}
+
+/// The processes of a group that live.
+pub(crate) fn group(leader: u32) -> Vec<u32> {
+    members().into_iter().filter(|member| member.group == leader).map(|member| member.id).collect()
+}
+
+/// The command lines of the processes that live and name this file, words separated by spaces.
+pub(crate) fn naming(file: &Path) -> Vec<String> {
+    let line = |member: Member| {
+        let bytes = fs::read(format!("/proc/{}/cmdline", member.id)).ok()?;
+        let line = String::from_utf8_lossy(&bytes).replace('\0', " ");
+        line.contains(file.to_str()?).then(|| format!("{} {line}", member.id))
+    };
+    members().into_iter().filter_map(line).collect()
+}
+
+/// A run that must end by itself in this time.
+#[track_caller]
+pub(crate) fn ended_within(run: Running, patience: Duration) -> Ran {
+    let ended = wait_for(patience, || (!lives(run.id())).then_some(()));
+    assert!(ended.is_some(), "it still runs after {patience:?}");
+    run.end()
+}

@@ -1,0 +1,494 @@
+//! `assay net`: streams and round trips between two processes of this machine; ends that die, hang or never meet, and
+//! strangers.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Shutdown, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::common::{
+    Ran, Scratch, assay, check, codes, command, document, ids, is_root, is_verified, list, names, number, only_run,
+    printed, program, refusal, rows, samples, skip, text,
+};
+use crate::family::{children, ended_within, lives};
+use crate::system::{
+    Running, allowed_cpu, assert_no_orphans, has, journalled, samples_in_journal, signal, wait_for, wrapped,
+};
+
+/// What counts as equal for figures that were divided and added up.
+const TOLERANCE: f64 = 1e-9;
+
+/// Samples of a row of [`RUN`].
+const REPEAT: usize = 6;
+
+/// Longer than any row of these tests takes, and than a worker waits for its other end; shorter than a hang.
+const PATIENCE: Duration = Duration::from_secs(25);
+
+/// A finished run.
+struct Kept {
+    document: Value,
+    /// Names and contents of its histograms.
+    histograms: Vec<(String, String)>,
+}
+
+/// A run of every kind of row with one connection.
+static RUN: LazyLock<Kept> = LazyLock::new(|| {
+    let scratch = Scratch::new();
+    let ran = assay(&scratch, &format!("net --threads 1 --repeat {REPEAT}"));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("stream") && ran.stdout.contains("ping-pong"), "{ran:?}");
+    let folder = only_run(&scratch);
+    assert_eq!(names(&folder), ["histograms", "run.json"]);
+    let histograms = folder.join("histograms");
+    let read = |name: String| (name.clone(), std::fs::read_to_string(histograms.join(name)).unwrap());
+    Kept { document: document(&folder), histograms: names(&histograms).into_iter().map(read).collect() }
+});
+
+/// The rows of [`RUN`] with this mode.
+fn of_mode(mode: &str) -> Vec<&'static Value> {
+    rows(&RUN.document).iter().filter(|row| row["params"]["mode"] == mode).collect()
+}
+
+fn metric_names(row: &Value) -> Vec<&str> {
+    list(row, "metrics").iter().map(|metric| text(metric, "name")).collect()
+}
+
+#[track_caller]
+fn same(a: f64, b: f64) {
+    assert!((a - b).abs() <= TOLERANCE * a.abs().max(b.abs()), "{a} is not {b}");
+}
+
+#[test]
+fn rows_of_the_network_keep_the_contract() {
+    let document = &RUN.document;
+    check(document);
+    assert_eq!(ids(document), ["net/tcp-stream/128KiB/t1", "net/tcp-pingpong/1B/t1", "net/udp-pingpong/1B/t1"]);
+    assert_eq!(document["run"]["complete"], true);
+    for row in rows(document) {
+        assert!(is_verified(row), "{row:#}");
+        assert_eq!(row["params"]["path"], "loopback");
+        for metric in list(row, "metrics") {
+            assert_eq!(list(metric, "samples").len(), REPEAT, "--repeat is exact");
+            assert!(!metric["summary"]["ci95"].is_null());
+        }
+        let launches: std::collections::BTreeSet<_> =
+            samples(row).iter().map(|sample| sample["launch"].as_u64()).collect();
+        assert!(launches.len() >= 2, "all samples from one launch");
+    }
+}
+
+#[test]
+fn nothing_is_lost_between_connections_work_and_value() {
+    for row in of_mode("stream") {
+        assert_eq!(metric_names(row), ["throughput"]);
+        assert_eq!(row["metrics"][0]["unit"], "B/s");
+    }
+    for row in of_mode("pingpong") {
+        assert_eq!(metric_names(row), ["latency", "throughput"]);
+        assert_eq!((&row["metrics"][0]["unit"], &row["metrics"][1]["unit"]), (&json!("s"), &json!("op/s")));
+    }
+    for metric in rows(&RUN.document).iter().flat_map(|row| list(row, "metrics")) {
+        for sample in list(metric, "samples") {
+            let (work, seconds) = (number(sample, "work"), number(sample, "seconds"));
+            assert!(work > 0.0 && seconds > 0.0, "{sample:#}");
+            if metric["name"] == "throughput" {
+                same(number(sample, "value"), work / seconds);
+            }
+            let shares = list(sample, "per_thread");
+            assert_eq!(shares.len(), 1);
+            same(shares.iter().map(|share| number(share, "work")).sum(), work);
+        }
+    }
+}
+
+#[test]
+fn every_round_trip_is_counted_and_its_percentiles_are_in_order() {
+    for row in of_mode("pingpong") {
+        let latency = &row["metrics"][0];
+        let percentiles = &latency["summary"]["percentiles"];
+        let values: Vec<f64> =
+            ["p50", "p90", "p99", "p99.9", "p99.99", "max"].map(|key| number(percentiles, key)).into();
+        assert!(values[0] > 0.0 && values.is_sorted(), "{percentiles}");
+        same(number(percentiles, "count"), list(latency, "samples").iter().map(|sample| number(sample, "work")).sum());
+        // Operations of one thread, one after the other, take no longer than the sample.
+        for sample in list(latency, "samples") {
+            assert!(number(sample, "value") <= number(sample, "seconds"), "{sample:#}");
+        }
+    }
+    assert!(of_mode("stream").iter().all(|row| row["metrics"][0]["summary"]["percentiles"].is_null()));
+}
+
+#[test]
+fn how_long_each_round_trip_took_is_kept() {
+    let kept: Vec<&str> = RUN.histograms.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(kept, ["net_tcp-pingpong_1B_t1.hlog", "net_udp-pingpong_1B_t1.hlog"]);
+    for (name, content) in &RUN.histograms {
+        assert!(content.contains("#[Histogram log format version 1.3]"), "{name}: {content}");
+        let lines = content.lines().filter(|line| !line.starts_with(['#', '"']));
+        assert_eq!(lines.filter(|line| line.split(',').count() == 4).count(), REPEAT, "{name}: {content}");
+    }
+}
+
+#[test]
+fn the_conditions_say_how_the_ends_were_connected() {
+    for row in rows(&RUN.document) {
+        let net = &row["conditions"]["net"];
+        let tcp = row["params"]["protocol"] == "tcp";
+        assert_eq!(net["interface"], "lo");
+        assert!(number(net, "mtu") >= 576.0 && number(net, "receive_buffer_bytes") > 0.0, "{net:#}");
+        assert_eq!(net["congestion_control"].is_string(), tcp, "{net:#}");
+        assert_eq!(net["lost"].is_null(), tcp, "{net:#}");
+        assert_eq!(net["two_copy_bytes_per_second"].is_null(), row["params"]["mode"] != "stream", "{net:#}");
+        let ours = list(&row["conditions"], "cpus");
+        let theirs = list(net, "peer_cpus");
+        assert_eq!((ours.len(), theirs.len()), (1, 1));
+        let cpus = std::thread::available_parallelism().unwrap().get();
+        assert_eq!(ours == theirs, cpus == 1, "an end has a CPU of its own where there are two: {ours:?} {theirs:?}");
+    }
+}
+
+#[test]
+fn a_stream_is_compared_with_two_copies_and_a_round_trip_with_nothing() {
+    for row in of_mode("stream") {
+        let metric = &row["metrics"][0];
+        let ceiling = list(metric, "peaks").iter().find(|peak| peak["kind"] == "measured_ceiling").expect("a ceiling");
+        same(number(ceiling, "value"), number(&row["conditions"]["net"], "two_copy_bytes_per_second"));
+        assert!(text(ceiling, "formula").contains("two dependent copies"), "{ceiling:#}");
+        let above = codes(row).contains(&"above_peak");
+        assert_eq!(metric["efficiency"].is_null(), above, "{metric:#}");
+        if !above {
+            assert_eq!(metric["efficiency"]["of"], "measured_ceiling");
+            let share = number(&metric["summary"], "median") / number(ceiling, "value");
+            same(number(&metric["efficiency"], "value"), share);
+        }
+    }
+    for metric in of_mode("pingpong").into_iter().flat_map(|row| list(row, "metrics")) {
+        assert!(list(metric, "peaks").is_empty() && metric["efficiency"].is_null(), "{metric:#}");
+    }
+}
+
+/// The document of a mere check, which must end well.
+fn verified(arguments: &str) -> Value {
+    let ran = assay(&Scratch::new(), &format!("net {arguments} --verify --json -"));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let document = printed(&ran);
+    check(&document);
+    for row in rows(&document) {
+        assert!(is_verified(row), "{row:#}");
+    }
+    document
+}
+
+#[test]
+fn any_number_of_connections_is_verified_and_more_than_cpus_are_labelled() {
+    let document = verified("--threads 1,2,4,9");
+    assert_eq!(rows(&document).len(), 12);
+    let cpus = std::thread::available_parallelism().unwrap().get() as u64;
+    for row in rows(&document) {
+        let threads = row["params"]["threads"].as_u64().unwrap();
+        assert!(samples(row).iter().all(|sample| list(sample, "per_thread").len() as u64 == threads));
+        assert_eq!(list(&row["conditions"]["net"], "peer_cpus").len() as u64, threads);
+        assert_eq!(codes(row).contains(&"oversubscribed"), threads > cpus, "{threads} on {cpus}: {row:#}");
+    }
+}
+
+#[test]
+fn blocks_of_any_possible_size_are_verified() {
+    let tcp = verified("--protocol tcp --block 1,14,64KiB,1MiB --threads 1");
+    assert_eq!(rows(&tcp).len(), 8);
+    assert!(ids(&tcp).contains(&"net/tcp-pingpong/14B/t1"), "{:?}", ids(&tcp));
+    let udp = verified("--protocol udp --block 1,14,8KiB,65507 --threads 1");
+    assert_eq!(rows(&udp).len(), 4);
+    assert!(ids(&udp).contains(&"net/udp-pingpong/65507B/t1"), "{:?}", ids(&udp));
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    for (arguments, says) in [
+        ("--protocol udp --mode stream", "tcp with stream"),
+        ("--mode kitchen", "kitchen"),
+        ("--protocol sctp", "sctp"),
+        ("--block 0", "at least 1 byte"),
+        ("--protocol udp --block 2MiB", "65507B"),
+        ("--protocol udp --block 65508", "65507B"),
+        ("--protocol tcp --block 2MiB", "1048576B"),
+        ("--block 1X", "1X"),
+        ("--threads 0", "1024"),
+        ("--threads 2000", "1024"),
+    ] {
+        let scratch = Scratch::new();
+        let ran = assay(&scratch, &format!("net {arguments}"));
+        assert!(refusal(&ran).contains(says), "'{arguments}': {ran:?}");
+        assert!(!scratch.join("store/runs").exists(), "'{arguments}' left a run behind");
+    }
+}
+
+/// A suite of these stanzas whose samples take so many milliseconds, three of them in one launch a row.
+fn suite(scratch: &Scratch, milliseconds: u32, stanzas: &[(&str, &str, &str)]) -> PathBuf {
+    let mut content = format!(
+        "name = \"brief\"\nabout = \"a test\"\n[sampling.net]\nsamples = 3\nper_launch = 3\n\
+         sample = \"{milliseconds}ms\"\nwarm_up = [\"10ms\", \"20ms\"]\ntarget = 0.05\n"
+    );
+    for (protocol, mode, block) in stanzas {
+        content +=
+            &format!("[[net]]\nprotocol = [\"{protocol}\"]\nmode = \"{mode}\"\nblock = {block}\nthreads = [\"1\"]\n");
+    }
+    let path = scratch.join("brief.toml");
+    std::fs::write(&path, content).unwrap();
+    path
+}
+
+/// All three kinds of row.
+const ALL: &[(&str, &str, &str)] =
+    &[("tcp", "stream", "[\"128KiB\"]"), ("tcp", "pingpong", "[\"1B\"]"), ("udp", "pingpong", "[\"1B\"]")];
+
+/// A run of two rows of a kind, in the middle of the first of them.
+struct Midway {
+    scratch: Scratch,
+    run: Running,
+    folder: PathBuf,
+    /// The measuring worker, and the one at the other end.
+    ends: [u32; 2],
+}
+
+fn midway(protocol: &str, mode: &str) -> Midway {
+    let scratch = Scratch::new();
+    let suite = suite(&scratch, 300, &[(protocol, mode, "[\"1KiB\", \"4KiB\"]")]);
+    let run = Running::assay(&scratch, &format!("run {}", suite.display()));
+    let folder = samples_in_journal(&scratch, 1);
+    let ends = children(run.id()).try_into().unwrap_or_else(|ends| panic!("not two workers: {ends:?}"));
+    Midway { scratch, run, folder, ends }
+}
+
+/// Asserts that a row has failed, and that the other one was measured all the same; the reason.
+fn one_has_failed(ran: &Ran, folder: &Path) -> String {
+    assert_eq!(ran.status, Some(1), "{ran:?}");
+    let document = document(folder);
+    check(&document);
+    assert_eq!(document["run"]["complete"], true);
+    let (failed, fine): (Vec<_>, Vec<_>) = rows(&document).iter().partition(|row| row["status"] == "failed");
+    assert_eq!((failed.len(), fine.len()), (1, 1), "{ran:?}");
+    assert!(is_verified(fine[0]) && samples(fine[0]).len() == 3, "{:#}", fine[0]);
+    assert_no_orphans();
+    text(failed[0], "reason").to_owned()
+}
+
+/// Every kind of row, as protocol and mode.
+const KINDS: [(&str, &str); 3] = [("tcp", "stream"), ("tcp", "pingpong"), ("udp", "pingpong")];
+
+#[test]
+fn an_other_end_that_is_killed_is_a_failed_row_and_no_more() {
+    for (protocol, mode) in KINDS {
+        let midway = midway(protocol, mode);
+        signal(midway.ends[1], "KILL");
+        let ran = ended_within(midway.run, Duration::from_secs(8));
+        let reason = one_has_failed(&ran, &midway.folder);
+        assert!(reason.contains("the other end is gone") && reason.contains("SIGKILL"), "{protocol} {mode}: {reason}");
+        assert_eq!(names(&midway.folder).first().map(String::as_str) == Some("histograms"), mode == "pingpong");
+        assert!(ran.stdout.contains("the other end is gone"), "the table says why: {ran:?}");
+        drop(midway.scratch);
+    }
+}
+
+#[test]
+fn a_measuring_end_that_is_killed_leaves_no_other_end() {
+    for (protocol, mode) in KINDS {
+        let midway = midway(protocol, mode);
+        signal(midway.ends[0], "KILL");
+        let ran = ended_within(midway.run, PATIENCE);
+        let reason = one_has_failed(&ran, &midway.folder);
+        assert!(reason.contains("SIGKILL"), "{protocol} {mode}: {reason}");
+        assert!(!lives(midway.ends[1]));
+        drop(midway.scratch);
+    }
+}
+
+#[test]
+fn an_other_end_that_hangs_is_a_failed_row_in_time() {
+    // Over UDP the messages are lost, one by one.
+    for (protocol, mode, says) in
+        [("tcp", "stream", "has not answered for 5 s"), ("udp", "pingpong", "not one operation ended")]
+    {
+        let midway = midway(protocol, mode);
+        signal(midway.ends[1], "STOP");
+        let ran = ended_within(midway.run, PATIENCE);
+        let reason = one_has_failed(&ran, &midway.folder);
+        assert!(reason.contains(says), "{protocol} {mode}: {reason}");
+        assert!(!lives(midway.ends[1]), "a stopped one is ended too");
+        drop(midway.scratch);
+    }
+}
+
+#[test]
+fn a_killed_run_takes_both_ends_with_it() {
+    let midway = midway("tcp", "stream");
+    signal(midway.run.id(), "KILL");
+    midway.run.output();
+    let gone = wait_for(Duration::from_secs(2), || midway.ends.iter().all(|end| !lives(*end)).then_some(()));
+    assert!(gone.is_some(), "an end outlives its run");
+    let taken = journalled(&midway.folder);
+    let shown = printed(&assay(&midway.scratch, &format!("report {} --format json", midway.folder.display())));
+    check(&shown);
+    assert_eq!(rows(&shown).iter().map(|row| samples(row).len()).sum::<usize>(), taken);
+}
+
+#[test]
+fn a_signal_ends_both_ends_in_good_order() {
+    for (name, status) in [("INT", 130), ("TERM", 143)] {
+        let midway = midway("tcp", "pingpong");
+        signal(midway.run.id(), name);
+        let ran = ended_within(midway.run, Duration::from_secs(8));
+        assert_eq!(ran.status, Some(status), "{ran:?}");
+        assert!(midway.ends.iter().all(|end| !lives(*end)));
+        assert_no_orphans();
+        let document = document(&midway.folder);
+        check(&document);
+        assert_eq!(document["run"]["complete"], false);
+        drop(midway.scratch);
+    }
+}
+
+/// A worker that is told its task by hand.
+struct ByHand {
+    child: Child,
+    /// Kept open: the end of a worker's task is a line, not the end of its input.
+    _stdin: ChildStdin,
+    lines: std::io::Lines<BufReader<ChildStdout>>,
+}
+
+impl ByHand {
+    /// One end of a ping-pong.
+    fn start(protocol: &str, role: &str, address: Option<&str>) -> Self {
+        let cpu = allowed_cpu();
+        let task = json!({
+            "experiment": {
+                "id": format!("net/{protocol}-pingpong/1B/t1"), "area": "net",
+                "method": format!("net-{protocol}-pingpong/1"), "classic": null,
+                "params": {
+                    "protocol": protocol, "mode": "pingpong", "block": 1, "direction": null, "threads": 1,
+                    "path": "loopback", "zero_copy": null, "segmentation": null,
+                },
+            },
+            "cpus": [cpu], "launch": 1, "block": 1, "seed": 5, "samples": 2, "sample_seconds": 0.02,
+            "warm_up_seconds": [0.0, 0.0], "run_began": 0.0, "imul_cycles": 3, "parent": std::process::id(),
+            "ends": {
+                "role": role, "address": address, "token": "00112233445566778899aabbccddeeff", "other_cpus": [cpu],
+            },
+        });
+        let mut command = command(&Scratch::new(), ["worker"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        writeln!(stdin, "{task}").unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, _stdin: stdin, lines }
+    }
+
+    /// What it says next.
+    fn says(&mut self) -> Value {
+        let line = self.lines.next().expect("it has said its last word").unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+}
+
+impl Drop for ByHand {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Connections of strangers: garbage, half a greeting, one with a wrong token, another protocol, silence, and one that
+/// hangs up.
+fn strangers(address: &str) -> Vec<TcpStream> {
+    let mut wrong = b"assaynet".to_vec();
+    wrong.extend_from_slice(&[b'f'; 32]);
+    wrong.extend_from_slice(&[0xff; 20]);
+    let greetings: [&[u8]; 5] = [&[0xa5; 4096], b"assay", &wrong, b"GET / HTTP/1.1\r\n\r\n", b""];
+    let connect = |greeting: &&[u8]| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(greeting).unwrap();
+        stream
+    };
+    TcpStream::connect(address).unwrap().shutdown(Shutdown::Both).unwrap();
+    greetings.iter().map(connect).collect()
+}
+
+#[test]
+fn strangers_at_the_listening_port_disturb_nobody() {
+    for protocol in ["tcp", "udp"] {
+        let mut measuring = ByHand::start(protocol, "measure", None);
+        let said = measuring.says();
+        assert_eq!(text(&said, "kind"), "listening");
+        let address = text(&said, "address").to_owned();
+        assert!(address.starts_with("127.0.0.1:"), "nobody outside this machine can connect: {address}");
+        let before = strangers(&address);
+        let mut other = ByHand::start(protocol, "peer", Some(&address));
+        while text(&measuring.says(), "kind") != "ready" {}
+        assert!(TcpStream::connect(&address).is_err(), "nobody can come any more");
+        let kinds: Vec<String> = (0..3).map(|_| text(&measuring.says(), "kind").to_owned()).collect();
+        assert_eq!(kinds, ["sample", "sample", "done"], "{protocol}");
+        assert!(measuring.child.wait().unwrap().success());
+        assert_eq!(text(&other.says(), "kind"), "done", "the other end ends by itself");
+        drop(before);
+    }
+}
+
+/// Runs all kinds of row in a network of their own that a line of shell sets up; `None` where that is not allowed.
+fn in_a_network_of_their_own(scratch: &Scratch, set_up: &str) -> Option<Ran> {
+    let allowed = |line: &str| {
+        let tried = Command::new("unshare").args(["-n", "sh", "-c", line]).stderr(Stdio::null()).status();
+        tried.is_ok_and(|status| status.success())
+    };
+    if !is_root() || !has("unshare") || !allowed(set_up) {
+        return None;
+    }
+    let suite = suite(scratch, 50, ALL);
+    let mut command = Command::new("unshare");
+    command.args(["-n", "sh", "-c", &format!("{set_up} && exec \"$@\""), "sh"]).arg(program()).arg("run").arg(suite);
+    let run = Running::start(wrapped(scratch, command).stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let ran = ended_within(run, PATIENCE);
+    assert_no_orphans();
+    Some(ran)
+}
+
+#[test]
+fn without_a_loopback_interface_each_row_says_so_in_time() {
+    let scratch = Scratch::new();
+    let Some(ran) = in_a_network_of_their_own(&scratch, "true") else {
+        return skip("a loopback interface that is down", "it needs the superuser and unshare");
+    };
+    assert_eq!(ran.status, Some(1), "{ran:?}");
+    let document = document(&only_run(&scratch));
+    check(&document);
+    assert_eq!((rows(&document).len(), &document["run"]["complete"]), (3, &json!(true)));
+    for row in rows(&document) {
+        let reason = text(row, "reason");
+        assert_eq!(row["status"], "failed");
+        assert!(reason.contains("127.0.0.1") && reason.contains("Network is unreachable"), "{reason}");
+    }
+}
+
+#[test]
+fn where_udp_is_forbidden_tcp_is_measured_all_the_same() {
+    let scratch = Scratch::new();
+    let forbid = "ip link set lo up && ip rule add pref 1 ipproto udp prohibit && ip rule add pref 9 lookup local && \
+                  ip rule del pref 0";
+    let Some(ran) = in_a_network_of_their_own(&scratch, forbid) else {
+        return skip("a network that forbids UDP", "it needs the superuser, unshare and ip (Debian: iproute2)");
+    };
+    assert_eq!(ran.status, Some(1), "{ran:?}");
+    let document = document(&only_run(&scratch));
+    check(&document);
+    for row in rows(&document) {
+        if row["params"]["protocol"] == "tcp" {
+            assert!(is_verified(row), "{row:#}");
+        } else {
+            assert_eq!(row["status"], "failed");
+            assert!(text(row, "reason").contains("Permission denied"), "{row:#}");
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Trusted tools beside our rows.
