@@ -51,7 +51,7 @@ impl DiskTarget {
             total_bytes: 0,
             available_bytes: 0,
             obstacle: None,
-            no_io_uring: Queue::io_uring_available().err().map(|error| error.to_string()),
+            no_io_uring: Queue::io_uring_available().err().map(|error| why_not(&error.to_string()).to_owned()),
             limits: IoLimits::default(),
             remote: false,
         };
@@ -91,6 +91,11 @@ impl DiskTarget {
         self.remote = class == Some(FilesystemClass::Remote);
         refusal.map_or(Ok(()), Err)
     }
+}
+
+/// The reason in a sentence about `io_uring`, without its beginning, for sentences that begin otherwise.
+pub(crate) fn why_not(sentence: &str) -> &str {
+    sentence.strip_prefix("io_uring cannot be had: ").unwrap_or(sentence)
 }
 
 /// Whether files can be made in a directory, and read and written past the page cache; makes one without a name.

@@ -18,6 +18,7 @@ use super::lane::{Access, Job, Lane, Plan};
 use super::visits::Visits;
 use super::{traffic, trouble};
 use crate::engine::{Flow, FlowMetric, FlowProfile, Tally, Trouble, Window};
+use crate::target::why_not;
 
 /// Memory to write from, over all lanes of a launch: more than any file system compresses or compares at once (`ZFS`
 /// records end at 16 MiB).
@@ -245,7 +246,7 @@ fn open_lanes(
         match open_lane(job, params, Engine::IoUring, (thread, 0), seed, None) {
             Ok(lane) => return Ok((vec![lane], stepped_down)),
             Err(error) if error.raw_os_error().is_none() || trouble::is_not_supported(&error) => {
-                stepped_down.push(format!("io_uring: {}", trouble::words(&error)));
+                stepped_down.push(format!("io_uring: {}", why_not(&trouble::words(&error))));
             }
             Err(error) => return Err(cannot_open(job, &error)),
         }

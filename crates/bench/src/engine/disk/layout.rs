@@ -27,7 +27,7 @@ const DEPTH: u32 = 8;
 const POOL_CHUNKS: u64 = 64;
 
 /// Pages that are looked at to see whether a file is laid out, spread over the whole of it.
-const LOOKED_AT: u64 = 64;
+const LOOKED_AT: u64 = 16;
 
 /// How often the runner is told how far it is.
 const TELLING: Duration = Duration::from_millis(250);

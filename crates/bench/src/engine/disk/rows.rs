@@ -110,26 +110,20 @@ fn file_size(target: &DiskTarget, wanted: u64, chosen: bool) -> Result<(u64, Opt
     if wanted <= room {
         return Ok((wanted, None));
     }
-    let full = || {
-        format!(
-            "'{}' is nearly full: {} are free, of which {} are left alone",
-            target.directory.display(),
-            rounded(target.available_bytes),
-            rounded(reserve)
-        )
-    };
+    let free = format!("{} are free, of which {} are left alone", rounded(target.available_bytes), rounded(reserve));
+    let directory = target.directory.display();
     if chosen {
-        let sentence = format!("a test file of {} does not fit: {}", format_size(wanted), full());
-        return Err(PlanError(sentence));
+        return Err(PlanError(format!("a test file of {} does not fit into '{directory}': {free}", rounded(wanted))));
     }
     let halved = std::iter::successors(Some(wanted), |size| Some(size / 2))
         .map(|size| size / PAGE_BYTES as u64 * PAGE_BYTES as u64)
         .take_while(|size| *size >= LEAST_FILE_BYTES)
         .find(|size| *size <= room);
-    Ok(halved.map_or_else(
-        || (wanted, Some(format!("{}; a test file needs {} at least", full(), format_size(LEAST_FILE_BYTES)))),
-        |size| (size, None),
-    ))
+    let full = || {
+        let least = format_size(LEAST_FILE_BYTES);
+        (wanted, Some(format!("'{directory}' is nearly full: {free}, and a test file needs {least} at least")))
+    };
+    Ok(halved.map_or_else(full, |size| (size, None)))
 }
 
 /// A size in words, to a tenth.
@@ -254,13 +248,13 @@ fn bytes_in_flight(params: &DiskParams) -> u64 {
 fn too_small(params: &DiskParams, ground: &Ground) -> Result<Option<String>, PlanError> {
     let least = bytes_in_flight(params) * BLOCKS_PER_REQUEST;
     let DiskParams { block, depth, threads, .. } = *params;
+    let whose = if threads == 1 { String::new() } else { format!(" from each of {threads} threads") };
     let sentence = |size: u64| {
         format!(
-            "a test file of {} is too small for {depth} requests of {} in flight from each of {threads} threads, which \
-             need {}",
-            format_size(size),
+            "a test file of {} is too small for {depth} requests of {} in flight{whose}, which need {}",
+            rounded(size),
             format_size(block),
-            format_size(least)
+            rounded(least)
         )
     };
     if least > ground.wanted {
@@ -388,7 +382,7 @@ mod tests {
         let (_, obstacle) = with(2 * GIB, false).unwrap();
         assert!(obstacle.unwrap().contains("'/data' is nearly full: 2.0 GiB are free"));
         let error = with(2 * GIB, true).unwrap_err().0;
-        assert!(error.contains("1GiB does not fit") && error.contains("2.0 GiB are free"), "{error}");
+        assert!(error.contains("1.0 GiB does not fit into '/data'") && error.contains("2.0 GiB are free"), "{error}");
         let small = DiskTarget { total_bytes: 4 * GIB, available_bytes: 2 * GIB, ..target() };
         assert_eq!(params(&expanded(&request(stanza(), small)).unwrap()[0]).size, GIB, "5 % of 4 GiB are left alone");
     }
@@ -442,7 +436,7 @@ mod tests {
         assert!(refused(DiskStanza { depth: vec![5000], ..stanza() }).contains("depth of 5000"));
         assert!(refused(DiskStanza { size: 1000, ..stanza() }).contains("multiple of 4 KiB"));
         assert!(
-            refused(DiskStanza { block: vec![100 << 20], ..stanza() }).contains("need 6400MiB; choose a larger --size")
+            refused(DiskStanza { block: vec![100 << 20], ..stanza() }).contains("need 6.2 GiB; choose a larger --size")
         );
         assert!(refused(DiskStanza { op: vec![DiskOp::Mixed], ..stanza() }).contains("not there yet"));
         let many = DiskStanza {

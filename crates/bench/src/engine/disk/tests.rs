@@ -303,6 +303,20 @@ fn a_file_that_is_only_reserved_cut_off_or_anothers_is_laid_out() {
 }
 
 #[test]
+fn a_file_for_which_there_is_no_room_is_unavailable_and_left_empty() {
+    let held = held(MIB);
+    let huge = HeldFile { bytes: 1 << 62, ..held.held.clone() };
+    // Where nothing can be reserved beforehand, want of room would show only when the disk is full.
+    let refused = sys::file::reserve(&held.file, huge.bytes).unwrap_err();
+    if refused.kind() != std::io::ErrorKind::Unsupported {
+        let trouble = layout::ensure(&huge, &mut Told::default()).unwrap_err();
+        let sentence = "reserving room for the test file in '";
+        assert!(matches!(&trouble, Trouble::Unavailable(why) if why.starts_with(sentence)), "{trouble:?}");
+    }
+    assert_eq!(held.file.metadata().unwrap().len(), 0);
+}
+
+#[test]
 fn trouble_is_a_sentence_that_names_the_file() {
     let held = laid_out(MIB);
     // Of a kind that is not there yet.
