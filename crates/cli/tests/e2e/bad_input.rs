@@ -19,7 +19,6 @@ fn unknown_names_are_answered_with_the_known_ones() {
     refused("run no-such-suite", &["'no-such-suite'", "quick", "standard"]);
     refused("run no-such.toml", &["no-such.toml", "No such file"]);
     refused("run --area kitchen", &["kitchen", "cpu", "memory"]);
-    refused("run --area disk", &["disk"]);
     refused("run --filter cpu/nothing/*", &["cpu/nothing/*", "--list"]);
     refused("run --filter [", &["["]);
     refused("cpu --isa avx9", &["avx9", "avx512"]);

@@ -62,11 +62,12 @@ fn the_list_has_an_id_and_its_cost_a_line_and_measures_nothing() {
     let scratch = Scratch::new();
     let ran = succeed(&scratch, "run quick --list");
     let lines: Vec<(&str, &str)> = ran.stdout.lines().map(|line| line.split_once('\t').unwrap()).collect();
-    assert!(lines.iter().all(|(id, _)| id.starts_with("cpu/") || id.starts_with("memory/")), "{ran:?}");
-    for (_, cost) in &lines {
-        let seconds: f64 = cost.strip_suffix(" s").unwrap().parse().unwrap();
-        assert!(seconds >= 0.0);
-    }
+    let areas: BTreeSet<&str> = lines.iter().map(|(id, _)| id.split('/').next().unwrap()).collect();
+    assert!(areas.iter().eq(&["cpu", "disk", "memory", "net"]), "{areas:?}");
+    let seconds = |cost: &str| cost.strip_suffix(" s").unwrap().parse::<f64>().unwrap();
+    let seconds: Vec<f64> = lines.iter().map(|(_, cost)| seconds(cost)).collect();
+    assert!(seconds.iter().all(|seconds| *seconds >= 0.0));
+    assert!(seconds.iter().sum::<f64>() <= 120.0, "quick is two minutes at most: {ran:?}");
     let unique: BTreeSet<_> = lines.iter().map(|(id, _)| id).collect();
     assert_eq!(unique.len(), lines.len());
     assert!(ran.stderr.contains(&format!("{} rows, about", lines.len())), "{ran:?}");
@@ -78,8 +79,11 @@ fn every_embedded_suite_can_be_listed() {
     let scratch = Scratch::new();
     for entry in std::fs::read_dir(root().join("suites")).unwrap() {
         let path = entry.unwrap().path();
-        let name = path.file_stem().unwrap().to_str().unwrap();
-        assert!(!listed(&scratch, &format!("run {name}")).is_empty(), "{name}");
+        assert!(!listed(&scratch, &format!("run {}", path.display())).is_empty(), "{path:?}");
+    }
+    for name in ["quick", "standard"] {
+        let file = root().join(format!("suites/{name}.toml"));
+        assert_eq!(listed(&scratch, &format!("run {name}")), listed(&scratch, &format!("run {}", file.display())));
     }
     assert_eq!(listed(&scratch, ""), listed(&scratch, "run"), "the quick suite is what is run unasked");
 }

@@ -4,6 +4,8 @@
 //! * `common`: the program, scratch folders, documents and their independent check
 //! * `system`: mounts, control groups and processes, taken away again when a test ends
 //! * `bad_input`: what is refused, with which sentence and status
+//! * `disk`: disk rows, where they are measured, with which engine, on which file systems
+//! * `disk_trouble`: disks that fill up, fail or go away, and runs of them that are ended
 //! * `documents`: plans, documents, formats
 //! * `net`: streams and round trips between two processes, and ends that die or hang
 //! * `references`: trusted tools beside our rows, real ones and fakes
@@ -17,6 +19,8 @@
 
 mod bad_input;
 mod common;
+mod disk;
+mod disk_trouble;
 mod documents;
 mod emulation;
 mod family;

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::common::{Ran, Scratch, command, program, stored_runs};
+use crate::common::{Ran, Scratch, command, is_root, program, stored_runs};
 
 /// How long anything may take that is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -179,6 +179,116 @@ impl Tmpfs {
 }
 
 impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        succeeded("umount", &["-l", self.0.to_str().unwrap()]);
+    }
+}
+
+/// A small file system in a file of its own, mounted at a folder of its own.
+pub(crate) struct LoopDisk {
+    mounted: PathBuf,
+    image: PathBuf,
+}
+
+impl LoopDisk {
+    /// Makes and mounts one of this kind; `None` where that is not allowed or its tools are missing.
+    pub(crate) fn make(scratch: &Scratch, kind: &str, mebibytes: u64, options: &str) -> Option<Self> {
+        let (mounted, image) = (scratch.join(kind), scratch.join(&format!("{kind}.image")));
+        if !is_root() {
+            return None;
+        }
+        fs::create_dir_all(&mounted).unwrap();
+        fs::File::create(&image).unwrap().set_len(mebibytes << 20).unwrap();
+        let image_text = image.to_str().unwrap();
+        // Nothing of it is kept for the superuser, so that what is free is what a user can have.
+        let special: &[&str] = if kind == "ext4" { &["-F", "-m0"] } else { &["-f"] };
+        let make = [&["-q"], special, &[image_text]].concat();
+        let mount = format!("loop{}{options}", if options.is_empty() { "" } else { "," });
+        let made = succeeded(&format!("mkfs.{kind}"), &make)
+            && succeeded("mount", &["-t", kind, "-o", &mount, image_text, mounted.to_str().unwrap()]);
+        made.then_some(Self { mounted, image })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.mounted
+    }
+
+    /// The file that its data is in.
+    pub(crate) fn image(&self) -> &Path {
+        &self.image
+    }
+
+    /// What is free of it, in bytes.
+    pub(crate) fn free_bytes(&self) -> u64 {
+        let output = Command::new("df").args(["-B1", "--output=avail"]).arg(&self.mounted).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        text.lines().nth(1).and_then(|line| line.trim().parse().ok()).expect("what df says is free")
+    }
+
+    /// Takes so much of it.
+    pub(crate) fn take(&self, bytes: u64) {
+        let path = self.mounted.join("taken");
+        assert!(
+            succeeded("fallocate", &["-l", &bytes.to_string(), path.to_str().unwrap()]),
+            "cannot take {bytes} bytes"
+        );
+    }
+
+    /// Takes it away from the tree at once; who has files open keeps them.
+    pub(crate) fn detach(&self) {
+        assert!(
+            succeeded("umount", &["-l", self.mounted.to_str().unwrap()]),
+            "cannot unmount {}",
+            self.mounted.display()
+        );
+    }
+}
+
+impl Drop for LoopDisk {
+    fn drop(&mut self) {
+        succeeded("umount", &["-l", self.mounted.to_str().unwrap()]);
+    }
+}
+
+/// A folder that is mounted on itself, to read only.
+pub(crate) struct ReadOnly<'a>(&'a Path);
+
+impl<'a> ReadOnly<'a> {
+    /// `None` where that is not allowed.
+    pub(crate) fn mount(path: &'a Path) -> Option<Self> {
+        let text = path.to_str().unwrap();
+        let mounted = succeeded("mount", &["--bind", text, text]).then_some(Self(path))?;
+        succeeded("mount", &["-o", "remount,bind,ro", text]).then_some(mounted)
+    }
+}
+
+impl Drop for ReadOnly<'_> {
+    fn drop(&mut self) {
+        succeeded("umount", &["-l", self.0.to_str().unwrap()]);
+    }
+}
+
+/// A folder that shows another one through an overlay.
+pub(crate) struct Overlay(PathBuf);
+
+impl Overlay {
+    /// Mounts one whose parts are all made in the folder `below`; `None` where that is not allowed.
+    pub(crate) fn mount(below: &Path) -> Option<Self> {
+        let [lower, upper, work, mounted] = ["lower", "upper", "work", "mounted"].map(|name| below.join(name));
+        for folder in [&lower, &upper, &work, &mounted] {
+            fs::create_dir(folder).unwrap();
+        }
+        let options = format!("lowerdir={},upperdir={},workdir={}", lower.display(), upper.display(), work.display());
+        let mount = ["-t", "overlay", "-o", &options, "assay-e2e", mounted.to_str().unwrap()];
+        succeeded("mount", &mount).then_some(Self(mounted))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Overlay {
     fn drop(&mut self) {
         succeeded("umount", &["-l", self.0.to_str().unwrap()]);
     }

@@ -1,0 +1,353 @@
+//! Disks that are nearly full, fill up, fail or go away while they are measured, and runs that are ended in the middle:
+//! the user's space comes back, and every row says what became of it.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::common::{
+    Ran, Scratch, assay, check, document, is_verified, names, number, only_run, printed, refusal, rows, samples, skip,
+    text,
+};
+use crate::disk::{brief, directory};
+use crate::family::ended_within;
+use crate::system::{LoopDisk, Running, assert_no_orphans, samples_in_journal, signal, wait_for};
+
+/// Longer than any of these runs takes, and shorter than a hang.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// How long the kernel may take to give back what an ended process held: rings of `io_uring` are taken down later.
+const GIVEN_BACK: Duration = Duration::from_secs(2);
+
+/// More repetitions than a test waits for.
+const ENDLESS: &str = "--repeat 10000";
+
+/// Of the brief suite the rows with more than one request in flight: one of each kind.
+const DEEP: &str = "--filter disk/*/*/d8/t1";
+
+const MIB: u64 = 1 << 20;
+
+/// Space that moves for other reasons than the test file: a directory, an inode table.
+const SLACK_BYTES: u64 = MIB;
+
+/// A row of the cpu area before two of the disk area: the plan is made long before the test file.
+const AFTER_CPU: &str = r#"
+name = "later"
+[sampling.cpu]
+samples = 3
+per_launch = 3
+sample = "400ms"
+warm_up = ["20ms", "40ms"]
+target = 0.05
+[sampling.disk]
+samples = 2
+per_launch = 2
+sample = "60ms"
+warm_up = ["20ms", "40ms"]
+target = 0.05
+[[cpu]]
+op = "fma"
+type = ["fp64"]
+isa = ["scalar"]
+threads = ["1"]
+[[disk]]
+pattern = "random"
+op = ["read", "write"]
+block = ["4KiB"]
+depth = [8]
+size = "64MiB"
+threads = ["1"]
+"#;
+
+/// Starts a run whose disk rows come later, and waits until it has begun.
+fn begun_with_cpu(scratch: &Scratch, directory: &Path) -> Running {
+    let suite = scratch.join("later.toml");
+    std::fs::write(&suite, AFTER_CPU).unwrap();
+    let run = Running::assay(scratch, &format!("run {} --repeat 3 --dir {}", suite.display(), directory.display()));
+    samples_in_journal(scratch, 1);
+    run
+}
+
+/// A place for test files: a file system of its own where that can be had, so that its space can be counted.
+struct Place {
+    disk: Option<LoopDisk>,
+    directory: PathBuf,
+    free_bytes: u64,
+}
+
+impl Place {
+    fn find(scratch: &Scratch, what: &str) -> Option<Self> {
+        let disk = LoopDisk::make(scratch, "ext4", 200, "");
+        let directory = match &disk {
+            Some(disk) => disk.path().to_owned(),
+            None => directory(scratch, what)?,
+        };
+        let free_bytes = disk.as_ref().map_or(0, LoopDisk::free_bytes);
+        Some(Self { disk, directory, free_bytes })
+    }
+
+    /// Asserts that nothing is left: no name, no process that holds a file, no space.
+    #[track_caller]
+    fn assert_given_back(&self) {
+        let left: Vec<String> = names(&self.directory).into_iter().filter(|name| name != "lost+found").collect();
+        assert_eq!(left, [""; 0], "names are left");
+        let mut holders = Vec::new();
+        let gone = wait_for(GIVEN_BACK, || {
+            holders = held_below(&self.directory);
+            let free_bytes = self.disk.as_ref().map_or(0, LoopDisk::free_bytes);
+            (holders.is_empty() && free_bytes + SLACK_BYTES >= self.free_bytes).then_some(())
+        });
+        assert!(gone.is_some(), "held by {holders:?}; {:?} bytes were free", self.free_bytes);
+    }
+}
+
+/// Open files below a directory, of all processes that may be looked at.
+fn held_below(directory: &Path) -> Vec<PathBuf> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let files = processes.filter_map(|process| std::fs::read_dir(process.path().join("fd")).ok()).flatten().flatten();
+    files
+        .map(|file| file.path())
+        .filter(|file| std::fs::read_link(file).is_ok_and(|to| to.starts_with(directory)))
+        .collect()
+}
+
+/// The disk rows of a document.
+fn disk_rows(document: &Value) -> Vec<&Value> {
+    rows(document).iter().filter(|row| row["area"] == "disk").collect()
+}
+
+/// Asserts that a document keeps the contract and that every row that was not measured says why.
+#[track_caller]
+fn assert_explained(document: &Value) {
+    check(document);
+    for row in rows(document) {
+        assert!(is_verified(row) || !text(row, "reason").is_empty(), "{row:#}");
+    }
+}
+
+#[test]
+fn a_disk_that_is_nearly_full_gets_a_smaller_file_or_none() {
+    let scratch = Scratch::new();
+    let Some(disk) = LoopDisk::make(&scratch, "ext4", 256, "") else {
+        return skip("a nearly full disk", "making and mounting one needs the superuser and a loop device");
+    };
+    let free_bytes = disk.free_bytes();
+    let arguments = format!("disk --pattern random --depth 1 --dir {}", disk.path().display());
+    let shown = |ran: Ran| {
+        assert_eq!(ran.status, Some(0), "{ran:?}");
+        let document = printed(&ran);
+        assert_explained(&document);
+        document
+    };
+    let shrunk = shown(assay(&scratch, &format!("{arguments} --verify --json -")));
+    for row in rows(&shrunk) {
+        assert!(is_verified(row) && row["params"]["size"] == 128 * MIB, "{row:#}");
+        assert!(text(row, "id").contains("/4KiB/d1/"), "nobody chose the size: {row:#}");
+    }
+    assert!(disk.free_bytes() + SLACK_BYTES >= free_bytes);
+    disk.take(disk.free_bytes() - 60 * MIB);
+    let skipped = shown(assay(&scratch, &format!("{arguments} --verify --json -")));
+    for row in rows(&skipped) {
+        assert_eq!(row["status"], "skipped");
+        assert!(text(row, "reason").contains("is nearly full"), "{row:#}");
+    }
+    let ran = assay(&scratch, &format!("{arguments} --size 64MiB"));
+    let sentence = refusal(&ran);
+    assert!(sentence.contains("does not fit") && sentence.contains("60 MiB are free"), "{sentence}");
+}
+
+#[test]
+fn a_disk_that_somebody_else_fills_first_skips_its_rows() {
+    let scratch = Scratch::new();
+    let Some(disk) = LoopDisk::make(&scratch, "ext4", 200, "") else {
+        return skip(
+            "a disk that somebody else fills",
+            "making and mounting one needs the superuser and a loop device",
+        );
+    };
+    let run = begun_with_cpu(&scratch, disk.path());
+    disk.take(disk.free_bytes() - 16 * MIB);
+    let free_bytes = disk.free_bytes();
+    let ran = ended_within(run, PATIENCE);
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let document = document(&only_run(&scratch));
+    assert_explained(&document);
+    for row in disk_rows(&document) {
+        assert_eq!(row["status"], "skipped", "{row:#}");
+        assert!(text(row, "reason").contains("No space left") && text(row, "reason").contains("ENOSPC"), "{row:#}");
+    }
+    let back = wait_for(GIVEN_BACK, || (disk.free_bytes() + SLACK_BYTES >= free_bytes).then_some(()));
+    assert!(back.is_some(), "of {free_bytes} bytes {} are free again", disk.free_bytes());
+}
+
+#[test]
+fn a_directory_that_is_removed_meanwhile_takes_nothing_with_it() {
+    let scratch = Scratch::new();
+    let Some(directory) = directory(&scratch, "a directory that is removed") else { return };
+    let run = Running::assay(&scratch, &format!("{} --repeat 6 {DEEP}", brief(&scratch, &directory)));
+    samples_in_journal(&scratch, 1);
+    std::fs::remove_dir(&directory).expect("it is empty");
+    let ran = ended_within(run, PATIENCE);
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let document = document(&only_run(&scratch));
+    check(&document);
+    assert!(rows(&document).iter().all(is_verified), "{ran:?}");
+    assert!(!directory.exists() && held_below(&directory).is_empty());
+}
+
+#[test]
+fn a_directory_that_is_removed_before_the_file_is_made_is_not_made_again() {
+    let scratch = Scratch::new();
+    let Some(directory) = directory(&scratch, "a directory that is removed too early") else { return };
+    let run = begun_with_cpu(&scratch, &directory);
+    std::fs::remove_dir(&directory).unwrap();
+    let ran = ended_within(run, PATIENCE);
+    assert_eq!(ran.status, Some(1), "{ran:?}");
+    let document = document(&only_run(&scratch));
+    assert_explained(&document);
+    for row in disk_rows(&document) {
+        assert_eq!(row["status"], "failed", "{row:#}");
+        assert!(text(row, "reason").contains(directory.to_str().unwrap()), "{row:#}");
+    }
+    assert!(!directory.exists());
+}
+
+#[test]
+fn a_file_system_that_is_unmounted_meanwhile_hangs_nothing() {
+    let scratch = Scratch::new();
+    let Some(disk) = LoopDisk::make(&scratch, "ext4", 200, "") else {
+        return skip("a disk that is unmounted", "making and mounting one needs the superuser and a loop device");
+    };
+    let run = Running::assay(&scratch, &format!("{} --repeat 6 {DEEP}", brief(&scratch, disk.path())));
+    samples_in_journal(&scratch, 1);
+    disk.detach();
+    let ran = ended_within(run, PATIENCE);
+    let document = document(&only_run(&scratch));
+    assert_explained(&document);
+    let all_fine = rows(&document).iter().all(is_verified);
+    assert_eq!(ran.status, Some(i32::from(!all_fine)), "{ran:?}");
+    assert_eq!(names(disk.path()), [""; 0], "nothing was put below the mount point instead");
+}
+
+#[test]
+fn a_disk_that_fails_is_named_with_its_error() {
+    let scratch = Scratch::new();
+    let Some(disk) = LoopDisk::make(&scratch, "ext4", 200, "") else {
+        return skip("a disk that fails", "making and mounting one needs the superuser and a loop device");
+    };
+    let run = Running::assay(&scratch, &format!("{} {ENDLESS}", brief(&scratch, disk.path())));
+    samples_in_journal(&scratch, 1);
+    // What is behind the disk is gone: a loop device answers reads of it with EIO.
+    std::fs::File::options().write(true).open(disk.image()).unwrap().set_len(MIB).unwrap();
+    // Writes make the file longer again, so that not every row has to fail.
+    let end = wait_for(PATIENCE, || {
+        let document = document(&only_run(&scratch));
+        let reads = rows(&document).iter().filter(|row| row["params"]["op"] == "read");
+        reads
+            .map(|row| row["status"] == "failed")
+            .fold(None, |all, failed| Some(all.unwrap_or(true) && failed))?
+            .then_some(())
+    });
+    assert!(end.is_some(), "{:#}", document(&only_run(&scratch)));
+    signal(run.id(), "INT");
+    let ran = ended_within(run, PATIENCE);
+    assert!(matches!(ran.status, Some(1 | 130)), "{ran:?}");
+    let document = document(&only_run(&scratch));
+    assert_explained(&document);
+    let reasons: Vec<&str> =
+        rows(&document).iter().filter(|row| row["status"] == "failed").map(|row| text(row, "reason")).collect();
+    assert!(
+        reasons.iter().any(|reason| reason.contains("(EIO)") && reason.contains("the test file in")),
+        "{reasons:?}"
+    );
+}
+
+#[test]
+fn a_signal_in_the_middle_of_a_disk_row_gives_everything_back() {
+    for (name, status) in [("INT", 130), ("TERM", 143)] {
+        let scratch = Scratch::new();
+        let Some(place) = Place::find(&scratch, "a signal in a disk row") else { return };
+        let run = Running::assay(&scratch, &format!("{} {ENDLESS}", brief(&scratch, &place.directory)));
+        let folder = samples_in_journal(&scratch, 4);
+        assert!(!held_below(&place.directory).is_empty(), "the test file is there as long as it is needed");
+        signal(run.id(), name);
+        let ran = ended_within(run, PATIENCE);
+        assert_eq!(ran.status, Some(status), "{ran:?}");
+        place.assert_given_back();
+        assert_no_orphans();
+        let document = document(&folder);
+        assert_explained(&document);
+        assert_eq!(document["run"]["complete"], false);
+        let measured: Vec<&Value> = rows(&document).iter().filter(|row| is_verified(row)).collect();
+        assert!(!measured.is_empty(), "{ran:?}");
+        assert_eq!(names(&folder), ["histograms", "run.json"]);
+        assert_eq!(names(&folder.join("histograms")).len(), measured.len(), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_signal_while_the_file_is_laid_out_ends_it_at_once() {
+    let scratch = Scratch::new();
+    let Some(place) = Place::find(&scratch, "a signal in the layout") else { return };
+    let run = Running::assay(&scratch, &format!("{} {ENDLESS}", brief(&scratch, &place.directory)));
+    run.worker();
+    signal(run.id(), "INT");
+    let ran = ended_within(run, PATIENCE);
+    assert_eq!(ran.status, Some(130), "{ran:?}");
+    place.assert_given_back();
+    assert_no_orphans();
+    assert_explained(&document(&only_run(&scratch)));
+}
+
+#[test]
+fn a_run_that_is_killed_leaves_no_test_file_and_loses_no_sample() {
+    let scratch = Scratch::new();
+    let Some(place) = Place::find(&scratch, "a killed run of disk rows") else { return };
+    let run = Running::assay(&scratch, &format!("{} {ENDLESS}", brief(&scratch, &place.directory)));
+    let folder = samples_in_journal(&scratch, 7);
+    signal(run.id(), "KILL");
+    assert_eq!(run.output().status.signal(), Some(9));
+    assert_no_orphans();
+    place.assert_given_back();
+    let shown = printed(&assay(&scratch, &format!("report {} --format json", folder.display())));
+    assert_explained(&shown);
+    assert_eq!(shown["run"]["complete"], false);
+    let measured: Vec<&Value> = rows(&shown).iter().filter(|row| is_verified(row)).collect();
+    assert!(measured.iter().map(|row| samples(row).len()).sum::<usize>() >= 7, "{shown:#}");
+    for row in measured {
+        let latency = row["metrics"].as_array().unwrap().iter().find(|metric| metric["name"] == "latency").unwrap();
+        assert!(number(&latency["summary"]["percentiles"], "p99") > 0.0, "{latency:#}");
+    }
+    // The next run takes away what the journal names, and only that.
+    let foreign = place.directory.join("somebody's");
+    std::fs::write(&foreign, "precious").unwrap();
+    let next = assay(&scratch, "cpu --op fma --type fp64 --isa scalar --threads 1 --repeat 1");
+    assert_eq!(next.status, Some(0), "{next:?}");
+    assert_eq!(std::fs::read_to_string(&foreign).unwrap(), "precious");
+    std::fs::remove_file(&foreign).unwrap();
+    place.assert_given_back();
+}
+
+#[test]
+fn a_disk_worker_that_is_killed_costs_its_row_only() {
+    for samples_before in [0, 1] {
+        let scratch = Scratch::new();
+        let Some(place) = Place::find(&scratch, "a killed worker of a disk row") else { return };
+        let run = Running::assay(&scratch, &format!("{} --repeat 3 {DEEP}", brief(&scratch, &place.directory)));
+        if samples_before > 0 {
+            samples_in_journal(&scratch, samples_before);
+        }
+        signal(run.worker(), "KILL");
+        let ran = ended_within(run, PATIENCE);
+        assert_eq!(ran.status, Some(1), "{ran:?}");
+        let document = document(&only_run(&scratch));
+        assert_explained(&document);
+        let (failed, fine): (Vec<_>, Vec<_>) = rows(&document).iter().partition(|row| row["status"] == "failed");
+        assert_eq!((failed.len(), fine.len()), (1, 3), "{ran:?}");
+        assert!(text(failed[0], "reason").contains("SIGKILL"), "{:#}", failed[0]);
+        assert!(fine.into_iter().all(is_verified), "what was half laid out is laid out anew: {ran:?}");
+        place.assert_given_back();
+    }
+}
