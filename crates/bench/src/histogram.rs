@@ -56,11 +56,6 @@ impl Histogram {
         (self.count() > 0).then(|| self.0.value_at_quantile(share) as f64 * SECONDS)
     }
 
-    /// Mean duration in seconds, 0 of nothing.
-    pub(crate) fn mean_seconds(&self) -> f64 {
-        self.0.mean() * SECONDS
-    }
-
     /// The usual percentiles, in seconds; `None` of nothing.
     pub(crate) fn percentiles(&self) -> Option<Percentiles> {
         Some(Percentiles {

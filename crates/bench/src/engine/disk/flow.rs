@@ -55,8 +55,6 @@ pub(super) struct DiskFlow {
     random: bool,
     stepped_down: Vec<String>,
     flushes: Vec<f64>,
-    /// Latencies of all operations, summed, and the windows they fell into, in seconds.
-    waited_seconds: f64,
     window_seconds: f64,
     run_seconds: f64,
 }
@@ -92,7 +90,6 @@ impl DiskFlow {
             random: params.pattern == DiskPattern::Random,
             stepped_down,
             flushes: Vec::new(),
-            waited_seconds: 0.0,
             window_seconds: 0.0,
             run_seconds: 0.0,
         })
@@ -140,7 +137,6 @@ impl Flow for DiskFlow {
             self.tallies.resize_with(others.len(), || tally.fork());
             run_lanes(first, others, &mut self.tallies, (timer, window), tally)?;
         }
-        self.waited_seconds += tally.durations.mean_seconds() * tally.durations.count() as f64;
         self.window_seconds += timer.seconds(window.begin, window.end);
         self.run_seconds += timer.seconds(began, timer.now());
         Ok(())
@@ -164,6 +160,7 @@ impl Flow for DiskFlow {
         let mut stepped_down = self.stepped_down.clone();
         stepped_down.extend(queue.into_iter().flat_map(Queue::stepped_down).cloned());
         let cpu_seconds: f64 = self.lanes.iter().map(|lane| lane.cpu_seconds).sum();
+        let in_flight_seconds: f64 = self.lanes.iter().map(|lane| lane.in_flight_seconds).sum();
         seen.disk = Some(DiskConditions {
             engine: self.engine(),
             features: queue.map(Queue::features).unwrap_or_default(),
@@ -174,7 +171,7 @@ impl Flow for DiskFlow {
             extents: extents.as_ref().map(|extents| extents.count),
             unwritten_bytes: extents.as_ref().map(|extents| bytes.saturating_sub(extents.written_bytes)),
             in_place: self.job.held.in_place,
-            depth_achieved: (self.window_seconds > 0.0).then(|| self.waited_seconds / self.window_seconds),
+            depth_achieved: (self.window_seconds > 0.0).then(|| in_flight_seconds / self.window_seconds),
             cached_share: sys::file::cached_bytes(&self.file).ok().map(share),
             storage_share: traffic::storage_share(self.job.write),
             flush_seconds: median(&mut self.flushes),

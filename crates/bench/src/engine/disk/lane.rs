@@ -103,8 +103,10 @@ pub(super) struct Lane {
     finished: u64,
     remembered: Vec<u64>,
     random: Random,
-    /// CPU seconds of its thread inside windows, lead and drain included.
+    /// CPU seconds of its thread, lead and drain of its windows included.
     pub(super) cpu_seconds: f64,
+    /// For how long requests were in flight inside windows, summed over the requests, in seconds.
+    pub(super) in_flight_seconds: f64,
 }
 
 /// What a lane is made of.
@@ -145,6 +147,7 @@ impl Lane {
             remembered: Vec::with_capacity(REMEMBERED),
             random: Random::new(plan.seed),
             cpu_seconds: 0.0,
+            in_flight_seconds: 0.0,
         })
     }
 
@@ -178,7 +181,8 @@ impl Lane {
                 // first, the last is not used earlier by anybody; and what waits here counts as in flight.
                 let now = timer.now();
                 let token = completion.token as usize;
-                self.finish(completion, now, tally)?;
+                let began = self.finish(completion, now, tally)?;
+                self.in_flight_seconds += timer.seconds(began.max(window.begin), now.min(window.end));
                 if now < window.end {
                     self.submit(token, timer)?;
                 }
@@ -249,8 +253,9 @@ impl Lane {
         Err(self.job.failed(offset, "every part of the pool to write from is in flight"))
     }
 
+    /// Counts and checks a request that is over; when it began.
     #[inline]
-    fn finish(&mut self, completion: Completion, now: u64, tally: &mut Tally) -> Result<(), String> {
+    fn finish(&mut self, completion: Completion, now: u64, tally: &mut Tally) -> Result<u64, String> {
         let place = &mut self.places[completion.token as usize];
         place.in_flight = false;
         let Place { began, block, buffer, .. } = *place;
@@ -264,10 +269,11 @@ impl Lane {
         self.finished += 1;
         if self.job.write {
             self.remember(block);
-            return Ok(());
+        } else {
+            place.read = true;
+            self.check_read(offset, buffer)?;
         }
-        place.read = true;
-        self.check_read(offset, buffer)
+        Ok(began)
     }
 
     /// Keeps a sample of the blocks of the window in which each has the same chance.

@@ -10,7 +10,7 @@ use model::warning::{Warning, WarningCode};
 
 use super::contents::{PAGE_BYTES, SECTOR_BYTES};
 use crate::plan::{PlanError, Planned, Request, place, thread_counts};
-use crate::suite::DiskStanza;
+use crate::suite::{DiskStanza, Sampling};
 use crate::target::DiskTarget;
 
 /// What is left free of a file system at most, in bytes.
@@ -33,6 +33,11 @@ const MOST_BLOCKING_THREADS: u64 = 4096;
 
 /// Blocks of the file for each request in flight at least, so that two requests seldom meet.
 const BLOCKS_PER_REQUEST: u64 = 2;
+
+/// Requests that a sample holds at least, on a disk of a speed as below: one more or less is then 5 %.
+const REQUESTS_PER_SAMPLE: f64 = 20.0;
+/// The speed of a common solid-state disk, in bytes per second. Faster ones hold more, slower ones fewer.
+const BYTES_PER_SECOND: f64 = 1e9;
 
 /// Writing speed for the expected cost of the layout, in bytes per second. A guess for `--list` and the time left;
 /// nothing that is measured rests on it.
@@ -174,11 +179,18 @@ fn row(
         cpus,
         other_cpus: Vec::new(),
         beside: Vec::new(),
-        sampling: request.suite.sampling(Area::Disk),
+        sampling: sampling(request, block),
         setup_seconds: if op == DiskOp::Write { WRITE_SETUP_SECONDS } else { READ_SETUP_SECONDS },
         obstacle: ground.obstacle.clone().or(no_engine).or(too_small).or_else(|| too_little_memory(&params, machine)),
         warnings,
     })
+}
+
+/// How the suite samples disks, but long enough for some requests of this size: what counts is whole requests.
+fn sampling(request: &Request, block: u64) -> Sampling {
+    let sampling = request.suite.sampling(Area::Disk);
+    let least_seconds = REQUESTS_PER_SAMPLE * block as f64 / BYTES_PER_SECOND;
+    Sampling { sample_seconds: sampling.sample_seconds.max(least_seconds), ..sampling }
 }
 
 fn method(pattern: DiskPattern, op: DiskOp) -> Result<&'static str, PlanError> {
@@ -446,6 +458,15 @@ mod tests {
             ..stanza()
         };
         assert!(refused(many).contains("4096 is the most"));
+    }
+
+    #[test]
+    fn samples_are_long_enough_for_large_requests() {
+        let blocks = vec![4096, 100 << 20];
+        let rows = expanded(&request(DiskStanza { block: blocks, depth: vec![1], ..stanza() }, target())).unwrap();
+        let seconds: Vec<f64> = rows[..2].iter().map(|row| row.sampling.sample_seconds).collect();
+        let suite = Suite::find("quick").unwrap().sampling(Area::Disk).sample_seconds;
+        assert!((seconds[0] - suite).abs() < 1e-9 && (seconds[1] - 2.097_152).abs() < 1e-9, "{seconds:?}");
     }
 
     #[test]
