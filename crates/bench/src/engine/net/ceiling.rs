@@ -18,8 +18,8 @@ use crate::engine::Window;
 const LEAST_BLOCK_BYTES: usize = 64 << 10;
 
 /// Blocks of the rings that are tried; the better one counts. Few blocks stay in the nearest cache, more of them make
-/// the two threads wait less for each other. Seen on the build machine (Cascade Lake): 2 to 16 blocks of 128 KiB are
-/// the same within 3 % when it is quiet.
+/// the two threads wait less for each other. Seen on the build machine (Cascade Lake): with one pair of threads 2 to 16
+/// blocks of 128 KiB are the same within 3 % when it is quiet.
 const RINGS: [usize; 2] = [4, 16];
 
 /// Before the window of a ring: its pages are touched, the threads are all running.

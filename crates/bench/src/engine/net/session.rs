@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use super::meet::{DataEnd, Met};
 
-/// An answer that has not come by then never will: the other end hangs. Waiting with a time limit costs less than 1 %
-/// of a round trip of 17 us (measured in turn with waiting without one).
+/// An answer that has not come by then never will: the other end hangs. Waiting with a time limit changed a round trip
+/// of 17 us by -0.4, +0.5 and +1.2 % in three probes against waiting without one.
 pub(super) const SILENCE: Duration = Duration::from_secs(5);
 
 /// A datagram that is not back by then is lost.
