@@ -146,16 +146,17 @@ impl Contents {
         }
     }
 
-    /// Stamps a block of a pool for its place in the file, in bytes.
-    pub(super) fn stamp(&self, block: &mut [u8], offset: u64, unit: Unit, origin: Origin) {
+    /// Stamps a block of a pool, which begins with the pool's sector `first`, for its place in the file, in bytes.
+    ///
+    /// Only writes: a pool is larger than caches, and to wait for each stamp's line would cost more than all the rest.
+    pub(super) fn stamp(&self, block: &mut [u8], first: u32, offset: u64, unit: Unit, origin: Origin) {
         let kind = if unit == Unit::Page { Kind::Page } else { Kind::Sector };
-        for (piece, at) in block.chunks_mut(unit.bytes()).zip((offset..).step_by(unit.bytes())) {
+        let places = (offset..).step_by(unit.bytes()).zip((first..).step_by(unit.bytes() / SECTOR_BYTES));
+        for (piece, (at, number)) in block.chunks_mut(unit.bytes()).zip(places) {
             let Some(sector) = sectors_mut(piece).next() else { continue };
-            // The number stays what `fill` wrote.
-            let number = low(get(sector, 0) ^ self.key);
             let stamp = self.stamp_words(Head { kind, number }, at, origin);
-            for (index, word) in stamp.into_iter().enumerate() {
-                set(sector, index, word);
+            for (word, value) in sector.iter_mut().zip(stamp) {
+                *word = value.to_le_bytes();
             }
         }
     }
@@ -310,7 +311,7 @@ mod tests {
     fn laid_out(contents: &Contents, offset: u64, pages: usize) -> Vec<u8> {
         let mut bytes = vec![0; pages * PAGE_BYTES];
         contents.fill(&mut bytes, 0);
-        contents.stamp(&mut bytes, offset, Unit::Page, Origin::default());
+        contents.stamp(&mut bytes, 0, offset, Unit::Page, Origin::default());
         bytes
     }
 
@@ -325,7 +326,7 @@ mod tests {
         let origin = Origin { launch: 3, lane: 1023, count: 1 << 39 };
         let mut small = vec![0; 1536];
         contents.fill(&mut small, 99);
-        contents.stamp(&mut small, 1536, Unit::Sector, origin);
+        contents.stamp(&mut small, 99, 1536, Unit::Sector, origin);
         contents.check(&small, 1536, |found| found == origin).unwrap();
         assert!(contents.check(&small, 1536, |found| found != origin).is_err(), "a stale block was taken");
     }
@@ -337,7 +338,7 @@ mod tests {
             let mut page = laid_out(&contents, 8192, 1);
             let mut pool = vec![0; 512];
             contents.fill(&mut pool, 5000);
-            contents.stamp(&mut pool, 8192 + 512 * rewritten as u64, Unit::Sector, Origin::default());
+            contents.stamp(&mut pool, 5000, 8192 + 512 * rewritten as u64, Unit::Sector, Origin::default());
             page[512 * rewritten..][..512].copy_from_slice(&pool);
             contents.check(&page, 8192, ANY).unwrap();
         }
@@ -387,7 +388,8 @@ mod tests {
         for (write, offset) in (0..4_u64).flat_map(|write| (0..64).map(move |page| (write, page * 4096))) {
             let start = usize::try_from(offset).unwrap() % pool.len();
             let page = &mut pool[start..start + PAGE_BYTES];
-            contents.stamp(page, offset, Unit::Page, Origin { launch: 1, lane: 0, count: write });
+            let number = u32::try_from(start / SECTOR_BYTES).unwrap();
+            contents.stamp(page, number, offset, Unit::Page, Origin { launch: 1, lane: 0, count: write });
             assert!(seen.insert(page.to_vec()), "write {write} of the page at {offset} was there before");
         }
     }

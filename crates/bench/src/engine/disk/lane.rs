@@ -94,6 +94,8 @@ pub(super) struct Lane {
     number: u16,
     places: Vec<Place>,
     done: Vec<Completion>,
+    /// The number of the pool's first sector.
+    pool_begins: u32,
     slots: usize,
     next_slot: usize,
     /// Blocks written by it so far, and how many of them before the window.
@@ -128,9 +130,12 @@ impl Lane {
         let mut queue = best_queue(job, plan)?;
         let arena = queue.arena();
         let slots = (arena.len() / job.stride()).max(1);
+        // Sectors of their own for each lane, as far as numbers go.
+        let sectors = u32::try_from(arena.len() / SECTOR_BYTES).unwrap_or(u32::MAX);
+        let pool_begins = sectors.checked_mul(plan.number.into()).filter(|first| first.checked_add(sectors).is_some());
+        let pool_begins = pool_begins.unwrap_or(0);
         if job.write {
-            let sectors = u32::try_from(arena.len() / SECTOR_BYTES).unwrap_or(u32::MAX);
-            job.contents.fill(arena, sectors.wrapping_mul(plan.number.into()));
+            job.contents.fill(arena, pool_begins);
         }
         Ok(Self {
             job: Arc::clone(job),
@@ -139,6 +144,7 @@ impl Lane {
             number: plan.number,
             places: vec![Place::default(); plan.depth as usize],
             done: Vec::with_capacity(plan.depth as usize),
+            pool_begins,
             slots,
             next_slot: 0,
             written: 0,
@@ -245,7 +251,8 @@ impl Lane {
             self.next_slot = if self.next_slot + 1 == self.slots { 0 } else { self.next_slot + 1 };
             if let Some(part) = self.queue.arena_part(buffer..buffer + bytes) {
                 let origin = Origin { launch: self.job.launch, lane: self.number, count: self.written };
-                self.job.contents.stamp(part, offset, Unit::of_blocks(self.job.block.into()), origin);
+                let first = self.pool_begins + u32::try_from(buffer / SECTOR_BYTES).unwrap_or(0);
+                self.job.contents.stamp(part, first, offset, Unit::of_blocks(self.job.block.into()), origin);
                 self.written += 1;
                 return Ok(buffer);
             }

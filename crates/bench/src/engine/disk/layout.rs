@@ -13,7 +13,7 @@ use std::time::Duration;
 use model::wire::HeldFile;
 use sys::queue::{Completion, Engine, Options, Queue, Request};
 
-use super::contents::{Contents, Origin, PAGE_BYTES, Unit};
+use super::contents::{Contents, Origin, PAGE_BYTES, SECTOR_BYTES, Unit};
 use super::trouble;
 use crate::engine::{Preparing, Trouble};
 
@@ -160,7 +160,9 @@ fn write_all(file: File, held: &HeldFile, written: &AtomicU64) -> io::Result<()>
                 free.push(token);
                 break;
             };
-            contents.stamp(part, offset, Unit::Page, Origin { count: offset / CHUNK_BYTES, ..Origin::default() });
+            let first = u32::try_from(buffer / SECTOR_BYTES).unwrap_or(0);
+            let origin = Origin { count: offset / CHUNK_BYTES, ..Origin::default() };
+            contents.stamp(part, first, offset, Unit::Page, origin);
             let bytes = u32::try_from(length).unwrap_or(u32::MAX);
             queue.push(Request { token, write: true, offset, buffer, bytes })?;
             lengths[token as usize] = bytes;
