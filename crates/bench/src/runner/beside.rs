@@ -16,7 +16,7 @@ use stats::{RatioVerdict, ratio};
 
 use crate::plan::Planned;
 use crate::reference::detect::{Found, NotFound, Places, detect};
-use crate::reference::run::{Ran, run};
+use crate::reference::run::run;
 use crate::reference::{Reading, Reference, Target, explain, find};
 
 /// Length of a tool's run in seconds, where the tool leaves the choice: the shorter a pair, the less changes within it.
@@ -34,12 +34,21 @@ pub(super) struct Beside {
     pending: Option<(f64, f64)>,
     /// Why there is no figure, if so.
     failed: Option<String>,
-    env: BTreeMap<String, String>,
-    last: Option<(Ran, Reading)>,
+    /// How it was called last: the ports are filled in once it has run to its end.
+    called: Called,
+    last: Option<Reading>,
     /// Exactly what it printed, run by run.
     raw: String,
     /// The file for it, relative to the run's folder.
     raw_name: String,
+}
+
+/// How a tool was called.
+#[derive(Clone, Debug, Default)]
+struct Called {
+    argv: Vec<String>,
+    server_argv: Vec<String>,
+    env: BTreeMap<String, String>,
 }
 
 impl std::fmt::Debug for Beside {
@@ -87,7 +96,7 @@ impl Beside {
             samples: Vec::new(),
             pending: None,
             failed: None,
-            env: BTreeMap::new(),
+            called: Called::default(),
             last: None,
             raw: String::new(),
             raw_name,
@@ -118,17 +127,21 @@ impl Beside {
                 return false;
             }
         };
-        self.env.clone_from(&invocation.env);
+        self.called = Called {
+            argv: invocation.argv.clone(),
+            server_argv: invocation.server.as_ref().map_or_else(Vec::new, |server| server.argv.clone()),
+            env: invocation.env.clone(),
+        };
         let reading = run(&invocation, on_start).and_then(|ran| {
             self.raw.push_str(&ran.raw());
             self.raw.push('\n');
-            let reading = self.tool.parse(&found.version, &ran.output, &at.planned.experiment)?;
-            Ok((ran, reading))
+            (self.called.argv, self.called.server_argv) = (ran.argv, ran.server_argv);
+            self.tool.parse(&found.version, &ran.output, &at.planned.experiment)
         });
         match reading {
-            Ok((ran, reading)) => {
+            Ok(reading) => {
                 self.pending = Some((reading.value, at.now));
-                self.last = Some((ran, reading));
+                self.last = Some(reading);
             }
             Err(reason) => self.failed = Some(reason),
         }
@@ -138,7 +151,7 @@ impl Beside {
     /// The pair is complete: ours was this, by the name of its metrics. Without ours there is no pair.
     pub(super) fn pair(&mut self, ours: &dyn Fn(&str) -> Option<f64>) {
         let Some((value, start)) = self.pending.take() else { return };
-        let metric = self.last.as_ref().map(|(_, reading)| reading.metric.name());
+        let metric = self.last.as_ref().map(|reading| reading.metric.name());
         if let Some(ours) = metric.and_then(ours) {
             let pair = u32::try_from(self.samples.len()).unwrap_or(u32::MAX - 1) + 1;
             self.samples.push(ReferenceSample { value, ours, pair, start });
@@ -152,7 +165,7 @@ impl Beside {
 
     /// Where its reference belongs: the metric it reports, or the headline where it has reported nothing.
     pub(super) fn is_of(&self, metric: &Metric, headline: bool) -> bool {
-        self.last.as_ref().map_or(headline, |(_, reading)| reading.metric.name() == metric.name)
+        self.last.as_ref().map_or(headline, |reading| reading.metric.name() == metric.name)
     }
 
     /// What the document says of it beside this metric.
@@ -173,7 +186,7 @@ impl Beside {
         (reference.median, reference.ratio) = (Some(summary.median), Some(ratio.ratio));
         (reference.ratio_ci95, reference.half_width) = (ratio.interval, ratio.half_width);
         reference.verdict = Some(verdict(ratio.verdict(better)));
-        if let (Ok(found), Some((_, reading))) = (&self.found, &self.last) {
+        if let (Ok(found), Some(reading)) = (&self.found, &self.last) {
             let usual = Reading { value: summary.median, ..reading.clone() };
             reference.explanation = explain(self.tool, &found.version, experiment, &usual, metric.summary.median);
         }
@@ -186,9 +199,9 @@ impl Beside {
         word::Reference {
             tool: self.tool.about().tool.to_owned(),
             version: self.found.as_ref().ok().map(|found| found.version.clone()),
-            argv: last.map_or_else(Vec::new, |(ran, _)| ran.argv.clone()),
-            server_argv: last.map_or_else(Vec::new, |(ran, _)| ran.server_argv.clone()),
-            env: self.env.clone(),
+            argv: self.called.argv.clone(),
+            server_argv: self.called.server_argv.clone(),
+            env: self.called.env.clone(),
             status: Status::Ok,
             reason: None,
             samples: Vec::new(),
@@ -198,9 +211,9 @@ impl Beside {
             half_width: None,
             verdict: None,
             pairs: self.pairs,
-            bytes_factor: last.map_or(1.0, |(_, reading)| reading.bytes_factor),
+            bytes_factor: last.map_or(1.0, |reading| reading.bytes_factor),
             explanation: None,
-            details: last.map_or_else(serde_json::Map::new, |(_, reading)| reading.details.clone()),
+            details: last.map_or_else(serde_json::Map::new, |reading| reading.details.clone()),
             raw: self.raw().filter(|_| stored).map(|(name, _)| format!("raw/{name}")),
         }
     }
@@ -261,7 +274,7 @@ mod tests {
         for (ours, theirs) in samples {
             let reading =
                 Reading { metric: MetricName::Throughput, value: *theirs, bytes_factor: 1.0, details: Map::new() };
-            beside.last = Some((Ran::default(), reading));
+            beside.last = Some(reading);
             beside.pending = Some((*theirs, 0.0));
             beside.pair(&|name| (name == "throughput").then_some(*ours));
         }

@@ -26,6 +26,8 @@ struct Holding {
     file: File,
     /// See [`HeldFile::in_place`].
     in_place: Option<bool>,
+    /// Whether its contents are no longer ours.
+    overwritten: bool,
     /// Directories that were not there before, outermost first: gone with the file, unless something else is in them.
     made: Vec<PathBuf>,
 }
@@ -59,9 +61,28 @@ impl Held {
             let may_make = !target.is_some_and(|target| target.named);
             let (file, made) = make(directory, may_make, journal)?;
             let in_place = overwritten_in_place(&file, filesystem);
-            self.0.push(Holding { directory: directory.to_owned(), bytes: params.size, file, in_place, made });
+            self.0.push(Holding {
+                directory: directory.to_owned(),
+                bytes: params.size,
+                file,
+                in_place,
+                overwritten: false,
+                made,
+            });
         }
         Ok(self.0.iter().find(there).map(|holding| describe(holding, params, seed, filesystem)))
+    }
+
+    /// A tool has written over this file. Tools may go on with it; our next launch must not.
+    pub(super) fn overwritten(&mut self, path: &str) {
+        for holding in self.0.iter_mut().filter(|holding| holding.path() == path) {
+            holding.overwritten = true;
+        }
+    }
+
+    /// Gives the files back whose contents are no longer ours, so that new ones are laid out.
+    pub(super) fn let_go_of_overwritten(&mut self) {
+        self.0.retain(|holding| !holding.overwritten);
     }
 
     /// Gives the files back: they are gone once no worker has them open either.
@@ -70,9 +91,16 @@ impl Held {
     }
 }
 
+impl Holding {
+    /// Where other processes open it.
+    fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+    }
+}
+
 fn describe(holding: &Holding, params: &DiskParams, seed: u64, filesystem: Option<&str>) -> HeldFile {
     HeldFile {
-        path: format!("/proc/{}/fd/{}", std::process::id(), holding.file.as_raw_fd()),
+        path: holding.path(),
         directory: params.path.clone(),
         filesystem: filesystem.unwrap_or("unknown").to_owned(),
         in_place: holding.in_place,
@@ -140,6 +168,27 @@ mod tests {
         assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
         held.let_go();
         assert!(!Path::new(&one).exists());
+    }
+
+    #[test]
+    fn a_file_that_a_tool_has_written_over_serves_tools_until_our_next_launch() {
+        let scratch = scratch();
+        let mut held = Held::default();
+        let row = disk_row(scratch.path(), 1);
+        let mut inode = |held: &mut Held| {
+            let file = held.file_for(&row, 7, None, None).unwrap().unwrap();
+            let inode = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&file.path).unwrap());
+            (file.path, inode)
+        };
+        let (path, first) = inode(&mut held);
+        // Kept open, so that its number is not given to the next one.
+        let _kept = std::fs::File::open(&path).unwrap();
+        held.let_go_of_overwritten();
+        assert_eq!(inode(&mut held).1, first);
+        held.overwritten(&path);
+        assert_eq!(inode(&mut held).1, first);
+        held.let_go_of_overwritten();
+        assert_ne!(inode(&mut held).1, first);
     }
 
     #[test]

@@ -298,9 +298,8 @@ impl<'a> Run<'a> {
             // What cannot be journalled is not lost: the tool ends by itself, only later.
             journal.as_mut().map(|journal| journal.started(group));
         });
-        if overwritten {
-            // The next launch lays out a new file: our contents are gone from this one.
-            self.held.let_go();
+        if let Some(file) = file.filter(|_| overwritten) {
+            self.held.overwritten(&file.path);
         }
     }
 
@@ -311,6 +310,7 @@ impl<'a> Run<'a> {
         let (seconds_left, done) = self.outlook();
         self.watcher.event(Event::Launching { row: &self.document.experiments[index], seconds_left, done });
         let began = monotonic_raw_seconds();
+        self.held.let_go_of_overwritten();
         let file = match self.file_for(index) {
             Ok(file) => file,
             Err(reason) => {

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use bench::host;
 use bench::plan::{Chosen, Plan, Request, plan};
-use bench::reference::REFERENCES;
 use bench::reference::detect::Places;
+use bench::reference::{REFERENCES, find};
 use bench::runner::{self, Ending, Finished, Setting, WorkerCommand};
 use bench::store::{RunFolder, check_writable, write_whole};
 use bench::suite::{CpuChoice, DiskChoice, MemoryChoice, NetChoice, Suite};
@@ -96,8 +96,12 @@ fn measure(suite: Suite, chosen: Chosen, options: &Measure, began: f64) -> Resul
     let request = request(suite, chosen, options)?;
     let places = places(options)?;
     let plan = plan(&request, &machine).map_err(|error| error.to_string())?;
-    for tool in request.references.iter().filter(|tool| !plan.rows.iter().any(|row| row.beside.contains(tool))) {
-        complain(&format!("{tool} stands beside no row of this plan"));
+    // Of all that are known most have no row to stand beside: only what was named is missed.
+    let named = |tool: &&&str| options.references.iter().any(|name| name == **tool);
+    for tool in request.references.iter().filter(named) {
+        if !plan.rows.iter().any(|row| row.beside.contains(tool)) {
+            complain(&format!("{tool} stands beside no row of this plan"));
+        }
     }
     if options.list {
         let list = plan.list();
@@ -160,23 +164,28 @@ fn request(suite: Suite, chosen: Chosen, options: &Measure) -> Result<Request> {
 
 /// The trusted tools of these names; `all` are those that are known, `none` is none.
 fn references(names: &[String]) -> Result<Vec<&'static str>> {
-    let known = || REFERENCES.iter().map(|reference| reference.about().tool);
+    if names.len() > 1 && names.iter().any(|name| name == "none") {
+        return Err(format!("'none' stands alone, not in '{}': name the tools, all, or none", names.join(",")));
+    }
     let mut tools: Vec<&'static str> = Vec::new();
     for name in names {
-        match name.as_str() {
-            "all" => tools.extend(known()),
-            "none" => {}
-            name => tools.push(known().find(|tool| *tool == name).ok_or_else(|| unknown_tool(name))?),
+        let named = match name.as_str() {
+            "all" => REFERENCES.iter().map(|reference| reference.about().tool).collect(),
+            "none" => Vec::new(),
+            name => vec![known_tool(name).ok_or_else(|| unknown_tool(name))?],
+        };
+        for tool in named {
+            if !tools.contains(&tool) {
+                tools.push(tool);
+            }
         }
     }
-    let mut once = Vec::new();
-    tools.retain(|tool| {
-        !once.contains(tool) && {
-            once.push(*tool);
-            true
-        }
-    });
     Ok(tools)
+}
+
+/// The id of a known tool of this name.
+fn known_tool(name: &str) -> Option<&'static str> {
+    find(name).map(|reference| reference.about().tool)
 }
 
 fn unknown_tool(name: &str) -> String {
@@ -190,8 +199,8 @@ fn places(options: &Measure) -> Result<Places> {
     for item in &options.tool {
         let (name, path) =
             item.split_once('=').ok_or_else(|| format!("'{item}' is no NAME=PATH, such as fio=/opt/fio/bin/fio"))?;
-        let tool = references(&[name.to_owned()])?;
-        places.overrides.extend(tool.iter().map(|tool| ((*tool).to_owned(), path.into())));
+        let tool = known_tool(name).ok_or_else(|| unknown_tool(name))?;
+        places.overrides.insert(tool.to_owned(), path.into());
     }
     Ok(places)
 }
