@@ -1,7 +1,6 @@
 //! The processes that a run has started, as /proc shows them.
 
 use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 use crate::common::Ran;
@@ -46,16 +45,6 @@ pub(crate) fn children(parent: u32) -> Vec<u32> {
 /// The processes of a group that live.
 pub(crate) fn group(leader: u32) -> Vec<u32> {
     members().into_iter().filter(|member| member.group == leader).map(|member| member.id).collect()
-}
-
-/// The command lines of the processes that live and name this file, words separated by spaces.
-pub(crate) fn naming(file: &Path) -> Vec<String> {
-    let line = |member: Member| {
-        let bytes = fs::read(format!("/proc/{}/cmdline", member.id)).ok()?;
-        let line = String::from_utf8_lossy(&bytes).replace('\0', " ");
-        line.contains(file.to_str()?).then(|| format!("{} {line}", member.id))
-    };
-    members().into_iter().filter_map(line).collect()
 }
 
 /// A run that must end by itself in this time.
