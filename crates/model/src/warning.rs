@@ -162,7 +162,7 @@ pub const WARNINGS: &[WarningRule] = &[
     rule(WarningCode::EngineSteppedDown, "steps", (None, None),
         "The rate at high depths may be below what the device can do.", "Allow io_uring (kernel.io_uring_disabled, seccomp) and locked memory (ulimit -l)."),
     rule(WarningCode::HostCache, "1", (None, None),
-        "A virtual disk: what its host caches cannot be seen from here, so the figure may be the host's memory.", "Compare with a file much larger than the host's memory, if that is possible."),
+        "What the host or server behind it caches cannot be seen from here, so the figure may be its memory.", "Compare with a file much larger than that memory, if that is possible."),
     rule(WarningCode::NotSteady, "relative change", (Some(0.05), Some(0.5)),
         "The rate had not settled when timing began.", "Give it more time, or repeat on a quiet host."),
     rule(WarningCode::CutShort, "share of the samples missing", (Some(0.01), None),

@@ -30,7 +30,8 @@ pub(super) fn disk(seen: &[Observations], cpu_busy: Option<f64>) -> Option<DiskC
         depth_achieved: median(&values(|one| one.depth_achieved)),
         storage_share: median(&values(|one| one.storage_share)),
         flush_seconds: median(&values(|one| one.flush_seconds)),
-        cpu_busy,
+        // The worker's own sum misses threads that only a flow knows of.
+        cpu_busy: median(&values(|one| one.cpu_busy)).or(cpu_busy),
         ..(*all.last()?).clone()
     })
 }
@@ -166,7 +167,7 @@ mod tests {
             ..Observations::default()
         };
         let merged = disk(&[seen(0.2, 30.0), seen(0.0, 31.0), seen(0.1, 32.0)], Some(0.5)).unwrap();
-        assert_eq!((merged.cached_share, merged.depth_achieved, merged.cpu_busy), (Some(0.2), Some(31.0), Some(0.5)));
+        assert_eq!((merged.cached_share, merged.depth_achieved, merged.cpu_busy), (Some(0.2), Some(31.0), Some(0.3)));
         assert!(disk(&[Observations::default()], None).is_none());
     }
 }
