@@ -114,7 +114,8 @@ impl Journal {
 
     /// The run is over and the document holds everything.
     pub(crate) fn close(self) {
-        for path in &self.will_make {
+        // Mostly they had a name for a moment only. Taking away even what is not there waits for a disk that hangs.
+        for path in self.will_make.iter().filter(|path| path.symlink_metadata().is_ok()) {
             let _ = fs::remove_file(path);
         }
         let _ = fs::remove_file(&self.path);

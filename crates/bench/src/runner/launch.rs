@@ -21,6 +21,13 @@ const LOOK_AROUND: Duration = Duration::from_millis(100);
 /// Seconds that the measuring end may take to tell in its own words that the other end is gone.
 const OTHER_END_SECONDS: f64 = 1.0;
 
+/// Seconds that a killed worker may take to be gone. One that waits for a device that never answers cannot be killed: it
+/// ends when the device does, and is not waited for.
+const KILLED_SECONDS: f64 = 3.0;
+
+/// How often we look whether a killed worker is gone.
+const LOOK_AT_KILLED: Duration = Duration::from_millis(2);
+
 /// What of a worker's complaints is kept, in bytes.
 const KEPT_COMPLAINT_BYTES: u64 = 4096;
 
@@ -79,7 +86,7 @@ fn other_end(task: &Task, ends: &Ends, address: &str) -> Task {
     }
 }
 
-/// A running worker; killed and waited for when dropped.
+/// A running worker; killed when dropped, and waited for as long as that can make a difference.
 struct Worker {
     child: Child,
     lines: Receiver<String>,
@@ -96,7 +103,11 @@ type StartOther<'a> = dyn FnMut(&str) -> Option<Result<Worker, String>> + 'a;
 impl Drop for Worker {
     fn drop(&mut self) {
         let _ = self.child.kill();
-        let _ = self.child.wait();
+        let gone = |child: &mut Child| !matches!(child.try_wait(), Ok(None));
+        let began = monotonic_raw_seconds();
+        while !gone(&mut self.child) && monotonic_raw_seconds() - began < KILLED_SECONDS {
+            std::thread::sleep(LOOK_AT_KILLED);
+        }
     }
 }
 

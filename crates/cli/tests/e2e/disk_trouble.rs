@@ -12,7 +12,7 @@ use crate::common::{
     text,
 };
 use crate::disk::{brief, directory};
-use crate::family::ended_within;
+use crate::family::{ended_within, lives};
 use crate::system::{LoopDisk, Running, assert_no_orphans, samples_in_journal, signal, wait_for};
 
 /// Longer than any of these runs takes, and shorter than a hang.
@@ -262,6 +262,31 @@ fn a_disk_that_fails_is_named_with_its_error() {
         reasons.iter().any(|reason| reason.contains("(EIO)") && reason.contains("the test file in")),
         "{reasons:?}"
     );
+}
+
+#[test]
+fn a_disk_that_does_not_answer_keeps_nobody_from_stopping() {
+    let scratch = Scratch::new();
+    let Some(place) = Place::find(&scratch, "a disk that does not answer") else { return };
+    let Some(disk) = &place.disk else {
+        return skip("a disk that does not answer", "making and mounting one needs the superuser and a loop device");
+    };
+    let arguments = format!("{} {ENDLESS} --filter disk/*-write/**", brief(&scratch, &place.directory));
+    let run = Running::assay(&scratch, &arguments);
+    samples_in_journal(&scratch, 1);
+    let Some(frozen) = disk.freeze() else { return skip("a disk that does not answer", "fsfreeze is missing") };
+    // Nothing can be seen to happen; by now a worker waits for a write, which even SIGKILL does not end.
+    std::thread::sleep(Duration::from_millis(500));
+    signal(run.id(), "INT");
+    let ended = wait_for(Duration::from_secs(20), || (!lives(run.id())).then_some(()));
+    // First of all: what waits for this disk cannot be ended either.
+    drop(frozen);
+    assert!(ended.is_some(), "it waits for a disk that does not answer");
+    let ran = run.end();
+    assert_eq!(ran.status, Some(130), "{ran:?}");
+    assert_explained(&document(&only_run(&scratch)));
+    assert_no_orphans();
+    place.assert_given_back();
 }
 
 #[test]

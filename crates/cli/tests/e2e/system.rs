@@ -234,6 +234,11 @@ impl LoopDisk {
         );
     }
 
+    /// Makes every write to it wait until the value is dropped; `None` where that cannot be done.
+    pub(crate) fn freeze(&self) -> Option<Frozen<'_>> {
+        succeeded("fsfreeze", &["-f", self.mounted.to_str().unwrap()]).then_some(Frozen(&self.mounted))
+    }
+
     /// Takes it away from the tree at once; who has files open keeps them.
     pub(crate) fn detach(&self) {
         assert!(
@@ -247,6 +252,15 @@ impl LoopDisk {
 impl Drop for LoopDisk {
     fn drop(&mut self) {
         succeeded("umount", &["-l", self.mounted.to_str().unwrap()]);
+    }
+}
+
+/// A file system that no write comes through to.
+pub(crate) struct Frozen<'a>(&'a Path);
+
+impl Drop for Frozen<'_> {
+    fn drop(&mut self) {
+        succeeded("fsfreeze", &["-u", self.0.to_str().unwrap()]);
     }
 }
 
