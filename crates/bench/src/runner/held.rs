@@ -175,7 +175,7 @@ mod tests {
         let scratch = scratch();
         let mut held = Held::default();
         let row = disk_row(scratch.path(), 1);
-        let mut inode = |held: &mut Held| {
+        let inode = |held: &mut Held| {
             let file = held.file_for(&row, 7, None, None).unwrap().unwrap();
             let inode = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&file.path).unwrap());
             (file.path, inode)
