@@ -263,8 +263,9 @@ fn too_small(params: &DiskParams, ground: &Ground) -> Result<Option<String>, Pla
     let whose = if threads == 1 { String::new() } else { format!(" from each of {threads} threads") };
     let sentence = |size: u64| {
         format!(
-            "a test file of {} is too small for {depth} requests of {} in flight{whose}, which need {}",
+            "a test file of {} is too small for {depth} {} of {} in flight{whose}: it takes {}",
             rounded(size),
+            if depth == 1 { "request" } else { "requests" },
             format_size(block),
             rounded(least)
         )
