@@ -49,6 +49,13 @@ const CALIBRATION: std::time::Duration = std::time::Duration::from_millis(20);
 /// time.
 const PATIENCE_SECONDS: f64 = 60.0;
 
+/// Length of a sample that only checks results, in seconds.
+const QUICK_SECONDS: f64 = 0.05;
+
+/// The same where a single operation can wait for something: longer than TCP's shortest time until it sends again,
+/// 200 ms (`TCP_RTO_MIN`, `include/net/tcp.h`), so that one of them certainly ends.
+const QUICK_WAITING_SECONDS: f64 = 0.25;
+
 /// What a run is given besides its plan.
 #[derive(Debug)]
 pub struct Setting<'a> {
@@ -350,7 +357,7 @@ impl<'a> Run<'a> {
             block,
             seed: self.random.next_u64(),
             samples: self.rows[index].samples_next(planned),
-            sample_seconds: if quick { sampling.sample_seconds.min(0.05) } else { sampling.sample_seconds },
+            sample_seconds: if quick { quick_seconds(planned) } else { sampling.sample_seconds },
             warm_up_seconds: if quick { [0.0, 0.0] } else { sampling.warm_up_seconds },
             run_began: self.setting.began,
             imul_cycles: imul_cycles(self.setting.machine, planned),
@@ -506,6 +513,12 @@ fn kernel_of(id: &str) -> &str {
 fn headline_grade(rows: &[Row]) -> Option<Grade> {
     let is_headline = |row: &&Row| !row.id.contains("/scalar/");
     rows.iter().filter(is_headline).filter_map(|row| row.grade).max()
+}
+
+/// Length of the only sample of a mere check of results.
+fn quick_seconds(planned: &Planned) -> f64 {
+    let waits = matches!(planned.experiment.area, Area::Disk | Area::Net);
+    planned.sampling.sample_seconds.min(if waits { QUICK_WAITING_SECONDS } else { QUICK_SECONDS })
 }
 
 /// What the measuring end of a row between two processes is told.

@@ -174,7 +174,7 @@ fn a_stream_is_compared_with_two_copies_and_a_round_trip_with_nothing() {
 /// The document of a mere check, which must end well.
 fn verified(arguments: &str) -> Value {
     let ran = assay(&Scratch::new(), &format!("net {arguments} --verify --json -"));
-    assert_eq!(ran.status, Some(0), "{ran:?}");
+    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
     let document = printed(&ran);
     check(&document);
     for row in rows(&document) {
@@ -185,8 +185,8 @@ fn verified(arguments: &str) -> Value {
 
 #[test]
 fn any_number_of_connections_is_verified_and_more_than_cpus_are_labelled() {
-    let document = verified("--threads 1,2,4,9");
-    assert_eq!(rows(&document).len(), 12);
+    let document = verified("--threads 1,2,5");
+    assert_eq!(rows(&document).len(), 9);
     let cpus = std::thread::available_parallelism().unwrap().get() as u64;
     for row in rows(&document) {
         let threads = row["params"]["threads"].as_u64().unwrap();
@@ -198,11 +198,11 @@ fn any_number_of_connections_is_verified_and_more_than_cpus_are_labelled() {
 
 #[test]
 fn blocks_of_any_possible_size_are_verified() {
-    let tcp = verified("--protocol tcp --block 1,14,64KiB,1MiB --threads 1");
-    assert_eq!(rows(&tcp).len(), 8);
+    let tcp = verified("--protocol tcp --block 1,14,1MiB --threads 1");
+    assert_eq!(rows(&tcp).len(), 6);
     assert!(ids(&tcp).contains(&"net/tcp-pingpong/14B/t1"), "{:?}", ids(&tcp));
-    let udp = verified("--protocol udp --block 1,14,8KiB,65507 --threads 1");
-    assert_eq!(rows(&udp).len(), 4);
+    let udp = verified("--protocol udp --block 1,14,65507 --threads 1");
+    assert_eq!(rows(&udp).len(), 3);
     assert!(ids(&udp).contains(&"net/udp-pingpong/65507B/t1"), "{:?}", ids(&udp));
 }
 
@@ -229,14 +229,14 @@ fn what_cannot_be_is_refused() {
 
 /// A suite of these stanzas whose samples take so many milliseconds, three of them in one launch a row.
 fn suite(scratch: &Scratch, milliseconds: u32, stanzas: &[(&str, &str, &str)]) -> PathBuf {
-    let mut content = format!(
+    let sampling = format!(
         "name = \"brief\"\nabout = \"a test\"\n[sampling.net]\nsamples = 3\nper_launch = 3\n\
          sample = \"{milliseconds}ms\"\nwarm_up = [\"10ms\", \"20ms\"]\ntarget = 0.05\n"
     );
-    for (protocol, mode, block) in stanzas {
-        content +=
-            &format!("[[net]]\nprotocol = [\"{protocol}\"]\nmode = \"{mode}\"\nblock = {block}\nthreads = [\"1\"]\n");
-    }
+    let stanza = |(protocol, mode, block): &(&str, &str, &str)| {
+        format!("[[net]]\nprotocol = [\"{protocol}\"]\nmode = \"{mode}\"\nblock = {block}\nthreads = [\"1\"]\n")
+    };
+    let content = sampling + &stanzas.iter().map(stanza).collect::<Vec<_>>().concat();
     let path = scratch.join("brief.toml");
     std::fs::write(&path, content).unwrap();
     path
@@ -257,7 +257,7 @@ struct Midway {
 
 fn midway(protocol: &str, mode: &str) -> Midway {
     let scratch = Scratch::new();
-    let suite = suite(&scratch, 300, &[(protocol, mode, "[\"1KiB\", \"4KiB\"]")]);
+    let suite = suite(&scratch, 200, &[(protocol, mode, "[\"1KiB\", \"4KiB\"]")]);
     let run = Running::assay(&scratch, &format!("run {}", suite.display()));
     let folder = samples_in_journal(&scratch, 1);
     let ends = children(run.id()).try_into().unwrap_or_else(|ends| panic!("not two workers: {ends:?}"));

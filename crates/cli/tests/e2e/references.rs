@@ -13,6 +13,7 @@ use crate::common::{
     Ran, Scratch, assay, check, command, document, is_verified, list, names, number, only_run, refusal, rows, samples,
     skip, stored_runs, text,
 };
+use crate::disk;
 use crate::family::{ended_within, group};
 use crate::system::{Running, assert_no_orphans, has, signal, wait_for};
 
@@ -22,14 +23,70 @@ const TOLERANCE: f64 = 1e-9;
 /// Where the system's programs are.
 const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 
-/// A row that is over in a moment and that likwid-bench stands beside.
-const ROW: &str = "memory --op read --working-set 4MiB --pages 4KiB --threads 1 --references likwid-bench";
-
 /// How likwid-bench says its version.
 const SAYS_VERSION: &str = "[ \"$1\" = -v ] && { echo 'likwid-bench -- Version 5.2.2'; exit; }";
 
-/// A stream of the network, which iperf3 stands beside.
-const STREAM: &str = "net --protocol tcp --mode stream --threads 1 --references iperf3";
+/// How iperf3 says its version.
+const IPERF3_SAYS_VERSION: &str = "[ \"$1\" = --version ] && { echo 'iperf 3.12 (a fake)'; exit; }";
+
+/// Rows that are over in a moment, one that each tool stands beside.
+const BRIEF: &str = r#"
+name = "brief"
+about = "a row for each tool"
+[sampling.cpu]
+samples = 2
+per_launch = 2
+sample = "20ms"
+warm_up = ["5ms", "10ms"]
+target = 0.05
+[sampling.disk]
+samples = 2
+per_launch = 2
+sample = "50ms"
+warm_up = ["10ms", "20ms"]
+target = 0.05
+[sampling.net]
+samples = 2
+per_launch = 2
+sample = "50ms"
+warm_up = ["10ms", "20ms"]
+target = 0.05
+[[cpu]]
+op = "fma"
+type = ["fp64"]
+isa = ["vector"]
+threads = ["1"]
+[[disk]]
+pattern = "random"
+op = ["read", "write"]
+block = ["4KiB"]
+depth = [4]
+size = "64MiB"
+threads = ["1"]
+[[net]]
+protocol = ["tcp"]
+mode = "stream"
+block = ["128KiB"]
+threads = ["1"]
+[[net]]
+protocol = ["udp"]
+mode = "pingpong"
+block = ["14B"]
+threads = ["1"]
+"#;
+
+/// The arguments that run the rows of [`BRIEF`] that a tool stands beside, in pairs with it.
+fn brief(scratch: &Scratch, tool: &str) -> String {
+    let suite = scratch.join("brief.toml");
+    std::fs::write(&suite, BRIEF).unwrap();
+    let rows = match tool {
+        "likwid-bench" => "cpu/**",
+        "fio" => "disk/**",
+        "iperf3" => "net/tcp-stream/**",
+        _ => "net/udp-pingpong/**",
+    };
+    format!("run {} --filter {rows} --references {tool}", suite.display())
+}
 
 /// Longer than any tool may take that was not seen to hang.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -73,7 +130,7 @@ fn beside_the_real(tool: &str, arguments: &str) -> Option<(Scratch, Value)> {
         return None;
     }
     let scratch = Scratch::new();
-    let ran = with_tools(&scratch, &format!("{arguments} --references {tool}"));
+    let ran = with_tools(&scratch, &arguments.replacen("BRIEF", &brief(&scratch, tool), 1));
     assert_eq!(ran.status, Some(0), "{ran:?}");
     assert!(ran.stdout.contains("Beside trusted tools") && ran.stdout.contains(tool), "{ran:?}");
     let folder = only_run(&scratch);
@@ -149,9 +206,8 @@ fn assert_in_turn(ours: &[Value], theirs: &[Value]) {
 
 #[test]
 fn likwid_bench_stands_beside_arithmetic_and_memory() {
-    let cpu = "cpu --op fma --type fp64 --isa vector --threads 1 --repeat 2";
-    let memory = "memory --op read --working-set 32MiB --pages 4KiB --threads 1 --repeat 2";
-    for (arguments, detail) in [(cpu, "peakflops"), (memory, "load_")] {
+    let memory = "memory --op read --working-set 32MiB --pages 4KiB --threads 1 --repeat 2 --references likwid-bench";
+    for (arguments, detail) in [("BRIEF", "peakflops"), (memory, "load_")] {
         let Some((scratch, document)) = beside_the_real("likwid-bench", arguments) else { return };
         assert_measured(&scratch, &rows(&document)[0], 2);
         let (_, reference) = only_one(&rows(&document)[0]);
@@ -161,8 +217,7 @@ fn likwid_bench_stands_beside_arithmetic_and_memory() {
 
 #[test]
 fn iperf3_stands_beside_a_stream_with_an_interval_of_six_pairs() {
-    let arguments = "net --protocol tcp --mode stream --threads 1 --repeat 6";
-    let Some((scratch, document)) = beside_the_real("iperf3", arguments) else { return };
+    let Some((scratch, document)) = beside_the_real("iperf3", "BRIEF --repeat 6") else { return };
     assert_measured(&scratch, &rows(&document)[0], 6);
     let (_, reference) = only_one(&rows(&document)[0]);
     assert!(words(reference, "argv").contains(&"-l131072"), "a block as large as ours: {reference:#}");
@@ -171,32 +226,19 @@ fn iperf3_stands_beside_a_stream_with_an_interval_of_six_pairs() {
 
 #[test]
 fn sockperf_stands_beside_a_ping_pong() {
-    let arguments = "net --protocol udp --mode pingpong --block 14 --threads 1 --repeat 2";
-    let Some((scratch, document)) = beside_the_real("sockperf", arguments) else { return };
+    let Some((scratch, document)) = beside_the_real("sockperf", "BRIEF") else { return };
     let row = &rows(&document)[0];
     assert_measured(&scratch, row, 2);
     assert_eq!(only_one(row).0["name"], "latency");
 }
 
-/// A folder on a disk, and fio.
-fn disk_for_fio(scratch: &Scratch) -> Option<PathBuf> {
-    let directory = scratch.join("disk");
-    std::fs::create_dir(&directory).unwrap();
-    let kind = Command::new("stat").args(["-f", "-c", "%T"]).arg(&directory).output().unwrap();
-    if !has("fio") {
-        skip("fio beside our rows", "it is not installed");
-    } else if kind.stdout.starts_with(b"tmpfs") || kind.stdout.starts_with(b"ramfs") {
-        skip("fio beside our rows", "temporary files are in memory here: set TMPDIR to a directory on a disk");
-    } else {
-        return Some(directory);
-    }
-    None
-}
-
 #[test]
 fn fio_stands_beside_requests_and_leaves_the_file_as_it_is() {
     let scratch = Scratch::new();
-    let Some(directory) = disk_for_fio(&scratch) else { return };
+    let Some(directory) = disk::directory(&scratch, "fio beside our rows") else { return };
+    if !has("fio") {
+        return skip("fio beside our rows", "it is not installed");
+    }
     let sizes = scratch.join("sizes");
     // A fio that looks at the file before and after.
     let body = format!(
@@ -206,9 +248,8 @@ fn fio_stands_beside_requests_and_leaves_the_file_as_it_is() {
         sizes = sizes.display()
     );
     let fake = fake(&scratch, "fio", &body);
-    let disk = format!("disk --dir {} --pattern random --op read,write --size 64MiB", directory.display());
-    let ran =
-        with_tools(&scratch, &format!("{disk} --depth 4 --repeat 2 --references fio --tool fio={}", fake.display()));
+    let place = format!("--dir {} --tool fio={}", directory.display(), fake.display());
+    let ran = with_tools(&scratch, &format!("{} {place}", brief(&scratch, "fio")));
     assert_eq!(ran.status, Some(0), "{ran:?}");
     let document = document(&only_run(&scratch));
     check(&document);
@@ -230,9 +271,9 @@ fn fake(scratch: &Scratch, name: &str, body: &str) -> PathBuf {
     path
 }
 
-/// A likwid-bench that says its version as it should and then does this.
-fn likwid(scratch: &Scratch, body: &str) -> String {
-    fake(scratch, "likwid-bench", &format!("{SAYS_VERSION}\n{body}")).display().to_string()
+/// The arguments of a brief run with the fake of this name.
+fn with_fake(scratch: &Scratch, tool: &str) -> String {
+    format!("{} --tool {tool}={}", brief(scratch, tool), scratch.join(tool).display())
 }
 
 /// Asserts that a run with a tool that is of no use was measured all the same, each row with this status of the tool;
@@ -262,10 +303,11 @@ fn of_no_use(scratch: &Scratch, ran: &Ran, status: &str) -> String {
 #[test]
 fn a_tool_that_is_missing_is_said_to_be_and_how_to_get_it() {
     let scratch = Scratch::new();
-    let reason = of_no_use(&scratch, &assay(&scratch, &format!("{ROW} --repeat 2")), "skipped");
+    let reason = of_no_use(&scratch, &assay(&scratch, &brief(&scratch, "likwid-bench")), "skipped");
     assert!(reason.contains("not installed") && reason.contains("Debian package likwid"), "{reason}");
     let scratch = Scratch::new();
-    let ran = with_tools(&scratch, &format!("{ROW} --repeat 2 --tool likwid-bench=/no/such/program"));
+    let arguments = format!("{} --tool likwid-bench=/no/such/program", brief(&scratch, "likwid-bench"));
+    let ran = with_tools(&scratch, &arguments);
     let reason = of_no_use(&scratch, &ran, "skipped");
     assert!(reason.contains("/no/such/program"), "one that was named is not looked for elsewhere: {reason}");
 }
@@ -275,12 +317,11 @@ fn a_tool_whose_version_is_not_known_is_not_used() {
     for (says, why) in [
         ("echo 'likwid-bench -- Version 4.3.1'", "older than 5.2"),
         ("head -c 3000 /dev/urandom", "does not name a version"),
-        ("exit 3", "it printed nothing"),
         ("kill -SEGV $$", "does not name a version"),
     ] {
         let scratch = Scratch::new();
-        let program = fake(&scratch, "likwid-bench", says);
-        let ran = assay(&scratch, &format!("{ROW} --repeat 2 --tool likwid-bench={}", program.display()));
+        fake(&scratch, "likwid-bench", says);
+        let ran = assay(&scratch, &with_fake(&scratch, "likwid-bench"));
         let reason = of_no_use(&scratch, &ran, "skipped");
         assert!(reason.contains(why) && reason.len() < 1000, "{says}: {reason}");
         assert_eq!(names(&only_run(&scratch)), ["run.json"], "it was never run");
@@ -291,15 +332,14 @@ fn a_tool_whose_version_is_not_known_is_not_used() {
 fn a_tool_that_fails_or_talks_nonsense_loses_its_place() {
     for (body, why, raw) in [
         ("env; echo 'oh dear' >&2; exit 3", "left with status 3: oh dear", "LC_ALL=C"),
-        ("echo 'all is well'", "likwid-bench", "all is well"),
         ("printf '\\377\\376 nonsense \\000\\n'", "likwid-bench", "nonsense"),
         ("echo begun; kill -KILL $$", "SIGKILL", "begun"),
         ("head -c 100000000 /dev/zero | tr '\\000' x", "likwid-bench", "xxxxx"),
         ("exec >&- 2>&-", "likwid-bench", "$ "),
     ] {
         let scratch = Scratch::new();
-        let program = likwid(&scratch, body);
-        let ran = with_tools(&scratch, &format!("{ROW} --repeat 2 --tool likwid-bench={program}"));
+        let program = fake(&scratch, "likwid-bench", &format!("{SAYS_VERSION}\n{body}"));
+        let ran = with_tools(&scratch, &with_fake(&scratch, "likwid-bench"));
         let reason = of_no_use(&scratch, &ran, "failed");
         assert!(reason.contains(why) && reason.len() < 1000, "{body}: {reason}");
         let folder = only_run(&scratch);
@@ -309,7 +349,7 @@ fn a_tool_that_fails_or_talks_nonsense_loses_its_place() {
         for ours in ["HOME=", "OPENBLAS", "ASSAY_STORE", "LANG="] {
             assert!(!printed.contains(ours), "{ours} has reached it: {printed}");
         }
-        assert_eq!(words(only_one(&rows(&document)[0]).1, "argv")[0], program);
+        assert_eq!(words(only_one(&rows(&document)[0]).1, "argv")[0], program.to_str().unwrap());
     }
 }
 
@@ -343,13 +383,12 @@ impl Drop for Group {
 }
 
 /// A run with a tool of this name that writes its number to the file `leader` when it begins to hang.
-fn hanging(scratch: &Scratch, tool: &str, arguments: &str, before: &str, how: &str) -> (Running, PathBuf) {
+fn hanging(scratch: &Scratch, tool: &str, before: &str, how: &str) -> (Running, PathBuf) {
     let leader = scratch.join("leader");
     let path = leader.display();
     let hang = format!("echo $$ >{path}.new; mv {path}.new {path}; sleep 300 & {how}");
-    let program = fake(scratch, tool, &format!("{before}\n{hang}"));
-    let run = Running::assay(scratch, &format!("{arguments} --repeat 2 --tool {tool}={}", program.display()));
-    (run, leader)
+    fake(scratch, tool, &format!("{before}\n{hang}"));
+    (Running::assay(scratch, &with_fake(scratch, tool)), leader)
 }
 
 #[test]
@@ -358,7 +397,7 @@ fn a_signal_ends_a_tool_and_all_that_it_has_started() {
         [("INT", 130, "sleep 300"), ("TERM", 143, "trap '' TERM INT HUP; while :; do sleep 9; done")]
     {
         let scratch = Scratch::new();
-        let (run, leader) = hanging(&scratch, "likwid-bench", ROW, SAYS_VERSION, how);
+        let (run, leader) = hanging(&scratch, "likwid-bench", SAYS_VERSION, how);
         let group = Group::of(&leader);
         signal(run.id(), name);
         let ran = ended_within(run, Duration::from_secs(8));
@@ -373,9 +412,12 @@ fn a_signal_ends_a_tool_and_all_that_it_has_started() {
 #[test]
 fn the_next_run_ends_a_tool_that_a_killed_one_left() {
     let scratch = Scratch::new();
-    let (run, leader) = hanging(&scratch, "likwid-bench", ROW, SAYS_VERSION, "sleep 300");
+    let (run, leader) = hanging(&scratch, "likwid-bench", SAYS_VERSION, "sleep 300");
     let group = Group::of(&leader);
     let others = Scratch::new();
+    let journal = || std::fs::read_to_string(only_run(&scratch).join("journal.jsonl")).unwrap();
+    let noted = || journal().contains(&format!("{{\"kind\":\"started\",\"process\":{}", group.0)).then_some(());
+    wait_for(PATIENCE, noted).expect("a note of the tool in the journal");
     signal(run.id(), "KILL");
     run.output();
     assert!(group.lives(), "nothing has ended it yet");
@@ -398,12 +440,11 @@ fn a_tool_that_hangs_is_ended_with_all_that_it_has_started() {
     // At once, since all that these do is wait: hanging when asked for the version, as a server that never listens, and
     // in the middle of a measurement.
     let [version, server, client] = [Scratch::new(), Scratch::new(), Scratch::new()];
-    let says_version = "[ \"$1\" = --version ] && { echo 'iperf 3.12 (a fake)'; exit; }";
-    let (asked, asked_leader) = hanging(&version, "iperf3", STREAM, "", "sleep 300");
-    let (serving, serving_leader) = hanging(&server, "iperf3", STREAM, says_version, "sleep 300");
+    let (asked, asked_leader) = hanging(&version, "iperf3", "", "sleep 300");
+    let (serving, serving_leader) = hanging(&server, "iperf3", IPERF3_SAYS_VERSION, "sleep 300");
     let real = has("iperf3").then(|| {
-        let serve = format!("{says_version}\n[ \"$1\" = -s ] && PATH={SEARCH_PATH} exec iperf3 \"$@\"");
-        hanging(&client, "iperf3", STREAM, &serve, "sleep 300")
+        let serve = format!("{IPERF3_SAYS_VERSION}\n[ \"$1\" = -s ] && PATH={SEARCH_PATH} exec iperf3 \"$@\"");
+        hanging(&client, "iperf3", &serve, "sleep 300")
     });
     let groups = [Group::of(&asked_leader), Group::of(&serving_leader)];
     let reason = ended_hanging(&version, asked, "skipped");
@@ -421,9 +462,8 @@ fn a_tool_that_hangs_is_ended_with_all_that_it_has_started() {
 #[test]
 fn a_server_that_does_not_stay_is_told_with_its_last_words() {
     let scratch = Scratch::new();
-    let says_version = "[ \"$1\" = --version ] && { echo 'iperf 3.12 (a fake)'; exit; }";
-    let program = fake(&scratch, "iperf3", &format!("{says_version}\necho 'no such device' >&2; exit 1"));
-    let ran = assay(&scratch, &format!("{STREAM} --repeat 2 --tool iperf3={}", program.display()));
+    fake(&scratch, "iperf3", &format!("{IPERF3_SAYS_VERSION}\necho 'no such device' >&2; exit 1"));
+    let ran = assay(&scratch, &with_fake(&scratch, "iperf3"));
     let reason = of_no_use(&scratch, &ran, "failed");
     assert!(reason.contains("did not stay") && reason.contains("no such device"), "{reason}");
 }
@@ -441,8 +481,8 @@ fn a_port_that_somebody_else_took_is_followed_by_another() {
          exec iperf3 \"$@\"",
         tried = tried.display()
     );
-    let program = fake(&scratch, "iperf3", &body);
-    let ran = assay(&scratch, &format!("{STREAM} --repeat 2 --tool iperf3={}", program.display()));
+    fake(&scratch, "iperf3", &body);
+    let ran = assay(&scratch, &with_fake(&scratch, "iperf3"));
     assert_eq!(ran.status, Some(0), "{ran:?}");
     let document = document(&only_run(&scratch));
     check(&document);
@@ -492,8 +532,8 @@ fn a_tool_that_stands_beside_no_row_is_said_to_when_it_was_named() {
 #[test]
 fn a_mere_check_runs_no_tool() {
     let scratch = Scratch::new();
-    let program = likwid(&scratch, &format!("echo run >>{}", scratch.join("ran").display()));
-    let ran = assay(&scratch, &format!("{ROW} --verify --tool likwid-bench={program}"));
+    fake(&scratch, "likwid-bench", &format!("echo run >>{}", scratch.join("ran").display()));
+    let ran = assay(&scratch, &format!("{} --verify", with_fake(&scratch, "likwid-bench")));
     assert_eq!(ran.status, Some(0), "{ran:?}");
-    assert_eq!(names(scratch.path()), ["likwid-bench"]);
+    assert_eq!(names(scratch.path()), ["brief.toml", "likwid-bench"]);
 }
