@@ -53,7 +53,7 @@ const PATIENCE_SECONDS: f64 = 60.0;
 const QUICK_SECONDS: f64 = 0.05;
 
 /// The same where a single operation can wait for something: longer than TCP's shortest time until it sends again,
-/// 200 ms (`TCP_RTO_MIN`, `include/net/tcp.h`), so that one of them certainly ends.
+/// 200 ms (`TCP_RTO_MIN`, `include/net/tcp.h`).
 const QUICK_WAITING_SECONDS: f64 = 0.25;
 
 /// What a run is given besides its plan.
