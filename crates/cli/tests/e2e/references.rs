@@ -205,17 +205,33 @@ fn assert_in_turn(ours: &[Value], theirs: &[Value]) {
 }
 
 #[test]
-fn likwid_bench_stands_beside_arithmetic_and_memory() {
-    let memory = "memory --op read --working-set 32MiB --pages 4KiB --threads 1 --repeat 2 --references likwid-bench";
-    for (arguments, detail) in [("BRIEF", "peakflops"), (memory, "load_")] {
-        let Some((scratch, document)) = beside_the_real("likwid-bench", arguments) else { return };
-        assert_measured(&scratch, &rows(&document)[0], 2);
-        let (_, reference) = only_one(&rows(&document)[0]);
-        assert!(text(&reference["details"], "kernel").starts_with(detail), "{reference:#}");
-    }
+fn real_tools_stand_beside_our_rows() {
+    // All at once, since most of their time is waiting.
+    std::thread::scope(|scope| {
+        scope.spawn(likwid_bench_stands_beside_arithmetic);
+        scope.spawn(likwid_bench_stands_beside_memory);
+        scope.spawn(iperf3_stands_beside_a_stream_with_an_interval_of_six_pairs);
+        scope.spawn(sockperf_stands_beside_a_ping_pong);
+        scope.spawn(fio_stands_beside_requests_and_leaves_the_file_as_it_is);
+    });
 }
 
-#[test]
+fn likwid_bench_stands_beside_arithmetic() {
+    likwid_bench_stands_beside("BRIEF", "peakflops");
+}
+
+fn likwid_bench_stands_beside_memory() {
+    let small = "memory --op read --working-set 32MiB --pages 4KiB --threads 1 --repeat 2";
+    likwid_bench_stands_beside(&format!("{small} --references likwid-bench"), "load_");
+}
+
+fn likwid_bench_stands_beside(arguments: &str, its_loop: &str) {
+    let Some((scratch, document)) = beside_the_real("likwid-bench", arguments) else { return };
+    assert_measured(&scratch, &rows(&document)[0], 2);
+    let (_, reference) = only_one(&rows(&document)[0]);
+    assert!(text(&reference["details"], "kernel").starts_with(its_loop), "{reference:#}");
+}
+
 fn iperf3_stands_beside_a_stream_with_an_interval_of_six_pairs() {
     let Some((scratch, document)) = beside_the_real("iperf3", "BRIEF --repeat 6") else { return };
     assert_measured(&scratch, &rows(&document)[0], 6);
@@ -224,7 +240,6 @@ fn iperf3_stands_beside_a_stream_with_an_interval_of_six_pairs() {
     assert!(words(reference, "server_argv").contains(&"-B127.0.0.1"), "nobody else can reach it: {reference:#}");
 }
 
-#[test]
 fn sockperf_stands_beside_a_ping_pong() {
     let Some((scratch, document)) = beside_the_real("sockperf", "BRIEF") else { return };
     let row = &rows(&document)[0];
@@ -232,7 +247,6 @@ fn sockperf_stands_beside_a_ping_pong() {
     assert_eq!(only_one(row).0["name"], "latency");
 }
 
-#[test]
 fn fio_stands_beside_requests_and_leaves_the_file_as_it_is() {
     let scratch = Scratch::new();
     let Some(directory) = disk::directory(&scratch, "fio beside our rows") else { return };
