@@ -491,7 +491,8 @@ fn a_port_that_somebody_else_took_is_followed_by_another() {
     let tried = scratch.join("tried");
     let body = format!(
         "PATH={SEARCH_PATH}\n[ \"$1\" = -s ] && {{ echo \"$@\" >>{tried}; [ $(wc -l <{tried}) -gt 2 ] || \
-         {{ echo 'iperf3: error - unable to start listener for connections: Address already in use' >&2; exit 1; }}; }}\n\
+         {{ echo 'iperf3: error - unable to start listener for connections: Address already in use' >&2; \
+         exit 1; }}; }}\n\
          exec iperf3 \"$@\"",
         tried = tried.display()
     );
