@@ -62,11 +62,8 @@ fn legend(document: &Document, style: &Style) -> Vec<String> {
     }
     let metrics = || measured().filter_map(|row| row.metrics.first());
     let mut text = format!("Figures are medians {} half of their 95 % interval", style.plus_minus());
-    text.push_str(if metrics().any(|metric| metric.summary.ci95.is_none()) {
-        " (n=3: too few samples for one)."
-    } else {
-        "."
-    });
+    let too_few = metrics().find(|metric| metric.summary.ci95.is_none()).map(|metric| metric.summary.n);
+    text.push_str(&too_few.map_or_else(|| ".".to_owned(), |n| format!(" (n={n}: too few samples for one).")));
     let kinds = || metrics().filter_map(|metric| metric.efficiency).map(|efficiency| efficiency.of);
     if kinds().any(|kind| kind != PeakKind::MeasuredCeiling) {
         text.push_str(" Of peak: the share of what the hardware could do at most; assay info shows the arithmetic.");
