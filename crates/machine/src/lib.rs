@@ -2,7 +2,7 @@
 //!
 //! [`discover`] reads a [`Sysroot`]: this host, or a folder in which another machine was recorded by [`capture`]. It
 //! never fails and never guesses: a fact that cannot be found is absent and listed as unknown, and every fact carries
-//! its source. [`cpu_peaks`], [`memory_peaks`], [`disk_peaks`], [`net_peaks`] and [`info_peaks`] turn facts into
+//! its source. [`cpu_peaks`], [`memory_peaks`], [`disk_peaks()`], [`net_peaks()`] and [`info_peaks`] turn facts into
 //! theoretical peaks with their formulas. Nothing here measures, prints, or opens a path that does not come through the root.
 #![forbid(unsafe_code)]
 
