@@ -449,7 +449,8 @@ mod tests {
         assert!(refused(DiskStanza { depth: vec![5000], ..stanza() }).contains("depth of 5000"));
         assert!(refused(DiskStanza { size: 1000, ..stanza() }).contains("multiple of 4 KiB"));
         assert!(
-            refused(DiskStanza { block: vec![100 << 20], ..stanza() }).contains("need 6.2 GiB; choose a larger --size")
+            refused(DiskStanza { block: vec![100 << 20], ..stanza() })
+                .contains("it takes 6.2 GiB; choose a larger --size")
         );
         assert!(refused(DiskStanza { op: vec![DiskOp::Mixed], ..stanza() }).contains("not there yet"));
         let many = DiskStanza {
