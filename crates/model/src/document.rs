@@ -56,9 +56,16 @@ pub struct RunInfo {
     pub complete: bool,
     /// The worst grade of the headline rows; `null` while none is measured.
     pub grade: Option<Grade>,
+    /// Sessions that every row was measured in.
+    #[serde(default = "one")]
+    pub sessions: u32,
     /// Limits the user declared, by key.
     #[serde(default)]
     pub declared: std::collections::BTreeMap<String, f64>,
+}
+
+const fn one() -> u32 {
+    1
 }
 
 /// The state of the machine at one end of the run.
@@ -127,6 +134,30 @@ pub struct Conditions {
     pub throttled: Option<f64>,
     /// CPUs that a cgroup quota allows.
     pub quota_cpus: Option<f64>,
+    /// CPU time per elapsed time of the thread that had the least; `null` for rows that wait.
+    pub least_cpu_share: Option<f64>,
+    /// Share of all CPUs' time that other programs used while the row was measured.
+    pub other_load: Option<f64>,
+    /// Threads that were not on the CPU they were pinned to when they ended, summed over the launches.
+    pub migrated_threads: Option<u32>,
+    /// Nice value of the program; 20 for an idle policy.
+    pub nice: Option<i32>,
+    /// Share of the machine's CPUs that this program may not use.
+    pub cpus_withheld: Option<f64>,
+    /// Bytes moved to or from swap per second, by anybody.
+    pub swapped_bytes_per_second: Option<f64>,
+    /// Share of the buffers' pages that belong to another NUMA node than the thread that uses them.
+    pub remote_pages: Option<f64>,
+    /// Times that a core or package was too hot for its clock.
+    pub thermal_events: Option<u64>,
+    /// Times that a core or package ran into its power limit.
+    pub power_events: Option<u64>,
+    /// Launches that others disturbed.
+    pub disturbed_launches: Option<u32>,
+    /// Launches made again because others had disturbed one.
+    pub repeated_launches: Option<u32>,
+    /// Seconds spent waiting for a quiet machine.
+    pub waited_seconds: Option<f64>,
     /// Times that a thread lost its CPU against its will.
     pub involuntary_switches: Option<u64>,
     /// Page faults in the timed part.
@@ -187,6 +218,8 @@ pub struct DiskConditions {
     pub cached_share: Option<f64>,
     /// Bytes that the kernel says reached storage for this process, over the bytes asked for; around 1 for direct I/O.
     pub storage_share: Option<f64>,
+    /// Bytes that the device moved for others while the row was measured, over all that it moved.
+    pub other_share: Option<f64>,
     /// Seconds of the flush after a sample of writes (median); it is not part of the figures.
     pub flush_seconds: Option<f64>,
     /// CPU seconds of the working threads per second of the timed part.
@@ -211,6 +244,10 @@ pub struct NetConditions {
     pub peer_cpus: Vec<u32>,
     /// Bytes per second of two dependent copies between the same CPUs, measured beside the row.
     pub two_copy_bytes_per_second: Option<f64>,
+    /// Bytes that our sockets put on the link in one launch, headers included, in both directions.
+    pub link_bytes: Option<u64>,
+    /// Bytes that the interface carried for others while the row was measured, over all that it carried.
+    pub other_share: Option<f64>,
     /// Datagrams that never came back.
     pub lost: Option<u64>,
     /// CPU seconds of the measuring end's threads per second of the timed part.

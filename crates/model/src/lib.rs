@@ -3,6 +3,8 @@
 //! Nothing here touches the operating system, reads a clock or computes a statistic.
 #![forbid(unsafe_code)]
 
+pub mod comparison;
+pub mod doctor;
 pub mod document;
 pub mod experiment;
 pub mod io;
@@ -11,6 +13,7 @@ pub mod machine;
 pub mod peak;
 pub mod reference;
 pub mod sample;
+pub mod surroundings;
 pub mod unit;
 pub mod warning;
 pub mod wire;

@@ -35,6 +35,10 @@ pub struct ThreadShare {
     pub clock_hz: Option<f64>,
 }
 
+const fn one() -> u32 {
+    1
+}
+
 /// One repetition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
@@ -50,13 +54,17 @@ pub struct Sample {
     pub launch: u32,
     /// Its place in the interleaved order, counted from 1.
     pub block: u32,
+    /// The session that it was taken in, counted from 1: a pass over all rows, some time after the one before.
+    #[serde(default = "one")]
+    pub session: u32,
     /// Core clock beside it, in Hz; `null` where it was not measured.
     pub clock_hz: Option<f64>,
     /// Seconds lost in it to others, as seen by gaps inside the timed loop, as a mean over the threads.
     pub stolen_seconds: Option<f64>,
     /// Each thread's part.
     pub per_thread: Vec<ThreadShare>,
-    /// Marks on this sample, such as `outlier`. Nothing marked is left out of a summary.
+    /// Marks on this sample: `outlier`; `disturbed` where others disturbed its launch, `repeat` where its launch was made
+    /// because of such a one. Nothing marked is left out of a summary.
     pub flags: Vec<String>,
 }
 

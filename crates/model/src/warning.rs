@@ -84,6 +84,56 @@ crate::isa::words! {
         CpuBound => "cpu_bound",
         /// Datagrams were lost.
         DatagramsLost => "datagrams_lost",
+        /// Other programs ran on this machine.
+        OtherLoad => "other_load",
+        /// Tasks lost their CPUs to others more often than a quiet machine takes them.
+        InvoluntarySwitches => "involuntary_switches",
+        /// A thread was taken off the CPU that it was pinned to.
+        Migrated => "migrated",
+        /// Fewer CPUs may be used than the machine has.
+        Affinity => "affinity",
+        /// CPUs are switched off.
+        CpusOffline => "cpus_offline",
+        /// The program runs at a lower priority than others.
+        LowPriority => "low_priority",
+        /// A control group leaves it little memory.
+        MemoryLimit => "memory_limit",
+        /// Memory was moved to or from swap.
+        Swapping => "swapping",
+        /// Memory of another NUMA node was used.
+        RemotePages => "remote_pages",
+        /// The processor slowed down because it was hot.
+        ThermalLimit => "thermal_limit",
+        /// The processor slowed down because it drew too much power.
+        PowerLimit => "power_limit",
+        /// The governor may hold the clock down.
+        Governor => "governor",
+        /// Turbo is switched off.
+        TurboOff => "turbo_off",
+        /// The disk did something for others.
+        OtherDiskTraffic => "other_disk_traffic",
+        /// The interface carried something for others.
+        OtherNetTraffic => "other_net_traffic",
+        /// Some launches were disturbed.
+        DisturbedBlocks => "disturbed_blocks",
+        /// Each sample resembles the one before.
+        Autocorrelated => "autocorrelated",
+    }
+}
+
+crate::isa::words! {
+    /// Where a warning comes from, which decides what may be done about it.
+    Cause, "cause", {
+        /// Others, here or on the host: it comes and goes, so that a disturbed block is worth repeating.
+        Others => "others",
+        /// A setting of the machine or of its control groups: it stays until somebody changes it.
+        Setting => "setting",
+        /// The measurement was not what its name says.
+        Method => "method",
+        /// What the samples say of themselves.
+        Samples => "samples",
+        /// What is not known.
+        Knowledge => "knowledge",
     }
 }
 
@@ -93,6 +143,8 @@ crate::isa::words! {
 pub struct WarningRule {
     /// The kind.
     pub code: WarningCode,
+    /// Where it comes from.
+    pub cause: Cause,
     /// What the figure is.
     pub figure: &'static str,
     /// From this figure on the grade is B at best.
@@ -107,12 +159,13 @@ pub struct WarningRule {
 
 const fn rule(
     code: WarningCode,
+    cause: Cause,
     figure: &'static str,
     (b, c): (Option<f64>, Option<f64>),
     consequence: &'static str,
     advice: &'static str,
 ) -> WarningRule {
-    WarningRule { code, figure, b, c, consequence, advice }
+    WarningRule { code, cause, figure, b, c, consequence, advice }
 }
 
 const QUIET: &str = "Repeat on a quiet host, or pin other work elsewhere.";
@@ -120,66 +173,100 @@ const QUIET: &str = "Repeat on a quiet host, or pin other work elsewhere.";
 /// Every kind of warning, in the order in which they are shown: causes before symptoms.
 #[rustfmt::skip]
 pub const WARNINGS: &[WarningRule] = &[
-    rule(WarningCode::DebugBuild, "1", (None, Some(1.0)), "The program itself was not optimised.", "Build with `cargo build --release`."),
-    rule(WarningCode::CpuQuota, "share of the time throttled", (Some(0.005), Some(0.05)),
+    rule(WarningCode::DebugBuild, Cause::Setting, "1", (None, Some(1.0)), "The program itself was not optimised.", "Build with `cargo build --release`."),
+    rule(WarningCode::CpuQuota, Cause::Setting, "share of the time throttled", (Some(0.005), Some(0.05)),
         "The figure is the quota's, not the processor's.", "Raise or remove the cgroup's CPU quota (cpu.max, cpu.cfs_quota_us)."),
-    rule(WarningCode::CpuShared, "share of the CPU not ours", (Some(0.01), Some(0.10)),
+    rule(WarningCode::CpuShared, Cause::Others, "share of the CPU not ours", (Some(0.01), Some(0.10)),
         "Another process ran on the same CPU, and the rate fell by its share.", QUIET),
-    rule(WarningCode::Steal, "share of the time stolen", (Some(0.005), Some(0.03)),
+    rule(WarningCode::Steal, Cause::Others, "share of the time stolen", (Some(0.005), Some(0.03)),
         "The hypervisor gave the CPU to another guest.", "Repeat when the host is quieter, or use a dedicated host."),
-    rule(WarningCode::VcpuShared, "share of the rate lost", (Some(0.02), Some(0.10)),
+    rule(WarningCode::VcpuShared, Cause::Others, "share of the rate lost", (Some(0.02), Some(0.10)),
         "Something invisible shared the core, most likely a busy sibling thread of the host.",
         "Repeat when the host is quieter, or use a dedicated host."),
-    rule(WarningCode::TimeLost, "share of the time lost in gaps", (Some(0.02), Some(0.10)),
+    rule(WarningCode::TimeLost, Cause::Others, "share of the time lost in gaps", (Some(0.02), Some(0.10)),
         "The loop stood still although it was not asked to.", QUIET),
-    rule(WarningCode::ClockChainsDisagree, "relative difference", (Some(0.03), Some(0.15)),
+    rule(WarningCode::ClockChainsDisagree, Cause::Others, "relative difference", (Some(0.03), Some(0.15)),
         "A busy sibling slowed one of the two clock chains; the clock is the larger of them.",
         "Repeat when the host is quieter, or use a dedicated host."),
-    rule(WarningCode::ClockMoved, "relative change", (Some(0.03), Some(0.15)),
+    rule(WarningCode::ClockMoved, Cause::Others, "relative change", (Some(0.03), Some(0.15)),
         "The clock changed while the row was measured.", "Let the machine settle, or fix its governor and turbo."),
-    rule(WarningCode::Oversubscribed, "threads per CPU", (Some(1.01), None),
+    rule(WarningCode::Migrated, Cause::Others, "share of the threads", (None, Some(1e-9)),
+        "They ran elsewhere than the row says, beside others of ours.", "Let CPUs stay online and cpusets as they are while measuring."),
+    rule(WarningCode::OtherLoad, Cause::Others, "share of the CPUs' time", (Some(0.02), Some(0.10)),
+        "Others used CPUs, and with them caches, memory and clock.", "Stop them (see them with top), or use --wait-quiet 60s."),
+    rule(WarningCode::InvoluntarySwitches, Cause::Others, "switches per second and thread", (Some(20.0), Some(1000.0)),
+        "Others ran on the same CPUs in between, and left their data in the caches.", QUIET),
+    rule(WarningCode::Swapping, Cause::Others, "bytes per second", (Some(4096.0), Some(1e6)),
+        "Memory was being moved to or from disk.", "Free memory, or choose a smaller --working-set."),
+    rule(WarningCode::RemotePages, Cause::Method, "share of the pages", (Some(0.05), Some(0.5)),
+        "Part of the memory belongs to another NUMA node, which is further away.", "Free memory on the nodes of the CPUs in use."),
+    rule(WarningCode::ThermalLimit, Cause::Others, "times", (Some(1.0), None),
+        "The processor was too hot to keep its clock.", "Look at its cooling."),
+    rule(WarningCode::PowerLimit, Cause::Others, "times", (Some(1.0), None),
+        "The processor was not allowed the power that its clock would need.", "Look at its power limits (BIOS, intel-rapl)."),
+    rule(WarningCode::OtherDiskTraffic, Cause::Others, "share of the device's bytes", (Some(0.05), Some(0.20)),
+        "The device served others at the same time.", "Stop them (see them with iotop), or use --wait-quiet 60s."),
+    rule(WarningCode::OtherNetTraffic, Cause::Others, "share of the interface's bytes", (Some(0.05), Some(0.20)),
+        "The interface served others at the same time.", "Stop them (see them with ss or iftop), or use --wait-quiet 60s."),
+    rule(WarningCode::LowPriority, Cause::Setting, "nice value; 20 for an idle policy", (Some(1.0), Some(20.0)),
+        "Others go first, and the scheduler gives shorter turns.", "Start it without nice: renice -n 0, chrt --other 0."),
+    rule(WarningCode::Affinity, Cause::Setting, "share of the CPUs withheld", (Some(1e-9), None),
+        "What is said of all threads is said of the CPUs allowed, not of the machine.", "Run it without taskset, or in a cpuset of all CPUs."),
+    rule(WarningCode::CpusOffline, Cause::Setting, "share of the CPUs switched off", (Some(1e-9), None),
+        "What is said of all threads is said of the CPUs online, not of the machine.", "echo 1 > /sys/devices/system/cpu/cpuN/online"),
+    rule(WarningCode::MemoryLimit, Cause::Setting, "share of the limit that the row needs", (Some(0.5), Some(0.95)),
+        "A control group limits the memory, so that pages may be reclaimed under way.", "Raise the limit (memory.max, memory.limit_in_bytes), or choose a smaller --working-set."),
+    rule(WarningCode::Governor, Cause::Setting, "1", (None, None),
+        "Short work may be over before the clock has risen.", "cpupower frequency-set -g performance"),
+    rule(WarningCode::TurboOff, Cause::Setting, "1", (None, None),
+        "The clock stays at or below its base.", "echo 0 > /sys/devices/system/cpu/intel_pstate/no_turbo, or echo 1 > /sys/devices/system/cpu/cpufreq/boost"),
+    rule(WarningCode::DisturbedBlocks, Cause::Others, "share of the samples", (Some(0.10), Some(0.50)),
+        "They count like the others; the median leans on the undisturbed ones as long as these are most.", QUIET),
+    rule(WarningCode::Oversubscribed, Cause::Method, "threads per CPU", (Some(1.01), None),
         "The threads took turns: more of them were asked for than CPUs are available.", "Ask for fewer threads."),
-    rule(WarningCode::Timer, "1", (Some(1.0), None),
+    rule(WarningCode::Timer, Cause::Setting, "1", (Some(1.0), None),
         "Short intervals are timed by a system call instead of the time-stamp counter.", "Check the kernel's clocksource."),
-    rule(WarningCode::PagesRefused, "share of the buffer not in such pages", (Some(0.05), None),
+    rule(WarningCode::PagesRefused, Cause::Method, "share of the buffer not in such pages", (Some(0.05), None),
         "Address translation costs more than the row's name says.",
         "Allow transparent huge pages: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"),
-    rule(WarningCode::PageFaults, "page faults per second", (Some(100.0), Some(10_000.0)),
+    rule(WarningCode::PageFaults, Cause::Method, "page faults per second", (Some(100.0), Some(10_000.0)),
         "Page faults were taken inside the timed part.", "Free memory, and repeat."),
-    rule(WarningCode::PossiblyCached, "last-level caches per working set", (Some(0.26), Some(0.51)),
+    rule(WarningCode::PossiblyCached, Cause::Method, "last-level caches per working set", (Some(0.26), Some(0.51)),
         "Part of the working set may have come from a cache.", "Choose a larger --working-set."),
-    rule(WarningCode::NotWritten, "share of the file", (Some(1e-9), Some(0.01)),
+    rule(WarningCode::NotWritten, Cause::Method, "share of the file", (Some(1e-9), Some(0.01)),
         "Reading what was never written reaches no device.", "Report it, with the file system and its mount options."),
-    rule(WarningCode::NotDirect, "share that was cached", (Some(0.01), Some(0.05)),
+    rule(WarningCode::NotDirect, Cause::Method, "share that was cached", (Some(0.01), Some(0.05)),
         "Part of the requests was served by the page cache, not by the device.",
         "Choose a directory on another file system with --dir (ext4 and xfs honour direct I/O)."),
-    rule(WarningCode::DepthNotReached, "share of the depth missing", (Some(0.10), None),
+    rule(WarningCode::DepthNotReached, Cause::Method, "share of the depth missing", (Some(0.10), None),
         "The figure belongs to a smaller depth than the row says.", QUIET),
-    rule(WarningCode::DatagramsLost, "share of the datagrams", (Some(1e-6), Some(0.01)),
+    rule(WarningCode::DatagramsLost, Cause::Method, "share of the datagrams", (Some(1e-6), Some(0.01)),
         "Messages that were lost have no latency; the percentiles are those of the others.", "Look at the receiver's buffers and at the path."),
-    rule(WarningCode::CpuBound, "share of a CPU that each thread was busy", (None, None),
+    rule(WarningCode::CpuBound, Cause::Method, "share of a CPU that each thread was busy", (None, None),
         "The processor, not the device, sets the rate.", "Spread the requests over more --threads."),
-    rule(WarningCode::EngineSteppedDown, "steps", (None, None),
+    rule(WarningCode::EngineSteppedDown, Cause::Method, "steps", (None, None),
         "The rate at high depths may be below what the device can do.", "Allow io_uring (kernel.io_uring_disabled, seccomp) and locked memory (ulimit -l)."),
-    rule(WarningCode::HostCache, "1", (None, None),
+    rule(WarningCode::HostCache, Cause::Method, "1", (None, None),
         "What the host or server behind it caches cannot be seen from here, so the figure may be its memory.", "Compare with a file much larger than that memory, if that is possible."),
-    rule(WarningCode::NotSteady, "relative change", (Some(0.05), Some(0.5)),
+    rule(WarningCode::NotSteady, Cause::Method, "relative change", (Some(0.05), Some(0.5)),
         "The rate had not settled when timing began.", "Give it more time, or repeat on a quiet host."),
-    rule(WarningCode::CutShort, "share of the samples missing", (Some(0.01), None),
+    rule(WarningCode::CutShort, Cause::Method, "share of the samples missing", (Some(0.01), None),
         "The row was cut off before its last sample.", "Let it finish."),
-    rule(WarningCode::FewSamples, "samples missing", (Some(1.0), None),
+    rule(WarningCode::FewSamples, Cause::Samples, "samples missing", (Some(1.0), None),
         "There are too few samples for a 95 % interval (6 are needed).", "Repeat with --repeat 9 or more."),
-    rule(WarningCode::WideInterval, "half-width over the target", (Some(2.0), Some(10.0)),
+    rule(WarningCode::WideInterval, Cause::Samples, "half-width over the target", (Some(2.0), Some(10.0)),
         "The median is not known as precisely as this area asks for.", "Repeat on a quiet host, or take more samples with --repeat."),
-    rule(WarningCode::Drifting, "1", (Some(1.0), None), "The samples rise or fall with time.", "Let the machine settle, and repeat."),
-    rule(WarningCode::Bimodal, "1", (Some(1.0), None), "The samples fall into two groups; the median is one of them.", QUIET),
-    rule(WarningCode::LaunchesDiffer, "spread between launches over spread within", (None, None),
+    rule(WarningCode::Drifting, Cause::Samples, "1", (Some(1.0), None), "The samples rise or fall with time.", "Let the machine settle, and repeat."),
+    rule(WarningCode::Bimodal, Cause::Samples, "1", (Some(1.0), None), "The samples fall into two groups; the median is one of them.", QUIET),
+    rule(WarningCode::Autocorrelated, Cause::Samples, "correlation of neighbours", (Some(0.5), None),
+        "There are fewer independent samples than it seems, so the interval is too narrow.", "Repeat at another time, or measure in several sessions (assay run rigorous)."),
+    rule(WarningCode::LaunchesDiffer, Cause::Samples, "spread between launches over spread within", (Some(3.0), None),
         "Placement of pages and threads, drawn anew in each launch, matters more than noise within one.", "Take more launches."),
-    rule(WarningCode::SlowFirst, "1", (None, None), "The first sample was slower than the rest.", "Nothing: the median is not moved by it."),
-    rule(WarningCode::Outliers, "samples", (None, None), "Some samples lie far from the rest; none was removed.", QUIET),
-    rule(WarningCode::AbovePeak, "measured over peak", (Some(1.0), None),
+    rule(WarningCode::SlowFirst, Cause::Samples, "1", (None, None), "The first sample was slower than the rest.", "Nothing: the median is not moved by it."),
+    rule(WarningCode::Outliers, Cause::Samples, "samples", (None, None), "Some samples lie far from the rest; none was removed.", QUIET),
+    rule(WarningCode::AbovePeak, Cause::Knowledge, "measured over peak", (Some(1.0), None),
         "The measured figure is above the peak, so the peak is wrong and no efficiency is given.", "Report it, with the output of `assay info --json`."),
-    rule(WarningCode::PeakUnknown, "1", (None, None), "The limit is not visible on this machine.", "Declare it, if you know it."),
+    rule(WarningCode::PeakUnknown, Cause::Knowledge, "1", (None, None), "The limit is not visible on this machine.", "Declare it, if you know it."),
 ];
 
 impl WarningCode {

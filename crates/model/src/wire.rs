@@ -10,6 +10,10 @@ use crate::experiment::Experiment;
 use crate::sample::{MetricName, Sample};
 use crate::unit::{Better, Unit};
 
+const fn one() -> u32 {
+    1
+}
+
 /// One launch of one experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
@@ -21,6 +25,9 @@ pub struct Task {
     pub launch: u32,
     /// Place in the interleaved order, counted from 1.
     pub block: u32,
+    /// The session, counted from 1.
+    #[serde(default = "one")]
+    pub session: u32,
     /// Seed of data and permutations; differs from launch to launch.
     pub seed: u64,
     /// Samples to take.
@@ -113,6 +120,13 @@ pub struct Observations {
     pub cpu_seconds: f64,
     /// Seconds inside samples lost in gaps, all threads.
     pub gap_seconds: f64,
+    /// CPU time per elapsed time of the thread that had the least; `null` where it says nothing.
+    pub least_cpu_share: Option<f64>,
+    /// Threads that were not on the CPU they were pinned to when they ended.
+    pub migrated_threads: u32,
+    /// Share of the buffers' pages on another NUMA node than the thread that uses them, the most of the threads; `null`
+    /// where there is one node, or the kernel does not say.
+    pub remote_pages: Option<f64>,
     /// Involuntary context switches inside samples, all threads.
     pub involuntary_switches: u64,
     /// Page faults inside samples, all threads.

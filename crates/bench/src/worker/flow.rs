@@ -132,6 +132,7 @@ fn tell_sample(launch: &Launch, profile: FlowProfile) -> Result<(), Ended> {
         start,
         launch: launch.task.launch,
         block: launch.task.block,
+        session: launch.task.session,
         clock_hz: None,
         stolen_seconds: None,
         per_thread: Vec::new(),

@@ -262,6 +262,7 @@ pub(super) fn combine(records: &[Record], profile: Profile, timer: &Timer, task:
         start: (sys::clock::monotonic_raw_seconds() - task.run_began - ago).max(0.0),
         launch: task.launch,
         block: task.block,
+        session: task.session,
         clock_hz: Some(clock_hz),
         stolen_seconds: Some(stolen_seconds),
         per_thread,

@@ -174,6 +174,7 @@ impl Flow for DiskFlow {
             depth_achieved: (self.window_seconds > 0.0).then(|| in_flight_seconds / self.window_seconds),
             cached_share: sys::file::cached_bytes(&self.file).ok().map(share),
             storage_share: traffic::storage_share(self.job.write),
+            other_share: None,
             flush_seconds: median(&mut self.flushes),
             cpu_busy: (self.run_seconds > 0.0).then(|| cpu_seconds / self.run_seconds),
         });

@@ -277,6 +277,8 @@ impl Flow for NetFlow {
             peer_cpus: about.ends.other_cpus.clone(),
             two_copy_bytes_per_second: self.timer.and_then(|timer| about.ceiling(&timer)),
             lost: (about.params.protocol == Protocol::Udp).then(|| self.session.lost()),
+            link_bytes: None,
+            other_share: None,
             // The judge knows it from the threads' usage.
             cpu_busy: None,
         });
