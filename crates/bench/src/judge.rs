@@ -7,6 +7,7 @@
 use model::document::{Conditions, Row};
 use model::machine::Machine;
 use model::sample::{Metric, MetricName, Sample};
+use model::surroundings::Change;
 use model::unit::Better;
 use model::warning::{Warning, WarningCode};
 use model::wire::Observations;
@@ -18,18 +19,32 @@ mod io;
 /// Launch medians that differ this many times more than samples within a launch make placement the larger cause.
 const LAUNCHES_MATTER: f64 = 3.0;
 
+/// What one launch saw, and what went on around it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Launched {
+    /// What its worker reports.
+    pub(crate) seen: Observations,
+    /// What the kernel counted all over the machine meanwhile.
+    pub(crate) around: Change,
+    /// Samples that it gave.
+    pub(crate) samples: u32,
+    /// Whether it was made because others had disturbed an earlier one.
+    pub(crate) repeat: bool,
+}
+
 /// What all launches of a row saw together. `best` is the most operations per cycle that the same kernel has shown in
 /// any row.
 pub(crate) fn conditions(
     planned: &Planned,
     metrics: &[Metric],
-    seen: &[Observations],
+    launches: &[Launched],
     best: Option<f64>,
     machine: &Machine,
 ) -> Conditions {
-    let sum = |of: fn(&Observations) -> f64| seen.iter().map(of).sum::<f64>();
+    let seen: Vec<&Observations> = launches.iter().map(|launch| &launch.seen).collect();
+    let sum = |of: fn(&Observations) -> f64| seen.iter().map(|one| of(one)).sum::<f64>();
     let some_sum = |of: fn(&Observations) -> Option<f64>| {
-        seen.iter().map(of).collect::<Option<Vec<f64>>>().map(|all| all.iter().sum::<f64>())
+        seen.iter().map(|one| of(one)).collect::<Option<Vec<f64>>>().map(|all| all.iter().sum::<f64>())
     };
     let (timed, watched) = (sum(|one| one.timed_seconds), sum(|one| one.watched_seconds));
     let per_watched = |seconds: f64| (watched > 0.0).then(|| seconds / watched / planned.cpus.len() as f64);
@@ -63,8 +78,8 @@ pub(crate) fn conditions(
     if seen.iter().any(|one| one.waiting) {
         // Threads that wait use little of their CPUs: that is no sign of neighbours.
         (conditions.cpu_share, conditions.lost_in_gaps, conditions.clock_source) = (None, None, None);
-        conditions.disk = io::disk(seen, (timed > 0.0).then(|| sum(|one| one.cpu_seconds) / timed));
-        conditions.net = io::net(seen, (timed > 0.0).then(|| sum(|one| one.cpu_seconds) / timed));
+        conditions.disk = io::disk(&seen, (timed > 0.0).then(|| sum(|one| one.cpu_seconds) / timed));
+        conditions.net = io::net(&seen, (timed > 0.0).then(|| sum(|one| one.cpu_seconds) / timed));
     }
     conditions.lost_share = lost_share(planned, metrics, &conditions, best, machine);
     conditions
@@ -85,10 +100,10 @@ fn lost_share(
 }
 
 /// The warnings of a row whose metrics and conditions are set.
-pub(crate) fn warnings(planned: &Planned, row: &Row, seen: &[Observations]) -> Vec<Warning> {
+pub(crate) fn warnings(planned: &Planned, row: &Row, launches: &[Launched]) -> Vec<Warning> {
     let mut warnings = others(planned, &row.conditions);
     warnings.extend(clock(row));
-    warnings.extend(set_up(&row.conditions, seen));
+    warnings.extend(set_up(&row.conditions, launches));
     warnings.extend(io::warnings(row));
     if let Some(headline) = row.metrics.first() {
         warnings.extend(spread(planned, headline));
@@ -162,7 +177,8 @@ fn first_to_last_third(samples: &[Sample]) -> f64 {
 }
 
 /// What was not as it should be before or beside the timed part.
-fn set_up(conditions: &Conditions, seen: &[Observations]) -> Vec<Warning> {
+fn set_up(conditions: &Conditions, launches: &[Launched]) -> Vec<Warning> {
+    let seen: Vec<&Observations> = launches.iter().map(|launch| &launch.seen).collect();
     let timed: f64 = seen.iter().map(|one| one.timed_seconds).sum();
     let faults = conditions.page_faults.unwrap_or(0);
     let faults_per_second = if timed > 0.0 { faults as f64 / timed } else { 0.0 };

@@ -4,6 +4,8 @@
 //! status.
 #![forbid(unsafe_code)]
 
+pub mod compare;
+pub mod doctor;
 mod engine;
 mod findings;
 mod histogram;

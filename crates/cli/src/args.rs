@@ -61,6 +61,20 @@ Examples:
   assay info --capture DIR                  saves all that is read; --sysroot DIR replays
 ";
 
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  assay doctor                              is this machine quiet, and set up well?
+  assay doctor --json                       the same for programs
+  assay doctor && assay                     measure only if it is
+";
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  assay compare BASE NEW                    two runs: changed, same, or cannot tell
+  assay compare BASE NEW --format markdown  a table for a pull request
+  assay compare --live 'cpu --threads 1' 'cpu --threads 1' --switch-b 'CMD'
+";
+
 const REPORT_EXAMPLES: &str = "\
 Examples:
   assay report RUN                          the result once more
@@ -101,6 +115,12 @@ pub(crate) enum Command {
     /// Say what this machine is, what it could do at best, and how each figure was worked out.
     #[command(before_help = INFO_EXAMPLES)]
     Info(Info),
+    /// Say in five seconds whether numbers taken now can be trusted, and what to change.
+    #[command(before_help = DOCTOR_EXAMPLES)]
+    Doctor(Doctor),
+    /// Say what changed between two runs, what did not, and what cannot be told.
+    #[command(before_help = COMPARE_EXAMPLES)]
+    Compare(Compare),
     /// Show a run again: as text, CSV or JSON.
     #[command(before_help = REPORT_EXAMPLES)]
     Report(Report),
@@ -270,6 +290,30 @@ pub(crate) struct Info {
     /// A fact only you know, such as memory.channels=12 or memory.mts=6000.
     #[arg(long, value_delimiter = ',', value_name = "KEY=VALUE")]
     pub(crate) declare: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// For programs: the checks as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Compare {
+    /// The run to compare with: its folder, its run.json, or its name in the store. With --live: options, or another
+    /// assay and its options.
+    #[arg(value_name = "BASE")]
+    pub(crate) base: String,
+    /// The run to be compared; with --live: options, or another assay and its options.
+    #[arg(value_name = "NEW")]
+    pub(crate) new: String,
+    /// Measure both now, in turn.
+    #[arg(long)]
+    pub(crate) live: bool,
+    /// For programs: the comparison as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -28,6 +28,8 @@ fn main() -> ExitCode {
         Some(Command::Disk(disk)) => commands::run::disk(&disk, began),
         Some(Command::Net(net)) => commands::run::net(&net, began),
         Some(Command::Info(info)) => commands::info::info(&info, began),
+        Some(Command::Doctor(doctor)) => commands::doctor::doctor(&doctor, began),
+        Some(Command::Compare(compare)) => commands::compare::compare(&compare, began),
         Some(Command::Report(report)) => commands::report::report(&report),
         Some(Command::Runs(runs)) => commands::runs::runs(&runs),
         Some(Command::Worker) => Ok(commands::worker()),

@@ -32,6 +32,7 @@ mod rates;
 mod routes;
 mod smbios;
 mod storage;
+mod surroundings;
 mod sysroot;
 mod system;
 mod throttle;
@@ -57,6 +58,7 @@ pub use peaks::{cpu_peaks, info_peaks, info_peaks_of, memory_peaks};
 pub use rates::{CpuKernel, Resolved, kernels, resolve};
 pub use routes::interface_to;
 pub use storage::{storage, storage_source};
+pub use surroundings::{Watched, surroundings};
 pub use sysroot::Sysroot;
 pub use throttle::{IoLimit, IoLimits, io_limits};
 

@@ -8,7 +8,9 @@
 
 use model::document::Document;
 
+pub mod comparison;
 pub mod csv;
+pub mod doctor;
 pub mod info;
 pub mod json;
 mod label;

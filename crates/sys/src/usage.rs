@@ -47,6 +47,38 @@ impl ThreadUsage {
     }
 }
 
+/// What this process and those of its children that have ended and been waited for have used.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ProcessUsage {
+    /// CPU time in user mode, in seconds.
+    pub user_seconds: f64,
+    /// CPU time in the kernel, in seconds.
+    pub system_seconds: f64,
+    /// Bytes moved to or from devices.
+    pub disk_bytes: u64,
+}
+
+impl ProcessUsage {
+    /// The counts now.
+    pub fn now() -> Self {
+        /// The kernel counts blocks of this size (getrusage(2), `ru_inblock`).
+        const BLOCK_BYTES: u64 = 512;
+        let mut sum = Self::default();
+        for who in [libc::RUSAGE_SELF, libc::RUSAGE_CHILDREN] {
+            // SAFETY: all-zero bytes are a valid `rusage`, a struct of integers.
+            let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+            // SAFETY: `usage` is live and writable; on an error it stays zero.
+            unsafe { libc::getrusage(who, &raw mut usage) };
+            let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+            let blocks = |count: libc::c_long| u64::try_from(count).unwrap_or(0);
+            sum.user_seconds += seconds(usage.ru_utime);
+            sum.system_seconds += seconds(usage.ru_stime);
+            sum.disk_bytes += BLOCK_BYTES * (blocks(usage.ru_inblock) + blocks(usage.ru_oublock));
+        }
+        sum
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

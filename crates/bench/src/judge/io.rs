@@ -20,7 +20,7 @@ const BUSY: f64 = 0.95;
 const REACHED: f64 = 0.95;
 
 /// What all launches of a disk row saw: facts from the last, measurements from all.
-pub(super) fn disk(seen: &[Observations], cpu_busy: Option<f64>) -> Option<DiskConditions> {
+pub(super) fn disk(seen: &[&Observations], cpu_busy: Option<f64>) -> Option<DiskConditions> {
     let all: Vec<&DiskConditions> = seen.iter().filter_map(|one| one.disk.as_ref()).collect();
     let values = |of: fn(&DiskConditions) -> Option<f64>| all.iter().filter_map(|one| of(one)).collect::<Vec<f64>>();
     let most = |values: Vec<f64>| values.into_iter().reduce(f64::max);
@@ -37,7 +37,7 @@ pub(super) fn disk(seen: &[Observations], cpu_busy: Option<f64>) -> Option<DiskC
 }
 
 /// What all launches of a network row saw.
-pub(super) fn net(seen: &[Observations], cpu_busy: Option<f64>) -> Option<NetConditions> {
+pub(super) fn net(seen: &[&Observations], cpu_busy: Option<f64>) -> Option<NetConditions> {
     let all: Vec<&NetConditions> = seen.iter().filter_map(|one| one.net.as_ref()).collect();
     let ceilings: Vec<f64> = all.iter().filter_map(|one| one.two_copy_bytes_per_second).collect();
     let lost = all.iter().map(|one| one.lost).collect::<Option<Vec<u64>>>().map(|lost| lost.iter().sum());
@@ -166,8 +166,8 @@ mod tests {
             disk: Some(DiskConditions { cached_share: Some(cached), depth_achieved: Some(depth), ..good() }),
             ..Observations::default()
         };
-        let merged = disk(&[seen(0.2, 30.0), seen(0.0, 31.0), seen(0.1, 32.0)], Some(0.5)).unwrap();
+        let merged = disk(&[&seen(0.2, 30.0), &seen(0.0, 31.0), &seen(0.1, 32.0)], Some(0.5)).unwrap();
         assert_eq!((merged.cached_share, merged.depth_achieved, merged.cpu_busy), (Some(0.2), Some(31.0), Some(0.3)));
-        assert!(disk(&[Observations::default()], None).is_none());
+        assert!(disk(&[&Observations::default()], None).is_none());
     }
 }

@@ -36,10 +36,10 @@ pub(super) fn row(planned: &Planned, progress: &Progressing, best: Option<f64>, 
         return row;
     }
     (row.status, row.reason, row.verified) = (Status::Ok, None, Some(true));
-    row.conditions = judge::conditions(planned, &row.metrics, &progress.observations, best, setting.machine);
+    row.conditions = judge::conditions(planned, &row.metrics, &progress.launches, best, setting.machine);
     row.conditions.stop_reason = stop_reason(progress.over.as_ref());
     row.warnings.clone_from(&planned.warnings);
-    row.warnings.extend(judge::warnings(planned, &row, &progress.observations));
+    row.warnings.extend(judge::warnings(planned, &row, &progress.launches));
     if !matches!(progress.over, Some(Over::Measured(_))) {
         row.warnings.extend(cut_short(progress.missing_share(), progress.samples.len()));
     }
@@ -260,12 +260,14 @@ mod tests {
     use model::wire::Observations;
 
     use super::*;
+    use crate::judge::Launched;
     use crate::tests::{document, machine_with_cpus, metric_sample, planned, repetition, setting};
 
     fn measured(values: &[f64]) -> Progressing {
         let mut progress = Progressing::new(&planned(), Some(u32::try_from(values.len()).unwrap()), false);
         progress.samples = values.iter().map(|value| repetition(*value)).collect();
-        progress.observations = vec![Observations { counter_timer: true, ..Observations::default() }];
+        let seen = Observations { counter_timer: true, ..Observations::default() };
+        progress.launches = vec![Launched { seen, ..Launched::default() }];
         progress.out_of_time("x");
         progress
     }

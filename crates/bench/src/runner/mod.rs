@@ -16,6 +16,7 @@ use std::io;
 use model::document::{Document, MachineState, MachineStates, Program, Row, RunInfo, SCHEMA, TimerFacts};
 use model::experiment::Area;
 use model::machine::Machine;
+use model::surroundings::{Change, Surroundings};
 use model::warning::Grade;
 use model::wire::{Ends, HeldFile, Role, Task};
 use stats::random::Random;
@@ -35,6 +36,9 @@ use held::Held;
 use launch::Outcome;
 pub use launch::WorkerCommand;
 use row::Progressing;
+
+/// The interface that rows between two processes of this machine go through.
+const LOOPBACK: &str = "lo";
 
 /// The reason of a row that the time budget left no time for.
 pub const TIME_BUDGET: &str = "time_budget";
@@ -321,10 +325,11 @@ impl<'a> Run<'a> {
         let file = match self.file_for(index) {
             Ok(file) => file,
             Err(reason) => {
-                return self.rows[index].launched(0.0, Outcome::Failed(reason));
+                return self.rows[index].launched(0.0, Outcome::Failed(reason), Change::default());
             }
         };
         let task = self.task(index, block, file);
+        let before = self.look_around(index);
         let (journal, row) = (&mut self.journal, &mut self.rows[index]);
         let mut lost: Option<io::Error> = None;
         let outcome =
@@ -334,10 +339,22 @@ impl<'a> Run<'a> {
                 }
                 row.pending(repetition);
             });
-        row.launched(monotonic_raw_seconds() - began, outcome);
+        let around = self.look_around(index).since(&before);
+        self.rows[index].launched(monotonic_raw_seconds() - began, outcome, around);
         if let Some(error) = lost {
             self.cannot_store(&format!("cannot write the run's journal: {error}"));
         }
+    }
+
+    /// What the kernel counts just now of what a row depends on.
+    fn look_around(&self, index: usize) -> Surroundings {
+        let area = self.plan.rows[index].experiment.area;
+        let disks = match self.setting.disk.as_ref().filter(|_| area == Area::Disk) {
+            Some(target) => target.storage.chain.iter().map(|device| device.name.clone()).collect(),
+            None => Vec::new(),
+        };
+        let interface = (area == Area::Net).then(|| LOOPBACK.to_owned());
+        machine::surroundings(&machine::Sysroot::host(), &machine::Watched { disks, interface })
     }
 
     /// The file that a row works on, made if it is not there yet.

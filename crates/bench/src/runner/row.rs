@@ -1,12 +1,13 @@
 //! What has come of one row so far, and whether it needs another launch.
 
 use model::document::Status;
-use model::wire::Observations;
+use model::surroundings::Change;
 use stats::{Adaptive, StopReason, StopRule};
 
 use super::beside::Beside;
 use super::launch::Outcome;
 use crate::journal::Repetition;
+use crate::judge::Launched;
 use crate::plan::Planned;
 use crate::suite::Sampling;
 
@@ -22,7 +23,7 @@ pub(super) struct Progressing {
     /// Samples of the launch that is going on: they count once it has ended well.
     pending: Vec<Repetition>,
     /// What each launch saw.
-    pub(super) observations: Vec<Observations>,
+    pub(super) launches: Vec<Launched>,
     /// Seconds spent on it.
     pub(super) seconds: f64,
     /// Why it is over.
@@ -51,7 +52,7 @@ impl Progressing {
             rule,
             samples: Vec::new(),
             pending: Vec::new(),
-            observations: Vec::new(),
+            launches: Vec::new(),
             seconds: 0.0,
             over,
             beside: Vec::new(),
@@ -85,8 +86,8 @@ impl Progressing {
             + planned.sampling.warm_up_seconds[0]
             + f64::from(self.samples_next(planned)) * planned.sampling.sample_seconds;
         // What launches of this row really took is the better guess.
-        let taken = self.seconds / self.observations.len().max(1) as f64;
-        if self.observations.is_empty() { planned_seconds } else { taken }
+        let taken = self.seconds / self.launches.len().max(1) as f64;
+        if self.launches.is_empty() { planned_seconds } else { taken }
     }
 
     /// Expected seconds until it has the samples that it certainly needs.
@@ -104,13 +105,14 @@ impl Progressing {
     }
 
     /// A launch has ended.
-    pub(super) fn launched(&mut self, seconds: f64, outcome: Outcome) {
+    pub(super) fn launched(&mut self, seconds: f64, outcome: Outcome, around: Change) {
         self.seconds += seconds;
         let pending = std::mem::take(&mut self.pending);
         match outcome {
             Outcome::Done(observations) => {
+                let samples = count(pending.len());
                 self.samples.extend(pending);
-                self.observations.push(*observations);
+                self.launches.push(Launched { seen: *observations, around, samples, repeat: false });
                 self.over = self.rule.check(&self.values()).map(Over::Measured);
             }
             Outcome::Unavailable(reason) => self.over = Some(Over::Not(Status::Skipped, reason)),
@@ -180,7 +182,7 @@ mod tests {
             assert!(!row.is_over());
             assert_eq!(row.samples_next(&planned), expected);
             (0..expected).for_each(|_| row.pending(repetition(1.0)));
-            row.launched(0.1, done());
+            row.launched(0.1, done(), Change::default());
         }
         assert_eq!(row.over, Some(Over::Measured(StopReason::Repetitions { n: 7 })));
     }
@@ -189,7 +191,7 @@ mod tests {
     fn samples_of_a_launch_that_failed_do_not_count() {
         let mut row = Progressing::new(&planned(), None, false);
         row.pending(repetition(1.0));
-        row.launched(0.1, Outcome::Failed("a result is wrong".into()));
+        row.launched(0.1, Outcome::Failed("a result is wrong".into()), Change::default());
         assert!(row.samples.is_empty());
         assert_eq!(row.over, Some(Over::Not(Status::Failed, "a result is wrong".into())));
     }

@@ -1,5 +1,7 @@
 //! What each command does, a file each.
 
+pub(crate) mod compare;
+pub(crate) mod doctor;
 pub(crate) mod info;
 pub(crate) mod report;
 pub(crate) mod run;

@@ -1,0 +1,1 @@
+//! Two documents, or two things measured in turn, to a comparison.

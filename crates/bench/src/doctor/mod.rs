@@ -1,0 +1,1 @@
+//! Whether numbers taken now can be trusted.

@@ -1,0 +1,1 @@
+//! A comparison as a table for a terminal, as JSON, and as Markdown.
