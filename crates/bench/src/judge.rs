@@ -237,6 +237,8 @@ fn of_values(found: &stats::Warning, better: Better) -> Option<Warning> {
         stats::Warning::FirstApart { ratio } if (*ratio < 1.0) != (better == Better::Higher) => return None,
         stats::Warning::FirstApart { .. } => (WarningCode::SlowFirst, 1.0),
         stats::Warning::Outliers { indices } => (WarningCode::Outliers, indices.len() as f64),
+        stats::Warning::Autocorrelated { r, .. } => (WarningCode::Autocorrelated, *r),
+        stats::Warning::GroupsDiffer { ratio, .. } => (WarningCode::LaunchesDiffer, *ratio),
         // The interval's width says it, against the area's own target.
         stats::Warning::HighSpread { .. } => return None,
     };

@@ -29,6 +29,18 @@ pub struct Ranks {
     pub confidence: f64,
 }
 
+/// What counts as one draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Units {
+    /// Every value.
+    Values,
+    /// Every group of values, since groups differ by more than the values within them.
+    Groups {
+        /// How many.
+        n: usize,
+    },
+}
+
 /// A confidence interval of a median.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
@@ -38,8 +50,11 @@ pub struct Interval {
     pub high: f64,
     /// Which of the sorted values they are, counted from 1.
     pub ranks: [usize; 2],
-    /// The probability that the interval holds the true median, at least the nominal one.
+    /// The probability that the interval holds the true median: at least the nominal one, unless the units are fewer
+    /// than 6 groups.
     pub confidence: f64,
+    /// What was counted as one draw.
+    pub units: Units,
 }
 
 impl Interval {
@@ -52,6 +67,7 @@ impl Interval {
             high: sorted[ranks.high - 1],
             ranks: [ranks.low, ranks.high],
             confidence: ranks.confidence,
+            units: Units::Values,
         })
     }
 

@@ -19,21 +19,41 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::float_cmp, reason = "the values in tests are exact"))]
 
+mod autocorrelation;
+mod components;
+mod distributions;
+mod grouped;
+mod holm;
 mod interval;
+mod mann_whitney;
 mod modes;
+mod noise;
 mod observations;
 pub mod random;
+mod ranks;
 mod ratio;
+mod shift;
+mod signed_rank;
 mod stop;
 mod summary;
 mod trend;
+mod verdict;
 mod warning;
 
-pub use interval::{Interval, NEEDED_FOR_INTERVAL, NOMINAL_CONFIDENCE, Ranks, intervals_overlap, median_ranks};
+pub use autocorrelation::{Autocorrelation, autocorrelation};
+pub use components::{Components, components};
+pub use grouped::grouped_interval;
+pub use holm::holm;
+pub use interval::{Interval, NEEDED_FOR_INTERVAL, NOMINAL_CONFIDENCE, Ranks, Units, intervals_overlap, median_ranks};
+pub use mann_whitney::{MannWhitney, mann_whitney};
 pub use modes::{Modes, modes};
+pub use noise::noise_between;
 pub use observations::{MAD_TO_SIGMA, Observations, Unusable};
 pub use ratio::{AT_LEAST_POINT, AT_LEAST_WORSE_BOUND, BELOW_BETTER_BOUND, Ratio, RatioVerdict, ratio};
+pub use shift::{Shift, shift_ratio};
+pub use signed_rank::{SignedRank, signed_rank};
 pub use stop::{Adaptive, StopReason, StopRule, UnusableRule};
-pub use summary::{Better, Summary, summarise};
+pub use summary::{Better, Summary, summarise, summarise_grouped};
 pub use trend::{Trend, mann_kendall};
+pub use verdict::{ChangeVerdict, LEVEL, NEEDED_FOR_CHANGE, judge_change, needed};
 pub use warning::Warning;

@@ -20,11 +20,18 @@ pub enum Unusable {
         /// Where it stands, counted from 0.
         index: usize,
     },
-    /// A ratio cannot be formed with the pair at this index: one of its values is not a positive number between 10^-150
-    /// and 10^150.
+    /// A ratio cannot be formed with the value, or the pair of values, at this index: it is not a positive number between
+    /// 10^-150 and 10^150.
     NotPositive {
         /// Where it stands, counted from 0.
         index: usize,
+    },
+    /// Not every value has its group.
+    GroupsMissing {
+        /// How many values there are.
+        values: usize,
+        /// How many groups are named.
+        groups: usize,
     },
 }
 
@@ -33,7 +40,12 @@ impl fmt::Display for Unusable {
         match self {
             Self::Empty => f.write_str("there are no values to summarise"),
             Self::NotFinite { index } => write!(f, "value {} is not a finite number", index + 1),
-            Self::NotPositive { index } => write!(f, "pair {} has a value that is not a positive number", index + 1),
+            Self::NotPositive { index } => {
+                write!(f, "value {} is not a positive number, so that no ratio can be formed", index + 1)
+            }
+            Self::GroupsMissing { values, groups } => {
+                write!(f, "{values} values cannot belong to {groups} groups one by one")
+            }
         }
     }
 }
@@ -157,6 +169,11 @@ impl Observations {
         let (low, high) = (self.sorted[below], self.sorted[above]);
         Some((low + (high - low) * (rank - rank.floor())).clamp(low, high))
     }
+}
+
+/// Whether a value can stand in a quotient without leaving the range of numbers.
+pub(crate) fn is_divisible(value: f64) -> bool {
+    (1e-150..=1e150).contains(&value)
 }
 
 /// The median of values that are sorted already and at least one.

@@ -11,6 +11,8 @@
 //! the ratio of the medians as soon as the two sides are skewed differently (simulated: 0.77 for one side of two modes
 //! beside a skewed one). What a verdict leads to is the caller's business.
 
+use crate::distributions::{normal_tail, student_quantile};
+use crate::observations::is_divisible;
 use crate::random::Random;
 use crate::{Better, NEEDED_FOR_INTERVAL, NOMINAL_CONFIDENCE, Unusable};
 
@@ -76,7 +78,7 @@ pub fn ratio(pairs: &[(f64, f64)]) -> Result<Ratio, Unusable> {
     if pairs.is_empty() {
         return Err(Unusable::Empty);
     }
-    if let Some(index) = pairs.iter().position(|pair| !usable(pair.0) || !usable(pair.1)) {
+    if let Some(index) = pairs.iter().position(|pair| !is_divisible(pair.0) || !is_divisible(pair.1)) {
         return Err(Unusable::NotPositive { index });
     }
     let n = pairs.len();
@@ -84,11 +86,6 @@ pub fn ratio(pairs: &[(f64, f64)]) -> Result<Ratio, Unusable> {
     let ratio = sides.ratio(&vec![1; n]);
     let interval = (n >= NEEDED_FOR_INTERVAL).then(|| bootstrap(&sides, ratio));
     Ok(Ratio { n, ratio, interval, half_width: interval.map(|[low, high]| (high - low) / 2.0 / ratio) })
-}
-
-/// Whether a value can stand in a quotient without leaving the range of numbers.
-fn usable(value: f64) -> bool {
-    (1e-150..=1e150).contains(&value)
 }
 
 /// The expanded percentile interval; it is widened to its point where a lopsided bootstrap leaves that out.
@@ -159,59 +156,12 @@ fn expanded_tail(n: usize, confidence: f64) -> f64 {
     normal_tail((n as f64 / n_minus_1).sqrt() * student_quantile(n - 1, confidence))
 }
 
-/// The t for which |T| < t has this probability, by bisection.
-fn student_quantile(degrees: usize, confidence: f64) -> f64 {
-    let (mut low, mut high) = (0.0, 1000.0);
-    // 60 halvings of 1000 reach the last bit of a double.
-    for _ in 0..60 {
-        let middle = f64::midpoint(low, high);
-        if student_within(middle, degrees) < confidence { low = middle } else { high = middle }
-    }
-    high
-}
-
-/// The probability that |T| < t (Abramowitz & Stegun, "Handbook of Mathematical Functions", 26.7.3 and 26.7.4).
-fn student_within(t: f64, degrees: usize) -> f64 {
-    let angle = (t / (degrees as f64).sqrt()).atan();
-    let (sine, cosine) = angle.sin_cos();
-    let odd = degrees % 2;
-    // Terms 1, 1/2 cos^2, (1 3)/(2 4) cos^4 … for even degrees; cos, 2/3 cos^3, (2 4)/(3 5) cos^5 … for odd ones.
-    let (mut term, mut sum) = (if odd == 1 { cosine } else { 1.0 }, 0.0);
-    let mut power = odd;
-    while power + 2 <= degrees {
-        sum += term;
-        term *= cosine * cosine * (power + 1) as f64 / (power + 2) as f64;
-        power += 2;
-    }
-    if odd == 1 { std::f64::consts::FRAC_2_PI * (angle + sine * sum) } else { sine * sum }
-}
-
-/// The probability that a normal deviate exceeds z >= 0, to within 8e-8 (Abramowitz & Stegun, 26.2.17).
-fn normal_tail(z: f64) -> f64 {
-    /// b1 to b5, the highest power first.
-    const COEFFICIENTS: [f64; 5] = [1.330_274_429, -1.821_255_978, 1.781_477_937, -0.356_563_782, 0.319_381_530];
-    let t = 1.0 / (1.0 + 0.231_641_9 * z);
-    let polynomial = COEFFICIENTS.iter().fold(0.0, |sum, b| (sum + b) * t);
-    (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() * polynomial
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn close(a: f64, b: f64, within: f64) -> bool {
         (a - b).abs() <= within
-    }
-
-    #[test]
-    fn student_and_normal_meet_their_tables() {
-        // Abramowitz & Stegun, table 26.10, and 26.1.
-        for (degrees, t) in [(1, 12.706), (2, 4.303), (5, 2.571), (9, 2.262), (10, 2.228), (30, 2.042), (120, 1.980)] {
-            assert!(close(student_quantile(degrees, 0.95), t, 5e-4), "{degrees}: {}", student_quantile(degrees, 0.95));
-        }
-        for (z, tail) in [(0.0, 0.5), (1.0, 0.158_655_3), (1.959_964, 0.025), (3.0, 0.001_349_9)] {
-            assert!(close(normal_tail(z), tail, 1e-6), "{z}: {}", normal_tail(z));
-        }
     }
 
     #[test]

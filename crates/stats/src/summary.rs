@@ -2,8 +2,9 @@
 //!
 //! Derived and never stored as the truth: the samples are that.
 
-use crate::warning::warnings;
-use crate::{Interval, NOMINAL_CONFIDENCE, Observations, Unusable, Warning};
+use crate::grouped::{check, grouped_interval};
+use crate::warning::{groups_differ, warnings};
+use crate::{Components, Interval, NOMINAL_CONFIDENCE, Observations, Unusable, Warning};
 
 /// Which of two values is the better one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +22,8 @@ pub struct Summary {
     pub n: usize,
     /// The middle value.
     pub median: f64,
-    /// The exact 95 % interval of the median; `None` below 6 values.
+    /// The exact 95 % interval of the median; `None` below 6 values. Where its units are fewer than 6 groups, it is the
+    /// whole range, and its confidence is less.
     pub interval: Option<Interval>,
     /// The smallest value.
     pub min: f64,
@@ -77,6 +79,27 @@ impl From<&Observations> for Summary {
 /// Summarises values that stand in the order in which they were measured.
 pub fn summarise(values: &[f64]) -> Result<Summary, Unusable> {
     Ok(Summary::from(&Observations::new(values)?))
+}
+
+/// Summarises values that stand in the order in which they were measured and of which each belongs to a group, such as
+/// the launch of the process that measured it.
+///
+/// Where groups differ by more than the values within them, the interval's units are groups and a warning says so; the
+/// neighbours' resemblance that follows from it is then not warned of as well. Otherwise it is [`summarise`].
+///
+/// # Errors
+/// As [`summarise`]; or there are not as many groups named as values.
+pub fn summarise_grouped(values: &[f64], groups: &[u32]) -> Result<Summary, Unusable> {
+    check(values, groups)?;
+    let observations = Observations::new(values)?;
+    let mut summary = Summary::from(&observations);
+    let (interval, components) = grouped_interval(&observations, groups);
+    summary.interval = interval;
+    if let Some(differ) = components.filter(Components::differ) {
+        summary.warnings.retain(|warning| !matches!(warning, Warning::Autocorrelated { .. }));
+        summary.warnings.push(groups_differ(&differ));
+    }
+    Ok(summary)
 }
 
 #[cfg(test)]

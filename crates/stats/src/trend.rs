@@ -4,9 +4,9 @@
 //! credits and a filling disk look alike here. It presumes that neighbours are otherwise unrelated, which repetitions
 //! in fresh processes are and bursts inside one are not.
 
-use std::f64::consts::PI;
-
+use crate::distributions::normal_tail;
 use crate::observations::median_of_sorted;
+use crate::ranks::tie_sizes;
 
 /// Up to here, and without ties, the probability is counted from all orders; beyond, the normal approximation is off by
 /// less than a tenth of it where it matters (p from 0.005), on the side of caution.
@@ -37,15 +37,6 @@ pub fn mann_kendall(values: &[f64]) -> Option<Trend> {
     let s = pairs - tied_pairs - 2.0 * falling;
     let p = if ties.is_empty() && n <= COUNTED_UP_TO { counted_p(n, s) } else { approximate_p(count, &ties, s) };
     Some(Trend { p, s, change: change(values) })
-}
-
-/// The sizes of the groups of equal values, those of one left out.
-fn tie_sizes(values: &[f64]) -> Vec<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    #[expect(clippy::float_cmp, reason = "a tie is exact equality")]
-    let groups = sorted.chunk_by(|a, b| a == b);
-    groups.filter(|group| group.len() > 1).map(|group| group.len() as f64).collect()
 }
 
 /// How many pairs stand in falling order, counted while merging halves; leaves the values sorted.
@@ -95,23 +86,6 @@ fn approximate_p(n: f64, ties: &[f64], s: f64) -> f64 {
         return 1.0;
     }
     (2.0 * normal_tail((s.abs() - 1.0).max(0.0) / variance.sqrt())).min(1.0)
-}
-
-/// The probability that a standard normal variable exceeds `z`, for `z` of 0 and more: its power series below 3,
-/// Laplace's continued fraction above (Abramowitz & Stegun, 26.2.11 and 26.2.14).
-fn normal_tail(z: f64) -> f64 {
-    let density = (-z * z / 2.0).exp() / (2.0 * PI).sqrt();
-    if z < 3.0 {
-        let (mut term, mut sum) = (z, z);
-        for k in 1..60 {
-            term *= z * z / (2.0 * f64::from(k) + 1.0);
-            sum += term;
-        }
-        0.5 - density * sum
-    } else {
-        let fraction = (1..60).rev().fold(z, |below, k| z + f64::from(k) / below);
-        density / fraction
-    }
 }
 
 /// How far the values moved: the median of the last third less that of the first.
@@ -176,20 +150,6 @@ mod tests {
     fn the_approximation_joins_the_count() {
         let (counted, approximate) = (counted_p(50, 341.0), approximate_p(50.0, &[], 341.0));
         assert!((0.9..1.0).contains(&(counted / approximate)), "{counted} {approximate}");
-    }
-
-    #[test]
-    fn normal_tails_are_the_tables() {
-        for (z, tail) in [
-            (0.0, 0.5),
-            (1.0, 0.158_655_253_931_457_05),
-            (1.959_963_984_540_054, 0.025),
-            (2.999_999, 0.001_349_902_463_5),
-            (3.0, 0.001_349_898_031_630_094_6),
-            (5.0, 2.866_515_718_791_939e-7),
-        ] {
-            assert!((normal_tail(z) / tail - 1.0).abs() < 1e-8, "{z}: {}", normal_tail(z));
-        }
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use crate::interval::NEEDED_FOR_INTERVAL;
-use crate::{Modes, Observations, mann_kendall, modes};
+use crate::{Components, Modes, Observations, autocorrelation, mann_kendall, modes};
 
 /// A trend is believed below this probability of chance.
 const DRIFT_P: f64 = 0.01;
@@ -23,6 +23,13 @@ const OUTER_FENCE: f64 = 3.0;
 const NEEDED_FOR_FENCES: usize = 5;
 /// How many robust standard deviations from the median of the rest the first value stands apart.
 const FIRST_APART: f64 = 5.0;
+
+/// A correlation of neighbours is believed below this probability of chance.
+const CORRELATED_P: f64 = 0.01;
+/// A weaker correlation of neighbours is not worth a sentence: at 0.3 an interval is too narrow by a quarter.
+const CORRELATED: f64 = 0.3;
+/// Groups that differ more times than this differ, that is all.
+const MOST_APART: f64 = 1000.0;
 
 /// Something about the values that the median and its interval do not show.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,6 +66,22 @@ pub enum Warning {
         /// Which, counted from 0 in the order of measurement.
         indices: Vec<usize>,
     },
+    /// Each value resembles the one before it, so that there are fewer independent ones than it seems.
+    Autocorrelated {
+        /// The correlation of ranks at a distance of one.
+        r: f64,
+        /// The probability of such a correlation by chance, two-sided.
+        p: f64,
+    },
+    /// Groups of values (launches) differ by more than the values within them, so that a group is one draw.
+    GroupsDiffer {
+        /// Spread between groups over spread within; 1000 at most, also where there is none within.
+        ratio: f64,
+        /// The probability of such differences by chance.
+        p: f64,
+        /// How many groups.
+        groups: usize,
+    },
 }
 
 impl fmt::Display for Warning {
@@ -81,6 +104,15 @@ impl fmt::Display for Warning {
                 1 => f.write_str("1 repetition lies far from the others; it is kept"),
                 count => write!(f, "{count} repetitions lie far from the others; they are kept"),
             },
+            Self::Autocorrelated { r, p } => {
+                write!(f, "each value resembles the one before it (correlation {r:.2}, p = {p:.1e})")
+            }
+            Self::GroupsDiffer { ratio, p, groups } if *ratio < MOST_APART => {
+                write!(f, "{groups} launches differ {ratio:.1} times as much as the samples within one (p = {p:.1e})")
+            }
+            Self::GroupsDiffer { p, groups, .. } => {
+                write!(f, "{groups} launches differ while the samples within one are alike (p = {p:.1e})")
+            }
         }
     }
 }
@@ -94,6 +126,7 @@ pub(crate) fn warnings(observations: &Observations) -> Vec<Warning> {
         first_apart(observations),
         high_spread(observations),
         outliers(observations),
+        autocorrelated(observations),
     ];
     found.into_iter().flatten().collect()
 }
@@ -144,6 +177,27 @@ fn outliers(observations: &Observations) -> Option<Warning> {
     (!indices.is_empty()).then_some(Warning::Outliers { indices })
 }
 
+fn autocorrelated(observations: &Observations) -> Option<Warning> {
+    if drifting(observations).is_some() {
+        // A trend is a correlation too, and has been told.
+        return None;
+    }
+    let found = autocorrelation(observations.in_order())?;
+    // What resembles its neighbours within a negligible spread does no harm.
+    let spread = observations.cv_robust()?;
+    (found.r >= CORRELATED && found.p < CORRELATED_P && matters(spread))
+        .then_some(Warning::Autocorrelated { r: found.r, p: found.p })
+}
+
+/// What is to be said of groups that differ.
+pub(crate) fn groups_differ(found: &Components) -> Warning {
+    Warning::GroupsDiffer {
+        ratio: found.ratio().unwrap_or(MOST_APART).min(MOST_APART),
+        p: found.p,
+        groups: found.groups,
+    }
+}
+
 /// Whether an effect, as a fraction of the median, is large enough to mention. One relative to a median of 0 is
 /// infinite or undefined and not mentioned.
 fn matters(fraction: f64) -> bool {
@@ -163,6 +217,8 @@ mod tests {
             Warning::FirstApart { .. } => "first apart",
             Warning::HighSpread { .. } => "high spread",
             Warning::Outliers { .. } => "outliers",
+            Warning::Autocorrelated { .. } => "autocorrelated",
+            Warning::GroupsDiffer { .. } => "groups differ",
         };
         warnings(&Observations::new(values).unwrap()).iter().map(kind).collect()
     }

@@ -1,0 +1,241 @@
+//! Tails and quantiles of the distributions that tests and intervals rest on: normal, Student's, chi-square, beta.
+//!
+//! Series and continued fractions to the last few bits of a double, from their textbook formulas; held against scipy by
+//! `tests/scipy.rs`. Nothing here knows what it is used for.
+
+use std::f64::consts::{FRAC_2_PI, PI};
+
+/// Halvings of an interval of a few thousand that reach the last bit of a double.
+const HALVINGS: u32 = 80;
+/// Terms after which a series or a fraction has long converged for any argument that occurs here.
+const MOST_TERMS: u32 = 10_000;
+
+/// The probability that a standard normal variable exceeds `z`: its power series near the middle, Laplace's continued
+/// fraction far out (Abramowitz & Stegun, 26.2.11 and 26.2.14).
+pub(crate) fn normal_tail(z: f64) -> f64 {
+    if z < 0.0 {
+        return 1.0 - normal_tail(-z);
+    }
+    let density = (-z * z / 2.0).exp() / (2.0 * PI).sqrt();
+    if z < 2.5 {
+        let (mut term, mut sum) = (z, z);
+        for k in 1..80 {
+            term *= z * z / (2.0 * f64::from(k) + 1.0);
+            sum += term;
+        }
+        0.5 - density * sum
+    } else {
+        let fraction = (1..120).rev().fold(z, |below, k| z + f64::from(k) / below);
+        density / fraction
+    }
+}
+
+/// The z that a standard normal variable exceeds with this probability, which is at most one half.
+pub(crate) fn normal_beyond(tail: f64) -> f64 {
+    bisect(0.0, 40.0, |z| normal_tail(z) <= tail)
+}
+
+/// The t for which |T| < t has this probability, T of Student's distribution.
+pub(crate) fn student_quantile(degrees: usize, confidence: f64) -> f64 {
+    bisect(0.0, 1000.0, |t| student_within(t, degrees) >= confidence)
+}
+
+/// The probability that |T| < t (Abramowitz & Stegun, 26.7.3 and 26.7.4).
+fn student_within(t: f64, degrees: usize) -> f64 {
+    let angle = (t / (degrees as f64).sqrt()).atan();
+    let (sine, cosine) = angle.sin_cos();
+    let odd = degrees % 2;
+    // Terms 1, 1/2 cos^2, (1 3)/(2 4) cos^4 … for even degrees; cos, 2/3 cos^3, (2 4)/(3 5) cos^5 … for odd ones.
+    let (mut term, mut sum) = (if odd == 1 { cosine } else { 1.0 }, 0.0);
+    let mut power = odd;
+    while power + 2 <= degrees {
+        sum += term;
+        term *= cosine * cosine * (power + 1) as f64 / (power + 2) as f64;
+        power += 2;
+    }
+    if odd == 1 { FRAC_2_PI * (angle + sine * sum) } else { sine * sum }
+}
+
+/// The probability that a chi-square variable of so many degrees of freedom, which need not be whole, exceeds `x`.
+pub(crate) fn chi_square_tail(x: f64, degrees: f64) -> f64 {
+    if x <= 0.0 { 1.0 } else { gamma_tail(degrees / 2.0, x / 2.0) }
+}
+
+/// The value that a chi-square variable stays below with this probability.
+pub(crate) fn chi_square_quantile(below: f64, degrees: f64) -> f64 {
+    bisect(0.0, 20.0 * degrees + 100.0, |x| 1.0 - chi_square_tail(x, degrees) >= below)
+}
+
+/// The upper regularised incomplete gamma function: its series below the mode, Legendre's continued fraction above
+/// (Abramowitz & Stegun, 6.5.29 and 6.5.31).
+fn gamma_tail(shape: f64, x: f64) -> f64 {
+    let front = (shape * x.ln() - x - ln_gamma(shape)).exp();
+    if x >= shape + 1.0 {
+        return front * gamma_fraction(shape, x);
+    }
+    let (mut term, mut sum) = (1.0 / shape, 1.0 / shape);
+    for k in 1..MOST_TERMS {
+        term *= x / (shape + f64::from(k));
+        sum += term;
+        if term < sum * f64::EPSILON / 4.0 {
+            break;
+        }
+    }
+    1.0 - front * sum
+}
+
+/// Legendre's fraction, from its first term on by the method of W. Lentz (Applied Optics 15, 1976).
+fn gamma_fraction(shape: f64, x: f64) -> f64 {
+    let mut denominator = x + 1.0 - shape;
+    let (mut upper, mut lower) = (1e300, 1.0 / denominator);
+    let mut fraction = lower;
+    for k in 1..MOST_TERMS {
+        let k = f64::from(k);
+        let numerator = -k * (k - shape);
+        denominator += 2.0;
+        lower = 1.0 / (numerator * lower + denominator);
+        upper = denominator + numerator / upper;
+        fraction *= lower * upper;
+        if (lower * upper - 1.0).abs() < f64::EPSILON {
+            break;
+        }
+    }
+    fraction
+}
+
+/// The regularised incomplete beta function I(x; a, b): the probability that a beta variable is below `x` (Abramowitz &
+/// Stegun, 26.5.8, by the method of Lentz).
+pub(crate) fn beta_below(x: f64, a: f64, b: f64) -> f64 {
+    if x <= 0.0 {
+        return 0.0;
+    }
+    if x >= 1.0 {
+        return 1.0;
+    }
+    let front = (a * x.ln() + b * (1.0 - x).ln() + ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b)).exp();
+    // The fraction converges fast on the near side of the mean only.
+    if x < (a + 1.0) / (a + b + 2.0) {
+        front * beta_fraction(x, a, b) / a
+    } else {
+        1.0 - front * beta_fraction(1.0 - x, b, a) / b
+    }
+}
+
+fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
+    let (mut upper, mut lower) = (1.0, 1.0 / (1.0 - (a + b) * x / (a + 1.0)));
+    let mut fraction = lower;
+    for k in 1..MOST_TERMS {
+        let k = f64::from(k);
+        let even = k * (b - k) * x / ((a + 2.0 * k - 1.0) * (a + 2.0 * k));
+        let odd = -(a + k) * (a + b + k) * x / ((a + 2.0 * k) * (a + 2.0 * k + 1.0));
+        let mut change = 1.0;
+        for term in [even, odd] {
+            lower = 1.0 / (1.0 + term * lower);
+            upper = 1.0 + term / upper;
+            change = lower * upper;
+            fraction *= change;
+        }
+        if (change - 1.0).abs() < f64::EPSILON {
+            break;
+        }
+    }
+    fraction
+}
+
+/// The logarithm of the gamma function of a positive number, by the approximation of C. Lanczos (SIAM Journal on
+/// Numerical Analysis 1, 1964) with g = 7 and the nine coefficients of P. Godfrey: 15 digits.
+fn ln_gamma(x: f64) -> f64 {
+    const COEFFICIENTS: [f64; 8] = [
+        676.520_368_121_885_1,
+        -1_259.139_216_722_402_8,
+        771.323_428_777_653_1,
+        -176.615_029_162_140_6,
+        12.507_343_278_686_905,
+        -0.138_571_095_265_720_12,
+        9.984_369_578_019_572e-6,
+        1.505_632_735_149_311_6e-7,
+    ];
+    if x < 0.5 {
+        // Euler's reflection
+        return (PI / (PI * x).sin()).ln() - ln_gamma(1.0 - x);
+    }
+    let shifted = x - 1.0;
+    let (series, _) = COEFFICIENTS
+        .iter()
+        .fold((0.999_999_999_999_809_9, 1.0), |(sum, k), coefficient| (sum + coefficient / (shifted + k), k + 1.0));
+    let t = shifted + 7.5;
+    0.5 * (2.0 * PI).ln() + (shifted + 0.5) * t.ln() - t + series.ln()
+}
+
+/// The smallest point of an interval from which on a condition holds.
+fn bisect(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    for _ in 0..HALVINGS {
+        let middle = f64::midpoint(low, high);
+        if holds(middle) { high = middle } else { low = middle }
+    }
+    high
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(found: f64, expected: f64, within: f64) {
+        assert!((found / expected - 1.0).abs() < within, "{found} is not {expected}");
+    }
+
+    #[test]
+    fn normal_tails_are_the_tables() {
+        for (z, tail) in [
+            (0.0, 0.5),
+            (1.0, 0.158_655_253_931_457_05),
+            (1.959_963_984_540_054, 0.025),
+            (2.999_999, 0.001_349_902_463_5),
+            (3.0, 0.001_349_898_031_630_094_6),
+            (5.0, 2.866_515_718_791_939e-7),
+        ] {
+            close(normal_tail(z), tail, 1e-10);
+        }
+        close(normal_tail(-1.0), 0.841_344_746_068_542_9, 1e-14);
+        close(normal_tail(2.5 - 1e-15), normal_tail(2.5), 1e-12);
+        close(normal_beyond(0.025), 1.959_963_984_540_054, 1e-12);
+    }
+
+    #[test]
+    fn student_meets_its_table() {
+        // Abramowitz & Stegun, table 26.10.
+        for (degrees, t) in [(1, 12.706), (2, 4.303), (5, 2.571), (9, 2.262), (10, 2.228), (30, 2.042), (120, 1.980)] {
+            close(student_quantile(degrees, 0.95), t, 5e-4);
+        }
+    }
+
+    #[test]
+    fn chi_square_meets_its_table() {
+        // Abramowitz & Stegun, table 26.8: the upper 5 and 80 %.
+        for (degrees, upper_5, upper_80) in
+            [(1.0, 3.841_46, 0.064_185), (5.0, 11.0705, 2.342_53), (30.0, 43.773, 23.364)]
+        {
+            close(chi_square_tail(upper_5, degrees), 0.05, 1e-4);
+            close(chi_square_quantile(0.2, degrees), upper_80, 1e-4);
+        }
+        assert_eq!(chi_square_tail(0.0, 3.0), 1.0);
+    }
+
+    #[test]
+    fn two_degrees_are_an_exponential() {
+        for x in [0.1, 1.0, 3.0, 5.0, 40.0] {
+            close(chi_square_tail(x, 2.0), (-x / 2.0).exp(), 1e-13);
+        }
+    }
+
+    #[test]
+    fn beta_has_its_closed_forms() {
+        // I(x; a, 1) = x^a; I(x; 2, 2) = 3 x^2 - 2 x^3
+        for x in [0.01, 0.3, 0.5, 0.9] {
+            close(beta_below(x, 3.5, 1.0), f64::powf(x, 3.5), 1e-13);
+            close(beta_below(x, 2.0, 2.0), 3.0 * x * x - 2.0 * x * x * x, 1e-13);
+        }
+        assert_eq!([beta_below(0.0, 2.0, 3.0), beta_below(1.0, 2.0, 3.0)], [0.0, 1.0]);
+        close(beta_below(0.5, 40.0, 40.0), 0.5, 1e-13);
+    }
+}
