@@ -5,7 +5,7 @@
 use crate::sysroot::Sysroot;
 
 /// Ticks per second of /proc/stat: `USER_HZ`, 100 on every architecture that Linux runs on today but Alpha and Itanium.
-const TICKS_PER_SECOND: f64 = 100.0;
+pub(crate) const TICKS_PER_SECOND: f64 = 100.0;
 
 /// The state of a machine at one moment. What cannot be read is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

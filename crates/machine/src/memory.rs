@@ -80,7 +80,7 @@ fn distances(text: &str) -> Vec<u32> {
 }
 
 /// A line such as `MemTotal:  24684096 kB`, in bytes.
-fn kilobytes(text: &str, key: &str) -> Option<u64> {
+pub(crate) fn kilobytes(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.trim().strip_prefix(key)?.strip_prefix(':'))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }

@@ -92,7 +92,7 @@ pub(crate) fn cpufreq(cpu: u32, name: &str) -> String {
 }
 
 /// Boost clocks allowed: `intel_pstate` says when they are not, `cpufreq` when they are.
-fn turbo(root: &Sysroot) -> Found<bool> {
+pub(crate) fn turbo(root: &Sysroot) -> Found<bool> {
     const NO_TURBO: &str = "sys/devices/system/cpu/intel_pstate/no_turbo";
     const BOOST: &str = "sys/devices/system/cpu/cpufreq/boost";
     let off = root.number::<u32>(NO_TURBO).map(|off| (off == 0, label(NO_TURBO)));

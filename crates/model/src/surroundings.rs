@@ -1,7 +1,9 @@
 //! What goes on around a measurement: counts that the kernel keeps of the whole machine, read at one moment, and what
-//! was added between two.
+//! was added between two; and what is set and stays so until somebody changes it.
 //!
 //! Plain data; `machine` reads it, `bench` judges it.
+
+use serde::{Deserialize, Serialize};
 
 /// Counts since boot, or since a device appeared. What cannot be read is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,6 +47,8 @@ pub struct Surroundings {
 pub struct Change {
     /// Seconds in between.
     pub seconds: f64,
+    /// CPUs that were online at the end.
+    pub cpus: u32,
     /// Share of all CPUs' time that others used: everything but ours.
     pub other_load: Option<f64>,
     /// The same without time in the kernel, which may have worked for us.
@@ -81,6 +85,7 @@ impl Surroundings {
         let own_disk_bytes = self.own_disk_bytes.saturating_sub(earlier.own_disk_bytes);
         Change {
             seconds,
+            cpus: self.cpus,
             other_load: share(user.zip(system).map(|(user, system)| user + system)),
             other_user_load: share(user),
             steal: share(added(self.steal_seconds, earlier.steal_seconds)),
@@ -96,9 +101,109 @@ impl Surroundings {
     }
 }
 
+/// The nice value that stands for a policy under which a process runs only when nothing else wants to.
+pub const IDLE_NICE: i32 = 20;
+
+/// What is set on the machine, or for this process, and bears on its speed. What cannot be read is `None`, or empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    /// CPUs that are there, switched on or not, ascending.
+    pub present_cpus: Vec<u32>,
+    /// CPUs that are switched on, ascending.
+    pub online_cpus: Vec<u32>,
+    /// CPUs of these that this process may use, by its affinity and its cpuset, ascending.
+    pub allowed_cpus: Vec<u32>,
+    /// Whether second hardware threads are switched off by the kernel's own switch (`smt/control`).
+    pub smt_off: bool,
+    /// The frequency governors in use, each once.
+    pub governors: Vec<String>,
+    /// The energy preferences in use, each once (`energy_performance_preference`).
+    pub energy_preferences: Vec<String>,
+    /// Whether clocks above the base are allowed.
+    pub turbo: Option<bool>,
+    /// Nice value of this process; [`IDLE_NICE`] for an idle policy.
+    pub nice: Option<i32>,
+    /// Memory of the machine, in bytes.
+    pub memory_bytes: Option<u64>,
+    /// The tightest limit of this process's control groups on memory, in bytes.
+    pub memory_limit_bytes: Option<u64>,
+}
+
+impl Settings {
+    /// Share of the CPUs switched on that this process may not use.
+    pub fn cpus_withheld(&self) -> Option<f64> {
+        let (allowed, online) = (self.allowed_cpus.len(), self.online_cpus.len());
+        (allowed > 0 && online > 0).then(|| (1.0 - allowed as f64 / online as f64).max(0.0))
+    }
+
+    /// CPUs that are switched off, ascending. Where second threads of cores are off by the kernel's switch, these are
+    /// nothing that one forgot to switch on.
+    pub fn offline_cpus(&self) -> Vec<u32> {
+        let off: Vec<u32> = self.present_cpus.iter().filter(|cpu| !self.online_cpus.contains(cpu)).copied().collect();
+        let siblings = self.smt_off && off.len() <= self.online_cpus.len();
+        if siblings || self.online_cpus.is_empty() { Vec::new() } else { off }
+    }
+
+    /// Share of the CPUs that are switched off.
+    pub fn cpus_offline(&self) -> Option<f64> {
+        let (off, online) = (self.offline_cpus().len(), self.online_cpus.len());
+        (!self.present_cpus.is_empty() && online > 0).then(|| off as f64 / (off + online) as f64)
+    }
+
+    /// A limit on memory below what the machine has, in bytes.
+    pub fn memory_limit_below_machine(&self) -> Option<u64> {
+        self.memory_limit_bytes.filter(|limit| self.memory_bytes.is_none_or(|all| *limit < all))
+    }
+
+    /// The governors that may hold the clock down: all but `performance`, unless the processor is told to prefer speed.
+    pub fn slow_governors(&self) -> Vec<&str> {
+        const FAST: &str = "performance";
+        let told = !self.energy_preferences.is_empty() && self.energy_preferences.iter().all(|one| one == FAST);
+        self.governors.iter().map(String::as_str).filter(|one| !told && *one != FAST).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cpus_are_withheld_or_switched_off() {
+        let settings = Settings {
+            present_cpus: (0..8).collect(),
+            online_cpus: vec![0, 1, 2, 3, 4, 5],
+            allowed_cpus: vec![0, 1, 2],
+            ..Settings::default()
+        };
+        assert_eq!((settings.cpus_withheld(), settings.cpus_offline()), (Some(0.5), Some(0.25)));
+        assert_eq!(settings.offline_cpus(), [6, 7]);
+        let siblings = Settings { smt_off: true, ..settings };
+        assert_eq!((siblings.offline_cpus(), siblings.cpus_offline()), (vec![], Some(0.0)));
+        assert_eq!((Settings::default().cpus_withheld(), Settings::default().cpus_offline()), (None, None));
+    }
+
+    #[test]
+    fn a_governor_that_is_told_to_be_fast_is_fast() {
+        let named = |governors: &[&str], preferences: &[&str]| Settings {
+            governors: governors.iter().map(ToString::to_string).collect(),
+            energy_preferences: preferences.iter().map(ToString::to_string).collect(),
+            ..Settings::default()
+        };
+        assert_eq!(named(&["performance", "powersave"], &[]).slow_governors(), ["powersave"]);
+        assert_eq!(named(&["powersave"], &["balance_performance"]).slow_governors(), ["powersave"]);
+        assert!(named(&["powersave"], &["performance"]).slow_governors().is_empty());
+        assert!(named(&["performance"], &["balance_power"]).slow_governors().is_empty());
+    }
+
+    #[test]
+    fn a_limit_above_the_memory_is_none() {
+        let limited = |limit, all| Settings { memory_limit_bytes: limit, memory_bytes: all, ..Settings::default() };
+        assert_eq!(limited(Some(5), Some(6)).memory_limit_below_machine(), Some(5));
+        assert_eq!(limited(Some(6), Some(6)).memory_limit_below_machine(), None);
+        assert_eq!(limited(Some(6), None).memory_limit_below_machine(), Some(6));
+        assert_eq!(limited(None, Some(6)).memory_limit_below_machine(), None);
+    }
 
     #[test]
     fn what_is_ours_is_not_others() {
