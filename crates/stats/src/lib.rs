@@ -32,6 +32,8 @@ mod observations;
 pub mod random;
 mod ranks;
 mod ratio;
+#[cfg(test)]
+mod scipy;
 mod shift;
 mod signed_rank;
 mod stop;
