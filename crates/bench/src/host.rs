@@ -2,4 +2,4 @@
 //! stop.
 
 pub use sys::clock::{monotonic_raw_seconds, utc_now};
-pub use sys::process::note_stop_signals;
+pub use sys::process::{note_stop_signals, stop_signal};

@@ -104,6 +104,12 @@ pub struct Plan {
     pub seed: u64,
     /// Exactly so many samples a row.
     pub repeat: Option<u32>,
+    /// Sessions that the samples of every row are spread over.
+    pub sessions: u32,
+    /// Seconds between two sessions.
+    pub pause_seconds: f64,
+    /// Share of the expected time that may be spent on repeating what others have disturbed.
+    pub repeat_share: f64,
 }
 
 /// Why there is no plan: bad input, in one sentence.
@@ -156,9 +162,10 @@ impl Plan {
         self.rows.iter().map(|row| (row.experiment.id.clone(), row.expected_seconds(self.repeat))).collect()
     }
 
-    /// Expected seconds of all rows.
+    /// Expected seconds of all rows, and of the pauses between sessions.
     pub fn expected_seconds(&self) -> f64 {
-        self.list().iter().map(|(_, seconds)| seconds).sum()
+        let pauses = f64::from(self.sessions.saturating_sub(1)) * self.pause_seconds;
+        self.list().iter().map(|(_, seconds)| seconds).sum::<f64>() + pauses
     }
 
     /// The areas that occur, in the order of their first row.
@@ -211,7 +218,17 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
             row.warnings.push(warning());
         }
     }
-    Ok(Plan { suite: request.suite.name.clone(), rows, seed: request.seed, repeat: request.repeat })
+    let Suite { name, sessions, pause, repeat_share, .. } = &request.suite;
+    Ok(Plan {
+        suite: name.clone(),
+        rows,
+        seed: request.seed,
+        repeat: request.repeat,
+        // A session without a sample is none.
+        sessions: request.repeat.map_or(*sessions, |repeat| repeat.min(*sessions)),
+        pause_seconds: *pause,
+        repeat_share: *repeat_share,
+    })
 }
 
 /// Notes which of these tools stand beside a row. Each sample is then paired with a run of each tool, so it comes from

@@ -102,12 +102,20 @@ impl Store {
 
     /// Every run in the store, oldest first.
     pub fn list(&self) -> Vec<Listed> {
-        let mut names: Vec<String> = fs::read_dir(self.runs())
+        let mut runs: Vec<Listed> = self.latest_first().collect();
+        runs.reverse();
+        runs
+    }
+
+    /// Every run in the store, the latest first, each read when its turn comes.
+    pub fn latest_first(&self) -> impl Iterator<Item = Listed> {
+        let runs = self.runs();
+        // Names begin with the time.
+        let mut names: Vec<String> = fs::read_dir(&runs)
             .map(|entries| entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect())
             .unwrap_or_default();
         names.sort_unstable();
-        let list = |name: String| Listed { document: load_folder(&self.runs().join(&name)), name };
-        names.into_iter().map(list).collect()
+        names.into_iter().rev().map(move |name| Listed { document: load_folder(&runs.join(&name)), name })
     }
 
     /// Takes away what runs that were killed have left behind. Only what their journals name, and only where their
@@ -282,7 +290,7 @@ fn load_folder(folder: &Path) -> Result<Document, String> {
     Ok(document)
 }
 
-fn load_file(path: &Path) -> Result<Document, String> {
+pub(crate) fn load_file(path: &Path) -> Result<Document, String> {
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|error| format!("cannot read '{shown}': {error}"))?;
     let value: serde_json::Value =

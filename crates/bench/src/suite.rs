@@ -1,4 +1,4 @@
-//! Suites: which experiments, and how each area is sampled, as TOML. `quick` and `standard` are part of the program;
+//! Suites: which experiments, and how each area is sampled, as TOML. `quick`, `standard` and `rigorous` are part of the program;
 //! any other is a file of the same form.
 //!
 //! A suite names no machine: "vector" and "all" become an instruction set and a number of threads only in the plan.
@@ -20,6 +20,7 @@ pub const MOST_THREADS: u32 = 1024;
 const EMBEDDED: &[(&str, &str)] = &[
     ("quick", include_str!("../../../suites/quick.toml")),
     ("standard", include_str!("../../../suites/standard.toml")),
+    ("rigorous", include_str!("../../../suites/rigorous.toml")),
 ];
 
 /// A suite.
@@ -31,6 +32,16 @@ pub struct Suite {
     /// What it is for, in a line.
     #[serde(default)]
     pub about: String,
+    /// Sessions that the samples of every row are spread over: passes over all rows, each some time after the one before.
+    #[serde(default = "one_session")]
+    pub sessions: u32,
+    /// Seconds between two sessions.
+    #[serde(default, deserialize_with = "seconds")]
+    pub pause: f64,
+    /// Share of the expected time that may be spent on repeating what others have disturbed, where no time budget says
+    /// how long the run may be.
+    #[serde(default)]
+    pub repeat_share: f64,
     /// How each area is sampled.
     #[serde(default)]
     pub sampling: BTreeMap<Area, Sampling>,
@@ -148,6 +159,10 @@ pub struct NetStanza {
     pub threads: Vec<Threads>,
 }
 
+const fn one_session() -> u32 {
+    1
+}
+
 fn widest() -> Vec<IsaChoice> {
     vec![IsaChoice::Vector]
 }
@@ -256,6 +271,9 @@ impl Suite {
     /// What is wrong, with line and column.
     pub fn parse(text: &str, origin: &str) -> Result<Self, String> {
         let suite: Self = toml::from_str(text).map_err(|error| describe(&error, text, origin))?;
+        if suite.sessions == 0 || !(0.0..=1.0).contains(&suite.repeat_share) {
+            return Err(format!("suite '{origin}': sessions must be at least 1, and repeat_share between 0 and 1"));
+        }
         for (area, sampling) in &suite.sampling {
             sampling.check().map_err(|problem| format!("suite '{origin}', [sampling.{area}]: {problem}"))?;
         }

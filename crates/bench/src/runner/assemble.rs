@@ -14,7 +14,7 @@ use super::row::{Over, Progressing};
 use super::{Setting, beside};
 use crate::histogram::Histogram;
 use crate::journal::{Journalled, Repetition};
-use crate::judge;
+use crate::judge::{self, Launched};
 use crate::plan::Planned;
 
 /// The most by which an efficiency may exceed 1 before the peak is held to be wrong; so much too where too few samples
@@ -27,7 +27,10 @@ const MOST_UNCERTAINTY: f64 = 0.02;
 pub(super) fn row(planned: &Planned, progress: &Progressing, best: Option<f64>, setting: &Setting<'_>) -> Row {
     let mut row = Row::planned(&planned.experiment, planned.obstacle.as_deref().unwrap_or("not reached"));
     row.seconds = progress.seconds;
+    let disturbed: Vec<bool> =
+        progress.launches.iter().map(|launch| judge::disturbed(planned, launch, best).is_some()).collect();
     row.metrics = metrics(&progress.samples);
+    mark(&mut row.metrics, &progress.launches, &disturbed);
     if let Some(Over::Not(status, reason)) = &progress.over {
         (row.status, row.reason) = (*status, Some(reason.clone()));
         return row;
@@ -38,6 +41,8 @@ pub(super) fn row(planned: &Planned, progress: &Progressing, best: Option<f64>, 
     (row.status, row.reason, row.verified) = (Status::Ok, None, Some(true));
     row.conditions = judge::conditions(planned, &row.metrics, &progress.launches, best, setting.machine);
     row.conditions.stop_reason = stop_reason(progress.over.as_ref());
+    row.conditions.disturbed_launches = count(disturbed.iter().filter(|disturbed| **disturbed).count());
+    row.conditions.repeated_launches = count(progress.launches.iter().filter(|launch| launch.repeat).count());
     row.warnings.clone_from(&planned.warnings);
     row.warnings.extend(judge::warnings(planned, &row, &progress.launches));
     if !matches!(progress.over, Some(Over::Measured(_))) {
@@ -52,6 +57,24 @@ pub(super) fn row(planned: &Planned, progress: &Progressing, best: Option<f64>, 
     }
     row.grade = Some(warning::grade(&row.warnings));
     row
+}
+
+/// Marks the samples of launches that others disturbed, and of those made because of such a one. They count like the
+/// others.
+fn mark(metrics: &mut [Metric], launches: &[Launched], disturbed: &[bool]) {
+    for metric in metrics {
+        let mut samples = metric.samples.iter_mut();
+        for (launch, disturbed) in launches.iter().zip(disturbed) {
+            for sample in samples.by_ref().take(launch.samples as usize) {
+                let marks = [("disturbed", *disturbed), ("repeat", launch.repeat)];
+                sample.flags.extend(marks.iter().filter(|(_, is)| *is).map(|(mark, _)| (*mark).to_owned()));
+            }
+        }
+    }
+}
+
+fn count(n: usize) -> Option<u32> {
+    u32::try_from(n).ok()
 }
 
 /// Puts each tool beside the metric that it reports.
@@ -260,7 +283,6 @@ mod tests {
     use model::wire::Observations;
 
     use super::*;
-    use crate::judge::Launched;
     use crate::tests::{document, machine_with_cpus, metric_sample, planned, repetition, setting};
 
     fn measured(values: &[f64]) -> Progressing {

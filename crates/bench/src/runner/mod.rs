@@ -25,6 +25,7 @@ use sys::process;
 
 use crate::histogram::{self, Logged};
 use crate::journal::{Journal, Repetition};
+use crate::judge;
 use crate::plan::{Plan, Planned, TOOL_SECONDS};
 use crate::reference::detect::Places;
 use crate::store::RunFolder;
@@ -52,6 +53,9 @@ const CALIBRATION: std::time::Duration = std::time::Duration::from_millis(20);
 /// How long a worker may be silent beyond what it was asked to do, in seconds: finding memory on a busy host takes its
 /// time.
 const PATIENCE_SECONDS: f64 = 60.0;
+
+/// How often we look, between two sessions, whether we are to stop.
+const LOOK_AROUND: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// Length of a sample that only checks results, in seconds.
 const QUICK_SECONDS: f64 = 0.05;
@@ -172,6 +176,10 @@ struct Run<'a> {
     /// Files of disk rows.
     held: Held,
     random: Random,
+    /// The session, counted from 1.
+    session: u32,
+    /// Seconds that may still be spent on repeating what others have disturbed, where no time budget is given.
+    repeat_seconds: f64,
     not_stored: Option<String>,
     /// The timer as it was calibrated when the run began, to be checked when it ends.
     calibration: Calibration,
@@ -208,6 +216,8 @@ impl<'a> Run<'a> {
             launches: 0,
             held: Held::default(),
             random,
+            session: 1,
+            repeat_seconds: plan.repeat_share * plan.expected_seconds(),
             not_stored: None,
             best_ops_per_cycle: BTreeMap::new(),
             calibration,
@@ -216,15 +226,29 @@ impl<'a> Run<'a> {
     }
 
     fn measure(&mut self) -> Ending {
-        for area in self.plan.areas() {
-            let signal = self.measure_area(area);
-            // The space of a test file is needed no longer than its area.
-            self.held.let_go();
-            if let Some(signal) = signal {
-                return Ending::Interrupted(signal);
+        for session in 1..=self.plan.sessions {
+            self.session = session;
+            if session > 1 {
+                self.pause();
+            }
+            for area in self.plan.areas() {
+                let signal = self.measure_area(area);
+                // The space of a test file is needed no longer than its area.
+                self.held.let_go();
+                if let Some(signal) = signal {
+                    return Ending::Interrupted(signal);
+                }
             }
         }
         Ending::Complete
+    }
+
+    /// Lets some time pass between two sessions, so that they see different moods of the machine.
+    fn pause(&self) {
+        let until = monotonic_raw_seconds() + self.plan.pause_seconds;
+        while process::stop_signal().is_none() && monotonic_raw_seconds() < until {
+            std::thread::sleep(LOOK_AROUND);
+        }
     }
 
     /// Blocks of all unfinished rows of an area, each block in a new order; a signal, if one ended it.
@@ -233,7 +257,7 @@ impl<'a> Run<'a> {
         loop {
             let of_area = |index: &usize| self.plan.rows[*index].experiment.area == area;
             let mut order: Vec<usize> =
-                (0..self.rows.len()).filter(of_area).filter(|index| !self.rows[*index].is_over()).collect();
+                (0..self.rows.len()).filter(of_area).filter(|index| !self.has_its_share(*index)).collect();
             if order.is_empty() {
                 return None;
             }
@@ -250,6 +274,11 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Whether a row needs no more launches in this session.
+    fn has_its_share(&self, index: usize) -> bool {
+        self.rows[index].is_done_for(self.session, self.plan.sessions)
+    }
+
     /// One launch of a row; with trusted tools beside it, one round of two pairs.
     fn go_on_with(&mut self, index: usize, block: u32) {
         let planned = &self.plan.rows[index];
@@ -260,10 +289,32 @@ impl<'a> Run<'a> {
             self.rows[index].out_of_time(TIME_BUDGET);
         } else if tools == 0 {
             self.launch_row(index, block);
+            self.repeat_if_disturbed(index);
         } else {
             self.round(index, block);
         }
         self.row_changed(index);
+    }
+
+    /// Asks for the samples of the last launch once more, if others disturbed it and there is time. Where the user said
+    /// how many there are to be, there are so many.
+    fn repeat_if_disturbed(&mut self, index: usize) {
+        let planned = &self.plan.rows[index];
+        let best = self.best_ops_per_cycle.get(kernel_of(&planned.experiment.id)).copied();
+        let exact = self.plan.repeat.is_some() || self.setting.verify_only;
+        let Some(last) = self.rows[index].launches.last().filter(|_| !exact) else { return };
+        if judge::disturbed(planned, last, best).is_none() {
+            return;
+        }
+        let cost = self.rows[index].next_launch_seconds(planned);
+        let left = match self.setting.time_budget {
+            Some(budget) => budget - self.seconds_so_far() - self.outlook().0,
+            None => self.repeat_seconds,
+        };
+        if cost <= left {
+            self.repeat_seconds -= cost;
+            self.rows[index].ask_again();
+        }
     }
 
     /// Two pairs, ours first in the one and theirs first in the other. Which of the orders begins is drawn, but for the
@@ -372,7 +423,7 @@ impl<'a> Run<'a> {
             cpus: planned.cpus.clone(),
             launch: self.launches,
             block,
-            session: 1,
+            session: self.session,
             seed: self.random.next_u64(),
             samples: self.rows[index].samples_next(planned),
             sample_seconds: if quick { quick_seconds(planned) } else { sampling.sample_seconds },
@@ -574,7 +625,7 @@ fn empty_document(plan: &Plan, setting: &Setting<'_>) -> Document {
             seed: plan.seed,
             complete: false,
             grade: None,
-            sessions: 1,
+            sessions: plan.sessions,
             declared: setting.declared.to_map(),
         },
         machine: setting.machine.clone(),

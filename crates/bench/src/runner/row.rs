@@ -30,6 +30,8 @@ pub(super) struct Progressing {
     pub(super) over: Option<Over>,
     /// Trusted tools beside it.
     pub(super) beside: Vec<Beside>,
+    /// Samples that were asked for again, since others had disturbed the first.
+    again: u32,
 }
 
 /// Why a row is over.
@@ -56,6 +58,7 @@ impl Progressing {
             seconds: 0.0,
             over,
             beside: Vec::new(),
+            again: 0,
         }
     }
 
@@ -66,6 +69,28 @@ impl Progressing {
     /// Samples that it is to have at least.
     pub(super) fn wanted(&self) -> u32 {
         count(self.rule.at_least())
+    }
+
+    /// Whether it has its share of samples for the sessions up to this one, of so many.
+    pub(super) fn is_done_for(&self, session: u32, sessions: u32) -> bool {
+        self.is_over() || session < sessions && self.samples.len() >= self.share_of(session, sessions)
+    }
+
+    /// Samples that it has at the end of a session.
+    fn share_of(&self, session: u32, sessions: u32) -> usize {
+        (self.rule.at_least() * session as usize).div_ceil(sessions as usize)
+    }
+
+    /// Asks for as many samples more as the launch that has just ended gave, since others disturbed it. A row is given
+    /// at most as many again as it was to have; one whose rule looks at its interval goes on by itself.
+    pub(super) fn ask_again(&mut self) {
+        let StopRule::Fixed { n } = self.rule else { return };
+        let Some(samples) = self.launches.last().map(|launch| launch.samples) else { return };
+        if self.again + samples <= count(n) - self.again {
+            self.again += samples;
+            self.rule = fixed(count(n) + samples);
+            self.over = None;
+        }
     }
 
     /// Share of its samples that are missing.
@@ -112,7 +137,9 @@ impl Progressing {
             Outcome::Done(observations) => {
                 let samples = count(pending.len());
                 self.samples.extend(pending);
-                self.launches.push(Launched { seen: *observations, around, samples, repeat: false });
+                // The samples that were asked for again are those beyond what was planned.
+                let repeat = self.again > 0 && self.samples.len() > self.rule.at_least() - self.again as usize;
+                self.launches.push(Launched { seen: *observations, around, samples, repeat });
                 self.over = self.rule.check(&self.values()).map(Over::Measured);
             }
             Outcome::Unavailable(reason) => self.over = Some(Over::Not(Status::Skipped, reason)),

@@ -1,0 +1,137 @@
+//! One half of a pair: a program of ours, this one or another build, run with its options, and the document it leaves.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use model::document::Document;
+use sys::process;
+
+use super::LiveSide;
+use crate::reference::Invocation;
+use crate::reference::run::run;
+use crate::store;
+
+/// Seconds that the first half may take: nothing is known of its options, only that nobody waits for longer.
+const FIRST_SECONDS: f64 = 3600.0;
+
+/// Times its longest that a later half may take, and seconds more.
+const PATIENCE: (f64, f64) = (10.0, 60.0);
+
+/// What workplaces are named by, before the number of the process that they belong to.
+const PREFIX: &str = "live-";
+
+/// A folder for what halves leave, gone with this value; those of processes that were killed go with the next.
+#[derive(Debug)]
+pub(super) struct Workplace {
+    path: PathBuf,
+}
+
+impl Workplace {
+    pub(super) fn make(root: &Path) -> Result<Self, String> {
+        sweep(root);
+        let path = root.join(format!("{PREFIX}{}", std::process::id()));
+        fs::create_dir_all(&path).map_err(|error| {
+            format!("cannot make the folder '{}': {error}; choose another store with ASSAY_STORE", path.display())
+        })?;
+        Ok(Self { path })
+    }
+}
+
+impl Drop for Workplace {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Takes away the workplaces of processes that are gone.
+fn sweep(root: &Path) {
+    for entry in fs::read_dir(root).into_iter().flatten().flatten() {
+        let owner = entry.file_name().to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
+        if owner.is_some_and(|owner| !process::exists(owner)) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// What is to be run.
+pub(super) struct Half<'a> {
+    pub(super) side: &'a LiveSide,
+    /// Seed of its order and data.
+    pub(super) seed: u64,
+    /// The longest that any half took so far, in seconds.
+    pub(super) longest: Option<f64>,
+}
+
+impl Half<'_> {
+    /// Runs it and reads what it measured.
+    pub(super) fn measure(
+        &self,
+        workplace: &Workplace,
+        environment: &BTreeMap<String, String>,
+    ) -> Result<Document, String> {
+        let out = workplace.path.join("half");
+        let _ = fs::remove_dir_all(&out);
+        let invocation = Invocation {
+            argv: self.argv(&out),
+            env: environment.clone(),
+            cpus: Vec::new(),
+            server: None,
+            files: Vec::new(),
+            otherwise: None,
+            expected_seconds: self.longest.unwrap_or(FIRST_SECONDS),
+            timeout_seconds: self.longest.map_or(FIRST_SECONDS, |seconds| PATIENCE.0 * seconds + PATIENCE.1),
+        };
+        let called = &self.side.name;
+        let ran = run(&invocation, &mut |_| {}).map_err(|reason| format!("'{called}': {reason}"))?;
+        let said = || ran.output.stderr.lines().next().unwrap_or("it said nothing").trim().to_owned();
+        // A row that failed (1) leaves a document that says so; what was never begun (2) leaves none.
+        if !matches!(ran.output.status, Some(0 | 1)) {
+            return Err(format!("'{called}' did not measure: {}", said()));
+        }
+        store::load_file(&out.join(store::DOCUMENT)).map_err(|reason| format!("'{called}' left no run: {reason}; {}", said()))
+    }
+
+    fn argv(&self, out: &Path) -> Vec<String> {
+        let mut argv = vec![self.side.program.display().to_string()];
+        argv.extend(self.side.options.iter().cloned());
+        if !self.side.options.iter().any(|option| option.starts_with("--repeat")) {
+            argv.extend(["--repeat".to_owned(), "1".to_owned()]);
+        }
+        argv.extend(["--seed".to_owned(), self.seed.to_string(), "--quiet".to_owned()]);
+        argv.extend(["--out".to_owned(), out.display().to_string()]);
+        argv
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::scratch;
+
+    #[test]
+    fn a_workplace_is_gone_afterwards_and_those_of_the_dead_are_swept() {
+        let scratch = scratch();
+        let dead = scratch.path().join(format!("{PREFIX}{}", u32::MAX));
+        fs::create_dir_all(dead.join("half")).unwrap();
+        fs::create_dir_all(scratch.path().join("runs")).unwrap();
+        let workplace = Workplace::make(scratch.path()).unwrap();
+        assert!(!dead.exists() && workplace.path.is_dir());
+        drop(workplace);
+        let left: Vec<_> = fs::read_dir(scratch.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
+        assert_eq!(left, ["runs"]);
+    }
+
+    #[test]
+    fn one_repetition_unless_asked_for_more() {
+        let side = |options: &[&str]| LiveSide {
+            name: "x".into(),
+            program: "/bin/assay".into(),
+            options: options.iter().map(|&option| option.to_owned()).collect(),
+            switch: None,
+        };
+        let argv = |side: &LiveSide| Half { side, seed: 7, longest: None }.argv(Path::new("/o")).join(" ");
+        assert_eq!(argv(&side(&["cpu"])), "/bin/assay cpu --repeat 1 --seed 7 --quiet --out /o");
+        assert_eq!(argv(&side(&["cpu", "--repeat=3"])), "/bin/assay cpu --repeat=3 --seed 7 --quiet --out /o");
+    }
+}

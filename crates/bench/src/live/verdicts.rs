@@ -1,0 +1,217 @@
+//! From pairs of documents to a comparison: for each row the ratio of its pairs, whether it changed, and why.
+
+use model::comparison::{Change, Compared, Comparison, NotCompared, PerCycle, SCHEMA, Side};
+use model::document::{Document, Row, Status};
+use model::sample::{Metric, MetricName};
+use model::warning::Warning;
+
+use super::{LOOKS, Live};
+use crate::compare::{self, THRESHOLD};
+
+/// What is compared of a row: its places in both documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    base: usize,
+    new: usize,
+}
+
+/// Compares all pairs so far.
+pub(super) fn compare(live: &Live, pairs: &[[Document; 2]]) -> Result<Comparison, String> {
+    let first = pairs.first().ok_or("no pair is complete")?;
+    let places = places(first)?;
+    let (mut experiments, mut not_compared) = (Vec::new(), Vec::new());
+    let mut merged: Vec<[Row; 2]> = Vec::new();
+    for place in places {
+        match rows(pairs, place) {
+            Ok(rows) => {
+                let sides = [0, 1].map(|side| together(&rows.iter().map(|pair| pair[side]).collect::<Vec<_>>()));
+                experiments.extend(of_row(&rows));
+                merged.resize(experiments.len(), sides);
+            }
+            Err(reason) => {
+                not_compared.push(NotCompared { id: first[0].experiments[place.base].id.clone(), reason });
+            }
+        }
+    }
+    if experiments.is_empty() {
+        let why = not_compared.first().map_or_else(String::new, |row| format!(": {}: {}", row.id, row.reason));
+        return Err(format!("nothing was measured on both sides{why}"));
+    }
+    decide(live, &mut experiments);
+    for (row, [base, new]) in experiments.iter_mut().zip(&merged) {
+        row.explanation = compare::explain_live(base, new, row);
+    }
+    let side = |side: usize| {
+        let of = &live.sides[side];
+        Side { name: of.name.clone(), switch: of.switch.clone(), ..compare::side(&first[side]) }
+    };
+    Ok(Comparison {
+        schema: SCHEMA.to_owned(),
+        base: side(0),
+        new: side(1),
+        live: true,
+        verdict: compare::overall(&experiments),
+        warnings: warnings(live, first),
+        geometric_means: compare::geometric_means(&experiments),
+        experiments,
+        not_compared,
+    })
+}
+
+/// Which rows stand beside which: those of the same id; where no id is on both sides, those at the same place.
+fn places([base, new]: &[Document; 2]) -> Result<Vec<Place>, String> {
+    let (base, new) = (&base.experiments, &new.experiments);
+    let by_id: Vec<Place> = base
+        .iter()
+        .enumerate()
+        .filter_map(|(index, row)| Some(Place { base: index, new: new.iter().position(|other| other.id == row.id)? }))
+        .collect();
+    if !by_id.is_empty() {
+        return Ok(by_id);
+    }
+    if base.len() == new.len() {
+        return Ok((0..base.len()).map(|index| Place { base: index, new: index }).collect());
+    }
+    Err(format!(
+        "A measures {} experiments and B {}, of which none has the same id: choose options that measure as many on both \
+         sides",
+        base.len(),
+        new.len()
+    ))
+}
+
+/// The pairs of a row that was measured on both sides; what becomes of one that was not.
+fn rows(pairs: &[[Document; 2]], place: Place) -> Result<Vec<[&Row; 2]>, String> {
+    let both = pairs.iter().filter_map(|[base, new]| {
+        Some([base.experiments.get(place.base)?, new.experiments.get(place.new)?])
+    });
+    let measured: Vec<[&Row; 2]> =
+        both.clone().filter(|rows| rows.iter().all(|row| row.status == Status::Ok)).collect();
+    let Some([base, new]) = measured.first() else {
+        let reason = both.flatten().find_map(|row| row.reason.clone());
+        return Err(reason.unwrap_or_else(|| "it was not measured on both sides".to_owned()));
+    };
+    // Two settings may well differ in their parameters; what they measure must be the same kind of figure.
+    let headline = |row: &Row| row.metrics.first().map(|metric| (metric.name.clone(), metric.unit));
+    if headline(base) == headline(new) {
+        Ok(measured)
+    } else {
+        Err(format!("{} and {} do not measure the same", base.id, new.id))
+    }
+}
+
+/// The metrics of a row, not judged yet.
+fn of_row(rows: &[[&Row; 2]]) -> Vec<Compared> {
+    let [base, new] = rows[0];
+    let compared = |metric: &Metric| {
+        let name = metric.name.as_str();
+        let pairs = pairs_of(rows, name);
+        let found = stats::ratio(&pairs).ok()?;
+        let n = u32::try_from(pairs.len()).unwrap_or(u32::MAX);
+        Some(Compared {
+            id: base.id.clone(),
+            id_new: (new.id != base.id).then(|| new.id.clone()),
+            metric: name.to_owned(),
+            unit: metric.unit,
+            better: metric.better,
+            verdict: Change::Inconclusive,
+            direction: None,
+            base: median(pairs.iter().map(|pair| pair.1))?,
+            new: median(pairs.iter().map(|pair| pair.0))?,
+            ratio: found.ratio,
+            ratio_ci95: found.interval,
+            p: chance(&pairs),
+            threshold: THRESHOLD,
+            allowance: 0.0,
+            noise: None,
+            noise_source: None,
+            n_base: n,
+            n_new: n,
+            units: "pairs".to_owned(),
+            needed: None,
+            per_cycle: per_cycle(rows).filter(|_| name == MetricName::Throughput.name()),
+            explanation: None,
+        })
+    };
+    compare::metrics(base).filter_map(compared).collect()
+}
+
+/// New and base of each pair that has this metric.
+fn pairs_of(rows: &[[&Row; 2]], name: &str) -> Vec<(f64, f64)> {
+    let value = |row: &Row| row.metrics.iter().find(|metric| metric.name == name).map(|metric| metric.summary.median);
+    rows.iter().filter_map(|[base, new]| Some((value(new)?, value(base)?))).collect()
+}
+
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    stats::summarise(&values.collect::<Vec<f64>>()).ok().map(|summary| summary.median)
+}
+
+/// One side of all pairs as one row: its samples together, the warnings that most of its halves carry, the clock of
+/// them all. For explanations: the ratio does not rest on it.
+fn together(rows: &[&Row]) -> Row {
+    let mut all = rows[0].clone();
+    let most = |code: &str| 2 * rows.iter().filter(|row| row.warnings.iter().any(|w| w.code == code)).count() > rows.len();
+    let mut warnings: Vec<Warning> = Vec::new();
+    for warning in rows.iter().flat_map(|row| &row.warnings).filter(|warning| most(&warning.code)) {
+        if !warnings.iter().any(|known| known.code == warning.code) {
+            warnings.push(warning.clone());
+        }
+    }
+    all.warnings = warnings;
+    all.conditions.clock_hz = median(rows.iter().filter_map(|row| row.conditions.clock_hz)).or(all.conditions.clock_hz);
+    for metric in &mut all.metrics {
+        let name = &metric.name;
+        let same = rows.iter().flat_map(|row| row.metrics.iter().filter(|other| other.name == *name));
+        metric.samples = same.flat_map(|metric| metric.samples.iter().cloned()).collect();
+    }
+    all
+}
+
+/// The probability of such differences within pairs by chance; `None` where there are too few.
+fn chance(pairs: &[(f64, f64)]) -> Option<f64> {
+    let differences: Vec<f64> = pairs.iter().map(|(new, base)| (new / base).ln()).collect();
+    stats::signed_rank(&differences).ok().map(|test| test.p)
+}
+
+/// The same of operations per cycle, where every half knows its clock.
+fn per_cycle(rows: &[[&Row; 2]]) -> Option<PerCycle> {
+    let of = |row: &Row| {
+        let rate = row.metric(MetricName::Throughput)?.summary.median;
+        Some(rate / row.metric(MetricName::Clock)?.summary.median)
+    };
+    let pairs: Option<Vec<(f64, f64)>> = rows.iter().map(|[base, new]| Some((of(new)?, of(base)?))).collect();
+    let pairs = pairs?;
+    let found = stats::ratio(&pairs).ok()?;
+    let verdict = compare::change(stats::judge_change(found.interval, chance(&pairs), THRESHOLD, 0.0));
+    Some(PerCycle { ratio: found.ratio, ratio_ci95: found.interval, verdict })
+}
+
+/// Judges all rows together: their probabilities are corrected for their number, and for the looks taken.
+fn decide(live: &Live, rows: &mut [Compared]) {
+    let looks = if live.pairs.is_some() { 1 } else { LOOKS.len() };
+    let known: Vec<f64> = rows.iter().map(|row| row.p.map_or(1.0, |p| (p * looks as f64).min(1.0))).collect();
+    for (row, p) in rows.iter_mut().zip(stats::holm(&known)) {
+        row.p = row.p.map(|_| p);
+        row.verdict = compare::change(stats::judge_change(row.ratio_ci95, row.p, THRESHOLD, 0.0));
+        if row.verdict == Change::Changed {
+            row.direction = Some(compare::direction(row.ratio, row.better));
+        }
+        if row.verdict == Change::Inconclusive {
+            row.needed = stats::needed(row.n_base as usize, row.ratio_ci95, THRESHOLD)
+                .and_then(|needed| u32::try_from(needed).ok());
+        }
+    }
+}
+
+/// What a reader must know of the whole.
+fn warnings(live: &Live, [base, new]: &[Document; 2]) -> Vec<String> {
+    let mut warnings = compare::differences(base, new);
+    if live.sides[0].switch.is_none() && live.sides[1].switch.is_some() {
+        warnings.push(
+            "Only B has a switch command: what it sets stays for A, unless it undoes itself; name the way back with \
+             --switch-a."
+                .to_owned(),
+        );
+    }
+    warnings
+}
