@@ -10,8 +10,12 @@ pub(crate) enum Outcome {
     Done,
     /// Some row failed, or the run could not be stored: 1. What there is to say has been said.
     SomeFailed,
+    /// A comparison found something worse than before: 1.
+    Regressed,
     /// Bad usage or input, in one sentence: 2.
     Unusable(String),
+    /// A comparison found nothing worse, but cannot tell of every row: 3.
+    Inconclusive,
     /// Stopped by a signal: 128 and its number.
     Interrupted(i32),
 }
@@ -23,7 +27,8 @@ pub(crate) type Result<T = Outcome> = std::result::Result<T, String>;
 pub(crate) fn status(outcome: Outcome) -> ExitCode {
     match outcome {
         Outcome::Done => ExitCode::SUCCESS,
-        Outcome::SomeFailed => ExitCode::from(1),
+        Outcome::SomeFailed | Outcome::Regressed => ExitCode::from(1),
+        Outcome::Inconclusive => ExitCode::from(3),
         Outcome::Unusable(sentence) => {
             complain(&sentence);
             ExitCode::from(2)

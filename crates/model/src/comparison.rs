@@ -89,24 +89,27 @@ pub struct Compared {
     /// The probability of a difference as clear as this by chance, corrected for the number of rows (Holm); `null`
     /// where there are too few samples.
     pub p: Option<f64>,
-    /// The least relative change that counts: the larger of 2 % and twice the machine's own noise between runs, and
-    /// what disturbances seen in the runs may account for.
+    /// The least relative change that counts: the larger of 2 % and twice the machine's own noise between runs.
     pub threshold: f64,
+    /// What disturbances seen in the runs may account for, on top of the threshold, as a relative change in the direction
+    /// of the ratio. It keeps a row from being called changed, and makes none the same.
+    #[serde(default)]
+    pub allowance: f64,
     /// The machine's own noise between runs, as a relative standard deviation.
     #[serde(default)]
     pub noise: Option<f64>,
     /// What the noise is known from.
     #[serde(default)]
     pub noise_source: Option<String>,
-    /// Samples of the base side, or pairs.
+    /// How many units of the base side were compared.
     pub n_base: u32,
-    /// Samples of the new side, or pairs.
+    /// How many units of the new side were compared.
     pub n_new: u32,
     /// What was compared: `samples`, `launches`, `sessions` or `pairs`, whichever is the unit of variance.
     #[serde(default)]
     pub units: String,
-    /// About how many more samples of each side are needed for a verdict; `null` where there is one, or where no number
-    /// of them would help.
+    /// About how many more units of each side are needed for a verdict; `null` where there is one, or where no number of
+    /// them would help.
     pub needed: Option<u32>,
     /// Operations per cycle, where both sides know their clock.
     #[serde(default)]

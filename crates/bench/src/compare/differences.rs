@@ -1,0 +1,161 @@
+//! What a reader must know of two runs before their rows: other machines, other programs, other settings, runs that are
+//! not whole, and an order of time that cannot be.
+
+use std::collections::BTreeMap;
+
+use model::document::{Document, Status};
+use model::machine::Machine;
+use model::warning::Grade;
+
+/// How much the memory of one machine differs from boot to boot at most: kernels reserve different parts of it.
+const MEMORY_MAY_DIFFER: f64 = 0.05;
+
+/// What differs between the machines and the programs of two sides, a sentence each.
+pub(crate) fn differences(base: &Document, new: &Document) -> Vec<String> {
+    [machines(&base.machine, &new.machine), settings(&base.machine, &new.machine), programs(base, new)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Everything that a reader must know of two runs.
+pub(super) fn warnings(base: &Document, new: &Document) -> Vec<String> {
+    let sides = [(base, "BASE"), (new, "NEW")];
+    let mut warnings = differences(base, new);
+    warnings.extend(suites(base, new));
+    warnings.extend(declared(&base.run.declared, &new.run.declared));
+    warnings.extend(sides.into_iter().filter_map(|(document, side)| cut_off(document, side)));
+    warnings.extend(order(base, new));
+    warnings.extend(grades(base, new));
+    warnings
+}
+
+/// `cores 2 against 4`, where they differ and at least one is known.
+fn differing<T: PartialEq + ToString + ?Sized>(what: &str, base: Option<&T>, new: Option<&T>) -> Option<String> {
+    let words = |value: Option<&T>| value.map_or_else(|| "unknown".to_owned(), ToString::to_string);
+    (base != new).then(|| format!("{what} {} against {}", words(base), words(new)))
+}
+
+fn sentence(begin: &str, differing: impl IntoIterator<Item = Option<String>>, end: &str) -> Option<String> {
+    let parts: Vec<String> = differing.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("{begin}: {}{end}.", parts.join(", ")))
+}
+
+/// What the machine is.
+fn machines(base: &Machine, new: &Machine) -> Option<String> {
+    let name = |machine: &Machine| machine.cpu.model_name.as_ref().map(|name| name.trim().to_owned());
+    let below = |machine: &Machine| {
+        let virtualization = machine.virtualization.as_ref();
+        virtualization.map_or("none", |below| below.hypervisor.as_deref().unwrap_or("unknown")).to_owned()
+    };
+    let all = [
+        differing("name", base.host.as_ref(), new.host.as_ref()),
+        differing("processor", name(base).as_ref(), name(new).as_ref()),
+        differing("cores", base.cpu.cores.as_ref(), new.cpu.cores.as_ref()),
+        differing("CPUs", base.cpu.threads.as_ref(), new.cpu.threads.as_ref()),
+        memory(base.memory.total_bytes, new.memory.total_bytes),
+        differing("hypervisor", Some(&below(base)), Some(&below(new))),
+        differing("kernel", base.os.kernel.as_ref(), new.os.kernel.as_ref()),
+        differing("microcode", base.cpu.microcode.as_ref(), new.cpu.microcode.as_ref()),
+    ];
+    sentence("The machines differ", all, "")
+}
+
+fn memory(base: Option<u64>, new: Option<u64>) -> Option<String> {
+    match (base, new) {
+        (Some(a), Some(b)) => {
+            let apart = (b as f64 - a as f64) / a.max(b).max(1) as f64;
+            let way = if apart > 0.0 { "more" } else { "less" };
+            (apart.abs() > MEMORY_MAY_DIFFER).then(|| format!("memory {:.0} % {way} in NEW", percent(a, b)))
+        }
+        _ => None,
+    }
+}
+
+/// How far the new figure is from the base, in percent of the base.
+fn percent(base: u64, new: u64) -> f64 {
+    100.0 * ((new as f64 - base as f64) / base.max(1) as f64).abs()
+}
+
+/// How the machine is set up.
+fn settings(base: &Machine, new: &Machine) -> Option<String> {
+    let switch = |value: Option<bool>| value.map(|on| if on { "on" } else { "off" });
+    let mitigations = |machine: &Machine| {
+        let listed = machine.cpu.mitigations.values().any(|state| !state.is_empty());
+        listed.then(|| machine.cpu.mitigations.clone())
+    };
+    let usable = |machine: &Machine| Some(machine.cpu.available_cpus.len()).filter(|count| *count > 0);
+    let all = [
+        differing("governor", base.cpu.governor.as_ref(), new.cpu.governor.as_ref()),
+        differing("turbo", switch(base.cpu.turbo), switch(new.cpu.turbo)),
+        differing("SMT", base.cpu.smt_control.as_ref(), new.cpu.smt_control.as_ref()),
+        differing("usable CPUs", usable(base).as_ref(), usable(new).as_ref()),
+        differing_or_none("quota of CPUs", base.cpu.quota_cpus, new.cpu.quota_cpus),
+        differing(
+            "transparent huge pages",
+            base.memory.huge_pages.transparent.as_ref(),
+            new.memory.huge_pages.transparent.as_ref(),
+        ),
+        differing("clock source", base.os.clocksource.as_ref(), new.os.clocksource.as_ref()),
+        (mitigations(base) != mitigations(new)).then(|| "mitigations of processor vulnerabilities".to_owned()),
+    ];
+    sentence("The settings differ", all, "")
+}
+
+/// As [`differing`], where what is absent is known to be absent.
+fn differing_or_none(what: &str, base: Option<f64>, new: Option<f64>) -> Option<String> {
+    let words = |value: Option<f64>| value.map_or_else(|| "none".to_owned(), |value| value.to_string());
+    differing(what, Some(&words(base)), Some(&words(new)))
+}
+
+/// Which program measured.
+fn programs(base: &Document, new: &Document) -> Option<String> {
+    let (base, new) = (&base.assay, &new.assay);
+    let all = [
+        differing("version", Some(&base.version), Some(&new.version)),
+        differing("commit", base.git.as_ref(), new.git.as_ref()),
+        differing("build profile", Some(&base.profile), Some(&new.profile)),
+    ];
+    sentence("The programs that measured differ", all, "")
+}
+
+/// Which suite was measured: the same row is sampled otherwise in another one.
+fn suites(base: &Document, new: &Document) -> Option<String> {
+    let suite = differing("suite", Some(&base.run.suite), Some(&new.run.suite));
+    suite.map(|suite| format!("The suites differ: {suite}; the same row may be sampled longer in one of them."))
+}
+
+/// Limits that the user declared: they change efficiencies, which are not compared.
+fn declared(base: &BTreeMap<String, f64>, new: &BTreeMap<String, f64>) -> Option<String> {
+    let keys = base.keys().chain(new.keys().filter(|key| !base.contains_key(*key)));
+    let all = keys.map(|key| differing_or_none(key, base.get(key).copied(), new.get(key).copied()));
+    sentence("The declared limits differ", all, "; figures do not depend on them")
+}
+
+/// A run that was cut off.
+fn cut_off(document: &Document, side: &str) -> Option<String> {
+    let measured = document.experiments.iter().filter(|row| row.status == Status::Ok).count();
+    let planned = document.experiments.len();
+    (!document.run.complete).then(|| format!("{side} was cut off: {measured} of {planned} rows were measured."))
+}
+
+/// A run that began before the one that it is compared with. Times of one form sort as text.
+fn order(base: &Document, new: &Document) -> Option<String> {
+    let (before, after) = (&base.run.started, &new.run.started);
+    let known = !before.is_empty() && !after.is_empty();
+    (known && after < before).then(|| {
+        format!("NEW ({after}) began before BASE ({before}): they are swapped, or the machine's clock was set back.")
+    })
+}
+
+/// Grades below A.
+fn grades(base: &Document, new: &Document) -> Option<String> {
+    let grades = [("BASE", base.run.grade), ("NEW", new.run.grade)];
+    let low: Vec<String> = grades
+        .into_iter()
+        .filter_map(|(side, grade)| {
+            grade.filter(|grade| *grade > Grade::A).map(|grade| format!("{side} has grade {grade}"))
+        })
+        .collect();
+    (!low.is_empty()).then(|| format!("{}: assay report shows why.", low.join(" and ")))
+}

@@ -1,0 +1,279 @@
+//! Why a row changed, or why that cannot be told: stated rules in a fixed order, of which the first that holds speaks.
+//!
+//! First what caused it (settings that differ, the clock, others, samples that do not agree among themselves), then,
+//! where there is no verdict, what would bring one.
+
+use model::comparison::{Change, Compared};
+use model::document::Row;
+use model::unit::Better;
+use model::warning::{Cause, Grade, Warning, WarningCode};
+
+use super::disturbance::{Seen, code, sides};
+use super::matching::Pair;
+use super::units::median;
+
+/// What the judgement knew besides the row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known<'a> {
+    /// The disturbance behind the allowance.
+    pub(super) seen: Option<Seen<'a>>,
+    /// The disturbance that makes the row unfit for a verdict.
+    pub(super) hiding: Option<(&'static str, &'a Warning)>,
+    /// Whether the noise between runs is this machine's own.
+    pub(super) noise_is_own: bool,
+}
+
+/// A setting's figure differs between the sides if by more than this part of the larger.
+const DIFFERS: f64 = 0.2;
+/// The clock explains what it moved by this part of the change at least.
+const PART_OF_CHANGE: f64 = 1.0 / 3.0;
+/// A clock is not known to better than this.
+const CLOCK_MOVES: f64 = 0.01;
+
+/// The units of what was measured in turn.
+const PAIRS: &str = "pairs";
+
+/// Kinds that are no setting of the machine and still say that the two sides did not do the same.
+const DONE_OTHERWISE: &[WarningCode] = &[
+    WarningCode::PagesRefused,
+    WarningCode::RemotePages,
+    WarningCode::PossiblyCached,
+    WarningCode::NotDirect,
+    WarningCode::NotWritten,
+    WarningCode::EngineSteppedDown,
+    WarningCode::HostCache,
+    WarningCode::PageFaults,
+];
+
+/// Kinds that say why samples of one side do not agree among themselves, with the words for it.
+const DISAGREEING: &[(WarningCode, &str)] = &[
+    (WarningCode::Bimodal, "fall into two groups"),
+    (WarningCode::Drifting, "rise or fall with time"),
+    (WarningCode::LaunchesDiffer, "differ from launch to launch"),
+    (WarningCode::NotSteady, "had not settled when timing began"),
+    (WarningCode::Autocorrelated, "resemble their neighbours, so that there are fewer of them than it seems"),
+    (WarningCode::DisturbedBlocks, "were disturbed in part"),
+];
+
+/// The explanation of a row whose verdict is known; `None` where there is nothing to explain, or no rule that does.
+pub(super) fn explain(pair: &Pair<'_>, row: &Compared, known: &Known<'_>) -> Option<String> {
+    let unknown = row.verdict == Change::Inconclusive;
+    let cause = match row.verdict {
+        Change::Same => return None,
+        Change::Changed => settings(pair).or_else(|| clock(pair, row)),
+        Change::Inconclusive => settings(pair)
+            .or_else(|| hidden(known))
+            .or_else(|| clock(pair, row))
+            .or_else(|| allowed(row, known))
+            .or_else(|| disagreeing(pair)),
+    };
+    let remedy = unknown.then(|| remedy(row, known));
+    let parts: Vec<String> = cause.into_iter().chain(remedy).collect();
+    (!parts.is_empty()).then(|| parts.join(" "))
+}
+
+/// The explanation of a row that was measured in turn, both sides given as one row each: others disturb both alike, so
+/// that only what differs between them, and the samples themselves, explain anything.
+pub(crate) fn explain_live(base: &Row, new: &Row, row: &Compared) -> Option<String> {
+    let base_metric = base.metrics.iter().find(|metric| metric.name == row.metric)?;
+    let new_metric = new.metrics.iter().find(|metric| metric.name == row.metric)?;
+    let pair = Pair { base, new, base_metric, new_metric };
+    explain(&pair, row, &Known { seen: None, hiding: None, noise_is_own: true })
+}
+
+/// A share or a change as a percentage of two digits.
+fn percent(share: f64) -> String {
+    let percent = 100.0 * share.abs();
+    if percent >= 9.95 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
+}
+
+/// The first setting that one side had and the other had not, or not as much.
+fn settings(pair: &Pair<'_>) -> Option<String> {
+    let [(base_name, base), (new_name, new)] = sides(pair);
+    let of_new = only_here(new, base).map(|warning| setting(new_name, warning));
+    let of_base = || only_here(base, new).map(|warning| setting(base_name, warning));
+    of_new.or_else(of_base).or_else(|| facts(base, new))
+}
+
+/// The gravest setting among a row's warnings that the other row does not have as well.
+fn only_here<'a>(row: &'a Row, other: &Row) -> Option<&'a Warning> {
+    let is_setting = |warning: &&Warning| {
+        code(warning).is_some_and(|code| code.rule().cause == Cause::Setting || DONE_OTHERWISE.contains(&code))
+    };
+    let alike = |warning: &Warning| {
+        let twin = other.warnings.iter().find(|twin| twin.code == warning.code);
+        twin.is_some_and(|twin| match (twin.figure, warning.figure) {
+            // The side where it is less has nothing to be explained by it.
+            (Some(theirs), Some(ours)) => theirs >= ours * (1.0 - DIFFERS),
+            _ => true,
+        })
+    };
+    let mut settings: Vec<&Warning> =
+        row.warnings.iter().filter(is_setting).filter(|warning| !alike(warning)).collect();
+    // The order of the table within a grade: sorting is stable.
+    settings.sort_by_key(|warning| std::cmp::Reverse(warning.grade));
+    settings.first().copied()
+}
+
+/// A setting in a sentence.
+fn setting(side: &str, warning: &Warning) -> String {
+    let figure = warning.figure.unwrap_or(0.0);
+    match code(warning) {
+        Some(WarningCode::CpuQuota) => {
+            format!("A quota stopped the threads of {side} for {} of the time.", percent(figure))
+        }
+        Some(WarningCode::LowPriority) => format!("{side} ran at a lower priority (nice {figure:.0})."),
+        Some(WarningCode::Affinity) => {
+            format!("{side} was not allowed to use {} of the CPUs.", percent(figure))
+        }
+        Some(WarningCode::CpusOffline) => format!("In {side} {} of the CPUs were switched off.", percent(figure)),
+        Some(WarningCode::DebugBuild) => format!("{side} was measured by a program that was not optimised."),
+        Some(WarningCode::PagesRefused) => {
+            format!("{} of the buffer of {side} was not in pages of the size asked for.", percent(figure))
+        }
+        Some(WarningCode::NotDirect) => {
+            format!("{} of the requests of {side} were served by the page cache.", percent(figure))
+        }
+        _ => format!("Only of {side} it is said: {}", first_sentence(&warning.text)),
+    }
+}
+
+/// A text up to the end of its first sentence: a full stop with a blank after it, so that decimals stay whole.
+fn first_sentence(text: &str) -> &str {
+    text.find(". ").map_or(text, |end| &text[..=end])
+}
+
+/// Facts of the surroundings that differ without a warning.
+fn facts(base: &Row, new: &Row) -> Option<String> {
+    let (base, new) = (&base.conditions, &new.conditions);
+    let text = |value: Option<&String>| value.cloned();
+    let number = |value: Option<f64>| value.map(|value| format!("{value}"));
+    let disk = |of: fn(&model::document::DiskConditions) -> Option<&String>| {
+        [base, new].map(|side| text(side.disk.as_ref().and_then(of)))
+    };
+    let net = |of: fn(&model::document::NetConditions) -> Option<String>| {
+        [base, new].map(|side| side.net.as_ref().and_then(of))
+    };
+    let facts = [
+        ("quota of CPUs", [base, new].map(|side| number(side.quota_cpus))),
+        ("file system", disk(|disk| disk.filesystem.as_ref())),
+        ("interface", net(|net| net.interface.clone())),
+        ("largest packet", net(|net| net.mtu.map(|mtu| mtu.to_string()))),
+        ("congestion control", net(|net| net.congestion_control.clone())),
+        ("offloads", net(|net| (!net.offloads.is_empty()).then(|| net.offloads.join(" ")))),
+    ];
+    let differing: Vec<String> = facts
+        .into_iter()
+        .filter(|(_, [base, new])| base != new)
+        .map(|(what, sides)| {
+            let [base, new] = sides.map(|side| side.unwrap_or_else(|| "none".to_owned()));
+            format!("{what} {base} against {new}")
+        })
+        .collect();
+    (!differing.is_empty()).then(|| format!("The surroundings differ: {}.", differing.join(", ")))
+}
+
+/// What the clock did, where both sides know theirs and it moved the way the figure did.
+fn clock(pair: &Pair<'_>, row: &Compared) -> Option<String> {
+    let per_cycle = row.per_cycle?;
+    let of = |metric: &model::sample::Metric| {
+        let clocks: Option<Vec<f64>> = metric.samples.iter().map(|sample| sample.clock_hz).collect();
+        median(&clocks?).filter(|clock| *clock > 0.0)
+    };
+    let moved = of(pair.new_metric)? / of(pair.base_metric)? - 1.0;
+    // How the work done in a second changed, whatever the metric counts.
+    let work = (per_cycle.ratio * (1.0 + moved)).ln();
+    let explains = moved.ln_1p() / work >= PART_OF_CHANGE;
+    if moved.abs() < CLOCK_MOVES || !explains {
+        return None;
+    }
+    let (verb, opposite) = if moved < 0.0 { ("fell", "rose") } else { ("rose", "fell") };
+    let with_it = if pair.base_metric.better == Better::Higher {
+        "and the rate with it".to_owned()
+    } else {
+        format!("so the {} {opposite}", row.metric)
+    };
+    let percent_moved = percent(moved);
+    Some(match per_cycle.verdict {
+        Change::Same => format!("The clock {verb} by {percent_moved}, {with_it}; per cycle nothing changed."),
+        Change::Inconclusive => {
+            format!(
+                "The clock {verb} by {percent_moved}, {with_it}; whether anything changed per cycle cannot be told."
+            )
+        }
+        Change::Changed => {
+            let less = if per_cycle.ratio < 1.0 { "less" } else { "more" };
+            let rest = percent(per_cycle.ratio - 1.0);
+            format!("The clock {verb} by {percent_moved}, which is part of it; per cycle {rest} {less} was done.")
+        }
+    })
+}
+
+/// That others did so much that nothing can be said.
+fn hidden(known: &Known<'_>) -> Option<String> {
+    let (side, warning) = known.hiding?;
+    Some(format!("{side} was disturbed too much for a verdict: {}", first_sentence(&warning.text)))
+}
+
+/// That what was seen of others may be all there is.
+fn allowed(row: &Compared, known: &Known<'_>) -> Option<String> {
+    let seen = known.seen.filter(|seen| seen.warning.grade > Grade::A)?;
+    let beyond = row.ratio_ci95.is_some_and(|interval| super::judgement::is_beyond(interval, row.threshold));
+    let much = percent(seen.change);
+    let sentence = first_sentence(&seen.warning.text);
+    beyond.then(|| format!("Disturbances of {} may account for {much} of it: {sentence}", seen.side))
+}
+
+/// That the samples of a side do not agree among themselves.
+fn disagreeing(pair: &Pair<'_>) -> Option<String> {
+    DISAGREEING.iter().find_map(|(kind, words)| {
+        let has = |row: &Row| row.warnings.iter().any(|warning| code(warning) == Some(*kind));
+        let of = match sides(pair).map(|(_, row)| has(row)) {
+            [true, true] => "both sides",
+            [true, false] => "BASE",
+            [false, true] => "NEW",
+            [false, false] => return None,
+        };
+        Some(format!("The samples of {of} {words}."))
+    })
+}
+
+/// What would bring a verdict.
+fn remedy(row: &Compared, known: &Known<'_>) -> String {
+    if known.hiding.is_some() {
+        return "Repeat it when nothing else runs, or use --live.".to_owned();
+    }
+    let n = row.n_base.min(row.n_new);
+    let pairs = row.units == PAIRS;
+    match row.needed {
+        Some(more) if pairs => format!("About {more} more {} than these {n} are needed (--pairs).", words(row, more)),
+        Some(more) if row.ratio_ci95.is_none() => format!(
+            "{} {} against {} are too few: about {more} more of each are needed{}.",
+            row.n_base,
+            words(row, row.n_base),
+            row.n_new,
+            how(row)
+        ),
+        Some(more) => {
+            format!("About {more} more {} of each side than these {n} are needed{}.", words(row, more), how(row))
+        }
+        None if pairs => "The change is about as large as the limit, so that more pairs would hardly tell.".to_owned(),
+        None if !known.noise_is_own => {
+            "How much this machine differs from run to run is not known: repeat BASE and NEW, or use --live.".to_owned()
+        }
+        None => "The change is about as large as what this machine differs by from run to run: use --live.".to_owned(),
+    }
+}
+
+/// The units of a row as a word, one or several of them.
+fn words(row: &Compared, count: u32) -> String {
+    if count == 1 { row.units.strip_suffix('s').unwrap_or(&row.units).to_owned() } else { row.units.clone() }
+}
+
+/// How to get more of the units.
+fn how(row: &Compared) -> &'static str {
+    match row.units.as_str() {
+        "sessions" => " (assay run rigorous)",
+        _ => " (--repeat)",
+    }
+}

@@ -1,0 +1,183 @@
+//! Which row of one run stands beside which of the other, and why one stands alone.
+//!
+//! An experiment keeps its id on every machine, but an id shows only what a plan varies: what else a figure depends on
+//! (working set, size of the file, engine, pages …) is in the parameters, and those must be the same.
+
+use model::comparison::NotCompared;
+use model::document::{Document, Row, Status};
+use model::sample::{Metric, MetricName};
+use model::unit::format_size;
+use serde_json::{Map, Value};
+
+/// One metric of an experiment on both sides.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pair<'a> {
+    pub(super) base: &'a Row,
+    pub(super) new: &'a Row,
+    pub(super) base_metric: &'a Metric,
+    pub(super) new_metric: &'a Metric,
+}
+
+/// Parameters that are found from the data, and no setting.
+const FOUND: &[&str] = &["level"];
+
+/// Parameters in words for people, where their key is none.
+const WORDS: &[(&str, &str)] = &[
+    ("working_set", "working set"),
+    ("size", "size of the file"),
+    ("isa", "instruction set"),
+    ("path", "directory or peer"),
+    ("zero_copy", "zero-copy"),
+    ("direct", "direct I/O"),
+    ("lda", "leading dimension"),
+];
+
+/// Parameters that are bytes.
+const SIZES: &[&str] = &["working_set", "size", "block"];
+
+/// That a run has at least one measured row.
+///
+/// # Errors
+/// One sentence that names the run.
+pub(super) fn has_measured(document: &Document, side: &str) -> Result<(), String> {
+    if document.experiments.iter().any(|row| row.status == Status::Ok && !row.metrics.is_empty()) {
+        return Ok(());
+    }
+    let rows = document.experiments.len();
+    Err(format!(
+        "{side}, the run '{}', has nothing that was measured ({rows} row{} planned); name another run",
+        document.run.id,
+        if rows == 1 { "" } else { "s" }
+    ))
+}
+
+/// Every metric that can be compared, in the order of the base side, and what cannot be with its reason.
+pub(super) fn pairs<'a>(base: &'a Document, new: &'a Document) -> (Vec<Pair<'a>>, Vec<NotCompared>) {
+    let (mut pairs, mut not_compared) = (Vec::new(), Vec::new());
+    let mut refuse = |row: &Row, reason: String| not_compared.push(NotCompared { id: row.id.clone(), reason });
+    for row in &base.experiments {
+        let Some(other) = find(new, &row.id) else {
+            refuse(row, "is in BASE only".to_owned());
+            continue;
+        };
+        match of_rows(row, other) {
+            Ok(found) => pairs.extend(found),
+            Err(reason) => refuse(row, reason),
+        }
+    }
+    for row in new.experiments.iter().filter(|row| find(base, &row.id).is_none()) {
+        refuse(row, "is in NEW only".to_owned());
+    }
+    (pairs, not_compared)
+}
+
+fn find<'a>(document: &'a Document, id: &str) -> Option<&'a Row> {
+    document.experiments.iter().find(|row| row.id == id)
+}
+
+/// The metrics of two rows of the same id.
+fn of_rows<'a>(base: &'a Row, new: &'a Row) -> Result<Vec<Pair<'a>>, String> {
+    for (row, side) in [(base, "BASE"), (new, "NEW")] {
+        if row.status != Status::Ok {
+            let reason = row.reason.as_deref().unwrap_or("no reason was recorded");
+            return Err(format!("was not measured in {side}: {} ({reason})", row.status));
+        }
+    }
+    comparable(base, new)?;
+    let mut pairs = Vec::new();
+    let mut reason = "has no metric on both sides".to_owned();
+    for base_metric in metrics(base) {
+        let Some(new_metric) = metrics(new).find(|metric| metric.name == base_metric.name) else { continue };
+        match usable(base_metric).and_then(|()| usable(new_metric)) {
+            Ok(()) => pairs.push(Pair { base, new, base_metric, new_metric }),
+            Err(why) => reason = why,
+        }
+    }
+    if pairs.is_empty() { Err(reason) } else { Ok(pairs) }
+}
+
+/// Whether figures of two rows mean the same. Rows of different ids were chosen to differ: of them only the unit must
+/// agree.
+///
+/// # Errors
+/// What differs, as the end of a sentence that begins with the id.
+pub(crate) fn comparable(base: &Row, new: &Row) -> Result<(), String> {
+    if base.id == new.id {
+        if base.method != new.method {
+            return Err(format!(
+                "is counted differently: by the method {} in BASE and {} in NEW",
+                base.method, new.method
+            ));
+        }
+        let differing = differing_parameters(base, new);
+        if !differing.is_empty() {
+            return Err(format!("was measured with other parameters: {}", differing.join(", ")));
+        }
+    }
+    for metric in metrics(base) {
+        if let Some(other) = metrics(new).find(|other| other.name == metric.name)
+            && (other.unit != metric.unit || other.better != metric.better)
+        {
+            return Err(format!("has its {} in {} in BASE and in {} in NEW", metric.name, metric.unit, other.unit));
+        }
+    }
+    Ok(())
+}
+
+/// What is compared of a row: its headline, throughput and latency. Requests per second beside a throughput are the
+/// same figure divided by the block's size, and the clock explains and is no result.
+pub(crate) fn metrics(row: &Row) -> impl Iterator<Item = &Metric> {
+    let headline = row.metrics.first().map_or("", |metric| metric.name.as_str());
+    let derived = if headline == MetricName::Iops.name() { MetricName::Throughput } else { MetricName::Iops };
+    let wanted = move |metric: &&Metric| {
+        let name = metric.name.as_str();
+        let known = [MetricName::Throughput, MetricName::Latency].iter().any(|known| known.name() == name);
+        (known && name != derived.name()) || name == headline
+    };
+    row.metrics.iter().filter(wanted)
+}
+
+/// That there are samples, and that quotients of them are numbers.
+fn usable(metric: &Metric) -> Result<(), String> {
+    if metric.samples.is_empty() {
+        return Err(format!("has no samples of its {}", metric.name));
+    }
+    // Far from the ends of the range, so that no quotient leaves it.
+    let positive = metric.samples.iter().all(|sample| (1e-150..=1e150).contains(&sample.value));
+    if positive { Ok(()) } else { Err(format!("has a sample of its {} that is no positive number", metric.name)) }
+}
+
+/// The parameters that differ, in words: `working set 1GiB against 2GiB`.
+fn differing_parameters(base: &Row, new: &Row) -> Vec<String> {
+    let (base, new) = (object(base), object(new));
+    let mut keys: Vec<&String> = base.keys().chain(new.keys().filter(|key| !base.contains_key(*key))).collect();
+    keys.retain(|key| !FOUND.contains(&key.as_str()));
+    // A parameter that an older version did not know is absent, which is the same as none.
+    let value = |map: &Map<String, Value>, key: &str| map.get(key).cloned().unwrap_or(Value::Null);
+    let differing = keys.into_iter().filter(|key| value(&base, key) != value(&new, key));
+    differing
+        .map(|key| {
+            let words = WORDS.iter().find(|(known, _)| known == key).map_or(key.as_str(), |(_, words)| words);
+            format!("{words} {} against {}", shown(key, &value(&base, key)), shown(key, &value(&new, key)))
+        })
+        .collect()
+}
+
+fn object(row: &Row) -> Map<String, Value> {
+    match serde_json::to_value(&row.params) {
+        Ok(Value::Object(map)) => map,
+        _ => Map::new(),
+    }
+}
+
+fn shown(key: &str, value: &Value) -> String {
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Number(number) => match number.as_u64() {
+            Some(bytes) if SIZES.contains(&key) => format_size(bytes),
+            _ => number.to_string(),
+        },
+        other => other.to_string(),
+    }
+}

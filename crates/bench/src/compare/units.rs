@@ -1,0 +1,94 @@
+//! What is independent in a row: its samples, its launches, or its sessions.
+//!
+//! Samples of one process share where its pages and threads were placed, and launches of one session share the mood of
+//! the hour. Taking them for independent where they are not makes every interval too narrow, so the unit is the
+//! smallest one that the data allow.
+
+use model::sample::{Metric, Sample};
+
+use super::matching::Pair;
+
+/// So many sessions on both sides are enough to be the units: below, no 95 % interval of a median exists.
+const SESSIONS_NEEDED: usize = stats::NEEDED_FOR_INTERVAL;
+
+/// What is independent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Units {
+    Samples,
+    Launches,
+    Sessions,
+}
+
+/// The values of both sides, one for each unit.
+#[derive(Clone, Debug)]
+pub(super) struct Values {
+    pub(super) base: Vec<f64>,
+    pub(super) new: Vec<f64>,
+}
+
+impl Units {
+    /// The unit of variance of a pair.
+    pub(super) fn of(pair: &Pair<'_>) -> Self {
+        let metrics = [pair.base_metric, pair.new_metric];
+        if metrics.iter().all(|metric| groups(metric, |sample| sample.session).len() >= SESSIONS_NEEDED) {
+            Self::Sessions
+        } else if metrics.iter().any(|metric| launches_differ(metric)) {
+            Self::Launches
+        } else {
+            Self::Samples
+        }
+    }
+
+    /// Its word in the document.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Samples => "samples",
+            Self::Launches => "launches",
+            Self::Sessions => "sessions",
+        }
+    }
+
+    /// The values of both sides by these units; `None` where a sample has none.
+    pub(super) fn values(self, pair: &Pair<'_>, of: impl Fn(&Sample) -> Option<f64> + Copy) -> Option<Values> {
+        Some(Values { base: self.of_side(pair.base_metric, of)?, new: self.of_side(pair.new_metric, of)? })
+    }
+
+    fn of_side(self, metric: &Metric, of: impl Fn(&Sample) -> Option<f64>) -> Option<Vec<f64>> {
+        let key: fn(&Sample) -> u32 = match self {
+            Self::Samples => return metric.samples.iter().map(of).collect(),
+            Self::Launches => |sample| sample.launch,
+            Self::Sessions => |sample| sample.session,
+        };
+        groups(metric, key)
+            .iter()
+            .map(|group| {
+                let values: Option<Vec<f64>> = group.iter().map(|sample| of(sample)).collect();
+                median(&values?)
+            })
+            .collect()
+    }
+}
+
+/// The samples in groups of the same key, in the order of their first samples.
+fn groups(metric: &Metric, key: impl Fn(&Sample) -> u32) -> Vec<Vec<&Sample>> {
+    let mut groups: Vec<(u32, Vec<&Sample>)> = Vec::new();
+    for sample in &metric.samples {
+        match groups.iter_mut().find(|(of, _)| *of == key(sample)) {
+            Some((_, group)) => group.push(sample),
+            None => groups.push((key(sample), vec![sample])),
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+/// Whether launches differ more than the samples within one.
+fn launches_differ(metric: &Metric) -> bool {
+    let values: Vec<f64> = metric.samples.iter().map(|sample| sample.value).collect();
+    let launches: Vec<u32> = metric.samples.iter().map(|sample| sample.launch).collect();
+    stats::components(&values, &launches).is_some_and(|found| found.differ())
+}
+
+/// The median; `None` of nothing, or of what is no number.
+pub(super) fn median(values: &[f64]) -> Option<f64> {
+    stats::Observations::new(values).ok().map(|values| values.median())
+}

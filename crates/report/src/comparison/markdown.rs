@@ -1,0 +1,124 @@
+//! A comparison for a pull request: the verdict, a table of what changed and what cannot be told, and the rest folded.
+
+use std::fmt::Write;
+
+use model::comparison::{Change, Compared, Comparison, Side};
+
+use super::{Notes, name, reasons, rows_of};
+use crate::label::counted;
+
+/// The comparison as Markdown (GitHub's tables), ending in a newline.
+pub fn markdown(comparison: &Comparison) -> String {
+    let notes = Notes::of(comparison);
+    let mut parts = vec![format!("**{}**", escaped(&super::summary(comparison, "…")))];
+    parts.push(format!("{}\n{}", side("BASE", &comparison.base), side("NEW", &comparison.new)));
+    let warnings: Vec<String> = comparison.warnings.iter().map(|warning| format!("> {}", escaped(warning))).collect();
+    parts.push(warnings.join("\n>\n"));
+    let told: Vec<&Compared> =
+        [Change::Changed, Change::Inconclusive].into_iter().flat_map(|verdict| rows_of(comparison, verdict)).collect();
+    parts.push(table(comparison, &told, &notes));
+    let numbered = notes.texts.iter().enumerate();
+    let numbered: Vec<String> = numbered.map(|(index, text)| format!("{}. {}", index + 1, escaped(text))).collect();
+    parts.push(numbered.join("\n"));
+    let same = rows_of(comparison, Change::Same);
+    if !same.is_empty() {
+        let title =
+            format!("{} {} the same", counted(same.len() as u64, "row"), if same.len() == 1 { "is" } else { "are" });
+        parts.push(folded(&title, &table(comparison, &same, &notes)));
+    }
+    if !comparison.not_compared.is_empty() {
+        let title = format!("{} not compared", counted(comparison.not_compared.len() as u64, "row"));
+        parts.push(folded(&title, &left_out(comparison)));
+    }
+    let foot: Vec<String> =
+        super::means(&comparison.geometric_means).into_iter().chain([super::legend(comparison)]).collect();
+    parts.push(format!("<sub>{}</sub>", escaped(&foot.join(" "))));
+    parts.retain(|part| !part.is_empty());
+    format!("{}\n", parts.join("\n\n"))
+}
+
+fn side(word: &str, side: &Side) -> String {
+    let words = [side.name.clone(), side.started.clone(), side.machine.clone(), format!("Assay {}", side.program)];
+    let words: Vec<String> = words.iter().filter(|part| !part.is_empty()).map(|part| escaped(part)).collect();
+    let switch = side.switch.as_ref().map_or_else(String::new, |command| format!(", switched by {}", code(command)));
+    format!("- {word}: {}{switch}", words.join(", "))
+}
+
+fn table(comparison: &Comparison, rows: &[&Compared], notes: &Notes<'_>) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from(
+        "| experiment | base | new | change | 95 % interval | limit | chance | verdict |\n\
+         |---|--:|--:|--:|:-:|--:|--:|---|\n",
+    );
+    for row in rows {
+        let [base, new, unit] = super::figures(row);
+        let mark = notes.number(row).map_or_else(String::new, |number| format!(" ({number})"));
+        let verdict = match row.verdict {
+            Change::Changed => format!("**{}**{mark}", super::verdict_words(row)),
+            Change::Inconclusive | Change::Same => format!("{}{mark}", super::verdict_words(row)),
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "| {} | {base} {unit} | {new} {unit} | {} % | {} | {} | {} | {verdict} |",
+            code(&name(row, comparison)),
+            super::change(row.ratio),
+            super::interval(row, "…"),
+            super::limit_words(row),
+            super::chance(row),
+        );
+    }
+    text.trim_end().to_owned()
+}
+
+/// Something that opens when its title is chosen.
+fn folded(title: &str, body: &str) -> String {
+    format!("<details><summary>{title}</summary>\n\n{body}\n\n</details>")
+}
+
+fn left_out(comparison: &Comparison) -> String {
+    let lines = reasons(&comparison.not_compared).into_iter().map(|(reason, ids)| {
+        let ids: Vec<String> = ids.into_iter().map(code).collect();
+        format!("- {}: {}", ids.join(", "), escaped(reason))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Text that Markdown does not take for its own, on one line.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
+        if !escaped.is_empty() {
+            escaped.push(' ');
+        }
+        for c in word.chars() {
+            match c {
+                '<' => escaped.push_str("&lt;"),
+                '>' => escaped.push_str("&gt;"),
+                '&' => escaped.push_str("&amp;"),
+                '|' | '*' | '_' | '`' | '[' | ']' | '\\' | '~' | '#' => escaped.extend(['\\', c]),
+                c => escaped.push(c),
+            }
+        }
+    }
+    escaped
+}
+
+/// Text as code: what would end it is left out, and what would end a cell is escaped.
+fn code(text: &str) -> String {
+    let text: String = text.chars().filter(|c| !c.is_control() && *c != '`').collect();
+    format!("`{}`", text.replace('|', "\\|"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_from_elsewhere_stays_text() {
+        assert_eq!(escaped("a|b <c>\n*d*"), "a\\|b &lt;c&gt; \\*d\\*");
+        assert_eq!(code("a|b`c\n"), "`a\\|bc`");
+    }
+}

@@ -1,0 +1,188 @@
+//! A comparison for a terminal.
+
+use model::comparison::{Change, Compared, Comparison, Direction, Side};
+
+use super::{Notes, bar, name, reasons, rows_of};
+use crate::label::counted;
+use crate::layout::{Align, Block, Cell, Column, flow, table, table_width, width, wrap};
+use crate::style::{Style, Tone};
+
+/// Between the blocks of a table.
+const GAP: usize = 2;
+
+/// The comparison as text, ending in a newline: the verdict, what must be known of the two sides, what changed, what
+/// cannot be told, what stayed the same, and why.
+pub fn text(comparison: &Comparison, style: &Style) -> String {
+    let notes = Notes::of(comparison);
+    let mut paragraphs = vec![head(comparison, style), warnings(comparison, style)];
+    paragraphs.extend(super::ORDER.map(|verdict| section(comparison, verdict, &notes, style)));
+    paragraphs.extend([note_lines(&notes, style), left_out(comparison, style), foot(comparison, style)]);
+    let paragraphs: Vec<String> =
+        paragraphs.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
+    format!("{}\n", paragraphs.join("\n\n"))
+}
+
+/// The verdict, and both sides.
+fn head(comparison: &Comparison, style: &Style) -> Vec<String> {
+    let tone = if comparison.experiments.iter().any(|row| row.direction == Some(Direction::Worse)) {
+        Tone::Bad
+    } else {
+        Tone::Strong
+    };
+    let verdict = wrap(&super::summary(comparison, style.ellipsis()), "", style.width);
+    let verdict = verdict.iter().map(|line| style.paint(line, tone));
+    let sides = [("BASE", &comparison.base), ("NEW", &comparison.new)];
+    verdict.chain(sides.iter().flat_map(|(word, side)| side_lines(word, side, style))).collect()
+}
+
+fn side_lines(word: &str, side: &Side, style: &Style) -> Vec<String> {
+    let mut parts =
+        vec![side.name.clone(), side.started.clone(), side.machine.clone(), format!("Assay {}", side.program)];
+    parts.extend(side.switch.as_ref().map(|command| format!("switched by '{command}'")));
+    let parts: Vec<String> = parts.iter().map(|part| style.clean(part)).filter(|part| !part.is_empty()).collect();
+    let lines = flow(&parts, style.separator(), style.width - 6);
+    let lines = lines.iter().enumerate();
+    lines.map(|(index, line)| format!("{:<6}{line}", if index == 0 { word } else { "" })).collect()
+}
+
+fn warnings(comparison: &Comparison, style: &Style) -> Vec<String> {
+    comparison.warnings.iter().flat_map(|warning| wrap(&style.clean(warning), "! ", style.width)).collect()
+}
+
+/// The rows of a verdict under their heading.
+fn section(comparison: &Comparison, verdict: Change, notes: &Notes<'_>, style: &Style) -> Vec<String> {
+    let rows = rows_of(comparison, verdict);
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let title = format!("{}: {}", super::verdict_title(verdict), counted(rows.len() as u64, "row"));
+    let set = Table { comparison, rows, notes, style };
+    let same = verdict == Change::Same;
+    // A row that stayed the same is told in one line at any width; the others in one where there is room.
+    let wide = [true, false].map(|with_bar| set.wide(same, with_bar));
+    let fitting = wide.iter().find(|blocks| table_width(blocks, GAP) <= style.width);
+    let lines = fitting.map_or_else(|| set.narrow(same), |blocks| table(blocks, GAP, style));
+    std::iter::once(style.paint(&title, Tone::Strong)).chain(lines).collect()
+}
+
+/// Rows that are told in the same form.
+struct Table<'a> {
+    comparison: &'a Comparison,
+    rows: Vec<&'a Compared>,
+    notes: &'a Notes<'a>,
+    style: &'a Style,
+}
+
+impl Table<'_> {
+    fn column(&self, align: Align, of: impl Fn(&Compared) -> String, tone: impl Fn(&Compared) -> Tone) -> Column {
+        Column::new(align, self.rows.iter().map(|row| Cell::new(self.style.clean(&of(row)), tone(row))))
+    }
+
+    fn plain(&self, align: Align, of: impl Fn(&Compared) -> String) -> Column {
+        self.column(align, of, |_| Tone::Plain)
+    }
+
+    fn names(&self) -> Block {
+        Block::new("", Align::Left, vec![self.plain(Align::Left, |row| name(row, self.comparison))])
+    }
+
+    /// Base, new and their unit; of what stayed the same, new alone.
+    fn figures(&self, same: bool) -> Vec<Block> {
+        let figure = |index: usize| self.plain(Align::Decimal, move |row| super::figures(row)[index].clone());
+        let unit = self.plain(Align::Left, |row| super::figures(row)[2].clone());
+        let new = Block::new("new", Align::Left, vec![figure(1), unit]);
+        if same { vec![new] } else { vec![Block::new("base", Align::Left, vec![figure(0)]), new] }
+    }
+
+    /// The change, its interval and the limit.
+    fn changes(&self) -> Vec<Block> {
+        let change = self.plain(Align::Decimal, |row| format!("{} %", super::change(row.ratio)));
+        let interval = self.plain(Align::Left, |row| match super::interval(row, self.style.ellipsis()) {
+            empty if empty.is_empty() => empty,
+            interval => format!("({interval})"),
+        });
+        let limit = self.plain(Align::Left, super::limit_words);
+        vec![Block::new("change", Align::Left, vec![change, interval]), Block::new("limit", Align::Left, vec![limit])]
+    }
+
+    fn verdicts(&self) -> Block {
+        let tone = |row: &Compared| match row.direction {
+            Some(Direction::Better) => Tone::Good,
+            Some(Direction::Worse) => Tone::Bad,
+            None => Tone::Plain,
+        };
+        let words = |row: &Compared| match row.verdict {
+            Change::Changed => super::verdict_words(row).to_owned(),
+            // The heading says it.
+            Change::Inconclusive | Change::Same => String::new(),
+        };
+        let mark = Column::new(Align::Left, self.rows.iter().map(|row| Cell::plain(self.mark(row))));
+        Block::new("", Align::Left, vec![self.column(Align::Left, words, tone), mark])
+    }
+
+    fn mark(&self, row: &Compared) -> String {
+        self.notes.number(row).map_or_else(String::new, |number| self.style.mark(number))
+    }
+
+    fn bars(&self) -> Block {
+        let bars = self.rows.iter().map(|row| Cell::new(bar::bar(row, self.style), Tone::Accent));
+        Block::new("", Align::Left, vec![Column::new(Align::Left, bars)])
+    }
+
+    /// One line for each row.
+    fn wide(&self, same: bool, with_bar: bool) -> Vec<Block> {
+        let mut blocks = vec![self.names()];
+        blocks.extend(self.figures(same));
+        blocks.extend(self.changes());
+        blocks.push(self.verdicts());
+        if with_bar {
+            blocks.push(self.bars());
+        }
+        blocks
+    }
+
+    /// Two lines for each row, where one is too narrow: its name and verdict, then its figures.
+    fn narrow(&self, same: bool) -> Vec<String> {
+        let mut figures = self.figures(same);
+        figures.extend(self.changes());
+        let set_in = self.style.width.saturating_sub(table_width(&figures, GAP)).min(GAP);
+        let mut lines =
+            table(&figures, GAP, self.style).into_iter().map(|line| format!("{}{line}", " ".repeat(set_in)));
+        let mut all: Vec<String> = lines.next().into_iter().collect();
+        for (row, line) in self.rows.iter().zip(lines) {
+            let name = self.style.clean(&name(row, self.comparison));
+            let words = if row.verdict == Change::Changed { super::verdict_words(row) } else { "" };
+            let verdict = format!("{words} {}", self.mark(row));
+            all.push(format!("{name}  {}", verdict.trim()).trim_end().to_owned());
+            all.push(line);
+        }
+        all
+    }
+}
+
+fn note_lines(notes: &Notes<'_>, style: &Style) -> Vec<String> {
+    let widest = width(&style.mark(notes.texts.len()));
+    let numbered = notes.texts.iter().enumerate();
+    numbered
+        .flat_map(|(index, text)| {
+            let mark = format!(" {:<widest$} ", style.mark(index + 1));
+            wrap(&style.clean(text), &mark, style.width)
+        })
+        .collect()
+}
+
+fn left_out(comparison: &Comparison, style: &Style) -> Vec<String> {
+    let lines = reasons(&comparison.not_compared).into_iter().flat_map(|(reason, ids)| {
+        let line = format!("{}: {reason}", ids.join(", "));
+        wrap(&style.clean(&line), "  ", style.width)
+    });
+    let title = format!("Not compared: {}", counted(comparison.not_compared.len() as u64, "row"));
+    let title = (!comparison.not_compared.is_empty()).then(|| style.paint(&title, Tone::Strong));
+    title.into_iter().chain(lines).collect()
+}
+
+fn foot(comparison: &Comparison, style: &Style) -> Vec<String> {
+    let lines = super::means(&comparison.geometric_means).into_iter().chain([super::legend(comparison)]);
+    let lines = lines.flat_map(|text| wrap(&style.clean(&text), "", style.width));
+    lines.map(|line| style.paint(&line, Tone::Dim)).collect()
+}
