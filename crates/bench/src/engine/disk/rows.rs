@@ -375,7 +375,7 @@ mod tests {
         assert_eq!(ids, expected.map(|id| format!("disk/{id}")));
         assert!(rows.iter().all(|row| params(row).engine == DiskEngine::IoUring && row.obstacle.is_none()));
         assert!(rows.iter().all(|row| params(row).size == GIB && params(row).path == "/data"));
-        assert!(rows[0].setup_seconds > 0.5 && rows[1].setup_seconds < 0.5, "the first row lays the file out");
+        assert!(rows[0].setup_seconds > 3.0 * rows[1].setup_seconds, "the first row lays the file out");
         assert_eq!(
             (rows[0].experiment.method.as_str(), rows[2].experiment.method.as_str()),
             ("disk-read/1", "disk-write/1")
