@@ -57,7 +57,7 @@ pub use latency::imul_cycles;
 pub use list::parse_list;
 pub use net_peaks::net_peaks;
 pub use peaks::{cpu_peaks, info_peaks, info_peaks_of, memory_peaks};
-pub use placement::{away_share, bytes_by_node};
+pub use placement::{away_share, bytes_by_node, nodes_of};
 pub use rates::{CpuKernel, Resolved, kernels, resolve};
 pub use routes::interface_to;
 pub use settings::settings;

@@ -2,10 +2,21 @@
 
 use std::collections::BTreeMap;
 
+use crate::list::parse_list;
 use crate::sysroot::Sysroot;
 
 /// Mappings with less memory of their own than this are no buffers: stacks, heaps, tables of the loader.
 const LEAST_BUFFER_BYTES: u64 = 1 << 20;
+
+/// The memory nodes, each with its CPUs; none where the kernel does not say.
+pub fn nodes_of(root: &Sysroot) -> Vec<(u32, Vec<u32>)> {
+    const NODES: &str = "sys/devices/system/node";
+    let node = |name: String| {
+        let number = name.strip_prefix("node")?.parse().ok()?;
+        Some((number, parse_list(&root.text(&format!("{NODES}/{name}/cpulist")).unwrap_or_default())))
+    };
+    root.names(NODES).into_iter().filter_map(node).collect()
+}
 
 /// Bytes of this process's large buffers on each memory node; `None` where the kernel does not say.
 pub fn bytes_by_node(root: &Sysroot) -> Option<BTreeMap<u32, u64>> {
@@ -70,6 +81,17 @@ mod tests {
         let found = by_node(RECORDED);
         assert_eq!(found, BTreeMap::from([(0, 196_608 * 4096), (1, 65_536 * 4096 + (1 << 30))]));
         assert!(by_node("garbage\nN=1 Nx=2 N0=\n").is_empty());
+    }
+
+    #[test]
+    fn nodes_have_their_cpus() {
+        let fixture = crate::fixture::Fixture::new("nodes")
+            .file("sys/devices/system/node/node0/cpulist", "0-1,4\n")
+            .file("sys/devices/system/node/node1/cpulist", "\n")
+            .file("sys/devices/system/node/possible", "0-1\n")
+            .file("proc/self/numa_maps", RECORDED);
+        assert_eq!(nodes_of(&fixture.root()), [(0, vec![0, 1, 4]), (1, vec![])]);
+        assert_eq!(bytes_by_node(&fixture.root()), Some(by_node(RECORDED)));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::document::{DiskConditions, NetConditions};
 use crate::experiment::Experiment;
 use crate::sample::{MetricName, Sample};
+use crate::surroundings::Settings;
 use crate::unit::{Better, Unit};
 
 const fn one() -> u32 {
@@ -150,6 +151,8 @@ pub struct Observations {
     /// Whether the threads wait for something (a device, the other end) and do not compute: their CPU share then says
     /// nothing about neighbours.
     pub waiting: bool,
+    /// What is set on the machine and for the worker, as it was when it ended.
+    pub settings: Settings,
     /// Of a disk experiment.
     pub disk: Option<DiskConditions>,
     /// Of a network experiment.

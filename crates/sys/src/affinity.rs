@@ -42,6 +42,14 @@ pub fn pin_to(cpu: u32) -> io::Result<()> {
     restrict_to(&[cpu])
 }
 
+/// Whether the calling thread is still pinned to this CPU alone, and runs on it. A CPU that is switched off loses the
+/// threads pinned to it for good: they may then run anywhere.
+pub fn is_pinned_to(cpu: u32) -> bool {
+    // SAFETY: takes no argument and touches no memory of ours.
+    let here = unsafe { libc::sched_getcpu() };
+    u32::try_from(here) == Ok(cpu) && allowed_cpus().is_ok_and(|allowed| allowed == [cpu])
+}
+
 /// Restricts the calling thread to these CPUs.
 ///
 /// # Errors
@@ -68,6 +76,25 @@ mod tests {
         let seen = std::thread::spawn(move || pin_to(last).and_then(|()| allowed_cpus())).join().unwrap().unwrap();
         assert_eq!(seen, [last]);
         assert_eq!(allowed_cpus().unwrap(), cpus, "pinning one thread must not move another");
+    }
+
+    #[test]
+    fn a_thread_knows_whether_it_is_still_where_it_was_pinned() {
+        let cpus = allowed_cpus().unwrap();
+        let (first, last) = (cpus[0], *cpus.last().unwrap());
+        let seen = std::thread::spawn(move || {
+            pin_to(last).unwrap();
+            let pinned = is_pinned_to(last);
+            // As the kernel does to a thread whose CPU is switched off.
+            restrict_to(&cpus).unwrap();
+            (pinned, is_pinned_to(last), cpus.len())
+        });
+        let (pinned, after, allowed) = seen.join().unwrap();
+        assert!(pinned);
+        assert_eq!(after, allowed == 1);
+        if first != last {
+            assert!(!std::thread::spawn(move || pin_to(first).map(|()| is_pinned_to(last))).join().unwrap().unwrap());
+        }
     }
 
     #[test]

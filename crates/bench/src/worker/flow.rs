@@ -64,9 +64,11 @@ pub(super) fn run(
             std::thread::sleep(HEARING);
         }
     }
+    let migrated = !sys::affinity::is_pinned_to(launch.task.cpus[thread]);
     let mut seen = Observations::default();
     flow.conclude(&mut seen);
     Ok(ThreadReport {
+        migrated,
         setup_seconds,
         warm_up_seconds,
         warm_up_change,

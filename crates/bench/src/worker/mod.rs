@@ -14,6 +14,7 @@ mod thread;
 use std::io::{BufRead, Write};
 use std::sync::Mutex;
 
+use model::document::NetConditions;
 use model::wire::{Message, Observations, Role, Task};
 use sys::clock::{Calibration, Source};
 use sys::team;
@@ -82,7 +83,10 @@ fn carry_out(task: &Task, calibration: Calibration, output: &mut (dyn Write + Se
     match (lock(&first_trouble).take(), reports) {
         (Some(trouble), _) => Err(trouble),
         (None, Err(sentence)) => Err(Trouble::Failed(sentence)),
-        (None, Ok(reports)) => Ok(add_up(reports, launch.timer.source() == Source::Counter)),
+        (None, Ok(reports)) => {
+            let settings = machine::settings(&machine::Sysroot::host());
+            Ok(Observations { settings, ..add_up(reports, launch.timer.source() == Source::Counter) })
+        }
     }
 }
 
@@ -100,10 +104,27 @@ impl Preparing for Teller<'_> {
     }
 }
 
+/// What two threads of a network experiment say: the first speaks for all, but each of its own connection's bytes.
+fn both(first: Option<NetConditions>, next: Option<NetConditions>) -> Option<NetConditions> {
+    match (first, next) {
+        (Some(first), Some(next)) => {
+            let link_bytes = first.link_bytes.zip(next.link_bytes).map(|(one, other)| one.saturating_add(other));
+            Some(NetConditions { link_bytes, ..first })
+        }
+        (first, next) => first.or(next),
+    }
+}
+
 /// One launch's observations from those of its threads.
 fn add_up(reports: Vec<ThreadReport>, counter_timer: bool) -> Observations {
     let mut sum = Observations { counter_timer, clock_source: "counter".to_owned(), ..Observations::default() };
     for report in reports {
+        if report.of_flow.is_none() && report.timed_seconds > 0.0 {
+            let share = report.used.cpu_seconds / report.timed_seconds;
+            sum.least_cpu_share = Some(sum.least_cpu_share.map_or(share, |least| least.min(share)));
+        }
+        sum.migrated_threads += u32::from(report.migrated);
+        sum.remote_pages = sum.remote_pages.or(report.remote_pages);
         sum.setup_seconds = sum.setup_seconds.max(report.setup_seconds);
         sum.warm_up_seconds = sum.warm_up_seconds.max(report.warm_up_seconds);
         sum.warm_up_change = sum.warm_up_change.max(report.warm_up_change);
@@ -123,7 +144,7 @@ fn add_up(reports: Vec<ThreadReport>, counter_timer: bool) -> Observations {
         };
         if let Some(of_flow) = report.of_flow {
             sum.waiting = true;
-            (sum.disk, sum.net) = (sum.disk.take().or(of_flow.disk), sum.net.take().or(of_flow.net));
+            (sum.disk, sum.net) = (sum.disk.take().or(of_flow.disk), both(sum.net.take(), of_flow.net));
         }
         if let Some(watched) = report.watched {
             sum.watched_seconds = watched.seconds;
@@ -132,4 +153,35 @@ fn add_up(reports: Vec<ThreadReport>, counter_timer: bool) -> Observations {
         }
     }
     sum
+}
+
+#[cfg(test)]
+mod tests {
+    use sys::usage::ThreadUsage;
+
+    use super::*;
+
+    fn report(cpu_seconds: f64) -> ThreadReport {
+        let used = ThreadUsage { cpu_seconds, ..ThreadUsage::default() };
+        ThreadReport { timed_seconds: 2.0, used, ..ThreadReport::default() }
+    }
+
+    #[test]
+    fn the_thread_that_had_its_cpu_least_is_not_averaged_away() {
+        let reports = vec![report(2.0), ThreadReport { migrated: true, ..report(1.0) }, report(2.0)];
+        let seen = add_up(reports, true);
+        assert_eq!((seen.least_cpu_share, seen.cpu_seconds, seen.migrated_threads), (Some(0.5), 5.0, 1));
+    }
+
+    #[test]
+    fn threads_that_wait_have_no_least_share_and_add_up_their_bytes() {
+        let waiting = |link_bytes, mtu| {
+            let net = Some(NetConditions { link_bytes, mtu, ..NetConditions::default() });
+            ThreadReport { of_flow: Some(Box::new(Observations { net, ..Observations::default() })), ..report(0.1) }
+        };
+        let seen = add_up(vec![waiting(Some(5), Some(65536)), waiting(Some(7), None)], true);
+        let net = seen.net.unwrap();
+        assert_eq!((seen.least_cpu_share, net.link_bytes, net.mtu), (None, Some(12), Some(65536)));
+        assert_eq!(add_up(vec![waiting(Some(5), None), waiting(None, None)], true).net.unwrap().link_bytes, None);
+    }
 }

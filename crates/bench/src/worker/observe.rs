@@ -1,5 +1,7 @@
 //! What the kernel counts about the machine while samples are taken: time stolen from our CPUs, time a quota stopped
-//! us.
+//! us; and, once they have been taken, on which nodes the buffers lie.
+//!
+//! Nothing here is done while anything is timed.
 
 use machine::Sysroot;
 use sys::clock::monotonic_raw_seconds;
@@ -41,5 +43,27 @@ impl Observer {
             steal_seconds: added(self.steal_seconds, machine::steal_seconds(&self.sysroot, Some(&self.cpus))),
             throttled_seconds: added(self.throttled_seconds, machine::throttled_seconds(&self.sysroot)),
         }
+    }
+}
+
+/// On which nodes the buffers are, where there are several.
+#[derive(Debug)]
+pub(super) struct Nodes {
+    /// The node of each thread.
+    of_threads: Vec<u32>,
+}
+
+impl Nodes {
+    /// `None` where there is one node, or the kernel does not say which CPU is on which.
+    pub(super) fn of(cpus: &[u32]) -> Option<Self> {
+        let nodes = machine::nodes_of(&Sysroot::host());
+        let node_of = |cpu: &u32| nodes.iter().find(|(_, cpus)| cpus.contains(cpu)).map(|(node, _)| *node);
+        let of_threads = (nodes.len() > 1).then(|| cpus.iter().map(node_of).collect::<Option<Vec<u32>>>()).flatten()?;
+        Some(Self { of_threads })
+    }
+
+    /// Share of the buffers that is on another node than their threads, while they are still there.
+    pub(super) fn remote_pages(&self) -> Option<f64> {
+        machine::away_share(&machine::bytes_by_node(&Sysroot::host())?, &self.of_threads)
     }
 }

@@ -12,7 +12,7 @@ use sys::usage::ThreadUsage;
 
 use super::clock_probe::ClockProbe;
 use super::flow::{self, FlowRecord};
-use super::observe::{Observer, Watched};
+use super::observe::{Nodes, Observer, Watched};
 use super::pacing::{Pacer, Steadiness};
 use super::record::{self, Record};
 use super::{lock, say};
@@ -37,6 +37,8 @@ pub(super) struct Launch<'a> {
     /// The same, where operations wait.
     pub(super) flows: Mutex<Vec<Option<FlowRecord>>>,
     output: Mutex<&'a mut (dyn Write + Send)>,
+    /// The memory nodes of the threads, where there are several.
+    nodes: Option<Nodes>,
 }
 
 /// What one thread saw.
@@ -52,6 +54,9 @@ pub(super) struct ThreadReport {
     pub(super) clock_disagreement: Vec<f64>,
     pub(super) cycle_counter: bool,
     pub(super) pages_obtained: Option<f64>,
+    /// Whether it was, at its end, elsewhere than it had been pinned.
+    pub(super) migrated: bool,
+    pub(super) remote_pages: Option<f64>,
     pub(super) watched: Option<Watched>,
     /// What a flow alone knows.
     pub(super) of_flow: Option<Box<Observations>>,
@@ -76,6 +81,7 @@ impl<'a> Launch<'a> {
             records: Mutex::new(vec![None; threads]),
             flows: Mutex::new(vec![None; threads]),
             output: Mutex::new(output),
+            nodes: Nodes::of(&task.cpus),
         }
     }
 
@@ -136,7 +142,10 @@ fn paced(
             std::thread::sleep(HEARING);
         }
     }
+    let watched = observer.take().map(Observer::end);
     Ok(ThreadReport {
+        migrated: !sys::affinity::is_pinned_to(launch.task.cpus[thread]),
+        remote_pages: remote_pages(launch, thread, gate)?,
         setup_seconds,
         warm_up_seconds,
         warm_up_change,
@@ -147,9 +156,17 @@ fn paced(
         clock_disagreement: pacer.take_clock_disagreement(),
         cycle_counter: pacer.has_cycle_counter(),
         pages_obtained: trial.pages_obtained(),
-        watched: observer.take().map(Observer::end),
+        watched,
         of_flow: None,
     })
+}
+
+/// Where the buffers of all threads lie, while all are still there. One thread speaks for the process.
+fn remote_pages(launch: &Launch, thread: usize, gate: &Gate) -> Result<Option<f64>, Ended> {
+    let Some(nodes) = &launch.nodes else { return Ok(None) };
+    let share = (thread == 0).then(|| nodes.remote_pages()).flatten();
+    gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
+    Ok(share)
 }
 
 pub(super) fn another_failed(_: Broken) -> Ended {

@@ -129,6 +129,16 @@ impl UdpPinger {
         Ok(Self { socket, message: Message::new(content), session, unanswered: 0 })
     }
 
+    /// Datagrams sent and echoed so far: each that was not lost came back. An echo that came too late counts as lost.
+    pub(super) fn datagrams(&self) -> u64 {
+        (2 * self.message.number).saturating_sub(self.session.lost())
+    }
+
+    /// Bytes of data in each of them.
+    pub(super) fn datagram_bytes(&self) -> u64 {
+        self.message.bytes()
+    }
+
     /// The socket.
     pub(super) fn socket(&self) -> &UdpSocket {
         &self.socket
