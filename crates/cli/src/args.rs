@@ -311,9 +311,33 @@ pub(crate) struct Compare {
     /// Measure both now, in turn.
     #[arg(long)]
     pub(crate) live: bool,
-    /// For programs: the comparison as JSON.
+    /// The command that switches the machine to side A; it is run at the end as well.
+    #[arg(long, value_name = "CMD", requires = "live")]
+    pub(crate) switch_a: Option<String>,
+    /// The command that switches the machine to side B.
+    #[arg(long, value_name = "CMD", requires = "live")]
+    pub(crate) switch_b: Option<String>,
+    /// Exactly so many pairs; by default 8 to 40, until every row has its verdict.
+    #[arg(long, value_name = "N", requires = "live", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) pairs: Option<u32>,
+    /// For the whole live comparison, such as 5m.
+    #[arg(long, value_name = "TIME", requires = "live", value_parser = parse_seconds)]
+    pub(crate) time_budget: Option<f64>,
+    /// Seed of the live order.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// No progress.
     #[arg(long)]
+    pub(crate) quiet: bool,
+    /// For programs: the comparison as JSON, the same as --format json.
+    #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
+    /// The form.
+    #[arg(long, default_value = "text", value_parser = ["text", "json", "markdown"])]
+    pub(crate) format: String,
+    /// Write to this file instead of standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

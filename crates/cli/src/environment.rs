@@ -1,5 +1,6 @@
 //! What the program takes from its environment: where the store is, and what the terminal can show.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -14,6 +15,13 @@ const MOST_COLUMNS: usize = 120;
 #[expect(clippy::disallowed_methods, reason = "this is the place where the environment is read")]
 fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// All of it, for programs that measure as if they had been called by hand.
+#[expect(clippy::disallowed_methods, reason = "this is the place where the environment is read")]
+pub(crate) fn everything() -> BTreeMap<String, String> {
+    let text = |text: OsString| text.to_string_lossy().into_owned();
+    std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect()
 }
 
 /// The folders in which programs are looked for.

@@ -1,6 +1,7 @@
 //! What each command does, a file each.
 
 pub(crate) mod compare;
+mod compare_live;
 pub(crate) mod doctor;
 pub(crate) mod info;
 pub(crate) mod report;

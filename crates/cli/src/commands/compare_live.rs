@@ -1,0 +1,214 @@
+//! `assay compare --live A B`: two sets of options, or two builds of the program, measured in turn.
+
+use std::path::{Path, PathBuf};
+
+use bench::host;
+use bench::live::{Live, LiveProgress, LiveSide, live as measure};
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::compare::show;
+use crate::args::{Arguments, Command, Compare, Measure};
+use crate::environment::{self, Stream};
+use crate::exit::{Outcome, Result, complain};
+
+/// What is measured where neither side says what.
+const DEFAULT_OPTIONS: &str = "run quick --area cpu,memory";
+
+/// Measures both in turn and shows what came of it.
+pub(super) fn live(arguments: &Compare, began: f64) -> Result {
+    let sides = sides(arguments)?;
+    host::note_stop_signals();
+    let comparison = Live {
+        sides,
+        pairs: arguments.pairs,
+        time_budget: arguments.time_budget,
+        seed: arguments.seed,
+        root: environment::store()?.root().to_owned(),
+        environment: environment::everything(),
+        began,
+    };
+    let mut progress = Progress::new(arguments.quiet);
+    let end = measure(&comparison, &mut |now| progress.tell(now));
+    progress.end();
+    let end = match end {
+        Ok(end) => end,
+        // What stopped it, not what it came to, decides the exit status.
+        Err(sentence) => {
+            return host::stop_signal().map_or(Err(sentence.clone()), |signal| {
+                complain(&sentence);
+                Ok(Outcome::Interrupted(signal))
+            });
+        }
+    };
+    let outcome = show(&end.comparison, arguments)?;
+    Ok(end.signal.map_or(outcome, Outcome::Interrupted))
+}
+
+/// Both sides as they are to be called.
+fn sides(arguments: &Compare) -> Result<[LiveSide; 2]> {
+    let mut sides = [side(&arguments.base, arguments.switch_a.as_ref())?, side(&arguments.new, arguments.switch_b.as_ref())?];
+    // A program without options is called with those of the other side.
+    let options = [sides[1].options.clone(), sides[0].options.clone()];
+    for (side, others) in sides.iter_mut().zip(options) {
+        if side.options.is_empty() {
+            side.options = if others.is_empty() { words(DEFAULT_OPTIONS)? } else { others };
+        }
+        check(side)?;
+    }
+    Ok(sides)
+}
+
+fn words(text: &str) -> Result<Vec<String>> {
+    shlex::split(text).ok_or_else(|| format!("'{text}' cannot be read as options: a quotation mark is not closed"))
+}
+
+/// One side: options, or a program and its options.
+fn side(text: &str, switch: Option<&String>) -> Result<LiveSide> {
+    let mut options = words(text)?;
+    let own = || {
+        std::env::current_exe().map_err(|error| format!("cannot find this program's own file: {error}"))
+    };
+    let names_a_program = options.first().is_some_and(|word| word.contains('/'));
+    let program = if names_a_program { other_program(&options.remove(0))? } else { own()? };
+    Ok(LiveSide { name: text.to_owned(), program, options, switch: switch.cloned() })
+}
+
+fn other_program(path: &str) -> Result<PathBuf> {
+    use std::os::unix::fs::PermissionsExt;
+    let metadata = Path::new(path).metadata().map_err(|error| format!("cannot use '{path}' as an assay: {error}"))?;
+    if !metadata.is_file() || metadata.permissions().mode() & 0o111 == 0 {
+        return Err(format!("cannot use '{path}' as an assay: it is no program"));
+    }
+    std::path::absolute(path).map_err(|error| format!("cannot use '{path}' as an assay: {error}"))
+}
+
+/// Whether the options of a side can be carried out again and again. Those of another build are its own to judge, but
+/// the ones that we set must be left to us in any case.
+fn check(side: &LiveSide) -> Result<()> {
+    let name = &side.name;
+    for option in ["--out", "--json", "--quiet", "--seed", "--list", "--verify", "--time-budget"] {
+        if side.options.iter().any(|word| word == option || word.starts_with(&format!("{option}="))) {
+            return Err(format!("'{name}': {option} cannot be part of a side; give it to compare itself, or leave it out"));
+        }
+    }
+    let given = std::iter::once("assay".to_owned()).chain(side.options.iter().cloned());
+    let own = std::env::current_exe().is_ok_and(|own| own == side.program);
+    if !own {
+        return Ok(());
+    }
+    let arguments = Arguments::try_parse_from(given).map_err(|error| {
+        let text = error.to_string();
+        let sentence = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        format!("'{name}': {sentence}")
+    })?;
+    measured(&arguments).map(|_| ()).ok_or_else(|| format!("'{name}' measures nothing; name run, cpu, memory, disk or net, with their options"))
+}
+
+/// The options of a measuring command.
+fn measured(arguments: &Arguments) -> Option<&Measure> {
+    match &arguments.command {
+        None => Some(&arguments.measure),
+        Some(Command::Run(run)) => Some(&run.measure),
+        Some(Command::Cpu(cpu)) => Some(&cpu.measure),
+        Some(Command::Memory(memory)) => Some(&memory.measure),
+        Some(Command::Disk(disk)) => Some(&disk.measure),
+        Some(Command::Net(net)) => Some(&net.measure),
+        Some(_) => None,
+    }
+}
+
+/// What a person sees meanwhile: a line on a terminal, elsewhere one per look.
+struct Progress {
+    bar: Option<ProgressBar>,
+    quiet: bool,
+}
+
+impl Progress {
+    fn new(quiet: bool) -> Self {
+        let bar = (!quiet && Stream::Error.is_terminal()).then(|| {
+            let form = ProgressStyle::with_template("{bar:20} {wide_msg}");
+            let ticks = if Stream::Error.style().unicode { "━╸ " } else { "#- " };
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            bar.set_style(form.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars(ticks));
+            bar.set_message("the first pair is being measured");
+            bar
+        });
+        Self { bar, quiet }
+    }
+
+    fn tell(&mut self, now: LiveProgress) {
+        let text = line(now);
+        match &self.bar {
+            Some(bar) => {
+                bar.set_length(u64::from(now.of));
+                bar.set_position(u64::from(now.pairs));
+                bar.set_message(text);
+            }
+            None if !self.quiet && (now.open.is_some() || now.pairs == 1) => {
+                use std::io::Write;
+                let _ = writeln!(std::io::stderr(), "{text}");
+            }
+            None => {}
+        }
+    }
+
+    fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// How far it is, in a line.
+fn line(now: LiveProgress) -> String {
+    let left = report::number::duration(now.seconds_left);
+    let open = now.open.map_or_else(String::new, |open| format!(", {open} rows open"));
+    format!("{} of at most {} pairs of {} rows{open}, at most {left} left", now.pairs, now.of, now.rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compare(base: &str, new: &str) -> Compare {
+        let arguments = Arguments::try_parse_from(["assay", "compare", "--live", base, new]).unwrap();
+        match arguments.command {
+            Some(Command::Compare(compare)) => compare,
+            _ => panic!("it is the command compare"),
+        }
+    }
+
+    #[test]
+    fn a_side_is_options_or_a_program_with_options() {
+        let [a, b] = sides(&compare("cpu --threads 1", "cpu --op 'fma' --threads 1")).unwrap();
+        assert_eq!(a.options, ["cpu", "--threads", "1"]);
+        assert_eq!(b.options, ["cpu", "--op", "fma", "--threads", "1"]);
+        let [a, b] = sides(&compare("/bin/sh", "/bin/sh cpu --threads 1")).unwrap();
+        assert_eq!((a.options, b.program), (vec!["cpu".into(), "--threads".into(), "1".into()], PathBuf::from("/bin/sh")));
+        let [a, _] = sides(&compare("", "")).unwrap();
+        assert_eq!(a.options.join(" "), DEFAULT_OPTIONS);
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_refused_in_a_sentence() {
+        for (side, expected) in [
+            ("cpu 'unclosed", "not closed"),
+            ("info", "measures nothing"),
+            ("cpu --threads x", "no number of threads"),
+            ("cpu --out /tmp/x", "--out cannot be part"),
+            ("cpu --json=-", "--json cannot be part"),
+            ("/no/such/assay cpu", "/no/such/assay"),
+            ("/tmp cpu", "no program"),
+        ] {
+            let error = sides(&compare("cpu", side)).unwrap_err();
+            assert!(error.contains(expected) && error.lines().count() == 1, "{side}: {error}");
+        }
+    }
+
+    #[test]
+    fn progress_is_a_line() {
+        let now = LiveProgress { pairs: 10, of: 40, open: Some(3), rows: 12, seconds_left: 63.0 };
+        assert!(line(now).starts_with("10 of at most 40 pairs of 12 rows, 3 rows open"), "{}", line(now));
+    }
+}
