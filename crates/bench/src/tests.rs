@@ -181,6 +181,7 @@ pub(crate) fn setting<'a>(machine: &'a Machine, declared: &'a machine::Declared)
         program: Program::default(),
         id: String::new(),
         time_budget: None,
+        wait_quiet: None,
         began: 0.0,
         verify_only: false,
         disk: None,

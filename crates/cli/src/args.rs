@@ -235,6 +235,9 @@ pub(crate) struct Measure {
     /// For the whole command, such as 90s; rows it leaves no time for are skipped.
     #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
     pub(crate) time_budget: Option<f64>,
+    /// Wait for others to finish, in all for at most this long, such as 60s; then measure all the same.
+    #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
+    pub(crate) wait_quiet: Option<f64>,
     /// Only these areas of the suite: cpu, memory, disk, net.
     #[arg(long, value_delimiter = ',', value_name = "AREA,…")]
     pub(crate) area: Vec<Area>,

@@ -118,6 +118,14 @@ impl Watcher for Progress {
                     Form::Log(_) | Form::Quiet => {}
                 }
             }
+            Event::Waiting { at_most } => {
+                if let Form::Live(live) = &self.form {
+                    live.bar.set_message(format!("waits for a quiet machine, at most {}", left(at_most)));
+                }
+            }
+            Event::NotQuiet { because } => {
+                self.line(&format!("The machine did not become quiet: {because} Measuring all the same."));
+            }
             Event::Finished { row } => self.line(&row_line(row, &self.style)),
         }
     }

@@ -104,6 +104,9 @@ pub struct MachineStates {
     /// The clock that intervals are timed by.
     #[serde(default)]
     pub timer: TimerFacts,
+    /// Seconds spent waiting for a quiet machine; `null` where nobody asked for it.
+    #[serde(default)]
+    pub waited_seconds: Option<f64>,
     /// Before the first row.
     pub before: MachineState,
     /// After the last.
@@ -156,8 +159,6 @@ pub struct Conditions {
     pub disturbed_launches: Option<u32>,
     /// Launches made again because others had disturbed one.
     pub repeated_launches: Option<u32>,
-    /// Seconds spent waiting for a quiet machine.
-    pub waited_seconds: Option<f64>,
     /// Times that a thread lost its CPU against its will.
     pub involuntary_switches: Option<u64>,
     /// Page faults in the timed part.

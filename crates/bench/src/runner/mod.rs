@@ -23,6 +23,7 @@ use stats::random::Random;
 use sys::clock::{Calibration, Source, Timer, monotonic_raw_seconds, utc_now};
 use sys::process;
 
+use crate::doctor::{Host, wait_until_quiet};
 use crate::histogram::{self, Logged};
 use crate::journal::{Journal, Repetition};
 use crate::judge;
@@ -79,6 +80,8 @@ pub struct Setting<'a> {
     pub id: String,
     /// Seconds for the whole run.
     pub time_budget: Option<f64>,
+    /// Seconds that may be spent in all on waiting for a quiet machine; `None` to measure at once.
+    pub wait_quiet: Option<f64>,
     /// `CLOCK_MONOTONIC_RAW` when the program began, in seconds.
     pub began: f64,
     /// Run each experiment once, briefly, to check its results.
@@ -114,6 +117,16 @@ pub enum Event<'a> {
     Finished {
         /// The row.
         row: &'a Row,
+    },
+    /// Something others do is waited for.
+    Waiting {
+        /// Seconds for which it is waited at most.
+        at_most: f64,
+    },
+    /// The time for waiting is spent, and the machine is still not quiet; the run goes on.
+    NotQuiet {
+        /// What others do.
+        because: &'a str,
     },
     /// The run cannot be stored any more; it goes on.
     CannotStore {
@@ -263,6 +276,7 @@ impl<'a> Run<'a> {
             }
             block += 1;
             self.random.shuffle(&mut order);
+            self.wait_until_quiet(area);
             for index in order {
                 if process::stop_signal().is_none() {
                     self.go_on_with(index, block);
@@ -296,6 +310,25 @@ impl<'a> Run<'a> {
         self.row_changed(index);
     }
 
+    /// Lets others finish what they do, where the user asked for it and there is time left for it.
+    fn wait_until_quiet(&mut self, area: Area) {
+        let Some(limit) = self.setting.wait_quiet else { return };
+        let waited = self.document.conditions.waited_seconds.unwrap_or(0.0);
+        self.document.conditions.waited_seconds = Some(waited);
+        let at_most = limit - waited;
+        if at_most <= 0.0 {
+            return;
+        }
+        self.watcher.event(Event::Waiting { at_most });
+        let found = wait_until_quiet(at_most, &mut Host::watching(self.watched(area)));
+        // A look that finds nothing is no waiting.
+        let seconds = found.because.as_ref().map_or(0.0, |_| found.seconds);
+        self.document.conditions.waited_seconds = Some(waited + seconds);
+        if let Some(because) = found.because.filter(|_| !found.quiet && process::stop_signal().is_none()) {
+            self.watcher.event(Event::NotQuiet { because: &because });
+        }
+    }
+
     /// Asks for the samples of the last launch once more, if others disturbed it and there is time. Where the user said
     /// how many there are to be, there are so many.
     fn repeat_if_disturbed(&mut self, index: usize) {
@@ -306,6 +339,7 @@ impl<'a> Run<'a> {
         if judge::disturbed(planned, last, best).is_none() {
             return;
         }
+        self.wait_until_quiet(planned.experiment.area);
         let cost = self.rows[index].next_launch_seconds(planned);
         let left = match self.setting.time_budget {
             Some(budget) => budget - self.seconds_so_far() - self.outlook().0,
@@ -400,12 +434,17 @@ impl<'a> Run<'a> {
     /// What the kernel counts just now of what a row depends on.
     fn look_around(&self, index: usize) -> Surroundings {
         let area = self.plan.rows[index].experiment.area;
+        machine::surroundings(&machine::Sysroot::host(), &self.watched(area))
+    }
+
+    /// What rows of an area depend on besides the CPUs.
+    fn watched(&self, area: Area) -> machine::Watched {
         let disks = match self.setting.disk.as_ref().filter(|_| area == Area::Disk) {
             Some(target) => target.storage.chain.iter().map(|device| device.name.clone()).collect(),
             None => Vec::new(),
         };
         let interface = (area == Area::Net).then(|| LOOPBACK.to_owned());
-        machine::surroundings(&machine::Sysroot::host(), &machine::Watched { disks, interface })
+        machine::Watched { disks, interface }
     }
 
     /// The file that a row works on, made if it is not there yet.

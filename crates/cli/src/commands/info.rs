@@ -84,6 +84,7 @@ fn sustained(machine: &Machine, declared: &Declared, began: f64) -> Vec<InfoPeak
         program: program(),
         id: String::new(),
         time_budget: None,
+        wait_quiet: None,
         began,
         verify_only: true,
         disk: None,

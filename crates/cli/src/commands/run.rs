@@ -120,6 +120,7 @@ fn measure(suite: Suite, chosen: Chosen, options: &Measure, began: f64) -> Resul
         program: program(),
         id,
         time_budget: options.time_budget,
+        wait_quiet: options.wait_quiet,
         began,
         verify_only: options.verify,
         disk: request.disk.clone(),
