@@ -12,6 +12,8 @@ pub(crate) enum Outcome {
     SomeFailed,
     /// A comparison found something worse than before: 1.
     Regressed,
+    /// A diagnosis says that numbers taken now should not be quoted: 1.
+    NotQuotable,
     /// Bad usage or input, in one sentence: 2.
     Unusable(String),
     /// A comparison found nothing worse, but cannot tell of every row: 3.
@@ -27,7 +29,7 @@ pub(crate) type Result<T = Outcome> = std::result::Result<T, String>;
 pub(crate) fn status(outcome: Outcome) -> ExitCode {
     match outcome {
         Outcome::Done => ExitCode::SUCCESS,
-        Outcome::SomeFailed | Outcome::Regressed => ExitCode::from(1),
+        Outcome::SomeFailed | Outcome::Regressed | Outcome::NotQuotable => ExitCode::from(1),
         Outcome::Inconclusive => ExitCode::from(3),
         Outcome::Unusable(sentence) => {
             complain(&sentence);

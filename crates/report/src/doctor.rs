@@ -1,1 +1,232 @@
-//! A diagnosis as text and as JSON.
+//! A diagnosis as text and as JSON: the verdict first, then what is wrong and what to do about it, then what is in
+//! order, then the trusted tools.
+
+use model::doctor::{Check, CheckStatus, Diagnosis, FoundTool};
+
+use crate::RenderError;
+use crate::layout::{width, wrap};
+use crate::style::{Style, Tone};
+
+/// Columns before a line of a section.
+const INDENT: &str = "  ";
+
+/// The diagnosis as JSON, indented, with one trailing newline.
+///
+/// # Errors
+/// Where a figure is not finite, which JSON has no word for.
+pub fn json(diagnosis: &Diagnosis) -> Result<String, RenderError> {
+    let refuse =
+        |error: serde_json::Error| RenderError::new(format!("the diagnosis cannot be written as JSON: {error}"));
+    let text = serde_json::to_string_pretty(diagnosis).map_err(refuse)?;
+    Ok(format!("{text}\n"))
+}
+
+/// The diagnosis as text, ending in a newline.
+pub fn text(diagnosis: &Diagnosis, style: &Style) -> String {
+    let of = |status: CheckStatus| diagnosis.checks.iter().filter(move |check| check.status == status);
+    let names = of(CheckStatus::Ok).filter(|check| check.advice.is_empty()).map(|check| width(&label(&check.code)));
+    let widest = names.max().unwrap_or(0);
+    let (verdict, tone) = verdict(diagnosis);
+    let mut lines: Vec<String> =
+        wrap(&style.plain(&verdict), "", style.width).iter().map(|line| style.paint(line, tone)).collect();
+    let mut section = |title: &str, tone: Tone, body: Vec<String>| {
+        if !body.is_empty() {
+            lines.extend([String::new(), style.paint(title, tone)]);
+            lines.extend(body);
+        }
+    };
+    section("Bad: do not quote", Tone::Bad, of(CheckStatus::Bad).flat_map(|check| finding(check, style)).collect());
+    section("Remarks", Tone::Fair, of(CheckStatus::Warning).flat_map(|check| finding(check, style)).collect());
+    let (plain, noted): (Vec<&Check>, Vec<&Check>) = of(CheckStatus::Ok).partition(|check| check.advice.is_empty());
+    section("Worth knowing", Tone::Strong, noted.iter().flat_map(|check| finding(check, style)).collect());
+    section("In order", Tone::Good, plain.iter().flat_map(|check| in_order(check, widest, style)).collect());
+    section("Reference tools", Tone::Strong, tools(&diagnosis.references, style));
+    format!("{}\n", lines.join("\n"))
+}
+
+/// Whether numbers taken now can be quoted, in a sentence.
+fn verdict(diagnosis: &Diagnosis) -> (String, Tone) {
+    let of = |status: CheckStatus| diagnosis.checks.iter().filter(move |check| check.status == status);
+    let remarks = of(CheckStatus::Warning).count();
+    if !diagnosis.quotable {
+        let reasons: Vec<String> = of(CheckStatus::Bad).map(|check| label(&check.code)).collect();
+        return (format!("Do not quote numbers taken now: {}.", reasons.join(", ")), Tone::Bad);
+    }
+    match remarks {
+        0 => ("Numbers taken now can be quoted.".to_owned(), Tone::Good),
+        1 => ("Numbers taken now are usable, with 1 remark.".to_owned(), Tone::Fair),
+        more => (format!("Numbers taken now are usable, with {more} remarks."), Tone::Fair),
+    }
+}
+
+/// A code in words: `cpu_quota` is "CPU quota".
+fn label(code: &str) -> String {
+    let word = |word: &str| match word {
+        "cpu" => "CPU".to_owned(),
+        "cpus" => "CPUs".to_owned(),
+        "vcpu" => "virtual CPU".to_owned(),
+        "smt" => "SMT".to_owned(),
+        "io" => "I/O".to_owned(),
+        "net" => "network".to_owned(),
+        other => other.to_owned(),
+    };
+    match code {
+        "io_uring" => code.to_owned(),
+        code => code.split('_').map(word).collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// A check that is not as it should be: what was seen and what follows, and below it what to do.
+fn finding(check: &Check, style: &Style) -> Vec<String> {
+    let first = format!("{INDENT}{}: ", label(&check.code));
+    let inner = INDENT.repeat(2);
+    let text = style.clean(&check.text);
+    let mut lines = hanging(&text, &first, &inner, style.width);
+    if !check.advice.is_empty() {
+        let arrow = style.plain("→ ");
+        lines.extend(wrap(&style.clean(&check.advice), &format!("{inner}{arrow}"), style.width));
+    }
+    lines
+}
+
+/// `text` after `first`; the lines that follow are set in by `inner` alone, however long the first word is.
+fn hanging(text: &str, first: &str, inner: &str, to: usize) -> Vec<String> {
+    let whole = format!("{}{text}", first.trim_start());
+    let mut lines = wrap(&whole, inner, to);
+    if let Some(line) = lines.first_mut() {
+        let indent = &first[..first.len() - first.trim_start().len()];
+        *line = format!("{indent}{}", line.trim_start());
+    }
+    lines
+}
+
+/// A check that is as it should be, after its name in a column of its own.
+fn in_order(check: &Check, widest: usize, style: &Style) -> Vec<String> {
+    let first = format!("{INDENT}{:<widest$}  ", label(&check.code));
+    wrap(&style.clean(&check.text), &first, style.width)
+}
+
+/// The tools, a line each: version and program, or that there is none.
+fn tools(references: &[FoundTool], style: &Style) -> Vec<String> {
+    let widest = references.iter().map(|tool| width(&tool.tool)).max().unwrap_or(0);
+    let line = |tool: &FoundTool| {
+        let found = match (&tool.version, &tool.path) {
+            (Some(version), Some(path)) => format!("{version}, {path}"),
+            (None, Some(path)) => format!("cannot be used: no version that is known, {path}"),
+            (_, None) => "missing".to_owned(),
+        };
+        wrap(&style.clean(&found), &format!("{INDENT}{:<widest$}  ", style.clean(&tool.tool)), style.width)
+    };
+    references.iter().flat_map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::doctor::SCHEMA;
+
+    fn check(code: &str, status: CheckStatus, text: &str, advice: &str) -> Check {
+        Check { code: code.into(), status, text: text.into(), advice: advice.into(), figure: Some(0.5) }
+    }
+
+    fn tool(name: &str, version: Option<&str>, path: Option<&str>) -> FoundTool {
+        FoundTool { tool: name.into(), path: path.map(Into::into), version: version.map(Into::into) }
+    }
+
+    fn diagnosis(checks: Vec<Check>) -> Diagnosis {
+        Diagnosis {
+            schema: SCHEMA.into(),
+            quotable: checks.iter().all(|check| check.status != CheckStatus::Bad),
+            seconds: 4.5,
+            checks,
+            references: vec![
+                tool("likwid-bench", Some("5.2.2"), Some("/usr/bin/likwid-bench")),
+                tool("fio", Some("3.33"), Some("/usr/bin/fio")),
+                tool("iperf3", None, Some("/opt/iperf3/bin/iperf3")),
+                tool("sockperf", None, None),
+            ],
+        }
+    }
+
+    fn fine() -> Vec<Check> {
+        vec![
+            check("steal", CheckStatus::Ok, "0.0 % of the CPUs' time was stolen.", ""),
+            check("other_load", CheckStatus::Ok, "Others used 0.2 % of the CPUs' time while nothing was measured.", ""),
+            check(
+                "clock_chains_disagree",
+                CheckStatus::Ok,
+                "The two clock chains agree within 0.1 %, which is as well as they ever do on a quiet machine.",
+                "",
+            ),
+            check("io_uring", CheckStatus::Ok, "io_uring can be used.", ""),
+        ]
+    }
+
+    fn disturbed() -> Vec<Check> {
+        let quota = check(
+            "cpu_quota",
+            CheckStatus::Bad,
+            "A control group's quota of 0.5 CPUs stopped the threads for 49.8 % of the time. The figure is the quota's, \
+             not the processor's.",
+            "Raise or remove the cgroup's CPU quota (cpu.max, cpu.cfs_quota_us).",
+        );
+        let nice = check(
+            "low_priority",
+            CheckStatus::Warning,
+            "The program's nice value is 10. Others go first, and the scheduler gives shorter turns.",
+            "Start it without nice: renice -n 0, chrt --other 0.",
+        );
+        let turbo = check(
+            "turbo_off",
+            CheckStatus::Ok,
+            "Turbo is switched off. The clock stays at or below its base.",
+            "echo 0 > /sys/devices/system/cpu/intel_pstate/no_turbo, or echo 1 > /sys/devices/system/cpu/cpufreq/boost",
+        );
+        let mut checks = vec![quota, nice, turbo];
+        checks.extend(fine());
+        checks
+    }
+
+    const RICH: Style = Style { width: 80, unicode: true, color: false };
+
+    #[test]
+    fn a_machine_in_order_as_text() {
+        insta::assert_snapshot!("doctor_in_order_ascii", text(&diagnosis(fine()), &Style::PLAIN));
+    }
+
+    #[test]
+    fn a_disturbed_machine_as_text() {
+        insta::assert_snapshot!("doctor_disturbed_ascii", text(&diagnosis(disturbed()), &Style::PLAIN));
+        insta::assert_snapshot!("doctor_disturbed_unicode", text(&diagnosis(disturbed()), &RICH));
+    }
+
+    #[test]
+    fn a_diagnosis_as_json() {
+        let text = json(&diagnosis(disturbed())).unwrap();
+        assert_eq!(serde_json::from_str::<Diagnosis>(&text).unwrap(), diagnosis(disturbed()));
+        insta::assert_snapshot!("doctor_json", text);
+    }
+
+    #[test]
+    fn the_verdict_counts_and_names() {
+        let said = |checks: Vec<Check>| verdict(&diagnosis(checks)).0;
+        assert_eq!(said(fine()), "Numbers taken now can be quoted.");
+        assert_eq!(said(disturbed()), "Do not quote numbers taken now: CPU quota.");
+        let warned = |count: usize| vec![check("affinity", CheckStatus::Warning, "x", "y"); count];
+        assert_eq!(said(warned(1)), "Numbers taken now are usable, with 1 remark.");
+        assert_eq!(said(warned(2)), "Numbers taken now are usable, with 2 remarks.");
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal_and_none_is_coloured_unasked() {
+        for width in [40, 80, 120] {
+            let shown = text(&diagnosis(disturbed()), &Style { width, ..Style::PLAIN });
+            assert!(shown.is_ascii() && !shown.contains('\x1b') && shown.ends_with('\n'), "{shown}");
+            // A word that does not fit stands alone, uncut: it is there to be copied.
+            let long = shown.lines().filter(|line| line.len() > width && line.trim().contains(' '));
+            assert_eq!(long.count(), 0, "{width}: {shown}");
+        }
+        let coloured = text(&diagnosis(disturbed()), &Style { color: true, ..RICH });
+        assert!(coloured.contains('\x1b'));
+    }
+}

@@ -59,8 +59,16 @@ impl NotFound {
 /// # Errors
 /// It is missing, or cannot be used.
 pub fn detect(about: &About, places: &Places) -> Result<Found, NotFound> {
+    detect_within(about, places, VERSION_TIMEOUT_SECONDS)
+}
+
+/// The same where there is only so much time for its answer, in seconds.
+///
+/// # Errors
+/// It is missing, or cannot be used.
+pub fn detect_within(about: &About, places: &Places, timeout_seconds: f64) -> Result<Found, NotFound> {
     let path = program(about, places).map_err(NotFound::Missing)?;
-    match ask_version(about, &path, VERSION_TIMEOUT_SECONDS) {
+    match ask_version(about, &path, timeout_seconds) {
         Ok(version) => Ok(Found { path, version }),
         Err(reason) => Err(NotFound::Unusable { path, reason }),
     }

@@ -1,9 +1,29 @@
-//! `assay doctor`.
+//! `assay doctor`: whether numbers taken now can be trusted, and what to change.
 
+use bench::doctor::{Patient, diagnose};
+use bench::reference::detect::Places;
+
+use super::run::{program, worker_command};
 use crate::args::Doctor;
-use crate::exit::Result;
+use crate::environment::{self, Stream};
+use crate::exit::{Outcome, Result, print};
 
-/// TODO
-pub(crate) fn doctor(_arguments: &Doctor, _began: f64) -> Result {
-    Err("not there yet".to_owned())
+/// Examines this machine and says what was found.
+pub(crate) fn doctor(arguments: &Doctor, began: f64) -> Result {
+    let patient = Patient {
+        worker: worker_command()?,
+        program: program(),
+        places: Places { search_path: environment::search_path(), ..Places::default() },
+        // Without a place for the store there is none to measure disks in: that is for the diagnosis to say.
+        store: environment::store().ok().map(|store| store.root().to_owned()),
+        began,
+    };
+    let diagnosis = diagnose(&patient);
+    let text = if arguments.json {
+        report::doctor::json(&diagnosis).map_err(|error| error.to_string())?
+    } else {
+        report::doctor::text(&diagnosis, &Stream::Output.style())
+    };
+    print(text.as_bytes())?;
+    Ok(if diagnosis.quotable { Outcome::Done } else { Outcome::NotQuotable })
 }

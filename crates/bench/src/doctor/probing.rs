@@ -1,0 +1,215 @@
+//! What a row sees just now: our own kernel for a moment, on all cores and on one, by the machinery of every run.
+//!
+//! The warnings of those rows become checks as they are, so that the doctor and the grades cannot disagree. Warnings
+//! about the samples say nothing of the machine: there are too few of them on purpose.
+
+use model::doctor::Check;
+use model::document::{Conditions, Row, Status};
+use model::isa::{CpuOp, Element};
+use model::machine::Machine;
+use model::warning::{Cause, Warning, WarningCode};
+
+use super::looks::{looked, of_warning, told};
+use crate::plan::{Plan, Request, plan};
+use crate::runner::{self, Event, Setting, Watcher};
+use crate::suite::{CpuChoice, IsaChoice, Suite};
+
+/// Length of a sample on all cores, and on one, in seconds.
+const ALL_SECONDS: f64 = 0.2;
+const ONE_SECONDS: f64 = 0.08;
+
+/// Samples of a row: enough for a first and a last third of the clock. Under a quota they are longer, so there are fewer.
+const SAMPLES: u32 = 6;
+const SAMPLES_UNDER_QUOTA: u32 = 3;
+
+/// The least and the most warm-up of a launch, in seconds: the clock rises in tens of milliseconds.
+const WARM_UP_SECONDS: [f64; 2] = [0.04, 0.12];
+
+/// Samples per launch: each launch costs time of its own.
+const PER_LAUNCH: u32 = 3;
+
+/// The rows of the probe here: FP64 multiply-add with the widest vectors.
+///
+/// # Errors
+/// One sentence: this CPU has no kernel for it.
+pub(super) fn plan_of(machine: &Machine) -> Result<Plan, String> {
+    let choice = CpuChoice { ops: vec![CpuOp::Fma], elements: vec![Element::Fp64], isa: vec![IsaChoice::Vector] };
+    let mut plan = plan(&Request::of(Suite::of_cpu(&choice)?), machine).map_err(|error| error.to_string())?;
+    let under_quota =
+        plan.rows.iter().any(|row| machine.cpu.quota_cpus.is_some_and(|cpus| cpus < row.cpus.len() as f64));
+    // So many and no more: what is disturbed is told of and not repeated.
+    plan.repeat = Some(if under_quota { SAMPLES_UNDER_QUOTA } else { SAMPLES });
+    (plan.sessions, plan.repeat_share) = (1, 0.0);
+    for row in &mut plan.rows {
+        let seconds = if row.cpus.len() > 1 { ALL_SECONDS } else { ONE_SECONDS };
+        // Under a quota the plan's own length spans whole periods.
+        row.sampling.sample_seconds = if under_quota { row.sampling.sample_seconds } else { seconds };
+        row.sampling.per_launch = PER_LAUNCH;
+        row.sampling.warm_up_seconds = WARM_UP_SECONDS;
+    }
+    Ok(plan)
+}
+
+/// Nobody watches.
+struct Unwatched;
+
+impl Watcher for Unwatched {
+    fn event(&mut self, _: Event<'_>) {}
+}
+
+/// Carries out the probe; the rows as a run would document them.
+///
+/// # Errors
+/// One sentence: it cannot be carried out at all.
+pub(super) fn measure(plan: &Plan, setting: &Setting<'_>) -> Result<Vec<Row>, String> {
+    runner::run(plan, setting, None, &mut Unwatched).map(|finished| finished.document.experiments)
+}
+
+/// Whether a warning says something of the machine just now.
+pub(super) fn concerns(code: WarningCode) -> bool {
+    matches!(code.rule().cause, Cause::Others | Cause::Setting)
+}
+
+/// The checks of what the probe's rows saw.
+pub(super) fn checks(rows: &Result<Vec<Row>, String>) -> Vec<Check> {
+    let rows = match rows {
+        Ok(rows) => rows,
+        Err(reason) => return vec![failed(reason)],
+    };
+    let mut checks = vec![probe(rows)];
+    let measured: Vec<&Row> = rows.iter().filter(|row| row.status == Status::Ok).collect();
+    let warnings = measured.iter().flat_map(|row| &row.warnings);
+    let known = |warning: &&Warning| warning.code.parse().is_ok_and(concerns);
+    checks.extend(warnings.filter(known).cloned().map(of_warning));
+    let conditions: Vec<&Conditions> = measured.iter().map(|row| &row.conditions).collect();
+    checks.extend(in_order(&conditions));
+    checks
+}
+
+fn failed(reason: &str) -> Check {
+    looked("probe", 1.0, &format!("Our own kernel could not be run: {}.", reason.trim_end_matches('.')))
+}
+
+/// Whether every row was measured, and its results were right.
+fn probe(rows: &[Row]) -> Check {
+    let reason = |row: &Row| match row.reason.as_deref() {
+        Some(runner::TIME_BUDGET) => "the machine left it no time within five seconds".to_owned(),
+        Some(reason) => reason.to_owned(),
+        None => "no reason was given".to_owned(),
+    };
+    match rows.iter().find(|row| row.status != Status::Ok) {
+        Some(row) => failed(&reason(row)),
+        None if rows.is_empty() => failed("there is none for this CPU"),
+        None => {
+            let ids: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
+            looked("probe", 0.0, &format!("Our own kernel ran and computed what it should ({}).", ids.join(", ")))
+        }
+    }
+}
+
+/// What the rows saw where none of them was warned, each with the worst figure.
+fn in_order(conditions: &[&Conditions]) -> Vec<Check> {
+    let most = |of: fn(&Conditions) -> Option<f64>| conditions.iter().filter_map(|one| of(one)).reduce(f64::max);
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let check = |code: WarningCode, figure: Option<f64>, sentence: &dyn Fn(f64) -> String| {
+        // Each loss is blamed on its cause: what would be worth a warning and got none is another's doing.
+        let blamed = figure.zip(code.rule().b).is_some_and(|(figure, least)| figure >= least);
+        let end = if blamed { " That has another cause, which is told." } else { "" };
+        figure.map(|figure| told(code.name(), &format!("{}{end}", sentence(figure))))
+    };
+    let switches = conditions.iter().filter_map(|one| one.involuntary_switches).sum::<u64>();
+    let measured = (!conditions.is_empty()).then_some(0.0);
+    let not_ours = most(|one| one.least_cpu_share.or(one.cpu_share).map(|share| (1.0 - share).max(0.0)));
+    let checks = [
+        check(WarningCode::CpuShared, not_ours, &|share| {
+            format!("Our threads had their CPUs for {} of the time.", percent(1.0 - share))
+        }),
+        check(WarningCode::VcpuShared, most(|one| one.lost_share), &|share| {
+            format!("{} of the rate was lost in all.", percent(share))
+        }),
+        check(WarningCode::TimeLost, most(|one| one.lost_in_gaps), &|share| {
+            format!("{} of the time was lost in gaps.", percent(share))
+        }),
+        check(WarningCode::ClockChainsDisagree, most(|one| one.clock_disagreement), &|share| {
+            format!("The two clock chains agree within {}.", percent(share))
+        }),
+        check(WarningCode::ClockMoved, measured, &|_| "The clock stayed as it was.".to_owned()),
+        check(WarningCode::Migrated, measured, &|_| "Our threads stayed on their CPUs.".to_owned()),
+        check(WarningCode::InvoluntarySwitches, measured, &|_| {
+            format!("Our threads lost their CPUs {switches} times.")
+        }),
+        check(WarningCode::DisturbedBlocks, measured, &|_| "No launch is called disturbed.".to_owned()),
+    ];
+    checks.into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::machine_with_cpus;
+    use model::doctor::CheckStatus;
+
+    fn row(warnings: Vec<Warning>) -> Row {
+        let mut row = crate::tests::document().experiments.remove(0);
+        row.conditions = Conditions {
+            cpu_share: Some(0.999),
+            lost_share: Some(0.004),
+            lost_in_gaps: Some(0.001),
+            clock_hz: Some(3e9),
+            clock_disagreement: Some(0.002),
+            involuntary_switches: Some(3),
+            ..Conditions::default()
+        };
+        row.warnings = warnings;
+        row
+    }
+
+    fn not_ok(rows: Result<Vec<Row>, String>) -> Vec<(String, CheckStatus)> {
+        let found = checks(&rows).into_iter().filter(|check| check.status != CheckStatus::Ok);
+        found.map(|check| (check.code, check.status)).collect()
+    }
+
+    #[test]
+    fn a_row_s_warnings_are_checks_as_they_are() {
+        for code in WarningCode::ALL {
+            for figure in [code.rule().b, code.rule().c].into_iter().flatten() {
+                let warning = Warning::new(*code, figure, "Seen.");
+                let found = checks(&Ok(vec![row(vec![warning.clone()])]));
+                let check = found.iter().find(|check| check.code == code.name() && check.figure.is_some());
+                assert_eq!(check.is_some(), concerns(*code), "{code}");
+                let Some(check) = check else { continue };
+                assert_eq!((&check.text, &check.advice), (&warning.text, &warning.advice));
+                assert_eq!(check.status == CheckStatus::Bad, warning.grade == model::warning::Grade::C, "{code}");
+                assert_eq!(check.status == CheckStatus::Ok, warning.grade == model::warning::Grade::A, "{code}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_undisturbed_probe_is_in_order_whatever_its_samples_are() {
+        let few = Warning::new(WarningCode::FewSamples, 2.0, "Seen.");
+        assert!(not_ok(Ok(vec![row(vec![few])])).is_empty());
+    }
+
+    #[test]
+    fn a_probe_that_could_not_be_made_is_bad() {
+        let bad = vec![("probe".to_owned(), CheckStatus::Bad)];
+        assert_eq!(not_ok(Err("no worker".into())), bad);
+        assert_eq!(not_ok(Ok(Vec::new())), bad);
+        let mut skipped = row(Vec::new());
+        (skipped.status, skipped.reason) = (Status::Skipped, Some(runner::TIME_BUDGET.into()));
+        assert_eq!(not_ok(Ok(vec![row(Vec::new()), skipped])), bad);
+    }
+
+    #[test]
+    fn it_is_as_short_as_five_seconds_need() {
+        let plan = plan_of(&machine_with_cpus(4)).unwrap();
+        assert_eq!(plan.rows.len(), 2);
+        assert!(plan.expected_seconds() < 2.2, "{}", plan.expected_seconds());
+        let mut quota = machine_with_cpus(4);
+        quota.cpu.quota_cpus = Some(0.5);
+        let plan = plan_of(&quota).unwrap();
+        assert!(plan.expected_seconds() < 2.2, "{}", plan.expected_seconds());
+        assert_eq!(plan_of(&machine_with_cpus(1)).unwrap().rows.len(), 1);
+    }
+}

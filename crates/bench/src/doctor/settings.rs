@@ -1,0 +1,394 @@
+//! How the machine is set up just now: checks from facts that do not change by themselves.
+//!
+//! Pure. What can be measured here is asked of the quick suite's own plan, so that the doctor foresees what a run would
+//! do, and nothing else.
+
+use model::doctor::Check;
+use model::experiment::Params;
+use model::machine::Machine;
+use model::surroundings::{IDLE_NICE, Settings};
+use model::warning::WarningCode;
+
+use super::looks::{judged, looked, remark, told};
+use crate::plan::Planned;
+use crate::target::DiskTarget;
+
+/// Clock sources that are read without leaving the processor, or by a page that the hypervisor keeps: `tsc` on bare
+/// metal, the others in guests (Linux, `arch/x86/entry/vdso/vma.c` and `include/clocksource/`).
+const FAST_CLOCK_SOURCES: &[&str] = &["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter"];
+
+/// All that is known before anything is watched.
+#[derive(Debug)]
+pub(super) struct Facts<'a> {
+    /// The machine.
+    pub(super) machine: &'a Machine,
+    /// How it and this process are set.
+    pub(super) settings: &'a Settings,
+    /// The rows of the quick suite here.
+    pub(super) rows: &'a [Planned],
+    /// Where disks would be measured.
+    pub(super) disk: Option<&'a DiskTarget>,
+    /// Bytes that the quick suite wants for its test file.
+    pub(super) file_bytes: u64,
+    /// Whether the time-stamp counter can be used.
+    pub(super) counter: bool,
+    /// Share of the swap space that is in use.
+    pub(super) swap_used: Option<f64>,
+}
+
+/// Every check of a setting.
+pub(super) fn checks(facts: &Facts<'_>) -> Vec<Check> {
+    let mut checks = vec![debug_build(), quota(facts), timer(facts)];
+    checks.extend(processor(facts));
+    checks.extend(memory(facts));
+    checks.extend(disk(facts));
+    checks
+}
+
+/// 1 where something is so, for rules of such figures.
+fn flag(is_so: bool) -> f64 {
+    f64::from(u8::from(is_so))
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+fn debug_build() -> Check {
+    if cfg!(debug_assertions) {
+        judged(WarningCode::DebugBuild, 1.0, "This is a debug build.")
+    } else {
+        told(WarningCode::DebugBuild.name(), "This is a release build.")
+    }
+}
+
+/// Whether a quota stops threads is the probe's to see; here is only whether there is one.
+fn quota(facts: &Facts<'_>) -> Check {
+    let seen = match facts.machine.cpu.quota_cpus {
+        Some(cpus) => format!("A control group's quota of {cpus} CPUs is set."),
+        None => "No control group limits the CPUs' time.".to_owned(),
+    };
+    told(WarningCode::CpuQuota.name(), &seen)
+}
+
+fn timer(facts: &Facts<'_>) -> Check {
+    let seen = if facts.counter {
+        "The time-stamp counter is there and invariant."
+    } else {
+        "The time-stamp counter is missing or not invariant."
+    };
+    judged(WarningCode::Timer, flag(!facts.counter), seen)
+}
+
+fn processor(facts: &Facts<'_>) -> Vec<Check> {
+    let cpu = &facts.machine.cpu;
+    let source = facts.machine.os.clocksource.as_deref();
+    let clock_source = source.map_or_else(
+        || told("clock_source", "Not known: this kernel does not show its clock source."),
+        |source| {
+            let slow = flag(!FAST_CLOCK_SOURCES.contains(&source));
+            looked("clock_source", slow, &format!("The kernel's clock source is {source}."))
+        },
+    );
+    let siblings = cpu.topology.iter().map(|place| place.siblings.len()).max().unwrap_or(0);
+    let smt = match siblings {
+        0 => told("smt_siblings", "Not known: this kernel does not show which CPUs share a core."),
+        1 => looked("smt_siblings", 1.0, "Each core shows one hardware thread."),
+        more => remark("smt_siblings", more as f64, &format!("Each core has {more} hardware threads.")),
+    };
+    let mut checks = vec![clock_source, smt];
+    checks.push(priority(facts.settings.nice));
+    checks.extend(cpus(facts.settings));
+    checks.extend(clock_settings(facts.settings));
+    checks
+}
+
+fn priority(nice: Option<i32>) -> Check {
+    let code = WarningCode::LowPriority;
+    match nice {
+        None => told(code.name(), "Not known: this kernel does not show the priority of this program."),
+        Some(IDLE_NICE) => {
+            judged(code, f64::from(IDLE_NICE), "The program runs when nobody else wants to (idle policy).")
+        }
+        Some(nice) => judged(code, f64::from(nice), &format!("The program's nice value is {nice}.")),
+    }
+}
+
+/// CPUs that only we may not use, and those that are switched off.
+fn cpus(settings: &Settings) -> Vec<Check> {
+    let (allowed, online) = (settings.allowed_cpus.len(), settings.online_cpus.len());
+    let affinity = match settings.cpus_withheld() {
+        None => told(WarningCode::Affinity.name(), "Not known: this kernel does not show which CPUs may be used."),
+        Some(share) => judged(WarningCode::Affinity, share, &format!("{} may be used.", part(allowed, online))),
+    };
+    let offline = match settings.cpus_offline() {
+        None => told(WarningCode::CpusOffline.name(), "Not known: this kernel does not show which CPUs are online."),
+        Some(share) => {
+            let there = online + settings.offline_cpus().len();
+            judged(WarningCode::CpusOffline, share, &format!("{} are switched on.", part(online, there)))
+        }
+    };
+    vec![affinity, offline]
+}
+
+/// So many CPUs of so many.
+fn part(some: usize, all: usize) -> String {
+    if some == all { format!("All CPUs ({all})") } else { format!("{some} of {all} CPUs") }
+}
+
+fn clock_settings(settings: &Settings) -> Vec<Check> {
+    let slow = settings.slow_governors();
+    let governor = match settings.governors.join(", ") {
+        none if none.is_empty() => {
+            told(WarningCode::Governor.name(), "Not known: no governor is shown; firmware or a hypervisor may decide.")
+        }
+        all if slow.is_empty() => told(WarningCode::Governor.name(), &format!("The governor is {all}.")),
+        _ => judged(WarningCode::Governor, 1.0, &format!("The governor is {}.", slow.join(", "))),
+    };
+    let turbo = match settings.turbo {
+        None => told(WarningCode::TurboOff.name(), "Not known: no switch of the turbo is shown."),
+        Some(true) => told(WarningCode::TurboOff.name(), "Turbo is allowed."),
+        Some(false) => judged(WarningCode::TurboOff, 1.0, "Turbo is switched off."),
+    };
+    vec![governor, turbo]
+}
+
+fn memory(facts: &Facts<'_>) -> Vec<Check> {
+    let memory = &facts.machine.memory;
+    let working_sets = facts.rows.iter().filter_map(|row| match &row.experiment.params {
+        Params::Memory(params) => Some(params.working_set),
+        _ => None,
+    });
+    let largest = working_sets.max();
+    let limit = match facts.settings.memory_limit_below_machine() {
+        None => told(WarningCode::MemoryLimit.name(), "No control group limits the memory."),
+        Some(limit) => {
+            let needed = largest.unwrap_or(0) as f64 / limit.max(1) as f64;
+            let seen =
+                format!("A control group allows {}; memory rows take {} of it.", rounded(limit), percent(needed));
+            judged(WarningCode::MemoryLimit, needed, &seen)
+        }
+    };
+    let swap = match facts.swap_used {
+        None => told("swap_in_use", "There is no swap space."),
+        Some(share) => looked("swap_in_use", share, &format!("{} of the swap space is in use.", percent(share))),
+    };
+    let huge = match memory.huge_pages.transparent.as_deref() {
+        None => told("huge_pages", "Not known: this kernel does not show whether it gives huge pages."),
+        Some(state) => {
+            let seen = format!("The kernel gives transparent huge pages: {state}.");
+            looked("huge_pages", flag(state == "never"), &seen)
+        }
+    };
+    vec![limit, huge, swap, free_memory(facts, largest)]
+}
+
+/// Whether memory leaves room for working sets that caches cannot hold: what the plan warns of.
+fn free_memory(facts: &Facts<'_>, largest: Option<u64>) -> Check {
+    let Some(largest) = largest else { return told("free_memory", "Not known: no row of the plan needs memory.") };
+    let cached = facts.rows.iter().flat_map(|row| &row.warnings);
+    let cached = cached.filter(|warning| warning.code == WarningCode::PossiblyCached.name());
+    let figure = cached.filter_map(|warning| warning.figure).fold(0.0, f64::max);
+    let available =
+        facts.machine.memory.available_bytes.map(|bytes| format!("{} of memory are free; ", rounded(bytes)));
+    let seen = format!("{}working sets take {}.", available.unwrap_or_default(), rounded(largest));
+    looked("free_memory", figure, &seen)
+}
+
+/// Where disks would be measured. Without a directory there is nothing to look at but `io_uring`.
+fn disk(facts: &Facts<'_>) -> Vec<Check> {
+    let Some(disk) = facts.disk else {
+        let why = "No directory for the store is known: neither ASSAY_STORE nor XDG_DATA_HOME nor HOME is set.";
+        return vec![told("store_room", why), looked("direct_io", 1.0, why)];
+    };
+    let place = disk.directory.display();
+    let behind = disk.storage.filesystem.as_deref().unwrap_or("an unknown file system");
+    let direct = match &disk.obstacle {
+        Some(obstacle) => looked("direct_io", 1.0, &sentence(obstacle)),
+        None => looked("direct_io", 0.0, &format!("'{place}' on {behind} takes direct I/O.")),
+    };
+    let uring = match &disk.no_io_uring {
+        Some(why) => remark("io_uring", 1.0, &format!("io_uring cannot be had: {why}.")),
+        None => looked("io_uring", 0.0, "io_uring can be used."),
+    };
+    vec![room(facts, disk), direct, uring]
+}
+
+/// Whether the test file of the plan is as large as the suite wants it.
+fn room(facts: &Facts<'_>, disk: &DiskTarget) -> Check {
+    if disk.obstacle.is_some() {
+        return told("store_room", "Not looked at: disk rows are impossible there.");
+    }
+    let rows = facts.rows.iter().filter_map(|row| match &row.experiment.params {
+        Params::Disk(params) => Some((params.size, row.obstacle.is_some())),
+        _ => None,
+    });
+    let size = rows.map(|(size, impossible)| if impossible { 0 } else { size }).min();
+    let Some(size) = size else { return told("store_room", "Not known: no row of the plan needs a disk.") };
+    let missing = 1.0 - (size as f64 / facts.file_bytes.max(1) as f64).min(1.0);
+    let free = rounded(disk.available_bytes);
+    let seen = format!("'{}' has {free} left; disk rows take {}.", disk.directory.display(), rounded(size));
+    looked("store_room", missing, &seen)
+}
+
+/// A size in words, to a tenth.
+fn rounded(bytes: u64) -> String {
+    const UNITS: [(&str, f64); 3] = [("GiB", 1_073_741_824.0), ("MiB", 1_048_576.0), ("KiB", 1024.0)];
+    let (unit, size) = UNITS.into_iter().find(|(_, size)| bytes as f64 >= *size).unwrap_or(("B", 1.0));
+    format!("{:.1} {unit}", bytes as f64 / size)
+}
+
+/// A text as a sentence of its own.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().collect::<String>()).unwrap_or_default();
+    let rest = letters.as_str().trim_end_matches('.');
+    format!("{first}{rest}.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Request, plan};
+    use crate::suite::Suite;
+    use crate::tests::machine_with_cpus;
+    use model::doctor::CheckStatus;
+
+    /// A machine of two CPUs that is set up well.
+    fn well() -> Machine {
+        let mut machine = machine_with_cpus(2);
+        machine.os.clocksource = Some("tsc".into());
+        machine.memory.huge_pages.transparent = Some("madvise".into());
+        machine
+    }
+
+    fn settings_of_two() -> Settings {
+        Settings {
+            present_cpus: vec![0, 1],
+            online_cpus: vec![0, 1],
+            allowed_cpus: vec![0, 1],
+            governors: vec!["performance".into()],
+            turbo: Some(true),
+            nice: Some(0),
+            memory_bytes: Some(16 << 30),
+            ..Settings::default()
+        }
+    }
+
+    fn target() -> DiskTarget {
+        DiskTarget {
+            directory: "/store".into(),
+            named: false,
+            storage: model::machine::Storage { filesystem: Some("ext4".into()), ..Default::default() },
+            total_bytes: 100 << 30,
+            available_bytes: 50 << 30,
+            obstacle: None,
+            no_io_uring: None,
+            limits: machine::IoLimits::default(),
+            remote: false,
+        }
+    }
+
+    fn all(
+        machine: &Machine,
+        settings: &Settings,
+        disk: Option<&DiskTarget>,
+        change: impl FnOnce(&mut Facts<'_>),
+    ) -> Vec<Check> {
+        let request = Request { disk: disk.cloned(), ..Request::of(Suite::find("quick").unwrap()) };
+        let rows = plan(&request, machine).unwrap().rows;
+        let mut facts =
+            Facts { machine, settings, rows: &rows, disk, file_bytes: 1 << 30, counter: true, swap_used: None };
+        change(&mut facts);
+        checks(&facts)
+    }
+
+    /// What is not in order, but for the debug build of the tests.
+    fn found(checks: Vec<Check>) -> Vec<(String, CheckStatus)> {
+        let not_ok = checks.into_iter().filter(|check| check.status != CheckStatus::Ok);
+        let of_ours = not_ok.filter(|check| check.code != WarningCode::DebugBuild.name());
+        of_ours.map(|check| (check.code, check.status)).collect()
+    }
+
+    /// The same of a good machine of which one thing was changed.
+    fn of_machine(change: impl FnOnce(&mut Machine)) -> Vec<(String, CheckStatus)> {
+        let mut machine = well();
+        change(&mut machine);
+        found(all(&machine, &settings_of_two(), Some(&target()), |_| {}))
+    }
+
+    fn of_settings(change: impl FnOnce(&mut Settings)) -> Vec<(String, CheckStatus)> {
+        let mut settings = settings_of_two();
+        change(&mut settings);
+        found(all(&well(), &settings, Some(&target()), |_| {}))
+    }
+
+    fn of_disk(disk: Option<&DiskTarget>) -> Vec<(String, CheckStatus)> {
+        found(all(&well(), &settings_of_two(), disk, |_| {}))
+    }
+
+    fn warned(code: &str) -> Vec<(String, CheckStatus)> {
+        vec![(code.to_owned(), CheckStatus::Warning)]
+    }
+
+    #[test]
+    fn a_machine_that_is_set_up_well_has_nothing_against_it() {
+        assert!(of_machine(|_| {}).is_empty());
+    }
+
+    #[test]
+    fn each_setting_is_judged_by_its_rule() {
+        assert_eq!(of_machine(|machine| machine.os.clocksource = Some("hpet".into())), warned("clock_source"));
+        let never = |machine: &mut Machine| machine.memory.huge_pages.transparent = Some("never".into());
+        assert_eq!(of_machine(never), warned("huge_pages"));
+        assert_eq!(of_machine(|machine| machine.memory.available_bytes = Some(160 << 20)), warned("free_memory"));
+        assert_eq!(of_settings(|settings| settings.allowed_cpus = vec![0]), warned("affinity"));
+        assert_eq!(of_settings(|settings| settings.present_cpus = vec![0, 1, 2]), warned("cpus_offline"));
+        assert_eq!(of_settings(|settings| settings.nice = Some(10)), warned("low_priority"));
+        assert_eq!(of_settings(|settings| settings.nice = Some(IDLE_NICE))[0].1, CheckStatus::Bad);
+        assert!(of_settings(|settings| settings.nice = Some(-5)).is_empty());
+        let limited = |bytes| of_settings(|settings: &mut Settings| settings.memory_limit_bytes = Some(bytes));
+        assert!(limited(8 << 30).is_empty(), "a limit that leaves room");
+        assert_eq!(limited(3 << 29), warned("memory_limit"));
+        assert_eq!(limited(1 << 30), [("memory_limit".to_owned(), CheckStatus::Bad)]);
+    }
+
+    #[test]
+    fn timer_and_swap_are_judged_too() {
+        let (machine, settings, disk) = (well(), settings_of_two(), target());
+        let found = |change: fn(&mut Facts<'_>)| found(all(&machine, &settings, Some(&disk), change));
+        assert_eq!(found(|facts| facts.counter = false), warned("timer"));
+        assert_eq!(found(|facts| facts.swap_used = Some(0.7)), warned("swap_in_use"));
+        assert!(found(|facts| facts.swap_used = Some(0.2)).is_empty());
+    }
+
+    #[test]
+    fn governor_and_turbo_are_told_with_their_command_and_not_held_against_the_machine() {
+        let slow = Settings { governors: vec!["powersave".into()], turbo: Some(false), ..settings_of_two() };
+        let checks = all(&well(), &slow, Some(&target()), |_| {});
+        let advice = |code: &str| checks.iter().find(|check| check.code == code).unwrap().advice.clone();
+        assert!(advice("governor").contains("cpupower") && advice("turbo_off").contains("no_turbo"));
+        assert!(found(checks).is_empty());
+    }
+
+    #[test]
+    fn a_kernel_that_shows_nothing_is_told_of_and_not_accused() {
+        let checks = all(&machine_with_cpus(2), &Settings::default(), Some(&target()), |_| {});
+        let unknown = checks.iter().filter(|check| check.text.starts_with("Not known")).count();
+        assert_eq!(unknown, 7, "{checks:#?}");
+        assert!(found(checks).is_empty());
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_measured_in_is_named_with_what_to_do() {
+        let memory = DiskTarget { obstacle: Some("'/tmp' is tmpfs, which is memory".into()), ..target() };
+        assert_eq!(of_disk(Some(&memory)), warned("direct_io"));
+        for left in [100 << 20, 2900 << 20] {
+            let full = DiskTarget { available_bytes: left, ..target() };
+            assert_eq!(of_disk(Some(&full)), warned("store_room"));
+        }
+        let refused = DiskTarget { no_io_uring: Some("the kernel has it switched off".into()), ..target() };
+        assert!(of_disk(Some(&refused)).is_empty(), "threads that wait do as well");
+        assert_eq!(of_disk(None), warned("direct_io"));
+    }
+}
