@@ -12,6 +12,7 @@ mod histogram;
 pub mod host;
 mod journal;
 mod judge;
+pub mod live;
 pub mod plan;
 pub mod reference;
 pub mod runner;
