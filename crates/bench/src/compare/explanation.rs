@@ -33,6 +33,9 @@ const CLOCK_MOVES: f64 = 0.01;
 /// The units of what was measured in turn.
 const PAIRS: &str = "pairs";
 
+/// Nobody waits for more units than this.
+const MOST_NEEDED: u32 = 60;
+
 /// Kinds that are no setting of the machine and still say that the two sides did not do the same.
 const DONE_OTHERWISE: &[WarningCode] = &[
     WarningCode::PagesRefused,
@@ -253,6 +256,10 @@ fn remedy(row: &Compared, known: &Known<'_>) -> String {
             words(row, row.n_base),
             row.n_new,
             how(row)
+        ),
+        Some(more) if more > MOST_NEEDED => format!(
+            "About {more} more {} of each side would be needed, as the change is about as large as the limit: use --live.",
+            row.units
         ),
         Some(more) => {
             format!("About {more} more {} of each side than these {n} are needed{}.", words(row, more), how(row))

@@ -1,1 +1,576 @@
+//! Comparisons of runs that were made up: their figures are known, so the verdict is.
 
+use model::comparison::{Change, Comparison, Direction};
+use model::document::{Document, Row};
+use model::experiment::{Area, MemoryParams, Params};
+use model::isa::{Isa, MemoryOp, MemoryPattern, Pages};
+use model::machine::Virtualization;
+use model::sample::{Metric, Sample};
+use model::unit::{Better, Unit};
+use model::warning::{Grade, Warning, WarningCode};
+use stats::random::Random;
+
+use super::compare;
+use crate::tests;
+
+/// So many values around a centre, evenly spread over this part of it on either side.
+fn around(centre: f64, spread: f64, n: usize, seed: u64) -> Vec<f64> {
+    let mut random = Random::new(seed);
+    (0..n).map(|_| centre * (1.0 + spread * (2.0 * random.unit() - 1.0))).collect()
+}
+
+fn samples(values: &[f64], per_launch: usize) -> Vec<Sample> {
+    let numbered = values.iter().enumerate();
+    numbered
+        .map(|(index, value)| {
+            let launch = u32::try_from(index / per_launch + 1).unwrap();
+            Sample { launch, start: index as f64, ..tests::metric_sample(*value).sample }
+        })
+        .collect()
+}
+
+fn metric(name: &str, better: Better, values: &[f64]) -> Metric {
+    let (unit, template) = match better {
+        Better::Higher => (Unit::FlopPerSecond, tests::document()),
+        Better::Lower => (Unit::Second, tests::document()),
+    };
+    let samples = samples(values, 3);
+    Metric { name: name.into(), unit, better, samples, ..template.experiments[0].metrics[0].clone() }
+}
+
+/// A row of the cpu area with these values of throughput, three a launch.
+fn row(id: &str, values: &[f64]) -> Row {
+    let mut row = tests::document().experiments.remove(0);
+    row.id = id.into();
+    row.metrics = vec![metric("throughput", Better::Higher, values)];
+    row
+}
+
+/// A whole run that began on this day.
+fn run(day: u32, rows: Vec<Row>) -> Document {
+    let mut document = tests::document();
+    document.run.id = format!("run-{day}");
+    document.run.started = format!("2026-11-{day:02}T12:00:00Z");
+    document.run.complete = true;
+    document.machine = tests::machine_with_cpus(2);
+    document.machine.cpu.model_name = Some("Example 9000".into());
+    document.machine.cpu.cores = Some(2);
+    document.machine.memory.total_bytes = Some(16 << 30);
+    document.experiments = rows;
+    document
+}
+
+fn one_row(day: u32, values: &[f64]) -> Document {
+    run(day, vec![row("cpu/fma/fp64/avx2/t1", values)])
+}
+
+/// A base of nine quiet samples around 100, and a new run of this centre.
+fn against(centre: f64) -> (Document, Document) {
+    (one_row(1, &around(100.0, 0.004, 9, 1)), one_row(2, &around(centre, 0.004, 9, 2)))
+}
+
+#[track_caller]
+fn compared(base: &Document, new: &Document) -> Comparison {
+    compare(base, new, &[]).unwrap()
+}
+
+#[track_caller]
+fn explanation(comparison: &Comparison) -> &str {
+    comparison.experiments[0].explanation.as_deref().expect("an explanation")
+}
+
+#[test]
+fn two_runs_of_the_same_are_the_same() {
+    let (base, new) = against(100.0);
+    let comparison = compared(&base, &new);
+    let row = &comparison.experiments[0];
+    assert_eq!((comparison.verdict, row.verdict, row.direction), (Change::Same, Change::Same, None));
+    assert!((row.ratio - 1.0).abs() < 0.004 && row.p.unwrap() > 0.01, "{row:?}");
+    assert_eq!((row.n_base, row.n_new, row.units.as_str(), row.needed), (9, 9, "samples", None));
+    assert_eq!((row.threshold, row.allowance, row.noise), (0.02, 0.0, Some(0.01)));
+    assert_eq!(row.noise_source.as_deref(), Some("no earlier runs: what machines of their own show"));
+    assert_eq!(row.explanation, None);
+    assert_eq!(comparison.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn a_clear_fall_is_a_change_for_the_worse_and_a_rise_one_for_the_better() {
+    for (centre, direction) in [(92.0, Direction::Worse), (108.0, Direction::Better)] {
+        let (base, new) = against(centre);
+        let comparison = compared(&base, &new);
+        let row = &comparison.experiments[0];
+        assert_eq!(
+            (comparison.verdict, row.verdict, row.direction),
+            (Change::Changed, Change::Changed, Some(direction))
+        );
+        let [low, high] = row.ratio_ci95.unwrap();
+        assert!(low < row.ratio && row.ratio < high && (row.ratio - centre / 100.0).abs() < 0.004, "{row:?}");
+        assert!(row.p.unwrap() < 0.001, "{row:?}");
+        // Nothing of what is known explains it, and nothing is said.
+        assert_eq!(row.explanation, None);
+    }
+}
+
+#[test]
+fn of_seconds_more_is_worse() {
+    let (mut base, mut new) = against(108.0);
+    for document in [&mut base, &mut new] {
+        let values: Vec<f64> = document.experiments[0].metrics[0].samples.iter().map(|sample| sample.value).collect();
+        document.experiments[0].metrics = vec![metric("latency", Better::Lower, &values)];
+    }
+    let comparison = compared(&base, &new);
+    assert_eq!(comparison.experiments[0].direction, Some(Direction::Worse));
+    assert!(comparison.geometric_means[0].ratio < 0.94, "counted so that more is better");
+}
+
+#[test]
+fn a_small_change_is_the_same_and_one_at_the_limit_cannot_be_told() {
+    let (base, new) = against(101.0);
+    let row = compared(&base, &new).experiments.remove(0);
+    assert_eq!(row.verdict, Change::Same, "however clear it is: {row:?}");
+    let (base, new) = against(102.0);
+    let comparison = compared(&base, &new);
+    let row = &comparison.experiments[0];
+    assert_eq!(row.verdict, Change::Inconclusive, "{row:?}");
+    assert!(explanation(&comparison).contains("--live"), "{row:?}");
+}
+
+#[test]
+fn a_wide_interval_says_how_many_more_are_needed() {
+    let base = one_row(1, &around(100.0, 0.05, 9, 3));
+    let new = one_row(2, &around(100.0, 0.05, 9, 4));
+    let comparison = compared(&base, &new);
+    let row = &comparison.experiments[0];
+    assert_eq!(row.verdict, Change::Inconclusive, "{row:?}");
+    let more = row.needed.unwrap();
+    assert!(
+        explanation(&comparison).contains(&format!("About {more} more samples of each side than these 9")),
+        "{row:?}"
+    );
+}
+
+#[test]
+fn noise_between_earlier_runs_widens_the_limit() {
+    let (base, new) = against(92.0);
+    let earlier = |day: u32, centre: f64| {
+        let mut earlier = one_row(day, &around(centre, 0.004, 9, u64::from(day)));
+        earlier.run.started = format!("2026-10-{day:02}T12:00:00Z");
+        earlier
+    };
+    let noisy: Vec<Document> =
+        [100.0, 93.0, 104.0, 96.0, 101.0].into_iter().zip(1..).map(|(c, day)| earlier(day, c)).collect();
+    let row = compare(&base, &new, &noisy).unwrap().experiments.remove(0);
+    assert!(row.threshold > 0.08 && row.noise.unwrap() > 0.04, "{row:?}");
+    assert_eq!(row.noise_source.as_deref(), Some("5 earlier runs of this machine"));
+    assert_eq!(row.verdict, Change::Same, "{row:?}");
+
+    let quiet: Vec<Document> = (1..=8).map(|day| earlier(day, 100.0)).collect();
+    let row = compare(&base, &new, &quiet).unwrap().experiments.remove(0);
+    assert!((row.noise.unwrap() - 0.01 / 3.0).abs() < 1e-12, "never below a third of what is usual: {row:?}");
+    assert!(row.noise_source.as_deref().unwrap().starts_with("8 earlier runs of this machine, and no less"));
+    assert_eq!((row.threshold, row.verdict), (0.02, Change::Changed));
+
+    let row = compare(&base, &new, &noisy[..3]).unwrap().experiments.remove(0);
+    assert_eq!(row.noise_source.as_deref(), Some("only 3 earlier runs: what machines of their own show"));
+}
+
+#[test]
+fn only_whole_earlier_undisturbed_runs_of_the_same_machine_tell_its_noise() {
+    let (base, new) = against(92.0);
+    let noisy = |spoil: fn(&mut Document)| {
+        let runs = [100.0, 50.0, 100.0, 50.0, 100.0, 50.0].into_iter().zip(1..);
+        let made = runs.map(|(centre, day)| {
+            let mut document = one_row(day, &around(centre, 0.004, 9, 5));
+            document.run.started = format!("2026-10-{day:02}T12:00:00Z");
+            spoil(&mut document);
+            document
+        });
+        made.collect::<Vec<_>>()
+    };
+    let told = |spoil: fn(&mut Document)| {
+        let row = compare(&base, &new, &noisy(spoil)).unwrap().experiments.remove(0);
+        row.noise_source.unwrap().starts_with("6 earlier runs")
+    };
+    assert!(told(|_| {}));
+    assert!(told(|run| run.machine.memory.total_bytes = Some((16 << 30) - (100 << 20))), "a boot's difference");
+    assert!(!told(|run| run.run.complete = false));
+    assert!(!told(|run| run.run.started = "2026-12-01T12:00:00Z".into()));
+    assert!(!told(|run| run.machine.cpu.cores = Some(4)));
+    assert!(!told(|run| run.machine.cpu.model_name = Some("Another".into())));
+    assert!(!told(|run| run.machine.memory.total_bytes = Some(8 << 30)));
+    assert!(!told(|run| run.assay.profile = "debug".into()));
+    assert!(!told(|run| run.experiments[0].method = "cpu-fma/9".into()));
+    assert!(!told(|run| run.experiments[0].grade = Some(Grade::C)));
+    assert!(!told(|run| run.experiments[0].id = "cpu/fma/fp64/avx2/t2".into()));
+}
+
+#[test]
+fn a_shared_virtual_machine_has_its_usual_noise() {
+    let (mut base, mut new) = against(92.0);
+    for document in [&mut base, &mut new] {
+        document.machine.virtualization = Some(Virtualization { hypervisor: Some("KVM".into()), signature: None });
+    }
+    let row = compared(&base, &new).experiments.remove(0);
+    assert_eq!(row.noise_source.as_deref(), Some("no earlier runs: what shared virtual machines show"));
+    assert_eq!((row.threshold, row.verdict), (0.1, Change::Same));
+}
+
+fn warn(document: &mut Document, code: WarningCode, figure: f64, seen: &str) {
+    let warning = Warning::new(code, figure, seen);
+    let row = &mut document.experiments[0];
+    row.grade = row.grade.max(Some(warning.grade));
+    row.warnings.push(warning);
+}
+
+#[test]
+fn what_others_took_from_one_side_is_allowed_for_in_its_direction_alone() {
+    let took = |side: usize, centre: f64| {
+        let (mut base, mut new) = against(centre);
+        warn([&mut base, &mut new][side], WarningCode::CpuShared, 0.07, "The threads had 93 % of their CPUs.");
+        compared(&base, &new)
+    };
+    let fell = took(1, 93.0);
+    assert_eq!(fell.experiments[0].verdict, Change::Inconclusive);
+    assert!((fell.experiments[0].allowance - 0.07 / 0.93).abs() < 1e-12);
+    let text = explanation(&fell);
+    assert!(
+        text.starts_with("Disturbances of NEW may account for 7.5 % of it: The threads had 93 % of their CPUs."),
+        "{text}"
+    );
+    assert_eq!(took(0, 107.0).experiments[0].verdict, Change::Inconclusive);
+    // What was taken from the base makes no fall, and more fell than was taken.
+    assert_eq!(took(0, 93.0).experiments[0].verdict, Change::Changed);
+    assert_eq!(took(1, 85.0).experiments[0].verdict, Change::Changed);
+    assert_eq!(took(1, 107.0).experiments[0].verdict, Change::Changed);
+}
+
+#[test]
+fn a_clock_that_moved_is_allowed_for_in_either_direction_and_a_share_of_samples_in_none() {
+    for centre in [95.0, 105.0] {
+        let (mut base, new) = against(centre);
+        warn(&mut base, WarningCode::ClockMoved, 0.05, "The clock moved by 5 %.");
+        assert_eq!(compared(&base, &new).experiments[0].verdict, Change::Inconclusive, "{centre}");
+        let (base, mut new) = against(centre);
+        warn(&mut new, WarningCode::DisturbedBlocks, 0.3, "3 of 10 samples were disturbed.");
+        let row = compared(&base, &new).experiments.remove(0);
+        assert_eq!((row.verdict, row.allowance), (Change::Changed, 0.0), "{centre}");
+    }
+}
+
+#[test]
+fn a_row_that_others_disturbed_to_grade_c_has_no_verdict() {
+    for centre in [50.0, 100.0] {
+        let (mut base, new) = against(centre);
+        warn(&mut base, WarningCode::Steal, 0.2, "20 % of the time was stolen.");
+        let comparison = compared(&base, &new);
+        assert_eq!(comparison.experiments[0].verdict, Change::Inconclusive);
+        let text = explanation(&comparison);
+        assert!(text.starts_with("BASE was disturbed too much for a verdict: 20 % of the time was stolen."), "{text}");
+        assert_eq!(comparison.experiments[0].needed, None);
+    }
+}
+
+#[test]
+fn a_quota_hides_no_change_and_explains_it() {
+    let (base, mut new) = against(50.0);
+    warn(&mut new, WarningCode::CpuQuota, 0.5, "A control group's quota of 0.5 CPUs stopped the threads.");
+    let comparison = compared(&base, &new);
+    assert_eq!(comparison.experiments[0].direction, Some(Direction::Worse));
+    assert_eq!(explanation(&comparison), "A quota stopped the threads of NEW for 50 % of the time.");
+    // The same quota on both sides explains nothing.
+    let (mut base, mut new) = against(50.0);
+    warn(&mut base, WarningCode::CpuQuota, 0.5, "A quota.");
+    warn(&mut new, WarningCode::CpuQuota, 0.52, "A quota.");
+    assert_eq!(compared(&base, &new).experiments[0].explanation, None);
+}
+
+#[test]
+fn the_clock_explains_what_it_took_with_it() {
+    let slowed = |clock: f64, centre: f64| {
+        let (base, mut new) = against(centre);
+        for sample in &mut new.experiments[0].metrics[0].samples {
+            sample.clock_hz = sample.clock_hz.map(|hz| hz * clock);
+        }
+        compared(&base, &new)
+    };
+    let with_it = slowed(0.92, 92.0);
+    assert_eq!(with_it.experiments[0].verdict, Change::Changed);
+    assert_eq!(explanation(&with_it), "The clock fell by 8.0 %, and the rate with it; per cycle nothing changed.");
+    let per_cycle = with_it.experiments[0].per_cycle.unwrap();
+    assert_eq!(per_cycle.verdict, Change::Same);
+    assert!((per_cycle.ratio - 1.0).abs() < 0.004, "{per_cycle:?}");
+    let in_part = slowed(0.92, 80.0);
+    assert!(
+        explanation(&in_part).starts_with("The clock fell by 8.0 %, which is part of it; per cycle 13 % less was done")
+    );
+    assert_eq!(in_part.experiments[0].per_cycle.unwrap().verdict, Change::Changed);
+    // A clock that stayed, or went the other way, explains nothing.
+    assert_eq!(slowed(1.0, 92.0).experiments[0].explanation, None);
+    assert_eq!(slowed(1.05, 92.0).experiments[0].explanation, None);
+}
+
+#[test]
+fn a_clock_lengthens_seconds() {
+    let (mut base, mut new) = against(100.0);
+    base.experiments[0].metrics = vec![metric("latency", Better::Lower, &around(100e-9, 0.004, 9, 1))];
+    new.experiments[0].metrics = vec![metric("latency", Better::Lower, &around(125e-9, 0.004, 9, 2))];
+    for sample in &mut new.experiments[0].metrics[0].samples {
+        sample.clock_hz = Some(2.4e9);
+    }
+    let comparison = compared(&base, &new);
+    assert_eq!(explanation(&comparison), "The clock fell by 20 %, so the latency rose; per cycle nothing changed.");
+}
+
+#[test]
+fn without_a_clock_of_every_sample_there_is_nothing_per_cycle() {
+    let (mut base, new) = against(100.0);
+    base.experiments[0].metrics[0].samples[4].clock_hz = None;
+    assert_eq!(compared(&base, &new).experiments[0].per_cycle, None);
+}
+
+#[test]
+fn launches_are_the_units_where_they_differ() {
+    let levels = [100.0, 104.0, 98.0, 102.0, 96.0, 101.0];
+    let values = |seed: u64| -> Vec<f64> {
+        levels.iter().enumerate().flat_map(|(i, level)| around(*level, 0.001, 3, seed + i as u64)).collect()
+    };
+    let comparison = compared(&one_row(1, &values(1)), &one_row(2, &values(50)));
+    let row = &comparison.experiments[0];
+    assert_eq!((row.units.as_str(), row.n_base, row.n_new), ("launches", 6, 6));
+    // Three launches are too few, however many samples they have.
+    let comparison = compared(&one_row(1, &values(1)[..9]), &one_row(2, &values(50)[..9]));
+    let row = &comparison.experiments[0];
+    assert_eq!((row.units.as_str(), row.n_base, row.verdict), ("launches", 3, Change::Inconclusive));
+    assert_eq!((row.p, row.ratio_ci95, row.needed), (None, None, Some(3)));
+    assert!(explanation(&comparison).contains("3 launches against 3 are too few: about 3 more of each"), "{row:?}");
+}
+
+#[test]
+fn sessions_are_the_units_where_both_sides_have_enough() {
+    let sessions = |day: u32, count: usize| {
+        let mut document = one_row(day, &around(100.0, 0.004, 3 * count, u64::from(day)));
+        for (index, sample) in document.experiments[0].metrics[0].samples.iter_mut().enumerate() {
+            sample.session = u32::try_from(index / 3 + 1).unwrap();
+        }
+        document
+    };
+    let row = compared(&sessions(1, 6), &sessions(2, 7)).experiments.remove(0);
+    assert_eq!((row.units.as_str(), row.n_base, row.n_new, row.verdict), ("sessions", 6, 7, Change::Same));
+    let row = compared(&sessions(1, 6), &sessions(2, 5)).experiments.remove(0);
+    assert_eq!((row.units.as_str(), row.n_base, row.n_new), ("samples", 18, 15));
+}
+
+#[test]
+fn one_sample_each_cannot_be_told() {
+    let comparison = compared(&one_row(1, &[100.0]), &one_row(2, &[50.0]));
+    let row = &comparison.experiments[0];
+    assert_eq!((comparison.verdict, row.p, row.ratio_ci95), (Change::Inconclusive, None, None));
+    assert!((row.ratio - 0.5).abs() < 1e-12);
+    assert_eq!(explanation(&comparison), "1 sample against 1 are too few: about 5 more of each are needed (--repeat).");
+}
+
+#[test]
+fn probabilities_are_corrected_for_the_number_of_rows() {
+    let rows = |centre: f64, seed: u64| -> Vec<Row> {
+        (0..20).map(|i| row(&format!("cpu/x{i}/t1"), &around(centre, 0.001, 5, seed + i))).collect()
+    };
+    let alone = compared(&run(1, rows(100.0, 1).split_off(19)), &run(2, rows(90.0, 60).split_off(19)));
+    assert_eq!(alone.experiments[0].verdict, Change::Changed);
+    // 2 of 252 orders are as clear as this: 0.0079, twenty times is more than 0.05.
+    let comparison = compared(&run(1, rows(100.0, 1)), &run(2, rows(90.0, 60)));
+    for row in &comparison.experiments {
+        assert_eq!(row.verdict, Change::Inconclusive, "{row:?}");
+        assert!((row.p.unwrap() - 40.0 / 252.0).abs() < 1e-9, "{row:?}");
+        assert_eq!(row.needed, Some(1), "of 6 and 6 it is 40 of 924");
+    }
+    assert_eq!(comparison.geometric_means[0].n, 20);
+    assert!((comparison.geometric_means[0].ratio - 0.9).abs() < 0.002);
+}
+
+#[test]
+fn groups_and_trends_are_told_where_there_is_no_verdict() {
+    let base = one_row(1, &around(100.0, 0.05, 9, 3));
+    let mut new = one_row(2, &around(100.0, 0.05, 9, 4));
+    warn(&mut new, WarningCode::Bimodal, 1.0, "Two groups.");
+    let comparison = compared(&base, &new);
+    assert!(explanation(&comparison).starts_with("The samples of NEW fall into two groups. About "), "{comparison:?}");
+}
+
+/// Two runs of one row that differ by what is done to the new one; why the row was not compared.
+#[track_caller]
+fn refused(spoil: impl Fn(&mut Row)) -> String {
+    let rows = || vec![row("cpu/fma/fp64/avx2/t1", &around(100.0, 0.004, 9, 1)), row("cpu/other/t1", &[1.0])];
+    let (base, mut new) = (run(1, rows()), run(2, rows()));
+    spoil(&mut new.experiments[0]);
+    let comparison = compared(&base, &new);
+    assert_eq!(comparison.experiments.len(), 1);
+    let refused: Vec<_> = comparison.not_compared.iter().filter(|row| row.id == "cpu/fma/fp64/avx2/t1").collect();
+    assert_eq!(refused.len(), 1, "{comparison:?}");
+    refused[0].reason.clone()
+}
+
+#[test]
+fn what_does_not_mean_the_same_is_not_compared() {
+    assert_eq!(
+        refused(|row| row.method = "cpu-fma/2".into()),
+        "is counted differently: by the method cpu-fma/1 in BASE and cpu-fma/2 in NEW"
+    );
+    assert_eq!(
+        refused(|row| row.metrics[0].unit = Unit::OpPerSecond),
+        "has its throughput in flop/s in BASE and in op/s in NEW"
+    );
+    assert_eq!(
+        refused(|row| (row.status, row.reason) = (model::document::Status::Skipped, Some("time_budget".into()))),
+        "was not measured in NEW: skipped (time_budget)"
+    );
+    assert_eq!(refused(|row| row.metrics[0].samples.clear()), "has no samples of its throughput");
+    assert_eq!(refused(|row| row.metrics.clear()), "has no metric on both sides");
+    for value in [0.0, -1.0, f64::INFINITY, 1e300] {
+        let reason = refused(|row| row.metrics[0].samples[3].value = value);
+        assert_eq!(reason, "has a sample of its throughput that is no positive number");
+    }
+}
+
+#[test]
+fn rows_of_one_side_are_listed() {
+    let common = || row("cpu/a/t1", &around(100.0, 0.004, 9, 1));
+    let base = run(1, vec![common(), row("cpu/b/t1", &[1.0])]);
+    let new = run(2, vec![row("cpu/c/t1", &[1.0]), common()]);
+    let comparison = compared(&base, &new);
+    let reasons: Vec<_> = comparison.not_compared.iter().map(|row| (row.id.as_str(), row.reason.as_str())).collect();
+    assert_eq!(reasons, [("cpu/b/t1", "is in BASE only"), ("cpu/c/t1", "is in NEW only")]);
+}
+
+fn memory_row(working_set: u64, level: Option<&str>) -> Row {
+    let params = MemoryParams {
+        pattern: MemoryPattern::Sequential,
+        op: MemoryOp::Read,
+        block: None,
+        working_set,
+        pages: Pages::Huge2M,
+        isa: Isa::Avx2,
+        chains: None,
+        threads: 1,
+        level: level.map(str::to_owned),
+        nodes: None,
+    };
+    let mut row = row("memory/sequential-read/t1", &around(100.0, 0.004, 9, 1));
+    (row.area, row.params) = (Area::Memory, Params::Memory(params));
+    row
+}
+
+#[test]
+fn parameters_that_an_id_does_not_show_must_agree_too() {
+    let error = compare(&run(1, vec![memory_row(1 << 30, None)]), &run(2, vec![memory_row(2 << 30, None)]), &[]);
+    assert_eq!(
+        error.unwrap_err(),
+        "the two runs have no experiment that can be compared: memory/sequential-read/t1 was measured with other \
+         parameters: working set 1GiB against 2GiB"
+    );
+    // What was found from the data is no setting.
+    let comparison =
+        compared(&run(1, vec![memory_row(1 << 30, None)]), &run(2, vec![memory_row(1 << 30, Some("dram"))]));
+    assert_eq!(comparison.experiments.len(), 1);
+}
+
+#[test]
+fn derived_metrics_are_not_compared() {
+    let with = |day: u32, names: [&str; 4]| {
+        let mut document = one_row(day, &around(100.0, 0.004, 9, u64::from(day)));
+        let template = document.experiments[0].metrics[0].clone();
+        let named = |name: &&str| Metric { name: (*name).to_owned(), ..template.clone() };
+        document.experiments[0].metrics = names.iter().map(named).collect();
+        document
+    };
+    let names = |order: [&str; 4]| -> Vec<String> {
+        let comparison = compared(&with(1, order), &with(2, order));
+        comparison.experiments.into_iter().map(|row| row.metric).collect()
+    };
+    assert_eq!(names(["throughput", "iops", "latency", "clock"]), ["throughput", "latency"]);
+    assert_eq!(names(["iops", "throughput", "latency", "clock"]), ["iops", "latency"]);
+    assert_eq!(names(["latency", "iops", "clock", "sunshine"]), ["latency"]);
+    assert_eq!(names(["sunshine", "iops", "clock", "latency"]), ["sunshine", "latency"]);
+}
+
+#[test]
+fn a_run_with_itself_and_runs_without_results_are_refused() {
+    let (base, new) = against(100.0);
+    assert_eq!(
+        compare(&base, &base.clone(), &[]).unwrap_err(),
+        "'run-1' was given twice: a run cannot be compared with itself"
+    );
+    let empty = run(3, Vec::new());
+    assert_eq!(
+        compare(&base, &empty, &[]).unwrap_err(),
+        "NEW, the run 'run-3', has nothing that was measured (0 rows planned); name another run"
+    );
+    let mut failed = new.clone();
+    failed.experiments[0].status = model::document::Status::Failed;
+    assert!(compare(&failed, &base, &[]).unwrap_err().starts_with("BASE, the run 'run-2', has nothing"));
+    let other = run(4, vec![row("cpu/z/t1", &[1.0])]);
+    assert_eq!(
+        compare(&base, &other, &[]).unwrap_err(),
+        "the two runs have no experiment that can be compared: cpu/fma/fp64/avx2/t1 is in BASE only"
+    );
+}
+
+#[test]
+fn what_a_reader_must_know_is_told_before_the_rows() {
+    let warned = |change: fn(&mut Document)| {
+        let (base, mut new) = against(100.0);
+        change(&mut new);
+        compared(&base, &new).warnings.join("\n")
+    };
+    assert_eq!(warned(|_| {}), "");
+    assert_eq!(
+        warned(|new| {
+            new.machine.cpu.model_name = Some("Example 9001".into());
+            new.machine.cpu.cores = Some(4);
+            new.machine.memory.total_bytes = Some(8 << 30);
+            new.machine.os.kernel = Some("6.1".into());
+            new.machine.cpu.microcode = Some("0x1".into());
+            new.machine.virtualization = Some(Virtualization { hypervisor: Some("KVM".into()), signature: None });
+        }),
+        "The machines differ: processor Example 9000 against Example 9001, cores 2 against 4, memory 50 % less in NEW, \
+         hypervisor none against KVM, kernel unknown against 6.1, microcode unknown against 0x1."
+    );
+    assert_eq!(
+        warned(|new| (new.machine.cpu.turbo, new.machine.cpu.quota_cpus) = (Some(false), Some(0.5))),
+        "The settings differ: turbo unknown against off, quota of CPUs none against 0.5."
+    );
+    assert_eq!(
+        warned(|new| (new.assay.version, new.assay.git) = ("9".into(), Some("abc".into()))),
+        "The programs that measured differ: version  against 9, commit unknown against abc."
+    );
+    assert_eq!(
+        warned(|new| new.run.suite = "standard".into()),
+        "The suites differ: suite  against standard; the same row may be sampled longer in one of them."
+    );
+    assert_eq!(
+        warned(|new| new.run.declared = [("memory.channels".to_owned(), 12.0)].into()),
+        "The declared limits differ: memory.channels none against 12; figures do not depend on them."
+    );
+    assert_eq!(warned(|new| new.run.complete = false), "NEW was cut off: 1 of 1 rows were measured.");
+    assert_eq!(
+        warned(|new| new.run.started = "2026-10-31T12:00:00Z".into()),
+        "NEW (2026-10-31T12:00:00Z) began before BASE (2026-11-01T12:00:00Z): they are swapped, or the machine's clock \
+         was set back."
+    );
+    assert_eq!(warned(|new| new.run.grade = Some(Grade::C)), "NEW has grade C: assay report shows why.");
+}
+
+#[test]
+fn two_machines_have_no_history_in_common() {
+    let (base, mut new) = against(92.0);
+    new.machine.cpu.cores = Some(64);
+    let row = compared(&base, &new).experiments.remove(0);
+    assert_eq!(row.noise_source.as_deref(), Some("two machines: what machines of their own show"));
+}
+
+#[test]
+fn surroundings_that_differ_without_a_warning_are_told() {
+    let (base, mut new) = against(92.0);
+    new.experiments[0].conditions.quota_cpus = Some(1.5);
+    let comparison = compared(&base, &new);
+    assert_eq!(explanation(&comparison), "The surroundings differ: quota of CPUs none against 1.5.");
+}

@@ -147,7 +147,11 @@ fn change(ratio: f64) -> String {
     if percent.abs() < 0.05 {
         return "0.0".to_owned();
     }
-    if percent.abs() < 99.95 { format!("{percent:+.1}") } else { format!("{percent:+.0}") }
+    match percent.abs() {
+        ..99.95 => format!("{percent:+.1}"),
+        ..9999.5 => format!("{percent:+.0}"),
+        _ => format!("{percent:+.2e}"),
+    }
 }
 
 /// The ends of an interval as changes: `-9.0 … -7.2`; empty where there is none.
@@ -221,10 +225,13 @@ fn legend(comparison: &Comparison) -> String {
     } else {
         "Change: NEW over BASE (Hodges-Lehmann), with its 95 % interval.".to_owned()
     };
-    text.push_str(
-        " Limit: changes within it are none here; the larger of 2 % and twice the noise between runs, and after the plus \
-         what disturbances may account for.",
-    );
+    text.push_str(" Limit: smaller changes do not count.");
+    if !comparison.live {
+        text.push_str(" It is the larger of 2 % and twice the noise between runs.");
+    }
+    if comparison.experiments.iter().any(|row| limit_words(row).contains('+')) {
+        text.push_str(" After the plus: what disturbances may account for.");
+    }
     let mut sources: Vec<&str> = Vec::new();
     for source in comparison.experiments.iter().filter_map(|row| row.noise_source.as_deref()) {
         if !sources.contains(&source) {

@@ -1,6 +1,6 @@
 //! A comparison for a terminal.
 
-use model::comparison::{Change, Compared, Comparison, Direction, Side};
+use model::comparison::{Change, Compared, Comparison, Direction};
 
 use super::{Notes, bar, name, reasons, rows_of};
 use crate::label::counted;
@@ -9,6 +9,8 @@ use crate::style::{Style, Tone};
 
 /// Between the blocks of a table.
 const GAP: usize = 2;
+/// What the name of a side takes before its line.
+const WORD: usize = 6;
 
 /// The comparison as text, ending in a newline: the verdict, what must be known of the two sides, what changed, what
 /// cannot be told, what stayed the same, and why.
@@ -31,18 +33,28 @@ fn head(comparison: &Comparison, style: &Style) -> Vec<String> {
     };
     let verdict = wrap(&super::summary(comparison, style.ellipsis()), "", style.width);
     let verdict = verdict.iter().map(|line| style.paint(line, tone));
-    let sides = [("BASE", &comparison.base), ("NEW", &comparison.new)];
-    verdict.chain(sides.iter().flat_map(|(word, side)| side_lines(word, side, style))).collect()
+    verdict.chain(side_lines(comparison, style)).collect()
 }
 
-fn side_lines(word: &str, side: &Side, style: &Style) -> Vec<String> {
-    let mut parts =
-        vec![side.name.clone(), side.started.clone(), side.machine.clone(), format!("Assay {}", side.program)];
-    parts.extend(side.switch.as_ref().map(|command| format!("switched by '{command}'")));
-    let parts: Vec<String> = parts.iter().map(|part| style.clean(part)).filter(|part| !part.is_empty()).collect();
-    let lines = flow(&parts, style.separator(), style.width - 6);
-    let lines = lines.iter().enumerate();
-    lines.map(|(index, line)| format!("{:<6}{line}", if index == 0 { word } else { "" })).collect()
+/// Both sides, and once what they have in common.
+fn side_lines(comparison: &Comparison, style: &Style) -> Vec<String> {
+    let [base, new] = [&comparison.base, &comparison.new].map(|side| {
+        let switch = side.switch.as_ref().map_or_else(String::new, |command| format!("switched by '{command}'"));
+        let own = [side.name.clone(), side.started.clone(), switch];
+        (own, [side.machine.clone(), format!("Assay {}", side.program)])
+    });
+    let common = base.1 == new.1;
+    let line = |word: &str, parts: &[String]| {
+        let parts: Vec<String> = parts.iter().map(|part| style.clean(part)).filter(|part| !part.is_empty()).collect();
+        let lines = flow(&parts, style.separator(), style.width.saturating_sub(WORD));
+        let lines = lines.into_iter().enumerate();
+        lines.map(|(index, line)| format!("{:<WORD$}{line}", if index == 0 { word } else { "" })).collect::<Vec<_>>()
+    };
+    let of = |word: &str, (own, shared): &([String; 3], [String; 2])| {
+        if common { line(word, own) } else { line(word, &[own.as_slice(), shared].concat()) }
+    };
+    let both = if common { line("both", &base.1) } else { Vec::new() };
+    [of("BASE", &base), of("NEW", &new), both].concat()
 }
 
 fn warnings(comparison: &Comparison, style: &Style) -> Vec<String> {
@@ -59,8 +71,10 @@ fn section(comparison: &Comparison, verdict: Change, notes: &Notes<'_>, style: &
     let set = Table { comparison, rows, notes, style };
     let same = verdict == Change::Same;
     // A row that stayed the same is told in one line at any width; the others in one where there is room.
-    let wide = [true, false].map(|with_bar| set.wide(same, with_bar));
-    let fitting = wide.iter().find(|blocks| table_width(blocks, GAP) <= style.width);
+    // Its limit is in the first line then.
+    let mut forms = vec![set.wide(same, true, true), set.wide(same, true, false)];
+    forms.extend(same.then(|| set.wide(same, false, false)));
+    let fitting = forms.iter().find(|blocks| table_width(blocks, GAP) <= style.width);
     let lines = fitting.map_or_else(|| set.narrow(same), |blocks| table(blocks, GAP, style));
     std::iter::once(style.paint(&title, Tone::Strong)).chain(lines).collect()
 }
@@ -95,14 +109,23 @@ impl Table<'_> {
     }
 
     /// The change, its interval and the limit.
-    fn changes(&self) -> Vec<Block> {
-        let change = self.plain(Align::Decimal, |row| format!("{} %", super::change(row.ratio)));
-        let interval = self.plain(Align::Left, |row| match super::interval(row, self.style.ellipsis()) {
-            empty if empty.is_empty() => empty,
-            interval => format!("({interval})"),
-        });
-        let limit = self.plain(Align::Left, super::limit_words);
-        vec![Block::new("change", Align::Left, vec![change, interval]), Block::new("limit", Align::Left, vec![limit])]
+    fn changes(&self, with_limit: bool) -> Vec<Block> {
+        let end = |align, of: fn([f64; 2]) -> String| {
+            self.plain(align, move |row| row.ratio_ci95.map_or_else(String::new, of))
+        };
+        let between = self
+            .plain(Align::Left, |row| row.ratio_ci95.map_or_else(String::new, |_| self.style.ellipsis().to_owned()));
+        let change = vec![
+            self.plain(Align::Decimal, |row| format!("{} %", super::change(row.ratio))),
+            end(Align::Right, |[low, _]| format!("({}", super::change(low))),
+            between,
+            end(Align::Left, |[_, high]| format!("{})", super::change(high))),
+        ];
+        let mut blocks = vec![Block::new("change", Align::Left, change)];
+        if with_limit {
+            blocks.push(Block::new("limit", Align::Left, vec![self.plain(Align::Left, super::limit_words)]));
+        }
+        blocks
     }
 
     fn verdicts(&self) -> Block {
@@ -130,10 +153,10 @@ impl Table<'_> {
     }
 
     /// One line for each row.
-    fn wide(&self, same: bool, with_bar: bool) -> Vec<Block> {
+    fn wide(&self, same: bool, with_limit: bool, with_bar: bool) -> Vec<Block> {
         let mut blocks = vec![self.names()];
         blocks.extend(self.figures(same));
-        blocks.extend(self.changes());
+        blocks.extend(self.changes(with_limit));
         blocks.push(self.verdicts());
         if with_bar {
             blocks.push(self.bars());
@@ -144,7 +167,7 @@ impl Table<'_> {
     /// Two lines for each row, where one is too narrow: its name and verdict, then its figures.
     fn narrow(&self, same: bool) -> Vec<String> {
         let mut figures = self.figures(same);
-        figures.extend(self.changes());
+        figures.extend(self.changes(true));
         let set_in = self.style.width.saturating_sub(table_width(&figures, GAP)).min(GAP);
         let mut lines =
             table(&figures, GAP, self.style).into_iter().map(|line| format!("{}{line}", " ".repeat(set_in)));
@@ -153,7 +176,12 @@ impl Table<'_> {
             let name = self.style.clean(&name(row, self.comparison));
             let words = if row.verdict == Change::Changed { super::verdict_words(row) } else { "" };
             let verdict = format!("{words} {}", self.mark(row));
-            all.push(format!("{name}  {}", verdict.trim()).trim_end().to_owned());
+            let line_of = format!("{name}  {}", verdict.trim());
+            if width(line_of.trim_end()) <= self.style.width {
+                all.push(line_of.trim_end().to_owned());
+            } else {
+                all.extend(wrap(&line_of, "", self.style.width));
+            }
             all.push(line);
         }
         all
