@@ -9,15 +9,23 @@ use model::machine::Machine;
 use model::sample::{Metric, MetricName, Sample};
 use model::surroundings::Change;
 use model::unit::Better;
-use model::warning::{Warning, WarningCode};
+use model::warning::{Cause, Grade, WARNINGS, Warning, WarningCode};
 use model::wire::Observations;
 
 use crate::plan::Planned;
 
+mod around;
 mod io;
+mod others;
+mod setting;
 
-/// Launch medians that differ this many times more than samples within a launch make placement the larger cause.
-const LAUNCHES_MATTER: f64 = 3.0;
+use around::Scale;
+
+/// What marks the samples of a launch that others disturbed.
+const DISTURBED: &str = "disturbed";
+
+/// A tick of /proc/stat, in which stolen time is counted.
+const TICK_SECONDS: f64 = 0.01;
 
 /// What one launch saw, and what went on around it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,6 +49,20 @@ pub(crate) fn conditions(
     best: Option<f64>,
     machine: &Machine,
 ) -> Conditions {
+    let clocks = metrics.iter().find(|metric| metric.name == MetricName::Clock.name());
+    let mut conditions = Conditions {
+        clock_hz: clocks.map(|clock| clock.summary.median),
+        clock_start_hz: clocks.and_then(|clock| Some(clock.samples.first()?.value)),
+        clock_end_hz: clocks.and_then(|clock| Some(clock.samples.last()?.value)),
+        quota_cpus: machine.cpu.quota_cpus,
+        ..seen_by(planned, &launches.iter().collect::<Vec<_>>())
+    };
+    conditions.lost_share = lost_share(planned, metrics, &conditions, best, machine);
+    conditions
+}
+
+/// What launches saw, without what their samples say.
+fn seen_by(planned: &Planned, launches: &[&Launched]) -> Conditions {
     let seen: Vec<&Observations> = launches.iter().map(|launch| &launch.seen).collect();
     let sum = |of: fn(&Observations) -> f64| seen.iter().map(|one| of(one)).sum::<f64>();
     let some_sum = |of: fn(&Observations) -> Option<f64>| {
@@ -51,18 +73,21 @@ pub(crate) fn conditions(
     let ops: Vec<f64> = seen.iter().flat_map(|one| one.ops_per_cycle.iter().copied()).collect();
     let disagreement: Vec<f64> = seen.iter().flat_map(|one| one.clock_disagreement.iter().copied()).collect();
     let warm_up: Vec<f64> = seen.iter().map(|one| one.warm_up_change).collect();
-    let clocks = metrics.iter().find(|metric| metric.name == MetricName::Clock.name());
+    // In every launch some thread is last: what counts is how far, as a rule.
+    let least: Vec<f64> = seen.iter().filter_map(|one| one.least_cpu_share).collect();
+    let settings = setting::of(launches);
     let mut conditions = Conditions {
         cpus: planned.cpus.clone(),
-        clock_hz: clocks.map(|clock| clock.summary.median),
         clock_source: seen.first().map(|one| one.clock_source.clone()),
-        clock_start_hz: clocks.and_then(|clock| Some(clock.samples.first()?.value)),
-        clock_end_hz: clocks.and_then(|clock| Some(clock.samples.last()?.value)),
         clock_disagreement: median(&disagreement),
         cpu_share: (timed > 0.0).then(|| sum(|one| one.cpu_seconds) / timed),
+        least_cpu_share: median(&least),
         steal: some_sum(|one| one.steal_seconds).and_then(per_watched),
         throttled: some_sum(|one| one.throttled_seconds).and_then(per_watched),
-        quota_cpus: machine.cpu.quota_cpus,
+        nice: settings.nice,
+        cpus_withheld: settings.cpus_withheld(),
+        migrated_threads: Some(seen.iter().map(|one| one.migrated_threads).sum()),
+        remote_pages: seen.iter().filter_map(|one| one.remote_pages).reduce(f64::max),
         involuntary_switches: Some(seen.iter().map(|one| one.involuntary_switches).sum()),
         page_faults: Some(seen.iter().map(|one| one.page_faults).sum()),
         ops_per_cycle: median(&ops),
@@ -78,10 +103,11 @@ pub(crate) fn conditions(
     if seen.iter().any(|one| one.waiting) {
         // Threads that wait use little of their CPUs: that is no sign of neighbours.
         (conditions.cpu_share, conditions.lost_in_gaps, conditions.clock_source) = (None, None, None);
+        conditions.least_cpu_share = None;
         conditions.disk = io::disk(&seen, (timed > 0.0).then(|| sum(|one| one.cpu_seconds) / timed));
         conditions.net = io::net(&seen, (timed > 0.0).then(|| sum(|one| one.cpu_seconds) / timed));
     }
-    conditions.lost_share = lost_share(planned, metrics, &conditions, best, machine);
+    around::conditions(planned, launches, &mut conditions);
     conditions
 }
 
@@ -101,54 +127,73 @@ fn lost_share(
 
 /// The warnings of a row whose metrics and conditions are set.
 pub(crate) fn warnings(planned: &Planned, row: &Row, launches: &[Launched]) -> Vec<Warning> {
-    let mut warnings = others(planned, &row.conditions);
+    let all: Vec<&Launched> = launches.iter().collect();
+    let mut warnings = others::warnings(planned, &row.conditions, &Scale::of(planned, &all));
     warnings.extend(clock(row));
+    warnings.extend(around::warnings(planned, &row.conditions));
+    warnings.extend(setting::warnings(planned, row, &setting::of(&all)));
     warnings.extend(set_up(&row.conditions, launches));
     warnings.extend(io::warnings(row));
     if let Some(headline) = row.metrics.first() {
+        warnings.extend(disturbed_launches(headline, &warnings, launches));
         warnings.extend(spread(planned, headline));
     }
     warnings
 }
 
-fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
+/// What the samples' marks say of disturbed launches. Where the row as a whole is already held to be disturbed, that is
+/// said with the cause.
+fn disturbed_launches(headline: &Metric, found: &[Warning], launches: &[Launched]) -> Option<Warning> {
+    if found.iter().any(is_by_others) {
+        return None;
+    }
+    let marked = headline.samples.iter().filter(|sample| sample.flags.iter().any(|flag| flag == DISTURBED));
+    disturbed_blocks(marked.count() as f64 / headline.samples.len().max(1) as f64, launches.len())
 }
 
-/// Time and rate lost to others, each cause once.
-fn others(planned: &Planned, conditions: &Conditions) -> Vec<Warning> {
-    let throttled = conditions.throttled.unwrap_or(0.0);
-    let steal = conditions.steal.unwrap_or(0.0);
-    let gaps = conditions.lost_in_gaps.unwrap_or(0.0);
-    // With more threads than CPUs the others on the CPU are our own, which is another warning.
-    let own_turns = planned.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed.name());
-    let not_ours = (1.0 - conditions.cpu_share.unwrap_or(1.0)).max(0.0);
-    let neighbours = if own_turns { 0.0 } else { (not_ours - throttled).max(0.0) };
-    let unexplained = (gaps - not_ours - steal).max(0.0);
-    let invisible = (conditions.lost_share.unwrap_or(0.0) - gaps.max(not_ours)).max(0.0);
-    let switches = conditions.involuntary_switches.unwrap_or(0);
-    let quota = conditions.quota_cpus.map_or_else(String::new, |cpus| format!(" of {cpus} CPUs"));
-    [
-        Warning::when(WarningCode::CpuQuota, throttled, || {
-            format!("A control group's quota{quota} stopped the threads for {} of the time.", percent(throttled))
-        }),
-        Warning::when(WarningCode::CpuShared, neighbours, || {
-            format!(
-                "The threads had their CPUs for {} of the time ({switches} involuntary switches).",
-                percent(1.0 - not_ours)
-            )
-        }),
-        Warning::when(WarningCode::Steal, steal, || format!("{} of the time was stolen.", percent(steal))),
-        Warning::when(WarningCode::VcpuShared, invisible, || {
-            format!("{} of the rate was lost while the threads were running.", percent(invisible))
-        }),
-        Warning::when(WarningCode::TimeLost, unexplained, || {
-            format!("{} of the time vanished in gaps that the kernel does not account for.", percent(unexplained))
-        }),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+/// Whether a warning says that others left something below grade A.
+fn is_by_others(warning: &Warning) -> bool {
+    let of_others = WARNINGS.iter().any(|rule| rule.cause == Cause::Others && rule.code.name() == warning.code);
+    of_others && warning.grade > Grade::A
+}
+
+/// The warning of a row of so many launches, where this share of its samples is of launches that others disturbed.
+pub(crate) fn disturbed_blocks(share: f64, launches: usize) -> Option<Warning> {
+    Warning::when(WarningCode::DisturbedBlocks, share, || {
+        format!("{} of the samples, from {launches} launches, were disturbed by others.", percent(share))
+    })
+}
+
+/// The share of the rate that others took from one launch, where a warning of others would leave that launch below
+/// grade A; 0 where only a symptom is known, such as swap. `best` is the most operations per cycle that the same kernel
+/// has shown.
+pub(crate) fn disturbed(planned: &Planned, launch: &Launched, best: Option<f64>) -> Option<f64> {
+    let mut launch = launch.clone();
+    // One tick of stolen time is a large share of a short launch, and says no more than that there was some.
+    launch.seen.steal_seconds = launch.seen.steal_seconds.map(|seconds| (seconds - TICK_SECONDS).max(0.0));
+    let mut conditions = seen_by(planned, &[&launch]);
+    let best = best.or(conditions.ops_per_cycle_p90).filter(|best| *best > 0.0);
+    conditions.lost_share = mean(&launch.seen.ops_per_cycle).zip(best).map(|(ops, best)| (1.0 - ops / best).max(0.0));
+    let mut found = others::warnings(planned, &conditions, &Scale::of(planned, &[&launch]));
+    found.extend(around::warnings(planned, &conditions));
+    found.retain(is_by_others);
+    let share = |warning: &Warning| warning.figure.filter(|_| SHARES.iter().any(|code| code.name() == warning.code));
+    (!found.is_empty()).then(|| found.iter().filter_map(share).fold(0.0, f64::max).min(1.0))
+}
+
+/// Warnings whose figure is a share of the rate, or nearly.
+const SHARES: &[WarningCode] = &[
+    WarningCode::CpuShared,
+    WarningCode::Steal,
+    WarningCode::VcpuShared,
+    WarningCode::TimeLost,
+    WarningCode::OtherLoad,
+    WarningCode::OtherDiskTraffic,
+    WarningCode::OtherNetTraffic,
+];
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
 }
 
 /// A clock that moved, or that the two chains do not agree on.
@@ -209,21 +254,14 @@ fn set_up(conditions: &Conditions, launches: &[Launched]) -> Vec<Warning> {
 /// What the samples themselves say.
 fn spread(planned: &Planned, headline: &Metric) -> Vec<Warning> {
     let values: Vec<f64> = headline.samples.iter().map(|sample| sample.value).collect();
-    let Ok(summary) = stats::summarise(&values) else { return Vec::new() };
+    let launches: Vec<u32> = headline.samples.iter().map(|sample| sample.launch).collect();
+    let Ok(summary) = stats::summarise_grouped(&values, &launches) else { return Vec::new() };
     let target = planned.sampling.target;
     let half_width = summary.relative_half_width().unwrap_or(0.0);
     let wide = Warning::when(WarningCode::WideInterval, half_width / target, || {
         format!("The 95 % interval is ±{}, the aim ±{}.", percent(half_width), percent(target))
     });
-    let placement = launches_differ(&headline.samples);
-    let differ = (placement > LAUNCHES_MATTER).then(|| {
-        Warning::new(
-            WarningCode::LaunchesDiffer,
-            placement,
-            &format!("Launches differ {placement:.1} times more than samples within one."),
-        )
-    });
-    summary.warnings.iter().filter_map(|found| of_values(found, headline.better)).chain(wide).chain(differ).collect()
+    summary.warnings.iter().filter_map(|found| of_values(found, headline.better)).chain(wide).collect()
 }
 
 /// A warning of `stats` in the document's words.
@@ -248,28 +286,6 @@ fn of_values(found: &stats::Warning, better: Better) -> Option<Warning> {
     Some(Warning::new(code, figure, &format!("{capital}{}.", letters.as_str())))
 }
 
-/// Spread of the launches' medians over the spread within launches; 0 where it cannot be told.
-fn launches_differ(samples: &[Sample]) -> f64 {
-    let mut launches: Vec<u32> = samples.iter().map(|sample| sample.launch).collect();
-    launches.dedup();
-    let of = |launch: &u32| -> Vec<f64> {
-        samples.iter().filter(|sample| sample.launch == *launch).map(|sample| sample.value).collect()
-    };
-    let groups: Vec<Vec<f64>> = launches.iter().map(of).filter(|group| group.len() >= 2).collect();
-    if groups.len() < 3 {
-        return 0.0;
-    }
-    let medians: Vec<f64> = groups.iter().filter_map(|group| median(group)).collect();
-    let within: Vec<f64> = groups.iter().filter_map(|group| stats::summarise(group).ok()?.stddev).collect();
-    let between = stats::summarise(&medians).ok().and_then(|summary| summary.stddev).unwrap_or(0.0);
-    // A difference below a percent of the median is not worth a sentence, however quiet the launches were.
-    let centre = median(&medians).unwrap_or(0.0);
-    match median(&within) {
-        Some(within) if within > 0.0 && between > 0.01 * centre => between / within,
-        _ => 0.0,
-    }
-}
-
 fn median(values: &[f64]) -> Option<f64> {
     stats::summarise(values).ok().map(|summary| summary.median)
 }
@@ -278,76 +294,9 @@ fn percentile(values: &[f64], percent: f64) -> Option<f64> {
     stats::Observations::new(values).ok()?.percentile(percent)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tests::planned;
-
-    fn codes(conditions: &Conditions) -> Vec<String> {
-        others(&planned(), conditions).into_iter().map(|warning| warning.code).collect()
-    }
-
-    fn quiet() -> Conditions {
-        Conditions {
-            cpu_share: Some(0.999),
-            lost_in_gaps: Some(0.001),
-            lost_share: Some(0.005),
-            ..Conditions::default()
-        }
-    }
-
-    #[test]
-    fn a_quiet_row_has_nothing_to_say() {
-        assert!(codes(&quiet()).is_empty());
-    }
-
-    #[test]
-    fn a_quota_is_not_also_a_neighbour() {
-        let throttled = Conditions {
-            cpu_share: Some(0.5),
-            throttled: Some(0.5),
-            quota_cpus: Some(0.5),
-            lost_in_gaps: Some(0.5),
-            lost_share: Some(0.5),
-            ..quiet()
-        };
-        assert_eq!(codes(&throttled), ["cpu_quota"]);
-        let text = &others(&planned(), &throttled)[0].text;
-        assert!(text.contains("0.5 CPUs") && text.contains("50.0 %"), "{text}");
-    }
-
-    #[test]
-    fn a_neighbour_on_the_same_cpu_is_named() {
-        let shared = Conditions { cpu_share: Some(0.5), lost_in_gaps: Some(0.5), lost_share: Some(0.5), ..quiet() };
-        assert_eq!(codes(&shared), ["cpu_shared"]);
-    }
-
-    #[test]
-    fn an_invisible_sibling_shows_in_operations_per_cycle_alone() {
-        assert_eq!(codes(&Conditions { lost_share: Some(0.3), ..quiet() }), ["vcpu_shared"]);
-    }
-
-    #[test]
-    fn gaps_that_nobody_accounts_for_are_lost_time() {
-        let gaps = Conditions { lost_in_gaps: Some(0.2), lost_share: Some(0.2), ..quiet() };
-        assert_eq!(codes(&gaps), ["time_lost"]);
-        assert_eq!(codes(&Conditions { steal: Some(0.2), ..gaps }), ["steal"]);
-    }
-
-    #[test]
-    fn a_first_sample_is_slow_only_in_the_direction_that_is_worse() {
-        let low = stats::Warning::FirstApart { ratio: 0.8 };
-        assert_eq!(of_values(&low, Better::Higher).unwrap().code, "slow_first");
-        assert!(of_values(&low, Better::Lower).is_none(), "a low latency is no slow start");
-    }
-
-    #[test]
-    fn placement_shows_between_launches() {
-        let sample = |launch: u32, value: f64| Sample { launch, ..crate::tests::metric_sample(value).sample };
-        let apart: Vec<Sample> =
-            (1..=4).flat_map(|launch| [0.0, 0.1, 0.2].map(|x| sample(launch, 10.0 * f64::from(launch) + x))).collect();
-        assert!(launches_differ(&apart) > LAUNCHES_MATTER);
-        let alike: Vec<Sample> = (1..=4).flat_map(|launch| [1.0, 2.0, 3.0].map(|x| sample(launch, x))).collect();
-        assert!(launches_differ(&alike) < 1.0);
-    }
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
+
+#[cfg(test)]
+mod tests;

@@ -220,7 +220,7 @@ pub const WARNINGS: &[WarningRule] = &[
         "Short work may be over before the clock has risen.", "cpupower frequency-set -g performance"),
     rule(WarningCode::TurboOff, Cause::Setting, "1", (None, None),
         "The clock stays at or below its base.", "echo 0 > /sys/devices/system/cpu/intel_pstate/no_turbo, or echo 1 > /sys/devices/system/cpu/cpufreq/boost"),
-    rule(WarningCode::DisturbedBlocks, Cause::Others, "share of the samples", (Some(0.10), Some(0.50)),
+    rule(WarningCode::DisturbedBlocks, Cause::Others, "share of the samples", (Some(0.10), None),
         "They count like the others; the median leans on the undisturbed ones as long as these are most.", QUIET),
     rule(WarningCode::Oversubscribed, Cause::Method, "threads per CPU", (Some(1.01), None),
         "The threads took turns: more of them were asked for than CPUs are available.", "Ask for fewer threads."),

@@ -1,0 +1,348 @@
+//! From what launches saw to the warnings of a row.
+
+use model::document::{DiskConditions, NetConditions, Row};
+use model::experiment::{Area, MemoryParams, NetParams, Params};
+use model::io::{Direction, NetMode, Protocol};
+use model::isa::{Isa, MemoryOp, MemoryPattern, Pages};
+use model::sample::Summary;
+use model::surroundings::Settings;
+use model::unit::Unit;
+
+use super::*;
+use crate::tests::{disk_params, machine_with_cpus, metric_sample, planned};
+
+/// What a launch of an undisturbed row sees: one thread on one of two CPUs for half a second, 0.3 s of it in samples.
+fn quiet() -> Launched {
+    let settings = Settings {
+        present_cpus: vec![0, 1],
+        online_cpus: vec![0, 1],
+        allowed_cpus: vec![0, 1],
+        nice: Some(0),
+        turbo: Some(true),
+        memory_bytes: Some(16 << 30),
+        ..Settings::default()
+    };
+    let seen = Observations {
+        timed_seconds: 0.3,
+        cpu_seconds: 0.2995,
+        gap_seconds: 0.0005,
+        least_cpu_share: Some(0.998),
+        watched_seconds: 0.31,
+        steal_seconds: Some(0.0),
+        ops_per_cycle: vec![31.9; 100],
+        clock_source: "counter".into(),
+        counter_timer: true,
+        involuntary_switches: 1,
+        settings,
+        ..Observations::default()
+    };
+    let around = Change {
+        seconds: 0.5,
+        cpus: 2,
+        // A tick.
+        other_load: Some(0.01),
+        other_user_load: Some(0.01),
+        steal: Some(0.0),
+        swapped_bytes_per_second: Some(0.0),
+        ..Change::default()
+    };
+    Launched { seen, around, samples: 3, repeat: false }
+}
+
+fn memory_params() -> Params {
+    Params::Memory(MemoryParams {
+        pattern: MemoryPattern::ALL[0],
+        op: MemoryOp::ALL[0],
+        block: None,
+        working_set: 1 << 30,
+        pages: Pages::ALL[0],
+        isa: Isa::Avx2,
+        chains: None,
+        threads: 1,
+        level: None,
+        nodes: None,
+    })
+}
+
+fn net_params() -> Params {
+    Params::Net(NetParams {
+        protocol: Protocol::Udp,
+        mode: NetMode::Pingpong,
+        block: 64,
+        direction: Some(Direction::Up),
+        threads: 1,
+        path: "loopback".into(),
+        zero_copy: None,
+        segmentation: None,
+    })
+}
+
+/// A row of these parameters with the conditions and warnings of these launches, three samples from each.
+fn judged(area: Area, params: Params, launches: &[Launched]) -> Row {
+    let mut planned = planned();
+    (planned.experiment.area, planned.experiment.params) = (area, params);
+    planned.cpus = vec![0];
+    let mut row = Row::planned(&planned.experiment, "");
+    let metric = |name: &str, value: f64| {
+        let launch = |index: usize| u32::try_from(index / 3).unwrap();
+        let flags = |index: usize| {
+            let marked = disturbed(&planned, &launches[index / 3], None).is_some();
+            if marked { vec![DISTURBED.to_owned()] } else { Vec::new() }
+        };
+        // Values that no rule of `stats` minds.
+        let values = (0..3 * launches.len()).map(|index| value * (1.0 + [0.0, 1e-4, -1e-4][index % 3]));
+        let samples: Vec<Sample> = values
+            .enumerate()
+            .map(|(index, value)| Sample { launch: launch(index), flags: flags(index), ..metric_sample(value).sample })
+            .collect();
+        let summary = Summary {
+            median: value,
+            percentiles: None,
+            ..crate::tests::document().experiments[0].metrics[0].summary.clone()
+        };
+        Metric {
+            name: name.into(),
+            unit: Unit::FlopPerSecond,
+            better: Better::Higher,
+            samples,
+            summary,
+            peaks: Vec::new(),
+            efficiency: None,
+            references: Vec::new(),
+        }
+    };
+    row.metrics = vec![metric("throughput", 31.9 * 3e9), metric("clock", 3e9)];
+    if area == Area::Net {
+        row.metrics.push(metric("latency", 1e-5));
+    }
+    row.conditions = conditions(&planned, &row.metrics, launches, None, &machine_with_cpus(2));
+    row.warnings = warnings(&planned, &row, launches);
+    row
+}
+
+fn codes(area: Area, params: Params, launches: &[Launched]) -> Vec<String> {
+    judged(area, params, launches).warnings.into_iter().map(|warning| warning.code).collect()
+}
+
+fn cpu(launches: &[Launched]) -> Vec<String> {
+    codes(Area::Cpu, planned().experiment.params, launches)
+}
+
+/// Three launches, of which the change was made to the last.
+fn last_of_three(change: impl Fn(&mut Launched)) -> Vec<Launched> {
+    let mut launches = vec![quiet(); 3];
+    change(&mut launches[2]);
+    launches
+}
+
+fn all(change: impl Fn(&mut Launched)) -> Vec<Launched> {
+    let mut launches = vec![quiet(); 3];
+    launches.iter_mut().for_each(change);
+    launches
+}
+
+#[test]
+fn a_quiet_row_of_every_area_has_nothing_to_say() {
+    assert_eq!(cpu(&vec![quiet(); 3]), Vec::<String>::new());
+    assert_eq!(codes(Area::Memory, memory_params(), &vec![quiet(); 3]), Vec::<String>::new());
+    let disk = all(|launch| {
+        (launch.seen.waiting, launch.seen.cpu_seconds) = (true, 0.1);
+        launch.seen.disk = Some(DiskConditions { storage_share: Some(1.0), ..DiskConditions::default() });
+        (launch.around.disk_bytes, launch.around.other_disk_bytes) = (Some(100 << 20), Some(300 << 10));
+        // Half of the CPUs' time in the kernel: for us.
+        launch.around.other_load = Some(0.5);
+    });
+    assert_eq!(codes(Area::Disk, Params::Disk(disk_params(1)), &disk), Vec::<String>::new());
+    let net = all(|launch| {
+        launch.seen.waiting = true;
+        launch.seen.net = Some(NetConditions { link_bytes: Some(10 << 20), ..NetConditions::default() });
+        (launch.around.net_bytes, launch.around.other_load) = (Some((10 << 20) + 9000), Some(0.5));
+    });
+    assert_eq!(codes(Area::Net, net_params(), &net), Vec::<String>::new());
+}
+
+#[test]
+fn one_stop_in_one_launch_of_three_is_flagged() {
+    let stopped = |launch: &mut Launched| {
+        launch.seen.timed_seconds += 0.5;
+        launch.seen.gap_seconds += 0.5;
+        launch.seen.least_cpu_share = Some(0.37);
+        launch.around.seconds += 0.5;
+    };
+    assert_eq!(cpu(&last_of_three(stopped)), ["time_lost"]);
+    let launch = &last_of_three(stopped)[2];
+    let share = disturbed(&planned(), launch, None).unwrap();
+    assert!((share - 0.5 / 0.8).abs() < 0.05, "{share}");
+}
+
+#[test]
+fn a_stop_that_is_small_in_a_long_row_is_flagged_as_a_disturbed_launch() {
+    let mut launches = all(|launch| {
+        (launch.seen.timed_seconds, launch.seen.cpu_seconds, launch.seen.gap_seconds) = (9.5, 9.49, 0.01);
+        (launch.around.seconds, launch.around.other_load) = (10.0, Some(0.0005));
+    });
+    launches[1].seen.gap_seconds = 0.5;
+    launches[1].seen.cpu_seconds = 9.0;
+    let row = judged(Area::Cpu, planned().experiment.params, &launches);
+    let codes: Vec<&str> = row.warnings.iter().map(|warning| warning.code.as_str()).collect();
+    assert_eq!(codes, ["disturbed_blocks"]);
+    assert!((row.warnings[0].figure.unwrap() - 1.0 / 3.0).abs() < 1e-9 && row.warnings[0].grade == Grade::B);
+}
+
+#[test]
+fn a_launch_is_disturbed_by_what_others_do_and_by_nothing_else() {
+    let of = |change: &dyn Fn(&mut Launched)| {
+        let mut launch = quiet();
+        change(&mut launch);
+        disturbed(&planned(), &launch, Some(32.0))
+    };
+    assert_eq!(of(&|_| {}), None);
+    assert_eq!(of(&|launch| launch.seen.steal_seconds = Some(0.01)), None, "a single tick");
+    assert!(of(&|launch| launch.seen.steal_seconds = Some(0.03)).is_some());
+    assert!(of(&|launch| launch.seen.cpu_seconds = 0.15).unwrap() > 0.4);
+    assert!(of(&|launch| launch.around.other_load = Some(0.5)).unwrap() > 0.4);
+    assert!((of(&|launch| launch.seen.ops_per_cycle = vec![16.0; 9]).unwrap() - 0.5).abs() < 0.01);
+    assert_eq!(of(&|launch| launch.around.swapped_bytes_per_second = Some(1e6)), Some(0.0));
+    assert_eq!(of(&|launch| launch.seen.migrated_threads = 1), Some(0.0));
+    assert_eq!(
+        of(&|launch| launch.seen.throttled_seconds = Some(0.2)),
+        None,
+        "a setting, which a repetition meets again"
+    );
+    assert_eq!(of(&|launch| launch.seen.settings.nice = Some(19)), None);
+    assert_eq!(disturbed(&planned(), &Launched::default(), None), None);
+}
+
+#[test]
+fn what_the_row_is_already_blamed_for_is_not_said_of_its_launches() {
+    let busy = all(|launch| launch.around.other_load = Some(0.5));
+    assert_eq!(cpu(&busy), ["other_load"]);
+    assert!(disturbed_blocks(0.05, 9).is_none());
+    assert!(disturbed_blocks(0.2, 9).unwrap().text.contains("20.0 %"));
+}
+
+#[test]
+fn launches_that_differ_widen_the_interval() {
+    let mut planned = planned();
+    planned.sampling.target = 0.5;
+    let sample = |launch: u32, value: f64| Sample { launch, ..metric_sample(value).sample };
+    let found = |samples: Vec<Sample>| -> Vec<String> {
+        let row = judged(Area::Cpu, planned.experiment.params.clone(), &[quiet()]);
+        let metric = Metric { samples, ..row.metrics[0].clone() };
+        spread(&planned, &metric).into_iter().map(|warning| warning.code).collect()
+    };
+    let at = [10.0, 13.0, 9.0, 12.0, 8.5, 11.0, 14.0, 9.5];
+    let apart = (1..).zip(at).flat_map(|(launch, at)| [0.0, 0.1, -0.1].map(|x| sample(launch, at + x))).collect();
+    assert!(found(apart).contains(&"launches_differ".to_owned()));
+    let alike = (1..=8).flat_map(|launch| [10.0, 10.3, 9.7].map(|x| sample(launch, x))).collect();
+    assert!(!found(alike).contains(&"launches_differ".to_owned()));
+}
+
+#[test]
+fn a_first_sample_is_slow_only_in_the_direction_that_is_worse() {
+    let low = stats::Warning::FirstApart { ratio: 0.8 };
+    assert_eq!(of_values(&low, Better::Higher).unwrap().code, "slow_first");
+    assert!(of_values(&low, Better::Lower).is_none(), "a low latency is no slow start");
+}
+
+/// Codes that are raised elsewhere: with the plan, with the peak, or when a row is cut off.
+const ELSEWHERE: &[WarningCode] = &[
+    WarningCode::DebugBuild,
+    WarningCode::Oversubscribed,
+    WarningCode::PossiblyCached,
+    WarningCode::HostCache,
+    WarningCode::CutShort,
+];
+
+/// One change to launches for every code that they can raise in a row of computing or of memory.
+fn of_threads() -> Vec<(WarningCode, Vec<Launched>)> {
+    use WarningCode as Code;
+    let all_cpus = |launch: &mut Launched| launch.seen.settings.allowed_cpus = vec![0];
+    vec![
+        (Code::CpuQuota, all(|launch| launch.seen.throttled_seconds = Some(0.1))),
+        (Code::CpuShared, all(|launch| launch.seen.cpu_seconds = 0.28)),
+        (Code::Steal, all(|launch| launch.seen.steal_seconds = Some(0.03))),
+        (Code::TimeLost, all(|launch| launch.seen.gap_seconds = 0.1)),
+        (Code::OtherLoad, all(|launch| launch.around.other_load = Some(0.3))),
+        (Code::InvoluntarySwitches, all(|launch| launch.seen.involuntary_switches = 50)),
+        (Code::ClockChainsDisagree, all(|launch| launch.seen.clock_disagreement = vec![0.1])),
+        (Code::Migrated, last_of_three(|launch| launch.seen.migrated_threads = 1)),
+        (Code::Swapping, last_of_three(|launch| launch.around.swapped_bytes_per_second = Some(1e6))),
+        (Code::RemotePages, last_of_three(|launch| launch.seen.remote_pages = Some(0.3))),
+        (Code::ThermalLimit, all(|launch| launch.around.thermal_events = Some(1))),
+        (Code::PowerLimit, all(|launch| launch.around.power_events = Some(1))),
+        (Code::LowPriority, all(|launch| launch.seen.settings.nice = Some(10))),
+        (Code::Affinity, all(all_cpus)),
+        (
+            Code::CpusOffline,
+            all(|launch| {
+                all_cpus(launch);
+                launch.seen.settings.online_cpus = vec![0];
+            }),
+        ),
+        (Code::MemoryLimit, all(|launch| launch.seen.settings.memory_limit_bytes = Some(3 << 29))),
+        (Code::Governor, all(|launch| launch.seen.settings.governors = vec!["powersave".into()])),
+        (Code::TurboOff, all(|launch| launch.seen.settings.turbo = Some(false))),
+        (Code::Timer, all(|launch| launch.seen.counter_timer = false)),
+        (Code::PagesRefused, all(|launch| launch.seen.pages_obtained = Some(0.5))),
+        (Code::PageFaults, all(|launch| launch.seen.page_faults = 1000)),
+        (Code::NotSteady, all(|launch| launch.seen.warm_up_change = 0.3)),
+    ]
+}
+
+/// The same for rows that wait: of the disk, and of the network.
+fn of_waiting() -> Vec<(WarningCode, DiskConditions)> {
+    use WarningCode as Code;
+    let good = || DiskConditions { storage_share: Some(1.0), ..DiskConditions::default() };
+    vec![
+        (Code::NotWritten, DiskConditions { unwritten_bytes: Some(1 << 19), ..good() }),
+        (Code::NotDirect, DiskConditions { cached_share: Some(0.5), ..good() }),
+        (Code::DepthNotReached, DiskConditions { depth_achieved: Some(0.5), ..good() }),
+        (Code::CpuBound, DiskConditions { cpu_busy: Some(0.99), ..good() }),
+        (Code::EngineSteppedDown, DiskConditions { stepped_down: vec!["x".into()], ..good() }),
+    ]
+}
+
+#[test]
+fn every_code_about_a_measurement_can_be_raised_by_what_is_seen() {
+    let mut reached: Vec<WarningCode> = ELSEWHERE.to_vec();
+    let mut check = |code: WarningCode, found: &[String]| {
+        assert!(found.iter().any(|one| one == code.name()), "{code}: {found:?}");
+        reached.push(code);
+    };
+    for (code, launches) in of_threads() {
+        let of_memory = matches!(code, WarningCode::MemoryLimit | WarningCode::RemotePages);
+        let (area, params) =
+            if of_memory { (Area::Memory, memory_params()) } else { (Area::Cpu, planned().experiment.params) };
+        check(code, &codes(area, params, &launches));
+    }
+    let best = all(|launch| launch.seen.ops_per_cycle = [vec![40.0; 50], vec![20.0; 50]].concat());
+    check(WarningCode::VcpuShared, &cpu(&best));
+    let waiting = |disk: Option<DiskConditions>, net: Option<NetConditions>| {
+        all(move |launch| {
+            launch.seen.waiting = true;
+            (launch.seen.disk, launch.seen.net) = (disk.clone(), net.clone());
+            (launch.around.disk_bytes, launch.around.other_disk_bytes) = (Some(100 << 20), Some(50 << 20));
+            launch.around.net_bytes = Some(100 << 20);
+        })
+    };
+    for (code, conditions) in of_waiting() {
+        let found = codes(Area::Disk, Params::Disk(disk_params(1)), &waiting(Some(conditions), None));
+        check(code, &found);
+        check(WarningCode::OtherDiskTraffic, &found);
+    }
+    let net = NetConditions { link_bytes: Some(50 << 20), lost: Some(1000), ..NetConditions::default() };
+    let mut row = judged(Area::Net, net_params(), &waiting(None, Some(net)));
+    check(WarningCode::OtherNetTraffic, &row.warnings.iter().map(|one| one.code.clone()).collect::<Vec<_>>());
+    check(WarningCode::DatagramsLost, &io::warnings(&row).into_iter().map(|one| one.code).collect::<Vec<_>>());
+    let drifting = (0..9).map(|index| metric_sample(3e9 * (1.0 - 0.02 * f64::from(index))).sample);
+    row.metrics[1].samples = drifting.collect();
+    check(WarningCode::ClockMoved, &clock(&row).into_iter().map(|one| one.code).collect::<Vec<_>>());
+    check(WarningCode::DisturbedBlocks, &[disturbed_blocks(0.5, 3).unwrap().code]);
+    let missing: Vec<&WarningCode> = WarningCode::ALL
+        .iter()
+        .filter(|code| matches!(code.rule().cause, Cause::Others | Cause::Setting | Cause::Method))
+        .filter(|code| !reached.contains(code))
+        .collect();
+    assert!(missing.is_empty(), "nothing raises {missing:?}");
+}
