@@ -149,7 +149,6 @@ fn setting<'a>(patient: &Patient, machine: &'a Machine, declared: &'a Declared) 
         id: String::new(),
         time_budget: Some(NOTHING_NEW_SECONDS),
         wait_quiet: None,
-        wait_quiet: None,
         began: patient.began,
         verify_only: false,
         disk: None,

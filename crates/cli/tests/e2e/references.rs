@@ -278,7 +278,7 @@ fn fio_stands_beside_requests_and_leaves_the_file_as_it_is() {
 }
 
 /// A tool played by a shell script.
-fn fake(scratch: &Scratch, name: &str, body: &str) -> PathBuf {
+pub(crate) fn fake(scratch: &Scratch, name: &str, body: &str) -> PathBuf {
     let path = scratch.join(name);
     std::fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();

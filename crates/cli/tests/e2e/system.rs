@@ -42,9 +42,14 @@ pub(crate) fn has(name: &str) -> bool {
 
 /// A CPU that we may run on.
 pub(crate) fn allowed_cpu() -> u32 {
+    allowed_cpus()[0]
+}
+
+/// The CPUs that we may run on, ascending.
+pub(crate) fn allowed_cpus() -> Vec<u32> {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
-    allowed.trim().split([',', '-']).next().unwrap().parse().unwrap()
+    machine::parse_list(allowed.trim())
 }
 
 /// Sends a signal, named without SIG, to a process.
@@ -362,6 +367,16 @@ impl Cgroup {
             self.set("cpu.cfs_period_us", "100000");
             self.set("cpu.cfs_quota_us", "50000");
             self.set("cpu.shares", "262144");
+        }
+    }
+
+    /// Commands of a shell that set a quota of half a CPU and lift it.
+    pub(crate) fn quota_commands(&self) -> [String; 2] {
+        let path = self.path.display();
+        if self.unified {
+            [format!("echo '50000 100000' > {path}/cpu.max"), format!("echo 'max 100000' > {path}/cpu.max")]
+        } else {
+            [format!("echo 50000 > {path}/cpu.cfs_quota_us"), format!("echo -1 > {path}/cpu.cfs_quota_us")]
         }
     }
 

@@ -1,0 +1,255 @@
+//! Disturbances made on purpose, and the warning that each must leave on the row: the codes of `model::warning`.
+//!
+//! Those of quotas and of neighbours on the same CPU are in `surroundings`. Each disturbance is a strong one, so that a
+//! busy machine cannot hide it; whether a weak one is found is the business of `cargo xtask trust`.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::common::{Ran, Scratch, assay, check, codes, document, is_root, is_verified, printed, rows, skip};
+use crate::disk::directory;
+use crate::system::{Cgroup, Running, allowed_cpu, allowed_cpus, has, samples_in_journal, signal, through_shell};
+
+/// A row of one thread that is over in a moment.
+const ROW: &str = "cpu --op fma --type fp64 --isa vector --threads 1 --repeat 3 --json -";
+
+/// How often a disturbance is made that may fall between two samples.
+const TRIALS: u32 = 3;
+
+/// The only row of a run that must end well.
+fn only_row(ran: &Ran) -> Value {
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let document = printed(ran);
+    check(&document);
+    assert_eq!(rows(&document).len(), 1);
+    rows(&document)[0].clone()
+}
+
+fn row_of(mut command: Command) -> Value {
+    only_row(&command.output().unwrap().into())
+}
+
+/// Asserts that a row was measured and carries a warning, which leaves it this grade or a worse one.
+#[track_caller]
+fn assert_warned(row: &Value, code: &str, at_best: &str) {
+    assert!(is_verified(row), "{row:#}");
+    let warning = row["warnings"].as_array().unwrap().iter().find(|warning| warning["code"] == code);
+    let warning = warning.unwrap_or_else(|| panic!("no '{code}': {:#} {:#}", row["warnings"], row["conditions"]));
+    assert!(warning["text"].as_str().is_some_and(|text| text.contains(|c: char| c.is_ascii_digit())), "{warning:#}");
+    assert!(!warning["advice"].as_str().unwrap_or_default().is_empty(), "{warning:#}");
+    assert!(row["grade"].as_str().unwrap() >= at_best, "{row:#}");
+}
+
+#[test]
+fn a_low_priority_is_named() {
+    if !has("nice") {
+        return skip("a low priority", "nice is missing");
+    }
+    let scratch = Scratch::new();
+    let row = row_of(through_shell(&scratch, "exec nice -n 10 \"$@\"", ROW));
+    assert_warned(&row, "low_priority", "B");
+}
+
+#[test]
+fn all_threads_on_one_cpu_of_several_are_said_to_be_so() {
+    if allowed_cpus().len() < 2 || !has("taskset") {
+        return skip("an affinity to one CPU", "there is one CPU, or taskset is missing");
+    }
+    let scratch = Scratch::new();
+    let all = "cpu --op fma --type fp64 --isa vector --threads all --repeat 3 --json -";
+    let row = row_of(through_shell(&scratch, &format!("exec taskset -c {} \"$@\"", allowed_cpu()), all));
+    assert_warned(&row, "affinity", "B");
+    assert_eq!(row["params"]["threads"], 1);
+}
+
+#[test]
+fn load_on_another_cpu_is_named() {
+    let (cpus, scratch) = (allowed_cpus(), Scratch::new());
+    let (Some(other), true) = (cpus.last().filter(|_| cpus.len() > 1), has("taskset")) else {
+        return skip("load on another CPU", "there is one CPU, or taskset is missing");
+    };
+    let spin = ["-c", &other.to_string(), "sh", "-c", "while :; do :; done"];
+    let _neighbour = Running::start(Command::new("taskset").args(spin).stdin(Stdio::null()));
+    assert_warned(&only_row(&assay(&scratch, ROW)), "other_load", "B");
+}
+
+#[test]
+fn a_working_set_that_caches_can_hold_is_named() {
+    let scratch = Scratch::new();
+    let row = only_row(&assay(&scratch, "memory --op read --working-set 1MiB --threads 1 --repeat 3 --json -"));
+    assert_warned(&row, "possibly_cached", "C");
+}
+
+/// A run whose worker is stopped for half a second in the middle of its samples.
+fn stopped_and_continued() -> Value {
+    let scratch = Scratch::new();
+    // Stored, not printed: the journal says when there is a sample.
+    let run = Running::assay(&scratch, "cpu --op fma --type fp64 --isa vector --threads 1 --repeat 3");
+    let folder = samples_in_journal(&scratch, 1);
+    let worker = run.worker();
+    signal(worker, "STOP");
+    std::thread::sleep(Duration::from_millis(500));
+    signal(worker, "CONT");
+    let ran = run.end();
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let document = document(&folder);
+    check(&document);
+    rows(&document)[0].clone()
+}
+
+#[test]
+fn a_worker_that_is_stopped_for_a_while_leaves_a_warning() {
+    const EXPECTED: [&str; 3] = ["time_lost", "cpu_shared", "disturbed_blocks"];
+    let mut seen = Vec::new();
+    // The stop may come after the last sample, where this program is slow to see that there is one.
+    for _ in 0..TRIALS {
+        let row = stopped_and_continued();
+        assert!(is_verified(&row), "{row:#}");
+        if codes(&row).iter().any(|code| EXPECTED.contains(code)) {
+            assert_ne!(row["grade"], "A", "{row:#}");
+            return;
+        }
+        seen.push(row["warnings"].clone());
+    }
+    panic!("none of {EXPECTED:?} in {seen:#?}");
+}
+
+/// Something that another thread of the tests does until the value is dropped.
+struct Meanwhile {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Meanwhile {
+    fn begin(work: impl FnOnce(&AtomicBool) + Send + 'static) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&over);
+        Self { over, thread: Some(std::thread::spawn(move || work(&told))) }
+    }
+}
+
+impl Drop for Meanwhile {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::SeqCst);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+#[test]
+fn other_traffic_on_the_disk_is_named() {
+    let scratch = Scratch::new();
+    let Some(directory) = directory(&scratch, "other traffic on a disk") else { return };
+    let filler = directory.join("filler");
+    let megabyte = vec![0x5a_u8; 1 << 20];
+    let _others = Meanwhile::begin(move |over| {
+        while !over.load(Ordering::SeqCst) {
+            // Written again and again, each time down to the device.
+            let mut file = std::fs::File::create(&filler).unwrap();
+            for _ in 0..32 {
+                file.write_all(&megabyte).unwrap();
+            }
+            file.sync_data().unwrap();
+        }
+    });
+    let arguments = format!(
+        "disk --pattern random --op read --depth 1 --size 64MiB --repeat 3 --dir {} --json -",
+        directory.display()
+    );
+    assert_warned(&only_row(&assay(&scratch, &arguments)), "other_disk_traffic", "B");
+}
+
+#[test]
+fn other_traffic_over_loopback_is_named() {
+    let scratch = Scratch::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let _receiver = Meanwhile::begin(move |_| {
+        let mut buffer = vec![0; 1 << 20];
+        let (mut stream, _) = listener.accept().unwrap();
+        while stream.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {}
+    });
+    let mut stream = TcpStream::connect(address).unwrap();
+    let _sender = Meanwhile::begin(move |over| {
+        let buffer = vec![0; 1 << 18];
+        while !over.load(Ordering::SeqCst) && stream.write_all(&buffer).is_ok() {}
+    });
+    let row = only_row(&assay(&scratch, "net --protocol tcp --mode pingpong --threads 1 --repeat 3 --json -"));
+    assert_warned(&row, "other_net_traffic", "B");
+}
+
+#[test]
+fn a_memory_limit_that_leaves_little_room_is_named() {
+    let Some(group) = Cgroup::make("memory") else {
+        return skip("a memory limit that is nearly reached", "making a control group is not allowed");
+    };
+    group.allow_memory(400 << 20);
+    let scratch = Scratch::new();
+    let row = row_of(group.assay(&scratch, "memory --op read --working-set 256MiB --threads 1 --repeat 3 --json -"));
+    assert_warned(&row, "memory_limit", "B");
+}
+
+/// A CPU that is switched off while this is held, and on again when it is dropped.
+struct SwitchedOff(PathBuf);
+
+impl SwitchedOff {
+    fn take(cpu: u32) -> Option<Self> {
+        let switch = Path::new("/sys/devices/system/cpu").join(format!("cpu{cpu}/online"));
+        let on = std::fs::read_to_string(&switch).is_ok_and(|state| state.trim() == "1");
+        let off = on && is_root() && std::fs::write(&switch, "0").is_ok();
+        off.then_some(Self(switch))
+    }
+}
+
+impl Drop for SwitchedOff {
+    fn drop(&mut self) {
+        let _ = std::fs::write(&self.0, "1");
+    }
+}
+
+/// One launch of a second and a half on two CPUs: long enough for one to be switched off and on again in its middle. A
+/// launch that finds it switched off fails, as it should.
+const ONE_LAUNCH: &str = r#"
+name = "one launch"
+[sampling.cpu]
+samples = 12
+per_launch = 12
+sample = "120ms"
+warm_up = ["40ms", "100ms"]
+target = 0.05
+[[cpu]]
+op = "fma"
+type = ["fp64"]
+isa = ["vector"]
+threads = ["2"]
+"#;
+
+#[test]
+fn a_cpu_that_is_switched_off_under_a_row_is_named() {
+    let cpus = allowed_cpus();
+    let Some(last) = cpus.last().filter(|_| cpus.len() > 1) else {
+        return skip("a CPU that is switched off", "there is one CPU");
+    };
+    let scratch = Scratch::new();
+    let suite = scratch.join("one.toml");
+    std::fs::write(&suite, ONE_LAUNCH).unwrap();
+    let run = Running::assay(&scratch, &format!("run {} --repeat 12", suite.display()));
+    let folder = samples_in_journal(&scratch, 1);
+    let Some(off) = SwitchedOff::take(*last) else {
+        return skip("a CPU that is switched off", "switching one off needs the superuser and a kernel that can");
+    };
+    std::thread::sleep(Duration::from_millis(100));
+    drop(off);
+    let ran = run.end();
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let document = document(&folder);
+    check(&document);
+    assert_warned(&rows(&document)[0], "migrated", "C");
+}

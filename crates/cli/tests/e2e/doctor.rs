@@ -1,0 +1,150 @@
+//! `assay doctor`: what it looks at, what it finds where something is wrong on purpose, and its exit status.
+//!
+//! Nothing is asserted about what this machine is like otherwise: it is a noisy one.
+
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::common::{Ran, Scratch, assay, list, names, printed, refusal, skip, text};
+use crate::references::fake;
+use crate::system::{Cgroup, Running, allowed_cpu, has, through_shell};
+
+/// The diagnosis that was printed; its exit status is what it says.
+fn diagnosis(ran: &Ran) -> Value {
+    let diagnosis = printed(ran);
+    assert_eq!(diagnosis["schema"], "assay.doctor/1");
+    let bad = list(&diagnosis, "checks").iter().any(|check| check["status"] == "bad");
+    assert_eq!(diagnosis["quotable"], !bad, "{diagnosis:#}");
+    assert_eq!(ran.status, Some(i32::from(bad)), "{ran:?}");
+    diagnosis
+}
+
+fn diagnosis_of(mut command: Command) -> Value {
+    diagnosis(&command.output().unwrap().into())
+}
+
+/// The check of this code.
+fn check<'a>(diagnosis: &'a Value, code: &str) -> &'a Value {
+    let checks = list(diagnosis, "checks");
+    checks.iter().find(|check| check["code"] == code).unwrap_or_else(|| panic!("no check '{code}' in {diagnosis:#}"))
+}
+
+/// Asserts that something was found, with its figure and with what to do about it.
+#[track_caller]
+fn assert_found(diagnosis: &Value, code: &str, status: &str) {
+    let check = check(diagnosis, code);
+    assert_eq!(check["status"], status, "{check:#}");
+    assert!(check["figure"].as_f64().is_some_and(|figure| figure > 0.0), "{check:#}");
+    assert!(!text(check, "text").is_empty() && !text(check, "advice").is_empty(), "{check:#}");
+}
+
+#[test]
+fn every_check_is_there_in_its_order_and_the_exit_status_is_the_verdict() {
+    let scratch = Scratch::new();
+    let diagnosis = diagnosis(&assay(&scratch, "doctor --json"));
+    let codes: Vec<&str> = list(&diagnosis, "checks").iter().map(|check| text(check, "code")).collect();
+    assert_eq!(codes, bench::doctor::check_names());
+    for check in list(&diagnosis, "checks") {
+        assert!(["ok", "warning", "bad"].contains(&text(check, "status")), "{check:#}");
+        assert!(text(check, "text").ends_with('.'), "{check:#}");
+        assert_eq!(check["status"] == "ok" || !text(check, "advice").is_empty(), true, "{check:#}");
+    }
+    assert_eq!(check(&diagnosis, "probe")["status"], "ok", "{diagnosis:#}");
+    let tools: Vec<&str> = list(&diagnosis, "references").iter().map(|tool| text(tool, "tool")).collect();
+    let known: Vec<&str> = bench::reference::REFERENCES.iter().map(|reference| reference.about().tool).collect();
+    assert_eq!(tools, known);
+    assert!(names(scratch.path()).is_empty(), "it leaves nothing behind");
+}
+
+#[test]
+fn the_text_begins_with_the_verdict() {
+    let scratch = Scratch::new();
+    let ran = assay(&scratch, "doctor");
+    let verdict = match ran.status {
+        Some(0) => "Numbers taken now ",
+        Some(1) => "Do not quote numbers taken now: ",
+        other => panic!("status {other:?}: {ran:?}"),
+    };
+    assert!(ran.stdout.starts_with(verdict) && ran.stderr.is_empty(), "{ran:?}");
+    assert!(!ran.stdout.contains('\x1b'), "no colours where nobody watches");
+    assert!(ran.stdout.contains("Reference tools") && ran.stdout.contains("clock source"), "{ran:?}");
+}
+
+#[test]
+fn a_tool_that_is_there_is_found_and_one_that_is_not_is_missed() {
+    let scratch = Scratch::new();
+    fake(&scratch, "fio", "echo fio-3.33");
+    let line = format!("PATH={} exec \"$@\"", scratch.path().display());
+    let diagnosis = diagnosis_of(through_shell(&scratch, &line, "doctor --json"));
+    for tool in list(&diagnosis, "references") {
+        let is_fio = tool["tool"] == "fio";
+        assert_eq!(tool["path"].is_string(), is_fio, "{tool:#}");
+        assert_eq!(tool["version"] == "3.33", is_fio, "{tool:#}");
+    }
+}
+
+#[test]
+fn a_quota_is_bad() {
+    let Some(group) = Cgroup::make("cpu") else {
+        return skip("the doctor under a quota", "making a control group with a CPU controller is not allowed");
+    };
+    group.allow_half_a_cpu();
+    let scratch = Scratch::new();
+    let diagnosis = diagnosis_of(group.assay(&scratch, "doctor --json"));
+    assert_found(&diagnosis, "cpu_quota", "bad");
+    assert!(text(check(&diagnosis, "cpu_quota"), "text").contains("0.5 CPUs"), "{diagnosis:#}");
+}
+
+#[test]
+fn one_cpu_of_several_and_a_low_priority_are_named() {
+    let scratch = Scratch::new();
+    let cpu = allowed_cpu();
+    if !has("taskset") || !has("nice") {
+        return skip("the doctor with one CPU and a low priority", "taskset or nice is missing");
+    }
+    let line = format!("exec nice -n 10 taskset -c {cpu} \"$@\"");
+    let diagnosis = diagnosis_of(through_shell(&scratch, &line, "doctor --json"));
+    let nice = check(&diagnosis, "low_priority");
+    assert!(nice["status"] != "ok" && text(nice, "text").contains("nice value"), "{nice:#}");
+    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1) {
+        assert_found(&diagnosis, "affinity", "warning");
+    }
+}
+
+#[test]
+fn a_neighbour_on_the_only_cpu_is_bad() {
+    if !has("taskset") {
+        return skip("the doctor beside a neighbour", "taskset is missing");
+    }
+    let scratch = Scratch::new();
+    let cpu = allowed_cpu().to_string();
+    let spin = ["-c", &cpu, "sh", "-c", "while :; do :; done"];
+    let _neighbour = Running::start(Command::new("taskset").args(spin).stdin(Stdio::null()));
+    let diagnosis = diagnosis_of(through_shell(&scratch, &format!("exec taskset -c {cpu} \"$@\""), "doctor --json"));
+    assert_eq!(diagnosis["quotable"], false);
+    assert_found(&diagnosis, "cpu_shared", "bad");
+    assert_found(&diagnosis, "other_load", "bad");
+}
+
+#[test]
+fn nobody_has_to_listen_and_there_may_be_no_store() {
+    for line in
+        ["\"$@\" >&-; echo $? >status", "{ \"$@\"; echo $? >status; } | :", "\"$@\" 2>&- >/dev/null; echo $? >status"]
+    {
+        let scratch = Scratch::new();
+        let mut command = through_shell(&scratch, line, "doctor");
+        let ran: Ran = command.env_remove("ASSAY_STORE").current_dir(scratch.path()).output().unwrap().into();
+        let status = std::fs::read_to_string(scratch.join("status")).unwrap();
+        assert!(["0\n", "1\n"].contains(&status.as_str()), "{line}: {status} {ran:?}");
+        assert!(!ran.stderr.contains("panicked"), "{line}: {ran:?}");
+    }
+}
+
+#[test]
+fn what_it_does_not_understand_is_refused() {
+    let scratch = Scratch::new();
+    for arguments in ["doctor now", "doctor --sysroot /", "doctor --json=x"] {
+        refusal(&assay(&scratch, arguments));
+    }
+}
