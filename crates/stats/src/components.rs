@@ -55,6 +55,7 @@ impl Components {
 }
 
 /// Values by the group they belong to.
+#[derive(Debug)]
 pub(crate) struct Groups {
     /// The values of each group, ascending; at least one in each.
     pub(crate) sorted: Vec<Vec<f64>>,
@@ -87,7 +88,8 @@ impl Groups {
         self.sorted.iter().map(|group| median_of_sorted(group)).collect()
     }
 
-    fn sizes(&self) -> Vec<usize> {
+    /// How many values each has.
+    pub(crate) fn sizes(&self) -> Vec<usize> {
         self.sorted.iter().map(Vec::len).collect()
     }
 }

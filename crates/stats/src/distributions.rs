@@ -142,6 +142,15 @@ fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
     fraction
 }
 
+/// The value that a variable of Fisher's distribution F stays below with this probability (Abramowitz & Stegun, 26.6.2).
+pub(crate) fn fisher_quantile(below: f64, upper_degrees: f64, lower_degrees: f64) -> f64 {
+    let below_f = |f: f64| {
+        let part = upper_degrees * f;
+        beta_below(part / (part + lower_degrees), upper_degrees / 2.0, lower_degrees / 2.0)
+    };
+    bisect(0.0, 1e6, |f| below_f(f) >= below)
+}
+
 /// The logarithm of the gamma function of a positive number, by the approximation of C. Lanczos (SIAM Journal on
 /// Numerical Analysis 1, 1964) with g = 7 and the nine coefficients of P. Godfrey: 15 digits.
 fn ln_gamma(x: f64) -> f64 {
@@ -225,6 +234,14 @@ mod tests {
     fn two_degrees_are_an_exponential() {
         for x in [0.1, 1.0, 3.0, 5.0, 40.0] {
             close(chi_square_tail(x, 2.0), (-x / 2.0).exp(), 1e-13);
+        }
+    }
+
+    #[test]
+    fn fisher_meets_its_table() {
+        // Abramowitz & Stegun, table 26.9: the upper 5 %.
+        for (upper, lower, f) in [(2.0, 6.0, 5.14), (3.0, 8.0, 4.07), (9.0, 20.0, 2.39)] {
+            close(fisher_quantile(0.95, upper, lower), f, 2e-3);
         }
     }
 

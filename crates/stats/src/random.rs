@@ -38,11 +38,11 @@ impl Random {
         if bound == 0 {
             return 0;
         }
-        let uneven = bound.wrapping_neg() % bound;
         loop {
             let product = u128::from(self.next_u64()) * u128::from(bound);
             let (whole, fraction) = halves(product);
-            if fraction >= uneven {
+            // The uneven remainder is smaller than the bound: the division is seldom needed.
+            if fraction >= bound || fraction >= bound.wrapping_neg() % bound {
                 return whole;
             }
         }

@@ -102,10 +102,10 @@ fn bootstrap(sides: &Sides, point: f64) -> [f64; 2] {
         }
         resampled.push(sides.ratio(&times_drawn));
     }
-    resampled.sort_unstable_by(f64::total_cmp);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the resamples")]
     let outside = (expanded_tail(n, NOMINAL_CONFIDENCE) * RESAMPLES as f64) as usize;
-    [resampled[outside].min(point), resampled[RESAMPLES - 1 - outside].max(point)]
+    let mut ranked = |rank: usize| *resampled.select_nth_unstable_by(rank, f64::total_cmp).1;
+    [ranked(outside).min(point), ranked(RESAMPLES - 1 - outside).max(point)]
 }
 
 /// Both sides of the pairs in ascending order, each value with the index of its pair: the median of a resample is then

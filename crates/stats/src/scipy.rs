@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::distributions::{beta_below, chi_square_quantile, chi_square_tail, normal_tail, student_quantile};
+use crate::distributions::{
+    beta_below, chi_square_quantile, chi_square_tail, fisher_quantile, normal_tail, student_quantile,
+};
 use crate::{
     NOMINAL_CONFIDENCE, Observations, autocorrelation, components, holm, mann_kendall, mann_whitney, median_ranks,
     noise_between, shift_ratio, signed_rank,
@@ -106,6 +108,7 @@ impl Case<'_> {
             "student quantile" => (student_quantile(self.whole("degrees"), 0.95), x),
             "chi-square quantile" => (chi_square_quantile(0.2, self.number("degrees")), x),
             "chi-square tail" => (chi_square_tail(x, self.number("degrees")), self.number("p")),
+            "fisher quantile" => (fisher_quantile(0.35, self.number("upper"), self.number("lower")), x),
             "beta" => (beta_below(x, self.number("a"), self.number("b")), self.number("p")),
             other => panic!("the fixture has a method that the test does not know: {other}"),
         }]
@@ -138,5 +141,5 @@ fn agrees_with_scipy() {
         println!("scipy {line}");
     }
     assert!(disagreements.is_empty(), "{}", disagreements.join("\n"));
-    assert!(methods.len() >= 17, "{methods:?}");
+    assert!(methods.len() >= 18, "{methods:?}");
 }

@@ -4,7 +4,10 @@
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use stats::random::Random;
-use stats::{Adaptive, Interval, NOMINAL_CONFIDENCE, Observations, StopReason, StopRule, Summary, Warning, summarise};
+use stats::{
+    Adaptive, Interval, NOMINAL_CONFIDENCE, Observations, StopReason, StopRule, Summary, Warning, mann_whitney,
+    shift_ratio, summarise, summarise_grouped,
+};
 
 /// Runs a property on 512 values of the strategy, the same ones every time.
 fn hold<S: Strategy>(strategy: &S, property: impl Fn(S::Value)) {
@@ -183,5 +186,60 @@ fn well_behaved_values_seldom_raise_a_warning() {
     for (n, most) in [(7, 0.08), (10, 0.08), (15, 0.06), (30, 0.03)] {
         let share = false_alarms(n, &mut random);
         assert!(share < most, "n = {n}: {share}");
+    }
+}
+
+#[test]
+fn an_interval_of_launches_holds_the_median_within_the_range() {
+    hold(&(measurements(), 1_usize..6), |(values, per_launch)| {
+        let launches: Vec<u32> = (0..values.len()).map(|index| u32::try_from(index / per_launch).unwrap()).collect();
+        let summary = summarise_grouped(&values, &launches).unwrap();
+        assert_eq!(summary.interval.is_some(), values.len() >= 6);
+        if let Some(Interval { low, high, confidence, ranks, .. }) = summary.interval {
+            assert!(summary.min <= low && low <= summary.median && summary.median <= high && high <= summary.max);
+            assert!((0.0..1.0).contains(&confidence));
+            let o = Observations::new(&values).unwrap();
+            assert_eq!([o.sorted()[ranks[0] - 1], o.sorted()[ranks[1] - 1]], [low, high]);
+        }
+        let plain = summarise(&values).unwrap();
+        assert_eq!((summary.median, summary.mean, summary.n), (plain.median, plain.mean, plain.n));
+    });
+}
+
+#[test]
+fn a_shift_scales_with_the_new_side_and_holds_its_point() {
+    hold(&(measurements(), measurements()), |(base, new)| {
+        let shift = shift_ratio(&base, &new).unwrap();
+        let doubled: Vec<f64> = new.iter().map(|value| 2.0 * value).collect();
+        let twice = shift_ratio(&base, &doubled).unwrap();
+        assert!((twice.ratio / shift.ratio - 2.0).abs() < 1e-12);
+        if let Some([low, high]) = shift.interval {
+            assert!(low <= shift.ratio && shift.ratio <= high);
+            assert!(shift.confidence.is_some_and(|confidence| (NOMINAL_CONFIDENCE..1.0).contains(&confidence)));
+            assert_eq!(twice.interval, Some([2.0 * low, 2.0 * high]));
+        }
+    });
+}
+
+#[test]
+fn tests_are_the_same_from_either_side() {
+    hold(&(measurements(), measurements()), |(a, b)| {
+        let (one, other) = (mann_whitney(&a, &b).unwrap(), mann_whitney(&b, &a).unwrap());
+        assert!(one.p > 0.0 && one.p <= 1.0 && (one.p - other.p).abs() < 1e-12);
+        assert!((one.u + other.u - (a.len() * b.len()) as f64).abs() < 1e-9);
+    });
+}
+
+#[test]
+fn independent_values_are_seldom_called_correlated() {
+    let mut random = Random::new(14);
+    for n in [8, 12, 30, 100] {
+        let mut raises = || {
+            let values: Vec<f64> = (0..n).map(|_| normal(&mut random, 2.0)).collect();
+            summarise(&values).unwrap().warnings.iter().any(|found| matches!(found, Warning::Autocorrelated { .. }))
+        };
+        let share = (0..4000).filter(|_| raises()).count() as f64 / 4000.0;
+        // Half of the two-sided 1 % lies on the side that is warned of; three standard errors are 0.35 %.
+        assert!(share < 0.0085, "n = {n}: {share}");
     }
 }

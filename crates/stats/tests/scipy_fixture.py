@@ -171,6 +171,8 @@ def distributions():
         add("chi-square quantile", degrees=degrees, x=float(stats.chi2.ppf(0.2, degrees)))
         for x in [0.1, 3.0, 20.0, 80.0]:
             add("chi-square tail", degrees=degrees, x=x, p=float(stats.chi2.sf(x, degrees)))
+    for upper, lower in [(2.0, 6.0), (3.0, 8.0), (9.0, 20.0), (6.0, 14.0)]:
+        add("fisher quantile", upper=upper, lower=lower, x=float(stats.f.ppf(0.35, upper, lower)))
     for a, b, x in [(0.5, 0.5, 0.2), (2.0, 3.0, 0.4), (10.0, 10.0, 0.1), (60.0, 60.0, 0.55), (4.1, 4.1, 0.01)]:
         add("beta", a=a, b=b, x=x, p=float(stats.beta.cdf(x, a, b)))
 

@@ -121,9 +121,10 @@ impl File {
     }
 }
 
-/// Whether a file holds nothing but tests: by convention those in a folder `tests`, and modules of that name.
+/// Whether a file holds nothing but tests, or simulations that developers run: by convention those in a folder `tests` or
+/// `examples`, and modules called `tests`.
 fn is_of_tests(path: &str) -> bool {
-    path.contains("/tests/") || path.ends_with("/tests.rs")
+    path.contains("/tests/") || path.contains("/examples/") || path.ends_with("/tests.rs")
 }
 
 /// Appends the tokens of a stream in order, those of test-only items marked.
