@@ -164,8 +164,8 @@ mod tests {
         row
     }
 
-    fn not_ok(rows: Result<Vec<Row>, String>) -> Vec<(String, CheckStatus)> {
-        let found = checks(&rows).into_iter().filter(|check| check.status != CheckStatus::Ok);
+    fn not_ok(rows: &Result<Vec<Row>, String>) -> Vec<(String, CheckStatus)> {
+        let found = checks(rows).into_iter().filter(|check| check.status != CheckStatus::Ok);
         found.map(|check| (check.code, check.status)).collect()
     }
 
@@ -188,17 +188,17 @@ mod tests {
     #[test]
     fn an_undisturbed_probe_is_in_order_whatever_its_samples_are() {
         let few = Warning::new(WarningCode::FewSamples, 2.0, "Seen.");
-        assert!(not_ok(Ok(vec![row(vec![few])])).is_empty());
+        assert!(not_ok(&Ok(vec![row(vec![few])])).is_empty());
     }
 
     #[test]
     fn a_probe_that_could_not_be_made_is_bad() {
         let bad = vec![("probe".to_owned(), CheckStatus::Bad)];
-        assert_eq!(not_ok(Err("no worker".into())), bad);
-        assert_eq!(not_ok(Ok(Vec::new())), bad);
+        assert_eq!(not_ok(&Err("no worker".into())), bad);
+        assert_eq!(not_ok(&Ok(Vec::new())), bad);
         let mut skipped = row(Vec::new());
         (skipped.status, skipped.reason) = (Status::Skipped, Some(runner::TIME_BUDGET.into()));
-        assert_eq!(not_ok(Ok(vec![row(Vec::new()), skipped])), bad);
+        assert_eq!(not_ok(&Ok(vec![row(Vec::new()), skipped])), bad);
     }
 
     #[test]

@@ -15,6 +15,10 @@ const TICK_SECONDS: f64 = 0.01;
 const LOAD_TICKS: f64 = 2.0;
 const STEAL_TICKS: f64 = 1.0;
 
+/// Bytes that a file system writes of its own accord at a time: a commit of its journal, times of files. Seen of ext4:
+/// up to 200 KiB.
+const JOURNAL_BYTES: u64 = 256 << 10;
+
 /// What a rate of traffic is said in, in bytes.
 const KILOBYTE: f64 = 1e3;
 const MEGABYTE: f64 = 1e6;
@@ -39,6 +43,7 @@ pub(super) fn others(before: &Surroundings, after: &Surroundings) -> Vec<Check> 
     let change = after.since(before);
     let room = change.seconds * f64::from(after.cpus.max(1));
     let less = |share: f64, ticks: f64| if room > 0.0 { (share - ticks * TICK_SECONDS / room).max(0.0) } else { share };
+    let disk = change.other_disk_bytes.map(|bytes| bytes.saturating_sub(JOURNAL_BYTES));
     let steal = change.steal.map(|share| less(share, STEAL_TICKS));
     let load = change.other_load.map(|share| less(share, LOAD_TICKS));
     let per_second =
@@ -55,7 +60,7 @@ pub(super) fn others(before: &Surroundings, after: &Surroundings) -> Vec<Check> 
         }),
         events(WarningCode::ThermalLimit, change.thermal_events, "too hot"),
         events(WarningCode::PowerLimit, change.power_events, "at its power limit"),
-        traffic(WarningCode::OtherDiskTraffic, per_second(change.other_disk_bytes), "The disk", "the disk's traffic"),
+        traffic(WarningCode::OtherDiskTraffic, per_second(disk), "The disk", "the disk's traffic"),
         traffic(WarningCode::OtherNetTraffic, per_second(change.net_bytes), "Loopback", "the interface's traffic"),
     ]
 }

@@ -3,6 +3,8 @@
 use bench::doctor::{Patient, diagnose};
 use bench::reference::detect::Places;
 
+use console::Term;
+
 use super::run::{program, worker_command};
 use crate::args::Doctor;
 use crate::environment::{self, Stream};
@@ -18,7 +20,11 @@ pub(crate) fn doctor(arguments: &Doctor, began: f64) -> Result {
         store: environment::store().ok().map(|store| store.root().to_owned()),
         began,
     };
+    let watched = Stream::Error.is_terminal().then(Term::stderr);
+    // What cannot be said to whoever watches is no reason not to go on.
+    let _ = watched.as_ref().map(|terminal| terminal.write_str("Looking at this machine for five seconds …"));
     let diagnosis = diagnose(&patient);
+    let _ = watched.as_ref().map(Term::clear_line);
     let text = if arguments.json {
         report::doctor::json(&diagnosis).map_err(|error| error.to_string())?
     } else {
