@@ -26,6 +26,20 @@ crate::isa::words! {
     }
 }
 
+crate::isa::words! {
+    /// What ended the sampling of a row.
+    Stop, "stop", {
+        /// The number of repetitions was fixed beforehand.
+        Planned => "planned",
+        /// The interval was narrow enough.
+        Narrow => "narrow",
+        /// The most repetitions that the rule allows were made.
+        Most => "most",
+        /// The time was over.
+        Time => "time",
+    }
+}
+
 /// Which program made the document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Program {
@@ -182,7 +196,9 @@ pub struct Conditions {
     pub warm_up_change: Option<f64>,
     /// Worker processes the samples came from.
     pub launches: Option<u32>,
-    /// Why sampling stopped.
+    /// Which rule ended the sampling.
+    pub stop: Option<Stop>,
+    /// The same with its figures.
     pub stop_reason: Option<String>,
     /// What else was seen, for a disk row.
     pub disk: Option<DiskConditions>,

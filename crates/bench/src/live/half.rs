@@ -89,7 +89,8 @@ impl Half<'_> {
         if !matches!(ran.output.status, Some(0 | 1)) {
             return Err(format!("'{called}' did not measure: {}", said()));
         }
-        store::load_file(&out.join(store::DOCUMENT)).map_err(|reason| format!("'{called}' left no run: {reason}; {}", said()))
+        store::load_file(&out.join(store::DOCUMENT))
+            .map_err(|reason| format!("'{called}' left no run: {reason}; {}", said()))
     }
 
     fn argv(&self, out: &Path) -> Vec<String> {

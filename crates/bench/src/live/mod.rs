@@ -20,8 +20,8 @@ use sys::clock::monotonic_raw_seconds;
 use sys::process::stop_signal;
 
 use half::{Half, Workplace};
-use switch::Switches;
 pub use switch::SWITCH_SECONDS;
+use switch::Switches;
 
 /// Numbers of pairs at which the verdicts are looked at: at each of them the comparison may end, if none is open. A rule
 /// that looks five times would five times be fooled by chance, so each look asks for a fifth of the probability.
@@ -79,6 +79,8 @@ pub struct LiveProgress {
 pub struct LiveEnd {
     /// The comparison over all complete pairs.
     pub comparison: Comparison,
+    /// What ended it early, or could not be switched back, in a sentence.
+    pub trouble: Option<String>,
     /// The signal that stopped it.
     pub signal: Option<i32>,
 }
@@ -86,8 +88,8 @@ pub struct LiveEnd {
 /// Measures both sides in turn and compares them.
 ///
 /// # Errors
-/// One sentence: a switch command or a side failed, nothing in common was measured, it was stopped before there was
-/// anything to compare. The machine is switched back to side A first.
+/// One sentence: a switch command or a side failed, nothing in common was measured, or it was stopped, before there was
+/// one pair to compare. The machine is switched back to side A first.
 pub fn live(live: &Live, watcher: &mut dyn FnMut(LiveProgress)) -> Result<LiveEnd, String> {
     let mut switches = Switches::new([0, 1].map(|side: usize| live.sides[side].switch.clone()));
     let workplace = Workplace::make(&live.root)?;
@@ -95,20 +97,13 @@ pub fn live(live: &Live, watcher: &mut dyn FnMut(LiveProgress)) -> Result<LiveEn
     let measured = measure(live, &mut switches, &workplace, &mut pairs, watcher);
     let restored = switches.restore();
     let signal = stop_signal();
-    match (measured, signal) {
-        (Err(reason), None) => return Err(with(reason, restored.err())),
-        (Err(_), Some(_)) if pairs.is_empty() => {
-            return Err(with("it was stopped before the first pair was complete".to_owned(), restored.err()));
-        }
-        _ => {}
+    // Both sides are restored first, whatever went wrong; all of it is told.
+    let troubles: Vec<String> = measured.err().filter(|_| signal.is_none()).into_iter().chain(restored.err()).collect();
+    let trouble = (!troubles.is_empty()).then(|| troubles.join("; "));
+    if pairs.is_empty() {
+        return Err(trouble.unwrap_or_else(|| "it was stopped before the first pair was complete".to_owned()));
     }
-    restored?;
-    Ok(LiveEnd { comparison: verdicts::compare(live, &pairs)?, signal })
-}
-
-/// A reason, and what went wrong besides.
-fn with(reason: String, besides: Option<String>) -> String {
-    besides.map_or_else(|| reason.clone(), |besides| format!("{reason}; {besides}"))
+    Ok(LiveEnd { comparison: verdicts::compare(live, &pairs)?, trouble, signal })
 }
 
 /// Pairs until the rule, the time or a signal ends them.

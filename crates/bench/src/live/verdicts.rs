@@ -82,9 +82,9 @@ fn places([base, new]: &[Document; 2]) -> Result<Vec<Place>, String> {
 
 /// The pairs of a row that was measured on both sides; what becomes of one that was not.
 fn rows(pairs: &[[Document; 2]], place: Place) -> Result<Vec<[&Row; 2]>, String> {
-    let both = pairs.iter().filter_map(|[base, new]| {
-        Some([base.experiments.get(place.base)?, new.experiments.get(place.new)?])
-    });
+    let both = pairs
+        .iter()
+        .filter_map(|[base, new]| Some([base.experiments.get(place.base)?, new.experiments.get(place.new)?]));
     let measured: Vec<[&Row; 2]> =
         both.clone().filter(|rows| rows.iter().all(|row| row.status == Status::Ok)).collect();
     let Some([base, new]) = measured.first() else {
@@ -150,7 +150,8 @@ fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
 /// them all. For explanations: the ratio does not rest on it.
 fn together(rows: &[&Row]) -> Row {
     let mut all = rows[0].clone();
-    let most = |code: &str| 2 * rows.iter().filter(|row| row.warnings.iter().any(|w| w.code == code)).count() > rows.len();
+    let most =
+        |code: &str| 2 * rows.iter().filter(|row| row.warnings.iter().any(|w| w.code == code)).count() > rows.len();
     let mut warnings: Vec<Warning> = Vec::new();
     for warning in rows.iter().flat_map(|row| &row.warnings).filter(|warning| most(&warning.code)) {
         if !warnings.iter().any(|known| known.code == warning.code) {
@@ -197,8 +198,7 @@ fn decide(live: &Live, rows: &mut [Compared]) {
             row.direction = Some(compare::direction(row.ratio, row.better));
         }
         if row.verdict == Change::Inconclusive {
-            row.needed = stats::needed(row.n_base as usize, row.ratio_ci95, THRESHOLD)
-                .and_then(|needed| u32::try_from(needed).ok());
+            row.needed = stats::needed(row.n_base as usize, row.ratio_ci95, THRESHOLD);
         }
     }
 }

@@ -3,12 +3,13 @@
 //!
 //! Everything here can be worked out again from the samples; nothing measures.
 
-use model::document::{Document, Row, Status};
+use model::document::{Document, Row, Status, Stop};
 use model::experiment::Params;
 use model::peak::{Efficiency, Peak};
 use model::sample::{Metric, MetricName, Sample, Summary};
 use model::unit::Better;
 use model::warning::{self, Warning, WarningCode};
+use stats::StopReason;
 
 use super::row::{Over, Progressing};
 use super::{Setting, beside};
@@ -41,6 +42,7 @@ pub(super) fn row(planned: &Planned, progress: &Progressing, best: Option<f64>, 
     (row.status, row.reason, row.verified) = (Status::Ok, None, Some(true));
     row.conditions = judge::conditions(planned, &row.metrics, &progress.launches, best, setting.machine);
     row.conditions.stop_reason = stop_reason(progress.over.as_ref());
+    row.conditions.stop = stop(progress.over.as_ref());
     row.conditions.disturbed_launches = count(disturbed.iter().filter(|disturbed| **disturbed).count());
     row.conditions.repeated_launches = count(progress.launches.iter().filter(|launch| launch.repeat).count());
     row.warnings.clone_from(&planned.warnings);
@@ -90,6 +92,16 @@ fn stop_reason(over: Option<&Over>) -> Option<String> {
     match over {
         Some(Over::Measured(reason)) => Some(reason.to_string()),
         Some(Over::CutShort(reason)) => Some(reason.clone()),
+        _ => None,
+    }
+}
+
+const fn stop(over: Option<&Over>) -> Option<Stop> {
+    match over {
+        Some(Over::Measured(StopReason::Repetitions { .. })) => Some(Stop::Planned),
+        Some(Over::Measured(StopReason::Narrow { .. })) => Some(Stop::Narrow),
+        Some(Over::Measured(StopReason::Maximum { .. })) => Some(Stop::Most),
+        Some(Over::Measured(StopReason::OutOfTime { .. }) | Over::CutShort(_)) => Some(Stop::Time),
         _ => None,
     }
 }

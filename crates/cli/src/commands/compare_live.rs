@@ -42,12 +42,22 @@ pub(super) fn live(arguments: &Compare, began: f64) -> Result {
         }
     };
     let outcome = show(&end.comparison, arguments)?;
-    Ok(end.signal.map_or(outcome, Outcome::Interrupted))
+    match (end.trouble, end.signal) {
+        (Some(sentence), None) => Err(sentence),
+        (trouble, Some(signal)) => {
+            if let Some(sentence) = trouble {
+                complain(&sentence);
+            }
+            Ok(Outcome::Interrupted(signal))
+        }
+        (None, None) => Ok(outcome),
+    }
 }
 
 /// Both sides as they are to be called.
 fn sides(arguments: &Compare) -> Result<[LiveSide; 2]> {
-    let mut sides = [side(&arguments.base, arguments.switch_a.as_ref())?, side(&arguments.new, arguments.switch_b.as_ref())?];
+    let mut sides =
+        [side(&arguments.base, arguments.switch_a.as_ref())?, side(&arguments.new, arguments.switch_b.as_ref())?];
     // A program without options is called with those of the other side.
     let options = [sides[1].options.clone(), sides[0].options.clone()];
     for (side, others) in sides.iter_mut().zip(options) {
@@ -66,9 +76,7 @@ fn words(text: &str) -> Result<Vec<String>> {
 /// One side: options, or a program and its options.
 fn side(text: &str, switch: Option<&String>) -> Result<LiveSide> {
     let mut options = words(text)?;
-    let own = || {
-        std::env::current_exe().map_err(|error| format!("cannot find this program's own file: {error}"))
-    };
+    let own = || std::env::current_exe().map_err(|error| format!("cannot find this program's own file: {error}"));
     let names_a_program = options.first().is_some_and(|word| word.contains('/'));
     let program = if names_a_program { other_program(&options.remove(0))? } else { own()? };
     Ok(LiveSide { name: text.to_owned(), program, options, switch: switch.cloned() })
@@ -89,7 +97,9 @@ fn check(side: &LiveSide) -> Result<()> {
     let name = &side.name;
     for option in ["--out", "--json", "--quiet", "--seed", "--list", "--verify", "--time-budget"] {
         if side.options.iter().any(|word| word == option || word.starts_with(&format!("{option}="))) {
-            return Err(format!("'{name}': {option} cannot be part of a side; give it to compare itself, or leave it out"));
+            return Err(format!(
+                "'{name}': {option} cannot be part of a side; give it to compare itself, or leave it out"
+            ));
         }
     }
     let given = std::iter::once("assay".to_owned()).chain(side.options.iter().cloned());
@@ -102,7 +112,9 @@ fn check(side: &LiveSide) -> Result<()> {
         let sentence = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
         format!("'{name}': {sentence}")
     })?;
-    measured(&arguments).map(|_| ()).ok_or_else(|| format!("'{name}' measures nothing; name run, cpu, memory, disk or net, with their options"))
+    measured(&arguments)
+        .map(|_| ())
+        .ok_or_else(|| format!("'{name}' measures nothing; name run, cpu, memory, disk or net, with their options"))
 }
 
 /// The options of a measuring command.
@@ -185,7 +197,10 @@ mod tests {
         assert_eq!(a.options, ["cpu", "--threads", "1"]);
         assert_eq!(b.options, ["cpu", "--op", "fma", "--threads", "1"]);
         let [a, b] = sides(&compare("/bin/sh", "/bin/sh cpu --threads 1")).unwrap();
-        assert_eq!((a.options, b.program), (vec!["cpu".into(), "--threads".into(), "1".into()], PathBuf::from("/bin/sh")));
+        assert_eq!(
+            (a.options, b.program),
+            (vec!["cpu".into(), "--threads".into(), "1".into()], PathBuf::from("/bin/sh"))
+        );
         let [a, _] = sides(&compare("", "")).unwrap();
         assert_eq!(a.options.join(" "), DEFAULT_OPTIONS);
     }

@@ -4,9 +4,13 @@
 //! * `common`: the program, scratch folders, documents and their independent check
 //! * `system`: mounts, control groups and processes, taken away again when a test ends
 //! * `bad_input`: what is refused, with which sentence and status
+//! * `compare`: two runs, compared
 //! * `disk`: disk rows, where they are measured, with which engine, on which file systems
 //! * `disk_trouble`: disks that fill up, fail or go away, and runs of them that are ended
 //! * `documents`: plans, documents, formats
+//! * `doctor`: `assay doctor`, on this machine as it is and where something is wrong on purpose
+//! * `disturbances`: what rows are warned of when they are disturbed on purpose
+//! * `live`: two sides measured in turn, and the commands that switch between them
 //! * `net`: streams and round trips between two processes, and ends that die or hang
 //! * `references`: trusted tools beside our rows, real ones and fakes
 //! * `family`: the processes that a run has started
@@ -19,11 +23,15 @@
 
 mod bad_input;
 mod common;
+mod compare;
 mod disk;
 mod disk_trouble;
+mod disturbances;
+mod doctor;
 mod documents;
 mod emulation;
 mod family;
+mod live;
 mod machines;
 mod net;
 mod references;

@@ -380,6 +380,16 @@ impl Cgroup {
         }
     }
 
+    /// Precedence for the group over everybody else, without a quota.
+    pub(crate) fn put_first(&self) {
+        if self.unified { self.set("cpu.weight", "10000") } else { self.set("cpu.shares", "262144") }
+    }
+
+    /// As much of the CPUs again as there is.
+    pub(crate) fn lift_quota(&self) {
+        if self.unified { self.set("cpu.max", "max 100000") } else { self.set("cpu.cfs_quota_us", "-1") }
+    }
+
     /// So much memory for the group.
     pub(crate) fn allow_memory(&self, bytes: u64) {
         self.set(if self.unified { "memory.max" } else { "memory.limit_in_bytes" }, &bytes.to_string());

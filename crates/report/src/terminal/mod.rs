@@ -8,6 +8,7 @@ mod header;
 mod line;
 mod notes;
 mod references;
+mod sampling;
 mod section;
 mod table;
 
@@ -44,7 +45,8 @@ pub fn render(document: &Document, style: &Style) -> String {
     let mut paragraphs = vec![header::lines(document, style)];
     paragraphs.extend(sections.iter().map(|section| table::lines(section, &notes, style)));
     paragraphs.extend(references::paragraphs(&sections, style));
-    paragraphs.extend([notes.lines(style), findings(document, style), legend(document, style)]);
+    let how = [sampling::lines(document, style), legend(document, style)].concat();
+    paragraphs.extend([notes.lines(style), findings(document, style), how]);
     let paragraphs: Vec<String> =
         paragraphs.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     format!("{}\n", paragraphs.join("\n\n"))

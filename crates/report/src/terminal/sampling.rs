@@ -1,0 +1,56 @@
+//! How the samples came about: how many, what ended the sampling, and what was repeated because of others.
+
+use model::document::{Document, Row, Status, Stop};
+
+use crate::label::counted;
+use crate::layout::wrap;
+use crate::number::duration;
+use crate::style::{Style, Tone};
+
+/// A sentence or two; nothing where nothing was measured.
+pub(super) fn lines(document: &Document, style: &Style) -> Vec<String> {
+    let measured: Vec<&Row> = document.experiments.iter().filter(|row| row.status == Status::Ok).collect();
+    let waited = document.conditions.waited_seconds.filter(|waited| *waited > 0.0);
+    let sentences = [
+        samples(&measured, document.run.sessions),
+        disturbances(&measured),
+        waited.map(|waited| format!("{} were spent waiting for a quiet machine.", duration(waited))),
+    ];
+    let text = sentences.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    wrap(&text, "", style.width).iter().map(|line| style.paint(line, Tone::Dim)).collect()
+}
+
+/// `9 samples a row: 24 rows as planned.`
+fn samples(measured: &[&Row], sessions: u32) -> Option<String> {
+    let counts = || measured.iter().filter_map(|row| row.metrics.first()).map(|metric| metric.summary.n);
+    let (fewest, most) = (counts().min()?, counts().max()?);
+    let number = if fewest == most { counted(most.into(), "sample") } else { format!("{fewest} to {most} samples") };
+    let sessions = if sessions > 1 { format!(" in {sessions} sessions") } else { String::new() };
+    let ends: Vec<String> = Stop::ALL.iter().filter_map(|stop| ended(measured, *stop)).collect();
+    let ends = if ends.is_empty() { String::new() } else { format!(": {}", ends.join(", ")) };
+    Some(format!("{number} a row{sessions}{ends}."))
+}
+
+/// How many rows ended so; `None` for none.
+fn ended(rows: &[&Row], stop: Stop) -> Option<String> {
+    let count = rows.iter().filter(|row| row.conditions.stop == Some(stop)).count() as u64;
+    let words = match stop {
+        Stop::Planned => "as planned",
+        Stop::Narrow => "stopped at an interval within their aim",
+        Stop::Most => "at the most that the rule allows, with a wider interval",
+        Stop::Time => "ended by the time budget or a signal",
+    };
+    (count > 0).then(|| format!("{} {words}", counted(count, "row")))
+}
+
+/// What others disturbed; `None` where they did not.
+fn disturbances(measured: &[&Row]) -> Option<String> {
+    let sum = |of: fn(&Row) -> Option<u32>| measured.iter().filter_map(|row| of(row)).map(u64::from).sum::<u64>();
+    let disturbed = sum(|row| row.conditions.disturbed_launches);
+    let launches = sum(|row| row.conditions.launches);
+    let repeated = match sum(|row| row.conditions.repeated_launches) {
+        0 => "none was made again".to_owned(),
+        repeated => format!("{repeated} were made again, and all of them count"),
+    };
+    (disturbed > 0).then(|| format!("Others disturbed {disturbed} of {launches} launches; {repeated}."))
+}
