@@ -17,6 +17,7 @@
 //! * `machines`: `assay info`, here and of recorded machines
 //! * `trouble`: signals, killed runs and killed workers
 //! * `storage`: closed outputs, folders that cannot be written to, full disks
+//! * `sampling`: sessions, launches that are made again, waiting for a quiet machine
 //! * `surroundings`: quotas, memory limits, neighbours, a kernel that shows nothing
 //! * `emulation`: older processors under qemu
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "tests")]
@@ -35,6 +36,7 @@ mod live;
 mod machines;
 mod net;
 mod references;
+mod sampling;
 mod storage;
 mod surroundings;
 mod system;

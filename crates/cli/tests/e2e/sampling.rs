@@ -1,0 +1,98 @@
+//! How samples come about: sessions, launches made again because others disturbed them, waiting for a quiet machine.
+
+use std::process::{Command, Stdio};
+
+use crate::common::{Ran, only_run};
+use crate::common::{Scratch, check, codes, command, document, list, number, rows, samples, skip, text};
+use crate::system::{Running, allowed_cpus, has};
+
+/// A short suite of one row, in so many sessions.
+fn suite(scratch: &Scratch, sessions: u32, samples: u32) -> std::path::PathBuf {
+    let path = scratch.join("short.toml");
+    let text = format!(
+        "name = \"short\"\nsessions = {sessions}\npause = \"100ms\"\nrepeat_share = 1.0\n\
+         [sampling.cpu]\nsamples = {samples}\nper_launch = 1\nsample = \"60ms\"\nwarm_up = [\"10ms\", \"50ms\"]\n\
+         [[cpu]]\nop = \"fma\"\ntype = [\"fp64\"]\nisa = [\"scalar\"]\nthreads = [\"1\"]\n"
+    );
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn run(scratch: &Scratch, suite: &std::path::Path, more: &[&str]) -> Ran {
+    let words = ["run", suite.to_str().unwrap()];
+    command(scratch, words.iter().chain(more)).output().unwrap().into()
+}
+
+#[test]
+fn samples_are_spread_over_sessions() {
+    let scratch = Scratch::new();
+    let ran = run(&scratch, &suite(&scratch, 3, 6), &[]);
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let document = document(&only_run(&scratch));
+    check(&document);
+    assert_eq!(document["run"]["sessions"], 3);
+    let row = &rows(&document)[0];
+    let sessions: Vec<u64> = samples(row).iter().map(|sample| sample["session"].as_u64().unwrap()).collect();
+    assert!(sessions.is_sorted() && [1, 2, 3].iter().all(|session| sessions.contains(session)), "{sessions:?}");
+    let start = |session: u64| {
+        let of = |sample: &&serde_json::Value| sample["session"] == session;
+        samples(row).iter().filter(of).map(|sample| number(sample, "start")).fold(f64::INFINITY, f64::min)
+    };
+    assert!(start(2) - start(1) >= 0.1 && start(3) - start(2) >= 0.1, "a pause lies in between");
+    assert!(ran.stdout.contains("in 3 sessions"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_disturbed_launch_is_made_again_and_both_are_kept_and_marked() {
+    if !has("taskset") {
+        return skip("a launch that is made again", "taskset is missing");
+    }
+    let scratch = Scratch::new();
+    let suite = suite(&scratch, 1, 6);
+    // Neighbours on every CPU: whichever the row is pinned to, half of it is theirs.
+    let spin = |cpu: &u32| {
+        let arguments = ["-c", &cpu.to_string(), "sh", "-c", "while :; do :; done"].map(str::to_owned);
+        Running::start(Command::new("taskset").args(arguments).stdin(Stdio::null()))
+    };
+    let neighbours: Vec<Running> = allowed_cpus().iter().map(spin).collect();
+    let ran = run(&scratch, &suite, &[]);
+    drop(neighbours);
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let document = document(&only_run(&scratch));
+    check(&document);
+    let row = &rows(&document)[0];
+    let marked =
+        |mark: &str| samples(row).iter().filter(|sample| list(sample, "flags").iter().any(|flag| flag == mark)).count();
+    let conditions = &row["conditions"];
+    assert!(marked("disturbed") >= 3, "{row:#}");
+    assert!((1..=6).contains(&marked("repeat")), "as many again as planned at most: {row:#}");
+    assert_eq!(samples(row).len(), 6 + marked("repeat"), "none is left out");
+    assert_eq!(conditions["repeated_launches"], marked("repeat"), "{conditions:#}");
+    assert_eq!(conditions["disturbed_launches"], marked("disturbed"), "{conditions:#}");
+    assert!(codes(row).contains(&"cpu_shared") && row["grade"] == "C", "{:#}", row["warnings"]);
+    assert!(ran.stdout.contains("were made again"), "{}", ran.stdout);
+}
+
+#[test]
+fn exactly_so_many_repetitions_are_not_repeated() {
+    let scratch = Scratch::new();
+    let ran = run(&scratch, &suite(&scratch, 1, 6), &["--repeat", "2"]);
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    assert_eq!(samples(&rows(&document(&only_run(&scratch)))[0]).len(), 2);
+}
+
+#[test]
+fn a_busy_machine_is_waited_for_and_then_measured_all_the_same() {
+    let scratch = Scratch::new();
+    let suite = suite(&scratch, 1, 6);
+    let spin = || Running::start(Command::new("sh").args(["-c", "while :; do :; done"]).stdin(Stdio::null()));
+    let neighbours: Vec<Running> = allowed_cpus().iter().map(|_| spin()).collect();
+    let ran = run(&scratch, &suite, &["--wait-quiet", "1s", "--repeat", "2"]);
+    drop(neighbours);
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("did not become quiet"), "{}", ran.stderr);
+    let document = document(&only_run(&scratch));
+    check(&document);
+    assert!(number(&document["conditions"], "waited_seconds") >= 1.0, "{:#}", document["conditions"]);
+    assert!(!text(&rows(&document)[0], "status").is_empty() && rows(&document)[0]["status"] == "ok");
+}
