@@ -2,7 +2,7 @@
 
 mod fixture;
 
-use model::document::Document;
+use model::document::{Document, Stop};
 use report::Style;
 use report::terminal::{provisional_line, render, row_line};
 
@@ -122,4 +122,27 @@ fn rows_as_single_lines() {
     row.metrics.clear();
     lines.push(provisional_line(&row, 9, &Style::PLAIN));
     snapshot("row_lines", &lines.join("\n"));
+}
+
+#[test]
+fn how_the_samples_came_about_is_told() {
+    let mut document = fixture::good();
+    document.run.sessions = 3;
+    document.conditions.waited_seconds = Some(12.3);
+    for (index, row) in document.experiments.iter_mut().enumerate() {
+        row.conditions.stop = Some(if index == 0 { Stop::Most } else { Stop::Narrow });
+        row.conditions.launches = Some(9);
+    }
+    let first = &mut document.experiments[0].conditions;
+    (first.disturbed_launches, first.repeated_launches) = (Some(2), Some(1));
+    let (text, rows) = (render(&document, &RICH), document.experiments.len());
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for expected in [
+        "9 samples a row in 3 sessions".to_owned(),
+        format!("{} rows stopped at an interval within their aim, 1 row at the most", rows - 1),
+        format!("Others disturbed 2 of {} launches; 1 more were made instead, and all of them count.", 9 * rows),
+        "12 s were spent waiting for a quiet machine.".to_owned(),
+    ] {
+        assert!(words.contains(&expected), "{expected}: {text}");
+    }
 }

@@ -50,7 +50,7 @@ fn disturbances(measured: &[&Row]) -> Option<String> {
     let launches = sum(|row| row.conditions.launches);
     let repeated = match sum(|row| row.conditions.repeated_launches) {
         0 => "none was made again".to_owned(),
-        repeated => format!("{repeated} were made again, and all of them count"),
+        repeated => format!("{repeated} more were made instead, and all of them count"),
     };
     (disturbed > 0).then(|| format!("Others disturbed {disturbed} of {launches} launches; {repeated}."))
 }
