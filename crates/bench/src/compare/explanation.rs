@@ -60,18 +60,19 @@ const DISAGREEING: &[(WarningCode, &str)] = &[
 
 /// The explanation of a row whose verdict is known; `None` where there is nothing to explain, or no rule that does.
 pub(super) fn explain(pair: &Pair<'_>, row: &Compared, known: &Known<'_>) -> Option<String> {
-    let unknown = row.verdict == Change::Inconclusive;
-    let cause = match row.verdict {
-        Change::Same => return None,
-        Change::Changed => settings(pair).or_else(|| clock(pair, row)),
-        Change::Inconclusive => settings(pair)
-            .or_else(|| hidden(known))
-            .or_else(|| clock(pair, row))
-            .or_else(|| allowed(row, known))
-            .or_else(|| disagreeing(pair)),
+    if row.verdict == Change::Same {
+        return None;
+    }
+    let parts: Vec<String> = if let Some(hidden) = hidden(known) {
+        // A setting that differs is worth knowing before the row is measured again.
+        let again = || "Repeat it when nothing else runs, or use --live.".to_owned();
+        settings(pair).map_or_else(|| vec![hidden.clone(), again()], |setting| vec![setting, hidden.clone()])
+    } else if row.verdict == Change::Changed {
+        settings(pair).or_else(|| clock(pair, row)).into_iter().collect()
+    } else {
+        let cause = settings(pair).or_else(|| clock(pair, row)).or_else(|| allowed(row, known));
+        cause.or_else(|| disagreeing(pair)).into_iter().chain([remedy(row, known)]).collect()
     };
-    let remedy = unknown.then(|| remedy(row, known));
-    let parts: Vec<String> = cause.into_iter().chain(remedy).collect();
     (!parts.is_empty()).then(|| parts.join(" "))
 }
 
@@ -243,9 +244,6 @@ fn disagreeing(pair: &Pair<'_>) -> Option<String> {
 
 /// What would bring a verdict.
 fn remedy(row: &Compared, known: &Known<'_>) -> String {
-    if known.hiding.is_some() {
-        return "Repeat it when nothing else runs, or use --live.".to_owned();
-    }
     let n = row.n_base.min(row.n_new);
     let pairs = row.units == PAIRS;
     match row.needed {
