@@ -346,3 +346,23 @@ fn every_code_about_a_measurement_can_be_raised_by_what_is_seen() {
         .collect();
     assert!(missing.is_empty(), "nothing raises {missing:?}");
 }
+
+#[test]
+fn the_documented_table_is_the_programs() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../METHODOLOGY.md");
+    let text = std::fs::read_to_string(file).unwrap();
+    let threshold = |cell: &str| {
+        let figure: String = cell.chars().filter(|c| !c.is_whitespace()).collect();
+        (figure != "–").then(|| figure.parse::<f64>().unwrap_or(f64::NAN))
+    };
+    let documented: Vec<(String, Option<f64>, Option<f64>)> = text
+        .lines()
+        .filter_map(|line| {
+            let cells: Vec<&str> = line.strip_prefix("| `")?.split(" | ").collect();
+            let code = WARNINGS.iter().find(|rule| cells[0] == format!("{}`", rule.code.name()))?;
+            Some((code.code.name().to_owned(), threshold(cells[2]), threshold(cells[3])))
+        })
+        .collect();
+    let rules: Vec<_> = WARNINGS.iter().map(|rule| (rule.code.name().to_owned(), rule.b, rule.c)).collect();
+    assert_eq!(documented, rules, "in the same order");
+}
