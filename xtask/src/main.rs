@@ -19,6 +19,7 @@ mod set_up;
 mod shell;
 mod steps;
 mod tally;
+mod trust;
 mod unprivileged;
 
 use std::process::ExitCode;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     match arguments.as_slice() {
         [name] if name == "test" => run_all(&shell),
         [name, rest @ ..] if name == "peers" => peers::run(&shell, rest),
+        [name, rest @ ..] if name == "trust" => trust::run(&shell, rest),
         [name] if step(name).is_some() => step(name).map_or(ExitCode::FAILURE, |step| run_one(&shell, step)),
         _ => {
             print!("{}", steps::usage());

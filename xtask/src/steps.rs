@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::shell::{Shell, succeeds};
 use crate::tally::Tally;
-use crate::{deny, documents, harness, invariants, peers, set_up, unprivileged};
+use crate::{deny, documents, harness, invariants, peers, set_up, trust, unprivileged};
 
 /// One thing that can be asked for.
 pub(crate) struct Step {
@@ -41,7 +41,8 @@ pub(crate) fn usage() -> String {
         "\n  {}\n      compare with the tools that people trust, and write docs/performance.md\n",
         peers::USAGE
     );
-    format!("Usage: cargo xtask COMMAND\n\n{all}{}{peers}", lines.collect::<String>())
+    let trust = format!("\n  {}\n      try out what is claimed, and write docs/trust.md\n", trust::USAGE);
+    format!("Usage: cargo xtask COMMAND\n\n{all}{}{peers}{trust}", lines.collect::<String>())
 }
 
 /// Runs one step and says what came of it.

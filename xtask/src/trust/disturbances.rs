@@ -1,0 +1,352 @@
+//! Disturbances made on purpose, each in short trials, and whether the row says so; then the same rows undisturbed, and
+//! how often those fall below grade A.
+//!
+//! Everything is undone after every trial: see `held`.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::Keeper;
+use super::held::{Group, Held, shell};
+use super::program::{Program, said};
+
+/// Trials of each.
+const TRIALS: u32 = 20;
+/// What the page calls the trials without a disturbance.
+pub(super) const NOTHING: &str = "nothing";
+/// How long a run may take to its first sample before a trial is given up.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The rows that are measured, and disturbed.
+const CPU: &str = "cpu --op fma --type fp64 --isa vector --threads 1 --repeat 3";
+const ALL_CPUS: &str = "cpu --op fma --type fp64 --isa vector --threads all --repeat 3";
+const MEMORY: &str = "memory --pattern sequential --op read --threads 1 --repeat 3";
+const CACHED: &str = "memory --pattern sequential --op read --working-set 1MiB --threads 1 --repeat 3";
+const LIMITED: &str = "memory --pattern sequential --op read --working-set 256MiB --threads 1 --repeat 3";
+const DISK: &str = "disk --pattern random --op read --depth 1 --threads 1 --size 64MiB --repeat 3";
+const WRITES: &str = "disk --pattern random --op write --depth 1 --threads 1 --size 64MiB --repeat 3";
+const NET: &str = "net --protocol tcp --mode pingpong --threads 1 --repeat 3";
+/// One launch of a second and a half on two CPUs: long enough for something to happen in its middle.
+const LAUNCH: &str = "run one-launch.toml --repeat 12";
+const LAUNCH_SUITE: &str = r#"
+name = "one launch"
+[sampling.cpu]
+samples = 12
+per_launch = 12
+sample = "120ms"
+warm_up = ["40ms", "100ms"]
+target = 0.05
+[[cpu]]
+op = "fma"
+type = ["fp64"]
+isa = ["vector"]
+threads = ["2"]
+"#;
+
+/// A disturbance.
+pub(super) struct Disturbance {
+    pub(super) name: &'static str,
+    /// How it is made, for the page.
+    pub(super) how: &'static str,
+    /// The row that is measured meanwhile.
+    pub(super) row: &'static str,
+    /// Any of these warnings tells of it.
+    pub(super) codes: &'static [&'static str],
+    /// Measures the row under it; the document.
+    trial: fn(&Ground, &str) -> Result<Value, String>,
+}
+
+/// Every disturbance.
+#[rustfmt::skip]
+pub(super) const DISTURBANCES: &[Disturbance] = &[
+    Disturbance { name: "busy neighbour on the same CPU", how: "a shell's endless loop by taskset -c, the program on the same CPU", row: CPU, codes: &["cpu_shared"],
+        trial: |ground, row| { let _loop = Held::busy(":", Some(ground.first), &[])?; ground.through(&pinned(ground.first), row) } },
+    Disturbance { name: "busy neighbour on another CPU", how: "a shell's endless loop by taskset -c", row: CPU, codes: &["other_load"],
+        trial: |ground, row| { let _loop = Held::busy(":", Some(ground.last), &[])?; ground.call(row) } },
+    Disturbance { name: "quota", how: "control group with half a CPU", row: CPU, codes: &["cpu_quota"], trial: quota },
+    Disturbance { name: "memory hog", how: "dd if=/dev/zero of=/dev/null bs=512M on another CPU", row: MEMORY, codes: &["other_load"],
+        trial: |ground, row| { let _hog = Held::busy("dd if=/dev/zero of=/dev/null bs=512M", Some(ground.last), &[])?; ground.call(row) } },
+    Disturbance { name: "cache-sized working set", how: "--working-set 1MiB", row: CACHED, codes: &["possibly_cached"],
+        trial: |ground, row| ground.call(row) },
+    Disturbance { name: "file system that buffers direct I/O", how: "btrfs on a loop device, a compressed folder", row: WRITES, codes: &["not_direct"], trial: btrfs },
+    Disturbance { name: "other disk traffic", how: "dd of 64 MiB with fdatasync, again and again, on the same file system", row: DISK, codes: &["other_disk_traffic"], trial: disk_traffic },
+    Disturbance { name: "other network traffic", how: "a TCP stream of our own over loopback", row: NET, codes: &["other_net_traffic"], trial: net_traffic },
+    Disturbance { name: "affinity to one CPU", how: "taskset -c", row: ALL_CPUS, codes: &["affinity"],
+        trial: |ground, row| ground.through(&pinned(ground.first), row) },
+    Disturbance { name: "memory limit", how: "control group with 400 MiB", row: LIMITED, codes: &["memory_limit"], trial: memory_limit },
+    Disturbance { name: "low priority", how: "nice -n 10", row: CPU, codes: &["low_priority"],
+        trial: |ground, row| ground.through(&["nice", "-n", "10"].map(str::to_owned), row) },
+    Disturbance { name: "stopped and continued process", how: "SIGSTOP to the worker in its samples, SIGCONT half a second later", row: LAUNCH, codes: &["time_lost", "cpu_shared", "disturbed_blocks"],
+        trial: |ground, row| ground.in_the_middle(row, |worker| shell(&format!("kill -STOP {worker}; sleep 0.5; kill -CONT {worker}"))) },
+    Disturbance { name: "CPU taken offline", how: "/sys/devices/system/cpu/cpuN/online written 0 for 0.1 s in the samples", row: LAUNCH, codes: &["migrated", "cpus_offline"],
+        trial: |ground, row| ground.in_the_middle(row, |_| {
+            let _off = Held::offline(ground.last)?;
+            std::thread::sleep(Duration::from_millis(100));
+            Ok(())
+        }) },
+];
+
+/// The rows that are tried undisturbed.
+pub(super) const UNDISTURBED: &[&str] = &[CPU, MEMORY, DISK, NET];
+
+/// Where trials take place.
+struct Ground<'a> {
+    program: &'a Program,
+    /// The first and the last CPU that may be used.
+    first: u32,
+    last: u32,
+    /// A folder for files.
+    folder: PathBuf,
+    runs: AtomicU32,
+}
+
+pub(super) fn run(keeper: &mut Keeper) -> Result<(), String> {
+    let program = Program::build(keeper)?;
+    let allowed =
+        std::fs::read_to_string("/proc/self/status").map_err(|error| format!("/proc/self/status: {error}"))?;
+    let (first, last) = cpus(&allowed).ok_or("cannot tell which CPUs may be used")?;
+    let folder = program.store.join("ground");
+    std::fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    let suite = folder.join("one-launch.toml");
+    std::fs::write(&suite, LAUNCH_SUITE).map_err(|error| format!("cannot write {}: {error}", suite.display()))?;
+    let ground = Ground { program: &program, first, last, folder, runs: AtomicU32::new(0) };
+    let mut impossible = Vec::new();
+    for disturbance in DISTURBANCES {
+        if let Err(reason) = try_out(keeper, &ground, disturbance) {
+            println!("{}: {reason}", disturbance.name);
+            impossible.push(format!("{} ({reason})", disturbance.name));
+        }
+    }
+    for row in UNDISTURBED {
+        leave_alone(keeper, &ground, row)?;
+    }
+    if impossible.is_empty() { Ok(()) } else { Err(format!("cannot be made here: {}", impossible.join("; "))) }
+}
+
+/// The trials of one disturbance. The first that cannot be made ends them.
+fn try_out(keeper: &mut Keeper, ground: &Ground, disturbance: &Disturbance) -> Result<(), String> {
+    let (mut flagged, mut failed, start) = (0, 0, Instant::now());
+    for _ in 0..TRIALS {
+        let document = (disturbance.trial)(ground, disturbance.row)?;
+        let mut result = of_document(&document, disturbance.codes);
+        flagged += u32::from(result["flagged"] == true);
+        failed += u32::from(!result["failed"].is_null());
+        result["what"] = json!(disturbance.name);
+        keeper.keep(&result)?;
+    }
+    let seconds = start.elapsed().as_secs();
+    println!("{}: {flagged} of {TRIALS} flagged, {failed} failed, {seconds} s", disturbance.name);
+    Ok(())
+}
+
+/// The trials of a row that nothing disturbs on purpose.
+fn leave_alone(keeper: &mut Keeper, ground: &Ground, row: &str) -> Result<(), String> {
+    let mut below = 0;
+    for _ in 0..TRIALS {
+        let mut result = of_document(&ground.call(row)?, &[]);
+        below += u32::from(result["grade"] != "A");
+        result["what"] = json!(NOTHING);
+        result["row"] = json!(row);
+        keeper.keep(&result)?;
+    }
+    println!("{row}: {below} of {TRIALS} below A, undisturbed");
+    Ok(())
+}
+
+/// What the rows of a document say of a disturbance with these codes.
+fn of_document(document: &Value, expected: &[&str]) -> Value {
+    let rows = document["experiments"].as_array().cloned().unwrap_or_default();
+    let warnings = rows.iter().flat_map(|row| row["warnings"].as_array().cloned().unwrap_or_default());
+    let told: Vec<(String, String)> = warnings
+        .map(|warning| [&warning["code"], &warning["grade"]].map(|word| word.as_str().unwrap_or_default().to_owned()))
+        .map(|[code, grade]| (code, grade))
+        .collect();
+    let codes: Vec<&String> = told.iter().map(|(code, _)| code).collect();
+    let lowering: Vec<&String> = told.iter().filter(|(_, grade)| grade != "A").map(|(code, _)| code).collect();
+    let failed = rows.iter().find(|row| row["status"] != "ok").map(|row| row["reason"].clone());
+    let missing = rows.is_empty().then(|| json!("no row was measured"));
+    json!({
+        "part": "disturbances",
+        "flagged": codes.iter().any(|code| expected.contains(&code.as_str())),
+        "failed": failed.or(missing),
+        "grade": rows.iter().filter_map(|row| row["grade"].as_str()).max(),
+        "codes": codes,
+        "lowering": lowering,
+    })
+}
+
+/// The first and the last CPU of `Cpus_allowed_list` in a process's status.
+fn cpus(status: &str) -> Option<(u32, u32)> {
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim();
+    let number = |text: &str| text.parse().ok();
+    Some((number(list.split([',', '-']).next()?)?, number(list.rsplit([',', '-']).next()?)?))
+}
+
+fn pinned(cpu: u32) -> Vec<String> {
+    vec!["taskset".to_owned(), "-c".to_owned(), cpu.to_string()]
+}
+
+impl Ground<'_> {
+    fn call(&self, row: &str) -> Result<Value, String> {
+        self.through(&[], row)
+    }
+
+    /// Measures a row, the program started through another one.
+    fn through(&self, through: &[String], row: &str) -> Result<Value, String> {
+        let mut arguments: Vec<&str> = row.split_whitespace().collect();
+        arguments.extend(["--quiet", "--json", "-"]);
+        let said = said(self.program.through(through, &arguments).current_dir(&self.folder));
+        said.json.ok_or_else(|| format!("{row}: {}", said.complaint))
+    }
+
+    /// Measures a row and does something to its worker once there is a sample.
+    fn in_the_middle(&self, row: &str, act: impl Fn(u32) -> Result<(), String>) -> Result<Value, String> {
+        let number = self.runs.fetch_add(1, Ordering::Relaxed);
+        let run = self.folder.join(format!("run-{number}"));
+        let folder = run.display().to_string();
+        let mut arguments: Vec<&str> = row.split_whitespace().collect();
+        arguments.extend(["--quiet", "--out", &folder]);
+        let mut command = self.program.command(&arguments);
+        command.current_dir(&self.folder).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().map_err(|error| format!("cannot start the program: {error}"))?;
+        let acted = worker_in_its_samples(&mut child, &run.join("journal.jsonl")).and_then(act);
+        let ended = child.wait().map_err(|error| format!("cannot wait for the program: {error}"));
+        acted.and(ended)?;
+        let path = run.join("run.json");
+        let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
+    }
+}
+
+/// The worker of a run whose journal holds a sample.
+fn worker_in_its_samples(child: &mut Child, journal: &Path) -> Result<u32, String> {
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE && child.try_wait().is_ok_and(|ended| ended.is_none()) {
+        let journal = std::fs::read_to_string(journal).unwrap_or_default();
+        if journal.lines().any(|line| line.starts_with("{\"kind\":\"sample\""))
+            && let Some(worker) = worker_of(child.id())
+        {
+            return Ok(worker);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Err("the run made no sample, or its worker was not found".to_owned())
+}
+
+/// The worker that a process has started.
+fn worker_of(parent: u32) -> Option<u32> {
+    let processes = std::fs::read_dir("/proc").ok()?.flatten();
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    numbers.into_iter().find(|process| {
+        let read = |file: &str| std::fs::read_to_string(format!("/proc/{process}/{file}")).unwrap_or_default();
+        read("cmdline").ends_with("\0worker\0") && parent_in(&read("stat")) == Some(parent)
+    })
+}
+
+/// The parent in a process's `stat`: the second field after the name in parentheses.
+fn parent_in(stat: &str) -> Option<u32> {
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn quota(ground: &Ground, row: &str) -> Result<Value, String> {
+    let group = Group::make("cpu")?;
+    let [set, _] = group.quota_commands(50);
+    shell(&set)?;
+    ground.through(&group.words(), row)
+}
+
+fn memory_limit(ground: &Ground, row: &str) -> Result<Value, String> {
+    let group = Group::make("memory")?;
+    shell(&group.memory_command(400 << 20))?;
+    ground.through(&group.words(), row)
+}
+
+fn btrfs(ground: &Ground, row: &str) -> Result<Value, String> {
+    let [image, mounted] = ["btrfs.image", "btrfs"].map(|name| ground.folder.join(name).display().to_string());
+    // A file in a folder that is to be compressed cannot be overwritten in place, so that direct writes are copied.
+    let make = "truncate -s 320M \"$1\"; mkfs.btrfs -q -f \"$1\"; mkdir -p \"$2\"; mount -o loop \"$1\" \"$2\"; \
+                mkdir \"$2/compressed\"; chattr +c \"$2/compressed\"";
+    let undo = "umount -l \"$2\"; rmdir \"$2\"; rm -f \"$1\"";
+    let _mounted = Held::new(make, undo, &[&image, &mounted])?;
+    ground.call(&format!("{row} --dir {mounted}/compressed"))
+}
+
+fn disk_traffic(ground: &Ground, row: &str) -> Result<Value, String> {
+    let filler = ground.folder.join("filler").display().to_string();
+    let traffic = Held::busy("dd if=/dev/zero of=\"$1\" bs=1M count=64 conv=fdatasync", None, &[&filler])?;
+    let document = ground.call(&format!("{row} --dir {}", ground.folder.display()));
+    drop(traffic);
+    let _ = std::fs::remove_file(&filler);
+    document
+}
+
+fn net_traffic(ground: &Ground, row: &str) -> Result<Value, String> {
+    let trouble = |error: std::io::Error| format!("cannot send over loopback: {error}");
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(trouble)?;
+    let mut stream = TcpStream::connect(listener.local_addr().map_err(trouble)?).map_err(trouble)?;
+    let (mut receiver, _) = listener.accept().map_err(trouble)?;
+    let over = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&over);
+    let receiving = std::thread::spawn(move || {
+        let mut buffer = vec![0; 1 << 20];
+        while receiver.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {}
+    });
+    let sending = std::thread::spawn(move || {
+        let buffer = vec![0; 1 << 18];
+        while !told.load(Ordering::SeqCst) && stream.write_all(&buffer).is_ok() {}
+    });
+    let document = ground.call(row);
+    over.store(true, Ordering::SeqCst);
+    let _ = (sending.join(), receiving.join());
+    document
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn at_least_twelve_and_each_by_its_own_name() {
+        let mut names: Vec<&str> = DISTURBANCES.iter().map(|disturbance| disturbance.name).chain([NOTHING]).collect();
+        assert!(names.len() > 12);
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+        assert!(DISTURBANCES.iter().all(|disturbance| !disturbance.codes.is_empty()));
+    }
+
+    #[test]
+    fn a_row_that_says_so_is_flagged_and_one_that_failed_is_told_apart() {
+        let document = |row: Value| json!({"experiments": [row]});
+        let warned = document(json!({"status": "ok", "grade": "C", "warnings": [
+            {"code": "cpu_quota", "grade": "C"}, {"code": "few_samples", "grade": "A"}]}));
+        let result = of_document(&warned, &["cpu_quota"]);
+        assert_eq!(
+            (&result["flagged"], &result["failed"], &result["grade"]),
+            (&json!(true), &Value::Null, &json!("C"))
+        );
+        assert_eq!(
+            (&result["codes"], &result["lowering"]),
+            (&json!(["cpu_quota", "few_samples"]), &json!(["cpu_quota"]))
+        );
+        assert_eq!(of_document(&warned, &["steal"])["flagged"], false);
+        let failed = document(json!({"status": "failed", "reason": "no CPU 1", "grade": null, "warnings": []}));
+        assert_eq!(of_document(&failed, &["migrated"])["failed"], "no CPU 1");
+        assert_eq!(of_document(&json!({}), &[])["failed"], "no row was measured");
+    }
+
+    #[test]
+    fn cpus_and_parents_are_read() {
+        assert_eq!(cpus("Name:\tx\nCpus_allowed_list:\t0-3,8-11\n"), Some((0, 11)));
+        assert_eq!(cpus("Cpus_allowed_list:\t2\n"), Some((2, 2)));
+        assert_eq!(cpus("Name: x"), None);
+        assert_eq!(parent_in("12 (a) b) S 7 12 12 0"), Some(7));
+        assert_eq!(parent_in("garbage"), None);
+    }
+}

@@ -1,0 +1,183 @@
+//! What is done to the machine for a while and undone in any case: when the value is dropped, and also when this program
+//! is interrupted or killed.
+//!
+//! Each is a shell of its own process group that makes the change, says so, and waits at the end of a pipe. The pipe
+//! closes when the value is dropped and when this program dies in whatever way, and then the shell undoes the change.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// A change that lasts as long as this value.
+#[derive(Debug)]
+pub(super) struct Held(Child);
+
+impl Held {
+    /// Runs `make`, and `undo` at the end, both as words of a shell in which `$1`, `$2` … are the arguments. Where
+    /// `make` fails, it is undone at once.
+    pub(super) fn new(make: &str, undo: &str, arguments: &[&str]) -> Result<Self, String> {
+        // An interrupted shell has to live on until it has undone what it did.
+        let script = format!(
+            "trap '' INT TERM HUP; undo() {{ {undo}; }}; trap 'undo \"$@\"' EXIT; set -e; {make}; echo made; read -r _ || :"
+        );
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, "sh"]).args(arguments).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().map_err(|error| format!("cannot start a shell: {error}"))?;
+        let mut held = Self(child);
+        let mut first = String::new();
+        if let Some(stdout) = held.0.stdout.take() {
+            let _ = BufReader::new(stdout).read_line(&mut first);
+        }
+        if first.trim() == "made" {
+            return Ok(held);
+        }
+        let mut complaint = String::new();
+        if let Some(stderr) = held.0.stderr.take() {
+            let _ = BufReader::new(stderr).read_line(&mut complaint);
+        }
+        Err(format!("'{make}' failed: {}", complaint.trim()))
+    }
+
+    /// A loop of a shell beside us, on this CPU if one is named.
+    pub(super) fn busy(body: &str, cpu: Option<u32>, arguments: &[&str]) -> Result<Self, String> {
+        let pinned = cpu.map_or_else(String::new, |cpu| format!("taskset -c {cpu} "));
+        // A process group of its own, so that what the loop has started ends with it.
+        let make = format!("setsid {pinned}sh -c 'while :; do {body}; done' sh \"$@\" >/dev/null 2>&1 & loop=$!");
+        Self::new(&make, "kill -s KILL -- \"-$loop\" 2>/dev/null", arguments)
+    }
+
+    /// A CPU that is switched off.
+    pub(super) fn offline(cpu: u32) -> Result<Self, String> {
+        let switch = format!("/sys/devices/system/cpu/cpu{cpu}/online");
+        Self::new("echo 0 > \"$1\"", "echo 1 > \"$1\"", &[&switch])
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+/// A control group of our own.
+#[derive(Debug)]
+pub(super) struct Group {
+    path: PathBuf,
+    unified: bool,
+    _held: Held,
+}
+
+impl Group {
+    /// Makes one under the controller, of version 1 or 2 of control groups.
+    pub(super) fn make(controller: &str) -> Result<Self, String> {
+        let root = Path::new("/sys/fs/cgroup");
+        let separate = root.join(controller);
+        let unified = !separate.is_dir();
+        let path = if unified { root } else { &separate }.join(format!("assay-trust-{}", std::process::id()));
+        let allow = if unified {
+            format!("echo +{controller} > /sys/fs/cgroup/cgroup.subtree_control; ")
+        } else {
+            String::new()
+        };
+        // What has just ended may still be counted for a moment.
+        let undo = "for _ in 1 2 3 4 5 6 7 8 9; do rmdir \"$1\" && break; sleep 0.3; done 2>/dev/null";
+        let held = Held::new(&format!("{allow}mkdir \"$1\""), undo, &[&path.display().to_string()])?;
+        Ok(Self { path, unified, _held: held })
+    }
+
+    /// Shell commands that set a quota of a share of one CPU, and lift it.
+    pub(super) fn quota_commands(&self, percent: u32) -> [String; 2] {
+        // Short periods, so that every sample has its part of the quota.
+        const PERIOD: u32 = 20_000;
+        let (path, quota) = (self.path.display(), PERIOD / 100 * percent);
+        if self.unified {
+            [format!("echo '{quota} {PERIOD}' > {path}/cpu.max"), format!("echo 'max {PERIOD}' > {path}/cpu.max")]
+        } else {
+            [
+                format!("echo {PERIOD} > {path}/cpu.cfs_period_us && echo {quota} > {path}/cpu.cfs_quota_us"),
+                format!("echo -1 > {path}/cpu.cfs_quota_us"),
+            ]
+        }
+    }
+
+    /// A shell command that allows so much memory.
+    pub(super) fn memory_command(&self, bytes: u64) -> String {
+        let file = if self.unified { "memory.max" } else { "memory.limit_in_bytes" };
+        format!("echo {bytes} > {}/{file}", self.path.display())
+    }
+
+    /// The words that start a program inside of it.
+    pub(super) fn words(&self) -> Vec<String> {
+        let enter = self.path.join("cgroup.procs").display().to_string();
+        vec!["sh".to_owned(), "-c".to_owned(), "echo $$ > \"$0\" && exec \"$@\"".to_owned(), enter]
+    }
+}
+
+/// Runs a line of a shell.
+pub(super) fn shell(line: &str) -> Result<(), String> {
+    let output = Command::new("sh").args(["-c", line]).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("cannot start a shell: {error}"))?;
+    let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    if output.status.success() { Ok(()) } else { Err(format!("'{line}' failed: {complaint}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A path of a file that is not there.
+    fn scratch(name: &str) -> String {
+        let path = std::env::temp_dir().join(format!("assay-trust-test-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        path.display().to_string()
+    }
+
+    #[test]
+    fn a_change_lasts_as_long_as_its_value() {
+        let file = scratch("lasts");
+        let held = Held::new("echo x > \"$1\"", "rm \"$1\"", &[&file]).unwrap();
+        assert!(Path::new(&file).exists());
+        drop(held);
+        assert!(!Path::new(&file).exists());
+    }
+
+    #[test]
+    fn a_change_that_fails_half_way_is_undone() {
+        let file = scratch("fails");
+        let failed = Held::new("echo x > \"$1\"; cat /nowhere/at/all", "rm \"$1\"", &[&file]);
+        assert!(failed.unwrap_err().contains("nowhere"));
+        assert!(!Path::new(&file).exists());
+    }
+
+    #[test]
+    fn a_busy_loop_ends_with_its_value() {
+        let file = scratch("busy");
+        let held = Held::busy("echo x >> \"$1\"; sleep 0.01", None, &[&file]).unwrap();
+        let start = std::time::Instant::now();
+        while !Path::new(&file).exists() && start.elapsed().as_secs() < 20 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        drop(held);
+        let size = || std::fs::metadata(&file).map(|data| data.len()).unwrap();
+        let before = size();
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        assert_eq!(size(), before);
+        let _ = std::fs::remove_file(&file);
+    }
+
+    #[test]
+    fn quotas_are_words_of_a_shell() {
+        let held = || Held::new(":", ":", &[]).unwrap();
+        let group = |unified| Group { path: PathBuf::from("/g"), unified, _held: held() };
+        assert_eq!(
+            group(true).quota_commands(95),
+            ["echo '19000 20000' > /g/cpu.max", "echo 'max 20000' > /g/cpu.max"]
+        );
+        assert!(group(false).quota_commands(50)[0].ends_with("echo 10000 > /g/cpu.cfs_quota_us"));
+        assert_eq!(group(true).memory_command(5), "echo 5 > /g/memory.max");
+        assert_eq!(group(true).words().last().unwrap(), "/g/cgroup.procs");
+    }
+}

@@ -1,0 +1,168 @@
+//! `assay compare --live`: the same twice, which must not be called changed, and real slowdowns, which must.
+
+use serde_json::{Value, json};
+
+use super::Keeper;
+use super::held::Group;
+use super::line::{Verdicts, area, areas, rows};
+use super::program::{Program, Said, said};
+
+/// So many verdicts of the same against the same.
+const VERDICTS: u64 = 200;
+/// Rounds after which no more are tried, should comparisons fail.
+const MOST_ROUNDS: u32 = 60;
+/// Trials of each slowdown.
+const TRIALS: u32 = 20;
+/// Pairs of a comparison of the same with itself, and of a slowdown: enough for most verdicts, few enough for 200.
+pub(super) const PAIRS: [&str; 2] = ["8", "10"];
+
+/// What is compared with itself, in turn: all rows of one thread of the processor and of memory, one of each of the
+/// others.
+pub(super) const SAME: &[&str] = &[
+    "cpu --threads 1",
+    "memory --threads 1",
+    "disk --threads 1 --depth 1 --pattern random --op read --size 256MiB",
+    "net --protocol tcp --mode pingpong --threads 1",
+];
+
+/// A slowdown by a quota.
+pub(super) struct Slowdown {
+    pub(super) name: &'static str,
+    pub(super) side: &'static str,
+    /// What is left of one CPU, in percent.
+    percent: u32,
+}
+
+/// What must be found.
+pub(super) const SLOWDOWNS: &[Slowdown] = &[
+    Slowdown { name: "CPU slowed by 5 %", side: "cpu --op fma --type fp64 --isa vector --threads 1", percent: 95 },
+    Slowdown { name: "memory slowed by 10 %", side: "memory --pattern sequential --op read --threads 1", percent: 90 },
+];
+
+/// The name of the comparisons of the same with itself.
+pub(super) const SAME_NAME: &str = "A against A";
+
+pub(super) fn run(keeper: &mut Keeper) -> Result<(), String> {
+    let program = Program::build(keeper)?;
+    let same = compare_same(keeper, &program);
+    let slowdowns: Vec<_> = SLOWDOWNS.iter().map(|slowdown| slow_down(keeper, &program, slowdown)).collect();
+    slowdowns.into_iter().chain([same]).collect()
+}
+
+/// The arguments of a live comparison.
+fn arguments<'a>(a: &'a str, b: &'a str, pairs: &'a str, seed: &'a str) -> Vec<&'a str> {
+    vec!["compare", "--live", a, b, "--pairs", pairs, "--seed", seed, "--json", "--quiet"]
+}
+
+fn compare_same(keeper: &mut Keeper, program: &Program) -> Result<(), String> {
+    let mut total = Verdicts::default();
+    let mut failed = Vec::new();
+    for round in 0..MOST_ROUNDS {
+        if total.all() >= VERDICTS {
+            break;
+        }
+        let side = turn(round);
+        let said = program.call(&arguments(side, side, PAIRS[0], &(round + 1).to_string()));
+        let Some(comparison) = &said.json else {
+            println!("{side}: {}", said.complaint);
+            failed.push(side);
+            continue;
+        };
+        let rows = rows(comparison);
+        for area in areas(&rows) {
+            keeper.keep(&of_area(&rows, &area, side))?;
+        }
+        total.add(Verdicts::of(&rows));
+        println!("{side}: {:?}; {} verdicts so far", Verdicts::of(&rows), total.all());
+    }
+    if total.all() < VERDICTS {
+        return Err(format!("{} verdicts instead of {VERDICTS}; failed: {}", total.all(), failed.join(", ")));
+    }
+    Ok(())
+}
+
+/// What is compared in a round: the first two in turn, whose rows are many, and every fourth time one of the others.
+fn turn(round: u32) -> &'static str {
+    let round = round as usize;
+    if round % 4 == 3 { SAME[2 + round / 4 % 2] } else { SAME[(round - round / 4) % 2] }
+}
+
+/// What a comparison of the same with itself says of an area.
+fn of_area(all: &[Value], of: &str, command: &str) -> Value {
+    let rows: Vec<Value> = all.iter().filter(|row| area(row) == of).cloned().collect();
+    let verdicts = Verdicts::of(&rows);
+    let changed = rows.iter().filter(|row| row["verdict"] == "changed");
+    json!({
+        "part": "live", "what": SAME_NAME, "area": of, "command": command,
+        "changed": verdicts.changed, "same": verdicts.same, "inconclusive": verdicts.inconclusive,
+        "changed_rows": changed.map(|row| json!([row["id"], row["ratio"], row["ratio_ci95"]])).collect::<Vec<_>>(),
+    })
+}
+
+fn slow_down(keeper: &mut Keeper, program: &Program, slowdown: &Slowdown) -> Result<(), String> {
+    let group = Group::make("cpu")?;
+    let [set, lift] = group.quota_commands(slowdown.percent);
+    for trial in 1..=TRIALS {
+        let seed = trial.to_string();
+        let mut arguments = arguments(slowdown.side, slowdown.side, PAIRS[1], &seed);
+        let switches = [format!("sh -c \"{set}\""), format!("sh -c \"{lift}\"")];
+        arguments.extend(["--switch-b", &switches[0], "--switch-a", &switches[1]]);
+        let said = said(&mut program.through(&group.words(), &arguments));
+        let result = of_slowdown(slowdown, &said);
+        println!("{} ({trial} of {TRIALS}): {}", slowdown.name, result["rows"]);
+        keeper.keep(&result)?;
+    }
+    Ok(())
+}
+
+/// Whether a slowdown was found: every row that was compared changed for the worse.
+fn of_slowdown(slowdown: &Slowdown, said: &Said) -> Value {
+    let rows = said.json.as_ref().map(rows).unwrap_or_default();
+    let found = !rows.is_empty() && rows.iter().all(|row| row["verdict"] == "changed" && row["direction"] == "worse");
+    let told =
+        |row: &Value| json!([row["id"], row["verdict"], row["ratio"], row["ratio_ci95"], row["p"], row["threshold"]]);
+    json!({
+        "part": "live", "what": slowdown.name, "command": slowdown.side, "found": found,
+        "rows": rows.iter().map(told).collect::<Vec<_>>(),
+        "trouble": said.json.is_none().then_some(&said.complaint),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(rows: &Value) -> Said {
+        Said { json: Some(json!({"experiments": rows})), complaint: String::new() }
+    }
+
+    #[test]
+    fn a_slowdown_is_found_only_where_every_row_says_so() {
+        let found = |rows: Value| of_slowdown(&SLOWDOWNS[0], &said(&rows))["found"] == true;
+        assert!(found(json!([{"verdict": "changed", "direction": "worse"}])));
+        assert!(!found(json!([{"verdict": "changed", "direction": "better"}])));
+        assert!(!found(json!([{"verdict": "inconclusive", "direction": null}])));
+        assert!(!found(json!([])));
+        let failed = of_slowdown(&SLOWDOWNS[0], &Said { json: None, complaint: "no room".to_owned() });
+        assert_eq!((&failed["found"], &failed["trouble"]), (&json!(false), &json!("no room")));
+    }
+
+    #[test]
+    fn all_take_their_turns() {
+        let first: Vec<&str> = (0..8).map(turn).collect();
+        let of = |index: usize| SAME[index];
+        assert_eq!(first, [of(0), of(1), of(0), of(2), of(1), of(0), of(1), of(3)]);
+    }
+
+    #[test]
+    fn verdicts_of_an_area_name_what_changed() {
+        let rows = [
+            json!({"id": "cpu/a", "verdict": "changed", "ratio": 1.1, "ratio_ci95": [1.05, 1.2]}),
+            json!({"id": "cpu/b", "verdict": "same"}),
+            json!({"id": "net/c", "verdict": "changed"}),
+        ];
+        let line = of_area(&rows, "cpu", "cpu --threads 1");
+        assert_eq!((&line["changed"], &line["same"]), (&json!(1), &json!(1)));
+        assert_eq!(line["changed_rows"], json!([["cpu/a", 1.1, [1.05, 1.2]]]));
+    }
+}

@@ -1,0 +1,394 @@
+//! `docs/trust.md` from all results: for each claim the figure, from how many, when, on which machine, and by which
+//! command. Only counts and shares are worked out.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::line::{Line, Verdicts};
+use super::{disturbances, live, sessions};
+
+const HEAD: &str = "\
+# Can the figures be believed?
+
+Written by `cargo xtask trust`; every figure here comes from that command, and nothing is edited by hand. It appends every
+result, whatever it shows, to [trust.jsonl](trust.jsonl); the tables show the latest call of each part. How it is done:
+[METHODOLOGY.md](../METHODOLOGY.md); the parts are in `xtask/src/trust/`.
+";
+
+/// Of verdicts on what did not change, at most so many may be \"changed\", in percent.
+const FALSE_CHANGES: f64 = 1.0;
+/// So many of the trials of a real slowdown must be found, in percent.
+const FOUND: f64 = 90.0;
+/// So many of the trials of a disturbance must be flagged, in percent.
+const FLAGGED: f64 = 95.0;
+/// Verdicts that a share of them needs to mean anything.
+const ENOUGH: u64 = 200;
+/// How far a figure may differ from scipy's.
+const AGREED: f64 = 1e-9;
+
+/// The page.
+pub(super) fn render(lines: &[Line]) -> String {
+    let mut page = HEAD.to_owned();
+    scipy(&mut page, &latest(lines, "statistics", "scipy"));
+    coverage(&mut page, &latest(lines, "statistics", "coverage"));
+    same(&mut page, lines);
+    slowdowns(&mut page, lines);
+    neighbours(&mut page, lines);
+    disturbed(&mut page, lines);
+    undisturbed(&mut page, lines);
+    page
+}
+
+/// The lines of one thing that the latest call that tried it has left.
+fn latest<'a>(lines: &'a [Line], part: &str, what: &str) -> Vec<&'a Line> {
+    let of: Vec<&Line> = lines.iter().filter(|line| line.word("part") == part && line.word("what") == what).collect();
+    let batch = of.last().map_or("", |line| line.word("batch"));
+    of.iter().copied().filter(|line| line.word("batch") == batch).collect()
+}
+
+/// When, where and of what.
+fn origin(lines: &[&Line]) -> String {
+    lines.last().map_or_else(String::new, |line| {
+        let machine = line.word("machine");
+        let machine = if machine.is_empty() { String::new() } else { format!("; {machine}") };
+        format!("{}, commit {}{machine}", line.word("batch"), line.word("git"))
+    })
+}
+
+fn title(page: &mut String, title: &str, command: &str, lines: &[&Line]) {
+    let _ = writeln!(page, "\n## {title}\n");
+    if lines.is_empty() {
+        let _ = writeln!(page, "Not tried yet: `cargo xtask trust {command}`.");
+    } else {
+        let _ = writeln!(page, "`cargo xtask trust {command}`, {}.\n", origin(lines));
+    }
+}
+
+fn percent(part: u64, all: u64) -> f64 {
+    if all == 0 { 0.0 } else { 100.0 * part as f64 / all as f64 }
+}
+
+/// A goal, and whether it was reached.
+fn goal(page: &mut String, sentence: &str, reached: bool) {
+    let verdict = if reached { "Reached" } else { "**Not reached**" };
+    let _ = writeln!(page, "\n{verdict}: {sentence}");
+}
+
+fn scipy(page: &mut String, lines: &[&Line]) {
+    title(page, "Statistics agree with scipy", "statistics", lines);
+    let Some(first) = lines.first() else { return };
+    let _ = writeln!(page, "| method | figures | largest relative difference |\n|---|---|---|");
+    for line in lines {
+        let difference = line.number("largest_difference").unwrap_or(f64::NAN);
+        let _ = writeln!(page, "| {} | {} | {difference:.1e} |", line.word("method"), line.count("figures"));
+    }
+    let agreed = lines.iter().all(|line| line.number("largest_difference").is_some_and(|found| found <= AGREED));
+    let versions = format!("scipy {}, numpy {}", first.word("scipy"), first.word("numpy"));
+    goal(page, &format!("every figure within 1e-9 of {versions}."), agreed);
+}
+
+fn coverage(page: &mut String, lines: &[&Line]) {
+    title(page, "Intervals hold what they promise", "statistics", lines);
+    if lines.is_empty() {
+        return;
+    }
+    page.push_str(
+        "Simulated with fixed seeds. What is true in each case stands at the head of \
+         [coverage.rs](../crates/stats/examples/coverage.rs). *Reported* is the mean confidence that the intervals claim; \
+         few launches that differ claim less than 95 %. Half of the width is the median of all trials.\n\n",
+    );
+    page.push_str("| interval | noise | n | trials | held the truth | reported | ± |\n|---|---|---|---|---|---|---|\n");
+    for line in lines {
+        let share = |key| 100.0 * line.number(key).unwrap_or(f64::NAN);
+        let mark = match (line.is("holds"), line.is("claimed")) {
+            (true, _) => "",
+            (false, true) => " **less than reported**",
+            (false, false) => " (not claimed)",
+        };
+        let _ = writeln!(
+            page,
+            "| {} | {} | {} | {} | {:.1} %{mark} | {:.1} % | {:.2} % |",
+            line.word("interval"),
+            line.word("noise"),
+            line.count("n"),
+            line.count("trials"),
+            share("coverage"),
+            share("reported"),
+            share("half_width"),
+        );
+    }
+    let held = lines.iter().filter(|line| line.is("claimed")).all(|line| line.is("holds"));
+    goal(page, "every interval that is claimed holds the truth as often as it says, 95 % where nothing is said.", held);
+    page.push_str(
+        "\nNot claimed, since nothing in the samples could tell: two runs apart whose drifts differ, and three launches of \
+         a machine that has two modes when all three show the same.\n",
+    );
+}
+
+/// Verdicts by area, and their sum.
+fn verdicts(page: &mut String, lines: &[&Line]) -> Verdicts {
+    let mut areas: BTreeMap<&str, Verdicts> = BTreeMap::new();
+    let mut total = Verdicts::default();
+    for line in lines {
+        areas.entry(line.word("area")).or_default().add(Verdicts::read(line));
+        total.add(Verdicts::read(line));
+    }
+    page.push_str("| area | verdicts | changed | same | inconclusive |\n|---|---|---|---|---|\n");
+    for (area, found) in areas.into_iter().chain([("all", total)]) {
+        let _ = writeln!(
+            page,
+            "| {area} | {} | {} ({:.1} %) | {} | {} ({:.0} %) |",
+            found.all(),
+            found.changed,
+            percent(found.changed, found.all()),
+            found.same,
+            found.inconclusive,
+            percent(found.inconclusive, found.all()),
+        );
+    }
+    total
+}
+
+/// Whether few enough of enough verdicts are \"changed\".
+fn few_changes(page: &mut String, total: Verdicts) {
+    let share = percent(total.changed, total.all());
+    let sentence = format!(
+        "{share:.1} % of {} verdicts are falsely \"changed\"; at most {FALSE_CHANGES} % of at least {ENOUGH} may be.",
+        total.all()
+    );
+    goal(page, &sentence, total.all() >= ENOUGH && share <= FALSE_CHANGES);
+}
+
+/// What all calls before the latest add up to.
+fn earlier(page: &mut String, lines: &[Line], part: &str, what: &str) {
+    let of = || lines.iter().filter(|line| line.word("part") == part && line.word("what") == what);
+    let last = of().next_back().map_or("", |line| line.word("batch"));
+    let (mut total, mut batches) = (Verdicts::default(), Vec::new());
+    for line in of().filter(|line| line.word("batch") != last) {
+        total.add(Verdicts::read(line));
+        if !batches.contains(&line.word("batch")) {
+            batches.push(line.word("batch"));
+        }
+    }
+    if !batches.is_empty() {
+        let _ = writeln!(
+            page,
+            "\nEarlier calls ({}, of earlier versions): {} changed, {} same, {} inconclusive.",
+            batches.len(),
+            total.changed,
+            total.same,
+            total.inconclusive
+        );
+    }
+}
+
+fn same(page: &mut String, lines: &[Line]) {
+    let found = latest(lines, "live", live::SAME_NAME);
+    title(page, "Live: the same against itself", "live", &found);
+    if found.is_empty() {
+        return;
+    }
+    let total = verdicts(page, &found);
+    few_changes(page, total);
+    earlier(page, lines, "live", live::SAME_NAME);
+    page.push_str("\nThe commands, with another `--seed` each:\n\n```text\n");
+    for side in live::SAME {
+        let _ = writeln!(page, "assay compare --live '{side}' '{side}' --pairs {} --json", live::PAIRS[0]);
+    }
+    page.push_str("```\n");
+}
+
+fn slowdowns(page: &mut String, lines: &[Line]) {
+    let tried: Vec<Vec<&Line>> = live::SLOWDOWNS.iter().map(|slow| latest(lines, "live", slow.name)).collect();
+    let any: Vec<&Line> = tried.iter().flatten().copied().collect();
+    title(page, "Live: real slowdowns", "live", &any);
+    if any.is_empty() {
+        return;
+    }
+    page.push_str("A quota of a control group, set by `--switch-b` and lifted by `--switch-a`.\n\n");
+    page.push_str("| slowdown | rows | found | trials |\n|---|---|---|---|\n");
+    let mut reached = true;
+    for (slowdown, trials) in live::SLOWDOWNS.iter().zip(&tried) {
+        let found = trials.iter().filter(|line| line.is("found")).count() as u64;
+        let share = percent(found, trials.len() as u64);
+        reached &= share >= FOUND;
+        let _ = writeln!(
+            page,
+            "| {} | `--live '{1}' '{1}' --pairs {2}` | {found} ({share:.0} %) | {3} |",
+            slowdown.name,
+            slowdown.side,
+            live::PAIRS[1],
+            trials.len()
+        );
+    }
+    goal(page, &format!("each slowdown is found in at least {FOUND} % of its trials."), reached);
+}
+
+fn neighbours(page: &mut String, lines: &[Line]) {
+    let found = latest(lines, "sessions", sessions::NAME);
+    title(page, "Separate sessions: nothing changed", "sessions", &found);
+    if found.is_empty() {
+        return;
+    }
+    let command = sessions::RUN.join(" ");
+    let _ = writeln!(
+        page,
+        "`assay {command}` again and again, and `assay compare` of neighbours. Nothing was changed between them; what the \
+         host of a virtual machine does is not ours to hold still, and \"inconclusive\" is the honest answer to it.\n"
+    );
+    let total = verdicts(page, &found);
+    let sum = |key: &str| found.iter().map(|line| line.count(key)).sum::<u64>();
+    let _ = writeln!(
+        page,
+        "\nOperations per cycle, beside the rate: {} of {} verdicts \"changed\".",
+        sum("per_cycle_changed"),
+        sum("per_cycle_all")
+    );
+    few_changes(page, total);
+    earlier(page, lines, "sessions", sessions::NAME);
+}
+
+fn disturbed(page: &mut String, lines: &[Line]) {
+    let tried: Vec<Vec<&Line>> =
+        disturbances::DISTURBANCES.iter().map(|one| latest(lines, "disturbances", one.name)).collect();
+    let any: Vec<&Line> = tried.iter().flatten().copied().collect();
+    title(page, "Disturbances made on purpose", "disturbances", &any);
+    if any.is_empty() {
+        return;
+    }
+    page.push_str(
+        "| disturbance | made by | flagged | failed | any of these warnings | row |\n|---|---|---|---|---|---|\n",
+    );
+    let mut missed = Vec::new();
+    for (disturbance, trials) in disturbances::DISTURBANCES.iter().zip(&tried) {
+        let failed = trials.iter().filter(|line| !line.word("failed").is_empty()).count();
+        let flagged = trials.iter().filter(|line| line.is("flagged") && line.word("failed").is_empty()).count();
+        if trials.is_empty() || percent(flagged as u64, (trials.len() - failed) as u64) < FLAGGED {
+            missed.push(disturbance.name);
+        }
+        let _ = writeln!(
+            page,
+            "| {} | {} | {flagged} of {} | {failed} | `{}` | `{}` |",
+            disturbance.name,
+            disturbance.how,
+            trials.len(),
+            disturbance.codes.join("`, `"),
+            disturbance.row
+        );
+    }
+    page.push_str("\nA row that fails for a stated reason is counted apart: it gives no figure that could mislead.\n");
+    let missed_ones = if missed.is_empty() { String::new() } else { format!(" Not so: {}.", missed.join(", ")) };
+    goal(page, &format!("each is flagged in at least {FLAGGED} % of its trials.{missed_ones}"), missed.is_empty());
+}
+
+fn undisturbed(page: &mut String, lines: &[Line]) {
+    let found = latest(lines, "disturbances", disturbances::NOTHING);
+    title(page, "The same rows, undisturbed", "disturbances", &found);
+    if found.is_empty() {
+        return;
+    }
+    page.push_str("How often a row that nothing disturbed on purpose falls below grade A, and why.\n\n");
+    page.push_str("| row | trials | A | B | C | reasons |\n|---|---|---|---|---|---|\n");
+    for row in disturbances::UNDISTURBED {
+        let trials: Vec<&&Line> = found.iter().filter(|line| line.word("row") == *row).collect();
+        let grade = |grade: &str| trials.iter().filter(|line| line.word("grade") == grade).count();
+        let mut reasons: BTreeMap<&str, u32> = BTreeMap::new();
+        for code in trials.iter().flat_map(|line| line.words("lowering")) {
+            *reasons.entry(code).or_default() += 1;
+        }
+        let reasons: Vec<String> = reasons.iter().map(|(code, times)| format!("`{code}` {times}")).collect();
+        let reasons = if reasons.is_empty() { "–".to_owned() } else { reasons.join(", ") };
+        let [a, b, c] = ["A", "B", "C"].map(grade);
+        let _ = writeln!(page, "| `{row}` | {} | {a} | {b} | {c} | {reasons} |", trials.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn line(batch: &str, result: &Value) -> Line {
+        Line::new(&[("batch".to_owned(), batch.into()), ("git".to_owned(), "abc".into())], result)
+    }
+
+    fn same_line(batch: &str, changed: u64, same: u64) -> Line {
+        let what = live::SAME_NAME;
+        line(
+            batch,
+            &json!({"part": "live", "what": what, "area": "cpu", "changed": changed, "same": same, "inconclusive": 0}),
+        )
+    }
+
+    #[test]
+    fn what_was_not_tried_says_so() {
+        let page = render(&[]);
+        for part in ["statistics", "live", "sessions", "disturbances"] {
+            assert!(page.contains(&format!("Not tried yet: `cargo xtask trust {part}`.")), "{page}");
+        }
+        assert!(!page.contains("Reached"), "{page}");
+    }
+
+    #[test]
+    fn the_latest_call_counts_and_earlier_ones_are_told() {
+        let page = render(&[same_line("1", 9, 1), same_line("2", 1, 149), same_line("2", 1, 149)]);
+        assert!(page.contains("| all | 300 | 2 (0.7 %) | 298 | 0 (0 %) |"), "{page}");
+        assert!(page.contains("Reached: 0.7 % of 300 verdicts"), "{page}");
+        assert!(page.contains("Earlier calls (1, of earlier versions): 9 changed, 1 same"), "{page}");
+    }
+
+    #[test]
+    fn too_many_changes_and_too_few_verdicts_are_not_reached() {
+        assert!(render(&[same_line("1", 3, 250)]).contains("**Not reached**: 1.2 %"));
+        assert!(render(&[same_line("1", 0, 199)]).contains("**Not reached**: 0.0 %"));
+    }
+
+    #[test]
+    fn slowdowns_are_shares_of_trials() {
+        let name = live::SLOWDOWNS[0].name;
+        let trial = |found: bool| line("1", &json!({"part": "live", "what": name, "found": found}));
+        let page = render(&[trial(true), trial(true), trial(false)]);
+        assert!(page.contains("| 2 (67 %) | 3 |") && page.contains("**Not reached**: each slowdown"), "{page}");
+    }
+
+    #[test]
+    fn disturbances_that_fail_are_counted_apart() {
+        let of = |name: &str, flagged: bool, failed: Value| {
+            line("1", &json!({"part": "disturbances", "what": name, "flagged": flagged, "failed": failed}))
+        };
+        let lines: Vec<Line> = disturbances::DISTURBANCES
+            .iter()
+            .flat_map(|one| [of(one.name, true, Value::Null), of(one.name, false, json!("no CPU"))])
+            .collect();
+        let page = render(&lines);
+        assert!(page.contains("| 1 of 2 | 1 |") && page.contains("Reached: each is flagged"), "{page}");
+        let missed = of("quota", false, Value::Null);
+        let page = render(&[lines, vec![missed]].concat());
+        assert!(page.contains("Not so: quota."), "{page}");
+    }
+
+    #[test]
+    fn undisturbed_rows_name_their_reasons() {
+        let row = disturbances::UNDISTURBED[0];
+        let of = |grade: &str, lowering: Value| {
+            let what = disturbances::NOTHING;
+            line("1", &json!({"part": "disturbances", "what": what, "row": row, "grade": grade, "lowering": lowering}))
+        };
+        let page = render(&[of("A", json!([])), of("B", json!(["steal"])), of("B", json!(["steal", "drifting"]))]);
+        assert!(page.contains(&format!("| `{row}` | 3 | 1 | 2 | 0 | `drifting` 1, `steal` 2 |")), "{page}");
+    }
+
+    #[test]
+    fn coverage_that_is_missed_is_marked() {
+        let case = |holds: bool, claimed: bool| {
+            line(
+                "1",
+                &json!({"part": "statistics", "what": "coverage", "interval": "median", "noise": "x", "n": 9,
+                "trials": 10_000, "coverage": 0.9, "reported": 0.95, "half_width": 0.01, "holds": holds, "claimed": claimed}),
+            )
+        };
+        assert!(render(&[case(false, true)]).contains("**less than reported**"));
+        let page = render(&[case(true, true), case(false, false)]);
+        assert!(page.contains("(not claimed)") && page.contains("Reached: every interval"), "{page}");
+    }
+}

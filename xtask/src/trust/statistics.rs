@@ -1,0 +1,91 @@
+//! The statistics against scipy, and the coverage of every interval that is published, simulated.
+
+use serde_json::{Value, json};
+
+use crate::shell::{succeeds, watch};
+
+use super::Keeper;
+
+/// What writes the cases and scipy's answers, and where to.
+const FIXTURE: [&str; 2] = ["crates/stats/tests/scipy_fixture.py", "crates/stats/tests/scipy.json"];
+/// What compares them.
+const COMPARISON: &str = "cargo test -p stats --lib agrees_with_scipy -- --nocapture";
+/// What simulates coverage.
+const SIMULATION: &str = "cargo run --release -p stats --example coverage";
+
+pub(super) fn run(keeper: &mut Keeper) -> Result<(), String> {
+    let fixture = write_fixture(keeper);
+    compare(keeper)?;
+    cover(keeper)?;
+    fixture
+}
+
+/// Asks scipy anew. Where it cannot be had, the committed answers stand, and the part says so.
+fn write_fixture(keeper: &Keeper) -> Result<(), String> {
+    let shell = keeper.shell;
+    let folder = shell.target().join("scipy");
+    let python = folder.join("bin/python");
+    if !python.exists() {
+        let environment = shell.root().join(&folder).display().to_string();
+        let made = succeeds(&mut shell.command("python3", &["-m", "venv", &environment]));
+        let install = ["-m", "pip", "install", "--quiet", "scipy", "numpy"];
+        if !made || !succeeds(&mut shell.command(&python, &install)) {
+            let _ = std::fs::remove_dir_all(&folder);
+            return Err("scipy cannot be installed: its committed answers were compared with".to_owned());
+        }
+    }
+    let written = succeeds(&mut shell.command(&python, &FIXTURE));
+    if written { Ok(()) } else { Err(format!("{} failed", FIXTURE[0])) }
+}
+
+/// The words of a command of cargo, without `cargo`.
+fn words(command: &str) -> Vec<&str> {
+    command.split_whitespace().skip(1).collect()
+}
+
+/// The JSON of a line of the test's output, which stands behind the word `scipy`.
+fn of_comparison(line: &str) -> Option<Value> {
+    // The harness may write a test's name in front.
+    serde_json::from_str(line.split_once("scipy {").map(|(_, rest)| format!("{{{rest}"))?.as_str()).ok()
+}
+
+fn compare(keeper: &mut Keeper) -> Result<(), String> {
+    let mut found = Vec::new();
+    let agreed = watch(&mut keeper.shell.cargo(&words(COMPARISON)), |line| found.extend(of_comparison(line)));
+    for mut method in found {
+        method["part"] = json!("statistics");
+        method["what"] = json!("scipy");
+        keeper.keep(&method)?;
+    }
+    if agreed { Ok(()) } else { Err("not every figure agrees with scipy".to_owned()) }
+}
+
+fn cover(keeper: &mut Keeper) -> Result<(), String> {
+    let mut cases: Vec<Value> = Vec::new();
+    let ran =
+        watch(&mut keeper.shell.cargo(&words(SIMULATION)), |line| cases.extend(serde_json::from_str::<Value>(line)));
+    for case in &mut cases {
+        case["part"] = json!("statistics");
+        case["what"] = json!("coverage");
+        keeper.keep(case)?;
+    }
+    let missed = cases.iter().filter(|case| case["claimed"] == true && case["holds"] != true).count();
+    match (ran, missed) {
+        (true, 0) => Ok(()),
+        (true, missed) => Err(format!("{missed} intervals hold less than they report")),
+        (false, _) => Err("the simulation failed".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_comparison_are_read() {
+        let line = r#"test scipy::agrees ... scipy {"method": "holm", "figures": 4, "largest_difference": 0.0}"#;
+        assert_eq!(of_comparison(line).unwrap()["method"], "holm");
+        assert_eq!(of_comparison("running 1 test"), None);
+        assert_eq!(words(SIMULATION)[0], "run");
+    }
+}
