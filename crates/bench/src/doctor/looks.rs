@@ -50,7 +50,8 @@ const NET_BYTES_PER_SECOND: f64 = 10e6;
 /// From so many times that traffic on, it takes a part that no row could hide.
 const MUCH: f64 = 20.0;
 
-const WITHIN: &str = "Stop them (see them with top and iotop), or use --wait-quiet 60s.";
+/// What helps against others who keep the machine busy.
+const STOP: &str = "Stop what keeps it busy (see it with top and iotop), or use --wait-quiet 60s.";
 
 /// Everything that is looked at besides the warnings of rows, in the order in which it is shown. Two have the name of a
 /// warning: a row is judged by the share of its own traffic, and here there is none, so the rate is judged.
@@ -63,11 +64,11 @@ pub const LOOKS: &[Look] = &[
     look("probe", "1", Thresholds::Own(None, Some(1.0)),
         "Nothing can be said of what a row would see.", "Look at the reason; `assay cpu --verify` shows it in full."),
     look("cpu_pressure", "share of the time in which some task waited for a CPU", Thresholds::Own(Some(0.05), None),
-        "More was to be run than there are CPUs for.", WITHIN),
+        "More was to be run than there are CPUs for.", STOP),
     look("memory_pressure", "share of the time in which some task waited for memory", Thresholds::Own(Some(0.01), Some(0.10)),
         "Pages are being reclaimed, which stops whoever needs one.", "Free memory."),
     look("io_pressure", "share of the time in which some task waited for a device", Thresholds::Own(Some(0.10), None),
-        "A device is busy for others; disk rows would wait with them.", WITHIN),
+        "A device is busy for others; disk rows would wait with them.", STOP),
     look("clock_source", "1 where reading it leaves the processor", Thresholds::Own(Some(1.0), None),
         "Each look at the clock by a system call takes microseconds.", "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource"),
     look("smt_siblings", "hardware threads per core", Thresholds::Own(None, None),

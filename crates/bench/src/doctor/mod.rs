@@ -3,7 +3,7 @@
 //!
 //! It looks at the settings, watches what others do while we do nothing, and runs our own kernel for a moment. What a
 //! row can be warned of is judged by the one table in `model::warning`; what no row can be warned of has its rule in
-//! [`looks`]. It stores nothing and changes nothing.
+//! [`LOOKS`]. It stores nothing and changes nothing.
 
 mod looks;
 mod probing;
@@ -78,7 +78,8 @@ pub fn check_names() -> Vec<&'static str> {
     names
 }
 
-/// Examines this machine. Whatever cannot be looked at is told of, and never an error.
+/// Examines this machine. Whatever cannot be looked at is told of, and never an error. A signal to stop ends it soon,
+/// and what it says then is worth nothing.
 pub fn diagnose(patient: &Patient) -> Diagnosis {
     // Before anything is watched, so that the tools' own work is not taken for that of others.
     let references = references(&patient.places);
@@ -136,8 +137,8 @@ fn watch(patient: &Patient, disk: Option<&DiskTarget>, probe_seconds: f64) -> Ve
     let left = NOTHING_NEW_SECONDS - RESERVE_SECONDS - probe_seconds - (monotonic_raw_seconds() - patient.began);
     let [most, least] = WATCH_SECONDS;
     let before = host.look();
-    host.pause(left.clamp(least, most));
-    watching::checks(&before, &host.look())
+    let after = waiting::look_after(left.clamp(least, most), &mut host);
+    watching::checks(&before, &after)
 }
 
 fn setting<'a>(patient: &Patient, machine: &'a Machine, declared: &'a Declared) -> Setting<'a> {

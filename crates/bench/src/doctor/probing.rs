@@ -138,7 +138,9 @@ fn in_order(conditions: &[&Conditions]) -> Vec<Check> {
         check(WarningCode::InvoluntarySwitches, measured, &|_| {
             format!("Our threads lost their CPUs {switches} times.")
         }),
-        check(WarningCode::DisturbedBlocks, measured, &|_| "No launch is called disturbed.".to_owned()),
+        check(WarningCode::DisturbedBlocks, measured, &|_| {
+            "No launch was disturbed so much that a run would repeat it.".to_owned()
+        }),
     ];
     checks.into_iter().flatten().collect()
 }

@@ -79,7 +79,7 @@ pub fn wait_until_quiet(limit_seconds: f64, source: &mut dyn Source) -> Waited {
     let mut because: Option<String> = None;
     let mut quiet_looks = 0;
     loop {
-        let after = next_look(source);
+        let after = look_after(LOOK_SECONDS, source);
         let seconds = after.at_seconds - began.at_seconds;
         match disturbance(&before, &after) {
             Some(disturbance) => (because, quiet_looks) = (Some(disturbance), 0),
@@ -93,9 +93,9 @@ pub fn wait_until_quiet(limit_seconds: f64, source: &mut dyn Source) -> Waited {
     }
 }
 
-/// The next look, or the one that is just possible when we are to stop.
-fn next_look(source: &mut dyn Source) -> Surroundings {
-    let mut left = LOOK_SECONDS;
+/// A look after so many seconds, or the one that is just possible when we are to stop.
+pub(super) fn look_after(seconds: f64, source: &mut dyn Source) -> Surroundings {
+    let mut left = seconds;
     while left > 0.0 && !source.is_stopped() {
         source.pause(left.min(PAUSE_SECONDS));
         left -= PAUSE_SECONDS;

@@ -1,6 +1,7 @@
 //! `assay doctor`: whether numbers taken now can be trusted, and what to change.
 
 use bench::doctor::{Patient, diagnose};
+use bench::host;
 use bench::reference::detect::Places;
 
 use console::Term;
@@ -20,11 +21,15 @@ pub(crate) fn doctor(arguments: &Doctor, began: f64) -> Result {
         store: environment::store().ok().map(|store| store.root().to_owned()),
         began,
     };
+    host::note_stop_signals();
     let watched = Stream::Error.is_terminal().then(Term::stderr);
     // What cannot be said to whoever watches is no reason not to go on.
-    let _ = watched.as_ref().map(|terminal| terminal.write_str("Looking at this machine for five seconds …"));
+    let _ = watched.as_ref().map(|terminal| terminal.write_str("Looking at this machine for five seconds ..."));
     let diagnosis = diagnose(&patient);
     let _ = watched.as_ref().map(Term::clear_line);
+    if let Some(signal) = host::stop_signal() {
+        return Ok(Outcome::Interrupted(signal));
+    }
     let text = if arguments.json {
         report::doctor::json(&diagnosis).map_err(|error| error.to_string())?
     } else {

@@ -3,12 +3,13 @@
 //! Nothing is asserted about what this machine is like otherwise: it is a noisy one.
 
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::common::{Ran, Scratch, assay, list, names, printed, refusal, skip, text};
 use crate::references::fake;
-use crate::system::{Cgroup, Running, allowed_cpu, has, through_shell};
+use crate::system::{Cgroup, Running, allowed_cpu, assert_no_orphans, has, signal, through_shell};
 
 /// The diagnosis that was printed; its exit status is what it says.
 fn diagnosis(ran: &Ran) -> Value {
@@ -138,6 +139,19 @@ fn nobody_has_to_listen_and_there_may_be_no_store() {
         let status = std::fs::read_to_string(scratch.join("status")).unwrap();
         assert!(["0\n", "1\n"].contains(&status.as_str()), "{line}: {status} {ran:?}");
         assert!(!ran.stderr.contains("panicked"), "{line}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_signal_ends_it_without_a_verdict() {
+    for (milliseconds, name, status) in [(600, "INT", 130), (3000, "TERM", 143)] {
+        let scratch = Scratch::new();
+        let run = Running::assay(&scratch, "doctor");
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        signal(run.id(), name);
+        let ran = run.end();
+        assert_eq!((ran.status, ran.stdout.as_str()), (Some(status), ""), "{name}: {ran:?}");
+        assert_no_orphans();
     }
 }
 
