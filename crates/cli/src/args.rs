@@ -119,6 +119,9 @@ pub(crate) enum Command {
     #[command(before_help = DOCTOR_EXAMPLES)]
     Doctor(Doctor),
     /// Say what changed between two runs, what did not, and what cannot be told.
+    ///
+    /// The exit status is 1 if anything changed for the worse, else 3 if anything cannot be told, else 0; 2 if there is
+    /// nothing to compare.
     #[command(before_help = COMPARE_EXAMPLES)]
     Compare(Compare),
     /// Show a run again: as text, CSV or JSON.
