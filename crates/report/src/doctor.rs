@@ -166,8 +166,8 @@ mod tests {
         let quota = check(
             "cpu_quota",
             CheckStatus::Bad,
-            "A control group's quota of 0.5 CPUs stopped the threads for 49.8 % of the time. The figure is the quota's, \
-             not the processor's.",
+            "A control group's quota of 0.5 CPUs stopped the threads for 49.8 % of the time. The figure is the \
+             quota's, not the processor's.",
             "Raise or remove the cgroup's CPU quota (cpu.max, cpu.cfs_quota_us).",
         );
         let nice = check(

@@ -18,7 +18,8 @@ use crate::suite::{CpuChoice, IsaChoice, Suite};
 const ALL_SECONDS: f64 = 0.2;
 const ONE_SECONDS: f64 = 0.08;
 
-/// Samples of a row: enough for a first and a last third of the clock. Under a quota they are longer, so there are fewer.
+/// Samples of a row: enough for a first and a last third of the clock. Under a quota they are longer, so there are
+/// fewer.
 const SAMPLES: u32 = 6;
 const SAMPLES_UNDER_QUOTA: u32 = 3;
 
