@@ -4,7 +4,7 @@
 //! Each is a shell of its own process group that makes the change, says so, and waits at the end of a pipe. The pipe
 //! closes when the value is dropped and when this program dies in whatever way, and then the shell undoes the change.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -17,10 +17,7 @@ impl Held {
     /// Runs `make`, and `undo` at the end, both as words of a shell in which `$1`, `$2` … are the arguments. Where
     /// `make` fails, it is undone at once.
     pub(super) fn new(make: &str, undo: &str, arguments: &[&str]) -> Result<Self, String> {
-        // An interrupted shell has to live on until it has undone what it did.
-        let script = format!(
-            "trap '' INT TERM HUP; undo() {{ {undo}; }}; trap 'undo \"$@\"' EXIT; set -e; {make}; echo made; read -r _ || :"
-        );
+        let script = script(make, undo);
         let mut command = Command::new("sh");
         command.args(["-c", &script, "sh"]).args(arguments).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -35,7 +32,7 @@ impl Held {
         }
         let mut complaint = String::new();
         if let Some(stderr) = held.0.stderr.take() {
-            let _ = BufReader::new(stderr).read_line(&mut complaint);
+            let _ = BufReader::new(stderr).read_to_string(&mut complaint);
         }
         Err(format!("'{make}' failed: {}", complaint.trim()))
     }
@@ -53,6 +50,15 @@ impl Held {
         let switch = format!("/sys/devices/system/cpu/cpu{cpu}/online");
         Self::new("echo 0 > \"$1\"", "echo 1 > \"$1\"", &[&switch])
     }
+}
+
+/// What the shell of a change runs. Interrupted, it has to live on until it has undone what it did, and so it must when
+/// nobody listens to it any more.
+fn script(make: &str, undo: &str) -> String {
+    format!(
+        "trap '' INT TERM HUP PIPE; undo() {{ {undo}; }}; trap 'undo \"$@\"' EXIT; set -e; {{ {make}; }} >/dev/null; \
+         echo made; read -r _ || :"
+    )
 }
 
 impl Drop for Held {
@@ -149,6 +155,18 @@ mod tests {
         let file = scratch("fails");
         let failed = Held::new("echo x > \"$1\"; cat /nowhere/at/all", "rm \"$1\"", &[&file]);
         assert!(failed.unwrap_err().contains("nowhere"));
+        assert!(!Path::new(&file).exists());
+    }
+
+    #[test]
+    fn a_change_is_undone_when_this_program_dies_while_it_is_made() {
+        let file = scratch("dies");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script("echo x > \"$1\"; sleep 0.1", "rm \"$1\""), "sh", &file]);
+        let mut shell = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        // Nobody reads what it says, and nobody will ever write to it.
+        drop((shell.stdin.take(), shell.stdout.take()));
+        shell.wait().unwrap();
         assert!(!Path::new(&file).exists());
     }
 

@@ -299,6 +299,7 @@ fn undisturbed(page: &mut String, lines: &[Line]) {
         let reasons: Vec<String> = reasons.iter().map(|(code, times)| format!("`{code}` {times}")).collect();
         let reasons = if reasons.is_empty() { "–".to_owned() } else { reasons.join(", ") };
         let [a, b, c] = ["A", "B", "C"].map(grade);
+        let row = disturbances::in_full(row);
         let _ = writeln!(page, "| `{row}` | {} | {a} | {b} | {c} | {reasons} |", trials.len());
     }
 }
@@ -375,7 +376,10 @@ mod tests {
             line("1", &json!({"part": "disturbances", "what": what, "row": row, "grade": grade, "lowering": lowering}))
         };
         let page = render(&[of("A", json!([])), of("B", json!(["steal"])), of("B", json!(["steal", "drifting"]))]);
-        assert!(page.contains(&format!("| `{row}` | 3 | 1 | 2 | 0 | `drifting` 1, `steal` 2 |")), "{page}");
+        assert!(
+            page.contains(&format!("| `{}` | 3 | 1 | 2 | 0 | `drifting` 1, `steal` 2 |", disturbances::in_full(row))),
+            "{page}"
+        );
     }
 
     #[test]
