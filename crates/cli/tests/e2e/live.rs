@@ -119,7 +119,7 @@ fn an_interrupted_comparison_shows_what_it_has_and_restores_side_a() {
     let mut command = live(&scratch, [ROW, ROW], &["--pairs", "500", "--json", "--switch-a", &a, "--switch-b", &b]);
     let run = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
     let sides = || std::fs::read_to_string(&file).unwrap_or_default();
-    wait_for(Duration::from_secs(60), || (sides().len() >= 6 && sides().ends_with('B')).then_some(())).unwrap();
+    wait_for(Duration::from_mins(1), || (sides().len() >= 6 && sides().ends_with('B')).then_some(())).unwrap();
     signal(run.id(), "INT");
     let found = run.end();
     assert_eq!(found.status, Some(130), "{found:?}");
@@ -136,7 +136,7 @@ fn an_interrupted_switch_is_ended_and_side_a_restored() {
     let b = format!("{}; exec sleep 300", writes("B", &hangs));
     let mut command = live(&scratch, [ROW, ROW], &["--pairs", "4", "--switch-a", &a, "--switch-b", &b]);
     let run = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
-    wait_for(Duration::from_secs(60), || hangs.exists().then_some(())).unwrap();
+    wait_for(Duration::from_mins(1), || hangs.exists().then_some(())).unwrap();
     signal(run.id(), "TERM");
     let found = run.end();
     assert_eq!(found.status, Some(143), "{found:?}");
