@@ -167,6 +167,7 @@ pub(super) fn warnings(planned: &Planned, conditions: &Conditions) -> Vec<Warnin
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "figures that are exact")]
 mod tests {
     use model::wire::Observations;
 
