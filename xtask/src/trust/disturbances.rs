@@ -18,7 +18,7 @@ use super::held::{Group, Held, shell};
 use super::program::{Program, said};
 
 /// Trials of each.
-const TRIALS: u32 = 20;
+pub(super) const TRIALS: u32 = 20;
 /// What the page calls the trials without a disturbance.
 pub(super) const NOTHING: &str = "nothing";
 /// How long a run may take to its first sample before a trial is given up.

@@ -12,7 +12,7 @@ const VERDICTS: u64 = 200;
 /// Rounds after which no more are tried, should comparisons fail.
 const MOST_ROUNDS: u32 = 60;
 /// Trials of each slowdown.
-const TRIALS: u32 = 20;
+pub(super) const TRIALS: u32 = 20;
 /// Pairs of a comparison of the same with itself, and of a slowdown: enough for most verdicts, few enough for 200.
 pub(super) const PAIRS: [&str; 2] = ["8", "10"];
 
