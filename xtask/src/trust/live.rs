@@ -13,8 +13,10 @@ const VERDICTS: u64 = 200;
 const MOST_ROUNDS: u32 = 60;
 /// Trials of each slowdown.
 pub(super) const TRIALS: u32 = 20;
-/// Pairs of a comparison of the same with itself, and of a slowdown: enough for most verdicts, few enough for 200.
-pub(super) const PAIRS: [&str; 2] = ["8", "10"];
+/// Of a comparison of the same with itself: the fewest pairs that the program takes, so that 200 verdicts can be had.
+pub(super) const SAME_OPTIONS: [&str; 2] = ["--pairs", "8"];
+/// Of a slowdown: as many pairs as the program thinks it needs.
+pub(super) const SLOWDOWN_OPTIONS: [&str; 2] = ["--time-budget", "40s"];
 
 /// What is compared with itself, in turn: all rows of one thread of the processor and of memory, one of each of the
 /// others.
@@ -50,8 +52,8 @@ pub(super) fn run(keeper: &mut Keeper) -> Result<(), String> {
 }
 
 /// The arguments of a live comparison.
-fn arguments<'a>(a: &'a str, b: &'a str, pairs: &'a str, seed: &'a str) -> Vec<&'a str> {
-    vec!["compare", "--live", a, b, "--pairs", pairs, "--seed", seed, "--json", "--quiet"]
+fn arguments<'a>(side: &'a str, options: [&'a str; 2], seed: &'a str) -> Vec<&'a str> {
+    [&["compare", "--live", side, side], &options[..], &["--seed", seed, "--json", "--quiet"]].concat()
 }
 
 fn compare_same(keeper: &mut Keeper, program: &Program) -> Result<(), String> {
@@ -62,7 +64,7 @@ fn compare_same(keeper: &mut Keeper, program: &Program) -> Result<(), String> {
             break;
         }
         let side = turn(round);
-        let said = program.call(&arguments(side, side, PAIRS[0], &(round + 1).to_string()));
+        let said = program.call(&arguments(side, SAME_OPTIONS, &(round + 1).to_string()));
         let Some(comparison) = &said.json else {
             println!("{side}: {}", said.complaint);
             failed.push(side);
@@ -104,7 +106,7 @@ fn slow_down(keeper: &mut Keeper, program: &Program, slowdown: &Slowdown) -> Res
     let [set, lift] = group.quota_commands(slowdown.percent);
     for trial in 1..=TRIALS {
         let seed = trial.to_string();
-        let mut arguments = arguments(slowdown.side, slowdown.side, PAIRS[1], &seed);
+        let mut arguments = arguments(slowdown.side, SLOWDOWN_OPTIONS, &seed);
         let switches = [format!("sh -c \"{set}\""), format!("sh -c \"{lift}\"")];
         arguments.extend(["--switch-b", &switches[0], "--switch-a", &switches[1]]);
         let said = said(&mut program.through(&group.words(), &arguments));
@@ -119,8 +121,9 @@ fn slow_down(keeper: &mut Keeper, program: &Program, slowdown: &Slowdown) -> Res
 fn of_slowdown(slowdown: &Slowdown, said: &Said) -> Value {
     let rows = said.json.as_ref().map(rows).unwrap_or_default();
     let found = !rows.is_empty() && rows.iter().all(|row| row["verdict"] == "changed" && row["direction"] == "worse");
-    let told =
-        |row: &Value| json!([row["id"], row["verdict"], row["ratio"], row["ratio_ci95"], row["p"], row["threshold"]]);
+    let told = |row: &Value| {
+        json!([row["id"], row["verdict"], row["ratio"], row["ratio_ci95"], row["p"], row["threshold"], row["n_base"]])
+    };
     json!({
         "part": "live", "what": slowdown.name, "command": slowdown.side, "found": found,
         "rows": rows.iter().map(told).collect::<Vec<_>>(),

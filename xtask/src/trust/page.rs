@@ -193,7 +193,7 @@ fn same(page: &mut String, lines: &[Line]) {
     earlier(page, lines, "live", live::SAME_NAME);
     page.push_str("\nThe commands, with another `--seed` each:\n\n```text\n");
     for side in live::SAME {
-        let _ = writeln!(page, "assay compare --live '{side}' '{side}' --pairs {} --json", live::PAIRS[0]);
+        let _ = writeln!(page, "assay compare --live '{side}' '{side}' {} --json", live::SAME_OPTIONS.join(" "));
     }
     page.push_str("```\n");
 }
@@ -214,10 +214,10 @@ fn slowdowns(page: &mut String, lines: &[Line]) {
         reached &= share >= FOUND && trials.len() >= live::TRIALS as usize;
         let _ = writeln!(
             page,
-            "| {} | `--live '{1}' '{1}' --pairs {2}` | {found} ({share:.0} %) | {3} |",
+            "| {} | `--live '{1}' '{1}' {2}` | {found} ({share:.0} %) | {3} |",
             slowdown.name,
             slowdown.side,
-            live::PAIRS[1],
+            live::SLOWDOWN_OPTIONS.join(" "),
             trials.len()
         );
     }
