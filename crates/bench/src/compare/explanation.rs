@@ -3,6 +3,8 @@
 //! First what caused it (settings that differ, the clock, others, samples that do not agree among themselves), then,
 //! where there is no verdict, what would bring one.
 
+use std::cmp::Ordering;
+
 use model::comparison::{Change, Compared};
 use model::document::Row;
 use model::unit::Better;
@@ -45,7 +47,6 @@ const DONE_OTHERWISE: &[WarningCode] = &[
     WarningCode::NotWritten,
     WarningCode::EngineSteppedDown,
     WarningCode::HostCache,
-    WarningCode::PageFaults,
 ];
 
 /// Kinds that say why samples of one side do not agree among themselves, with the words for it.
@@ -188,7 +189,9 @@ fn clock(pair: &Pair<'_>, row: &Compared) -> Option<String> {
     // How the work done in a second changed, whatever the metric counts.
     let work = (per_cycle.ratio * (1.0 + moved)).ln();
     let explains = moved.ln_1p() / work >= PART_OF_CHANGE;
-    if moved.abs() < CLOCK_MOVES || !explains {
+    // A clock that moved less explains no uncertainty of this size.
+    let least = if row.verdict == Change::Changed { CLOCK_MOVES } else { CLOCK_MOVES.max(row.threshold / 2.0) };
+    if moved.abs() < least || !explains {
         return None;
     }
     let (verb, opposite) = if moved < 0.0 { ("fell", "rose") } else { ("rose", "fell") };
@@ -248,13 +251,7 @@ fn remedy(row: &Compared, known: &Known<'_>) -> String {
     let pairs = row.units == PAIRS;
     match row.needed {
         Some(more) if pairs => format!("About {more} more {} than these {n} are needed (--pairs).", words(row, more)),
-        Some(more) if row.ratio_ci95.is_none() => format!(
-            "{} {} against {} are too few: about {more} more of each are needed{}.",
-            row.n_base,
-            words(row, row.n_base),
-            row.n_new,
-            how(row)
-        ),
+        Some(more) if row.ratio_ci95.is_none() => too_few(row, n, more),
         Some(more) if more > MOST_NEEDED => format!(
             "About {more} more {} of each side would be needed, as the change is about as large as the limit: use --live.",
             row.units
@@ -268,6 +265,17 @@ fn remedy(row: &Compared, known: &Known<'_>) -> String {
         }
         None => "The change is about as large as what this machine differs by from run to run: use --live.".to_owned(),
     }
+}
+
+/// That one side or both have too few units for an interval.
+fn too_few(row: &Compared, n: u32, more: u32) -> String {
+    let (of, each) = match row.n_base.cmp(&row.n_new) {
+        Ordering::Equal => ("each side", " of each"),
+        Ordering::Less => ("BASE", ""),
+        Ordering::Greater => ("NEW", ""),
+    };
+    let (units, is) = (words(row, n), if n == 1 { "is" } else { "are" });
+    format!("{n} {units} of {of} {is} too few: about {more} more{each} are needed{}.", how(row))
 }
 
 /// The units of a row as a word, one or several of them.

@@ -342,7 +342,7 @@ fn launches_are_the_units_where_they_differ() {
     let row = &comparison.experiments[0];
     assert_eq!((row.units.as_str(), row.n_base, row.verdict), ("launches", 3, Change::Inconclusive));
     assert_eq!((row.p, row.ratio_ci95, row.needed), (None, None, Some(3)));
-    assert!(explanation(&comparison).contains("3 launches against 3 are too few: about 3 more of each"), "{row:?}");
+    assert!(explanation(&comparison).contains("3 launches of each side are too few: about 3 more of each"), "{row:?}");
 }
 
 #[test]
@@ -366,7 +366,33 @@ fn one_sample_each_cannot_be_told() {
     let row = &comparison.experiments[0];
     assert_eq!((comparison.verdict, row.p, row.ratio_ci95), (Change::Inconclusive, None, None));
     assert!((row.ratio - 0.5).abs() < 1e-12);
-    assert_eq!(explanation(&comparison), "1 sample against 1 are too few: about 5 more of each are needed (--repeat).");
+    assert_eq!(
+        explanation(&comparison),
+        "1 sample of each side is too few: about 5 more of each are needed (--repeat)."
+    );
+}
+
+#[test]
+fn the_side_with_too_few_samples_is_named() {
+    let comparison = compared(&one_row(1, &around(100.0, 0.004, 9, 1)), &one_row(2, &[100.0, 100.1, 99.9]));
+    assert_eq!(explanation(&comparison), "3 samples of NEW are too few: about 3 more are needed (--repeat).");
+}
+
+#[test]
+fn a_clock_that_hardly_moved_explains_no_uncertainty() {
+    let (base, mut new) = (one_row(1, &around(100.0, 0.05, 9, 3)), one_row(2, &around(97.0, 0.05, 9, 4)));
+    let mut moved = |clock: f64| {
+        for sample in &mut new.experiments[0].metrics[0].samples {
+            sample.clock_hz = Some(3e9 * clock);
+        }
+        let comparison = compared(&base, &new);
+        assert_eq!(comparison.verdict, Change::Inconclusive);
+        explanation(&comparison).to_owned()
+    };
+    assert!(moved(0.995).starts_with("About "));
+    assert!(
+        moved(0.97).starts_with("The clock fell by 3.0 %, and the rate with it; whether anything changed per cycle")
+    );
 }
 
 #[test]

@@ -219,7 +219,7 @@ fn one_sample_each_and_an_unknown_order_of_time_are_told() {
     let ran = compared(&single(2), &single(1), "");
     assert_eq!(ran.status, Some(3), "{ran:?}");
     let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("1 sample against 1 are too few"), "{words}");
+    assert!(words.contains("1 sample of each side is too few"), "{words}");
     assert!(words.contains("NEW (2025-11-01T12:00:00Z) began before BASE (2025-11-02T12:00:00Z)"), "{words}");
 }
 
