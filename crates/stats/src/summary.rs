@@ -105,6 +105,7 @@ pub fn summarise_grouped(values: &[f64], groups: &[u32]) -> Result<Summary, Unus
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Units;
 
     #[test]
     fn hand_computed_summary() {
@@ -123,6 +124,35 @@ mod tests {
         assert_eq!((summary.n, summary.median, summary.stddev, summary.interval), (1, 3.0, None, None));
         assert_eq!(summary.warnings, [Warning::TooFew { n: 1, needed: 6 }]);
         assert_eq!(summary.relative_half_width(), None);
+    }
+
+    #[test]
+    fn launches_that_differ_are_the_units_and_said_once() {
+        let values: Vec<f64> = (0..30).map(|i| 100.0 + f64::from(i / 3 % 4) + 0.01 * f64::from(i % 3)).collect();
+        let launches: Vec<u32> = (0..30).map(|i| i / 3).collect();
+        let grouped = summarise_grouped(&values, &launches).unwrap();
+        assert_eq!(grouped.interval.unwrap().units, Units::Groups { n: 10 });
+        let differ = |warning: &&Warning| matches!(warning, Warning::GroupsDiffer { groups: 10, .. });
+        assert_eq!(grouped.warnings.iter().filter(differ).count(), 1, "{:?}", grouped.warnings);
+        let text = grouped.warnings.iter().find(differ).unwrap().to_string();
+        assert!(text.starts_with("10 launches differ 1") && text.contains("times as much"), "{text}");
+        let plain = summarise(&values).unwrap();
+        assert!(!plain.warnings.iter().any(|warning| differ(&warning)));
+        assert_eq!((grouped.median, grouped.mean), (plain.median, plain.mean));
+    }
+
+    #[test]
+    fn launches_that_are_alike_change_nothing() {
+        let values = [1.0, 5.0, 9.0, 2.0, 6.0, 7.0, 3.0, 4.0, 8.0];
+        assert_eq!(summarise_grouped(&values, &[1, 1, 1, 2, 2, 2, 3, 3, 3]), summarise(&values));
+        assert_eq!(summarise_grouped(&values, &[1, 2, 3, 4, 5, 6, 7, 8, 9]), summarise(&values));
+    }
+
+    #[test]
+    fn every_value_needs_its_launch() {
+        let error = summarise_grouped(&[1.0, 2.0], &[1]).unwrap_err();
+        assert_eq!(error, Unusable::GroupsMissing { values: 2, groups: 1 });
+        assert_eq!(error.to_string(), "2 values cannot belong to 1 groups one by one");
     }
 
     #[test]

@@ -275,6 +275,18 @@ mod tests {
     }
 
     #[test]
+    fn a_disturbance_that_lasts_is_a_correlation() {
+        // Slow for a while in the middle: no trend, and no two groups apart.
+        let values: Vec<f64> =
+            (0..24).map(|i| 100.0 + 3.0 * (f64::from(i) * 0.7).sin() + 0.1 * f64::from(i % 3)).collect();
+        assert_eq!(kinds(&values), ["autocorrelated"]);
+        let text = warnings(&Observations::new(&values).unwrap())[0].to_string();
+        assert!(text.starts_with("each value resembles the one before it (correlation 0."), "{text}");
+        let quiet: Vec<f64> = values.iter().map(|value| 100.0 + (value - 100.0) / 1000.0).collect();
+        assert_eq!(kinds(&quiet), [""; 0], "too small to matter");
+    }
+
+    #[test]
     fn a_median_of_zero_raises_no_nonsense() {
         assert_eq!(kinds(&[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), [""; 0]);
     }
