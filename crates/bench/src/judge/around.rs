@@ -15,7 +15,8 @@ use crate::plan::Planned;
 const TICK_SECONDS: f64 = 0.01;
 
 /// Bytes that a file system may write for us in a launch without counting them as ours: commits of its journal, times
-/// of files. Seen of ext4: up to 200 KiB a launch.
+/// of files. Over three launches on ext4 all bytes read were ours, and of 1.1 GB written 3 to 5 MB were not, on a host
+/// that wrote 0.6 to 0.8 MB/s when idle.
 const JOURNAL_BYTES: u64 = 1 << 20;
 
 /// Bytes on loopback in a launch that are neither data nor counted: how two ends find each other and part.
