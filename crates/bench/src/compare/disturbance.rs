@@ -4,7 +4,7 @@
 //! for the better. What a *setting* did (a quota, a priority) hides nothing: it is the change, and is told as its
 //! explanation.
 
-use model::comparison::Direction;
+use model::comparison::{Change, Direction};
 use model::document::Row;
 use model::warning::{Cause, Grade, Warning, WarningCode};
 
@@ -63,11 +63,17 @@ pub(super) fn most<'a>(pair: &Pair<'a>, direction: Direction, clock_counts: bool
     seen.reduce(|most, other| if other.change > most.change { other } else { most })
 }
 
-/// The first disturbance that makes a figure unfit for any verdict: what others did, to grade C.
-pub(super) fn hiding<'a>(pair: &Pair<'a>) -> Option<(&'static str, &'a Warning)> {
+/// The first disturbance that makes a figure unfit for a verdict of its own: what others did, to grade C. A change may
+/// still be told where every such disturbance says how much it took, and the interval lies beyond that: what is
+/// allowed for cannot have caused it. That the figures are the same never can.
+pub(super) fn hiding<'a>(pair: &Pair<'a>, judged: Change) -> Option<(&'static str, &'a Warning)> {
     sides(pair).into_iter().find_map(|(side, row)| {
         let grave = |warning: &&Warning| {
-            warning.grade == Grade::C && code(warning).is_some_and(|code| code.rule().cause == Cause::Others)
+            warning.grade == Grade::C
+                && code(warning).is_some_and(|code| {
+                    let says_how_much = SHARES.contains(&code) || code == WarningCode::ClockMoved;
+                    code.rule().cause == Cause::Others && !(judged == Change::Changed && says_how_much)
+                })
         };
         row.warnings.iter().find(grave).map(|warning| (side, warning))
     })

@@ -93,13 +93,10 @@ impl Measured<'_> {
         let direction = direction(found.ratio, metric.better);
         let threshold = THRESHOLD.max(DEVIATIONS * self.noise.deviation);
         let seen = disturbance::most(pair, direction, true);
-        let hiding = disturbance::hiding(pair);
         let allowance = seen.map_or(0.0, |seen| seen.change);
-        let verdict = if hiding.is_some() {
-            Change::Inconclusive
-        } else {
-            change(stats::judge_change(found.interval, p, threshold, allowance))
-        };
+        let judged = change(stats::judge_change(found.interval, p, threshold, allowance));
+        let hiding = disturbance::hiding(pair, judged);
+        let verdict = if hiding.is_some() { Change::Inconclusive } else { judged };
         let helped = verdict == Change::Inconclusive && hiding.is_none();
         let values = |metric: &model::sample::Metric| {
             let values: Vec<f64> = metric.samples.iter().map(|sample| sample.value).collect();
@@ -138,7 +135,8 @@ impl Measured<'_> {
         let seen: Option<Seen<'_>> = disturbance::most(self.pair, direction(found.ratio, Better::Higher), false);
         let allowance = seen.map_or(0.0, |seen| seen.change);
         let verdict = change(stats::judge_change(found.interval, p, threshold, allowance));
-        let verdict = if disturbance::hiding(self.pair).is_some() { Change::Inconclusive } else { verdict };
+        let hidden = disturbance::hiding(self.pair, verdict).is_some();
+        let verdict = if hidden { Change::Inconclusive } else { verdict };
         PerCycle { ratio: found.ratio, ratio_ci95: found.interval, verdict }
     }
 }

@@ -258,16 +258,21 @@ fn a_clock_that_moved_is_allowed_for_in_either_direction_and_a_share_of_samples_
 }
 
 #[test]
-fn a_row_that_others_disturbed_to_grade_c_has_no_verdict() {
-    for centre in [50.0, 100.0] {
-        let (mut base, new) = against(centre);
-        warn(&mut base, WarningCode::Steal, 0.2, "20 % of the time was stolen.");
-        let comparison = compared(&base, &new);
-        assert_eq!(comparison.experiments[0].verdict, Change::Inconclusive);
-        let text = explanation(&comparison);
-        assert!(text.starts_with("BASE was disturbed too much for a verdict: 20 % of the time was stolen."), "{text}");
-        assert_eq!(comparison.experiments[0].needed, None);
-    }
+fn a_row_that_others_disturbed_to_grade_c_is_never_the_same_and_changed_only_by_more_than_they_took() {
+    let disturbed = |code: WarningCode, figure: f64, centre: f64| {
+        let (mut base, mut new) = against(centre);
+        warn(if centre > 90.0 { &mut base } else { &mut new }, code, figure, "Others did something.");
+        compared(&base, &new)
+    };
+    let same = disturbed(WarningCode::Steal, 0.2, 100.0);
+    assert_eq!(same.experiments[0].verdict, Change::Inconclusive);
+    let text = explanation(&same);
+    assert!(text.starts_with("BASE was disturbed too much for a verdict: Others did something."), "{text}");
+    assert_eq!(same.experiments[0].needed, None);
+    assert_eq!(disturbed(WarningCode::Steal, 0.2, 80.0).experiments[0].verdict, Change::Inconclusive);
+    assert_eq!(disturbed(WarningCode::Steal, 0.2, 40.0).experiments[0].verdict, Change::Changed);
+    let unknown = disturbed(WarningCode::Swapping, 1e9, 40.0);
+    assert_eq!(unknown.experiments[0].verdict, Change::Inconclusive, "nobody knows how much swapping took");
 }
 
 #[test]
