@@ -224,7 +224,8 @@ mod tests {
 
     #[test]
     fn interruptions_count_by_their_rate() {
-        let often = Conditions { involuntary_switches: Some(30), ..quiet() };
+        let often = Conditions { involuntary_switches: Some(150), ..quiet() };
+        assert!(codes_with(&Conditions { involuntary_switches: Some(40), ..quiet() }, &scale(0.0)).is_empty());
         assert_eq!(codes_with(&often, &scale(0.0)), ["involuntary_switches"]);
         assert!(codes_with(&often, &Scale { timed_seconds: 10.0, ..scale(0.0) }).is_empty());
         assert!(codes_with(&Conditions { cpu_share: None, ..often }, &scale(0.0)).is_empty(), "a row that waits");
