@@ -22,6 +22,9 @@ use crate::plan::Planned;
 /// tell how far the clock is known.
 const MOST_UNCERTAINTY: f64 = 0.02;
 
+/// The mark of a sample that lies far from the others.
+const OUTLIER: &str = "outlier";
+
 /// The row of a planned experiment as it stands.
 ///
 /// `best` is the most operations per cycle that any row of the same kernel has shown on this machine, where one has.
@@ -130,12 +133,15 @@ fn metrics(repetitions: &[Repetition]) -> Vec<Metric> {
 
 fn metric(name: &str, unit: model::unit::Unit, better: Better, mut samples: Vec<Sample>) -> Option<Metric> {
     let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
-    let found = stats::summarise(&values).ok()?;
+    let launches: Vec<u32> = samples.iter().map(|sample| sample.launch).collect();
+    let found = stats::summarise_grouped(&values, &launches).ok()?;
     for warning in &found.warnings {
         if let stats::Warning::Outliers { indices } = warning {
             for index in indices {
-                if let Some(sample) = samples.get_mut(*index).filter(|sample| sample.flags.is_empty()) {
-                    sample.flags.push("outlier".to_owned());
+                if let Some(sample) =
+                    samples.get_mut(*index).filter(|sample| !sample.flags.iter().any(|flag| flag == OUTLIER))
+                {
+                    sample.flags.push(OUTLIER.to_owned());
                 }
             }
         }

@@ -49,7 +49,8 @@ pub(super) fn show(found: &Comparison, arguments: &Compare) -> Result {
     };
     match &arguments.output {
         Some(path) => {
-            write_whole(path, text.as_bytes()).map_err(|error| format!("cannot write '{}': {error}", path.display()))?;
+            write_whole(path, text.as_bytes())
+                .map_err(|error| format!("cannot write '{}': {error}", path.display()))?;
         }
         None => print(text.as_bytes())?,
     }
