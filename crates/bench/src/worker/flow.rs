@@ -114,7 +114,8 @@ fn warm_up(
         if passed >= least && all_steady {
             break;
         }
-        let slice = SLICE_SECONDS.min(most);
+        // Two slices at least: one says nothing of a change.
+        let slice = SLICE_SECONDS.min(most / 2.0);
         work(launch, gate, flow, worked, slice)?;
         launch.steady[thread].store(steadiness.settled_with(worked.tally.operations as f64), Ordering::Release);
         passed += slice;
