@@ -19,11 +19,11 @@ pub(super) const SAME_OPTIONS: [&str; 2] = ["--time-budget", "25s"];
 /// Of a slowdown: as many pairs as the program thinks it needs.
 pub(super) const SLOWDOWN_OPTIONS: [&str; 2] = ["--time-budget", "40s"];
 
-/// What is compared with itself, in turn: all rows of one thread of the processor and of memory, one of each of the
-/// others.
+/// What is compared with itself, in turn: all rows of one thread of the processor, two of memory, which take long to set
+/// up, one of each of the others.
 pub(super) const SAME: &[&str] = &[
     "cpu --threads 1",
-    "memory --threads 1",
+    "memory --pattern sequential --op read,copy_nt --threads 1",
     "disk --threads 1 --depth 1 --pattern random --op read --size 256MiB",
     "net --protocol tcp --mode pingpong --threads 1",
 ];
