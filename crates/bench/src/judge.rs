@@ -177,20 +177,10 @@ pub(crate) fn disturbed(planned: &Planned, launch: &Launched, best: Option<f64>)
     let mut found = others::warnings(planned, &conditions, &Scale::of(planned, &[&launch]));
     found.extend(around::warnings(planned, &conditions));
     found.retain(is_by_others);
-    let share = |warning: &Warning| warning.figure.filter(|_| SHARES.iter().any(|code| code.name() == warning.code));
+    let is_share = |warning: &Warning| warning.code.parse().is_ok_and(WarningCode::is_share_of_the_rate);
+    let share = |warning: &Warning| warning.figure.filter(|_| is_share(warning));
     (!found.is_empty()).then(|| found.iter().filter_map(share).fold(0.0, f64::max).min(1.0))
 }
-
-/// Warnings whose figure is a share of the rate, or nearly.
-const SHARES: &[WarningCode] = &[
-    WarningCode::CpuShared,
-    WarningCode::Steal,
-    WarningCode::VcpuShared,
-    WarningCode::TimeLost,
-    WarningCode::OtherLoad,
-    WarningCode::OtherDiskTraffic,
-    WarningCode::OtherNetTraffic,
-];
 
 fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)

@@ -270,6 +270,21 @@ pub const WARNINGS: &[WarningRule] = &[
 ];
 
 impl WarningCode {
+    /// Whether its figure is a share of the row's rate, time or capacity that others had, so that it says how much they
+    /// took.
+    pub const fn is_share_of_the_rate(self) -> bool {
+        matches!(
+            self,
+            Self::CpuShared
+                | Self::Steal
+                | Self::VcpuShared
+                | Self::TimeLost
+                | Self::OtherLoad
+                | Self::OtherDiskTraffic
+                | Self::OtherNetTraffic
+        )
+    }
+
     /// Its line of the table.
     ///
     /// # Panics
@@ -343,6 +358,14 @@ mod tests {
             if let (Some(b), Some(c)) = (rule.b, rule.c) {
                 assert!(b < c, "{code}: B must come before C");
             }
+        }
+    }
+
+    #[test]
+    fn what_others_took_is_told_by_a_share() {
+        for code in WarningCode::ALL.iter().filter(|code| code.is_share_of_the_rate()) {
+            assert_eq!(code.rule().cause, Cause::Others, "{code}");
+            assert!(code.rule().figure.starts_with("share of"), "{code}");
         }
     }
 

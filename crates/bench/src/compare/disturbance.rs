@@ -10,17 +10,6 @@ use model::warning::{Cause, Grade, Warning, WarningCode};
 
 use super::matching::Pair;
 
-/// Warnings whose figure is a share of the row's rate, time or capacity that others had.
-const SHARES: &[WarningCode] = &[
-    WarningCode::CpuShared,
-    WarningCode::Steal,
-    WarningCode::VcpuShared,
-    WarningCode::TimeLost,
-    WarningCode::OtherLoad,
-    WarningCode::OtherDiskTraffic,
-    WarningCode::OtherNetTraffic,
-];
-
 /// The largest share that can be turned into a change; beyond it the row is grade C for any of them.
 const MOST_SHARE: f64 = 0.9;
 
@@ -56,7 +45,7 @@ pub(super) fn most<'a>(pair: &Pair<'a>, direction: Direction, clock_counts: bool
             clock_counts.then_some(share)?
         } else {
             // What is left after a share is lost must grow by this to be whole again.
-            (side == taking && SHARES.contains(&code)).then_some(share / (1.0 - share))?
+            (side == taking && code.is_share_of_the_rate()).then_some(share / (1.0 - share))?
         };
         Some(Seen { side, warning, change })
     });
@@ -71,7 +60,7 @@ pub(super) fn hiding<'a>(pair: &Pair<'a>, judged: Change) -> Option<(&'static st
         let grave = |warning: &&Warning| {
             warning.grade == Grade::C
                 && code(warning).is_some_and(|code| {
-                    let says_how_much = SHARES.contains(&code) || code == WarningCode::ClockMoved;
+                    let says_how_much = code.is_share_of_the_rate() || code == WarningCode::ClockMoved;
                     code.rule().cause == Cause::Others && !(judged == Change::Changed && says_how_much)
                 })
         };

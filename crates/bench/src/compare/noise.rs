@@ -28,7 +28,7 @@ const USUAL: &[(Area, f64, f64)] = &[
     (Area::Linpack, 0.05, 0.01),
     (Area::Memory, 0.08, 0.02),
     (Area::Disk, 0.15, 0.08),
-    (Area::Net, 0.10, 0.05),
+    (Area::Net, 0.15, 0.05),
 ];
 
 /// The noise of one row's figure.
