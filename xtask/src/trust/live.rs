@@ -15,9 +15,9 @@ const MOST_ROUNDS: u32 = 60;
 pub(super) const TRIALS: u32 = 20;
 /// Of a comparison of the same with itself: as many pairs as the program asks for within this time, so that 200 verdicts
 /// can be had within a quarter of an hour.
-pub(super) const SAME_OPTIONS: [&str; 2] = ["--time-budget", "25s"];
+pub(super) const SAME_OPTIONS: [&str; 2] = ["--time-budget", "20s"];
 /// Of a slowdown: as many pairs as the program thinks it needs.
-pub(super) const SLOWDOWN_OPTIONS: [&str; 2] = ["--time-budget", "40s"];
+pub(super) const SLOWDOWN_OPTIONS: [&str; 2] = ["--time-budget", "30s"];
 
 /// What is compared with itself, in turn: all rows of one thread of the processor, two of memory, which take long to set
 /// up, one of each of the others.
@@ -47,9 +47,9 @@ pub(super) const SAME_NAME: &str = "A against A";
 
 pub(super) fn run(keeper: &mut Keeper) -> Result<(), String> {
     let program = Program::build(keeper)?;
-    let same = compare_same(keeper, &program);
-    let slowdowns: Vec<_> = SLOWDOWNS.iter().map(|slowdown| slow_down(keeper, &program, slowdown)).collect();
-    slowdowns.into_iter().chain([same]).collect()
+    let mut ended: Vec<_> = SLOWDOWNS.iter().map(|slowdown| slow_down(keeper, &program, slowdown)).collect();
+    ended.push(compare_same(keeper, &program));
+    ended.into_iter().collect()
 }
 
 /// The arguments of a live comparison.
