@@ -70,6 +70,18 @@ pub(crate) fn command<A: AsRef<OsStr>>(scratch: &Scratch, arguments: impl IntoIt
     command
 }
 
+/// The arguments of a run of scalar rows, of these element types, whose samples all come from one launch: a worker that
+/// lives for a second after its first sample.
+pub(crate) fn one_launch(scratch: &Scratch, elements: &str, samples: u32) -> String {
+    let path = scratch.join("one-launch.toml");
+    let text = format!(
+        "name = \"one-launch\"\n[sampling.cpu]\nsamples = {samples}\nper_launch = {samples}\nsample = \"300ms\"\n\
+         [[cpu]]\nop = \"fma\"\ntype = [{elements}]\nisa = [\"scalar\"]\nthreads = [\"1\"]\n"
+    );
+    std::fs::write(&path, text).unwrap();
+    format!("run {}", path.display())
+}
+
 /// What came of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {

@@ -26,7 +26,7 @@ name = "brief"
 [sampling.disk]
 samples = 6
 per_launch = 3
-sample = "60ms"
+sample = "150ms"
 warm_up = ["20ms", "40ms"]
 target = 0.05
 [[disk]]

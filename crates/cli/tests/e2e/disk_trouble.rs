@@ -44,7 +44,7 @@ target = 0.05
 [sampling.disk]
 samples = 2
 per_launch = 2
-sample = "60ms"
+sample = "150ms"
 warm_up = ["20ms", "40ms"]
 target = 0.05
 [[cpu]]

@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{Ran, Scratch, assay, check, codes, document, is_root, is_verified, printed, rows, skip};
+use crate::common::{
+    Ran, Scratch, assay, check, codes, document, is_root, is_verified, one_launch, printed, rows, skip,
+};
 use crate::disk::directory;
 use crate::system::{Cgroup, Running, allowed_cpu, allowed_cpus, has, samples_in_journal, signal, through_shell};
 
@@ -92,7 +94,7 @@ fn a_working_set_that_caches_can_hold_is_named() {
 fn stopped_and_continued() -> Value {
     let scratch = Scratch::new();
     // Stored, not printed: the journal says when there is a sample.
-    let run = Running::assay(&scratch, "cpu --op fma --type fp64 --isa vector --threads 1 --repeat 3");
+    let run = Running::assay(&scratch, &one_launch(&scratch, "\"fp64\"", 4));
     let folder = samples_in_journal(&scratch, 1);
     let worker = run.worker();
     signal(worker, "STOP");

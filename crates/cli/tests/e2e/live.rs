@@ -150,6 +150,8 @@ fn a_quota_that_is_switched_on_and_off_is_found_and_named() {
         return skip("a switched quota", "making a control group with a CPU controller is not allowed");
     };
     let scratch = Scratch::new();
+    // Whatever else runs here goes second, so that it is the quota that stops the rows.
+    group.put_first();
     let [on, off] = group.quota_commands();
     // Ten pairs, of which a fall to a half leaves no doubt, whatever else the machine does.
     let mut command = group.assay(&scratch, "compare --live --pairs 10 --json");

@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::{
-    Scratch, assay, check, command, document, is_verified, names, printed, refusal, rows, samples, stored_runs, text,
+    Scratch, assay, check, command, document, is_verified, names, one_launch, printed, refusal, rows, samples,
+    stored_runs, text,
 };
 use crate::system::{Running, assert_no_orphans, journalled, samples_in_journal, signal, through_shell, wait_for};
 
@@ -157,7 +158,7 @@ fn a_worker_that_is_killed_is_a_failed_row_and_no_more() {
     // Not SIGBUS: the standard library's handler takes one that no access has caused for nothing.
     for (name, says) in [("KILL", "SIGKILL"), ("ILL", "SIGILL"), ("ABRT", "SIGABRT")] {
         let scratch = Scratch::new();
-        let run = Running::assay(&scratch, "cpu --op fma --type fp64,fp32 --isa scalar --threads 1 --repeat 4");
+        let run = Running::assay(&scratch, &one_launch(&scratch, "\"fp64\", \"fp32\"", 4));
         let folder = samples_in_journal(&scratch, 1);
         signal(run.worker(), name);
         let ran = run.end();
