@@ -31,7 +31,7 @@ const RESULTS: &str = "docs/trust.jsonl";
 const PAGE: &str = "docs/trust.md";
 
 /// What this command takes, for the usage.
-pub(crate) const USAGE: &str = "trust [statistics|live|sessions|disturbances|page]";
+pub(crate) const USAGE: &str = "trust [statistics|live|same|sessions|disturbances|page]";
 
 /// One part of the command.
 struct Part {
@@ -44,6 +44,8 @@ struct Part {
 const PARTS: &[Part] = &[
     Part { name: "statistics", quiet: false, run: statistics::run },
     Part { name: "live", quiet: true, run: live::run },
+    // Part of the one above; by itself where the slowdowns are known.
+    Part { name: "same", quiet: true, run: live::run_same },
     Part { name: "sessions", quiet: true, run: sessions::run },
     Part { name: "disturbances", quiet: true, run: disturbances::run },
     // Written after every part, and by itself where only its words changed.
@@ -116,7 +118,7 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
 /// The parts that were asked for.
 fn chosen(arguments: &[String]) -> Result<Vec<&'static Part>, String> {
     match arguments {
-        [] => Ok(PARTS.iter().collect()),
+        [] => Ok(PARTS.iter().filter(|part| part.name != "same").collect()),
         [name] => PARTS
             .iter()
             .find(|part| part.name == name)
@@ -162,7 +164,7 @@ mod tests {
             let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
             chosen(&words).map(|parts| parts.iter().map(|part| part.name).collect::<Vec<_>>())
         };
-        assert_eq!(names(&[]).unwrap().len(), PARTS.len());
+        assert_eq!(names(&[]).unwrap().len(), PARTS.len() - 1, "the same against itself is a part of live");
         assert_eq!(names(&["live"]).unwrap(), ["live"]);
         assert!(names(&["gpu"]).is_err() && names(&["live", "page"]).is_err());
         assert!(PARTS.iter().all(|part| USAGE.contains(part.name)));
