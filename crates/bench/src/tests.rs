@@ -57,7 +57,7 @@ pub(crate) fn machine_with_cpus(count: u32) -> Machine {
 pub(crate) fn experiment() -> Experiment {
     let params = CpuParams { op: CpuOp::Fma, element: Element::Fp64, isa: Isa::Avx2, threads: 1 };
     let (area, method, classic) = (Area::Cpu, "cpu-fma/1".into(), None);
-    Experiment { id: "cpu/fma/fp64/avx2/t1".into(), area, params: Params::Cpu(params), method, classic }
+    Experiment { id: "cpu/fma/fp64/avx2/t1".into(), area, params: Params::Cpu(params), method, classic, kernel: None }
 }
 
 /// Random reads of 4 KiB at this depth.
@@ -102,6 +102,7 @@ pub(crate) fn task() -> Task {
         seed: 1,
         samples: 1,
         sample_seconds: 0.05,
+        exact_work: None,
         warm_up_seconds: [0.0, 0.0],
         run_began: 0.0,
         imul_cycles: 3,

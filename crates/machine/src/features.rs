@@ -94,6 +94,7 @@ const FEATURES: &[Bit] = &[
 const SETS: &[(Isa, &[&str])] = &[
     (Isa::Sse2, &["sse2"]),
     (Isa::Ssse3, &["sse2", "ssse3"]),
+    (Isa::Sse41, &["sse2", "sse4_1"]),
     (Isa::Avx2, &["avx", "avx2", "fma"]),
     (Isa::Avx512, &["avx512f"]),
     (Isa::Avx512Vl, &["avx512f", "avx512vl"]),

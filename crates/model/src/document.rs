@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Area, Classic, Experiment, Params};
+use crate::experiment::{Area, Classic, Experiment, Loop, Params};
 use crate::io::DiskEngine;
 use crate::machine::Machine;
 use crate::sample::{Metric, MetricName};
@@ -271,6 +271,19 @@ pub struct NetConditions {
     pub cpu_busy: Option<f64>,
 }
 
+/// How a rate grows with its threads, against the row of the same experiment with the fewest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Scaling {
+    /// Id of the row with the fewest threads.
+    pub from: String,
+    /// Its threads.
+    pub threads_from: u32,
+    /// This row's median rate over that one's.
+    pub speed_up: f64,
+    /// The speed-up over how many times as many threads there are: 1 is ideal.
+    pub parallel_efficiency: f64,
+}
+
 /// One row: a planned experiment and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
@@ -284,6 +297,12 @@ pub struct Row {
     pub method: String,
     /// Its place in the classic tables.
     pub classic: Option<Classic>,
+    /// The loop of a cpu experiment.
+    #[serde(default)]
+    pub kernel: Option<Loop>,
+    /// How its rate grows with its threads; `null` for the row with the fewest, and where there is no other.
+    #[serde(default)]
+    pub scaling: Option<Scaling>,
     /// What became of it.
     pub status: Status,
     /// Why it is not `ok`.
@@ -311,6 +330,8 @@ impl Row {
             params: experiment.params.clone(),
             method: experiment.method.clone(),
             classic: experiment.classic.clone(),
+            kernel: experiment.kernel.clone(),
+            scaling: None,
             status: Status::Skipped,
             reason: Some(reason.to_owned()),
             seconds: 0.0,

@@ -150,7 +150,7 @@ impl Params {
 }
 
 /// Where a row stands in the classic suite's tables.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Classic {
     /// The table: `cpu`, `memory`, `disk`, `net` …
     pub table: String,
@@ -159,6 +159,25 @@ pub struct Classic {
     /// `plain` or `vector`, for the CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
+    /// Operations or bytes that the table's experiment comes to over all threads, whatever the row did of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<f64>,
+}
+
+/// The loop behind a cpu experiment: what a reader needs to know of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Loop {
+    /// The type of an accumulator, and of what is summed into it where that differs: `fp64`, `s32 <- u8 x s8`.
+    pub accumulator: String,
+    /// The instructions of one step of one accumulator.
+    pub instructions: Vec<String>,
+    /// Bits of one accumulator.
+    pub accumulator_bits: u32,
+    /// Independent accumulators.
+    pub accumulators: u32,
+    /// Operations of one iteration: a multiplication and an addition are one each.
+    pub operations: u64,
 }
 
 /// One planned measurement.
@@ -174,6 +193,9 @@ pub struct Experiment {
     pub method: String,
     /// Its place in the classic tables.
     pub classic: Option<Classic>,
+    /// The loop of a cpu experiment; `null` elsewhere, and where no such loop can run.
+    #[serde(default)]
+    pub kernel: Option<Loop>,
 }
 
 /// The parameters of a memory experiment that an id shows only when the user chose them: where they follow from the

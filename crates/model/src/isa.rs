@@ -51,9 +51,12 @@ words! {
         Sse2 => "sse2",
         /// 128-bit vectors with the byte multiply-add `PMADDUBSW`.
         Ssse3 => "ssse3",
+        /// 128-bit vectors with the 32-bit multiplication `PMULLD`.
+        Sse41 => "sse4_1",
         /// 256-bit vectors, with FMA3 where the kernel is a fused multiply-add.
         Avx2 => "avx2",
-        /// 512-bit vectors (AVX512F; with BW where the kernel works on bytes).
+        /// 512-bit vectors (AVX512F; with BW where the kernel works on bytes or words, with DQ where it multiplies 64-bit
+        /// integers).
         Avx512 => "avx512",
         /// 256-bit vectors in AVX-512's encoding (AVX512VL).
         Avx512Vl => "avx512vl",

@@ -82,6 +82,8 @@ pub struct Cpu {
     pub topology: Vec<LogicalCpu>,
     /// The instruction sets that the CPU has and the operating system enables, in our words.
     pub isa: Vec<Isa>,
+    /// The instruction sets that the cores have and that cannot be used here.
+    pub withheld: Vec<Withheld>,
     /// Raw features behind them, in the kernel's spelling, as enabled.
     pub features: Vec<String>,
     /// The CPUs that this process may run on.
@@ -144,8 +146,31 @@ pub struct CoreType {
     pub base_hz: Option<f64>,
     /// Highest single-core clock, Hz.
     pub boost_hz: Option<f64>,
+    /// The instruction sets that these cores have and the operating system enables; [`Cpu::isa`] are those of all kinds.
+    pub isa: Vec<Isa>,
     /// What one such core can finish in a clock cycle.
     pub ops_per_cycle: Vec<OpsPerCycle>,
+}
+
+words! {
+    /// Who keeps an instruction set from us that the core has.
+    WithheldBy, "keeper of an instruction set", {
+        /// Its registers are not saved, or the permission for them was refused.
+        OperatingSystem => "operating_system",
+        /// The microarchitecture has it, and the guest's CPUID does not say so.
+        Hypervisor => "hypervisor",
+    }
+}
+
+/// An instruction set that cannot be used here though these cores have it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Withheld {
+    /// The instruction set.
+    pub isa: Isa,
+    /// Who keeps it from us.
+    pub by: WithheldBy,
+    /// How that is known, for a reader.
+    pub why: String,
 }
 
 /// Work per clock cycle of one core for one kernel. An op is one multiply or one add: a multiply-add counts two.

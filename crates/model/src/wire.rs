@@ -35,6 +35,10 @@ pub struct Task {
     pub samples: u32,
     /// Length of one sample, in seconds.
     pub sample_seconds: f64,
+    /// Work that all threads together do in each sample, whatever time it takes, instead of working for
+    /// `sample_seconds`.
+    #[serde(default)]
+    pub exact_work: Option<f64>,
     /// The least and the most warm-up, in seconds; it ends between them once the rate is steady.
     pub warm_up_seconds: [f64; 2],
     /// `CLOCK_MONOTONIC_RAW` when the run began, in seconds, so that samples say when they were taken.

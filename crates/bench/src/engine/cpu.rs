@@ -5,8 +5,8 @@
 
 use kernels::features::Features;
 use kernels::state::ArithmeticState;
-use kernels::table::{self, Bound};
-use model::experiment::{Area, Classic, CpuParams, Experiment, Params, cpu_id};
+use kernels::table::{self, Bound, Kernel};
+use model::experiment::{Area, Classic, CpuParams, Experiment, Loop, Params, cpu_id};
 use model::isa::{CpuOp, Element, Isa};
 use model::machine::Machine;
 use model::unit::Unit;
@@ -91,6 +91,7 @@ fn row(
         area: Area::Cpu,
         method: bound.map_or("cpu/1", |bound| bound.kernel().method).to_owned(),
         classic: classic(&params),
+        kernel: bound.map(|bound| facts(bound.kernel())),
         params: Params::Cpu(params),
     };
     Ok(Some(Planned {
@@ -122,7 +123,24 @@ fn classic(params: &CpuParams) -> Option<Classic> {
         Element::Int64 | Element::Fp64 => "DP",
     };
     let is_vector = params.isa != Isa::Scalar && matches!(params.op, CpuOp::Fma | CpuOp::Dot | CpuOp::Matrix);
-    is_vector.then(|| Classic { table: "cpu".into(), workload: workload.into(), class: Some("vector".into()) })
+    is_vector.then(|| Classic {
+        table: "cpu".into(),
+        workload: workload.into(),
+        class: Some("vector".into()),
+        total: None,
+    })
+}
+
+/// What a reader needs to know of a kernel.
+fn facts(kernel: &Kernel) -> Loop {
+    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    Loop {
+        accumulator: kernel.accumulator_type.to_owned(),
+        instructions: kernel.step.iter().map(|name| (*name).to_owned()).collect(),
+        accumulator_bits: count(8 * kernel.vector_bytes()),
+        accumulators: count(kernel.accumulators),
+        operations: kernel.operations(),
+    }
 }
 
 /// The unit in which work on such elements is counted.

@@ -140,6 +140,7 @@ fn row(
             area: Area::Memory,
             method: method(&params).to_owned(),
             classic: None,
+            kernel: None,
             params: Params::Memory(params),
         },
         cpus,

@@ -45,6 +45,7 @@ pub(super) fn cpu(isa: Isa, threads: u32) -> Experiment {
         params: Params::Cpu(params),
         method: "cpu-fma/1".to_owned(),
         classic: None,
+        kernel: None,
     }
 }
 
@@ -67,6 +68,7 @@ pub(super) fn memory(op: MemoryOp, isa: Isa, working_set: u64, threads: u32) -> 
         params: Params::Memory(params),
         method: "memory-read/1".to_owned(),
         classic: None,
+        kernel: None,
     }
 }
 
@@ -77,6 +79,7 @@ pub(super) fn disk(params: DiskParams) -> Experiment {
         params: Params::Disk(params),
         method: "disk-random/1".to_owned(),
         classic: None,
+        kernel: None,
     }
 }
 
@@ -97,6 +100,7 @@ pub(super) fn net(protocol: Protocol, mode: NetMode, block: u64, threads: u32) -
         params: Params::Net(params),
         method: "net-stream/1".to_owned(),
         classic: None,
+        kernel: None,
     }
 }
 

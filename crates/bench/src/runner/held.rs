@@ -153,6 +153,7 @@ mod tests {
             params: Params::Disk(params),
             method: "disk-read/1".into(),
             classic: None,
+            kernel: None,
         };
         Planned { experiment, ..planned() }
     }

@@ -466,6 +466,7 @@ impl<'a> Run<'a> {
             seed: self.random.next_u64(),
             samples: self.rows[index].samples_next(planned),
             sample_seconds: if quick { quick_seconds(planned) } else { sampling.sample_seconds },
+            exact_work: None,
             warm_up_seconds: if quick { [0.0, 0.0] } else { sampling.warm_up_seconds },
             run_began: self.setting.began,
             imul_cycles: imul_cycles(self.setting.machine, planned),

@@ -300,6 +300,7 @@ pub(crate) const fn isa_words(isa: Isa) -> &'static str {
         Isa::Scalar => "scalar",
         Isa::Sse2 => "SSE2",
         Isa::Ssse3 => "SSSE3",
+        Isa::Sse41 => "SSE4.1",
         Isa::Avx2 => "AVX2",
         Isa::Avx512 => "AVX-512",
         Isa::Avx512Vl => "AVX-512VL",

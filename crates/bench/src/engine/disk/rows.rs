@@ -174,6 +174,7 @@ fn row(
             area: Area::Disk,
             method: method.to_owned(),
             classic: None,
+            kernel: None,
             params: Params::Disk(params.clone()),
         },
         cpus,

@@ -83,6 +83,7 @@ fn task(params: &DiskParams, held: &Held, launch: u32) -> Task {
         params: Params::Disk(params.clone()),
         method: "disk-read/1".into(),
         classic: None,
+        kernel: None,
     };
     Task { experiment, file: Some(held.held.clone()), launch, seed: launch.into(), ..crate::tests::task() }
 }

@@ -182,6 +182,7 @@ fn row(request: &Request, machine: &Machine, params: NetParams) -> Planned {
             area: Area::Net,
             method: format!("net-{}-{}/1", params.protocol, params.mode),
             classic: None,
+            kernel: None,
             params: Params::Net(params),
         },
         other_cpus: opposite(&cpus, machine),

@@ -38,6 +38,7 @@ fn task((protocol, mode): (Protocol, NetMode), block: u64, threads: u32, role: R
         params: Params::Net(params),
         method: "net/1".into(),
         classic: None,
+        kernel: None,
     };
     task.ends = Some(Ends { role, address: None, token: token.to_owned(), other_cpus: cpus.clone() });
     task.cpus = cpus;
