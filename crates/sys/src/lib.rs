@@ -1,5 +1,5 @@
 //! The operating system made safe: clock, affinity, memory, usage, processes, thread teams, cycle counters, raw CPUID,
-//! files and requests in flight on them, network interfaces.
+//! permission for tiles, files and requests in flight on them, network interfaces.
 //!
 //! One of the two crates that may use `unsafe`, each block with its reason. It holds no policy: which CPU, how much
 //! memory and how long are the caller's to say.
@@ -14,4 +14,5 @@ pub mod net;
 pub mod process;
 pub mod queue;
 pub mod team;
+pub mod tiles;
 pub mod usage;

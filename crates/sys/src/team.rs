@@ -3,6 +3,9 @@
 //!
 //! Policy (which CPUs, what to do) belongs to the caller.
 
+use std::fs;
+use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::affinity;
@@ -103,7 +106,7 @@ where
     let gate = Gate::new(u32::try_from(cpus.len()).unwrap_or(u32::MAX));
     let one = |thread: usize, cpu: u32| -> Result<T, String> {
         let _guard = BreakOnPanic(&gate);
-        let pinned = affinity::pin_to(cpu).map_err(|error| format!("cannot pin a thread to CPU {cpu}: {error}"));
+        let pinned = affinity::pin_to(cpu).map_err(|error| unpinnable(cpu, &error));
         pinned.and_then(|()| work(thread, &gate)).inspect_err(|_| gate.give_up())
     };
     std::thread::scope(|scope| {
@@ -124,6 +127,22 @@ where
         let cause = errors.iter().find(|error| !error.is_empty()).or(errors.first());
         cause.map_or_else(|| Ok(good.into_iter().filter_map(Result::ok).collect()), |cause| Err(cause.clone()))
     })
+}
+
+/// Why a thread could not be pinned to this CPU, and what to do.
+fn unpinnable(cpu: u32, error: &io::Error) -> String {
+    let folder = Path::new("/sys/devices/system/cpu").join(format!("cpu{cpu}"));
+    let switch = folder.join("online");
+    let why = if fs::read_to_string(&switch).is_ok_and(|state| state.trim() == "0") {
+        format!("it is switched off; switch it on ('echo 1 > {}' as root)", switch.display())
+    } else if error.raw_os_error() != Some(libc::EINVAL) {
+        format!("{error}; allow sched_setaffinity")
+    } else if folder.exists() {
+        "this process may not run there (the cpuset of its container or control group leaves it out); allow it".into()
+    } else {
+        "the system has no such CPU now (switched off, or taken away by the hypervisor); bring it back".into()
+    };
+    format!("cannot pin a thread to CPU {cpu}: {why}, or start the run again, which then plans without it")
 }
 
 impl From<Broken> for String {
@@ -176,8 +195,18 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_is_not_there_is_named() {
+    fn a_cpu_that_is_not_there_is_named_with_the_reason_and_what_to_do() {
         let error = run(&[9999], |_, _| Ok(())).unwrap_err();
-        assert!(error.contains("9999"), "{error}");
+        assert!(error.contains("CPU 9999") && error.contains("no such CPU now"), "{error}");
+        assert!(error.contains("start the run again"), "{error}");
+    }
+
+    #[test]
+    fn a_cpu_that_is_there_but_withheld_is_told_from_one_that_is_forbidden() {
+        let here = affinity::allowed_cpus().unwrap()[0];
+        let outside = unpinnable(here, &io::Error::from_raw_os_error(libc::EINVAL));
+        assert!(outside.contains("cpuset") || outside.contains("no such CPU now"), "{outside}");
+        let forbidden = unpinnable(here, &io::Error::from_raw_os_error(libc::EPERM));
+        assert!(forbidden.contains("sched_setaffinity") && !forbidden.contains("cpuset"), "{forbidden}");
     }
 }

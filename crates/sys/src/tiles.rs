@@ -1,0 +1,124 @@
+//! The kernel's permission to use AMX tiles.
+//!
+//! Tile data are 8 KiB of state per thread, so Linux keeps them switched off (a tile instruction ends in SIGILL) until a
+//! process asks. Whether the CPU has tile instructions is CPUID's to say, and whether they are wanted the caller's.
+
+use std::fmt;
+
+/// Why tiles may not be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// Tiles are x86-64's, and this is another architecture.
+    Architecture,
+    /// The kernel does not know the question: it is older than 5.16, or something filters system calls.
+    Kernel,
+    /// The kernel has no tile data to give: the CPU has none, the hypervisor hides them, or `clearcpuid` and its like do.
+    Missing,
+    /// The alternative signal stack of a thread cannot hold the larger state.
+    SignalStack,
+    /// Something else: the number of the error.
+    Other(i32),
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AMX tiles are not permitted: ")?;
+        match self {
+            Self::Architecture => f.write_str("only x86-64 under Linux has them"),
+            Self::Kernel => f.write_str(
+                "the operating system does not know the request (Linux before 5.16, or a filter of system calls); use \
+                 a newer kernel, or allow arch_prctl in the container's seccomp profile",
+            ),
+            Self::Missing => f.write_str(
+                "the kernel finds no tile state (this CPU has none, the hypervisor hides it, or the kernel's command \
+                 line switches it off); choose another CPU, or let the hypervisor pass amx_tile through",
+            ),
+            Self::SignalStack => f.write_str(
+                "the operating system finds a signal stack of this process too small for them; start it without a \
+                 preloaded library that sets one",
+            ),
+            Self::Other(error) => {
+                write!(f, "the operating system says: {}", std::io::Error::from_raw_os_error(*error))
+            }
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// Asks the kernel to let this process, and every thread of it, use tiles; asking again does no harm.
+///
+/// # Errors
+/// Who refused, and what can be done about it.
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub fn permit() -> Result<(), Refused> {
+    /// `ARCH_REQ_XCOMP_PERM` of Linux's `asm/prctl.h`.
+    const REQUEST_PERMISSION: libc::c_ulong = 0x1023;
+    /// `XFEATURE_XTILEDATA`: bit 18 of XCR0 (Intel SDM, volume 1, section 13.1).
+    const TILE_DATA: libc::c_ulong = 18;
+    // SAFETY: this `arch_prctl` takes two plain integers and touches no memory of ours; what it changes is which state
+    // the kernel keeps for the threads of this process.
+    let status = unsafe { libc::syscall(libc::SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) };
+    if status == 0 {
+        return Ok(());
+    }
+    Err(refused(std::io::Error::last_os_error().raw_os_error().unwrap_or(0)))
+}
+
+/// There are no tiles here.
+///
+/// # Errors
+/// Always.
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+pub fn permit() -> Result<(), Refused> {
+    Err(Refused::Architecture)
+}
+
+/// What an error of the request means (`fpu_xstate_prctl` in Linux's `arch/x86/kernel/fpu/xstate.c`).
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+fn refused(error: i32) -> Refused {
+    match error {
+        libc::EINVAL | libc::ENOSYS | libc::EPERM => Refused::Kernel,
+        libc::EOPNOTSUPP => Refused::Missing,
+        libc::ENOSPC => Refused::SignalStack,
+        other => Refused::Other(other),
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64", target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// Whether XCR0 has both bits of tile state, configuration and data.
+    fn enabled() -> bool {
+        crate::cpuid::xcr0().is_some_and(|xcr0| xcr0 >> 17 & 3 == 3)
+    }
+
+    #[test]
+    fn tiles_are_permitted_exactly_where_the_system_has_enabled_them() {
+        let answer = permit();
+        assert_eq!(answer.is_ok(), enabled(), "{answer:?}");
+        assert_eq!(permit(), answer, "asking again changes nothing");
+        if let Err(refusal) = answer {
+            assert!(matches!(refusal, Refused::Kernel | Refused::Missing), "{refusal:?}");
+            let sentence = refusal.to_string();
+            let party = if refusal == Refused::Missing { "hypervisor" } else { "operating system" };
+            assert!(sentence.contains("not permitted") && sentence.contains(party), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn every_refusal_says_who_and_what_to_do() {
+        for (error, expected, says) in [
+            (libc::EINVAL, Refused::Kernel, "newer kernel"),
+            (libc::ENOSYS, Refused::Kernel, "seccomp"),
+            (libc::EPERM, Refused::Kernel, "operating system"),
+            (libc::EOPNOTSUPP, Refused::Missing, "hypervisor"),
+            (libc::ENOSPC, Refused::SignalStack, "signal stack"),
+            (libc::EBUSY, Refused::Other(libc::EBUSY), "busy"),
+        ] {
+            assert_eq!(refused(error), expected);
+            assert!(refused(error).to_string().contains(says), "{}", refused(error));
+        }
+    }
+}
