@@ -18,6 +18,7 @@
 pub mod chain;
 pub mod chase;
 pub mod features;
+mod inspect;
 pub mod lines;
 pub mod memory;
 pub mod pattern;
