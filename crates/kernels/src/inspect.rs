@@ -27,8 +27,9 @@ impl ArithmeticState {
     #[doc(hidden)]
     pub fn register_file(&mut self) -> &mut [u8; size_of::<RegisterFile>()] {
         let file: *mut RegisterFile = &raw mut self.registers;
-        // SAFETY: a register file is arrays of bytes, one after another and without gaps (none at its end, as `Results` says), so all of it
-        // is initialised and takes any bytes; the borrow of `self` goes on in what is returned.
+        // SAFETY: a register file is arrays of bytes, one after another and without gaps (none at its end, as
+        // `Results` says), so all of it is initialised and takes any bytes; the borrow of `self` goes on in what is
+        // returned.
         unsafe { &mut *file.cast() }
     }
 }

@@ -1,0 +1,127 @@
+//! The machine code of every kernel, carried out by software: also of kernels that no machine at hand can run.
+//!
+//! What a kernel leaves behind must be what its row predicts, to the last bit and for exactly that many iterations; and
+//! where this machine has the instruction set, what the CPU itself leaves behind.
+#![cfg(all(target_arch = "x86_64", target_os = "linux"))]
+
+#[path = "support/interpreter/mod.rs"]
+mod interpreter;
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
+use interpreter::Machine;
+use kernels::features::Features;
+use kernels::state::ArithmeticState;
+use kernels::table::{KERNELS, Kernel};
+
+/// The longest instruction that the architecture allows.
+const LONGEST: usize = 15;
+
+/// The instructions of a kernel, from the first to its return.
+fn function(kernel: &Kernel) -> Vec<Instruction> {
+    let mut instructions = Vec::new();
+    let mut address = kernel.code();
+    loop {
+        // SAFETY: `address` is at an instruction of a function in this program, and the code is followed by more than
+        // fifteen bytes of the same segment.
+        let bytes = unsafe { std::slice::from_raw_parts(address, LONGEST) };
+        let instruction = Decoder::with_ip(64, bytes, address as u64, DecoderOptions::NONE).decode();
+        instructions.push(instruction);
+        if instruction.flow_control() == FlowControl::Return {
+            return instructions;
+        }
+        address = address.wrapping_add(instruction.len());
+    }
+}
+
+/// What so many iterations leave behind, by interpretation; none of its floating-point operations may round.
+fn interpreted(kernel: &'static Kernel, seed: u64, iterations: u64) -> ArithmeticState {
+    let name = kernel.name;
+    let mut state = kernel.state(seed);
+    let mut machine = Machine::new(state.register_file());
+    machine.call(&function(kernel), iterations).unwrap_or_else(|why| panic!("{name}: {why}"));
+    assert_eq!(machine.rounded(), 0, "{name}: the result depends on the order of operations");
+    state.register_file().copy_from_slice(machine.file());
+    state
+}
+
+#[test]
+fn every_kernel_does_exactly_the_iterations_that_it_is_asked_for_on_any_machine() {
+    for kernel in KERNELS {
+        for iterations in [0, 1, 2, 5] {
+            let mut state = interpreted(kernel, 21, iterations);
+            assert_eq!(state.verify(iterations), Ok(()), "{iterations} iterations");
+            assert!(
+                state.verify(iterations + 1).is_err(),
+                "{}: {iterations} iterations pass for one more",
+                kernel.name
+            );
+            state.reset();
+            assert!(*state.register_file() == *kernel.state(21).register_file(), "{}: operands changed", kernel.name);
+        }
+    }
+}
+
+#[test]
+fn interpreted_results_are_those_of_the_cpu() {
+    let features = Features::detect();
+    for kernel in KERNELS {
+        let Some(bound) = kernel.bind(&features) else {
+            println!("{}: proven by interpretation alone", kernel.name);
+            continue;
+        };
+        for (seed, iterations) in [(22, 1), (23, 7)] {
+            let mut state = bound.seeded(seed);
+            bound.run(&mut state, iterations);
+            let interpreted = interpreted(kernel, seed, iterations);
+            assert!(state.results() == interpreted.results(), "{}: {iterations} iterations", kernel.name);
+        }
+    }
+}
+
+/// What comes of calling a function of these bytes, without its return, on a register file of zeros.
+fn call(code: &[u8]) -> Result<Machine, String> {
+    /// RET.
+    const RETURN: u8 = 0xc3;
+    let bytes = [code, &[RETURN]].concat();
+    let function: Vec<Instruction> = Decoder::with_ip(64, &bytes, 0x1000, DecoderOptions::NONE).into_iter().collect();
+    let mut machine = Machine::new(&[0; 256]);
+    machine.call(&function, 3).map(|()| machine)
+}
+
+#[test]
+fn what_the_model_does_not_know_or_a_function_must_not_do_is_an_error_that_names_the_instruction() {
+    for (code, says) in [
+        (&[0x0f, 0xa2][..], "cpuid: this instruction is not modelled"),
+        // mov rax, [rdi-8]; mov rax, [rdi+0xfc]
+        (&[0x48, 0x8b, 0x47, 0xf8], "8 bytes at -8 from the register file"),
+        (&[0x48, 0x8b, 0x87, 0xfc, 0, 0, 0], "8 bytes at 252 from the register file"),
+        // movaps xmm0, [rdi+1]
+        (&[0x0f, 0x28, 0x47, 0x01], "aligned to 16"),
+        // mov rbx, rdi
+        (&[0x48, 0x89, 0xfb], "register 3 is the caller's"),
+        // push rbx, and no more
+        (&[0x53], "no instruction at"),
+        // vmovaps ymm0, ymm1; vmovups ymm0, [rdi] of zeros is clean, so ones first: vpternlogd zmm0, zmm0, zmm0, 255
+        (&[0x62, 0xf3, 0x7d, 0x48, 0x25, 0xc0, 0xff], "left dirty"),
+        // imul rax, rsi; jne to itself
+        (&[0x48, 0x0f, 0xaf, 0xc6, 0x75, 0xfe], "zero flag is undefined"),
+        // jmp to itself
+        (&[0xeb, 0xfe], "does not end"),
+        // tilezero tmm0, without a configuration
+        (&[0xc4, 0xe2, 0x7b, 0x49, 0xc0], "not configured"),
+        // vaddpd zmm0{k1}, zmm0, zmm0
+        (&[0x62, 0xf1, 0xfd, 0x49, 0x58, 0xc0], "not modelled"),
+    ] {
+        let error = call(code).map(|_| ()).unwrap_err();
+        assert!(error.contains(says), "{code:x?}: {error}");
+    }
+}
+
+#[test]
+fn a_function_that_keeps_its_promises_returns() {
+    // push rbx; mov rbx, rsi; pop rbx; vzeroupper
+    call(&[0x53, 0x48, 0x89, 0xf3, 0x5b, 0xc5, 0xf8, 0x77]).unwrap();
+    // mov [rdi+8], rsi: the number of iterations
+    let machine = call(&[0x48, 0x89, 0x77, 0x08]).unwrap();
+    assert_eq!(machine.file()[8..16], 3_u64.to_le_bytes());
+}

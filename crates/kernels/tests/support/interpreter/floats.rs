@@ -1,0 +1,285 @@
+//! Floating-point lanes of 16, 32 and 64 bits, rounded to the nearest, ties to even.
+//!
+//! Every operation is a multiplication with an addition, rounded once, and says whether that was exact.
+
+use iced_x86::{Instruction, Mnemonic};
+
+use super::machine::{Machine, lane};
+use super::vectors::stem;
+
+/// A type of floating-point numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    /// 16 bits, IEEE 754 binary16.
+    Half,
+    Single,
+    Double,
+}
+
+/// The bits of a result, and whether it is what it would be with unlimited digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rounded {
+    pub(super) bits: u64,
+    pub(super) exact: bool,
+}
+
+/// What an instruction computes of its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    Add,
+    Subtract,
+    Multiply,
+    /// The operands with these numbers: the first times the second plus the third.
+    MultiplyAdd([u32; 3]),
+}
+
+impl Format {
+    const fn bytes(self) -> usize {
+        match self {
+            Self::Half => 2,
+            Self::Single => 4,
+            Self::Double => 8,
+        }
+    }
+
+    /// The bits of one, of minus one and of minus zero.
+    const fn constants(self) -> [u64; 3] {
+        match self {
+            Self::Half => [0x3c00, 0xbc00, 0x8000],
+            Self::Single => [0x3f80_0000, 0xbf80_0000, 0x8000_0000],
+            Self::Double => [0x3ff0_0000_0000_0000, 0xbff0_0000_0000_0000, 0x8000_0000_0000_0000],
+        }
+    }
+
+    /// `a * b + c`, rounded once.
+    fn multiply_add(self, a: u64, b: u64, c: u64) -> Rounded {
+        match self {
+            Self::Half => half(a, b, c),
+            Self::Single => {
+                let result = single([a, b, c].map(to_single));
+                Rounded { bits: result.0.to_bits().into(), exact: result.1 }
+            }
+            Self::Double => double([a, b, c].map(f64::from_bits)),
+        }
+    }
+}
+
+impl Operation {
+    /// What an instruction with this name computes, on which type, and whether on the lowest lane alone.
+    fn of(stem: &str) -> Option<(Self, Format, bool)> {
+        let (name, suffix) = stem.split_at_checked(stem.len().checked_sub(2)?)?;
+        let operation = match name {
+            "add" => Self::Add,
+            "sub" => Self::Subtract,
+            "mul" => Self::Multiply,
+            "fmadd132" => Self::MultiplyAdd([0, 2, 1]),
+            "fmadd213" => Self::MultiplyAdd([1, 0, 2]),
+            "fmadd231" => Self::MultiplyAdd([1, 2, 0]),
+            _ => return None,
+        };
+        let (format, scalar) = match suffix {
+            "ph" => (Format::Half, false),
+            "sh" => (Format::Half, true),
+            "ps" => (Format::Single, false),
+            "ss" => (Format::Single, true),
+            "pd" => (Format::Double, false),
+            "sd" => (Format::Double, true),
+            _ => return None,
+        };
+        Some((operation, format, scalar))
+    }
+
+    fn apply(self, format: Format, [a, b, c]: [u64; 3]) -> Rounded {
+        let [one, minus_one, minus_zero] = format.constants();
+        match self {
+            Self::Add => format.multiply_add(a, one, b),
+            Self::Subtract => format.multiply_add(b, minus_one, a),
+            // Minus zero, unlike zero, leaves the sign of every product as it is.
+            Self::Multiply => format.multiply_add(a, b, minus_zero),
+            Self::MultiplyAdd(_) => format.multiply_add(a, b, c),
+        }
+    }
+}
+
+impl Machine {
+    /// Carries out the instruction, if it is one on floating-point lanes.
+    pub(super) fn float_lanes(&mut self, instruction: &Instruction) -> Result<bool, String> {
+        if instruction.mnemonic() == Mnemonic::Vdpbf16ps {
+            self.dot_of_brain_floats(instruction)?;
+            return Ok(true);
+        }
+        let Some((operation, format, scalar)) = Operation::of(&stem(instruction)) else { return Ok(false) };
+        let [a, b, c] = if let Operation::MultiplyAdd(order) = operation {
+            let [a, b, c] = order.map(|operand| self.operand(instruction, operand));
+            [a?, b?, c?]
+        } else {
+            let [a, b] = self.sources(instruction)?;
+            [a.clone(), b, a]
+        };
+        // What is above the lowest lane stays as it is in the destination, or in the first source where that is another.
+        let keeps = u32::from(instruction.op_count() == 3 && !matches!(operation, Operation::MultiplyAdd(_)));
+        let mut result = self.operand(instruction, keeps)?;
+        let size = format.bytes();
+        let lanes = if scalar { 1 } else { result.len() / size };
+        for (index, target) in result.chunks_mut(size).take(lanes).enumerate() {
+            let values = [&a, &b, &c].map(|source| lane(&source[index * size..(index + 1) * size]));
+            let rounded = operation.apply(format, values);
+            self.rounded += u64::from(!rounded.exact);
+            target.copy_from_slice(&rounded.bits.to_le_bytes()[..size]);
+        }
+        self.set_destination(instruction, &result)?;
+        Ok(true)
+    }
+
+    /// Two products of brain floats and a sum of 32 bits in every lane, the odd product first.
+    fn dot_of_brain_floats(&mut self, instruction: &Instruction) -> Result<(), String> {
+        let [a, b] = self.sources(instruction)?;
+        let mut sums = self.operand(instruction, 0)?;
+        for ((sum, a), b) in sums.as_chunks_mut::<4>().0.iter_mut().zip(a.as_chunks::<4>().0).zip(b.as_chunks::<4>().0)
+        {
+            for part in [2, 0] {
+                let [a, b] = [a, b].map(|pair| brain([pair[part], pair[part + 1]]));
+                *sum = self.flushing_multiply_add(a, b, f32::from_le_bytes(*sum)).to_le_bytes();
+            }
+        }
+        self.set_destination(instruction, &sums)
+    }
+
+    /// `a * b + c` as the instructions on brain floats and tiles do it: a number too small to be normal is taken for
+    /// zero, as an operand and as a result.
+    pub(super) fn flushing_multiply_add(&mut self, a: f32, b: f32, c: f32) -> f32 {
+        let (result, exact) = single([a, b, c].map(flush));
+        let lost = [a, b, c, result].into_iter().any(f32::is_subnormal);
+        self.rounded += u64::from(!exact || lost);
+        flush(result)
+    }
+}
+
+fn flush(value: f32) -> f32 {
+    if value.is_subnormal() { 0.0_f32.copysign(value) } else { value }
+}
+
+/// The value of a brain float: the upper half of a number of 32 bits.
+pub(super) fn brain([low, high]: [u8; 2]) -> f32 {
+    f32::from_le_bytes([0, 0, low, high])
+}
+
+/// The value of a number of 16 bits, which one of 32 always can hold.
+pub(super) fn widened(bits: [u8; 2]) -> f32 {
+    let (value, _) = half_units(u16::from_le_bytes(bits).into());
+    // Eleven bits at most, scaled by a power of two: exact in every step.
+    value as f32 / (1 << HALF_FRACTION) as f32
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the lane has 32 bits")]
+fn to_single(bits: u64) -> f32 {
+    f32::from_bits(bits as u32)
+}
+
+/// What was lost when `sum` was rounded from `a + b`: zero only if nothing was (Knuth's two-sum).
+fn lost(a: f64, b: f64, sum: f64) -> f64 {
+    let b_part = sum - a;
+    (a - (sum - b_part)) + (b - b_part)
+}
+
+/// `a * b + c`, and whether it is exact.
+fn single([a, b, c]: [f32; 3]) -> (f32, bool) {
+    let result = a.mul_add(b, c);
+    // A product of two 24-bit numbers is exact in 53 bits.
+    let (product, addend) = (f64::from(a) * f64::from(b), f64::from(c));
+    let sum = product + addend;
+    (result, lost(product, addend, sum) == 0.0 && f64::from(result) - sum == 0.0)
+}
+
+/// `a * b + c`, and whether it is exact and the product too.
+fn double([a, b, c]: [f64; 3]) -> Rounded {
+    let product = a * b;
+    let product_lost = a.mul_add(b, -product);
+    let exact = product_lost == 0.0 && lost(product, c, product + c) == 0.0;
+    Rounded { bits: a.mul_add(b, c).to_bits(), exact }
+}
+
+/// Binary digits after the point of the smallest binary16 number.
+const HALF_FRACTION: u32 = 24;
+
+/// A binary16 number as a multiple of the smallest one, and whether its sign is minus. An infinity counts as one step
+/// beyond the largest number.
+fn half_units(bits: u64) -> (i128, bool) {
+    let (negative, exponent, fraction) = (bits >> 15 & 1 == 1, bits >> 10 & 0x1f, bits & 0x3ff);
+    let magnitude = if exponent == 0 { i128::from(fraction) } else { i128::from(fraction | 0x400) << (exponent - 1) };
+    (if negative { -magnitude } else { magnitude }, negative)
+}
+
+/// `a * b + c` of binary16 numbers: exact as an integer number of squares of the smallest one, then rounded.
+fn half(a: u64, b: u64, c: u64) -> Rounded {
+    let [(a, a_negative), (b, b_negative), (c, c_negative)] = [a, b, c].map(half_units);
+    let sum = a * b + (c << HALF_FRACTION);
+    let minus = if sum == 0 { a_negative != b_negative && c_negative } else { sum < 0 };
+    let magnitude = sum.unsigned_abs();
+    // Digits that do not fit: all below eleven significant ones, and all below the smallest number.
+    let dropped = magnitude.checked_ilog2().unwrap_or(0).saturating_sub(10).max(HALF_FRACTION);
+    let (kept, rest, tie) = (magnitude >> dropped, magnitude & ((1 << dropped) - 1), 1_u128 << (dropped - 1));
+    let up = rest > tie || (rest == tie && kept % 2 == 1);
+    // A carry out of the fraction goes into the exponent, as it should.
+    let bits = kept + u128::from(up) + (u128::from(dropped - HALF_FRACTION) << 10);
+    let (infinity, sign) = (0x7c00, u64::from(minus) << 15);
+    match u64::try_from(bits) {
+        Ok(bits) if bits < infinity => Rounded { bits: sign | bits, exact: rest == 0 },
+        _ => Rounded { bits: sign | infinity, exact: false },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1, 2, the largest number, and the smallest.
+    const ONE: u64 = 0x3c00;
+    const TWO: u64 = 0x4000;
+    const LARGEST: u64 = 0x7bff;
+    const SMALLEST: u64 = 0x0001;
+
+    #[test]
+    fn numbers_of_16_bits_are_rounded_to_the_nearest_and_ties_to_even() {
+        let rounded = |a, b, c| half(a, b, c);
+        assert_eq!(rounded(ONE, ONE, ONE), Rounded { bits: TWO, exact: true });
+        // 2048 + 1 is a tie between 2048 and 2050; 2050 + 1 one between 2050 and 2052.
+        assert_eq!(rounded(ONE, ONE, 0x6800), Rounded { bits: 0x6800, exact: false });
+        assert_eq!(rounded(ONE, ONE, 0x6801), Rounded { bits: 0x6802, exact: false });
+        // 1023 + 1 carries into the exponent.
+        assert_eq!(rounded(ONE, ONE, 0x63fe), Rounded { bits: 0x6400, exact: true });
+        assert_eq!(rounded(LARGEST, TWO, 0), Rounded { bits: 0x7c00, exact: false });
+        assert_eq!(rounded(SMALLEST, SMALLEST, 0), Rounded { bits: 0, exact: false });
+        assert_eq!(rounded(SMALLEST, ONE, SMALLEST), Rounded { bits: 2, exact: true });
+        // Half of three times the smallest number is a tie between one and two of it.
+        assert_eq!(rounded(0x0003, 0x3800, 0), Rounded { bits: 2, exact: false });
+        assert_eq!(rounded(ONE, 0xbc00, ONE), Rounded { bits: 0, exact: true });
+        assert_eq!(rounded(0x8000, ONE, 0x8000), Rounded { bits: 0x8000, exact: true });
+    }
+
+    #[test]
+    fn every_number_of_16_bits_is_widened_and_comes_back() {
+        for bits in (0..0x7c00_u16).chain(0x8000..0xfc00) {
+            let value = f64::from(widened(bits.to_le_bytes()));
+            let (sign, exponent) = (if bits >> 15 == 1 { -1.0 } else { 1.0 }, i32::from(bits >> 10 & 0x1f));
+            let fraction = f64::from(bits & 0x3ff) / 1024.0;
+            let expected = match exponent {
+                0 => sign * fraction * 2_f64.powi(-14),
+                _ => sign * (1.0 + fraction) * 2_f64.powi(exponent - 15),
+            };
+            assert!(value.to_bits() == expected.to_bits() || expected == 0.0, "{bits:#x}: {value}");
+            assert_eq!(half(bits.into(), ONE, 0x8000), Rounded { bits: bits.into(), exact: true }, "{bits:#x}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_exact_is_said_to_be_so() {
+        let tiny = f32::EPSILON / 2.0;
+        assert_eq!(single([1.0, 1.0, tiny]), (1.0, false));
+        assert_eq!(single([3.0, 5.0, 1.0]), (16.0, true));
+        assert!(!single([1.0 + f32::EPSILON, 1.0 + f32::EPSILON, 0.0]).1);
+        assert!(double([3.0, 5.0, 1.0]).exact);
+        assert!(!double([1.0, 1.0, f64::EPSILON / 2.0]).exact);
+        assert!(!double([1.0 + f64::EPSILON, 1.0 + f64::EPSILON, 0.0]).exact);
+    }
+}

@@ -1,0 +1,264 @@
+//! Moves between vector registers, memory and general registers, and instructions on integer lanes.
+
+use iced_x86::{EncodingKind, Instruction, OpKind};
+
+use super::machine::{Machine, lane};
+
+/// What an instruction does to every lane of so many bytes.
+enum Lanes {
+    /// A function of two sources.
+    Pair(usize, fn(u64, u64) -> u64),
+    /// A function of the destination and two sources.
+    Accumulate(usize, fn(u64, u64, u64) -> u64),
+    /// A shift to the right that repeats the sign bit, to the right, or to the left.
+    Shift(usize, Direction),
+}
+
+#[derive(Clone, Copy)]
+enum Direction {
+    RightSigned,
+    Right,
+    Left,
+}
+
+/// The mnemonic in small letters, without the letter that marks the VEX and EVEX forms.
+pub(super) fn stem(instruction: &Instruction) -> String {
+    let name = format!("{:?}", instruction.mnemonic()).to_lowercase();
+    name.strip_prefix('v').map_or_else(|| name.clone(), str::to_owned)
+}
+
+/// Whether this is the encoding of SSE, whose destination is also a source and keeps what is not written.
+pub(super) fn is_legacy(instruction: &Instruction) -> bool {
+    instruction.code().encoding() == EncodingKind::Legacy
+}
+
+impl Machine {
+    /// Carries out the instruction, if it moves data to or from a vector register or cleans their upper halves.
+    pub(super) fn move_vector(&mut self, instruction: &Instruction) -> Result<bool, String> {
+        let stem = stem(instruction);
+        match stem.as_str() {
+            "movaps" | "movapd" | "movdqa" | "movdqa32" | "movdqa64" => {
+                self.check_aligned(instruction)?;
+                self.move_whole(instruction)?;
+            }
+            "movups" | "movupd" | "movdqu" | "movdqu8" | "movdqu16" | "movdqu32" | "movdqu64" => {
+                self.move_whole(instruction)?;
+            }
+            "movq" | "movd" => self.move_low(instruction)?,
+            "movsd" => self.move_scalar(instruction, 8)?,
+            "movss" => self.move_scalar(instruction, 4)?,
+            "movsh" => self.move_scalar(instruction, 2)?,
+            "zeroupper" => self.vectors[..16].iter_mut().for_each(|vector| vector[16..].fill(0)),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn check_aligned(&self, instruction: &Instruction) -> Result<(), String> {
+        let in_memory = [0, 1].iter().any(|operand| instruction.op_kind(*operand) == OpKind::Memory);
+        let size = instruction.memory_size().size() as u64;
+        if in_memory && !self.address(instruction)?.is_multiple_of(size) {
+            return Err(format!("the operand in memory is not aligned to {size} bytes"));
+        }
+        Ok(())
+    }
+
+    fn move_whole(&mut self, instruction: &Instruction) -> Result<(), String> {
+        let bytes = self.operand(instruction, 1)?;
+        self.set_destination(instruction, &bytes)
+    }
+
+    /// A move of as much as the smaller operand holds; what is above it in a vector register becomes zero.
+    fn move_low(&mut self, instruction: &Instruction) -> Result<(), String> {
+        let size = if stem(instruction) == "movq" { 8 } else { 4 };
+        let mut bytes = self.operand(instruction, 1)?;
+        bytes.truncate(size);
+        let register = instruction.op0_register();
+        if instruction.op0_kind() == OpKind::Register && register.is_gpr() {
+            self.general[register.number()] = lane(&bytes);
+            return Ok(());
+        }
+        if instruction.op0_kind() == OpKind::Register {
+            bytes.resize(16, 0);
+        }
+        self.set_destination(instruction, &bytes)
+    }
+
+    /// A move of the lowest lane: from memory what is above it becomes zero, from a register it stays, or is that of the
+    /// second operand of three.
+    fn move_scalar(&mut self, instruction: &Instruction, size: usize) -> Result<(), String> {
+        let last = instruction.op_count() - 1;
+        let mut low = self.operand(instruction, last)?;
+        low.truncate(size);
+        let in_memory = |operand: u32| instruction.op_kind(operand) == OpKind::Memory;
+        let bytes = match (in_memory(0), in_memory(last)) {
+            (true, _) => low,
+            (_, true) => {
+                low.resize(16, 0);
+                low
+            }
+            _ => {
+                let mut whole = self.operand(instruction, last - 1)?;
+                whole[..size].copy_from_slice(&low);
+                whole
+            }
+        };
+        self.set_destination(instruction, &bytes)
+    }
+
+    /// Writes the first operand. Of a register the bytes above stay under SSE and become zero otherwise.
+    pub(super) fn set_destination(&mut self, instruction: &Instruction, bytes: &[u8]) -> Result<(), String> {
+        if instruction.op0_kind() == OpKind::Memory {
+            let address = self.address(instruction)?;
+            return self.store(address, bytes);
+        }
+        let register = instruction.op0_register();
+        if !register.is_vector_register() {
+            return Err("this destination is not modelled".to_owned());
+        }
+        let target = &mut self.vectors[register.number()];
+        if !is_legacy(instruction) {
+            target.fill(0);
+        }
+        target[..bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    /// The bytes of the two sources: the first two operands under SSE, otherwise the last two.
+    pub(super) fn sources(&self, instruction: &Instruction) -> Result<[Vec<u8>; 2], String> {
+        let [first, second] = if instruction.op_count() == 2 { [0, 1] } else { [1, 2] };
+        if is_legacy(instruction) && instruction.op_kind(second) == OpKind::Memory {
+            self.check_aligned(instruction)?;
+        }
+        Ok([self.operand(instruction, first)?, self.operand(instruction, second)?])
+    }
+
+    /// Carries out the instruction, if it is one on integer lanes.
+    pub(super) fn integer_lanes(&mut self, instruction: &Instruction) -> Result<bool, String> {
+        let stem = stem(instruction);
+        if matches!(stem.as_str(), "pternlogd" | "pternlogq") {
+            self.ternary_logic(instruction)?;
+            return Ok(true);
+        }
+        let Some(lanes) = meaning(&stem) else { return Ok(false) };
+        let result = match lanes {
+            Lanes::Pair(size, apply) => {
+                let [a, b] = self.sources(instruction)?;
+                each(size, [&a, &a, &b], |_, a, b| apply(a, b))
+            }
+            Lanes::Accumulate(size, apply) => {
+                let [a, b] = self.sources(instruction)?;
+                each(size, [&self.operand(instruction, 0)?, &a, &b], apply)
+            }
+            Lanes::Shift(size, direction) => self.shifted(instruction, size, direction)?,
+        };
+        self.set_destination(instruction, &result)?;
+        Ok(true)
+    }
+
+    /// Every lane of the last source but one, shifted by the last: a constant, or the low 64 bits of a register.
+    fn shifted(&self, instruction: &Instruction, size: usize, direction: Direction) -> Result<Vec<u8>, String> {
+        let last = instruction.op_count() - 1;
+        let count = match instruction.op_kind(last) {
+            OpKind::Immediate8 => instruction.immediate(last),
+            _ => lane(&self.operand(instruction, last)?[..8]),
+        };
+        let values = self.operand(instruction, last - 1)?;
+        let bits = 8 * size as u64;
+        Ok(each(size, [&values; 3], |_, value, _| match direction {
+            Direction::RightSigned => (signed(value, size) >> count.min(bits - 1)).cast_unsigned(),
+            _ if count >= bits => 0,
+            Direction::Right => value >> count,
+            Direction::Left => value << count,
+        }))
+    }
+
+    /// Each bit of the result is looked up in the constant by the bits of destination, first and second source.
+    fn ternary_logic(&mut self, instruction: &Instruction) -> Result<(), String> {
+        let table = instruction.immediate(3);
+        let [a, b, c] = [0, 1, 2].map(|operand| self.operand(instruction, operand));
+        let look_up = |a: u64, b: u64, c: u64| {
+            let bit = |index: u32| {
+                let [a, b, c] = [a, b, c].map(|value| value >> index & 1);
+                (table >> (a << 2 | b << 1 | c) & 1) << index
+            };
+            (0..64).map(bit).sum()
+        };
+        let result = each(8, [&a?, &b?, &c?], look_up);
+        self.set_destination(instruction, &result)
+    }
+}
+
+/// What an instruction of this name does to integer lanes.
+fn meaning(stem: &str) -> Option<Lanes> {
+    use Lanes::{Accumulate, Pair, Shift};
+    Some(match stem {
+        "paddb" => Pair(1, u64::wrapping_add),
+        "paddw" => Pair(2, u64::wrapping_add),
+        "paddd" => Pair(4, u64::wrapping_add),
+        "paddq" => Pair(8, u64::wrapping_add),
+        "psubb" => Pair(1, u64::wrapping_sub),
+        "psubw" => Pair(2, u64::wrapping_sub),
+        "psubd" => Pair(4, u64::wrapping_sub),
+        "psubq" => Pair(8, u64::wrapping_sub),
+        // The low half of a product is the same with and without sign.
+        "pmullw" => Pair(2, u64::wrapping_mul),
+        "pmulld" => Pair(4, u64::wrapping_mul),
+        "pmullq" => Pair(8, u64::wrapping_mul),
+        "pmuludq" => Pair(8, |a, b| (a & 0xffff_ffff) * (b & 0xffff_ffff)),
+        "pand" | "pandd" | "pandq" | "andps" | "andpd" => Pair(8, |a, b| a & b),
+        "pandn" | "pandnd" | "pandnq" | "andnps" | "andnpd" => Pair(8, |a, b| !a & b),
+        "por" | "pord" | "porq" | "orps" | "orpd" => Pair(8, |a, b| a | b),
+        "pxor" | "pxord" | "pxorq" | "xorps" | "xorpd" => Pair(8, |a, b| a ^ b),
+        "pmaddwd" => Pair(4, |a, b| products(a, b, [4, 2], [signed, signed]).cast_unsigned()),
+        "pmaddubsw" => Pair(2, |a, b| {
+            let sum = products(a, b, [2, 1], [unsigned, signed]);
+            sum.clamp(i16::MIN.into(), i16::MAX.into()).cast_unsigned()
+        }),
+        "pdpwssd" => Accumulate(4, |sum, a, b| add(sum, products(a, b, [4, 2], [signed, signed]))),
+        "pdpbusd" => Accumulate(4, |sum, a, b| add(sum, products(a, b, [4, 1], [unsigned, signed]))),
+        "pdpbssd" => Accumulate(4, |sum, a, b| add(sum, products(a, b, [4, 1], [signed, signed]))),
+        "psraw" => Shift(2, Direction::RightSigned),
+        "psrad" => Shift(4, Direction::RightSigned),
+        "psraq" => Shift(8, Direction::RightSigned),
+        "psrlw" => Shift(2, Direction::Right),
+        "psrld" => Shift(4, Direction::Right),
+        "psrlq" => Shift(8, Direction::Right),
+        "psllw" => Shift(2, Direction::Left),
+        "pslld" => Shift(4, Direction::Left),
+        "psllq" => Shift(8, Direction::Left),
+        _ => return None,
+    })
+}
+
+/// How the bits of a part of a lane, of so many bytes, are read as a number.
+pub(super) type Reading = fn(u64, usize) -> i64;
+
+/// A number with its sign in the highest bit of so many bytes.
+pub(super) fn signed(bits: u64, bytes: usize) -> i64 {
+    let unused = 64 - 8 * bytes;
+    (bits << unused).cast_signed() >> unused
+}
+
+/// A number without sign.
+pub(super) fn unsigned(bits: u64, _: usize) -> i64 {
+    bits.cast_signed()
+}
+
+/// A sum that wraps.
+pub(super) fn add(sum: u64, more: i64) -> u64 {
+    sum.wrapping_add(more.cast_unsigned())
+}
+
+/// The sum of the products of the parts of two lanes; `sizes` are the bytes of a lane and of a part.
+pub(super) fn products(a: u64, b: u64, [lane_bytes, part]: [usize; 2], [read_a, read_b]: [Reading; 2]) -> i64 {
+    let (a, b) = (a.to_le_bytes(), b.to_le_bytes());
+    let parts = a[..lane_bytes].chunks(part).zip(b[..lane_bytes].chunks(part));
+    parts.map(|(a, b)| read_a(lane(a), part) * read_b(lane(b), part)).sum()
+}
+
+/// Applies a function to each lane of three vectors of one length; what of a result does not fit its lane is lost.
+fn each(size: usize, sources: [&Vec<u8>; 3], apply: impl Fn(u64, u64, u64) -> u64) -> Vec<u8> {
+    let [a, b, c] = sources.map(|source| source.chunks(size).map(lane));
+    a.zip(b).zip(c).flat_map(|((a, b), c)| apply(a, b, c).to_le_bytes().into_iter().take(size)).collect()
+}
