@@ -10,6 +10,7 @@
     reason = "this is a program for developers: it reads argv, prints, and times its steps"
 )]
 
+mod codegen;
 mod deny;
 mod documents;
 mod harness;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     let step = |name: &String| STEPS.iter().find(|step| step.name == name);
     match arguments.as_slice() {
         [name] if name == "test" => run_all(&shell),
+        [name, rest @ ..] if name == "codegen" => codegen::run(&shell, rest),
         [name, rest @ ..] if name == "peers" => peers::run(&shell, rest),
         [name, rest @ ..] if name == "trust" => trust::run(&shell, rest),
         [name] if step(name).is_some() => step(name).map_or(ExitCode::FAILURE, |step| run_one(&shell, step)),

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::shell::{Shell, succeeds};
 use crate::tally::Tally;
-use crate::{deny, documents, harness, invariants, peers, set_up, trust, unprivileged};
+use crate::{codegen, deny, documents, harness, invariants, peers, set_up, trust, unprivileged};
 
 /// One thing that can be asked for.
 pub(crate) struct Step {
@@ -24,6 +24,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "invariants", about: "the rules of ARCHITECTURE.md that a program can check", in_test: true, run: invariants::run },
     Step { name: "lint", about: "clippy, warnings as errors", in_test: true, run: lint },
     Step { name: "crate-tests", about: "the tests of every crate but the program, in parallel", in_test: true, run: harness::crates },
+    Step { name: "codegen", about: "the program's machine code, every kernel (alone: the release build, or --binary PATH)", in_test: true, run: codegen::step },
     Step { name: "program-tests", about: "the program end to end, one test at a time", in_test: true, run: harness::program },
     Step { name: "unprivileged-tests", about: "the same as a user without any right", in_test: true, run: unprivileged::run },
     Step { name: "schema-check", about: "whether the committed schema is the code's", in_test: true, run: documents::check_schema },

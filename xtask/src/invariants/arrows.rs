@@ -18,7 +18,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("report", &["model", "stats"]),
     ("stats", &[]),
     ("sys", &[]),
-    ("xtask", &[]),
+    // The table of kernels, to find each in the program's machine code.
+    ("xtask", &["kernels", "model"]),
 ];
 
 /// Crates that depend on nothing at all.

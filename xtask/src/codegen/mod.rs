@@ -1,0 +1,120 @@
+//! `cargo xtask codegen`: every arithmetic kernel, as it lies in the program's own file, against the work that its row
+//! declares.
+//!
+//! The rules are those of `kernels/tests/codegen.rs`; here they are held by the binary that is shipped, after linking.
+//! Nothing is executed, so kernels for other machines than this are looked at too. As a step of `cargo xtask test` it
+//! takes the program that the other steps have built: naked functions are assembled as they are written, so their code
+//! is the same in every profile, and a release build takes minutes.
+
+#[path = "../../../crates/kernels/tests/support/machine_code.rs"]
+mod machine_code;
+mod symbols;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use kernels::table::{KERNELS, Kernel};
+
+use crate::shell::{Shell, succeeds};
+use crate::tally::Tally;
+use machine_code::{TableRow, check};
+use symbols::Program;
+
+/// What this command takes, for the usage.
+pub(crate) const USAGE: &str = "codegen [--binary PATH]";
+
+/// The table for the release build, or for the program named.
+pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
+    let tally = match arguments {
+        [] => built(shell, &["--release"], "release"),
+        [option, path] if option == "--binary" => program(Path::new(path)),
+        _ => {
+            println!("usage: cargo xtask {USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    print!("{tally}");
+    if tally.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// The table for the program that the tests use.
+pub(crate) fn step(shell: &Shell) -> Tally {
+    built(shell, &[], "debug")
+}
+
+/// Builds the program and looks at it.
+fn built(shell: &Shell, profile: &[&str], folder: &str) -> Tally {
+    let build = ["build", "--quiet", "--package", "assay"];
+    if !succeeds(&mut shell.cargo(&[&build, profile].concat())) {
+        return Tally::check(false);
+    }
+    program(&shell.target().join(folder).join("assay"))
+}
+
+/// Prints the table of one program; each kernel counts.
+fn program(path: &Path) -> Tally {
+    if cfg!(not(all(target_arch = "x86_64", target_os = "linux"))) {
+        return Tally::skip("the program's machine code: only x86-64 Linux has kernels in assembly");
+    }
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) => return unreadable(path, &error.to_string()),
+    };
+    let program = match Program::read(&bytes) {
+        Ok(program) => program,
+        Err(error) => return unreadable(path, &error),
+    };
+    println!("{}\n       {}", path.display(), TableRow::heading());
+    let mut tally = Tally::default();
+    for kernel in KERNELS {
+        let looked_at = look(&program, kernel);
+        match &looked_at {
+            Ok(row) => println!("ok     {row}"),
+            Err(wrong) => {
+                println!("WRONG  {wrong}");
+                tally.failures.push(format!("{} (codegen)", kernel.name));
+            }
+        }
+        tally.add(Tally::check(looked_at.is_ok()));
+    }
+    tally
+}
+
+fn unreadable(path: &Path, why: &str) -> Tally {
+    println!("{}: {why}", path.display());
+    Tally::check(false)
+}
+
+/// The line of one kernel, or what is wrong with it.
+fn look(program: &Program, kernel: &Kernel) -> Result<TableRow, String> {
+    let (module, function) = place(kernel);
+    let function = program
+        .function(&["kernels", "x86_64", module, &function])
+        .map_err(|why| format!("{}: is not in the program: {why}", kernel.name))?;
+    check(kernel, function.bytes, function.address)
+}
+
+/// Where a kernel's code is, by its name `op/element/instruction set`: the module of its operation, and a function
+/// called like the rest.
+fn place(kernel: &Kernel) -> (&'static str, String) {
+    let (module, rest) = kernel.name.split_once('/').unwrap_or((kernel.name, ""));
+    (module, rest.replace('/', "_"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kernel_in_this_very_program_is_what_it_declares() {
+        let tally = program(&std::env::current_exe().unwrap());
+        let kernels = if cfg!(all(target_arch = "x86_64", target_os = "linux")) { KERNELS.len() as u64 } else { 0 };
+        assert_eq!((tally.passed, tally.failed), (kernels, 0), "{:?}", tally.failures);
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_or_is_no_program_fails() {
+        assert_eq!(program(Path::new("/nonexistent/assay")).failed, 1);
+        assert_eq!(program(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))).failed, 1);
+    }
+}
