@@ -6,7 +6,8 @@
 //!
 //! Percentiles (`p50` to `p100`, the slowest of all) are over the `operations` that were timed one by one, in the
 //! metric's unit. What trusted tools measured beside a metric stands in the columns `reference_*`: lists separated by
-//! `;`, each in the order of `reference_tool`, an absent fact being an empty item.
+//! `;`, each in the order of `reference_tool`, an absent fact being an empty item. The last columns are the row's and
+//! the same in each of its lines.
 
 use std::borrow::Cow;
 
@@ -112,13 +113,26 @@ const REFERENCE_COLUMNS: &[(&str, ReferenceItem)] = &[
     ("reference_pairs", |reference| reference.samples.len().to_string()),
 ];
 
+/// Writes one field of a row.
+type RowField = fn(&Row) -> String;
+
+/// The columns about loops and threads, and what each holds of a row.
+const ROW_FIGURES: &[(&str, RowField)] = &[
+    ("accumulator", |row| text(row.kernel.as_ref().map(|kernel| &kernel.accumulator))),
+    ("ops_per_cycle", |row| figure(row.conditions.ops_per_cycle)),
+    ("ops_per_cycle_p90", |row| figure(row.conditions.ops_per_cycle_p90)),
+    ("speed_up", |row| figure(row.scaling.as_ref().map(|scaling| scaling.speed_up))),
+    ("parallel_efficiency", |row| figure(row.scaling.as_ref().map(|scaling| scaling.parallel_efficiency))),
+];
+
 /// The whole file, with its heading.
 pub fn render(document: &Document) -> String {
     let params = PARAMS.iter().map(|name| format!("param_{name}"));
     let fixed = |columns: &'static [&'static str]| columns.iter().map(|name| (*name).to_owned());
     let references = REFERENCE_COLUMNS.iter().map(|(name, _)| (*name).to_owned());
     let heading = fixed(ROW_COLUMNS).chain(params).chain(fixed(FIGURE_COLUMNS)).chain(fixed(PERCENTILE_COLUMNS));
-    let mut text = line(&heading.chain(references).collect::<Vec<_>>());
+    let figures = ROW_FIGURES.iter().map(|(name, _)| (*name).to_owned());
+    let mut text = line(&heading.chain(references).chain(figures).collect::<Vec<_>>());
     for row in &document.experiments {
         if row.metrics.is_empty() {
             text.push_str(&line(&fields(row, None)));
@@ -144,6 +158,7 @@ fn fields(row: &Row, metric: Option<&Metric>) -> Vec<String> {
     fields.extend(percentile_fields(metric));
     let references = metric.map_or(&[][..], |metric| &metric.references);
     fields.extend(REFERENCE_COLUMNS.iter().map(|(_, item)| list(references, *item)));
+    fields.extend(ROW_FIGURES.iter().map(|(_, field)| field(row)));
     fields
 }
 

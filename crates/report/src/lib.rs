@@ -8,6 +8,7 @@
 
 use model::document::Document;
 
+pub mod classic;
 pub mod comparison;
 pub mod csv;
 pub mod doctor;

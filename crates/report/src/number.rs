@@ -146,6 +146,22 @@ pub fn quantity(value: f64, notation: impl Into<Notation>) -> String {
     format!("{} {}", scale.digits(value), scale.unit()).trim_end().to_owned()
 }
 
+/// Billions with four significant digits, and never fewer than all before the point: `95.81`, `49152`.
+pub fn giga(value: f64) -> String {
+    let billions = value / 1e9;
+    if (9999.5..1e12).contains(&billions.abs()) { format!("{billions:.0}") } else { digits(billions) }
+}
+
+/// A count that is a power of ten as such: `10^12`; any other with its digits.
+pub fn power(value: f64) -> String {
+    let exponent = value.log10().round();
+    if value > 0.0 && (0.0..1000.0).contains(&exponent) && (value / 10_f64.powf(exponent) - 1.0).abs() < 1e-9 {
+        format!("10^{exponent:.0}")
+    } else {
+        digits(value)
+    }
+}
+
 /// A clock to the 10 MHz that matter: `3.79 GHz`.
 pub fn clock(hertz: f64) -> String {
     format!("{:.2} GHz", hertz / 1e9)
@@ -282,6 +298,12 @@ mod tests {
         assert_eq!(durations, ["0.0 s", "3.4 s", "10 s", "1 min 00 s", "1 min 12 s", "1 h 00 min", "2 h 05 min"]);
         let sizes: Vec<_> = [0, 1000, 32 << 10, 1 << 30, 24_906_055_680, 1_073_741_823, u64::MAX].map(size).into();
         assert_eq!(sizes, ["0 B", "1000 B", "32 KiB", "1 GiB", "23.2 GiB", "1 GiB", "16384 PiB"]);
+    }
+
+    #[test]
+    fn billions_and_powers_keep_their_digits() {
+        assert_eq!([95.81e9, 49_152e9, 0.0412e9, 0.0].map(giga), ["95.81", "49152", "0.0412", "0"]);
+        assert_eq!([1e12, 1.0, 2.5e12, 1e6].map(power), ["10^12", "10^0", "2.50e12", "10^6"]);
     }
 
     #[test]

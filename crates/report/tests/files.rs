@@ -19,6 +19,9 @@ fn snapshot(name: &str, text: &str) {
 fn csv_has_a_line_per_metric_and_one_for_a_row_without() {
     snapshot("csv_troubled", &csv::render(&fixture::troubled()));
     snapshot("csv_references", &csv::render(&fixture::references()));
+    let mut arithmetic = fixture::many_counts();
+    arithmetic.experiments.truncate(8);
+    snapshot("csv_cpu", &csv::render(&arithmetic));
     snapshot("csv_later_version", &csv::render(&fixture::later_version()));
     let document = fixture::good();
     let lines = csv::render(&document).lines().count();
@@ -92,6 +95,9 @@ fn a_machine_for_people() {
     let colored = info(&fixture::vm(), &[], &Style { color: true, ..RICH });
     snapshot("info_vm_120_color", &colored.replace('\x1b', "␛"));
     snapshot("info_laptop_100_unicode", &info(&fixture::hybrid_laptop(), &[], &Style { width: 100, ..RICH }));
+    let (machine, peaks) = (fixture::emerald_rapids(), fixture::emerald_rapids_peaks());
+    snapshot("info_emerald_rapids_120_unicode", &info(&machine, &peaks, &RICH));
+    snapshot("info_emerald_rapids_80_ascii", &info(&machine, &peaks, &Style::PLAIN));
     snapshot("info_nothing_known", &info(&model::machine::Machine::default(), &[], &Style::PLAIN));
 }
 

@@ -27,6 +27,11 @@ fn documents() -> Vec<(&'static str, Document)> {
         ("io_unavailable", fixture::io_unavailable()),
         ("disk_varied", fixture::disk_varied()),
         ("other_axes", fixture::other_axes()),
+        ("every_kernel", fixture::every_kernel()),
+        ("many_counts", fixture::many_counts()),
+        ("short", fixture::short()),
+        ("classic", fixture::classic()),
+        ("classic_in_full", fixture::classic_in_full()),
     ]
 }
 
@@ -56,6 +61,8 @@ fn the_other_ways_of_setting_it() {
     snapshot("terminal_good_120_ascii", &render(&fixture::good(), &style(120, false, false)));
     snapshot("terminal_troubled_100_unicode", &render(&fixture::troubled(), &style(100, true, false)));
     snapshot("terminal_references_160_unicode", &render(&fixture::references(), &style(160, true, false)));
+    snapshot("terminal_every_kernel_150_unicode", &render(&fixture::every_kernel(), &style(150, true, false)));
+    snapshot("terminal_classic_100_ascii", &render(&fixture::classic(), &style(100, false, false)));
     let colored = render(&fixture::troubled(), &style(120, true, true));
     snapshot("terminal_troubled_120_color", &colored.replace('\x1b', "␛"));
 }
@@ -107,6 +114,7 @@ fn rows_as_single_lines() {
         fixture::all_areas(),
         fixture::io_unavailable(),
         fixture::disk_varied(),
+        fixture::short(),
     ];
     for document in documents {
         for style in [RICH, Style::PLAIN] {

@@ -1,10 +1,14 @@
 //! The facts of a machine in a reader's words. What is not known is left out here; it has a section of its own.
 
-use model::machine::{Cache, CoreKind, CoreType, Cpu, Dimm, Disk, Machine, Memory, Nic, NumaNode, OpsPerCycle, Os};
+use model::machine::{
+    Cache, CoreKind, CoreType, Cpu, Dimm, Disk, Machine, Memory, Nic, NumaNode, OpsPerCycle, Os, Withheld, WithheldBy,
+};
 use model::unit::Unit;
 
+use super::chosen::{OTHERS, fastest};
 use super::{Fact, Section};
-use crate::label::{counted, isa_words, stem_words};
+use crate::label::counted;
+use crate::label::cpu::{isa_words, stem_words};
 use crate::number::{clock, digits, quantity, size};
 
 /// Collects the facts of a section, looking up their sources.
@@ -45,7 +49,7 @@ pub(super) fn sections(machine: &Machine) -> Vec<Section> {
     vec![
         section("System", machine, system),
         section("Processor", machine, |facts| processor(facts, &machine.cpu)),
-        section("Cores", machine, |facts| cores(facts, &machine.cpu)),
+        Section { aside: left_out(&machine.cpu), ..section("Cores", machine, |facts| cores(facts, &machine.cpu)) },
         section("Caches", machine, |facts| caches(facts, &machine.caches)),
         section("Memory", machine, |facts| memory(facts, &machine.memory)),
         section("Memory nodes", machine, |facts| numa(facts, &machine.numa)),
@@ -57,7 +61,7 @@ pub(super) fn sections(machine: &Machine) -> Vec<Section> {
 fn section<'a>(title: &'static str, machine: &'a Machine, fill: impl FnOnce(&mut Facts<'a>)) -> Section {
     let mut facts = Facts::new(machine);
     fill(&mut facts);
-    Section { title, facts: facts.facts }
+    Section { title, facts: facts.facts, aside: None }
 }
 
 fn system(facts: &mut Facts<'_>) {
@@ -87,6 +91,7 @@ fn processor(facts: &mut Facts<'_>, cpu: &Cpu) {
     facts.add("CPU quota", "cpu.quota_cpus", cpu.quota_cpus.map(|quota| format!("{quota} CPUs")));
     let isa: Vec<&str> = cpu.isa.iter().map(|isa| isa_words(*isa)).collect();
     facts.add("instruction sets", "cpu.isa", Some(isa.join(", ")));
+    facts.facts.extend(cpu.withheld.iter().enumerate().map(|(index, withheld)| withheld_fact(index, withheld)));
     facts.add("base clock", "cpu.base_hz", cpu.base_hz.map(clock));
     facts.add("boost clock", "cpu.boost_hz", cpu.boost_hz.map(clock));
     facts.add("time-stamp counter", "cpu.tsc_hz", cpu.tsc_hz.map(|hertz| format!("{:.1} MHz", hertz / 1e6)));
@@ -96,14 +101,39 @@ fn processor(facts: &mut Facts<'_>, cpu: &Cpu) {
     facts.add("microcode", "cpu.microcode", cpu.microcode.as_ref());
 }
 
+/// `AMX: hidden by the hypervisor`.
+fn withheld_fact(index: usize, withheld: &Withheld) -> Fact {
+    let Withheld { isa, by, why } = withheld;
+    let by = match by {
+        WithheldBy::OperatingSystem => "not enabled by the operating system",
+        WithheldBy::Hypervisor => "hidden by the hypervisor",
+    };
+    let name = if index == 0 { "not usable here" } else { "" };
+    Fact { name: name.to_owned(), value: format!("{}: {by}", isa_words(*isa)), source: why.clone() }
+}
+
 fn cores(facts: &mut Facts<'_>, cpu: &Cpu) {
     for core_type in &cpu.core_types {
         facts.add(core_kind_words(core_type.kind), "cpu.core_types", Some(core_words(core_type)));
-        for ops in &core_type.ops_per_cycle {
+        let further = core_type.isa.iter().filter(|isa| !cpu.isa.contains(isa)).map(|isa| isa_words(*isa));
+        let further = further.collect::<Vec<_>>().join(", ");
+        facts.add("  instruction sets of its own", "cpu.core_types", Some(further));
+        for ops in fastest(&core_type.ops_per_cycle, |ops| &ops.what, most) {
             let (name, source) = (format!("  {}", stem_words(&ops.what)), ops.source.clone());
             facts.facts.extend(ops_words(ops).map(|value| Fact { name, value, source }));
         }
     }
+}
+
+/// What is said where work per cycle is not shown of all kernels.
+fn left_out(cpu: &Cpu) -> Option<&'static str> {
+    let chosen = |core_type: &CoreType| fastest(&core_type.ops_per_cycle, |ops| &ops.what, most).len();
+    cpu.core_types.iter().any(|core_type| chosen(core_type) < core_type.ops_per_cycle.len()).then_some(OTHERS)
+}
+
+/// Work per cycle for choosing what to show; where parts differ, the best of them.
+fn most(ops: &OpsPerCycle) -> f64 {
+    ops.candidates.iter().copied().chain(ops.value).fold(0.0, f64::max)
 }
 
 fn core_words(core_type: &CoreType) -> String {

@@ -1,6 +1,7 @@
 //! What a machine is and what it could do at best, for `assay info`: every fact with its source, every peak with its
-//! arithmetic, and what could not be found with what follows from that.
+//! arithmetic, and what could not be found with what follows from that. Of many kernels the text shows the fastest.
 
+mod chosen;
 mod facts;
 mod peaks;
 
@@ -28,9 +29,22 @@ struct Fact {
 struct Section {
     title: &'static str,
     facts: Vec<Fact>,
+    /// What a reader must know of the choice of facts.
+    aside: Option<&'static str>,
 }
 
 impl Section {
+    fn heading(&self, style: &Style) -> Vec<String> {
+        let title = style.paint(self.title, Tone::Strong);
+        let Some(aside) = self.aside else { return vec![title] };
+        let whole = format!("{} ({aside})", self.title);
+        if width(&whole) <= style.width {
+            return vec![format!("{title} {}", style.paint(&format!("({aside})"), Tone::Dim))];
+        }
+        let below = wrap(&format!("({aside})"), "  ", style.width);
+        std::iter::once(title).chain(below.iter().map(|line| style.paint(line, Tone::Dim))).collect()
+    }
+
     fn lines(&self, style: &Style) -> Vec<String> {
         let columns = Columns::of(&self.facts);
         let before = std::iter::once("").chain(self.facts.iter().map(|fact| fact.source.as_str()));
@@ -56,7 +70,7 @@ pub fn info(machine: &Machine, peaks: &[InfoPeak], style: &Style) -> String {
     }
     for section in &sections {
         lines.push(String::new());
-        lines.push(style.paint(section.title, Tone::Strong));
+        lines.extend(section.heading(style));
         lines.extend(section.lines(style));
     }
     lines.extend(unknowns(&machine.unknown, style));
@@ -81,7 +95,8 @@ pub fn storage(storage: &Storage, source: &str, style: &Style) -> String {
         fact("mounted from", storage.source.clone()),
         fact("block devices", Some(chain)),
     ];
-    let section = Section { title: "Storage behind this directory", facts: facts.into_iter().flatten().collect() };
+    let section =
+        Section { title: "Storage behind this directory", facts: facts.into_iter().flatten().collect(), aside: None };
     let mut lines = vec![style.paint(section.title, Tone::Strong)];
     lines.extend(section.lines(style));
     format!("{}\n", lines.join("\n"))

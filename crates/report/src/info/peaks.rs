@@ -1,35 +1,40 @@
-//! Peaks in a reader's words: one line each with its arithmetic, and below them where the figures in it come from.
+//! Peaks in a reader's words: one line each with its arithmetic, and below them where the figures in it come from. Of
+//! many kernels only the fastest are shown.
 
 use model::machine::Machine;
 use model::peak::{InfoPeak, PeakInput};
 use model::unit::Unit;
 
+use super::chosen::{OTHERS, fastest};
 use super::facts::plain;
 use super::{Fact, Section};
-use crate::label::{stem_words, threads};
+use crate::label::cpu::stem_words;
+use crate::label::threads;
 use crate::number::{clock, quantity, size};
 
 /// The peaks, and their inputs once each; work per cycle is left to the cores, where it stands with the same source.
 pub(super) fn sections(peaks: &[InfoPeak], machine: &Machine) -> [Section; 2] {
     let cores = || machine.cpu.core_types.iter().flat_map(|core_type| &core_type.ops_per_cycle);
+    let shown = fastest(peaks, |peak| &peak.what, |peak| peak.value);
     let mut inputs: Vec<&PeakInput> = Vec::new();
-    for input in peaks.iter().flat_map(|peak| &peak.inputs) {
+    for input in shown.iter().flat_map(|peak| &peak.inputs) {
         if !inputs.contains(&input) && !cores().any(|ops| ops.source == input.source) {
             inputs.push(input);
         }
     }
     inputs.sort_by(|one, other| one.name.cmp(&other.name).then(one.value.total_cmp(&other.value)));
-    let mut peaks: Vec<Fact> = peaks.iter().map(peak).collect();
-    for index in (1..peaks.len()).rev() {
-        if peaks[index].name == peaks[index - 1].name {
-            peaks[index].name.clear();
+    let mut facts: Vec<Fact> = shown.iter().map(|shown| peak(shown)).collect();
+    for index in (1..facts.len()).rev() {
+        if facts[index].name == facts[index - 1].name {
+            facts[index].name.clear();
         }
     }
     [
-        Section { title: "Peaks", facts: peaks },
+        Section { title: "Peaks", facts, aside: (shown.len() < peaks.len()).then_some(OTHERS) },
         Section {
             title: "Figures behind the peaks (work per cycle: see the cores)",
             facts: distinct(inputs.into_iter().map(input)),
+            aside: None,
         },
     ]
 }

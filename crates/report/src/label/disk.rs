@@ -17,7 +17,8 @@ pub(super) fn depth(row: &Row) -> Option<u32> {
 
 /// `read`, `random 4 KiB`.
 pub(super) fn label(params: &DiskParams) -> Label {
-    Label { what: params.op.to_string(), how: format!("{} {}", params.pattern, block_words(params.block)) }
+    let how = format!("{} {}", params.pattern, block_words(params.block));
+    Label { what: params.op.to_string(), how, detail: String::new() }
 }
 
 /// Directory, engine, cache, synchronous writes, layout, size, and of threads and depth the one that is not the axis.

@@ -1,11 +1,12 @@
 //! What a row measured, in the words of the field: `FP64`, `FMA, AVX-512`; `read`, `random 4 KiB`.
 
+pub(crate) mod cpu;
 mod disk;
 pub(crate) mod net;
 
 use model::document::Row;
-use model::experiment::{Area, CpuParams, MemoryParams, Params};
-use model::isa::{CpuOp, Isa, MemoryOp, MemoryPattern, Pages};
+use model::experiment::{Area, MemoryParams, Params};
+use model::isa::{MemoryOp, MemoryPattern, Pages};
 use model::unit::format_size;
 
 use crate::number::size;
@@ -17,6 +18,8 @@ pub(crate) struct Label {
     pub(crate) what: String,
     /// The rest: `FMA, AVX-512`, `random, 2 MiB pages`.
     pub(crate) how: String,
+    /// What else must be known to read its figures: `s32 ← u8 × s8`; mostly empty.
+    pub(crate) detail: String,
 }
 
 /// What the rows of a table have in common, said once above it and not again in each.
@@ -164,7 +167,7 @@ impl Label {
     /// The label of a row in a table that says `common` above it and `axis` in its slots.
     pub(crate) fn of(row: &Row, common: &Common, axis: Axis) -> Self {
         let mut label = match &row.params {
-            Params::Cpu(params) => cpu(params, &row.method),
+            Params::Cpu(params) => cpu::label(params, &row.method, row.kernel.as_ref()),
             Params::Memory(params) => memory_label(params, common),
             Params::Disk(params) => disk::label(params),
             Params::Net(params) => net::label(params),
@@ -174,6 +177,12 @@ impl Label {
             label.how = format!("{}, {words}", label.how);
         }
         label
+    }
+
+    /// The label of a row by itself.
+    pub(crate) fn alone(row: &Row) -> Self {
+        let axis = Axis::of(row.area, &[row]);
+        Self::of(row, &Common::of(&[row], axis), axis)
     }
 
     /// The label and the place of the row in a sentence: `FP64 FMA, AVX-512, 2 threads`; `disk read random 4 KiB,
@@ -223,26 +232,16 @@ pub(crate) fn stem(row: &Row, axis: Axis) -> String {
     row.id.split('/').filter(|part| *part != place).collect::<Vec<_>>().join("/")
 }
 
+/// The id without its threads: the same for one experiment with any number of them.
+pub(crate) fn stem_of(row: &Row) -> String {
+    stem(row, Axis::Threads)
+}
+
 /// A block's size, exactly: it is a name, and 65507 B are not 64 KiB.
 fn block_words(bytes: u64) -> String {
     let text = format_size(bytes);
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     format!("{digits} {unit}")
-}
-
-/// A CPU row. On a CPU that cannot fuse them, FMA is a multiplication and an addition, which the method says.
-fn cpu(params: &CpuParams, method: &str) -> Label {
-    let op = match params.op {
-        CpuOp::Fma if params.isa == Isa::Sse2 || method.starts_with("cpu-mul-add") => "multiply + add",
-        CpuOp::Fma => "FMA",
-        CpuOp::Dot => "dot",
-        CpuOp::MulAdd => "multiply-add",
-        CpuOp::Add => "add",
-        CpuOp::Matrix => "matrix",
-        CpuOp::Plain => "plain loop",
-        CpuOp::AllPipes => "all pipes",
-    };
-    Label { what: params.element.name().to_uppercase(), how: format!("{op}, {}", isa_words(params.isa)) }
 }
 
 fn memory_label(params: &MemoryParams, common: &Common) -> Label {
@@ -260,7 +259,7 @@ fn memory_label(params: &MemoryParams, common: &Common) -> Label {
         how.push("random".to_owned());
     }
     if !chase {
-        how.push(isa_words(params.isa).to_owned());
+        how.push(cpu::isa_words(params.isa).to_owned());
     }
     how.extend(detail.map(str::to_owned));
     if let Some(block) = params.block {
@@ -276,7 +275,7 @@ fn memory_label(params: &MemoryParams, common: &Common) -> Label {
         how.push(counted(u64::from(chains), "chain"));
     }
     how.extend(params.nodes.as_ref().map(|nodes| format!("nodes {nodes}")));
-    Label { what: op.to_owned(), how: how.join(", ") }
+    Label { what: op.to_owned(), how: how.join(", "), detail: String::new() }
 }
 
 /// Where the parameters are of a later version, the id says it.
@@ -284,47 +283,12 @@ fn by_id(row: &Row, axis: Axis) -> Label {
     let stem = stem(row, axis);
     let mut parts = stem.split('/').skip(1);
     let what = parts.next().unwrap_or(&stem).to_owned();
-    Label { what, how: parts.collect::<Vec<_>>().join(", ") }
+    Label { what, how: parts.collect::<Vec<_>>().join(", "), detail: String::new() }
 }
 
 const fn page_words(pages: Pages) -> &'static str {
     match pages {
         Pages::Base4K => "4 KiB pages",
         Pages::Huge2M => "2 MiB pages",
-    }
-}
-
-/// An instruction set as its vendor writes it.
-pub(crate) const fn isa_words(isa: Isa) -> &'static str {
-    match isa {
-        Isa::Scalar => "scalar",
-        Isa::Sse2 => "SSE2",
-        Isa::Ssse3 => "SSSE3",
-        Isa::Sse41 => "SSE4.1",
-        Isa::Avx2 => "AVX2",
-        Isa::Avx512 => "AVX-512",
-        Isa::Avx512Vl => "AVX-512VL",
-        Isa::AvxVnni => "AVX-VNNI",
-        Isa::AvxVnniInt8 => "AVX-VNNI-INT8",
-        Isa::Avx512Vnni => "AVX-512 VNNI",
-        Isa::Avx512Bf16 => "AVX-512 BF16",
-        Isa::Avx512Fp16 => "AVX-512 FP16",
-        Isa::Amx => "AMX",
-        Isa::Neon => "NEON",
-        Isa::Sve => "SVE",
-    }
-}
-
-/// What an experiment's id without its threads is about, in a sentence: `FP64 FMA, AVX-512`; the id itself where it is
-/// no cpu experiment of this version.
-pub(crate) fn stem_words(stem: &str) -> String {
-    let parts: Vec<&str> = stem.split('/').collect();
-    let ["cpu", op, element, isa] = parts[..] else { return stem.to_owned() };
-    match (op.parse(), element.parse(), isa.parse()) {
-        (Ok(op), Ok(element), Ok(isa)) => {
-            let Label { what, how } = cpu(&CpuParams { op, element, isa, threads: 1 }, "");
-            format!("{what} {how}")
-        }
-        _ => stem.to_owned(),
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn label(params: &NetParams) -> Label {
         Some(Direction::Both) => ", both ways",
     };
     let how = format!("{mode} {}{direction}", block_words(params.block));
-    Label { what: params.protocol.name().to_uppercase(), how }
+    Label { what: params.protocol.name().to_uppercase(), how, detail: String::new() }
 }
 
 /// Path, copies, segments.

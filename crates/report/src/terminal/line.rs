@@ -4,9 +4,10 @@ use model::document::{Row, Status};
 use model::unit::Unit;
 
 use super::notes::{reason_words, short_kind};
+use super::table::per_cycle;
 use super::{grade_tone, p99};
 use crate::layout::{cut, width};
-use crate::number::{Notation, percent, quantity, spread};
+use crate::number::{Notation, digits, percent, quantity, spread};
 use crate::style::{Style, Tone};
 
 /// Wide enough for the ids of every headline experiment, so that the figures of successive lines stand below each
@@ -17,7 +18,8 @@ const ID_WIDTH: usize = 34;
 const FIGURE_WIDTH: usize = 13;
 
 /// A finished row: `cpu/fma/fp64/avx512/t1   147.2 GFLOP/s ±0.3 %  98.9 % of peak  A`, or why it has no figure; for
-/// disk and network with the latency that 99 % of the requests stayed below, where there is room.
+/// disk and network with the latency that 99 % of the requests stayed below, for arithmetic with operations per cycle,
+/// where there is room.
 pub fn row_line(row: &Row, style: &Style) -> String {
     let id = padded_id(row, style);
     if row.status != Status::Ok {
@@ -29,6 +31,7 @@ pub fn row_line(row: &Row, style: &Style) -> String {
     let share =
         efficiency.map(|efficiency| format!("{:>7} of {}", percent(efficiency.value), short_kind(efficiency.of)));
     let tail = p99(row).map(|seconds| format!("p99 {:>8}", quantity(seconds, Unit::Second)));
+    let tail = tail.or_else(|| per_cycle(row).map(|ops| format!("{:>5} per cycle", digits(ops))));
     let grade = row.grade.map_or("", |grade| grade.name());
     let words = |tail: Option<String>, share: &Option<String>| {
         let parts = [Some(format!("{id}{}", figure(row, style))), tail, share.clone()];

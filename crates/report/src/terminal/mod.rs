@@ -5,8 +5,10 @@
 //! left) is `cli`'s; [`row_line`] gives it the words for one row.
 
 mod header;
+mod legend;
 mod line;
 mod notes;
+mod plain;
 mod references;
 mod sampling;
 mod section;
@@ -14,10 +16,10 @@ mod table;
 
 use model::document::{Document, Row, Status};
 use model::experiment::Area;
-use model::peak::PeakKind;
 use model::sample::{Metric, MetricName};
 use model::warning::Grade;
 
+use crate::classic;
 use crate::layout::wrap;
 use crate::style::{Style, Tone};
 use crate::{Render, RenderError};
@@ -43,9 +45,11 @@ pub fn render(document: &Document, style: &Style) -> String {
     let sections = section::sections(document);
     let notes = notes::Notes::collect(&sections);
     let mut paragraphs = vec![header::lines(document, style)];
-    paragraphs.extend(sections.iter().map(|section| table::lines(section, &notes, style)));
+    let tables: Vec<table::Drawn> = sections.iter().map(|section| table::draw(section, &notes, style)).collect();
+    let how = [sampling::lines(document, style), legend::lines(document, &tables, style)].concat();
+    paragraphs.extend(tables.into_iter().map(|table| table.lines));
+    paragraphs.extend(classic::paragraphs(document, style));
     paragraphs.extend(references::paragraphs(&sections, style));
-    let how = [sampling::lines(document, style), legend(document, style)].concat();
     paragraphs.extend([notes.lines(style), findings(document, style), how]);
     let paragraphs: Vec<String> =
         paragraphs.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
@@ -54,33 +58,6 @@ pub fn render(document: &Document, style: &Style) -> String {
 
 fn findings(document: &Document, style: &Style) -> Vec<String> {
     document.findings.iter().flat_map(|finding| wrap(&style.clean(&finding.text), "", style.width)).collect()
-}
-
-/// How to read the tables, where there is anything to read.
-fn legend(document: &Document, style: &Style) -> Vec<String> {
-    let measured = || document.experiments.iter().filter(|row| row.status == Status::Ok);
-    if measured().next().is_none() {
-        return Vec::new();
-    }
-    let metrics = || measured().filter_map(|row| row.metrics.first());
-    let mut text = format!("Figures are medians {} half of their 95 % interval", style.plus_minus());
-    let too_few = metrics().find(|metric| metric.summary.ci95.is_none()).map(|metric| metric.summary.n);
-    text.push_str(&too_few.map_or_else(|| ".".to_owned(), |n| format!(" (n={n}: too few samples for one).")));
-    let kinds = || metrics().filter_map(|metric| metric.efficiency).map(|efficiency| efficiency.of);
-    if kinds().any(|kind| kind != PeakKind::MeasuredCeiling) {
-        text.push_str(" Of peak: the share of what the hardware could do at most; assay info shows the arithmetic.");
-    }
-    if kinds().any(|kind| kind == PeakKind::MeasuredCeiling) {
-        text.push_str(" Of ceiling: the share of the best that another measurement on this machine reached.");
-    }
-    if measured().any(|row| p99(row).is_some()) {
-        text.push_str(" p99: 99 % of the requests or round trips took no longer.");
-    }
-    if document.experiments.iter().any(table::shows_loss) {
-        text.push_str(" Lost: the share of the rate that others on this machine or its host took.");
-    }
-    text.push_str(" Grade A: trust it. B: usable, mind its footnote. C: disturbed, do not quote it.");
-    wrap(&text, "", style.width).iter().map(|line| style.paint(line, Tone::Dim)).collect()
 }
 
 /// The figure that a row stands for.

@@ -10,8 +10,8 @@ use model::peak::PeakKind;
 use model::unit::Better;
 use model::warning::{Grade, WarningCode};
 
-use super::headline;
 use super::section::Section;
+use super::{headline, plain};
 use crate::label::net::LOOPBACK;
 use crate::label::{Label, counted};
 use crate::layout::wrap;
@@ -41,6 +41,8 @@ enum Key {
     /// There is no limit that could be known.
     NoLimit,
     Kind(PeakKind),
+    /// The share is of the scalar peak, beside which vectors have one of their own.
+    Plain,
     Reason(Status, String),
 }
 
@@ -95,6 +97,9 @@ impl<'a> Notes<'a> {
                 }
                 for row in &group.rows {
                     notes.add_peak(row, mixed);
+                    if holds_vectors_against(row) {
+                        notes.add(Key::Plain, Remark::new(row, String::new()));
+                    }
                 }
             }
         }
@@ -180,15 +185,18 @@ impl<'a> Notes<'a> {
         numbers
     }
 
-    /// The footnote behind a row's share of the peak, where there is one.
-    pub(super) fn of_peak(&self, row: &Row) -> Option<usize> {
-        if has_no_limit(row) {
-            return self.number(&Key::NoLimit);
-        }
-        if let Some(warning) = row.warnings.iter().find(|warning| is_about_peak(&warning.code)) {
-            return self.number(&key_of(row, &warning.code));
-        }
-        against(row).and_then(|(kind, _)| self.number(&Key::Kind(kind)))
+    /// The footnotes behind a row's share of the peak.
+    pub(super) fn of_peak(&self, row: &Row) -> Vec<usize> {
+        let key = if has_no_limit(row) {
+            Some(Key::NoLimit)
+        } else if let Some(warning) = row.warnings.iter().find(|warning| is_about_peak(&warning.code)) {
+            Some(key_of(row, &warning.code))
+        } else {
+            against(row).map(|(kind, _)| Key::Kind(kind))
+        };
+        let plain = holds_vectors_against(row).then_some(Key::Plain);
+        let keys = [key, plain].into_iter().flatten();
+        keys.filter_map(|key| self.number(&key)).collect()
     }
 
     /// The footnotes as text.
@@ -225,6 +233,9 @@ impl Note<'_> {
     }
 
     fn text(&self) -> String {
+        if self.key == Key::Plain {
+            return plain::text(&self.remarks.iter().map(|remark| remark.row).collect::<Vec<_>>());
+        }
         let figure = |remark: &Remark<'_>| remark.figure.unwrap_or(f64::NEG_INFINITY);
         // The first of the worst.
         let worst =
@@ -255,6 +266,11 @@ impl Note<'_> {
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// Whether a row's share says nothing of what vectors could have done, and the document does.
+fn holds_vectors_against(row: &Row) -> bool {
+    plain::vector_peak(row).is_some() && headline(row).is_some_and(|metric| metric.efficiency.is_some())
 }
 
 /// Whether nothing physical limits a row's headline: a round trip that never leaves the machine.

@@ -1,9 +1,10 @@
-//! The rows of a document in the order in which they are read: by area, by what was measured, by threads or depth.
+//! The rows of a document in the order in which they are read: by area, by what was measured (arithmetic by precision,
+//! operation and instruction set), by threads or depth.
 
 use model::document::{Document, Row};
 use model::experiment::Area;
 
-use crate::label::{Axis, Common, Label, stem};
+use crate::label::{Axis, Common, Label, cpu, stem};
 
 /// The rows of one area.
 #[derive(Debug)]
@@ -58,6 +59,9 @@ fn section((area, rows): (Area, Vec<&Row>)) -> Section<'_> {
     }
     for group in &mut groups {
         group.rows.sort_by_key(|row| axis.position(row));
+    }
+    if area == Area::Cpu {
+        groups.sort_by_key(|group| group.rows.first().map(|row| cpu::order(row)));
     }
     Section { area, axis, common, groups }
 }

@@ -1,0 +1,166 @@
+//! Arithmetic in the words of the field: operation, instruction set, accumulator, and the order in which its rows are
+//! read. Figures and notes are not made here.
+
+use model::document::Row;
+use model::experiment::{CpuParams, Loop, Params};
+use model::isa::{CpuOp, Element, Isa};
+
+use super::Label;
+
+/// Within a precision: what does most at a time first, bounds and ordinary loops last.
+const OPS: [CpuOp; 7] =
+    [CpuOp::Matrix, CpuOp::Dot, CpuOp::Fma, CpuOp::MulAdd, CpuOp::Add, CpuOp::AllPipes, CpuOp::Plain];
+
+/// The widest first; of one width, the one made for the purpose first.
+const ISAS: [Isa; 15] = [
+    Isa::Amx,
+    Isa::Avx512Vnni,
+    Isa::Avx512Bf16,
+    Isa::Avx512Fp16,
+    Isa::Avx512,
+    Isa::Avx512Vl,
+    Isa::AvxVnniInt8,
+    Isa::AvxVnni,
+    Isa::Avx2,
+    Isa::Sve,
+    Isa::Neon,
+    Isa::Sse41,
+    Isa::Ssse3,
+    Isa::Sse2,
+    Isa::Scalar,
+];
+
+/// The parameters of a cpu row; `None` for what is no cpu row of this version.
+pub(crate) fn params(row: &Row) -> Option<&CpuParams> {
+    match &row.params {
+        Params::Cpu(params) => Some(params),
+        _ => None,
+    }
+}
+
+/// The place of a row in its table: by precision, operation and instruction set. Rows of a later version come last.
+pub(crate) fn order(row: &Row) -> Order {
+    order_of(params(row))
+}
+
+/// A place in the order of reading.
+pub(crate) type Order = (usize, usize, usize);
+
+/// The place of an experiment; the last for one of a later version.
+pub(crate) fn order_of(params: Option<&CpuParams>) -> Order {
+    let Some(CpuParams { op, element, isa, threads: _ }) = params else { return (usize::MAX, 0, 0) };
+    (place(Element::ALL, element), place(&OPS, op), place(&ISAS, isa))
+}
+
+fn place<T: PartialEq>(all: &[T], one: &T) -> usize {
+    all.iter().position(|other| other == one).unwrap_or(all.len())
+}
+
+/// `FP64`.
+pub(crate) fn precision(element: Element) -> String {
+    element.name().to_uppercase()
+}
+
+/// `FP64`, `FMA, AVX-512`. On a CPU that cannot fuse them, FMA is a multiplication and an addition, which the method
+/// says.
+pub(super) fn label(params: &CpuParams, method: &str, kernel: Option<&Loop>) -> Label {
+    let op = match params.op {
+        CpuOp::Fma if params.isa == Isa::Sse2 || method.starts_with("cpu-mul-add") => "multiply + add",
+        CpuOp::Fma => "FMA",
+        CpuOp::Dot => "dot",
+        CpuOp::MulAdd => "multiply-add",
+        CpuOp::Add => "add",
+        CpuOp::Matrix => "matrix",
+        CpuOp::Plain => "plain loop",
+        CpuOp::AllPipes => "all pipes",
+    };
+    let detail =
+        if params.op == CpuOp::AllPipes { "a bound, no peak".to_owned() } else { sums(params.element, kernel) };
+    Label { what: precision(params.element), how: format!("{op}, {}", isa_words(params.isa)), detail }
+}
+
+/// `s32 ← u8 × s8`: what is summed into what, where that is not the element's own type.
+pub(crate) fn sums(element: Element, kernel: Option<&Loop>) -> String {
+    let own = match element {
+        Element::Fp64 => "fp64",
+        Element::Fp32 => "fp32",
+        Element::Fp16 => "fp16",
+        Element::Bf16 => "bf16",
+        Element::Int8 => "s8",
+        Element::Int16 => "s16",
+        Element::Int32 => "s32",
+        Element::Int64 => "s64",
+    };
+    let accumulator = kernel.map_or("", |kernel| kernel.accumulator.trim());
+    if accumulator == own { String::new() } else { accumulator.replace(" <- ", " ← ").replace(" x ", " × ") }
+}
+
+/// An instruction set as its vendor writes it.
+pub(crate) const fn isa_words(isa: Isa) -> &'static str {
+    match isa {
+        Isa::Scalar => "scalar",
+        Isa::Sse2 => "SSE2",
+        Isa::Ssse3 => "SSSE3",
+        Isa::Sse41 => "SSE4.1",
+        Isa::Avx2 => "AVX2",
+        Isa::Avx512 => "AVX-512",
+        Isa::Avx512Vl => "AVX-512VL",
+        Isa::AvxVnni => "AVX-VNNI",
+        Isa::AvxVnniInt8 => "AVX-VNNI-INT8",
+        Isa::Avx512Vnni => "AVX-512 VNNI",
+        Isa::Avx512Bf16 => "AVX-512 BF16",
+        Isa::Avx512Fp16 => "AVX-512 FP16",
+        Isa::Amx => "AMX",
+        Isa::Neon => "NEON",
+        Isa::Sve => "SVE",
+    }
+}
+
+/// Operation, element and instruction set of an experiment's id without its threads; `None` where it is no cpu
+/// experiment of this version.
+pub(crate) fn of_stem(stem: &str) -> Option<CpuParams> {
+    let parts: Vec<&str> = stem.split('/').collect();
+    let ["cpu", op, element, isa] = parts[..] else { return None };
+    Some(CpuParams { op: op.parse().ok()?, element: element.parse().ok()?, isa: isa.parse().ok()?, threads: 1 })
+}
+
+/// What an experiment's id without its threads is about, in a sentence: `FP64 FMA, AVX-512`; the id itself where it is
+/// no cpu experiment of this version.
+pub(crate) fn stem_words(stem: &str) -> String {
+    let Some(params) = of_stem(stem) else { return stem.to_owned() };
+    let Label { what, how, .. } = label(&params, "", None);
+    format!("{what} {how}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_has_a_place_in_the_order() {
+        for isa in Isa::ALL {
+            assert!(ISAS.contains(isa), "{isa}");
+        }
+        for op in CpuOp::ALL {
+            assert!(OPS.contains(op), "{op}");
+        }
+    }
+
+    #[test]
+    fn an_accumulator_is_told_where_it_is_not_the_element() {
+        let kernel = |accumulator: &str| Loop { accumulator: accumulator.into(), ..Loop::default() };
+        assert_eq!(sums(Element::Int8, Some(&kernel("s32 <- u8 x s8"))), "s32 ← u8 × s8");
+        assert_eq!(sums(Element::Bf16, Some(&kernel("fp32 <- bf16 x bf16"))), "fp32 ← bf16 × bf16");
+        assert_eq!(sums(Element::Int8, Some(&kernel("s32"))), "s32");
+        assert_eq!(sums(Element::Int16, Some(&kernel("s16"))), "");
+        assert_eq!(sums(Element::Fp64, Some(&kernel("fp64"))), "");
+        assert_eq!(sums(Element::Fp64, None), "");
+    }
+
+    #[test]
+    fn ids_without_threads_are_told_in_words() {
+        assert_eq!(stem_words("cpu/dot/int8/avx512_vnni"), "INT8 dot, AVX-512 VNNI");
+        assert_eq!(stem_words("cpu/fma/fp64"), "cpu/fma/fp64");
+        assert_eq!(stem_words("cpu/fma/fp64/mmx"), "cpu/fma/fp64/mmx");
+    }
+}

@@ -1,0 +1,67 @@
+//! How to read the tables: what their columns and grades mean, as far as they are there.
+
+use model::document::{Document, Row, Status};
+use model::isa::CpuOp;
+use model::peak::PeakKind;
+
+use super::p99;
+use super::table::{self, Drawn};
+use crate::label::cpu;
+use crate::layout::wrap;
+use crate::style::{Style, Tone};
+
+/// A sentence for each thing that needs one; nothing where nothing was measured.
+pub(super) fn lines(document: &Document, tables: &[Drawn], style: &Style) -> Vec<String> {
+    let measured: Vec<&Row> = document.experiments.iter().filter(|row| row.status == Status::Ok).collect();
+    if measured.is_empty() {
+        return Vec::new();
+    }
+    let mut sentences = vec![figures(&measured, style)];
+    sentences.extend(shares(&measured).map(str::to_owned));
+    let told = [
+        (measured.iter().any(|row| p99(row).is_some()), "p99: 99 % of the requests or round trips took no longer."),
+        (
+            measured.iter().any(|row| table::shows_loss(row)),
+            "Lost: the share of the rate that others on this machine or its host took.",
+        ),
+        (
+            tables.iter().any(|table| table.scaling),
+            "Speed-up: the rate over that of the fewest threads; of ideal: the speed-up over how many times as many \
+             threads there are.",
+        ),
+        (
+            tables.iter().any(|table| table.per_cycle),
+            "Per cycle: operations per clock cycle and core in the best tenth of the bursts, what the pipes do when \
+             nobody interferes.",
+        ),
+        (
+            measured.iter().any(|row| cpu::params(row).is_some_and(|params| params.op == CpuOp::AllPipes)),
+            "All pipes: FMA and additions at once, a bound for any mix of them and never the peak of one.",
+        ),
+        (true, "Grade A: trust it. B: usable, mind its footnote. C: disturbed, do not quote it."),
+    ];
+    sentences.extend(told.into_iter().filter(|(tell, _)| *tell).map(|(_, sentence)| sentence.to_owned()));
+    let lines = wrap(&sentences.join(" "), "", style.width);
+    lines.iter().map(|line| style.paint(line, Tone::Dim)).collect()
+}
+
+/// What the figures are, and what stands behind them where there are too few samples for an interval.
+fn figures(measured: &[&Row], style: &Style) -> String {
+    let metrics = || measured.iter().filter_map(|row| row.metrics.first());
+    let too_few = metrics().find(|metric| metric.summary.ci95.is_none()).map(|metric| metric.summary.n);
+    let end = too_few.map_or_else(String::new, |n| format!(" (n={n}: too few samples for one)"));
+    format!("Figures are medians {} half of their 95 % interval{end}.", style.plus_minus())
+}
+
+/// What the shares are of.
+fn shares(measured: &[&Row]) -> impl Iterator<Item = &'static str> {
+    let metrics = || measured.iter().filter_map(|row| row.metrics.first());
+    let kinds = || metrics().filter_map(|metric| metric.efficiency).map(|efficiency| efficiency.of);
+    let physical = kinds().any(|kind| kind != PeakKind::MeasuredCeiling);
+    let ceiling = kinds().any(|kind| kind == PeakKind::MeasuredCeiling);
+    let physical = physical
+        .then_some("Of peak: the share of what the hardware could do at most; assay info shows the arithmetic.");
+    let ceiling =
+        ceiling.then_some("Of ceiling: the share of the best that another measurement on this machine reached.");
+    physical.into_iter().chain(ceiling)
+}

@@ -1,0 +1,368 @@
+//! One area as a table.
+//!
+//! Where there is room, a line holds all thread counts (for disks: all depths) of one experiment side by side; where
+//! there is not, each has a line of its own, which is also the better reading from three on. Either way no result is
+//! left out: what gives way to a narrow terminal is the bar, then the clock's column, then what explains a figure.
+//!
+//! This file decides on the form; the columns are in [`columns`].
+
+mod columns;
+
+use model::document::{Row, Status};
+use model::experiment::Area;
+
+use super::headline;
+use super::notes::Notes;
+use super::section::{Group, Section};
+use crate::label::{Label, area_title};
+use crate::layout::{Block, table, table_width, width, wrap};
+use crate::number::{Notation, Scale, clock};
+use crate::style::{Style, Tone};
+
+/// Between blocks.
+const GAP: usize = 2;
+
+/// Between the parts of a heading.
+const TITLE_GAP: &str = "  ";
+
+/// Lengths of the bar, the better first.
+const BARS: [usize; 3] = [10, 5, 0];
+
+/// How much wider than the words below it a heading may be; a longer one has a line of its own, so that a long path
+/// does not push the figures away from what they are about.
+const HEADING_EXCESS: usize = 16;
+
+/// A share lost to others below this is not worth a column.
+const LEAST_LOST: f64 = 0.005;
+
+/// Experiments that are still an overview, which should be short. More of them are read to learn about the processor,
+/// and there operations per cycle say more than an even layout; their precisions stand apart.
+const OVERVIEW: usize = 8;
+
+/// Places on the axis from which on the question is how the rate grows with them.
+const SERIES: usize = 3;
+
+/// The parts that may give way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Parts {
+    /// Length of the bar; 0 for none.
+    bar: usize,
+    per_cycle: bool,
+    scaling: bool,
+    clock: bool,
+}
+
+impl Parts {
+    /// Every choice, the best first.
+    fn choices() -> impl Iterator<Item = Self> {
+        const COLUMNS: [(bool, bool, bool); 8] = [
+            (true, true, true),
+            (true, true, false),
+            (false, true, true),
+            (false, true, false),
+            (true, false, true),
+            (true, false, false),
+            (false, false, true),
+            (false, false, false),
+        ];
+        COLUMNS
+            .into_iter()
+            .flat_map(|(per_cycle, scaling, clock)| BARS.map(|bar| Self { bar, per_cycle, scaling, clock }))
+    }
+
+    /// Whether all columns of `least` are there, and none that are not in `most`.
+    const fn are_between(self, least: Self, most: Self) -> bool {
+        (self.per_cycle || !least.per_cycle)
+            && (self.scaling || !least.scaling)
+            && (most.per_cycle || !self.per_cycle)
+            && (most.scaling || !self.scaling)
+    }
+}
+
+/// A table as it is shown, and what a reader must be told of its columns.
+pub(super) struct Drawn {
+    pub(super) lines: Vec<String>,
+    pub(super) per_cycle: bool,
+    pub(super) scaling: bool,
+}
+
+/// What stands at the beginning of a line.
+#[derive(Clone, Copy, Debug, Default)]
+struct Words<'a> {
+    what: &'a str,
+    how: &'a str,
+    detail: &'a str,
+}
+
+/// One line of the table: what it is about, and a row for each slot.
+struct Line<'a> {
+    /// The experiment, on its first line.
+    label: Option<&'a Label>,
+    words: Words<'a>,
+    /// Its place on the axis, where the slots do not say it.
+    place: Option<u32>,
+    scale: Option<Scale>,
+    slots: Vec<Option<&'a Row>>,
+}
+
+impl<'a> Line<'a> {
+    fn rows(&self) -> impl Iterator<Item = &'a Row> {
+        self.slots.iter().flatten().copied()
+    }
+
+    /// The measured row with the most threads.
+    fn last(&self) -> Option<&'a Row> {
+        self.rows().filter(|row| row.status == Status::Ok).last()
+    }
+}
+
+/// A table before its widths are known.
+struct Table<'a> {
+    section: &'a Section<'a>,
+    notes: &'a Notes<'a>,
+    style: &'a Style,
+    /// Heading of each slot.
+    slots: Vec<String>,
+    lines: Vec<Line<'a>>,
+    /// The columns that its rows can fill.
+    most: Parts,
+}
+
+/// Whether a row has lost so much to others that the loss is shown.
+pub(super) fn shows_loss(row: &Row) -> bool {
+    row.area == Area::Cpu && loss(row).is_some_and(|share| share >= LEAST_LOST)
+}
+
+fn loss(row: &Row) -> Option<f64> {
+    row.conditions.lost_share.filter(|_| row.status == Status::Ok)
+}
+
+/// Operations per cycle and core when nobody interferes. Memory's bytes per cycle are another matter.
+pub(super) fn per_cycle(row: &Row) -> Option<f64> {
+    row.conditions.ops_per_cycle_p90.filter(|_| row.area == Area::Cpu && row.status == Status::Ok)
+}
+
+/// The table of an area, in the first of these forms that fits: thread counts or depths side by side; one below the
+/// other; the same with less air; what was measured above its figures. Columns that this table is read for are given
+/// up only where no form has room for them.
+pub(super) fn draw<'a>(section: &'a Section<'a>, notes: &'a Notes<'a>, style: &'a Style) -> Drawn {
+    let wide = Table::wide(section, notes, style);
+    let tall = Table::tall(section, notes, style);
+    let survey = is_survey(section);
+    let series = tall.most.scaling && section.positions().len() >= SERIES;
+    let none = Parts { bar: 0, per_cycle: false, scaling: false, clock: false };
+    let per_cycle = Parts { per_cycle: survey && tall.most.per_cycle, ..none };
+    let scaling = Parts { scaling: series, ..none };
+    for least in [Parts { scaling: series, ..per_cycle }, scaling, none] {
+        // Side by side there is nothing to see of how a rate grows.
+        let beside = Parts { scaling: false, ..least };
+        let fitted = || wide.fitted(GAP, beside).or_else(|| wide.fitted(1, beside).filter(|_| survey));
+        let fitted = fitted().or_else(|| tall.fitted(GAP, least)).or_else(|| tall.fitted(1, least));
+        if let Some(drawn) = fitted.or_else(|| tall.narrow(least)) {
+            return drawn;
+        }
+    }
+    tall.titled(none, GAP)
+}
+
+fn is_survey(section: &Section<'_>) -> bool {
+    section.area == Area::Cpu && section.groups.len() > OVERVIEW
+}
+
+/// The precision of a group, where it is another one than that of the group before; elsewhere what it is about.
+fn what<'a>(section: &'a Section<'a>, index: usize) -> &'a str {
+    let what = |index: usize| section.groups[index].label.what.as_str();
+    let repeated = section.area == Area::Cpu && index > 0 && what(index) == what(index - 1);
+    if repeated { "" } else { what(index) }
+}
+
+impl<'a> Table<'a> {
+    fn of(section: &'a Section<'a>, notes: &'a Notes<'a>, style: &'a Style) -> Self {
+        let most = Parts {
+            bar: BARS[0],
+            per_cycle: section.rows().any(|row| per_cycle(row).is_some()),
+            scaling: section.rows().any(|row| row.scaling.is_some()),
+            clock: true,
+        };
+        Self { section, notes, style, slots: Vec::new(), lines: Vec::new(), most }
+    }
+
+    /// All places of an experiment on one line.
+    fn wide(section: &'a Section<'a>, notes: &'a Notes<'a>, style: &'a Style) -> Self {
+        let (axis, places) = (section.axis, section.positions());
+        let at = |rows: &[&'a Row], place| rows.iter().copied().find(|row| axis.position(row) == place);
+        let lines = section.groups.iter().enumerate().map(|(index, group)| {
+            let Label { how, detail, .. } = &group.label;
+            Line {
+                label: Some(&group.label),
+                words: Words { what: what(section, index), how, detail },
+                place: None,
+                scale: scale(section, &group.rows),
+                slots: places.iter().map(|place| at(&group.rows, *place)).collect(),
+            }
+        });
+        let slots = places.iter().map(|place| axis.words(*place)).collect();
+        let mut table = Self { slots, lines: lines.collect(), ..Self::of(section, notes, style) };
+        table.most.scaling = false;
+        table
+    }
+
+    /// Each place on a line of its own.
+    fn tall(section: &'a Section<'a>, notes: &'a Notes<'a>, style: &'a Style) -> Self {
+        let groups = section.groups.iter().enumerate();
+        let lines = groups.flat_map(|(index, group)| stacked(section, what(section, index), group));
+        let slots = vec!["measured".to_owned()];
+        Self { slots, lines: lines.collect(), ..Self::of(section, notes, style) }
+    }
+
+    /// The lines with as many of the dispensable parts as there is room for beyond `least`; `None` where there is not
+    /// even room for those.
+    fn fitted(&self, gap: usize, least: Parts) -> Option<Drawn> {
+        let mut choices = Parts::choices().filter(|parts| parts.are_between(least, self.most));
+        choices.find_map(|parts| {
+            let heading = self.heading(!parts.clock);
+            let above = width(&heading) > self.label_block(String::new()).width() + HEADING_EXCESS;
+            let blocks = self.blocks(if above { String::new() } else { heading.clone() }, parts);
+            let fits = table_width(&blocks, gap) <= self.style.width;
+            let lines = || self.separated(table(&blocks, gap, self.style));
+            let lines = || if above { self.above(&heading).into_iter().chain(lines()).collect() } else { lines() };
+            fits.then(|| self.drawn(lines(), parts))
+        })
+    }
+
+    /// The lines below their heading, with a blank one before each precision where there are many.
+    fn separated(&self, lines: Vec<String>) -> Vec<String> {
+        let mut lines = lines.into_iter();
+        let mut separated: Vec<String> = lines.next().into_iter().collect();
+        for (index, text) in lines.enumerate() {
+            separated.extend(self.begins_precision(index).then(String::new));
+            separated.push(text);
+        }
+        separated
+    }
+
+    /// Whether a blank line stands before this one: before each precision but the first, where there are many lines.
+    fn begins_precision(&self, index: usize) -> bool {
+        index > 0 && is_survey(self.section) && self.lines.get(index).is_some_and(|line| !line.words.what.is_empty())
+    }
+
+    /// The heading on lines of its own.
+    fn above(&self, heading: &str) -> Vec<String> {
+        let (title, rest) = heading.split_once(TITLE_GAP).unwrap_or((heading, ""));
+        let first = if rest.is_empty() { String::new() } else { format!("{title}{TITLE_GAP}") };
+        let lines = wrap(if rest.is_empty() { title } else { rest }, &first, self.style.width);
+        lines.iter().map(|line| self.style.paint(line, Tone::Strong)).collect()
+    }
+
+    const fn drawn(&self, lines: Vec<String>, parts: Parts) -> Drawn {
+        Drawn { lines, per_cycle: parts.per_cycle && self.most.per_cycle, scaling: parts.scaling && self.most.scaling }
+    }
+
+    /// What was measured on a line of its own above its figures, where these fit so.
+    fn narrow(&self, least: Parts) -> Option<Drawn> {
+        let choices = Parts::choices().filter(|parts| parts.are_between(least, self.most) && !parts.clock);
+        let mut choices = choices.flat_map(|parts| [(parts, GAP), (parts, 1)]);
+        let room = self.style.width.saturating_sub(width(INDENT));
+        let fits = |(parts, gap): &(Parts, usize)| table_width(&self.figure_blocks(*parts), *gap) <= room;
+        choices.find(fits).map(|(parts, gap)| self.titled(parts, gap))
+    }
+
+    /// Figures below their labels, whether they fit or not.
+    fn titled(&self, parts: Parts, gap: usize) -> Drawn {
+        let mut figures = table(&self.figure_blocks(parts), gap, self.style).into_iter();
+        let mut lines = self.above(&self.heading(true));
+        lines.extend(figures.next().map(|heading| format!("{INDENT}{heading}")));
+        for (index, (line, figures)) in self.lines.iter().zip(figures).enumerate() {
+            lines.extend(self.begins_precision(index).then(String::new));
+            lines.extend(line.label.map(|label| format!("  {}", self.style.clean(&title(label)))));
+            // A line that only continues a label has no figures, and its words are said above.
+            lines.extend((!figures.is_empty()).then(|| format!("{INDENT}{figures}")));
+        }
+        self.drawn(lines, parts)
+    }
+
+    /// Everything.
+    fn blocks(&self, heading: String, parts: Parts) -> Vec<Block> {
+        let mut blocks = vec![self.label_block(heading)];
+        blocks.extend(self.figure_blocks(parts));
+        blocks.extend(parts.clock.then(|| self.clock_block()));
+        blocks
+    }
+
+    fn figure_blocks(&self, parts: Parts) -> Vec<Block> {
+        let mut blocks = vec![self.place_block(), self.unit_block()];
+        let last = self.slots.len().saturating_sub(1);
+        for slot in 0..self.slots.len() {
+            let bar = if slot == last { parts.bar } else { 0 };
+            let (figures, peak) = (self.slot_block(slot), self.peak_block(slot, bar));
+            blocks.extend([figures, self.p99_block(slot), peak, self.lost_block(slot)]);
+        }
+        if parts.scaling {
+            blocks.extend(self.scaling_blocks());
+        }
+        blocks.extend(parts.per_cycle.then(|| self.per_cycle_block()));
+        blocks
+    }
+
+    /// The area, what is common to its rows, and the clock where it has no column.
+    fn heading(&self, name_clock: bool) -> String {
+        let clocks = self.clock_range().filter(|_| name_clock && self.section.area == Area::Cpu);
+        let common = self.section.common.words().map(|words| self.style.clean(&words));
+        let parts = [common, clocks.map(|range| format!("at {range}"))];
+        let title = std::iter::once(area_title(self.section.area).to_owned());
+        title.chain(parts.into_iter().flatten()).collect::<Vec<_>>().join(TITLE_GAP)
+    }
+
+    /// `3.79 GHz`, or `3.62 to 3.79 GHz`.
+    fn clock_range(&self) -> Option<String> {
+        let clocks = || self.section.rows().filter_map(|row| row.conditions.clock_hz);
+        let (least, most) = (clock(clocks().reduce(f64::min)?), clock(clocks().reduce(f64::max)?));
+        Some(if least == most { most } else { format!("{} to {most}", least.trim_end_matches(" GHz")) })
+    }
+}
+
+/// Before figures whose label stands above them.
+const INDENT: &str = "    ";
+
+/// `INT8 dot, AVX-512 VNNI, s32 ← u8 × s8`.
+fn title(label: &Label) -> String {
+    let Label { what, how, detail } = label;
+    let comma = if detail.is_empty() { "" } else { ", " };
+    format!("{what} {how}{comma}{detail}")
+}
+
+/// The lines of a group, the detail of its label below the rest of it: beside the second row, or beside none.
+fn stacked<'a>(section: &'a Section<'a>, what: &'a str, group: &'a Group<'a>) -> Vec<Line<'a>> {
+    let Label { how, detail, .. } = &group.label;
+    let line = |index: usize, row: Option<&'a Row>| Line {
+        label: (index == 0).then_some(&group.label),
+        words: match index {
+            0 => Words { what, how, detail: "" },
+            1 => Words { what: "", how: detail, detail: "" },
+            _ => Words::default(),
+        },
+        place: row.map(|row| section.axis.position(row)),
+        scale: row.and(scale(section, &group.rows)),
+        slots: vec![row],
+    };
+    let mut lines: Vec<Line<'a>> = group.rows.iter().enumerate().map(|(index, row)| line(index, Some(*row))).collect();
+    if lines.len() == 1 && !detail.is_empty() {
+        lines.push(line(1, None));
+    }
+    lines
+}
+
+/// One prefix for all rows of the section in the same unit, or at least for those of one experiment.
+fn scale(section: &Section<'_>, group: &[&Row]) -> Option<Scale> {
+    let unit = group.iter().find_map(|row| headline(row))?.unit;
+    let notation = Notation::of(section.area, unit);
+    let medians = |rows: &mut dyn Iterator<Item = &Row>| -> Vec<f64> {
+        let metrics = rows.filter_map(|row| row.metrics.first().filter(|metric| metric.unit == unit));
+        metrics.map(|metric| metric.summary.median).collect()
+    };
+    let own = medians(&mut group.iter().copied());
+    let most = own.iter().copied().fold(0.0, f64::max);
+    let all = medians(&mut section.rows());
+    let common = |values: &[f64]| Scale::common(values, notation);
+    common(&all).or_else(|| common(&own)).or_else(|| Some(Scale::of(most, notation)))
+}

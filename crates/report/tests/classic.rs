@@ -1,0 +1,99 @@
+//! The classic tables as values: what renderers of every kind will show.
+
+mod fixture;
+
+use model::document::Status;
+use model::isa::Element;
+use model::peak::PeakKind;
+use report::classic::{CpuTable, HplSource, Point, Series, cpu_table};
+
+fn series<'a>(table: &'a CpuTable, element: Element, class: &str) -> &'a Series {
+    let found = table.series.iter().find(|series| series.element == element && series.class == class);
+    found.unwrap_or_else(|| panic!("no series of {element}, {class}"))
+}
+
+#[test]
+fn only_a_classic_run_has_classic_tables() {
+    assert!(cpu_table(&fixture::every_kernel()).is_none());
+    let mut standard = fixture::classic();
+    standard.run.suite = "standard".into();
+    assert!(cpu_table(&standard).is_none());
+    let mut without = fixture::classic();
+    without.experiments.iter_mut().for_each(|row| row.classic = None);
+    assert!(cpu_table(&without).is_none());
+}
+
+#[test]
+fn workloads_stand_in_the_table_s_order_with_both_peaks_beside_plain_rows() {
+    let table = cpu_table(&fixture::classic()).unwrap();
+    let names: Vec<String> = table.series.iter().map(Series::name).collect();
+    assert_eq!(names[..3], ["QP INT8 plain", "QP INT8 vector", "HP INT16 plain"]);
+    assert_eq!(names.last().unwrap(), "DP FP64 vector");
+    assert_eq!(table.total, Some(1e12));
+    let plain = &series(&table, Element::Int8, "plain").points[1];
+    let vector = &series(&table, Element::Int8, "vector").points[1];
+    assert_eq!(plain.threads, 2);
+    assert_eq!(plain.theory.unwrap().kind, PeakKind::Sustained);
+    assert_eq!(plain.vector_theory, vector.theory.map(|theory| theory.value));
+    assert_eq!(vector.vector_theory, None);
+}
+
+#[test]
+fn the_fastest_kernel_of_a_type_stands_for_vectors() {
+    let mut document = fixture::classic();
+    let mut slower = document.experiments[..4].to_vec();
+    for row in &mut slower {
+        row.id = row.id.replace("avx512_vnni", "avx_vnni");
+        row.metrics[0].summary.median /= 2.0;
+    }
+    slower.append(&mut document.experiments);
+    document.experiments = slower;
+    let table = cpu_table(&document).unwrap();
+    let points = &series(&table, Element::Int8, "vector").points;
+    assert!(points.len() == 4 && points.iter().all(|point| point.id.contains("avx512_vnni")), "{points:?}");
+}
+
+#[test]
+fn the_best_thread_count_is_the_fewest_that_reach_the_highest_rate() {
+    let two_cores = cpu_table(&fixture::classic()).unwrap();
+    assert!(two_cores.series.iter().all(|series| series.best_threads() == Some(2)));
+    let eight_cores = cpu_table(&fixture::classic_in_full()).unwrap();
+    assert!(eight_cores.series.iter().all(|series| series.best_threads() == Some(8)));
+    let place = two_cores.highest_efficiency().unwrap();
+    let highest = two_cores.series[place.series].points[place.point].efficiency;
+    let all = || two_cores.series.iter().flat_map(|series| &series.points).map(|point| point.efficiency);
+    assert!(all().all(|efficiency| efficiency <= highest));
+}
+
+#[test]
+fn a_total_that_was_done_is_told_from_one_that_was_worked_out() {
+    let every = |table: &CpuTable, holds: fn(&Point) -> bool| {
+        table.series.iter().flat_map(|series| &series.points).filter(|point| point.status == Status::Ok).all(holds)
+    };
+    let worked_out = cpu_table(&fixture::classic()).unwrap();
+    assert!(every(&worked_out, |point| !point.in_full && point.total_seconds.is_some()));
+    let done = cpu_table(&fixture::classic_in_full()).unwrap();
+    assert!(every(&done, |point| point.in_full));
+    let point = &series(&done, Element::Fp64, "vector").points[0];
+    assert_eq!(point.total_seconds, point.measured.map(|rate| 1e12 / rate));
+}
+
+#[test]
+fn hpl_stands_beside_fp64_with_vectors_and_our_own_where_it_was_not_run() {
+    assert!(!cpu_table(&fixture::classic()).unwrap().has_hpl());
+    let table = cpu_table(&fixture::classic_in_full()).unwrap();
+    let points = &series(&table, Element::Fp64, "vector").points;
+    let sources: Vec<HplSource> = points.iter().filter_map(|point| point.hpl).map(|hpl| hpl.source).collect();
+    assert_eq!(sources, [HplSource::Tool, HplSource::Tool, HplSource::Tool, HplSource::Own]);
+    let (hpl, theory) = (points[0].hpl.unwrap(), points[0].theory.unwrap());
+    assert_eq!(hpl.efficiency, Some(hpl.value / theory.value));
+    assert!(series(&table, Element::Fp64, "plain").points.iter().all(|point| point.hpl.is_none()));
+    assert!(series(&table, Element::Fp32, "vector").points.iter().all(|point| point.hpl.is_none()));
+}
+
+#[test]
+fn what_was_not_measured_keeps_its_line() {
+    let table = cpu_table(&fixture::classic_in_full()).unwrap();
+    let point = &series(&table, Element::Int16, "vector").points[1];
+    assert_eq!((point.status, point.measured, point.total_seconds), (Status::Skipped, None, None));
+}
