@@ -199,10 +199,11 @@ fn a_memory_limit_that_leaves_little_room_is_named() {
 }
 
 /// A CPU that is switched off while this is held, and on again when it is dropped.
-struct SwitchedOff(PathBuf);
+pub(crate) struct SwitchedOff(PathBuf);
 
 impl SwitchedOff {
-    fn take(cpu: u32) -> Option<Self> {
+    /// `None` where that is not allowed, or not possible.
+    pub(crate) fn take(cpu: u32) -> Option<Self> {
         let switch = Path::new("/sys/devices/system/cpu").join(format!("cpu{cpu}/online"));
         let on = std::fs::read_to_string(&switch).is_ok_and(|state| state.trim() == "1");
         let off = on && is_root() && std::fs::write(&switch, "0").is_ok();

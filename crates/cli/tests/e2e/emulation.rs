@@ -105,15 +105,19 @@ fn every_row_of_an_older_processor_is_verified() {
 
 /// One launch on an emulated processor: the worker's last word.
 fn launch(model: &str, experiment: &Value) -> Value {
+    last_word(on(model, &Scratch::new(), "worker"), experiment)
+}
+
+/// One launch of a worker that is started by hand, with a task as the runner would write it: its last word.
+pub(crate) fn last_word(mut worker: Command, experiment: &Value) -> Value {
     let task = json!({
         "experiment": experiment, "cpus": [allowed_cpu()], "launch": 1, "block": 1, "seed": 5, "samples": 1, "sample_seconds": 0.02,
         "warm_up_seconds": [0.0, 0.0], "run_began": 0.0, "imul_cycles": 3, "parent": std::process::id(),
     });
-    let mut command = on(model, &Scratch::new(), "worker");
-    let mut worker = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut worker = worker.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     writeln!(worker.stdin.take().unwrap(), "{task}").unwrap();
     let ran: Ran = worker.wait_with_output().unwrap().into();
-    let last = ran.stdout.lines().last().unwrap_or_else(|| panic!("{model} said nothing: {ran:?}"));
+    let last = ran.stdout.lines().last().unwrap_or_else(|| panic!("the worker said nothing: {ran:?}"));
     serde_json::from_str(last).unwrap()
 }
 
@@ -131,7 +135,7 @@ fn memory(op: &str, isa: &str) -> Value {
 }
 
 /// An experiment of the cpu area as a task holds it.
-fn cpu(op: &str, element: &str, isa: &str) -> Value {
+pub(crate) fn cpu(op: &str, element: &str, isa: &str) -> Value {
     json!({
         "id": format!("cpu/{op}/{element}/{isa}/t1"), "area": "cpu", "method": format!("cpu-{op}/1"), "classic": null,
         "params": {"op": op, "type": element, "isa": isa, "threads": 1},

@@ -5,6 +5,8 @@
 //! * `system`: mounts, control groups and processes, taken away again when a test ends
 //! * `bad_input`: what is refused, with which sentence and status
 //! * `compare`: two runs, compared
+//! * `cpu_trouble`: instruction sets that are missing, fewer CPUs than threads, CPUs that go away
+//! * `cpu`: rows of arithmetic, how they scale, totals done in full
 //! * `disk`: disk rows, where they are measured, with which engine, on which file systems
 //! * `disk_trouble`: disks that fill up, fail or go away, and runs of them that are ended
 //! * `documents`: plans, documents, formats
@@ -25,6 +27,8 @@
 mod bad_input;
 mod common;
 mod compare;
+mod cpu;
+mod cpu_trouble;
 mod disk;
 mod disk_trouble;
 mod disturbances;
