@@ -31,8 +31,9 @@ const ELEMENTS: [Element; 8] = [
     Element::Fp64,
 ];
 
-/// Work that differs from the total by less than this was the total: it is counted in whole iterations of a loop.
-const WHOLE: f64 = 1e-6;
+/// Work that differs from the total by less than this was the total: each thread does whole iterations of a loop, which
+/// come to some ten million operations at most (tiles), a hundred thousandth of 10^12.
+const WHOLE: f64 = 1e-4;
 
 /// The whole table.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,7 @@
 //! The same kind of warning on several rows is one footnote, told with the worst of its figures.
 
 use model::document::{Row, Status};
-use model::experiment::{Area, DiskParams, Params};
+use model::experiment::{Area, CpuParams, DiskParams, Params};
 use model::io::{DiskOp, DiskPattern};
 use model::peak::PeakKind;
 use model::unit::Better;
@@ -13,7 +13,7 @@ use model::warning::{Grade, WarningCode};
 use super::section::Section;
 use super::{headline, plain};
 use crate::label::net::LOOPBACK;
-use crate::label::{Label, counted};
+use crate::label::{Label, counted, cpu};
 use crate::layout::wrap;
 use crate::style::{Style, Tone};
 
@@ -108,9 +108,8 @@ impl<'a> Notes<'a> {
 
     fn add_row(&mut self, row: &'a Row) {
         if row.status != Status::Ok {
-            let reason = row.reason.clone().unwrap_or_else(|| "no reason was recorded".to_owned());
-            let text = format!("{}: {}", status_words(row.status), reason_words(&reason));
-            self.add(Key::Reason(row.status, reason), Remark::new(row, text));
+            let text = without_words(row);
+            self.add(Key::Reason(row.status, text.clone()), Remark::new(row, text));
             return;
         }
         let marked = grade_codes(row);
@@ -368,6 +367,17 @@ pub(super) const fn status_words(status: Status) -> &'static str {
         Status::Failed => "Failed",
         Status::Skipped => "Skipped",
     }
+}
+
+/// Why a row has no figures, as a sentence that names nothing that its line says, so that rows share it.
+pub(super) fn without_words(row: &Row) -> String {
+    let reason = row.reason.as_deref().unwrap_or("no reason was recorded");
+    let status = status_words(row.status);
+    let wanting = cpu::params(row).and_then(|CpuParams { op, element, isa, threads: _ }| {
+        let why = reason.strip_prefix(&format!("{op} of {element} needs {isa}: "))?;
+        Some(format!("{status} for want of {}: {}", cpu::isa_words(*isa), reason_words(why)))
+    });
+    wanting.unwrap_or_else(|| format!("{status}: {}", reason_words(reason)))
 }
 
 /// A reason as a sentence.

@@ -12,7 +12,7 @@ use model::document::{Row, Status};
 use model::experiment::Area;
 
 use super::headline;
-use super::notes::Notes;
+use super::notes::{Notes, without_words};
 use super::section::{Group, Section};
 use crate::label::{Label, area_title};
 use crate::layout::{Block, table, table_width, width, wrap};
@@ -331,7 +331,8 @@ fn title(label: &Label) -> String {
     format!("{what} {how}{comma}{detail}")
 }
 
-/// The lines of a group, the detail of its label below the rest of it: beside the second row, or beside none.
+/// The lines of a group, the detail of its label below the rest of it: beside the second row, or beside none. What was
+/// nowhere measured, for one reason, is one line.
 fn stacked<'a>(section: &'a Section<'a>, what: &'a str, group: &'a Group<'a>) -> Vec<Line<'a>> {
     let Label { how, detail, .. } = &group.label;
     let line = |index: usize, row: Option<&'a Row>| Line {
@@ -345,11 +346,20 @@ fn stacked<'a>(section: &'a Section<'a>, what: &'a str, group: &'a Group<'a>) ->
         scale: row.and(scale(section, &group.rows)),
         slots: vec![row],
     };
+    if group.rows.len() > 1 && absent_alike(&group.rows) {
+        return vec![Line { place: None, ..line(0, group.rows.first().copied()) }];
+    }
     let mut lines: Vec<Line<'a>> = group.rows.iter().enumerate().map(|(index, row)| line(index, Some(*row))).collect();
     if lines.len() == 1 && !detail.is_empty() {
         lines.push(line(1, None));
     }
     lines
+}
+
+/// Whether none of the rows was measured, and all for the same reason.
+fn absent_alike(rows: &[&Row]) -> bool {
+    let why = |row: &Row| (row.status, without_words(row));
+    rows.iter().all(|row| row.status != Status::Ok && why(row) == why(rows[0]))
 }
 
 /// One prefix for all rows of the section in the same unit, or at least for those of one experiment.
