@@ -13,8 +13,8 @@ pub(super) const OTHERS: &str =
 const SHOWN: [CpuOp; 4] = [CpuOp::Fma, CpuOp::Dot, CpuOp::Matrix, CpuOp::Plain];
 
 /// Of `items`, each about an experiment without its threads and with a figure to be judged by: those of the fastest
-/// kernel of each shown operation and type, in the order of the CPU's table, and then those about anything else than this
-/// version's arithmetic.
+/// kernel of each shown operation and type, in the order of the CPU's table, and then those about anything else than
+/// this version's arithmetic.
 pub(super) fn fastest<T>(items: &[T], stem: impl Fn(&T) -> &str, figure: impl Fn(&T) -> f64) -> Vec<&T> {
     let best = |item: &T| {
         let Some(own) = of_stem(stem(item)) else { return true };
