@@ -1,44 +1,25 @@
 //! The machine code of every kernel, carried out by software: also of kernels that no machine at hand can run.
 //!
 //! What a kernel leaves behind must be what its row predicts, to the last bit and for exactly that many iterations; and
-//! where this machine has the instruction set, what the CPU itself leaves behind.
+//! where this machine has the instruction set, what the CPU itself leaves behind. The interpreter is held to
+//! this CPU by tests of its own.
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
 #[path = "support/interpreter/mod.rs"]
 mod interpreter;
 
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
-use interpreter::Machine;
+use iced_x86::{Decoder, DecoderOptions, Instruction};
+use interpreter::{Machine, function};
 use kernels::features::Features;
 use kernels::state::ArithmeticState;
 use kernels::table::{KERNELS, Kernel};
-
-/// The longest instruction that the architecture allows.
-const LONGEST: usize = 15;
-
-/// The instructions of a kernel, from the first to its return.
-fn function(kernel: &Kernel) -> Vec<Instruction> {
-    let mut instructions = Vec::new();
-    let mut address = kernel.code();
-    loop {
-        // SAFETY: `address` is at an instruction of a function in this program, and the code is followed by more than
-        // fifteen bytes of the same segment.
-        let bytes = unsafe { std::slice::from_raw_parts(address, LONGEST) };
-        let instruction = Decoder::with_ip(64, bytes, address as u64, DecoderOptions::NONE).decode();
-        instructions.push(instruction);
-        if instruction.flow_control() == FlowControl::Return {
-            return instructions;
-        }
-        address = address.wrapping_add(instruction.len());
-    }
-}
 
 /// What so many iterations leave behind, by interpretation; none of its floating-point operations may round.
 fn interpreted(kernel: &'static Kernel, seed: u64, iterations: u64) -> ArithmeticState {
     let name = kernel.name;
     let mut state = kernel.state(seed);
     let mut machine = Machine::new(state.register_file());
-    machine.call(&function(kernel), iterations).unwrap_or_else(|why| panic!("{name}: {why}"));
+    machine.call(&function(kernel.code()), iterations).unwrap_or_else(|why| panic!("{name}: {why}"));
     assert_eq!(machine.rounded(), 0, "{name}: the result depends on the order of operations");
     state.register_file().copy_from_slice(machine.file());
     state

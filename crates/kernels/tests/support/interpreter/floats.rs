@@ -116,7 +116,7 @@ impl Machine {
             let [a, b] = self.sources(instruction)?;
             [a.clone(), b, a]
         };
-        // What is above the lowest lane stays as it is in the destination, or in the first source where that is another.
+        // What is above the lowest lane stays as it is in the destination, or in the first source of three operands.
         let keeps = u32::from(instruction.op_count() == 3 && !matches!(operation, Operation::MultiplyAdd(_)));
         let mut result = self.operand(instruction, keeps)?;
         let size = format.bytes();

@@ -6,16 +6,21 @@
 //! (memory that is not the kernel's, an operand that is not aligned, tiles that do not fit one another) or a broken
 //! promise of the calling convention is an error that names the instruction. What it is not: fast, or a model of time.
 //!
+//! * `code`: decoding
 //! * `machine`: registers, memory, and the flow of control
 //! * `general`: instructions on general registers
 //! * `vectors`: moves between vector registers and memory, and integer lanes
 //! * `floats`: floating-point lanes, rounded as IEEE 754 says
 //! * `tiles`: tile configuration, tiles, and their products
+//! * `on_the_cpu`: the model against this CPU, instruction by instruction
 
+mod code;
 mod floats;
 mod general;
 mod machine;
+mod on_the_cpu;
 mod tiles;
 mod vectors;
 
+pub(crate) use code::function;
 pub(crate) use machine::Machine;

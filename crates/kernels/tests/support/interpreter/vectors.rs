@@ -84,8 +84,8 @@ impl Machine {
         self.set_destination(instruction, &bytes)
     }
 
-    /// A move of the lowest lane: from memory what is above it becomes zero, from a register it stays, or is that of the
-    /// second operand of three.
+    /// A move of the lowest lane: from memory what is above it becomes zero, from a register it stays, or is that of
+    /// the second operand of three.
     fn move_scalar(&mut self, instruction: &Instruction, size: usize) -> Result<(), String> {
         let last = instruction.op_count() - 1;
         let mut low = self.operand(instruction, last)?;

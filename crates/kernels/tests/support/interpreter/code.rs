@@ -1,0 +1,24 @@
+//! The instructions of a function of this program.
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
+
+/// The longest instruction that the architecture allows.
+const LONGEST: usize = 15;
+
+/// The instructions from `start`, where a function of this program begins, up to its first return.
+pub(crate) fn function(start: *const u8) -> Vec<Instruction> {
+    let mut instructions = Vec::new();
+    let mut address = start;
+    loop {
+        // SAFETY: `address` is at an instruction of a function in this program, and the code is followed by more than
+        // fifteen bytes of the same segment.
+        let bytes = unsafe { std::slice::from_raw_parts(address, LONGEST) };
+        let instruction = Decoder::with_ip(64, bytes, address as u64, DecoderOptions::NONE).decode();
+        assert!(!instruction.is_invalid(), "no instruction at {address:p}");
+        instructions.push(instruction);
+        if instruction.flow_control() == FlowControl::Return {
+            return instructions;
+        }
+        address = address.wrapping_add(instruction.len());
+    }
+}
