@@ -31,6 +31,16 @@ impl State {
             Self::Amx => 0b11 << 17,
         }
     }
+
+    /// The registers, for a reader.
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Base => "general registers",
+            Self::Avx => "XMM and YMM registers",
+            Self::Avx512 => "mask and ZMM registers",
+            Self::Amx => "tile registers",
+        }
+    }
 }
 
 /// One bit of CPUID with the kernel's name for it.
@@ -91,6 +101,7 @@ const FEATURES: &[Bit] = &[
 /// The features that each of our instruction sets consists of.
 ///
 /// `avx2` includes FMA3: the kernels of that name use both, and every CPU in the table that has one has the other.
+/// Tiles are of no use without a product, so [`sets`] asks for one beside the set's own feature.
 const SETS: &[(Isa, &[&str])] = &[
     (Isa::Sse2, &["sse2"]),
     (Isa::Ssse3, &["sse2", "ssse3"]),
@@ -103,7 +114,7 @@ const SETS: &[(Isa, &[&str])] = &[
     (Isa::Avx512Vnni, &["avx512f", "avx512_vnni"]),
     (Isa::Avx512Bf16, &["avx512f", "avx512_bf16"]),
     (Isa::Avx512Fp16, &["avx512f", "avx512_fp16"]),
-    (Isa::Amx, &["amx_tile", "amx_int8"]),
+    (Isa::Amx, &["amx_tile"]),
     (Isa::Neon, &["asimd"]),
     (Isa::Sve, &["sve"]),
 ];
@@ -115,29 +126,54 @@ pub(crate) struct Features {
     pub(crate) names: Vec<String>,
     /// Our instruction sets.
     pub(crate) isa: Vec<Isa>,
+    /// The instruction sets that CPUID says the CPUs have, enabled or not; none where nobody asked CPUID.
+    pub(crate) in_cpuid: Vec<Isa>,
+    /// Those of them that the operating system does not enable, each with how that is known.
+    pub(crate) not_enabled: Vec<(Isa, String)>,
     /// Where this comes from.
     pub(crate) source: String,
 }
 
-/// The features that every CPU of the dump has and the operating system enables; `None` without a dump.
-pub(crate) fn from_cpuid(dump: &Dump, xcr0: Option<u64>, label: &str) -> Option<Features> {
+/// The features that every one of `cpus` (of all in the dump, where `None`) has and the operating system enables;
+/// `None` where the dump knows none of them.
+pub(crate) fn from_cpuid(dump: &Dump, cpus: Option<&[u32]>, xcr0: Option<u64>, label: &str) -> Option<Features> {
+    let chosen = dump.cpus().filter(|(cpu, _)| cpus.is_none_or(|cpus| cpus.contains(cpu)));
+    let chosen: Vec<&Leaves> = chosen.map(|(_, leaves)| leaves).collect();
+    let (enabled, state_source) = enabled_states(chosen.first()?, xcr0);
+    let present = || FEATURES.iter().filter(|feature| chosen.iter().all(|leaves| feature.in_cpu(leaves)));
+    let is_enabled = |feature: &&Bit| enabled & feature.state.mask() == feature.state.mask();
+    let names: Vec<String> = present().filter(is_enabled).map(|feature| feature.name.to_owned()).collect();
+    let in_cpuid = sets(&present().map(|feature| feature.name.to_owned()).collect::<Vec<_>>());
+    let isa = sets(&names);
+    let idle = in_cpuid.iter().copied().filter(|set| !isa.contains(set));
+    let why = |set: Isa| format!("CPUID has it, {state_source} lacks the {}", state_of(set).words());
+    // What the CPU could save says nothing of what the system does save.
+    let told = state_source == XCR0 || state_source == NO_OSXSAVE;
+    let not_enabled = idle.filter(|_| told).map(|set| (set, why(set))).collect();
+    Some(Features { isa, names, in_cpuid, not_enabled, source: format!("{label}; {state_source}") })
+}
+
+const XCR0: &str = "XCR0";
+const NO_OSXSAVE: &str = "no OSXSAVE: only base registers saved";
+
+/// The registers that the operating system saves, as bits of XCR0, and who says so.
+fn enabled_states(leaves: &Leaves, xcr0: Option<u64>) -> (u64, &'static str) {
     const OSXSAVE: u32 = 27;
-    let first = dump.first()?;
-    let saves = bit(first.or_zero(1, 0).ecx, OSXSAVE);
-    let supported = first.get(0xd, 0).map(|r| u64::from(r.edx) << 32 | u64::from(r.eax));
-    let (enabled, state_source) = match (saves, xcr0, supported) {
-        (false, _, _) => (0, "no OSXSAVE: only base registers saved"),
-        (true, Some(xcr0), _) => (xcr0, "XCR0"),
+    let saves = bit(leaves.or_zero(1, 0).ecx, OSXSAVE);
+    let supported = leaves.get(0xd, 0).map(|r| u64::from(r.edx) << 32 | u64::from(r.eax));
+    match (saves, xcr0, supported) {
+        (false, _, _) => (0, NO_OSXSAVE),
+        (true, Some(xcr0), _) => (xcr0, XCR0),
         (true, None, Some(supported)) => (supported, "leaf 0xD for want of XCR0: what the CPU could save"),
         (true, None, None) => (State::Avx.mask(), "no XCR0, no leaf 0xD: OSXSAVE taken to mean AVX"),
-    };
-    let names: Vec<String> = FEATURES
-        .iter()
-        .filter(|feature| enabled & feature.state.mask() == feature.state.mask())
-        .filter(|feature| dump.cpus().all(|(_, leaves)| feature.in_cpu(leaves)))
-        .map(|feature| feature.name.to_owned())
-        .collect();
-    Some(Features { isa: sets(&names), names, source: format!("{label}; {state_source}") })
+    }
+}
+
+/// The registers that an instruction set works on: those of the most demanding of its features.
+fn state_of(set: Isa) -> State {
+    let needs = SETS.iter().filter(|(isa, _)| *isa == set).flat_map(|(_, needs)| needs.iter());
+    let states = needs.filter_map(|need| FEATURES.iter().find(|feature| feature.name == *need));
+    states.map(|feature| feature.state).max_by_key(|state| state.mask()).unwrap_or(State::Base)
 }
 
 /// The features that the kernel lists in `/proc/cpuinfo`: it removes those that it does not enable.
@@ -150,7 +186,7 @@ pub(crate) fn from_flags(flags: &str, label: &str) -> Features {
     };
     let known = FEATURES.iter().map(|feature| feature.name).chain(["asimd", "sve"]);
     let names: Vec<String> = known.filter(|name| present.contains(renamed(name))).map(str::to_owned).collect();
-    Features { isa: sets(&names), names, source: label.to_owned() }
+    Features { isa: sets(&names), names, source: label.to_owned(), ..Features::default() }
 }
 
 impl Bit {
@@ -161,8 +197,10 @@ impl Bit {
 }
 
 fn sets(names: &[String]) -> Vec<Isa> {
+    const TILE_PRODUCTS: &[&str] = &["amx_int8", "amx_bf16", "amx_fp16"];
     let has = |name: &&str| names.iter().any(|present| present == name);
-    let vector = SETS.iter().filter(|(_, needs)| needs.iter().all(has)).map(|(isa, _)| *isa);
+    let complete = |isa: Isa| isa != Isa::Amx || TILE_PRODUCTS.iter().any(has);
+    let vector = SETS.iter().filter(|(isa, needs)| needs.iter().all(has) && complete(*isa)).map(|(isa, _)| *isa);
     std::iter::once(Isa::Scalar).chain(vector).collect()
 }
 
@@ -180,18 +218,61 @@ mod tests {
 
     #[test]
     fn a_set_whose_registers_are_not_saved_does_not_count() {
-        let isa = |dump: &Dump, xcr0| from_cpuid(dump, xcr0, "").unwrap().isa;
+        let isa = |dump: &Dump, xcr0| from_cpuid(dump, None, xcr0, "").unwrap().isa;
         let cpu = dump(0x7ffe_fbff, 0xe7);
-        assert_eq!(isa(&cpu, Some(0xe7)), [Isa::Scalar, Isa::Sse2, Isa::Ssse3, Isa::Avx2, Isa::Avx512]);
-        assert_eq!(isa(&cpu, Some(0x7)), [Isa::Scalar, Isa::Sse2, Isa::Ssse3, Isa::Avx2]);
-        assert_eq!(isa(&cpu, Some(0x3)), [Isa::Scalar, Isa::Sse2, Isa::Ssse3]);
+        assert_eq!(isa(&cpu, Some(0xe7)), [Isa::Scalar, Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2, Isa::Avx512]);
+        assert_eq!(isa(&cpu, Some(0x7)), [Isa::Scalar, Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2]);
+        assert_eq!(isa(&cpu, Some(0x3)), [Isa::Scalar, Isa::Sse2, Isa::Ssse3, Isa::Sse41]);
         let without_osxsave = dump(0x7ffe_fbff & !(1 << 27), 0xe7);
-        assert_eq!(isa(&without_osxsave, Some(0xe7)), [Isa::Scalar, Isa::Sse2, Isa::Ssse3]);
+        assert_eq!(isa(&without_osxsave, Some(0xe7)), [Isa::Scalar, Isa::Sse2, Isa::Ssse3, Isa::Sse41]);
+    }
+
+    #[test]
+    fn a_set_that_the_system_does_not_enable_is_told_with_the_registers() {
+        let idle = |dump: &Dump, xcr0| from_cpuid(dump, None, xcr0, "").unwrap().not_enabled;
+        let cpu = dump(0x7ffe_fbff, 0xe7);
+        assert_eq!(idle(&cpu, Some(0xe7)), []);
+        let why = "CPUID has it, XCR0 lacks the mask and ZMM registers".to_owned();
+        assert_eq!(idle(&cpu, Some(0x7)), [(Isa::Avx512, why)]);
+        let sets = |idle: Vec<(Isa, String)>| idle.into_iter().map(|(isa, _)| isa).collect::<Vec<_>>();
+        assert_eq!(sets(idle(&cpu, Some(0x3))), [Isa::Avx2, Isa::Avx512]);
+        assert_eq!(idle(&dump(0x7ffe_fbff, 0x7), None), [], "leaf 0xD does not speak for the system");
+    }
+
+    #[test]
+    fn the_cpus_asked_for_decide() {
+        let text = |cpu: u32, avx512: u32| {
+            format!(
+                "CPU {cpu}:\n 0x00000001 0x00: eax=0x000906a4 ebx=0x00000000 ecx=0x7ffefbff edx=0xbfebfbff\n \
+                 0x00000007 0x00: eax=0x00000000 ebx={:#010x} ecx=0x00000000 edx=0x00000000\n",
+                1 << 5 | avx512 << 16
+            )
+        };
+        let hybrid = Dump::parse(&(text(0, 1) + &text(1, 0)));
+        let isa = |cpus: Option<&[u32]>| from_cpuid(&hybrid, cpus, Some(0xe7), "").map(|found| found.isa);
+        assert!(isa(Some(&[0])).unwrap().contains(&Isa::Avx512));
+        assert!(!isa(Some(&[1])).unwrap().contains(&Isa::Avx512));
+        assert!(!isa(None).unwrap().contains(&Isa::Avx512), "not on all");
+        assert_eq!(isa(Some(&[7])), None);
+    }
+
+    #[test]
+    fn tiles_need_a_product() {
+        let isa = |edx: u32| {
+            let text = format!(
+                " 0x00000001 0x00: eax=0x000806f8 ebx=0x00000000 ecx=0x7ffefbff edx=0xbfebfbff\n \
+                 0x00000007 0x00: eax=0x00000000 ebx=0x00000000 ecx=0x00000000 edx={edx:#010x}\n"
+            );
+            from_cpuid(&Dump::parse(&text), None, Some(0x6_00e7), "").unwrap().isa
+        };
+        assert!(!isa(1 << 24).contains(&Isa::Amx));
+        assert!(isa(1 << 24 | 1 << 25).contains(&Isa::Amx));
+        assert!(isa(1 << 24 | 1 << 22).contains(&Isa::Amx));
     }
 
     #[test]
     fn without_xcr0_leaf_d_stands_in_and_the_source_says_so() {
-        let features = from_cpuid(&dump(0x7ffe_fbff, 0xe7), None, "recorded").unwrap();
+        let features = from_cpuid(&dump(0x7ffe_fbff, 0xe7), None, None, "recorded").unwrap();
         assert!(features.isa.contains(&Isa::Avx512));
         assert!(features.source.contains("leaf 0xD"), "{}", features.source);
     }

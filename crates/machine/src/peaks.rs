@@ -2,20 +2,23 @@
 //!
 //! A core's work per cycle comes from the table (or a probe), its clock from a measurement, from the boost or from the
 //! base clock; summed over the distinct physical cores in use. SMT siblings add nothing. Where a figure is missing
-//! there is no peak: nothing is guessed.
+//! there is no peak: nothing is guessed. Beside an ordinary scalar loop stands what vectors could do in its place.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use model::experiment::{DiskChoices, DiskParams, NetParams, disk_id, net_id};
 use model::io::{Direction, DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync, NetMode, Protocol};
-use model::machine::{CoreKind, CoreType, Machine, Storage};
+use model::isa::{CpuOp, Element, Isa};
+use model::machine::{CoreKind, CoreType, Machine, OpsPerCycle, Storage};
 use model::peak::{InfoPeak, Peak, PeakInput, PeakKind};
 
 use crate::declared::Declared;
 use crate::disk_peaks::disk_peaks;
 use crate::net_peaks::net_peaks;
-use crate::rates::{CpuKernel, Resolved, kernels, resolve};
+use crate::rates::resolve;
+use crate::sets::words;
+use crate::steps::{CpuKernel, kernels};
 use crate::throttle::IoLimits;
 
 /// The peaks of a CPU kernel on the logical CPUs in `placement`.
@@ -30,42 +33,101 @@ pub fn cpu_peaks(
     clocks: Option<&[f64]>,
     measured: Option<f64>,
 ) -> Vec<Peak> {
-    let Some(groups) = groups(machine, kernel, placement, clocks, measured) else { return Vec::new() };
-    let sustained =
-        if groups.iter().any(|group| group.rate.inferred) { PeakKind::Inferred } else { PeakKind::Sustained };
-    let measured_clock = |group: &Group<'_>| group.mean_clock().map(|hz| (hz, "measured beside the work".to_owned()));
-    let boost = |group: &Group<'_>| group.listed(machine, "boost_hz", group.core_type.boost_hz);
-    let base = |group: &Group<'_>| group.listed(machine, "base_hz", group.core_type.base_hz);
-    let mut peaks: Vec<Peak> = sum(sustained, kernel, &groups, measured_clock).into_iter().collect();
-    // What was inferred from a measurement is no ground for a datasheet figure.
-    if sustained == PeakKind::Sustained {
-        peaks.extend(sum(PeakKind::Boost, kernel, &groups, boost));
-        peaks.extend(sum(PeakKind::Base, kernel, &groups, base));
+    let cores = cores(machine, placement, clocks);
+    // One figure measured over different kinds of core says nothing about either.
+    let measured = measured.filter(|_| cores.len() == 1);
+    let mut peaks = own_peaks(machine, kernel, &cores, measured).unwrap_or_default();
+    if kernel.op == CpuOp::Plain {
+        peaks.extend(vector_peak(machine, kernel.element, &cores));
     }
     peaks
 }
 
+/// The peaks of the kernel itself at the measured clock, the boost and the base clock; `None` where some core's work
+/// per cycle is not known.
+fn own_peaks(machine: &Machine, kernel: CpuKernel, cores: &[Cores<'_>], measured: Option<f64>) -> Option<Vec<Peak>> {
+    let resolved = |cores: &Cores<'_>| {
+        let resolved = resolve(kernel, cores.figure(kernel)?, measured)?;
+        Some((Rate { ops: resolved.value, source: resolved.source, of: String::new() }, resolved.inferred))
+    };
+    let found: Vec<(Rate, bool)> = cores.iter().map(resolved).collect::<Option<_>>()?;
+    let inferred = found.iter().any(|(_, inferred)| *inferred);
+    let rates: Vec<Rate> = found.into_iter().map(|(rate, _)| rate).collect();
+    // What was inferred from a measurement is no ground for a datasheet figure.
+    let kinds: &[PeakKind] =
+        if inferred { &[PeakKind::Inferred] } else { &[PeakKind::Sustained, PeakKind::Boost, PeakKind::Base] };
+    Some(kinds.iter().filter_map(|kind| sum(machine, *kind, kernel.unit(), cores, &rates)).collect())
+}
+
+/// What the same cores could do with vectors on elements of the same type, at the clock measured beside the ordinary
+/// loop: shown beside it, and no limit of it.
+fn vector_peak(machine: &Machine, element: Element, cores: &[Cores<'_>]) -> Option<Peak> {
+    let rates: Vec<Rate> = cores.iter().map(|cores| cores.fastest_vector(element)).collect::<Option<_>>()?;
+    let unit = CpuKernel { op: CpuOp::Plain, element, isa: Isa::Scalar }.unit();
+    sum(machine, PeakKind::PlatformMaximum, unit, cores, &rates)
+}
+
+/// Work per cycle of one kind of core, as a formula shows it.
+struct Rate {
+    ops: f64,
+    source: String,
+    /// What does so much, where it is not the kernel in question: ` (dot, AVX-512 VNNI)`.
+    of: String,
+}
+
 /// The cores of one kind that a placement uses.
-struct Group<'m> {
+struct Cores<'m> {
     core_type: &'m CoreType,
     /// Whether the machine has other kinds.
     hybrid: bool,
-    rate: Resolved,
     /// Distinct physical cores.
-    cores: u32,
+    number: u32,
     /// Measured clock of each, Hz; empty if not measured on all.
     clocks: Vec<f64>,
 }
 
-impl Group<'_> {
-    fn mean_clock(&self) -> Option<f64> {
-        let complete = !self.clocks.is_empty() && self.clocks.len() == usize::try_from(self.cores).ok()?;
-        complete.then(|| self.clocks.iter().sum::<f64>() / f64::from(self.cores))
+impl Cores<'_> {
+    /// The clock that a kind of peak is worked out with, and its source.
+    fn clock(&self, machine: &Machine, kind: PeakKind) -> Option<(f64, String)> {
+        let listed = |fact: &str, hz: Option<f64>| {
+            hz.map(|hz| (hz, source(machine, &format!("cpu.core_types.{}.{fact}", self.core_type.kind))))
+        };
+        match kind {
+            PeakKind::Boost => listed("boost_hz", self.core_type.boost_hz),
+            PeakKind::Base => listed("base_hz", self.core_type.base_hz),
+            _ => self.measured_clock().map(|hz| (hz, "measured beside the work".to_owned())),
+        }
     }
 
-    /// A clock that discovery found, with its source.
-    fn listed(&self, machine: &Machine, fact: &str, hz: Option<f64>) -> Option<(f64, String)> {
-        hz.map(|hz| (hz, source(machine, &format!("cpu.core_types.{}.{fact}", self.core_type.kind))))
+    /// The mean of the measured clocks, where there is one for each core.
+    fn measured_clock(&self) -> Option<f64> {
+        let complete = !self.clocks.is_empty() && self.clocks.len() == usize::try_from(self.number).ok()?;
+        complete.then(|| self.clocks.iter().sum::<f64>() / f64::from(self.number))
+    }
+
+    /// What discovery knows of a kernel on these cores.
+    fn figure(&self, kernel: CpuKernel) -> Option<&OpsPerCycle> {
+        self.core_type.ops_per_cycle.iter().find(|ops| ops.what == kernel.what())
+    }
+
+    /// The fastest kernel of the vectors for this type: products summed for narrow integers, FMA for floating-point
+    /// numbers, multiply-add for the other integers. Where one or two 512-bit units are open, what two could do.
+    fn fastest_vector(&self, element: Element) -> Option<Rate> {
+        let ops: &[CpuOp] = match element {
+            Element::Int8 | Element::Int16 => &[CpuOp::Matrix, CpuOp::Dot],
+            Element::Fp64 | Element::Fp32 | Element::Fp16 | Element::Bf16 => &[CpuOp::Fma],
+            Element::Int32 | Element::Int64 => &[CpuOp::MulAdd],
+        };
+        let vectors = self.core_type.isa.iter().filter(|isa| **isa != Isa::Scalar);
+        let kernels = vectors.flat_map(|isa| ops.iter().map(|op| CpuKernel { op: *op, element, isa: *isa }));
+        let at_most = |figure: &OpsPerCycle| figure.candidates.iter().copied().max_by(f64::total_cmp).or(figure.value);
+        let rated = kernels.filter_map(|kernel| {
+            let figure = self.figure(kernel)?;
+            Some((kernel, at_most(figure)?, figure))
+        });
+        let (kernel, ops, figure) = rated.max_by(|one, other| one.1.total_cmp(&other.1))?;
+        let of = format!(" ({}, {})", kernel.op, words(kernel.isa));
+        Some(Rate { ops, source: figure.source.clone(), of })
     }
 
     /// `core`, `cores`, `P-core`, `P-cores` …
@@ -76,7 +138,7 @@ impl Group<'_> {
             CoreKind::Efficiency => "E-",
             CoreKind::LowPowerEfficiency => "LPE-",
         };
-        format!("{prefix}core{}", if self.cores == 1 { "" } else { "s" })
+        format!("{prefix}core{}", if self.number == 1 { "" } else { "s" })
     }
 }
 
@@ -85,37 +147,20 @@ fn source(machine: &Machine, fact: &str) -> String {
     machine.sources.get(fact).cloned().unwrap_or_default()
 }
 
-/// The distinct physical cores of a placement by kind; `None` where some core's work per cycle is not known.
-fn groups<'m>(
-    machine: &'m Machine,
-    kernel: CpuKernel,
-    placement: &[u32],
-    clocks: Option<&[f64]>,
-    measured: Option<f64>,
-) -> Option<Vec<Group<'m>>> {
+/// The distinct physical cores of a placement by kind; none where it names a CPU that the machine lacks.
+fn cores<'m>(machine: &'m Machine, placement: &[u32], clocks: Option<&[f64]>) -> Vec<Cores<'m>> {
     let hybrid = machine.cpu.core_types.len() > 1;
-    // One figure measured over different kinds of core says nothing about either.
-    let measured = measured.filter(|_| !hybrid || same_type(machine, placement));
     let clock_of = core_clocks(machine, placement, clocks);
-    let mut groups: BTreeMap<usize, Group<'m>> = BTreeMap::new();
+    let mut cores: BTreeMap<usize, Cores<'m>> = BTreeMap::new();
     for cpu in machine.cpu.one_per_core(placement) {
-        let index = machine.cpu.core_types.iter().position(|core_type| core_type.cpus.contains(&cpu))?;
+        let of_cpu = |core_type: &CoreType| core_type.cpus.contains(&cpu);
+        let Some(index) = machine.cpu.core_types.iter().position(of_cpu) else { return Vec::new() };
         let core_type = &machine.cpu.core_types[index];
-        if let std::collections::btree_map::Entry::Vacant(vacant) = groups.entry(index) {
-            let table = core_type.ops_per_cycle.iter().find(|ops| ops.what == kernel.what())?;
-            let rate = resolve(kernel, table, measured)?;
-            vacant.insert(Group { core_type, hybrid, rate, cores: 0, clocks: Vec::new() });
-        }
-        let group = groups.get_mut(&index)?;
-        group.cores += 1;
-        group.clocks.extend(clock_of.get(&core_of(machine, cpu)));
+        let kind = cores.entry(index).or_insert(Cores { core_type, hybrid, number: 0, clocks: Vec::new() });
+        kind.number += 1;
+        kind.clocks.extend(clock_of.get(&core_of(machine, cpu)));
     }
-    (!groups.is_empty()).then(|| groups.into_values().collect())
-}
-
-fn same_type(machine: &Machine, placement: &[u32]) -> bool {
-    let kind = |cpu: &u32| machine.cpu.place(*cpu).map(|place| place.core_type);
-    placement.windows(2).all(|pair| kind(&pair[0]) == kind(&pair[1]))
+    cores.into_values().collect()
 }
 
 fn core_of(machine: &Machine, cpu: u32) -> u32 {
@@ -134,28 +179,23 @@ fn core_clocks(machine: &Machine, placement: &[u32], clocks: Option<&[f64]>) -> 
     of_core
 }
 
-/// The sum over groups of cores x clock x work per cycle; `None` where a clock is missing.
-fn sum<'m>(
-    kind: PeakKind,
-    kernel: CpuKernel,
-    groups: &[Group<'m>],
-    clock: impl Fn(&Group<'m>) -> Option<(f64, String)>,
-) -> Option<Peak> {
+/// The sum over kinds of cores x clock x work per cycle; `None` where a clock is missing, or there are no cores.
+fn sum(machine: &Machine, kind: PeakKind, unit: &str, cores: &[Cores<'_>], rates: &[Rate]) -> Option<Peak> {
     let mut peak = Peak { kind, value: 0.0, formula: String::new(), inputs: Vec::new(), uncertainty: None };
-    for group in groups {
-        let (hz, source) = clock(group)?;
-        peak.value += f64::from(group.cores) * hz * group.rate.value;
+    for (cores, Rate { ops, source, of }) in cores.iter().zip(rates) {
+        let (hz, clock_source) = cores.clock(machine, kind)?;
+        peak.value += f64::from(cores.number) * hz * ops;
         let plus = if peak.formula.is_empty() { "" } else { " + " };
-        let (cores, name, ops, unit) = (group.cores, group.name(), group.rate.value, kernel.unit());
+        let (number, name) = (cores.number, cores.name());
         let shown = if ops.fract() == 0.0 { ops.to_string() } else { format!("{ops:.2}") };
-        write!(peak.formula, "{plus}{cores} {name} x {:.2} GHz x {shown} {unit}", hz / 1e9).ok()?;
-        let of = if group.hybrid { format!(" ({})", group.core_type.kind) } else { String::new() };
-        let input = |name: &str, value: f64, source: String| PeakInput { name: format!("{name}{of}"), value, source };
-        peak.inputs.push(input("cores", f64::from(cores), "distinct physical cores used".to_owned()));
-        peak.inputs.push(input("clock_hz", hz, source));
-        peak.inputs.push(input(unit, ops, group.rate.source.clone()));
+        write!(peak.formula, "{plus}{number} {name} x {:.2} GHz x {shown} {unit}{of}", hz / 1e9).ok()?;
+        let kind = if cores.hybrid { format!(" ({})", cores.core_type.kind) } else { String::new() };
+        let input = |name: &str, value: f64, source: String| PeakInput { name: format!("{name}{kind}"), value, source };
+        peak.inputs.push(input("cores", f64::from(number), "distinct physical cores used".to_owned()));
+        peak.inputs.push(input("clock_hz", hz, clock_source));
+        peak.inputs.push(input(unit, *ops, source.clone()));
     }
-    Some(peak)
+    (!peak.inputs.is_empty()).then_some(peak)
 }
 
 /// The peaks of main memory, B/s: declared, from the modules found, or what the platform can have at most.
@@ -215,7 +255,7 @@ pub fn info_peaks_of(
     let mut placements = vec![cores.get(..1).unwrap_or_default(), &cores];
     placements.dedup();
     let mut peaks = Vec::new();
-    for kernel in kernels(&machine.cpu.isa) {
+    for kernel in kernels(&machine.cpu.isa, &machine.cpu.features) {
         let unit = kernel.unit().replace("/cycle", "/s");
         for placement in &placements {
             let measured: Option<Vec<f64>> = placement.iter().map(|cpu| clocks.get(cpu).copied()).collect();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::isa::Isa;
-use model::machine::{CoreKind, CoreType, Cpu, LogicalCpu, Machine};
+use model::machine::{CoreKind, CoreType, Cpu, LogicalCpu, Machine, Withheld, WithheldBy};
 
 use crate::cgroup::Limits;
 use crate::cpuinfo::CpuInfo;
@@ -12,6 +12,7 @@ use crate::features;
 use crate::ledger::{Found, Ledger};
 use crate::list::parse_list;
 use crate::rates::ops_per_cycle;
+use crate::sets;
 use crate::sysroot::{Sysroot, label};
 use crate::system::{Controls, cpufreq};
 use crate::topology::{self, Topology};
@@ -81,13 +82,15 @@ fn identity(root: &Sysroot, cpuinfo: &CpuInfo, ledger: &mut Ledger) -> Cpu {
 fn instruction_sets(root: &Sysroot, cpuinfo: &CpuInfo, cpu: &mut Cpu, ledger: &mut Ledger) {
     let cpuid = root.cpuid();
     let flags = || cpuinfo.first("flags").or_else(|| cpuinfo.first("Features"));
-    let found = features::from_cpuid(&cpuid.dump, cpuid.xcr0, cpuid.label)
+    let found = features::from_cpuid(&cpuid.dump, None, cpuid.xcr0, cpuid.label)
         .or_else(|| flags().map(|flags| features::from_flags(flags, &label(CpuInfo::FILE))));
     if let Some(found) = found {
         ledger.source("cpu.isa", found.source);
         ledger.same("cpu.isa", &["cpu.features"]);
         cpu.isa = found.isa;
         cpu.features = found.names;
+        let by_system = |(isa, why)| Withheld { isa, by: WithheldBy::OperatingSystem, why };
+        cpu.withheld = found.not_enabled.into_iter().map(by_system).collect();
     } else {
         ledger.missing("cpu.isa", "no CPUID and no /proc/cpuinfo", "only scalar kernels can be chosen from this");
         cpu.isa = vec![Isa::Scalar];
@@ -150,20 +153,25 @@ fn core_types(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
         groups.entry(kinds.get(&place.cpu).copied().unwrap_or_default()).or_default().push(place);
     }
     let uniform = groups.len() == 1;
-    let mut types = Vec::new();
+    let (mut types, mut hidden) = (Vec::new(), Vec::new());
     for (kind, places) in &groups {
         let leaves = places.first().and_then(|place| root.cpuid().dump.cpu(place.cpu));
         let uarch = look_up(cpu, *kind, leaves);
         let mut cores: Vec<u32> = places.iter().map(|place| place.core).collect();
         cores.sort_unstable();
         cores.dedup();
+        let cpus: Vec<u32> = places.iter().map(|place| place.cpu).collect();
+        let own = features::from_cpuid(&root.cpuid().dump, Some(&cpus), root.cpuid().xcr0, root.cpuid().label);
+        hidden.extend(uarch.zip(own.as_ref()).map(|(uarch, own)| sets::hidden(uarch, own)).unwrap_or_default());
+        let (isa, features) = own.map_or_else(|| (cpu.isa.clone(), cpu.features.clone()), |own| (own.isa, own.names));
         types.push(CoreType {
             kind: if uniform { CoreKind::Uniform } else { *kind },
             microarchitecture: uarch.map(|uarch| uarch.name.to_owned()),
             cores: count(cores.len()),
             threads: count(places.len()),
-            cpus: places.iter().map(|place| place.cpu).collect(),
-            ops_per_cycle: ops_per_cycle(uarch, &cpu.isa, &part(cpu, leaves)),
+            cpus,
+            ops_per_cycle: ops_per_cycle(uarch, &isa, &features, &part(cpu, leaves)),
+            isa,
             ..CoreType::default()
         });
     }
@@ -175,7 +183,22 @@ fn core_types(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
         place.core_type = types.iter().position(|kind| kind.cpus.contains(&place.cpu)).map_or(0, count);
     }
     cpu.core_types = types;
+    withhold(cpu, hidden, ledger);
     name_microarchitecture(cpu, ledger);
+}
+
+/// Adds what CPUID leaves out to what the operating system does not enable, if there is a hypervisor that can have
+/// hidden it.
+fn withhold(cpu: &mut Cpu, hidden: Vec<Withheld>, ledger: &mut Ledger) {
+    for withheld in hidden {
+        let is_new = cpu.withheld.iter().all(|known| known.isa != withheld.isa);
+        if cpu.hypervisor_bit == Some(true) && is_new {
+            cpu.withheld.push(withheld);
+        }
+    }
+    if !cpu.withheld.is_empty() {
+        ledger.source("cpu.withheld", "with each instruction set");
+    }
 }
 
 fn count(number: usize) -> u32 {

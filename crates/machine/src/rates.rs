@@ -1,210 +1,154 @@
-//! What a core can finish in a cycle, kernel by kernel: the table's instruction counts times the work of one
-//! instruction.
+//! What a core can finish in a cycle, kernel by kernel: a count that the table lists for the step as a whole, else the
+//! bound that the core's ports set to its instructions; times the work of one step.
 //!
 //! One operation is one multiply or one add, so a multiply-add counts two. Where parts of one model have one or two
 //! 512-bit units and nothing readable tells which, both figures are candidates, and a measurement decides
 //! ([`resolve`]).
 
-use model::isa::{CpuOp, Element, Isa};
+use model::isa::Isa;
 use model::machine::OpsPerCycle;
 
+use crate::ports::Bound;
+use crate::steps::{CpuKernel, Listed, Step, usable};
 use crate::uarch::{Count, Uarch, Wide};
 use crate::units::{Part, Units};
 
-/// A CPU experiment as far as peaks care: what is computed on what, with which instructions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CpuKernel {
-    /// The operation.
-    pub op: CpuOp,
-    /// The type of the operands.
-    pub element: Element,
-    /// The instruction set.
-    pub isa: Isa,
+/// What one core does per cycle in every kernel that its instruction sets and features allow.
+pub(crate) fn ops_per_cycle(uarch: Option<&Uarch>, isa: &[Isa], features: &[String], part: &Part) -> Vec<OpsPerCycle> {
+    let known = uarch.map(|uarch| (uarch, Units::of(uarch, part)));
+    usable(isa, features).into_iter().map(|step| rate(step, known.as_ref())).collect()
 }
 
-/// Which count of the table a kernel lives on.
-#[derive(Clone, Copy)]
-enum Pipe {
-    FmaScalar,
-    Fma256,
-    Pairs,
-    /// 512-bit units.
-    Wide,
-    Bf16,
-    Vnni256,
-    Maddubs128,
-    Maddubs256,
-    Maddubs512,
-    Imul,
-    /// The tile unit, by element.
-    Amx(usize),
-}
-
-/// What a kernel does per step of its pipe.
-struct Step {
-    kernel: CpuKernel,
-    pipe: Pipe,
-    /// Operations of one instruction or sequence.
-    ops: f64,
-    /// What that instruction or sequence is called in a source.
-    name: &'static str,
-}
-
-const fn step(kernel: (CpuOp, Element, Isa), pipe: Pipe, ops: f64, name: &'static str) -> Step {
-    let (op, element, isa) = kernel;
-    Step { kernel: CpuKernel { op, element, isa }, pipe, ops, name }
-}
-
-use CpuOp::{Dot, Fma, Matrix};
-use Element::{Bf16, Fp16, Fp32, Fp64, Int8, Int16};
-
-/// Every kernel with a peak. Tiles are counted in operations already.
-const STEPS: &[Step] = &[
-    step((Fma, Fp64, Isa::Scalar), Pipe::FmaScalar, 2.0, "scalar FMA"),
-    step((Fma, Fp64, Isa::Sse2), Pipe::Pairs, 4.0, "128-bit multiply + add"),
-    step((Fma, Fp64, Isa::Avx2), Pipe::Fma256, 8.0, "256-bit FMA"),
-    step((Fma, Fp64, Isa::Avx512Vl), Pipe::Fma256, 8.0, "256-bit FMA"),
-    step((Fma, Fp64, Isa::Avx512), Pipe::Wide, 16.0, "512-bit FMA"),
-    step((Fma, Fp32, Isa::Scalar), Pipe::FmaScalar, 2.0, "scalar FMA"),
-    step((Fma, Fp32, Isa::Sse2), Pipe::Pairs, 8.0, "128-bit multiply + add"),
-    step((Fma, Fp32, Isa::Avx2), Pipe::Fma256, 16.0, "256-bit FMA"),
-    step((Fma, Fp32, Isa::Avx512Vl), Pipe::Fma256, 16.0, "256-bit FMA"),
-    step((Fma, Fp32, Isa::Avx512), Pipe::Wide, 32.0, "512-bit FMA"),
-    step((Fma, Fp16, Isa::Avx512Fp16), Pipe::Wide, 64.0, "512-bit FMA"),
-    step((Dot, Int8, Isa::Scalar), Pipe::Imul, 2.0, "IMUL + ADD"),
-    step((Dot, Int8, Isa::Ssse3), Pipe::Maddubs128, 32.0, "128-bit PMADDUBSW + PMADDWD + PADDD"),
-    step((Dot, Int8, Isa::Avx2), Pipe::Maddubs256, 64.0, "256-bit VPMADDUBSW + VPMADDWD + VPADDD"),
-    step((Dot, Int8, Isa::Avx512), Pipe::Maddubs512, 128.0, "512-bit VPMADDUBSW + VPMADDWD + VPADDD"),
-    step((Dot, Int8, Isa::AvxVnni), Pipe::Vnni256, 64.0, "256-bit VPDPBUSD"),
-    step((Dot, Int8, Isa::Avx512Vnni), Pipe::Wide, 128.0, "512-bit VPDPBUSD"),
-    step((Dot, Int16, Isa::AvxVnni), Pipe::Vnni256, 32.0, "256-bit VPDPWSSD"),
-    step((Dot, Int16, Isa::Avx512Vnni), Pipe::Wide, 64.0, "512-bit VPDPWSSD"),
-    step((Dot, Bf16, Isa::Avx512Bf16), Pipe::Bf16, 64.0, "512-bit VDPBF16PS"),
-    step((Matrix, Int8, Isa::Amx), Pipe::Amx(0), 1.0, "operation of TDPBUSD"),
-    step((Matrix, Bf16, Isa::Amx), Pipe::Amx(1), 1.0, "operation of TDPBF16PS"),
-    step((Matrix, Fp16, Isa::Amx), Pipe::Amx(2), 1.0, "operation of TDPFP16PS"),
-];
-
-impl CpuKernel {
-    /// The experiment's id without its threads: `cpu/fma/fp64/avx512`.
-    pub fn what(self) -> String {
-        format!("cpu/{}/{}/{}", self.op, self.element, self.isa)
-    }
-
-    /// `flop/cycle` for floating-point operands, `op/cycle` for integers.
-    pub fn unit(self) -> &'static str {
-        match self.element {
-            Fp64 | Fp32 | Fp16 | Bf16 => "flop/cycle",
-            Int8 | Int16 | Element::Int32 | Element::Int64 => "op/cycle",
-        }
-    }
-
-    /// Operations of one instruction: twice the lanes for a fused multiply-add. `None` for a kernel without a peak.
-    pub(crate) fn ops_per_instruction(self) -> Option<f64> {
-        self.step().map(|step| step.ops)
-    }
-
-    fn step(self) -> Option<&'static Step> {
-        STEPS.iter().find(|step| step.kernel == self)
-    }
-}
-
-/// The kernels with a peak that these instruction sets allow.
-pub fn kernels(isa: &[Isa]) -> impl Iterator<Item = CpuKernel> {
-    STEPS.iter().map(|step| step.kernel).filter(|kernel| isa.contains(&kernel.isa))
-}
-
-/// What one core does per cycle in every kernel that its instruction sets allow.
-pub(crate) fn ops_per_cycle(uarch: Option<&Uarch>, isa: &[Isa], part: &Part) -> Vec<OpsPerCycle> {
-    let units = uarch.map(|uarch| Units::of(uarch, part));
-    let has_fma = isa.contains(&Isa::Avx2);
-    let usable = STEPS.iter().filter(|step| isa.contains(&step.kernel.isa));
-    usable.map(|step| rate(step, uarch.zip(units.as_ref()), has_fma)).collect()
-}
-
-fn rate(step: &Step, known: Option<(&Uarch, &Units)>, has_fma: bool) -> OpsPerCycle {
+fn rate(step: &Step, known: Option<&(&Uarch, Units)>) -> OpsPerCycle {
     let empty = OpsPerCycle { what: step.kernel.what(), unit: step.kernel.unit().to_owned(), ..OpsPerCycle::default() };
     let Some((uarch, units)) = known else {
         return OpsPerCycle { source: "microarchitecture not in the table".to_owned(), ..empty };
     };
-    match step.pipe {
-        Pipe::Wide => wide(step, uarch, units, 1.0, empty),
-        Pipe::Bf16 => match uarch.bf16_per_unit {
-            Some(bf16) => wide(step, uarch, units, bf16.per_cycle, empty),
-            None => unknown(uarch, empty),
+    let found = listed(step, uarch, units).or_else(|| by_ports(step, uarch, units));
+    found.map_or_else(
+        || OpsPerCycle { source: format!("table: {}: no source for this count", uarch.name), ..empty.clone() },
+        |Figure { value, candidates, source }| {
+            let source = format!("table: {}, {source}", uarch.name);
+            OpsPerCycle { value, candidates, source, ..empty.clone() }
         },
-        Pipe::Maddubs512 => by_units(step, uarch, units, empty),
-        _ => match narrow(step.pipe, uarch, has_fma) {
-            Some((count, name)) => OpsPerCycle {
-                value: Some(count.per_cycle * step.ops),
-                source: format!(
-                    "table: {}, {} x {} ({})",
-                    uarch.name,
-                    count.per_cycle,
-                    name.unwrap_or(step.name),
-                    count.source
-                ),
-                ..empty
-            },
-            None => unknown(uarch, empty),
-        },
+    )
+}
+
+/// Operations per cycle of one kernel on one core.
+#[derive(Debug, Default, PartialEq)]
+struct Figure {
+    value: Option<f64>,
+    candidates: Vec<f64>,
+    source: String,
+}
+
+/// The figure from the count that the table lists for the step as a whole, if it does.
+fn listed(step: &Step, uarch: &Uarch, units: &Units) -> Option<Figure> {
+    match step.listed? {
+        Listed::Wide => wide(step, uarch, units, 1.0),
+        Listed::Bf16 => wide(step, uarch, units, uarch.bf16_per_unit?.per_cycle),
+        Listed::Maddubs512 => by_units(step, uarch, units),
+        listed => {
+            let count = narrow(listed, uarch)?;
+            let source = format!("{} ({})", pace(1.0 / count.per_cycle, &step.name()), count.source);
+            Some(Figure { value: Some(count.per_cycle * step.operations), candidates: Vec::new(), source })
+        }
     }
 }
 
-fn unknown(uarch: &Uarch, empty: OpsPerCycle) -> OpsPerCycle {
-    OpsPerCycle { source: format!("table: {}: no source for this count", uarch.name), ..empty }
-}
-
-/// A count that does not depend on the 512-bit units, and what it counts if that is not the step's own instruction.
-fn narrow(pipe: Pipe, uarch: &Uarch, has_fma: bool) -> Option<(Count, Option<&'static str>)> {
-    let count = match pipe {
-        Pipe::FmaScalar if !has_fma => return uarch.pairs.map(|pairs| (pairs, Some("scalar multiply + add"))),
-        Pipe::FmaScalar => uarch.fma_scalar,
-        Pipe::Fma256 => uarch.fma_256,
-        Pipe::Pairs => uarch.pairs,
-        Pipe::Vnni256 => uarch.vnni_256,
-        Pipe::Maddubs128 => uarch.maddubs_128,
-        Pipe::Maddubs256 => uarch.maddubs_256,
-        Pipe::Imul => uarch.imul,
-        Pipe::Amx(element) => uarch.amx[element],
-        Pipe::Wide | Pipe::Bf16 | Pipe::Maddubs512 => None,
-    };
-    count.map(|count| (count, None))
+/// A count that does not depend on the 512-bit units.
+fn narrow(listed: Listed, uarch: &Uarch) -> Option<Count> {
+    match listed {
+        Listed::FmaScalar => uarch.fma_scalar,
+        Listed::Fma256 => uarch.fma_256,
+        Listed::Pairs => uarch.pairs,
+        Listed::Vnni256 => uarch.vnni_256,
+        Listed::Maddubs128 => uarch.maddubs_128,
+        Listed::Maddubs256 => uarch.maddubs_256,
+        Listed::Imul => uarch.imul,
+        Listed::Amx(element) => uarch.amx[element],
+        Listed::Wide | Listed::Bf16 | Listed::Maddubs512 => None,
+    }
 }
 
 /// A count that scales with the 512-bit units.
-fn wide(step: &Step, uarch: &Uarch, units: &Units, per_unit: f64, empty: OpsPerCycle) -> OpsPerCycle {
+fn wide(step: &Step, uarch: &Uarch, units: &Units, per_unit: f64) -> Option<Figure> {
     if uarch.wide == Wide::No {
-        return unknown(uarch, empty);
+        return None;
     }
-    let ops = |units: f64| units * per_unit * step.ops;
-    let counted = units.value.map_or_else(|| "1 or 2".to_owned(), |units| (units * per_unit).to_string());
-    OpsPerCycle {
+    let ops = |units: f64| units * per_unit * step.operations;
+    let counted = match units.value {
+        Some(units) => pace(1.0 / (units * per_unit), &step.name()),
+        None => format!("1 or 2 x {}", step.name()),
+    };
+    Some(Figure {
         value: units.value.map(ops),
         candidates: units.candidates.iter().map(|units| ops(*units)).collect(),
-        source: format!("table: {}, {counted} x {}, {} ({})", uarch.name, step.name, units.why, uarch.wide_source),
-        ..empty
-    }
+        source: format!("{counted}, {} ({})", units.why, uarch.wide_source),
+    })
 }
 
 /// A count listed for one 512-bit unit and for two.
-fn by_units(step: &Step, uarch: &Uarch, units: &Units, empty: OpsPerCycle) -> OpsPerCycle {
+fn by_units(step: &Step, uarch: &Uarch, units: &Units) -> Option<Figure> {
     let [one, two] = uarch.maddubs_512;
     let listed = |units: f64| if units > 1.0 { two } else { one };
-    let ops = |count: Count| count.per_cycle * step.ops;
+    let ops = |count: Count| count.per_cycle * step.operations;
     let candidates: Vec<f64> = units.candidates.iter().filter_map(|units| listed(*units).map(ops)).collect();
     // A choice of which one side is missing is no choice.
     let complete = candidates.len() == units.candidates.len();
     let known = units.value.and_then(listed);
-    let Some(source) = known.or(two).or(one).filter(|_| complete && (known.is_some() || units.value.is_none())) else {
-        return unknown(uarch, empty);
-    };
-    OpsPerCycle {
+    let source = known.or(two).or(one).filter(|_| complete && (known.is_some() || units.value.is_none()))?;
+    Some(Figure {
         value: known.map(ops),
         candidates,
-        source: format!("table: {}, {}, {} ({})", uarch.name, step.name, units.why, source.source),
-        ..empty
+        source: format!("{}, {} ({})", step.name(), units.why, source.source),
+    })
+}
+
+/// The figure that the ports of the core set to the instructions of a step.
+fn by_ports(step: &Step, uarch: &Uarch, units: &Units) -> Option<Figure> {
+    let ports = uarch.ports?;
+    let bound = |units: f64| ports.bound(step.instructions, step.bits(), units);
+    let figure = |bound: &Bound, and: &str| Figure {
+        value: Some(step.operations / bound.cycles),
+        candidates: Vec::new(),
+        source: format!("{}: {}{and} ({})", pace(bound.cycles, &step.name()), bound.why, ports.source),
+    };
+    if step.bits() < 512 {
+        return bound(0.0).map(|bound| figure(&bound, ""));
     }
+    if uarch.wide == Wide::No {
+        return None;
+    }
+    let open = units.candidates.iter().map(|units| bound(*units)).collect::<Option<Vec<Bound>>>()?;
+    let candidates: Vec<f64> = open.iter().map(|bound| step.operations / bound.cycles).collect();
+    let differ = open.windows(2).any(|pair| pair[0].cycles.total_cmp(&pair[1].cycles).is_ne());
+    if let Some(value) = units.value {
+        let known = figure(&bound(value)?, &format!(", {}", units.why));
+        return Some(Figure { candidates: if differ { candidates } else { Vec::new() }, ..known });
+    }
+    if !differ {
+        return open.first().map(|bound| figure(bound, ", with one 512-bit unit or two"));
+    }
+    let paces: Vec<String> = open.iter().map(|bound| pace(bound.cycles, &step.name())).collect();
+    let source = format!("{}, {} ({})", paces.join(" or "), units.why, ports.source);
+    Some(Figure { value: None, candidates, source })
+}
+
+/// `2 x 512-bit VFMADD231PD`, or `TDPBUSD once in 16 cycles` where it takes longer than one.
+fn pace(cycles: f64, name: &str) -> String {
+    /// A count such as 1 / 0.3 is none to the last bit.
+    const ROUNDING: f64 = 1e-9;
+    if cycles > 1.0 + ROUNDING {
+        format!("{name} once in {} cycles", short(cycles))
+    } else {
+        format!("{} x {name}", short(1.0 / cycles))
+    }
+}
+
+/// At most two decimals, and no more than there are.
+fn short(number: f64) -> String {
+    format!("{number:.2}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// Work per cycle as a peak may use it.
@@ -221,12 +165,13 @@ pub struct Resolved {
 /// Settles a figure of the table with the help of a measurement on one core, if there is one.
 ///
 /// `measured` is the 90th percentile of operations per cycle over bursts, per core. Of candidates the least that allows
-/// for it stands; a known figure stands; without either the measurement is rounded to whole instructions per cycle.
+/// for it stands; a known figure stands; without either the measurement is taken to the next pace that ports can make:
+/// so many steps per cycle, or a step in so many cycles, halves or thirds of cycles.
 pub fn resolve(kernel: CpuKernel, table: &OpsPerCycle, measured: Option<f64>) -> Option<Resolved> {
     let measured = measured.filter(|ops| ops.is_finite() && *ops > 0.0);
-    let ops = kernel.ops_per_instruction();
-    let seen = |measured: f64| match ops.zip(kernel.step()) {
-        Some((ops, step)) => format!("{:.2} x {} per cycle", measured / ops, step.name),
+    let step = kernel.step();
+    let seen = |measured: f64| match step {
+        Some(step) => pace(step.operations / measured, &step.name()),
         None => format!("{measured:.2} {}", kernel.unit()),
     };
     if let Some(measured) = measured
@@ -238,10 +183,10 @@ pub fn resolve(kernel: CpuKernel, table: &OpsPerCycle, measured: Option<f64>) ->
     if let Some(value) = table.value {
         return Some(Resolved { value, source: table.source.clone(), inferred: false });
     }
-    let (measured, ops) = (measured?, ops?);
-    let value = (measured / ops).round() * ops;
+    let (measured, step) = (measured?, step?);
+    let value = step.operations / whole_cycles(step.operations / measured);
     let source = format!("{}; inferred from a measurement: {}", table.source, seen(measured));
-    (value > 0.0).then_some(Resolved { value, source, inferred: true })
+    Some(Resolved { value, source, inferred: true })
 }
 
 /// A measurement above a candidate by more than this share rules it out.
@@ -254,14 +199,115 @@ fn least_that_allows(candidates: &[f64], measured: f64) -> Option<f64> {
     possible.min_by(f64::total_cmp).or_else(|| candidates.iter().copied().max_by(f64::total_cmp))
 }
 
+/// The pace behind a measured number of cycles per step: of whole steps per cycle, whole, half and third cycles per
+/// step the first that is the measurement within its error; where none is, the slowest that the measurement allows.
+fn whole_cycles(measured: f64) -> f64 {
+    let least = measured * (1.0 + CLOCK_ERROR);
+    let steps_per_cycle = 1.0 / (1.0 / least).ceil();
+    let paces = [1.0, 2.0, 3.0].map(|parts| (least * parts).floor() / parts);
+    let paces = || std::iter::once(steps_per_cycle).chain(paces);
+    let fits = |cycles: &f64| *cycles >= measured * (1.0 - CLOCK_ERROR);
+    paces().find(fits).unwrap_or_else(|| paces().fold(steps_per_cycle, f64::max))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use model::isa::{CpuOp, Element};
 
-    const DP: CpuKernel = CpuKernel { op: Fma, element: Fp64, isa: Isa::Avx512 };
+    use super::*;
+    use crate::uarch::every_core;
+
+    const DP: CpuKernel = CpuKernel { op: CpuOp::Fma, element: Element::Fp64, isa: Isa::Avx512 };
 
     fn table(value: Option<f64>, candidates: &[f64]) -> OpsPerCycle {
         OpsPerCycle { value, candidates: candidates.to_vec(), source: "table".into(), ..OpsPerCycle::default() }
+    }
+
+    fn every_step() -> Vec<&'static Step> {
+        let features = ["fma", "avx512bw", "avx512dq", "amx_int8", "amx_bf16", "amx_fp16"].map(str::to_owned);
+        [&features[..], &[]].into_iter().flat_map(|features| usable(Isa::ALL, features)).collect()
+    }
+
+    #[test]
+    fn ports_agree_with_every_count_that_the_table_lists() {
+        let mut compared = 0;
+        for uarch in every_core() {
+            for step in every_step() {
+                for value in [1.0, 2.0] {
+                    let units = Units { value: Some(value), ..Units::default() };
+                    let of_part = uarch.wide == Wide::BySku || uarch.wide == Wide::ByDatapath;
+                    if step.bits() == 512 && !of_part && uarch.wide != Wide::Units(value) {
+                        continue;
+                    }
+                    let pair = (listed(step, uarch, &units), by_ports(step, uarch, &units));
+                    let (Some(listed), Some(bound)) = pair else { continue };
+                    let (listed, bound) = (listed.value.unwrap(), bound.value.unwrap());
+                    assert!((bound / listed - 1.0).abs() < 1e-9, "{} {}: {listed} {bound}", uarch.name, step.name());
+                    compared += 1;
+                }
+            }
+        }
+        assert!(compared > 300, "{compared} figures");
+    }
+
+    #[test]
+    fn a_figure_that_no_number_of_units_changes_is_known() {
+        let cascade_lake = every_core().into_iter().find(|uarch| uarch.name == "Cascade Lake").unwrap();
+        let open = Units { value: None, candidates: vec![1.0, 2.0], why: "who knows".into() };
+        let rate = |op, element| {
+            let kernel = CpuKernel { op, element, isa: Isa::Avx512 };
+            rate(kernel.step().unwrap(), Some(&(cascade_lake, open.clone())))
+        };
+        let int32 = rate(CpuOp::MulAdd, Element::Int32);
+        assert_eq!((int32.value, int32.candidates.as_slice()), (None, &[16.0, 64.0 / 3.0][..]));
+        assert!(int32.source.contains("once in 2 cycles or 512-bit (VPMULLD + VPADDD) once in 1.5 cycles, who knows"));
+        let add = rate(CpuOp::Add, Element::Fp32);
+        assert_eq!(add.candidates, [16.0, 32.0]);
+        let known = Units { value: Some(2.0), ..open };
+        let both = super::rate(DP.step().unwrap(), Some(&(cascade_lake, known)));
+        assert_eq!((both.value, both.candidates), (Some(32.0), vec![16.0, 32.0]));
+    }
+
+    /// A part whose 512-bit units nothing tells: a Skylake-SP without its name, a desktop Zen 5.
+    fn open_parts() -> [(&'static Uarch, Part); 2] {
+        let core = |name| every_core().into_iter().find(|uarch| uarch.name == name).unwrap();
+        let desktop = Part { signature: (0x1a, 0x44), ..Part::default() };
+        [(core("Cascade Lake"), Part::default()), (core("Zen 5"), desktop)]
+    }
+
+    #[test]
+    fn every_512_bit_kernel_waits_for_the_probe_or_does_not_depend_on_it() {
+        for (uarch, part) in open_parts() {
+            let units = Units::of(uarch, &part);
+            assert_eq!(units.candidates, [1.0, 2.0]);
+            let features = ["avx512bw", "avx512dq"].map(str::to_owned);
+            let (mut open, mut settled) = (0, 0);
+            for step in usable(uarch.sets, &features).into_iter().filter(|step| step.bits() == 512) {
+                let figure = rate(step, Some(&(uarch, units.clone())));
+                let of_units = [1.0, 2.0].map(|value| Units { value: Some(value), ..Units::default() });
+                let of_units = of_units.map(|units| rate(step, Some(&(uarch, units))).value.unwrap());
+                if figure.candidates.is_empty() {
+                    assert_eq!(of_units.map(Some), [figure.value; 2], "{}: {}", uarch.name, figure.what);
+                    settled += 1;
+                    continue;
+                }
+                assert_eq!(figure.candidates, of_units, "{}: {}", uarch.name, figure.what);
+                let decided =
+                    |share: f64| of_units.map(|ops| resolve(step.kernel, &figure, Some(ops * share)).unwrap());
+                assert_eq!(
+                    decided(0.995).map(|one| Some(one.value)),
+                    of_units.map(Some),
+                    "{}: {}",
+                    uarch.name,
+                    figure.what
+                );
+                assert!(decided(0.995).iter().all(|one| one.source.contains("decided by a probe")));
+                open += 1;
+            }
+            // Where the addition takes the port that the second unit would have, Skylake's has no use of it.
+            let expected = if uarch.name == "Zen 5" { (15, 0) } else { (11, 3) };
+            assert_eq!((open, settled), expected, "{}", uarch.name);
+        }
     }
 
     #[test]
@@ -269,7 +315,7 @@ mod tests {
         let open = table(None, &[16.0, 32.0]);
         let resolved = resolve(DP, &open, Some(31.9)).unwrap();
         assert_eq!((resolved.value, resolved.inferred), (32.0, false));
-        assert_eq!(resolved.source, "table; decided by a probe: 1.99 x 512-bit FMA per cycle");
+        assert_eq!(resolved.source, "table; decided by a probe: 1.99 x 512-bit VFMADD231PD");
         assert_eq!(resolve(DP, &open, Some(15.2)).map(|one| one.value), Some(16.0));
         assert_eq!(resolve(DP, &open, Some(20.0)).map(|one| one.value), Some(32.0), "more than 16 cannot be 16");
         assert_eq!(resolve(DP, &open, None), None);
@@ -282,9 +328,22 @@ mod tests {
 
     #[test]
     fn without_a_table_the_measurement_is_rounded_and_marked() {
-        let inferred = resolve(DP, &table(None, &[]), Some(30.1)).unwrap();
-        assert_eq!((inferred.value, inferred.inferred), (32.0, true));
-        assert_eq!(resolve(DP, &table(None, &[]), Some(3.0)), None);
-        assert_eq!(resolve(DP, &table(None, &[]), Some(f64::NAN)), None);
+        let inferred = |measured| resolve(DP, &table(None, &[]), Some(measured)).map(|one| (one.value, one.inferred));
+        assert_eq!(inferred(30.1), Some((32.0, true)), "two steps per cycle");
+        assert_eq!(inferred(15.9), Some((16.0, true)), "one");
+        assert_eq!(inferred(10.6), Some((32.0 / 3.0, true)), "one in one and a half cycles");
+        assert_eq!(inferred(4.75), Some((4.8, true)), "three in ten cycles");
+        assert_eq!(inferred(1.0), Some((1.0, true)), "one in sixteen cycles");
+        assert_eq!(inferred(f64::NAN), None);
+    }
+
+    #[test]
+    fn an_inferred_figure_is_never_below_the_measurement_but_for_rounding() {
+        for hundredths in 1..4_000 {
+            let measured = f64::from(hundredths) / 100.0;
+            let value = resolve(DP, &table(None, &[]), Some(measured)).unwrap().value;
+            assert!(value >= measured / (1.0 + CLOCK_ERROR) - 1e-12, "{measured}: {value}");
+            assert!(value <= measured * 2.0, "{measured}: {value}");
+        }
     }
 }

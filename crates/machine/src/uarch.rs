@@ -1,12 +1,16 @@
 //! The table of microarchitectures: which family and model is which, and what one core finishes per cycle.
 //!
-//! Counts are instructions per cycle and core; `rates` turns them into operations. Each row names its source. A count
-//! that no source gives is `None`, and a row may have a name only. Sources:
-//! `InstLatx64` dumps, OSACA models, cpufp result files, LLVM's scheduling models (commit of June 2026), likwid issues.
+//! Counts are instructions per cycle and core; `rates` turns them into operations, and takes the bound of the core's
+//! ports (`ports`) where no count is listed. Each row names its source. A count that no source gives is `None`, and a
+//! row may have a name only. Sources: `InstLatx64` dumps, OSACA models, cpufp result files, LLVM's scheduling models
+//! and lists of features (commit of June 2026), likwid issues.
 
 use std::ops::RangeInclusive;
 
+use model::isa::Isa;
 use model::machine::CoreKind;
+
+use crate::ports::{self, Ports};
 
 /// How often per cycle something finishes, and who says so.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,8 +62,14 @@ pub(crate) struct Uarch {
     pub(crate) maddubs_512: [Option<Count>; 2],
     /// `IMUL` of 32 bits, register to register.
     pub(crate) imul: Option<Count>,
-    /// Operations per cycle of the tile unit: int8, bf16, fp16.
+    /// Tile products: `TDPBUSD`, `TDPBF16PS`, `TDPFP16PS`.
     pub(crate) amx: [Option<Count>; 3],
+    /// The ports of the core, for what has no count of its own.
+    pub(crate) ports: Option<&'static Ports>,
+    /// The instruction sets that every part of the row has, oldest first; none where no source lists them.
+    pub(crate) sets: &'static [Isa],
+    /// The processor of LLVM's `X86.td` whose features those are.
+    pub(crate) sets_source: &'static str,
 }
 
 /// A row with a name and nothing else.
@@ -78,8 +88,47 @@ const fn named(name: &'static str) -> Uarch {
         maddubs_512: [None; 2],
         imul: None,
         amx: [None; 3],
+        ports: None,
+        sets: &[],
+        sets_source: "",
     }
 }
+
+const OF_NEHALEM: &[Isa] = &[Isa::Sse2, Isa::Ssse3, Isa::Sse41];
+const OF_HASWELL: &[Isa] = &[Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2];
+const OF_ALDER_LAKE: &[Isa] = &[Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2, Isa::AvxVnni];
+const OF_SIERRA_FOREST: &[Isa] = &[Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2, Isa::AvxVnni, Isa::AvxVnniInt8];
+const OF_KNIGHTS: &[Isa] = &[Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2, Isa::Avx512];
+const OF_SKYLAKE_SP: &[Isa] = &[Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2, Isa::Avx512, Isa::Avx512Vl];
+const OF_CASCADE_LAKE: &[Isa] =
+    &[Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2, Isa::Avx512, Isa::Avx512Vl, Isa::Avx512Vnni];
+/// Of Zen 4, too.
+const OF_COOPER_LAKE: &[Isa] =
+    &[Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2, Isa::Avx512, Isa::Avx512Vl, Isa::Avx512Vnni, Isa::Avx512Bf16];
+const OF_ZEN5: &[Isa] = &[
+    Isa::Sse2,
+    Isa::Ssse3,
+    Isa::Sse41,
+    Isa::Avx2,
+    Isa::Avx512,
+    Isa::Avx512Vl,
+    Isa::AvxVnni,
+    Isa::Avx512Vnni,
+    Isa::Avx512Bf16,
+];
+const OF_SAPPHIRE_RAPIDS: &[Isa] = &[
+    Isa::Sse2,
+    Isa::Ssse3,
+    Isa::Sse41,
+    Isa::Avx2,
+    Isa::Avx512,
+    Isa::Avx512Vl,
+    Isa::AvxVnni,
+    Isa::Avx512Vnni,
+    Isa::Avx512Bf16,
+    Isa::Avx512Fp16,
+    Isa::Amx,
+];
 
 const LLVM_HSW: &str = "LLVM X86SchedHaswell.td";
 const LLVM_SKX: &str = "LLVM X86SchedSkylakeServer.td";
@@ -105,9 +154,12 @@ const HASWELL: Uarch = Uarch {
     maddubs_128: HASWELL_BYTES,
     maddubs_256: HASWELL_BYTES,
     imul: count(1.0, LLVM_HSW),
+    ports: Some(&ports::HASWELL),
+    sets: OF_HASWELL,
+    sets_source: "haswell",
     ..named("Haswell")
 };
-const BROADWELL: Uarch = Uarch { name: "Broadwell", ..HASWELL };
+const BROADWELL: Uarch = Uarch { name: "Broadwell", sets_source: "broadwell", ..HASWELL };
 
 const SKYLAKE_PAIRS: Option<Count> = count(1.0, "LLVM X86SchedSkylakeServer.td: multiply and add share ports 0 and 1");
 const SKYLAKE_BYTES: Option<Count> =
@@ -119,6 +171,9 @@ const SKYLAKE: Uarch = Uarch {
     maddubs_128: SKYLAKE_BYTES,
     maddubs_256: SKYLAKE_BYTES,
     imul: count(1.0, LLVM_SKX),
+    ports: Some(&ports::SKYLAKE),
+    sets: OF_HASWELL,
+    sets_source: "skylake",
     ..named("Skylake")
 };
 const SKYLAKE_SP: Uarch = Uarch {
@@ -131,10 +186,13 @@ const SKYLAKE_SP: Uarch = Uarch {
         count(0.5, "both multiplies on port 0, InstLatx64 CascadeLakeSP"),
         count(2.0 / 3.0, "LLVM X86SchedSkylakeServer.td: three instructions on ports 0 and 5"),
     ],
+    sets: OF_SKYLAKE_SP,
+    sets_source: "skylake-avx512",
     ..SKYLAKE
 };
-const CASCADE_LAKE: Uarch = Uarch { name: "Cascade Lake", ..SKYLAKE_SP };
-const COOPER_LAKE: Uarch = Uarch { name: "Cooper Lake", ..SKYLAKE_SP };
+const CASCADE_LAKE: Uarch =
+    Uarch { name: "Cascade Lake", sets: OF_CASCADE_LAKE, sets_source: "cascadelake", ..SKYLAKE_SP };
+const COOPER_LAKE: Uarch = Uarch { name: "Cooper Lake", sets: OF_COOPER_LAKE, sets_source: "cooperlake", ..SKYLAKE_SP };
 
 const ICE_LAKE_PAIRS: Option<Count> = count(1.0, "LLVM X86SchedIceLake.td: multiply and add share ports 0 and 1");
 const ICE_LAKE_BYTES: Option<Count> =
@@ -149,6 +207,9 @@ const ICE_LAKE_SP: Uarch = Uarch {
     wide: Wide::Units(2.0),
     wide_source: "OSACA icx.yml: 512-bit FMA on ports 0 and 5; VNNI by analogy with Sapphire Rapids",
     maddubs_512: [None, count(2.0 / 3.0, "LLVM X86SchedIceLake.td: three instructions on ports 0 and 5")],
+    ports: Some(&ports::ICE_LAKE),
+    sets: OF_CASCADE_LAKE,
+    sets_source: "icelake-server",
     ..SKYLAKE_SP
 };
 const ICE_LAKE_CLIENT: Uarch = Uarch {
@@ -157,10 +218,11 @@ const ICE_LAKE_CLIENT: Uarch = Uarch {
     wide_source: "InstLatx64 TigerLake, RocketLake",
     fma_scalar: count(2.0, "InstLatx64 TigerLake, RocketLake"),
     fma_256: count(2.0, "InstLatx64 TigerLake, RocketLake"),
+    sets_source: "icelake-client",
     ..ICE_LAKE_SP
 };
-const TIGER_LAKE: Uarch = Uarch { name: "Tiger Lake", ..ICE_LAKE_CLIENT };
-const ROCKET_LAKE: Uarch = Uarch { name: "Rocket Lake", ..ICE_LAKE_CLIENT };
+const TIGER_LAKE: Uarch = Uarch { name: "Tiger Lake", sets_source: "tigerlake", ..ICE_LAKE_CLIENT };
+const ROCKET_LAKE: Uarch = Uarch { name: "Rocket Lake", sets_source: "rocketlake", ..ICE_LAKE_CLIENT };
 
 const GOLDEN_COVE_BYTES: Option<Count> =
     count(1.0, "LLVM X86SchedAlderlakeP.td: vector multiply on ports 0 and 1, add on port 5");
@@ -175,9 +237,12 @@ const GOLDEN_COVE: Uarch = Uarch {
     maddubs_128: GOLDEN_COVE_BYTES,
     maddubs_256: GOLDEN_COVE_BYTES,
     imul: count(1.0, LLVM_ADLP),
+    ports: Some(&ports::GOLDEN_COVE),
+    sets: OF_ALDER_LAKE,
+    sets_source: "alderlake",
     ..named("Golden Cove")
 };
-const RAPTOR_COVE: Uarch = Uarch { name: "Raptor Cove", ..GOLDEN_COVE };
+const RAPTOR_COVE: Uarch = Uarch { name: "Raptor Cove", sets_source: "raptorlake", ..GOLDEN_COVE };
 const REDWOOD_COVE: Uarch = Uarch {
     name: "Redwood Cove",
     fma_scalar: count(2.0, "as Granite Rapids, the same core"),
@@ -187,6 +252,8 @@ const REDWOOD_COVE: Uarch = Uarch {
     maddubs_128: None,
     maddubs_256: None,
     imul: None,
+    ports: Some(&ports::REDWOOD_COVE),
+    sets_source: "meteorlake",
     ..GOLDEN_COVE
 };
 const SAPPHIRE_RAPIDS: Uarch = Uarch {
@@ -196,10 +263,13 @@ const SAPPHIRE_RAPIDS: Uarch = Uarch {
     wide: Wide::Units(2.0),
     wide_source: SPR,
     bf16_per_unit: count(0.25, SPR),
-    amx: [count(2048.0, SPR), count(1024.0, SPR), None],
+    amx: [count(1.0 / 16.0, SPR), count(1.0 / 16.0, SPR), None],
+    ports: Some(&ports::SAPPHIRE_RAPIDS),
+    sets: OF_SAPPHIRE_RAPIDS,
+    sets_source: "sapphirerapids",
     ..GOLDEN_COVE
 };
-const EMERALD_RAPIDS: Uarch = Uarch { name: "Emerald Rapids", ..SAPPHIRE_RAPIDS };
+const EMERALD_RAPIDS: Uarch = Uarch { name: "Emerald Rapids", sets_source: "emeraldrapids", ..SAPPHIRE_RAPIDS };
 const GNR: &str = "cpufp README: as Sapphire Rapids with AMX-FP16";
 const GRANITE_RAPIDS: Uarch = Uarch {
     name: "Granite Rapids",
@@ -212,7 +282,9 @@ const GRANITE_RAPIDS: Uarch = Uarch {
     maddubs_128: None,
     maddubs_256: None,
     imul: None,
-    amx: [count(2048.0, GNR), count(1024.0, GNR), count(1024.0, GNR)],
+    amx: [count(1.0 / 16.0, GNR), count(1.0 / 16.0, GNR), count(1.0 / 16.0, GNR)],
+    ports: Some(&ports::GRANITE_RAPIDS),
+    sets_source: "graniterapids",
     ..SAPPHIRE_RAPIDS
 };
 
@@ -220,24 +292,38 @@ const GRACEMONT: Uarch = Uarch {
     fma_scalar: count(2.0, RPL_LITTLE),
     fma_256: count(1.0, RPL_LITTLE),
     vnni_256: count(0.5, RPL_LITTLE),
+    ports: Some(&ports::GRACEMONT),
+    sets: OF_ALDER_LAKE,
+    sets_source: "gracemont",
     ..named("Gracemont")
 };
 const CRESTMONT: Uarch = Uarch {
     fma_scalar: count(2.0, MTL_LITTLE),
     fma_256: count(1.0, MTL_LITTLE),
     vnni_256: count(1.0, MTL_LITTLE),
+    ports: Some(&ports::CRESTMONT),
+    sets: OF_ALDER_LAKE,
+    sets_source: "meteorlake",
     ..named("Crestmont")
 };
+/// The same core with more instructions, in Sierra Forest and Grand Ridge.
+const SERVER_CRESTMONT: Uarch = Uarch { sets: OF_SIERRA_FOREST, sets_source: "sierraforest", ..CRESTMONT };
 const LION_COVE: Uarch = Uarch {
     fma_scalar: count(2.0, ARL_BIG),
     fma_256: count(2.0, ARL_BIG),
     vnni_256: count(2.0, ARL_BIG),
+    ports: Some(&ports::LION_COVE),
+    sets: OF_SIERRA_FOREST,
+    sets_source: "arrowlake",
     ..named("Lion Cove")
 };
 const SKYMONT: Uarch = Uarch {
     fma_scalar: count(4.0, ARL_LITTLE),
     fma_256: count(2.0, ARL_LITTLE),
     vnni_256: count(2.0, ARL_LITTLE),
+    ports: Some(&ports::SKYMONT),
+    sets: OF_SIERRA_FOREST,
+    sets_source: "arrowlake",
     ..named("Skymont")
 };
 
@@ -247,6 +333,9 @@ const ZEN1: Uarch = Uarch {
     fma_256: count(1.0, "InstLatx64 Summit Ridge: 256 bits as two halves"),
     pairs: ZEN_PAIRS,
     imul: count(1.0, LLVM_ZN2),
+    ports: Some(&ports::ZEN1),
+    sets: OF_HASWELL,
+    sets_source: "znver1",
     ..named("Zen")
 };
 const ZEN1_PLUS: Uarch = Uarch { name: "Zen+", ..ZEN1 };
@@ -257,6 +346,8 @@ const ZEN2: Uarch = Uarch {
     fma_256: count(2.0, "InstLatx64 Rome; likwid #743"),
     maddubs_128: ZEN2_BYTES,
     maddubs_256: ZEN2_BYTES,
+    ports: Some(&ports::ZEN2),
+    sets_source: "znver2",
     ..ZEN1
 };
 const ZEN3_BYTES: Option<Count> = count(1.0, "LLVM X86ScheduleZnver3.td: vector multiply on 2 of 4 pipes, add on all");
@@ -269,6 +360,8 @@ const ZEN3: Uarch = Uarch {
     maddubs_128: ZEN3_BYTES,
     maddubs_256: ZEN3_BYTES,
     imul: None,
+    ports: Some(&ports::ZEN3),
+    sets_source: "znver3",
     ..ZEN2
 };
 const ZEN4: Uarch = Uarch {
@@ -282,6 +375,9 @@ const ZEN4: Uarch = Uarch {
     maddubs_128: ZEN4_BYTES,
     maddubs_256: ZEN4_BYTES,
     maddubs_512: [count(0.5, "LLVM X86ScheduleZnver4.td: two multiplies of two cycles on 2 pipes"), None],
+    ports: Some(&ports::ZEN4),
+    sets: OF_COOPER_LAKE,
+    sets_source: "znver4",
     ..ZEN3
 };
 const ZEN4C: Uarch = Uarch { name: "Zen 4c", ..ZEN4 };
@@ -297,6 +393,9 @@ const ZEN5_CORE: Uarch = Uarch {
     maddubs_128: None,
     maddubs_256: None,
     maddubs_512: [None; 2],
+    ports: Some(&ports::ZEN5),
+    sets: OF_ZEN5,
+    sets_source: "znver5",
     ..ZEN4
 };
 const ZEN5C: Uarch = Uarch { name: "Zen 5c", ..ZEN5_CORE };
@@ -335,17 +434,17 @@ const fn skylake_sp(steppings: RangeInclusive<u32>, uarch: &'static Uarch) -> Li
     Line { models: &[0x55..=0x55], steppings, cores: Cores::Alike(uarch) }
 }
 
-const NEHALEM: Uarch = named("Nehalem");
-const WESTMERE: Uarch = named("Westmere");
-const SANDY_BRIDGE: Uarch = named("Sandy Bridge");
-const IVY_BRIDGE: Uarch = named("Ivy Bridge");
-const KNIGHTS_LANDING: Uarch = named("Knights Landing");
-const KNIGHTS_MILL: Uarch = named("Knights Mill");
-const COUGAR_COVE: Uarch = named("Cougar Cove");
-const DARKMONT: Uarch = named("Darkmont");
-const GOLDMONT: Uarch = named("Goldmont");
-const GOLDMONT_PLUS: Uarch = named("Goldmont Plus");
-const TREMONT: Uarch = named("Tremont");
+const NEHALEM: Uarch = Uarch { sets: OF_NEHALEM, sets_source: "nehalem", ..named("Nehalem") };
+const WESTMERE: Uarch = Uarch { sets: OF_NEHALEM, sets_source: "westmere", ..named("Westmere") };
+const SANDY_BRIDGE: Uarch = Uarch { sets: OF_NEHALEM, sets_source: "sandybridge", ..named("Sandy Bridge") };
+const IVY_BRIDGE: Uarch = Uarch { sets: OF_NEHALEM, sets_source: "ivybridge", ..named("Ivy Bridge") };
+const KNIGHTS_LANDING: Uarch = Uarch { sets: OF_KNIGHTS, sets_source: "knl", ..named("Knights Landing") };
+const KNIGHTS_MILL: Uarch = Uarch { sets: OF_KNIGHTS, sets_source: "knm", ..named("Knights Mill") };
+const COUGAR_COVE: Uarch = Uarch { sets: OF_SIERRA_FOREST, sets_source: "pantherlake", ..named("Cougar Cove") };
+const DARKMONT: Uarch = Uarch { sets: OF_SIERRA_FOREST, sets_source: "clearwaterforest", ..named("Darkmont") };
+const GOLDMONT: Uarch = Uarch { sets: OF_NEHALEM, sets_source: "goldmont", ..named("Goldmont") };
+const GOLDMONT_PLUS: Uarch = Uarch { sets: OF_NEHALEM, sets_source: "goldmont-plus", ..named("Goldmont Plus") };
+const TREMONT: Uarch = Uarch { sets: OF_NEHALEM, sets_source: "tremont", ..named("Tremont") };
 const ZEN_6: Uarch = named("Zen 6");
 
 /// Intel family 6 (Linux `arch/x86/include/asm/intel-family.h`).
@@ -373,7 +472,7 @@ static INTEL_6: &[Line] = &[
     hybrid(&[0xc5..=0xc5], &LION_COVE, &SKYMONT, Some(&CRESTMONT)),
     hybrid(&[0xc6..=0xc6, 0xbd..=0xbd], &LION_COVE, &SKYMONT, Some(&SKYMONT)),
     hybrid(&[0xcc..=0xcc], &COUGAR_COVE, &DARKMONT, Some(&DARKMONT)),
-    models(&[0xaf..=0xaf, 0xb6..=0xb6], &CRESTMONT),
+    models(&[0xaf..=0xaf, 0xb6..=0xb6], &SERVER_CRESTMONT),
     models(&[0xdd..=0xdd], &DARKMONT),
     models(&[0x8f..=0x8f], &SAPPHIRE_RAPIDS),
     models(&[0xcf..=0xcf], &EMERALD_RAPIDS),
@@ -454,6 +553,17 @@ pub(crate) fn memory_channels(vendor: &str, family: u32, model: u32) -> Option<u
         ("GenuineIntel", 6, 0xdd) | ("AuthenticAMD", 0x19, 0x11 | 0xa0) | ("AuthenticAMD", 0x1a, 0x02 | 0x11) => 12,
         _ => return None,
     })
+}
+
+/// Every microarchitecture of the table.
+#[cfg(test)]
+pub(crate) fn every_core() -> Vec<&'static Uarch> {
+    let lines = [INTEL_6, AMD_17, AMD_19, AMD_1A].into_iter().flatten();
+    let cores = lines.flat_map(|line| match &line.cores {
+        Cores::Alike(uarch) => vec![*uarch],
+        Cores::Hybrid(fast, small, low) => [Some(*fast), Some(*small), *low].into_iter().flatten().collect(),
+    });
+    cores.collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use machine::{CpuKernel, Declared, Sysroot, cpu_peaks, discover, info_peaks, memory_peaks};
 use model::isa::{CpuOp, Element, Isa};
-use model::machine::{CoreType, Cpu, LogicalCpu, Machine, Memory, OpsPerCycle};
+use model::machine::{CoreType, Cpu, LogicalCpu, Machine, Memory, OpsPerCycle, WithheldBy};
 use model::peak::{Peak, PeakKind};
 
 const DP_AVX2: CpuKernel = CpuKernel { op: CpuOp::Fma, element: Element::Fp64, isa: Isa::Avx2 };
@@ -60,7 +60,8 @@ fn an_open_figure_waits_for_a_probe() {
     assert!(cpu_peaks(&machine, DP_AVX512, &[0], Some(&[3e9]), None).is_empty());
     let peaks = cpu_peaks(&machine, DP_AVX512, &[0], Some(&[3e9]), Some(31.8));
     assert!(near(of(&peaks, PeakKind::Sustained).unwrap().value, 9.6e10));
-    assert!(peaks[0].inputs.iter().any(|input| input.source.contains("decided by a probe: 1.99 x 512-bit FMA")));
+    let probed = "decided by a probe: 1.99 x 512-bit VFMADD231PD";
+    assert!(peaks[0].inputs.iter().any(|input| input.source.contains(probed)));
 }
 
 #[test]
@@ -69,6 +70,108 @@ fn an_unknown_microarchitecture_gives_an_inferred_peak_only() {
     assert!(cpu_peaks(&machine, DP_AVX512, &[0], Some(&[3e9]), None).is_empty());
     let peaks = cpu_peaks(&machine, DP_AVX512, &[0], Some(&[3e9]), Some(31.0));
     assert_eq!(peaks.iter().map(|peak| peak.kind).collect::<Vec<_>>(), [PeakKind::Inferred]);
+}
+
+fn kernel(op: CpuOp, element: Element, isa: Isa) -> CpuKernel {
+    CpuKernel { op, element, isa }
+}
+
+fn plain(element: Element) -> CpuKernel {
+    kernel(CpuOp::Plain, element, Isa::Scalar)
+}
+
+#[test]
+fn beside_a_plain_loop_stands_what_vectors_could_do() {
+    let machine = recorded("kvm-emerald-rapids-2-cpus");
+    let peaks = |element| cpu_peaks(&machine, plain(element), &[0, 1], Some(&[3.2e9, 3.2e9]), Some(2.99));
+    let formula = |element, kind| of(&peaks(element), kind).map(|peak| peak.formula.clone()).unwrap();
+    assert_eq!(formula(Element::Int8, PeakKind::Sustained), "2 cores x 3.20 GHz x 3 op/cycle");
+    let vector = |element| formula(element, PeakKind::PlatformMaximum);
+    assert_eq!(vector(Element::Int8), "2 cores x 3.20 GHz x 256 op/cycle (dot, AVX-512 VNNI)");
+    assert_eq!(vector(Element::Int16), "2 cores x 3.20 GHz x 128 op/cycle (dot, AVX-512 VNNI)");
+    assert_eq!(vector(Element::Int32), "2 cores x 3.20 GHz x 21.33 op/cycle (muladd, AVX-512)");
+    assert_eq!(vector(Element::Int64), "2 cores x 3.20 GHz x 8 op/cycle (muladd, AVX-512)");
+    assert_eq!(vector(Element::Fp32), "2 cores x 3.20 GHz x 64 flop/cycle (fma, AVX-512)");
+    assert_eq!(vector(Element::Fp64), "2 cores x 3.20 GHz x 32 flop/cycle (fma, AVX-512)");
+    assert!(near(of(&peaks(Element::Fp64), PeakKind::PlatformMaximum).unwrap().value, 2.0 * 3.2e9 * 32.0));
+    let unmeasured = cpu_peaks(&machine, plain(Element::Fp64), &[0], None, None);
+    assert!(of(&unmeasured, PeakKind::PlatformMaximum).is_none(), "it is at the clock of the loop");
+    let fma = cpu_peaks(&machine, DP_AVX512, &[0], Some(&[3.2e9]), None);
+    assert!(of(&fma, PeakKind::PlatformMaximum).is_none(), "a vector row is its own");
+}
+
+#[test]
+fn the_vector_peak_beside_a_plain_loop_is_of_each_kind_of_core() {
+    let machine = recorded("intel-raptor-lake-core-i7-1370p");
+    let clocks = [[5e9; 12], [4e9; 12]].concat();
+    let cpus: Vec<u32> = (0..12).chain(12..20).collect();
+    let peaks = cpu_peaks(&machine, plain(Element::Fp64), &cpus, Some(&clocks[..cpus.len()]), None);
+    assert_eq!(
+        of(&peaks, PeakKind::PlatformMaximum).unwrap().formula,
+        "6 P-cores x 5.00 GHz x 16 flop/cycle (fma, AVX2) + 8 E-cores x 4.00 GHz x 8 flop/cycle (fma, AVX2)"
+    );
+}
+
+#[test]
+fn a_plain_loop_on_an_unknown_core_still_has_an_inferred_peak() {
+    let mut machine = two_cores(OpsPerCycle::default());
+    machine.cpu.core_types[0].ops_per_cycle[0].what = plain(Element::Int32).what();
+    let peaks = cpu_peaks(&machine, plain(Element::Int32), &[0], Some(&[3e9]), Some(2.97));
+    assert_eq!(peaks.iter().map(|peak| (peak.kind, peak.value)).collect::<Vec<_>>(), [(PeakKind::Inferred, 9e9)]);
+}
+
+#[test]
+fn a_guest_is_told_what_its_hypervisor_hides() {
+    let machine = recorded("kvm-emerald-rapids-2-cpus");
+    let cpu = &machine.cpu;
+    assert_eq!(cpu.microarchitecture.as_deref(), Some("Emerald Rapids"));
+    let sets = [
+        Isa::Scalar,
+        Isa::Sse2,
+        Isa::Ssse3,
+        Isa::Sse41,
+        Isa::Avx2,
+        Isa::Avx512,
+        Isa::Avx512Vl,
+        Isa::AvxVnni,
+        Isa::Avx512Vnni,
+        Isa::Avx512Bf16,
+        Isa::Avx512Fp16,
+    ];
+    assert_eq!(cpu.isa, sets);
+    assert_eq!(cpu.core_types[0].isa, sets);
+    let withheld: Vec<_> = cpu.withheld.iter().map(|one| (one.isa, one.by)).collect();
+    assert_eq!(withheld, [(Isa::Amx, WithheldBy::Hypervisor)]);
+    assert_eq!(
+        machine::missing(&machine, Isa::Amx),
+        "the hypervisor hides AMX from this guest (Emerald Rapids has it)"
+    );
+    assert_eq!(machine::missing(&machine, Isa::AvxVnniInt8), "this CPU (Emerald Rapids) has no AVX-VNNI-INT8");
+    assert!(cpu_peaks(&machine, kernel(CpuOp::Matrix, Element::Int8, Isa::Amx), &[0], Some(&[3e9]), None).is_empty());
+}
+
+#[test]
+fn every_kernel_of_this_guest_has_a_peak_that_says_why() {
+    let machine = recorded("kvm-emerald-rapids-2-cpus");
+    let expected = [
+        (kernel(CpuOp::Fma, Element::Fp16, Isa::Avx512Fp16), 128.0),
+        (kernel(CpuOp::Dot, Element::Bf16, Isa::Avx512Bf16), 32.0),
+        (kernel(CpuOp::Dot, Element::Int16, Isa::Avx512Vnni), 128.0),
+        (kernel(CpuOp::MulAdd, Element::Int8, Isa::Avx512), 128.0 / 3.0),
+        (kernel(CpuOp::MulAdd, Element::Int64, Isa::Avx2), 8.0 / 3.0),
+        (kernel(CpuOp::Add, Element::Fp64, Isa::Avx512), 16.0),
+        (kernel(CpuOp::AllPipes, Element::Fp32, Isa::Avx2), 36.0),
+    ];
+    for (kernel, ops) in expected {
+        let peaks = cpu_peaks(&machine, kernel, &[0], Some(&[1e9]), None);
+        assert!(near(of(&peaks, PeakKind::Sustained).unwrap().value, ops * 1e9), "{}", kernel.what());
+    }
+    for figure in &machine.cpu.core_types[0].ops_per_cycle {
+        assert!(figure.value.is_some_and(|ops| ops > 0.0), "{}: {}", figure.what, figure.source);
+    }
+    let bytes = machine.cpu.core_types[0].ops_per_cycle.iter().find(|ops| ops.what == "cpu/muladd/int32/avx512");
+    let why = "512-bit (VPMULLD + VPADDD) once in 1.5 cycles: 3 micro-operations on ports 0 and 5";
+    assert!(bytes.unwrap().source.contains(why), "{}", bytes.unwrap().source);
 }
 
 #[test]

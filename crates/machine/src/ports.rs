@@ -1,0 +1,561 @@
+//! How often a sequence of instructions fits through the execution ports of a core: which ports each class of
+//! instruction may take, core by core, and the bound that follows.
+//!
+//! Not a simulator: no latencies, no dependences, no caches, and of the front end only how many micro-operations are
+//! renamed in a cycle. Where sources differ the more generous figure stands, since a bound must not be too low. What no
+//! source tells is left out, and a sequence with such an instruction has no bound.
+//!
+//! Sources: LLVM's scheduling models (`llvm/lib/Target/X86/X86Sched*.td`, release 19; Zen 5 and Lunar Lake: main of
+//! 2026), throughputs of `InstLatx64` (087af2c), renaming widths as the throughput of `NOP` there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Instructions that take the same ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// `IMUL`, register to register.
+    ScalarMultiply,
+    /// `ADD` and `SUB` of registers.
+    ScalarAdd,
+    /// A load of one element.
+    Load,
+    /// `MULPS` and its kin, packed or not.
+    FloatMultiply,
+    /// `ADDPS`, `SUBPS` and their kin, packed or not.
+    FloatAdd,
+    /// `VFMADD` of any precision, packed or not.
+    Fma,
+    /// `PMULLW`, `PMADDWD`, `PMADDUBSW`, `PMULUDQ`.
+    Multiply,
+    /// `PMULLD`.
+    MultiplyDoubleword,
+    /// `VPMULLQ`.
+    MultiplyQuadword,
+    /// `VPDPBUSD`, `VPDPWSSD`.
+    Dot,
+    /// `VPDPBSSD`.
+    DotSigned,
+    /// Addition of integers.
+    Add,
+    /// `PAND` and its kin, `VPTERNLOG`, blends by a mask register.
+    Logic,
+    /// Shifts by a constant.
+    Shift,
+    /// `PSHUFD`.
+    Shuffle,
+    /// Copies of registers, which renaming does away with: they take no port.
+    Copy,
+}
+
+impl Class {
+    /// The class of an instruction by its mnemonic, with or without the `V` of VEX and EVEX; `None` for others.
+    pub(crate) fn of(mnemonic: &str) -> Option<Self> {
+        let is_scalar_vector = |name: &str| matches!(&name[name.len() - 2..], "ss" | "sd" | "ps" | "pd" | "sh" | "ph");
+        let name = mnemonic.strip_prefix('v').unwrap_or(mnemonic);
+        Some(match name {
+            "imul" => Self::ScalarMultiply,
+            "add" | "sub" => Self::ScalarAdd,
+            "movsx" | "movzx" => Self::Load,
+            "movdqa" | "movaps" | "movapd" => Self::Copy,
+            "pmullw" | "pmaddwd" | "pmaddubsw" | "pmuludq" => Self::Multiply,
+            "pmulld" => Self::MultiplyDoubleword,
+            "pmullq" => Self::MultiplyQuadword,
+            "pdpbusd" | "pdpwssd" => Self::Dot,
+            "pdpbssd" => Self::DotSigned,
+            "paddb" | "paddw" | "paddd" | "paddq" => Self::Add,
+            "pand" | "pandd" | "pandq" | "pandn" | "por" | "pord" | "porq" | "pternlogd" | "pternlogq" => Self::Logic,
+            "psrlw" | "psllw" | "psrlq" | "psllq" => Self::Shift,
+            "pshufd" => Self::Shuffle,
+            _ if name.starts_with("fmadd231") => Self::Fma,
+            _ if name.starts_with("mul") && is_scalar_vector(name) => Self::FloatMultiply,
+            _ if (name.starts_with("add") || name.starts_with("sub")) && is_scalar_vector(name) => Self::FloatAdd,
+            _ => return None,
+        })
+    }
+}
+
+/// The ports that one class may take.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    class: Class,
+    /// Micro-operations of one instruction; each takes one of the ports for one cycle.
+    uops: u32,
+    /// Names of the ports, separated by blanks.
+    ports: &'static str,
+    /// The ports at 512 bits with one 512-bit unit and with two, where those are others ([`Path::Joined`]).
+    wide: Option<[&'static str; 2]>,
+}
+
+const fn row(class: Class, uops: u32, ports: &'static str) -> Row {
+    Row { class, uops, ports, wide: None }
+}
+
+const fn wide(class: Class, uops: u32, ports: &'static str, one: &'static str, two: &'static str) -> Row {
+    Row { class, uops, ports, wide: Some([one, two]) }
+}
+
+/// How instructions pass that are wider than a port.
+#[derive(Clone, Copy, Debug)]
+enum Path {
+    /// In parts of so many bits, one after the other.
+    Parts(u32),
+    /// 512 bits through ports 0 and 1 joined, and through port 5.
+    Joined,
+    /// 512 bits whole where there are two 512-bit units, in halves where there is one.
+    ByUnits,
+}
+
+/// The ports of one core.
+#[derive(Debug)]
+pub(crate) struct Ports {
+    /// What the vendor calls them; `None` where only their number is known.
+    called: Option<[&'static str; 2]>,
+    /// Micro-operations renamed per cycle.
+    renamed: u32,
+    path: Path,
+    rows: &'static [Row],
+    /// Who says so.
+    pub(crate) source: &'static str,
+}
+
+/// The least time that a sequence takes, over and over.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Bound {
+    /// Cycles each time.
+    pub(crate) cycles: f64,
+    /// What takes that long: `3 micro-operations on ports 0 and 5`.
+    pub(crate) why: String,
+}
+
+impl Ports {
+    /// The bound of a sequence of instructions of so many bits, on a core with so many 512-bit units; `None` where an
+    /// instruction's ports are not known.
+    pub(crate) fn bound(&self, instructions: &[&str], bits: u32, units: f64) -> Option<Bound> {
+        let mut taken: BTreeMap<BTreeSet<&str>, u32> = BTreeMap::new();
+        let mut renamed = 0;
+        for mnemonic in instructions {
+            let class = Class::of(mnemonic)?;
+            if class == Class::Copy {
+                renamed += 1;
+                continue;
+            }
+            let (uops, ports) = self.taken(class, bits, units)?;
+            renamed += uops;
+            *taken.entry(ports.split(' ').collect()).or_default() += uops;
+        }
+        let on_ports = busiest(&taken);
+        let at_renaming = f64::from(renamed) / f64::from(self.renamed);
+        let Some((cycles, uops, ports)) = on_ports.filter(|(cycles, ..)| *cycles >= at_renaming) else {
+            let why = format!("{}, {} renamed per cycle", micro_operations(renamed), self.renamed);
+            return Some(Bound { cycles: at_renaming, why });
+        };
+        Some(Bound { cycles, why: format!("{} on {}", micro_operations(uops), self.named(&ports)) })
+    }
+
+    /// Micro-operations of one instruction of a class, and the ports that they may take.
+    fn taken(&self, class: Class, bits: u32, units: f64) -> Option<(u32, &'static str)> {
+        let row = self.rows.iter().find(|row| row.class == class)?;
+        let parts = |part: u32| bits.div_ceil(part);
+        Some(match (self.path, bits) {
+            (Path::Joined, 512) => (row.uops, row.wide?[usize::from(units > 1.0)]),
+            (Path::Joined, _) => (row.uops, row.ports),
+            (Path::Parts(part), _) => (row.uops * parts(part), row.ports),
+            (Path::ByUnits, _) if units > 1.0 => (row.uops, row.ports),
+            (Path::ByUnits, _) => (row.uops * parts(256), row.ports),
+        })
+    }
+
+    /// `ports 0 and 5`, `pipe FP2`, or their number alone.
+    fn named(&self, ports: &BTreeSet<&str>) -> String {
+        let names: Vec<&str> = ports.iter().copied().collect();
+        match (self.called, names.as_slice()) {
+            (None, [_]) => "1 port".to_owned(),
+            (None, _) => format!("{} ports", names.len()),
+            (Some([one, _]), [name]) => format!("{one} {name}"),
+            (Some([_, several]), [others @ .., last]) => format!("{several} {} and {last}", others.join(", ")),
+            (Some(_), []) => String::new(),
+        }
+    }
+}
+
+/// The set of ports that takes longest with the micro-operations that can go nowhere else: cycles, number of those, and
+/// the ports. Of sets that take equally long, the smallest.
+fn busiest<'p>(taken: &BTreeMap<BTreeSet<&'p str>, u32>) -> Option<(f64, u32, BTreeSet<&'p str>)> {
+    let subsets = 1_usize..1 << taken.len();
+    let union = |subset: usize| -> BTreeSet<&'p str> {
+        let chosen = taken.keys().enumerate().filter(|(index, _)| subset >> index & 1 == 1);
+        chosen.flat_map(|(_, ports)| ports.iter().copied()).collect()
+    };
+    let load = |ports: BTreeSet<&'p str>| {
+        let uops: u32 = taken.iter().filter(|(may, _)| may.is_subset(&ports)).map(|(_, uops)| uops).sum();
+        #[expect(clippy::cast_precision_loss, reason = "a core has a dozen ports")]
+        let cycles = f64::from(uops) / ports.len() as f64;
+        (cycles, uops, ports)
+    };
+    let loads = subsets.map(union).map(load);
+    loads.max_by(|one, other| one.0.total_cmp(&other.0).then(other.2.len().cmp(&one.2.len())))
+}
+
+fn micro_operations(number: u32) -> String {
+    format!("{number} micro-operation{}", if number == 1 { "" } else { "s" })
+}
+
+const PORTS: Option<[&str; 2]> = Some(["port", "ports"]);
+const PIPES: Option<[&str; 2]> = Some(["pipe", "pipes"]);
+
+/// Scalar instructions of Intel's cores from Haswell to Rocket Lake.
+const INTEL_MULTIPLY: Row = row(Class::ScalarMultiply, 1, "1");
+const INTEL_ADD: Row = row(Class::ScalarAdd, 1, "0 1 5 6");
+const INTEL_LOAD: Row = row(Class::Load, 1, "2 3");
+
+/// Broadwell is the same in every class here.
+pub(crate) static HASWELL: Ports = Ports {
+    called: PORTS,
+    renamed: 4,
+    path: Path::Parts(256),
+    rows: &[
+        INTEL_MULTIPLY,
+        INTEL_ADD,
+        INTEL_LOAD,
+        row(Class::FloatMultiply, 1, "0 1"),
+        row(Class::FloatAdd, 1, "1"),
+        row(Class::Fma, 1, "0 1"),
+        row(Class::Multiply, 1, "0"),
+        row(Class::MultiplyDoubleword, 2, "0"),
+        row(Class::Add, 1, "1 5"),
+        row(Class::Logic, 1, "0 1 5"),
+        row(Class::Shift, 1, "0"),
+        row(Class::Shuffle, 1, "5"),
+    ],
+    source: "LLVM X86SchedHaswell.td, X86SchedBroadwell.td; InstLatx64 HaswellEP, BroadwellH",
+};
+
+/// What Intel's big cores with 512-bit vectors have in common; rows and sources are each one's own.
+const SKYLAKE_LIKE: Ports = Ports { called: PORTS, renamed: 4, path: Path::Joined, rows: &[], source: "" };
+
+/// Skylake, and Skylake-SP with its kin.
+pub(crate) static SKYLAKE: Ports = Ports {
+    rows: &[
+        INTEL_MULTIPLY,
+        INTEL_ADD,
+        INTEL_LOAD,
+        wide(Class::FloatMultiply, 1, "0 1", "0", "0 5"),
+        wide(Class::FloatAdd, 1, "0 1", "0", "0 5"),
+        wide(Class::Fma, 1, "0 1", "0", "0 5"),
+        wide(Class::Multiply, 1, "0 1", "0", "0 5"),
+        wide(Class::MultiplyDoubleword, 2, "0 1", "0", "0 5"),
+        wide(Class::MultiplyQuadword, 3, "0 1", "0", "0 5"),
+        wide(Class::Dot, 1, "0 1", "0", "0 5"),
+        wide(Class::Add, 1, "0 1 5", "0 5", "0 5"),
+        wide(Class::Logic, 1, "0 1 5", "0 5", "0 5"),
+        wide(Class::Shift, 1, "0 1", "0", "0"),
+        wide(Class::Shuffle, 1, "5", "5", "5"),
+    ],
+    source: "LLVM X86SchedSkylakeServer.td; InstLatx64 SkylakeX2 (2 units), CascadeLakeSP (1 unit)",
+    ..SKYLAKE_LIKE
+};
+
+/// Ice Lake, Tiger Lake, Rocket Lake; Ice Lake-SP has the second unit.
+pub(crate) static ICE_LAKE: Ports = Ports {
+    renamed: 5,
+    rows: &[
+        INTEL_MULTIPLY,
+        INTEL_ADD,
+        INTEL_LOAD,
+        wide(Class::FloatMultiply, 1, "0 1", "0", "0 5"),
+        wide(Class::FloatAdd, 1, "0 1", "0", "0 5"),
+        wide(Class::Fma, 1, "0 1", "0", "0 5"),
+        wide(Class::Multiply, 1, "0 1", "0", "0 5"),
+        wide(Class::MultiplyDoubleword, 2, "0 1", "0", "0 5"),
+        wide(Class::MultiplyQuadword, 3, "0 1", "0", "0 5"),
+        wide(Class::Dot, 1, "0 1", "0", "0 5"),
+        wide(Class::Add, 1, "0 1 5", "0 5", "0 5"),
+        wide(Class::Logic, 1, "0 1 5", "0 5", "0 5"),
+        wide(Class::Shift, 1, "0 1", "0", "0"),
+        wide(Class::Shuffle, 1, "1 5", "5", "5"),
+    ],
+    source: "LLVM X86SchedIceLake.td; InstLatx64 TigerLake, RocketLake (1 unit)",
+    ..SKYLAKE_LIKE
+};
+
+const GOLDEN_COVE_ROWS: &[Row] = &[
+    INTEL_MULTIPLY,
+    row(Class::ScalarAdd, 1, "0 1 5 6 10"),
+    row(Class::Load, 1, "2 3 11"),
+    wide(Class::FloatMultiply, 1, "0 1", "0", "0 5"),
+    wide(Class::FloatAdd, 1, "1 5", "0 5", "0 5"),
+    wide(Class::Fma, 1, "0 1", "0", "0 5"),
+    wide(Class::Multiply, 1, "0 1", "0", "0 5"),
+    wide(Class::MultiplyDoubleword, 2, "0 1", "0", "0 5"),
+    wide(Class::MultiplyQuadword, 3, "0 1", "0", "0 5"),
+    wide(Class::Dot, 1, "0 1", "0", "0 5"),
+    wide(Class::Add, 1, "0 1 5", "0 5", "0 5"),
+    wide(Class::Logic, 1, "0 1 5", "0 5", "0 5"),
+    wide(Class::Shift, 1, "0 1", "0", "0"),
+    wide(Class::Shuffle, 1, "1 5", "5", "5"),
+];
+pub(crate) static GOLDEN_COVE: Ports = Ports {
+    renamed: 6,
+    rows: GOLDEN_COVE_ROWS,
+    source: "LLVM X86SchedAlderlakeP.td; InstLatx64 AlderLake BC_AVX512, RaptorLake BC",
+    ..SKYLAKE_LIKE
+};
+pub(crate) static REDWOOD_COVE: Ports = Ports {
+    renamed: 6,
+    rows: GOLDEN_COVE_ROWS,
+    source: "InstLatx64 MeteorLake BC: throughputs as of Raptor Lake; LLVM X86.td: model of Alder Lake",
+    ..SKYLAKE_LIKE
+};
+/// The server's core has a second 512-bit unit on port 5, which LLVM's model, made from the client's, leaves out.
+pub(crate) static SAPPHIRE_RAPIDS: Ports = Ports {
+    renamed: 6,
+    rows: GOLDEN_COVE_ROWS,
+    source: "LLVM X86SchedSapphireRapids.td; 512-bit multiplication on port 5 too: measured on Emerald Rapids, 2026-11",
+    ..SKYLAKE_LIKE
+};
+pub(crate) static GRANITE_RAPIDS: Ports = Ports {
+    renamed: 6,
+    rows: GOLDEN_COVE_ROWS,
+    source: "as Sapphire Rapids: LLVM X86.td gives both one model, InstLatx64 MeteorLake BC the same throughputs",
+    ..SKYLAKE_LIKE
+};
+
+/// `PADD` and `PAND` four times, multiplications, shifts, FMA and floating-point additions twice per cycle.
+pub(crate) static LION_COVE: Ports = Ports {
+    called: PORTS,
+    renamed: 8,
+    path: Path::Parts(256),
+    rows: &[
+        row(Class::ScalarMultiply, 1, "1 3 5"),
+        row(Class::ScalarAdd, 1, "0 1 2 3 4 5"),
+        row(Class::Load, 1, "20 21 22"),
+        row(Class::FloatMultiply, 1, "V0 V1"),
+        row(Class::FloatAdd, 1, "V2 V3"),
+        row(Class::Fma, 1, "V0 V1"),
+        row(Class::Multiply, 1, "V0 V1"),
+        row(Class::MultiplyDoubleword, 2, "V0 V1"),
+        row(Class::Dot, 1, "V0 V1"),
+        row(Class::DotSigned, 1, "V0 V1"),
+        row(Class::Add, 1, "V0 V1 V2 V3"),
+        row(Class::Logic, 1, "V0 V1 V2 V3"),
+        row(Class::Shift, 1, "V0 V1"),
+        row(Class::Shuffle, 1, "V2 V3"),
+    ],
+    source: "LLVM X86SchedLunarlakeP.td; InstLatx64 ArrowLake BC",
+};
+
+/// Small cores: vectors of 128 bits; ports by their number only, since no table of them is public. Multiplication and
+/// addition of floating-point numbers share theirs (`InstLatx64`, the pair takes as long as both).
+pub(crate) static GRACEMONT: Ports = Ports {
+    called: None,
+    renamed: 5,
+    path: Path::Parts(128),
+    rows: &[
+        row(Class::ScalarMultiply, 1, "A0 A1"),
+        row(Class::ScalarAdd, 1, "A0 A1 A2 A3"),
+        row(Class::Load, 1, "L0 L1"),
+        row(Class::FloatMultiply, 1, "V0 V1"),
+        row(Class::FloatAdd, 1, "V0 V1"),
+        row(Class::Fma, 1, "V0 V1"),
+        row(Class::Multiply, 1, "V0"),
+        row(Class::MultiplyDoubleword, 2, "V0"),
+        row(Class::Dot, 1, "V0"),
+        row(Class::Add, 1, "V0 V1 V2"),
+        row(Class::Logic, 1, "V0 V1 V2"),
+        row(Class::Shift, 1, "V0 V1 V2"),
+        row(Class::Shuffle, 1, "V0 V1 V2"),
+    ],
+    source: "InstLatx64 RaptorLake LC",
+};
+pub(crate) static CRESTMONT: Ports = Ports {
+    called: None,
+    renamed: 6,
+    path: Path::Parts(128),
+    rows: &[
+        row(Class::ScalarMultiply, 1, "A0 A1"),
+        row(Class::ScalarAdd, 1, "A0 A1 A2 A3"),
+        row(Class::Load, 1, "L0 L1"),
+        row(Class::FloatMultiply, 1, "V0 V1"),
+        row(Class::FloatAdd, 1, "V0 V1"),
+        row(Class::Fma, 1, "V0 V1"),
+        row(Class::Multiply, 1, "V0 V1"),
+        row(Class::MultiplyDoubleword, 2, "V0 V1"),
+        row(Class::Dot, 1, "V0 V1"),
+        row(Class::Add, 1, "V0 V1 V2"),
+        row(Class::Logic, 1, "V0 V1 V2"),
+        row(Class::Shift, 1, "V0 V1 V2"),
+        row(Class::Shuffle, 1, "V0 V1 V2"),
+    ],
+    source: "InstLatx64 MeteorLake LC",
+};
+/// Its scalar multiplication is left out: the dump's 0.59 cycles fit no number of ports.
+pub(crate) static SKYMONT: Ports = Ports {
+    called: None,
+    renamed: 8,
+    path: Path::Parts(128),
+    rows: &[
+        row(Class::ScalarAdd, 1, "A0 A1 A2 A3 A4 A5 A6 A7"),
+        row(Class::Load, 1, "L0 L1 L2"),
+        row(Class::FloatMultiply, 1, "V0 V1 V2 V3"),
+        row(Class::FloatAdd, 1, "V0 V1 V2 V3"),
+        row(Class::Fma, 1, "V0 V1 V2 V3"),
+        row(Class::Multiply, 1, "V0 V1 V2 V3"),
+        row(Class::MultiplyDoubleword, 2, "V0 V1 V2 V3"),
+        row(Class::Dot, 1, "V0 V1 V2 V3"),
+        row(Class::DotSigned, 1, "V0 V1 V2 V3"),
+        row(Class::Add, 1, "V0 V1 V2 V3"),
+        row(Class::Logic, 1, "V0 V1 V2 V3"),
+        row(Class::Shift, 1, "V0 V1 V2 V3"),
+        row(Class::Shuffle, 1, "V0 V1 V2 V3"),
+    ],
+    source: "InstLatx64 ArrowLake LC",
+};
+
+const ZEN_MULTIPLY: Row = row(Class::ScalarMultiply, 1, "ALU1");
+const ZEN_ADD: Row = row(Class::ScalarAdd, 1, "ALU0 ALU1 ALU2 ALU3");
+
+/// Zen and Zen 2 leave FMA out: beside it additions have fewer pipes than alone (likwid #743), and no source says how
+/// many.
+const ZEN2_ROWS: &[Row] = &[
+    ZEN_MULTIPLY,
+    ZEN_ADD,
+    row(Class::Load, 1, "AGU0 AGU1"),
+    row(Class::FloatMultiply, 1, "FP0 FP1"),
+    row(Class::FloatAdd, 1, "FP2 FP3"),
+    row(Class::Multiply, 1, "FP0"),
+    row(Class::MultiplyDoubleword, 2, "FP0"),
+    row(Class::Add, 1, "FP0 FP1 FP3"),
+    row(Class::Logic, 1, "FP0 FP1 FP2 FP3"),
+    row(Class::Shift, 1, "FP2"),
+    row(Class::Shuffle, 1, "FP1 FP2"),
+];
+pub(crate) static ZEN1: Ports = Ports {
+    called: PIPES,
+    renamed: 6,
+    path: Path::Parts(128),
+    rows: ZEN2_ROWS,
+    source: "LLVM X86ScheduleZnver1.td; InstLatx64 Summit Ridge; AMD 55723: 6 macro-operations dispatched",
+};
+pub(crate) static ZEN2: Ports = Ports {
+    called: PIPES,
+    renamed: 6,
+    path: Path::Parts(256),
+    rows: ZEN2_ROWS,
+    source: "LLVM X86ScheduleZnver2.td; InstLatx64 Rome; AMD 56305: 6 macro-operations dispatched",
+};
+pub(crate) static ZEN3: Ports = Ports {
+    called: PIPES,
+    renamed: 6,
+    path: Path::Parts(256),
+    rows: &[
+        ZEN_MULTIPLY,
+        ZEN_ADD,
+        row(Class::Load, 1, "AGU0 AGU1 AGU2"),
+        row(Class::FloatMultiply, 1, "FP0 FP1"),
+        row(Class::FloatAdd, 1, "FP2 FP3"),
+        row(Class::Fma, 1, "FP0 FP1"),
+        row(Class::Multiply, 1, "FP0 FP3"),
+        row(Class::MultiplyDoubleword, 1, "FP0 FP3"),
+        row(Class::Add, 1, "FP0 FP1 FP2 FP3"),
+        row(Class::Logic, 1, "FP0 FP1 FP2 FP3"),
+        row(Class::Shift, 1, "FP1 FP2"),
+        row(Class::Shuffle, 1, "FP1 FP2"),
+    ],
+    source: "LLVM X86ScheduleZnver3.td; InstLatx64 Vermeer",
+};
+/// 512 bits are two halves in one pipe, one after the other.
+pub(crate) static ZEN4: Ports = Ports {
+    called: PIPES,
+    renamed: 6,
+    path: Path::Parts(256),
+    rows: &[
+        ZEN_MULTIPLY,
+        ZEN_ADD,
+        row(Class::Load, 1, "AGU0 AGU1 AGU2"),
+        row(Class::FloatMultiply, 1, "FP0 FP1"),
+        row(Class::FloatAdd, 1, "FP2 FP3"),
+        row(Class::Fma, 1, "FP0 FP1"),
+        row(Class::Multiply, 1, "FP0 FP3"),
+        row(Class::MultiplyDoubleword, 1, "FP0 FP3"),
+        row(Class::MultiplyQuadword, 1, "FP0 FP3"),
+        row(Class::Dot, 1, "FP0 FP1"),
+        row(Class::Add, 1, "FP0 FP1 FP2 FP3"),
+        row(Class::Logic, 1, "FP0 FP1 FP2 FP3"),
+        row(Class::Shift, 1, "FP1 FP2"),
+        row(Class::Shuffle, 1, "FP1 FP2"),
+    ],
+    source: "LLVM X86ScheduleZnver4.td; InstLatx64 Genoa",
+};
+/// By the dumps a multiplication of any kind and a shift start twice per cycle, at 512 bits too where the data path is
+/// that wide.
+pub(crate) static ZEN5: Ports = Ports {
+    called: PIPES,
+    renamed: 8,
+    path: Path::ByUnits,
+    rows: &[
+        row(Class::ScalarMultiply, 1, "ALU0 ALU1 ALU2"),
+        row(Class::ScalarAdd, 1, "ALU0 ALU1 ALU2 ALU3 ALU4 ALU5"),
+        row(Class::Load, 1, "AGU0 AGU1 AGU2 AGU3"),
+        row(Class::FloatMultiply, 1, "FP0 FP1"),
+        row(Class::FloatAdd, 1, "FP2 FP3"),
+        row(Class::Fma, 1, "FP0 FP1"),
+        row(Class::Multiply, 1, "FP0 FP1"),
+        row(Class::MultiplyDoubleword, 1, "FP0 FP1"),
+        row(Class::MultiplyQuadword, 1, "FP0 FP1"),
+        row(Class::Dot, 1, "FP0 FP1"),
+        row(Class::Add, 1, "FP0 FP1 FP2 FP3"),
+        row(Class::Logic, 1, "FP0 FP1 FP2 FP3"),
+        row(Class::Shift, 1, "FP1 FP2"),
+        row(Class::Shuffle, 1, "FP0 FP1 FP2 FP3"),
+    ],
+    source: "LLVM X86ScheduleZnver5.td, after AMD 58455; InstLatx64 GraniteRidge, 512-bit and 256-bit dumps",
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Cycles to three decimals, and why.
+    fn bound(ports: &Ports, instructions: &[&str], bits: u32, units: f64) -> (String, String) {
+        let bound = ports.bound(instructions, bits, units).unwrap();
+        (format!("{:.3}", bound.cycles), bound.why)
+    }
+
+    fn is(cycles: &str, why: &str) -> (String, String) {
+        (cycles.to_owned(), why.to_owned())
+    }
+
+    #[test]
+    fn what_must_go_through_few_ports_binds() {
+        let int32 = ["vpmulld", "vpaddd"];
+        assert_eq!(bound(&HASWELL, &int32, 256, 0.0), is("2.000", "2 micro-operations on port 0"));
+        assert_eq!(bound(&SKYLAKE, &int32, 256, 0.0), is("1.000", "2 micro-operations on ports 0 and 1"));
+        assert_eq!(bound(&SKYLAKE, &int32, 512, 1.0), is("2.000", "2 micro-operations on port 0"));
+        assert_eq!(bound(&SKYLAKE, &int32, 512, 2.0), is("1.500", "3 micro-operations on ports 0 and 5"));
+        assert_eq!(bound(&ZEN4, &int32, 512, 1.0), is("1.000", "2 micro-operations on pipes FP0 and FP3"));
+        assert_eq!(bound(&GRACEMONT, &int32, 256, 0.0), is("4.000", "4 micro-operations on 1 port"));
+    }
+
+    #[test]
+    fn renaming_binds_where_copies_take_its_slots() {
+        let copies = ["movdqa", "movdqa", "movdqa", "pand"];
+        assert_eq!(bound(&SKYLAKE, &copies, 128, 0.0), is("1.000", "4 micro-operations, 4 renamed per cycle"));
+        assert_eq!(bound(&SKYLAKE, &["pand"], 128, 0.0).0, "0.333");
+    }
+
+    #[test]
+    fn zen5_takes_512_bits_whole_or_in_halves() {
+        let byte = ["vpmullw", "vpsrlw", "vpmullw", "vpternlogd", "vpaddb"];
+        assert_eq!(bound(&ZEN5, &byte, 512, 2.0).0, "1.250");
+        assert_eq!(bound(&ZEN5, &byte, 512, 1.0).0, "2.500");
+        assert_eq!(bound(&ZEN5, &byte, 256, 1.0).0, bound(&ZEN5, &byte, 512, 2.0).0);
+    }
+
+    #[test]
+    fn what_no_source_tells_has_no_bound() {
+        assert_eq!(SKYMONT.bound(&["imul", "add", "sub"], 64, 0.0), None);
+        assert_eq!(ZEN2.bound(&["vfmadd231pd", "vaddpd"], 256, 0.0), None);
+        assert_eq!(HASWELL.bound(&["vpmullq"], 256, 0.0), None);
+        assert_eq!(HASWELL.bound(&["cpuid"], 256, 0.0), None);
+    }
+}
