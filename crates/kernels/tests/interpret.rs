@@ -28,16 +28,14 @@ fn interpreted(kernel: &'static Kernel, seed: u64, iterations: u64) -> Arithmeti
 #[test]
 fn every_kernel_does_exactly_the_iterations_that_it_is_asked_for_on_any_machine() {
     for kernel in KERNELS {
-        for iterations in [0, 1, 2, 5] {
-            let mut state = interpreted(kernel, 21, iterations);
+        for (seed, iterations) in [0, 21, u64::MAX].into_iter().flat_map(|seed| [0, 1, 2, 5].map(|done| (seed, done))) {
+            let mut state = interpreted(kernel, seed, iterations);
             assert_eq!(state.verify(iterations), Ok(()), "{iterations} iterations");
-            assert!(
-                state.verify(iterations + 1).is_err(),
-                "{}: {iterations} iterations pass for one more",
-                kernel.name
-            );
+            for claimed in (0..8).filter(|claimed| *claimed != iterations) {
+                assert!(state.verify(claimed).is_err(), "{}: {iterations} pass for {claimed}", kernel.name);
+            }
             state.reset();
-            assert!(*state.register_file() == *kernel.state(21).register_file(), "{}: operands changed", kernel.name);
+            assert!(*state.register_file() == *kernel.state(seed).register_file(), "{}: operands changed", kernel.name);
         }
     }
 }
