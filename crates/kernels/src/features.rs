@@ -3,6 +3,9 @@
 //! A [`Features`] may come from this machine ([`Features::detect`]), from recorded registers ([`CpuFacts`]) or from a
 //! list ([`Features::of`]): a test pretends to be an AVX2-only CPU by writing down one. Only what some kernel requires
 //! is named here; the full list of what a machine has is `machine`'s business.
+//!
+//! That the kernel lets a process use AMX tiles ([`Feature::AmxTile`]) is one thing more: permission is asked with a
+//! system call, which is `sys`'s business.
 
 use crate::native;
 
@@ -13,6 +16,8 @@ pub enum Feature {
     Sse2,
     /// `PMADDUBSW` on 128-bit vectors.
     Ssse3,
+    /// `PMULLD` on 128-bit vectors.
+    Sse41,
     /// 256-bit integer vectors.
     Avx2,
     /// Three-operand fused multiply-add (FMA3), scalar to 256 bits.
@@ -21,10 +26,28 @@ pub enum Feature {
     Avx512F,
     /// 512-bit vectors of 8- and 16-bit elements.
     Avx512Bw,
-    /// `VPDPBUSD` on 512-bit vectors.
+    /// `VPMULLQ` on 512-bit vectors.
+    Avx512Dq,
+    /// 128- and 256-bit vectors in AVX-512's encoding.
+    Avx512Vl,
+    /// `VPDPBUSD` and `VPDPWSSD` on 512-bit vectors.
     Avx512Vnni,
-    /// `VPDPBUSD` on 256-bit vectors, VEX-encoded.
+    /// `VDPBF16PS` on 512-bit vectors.
+    Avx512Bf16,
+    /// Arithmetic on 16-bit floating-point elements.
+    Avx512Fp16,
+    /// `VPDPBUSD` and `VPDPWSSD` on 256-bit vectors, VEX-encoded.
     AvxVnni,
+    /// `VPDPBSSD` on 256-bit vectors.
+    AvxVnniInt8,
+    /// Tile registers, their configuration, loads and stores.
+    AmxTile,
+    /// `TDPBUSD`.
+    AmxInt8,
+    /// `TDPBF16PS`.
+    AmxBf16,
+    /// `TDPFP16PS`.
+    AmxFp16,
 }
 
 impl Feature {
@@ -32,22 +55,124 @@ impl Feature {
     pub const ALL: &'static [Self] = &[
         Self::Sse2,
         Self::Ssse3,
+        Self::Sse41,
         Self::Avx2,
         Self::Fma,
         Self::Avx512F,
         Self::Avx512Bw,
+        Self::Avx512Dq,
+        Self::Avx512Vl,
         Self::Avx512Vnni,
+        Self::Avx512Bf16,
+        Self::Avx512Fp16,
         Self::AvxVnni,
+        Self::AvxVnniInt8,
+        Self::AmxTile,
+        Self::AmxInt8,
+        Self::AmxBf16,
+        Self::AmxFp16,
     ];
+
+    /// The name, as Linux spells it in `/proc/cpuinfo`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sse2 => "sse2",
+            Self::Ssse3 => "ssse3",
+            Self::Sse41 => "sse4_1",
+            Self::Avx2 => "avx2",
+            Self::Fma => "fma",
+            Self::Avx512F => "avx512f",
+            Self::Avx512Bw => "avx512bw",
+            Self::Avx512Dq => "avx512dq",
+            Self::Avx512Vl => "avx512vl",
+            Self::Avx512Vnni => "avx512_vnni",
+            Self::Avx512Bf16 => "avx512_bf16",
+            Self::Avx512Fp16 => "avx512_fp16",
+            Self::AvxVnni => "avx_vnni",
+            Self::AvxVnniInt8 => "avx_vnni_int8",
+            Self::AmxTile => "amx_tile",
+            Self::AmxInt8 => "amx_int8",
+            Self::AmxBf16 => "amx_bf16",
+            Self::AmxFp16 => "amx_fp16",
+        }
+    }
 
     const fn bit(self) -> u32 {
         1 << self as u32
     }
+
+    /// Whether CPUID reports the feature, whatever the operating system enables.
+    const fn reported(self, facts: &CpuFacts) -> bool {
+        match self {
+            Self::Sse2 => bit(facts.leaf1_edx, 26),
+            Self::Ssse3 => bit(facts.leaf1_ecx, 9),
+            Self::Sse41 => bit(facts.leaf1_ecx, 19),
+            Self::Avx2 => bit(facts.leaf7_ebx, 5),
+            Self::Fma => bit(facts.leaf1_ecx, 12),
+            Self::Avx512F => bit(facts.leaf7_ebx, 16),
+            Self::Avx512Bw => bit(facts.leaf7_ebx, 30),
+            Self::Avx512Dq => bit(facts.leaf7_ebx, 17),
+            Self::Avx512Vl => bit(facts.leaf7_ebx, 31),
+            Self::Avx512Vnni => bit(facts.leaf7_ecx, 11),
+            Self::Avx512Bf16 => bit(facts.leaf7_1_eax, 5),
+            Self::Avx512Fp16 => bit(facts.leaf7_edx, 23),
+            Self::AvxVnni => bit(facts.leaf7_1_eax, 4),
+            Self::AvxVnniInt8 => bit(facts.leaf7_1_edx, 4),
+            Self::AmxTile => bit(facts.leaf7_edx, 24),
+            Self::AmxInt8 => bit(facts.leaf7_edx, 25),
+            Self::AmxBf16 => bit(facts.leaf7_edx, 22),
+            Self::AmxFp16 => bit(facts.leaf7_1_eax, 21),
+        }
+    }
+
+    /// The register state that the operating system must save for the feature, as bits of XCR0.
+    const fn state(self) -> u64 {
+        /// SSE and AVX state.
+        const YMM: u64 = 0b0110;
+        /// The above with opmask, ZMM0-15 upper halves and ZMM16-31.
+        const ZMM: u64 = 0b1110_0110;
+        /// Tile configuration and tile data.
+        const TILES: u64 = 0b11 << 17;
+        match self {
+            // SSE state is part of x86-64: an operating system that did not save it could not run this program.
+            Self::Sse2 | Self::Ssse3 | Self::Sse41 => 0,
+            Self::Avx2 | Self::Fma | Self::AvxVnni | Self::AvxVnniInt8 => YMM,
+            Self::Avx512F
+            | Self::Avx512Bw
+            | Self::Avx512Dq
+            | Self::Avx512Vl
+            | Self::Avx512Vnni
+            | Self::Avx512Bf16
+            | Self::Avx512Fp16 => ZMM,
+            Self::AmxTile | Self::AmxInt8 | Self::AmxBf16 | Self::AmxFp16 => TILES,
+        }
+    }
 }
 
-/// A set of [`Feature`]s.
+/// A set of [`Feature`]s: those that are usable, and those that the CPU at least reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Features(u32);
+pub struct Features {
+    usable: u32,
+    reported: u32,
+}
+
+/// A feature that is not usable, and for want of what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Missing {
+    /// The feature.
+    pub feature: Feature,
+    /// Who withholds it.
+    pub by: Withholder,
+}
+
+/// Who keeps a feature from being used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Withholder {
+    /// The CPU does not report it: it lacks the feature, or a hypervisor hides it.
+    Cpu,
+    /// The CPU reports it, but the operating system does not save the registers that it needs.
+    OperatingSystem,
+}
 
 /// The registers that decide, as read on one machine: CPUID leaves 1 and 7, and XCR0. A leaf that the CPU lacks is
 /// zero.
@@ -63,17 +188,21 @@ pub struct CpuFacts {
     pub leaf7_ebx: u32,
     /// CPUID leaf 7, subleaf 0, ECX.
     pub leaf7_ecx: u32,
+    /// CPUID leaf 7, subleaf 0, EDX.
+    pub leaf7_edx: u32,
     /// CPUID leaf 7, subleaf 1, EAX.
     pub leaf7_1_eax: u32,
+    /// CPUID leaf 7, subleaf 1, EDX.
+    pub leaf7_1_edx: u32,
     /// XCR0, the register states that the operating system saves; zero where OSXSAVE is not set.
     pub xcr0: u64,
 }
 
 impl Features {
     /// No features at all: only scalar kernels that need nothing bind.
-    pub const NONE: Self = Self(0);
+    pub const NONE: Self = Self { usable: 0, reported: 0 };
 
-    /// The set of the given features.
+    /// The set of the given features, all of them usable.
     pub const fn of(features: &[Feature]) -> Self {
         let mut bits = 0;
         let mut rest = features;
@@ -81,22 +210,31 @@ impl Features {
             bits |= first.bit();
             rest = others;
         }
-        Self(bits)
+        Self { usable: bits, reported: bits }
     }
 
     /// Whether `feature` is usable.
     pub const fn has(self, feature: Feature) -> bool {
-        self.0 & feature.bit() != 0
+        self.usable & feature.bit() != 0
     }
 
     /// Whether all of `features` are usable.
     pub const fn has_all(self, features: &[Feature]) -> bool {
-        let needed = Self::of(features).0;
-        self.0 & needed == needed
+        let needed = Self::of(features).usable;
+        self.usable & needed == needed
+    }
+
+    /// Those of `required` that are not usable, in that order, each with who withholds it.
+    pub fn missing(self, required: &[Feature]) -> impl Iterator<Item = Missing> {
+        required.iter().filter(move |feature| !self.has(**feature)).map(move |&feature| {
+            let reported = self.reported & feature.bit() != 0;
+            Missing { feature, by: if reported { Withholder::OperatingSystem } else { Withholder::Cpu } }
+        })
     }
 
     /// Whether all of `required` are in this set *and* on the CPU that executes this call: a set can only narrow what a
-    /// machine does, never claim what it lacks.
+    /// machine does, never claim what it lacks. Cores of one machine may differ, so nothing is remembered; under a
+    /// hypervisor a call takes some tens of microseconds.
     pub(crate) fn usable(self, required: &[Feature]) -> bool {
         self.has_all(required) && Self::detect().has_all(required)
     }
@@ -108,30 +246,36 @@ impl Features {
 
     /// What the recorded x86 registers of a machine allow.
     pub const fn from_facts(facts: &CpuFacts) -> Self {
-        /// SSE and AVX state.
-        const YMM: u64 = 0b0110;
-        /// The above with opmask, ZMM0-15 upper halves and ZMM16-31.
-        const ZMM: u64 = 0b1110_0110;
-        let ymm = facts.xcr0 & YMM == YMM && bit(facts.leaf1_ecx, 28);
-        let zmm = facts.xcr0 & ZMM == ZMM && bit(facts.leaf7_ebx, 16);
-        let mut bits = 0;
-        let usable = [
-            (Feature::Sse2, bit(facts.leaf1_edx, 26)),
-            (Feature::Ssse3, bit(facts.leaf1_ecx, 9)),
-            (Feature::Avx2, ymm && bit(facts.leaf7_ebx, 5)),
-            (Feature::Fma, ymm && bit(facts.leaf1_ecx, 12)),
-            (Feature::Avx512F, zmm),
-            (Feature::Avx512Bw, zmm && bit(facts.leaf7_ebx, 30)),
-            (Feature::Avx512Vnni, zmm && bit(facts.leaf7_ecx, 11)),
-            (Feature::AvxVnni, ymm && bit(facts.leaf7_1_eax, 4)),
-        ];
-        let mut rest = usable.as_slice();
-        while let [(feature, present), others @ ..] = rest {
-            bits |= if *present { feature.bit() } else { 0 };
+        let avx = bit(facts.leaf1_ecx, 28);
+        let mut set = Self::NONE;
+        let mut rest = Feature::ALL;
+        while let [feature, others @ ..] = rest {
+            let state = feature.state();
+            if feature.reported(facts) {
+                set.reported |= feature.bit();
+                // Everything that has registers beyond SSE's is encoded with AVX's prefixes.
+                if state == 0 || (avx && facts.xcr0 & state == state) {
+                    set.usable |= feature.bit();
+                }
+            }
             rest = others;
         }
-        Self(bits)
+        // Whatever is encoded for 512-bit vectors needs their foundation.
+        if !set.has(Feature::Avx512F) {
+            set.usable &= !Self::of(&Self::ON_512_BITS).usable;
+        }
+        set
     }
+
+    /// The features that extend [`Feature::Avx512F`].
+    const ON_512_BITS: [Feature; 6] = [
+        Feature::Avx512Bw,
+        Feature::Avx512Dq,
+        Feature::Avx512Vl,
+        Feature::Avx512Vnni,
+        Feature::Avx512Bf16,
+        Feature::Avx512Fp16,
+    ];
 }
 
 const fn bit(register: u32, index: u32) -> bool {

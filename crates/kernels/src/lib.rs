@@ -17,6 +17,7 @@
 
 pub mod chain;
 pub mod chase;
+mod data;
 pub mod features;
 mod inspect;
 pub mod lines;

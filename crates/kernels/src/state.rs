@@ -1,140 +1,152 @@
-//! The data that arithmetic kernels work on, and the exact prediction of what they must leave behind.
+//! The memory that arithmetic kernels work on, and the exact prediction of what they must leave behind.
 //!
 //! Every result is predicted bit for bit and depends on the number of iterations, so a loop that did less, more or
 //! other work than it declares is caught in the very lane where it happened. It is not a measure of accuracy: operands
-//! are chosen so that no rounding, saturation or loss can occur.
+//! are chosen so that no rounding, saturation or loss can occur ([`data`](crate::data) says how).
 //!
-//! * **Floating point.** Each lane has four factors with `a*b + c*d` equal to one unit of the grid on which everything
-//!   lies (2^-50 for fp64, 2^-22 for fp32). The factors fill half the mantissa each, so products are exact and fused
-//!   and separate multiply-adds agree; accumulators start in [1, 1.5), stay below 4 and advance by one unit per pair of
-//!   steps.
-//! * **Bytes.** Each lane has two groups of unsigned and two of signed bytes; the 32-bit sums wrap, and are predicted
-//!   modulo 2^32. The advance per pair of steps is odd, so the period is longer than any run.
+//! * **Floating point.** Every accumulator lies on a grid and advances by the same few units of it in every iteration,
+//!   though each single step adds far more. Where the grid is used up, after a *lap* of so many iterations, a run is
+//!   interrupted: the accumulators are compared with what a lap leaves behind and start anew.
+//! * **Whole numbers.** Sums wrap, and every lane advances by an odd number per pair of steps, so that it goes through
+//!   all of its values before one returns. 8 and 16 bits go through them too soon: there the loop also counts its
+//!   iterations, which costs no vector instruction.
+//! * **Plain loops** of whole numbers carry a value from one to the next by multiplication, addition and subtraction,
+//!   through all of 32 or 64 bits.
 //!
 //! Operands differ per lane, seeds per lane and accumulator; none is zero.
 
 use core::fmt;
 
+use crate::data::{Data, Float, MAX_LANES, OPERANDS, Operands, SLOT, bits, set_bits};
 use crate::rng::Rng;
 use crate::table::Kernel;
 
-/// Bytes of one register slot: the widest vector.
-pub(crate) const SLOT: usize = 64;
-/// The most accumulators that a kernel has.
-pub(crate) const MAX_ACCUMULATORS: usize = 24;
-/// Operands 0 to 3 are multiplied pairwise (0 by 1, 2 by 3); operand 4 holds 16-bit ones.
-pub(crate) const OPERANDS: usize = 5;
-/// Pairs of steps per iteration of every kernel: each accumulator takes `2 * PAIRS` steps, one with operands 0 and 1,
-/// one with 2 and 3, and so on.
-pub(crate) const PAIRS: usize = 2;
+/// Bytes of all accumulators of a kernel: four tiles, and more than 32 vectors.
+pub(crate) const RESULTS: usize = 4 * SLOT;
 
 /// The memory that a kernel loads from and stores to around its loop. Accumulators lie packed at the kernel's own
-/// vector width.
+/// width.
 #[repr(C, align(64))]
 #[derive(Clone, Debug)]
 pub(crate) struct RegisterFile {
-    pub(crate) operands: [[u8; SLOT]; OPERANDS],
+    pub(crate) operands: Operands,
+    /// The configuration of the tiles, as LDTILECFG reads it.
+    pub(crate) tiles: [u8; 64],
+    /// The first word: iterations counted by loops that count.
+    pub(crate) count: [u8; 64],
     /// The accumulators' first values: for prediction and reset, no kernel reads them.
-    pub(crate) seeds: [u8; MAX_ACCUMULATORS * SLOT],
+    pub(crate) seeds: [u8; RESULTS],
     /// The accumulators: loaded before the loop, stored after it.
-    pub(crate) results: [u8; MAX_ACCUMULATORS * SLOT],
+    pub(crate) results: [u8; RESULTS],
 }
 
-/// How the lanes of a kernel are filled and predicted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Data {
-    /// 64-bit floating-point lanes.
-    Float64,
-    /// 32-bit floating-point lanes.
-    Float32,
-    /// 32-bit integer lanes, each the sum of `group` products of an unsigned byte up to `unsigned_max` and a signed
-    /// one.
-    Bytes {
-        /// Products summed into one lane per step.
-        group: usize,
-        /// 127 where pairs are summed in 16 bits and must not saturate, else 255.
-        unsigned_max: u8,
-    },
-}
-
-impl Data {
-    /// Bytes of one accumulator lane.
-    pub(crate) const fn lane_bytes(self) -> usize {
-        match self {
-            Self::Float64 => 8,
-            Self::Float32 | Self::Bytes { .. } => 4,
-        }
+/// Palette 1, eight tiles of sixteen rows of 64 bytes: Intel SDM volume 1, section 18.2.
+const TILES: [u8; 64] = {
+    let mut configuration = [0; 64];
+    configuration[0] = 1;
+    let mut tile = 0;
+    while tile < 8 {
+        // Bytes of a row, in 16 bits, little endian.
+        configuration[16 + 2 * tile] = 64;
+        configuration[48 + tile] = 16;
+        tile += 1;
     }
-
-    /// The most iterations after which every result is still exactly predictable: from 1.5 up to 2 on the grid in steps
-    /// of [`PAIRS`] units, or any number where sums wrap.
-    pub(crate) const fn max_iterations(self) -> u64 {
-        match self {
-            Self::Float64 => (1 << (fraction_bits(FACTOR_BITS_64) - 1)) / PAIRS as u64,
-            Self::Float32 => (1 << (fraction_bits(FACTOR_BITS_32) - 1)) / PAIRS as u64,
-            Self::Bytes { .. } => u64::MAX,
-        }
-    }
-}
-
-/// Bits of each fp64 factor: two of them fit a 53-bit mantissa, with a bit to spare for sums up to 4.
-const FACTOR_BITS_64: u32 = 26;
-/// Bits of each fp32 factor: two of them fit a 24-bit mantissa, sums below 4 included.
-const FACTOR_BITS_32: u32 = 12;
-
-/// Fraction bits of the grid: factors are in [1, 2) with `factor_bits - 1` fraction bits, their products have twice
-/// that.
-const fn fraction_bits(factor_bits: u32) -> u32 {
-    2 * (factor_bits - 1)
-}
+    configuration
+};
 
 /// The operands, seeds and results of one [`Kernel`], made by [`Bound::seeded`](crate::table::Bound::seeded).
 #[derive(Clone, Debug)]
 pub struct ArithmeticState {
     kernel: &'static Kernel,
     pub(crate) registers: RegisterFile,
-    /// Iterations since the accumulators held their first values.
-    pub(crate) iterations: u64,
+    /// Iterations since the last reset.
+    iterations: u64,
+    /// What a pair of steps adds to each lane of whole numbers.
+    gains: [u64; MAX_LANES],
+    /// What a full lap leaves behind.
+    lap: [u8; RESULTS],
+    /// The first lap since the last reset that left something else behind.
+    fault: Option<Mismatch>,
 }
 
 /// A result that is not what the declared work leaves behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mismatch {
-    /// The kernel's name.
-    pub kernel: &'static str,
-    /// Which accumulator, from 0.
-    pub accumulator: usize,
-    /// Which lane of it, from 0.
-    pub lane: usize,
-    /// The bits predicted.
-    pub expected: u64,
-    /// The bits found.
-    pub found: u64,
+pub enum Mismatch {
+    /// A lane holds something else.
+    Lane {
+        /// The kernel's name.
+        kernel: &'static str,
+        /// Which accumulator, from 0.
+        accumulator: usize,
+        /// Which lane of it, from 0.
+        lane: usize,
+        /// The bits predicted.
+        expected: u64,
+        /// The bits found.
+        found: u64,
+    },
+    /// Lanes are right but come back to the same values: how often they did, or the count of iterations, is another.
+    Count {
+        /// The kernel's name.
+        kernel: &'static str,
+        /// The count that was asked for.
+        expected: u64,
+        /// The count found.
+        found: u64,
+    },
 }
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kernel, accumulator, lane, expected, found } = self;
-        write!(f, "{kernel}: accumulator {accumulator}, lane {lane} holds {found:#x} instead of {expected:#x}")
+        match self {
+            Self::Lane { kernel, accumulator, lane, expected, found } => {
+                write!(f, "{kernel}: accumulator {accumulator}, lane {lane} holds {found:#x} instead of {expected:#x}")
+            }
+            Self::Count { kernel, expected, found } => {
+                write!(f, "{kernel}: {found} iterations or laps were counted instead of {expected}")
+            }
+        }
     }
 }
 
 impl core::error::Error for Mismatch {}
 
 impl ArithmeticState {
-    /// Operands and accumulators drawn from `seed`. Costs some ten microseconds; the draw is the same everywhere.
+    /// Operands and accumulators drawn from `seed`. Costs some tens of microseconds; the draw is the same everywhere.
     pub(crate) fn seeded(kernel: &'static Kernel, seed: u64) -> Self {
         let registers = RegisterFile {
             operands: [[0; SLOT]; OPERANDS],
-            seeds: [0; MAX_ACCUMULATORS * SLOT],
-            results: [0; MAX_ACCUMULATORS * SLOT],
+            tiles: TILES,
+            count: [0; 64],
+            seeds: [0; RESULTS],
+            results: [0; RESULTS],
         };
-        let mut state = Self { kernel, registers, iterations: 0 };
+        let lap = [0; RESULTS];
+        let mut state = Self { kernel, registers, iterations: 0, gains: [0; MAX_LANES], lap, fault: None };
         let mut rng = Rng::new(seed);
-        state.draw_operands(&mut rng);
-        state.draw_seeds(&mut rng);
-        state.registers.results = state.registers.seeds;
+        kernel.data.draw(&mut rng, kernel.lanes, &mut state.registers.operands);
+        for (lane, gain) in state.gains[..kernel.lanes].iter_mut().enumerate() {
+            *gain = kernel.data.gain(lane, &state.registers.operands);
+        }
+        let size = kernel.data.lane_bytes();
+        for lane in state.registers.seeds[..kernel.result_bytes()].chunks_exact_mut(size) {
+            set_bits(lane, kernel.data.draw_seed(&mut rng));
+        }
+        state.draw_lap();
+        state.reset();
         state
+    }
+
+    /// Predicts what a full lap leaves behind.
+    fn draw_lap(&mut self) {
+        let (lanes, size) = (self.kernel.lanes, self.kernel.data.lane_bytes());
+        let prediction = self.prediction(self.kernel.lap());
+        let mut lap = [0; RESULTS];
+        let both = lap.chunks_exact_mut(size).zip(self.seeds().chunks_exact(size));
+        for (index, (result, seed)) in both.enumerate() {
+            set_bits(result, prediction.of(index % lanes, bits(seed)));
+        }
+        self.lap = lap;
     }
 
     /// The kernel that this state belongs to.
@@ -142,35 +154,50 @@ impl ArithmeticState {
         self.kernel
     }
 
-    /// Operand `index` of five: 0 to 3 are multiplied pairwise, 4 holds 16-bit ones. For oracles in tests.
+    /// Operand `index`, from 0: which operands there are, and what they hold, depends on the kernel. For oracles in
+    /// tests.
     pub fn operand(&self, index: usize) -> &[u8] {
         &self.registers.operands[index]
     }
 
-    /// The accumulators' first values, packed at the kernel's vector width. For oracles in tests.
+    /// The accumulators' first values, packed at the kernel's width. For oracles in tests.
     pub fn seeds(&self) -> &[u8] {
-        &self.registers.seeds[..self.kernel.accumulators * self.kernel.vector_bytes()]
+        &self.registers.seeds[..self.kernel.result_bytes()]
     }
 
-    /// The accumulators as the last run left them (before the first: their first values).
+    /// The accumulators as the last run left them (before the first, and at the end of a lap: their first values).
     pub fn results(&self) -> &[u8] {
-        &self.registers.results[..self.kernel.accumulators * self.kernel.vector_bytes()]
+        &self.registers.results[..self.kernel.result_bytes()]
+    }
+
+    /// Iterations until the end of the lap.
+    pub(crate) const fn iterations_left(&self) -> u64 {
+        self.kernel.lap() - self.iterations % self.kernel.lap()
+    }
+
+    /// Notes that the kernel has run for so many iterations more, no further than to the end of the lap; there the
+    /// accumulators are checked and start anew.
+    pub(crate) fn advance(&mut self, iterations: u64) {
+        self.iterations = self.iterations.wrapping_add(iterations);
+        if iterations > 0 && self.iterations.is_multiple_of(self.kernel.lap()) {
+            if self.fault.is_none() && differ(self.results(), &self.lap) {
+                self.fault = self.compare(self.kernel.lap()).err();
+            }
+            self.restart();
+        }
     }
 
     /// Compares every lane of every accumulator with what exactly `iterations` iterations of the kernel leave behind.
+    /// Costs a few microseconds.
     pub fn verify(&self, iterations: u64) -> Result<(), Mismatch> {
-        let size = self.kernel.data.lane_bytes();
-        let pairs = iterations.wrapping_mul(PAIRS as u64);
-        let lanes = self.seeds().chunks_exact(size).zip(self.results().chunks_exact(size));
-        for (index, (seed, result)) in lanes.enumerate() {
-            let (accumulator, lane) = (index / self.kernel.lanes, index % self.kernel.lanes);
-            let expected = self.expected(lane, bits(seed), pairs);
-            let found = bits(result);
-            if expected != found {
-                return Err(Mismatch { kernel: self.kernel.name, accumulator, lane, expected, found });
-            }
+        if let Some(fault) = self.fault {
+            return Err(fault);
         }
-        Ok(())
+        let lap = self.kernel.lap();
+        self.compare(iterations % lap)?;
+        self.compare_counts(iterations / lap, self.iterations / lap)?;
+        let counted = bits(&self.registers.count[..8]);
+        if self.kernel.counts_iterations() { self.compare_counts(iterations, counted) } else { Ok(()) }
     }
 
     /// Compares every lane with what all iterations since the last reset leave behind, then resets.
@@ -180,152 +207,116 @@ impl ArithmeticState {
         outcome
     }
 
-    /// Gives the accumulators their first values again.
+    /// Gives the accumulators their first values again, and forgets what was.
     pub fn reset(&mut self) {
-        self.registers.results = self.registers.seeds;
+        self.restart();
+        self.registers.count.fill(0);
         self.iterations = 0;
+        self.fault = None;
     }
 
-    /// The bits of a lane that started at `seed`, after `pairs` pairs of steps.
-    fn expected(&self, lane: usize, seed: u64, pairs: u64) -> u64 {
-        match self.kernel.data {
-            Data::Float64 => {
-                let unit = 1.0 / (1_u64 << fraction_bits(FACTOR_BITS_64)) as f64;
-                (f64::from_bits(seed) + pairs as f64 * unit).to_bits()
-            }
-            Data::Float32 => {
-                let unit = 1.0 / (1_u32 << fraction_bits(FACTOR_BITS_32)) as f32;
-                u64::from((f32::from_bits(low_half(seed)) + pairs as f32 * unit).to_bits())
-            }
-            Data::Bytes { group, .. } => {
-                let advance = self.byte_advance(lane, group);
-                u64::from(low_half(seed).wrapping_add(advance.wrapping_mul(low_half(pairs))))
-            }
-        }
+    fn restart(&mut self) {
+        let used = self.kernel.result_bytes();
+        self.registers.results[..used].copy_from_slice(&self.registers.seeds[..used]);
     }
 
-    /// What one pair of steps adds to a lane of bytes.
-    fn byte_advance(&self, lane: usize, group: usize) -> u32 {
-        let [u0, s0, u1, s1, _] = &self.registers.operands;
-        let products = |unsigned: &[u8], signed: &[u8]| {
-            let bytes = lane * group..(lane + 1) * group;
-            let pairs = unsigned[bytes.clone()].iter().zip(&signed[bytes]);
-            pairs.map(|(&u, &s)| i32::from(u) * i32::from(s.cast_signed())).sum::<i32>()
-        };
-        products(u0, s0).wrapping_add(products(u1, s1)).cast_unsigned()
+    fn compare_counts(&self, expected: u64, found: u64) -> Result<(), Mismatch> {
+        let kernel = self.kernel.name;
+        if expected == found { Ok(()) } else { Err(Mismatch::Count { kernel, expected, found }) }
     }
 
-    fn draw_operands(&mut self, rng: &mut Rng) {
-        for lane in 0..self.kernel.lanes {
-            match self.kernel.data {
-                Data::Float64 => self.set_factors(lane, factors(rng, FACTOR_BITS_64), FACTOR_BITS_64),
-                Data::Float32 => self.set_factors(lane, factors(rng, FACTOR_BITS_32), FACTOR_BITS_32),
-                Data::Bytes { group, unsigned_max } => self.draw_bytes(rng, lane, group, unsigned_max),
-            }
-        }
-        self.registers.operands[4].as_chunks_mut().0.fill(1_u16.to_ne_bytes());
-    }
-
-    /// Writes the factors `[a, b, c, d]` of one lane, scaled into [1, 2), with `c` negated.
-    fn set_factors(&mut self, lane: usize, factors: [u64; 4], factor_bits: u32) {
-        let scale = (1_u64 << (factor_bits - 1)) as f64;
-        for (operand, (factor, sign)) in factors.iter().zip([1.0, 1.0, -1.0, 1.0]).enumerate() {
-            let value = sign * *factor as f64 / scale;
-            let slot = &mut self.registers.operands[operand];
-            if self.kernel.data == Data::Float64 {
-                slot.as_chunks_mut().0[lane] = value.to_ne_bytes();
-            } else {
-                slot.as_chunks_mut().0[lane] = exact_f32(value).to_ne_bytes();
-            }
-        }
-    }
-
-    /// Draws the bytes of one lane until their sum of products is odd.
-    fn draw_bytes(&mut self, rng: &mut Rng, lane: usize, group: usize, unsigned_max: u8) {
-        loop {
-            for byte in lane * group..(lane + 1) * group {
-                for pair in 0..2 {
-                    self.registers.operands[2 * pair][byte] = low_byte(1 + rng.below(u64::from(unsigned_max)));
-                    // 1 to 255 is every signed byte but zero.
-                    self.registers.operands[2 * pair + 1][byte] = low_byte(1 + rng.below(255));
-                }
-            }
-            if self.byte_advance(lane, group) % 2 == 1 {
-                return;
-            }
-        }
-    }
-
-    fn draw_seeds(&mut self, rng: &mut Rng) {
+    /// Compares every lane with what so many iterations of a lap leave behind.
+    fn compare(&self, iterations: u64) -> Result<(), Mismatch> {
         let size = self.kernel.data.lane_bytes();
-        let data = self.kernel.data;
-        for lane in self.registers.seeds.chunks_exact_mut(size) {
-            match data {
-                Data::Float64 => lane.copy_from_slice(&accumulator_seed(rng, FACTOR_BITS_64).to_ne_bytes()),
-                Data::Float32 => lane.copy_from_slice(&exact_f32(accumulator_seed(rng, FACTOR_BITS_32)).to_ne_bytes()),
-                Data::Bytes { .. } => lane.copy_from_slice(&low_half(rng.next()).to_ne_bytes()),
+        let prediction = self.prediction(iterations);
+        let lanes = self.seeds().chunks_exact(size).zip(self.results().chunks_exact(size));
+        for (index, (seed, result)) in lanes.enumerate() {
+            let (accumulator, lane) = (index / self.kernel.lanes, index % self.kernel.lanes);
+            let expected = prediction.of(lane, bits(seed));
+            let found = bits(result);
+            if expected != found {
+                return Err(Mismatch::Lane { kernel: self.kernel.name, accumulator, lane, expected, found });
             }
         }
+        Ok(())
     }
-}
 
-/// A point of the grid in [1, 1.5).
-fn accumulator_seed(rng: &mut Rng, factor_bits: u32) -> f64 {
-    let one = 1_u64 << fraction_bits(factor_bits);
-    (one + rng.below(one / 2)) as f64 / one as f64
-}
-
-/// Integers `[a, b, c, d]` of exactly `bits` bits, few of them trailing zeros, with `a * b - c * d == 1` and `a * b`
-/// below `2^(2 * bits - 1)`.
-fn factors(rng: &mut Rng, bits: u32) -> [u64; 4] {
-    let top = 1_u64 << (bits - 1);
-    loop {
-        let a = top + rng.below(top);
-        let c = top + rng.below(top);
-        let Some(b) = inverse(a, c) else { continue };
-        let drawn = [a, b, c, (a * b - 1) / c];
-        let filled = drawn.iter().all(|factor| *factor >= top && factor.trailing_zeros() <= bits / 4);
-        if filled && a * b < 2 * top * top {
-            return drawn;
+    /// What so many iterations of a lap make of the lanes.
+    fn prediction(&self, iterations: u64) -> Prediction<'_> {
+        let data = self.kernel.data;
+        let pairs = self.kernel.pairs as u64;
+        let mask = u64::MAX >> (64 - 8 * data.lane_bytes());
+        match (data, data.float(), data.grid()) {
+            (_, Some(float), Some(grid)) => {
+                let units = iterations.wrapping_mul(data.units(self.kernel.pairs));
+                Prediction::Float { float, gain: units as f64 * grid.unit() }
+            }
+            (Data::Affine { .. }, ..) => {
+                let operand = |index: usize| bits(&self.registers.operands[index][..data.lane_bytes()]);
+                let step = Affine { multiplier: operand(0), summand: operand(1).wrapping_sub(operand(2)) };
+                Prediction::Affine { steps: step.repeated(iterations.wrapping_mul(2 * pairs)), mask }
+            }
+            _ => Prediction::Sum { gains: &self.gains, pairs: iterations.wrapping_mul(pairs), mask },
         }
     }
 }
 
-/// The `x` below `modulus` with `value * x == 1` modulo `modulus`, where there is one: the extended Euclidean
-/// algorithm.
-fn inverse(value: u64, modulus: u64) -> Option<u64> {
-    let modulus = modulus.cast_signed();
-    let (mut r0, mut r1) = (modulus, value.cast_signed() % modulus);
-    let (mut x0, mut x1) = (0_i64, 1_i64);
-    while r1 != 0 {
-        let quotient = r0 / r1;
-        (r0, r1) = (r1, r0 - quotient * r1);
-        (x0, x1) = (x1, x0 - quotient * x1);
+/// What a number of iterations makes of a lane.
+enum Prediction<'a> {
+    /// Adds the same to every lane, exactly.
+    Float { float: Float, gain: f64 },
+    /// Adds its own to every lane, so many times.
+    Sum { gains: &'a [u64; MAX_LANES], pairs: u64, mask: u64 },
+    /// Carries every lane through the same map.
+    Affine { steps: Affine, mask: u64 },
+}
+
+impl Prediction<'_> {
+    /// The bits of a lane that started at `seed`.
+    fn of(&self, lane: usize, seed: u64) -> u64 {
+        match self {
+            Self::Float { float, gain } => float.encode(float.decode(seed) + gain),
+            Self::Sum { gains, pairs, mask } => seed.wrapping_add(gains[lane].wrapping_mul(*pairs)) & mask,
+            Self::Affine { steps, mask } => steps.of(seed) & mask,
+        }
     }
-    (r0 == 1).then(|| x0.rem_euclid(modulus).cast_unsigned())
 }
 
-/// The bits of a lane of four or eight bytes, widened.
-fn bits(lane: &[u8]) -> u64 {
-    match lane.first_chunk() {
-        Some(word) => u64::from_ne_bytes(*word),
-        None => lane.first_chunk().map_or(0, |half| u64::from(u32::from_ne_bytes(*half))),
+/// The map from `x` to `multiplier * x + summand`, modulo 2^64.
+#[derive(Clone, Copy)]
+struct Affine {
+    multiplier: u64,
+    summand: u64,
+}
+
+impl Affine {
+    const fn of(self, x: u64) -> u64 {
+        self.multiplier.wrapping_mul(x).wrapping_add(self.summand)
+    }
+
+    /// This map after `first`.
+    const fn after(self, first: Self) -> Self {
+        Self { multiplier: self.multiplier.wrapping_mul(first.multiplier), summand: self.of(first.summand) }
+    }
+
+    /// This map so many times, by repeated squaring.
+    const fn repeated(self, mut times: u64) -> Self {
+        let (mut power, mut all) = (self, Self { multiplier: 1, summand: 0 });
+        while times > 0 {
+            if times % 2 == 1 {
+                all = power.after(all);
+            }
+            power = power.after(power);
+            times /= 2;
+        }
+        all
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the caller's value has no more than 24 significant bits")]
-const fn exact_f32(value: f64) -> f32 {
-    value as f32
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "the low half is what is asked for")]
-const fn low_half(value: u64) -> u32 {
-    value as u32
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "the low byte is what is asked for")]
-const fn low_byte(value: u64) -> u8 {
-    value as u8
+/// Whether the first bytes of `longer` differ from `bytes`: as many instructions for each of them as the compiler has
+/// to, and none to find out where.
+fn differ(bytes: &[u8], longer: &[u8]) -> bool {
+    bytes.iter().zip(longer).fold(0, |all, (a, b)| all | (a ^ b)) != 0
 }
 
 #[cfg(test)]
@@ -333,22 +324,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn factors_fill_their_bits_and_differ_by_one_unit() {
-        let mut rng = Rng::new(7);
-        for bits in [FACTOR_BITS_32, FACTOR_BITS_64] {
-            for _ in 0..200 {
-                let [a, b, c, d] = factors(&mut rng, bits);
-                assert_eq!(a * b - c * d, 1);
-                let filled = |factor: &u64| factor.ilog2() == bits - 1 && factor.trailing_zeros() <= bits / 4;
-                assert!([a, b, c, d].iter().all(filled), "{a} {b} {c} {d}");
-                assert!((a * b).ilog2() < 2 * bits - 1);
-            }
+    fn a_map_repeated_is_the_map_again_and_again() {
+        let step = Affine { multiplier: 13, summand: 7_u64.wrapping_neg() };
+        let mut naive = 99;
+        for times in 0..200 {
+            assert_eq!(step.repeated(times).of(99), naive);
+            naive = naive.wrapping_mul(13).wrapping_sub(7);
         }
-    }
-
-    #[test]
-    fn an_inverse_exists_for_coprime_numbers_only() {
-        assert_eq!(inverse(3, 7), Some(5));
-        assert_eq!(inverse(6, 9), None);
     }
 }

@@ -6,9 +6,10 @@
 
 use model::isa::{CpuOp, Element, Isa};
 
+use crate::data::Data;
 use crate::features::{Feature, Features};
 use crate::native;
-use crate::state::{ArithmeticState, Data, PAIRS, RegisterFile};
+use crate::state::{ArithmeticState, RegisterFile};
 
 /// Every arithmetic kernel of this architecture. For one operation and element the widest comes first, and for one
 /// instruction set the better body comes first, so the first row that binds is the one to take.
@@ -40,9 +41,13 @@ pub struct Kernel {
     /// Independent accumulators: at least latency times pipes of the cores known (5 x 2 for VNNI and Haswell, 6 x 2 for
     /// Crestmont), as far as the registers reach.
     pub accumulators: usize,
+    /// Accumulators that take a step together: 1, or 2 where two kinds of instruction are kept busy.
+    pub accumulators_per_step: usize,
     /// Lanes of one accumulator.
     pub lanes: usize,
-    /// The instructions of one step of one accumulator.
+    /// Pairs of steps that each accumulator takes per iteration, an even and an odd one with other operands.
+    pub pairs: usize,
+    /// The instructions of one step.
     pub step: &'static [&'static str],
     /// Operations of one step in one lane: 2 for a multiply-add, 8 for four products summed.
     pub operations_per_lane: u64,
@@ -51,9 +56,6 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Steps that each accumulator takes per iteration.
-    pub const STEPS: u64 = 2 * PAIRS as u64;
-
     /// Arithmetic operations per iteration; a multiplication and an addition are one each.
     pub const fn operations(&self) -> u64 {
         self.steps() * self.lanes as u64 * self.operations_per_lane
@@ -61,17 +63,28 @@ impl Kernel {
 
     /// Steps of all accumulators per iteration: so often does each instruction of [`Kernel::step`] occur in the loop.
     pub const fn steps(&self) -> u64 {
-        self.accumulators as u64 * Self::STEPS
+        (self.accumulators / self.accumulators_per_step * 2 * self.pairs) as u64
     }
 
-    /// Iterations since the last reset after which the result is still exactly predictable.
-    pub const fn max_iterations(&self) -> u64 {
-        self.data.max_iterations()
+    /// Whether the loop counts its iterations in one more instruction, since its lanes wrap too soon to tell.
+    pub const fn counts_iterations(&self) -> bool {
+        self.data.is_counted()
+    }
+
+    /// Iterations after which [`Bound::run`] checks the accumulators and starts them anew, as they are exactly
+    /// predictable no further; [`u64::MAX`] where they always are.
+    pub const fn lap(&self) -> u64 {
+        self.data.lap(self.pairs)
     }
 
     /// Bytes of one accumulator.
     pub const fn vector_bytes(&self) -> usize {
         self.lanes * self.data.lane_bytes()
+    }
+
+    /// Bytes of all accumulators.
+    pub(crate) const fn result_bytes(&self) -> usize {
+        self.accumulators * self.vector_bytes()
     }
 
     /// The kernel ready to run, where `features` and this CPU have all that it requires.
@@ -102,21 +115,25 @@ impl Bound {
         ArithmeticState::seeded(self.kernel, seed)
     }
 
-    /// Runs the loop for `iterations` iterations, on from where the last run left the accumulators.
+    /// Runs the loop for `iterations` iterations, on from where the last run left the accumulators, lap by lap: the end
+    /// of a lap costs less than a thousandth of it.
     ///
     /// # Panics
-    /// If `state` is another kernel's, or has more iterations than [`Kernel::max_iterations`] since its last reset.
+    /// If `state` is another kernel's.
     #[inline]
     pub fn run(&self, state: &mut ArithmeticState, iterations: u64) {
         assert!(core::ptr::eq(self.kernel, state.kernel()), "the state belongs to {}", state.kernel().name);
-        state.iterations = state.iterations.saturating_add(iterations);
-        assert!(
-            state.iterations <= self.kernel.max_iterations(),
-            "{} iterations are not predictable",
-            state.iterations
-        );
-        // SAFETY: a `Bound` exists only where `Features::usable` has found the features required on this machine.
-        unsafe { (self.kernel.body)(&mut state.registers, iterations) }
+        let mut rest = iterations;
+        loop {
+            let part = rest.min(state.iterations_left());
+            // SAFETY: a `Bound` exists only where `Features::usable` has found the features required on this machine.
+            unsafe { (self.kernel.body)(&mut state.registers, part) }
+            state.advance(part);
+            rest -= part;
+            if rest == 0 {
+                return;
+            }
+        }
     }
 }
 

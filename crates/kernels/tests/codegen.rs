@@ -7,9 +7,7 @@
 #[path = "support/machine_code.rs"]
 mod machine_code;
 
-use iced_x86::{
-    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
-};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 use kernels::chain::{CHAINS, Chain};
 use kernels::chase::Cycle;
 use kernels::memory::{MEMORY_KERNELS, MemoryKernel};
@@ -37,7 +35,7 @@ fn bytes(start: *const u8) -> &'static [u8] {
 }
 
 fn code(start: *const u8) -> Code {
-    Code::of(bytes(start), start as u64).unwrap()
+    Code::of(bytes(start), start as u64).unwrap_or_else(|wrong| panic!("{wrong}"))
 }
 
 #[test]

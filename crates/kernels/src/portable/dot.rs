@@ -4,16 +4,18 @@ use core::hint::black_box;
 
 use model::isa::{CpuOp, Element, Isa};
 
-use crate::state::{Data, PAIRS, RegisterFile};
+use crate::data::{Data, Range, Shape};
+use crate::state::RegisterFile;
 use crate::table::Kernel;
 
-/// Independent accumulators, as in the row.
+/// Pairs of steps per iteration, and independent accumulators, as in the row.
+const PAIRS: usize = 2;
 const ACCUMULATORS: usize = 4;
 
 extern "C" fn int8_scalar(registers: &mut RegisterFile, iterations: u64) {
     let first = registers.results.as_chunks::<4>().0;
     let mut accumulators: [i32; ACCUMULATORS] = core::array::from_fn(|index| i32::from_ne_bytes(first[index]));
-    let [u0, s0, u1, s1, _] = registers.operands.map(|slot| slot[0]);
+    let [u0, s0, u1, s1, ..] = registers.operands.each_ref().map(|slot| slot[0]);
     for _ in 0..iterations {
         for _ in 0..PAIRS {
             for (unsigned, signed) in [(u0, s0), (u1, s1)] {
@@ -39,9 +41,11 @@ pub(super) const INT8_SCALAR: Kernel = Kernel {
     method: "cpu-dot-scalar-portable/1",
     accumulator_type: "s32 <- u8 x s8",
     accumulators: ACCUMULATORS,
+    accumulators_per_step: 1,
     lanes: 1,
+    pairs: PAIRS,
     step: &[],
     operations_per_lane: 2,
-    data: Data::Bytes { group: 1, unsigned_max: 255 },
+    data: Data::IntegerDot { shape: Shape::Vector(1), first: Range::U8, second: Range::S8 },
     body: int8_scalar,
 };

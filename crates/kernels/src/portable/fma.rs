@@ -4,10 +4,12 @@ use core::hint::black_box;
 
 use model::isa::{CpuOp, Element, Isa};
 
-use crate::state::{Data, PAIRS, RegisterFile, SLOT};
+use crate::data::{Data, Float, SLOT};
+use crate::state::RegisterFile;
 use crate::table::Kernel;
 
-/// Independent accumulators, as in the row.
+/// Pairs of steps per iteration, and independent accumulators, as in the rows.
+const PAIRS: usize = 2;
 const ACCUMULATORS: usize = 8;
 
 /// Defines a loop over one floating-point type.
@@ -15,7 +17,7 @@ macro_rules! multiply_add {
     ($name:ident, $float:ty, $bytes:literal) => {
         extern "C" fn $name(registers: &mut RegisterFile, iterations: u64) {
             let first = |slot: &[u8; SLOT]| black_box(<$float>::from_ne_bytes(slot.as_chunks().0[0]));
-            let [a, b, c, d, _] = registers.operands.each_ref().map(first);
+            let [a, b, c, d, ..] = registers.operands.each_ref().map(first);
             let before = registers.results.as_chunks::<$bytes>().0;
             let mut accumulators: [$float; ACCUMULATORS] =
                 core::array::from_fn(|index| <$float>::from_ne_bytes(before[index]));
@@ -46,10 +48,12 @@ pub(super) const FP64_SCALAR: Kernel = Kernel {
     method: "cpu-mul-add-portable/1",
     accumulator_type: "fp64",
     accumulators: ACCUMULATORS,
+    accumulators_per_step: 1,
     lanes: 1,
+    pairs: PAIRS,
     step: &[],
     operations_per_lane: 2,
-    data: Data::Float64,
+    data: Data::Products(Float::Fp64),
     body: fp64_scalar,
 };
 /// One fp32 lane.
@@ -57,7 +61,7 @@ pub(super) const FP32_SCALAR: Kernel = Kernel {
     name: "fma/fp32/scalar/portable",
     element: Element::Fp32,
     accumulator_type: "fp32",
-    data: Data::Float32,
+    data: Data::Products(Float::Fp32),
     body: fp32_scalar,
     ..FP64_SCALAR
 };

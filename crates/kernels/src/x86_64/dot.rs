@@ -1,9 +1,9 @@
-//! Dot products of unsigned and signed bytes into 32-bit sums that wrap.
+//! Dot products of narrow elements into 32-bit sums: bytes and words into whole numbers that wrap, bf16 into fp32.
 //!
-//! Where the CPU has VNNI one instruction multiplies, sums four products and accumulates. Before it, three do: pairs of
-//! products are summed in 16 bits (saturating, which the operands chosen cannot reach), then in 32 bits by a
-//! multiplication by one, then added; only the addition is in the dependent chain. Scalar code extends a byte,
-//! multiplies and adds.
+//! Where the CPU has VNNI one instruction multiplies, sums four products of bytes (two of words) and accumulates.
+//! Before it, pairs of products are summed by one instruction and accumulated by another; for bytes the first sum is of
+//! 16 bits (saturating, which the operands chosen cannot reach), so that a multiplication by one comes between to widen
+//! it. Only the addition is then in the dependent chain. Scalar code extends an element, multiplies and adds.
 
 use core::arch::naked_asm;
 use core::mem::offset_of;
@@ -11,8 +11,9 @@ use core::mem::offset_of;
 use model::isa::{CpuOp, Element, Isa};
 
 use super::loops::vector_loop;
+use crate::data::{Data, Float, Range, SLOT, Shape};
 use crate::features::Feature;
-use crate::state::{Data, PAIRS, RegisterFile, SLOT};
+use crate::state::RegisterFile;
 use crate::table::Kernel;
 
 vector_loop!(
@@ -20,7 +21,7 @@ vector_loop!(
     int8_avx512_vnni {
         register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3",
         accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
-        even: "vpdpbusd zmm\\acc, zmm0, zmm1", odd: "vpdpbusd zmm\\acc, zmm2, zmm3",
+        body: 2 x ["vpdpbusd zmm\\acc, zmm0, zmm1", "vpdpbusd zmm\\acc, zmm2, zmm3"],
         finish: "vzeroupper",
     }
 );
@@ -29,7 +30,7 @@ vector_loop!(
     int8_avx_vnni {
         register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "0,1,2,3",
         accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15",
-        even: "{{vex}} vpdpbusd ymm\\acc, ymm0, ymm1", odd: "{{vex}} vpdpbusd ymm\\acc, ymm2, ymm3",
+        body: 2 x ["{{vex}} vpdpbusd ymm\\acc, ymm0, ymm1", "{{vex}} vpdpbusd ymm\\acc, ymm2, ymm3"],
         finish: "vzeroupper",
     }
 );
@@ -38,8 +39,10 @@ vector_loop!(
     int8_avx512 {
         register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3,4",
         accumulators: 5, "5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28",
-        even: "vpmaddubsw zmm31, zmm0, zmm1; vpmaddwd zmm31, zmm31, zmm4; vpaddd zmm\\acc, zmm\\acc, zmm31",
-        odd: "vpmaddubsw zmm31, zmm2, zmm3; vpmaddwd zmm31, zmm31, zmm4; vpaddd zmm\\acc, zmm\\acc, zmm31",
+        body: 2 x [
+            "vpmaddubsw zmm31, zmm0, zmm1; vpmaddwd zmm31, zmm31, zmm4; vpaddd zmm\\acc, zmm\\acc, zmm31",
+            "vpmaddubsw zmm31, zmm2, zmm3; vpmaddwd zmm31, zmm31, zmm4; vpaddd zmm\\acc, zmm\\acc, zmm31",
+        ],
         finish: "vzeroupper",
     }
 );
@@ -48,8 +51,10 @@ vector_loop!(
     int8_avx2 {
         register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "0,1,2,3,4",
         accumulators: 5, "5,6,7,8,9,10,11,12,13,14",
-        even: "vpmaddubsw ymm15, ymm0, ymm1; vpmaddwd ymm15, ymm15, ymm4; vpaddd ymm\\acc, ymm\\acc, ymm15",
-        odd: "vpmaddubsw ymm15, ymm2, ymm3; vpmaddwd ymm15, ymm15, ymm4; vpaddd ymm\\acc, ymm\\acc, ymm15",
+        body: 2 x [
+            "vpmaddubsw ymm15, ymm0, ymm1; vpmaddwd ymm15, ymm15, ymm4; vpaddd ymm\\acc, ymm\\acc, ymm15",
+            "vpmaddubsw ymm15, ymm2, ymm3; vpmaddwd ymm15, ymm15, ymm4; vpaddd ymm\\acc, ymm\\acc, ymm15",
+        ],
         finish: "vzeroupper",
     }
 );
@@ -58,50 +63,135 @@ vector_loop!(
     int8_ssse3 {
         register: "xmm", bytes: 16, load_store: "movdqu", operands: "0,1,2,3,4",
         accumulators: 5, "5,6,7,8,9,10,11,12,13,14",
-        even: "movdqa xmm15, xmm0; pmaddubsw xmm15, xmm1; pmaddwd xmm15, xmm4; paddd xmm\\acc, xmm15",
-        odd: "movdqa xmm15, xmm2; pmaddubsw xmm15, xmm3; pmaddwd xmm15, xmm4; paddd xmm\\acc, xmm15",
+        body: 2 x [
+            "movdqa xmm15, xmm0; pmaddubsw xmm15, xmm1; pmaddwd xmm15, xmm4; paddd xmm\\acc, xmm15",
+            "movdqa xmm15, xmm2; pmaddubsw xmm15, xmm3; pmaddwd xmm15, xmm4; paddd xmm\\acc, xmm15",
+        ],
         finish: "",
     }
 );
+vector_loop!(
+    /// Sixteen sums of two products; 24 accumulators in ZMM4-27.
+    int16_avx512_vnni {
+        register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
+        body: 2 x ["vpdpwssd zmm\\acc, zmm0, zmm1", "vpdpwssd zmm\\acc, zmm2, zmm3"],
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// Eight sums of two products; 12 accumulators in YMM4-15.
+    int16_avx_vnni {
+        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15",
+        body: 2 x ["{{vex}} vpdpwssd ymm\\acc, ymm0, ymm1", "{{vex}} vpdpwssd ymm\\acc, ymm2, ymm3"],
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// Sixteen sums of two products, in two instructions; 24 accumulators in ZMM4-27.
+    int16_avx512 {
+        register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
+        body: 2 x [
+            "vpmaddwd zmm31, zmm0, zmm1; vpaddd zmm\\acc, zmm\\acc, zmm31",
+            "vpmaddwd zmm31, zmm2, zmm3; vpaddd zmm\\acc, zmm\\acc, zmm31",
+        ],
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// Eight sums of two products, in two instructions; 11 accumulators in YMM4-14.
+    int16_avx2 {
+        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14",
+        body: 2 x [
+            "vpmaddwd ymm15, ymm0, ymm1; vpaddd ymm\\acc, ymm\\acc, ymm15",
+            "vpmaddwd ymm15, ymm2, ymm3; vpaddd ymm\\acc, ymm\\acc, ymm15",
+        ],
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// Four sums of two products, in two instructions and a copy; 11 accumulators in XMM4-14.
+    int16_sse2 {
+        register: "xmm", bytes: 16, load_store: "movdqu", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14",
+        body: 2 x [
+            "movdqa xmm15, xmm0; pmaddwd xmm15, xmm1; paddd xmm\\acc, xmm15",
+            "movdqa xmm15, xmm2; pmaddwd xmm15, xmm3; paddd xmm\\acc, xmm15",
+        ],
+        finish: "",
+    }
+);
+vector_loop!(
+    /// Sixteen sums of two bf16 products; 24 accumulators in ZMM4-27.
+    bf16_avx512_bf16 {
+        register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
+        body: 2 x ["vdpbf16ps zmm\\acc, zmm0, zmm1", "vdpbf16ps zmm\\acc, zmm2, zmm3"],
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// Eight sums of four products of signed bytes; 12 accumulators in YMM4-15.
+    int8_avx_vnni_int8 {
+        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15",
+        body: 2 x ["vpdpbssd ymm\\acc, ymm0, ymm1", "vpdpbssd ymm\\acc, ymm2, ymm3"],
+        finish: "vzeroupper",
+    }
+);
 
-/// One product at a time; four accumulators in R8D-R11D. The unsigned factors stay in ECX and EDX, the signed bytes are
-/// extended from memory at each use (four loads of one byte each that the first-level cache answers), the product is in
-/// EAX.
-#[unsafe(naked)]
-unsafe extern "C" fn int8_scalar(registers: &mut RegisterFile, iterations: u64) {
-    naked_asm!(
-        "movzx ecx, byte ptr [rdi + {operands}]",
-        "movzx edx, byte ptr [rdi + {operands} + 2 * {slot}]",
-        "mov r8d, [rdi + {results}]",
-        "mov r9d, [rdi + {results} + 4]",
-        "mov r10d, [rdi + {results} + 8]",
-        "mov r11d, [rdi + {results} + 12]",
-        "test rsi, rsi",
-        "jz 3f",
-        ".p2align 6",
-        "2:",
-        ".rept {pairs}",
-        ".irp acc, r8d,r9d,r10d,r11d",
-        "movsx eax, byte ptr [rdi + {operands} + {slot}]; imul eax, ecx; add \\acc, eax",
-        ".endr",
-        ".irp acc, r8d,r9d,r10d,r11d",
-        "movsx eax, byte ptr [rdi + {operands} + 3 * {slot}]; imul eax, edx; add \\acc, eax",
-        ".endr",
-        ".endr",
-        "dec rsi",
-        "jnz 2b",
-        "3:",
-        "mov [rdi + {results}], r8d",
-        "mov [rdi + {results} + 4], r9d",
-        "mov [rdi + {results} + 8], r10d",
-        "mov [rdi + {results} + 12], r11d",
-        "ret",
-        operands = const offset_of!(RegisterFile, operands),
-        results = const offset_of!(RegisterFile, results),
-        slot = const SLOT,
-        pairs = const PAIRS,
-    )
+/// Defines a loop of one product at a time; four accumulators in R8D-R11D. The first factors stay in ECX and EDX, the
+/// second ones are extended from memory at each use (loads that the first-level cache answers), the product is in EAX.
+macro_rules! scalar_loop {
+    ($(#[$doc:meta])* $name:ident, $size:literal, first: $first:literal) => {
+        $(#[$doc])*
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name(registers: &mut RegisterFile, iterations: u64) {
+            naked_asm!(
+                concat!($first, " ecx, ", $size, " ptr [rdi + {operands}]"),
+                concat!($first, " edx, ", $size, " ptr [rdi + {operands} + 2 * {slot}]"),
+                "mov r8d, [rdi + {results}]",
+                "mov r9d, [rdi + {results} + 4]",
+                "mov r10d, [rdi + {results} + 8]",
+                "mov r11d, [rdi + {results} + 12]",
+                "test rsi, rsi",
+                "jz 3f",
+                ".p2align 6",
+                "2:",
+                ".rept 2",
+                ".irp acc, r8d,r9d,r10d,r11d",
+                concat!("movsx eax, ", $size, " ptr [rdi + {operands} + {slot}]; imul eax, ecx; add \\acc, eax"),
+                ".endr",
+                ".irp acc, r8d,r9d,r10d,r11d",
+                concat!("movsx eax, ", $size, " ptr [rdi + {operands} + 3 * {slot}]; imul eax, edx; add \\acc, eax"),
+                ".endr",
+                ".endr",
+                "dec rsi",
+                "jnz 2b",
+                "3:",
+                "mov [rdi + {results}], r8d",
+                "mov [rdi + {results} + 4], r9d",
+                "mov [rdi + {results} + 8], r10d",
+                "mov [rdi + {results} + 12], r11d",
+                "ret",
+                operands = const offset_of!(RegisterFile, operands),
+                results = const offset_of!(RegisterFile, results),
+                slot = const SLOT,
+            )
+        }
+    };
 }
+scalar_loop!(
+    /// Unsigned by signed bytes.
+    int8_scalar, "byte", first: "movzx"
+);
+scalar_loop!(
+    /// Signed words.
+    int16_scalar, "word", first: "movsx"
+);
 
 /// Any x86-64: one product at a time. The other rows say where they differ.
 pub(super) const INT8_SCALAR: Kernel = Kernel {
@@ -113,10 +203,12 @@ pub(super) const INT8_SCALAR: Kernel = Kernel {
     method: "cpu-dot-scalar/1",
     accumulator_type: "s32 <- u8 x s8",
     accumulators: 4,
+    accumulators_per_step: 1,
     lanes: 1,
+    pairs: 2,
     step: &["movsx", "imul", "add"],
     operations_per_lane: 2,
-    data: Data::Bytes { group: 1, unsigned_max: 255 },
+    data: Data::IntegerDot { shape: Shape::Vector(1), first: Range::U8, second: Range::S8 },
     body: int8_scalar,
 };
 /// 128 bits, before VNNI.
@@ -129,7 +221,7 @@ pub(super) const INT8_SSSE3: Kernel = Kernel {
     lanes: 4,
     step: &["movdqa", "pmaddubsw", "pmaddwd", "paddd"],
     operations_per_lane: 8,
-    data: Data::Bytes { group: 4, unsigned_max: 127 },
+    data: Data::IntegerDot { shape: Shape::Vector(4), first: Range::U7, second: Range::S8 },
     body: int8_ssse3,
     ..INT8_SCALAR
 };
@@ -163,7 +255,7 @@ pub(super) const INT8_AVX512_VNNI: Kernel = Kernel {
     lanes: 16,
     step: &["vpdpbusd"],
     operations_per_lane: 8,
-    data: Data::Bytes { group: 4, unsigned_max: 255 },
+    data: Data::IntegerDot { shape: Shape::Vector(4), first: Range::U8, second: Range::S8 },
     body: int8_avx512_vnni,
     ..INT8_SCALAR
 };
@@ -176,4 +268,91 @@ pub(super) const INT8_AVX_VNNI: Kernel = Kernel {
     lanes: 8,
     body: int8_avx_vnni,
     ..INT8_AVX512_VNNI
+};
+/// 256 bits, signed by signed bytes.
+pub(super) const INT8_AVX_VNNI_INT8: Kernel = Kernel {
+    name: "dot/int8/avx_vnni_int8",
+    isa: Isa::AvxVnniInt8,
+    requires: &[Feature::AvxVnniInt8],
+    accumulator_type: "s32 <- s8 x s8",
+    step: &["vpdpbssd"],
+    data: Data::IntegerDot { shape: Shape::Vector(4), first: Range::S8, second: Range::S8 },
+    body: int8_avx_vnni_int8,
+    ..INT8_AVX_VNNI
+};
+/// Any x86-64: one product of words at a time. The other rows say where they differ.
+pub(super) const INT16_SCALAR: Kernel = Kernel {
+    name: "dot/int16/scalar",
+    element: Element::Int16,
+    accumulator_type: "s32 <- s16 x s16",
+    data: Data::IntegerDot { shape: Shape::Vector(1), first: Range::S16, second: Range::S16 },
+    body: int16_scalar,
+    ..INT8_SCALAR
+};
+/// 128 bits, before VNNI.
+pub(super) const INT16_SSE2: Kernel = Kernel {
+    name: "dot/int16/sse2",
+    isa: Isa::Sse2,
+    requires: &[Feature::Sse2],
+    method: "cpu-dot-maddwd/1",
+    accumulators: 11,
+    lanes: 4,
+    step: &["movdqa", "pmaddwd", "paddd"],
+    operations_per_lane: 4,
+    data: Data::IntegerDot { shape: Shape::Vector(2), first: Range::S16, second: Range::S16 },
+    body: int16_sse2,
+    ..INT16_SCALAR
+};
+/// 256 bits, before VNNI.
+pub(super) const INT16_AVX2: Kernel = Kernel {
+    name: "dot/int16/avx2",
+    isa: Isa::Avx2,
+    requires: &[Feature::Avx2],
+    lanes: 8,
+    step: &["vpmaddwd", "vpaddd"],
+    body: int16_avx2,
+    ..INT16_SSE2
+};
+/// 512 bits, before VNNI.
+pub(super) const INT16_AVX512: Kernel = Kernel {
+    name: "dot/int16/avx512",
+    isa: Isa::Avx512,
+    requires: &[Feature::Avx512F, Feature::Avx512Bw],
+    accumulators: 24,
+    lanes: 16,
+    body: int16_avx512,
+    ..INT16_AVX2
+};
+/// 512 bits, VNNI.
+pub(super) const INT16_AVX512_VNNI: Kernel = Kernel {
+    name: "dot/int16/avx512_vnni",
+    isa: Isa::Avx512Vnni,
+    requires: &[Feature::Avx512F, Feature::Avx512Vnni],
+    method: "cpu-dot-vnni/1",
+    step: &["vpdpwssd"],
+    body: int16_avx512_vnni,
+    ..INT16_AVX512
+};
+/// 256 bits, VNNI in VEX encoding.
+pub(super) const INT16_AVX_VNNI: Kernel = Kernel {
+    name: "dot/int16/avx_vnni",
+    isa: Isa::AvxVnni,
+    requires: &[Feature::AvxVnni],
+    accumulators: 12,
+    lanes: 8,
+    body: int16_avx_vnni,
+    ..INT16_AVX512_VNNI
+};
+/// 512 bits, bf16 into fp32.
+pub(super) const BF16_AVX512_BF16: Kernel = Kernel {
+    name: "dot/bf16/avx512_bf16",
+    element: Element::Bf16,
+    isa: Isa::Avx512Bf16,
+    requires: &[Feature::Avx512F, Feature::Avx512Bf16],
+    method: "cpu-dot-bf16/1",
+    accumulator_type: "fp32 <- bf16 x bf16",
+    step: &["vdpbf16ps"],
+    data: Data::FloatDot { shape: Shape::Vector(2), factor: Float::Bf16 },
+    body: bf16_avx512_bf16,
+    ..INT16_AVX512
 };

@@ -16,8 +16,11 @@ pub(crate) fn detect() -> Features {
         let leaf7 = __cpuid_count(7, 0);
         facts.leaf7_ebx = leaf7.ebx;
         facts.leaf7_ecx = leaf7.ecx;
+        facts.leaf7_edx = leaf7.edx;
         if leaf7.eax >= 1 {
-            facts.leaf7_1_eax = __cpuid_count(7, 1).eax;
+            let leaf7_1 = __cpuid_count(7, 1);
+            facts.leaf7_1_eax = leaf7_1.eax;
+            facts.leaf7_1_edx = leaf7_1.edx;
         }
     }
     let osxsave = leaf1.ecx >> 27 & 1 == 1;

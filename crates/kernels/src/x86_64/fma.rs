@@ -3,12 +3,15 @@
 //! Fused steps are `acc += a * b` with both factors in registers. Separate ones form the product in XMM15 first; legacy
 //! SSE overwrites a source, so the copy before it is part of the step (eliminated at rename since Ivy Bridge and Zen).
 //! Only the addition is then in the dependent chain, so eleven accumulators are plenty.
+//!
+//! Half precision has so few bits that an accumulator can only advance by one unit per iteration: every second pair of
+//! steps takes back what the one before has added.
 
 use model::isa::{CpuOp, Element, Isa};
 
 use super::loops::vector_loop;
+use crate::data::{Data, Float};
 use crate::features::Feature;
-use crate::state::Data;
 use crate::table::Kernel;
 
 vector_loop!(
@@ -16,7 +19,7 @@ vector_loop!(
     fp64_avx512 {
         register: "zmm", bytes: 64, load_store: "vmovupd", operands: "0,1,2,3",
         accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
-        even: "vfmadd231pd zmm\\acc, zmm0, zmm1", odd: "vfmadd231pd zmm\\acc, zmm2, zmm3",
+        body: 2 x ["vfmadd231pd zmm\\acc, zmm0, zmm1", "vfmadd231pd zmm\\acc, zmm2, zmm3"],
         finish: "vzeroupper",
     }
 );
@@ -25,7 +28,39 @@ vector_loop!(
     fp32_avx512 {
         register: "zmm", bytes: 64, load_store: "vmovups", operands: "0,1,2,3",
         accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
-        even: "vfmadd231ps zmm\\acc, zmm0, zmm1", odd: "vfmadd231ps zmm\\acc, zmm2, zmm3",
+        body: 2 x ["vfmadd231ps zmm\\acc, zmm0, zmm1", "vfmadd231ps zmm\\acc, zmm2, zmm3"],
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// Thirty-two fp16 lanes; 24 accumulators in ZMM6-29. Eleven pairs of steps, six forward and five back.
+    fp16_avx512_fp16 {
+        register: "zmm", bytes: 64, load_store: "vmovups", operands: "0,1,2,3,4,5",
+        accumulators: 6, "6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29",
+        body:
+            1 x ["vfmadd231ph zmm\\acc, zmm0, zmm1", "vfmadd231ph zmm\\acc, zmm2, zmm3"],
+            5 x [
+                "vfmadd231ph zmm\\acc, zmm4, zmm1", "vfmadd231ph zmm\\acc, zmm5, zmm3",
+                "vfmadd231ph zmm\\acc, zmm0, zmm1", "vfmadd231ph zmm\\acc, zmm2, zmm3",
+            ],
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// Four fp64 lanes in AVX-512's encoding, as the prefix says; 24 accumulators in YMM4-27.
+    fp64_avx512vl {
+        register: "ymm", bytes: 32, load_store: "vmovupd", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
+        body: 2 x ["{{evex}} vfmadd231pd ymm\\acc, ymm0, ymm1", "{{evex}} vfmadd231pd ymm\\acc, ymm2, ymm3"],
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// Eight fp32 lanes in AVX-512's encoding, as the prefix says; 24 accumulators in YMM4-27.
+    fp32_avx512vl {
+        register: "ymm", bytes: 32, load_store: "vmovups", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
+        body: 2 x ["{{evex}} vfmadd231ps ymm\\acc, ymm0, ymm1", "{{evex}} vfmadd231ps ymm\\acc, ymm2, ymm3"],
         finish: "vzeroupper",
     }
 );
@@ -34,7 +69,7 @@ vector_loop!(
     fp64_avx2 {
         register: "ymm", bytes: 32, load_store: "vmovupd", operands: "0,1,2,3",
         accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15",
-        even: "vfmadd231pd ymm\\acc, ymm0, ymm1", odd: "vfmadd231pd ymm\\acc, ymm2, ymm3",
+        body: 2 x ["vfmadd231pd ymm\\acc, ymm0, ymm1", "vfmadd231pd ymm\\acc, ymm2, ymm3"],
         finish: "vzeroupper",
     }
 );
@@ -43,7 +78,7 @@ vector_loop!(
     fp32_avx2 {
         register: "ymm", bytes: 32, load_store: "vmovups", operands: "0,1,2,3",
         accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15",
-        even: "vfmadd231ps ymm\\acc, ymm0, ymm1", odd: "vfmadd231ps ymm\\acc, ymm2, ymm3",
+        body: 2 x ["vfmadd231ps ymm\\acc, ymm0, ymm1", "vfmadd231ps ymm\\acc, ymm2, ymm3"],
         finish: "vzeroupper",
     }
 );
@@ -52,7 +87,7 @@ vector_loop!(
     fp64_scalar_fma3 {
         register: "xmm", bytes: 8, load_store: "vmovsd", operands: "0,1,2,3",
         accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15",
-        even: "vfmadd231sd xmm\\acc, xmm0, xmm1", odd: "vfmadd231sd xmm\\acc, xmm2, xmm3",
+        body: 2 x ["vfmadd231sd xmm\\acc, xmm0, xmm1", "vfmadd231sd xmm\\acc, xmm2, xmm3"],
         finish: "vzeroupper",
     }
 );
@@ -61,7 +96,7 @@ vector_loop!(
     fp32_scalar_fma3 {
         register: "xmm", bytes: 4, load_store: "vmovss", operands: "0,1,2,3",
         accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15",
-        even: "vfmadd231ss xmm\\acc, xmm0, xmm1", odd: "vfmadd231ss xmm\\acc, xmm2, xmm3",
+        body: 2 x ["vfmadd231ss xmm\\acc, xmm0, xmm1", "vfmadd231ss xmm\\acc, xmm2, xmm3"],
         finish: "vzeroupper",
     }
 );
@@ -70,8 +105,10 @@ vector_loop!(
     fp64_sse2 {
         register: "xmm", bytes: 16, load_store: "movupd", operands: "0,1,2,3",
         accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14",
-        even: "movapd xmm15, xmm0; mulpd xmm15, xmm1; addpd xmm\\acc, xmm15",
-        odd: "movapd xmm15, xmm2; mulpd xmm15, xmm3; addpd xmm\\acc, xmm15",
+        body: 2 x [
+            "movapd xmm15, xmm0; mulpd xmm15, xmm1; addpd xmm\\acc, xmm15",
+            "movapd xmm15, xmm2; mulpd xmm15, xmm3; addpd xmm\\acc, xmm15",
+        ],
         finish: "",
     }
 );
@@ -80,8 +117,10 @@ vector_loop!(
     fp32_sse2 {
         register: "xmm", bytes: 16, load_store: "movups", operands: "0,1,2,3",
         accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14",
-        even: "movaps xmm15, xmm0; mulps xmm15, xmm1; addps xmm\\acc, xmm15",
-        odd: "movaps xmm15, xmm2; mulps xmm15, xmm3; addps xmm\\acc, xmm15",
+        body: 2 x [
+            "movaps xmm15, xmm0; mulps xmm15, xmm1; addps xmm\\acc, xmm15",
+            "movaps xmm15, xmm2; mulps xmm15, xmm3; addps xmm\\acc, xmm15",
+        ],
         finish: "",
     }
 );
@@ -90,8 +129,10 @@ vector_loop!(
     fp64_scalar {
         register: "xmm", bytes: 8, load_store: "movsd", operands: "0,1,2,3",
         accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14",
-        even: "movapd xmm15, xmm0; mulsd xmm15, xmm1; addsd xmm\\acc, xmm15",
-        odd: "movapd xmm15, xmm2; mulsd xmm15, xmm3; addsd xmm\\acc, xmm15",
+        body: 2 x [
+            "movapd xmm15, xmm0; mulsd xmm15, xmm1; addsd xmm\\acc, xmm15",
+            "movapd xmm15, xmm2; mulsd xmm15, xmm3; addsd xmm\\acc, xmm15",
+        ],
         finish: "",
     }
 );
@@ -100,8 +141,10 @@ vector_loop!(
     fp32_scalar {
         register: "xmm", bytes: 4, load_store: "movss", operands: "0,1,2,3",
         accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14",
-        even: "movaps xmm15, xmm0; mulss xmm15, xmm1; addss xmm\\acc, xmm15",
-        odd: "movaps xmm15, xmm2; mulss xmm15, xmm3; addss xmm\\acc, xmm15",
+        body: 2 x [
+            "movaps xmm15, xmm0; mulss xmm15, xmm1; addss xmm\\acc, xmm15",
+            "movaps xmm15, xmm2; mulss xmm15, xmm3; addss xmm\\acc, xmm15",
+        ],
         finish: "",
     }
 );
@@ -116,10 +159,12 @@ pub(super) const FP64_SCALAR: Kernel = Kernel {
     method: "cpu-mul-add/1",
     accumulator_type: "fp64",
     accumulators: 11,
+    accumulators_per_step: 1,
     lanes: 1,
+    pairs: 2,
     step: &["movapd", "mulsd", "addsd"],
     operations_per_lane: 2,
-    data: Data::Float64,
+    data: Data::Products(Float::Fp64),
     body: fp64_scalar,
 };
 /// One lane, fused.
@@ -153,6 +198,15 @@ pub(super) const FP64_AVX2: Kernel = Kernel {
     body: fp64_avx2,
     ..FP64_SCALAR
 };
+/// 256 bits, fused, in AVX-512's encoding and with its registers.
+pub(super) const FP64_AVX512VL: Kernel = Kernel {
+    name: "fma/fp64/avx512vl",
+    isa: Isa::Avx512Vl,
+    requires: &[Feature::Avx512F, Feature::Avx512Vl],
+    accumulators: 24,
+    body: fp64_avx512vl,
+    ..FP64_AVX2
+};
 /// 512 bits, fused.
 pub(super) const FP64_AVX512: Kernel = Kernel {
     name: "fma/fp64/avx512",
@@ -175,10 +229,12 @@ pub(super) const FP32_SCALAR: Kernel = Kernel {
     method: "cpu-mul-add/1",
     accumulator_type: "fp32",
     accumulators: 11,
+    accumulators_per_step: 1,
     lanes: 1,
+    pairs: 2,
     step: &["movaps", "mulss", "addss"],
     operations_per_lane: 2,
-    data: Data::Float32,
+    data: Data::Products(Float::Fp32),
     body: fp32_scalar,
 };
 /// One lane, fused.
@@ -212,6 +268,15 @@ pub(super) const FP32_AVX2: Kernel = Kernel {
     body: fp32_avx2,
     ..FP32_SCALAR
 };
+/// 256 bits, fused, in AVX-512's encoding and with its registers.
+pub(super) const FP32_AVX512VL: Kernel = Kernel {
+    name: "fma/fp32/avx512vl",
+    isa: Isa::Avx512Vl,
+    requires: &[Feature::Avx512F, Feature::Avx512Vl],
+    accumulators: 24,
+    body: fp32_avx512vl,
+    ..FP32_AVX2
+};
 /// 512 bits, fused.
 pub(super) const FP32_AVX512: Kernel = Kernel {
     name: "fma/fp32/avx512",
@@ -223,4 +288,18 @@ pub(super) const FP32_AVX512: Kernel = Kernel {
     step: &["vfmadd231ps"],
     body: fp32_avx512,
     ..FP32_SCALAR
+};
+/// 512 bits, fused, half precision.
+pub(super) const FP16_AVX512_FP16: Kernel = Kernel {
+    name: "fma/fp16/avx512_fp16",
+    element: Element::Fp16,
+    isa: Isa::Avx512Fp16,
+    requires: &[Feature::Avx512F, Feature::Avx512Fp16],
+    accumulator_type: "fp16",
+    lanes: 32,
+    pairs: 11,
+    step: &["vfmadd231ph"],
+    data: Data::AlternatingProducts(Float::Fp16),
+    body: fp16_avx512_fp16,
+    ..FP32_AVX512
 };

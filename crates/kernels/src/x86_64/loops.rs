@@ -1,17 +1,20 @@
 //! The one shape of every vector arithmetic loop.
 
-/// Defines a loop over vector registers: operands and accumulators are loaded, every accumulator takes the `even` step
-/// and then the `odd` step, [`PAIRS`](crate::state::PAIRS) times per iteration, and the accumulators are stored.
+/// Defines a loop over vector registers: operands and accumulators are loaded, every accumulator takes the steps of the
+/// `body` one after another, and the accumulators are stored.
 ///
-/// In the steps, `\\acc` stands for the number of the accumulator's register. Consecutive instructions work on
-/// different accumulators, so the distance between dependent steps is the number of accumulators. Accumulators are
-/// registers `first` and up, stored packed at `bytes` each; `finish` is VZEROUPPER or nothing. RDI is the register
-/// file, RSI the number of iterations (zero is none).
+/// A body is groups of steps, each group repeated: `2 x ["even", "odd"]` is two pairs of steps per iteration. In a
+/// step, `\\acc` stands for the number of the accumulator's register. Consecutive instructions work on different
+/// accumulators, so the distance between dependent steps is the number of accumulators. Accumulators are registers
+/// `first` and up, stored packed at `bytes` each; `finish` is VZEROUPPER or nothing. A loop that is `counted` increments
+/// RAX once per iteration, from and to the register file's count. RDI is the register file, RSI the number of
+/// iterations (zero is none).
 macro_rules! vector_loop {
     ($(#[$doc:meta])* $name:ident {
         register: $register:literal, bytes: $bytes:literal, load_store: $move:literal, operands: $operands:literal,
-        accumulators: $first:literal, $accumulators:expr,
-        even: $even:literal, odd: $odd:literal, finish: $finish:literal $(,)?
+        accumulators: $first:literal, $accumulators:literal,
+        body: $($times:literal x [$($step:expr),+ $(,)?]),+,
+        $(counted: $count:literal,)? finish: $finish:literal $(,)?
     }) => {
         $(#[$doc])*
         #[unsafe(naked)]
@@ -23,21 +26,25 @@ macro_rules! vector_loop {
                 concat!(".irp acc, ", $accumulators),
                 concat!($move, " ", $register, "\\acc, [rdi + {results} + ", $bytes, " * (\\acc - ", $first, ")]"),
                 ".endr",
+                $(concat!("mov ", $count, ", [rdi + {count}]"),)?
                 "test rsi, rsi",
                 "jz 3f",
                 ".p2align 6",
                 "2:",
-                ".rept {pairs}",
-                concat!(".irp acc, ", $accumulators),
-                $even,
-                ".endr",
-                concat!(".irp acc, ", $accumulators),
-                $odd,
-                ".endr",
-                ".endr",
+                $(
+                    concat!(".rept ", $times),
+                    $(
+                        concat!(".irp acc, ", $accumulators),
+                        $step,
+                        ".endr",
+                    )+
+                    ".endr",
+                )+
+                $(concat!("inc ", $count),)?
                 "dec rsi",
                 "jnz 2b",
                 "3:",
+                $(concat!("mov [rdi + {count}], ", $count),)?
                 concat!(".irp acc, ", $accumulators),
                 concat!($move, " [rdi + {results} + ", $bytes, " * (\\acc - ", $first, ")], ", $register, "\\acc"),
                 ".endr",
@@ -45,10 +52,15 @@ macro_rules! vector_loop {
                 "ret",
                 operands = const ::core::mem::offset_of!($crate::state::RegisterFile, operands),
                 results = const ::core::mem::offset_of!($crate::state::RegisterFile, results),
-                slot = const $crate::state::SLOT,
-                pairs = const $crate::state::PAIRS,
+                slot = const $crate::data::SLOT,
+                $(count = const $crate::x86_64::loops::count_offset($count),)?
             )
         }
     };
 }
 pub(super) use vector_loop;
+
+/// Where the register file has the count that a loop keeps in `_register`.
+pub(super) const fn count_offset(_register: &str) -> usize {
+    core::mem::offset_of!(crate::state::RegisterFile, count)
+}

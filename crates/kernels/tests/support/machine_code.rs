@@ -68,6 +68,7 @@ pub(crate) fn check(kernel: &Kernel, code: &[u8], address: u64) -> Result<TableR
     let code = Code::of(code, address).map_err(|wrong| format!("{}: {wrong}", kernel.name))?;
     let checked = work(kernel, &code).and_then(|()| {
         places(kernel, &code)?;
+        registers(kernel, &code)?;
         encoding(kernel, &code)?;
         code.end()
     });
@@ -153,17 +154,19 @@ impl Code {
         self.all.iter().filter(move |instruction| instruction.ip() < start)
     }
 
-    /// Wide registers are left clean: VZEROUPPER comes right before the return.
+    /// Wide registers are left clean, and tiles are given up: VZEROUPPER or TILERELEASE comes right before the return.
     pub(crate) fn end(&self) -> Result<(), String> {
-        let wide = |register: Register| register.is_ymm() || register.is_zmm();
-        let uses_wide =
-            self.all.iter().any(|instruction| wide(instruction.op0_register()) || wide(instruction.op1_register()));
-        match self.all.iter().rev().nth(1) {
-            Some(last) if uses_wide && last.mnemonic() != Mnemonic::Vzeroupper => {
-                Err("dirty upper halves are left behind".into())
-            }
-            _ => Ok(()),
+        let uses = |kind: fn(Register) -> bool| {
+            self.all.iter().any(|instruction| kind(instruction.op0_register()) || kind(instruction.op1_register()))
+        };
+        let last = self.all.iter().rev().nth(1).map(Instruction::mnemonic);
+        if uses(|register| register.is_ymm() || register.is_zmm()) && last != Some(Mnemonic::Vzeroupper) {
+            return Err("dirty upper halves are left behind".into());
         }
+        if uses(Register::is_tmm) && last != Some(Mnemonic::Tilerelease) {
+            return Err("tiles are left in use".into());
+        }
+        Ok(())
     }
 }
 
@@ -201,43 +204,64 @@ fn work(kernel: &Kernel, code: &Code) -> Result<(), String> {
         *declared.entry((*mnemonic).to_owned()).or_default() += kernel.steps();
     }
     declared.extend(LOOP_END.map(|(mnemonic, _)| (mnemonic.to_owned(), 1)));
+    if kernel.counts_iterations() {
+        declared.insert("inc".to_owned(), 1);
+    }
     if code.counts() != declared {
         return Err(format!("the loop has {:?} where {declared:?} is declared", code.counts()));
     }
-    let found: u64 = code.work().iter().map(operations).sum();
-    if found != kernel.operations() {
-        return Err(format!("the loop does {found} operations where {} are declared", kernel.operations()));
+    let accumulators = stored(code);
+    let accumulates = |instruction: &Instruction| accumulators.contains(&instruction.op0_register().full_register());
+    let found: u64 = code.work().iter().map(|each| sixths_of_operations(kernel, each, accumulates(each))).sum();
+    if found != 6 * kernel.operations() {
+        return Err(format!("the loop does {}/6 operations where {} are declared", found, kernel.operations()));
     }
     Ok(())
 }
 
-/// Additions and multiplications of one instruction, from its mnemonic and the width of its first register alone.
-fn operations(instruction: &Instruction) -> u64 {
+/// Additions and multiplications of one instruction, six for each, from its mnemonic and the width of its first
+/// register alone; what only serves to build a product counts nothing.
+fn sixths_of_operations(kernel: &Kernel, instruction: &Instruction, accumulates: bool) -> u64 {
     let bytes = instruction.op0_register().size() as u64;
-    match name(instruction).as_str() {
+    let operations = match name(instruction).as_str() {
         "vfmadd231pd" => bytes / 8 * 2,
         "vfmadd231ps" => bytes / 4 * 2,
+        "vfmadd231ph" => bytes / 2 * 2,
         "vfmadd231sd" | "vfmadd231ss" => 2,
-        "mulpd" | "addpd" => bytes / 8,
-        // One operation in each 32-bit lane; VPMADDWD's products are by one and a means, its sum counts.
-        "mulps" | "addps" | "pmaddwd" | "vpmaddwd" | "paddd" | "vpaddd" => bytes / 4,
-        "mulsd" | "mulss" | "addsd" | "addss" | "imul" | "add" => 1,
-        // Four products, three sums of them and one with the accumulator in each 32-bit lane.
-        "vpdpbusd" => bytes / 4 * 8,
+        "mulsd" | "mulss" | "addsd" | "addss" | "subsd" | "subss" | "imul" | "add" | "sub" => 1,
+        "mulpd" | "addpd" | "vaddpd" | "vpmullq" => bytes / 8,
+        "mulps" | "addps" | "vaddps" | "pmulld" | "vpmulld" | "paddd" | "vpaddd" => bytes / 4,
+        "pmullw" | "vpmullw" | "paddw" | "vpaddw" => bytes / 2,
+        "paddb" | "vpaddb" => bytes,
+        // Sums of partial products are a means.
+        "paddq" | "vpaddq" if accumulates => bytes / 8,
+        // Three come to the product of two quadwords.
+        "pmuludq" | "vpmuludq" => return bytes / 8 * 2,
+        // Two products and their sum in each 32-bit lane; of bytes, the products are by one and a means.
+        "pmaddwd" | "vpmaddwd" => bytes / 4 * if kernel.element == Element::Int8 { 1 } else { 3 },
         // Four products and two sums in each 32-bit lane.
         "pmaddubsw" | "vpmaddubsw" => bytes / 4 * 6,
+        // Four products, three sums of them and one with the accumulator in each 32-bit lane; or two, one and one.
+        "vpdpbusd" | "vpdpbssd" => bytes / 4 * 8,
+        "vpdpwssd" | "vdpbf16ps" => bytes / 4 * 4,
+        // In each of 16 x 16 lanes 64 products, or 32, and as many sums.
+        "tdpbusd" => 16 * 16 * 64 * 2,
+        "tdpbf16ps" | "tdpfp16ps" => 16 * 16 * 32 * 2,
         _ => 0,
-    }
+    };
+    6 * operations
 }
 
-/// The registers that the function stores behind its loop: what it calls its results.
+/// The registers that the function stores behind its loop, but for the count of iterations: what it calls its results.
 fn stored(code: &Code) -> BTreeSet<Register> {
+    let counts = code.work().iter().filter(|instruction| instruction.mnemonic() == Mnemonic::Inc);
+    let count: Vec<_> = counts.map(|instruction| instruction.op0_register().full_register()).collect();
     let stores = code.after().filter(|instruction| instruction.op0_kind() == OpKind::Memory);
-    stores.map(|instruction| instruction.op1_register().full_register()).collect()
+    let registers = stores.map(|instruction| instruction.op1_register().full_register());
+    registers.filter(|register| !count.contains(register)).collect()
 }
 
-/// Every accumulator is loaded before the loop and stored behind it, depends on no other, and they take turns; the work
-/// is in registers of the declared width, but for what [`may_load`].
+/// Every accumulator is loaded before the loop and stored behind it, depends on no other, and they take turns.
 fn places(kernel: &Kernel, code: &Code) -> Result<(), String> {
     let accumulators = stored(code);
     if accumulators.len() != kernel.accumulators {
@@ -255,41 +279,55 @@ fn places(kernel: &Kernel, code: &Code) -> Result<(), String> {
     if distinct != accumulators || !turns.chunks(kernel.accumulators).all(|turn| turn == first_turn) {
         return Err("the accumulators do not take turns".into());
     }
-    let mut factory = InstructionInfoFactory::new();
-    for instruction in code.work() {
-        let to = instruction.op0_register();
+    let reads_another = |instruction: &&Instruction| {
         let sources = [instruction.op1_register(), instruction.op2_register()];
-        if sources.iter().any(|source| is_accumulator(*source) && *source != to) {
-            return Err(format!("{instruction} reads another accumulator"));
+        sources.iter().any(|source| is_accumulator(*source) && *source != instruction.op0_register())
+    };
+    match code.work().iter().find(reads_another) {
+        Some(instruction) => Err(format!("{instruction} reads another accumulator")),
+        None => Ok(()),
+    }
+}
+
+/// The work is in registers of the declared width, but for what [`may_load`].
+fn registers(kernel: &Kernel, code: &Code) -> Result<(), String> {
+    let mut factory = InstructionInfoFactory::new();
+    for instruction in code.work().iter().filter(|instruction| instruction.mnemonic() != Mnemonic::Inc) {
+        let width = instruction.op0_register().size();
+        if kernel.isa != Isa::Scalar && width != kernel.vector_bytes() {
+            return Err(format!("{instruction} is {width} bytes wide, not {}", kernel.vector_bytes()));
         }
-        if kernel.isa != Isa::Scalar && to.size() != kernel.vector_bytes() {
-            return Err(format!("{instruction} is {} bytes wide", to.size()));
-        }
-        let writes = |used: &iced_x86::UsedMemory| used.access() != OpAccess::Read;
-        if touches_memory(instruction) != may_load(kernel, instruction)
-            || factory.info(instruction).used_memory().iter().any(writes)
-        {
+        let is_write = |used: &iced_x86::UsedMemory| used.access() != OpAccess::Read;
+        let writes = factory.info(instruction).used_memory().iter().any(is_write);
+        if writes || touches_memory(instruction) && !may_load(kernel, instruction) {
             return Err(format!("{instruction} does not keep to registers"));
         }
     }
     Ok(())
 }
 
-/// Where an operand may lie in memory: the signed byte of the scalar dot product, which is extended at each use.
+/// Where an operand may lie in memory: the second factor of the scalar dot product, which is extended at each use, and
+/// where both kinds of pipe are kept busy from sixteen registers.
 fn may_load(kernel: &Kernel, instruction: &Instruction) -> bool {
-    (kernel.op, kernel.element, kernel.isa) == (CpuOp::Dot, Element::Int8, Isa::Scalar)
-        && instruction.mnemonic() == Mnemonic::Movsx
+    match (kernel.op, kernel.isa) {
+        (CpuOp::Dot, Isa::Scalar) => instruction.mnemonic() == Mnemonic::Movsx,
+        (CpuOp::AllPipes, Isa::Avx2) => true,
+        _ => false,
+    }
 }
 
 /// Every instruction of the loop is encoded as its instruction set is.
 fn encoding(kernel: &Kernel, code: &Code) -> Result<(), String> {
     let expected = match kernel.isa {
-        Isa::Avx512 | Isa::Avx512Vnni => EncodingKind::EVEX,
-        Isa::Avx2 | Isa::AvxVnni => EncodingKind::VEX,
+        Isa::Avx512 | Isa::Avx512Vl | Isa::Avx512Vnni | Isa::Avx512Bf16 | Isa::Avx512Fp16 => EncodingKind::EVEX,
+        Isa::Avx2 | Isa::AvxVnni | Isa::AvxVnniInt8 | Isa::Amx => EncodingKind::VEX,
         Isa::Scalar if kernel.requires.contains(&Feature::Fma) => EncodingKind::VEX,
         _ => EncodingKind::Legacy,
     };
-    match code.work().iter().find(|instruction| instruction.code().encoding() != expected) {
+    let is_other = |instruction: &&Instruction| {
+        instruction.code().encoding() != expected && instruction.mnemonic() != Mnemonic::Inc
+    };
+    match code.work().iter().find(is_other) {
         Some(other) => Err(format!("{other} is encoded as {:?}, not {expected:?}", other.code().encoding())),
         None => Ok(()),
     }

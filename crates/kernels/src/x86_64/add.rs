@@ -1,0 +1,158 @@
+//! Floating-point additions alone, of a number and of its negative but for one unit in turn.
+
+use model::isa::{CpuOp, Element, Isa};
+
+use super::loops::vector_loop;
+use crate::data::{Data, Float};
+use crate::features::Feature;
+use crate::table::Kernel;
+
+vector_loop!(
+    /// Eight fp64 lanes; 24 accumulators in ZMM4-27.
+    fp64_avx512 {
+        register: "zmm", bytes: 64, load_store: "vmovupd", operands: "0,1",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
+        body: 2 x ["vaddpd zmm\\acc, zmm\\acc, zmm0", "vaddpd zmm\\acc, zmm\\acc, zmm1"],
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// Four fp64 lanes; 14 accumulators in YMM2-15.
+    fp64_avx2 {
+        register: "ymm", bytes: 32, load_store: "vmovupd", operands: "0,1",
+        accumulators: 2, "2,3,4,5,6,7,8,9,10,11,12,13,14,15",
+        body: 2 x ["vaddpd ymm\\acc, ymm\\acc, ymm0", "vaddpd ymm\\acc, ymm\\acc, ymm1"],
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// Two fp64 lanes; 14 accumulators in XMM2-15.
+    fp64_sse2 {
+        register: "xmm", bytes: 16, load_store: "movupd", operands: "0,1",
+        accumulators: 2, "2,3,4,5,6,7,8,9,10,11,12,13,14,15",
+        body: 2 x ["addpd xmm\\acc, xmm0", "addpd xmm\\acc, xmm1"],
+        finish: "",
+    }
+);
+vector_loop!(
+    /// One fp64 lane; 14 accumulators in XMM2-15.
+    fp64_scalar {
+        register: "xmm", bytes: 8, load_store: "movsd", operands: "0,1",
+        accumulators: 2, "2,3,4,5,6,7,8,9,10,11,12,13,14,15",
+        body: 2 x ["addsd xmm\\acc, xmm0", "addsd xmm\\acc, xmm1"],
+        finish: "",
+    }
+);
+vector_loop!(
+    /// Sixteen fp32 lanes; 24 accumulators in ZMM4-27.
+    fp32_avx512 {
+        register: "zmm", bytes: 64, load_store: "vmovups", operands: "0,1",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
+        body: 2 x ["vaddps zmm\\acc, zmm\\acc, zmm0", "vaddps zmm\\acc, zmm\\acc, zmm1"],
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// Eight fp32 lanes; 14 accumulators in YMM2-15.
+    fp32_avx2 {
+        register: "ymm", bytes: 32, load_store: "vmovups", operands: "0,1",
+        accumulators: 2, "2,3,4,5,6,7,8,9,10,11,12,13,14,15",
+        body: 2 x ["vaddps ymm\\acc, ymm\\acc, ymm0", "vaddps ymm\\acc, ymm\\acc, ymm1"],
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// Four fp32 lanes; 14 accumulators in XMM2-15.
+    fp32_sse2 {
+        register: "xmm", bytes: 16, load_store: "movups", operands: "0,1",
+        accumulators: 2, "2,3,4,5,6,7,8,9,10,11,12,13,14,15",
+        body: 2 x ["addps xmm\\acc, xmm0", "addps xmm\\acc, xmm1"],
+        finish: "",
+    }
+);
+vector_loop!(
+    /// One fp32 lane; 14 accumulators in XMM2-15.
+    fp32_scalar {
+        register: "xmm", bytes: 4, load_store: "movss", operands: "0,1",
+        accumulators: 2, "2,3,4,5,6,7,8,9,10,11,12,13,14,15",
+        body: 2 x ["addss xmm\\acc, xmm0", "addss xmm\\acc, xmm1"],
+        finish: "",
+    }
+);
+
+/// Any x86-64: one lane. The other rows say where they differ.
+pub(super) const FP64_SCALAR: Kernel = Kernel {
+    name: "add/fp64/scalar",
+    op: CpuOp::Add,
+    element: Element::Fp64,
+    isa: Isa::Scalar,
+    requires: &[Feature::Sse2],
+    method: "cpu-add/1",
+    accumulator_type: "fp64",
+    accumulators: 14,
+    accumulators_per_step: 1,
+    lanes: 1,
+    pairs: 2,
+    step: &["addsd"],
+    operations_per_lane: 1,
+    data: Data::Sums(Float::Fp64),
+    body: fp64_scalar,
+};
+/// 128 bits.
+pub(super) const FP64_SSE2: Kernel =
+    Kernel { name: "add/fp64/sse2", isa: Isa::Sse2, lanes: 2, step: &["addpd"], body: fp64_sse2, ..FP64_SCALAR };
+/// 256 bits.
+pub(super) const FP64_AVX2: Kernel = Kernel {
+    name: "add/fp64/avx2",
+    isa: Isa::Avx2,
+    requires: &[Feature::Avx2],
+    lanes: 4,
+    step: &["vaddpd"],
+    body: fp64_avx2,
+    ..FP64_SCALAR
+};
+/// 512 bits.
+pub(super) const FP64_AVX512: Kernel = Kernel {
+    name: "add/fp64/avx512",
+    isa: Isa::Avx512,
+    requires: &[Feature::Avx512F],
+    accumulators: 24,
+    lanes: 8,
+    step: &["vaddpd"],
+    body: fp64_avx512,
+    ..FP64_SCALAR
+};
+/// One lane.
+pub(super) const FP32_SCALAR: Kernel = Kernel {
+    name: "add/fp32/scalar",
+    element: Element::Fp32,
+    accumulator_type: "fp32",
+    step: &["addss"],
+    data: Data::Sums(Float::Fp32),
+    body: fp32_scalar,
+    ..FP64_SCALAR
+};
+/// 128 bits.
+pub(super) const FP32_SSE2: Kernel =
+    Kernel { name: "add/fp32/sse2", isa: Isa::Sse2, lanes: 4, step: &["addps"], body: fp32_sse2, ..FP32_SCALAR };
+/// 256 bits.
+pub(super) const FP32_AVX2: Kernel = Kernel {
+    name: "add/fp32/avx2",
+    isa: Isa::Avx2,
+    requires: &[Feature::Avx2],
+    lanes: 8,
+    step: &["vaddps"],
+    body: fp32_avx2,
+    ..FP32_SCALAR
+};
+/// 512 bits.
+pub(super) const FP32_AVX512: Kernel = Kernel {
+    name: "add/fp32/avx512",
+    isa: Isa::Avx512,
+    requires: &[Feature::Avx512F],
+    accumulators: 24,
+    lanes: 16,
+    step: &["vaddps"],
+    body: fp32_avx512,
+    ..FP32_SCALAR
+};

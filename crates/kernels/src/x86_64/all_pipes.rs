@@ -1,0 +1,158 @@
+//! Fused multiply-adds together with additions on accumulators of their own: what a core does where both kinds of pipe
+//! are busy. A bound for mixed code, and no peak: nobody's matrix product has this mix.
+//!
+//! Accumulators come in twos, one of multiply-adds and one of additions, that take a step together.
+
+use core::arch::naked_asm;
+use core::mem::offset_of;
+
+use model::isa::{CpuOp, Element, Isa};
+
+use crate::data::{Data, Float, SLOT};
+use crate::features::Feature;
+use crate::state::RegisterFile;
+use crate::table::Kernel;
+
+/// Defines a loop over twos of registers, the first of each for `fma` and the second for `add`. Operands are loaded
+/// from the slots named beside their registers; those that a step takes from memory are not. RDI is the register file,
+/// RSI the number of iterations.
+macro_rules! paired_loop {
+    ($(#[$doc:meta])* $name:ident {
+        register: $register:literal, bytes: $bytes:literal, load_store: $move:literal,
+        operands: [$(($operand:literal, $slot:literal)),+],
+        accumulators: $first:literal, [$(($multiplied:literal, $added:literal)),+],
+        fma: $fma:literal, [$fma_even:literal, $fma_odd:literal], add: $add:literal, [$add_even:literal, $add_odd:literal],
+    }) => {
+        $(#[$doc])*
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name(registers: &mut RegisterFile, iterations: u64) {
+            naked_asm!(
+                $(concat!($move, " ", $register, $operand, ", [rdi + {operands} + {slot} * ", $slot, "]"),)+
+                concat!(".irp acc, ", $($multiplied, ",", $added, ","),+),
+                concat!($move, " ", $register, "\\acc, [rdi + {results} + ", $bytes, " * (\\acc - ", $first, ")]"),
+                ".endr",
+                "test rsi, rsi",
+                "jz 3f",
+                ".p2align 6",
+                "2:",
+                ".rept 2",
+                $(
+                    concat!($fma, " ", $register, $multiplied, ", ", $fma_even),
+                    concat!($add, " ", $register, $added, ", ", $register, $added, ", ", $add_even),
+                )+
+                $(
+                    concat!($fma, " ", $register, $multiplied, ", ", $fma_odd),
+                    concat!($add, " ", $register, $added, ", ", $register, $added, ", ", $add_odd),
+                )+
+                ".endr",
+                "dec rsi",
+                "jnz 2b",
+                "3:",
+                concat!(".irp acc, ", $($multiplied, ",", $added, ","),+),
+                concat!($move, " [rdi + {results} + ", $bytes, " * (\\acc - ", $first, ")], ", $register, "\\acc"),
+                ".endr",
+                "vzeroupper",
+                "ret",
+                operands = const offset_of!(RegisterFile, operands),
+                results = const offset_of!(RegisterFile, results),
+                slot = const SLOT,
+            )
+        }
+    };
+}
+paired_loop!(
+    /// 512 bits; twelve twos of accumulators in ZMM6-29.
+    fp64_avx512 {
+        register: "zmm", bytes: 64, load_store: "vmovupd",
+        operands: [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4)],
+        accumulators: 6, [
+            (6, 7), (8, 9), (10, 11), (12, 13), (14, 15), (16, 17), (18, 19), (20, 21), (22, 23), (24, 25), (26, 27),
+            (28, 29)
+        ],
+        fma: "vfmadd231pd", ["zmm0, zmm1", "zmm2, zmm3"], add: "vaddpd", ["zmm0", "zmm4"],
+    }
+);
+paired_loop!(
+    /// 256 bits; seven twos of accumulators in YMM2-15. Seven multiply-adds of four cycles keep 1.75 pipes busy; for
+    /// that, two operands of the odd steps are read from the first-level cache, one load a cycle.
+    fp64_avx2 {
+        register: "ymm", bytes: 32, load_store: "vmovupd",
+        operands: [(0, 0), (1, 2)],
+        accumulators: 2, [(2, 3), (4, 5), (6, 7), (8, 9), (10, 11), (12, 13), (14, 15)],
+        fma: "vfmadd231pd", ["ymm0, ymm0", "ymm1, [rdi + {operands} + {slot} * 3]"],
+        add: "vaddpd", ["ymm0", "[rdi + {operands} + {slot} * 4]"],
+    }
+);
+paired_loop!(
+    /// 512 bits; twelve twos of accumulators in ZMM6-29.
+    fp32_avx512 {
+        register: "zmm", bytes: 64, load_store: "vmovups",
+        operands: [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4)],
+        accumulators: 6, [
+            (6, 7), (8, 9), (10, 11), (12, 13), (14, 15), (16, 17), (18, 19), (20, 21), (22, 23), (24, 25), (26, 27),
+            (28, 29)
+        ],
+        fma: "vfmadd231ps", ["zmm0, zmm1", "zmm2, zmm3"], add: "vaddps", ["zmm0", "zmm4"],
+    }
+);
+paired_loop!(
+    /// 256 bits; seven twos of accumulators in YMM2-15. Seven multiply-adds of four cycles keep 1.75 pipes busy; for
+    /// that, two operands of the odd steps are read from the first-level cache, one load a cycle.
+    fp32_avx2 {
+        register: "ymm", bytes: 32, load_store: "vmovups",
+        operands: [(0, 0), (1, 2)],
+        accumulators: 2, [(2, 3), (4, 5), (6, 7), (8, 9), (10, 11), (12, 13), (14, 15)],
+        fma: "vfmadd231ps", ["ymm0, ymm0", "ymm1, [rdi + {operands} + {slot} * 3]"],
+        add: "vaddps", ["ymm0", "[rdi + {operands} + {slot} * 4]"],
+    }
+);
+
+/// 512 bits of fp64. The other rows say where they differ.
+pub(super) const FP64_AVX512: Kernel = Kernel {
+    name: "all_pipes/fp64/avx512",
+    op: CpuOp::AllPipes,
+    element: Element::Fp64,
+    isa: Isa::Avx512,
+    requires: &[Feature::Avx512F],
+    method: "cpu-all-pipes/1",
+    accumulator_type: "fp64",
+    accumulators: 24,
+    accumulators_per_step: 2,
+    lanes: 8,
+    pairs: 2,
+    step: &["vfmadd231pd", "vaddpd"],
+    operations_per_lane: 3,
+    data: Data::ProductsAndSums(Float::Fp64),
+    body: fp64_avx512,
+};
+/// 256 bits of fp64.
+pub(super) const FP64_AVX2: Kernel = Kernel {
+    name: "all_pipes/fp64/avx2",
+    isa: Isa::Avx2,
+    requires: &[Feature::Avx2, Feature::Fma],
+    accumulators: 14,
+    lanes: 4,
+    body: fp64_avx2,
+    ..FP64_AVX512
+};
+/// 512 bits of fp32.
+pub(super) const FP32_AVX512: Kernel = Kernel {
+    name: "all_pipes/fp32/avx512",
+    element: Element::Fp32,
+    accumulator_type: "fp32",
+    lanes: 16,
+    step: &["vfmadd231ps", "vaddps"],
+    data: Data::ProductsAndSums(Float::Fp32),
+    body: fp32_avx512,
+    ..FP64_AVX512
+};
+/// 256 bits of fp32.
+pub(super) const FP32_AVX2: Kernel = Kernel {
+    name: "all_pipes/fp32/avx2",
+    isa: Isa::Avx2,
+    requires: &[Feature::Avx2, Feature::Fma],
+    accumulators: 14,
+    lanes: 8,
+    body: fp32_avx2,
+    ..FP32_AVX512
+};

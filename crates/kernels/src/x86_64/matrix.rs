@@ -1,0 +1,117 @@
+//! Products of matrix tiles (AMX): 16 x 16 sums of 32 bits, each of 64 products of bytes or 32 of 16-bit elements.
+//!
+//! The second operand lies as the instructions want it: four rows of bytes (two of 16-bit elements) interleaved, so
+//! that the factors of one column that are multiplied at once are neighbours.
+//!
+//! Nothing here asks the kernel of the operating system for its permission to use tiles, without which the first
+//! instruction faults: a caller does so before.
+
+use core::arch::naked_asm;
+use core::mem::offset_of;
+
+use model::isa::{CpuOp, Element, Isa};
+
+use crate::data::{Data, Float, Range, SLOT, Shape};
+use crate::features::Feature;
+use crate::state::RegisterFile;
+use crate::table::Kernel;
+
+/// Defines a loop of one instruction on eight tiles: four accumulators in TMM0-3, operands in TMM4-7. Four take longer
+/// than the latency of one (52 cycles against 16 each on Sapphire Rapids: Intel's optimization manual, section 20.1).
+/// RDI is the register file, RSI the number of iterations, RAX the bytes from row to row.
+macro_rules! tile_loop {
+    ($(#[$doc:meta])* $name:ident, $instruction:literal) => {
+        $(#[$doc])*
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name(registers: &mut RegisterFile, iterations: u64) {
+            naked_asm!(
+                "ldtilecfg [rdi + {tiles}]",
+                "mov eax, 64",
+                ".irp acc, 0,1,2,3",
+                "tileloadd tmm\\acc, [rdi + rax + {results} + {slot} * \\acc]",
+                ".endr",
+                ".irp operand, 4,5,6,7",
+                "tileloadd tmm\\operand, [rdi + rax + {operands} + {slot} * (\\operand - 4)]",
+                ".endr",
+                "test rsi, rsi",
+                "jz 3f",
+                ".p2align 6",
+                "2:",
+                ".rept 4",
+                ".irp acc, 0,1,2,3",
+                concat!($instruction, " tmm\\acc, tmm4, tmm5"),
+                ".endr",
+                ".irp acc, 0,1,2,3",
+                concat!($instruction, " tmm\\acc, tmm6, tmm7"),
+                ".endr",
+                ".endr",
+                "dec rsi",
+                "jnz 2b",
+                "3:",
+                ".irp acc, 0,1,2,3",
+                "tilestored [rdi + rax + {results} + {slot} * \\acc], tmm\\acc",
+                ".endr",
+                "tilerelease",
+                "ret",
+                tiles = const offset_of!(RegisterFile, tiles),
+                operands = const offset_of!(RegisterFile, operands),
+                results = const offset_of!(RegisterFile, results),
+                slot = const SLOT,
+            )
+        }
+    };
+}
+tile_loop!(
+    /// Unsigned by signed bytes.
+    int8_amx, "tdpbusd"
+);
+tile_loop!(
+    /// Bf16 into fp32.
+    bf16_amx, "tdpbf16ps"
+);
+tile_loop!(
+    /// Fp16 into fp32.
+    fp16_amx, "tdpfp16ps"
+);
+
+/// Bytes. The other rows say where they differ.
+pub(super) const INT8_AMX: Kernel = Kernel {
+    name: "matrix/int8/amx",
+    op: CpuOp::Matrix,
+    element: Element::Int8,
+    isa: Isa::Amx,
+    requires: &[Feature::AmxTile, Feature::AmxInt8],
+    method: "cpu-matrix/1",
+    accumulator_type: "s32 <- u8 x s8",
+    accumulators: 4,
+    accumulators_per_step: 1,
+    lanes: 16 * 16,
+    pairs: 4,
+    step: &["tdpbusd"],
+    operations_per_lane: 2 * 64,
+    data: Data::IntegerDot { shape: Shape::TILE_OF_BYTES, first: Range::U8, second: Range::S8 },
+    body: int8_amx,
+};
+/// Bf16.
+pub(super) const BF16_AMX: Kernel = Kernel {
+    name: "matrix/bf16/amx",
+    element: Element::Bf16,
+    requires: &[Feature::AmxTile, Feature::AmxBf16],
+    accumulator_type: "fp32 <- bf16 x bf16",
+    step: &["tdpbf16ps"],
+    operations_per_lane: 2 * 32,
+    data: Data::FloatDot { shape: Shape::TILE_OF_PAIRS, factor: Float::Bf16 },
+    body: bf16_amx,
+    ..INT8_AMX
+};
+/// Fp16.
+pub(super) const FP16_AMX: Kernel = Kernel {
+    name: "matrix/fp16/amx",
+    element: Element::Fp16,
+    requires: &[Feature::AmxTile, Feature::AmxFp16],
+    accumulator_type: "fp32 <- fp16 x fp16",
+    step: &["tdpfp16ps"],
+    data: Data::FloatDot { shape: Shape::TILE_OF_PAIRS, factor: Float::Fp16 },
+    body: fp16_amx,
+    ..BF16_AMX
+};

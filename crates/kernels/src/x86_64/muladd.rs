@@ -1,0 +1,362 @@
+//! Element-wise multiply-add of packed whole numbers that wrap: `acc += a * b` in every element.
+//!
+//! A step is complete: it starts from packed elements and ends with packed sums, as an ordinary loop over arrays would.
+//! x86 multiplies packed words and, later, doublewords and quadwords; what it lacks is built from what it has:
+//!
+//! * bytes from words: the even bytes' products are the low halves of the words' products, the odd bytes' those of
+//!   words shifted down by words masked in place; a mask puts both together;
+//! * quadwords, before AVX-512, from three products of doublewords: the low halves', and the mixed ones shifted up.
+//!
+//! Only the last addition is in the dependent chain, so few accumulators are enough.
+
+use model::isa::{CpuOp, Element, Isa};
+
+use super::loops::vector_loop;
+use crate::data::Data;
+use crate::features::Feature;
+use crate::table::Kernel;
+
+vector_loop!(
+    /// Sixty-four bytes in six instructions; 16 accumulators in ZMM5-20. The immediate selects by the mask: ours where it is
+    /// clear, the other where it is set.
+    int8_avx512 {
+        register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3,4",
+        accumulators: 5, "5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20",
+        body: 2 x [
+            concat!(
+                "vpsrlw zmm30, zmm0, 8; vpandd zmm31, zmm1, zmm4; vpmullw zmm30, zmm30, zmm31; ",
+                "vpmullw zmm31, zmm0, zmm1; vpternlogd zmm31, zmm30, zmm4, 0xd8; ",
+                "vpaddb zmm\\acc, zmm\\acc, zmm31",
+            ),
+            concat!(
+                "vpsrlw zmm30, zmm2, 8; vpandd zmm31, zmm3, zmm4; vpmullw zmm30, zmm30, zmm31; ",
+                "vpmullw zmm31, zmm2, zmm3; vpternlogd zmm31, zmm30, zmm4, 0xd8; ",
+                "vpaddb zmm\\acc, zmm\\acc, zmm31",
+            ),
+        ],
+        counted: "rax",
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// Thirty-two bytes in seven instructions; 8 accumulators in YMM6-13.
+    int8_avx2 {
+        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "0,1,2,3,4,5",
+        accumulators: 6, "6,7,8,9,10,11,12,13",
+        body: 4 x [
+            concat!(
+                "vpsrlw ymm14, ymm0, 8; vpand ymm15, ymm1, ymm4; vpmullw ymm14, ymm14, ymm15; ",
+                "vpmullw ymm15, ymm0, ymm1; vpand ymm15, ymm15, ymm5; vpor ymm15, ymm15, ymm14; ",
+                "vpaddb ymm\\acc, ymm\\acc, ymm15",
+            ),
+            concat!(
+                "vpsrlw ymm14, ymm2, 8; vpand ymm15, ymm3, ymm4; vpmullw ymm14, ymm14, ymm15; ",
+                "vpmullw ymm15, ymm2, ymm3; vpand ymm15, ymm15, ymm5; vpor ymm15, ymm15, ymm14; ",
+                "vpaddb ymm\\acc, ymm\\acc, ymm15",
+            ),
+        ],
+        counted: "rax",
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// Sixteen bytes in seven instructions and three copies; 8 accumulators in XMM6-13.
+    int8_sse2 {
+        register: "xmm", bytes: 16, load_store: "movdqu", operands: "0,1,2,3,4,5",
+        accumulators: 6, "6,7,8,9,10,11,12,13",
+        body: 4 x [
+            concat!(
+                "movdqa xmm14, xmm0; psrlw xmm14, 8; movdqa xmm15, xmm1; pand xmm15, xmm4; ",
+                "pmullw xmm14, xmm15; movdqa xmm15, xmm0; pmullw xmm15, xmm1; pand xmm15, xmm5; ",
+                "por xmm15, xmm14; paddb xmm\\acc, xmm15",
+            ),
+            concat!(
+                "movdqa xmm14, xmm2; psrlw xmm14, 8; movdqa xmm15, xmm3; pand xmm15, xmm4; ",
+                "pmullw xmm14, xmm15; movdqa xmm15, xmm2; pmullw xmm15, xmm3; pand xmm15, xmm5; ",
+                "por xmm15, xmm14; paddb xmm\\acc, xmm15",
+            ),
+        ],
+        counted: "rax",
+        finish: "",
+    }
+);
+vector_loop!(
+    /// Thirty-two elements in two instructions; 24 accumulators in ZMM4-27.
+    int16_avx512 {
+        register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
+        body: 3 x [
+            "vpmullw zmm31, zmm0, zmm1; vpaddw zmm\\acc, zmm\\acc, zmm31",
+            "vpmullw zmm31, zmm2, zmm3; vpaddw zmm\\acc, zmm\\acc, zmm31",
+        ],
+        counted: "rax",
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// Sixteen elements in two instructions; 11 accumulators in YMM4-14.
+    int16_avx2 {
+        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14",
+        body: 6 x [
+            "vpmullw ymm15, ymm0, ymm1; vpaddw ymm\\acc, ymm\\acc, ymm15",
+            "vpmullw ymm15, ymm2, ymm3; vpaddw ymm\\acc, ymm\\acc, ymm15",
+        ],
+        counted: "rax",
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// Eight elements in two instructions and a copy; 11 accumulators in XMM4-14.
+    int16_sse2 {
+        register: "xmm", bytes: 16, load_store: "movdqu", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14",
+        body: 6 x [
+            "movdqa xmm15, xmm0; pmullw xmm15, xmm1; paddw xmm\\acc, xmm15",
+            "movdqa xmm15, xmm2; pmullw xmm15, xmm3; paddw xmm\\acc, xmm15",
+        ],
+        counted: "rax",
+        finish: "",
+    }
+);
+vector_loop!(
+    /// Sixteen elements in two instructions; 24 accumulators in ZMM4-27.
+    int32_avx512 {
+        register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
+        body: 3 x [
+            "vpmulld zmm31, zmm0, zmm1; vpaddd zmm\\acc, zmm\\acc, zmm31",
+            "vpmulld zmm31, zmm2, zmm3; vpaddd zmm\\acc, zmm\\acc, zmm31",
+        ],
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// Eight elements in two instructions; 11 accumulators in YMM4-14.
+    int32_avx2 {
+        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14",
+        body: 6 x [
+            "vpmulld ymm15, ymm0, ymm1; vpaddd ymm\\acc, ymm\\acc, ymm15",
+            "vpmulld ymm15, ymm2, ymm3; vpaddd ymm\\acc, ymm\\acc, ymm15",
+        ],
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// Four elements in two instructions and a copy; 11 accumulators in XMM4-14.
+    int32_sse4_1 {
+        register: "xmm", bytes: 16, load_store: "movdqu", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14",
+        body: 6 x [
+            "movdqa xmm15, xmm0; pmulld xmm15, xmm1; paddd xmm\\acc, xmm15",
+            "movdqa xmm15, xmm2; pmulld xmm15, xmm3; paddd xmm\\acc, xmm15",
+        ],
+        finish: "",
+    }
+);
+vector_loop!(
+    /// Eight elements in two instructions; 24 accumulators in ZMM4-27.
+    int64_avx512 {
+        register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
+        body: 3 x [
+            "vpmullq zmm31, zmm0, zmm1; vpaddq zmm\\acc, zmm\\acc, zmm31",
+            "vpmullq zmm31, zmm2, zmm3; vpaddq zmm\\acc, zmm\\acc, zmm31",
+        ],
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// Four elements in nine instructions; 8 accumulators in YMM4-11.
+    int64_avx2 {
+        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11",
+        body: 3 x [
+            concat!(
+                "vpsrlq ymm13, ymm0, 32; vpmuludq ymm13, ymm13, ymm1; vpsrlq ymm14, ymm1, 32; ",
+                "vpmuludq ymm14, ymm14, ymm0; vpaddq ymm13, ymm13, ymm14; vpsllq ymm13, ymm13, 32; ",
+                "vpmuludq ymm14, ymm0, ymm1; vpaddq ymm13, ymm13, ymm14; vpaddq ymm\\acc, ymm\\acc, ymm13",
+            ),
+            concat!(
+                "vpsrlq ymm13, ymm2, 32; vpmuludq ymm13, ymm13, ymm3; vpsrlq ymm14, ymm3, 32; ",
+                "vpmuludq ymm14, ymm14, ymm2; vpaddq ymm13, ymm13, ymm14; vpsllq ymm13, ymm13, 32; ",
+                "vpmuludq ymm14, ymm2, ymm3; vpaddq ymm13, ymm13, ymm14; vpaddq ymm\\acc, ymm\\acc, ymm13",
+            ),
+        ],
+        finish: "vzeroupper",
+    }
+);
+vector_loop!(
+    /// Two elements in nine instructions and three copies; 8 accumulators in XMM4-11.
+    int64_sse2 {
+        register: "xmm", bytes: 16, load_store: "movdqu", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11",
+        body: 3 x [
+            concat!(
+                "movdqa xmm13, xmm0; psrlq xmm13, 32; pmuludq xmm13, xmm1; movdqa xmm14, xmm1; ",
+                "psrlq xmm14, 32; pmuludq xmm14, xmm0; paddq xmm13, xmm14; psllq xmm13, 32; ",
+                "movdqa xmm14, xmm0; pmuludq xmm14, xmm1; paddq xmm13, xmm14; paddq xmm\\acc, xmm13",
+            ),
+            concat!(
+                "movdqa xmm13, xmm2; psrlq xmm13, 32; pmuludq xmm13, xmm3; movdqa xmm14, xmm3; ",
+                "psrlq xmm14, 32; pmuludq xmm14, xmm2; paddq xmm13, xmm14; psllq xmm13, 32; ",
+                "movdqa xmm14, xmm2; pmuludq xmm14, xmm3; paddq xmm13, xmm14; paddq xmm\\acc, xmm13",
+            ),
+        ],
+        finish: "",
+    }
+);
+
+/// Any x86-64: 128 bits of bytes. The other rows say where they differ.
+pub(super) const INT8_SSE2: Kernel = Kernel {
+    name: "muladd/int8/sse2",
+    op: CpuOp::MulAdd,
+    element: Element::Int8,
+    isa: Isa::Sse2,
+    requires: &[Feature::Sse2],
+    method: "cpu-muladd-bytes/1",
+    accumulator_type: "s8",
+    accumulators: 8,
+    accumulators_per_step: 1,
+    lanes: 16,
+    pairs: 4,
+    step: &["movdqa", "psrlw", "movdqa", "pand", "pmullw", "movdqa", "pmullw", "pand", "por", "paddb"],
+    operations_per_lane: 2,
+    data: Data::Elements { bytes: 1 },
+    body: int8_sse2,
+};
+/// 256 bits of bytes.
+pub(super) const INT8_AVX2: Kernel = Kernel {
+    name: "muladd/int8/avx2",
+    isa: Isa::Avx2,
+    requires: &[Feature::Avx2],
+    lanes: 32,
+    step: &["vpsrlw", "vpand", "vpmullw", "vpmullw", "vpand", "vpor", "vpaddb"],
+    body: int8_avx2,
+    ..INT8_SSE2
+};
+/// 512 bits of bytes.
+pub(super) const INT8_AVX512: Kernel = Kernel {
+    name: "muladd/int8/avx512",
+    isa: Isa::Avx512,
+    requires: &[Feature::Avx512F, Feature::Avx512Bw],
+    accumulators: 16,
+    lanes: 64,
+    pairs: 2,
+    step: &["vpsrlw", "vpandd", "vpmullw", "vpmullw", "vpternlogd", "vpaddb"],
+    body: int8_avx512,
+    ..INT8_SSE2
+};
+/// 128 bits.
+pub(super) const INT16_SSE2: Kernel = Kernel {
+    name: "muladd/int16/sse2",
+    element: Element::Int16,
+    isa: Isa::Sse2,
+    requires: &[Feature::Sse2],
+    method: "cpu-muladd/1",
+    accumulator_type: "s16",
+    accumulators: 11,
+    lanes: 8,
+    pairs: 6,
+    step: &["movdqa", "pmullw", "paddw"],
+    data: Data::Elements { bytes: 2 },
+    body: int16_sse2,
+    ..INT8_SSE2
+};
+/// 256 bits.
+pub(super) const INT16_AVX2: Kernel = Kernel {
+    name: "muladd/int16/avx2",
+    isa: Isa::Avx2,
+    requires: &[Feature::Avx2],
+    lanes: 16,
+    step: &["vpmullw", "vpaddw"],
+    body: int16_avx2,
+    ..INT16_SSE2
+};
+/// 512 bits.
+pub(super) const INT16_AVX512: Kernel = Kernel {
+    name: "muladd/int16/avx512",
+    isa: Isa::Avx512,
+    requires: &[Feature::Avx512F, Feature::Avx512Bw],
+    accumulators: 24,
+    lanes: 32,
+    pairs: 3,
+    body: int16_avx512,
+    ..INT16_AVX2
+};
+/// 128 bits.
+pub(super) const INT32_SSE4_1: Kernel = Kernel {
+    name: "muladd/int32/sse4_1",
+    element: Element::Int32,
+    isa: Isa::Sse41,
+    requires: &[Feature::Sse41],
+    method: "cpu-muladd/1",
+    accumulator_type: "s32",
+    accumulators: 11,
+    lanes: 4,
+    pairs: 6,
+    step: &["movdqa", "pmulld", "paddd"],
+    data: Data::Elements { bytes: 4 },
+    body: int32_sse4_1,
+    ..INT8_SSE2
+};
+/// 256 bits.
+pub(super) const INT32_AVX2: Kernel = Kernel {
+    name: "muladd/int32/avx2",
+    isa: Isa::Avx2,
+    requires: &[Feature::Avx2],
+    lanes: 8,
+    step: &["vpmulld", "vpaddd"],
+    body: int32_avx2,
+    ..INT32_SSE4_1
+};
+/// 512 bits.
+pub(super) const INT32_AVX512: Kernel = Kernel {
+    name: "muladd/int32/avx512",
+    isa: Isa::Avx512,
+    requires: &[Feature::Avx512F],
+    accumulators: 24,
+    lanes: 16,
+    pairs: 3,
+    body: int32_avx512,
+    ..INT32_AVX2
+};
+/// 128 bits, from products of halves.
+pub(super) const INT64_SSE2: Kernel = Kernel {
+    name: "muladd/int64/sse2",
+    element: Element::Int64,
+    method: "cpu-muladd-halves/1",
+    accumulator_type: "s64",
+    lanes: 2,
+    pairs: 3,
+    step: &[
+        "movdqa", "psrlq", "pmuludq", "movdqa", "psrlq", "pmuludq", "paddq", "psllq", "movdqa", "pmuludq", "paddq",
+        "paddq",
+    ],
+    data: Data::Elements { bytes: 8 },
+    body: int64_sse2,
+    ..INT8_SSE2
+};
+/// 256 bits, from products of halves.
+pub(super) const INT64_AVX2: Kernel = Kernel {
+    name: "muladd/int64/avx2",
+    isa: Isa::Avx2,
+    requires: &[Feature::Avx2],
+    lanes: 4,
+    step: &["vpsrlq", "vpmuludq", "vpsrlq", "vpmuludq", "vpaddq", "vpsllq", "vpmuludq", "vpaddq", "vpaddq"],
+    body: int64_avx2,
+    ..INT64_SSE2
+};
+/// 512 bits.
+pub(super) const INT64_AVX512: Kernel = Kernel {
+    name: "muladd/int64/avx512",
+    isa: Isa::Avx512,
+    requires: &[Feature::Avx512F, Feature::Avx512Dq],
+    method: "cpu-muladd/1",
+    accumulators: 24,
+    lanes: 8,
+    step: &["vpmullq", "vpaddq"],
+    body: int64_avx512,
+    ..INT64_SSE2
+};

@@ -1,0 +1,201 @@
+//! What a compiler makes of an ordinary scalar loop: `x = x * m + a - s` on some independent variables, over `char`,
+//! `short`, `int`, `long`, `float` and `double`.
+//!
+//! The instructions are those of GCC 12 at `-O2 -fno-tree-vectorize` for loops over locals of each type (one
+//! multiplication, one addition and one subtraction per step, all multiplications before all additions), without its
+//! folding of `a - s` and with the loop unrolled until its end no longer counts. C computes `char` and `short` in `int`,
+//! so these are loops over 32-bit registers that start from narrow values; their lowest bits are what the C type holds,
+//! and all 32 bits are verified. There are as many variables as registers allow, so that throughput and not one chain is
+//! measured.
+
+use core::arch::naked_asm;
+use core::mem::offset_of;
+
+use model::isa::{CpuOp, Element, Isa};
+
+use super::loops::vector_loop;
+use crate::data::{Data, Float, SLOT};
+use crate::features::Feature;
+use crate::state::RegisterFile;
+use crate::table::Kernel;
+
+/// Defines a loop over general registers: ten variables, the operands in (R)AX, (R)CX and (R)DX. RDI is the register
+/// file, RSI the number of iterations; the registers that belong to the caller are saved around it.
+macro_rules! general_loop {
+    ($(#[$doc:meta])* $name:ident {
+        bytes: $bytes:literal, operands: [$m:literal, $a:literal, $s:literal],
+        accumulators: $accumulators:literal, [$(($index:literal, $register:literal)),+],
+    }) => {
+        $(#[$doc])*
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name(registers: &mut RegisterFile, iterations: u64) {
+            naked_asm!(
+                ".irp saved, rbx,rbp,r12,r13,r14,r15",
+                "push \\saved",
+                ".endr",
+                concat!("mov ", $m, ", [rdi + {operands}]"),
+                concat!("mov ", $a, ", [rdi + {operands} + {slot}]"),
+                concat!("mov ", $s, ", [rdi + {operands} + 2 * {slot}]"),
+                $(concat!("mov ", $register, ", [rdi + {results} + ", $bytes, " * ", $index, "]"),)+
+                "test rsi, rsi",
+                "jz 3f",
+                ".p2align 6",
+                "2:",
+                ".rept 4",
+                concat!(".irp acc, ", $accumulators),
+                concat!("imul \\acc, ", $m),
+                ".endr",
+                concat!(".irp acc, ", $accumulators),
+                concat!("add \\acc, ", $a),
+                ".endr",
+                concat!(".irp acc, ", $accumulators),
+                concat!("sub \\acc, ", $s),
+                ".endr",
+                ".endr",
+                "dec rsi",
+                "jnz 2b",
+                "3:",
+                $(concat!("mov [rdi + {results} + ", $bytes, " * ", $index, "], ", $register),)+
+                ".irp saved, r15,r14,r13,r12,rbp,rbx",
+                "pop \\saved",
+                ".endr",
+                "ret",
+                operands = const offset_of!(RegisterFile, operands),
+                results = const offset_of!(RegisterFile, results),
+                slot = const SLOT,
+            )
+        }
+    };
+}
+general_loop!(
+    /// `char`, in 32-bit registers.
+    int8_scalar {
+        bytes: 4, operands: ["eax", "ecx", "edx"],
+        accumulators: "r8d,r9d,r10d,r11d,r12d,r13d,r14d,r15d,ebx,ebp", [
+            (0, "r8d"), (1, "r9d"), (2, "r10d"), (3, "r11d"), (4, "r12d"),
+            (5, "r13d"), (6, "r14d"), (7, "r15d"), (8, "ebx"), (9, "ebp")
+        ],
+    }
+);
+general_loop!(
+    /// `short`, in 32-bit registers.
+    int16_scalar {
+        bytes: 4, operands: ["eax", "ecx", "edx"],
+        accumulators: "r8d,r9d,r10d,r11d,r12d,r13d,r14d,r15d,ebx,ebp", [
+            (0, "r8d"), (1, "r9d"), (2, "r10d"), (3, "r11d"), (4, "r12d"),
+            (5, "r13d"), (6, "r14d"), (7, "r15d"), (8, "ebx"), (9, "ebp")
+        ],
+    }
+);
+general_loop!(
+    /// `int`.
+    int32_scalar {
+        bytes: 4, operands: ["eax", "ecx", "edx"],
+        accumulators: "r8d,r9d,r10d,r11d,r12d,r13d,r14d,r15d,ebx,ebp", [
+            (0, "r8d"), (1, "r9d"), (2, "r10d"), (3, "r11d"), (4, "r12d"),
+            (5, "r13d"), (6, "r14d"), (7, "r15d"), (8, "ebx"), (9, "ebp")
+        ],
+    }
+);
+general_loop!(
+    /// `long`.
+    int64_scalar {
+        bytes: 8, operands: ["rax", "rcx", "rdx"],
+        accumulators: "r8,r9,r10,r11,r12,r13,r14,r15,rbx,rbp", [
+            (0, "r8"), (1, "r9"), (2, "r10"), (3, "r11"), (4, "r12"),
+            (5, "r13"), (6, "r14"), (7, "r15"), (8, "rbx"), (9, "rbp")
+        ],
+    }
+);
+vector_loop!(
+    /// `float`; 12 variables in XMM4-15.
+    fp32_scalar {
+        register: "xmm", bytes: 4, load_store: "movss", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15",
+        body: 2 x [
+            "mulss xmm\\acc, xmm0", "addss xmm\\acc, xmm2", "subss xmm\\acc, xmm3",
+            "mulss xmm\\acc, xmm1", "addss xmm\\acc, xmm2", "subss xmm\\acc, xmm3",
+        ],
+        finish: "",
+    }
+);
+vector_loop!(
+    /// `double`; 12 variables in XMM4-15.
+    fp64_scalar {
+        register: "xmm", bytes: 8, load_store: "movsd", operands: "0,1,2,3",
+        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15",
+        body: 2 x [
+            "mulsd xmm\\acc, xmm0", "addsd xmm\\acc, xmm2", "subsd xmm\\acc, xmm3",
+            "mulsd xmm\\acc, xmm1", "addsd xmm\\acc, xmm2", "subsd xmm\\acc, xmm3",
+        ],
+        finish: "",
+    }
+);
+
+/// `char`. The other rows say where they differ.
+pub(super) const INT8_SCALAR: Kernel = Kernel {
+    name: "plain/int8/scalar",
+    op: CpuOp::Plain,
+    element: Element::Int8,
+    isa: Isa::Scalar,
+    requires: &[],
+    method: "cpu-plain/1",
+    accumulator_type: "s8 in s32",
+    accumulators: 10,
+    accumulators_per_step: 1,
+    lanes: 1,
+    pairs: 2,
+    step: &["imul", "add", "sub"],
+    operations_per_lane: 3,
+    data: Data::Affine { bytes: 1 },
+    body: int8_scalar,
+};
+/// `short`.
+pub(super) const INT16_SCALAR: Kernel = Kernel {
+    name: "plain/int16/scalar",
+    element: Element::Int16,
+    accumulator_type: "s16 in s32",
+    data: Data::Affine { bytes: 2 },
+    body: int16_scalar,
+    ..INT8_SCALAR
+};
+/// `int`.
+pub(super) const INT32_SCALAR: Kernel = Kernel {
+    name: "plain/int32/scalar",
+    element: Element::Int32,
+    accumulator_type: "s32",
+    data: Data::Affine { bytes: 4 },
+    body: int32_scalar,
+    ..INT8_SCALAR
+};
+/// `long`.
+pub(super) const INT64_SCALAR: Kernel = Kernel {
+    name: "plain/int64/scalar",
+    element: Element::Int64,
+    accumulator_type: "s64",
+    data: Data::Affine { bytes: 8 },
+    body: int64_scalar,
+    ..INT8_SCALAR
+};
+/// `double`.
+pub(super) const FP64_SCALAR: Kernel = Kernel {
+    name: "plain/fp64/scalar",
+    element: Element::Fp64,
+    requires: &[Feature::Sse2],
+    accumulator_type: "fp64",
+    accumulators: 12,
+    step: &["mulsd", "addsd", "subsd"],
+    data: Data::DoubledAndHalved(Float::Fp64),
+    body: fp64_scalar,
+    ..INT8_SCALAR
+};
+/// `float`.
+pub(super) const FP32_SCALAR: Kernel = Kernel {
+    name: "plain/fp32/scalar",
+    element: Element::Fp32,
+    accumulator_type: "fp32",
+    step: &["mulss", "addss", "subss"],
+    data: Data::DoubledAndHalved(Float::Fp32),
+    body: fp32_scalar,
+    ..FP64_SCALAR
+};
