@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use machine::{Sysroot, discover};
-use model::isa::Isa;
-use model::machine::{CoreKind, Machine};
+use machine::{CpuKernel, Sysroot, cpu_peaks, discover, missing};
+use model::isa::{CpuOp, Element, Isa};
+use model::machine::{CoreKind, Machine, WithheldBy};
 
 /// What a part is known to be.
 struct Part {
@@ -247,10 +247,7 @@ fn strix_point_is_told_apart_by_its_caches_where_leaf_80000026_is_missing() {
     let name = "amd-zen5-strix-point-ryzen-ai-9-hx-370";
     let text = std::fs::read_to_string(folder(name).join("cpuid.txt")).expect("in this repository");
     let cut: String = text.split_inclusive('\n').filter(|line| !line.contains("0x80000026")).collect();
-    let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join("strix-point-without-80000026");
-    std::fs::create_dir_all(&copy).expect("a folder of our own");
-    std::fs::write(copy.join("cpuid.txt"), cut).expect("a file of our own");
-    let machine = discover(&Sysroot::folder(&copy).expect("just made"));
+    let machine = made_up("strix-point-without-80000026", &[("cpuid.txt", &cut)]);
     let types: Vec<_> = machine.cpu.core_types.iter().map(|t| (t.kind, t.cores, t.threads)).collect();
     assert_eq!(types, [(CoreKind::Performance, 4, 8), (CoreKind::Efficiency, 8, 16)]);
 }
@@ -299,6 +296,63 @@ fn each_kind_of_core_has_its_own_instruction_sets_and_nothing_is_withheld_on_a_b
         }
         assert!(machine.cpu.withheld.is_empty(), "{}: {:?}", part.folder, machine.cpu.withheld);
     });
+}
+
+/// A machine of its own folder, with these files and nothing else.
+#[expect(clippy::expect_used, reason = "a test whose set-up fails has failed")]
+fn made_up(name: &str, files: &[(&str, &str)]) -> Machine {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder).expect("a folder of our own");
+    for (file, text) in files {
+        std::fs::write(folder.join(file), text).expect("a file of our own");
+    }
+    discover(&Sysroot::folder(&folder).expect("just made"))
+}
+
+#[test]
+fn what_the_operating_system_does_not_enable_is_told_apart_from_what_the_hypervisor_hides() {
+    let text = std::fs::read_to_string(folder("kvm-emerald-rapids-2-cpus").join("cpuid.txt")).expect("it is here");
+    let machine = made_up("emerald-rapids-without-zmm", &[("cpuid.txt", &text), ("xcr0.txt", "0x7\n")]);
+    let by = |by| machine.cpu.withheld.iter().filter(|one| one.by == by).map(|one| one.isa).collect::<Vec<_>>();
+    let wide = [Isa::Avx512, Isa::Avx512Vl, Isa::Avx512Vnni, Isa::Avx512Bf16, Isa::Avx512Fp16];
+    assert_eq!(by(WithheldBy::OperatingSystem), wide);
+    assert_eq!(by(WithheldBy::Hypervisor), [Isa::Amx]);
+    assert!(wide.iter().all(|isa| !machine.cpu.isa.contains(isa)) && machine.cpu.isa.contains(&Isa::AvxVnni));
+    assert_eq!(
+        missing(&machine, Isa::Avx512),
+        "the operating system does not enable AVX-512 (CPUID has it, XCR0 lacks the mask and ZMM registers)"
+    );
+}
+
+#[test]
+fn fast_cores_may_have_sets_that_small_ones_lack() {
+    let text =
+        std::fs::read_to_string(folder("intel-raptor-lake-core-i7-1370p").join("cpuid.txt")).expect("it is here");
+    // The fast cores are the first twelve CPUs; bit 16 of EBX in leaf 7 is AVX512F, the system enables its registers.
+    let mut dump = String::new();
+    let mut cpu = 0;
+    for line in text.lines() {
+        cpu = line.strip_prefix("CPU ").and_then(|rest| rest.trim_end_matches(':').parse().ok()).unwrap_or(cpu);
+        let is_leaf_7 = line.trim_start().starts_with("0x00000007 0x00:");
+        let ebx = line.split_once("ebx=0x").filter(|_| is_leaf_7 && cpu < 12);
+        let line = ebx.map_or_else(
+            || line.to_owned(),
+            |(before, after)| {
+                let bits = u32::from_str_radix(&after[..8], 16).expect("eight digits") | 1 << 16;
+                format!("{before}ebx={bits:#010x}{}", &after[8..])
+            },
+        );
+        dump += &(line + "\n");
+    }
+    let machine = made_up("raptor-lake-with-zmm", &[("cpuid.txt", &dump), ("xcr0.txt", "0xe7\n")]);
+    let has = machine.cpu.core_types.iter().map(|kind| kind.isa.contains(&Isa::Avx512)).collect::<Vec<_>>();
+    assert_eq!(has, [true, false]);
+    assert!(!machine.cpu.isa.contains(&Isa::Avx512), "not on all cores");
+    assert_eq!(missing(&machine, Isa::Avx512), "of this CPU's cores only the P-cores have AVX-512");
+    let dp = CpuKernel { op: CpuOp::Fma, element: Element::Fp64, isa: Isa::Avx512 };
+    let peak = |cpus: &[u32]| cpu_peaks(&machine, dp, cpus, Some(&vec![5e9; cpus.len()]), None);
+    assert_eq!(peak(&[0, 2])[0].formula, "2 P-cores x 5.00 GHz x 16 flop/cycle");
+    assert!(peak(&[0, 12]).is_empty(), "a small core cannot");
 }
 
 #[test]
