@@ -6,7 +6,8 @@
 //! source tells is left out, and a sequence with such an instruction has no bound.
 //!
 //! Sources: LLVM's scheduling models (`llvm/lib/Target/X86/X86Sched*.td`, release 19; Zen 5 and Lunar Lake: main of
-//! 2026), throughputs of `InstLatx64` (087af2c), renaming widths as the throughput of `NOP` there.
+//! 2026), throughputs of `InstLatx64` (087af2c). Micro-operations renamed per cycle: what `NOP` reaches there, the
+//! models' `IssueWidth` for Zen 3 to 5, what AMD presented for Zen.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -434,14 +435,14 @@ pub(crate) static ZEN1: Ports = Ports {
     renamed: 6,
     path: Path::Parts(128),
     rows: ZEN2_ROWS,
-    source: "LLVM X86ScheduleZnver1.td; InstLatx64 Summit Ridge; AMD 55723: 6 macro-operations dispatched",
+    source: "LLVM X86ScheduleZnver1.td; InstLatx64 Summit Ridge; 6 to the schedulers: AMD, AnandTech 10578",
 };
 pub(crate) static ZEN2: Ports = Ports {
     called: PIPES,
     renamed: 6,
     path: Path::Parts(256),
     rows: ZEN2_ROWS,
-    source: "LLVM X86ScheduleZnver2.td; InstLatx64 Rome; AMD 56305: 6 macro-operations dispatched",
+    source: "LLVM X86ScheduleZnver2.td; InstLatx64 Rome; 6 to the schedulers as in Zen, AnandTech 10578",
 };
 pub(crate) static ZEN3: Ports = Ports {
     called: PIPES,
