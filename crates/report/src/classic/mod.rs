@@ -1,5 +1,5 @@
 //! The tables of the classic suite as values: its columns, what stood beside them, and what follows from them by stated
-//! rules. How a table is set is a renderer's business; the one for terminals is in [`text`].
+//! rules. How a table is set is a renderer's business; the one for terminals is beside it.
 //!
 //! Nothing is measured or estimated here: every figure is the document's, or the quotient of two of them.
 
