@@ -16,6 +16,7 @@ pub mod live;
 pub mod plan;
 pub mod reference;
 pub mod runner;
+mod scaling;
 pub mod store;
 pub mod suite;
 pub mod target;

@@ -12,7 +12,7 @@ use model::warning::{Warning, WarningCode};
 use crate::engine::ENGINES;
 use crate::reference::find;
 use crate::runner::BLOCK_SECONDS;
-use crate::suite::{Sampling, Suite, Threads};
+use crate::suite::{MOST_THREADS, Sampling, Suite, Threads};
 use crate::target::DiskTarget;
 
 /// What the user asked for.
@@ -28,6 +28,8 @@ pub struct Request {
     pub threads: Vec<Threads>,
     /// Exactly so many samples a row, and no stop rule.
     pub repeat: Option<u32>,
+    /// Do the totals that the suite states in full, however long it takes.
+    pub exact_workload: bool,
     /// Seed of order, data and permutations.
     pub seed: u64,
     /// What only the user chose, and ids therefore show.
@@ -48,6 +50,7 @@ impl Request {
             filter: None,
             threads,
             repeat: None,
+            exact_workload: false,
             seed: 1,
             chosen: Chosen::default(),
             disk: None,
@@ -85,6 +88,9 @@ pub struct Planned {
     pub beside: Vec<&'static str>,
     /// How it is sampled.
     pub sampling: Sampling,
+    /// Work that all threads together do in every sample, whatever time it takes; `None` where samples are so many
+    /// seconds long. The sampling's seconds are then what that is expected to take.
+    pub exact_work: Option<f64>,
     /// Expected seconds of untimed preparation per launch.
     pub setup_seconds: f64,
     /// Why it cannot be measured here, known in advance.
@@ -202,11 +208,17 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
         }
     }
     check_areas(request, &rows)?;
+    if request.exact_workload && rows.iter().all(|row| row.exact_work.is_none()) {
+        let suite = &request.suite.name;
+        return Err(PlanError(format!(
+            "the suite '{suite}' states no totals to be done in full; the suite classic does"
+        )));
+    }
     rows.retain(|row| request.areas.is_empty() || request.areas.contains(&row.experiment.area));
     if let Some(filter) = &request.filter {
         apply_filter(&mut rows, filter)?;
     }
-    for row in &mut rows {
+    for row in rows.iter_mut().filter(|row| row.exact_work.is_none()) {
         row.sampling.sample_seconds = under_quota(row.sampling.sample_seconds, row.cpus.len(), machine.cpu.quota_cpus);
     }
     for row in &mut rows {
@@ -276,11 +288,24 @@ fn apply_filter(rows: &mut Vec<Planned>, filter: &str) -> Result<(), PlanError> 
 
 /// The thread counts of a stanza on this machine, ascending and each once: the request's, else the suite's.
 pub(crate) fn thread_counts(request: &Request, suite: &[Threads], machine: &Machine) -> Vec<u32> {
-    let cores = machine.cpu.one_per_core(&machine.cpu.available_cpus).len();
-    let all = u32::try_from(cores).unwrap_or(u32::MAX).max(1);
+    let available = &machine.cpu.available_cpus;
+    let count = |cpus: usize| u32::try_from(cpus).unwrap_or(u32::MAX).max(1);
+    let (all, smt) = (count(machine.cpu.one_per_core(available).len()), count(available.len()));
     let wanted = if request.threads.is_empty() { suite } else { &request.threads };
-    let mut counts: Vec<u32> =
-        wanted.iter().map(|threads| if let Threads::Count(count) = threads { *count } else { all }).collect();
+    let doubling = || std::iter::successors(Some(1_u32), |count| count.checked_mul(2)).take_while(|count| *count < all);
+    let mut counts: Vec<u32> = wanted
+        .iter()
+        .flat_map(|threads| match *threads {
+            Threads::All => vec![all],
+            Threads::Doubling => doubling().chain([all]).collect(),
+            Threads::Smt => Some(smt).filter(|smt| *smt > all).into_iter().collect(),
+            Threads::Count(count) => vec![count],
+        })
+        .map(|count| count.min(MOST_THREADS))
+        .collect();
+    if counts.is_empty() {
+        counts.push(all);
+    }
     counts.sort_unstable();
     counts.dedup();
     counts

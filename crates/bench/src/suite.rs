@@ -1,5 +1,5 @@
-//! Suites: which experiments, and how each area is sampled, as TOML. `quick`, `standard` and `rigorous` are part of the program;
-//! any other is a file of the same form.
+//! Suites: which experiments, and how each area is sampled, as TOML. `quick`, `standard`, `rigorous` and `classic` are
+//! part of the program; any other is a file of the same form.
 //!
 //! A suite names no machine: "vector" and "all" become an instruction set and a number of threads only in the plan.
 
@@ -21,6 +21,7 @@ const EMBEDDED: &[(&str, &str)] = &[
     ("quick", include_str!("../../../suites/quick.toml")),
     ("standard", include_str!("../../../suites/standard.toml")),
     ("rigorous", include_str!("../../../suites/rigorous.toml")),
+    ("classic", include_str!("../../../suites/classic.toml")),
 ];
 
 /// A suite.
@@ -89,8 +90,9 @@ impl Default for Sampling {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CpuStanza {
-    /// What is computed.
-    pub op: CpuOp,
+    /// What is computed; of several, the first that this CPU has a kernel for.
+    #[serde(deserialize_with = "one_or_more")]
+    pub op: Vec<CpuOp>,
     /// Element types.
     #[serde(rename = "type")]
     pub elements: Vec<Element>,
@@ -98,6 +100,9 @@ pub struct CpuStanza {
     pub isa: Vec<IsaChoice>,
     /// Thread counts.
     pub threads: Vec<Threads>,
+    /// Operations that each experiment comes to, over all threads: stated, and done in full where exact workloads are
+    /// asked for.
+    pub total: Option<f64>,
 }
 
 /// A block of memory experiments: every combination of its lists.
@@ -176,6 +181,8 @@ fn huge_pages() -> Vec<Pages> {
 pub enum IsaChoice {
     /// The widest vectors that this CPU has for the kernel; for streams through memory, up to 256 bits.
     Vector,
+    /// Every one that this CPU has for the kernel.
+    All,
     /// This one.
     Named(Isa),
 }
@@ -185,6 +192,10 @@ pub enum IsaChoice {
 pub enum Threads {
     /// One per available physical core.
     All,
+    /// 1, 2, 4 and so on, up to one per available physical core.
+    Doubling,
+    /// One per available hardware thread, where cores have several; nothing elsewhere.
+    Smt,
     /// So many.
     Count(u32),
 }
@@ -193,7 +204,11 @@ impl std::str::FromStr for IsaChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text == "vector" { Ok(Self::Vector) } else { text.parse().map(Self::Named) }
+        match text {
+            "vector" => Ok(Self::Vector),
+            "all" => Ok(Self::All),
+            name => name.parse().map(Self::Named).map_err(|error| format!("{error}; vector (the widest here), all")),
+        }
     }
 }
 
@@ -201,12 +216,14 @@ impl std::str::FromStr for Threads {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text == "all" {
-            return Ok(Self::All);
-        }
-        match text.parse::<u32>() {
-            Ok(count) if (1..=MOST_THREADS).contains(&count) => Ok(Self::Count(count)),
-            _ => Err(format!("'{text}' is no number of threads; write 1 to {MOST_THREADS}, or all")),
+        match (text, text.parse::<u32>()) {
+            ("all", _) => Ok(Self::All),
+            ("doubling", _) => Ok(Self::Doubling),
+            ("smt", _) => Ok(Self::Smt),
+            (_, Ok(count)) if (1..=MOST_THREADS).contains(&count) => Ok(Self::Count(count)),
+            _ => Err(format!(
+                "'{text}' is no number of threads; write 1 to {MOST_THREADS}, all (one per core), doubling (1, 2, 4 … all) or smt"
+            )),
         }
     }
 }
@@ -231,6 +248,24 @@ fn two_durations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[f64; 2],
     let [least, most] = <[String; 2]>::deserialize(deserializer)?;
     let pair = [parse_seconds(&least).map_err(D::Error::custom)?, parse_seconds(&most).map_err(D::Error::custom)?];
     if pair[0] > pair[1] { Err(D::Error::custom("the least warm-up is longer than the most")) } else { Ok(pair) }
+}
+
+/// A word, or a list of them.
+fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<CpuOp>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Given {
+        One(String),
+        More(Vec<String>),
+    }
+    let words = match Given::deserialize(deserializer)? {
+        Given::One(word) => vec![word],
+        Given::More(words) => words,
+    };
+    if words.is_empty() {
+        return Err(D::Error::custom("op must name an operation"));
+    }
+    words.iter().map(|word| word.parse().map_err(D::Error::custom)).collect()
 }
 
 fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
@@ -316,7 +351,7 @@ pub struct CpuChoice {
     pub ops: Vec<CpuOp>,
     /// Element types.
     pub elements: Vec<Element>,
-    /// Instruction sets; empty: the widest and scalar.
+    /// Instruction sets; empty: all of them.
     pub isa: Vec<IsaChoice>,
 }
 
@@ -363,8 +398,48 @@ pub struct NetChoice {
     pub blocks: Vec<u64>,
 }
 
-/// One thread and all cores.
-const ONE_AND_ALL: [Threads; 2] = [Threads::Count(1), Threads::All];
+/// One thread, all cores, and all hardware threads.
+const FEW_RUNGS: [Threads; 3] = [Threads::Count(1), Threads::All, Threads::Smt];
+
+/// From one thread to all hardware threads.
+const ALL_RUNGS: [Threads; 2] = [Threads::Doubling, Threads::Smt];
+
+/// How `assay cpu` samples its eighty rows: as few and as short samples as an interval needs, so that all of it takes a
+/// minute on two cores.
+fn survey() -> Sampling {
+    Sampling { samples: 6, most: None, per_launch: 1, sample_seconds: 0.06, warm_up_seconds: [0.02, 0.2], target: 0.01 }
+}
+
+/// The stanzas of one operation on one element type.
+fn rungs(op: CpuOp, element: Element, choice: &CpuChoice) -> Vec<CpuStanza> {
+    let stanza = |isa: Vec<IsaChoice>, threads: &[Threads]| CpuStanza {
+        op: vec![op],
+        elements: vec![element],
+        isa,
+        threads: threads.to_vec(),
+        total: None,
+    };
+    if !choice.isa.is_empty() {
+        // A set that was named is meant for the operations that have it.
+        let exists = |choice: &IsaChoice| match choice {
+            IsaChoice::Named(isa) => {
+                KERNELS.iter().any(|kernel| (kernel.op, kernel.element, kernel.isa) == (op, element, *isa))
+            }
+            IsaChoice::Vector | IsaChoice::All => true,
+        };
+        let isa: Vec<IsaChoice> = choice.isa.iter().copied().filter(exists).collect();
+        return if isa.is_empty() { Vec::new() } else { vec![stanza(isa, &ALL_RUNGS)] };
+    }
+    let widest = stanza(vec![IsaChoice::Vector], &ALL_RUNGS);
+    // What is no headline is shown in full to whom asks for it.
+    let in_passing = matches!(op, CpuOp::MulAdd | CpuOp::Add | CpuOp::AllPipes) && choice.ops.is_empty();
+    if in_passing { vec![widest] } else { vec![widest, stanza(vec![IsaChoice::All], &FEW_RUNGS)] }
+}
+
+/// The names of all kernels, for messages.
+pub(crate) fn known_kernels() -> String {
+    KERNELS.iter().map(|kernel| kernel.name).collect::<Vec<_>>().join(", ")
+}
 
 /// `chosen`, or `otherwise` where nothing was chosen.
 fn or<T: Clone>(chosen: &[T], otherwise: &[T]) -> Vec<T> {
@@ -372,29 +447,28 @@ fn or<T: Clone>(chosen: &[T], otherwise: &[T]) -> Vec<T> {
 }
 
 impl Suite {
-    /// The suite of `assay cpu`.
+    /// The suite of `assay cpu`: by element type, the widest kernel of each operation at every rung of the thread counts,
+    /// its other instruction sets on one thread and on all cores.
     ///
     /// # Errors
     /// There is no kernel for any combination of what was chosen.
     pub fn of_cpu(choice: &CpuChoice) -> Result<Self, String> {
-        let wanted = |op: CpuOp, element: Element| {
-            (choice.ops.is_empty() || choice.ops.contains(&op))
-                && (choice.elements.is_empty() || choice.elements.contains(&element))
-        };
-        let mut pairs: Vec<(CpuOp, Element)> = KERNELS.iter().map(|kernel| (kernel.op, kernel.element)).collect();
-        pairs.dedup();
         let mut cpu: Vec<CpuStanza> = Vec::new();
-        for (op, element) in pairs.into_iter().filter(|(op, element)| wanted(*op, *element)) {
-            if !cpu.iter().any(|stanza| stanza.op == op && stanza.elements == [element]) {
-                let isa = or(&choice.isa, &[IsaChoice::Vector, IsaChoice::Named(Isa::Scalar)]);
-                cpu.push(CpuStanza { op, elements: vec![element], isa, threads: ONE_AND_ALL.to_vec() });
+        for &element in Element::ALL.iter().filter(|one| choice.elements.is_empty() || choice.elements.contains(one)) {
+            for &op in CpuOp::ALL.iter().filter(|op| choice.ops.is_empty() || choice.ops.contains(op)) {
+                if KERNELS.iter().any(|kernel| (kernel.op, kernel.element) == (op, element)) {
+                    cpu.extend(rungs(op, element, choice));
+                }
             }
         }
         if cpu.is_empty() {
-            let known: Vec<_> = KERNELS.iter().map(|kernel| kernel.name).collect();
-            return Err(format!("there is no kernel for that combination; known: {}", known.join(", ")));
+            return Err(format!("there is no kernel for that combination; known: {}", known_kernels()));
         }
-        Ok(Self { name: Area::Cpu.to_string(), cpu, ..Self::find("quick")?.without_rows() })
+        let mut suite = Self { name: Area::Cpu.to_string(), cpu, ..Self::find("quick")?.without_rows() };
+        if choice.ops.is_empty() && choice.elements.is_empty() && choice.isa.is_empty() {
+            suite.sampling.insert(Area::Cpu, survey());
+        }
+        Ok(suite)
     }
 
     /// Its sampling alone.

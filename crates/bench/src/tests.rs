@@ -86,6 +86,7 @@ pub(crate) fn planned() -> Planned {
         other_cpus: Vec::new(),
         beside: Vec::new(),
         sampling,
+        exact_work: None,
         setup_seconds: 0.01,
         obstacle: None,
         warnings: Vec::new(),

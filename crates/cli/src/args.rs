@@ -23,14 +23,15 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   assay run quick --list                    what would be measured, how long
   assay run standard --time-budget 5m       until narrow, 5 minutes at most
+  assay run classic --area cpu              the classic tables
   assay run quick --filter 'cpu/fma/**/t1'  only these rows
 ";
 
 const CPU_EXAMPLES: &str = "\
 Examples:
-  assay cpu                                 every kernel, vectors and scalar
+  assay cpu                                 every precision and instruction set
   assay cpu --op fma --type fp64 --isa avx2 one kernel
-  assay cpu --op dot --threads 1,2,4        one operation at three thread counts
+  assay cpu --type int8,bf16 --threads 1,2,4
 ";
 
 const MEMORY_EXAMPLES: &str = "\
@@ -97,7 +98,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Measure a suite: quick (default), standard, or a file that ends in .toml.
+    /// Measure a suite: quick (default), standard, rigorous, classic, or a file that ends in .toml.
     #[command(before_help = RUN_EXAMPLES)]
     Run(Run),
     /// Measure arithmetic.
@@ -139,7 +140,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// The suite: quick, standard, or a file that ends in .toml.
+    /// The suite: quick, standard, rigorous, classic, or a file that ends in .toml.
     #[arg(default_value = "quick")]
     pub(crate) suite: String,
 
@@ -149,13 +150,13 @@ pub(crate) struct Run {
 
 #[derive(Debug, Args)]
 pub(crate) struct Cpu {
-    /// What to compute: fma, dot.
+    /// What to compute: fma, dot, matrix, muladd, add, plain, `all_pipes`.
     #[arg(long, value_delimiter = ',')]
     pub(crate) op: Vec<CpuOp>,
-    /// Element types: fp64, fp32, int8.
+    /// Element types: fp64, fp32, fp16, bf16, int8, int16, int32, int64.
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
     pub(crate) elements: Vec<Element>,
-    /// Instruction sets: vector (the widest here), scalar, sse2, avx2, avx512 …
+    /// Instruction sets: vector (the widest here), all, scalar, sse2, avx2, avx512, `avx512_vnni`, amx …
     #[arg(long, value_delimiter = ',')]
     pub(crate) isa: Vec<IsaChoice>,
 
@@ -177,7 +178,7 @@ pub(crate) struct Memory {
     /// Page sizes: 2MiB, 4KiB.
     #[arg(long, value_delimiter = ',')]
     pub(crate) pages: Vec<Pages>,
-    /// Instruction sets: vector (the widest here up to 256 bits), sse2, avx2, avx512.
+    /// Instruction sets: vector (the widest here up to 256 bits), all, sse2, avx2, avx512.
     #[arg(long, value_delimiter = ',')]
     pub(crate) isa: Vec<IsaChoice>,
 
@@ -227,9 +228,11 @@ pub(crate) struct Net {
 }
 
 /// Options of every measuring command.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct Measure {
-    /// Thread counts, such as 1,2,4; `all` is one per core. Up to 1024; more than the CPUs take turns.
+    /// Thread counts, such as 1,2,4; `all` is one per core, `doubling` 1, 2, 4 … all, `smt` one per hardware thread. Up to
+    /// 1024; more than the CPUs take turns.
     #[arg(long, value_delimiter = ',', value_name = "N,…")]
     pub(crate) threads: Vec<Threads>,
     /// Exactly so many repetitions a row; no stop rule.
@@ -238,6 +241,10 @@ pub(crate) struct Measure {
     /// For the whole command, such as 90s; rows it leaves no time for are skipped.
     #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
     pub(crate) time_budget: Option<f64>,
+    /// Do the totals that a suite states (classic: 10^12 operations a row) in full, however long that takes; three times,
+    /// or as --repeat says.
+    #[arg(long, conflicts_with = "verify")]
+    pub(crate) exact_workload: bool,
     /// Wait for others to finish, in all for at most this long, such as 60s; then measure all the same.
     #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
     pub(crate) wait_quiet: Option<f64>,

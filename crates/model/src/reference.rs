@@ -34,6 +34,15 @@ pub struct ReferenceSample {
     pub start: f64,
 }
 
+/// How far figures scatter on each side of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    /// Of the tool.
+    pub theirs: f64,
+    /// Of ours in the same pairs.
+    pub ours: f64,
+}
+
 /// One tool beside one metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reference {
@@ -63,6 +72,9 @@ pub struct Reference {
     /// Half of the interval over the ratio.
     #[serde(default)]
     pub half_width: Option<f64>,
+    /// Spread of its figures, and of ours in the same pairs: 1.4826 MAD / median each.
+    #[serde(default)]
+    pub spread: Option<Spread>,
     /// What the ratio says.
     #[serde(default)]
     pub verdict: Option<Verdict>,

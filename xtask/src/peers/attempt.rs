@@ -34,7 +34,8 @@ fn of(document: &Value, row: &Value, metric: &Value, reference: &Value) -> Attem
         "unit": metric["unit"],
         "better": metric["better"],
         "ours": metric["summary"]["median"],
-        "ours_cv_robust": metric["summary"]["cv_robust"],
+        "ours_cv_robust": reference["spread"]["ours"],
+        "theirs_cv_robust": reference["spread"]["theirs"],
         "tool": reference["tool"],
         "version": reference["version"],
         "argv": reference["argv"],
@@ -54,7 +55,7 @@ fn of(document: &Value, row: &Value, metric: &Value, reference: &Value) -> Attem
 }
 
 /// The machine in a line: processor, cores, memory, hypervisor.
-fn machine(machine: &Value) -> String {
+pub(super) fn machine(machine: &Value) -> String {
     let cpu = &machine["cpu"];
     let name =
         cpu["model_name"].as_str().unwrap_or("unknown processor").split_whitespace().collect::<Vec<_>>().join(" ");
@@ -118,10 +119,10 @@ mod tests {
                         "memory": {"total_bytes": 25_769_803_776_u64}, "os": {"kernel": "6.18"},
                         "virtualization": {"hypervisor": "KVM"}},
             "experiments": [{"id": "net/tcp-stream/128KiB/t1", "grade": "A", "conditions": {"cpus": [0]}, "metrics": [
-                {"name": "throughput", "unit": "B/s", "better": "higher", "summary": {"median": 4e9, "cv_robust": 0.02},
+                {"name": "throughput", "unit": "B/s", "better": "higher", "summary": {"median": 4e9},
                  "references": [
                     {"tool": "iperf3", "version": "3.12", "argv": ["iperf3", "-c"], "status": "ok", "pairs": 20,
-                     "median": 3.9e9, "ratio": 1.026, "ratio_ci95": [1.0, 1.05], "verdict": "at_least"},
+                     "median": 3.9e9, "ratio": 1.026, "ratio_ci95": [1.0, 1.05], "spread": {"ours": 0.02, "theirs": 0.03}, "verdict": "at_least"},
                     {"tool": "other", "status": "skipped", "reason": "not found", "median": null}]}]}],
         })
     }
@@ -132,6 +133,7 @@ mod tests {
         assert_eq!(attempts.len(), 2);
         assert_eq!(attempts[0].text("machine"), "Some CPU (Zen 5), 2 cores, 24 GiB, KVM guest");
         assert_eq!(attempts[0].interval(), Some((1.0, 1.05)));
+        assert_eq!(attempts[0].number("theirs_cv_robust"), Some(0.03));
         assert_eq!(attempts[1].text("reason"), "not found");
         assert_eq!(attempts[1].number("ratio"), None);
     }

@@ -2,9 +2,11 @@
 //!
 //! The program measures and compares (`assay run suites/peers.toml --references …`); here it is built, called, and what
 //! its document says is kept: every attempt in `docs/peers.jsonl`, whatever it shows, and the latest of each comparison
-//! in `docs/performance.md`. No ratio, interval or verdict is worked out here.
+//! in `docs/performance.md`. No ratio, interval or verdict is worked out here. `cargo xtask peers limits` does the same
+//! for our arithmetic kernels against their own limits (`docs/limits.jsonl`).
 
 mod attempt;
+mod limits;
 mod page;
 
 use std::path::{Path, PathBuf};
@@ -18,6 +20,12 @@ use attempt::Attempt;
 const SUITE: &str = "suites/peers.toml";
 /// Every attempt, one a line.
 const ATTEMPTS: &str = "docs/peers.jsonl";
+/// Every look at our kernels' own limits, one row a line.
+const LIMITS: &str = "docs/limits.jsonl";
+/// What is measured for the limits: every kernel that the machine has, on one thread and on all cores.
+const ALL_KERNELS: &[&str] = &["cpu", "--isa", "all", "--threads", "1,all"];
+/// Runs of it, so that it is seen whether figures repeat.
+const LIMIT_RUNS: usize = 2;
 /// What a reader looks at.
 const PAGE: &str = "docs/performance.md";
 /// The tools that stand beside rows of the suite.
@@ -26,7 +34,7 @@ const TOOLS: &str = "likwid-bench,fio,iperf3,sockperf";
 const AREAS: &[&str] = &["cpu", "memory", "disk", "net"];
 
 /// What this command takes, for the usage.
-pub(crate) const USAGE: &str = "peers [AREA] [--tool NAME=PATH] [--pairs N]";
+pub(crate) const USAGE: &str = "peers [limits | AREA] [--tool NAME=PATH] [--pairs N]";
 
 /// What was asked for.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -70,8 +78,13 @@ impl Request {
 
 /// Runs the comparisons and keeps what they show.
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
-    let attempts = Request::read(arguments).and_then(|request| compare(shell, &request));
-    match attempts.and_then(|new| keep(shell.root(), &new)) {
+    let kept = if arguments == ["limits"] {
+        reach(shell).and_then(|new| keep(shell.root(), LIMITS, &new))
+    } else {
+        let attempts = Request::read(arguments).and_then(|request| compare(shell, &request));
+        attempts.and_then(|new| keep(shell.root(), ATTEMPTS, &new))
+    };
+    match kept {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             println!("peers: {reason}");
@@ -81,20 +94,41 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
     }
 }
 
-/// Builds the program, lets it compare, and reads what it found.
+/// Lets the program measure all kernels, and reads how close each comes to its limit.
+fn reach(shell: &Shell) -> Result<Vec<Attempt>, String> {
+    build(shell)?;
+    let mut lines = Vec::new();
+    for _ in 0..LIMIT_RUNS {
+        lines.extend(limits::read(&measure(shell, |run| {
+            let words = ALL_KERNELS.iter().copied().chain(["--out", run]);
+            words.map(str::to_owned).collect()
+        })?));
+    }
+    Ok(lines)
+}
+
+/// Lets the program compare, and reads what it found.
 fn compare(shell: &Shell, request: &Request) -> Result<Vec<Attempt>, String> {
     set_up::run(shell);
-    if !succeeds(&mut shell.cargo(&["build", "--release", "--quiet", "--package", "assay"])) {
-        return Err("the program does not build".to_owned());
-    }
+    build(shell)?;
+    let document = measure(shell, |run| request.arguments(Path::new(run)))?;
+    Ok(attempt::read(&document))
+}
+
+fn build(shell: &Shell) -> Result<(), String> {
+    let built = succeeds(&mut shell.cargo(&["build", "--release", "--quiet", "--package", "assay"]));
+    if built { Ok(()) } else { Err("the program does not build".to_owned()) }
+}
+
+/// The document of a run of the program, whose folder the arguments must name.
+fn measure(shell: &Shell, arguments: impl Fn(&str) -> Vec<String>) -> Result<serde_json::Value, String> {
     let run = fresh_folder(&shell.target().join("peers"));
     let program = shell.target().join("release/assay");
     // A row that failed leaves the others standing, and is an attempt like them.
-    succeeds(&mut shell.command(program, &request.arguments(&run)));
+    succeeds(&mut shell.command(program, &arguments(&run.display().to_string())));
     let document = run.join("run.json");
     let text = std::fs::read_to_string(&document).map_err(|error| format!("{}: {error}", document.display()))?;
-    let document = serde_json::from_str(&text).map_err(|error| format!("the document is no JSON: {error}"))?;
-    Ok(attempt::read(&document))
+    serde_json::from_str(&text).map_err(|error| format!("the document is no JSON: {error}"))
 }
 
 /// A folder that is not there yet.
@@ -105,20 +139,22 @@ fn fresh_folder(beside: &Path) -> PathBuf {
         .unwrap_or_else(|| beside.to_owned())
 }
 
-/// Appends the new attempts and writes the page from all of them.
-fn keep(root: &Path, new: &[Attempt]) -> Result<(), String> {
-    let (attempts, page) = (root.join(ATTEMPTS), root.join(PAGE));
-    let mut text = std::fs::read_to_string(&attempts).unwrap_or_default();
+/// Appends new lines to a file, and writes the page from all that there are.
+fn keep(root: &Path, file: &str, new: &[Attempt]) -> Result<(), String> {
+    let write =
+        |path: &Path, text: &str| std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()));
+    let mut text = std::fs::read_to_string(root.join(file)).unwrap_or_default();
     for attempt in new {
         text.push_str(&attempt.line());
         text.push('\n');
     }
-    let all: Vec<Attempt> = text.lines().filter_map(Attempt::of_line).collect();
-    let write =
-        |path: &Path, text: &str| std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()));
-    write(&attempts, &text)?;
-    write(&page, &page::render(&all))?;
-    println!("{} attempts more in {ATTEMPTS}; {PAGE} shows the latest of each comparison", new.len());
+    write(&root.join(file), &text)?;
+    let all = |file: &str| -> Vec<Attempt> {
+        let text = std::fs::read_to_string(root.join(file)).unwrap_or_default();
+        text.lines().filter_map(Attempt::of_line).collect()
+    };
+    write(&root.join(PAGE), &page::render(&all(ATTEMPTS), &all(LIMITS)))?;
+    println!("{} lines more in {file}; {PAGE} shows the latest of each", new.len());
     Ok(())
 }
 

@@ -14,17 +14,24 @@ number of pairs fixed beforehand) through the same seam that `assay run --refere
 whatever it shows, to [peers.jsonl](peers.jsonl).
 
 - **ratio**: ours over theirs, of the medians, with its 95 % interval over pairs. For latencies less is better.
+- **cv**: how far the figures of a side scatter from pair to pair: 1.4826 MAD / median.
 - **verdict**: *at least as good*: the ratio is on our side of 1 and its worse end within 5 % of it. *Behind*: the whole
   interval is on the other side of 1. *Cannot tell*: anything between; ± is half of the interval.
 - **attempts**: how many there have been on this machine, with the least and the greatest ratio.
 ";
 
-/// The page.
-pub(crate) fn render(attempts: &[Attempt]) -> String {
+/// The page: what was compared with peers, and our own kernels against their limits.
+pub(crate) fn render(attempts: &[Attempt], limits: &[Attempt]) -> String {
     let mut page = HEAD.to_owned();
-    for machine in in_order(attempts.iter().map(|attempt| attempt.text("machine"))) {
-        let here: Vec<&Attempt> = attempts.iter().filter(|attempt| attempt.text("machine") == machine).collect();
-        section(&mut page, machine, &here);
+    for machine in in_order(attempts.iter().chain(limits).map(|attempt| attempt.text("machine"))) {
+        let is_here = |attempt: &&Attempt| attempt.text("machine") == machine;
+        let here: Vec<&Attempt> = attempts.iter().filter(is_here).collect();
+        let own: Vec<&Attempt> = limits.iter().filter(is_here).collect();
+        let _ = writeln!(page, "\n## {machine}\n");
+        if !here.is_empty() {
+            section(&mut page, &here);
+        }
+        super::limits::section(&mut page, &own);
     }
     page
 }
@@ -39,14 +46,13 @@ fn in_order<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     order
 }
 
-fn section(page: &mut String, machine: &str, here: &[&Attempt]) {
+fn section(page: &mut String, here: &[&Attempt]) {
     let comparisons = in_order(here.iter().map(|attempt| attempt.comparison()));
     let of = |comparison| here.iter().copied().filter(move |attempt| attempt.comparison() == comparison);
     let latest: Vec<(&Attempt, Vec<&Attempt>)> = comparisons
         .iter()
         .filter_map(|comparison| Some((of(*comparison).next_back()?, of(*comparison).collect())))
         .collect();
-    let _ = writeln!(page, "\n## {machine}\n");
     page.push_str("| what | tool | ours | theirs | ratio (95 %) | pairs | verdict | attempts |\n|---|---|---|---|---|---|---|---|\n");
     for (attempt, all) in &latest {
         page.push_str(&line(attempt, all));
@@ -55,14 +61,14 @@ fn section(page: &mut String, machine: &str, here: &[&Attempt]) {
     for (attempt, _) in &latest {
         commands(page, attempt);
     }
-    page.push_str("```\n");
+    page.push_str("```\n\n");
 }
 
 /// One row of the table.
 fn line(attempt: &Attempt, all: &[&Attempt]) -> String {
     let figure =
         |key| attempt.number(key).map_or_else(|| "–".to_owned(), |value| quantity(value, attempt.text("unit")));
-    let spread = attempt.number("ours_cv_robust").map_or_else(String::new, |cv| format!(" (cv {:.1} %)", 100.0 * cv));
+    let spread = |key| attempt.number(key).map_or_else(String::new, |cv| format!(" (cv {:.1} %)", 100.0 * cv));
     let ratio = match (attempt.number("ratio"), attempt.interval()) {
         (Some(ratio), Some((low, high))) => format!("{ratio:.3} ({low:.3} … {high:.3})"),
         (Some(ratio), None) => format!("{ratio:.3}"),
@@ -73,13 +79,15 @@ fn line(attempt: &Attempt, all: &[&Attempt]) -> String {
     let range =
         range.filter(|_| ratios.len() > 1).map_or_else(String::new, |(low, high)| format!(": {low:.3} … {high:.3}"));
     format!(
-        "| `{}` {} | {} {} | {}{spread} | {} | {ratio} | {} | {} | {}{range} |\n",
+        "| `{}` {} | {} {} | {}{} | {}{} | {ratio} | {} | {} | {}{range} |\n",
         attempt.text("id"),
         attempt.text("metric"),
         attempt.text("tool"),
         attempt.text("version"),
         figure("ours"),
+        spread("ours_cv_robust"),
         figure("theirs"),
+        spread("theirs_cv_robust"),
         attempt.number("pairs").unwrap_or(0.0),
         verdict(attempt),
         all.len(),
@@ -108,8 +116,8 @@ fn commands(page: &mut String, attempt: &Attempt) {
     let _ = writeln!(page, "{}", client.join(" "));
 }
 
-/// A figure with four digits and a prefix, for the table alone.
-fn quantity(value: f64, unit: &str) -> String {
+/// A figure with four digits and a prefix, for tables alone.
+pub(super) fn quantity(value: f64, unit: &str) -> String {
     let steps = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")];
     let (factor, prefix) = steps.into_iter().find(|(factor, _)| value >= *factor).unwrap_or((1.0, ""));
     let scaled = value / factor;
@@ -140,11 +148,10 @@ mod tests {
 
     #[test]
     fn the_latest_attempt_stands_in_the_table_and_the_others_in_its_range() {
-        let page = render(&[
-            attempt("a", "0.95", "inconclusive"),
-            attempt("b", "1", "below"),
-            attempt("a", "1.05", "at_least"),
-        ]);
+        let page = render(
+            &[attempt("a", "0.95", "inconclusive"), attempt("b", "1", "below"), attempt("a", "1.05", "at_least")],
+            &[],
+        );
         assert_eq!(page.matches("| `a` ").count(), 1, "{page}");
         assert!(page.contains("| 4.200 GB/s | 4.000 GB/s | 1.050 (0.900 … 1.200) | 20 | at least as good (±15.0 %) | 2: 0.950 … 1.050 |"), "{page}");
         assert!(page.contains("**behind** (±15.0 %) | 1 |"), "{page}");
@@ -154,7 +161,7 @@ mod tests {
     #[test]
     fn a_tool_that_could_not_be_run_is_told_with_its_reason() {
         let line = r#"{"machine": "M", "id": "a", "metric": "iops", "unit": "1/s", "tool": "t", "status": "skipped", "reason": "not found"}"#;
-        let page = render(&[Attempt::of_line(line).unwrap()]);
+        let page = render(&[Attempt::of_line(line).unwrap()], &[]);
         assert!(page.contains("skipped: not found"), "{page}");
     }
 

@@ -12,7 +12,7 @@ use model::warning::{Cause, Warning, WarningCode};
 use super::looks::{looked, of_warning, told};
 use crate::plan::{Plan, Request, plan};
 use crate::runner::{self, Event, Setting, Watcher};
-use crate::suite::{CpuChoice, IsaChoice, Suite};
+use crate::suite::{CpuChoice, IsaChoice, Suite, Threads};
 
 /// Length of a sample on all cores, and on one, in seconds.
 const ALL_SECONDS: f64 = 0.2;
@@ -35,7 +35,9 @@ const PER_LAUNCH: u32 = 3;
 /// One sentence: this CPU has no kernel for it.
 pub(super) fn plan_of(machine: &Machine) -> Result<Plan, String> {
     let choice = CpuChoice { ops: vec![CpuOp::Fma], elements: vec![Element::Fp64], isa: vec![IsaChoice::Vector] };
-    let mut plan = plan(&Request::of(Suite::of_cpu(&choice)?), machine).map_err(|error| error.to_string())?;
+    let one_and_all = vec![Threads::Count(1), Threads::All];
+    let request = Request { threads: one_and_all, ..Request::of(Suite::of_cpu(&choice)?) };
+    let mut plan = plan(&request, machine).map_err(|error| error.to_string())?;
     let under_quota =
         plan.rows.iter().any(|row| machine.cpu.quota_cpus.is_some_and(|cpus| cpus < row.cpus.len() as f64));
     // So many and no more: what is disturbed is told of and not repeated.

@@ -64,9 +64,11 @@ impl Engine for MemoryEngine {
         for stanza in &request.suite.memory {
             for &op in &stanza.op {
                 for &pages in &stanza.pages {
-                    for &isa in &stanza.isa {
-                        for threads in thread_counts(request, &stanza.threads, machine) {
-                            rows.push(row(request, machine, stanza, (op, pages, isa, threads))?);
+                    for &choice in &stanza.isa {
+                        for isa in instruction_sets(request, op, choice)? {
+                            for threads in thread_counts(request, &stanza.threads, machine) {
+                                rows.push(row(request, machine, stanza, (op, pages, isa.clone(), threads))?);
+                            }
                         }
                     }
                 }
@@ -97,13 +99,12 @@ fn row(
     request: &Request,
     machine: &Machine,
     stanza: &MemoryStanza,
-    (op, pages, isa, threads): (MemoryOp, Pages, IsaChoice, u32),
+    (op, pages, (isa, obstacle), threads): (MemoryOp, Pages, (Isa, Option<String>), u32),
 ) -> Result<Planned, PlanError> {
     let chase = stanza.pattern == MemoryPattern::Chase;
     if chase != (op == MemoryOp::Load) || !matches!(stanza.pattern, MemoryPattern::Sequential | MemoryPattern::Chase) {
         return Err(PlanError(format!("there is no kernel for {op} in the pattern {}", stanza.pattern)));
     }
-    let (isa, obstacle) = instruction_set(request, op, isa)?;
     let (cpus, oversubscribed) = place(threads, machine);
     let cache_bytes = caches_behind(&cpus, machine);
     let working_set = working_set(request, machine, stanza.working_set, cache_bytes)?;
@@ -147,6 +148,7 @@ fn row(
         other_cpus: Vec::new(),
         beside: Vec::new(),
         sampling: request.suite.sampling(Area::Memory),
+        exact_work: None,
         setup_seconds: working_set as f64 / FILL_BYTES_PER_SECOND + nodes * LINK_SECONDS,
         obstacle,
         warnings: oversubscribed.into_iter().chain(cached).collect(),
@@ -165,16 +167,25 @@ fn method(params: &MemoryParams) -> &'static str {
     }
 }
 
-/// The instruction set of an operation, and why it cannot be had.
-fn instruction_set(request: &Request, op: MemoryOp, choice: IsaChoice) -> Result<(Isa, Option<String>), PlanError> {
+/// The instruction sets that a choice comes to for an operation, each with why it cannot be had.
+fn instruction_sets(
+    request: &Request,
+    op: MemoryOp,
+    choice: IsaChoice,
+) -> Result<Vec<(Isa, Option<String>)>, PlanError> {
     if op == MemoryOp::Load {
-        return Ok((Isa::Scalar, None));
+        return Ok(vec![(Isa::Scalar, None)]);
     }
     let features = Features::detect();
+    let none = || PlanError(format!("there is no kernel for {op}"));
     match choice {
         IsaChoice::Vector => {
             let usual = memory::usable(op, &features).find(|kernel| kernel.vector_bytes <= USUAL_VECTOR_BYTES);
-            usual.map(|kernel| (kernel.isa, None)).ok_or_else(|| PlanError(format!("there is no kernel for {op}")))
+            Ok(vec![usual.map(|kernel| (kernel.isa, None)).ok_or_else(none)?])
+        }
+        IsaChoice::All => {
+            let all: Vec<_> = memory::usable(op, &features).map(|kernel| (kernel.isa, None)).collect();
+            if all.is_empty() { Err(none()) } else { Ok(all) }
         }
         IsaChoice::Named(isa) => {
             if !memory::MEMORY_KERNELS.iter().any(|kernel| kernel.op == op && kernel.isa == isa) {
@@ -186,7 +197,7 @@ fn instruction_set(request: &Request, op: MemoryOp, choice: IsaChoice) -> Result
             if missing && request.chosen.isa {
                 return Err(PlanError(format!("{}; leave --isa out for the best that it has", sentence())));
             }
-            Ok((isa, missing.then(sentence)))
+            Ok(vec![(isa, missing.then(sentence))])
         }
     }
 }
@@ -529,6 +540,7 @@ mod tests {
     fn a_working_set_is_four_caches_or_what_memory_allows() {
         let suite = Suite::find("quick").unwrap();
         let request = |chosen| Request {
+            exact_workload: false,
             suite: suite.clone(),
             areas: Vec::new(),
             filter: None,

@@ -185,6 +185,9 @@ impl Beside {
         reference.samples.clone_from(&self.samples);
         (reference.median, reference.ratio) = (Some(summary.median), Some(ratio.ratio));
         (reference.ratio_ci95, reference.half_width) = (ratio.interval, ratio.half_width);
+        let ours = stats::summarise(&self.samples.iter().map(|sample| sample.ours).collect::<Vec<_>>());
+        reference.spread =
+            ours.ok().and_then(|ours| Some(word::Spread { theirs: summary.cv_robust?, ours: ours.cv_robust? }));
         reference.verdict = Some(verdict(ratio.verdict(better)));
         if let (Ok(found), Some(reading)) = (&self.found, &self.last) {
             let usual = Reading { value: summary.median, ..reading.clone() };
@@ -209,6 +212,7 @@ impl Beside {
             ratio: None,
             ratio_ci95: None,
             half_width: None,
+            spread: None,
             verdict: None,
             pairs: self.pairs,
             bytes_factor: last.map_or(1.0, |reading| reading.bytes_factor),
@@ -255,6 +259,7 @@ pub(super) fn withdraw(reference: &mut word::Reference, samples_of_ours: usize) 
         (reference.status, reference.reason) = (Status::Skipped, Some(reason));
         (reference.median, reference.ratio, reference.ratio_ci95) = (None, None, None);
         (reference.half_width, reference.verdict, reference.explanation) = (None, None, None);
+        reference.spread = None;
     }
 }
 

@@ -466,7 +466,7 @@ impl<'a> Run<'a> {
             seed: self.random.next_u64(),
             samples: self.rows[index].samples_next(planned),
             sample_seconds: if quick { quick_seconds(planned) } else { sampling.sample_seconds },
-            exact_work: None,
+            exact_work: planned.exact_work.filter(|_| !quick),
             warm_up_seconds: if quick { [0.0, 0.0] } else { sampling.warm_up_seconds },
             run_began: self.setting.began,
             imul_cycles: imul_cycles(self.setting.machine, planned),
@@ -582,7 +582,8 @@ impl<'a> Run<'a> {
         self.document.run.grade = headline_grade(&self.document.experiments);
         self.document.conditions.after = state(self.setting.began);
         self.document.conditions.timer.drift = Some(self.calibration.drift(&self.timer));
-        self.document.findings = crate::findings::findings(&self.document.experiments);
+        crate::scaling::set(&mut self.document.experiments);
+        self.document.findings = crate::findings::findings(&self.document.experiments, self.setting.machine);
         // The document is stored even if it could not be in between: space may have been made.
         match self.folder.map(|folder| folder.write(&self.document)) {
             Some(Err(reason)) => self.cannot_store(&reason),

@@ -37,6 +37,27 @@ const SLICE_SECONDS: f64 = 10e-3;
 /// Two slices of warm-up that differ by no more than this are steady.
 const STEADY: f64 = 0.01;
 
+/// How much of a sample one thread does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Extent {
+    /// As much as it can in so many seconds.
+    Seconds(f64),
+    /// So much work, in the profile's unit, however long it takes.
+    Work(f64),
+}
+
+/// When a stretch of work ends.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// At this time stamp.
+    At(u64),
+    /// After so many chunks.
+    After(usize),
+}
+
+/// The most chunks of a sample that does a given work: chunks are longer where they would be more.
+const MOST_CHUNKS: f64 = (1 << 21) as f64;
+
 /// Runs one trial on one thread.
 #[derive(Debug)]
 pub(super) struct Pacer {
@@ -44,10 +65,12 @@ pub(super) struct Pacer {
     probe: ClockProbe,
     counter: Option<CycleCounter>,
     profile: Profile,
-    sample_seconds: f64,
+    sample: Extent,
     chunk_iterations: u64,
     /// Chunks between two checks at most.
     most_chunks: usize,
+    /// Chunks of a sample that does a given work.
+    chunks_in_sample: usize,
     /// Reused from sample to sample, and touched before the first, so that no page fault falls into the timed part.
     buffers: Buffers,
     ops_per_cycle: Vec<f64>,
@@ -78,7 +101,12 @@ impl Buffers {
             clippy::cast_sign_loss,
             reason = "a sample is at most some minutes long"
         )]
-        let chunks = ((4.0 * seconds / CHUNK_SECONDS) as usize).clamp(1 << 10, 1 << 22);
+        Self::for_chunks((4.0 * seconds / CHUNK_SECONDS) as usize)
+    }
+
+    /// Room for so many chunks and, since each may be a burst of its own, as many bursts.
+    fn for_chunks(chunks: usize) -> Self {
+        let chunks = chunks.clamp(1 << 10, 1 << 22);
         Self { stamps: touched(chunks + 2), bursts: touched(chunks), pauses: touched(chunks) }
     }
 
@@ -100,17 +128,19 @@ impl Pacer {
         probe: ClockProbe,
         counter: Option<CycleCounter>,
         profile: Profile,
-        sample_seconds: f64,
+        sample: Extent,
     ) -> Self {
+        let seconds = if let Extent::Seconds(seconds) = sample { seconds } else { SLICE_SECONDS };
         Self {
             timer,
             probe,
             counter,
             profile,
-            sample_seconds,
+            sample,
             chunk_iterations: 1,
             most_chunks: 1,
-            buffers: Buffers::for_seconds(sample_seconds),
+            chunks_in_sample: 0,
+            buffers: Buffers::for_seconds(seconds),
             ops_per_cycle: Vec::new(),
             clock_disagreement: Vec::new(),
         }
@@ -141,36 +171,51 @@ impl Pacer {
         )]
         let whole = |count: f64| (count.round().max(1.0)) as u64;
         self.chunk_iterations = whole(CHUNK_SECONDS / per_iteration).min(most);
+        if let Extent::Work(work) = self.sample {
+            let iterations = work / self.profile.work_per_iteration;
+            let chunks = (iterations / self.chunk_iterations as f64).ceil().clamp(1.0, MOST_CHUNKS);
+            // Chunks of one length that together are the work, or more by less than an iteration each.
+            self.chunk_iterations = whole((iterations / chunks).ceil()).min(most);
+            let chunks = whole((iterations / self.chunk_iterations as f64).ceil());
+            self.chunks_in_sample = usize::try_from(chunks).unwrap_or(usize::MAX);
+            self.buffers = Buffers::for_chunks(2 * self.chunks_in_sample);
+        }
         self.most_chunks = usize::try_from(most / self.chunk_iterations).unwrap_or(usize::MAX).max(1);
         Ok(())
     }
 
     /// One sample that starts at the time stamp `start`, and what the kernel counted in its timed part.
     pub(super) fn sample(&mut self, trial: &mut dyn Trial, start: u64) -> Result<(Record, ThreadUsage), String> {
-        let (record, looks, used) = self.measure(trial, start, self.sample_seconds)?;
+        let end = match self.sample {
+            Extent::Seconds(seconds) => End::At(start + self.timer.ticks(seconds)),
+            Extent::Work(_) => End::After(self.chunks_in_sample),
+        };
+        let (record, looks, used) = self.measure(trial, start, end)?;
         self.note_bursts(&record, &looks);
         Ok((record, used))
     }
 
     /// A slice of warm-up; its rate in work per second.
     pub(super) fn slice(&mut self, trial: &mut dyn Trial, start: u64) -> Result<f64, String> {
-        let (record, _, _) = self.measure(trial, start, SLICE_SECONDS.min(self.sample_seconds))?;
+        let seconds = if let Extent::Seconds(seconds) = self.sample { seconds } else { SLICE_SECONDS };
+        let end = End::At(start + self.timer.ticks(SLICE_SECONDS.min(seconds)));
+        let (record, _, _) = self.measure(trial, start, end)?;
         Ok(record.work() / record.elapsed_seconds().max(1e-9))
     }
 
-    /// Works from `start` for `seconds`; what was noted, every look at the clock (before, between and after), and what
+    /// Works from `start` to the end; what was noted, every look at the clock (before, between and after), and what
     /// the kernel counted meanwhile.
     fn measure(
         &mut self,
         trial: &mut dyn Trial,
         start: u64,
-        seconds: f64,
+        end: End,
     ) -> Result<(Record, Vec<Look>, ThreadUsage), String> {
         self.buffers.clear();
         let first_look = self.probe.look();
         spin_until(&self.timer, start);
         let before = ThreadUsage::now();
-        self.work_until(trial, start + self.timer.ticks(seconds))?;
+        self.work_until(trial, end)?;
         let used = ThreadUsage::now().since(before);
         if !self.profile.clock_between_bursts {
             // Stores that are still on their way to memory slow the first chain after them.
@@ -192,19 +237,20 @@ impl Pacer {
         Ok((record, looks, used))
     }
 
-    /// The timed part: bursts of chunks until `end`, and a pause for clock and check between them where the profile
+    /// The timed part: bursts of chunks until the end, and a pause for clock and check between them where the profile
     /// wants it.
-    fn work_until(&mut self, trial: &mut dyn Trial, end: u64) -> Result<(), String> {
+    fn work_until(&mut self, trial: &mut dyn Trial, end: End) -> Result<(), String> {
         let pausing = self.profile.clock_between_bursts;
         let burst_ticks = self.timer.ticks(BURST_SECONDS);
         let most_chunks = self.most_chunks.min(MOST_CHUNKS_IN_BURST);
+        let mut chunks_left = if let End::After(chunks) = end { chunks } else { usize::MAX };
         loop {
             let cycles = self.cycles();
             let mut now = self.timer.now();
             let first = self.buffers.stamps.len();
             self.buffers.stamps.push(now);
             let burst_ends = now + burst_ticks;
-            for _ in 0..most_chunks {
+            for _ in 0..most_chunks.min(chunks_left) {
                 trial.run(self.chunk_iterations);
                 now = self.timer.now();
                 self.buffers.stamps.push(now);
@@ -215,8 +261,17 @@ impl Pacer {
             let last = self.buffers.stamps.len() - 1;
             let cycles = self.cycles().zip(cycles).map(|(after, before)| after.saturating_sub(before));
             self.buffers.bursts.push(Burst { first, last, cycles });
-            if now >= end || self.buffers.full(most_chunks) {
-                return Ok(());
+            chunks_left -= last - first;
+            match end {
+                _ if chunks_left == 0 => return Ok(()),
+                End::At(end) if now >= end => return Ok(()),
+                End::At(_) if self.buffers.full(most_chunks) => return Ok(()),
+                End::After(_) if self.buffers.full(most_chunks) => {
+                    return Err(format!(
+                        "a sample of so much work needs more notes than fit: {chunks_left} chunks are left"
+                    ));
+                }
+                End::At(_) | End::After(_) => {}
             }
             if pausing {
                 let look = self.probe.look();
@@ -303,7 +358,7 @@ mod tests {
 
     fn pacer(trial: &NullTrial, seconds: f64) -> Pacer {
         let timer = Timer::system();
-        Pacer::new(timer, ClockProbe::new(timer, 3), None, trial.profile(), seconds)
+        Pacer::new(timer, ClockProbe::new(timer, 3), None, trial.profile(), Extent::Seconds(seconds))
     }
 
     #[test]
@@ -318,6 +373,18 @@ mod tests {
         assert!(rate <= 100_500.0, "more work than time allows: {rate}");
         assert!(record.elapsed_seconds() >= 0.05);
         assert!((record.work() - trial.iterations_since_calibration() as f64).abs() < 0.5, "work is conserved");
+    }
+
+    #[test]
+    fn a_given_work_is_done_in_full_and_hardly_more() {
+        let mut trial = NullTrial::spinning(10e-6);
+        let mut pacer = Pacer { sample: Extent::Work(999.5), ..pacer(&trial, 0.05) };
+        pacer.calibrate(&mut trial).unwrap();
+        let start = pacer.timer.now();
+        let (record, _) = pacer.sample(&mut trial, start).unwrap();
+        let chunks = pacer.chunks_in_sample as f64;
+        assert!(record.work() >= 999.5 && record.work() < 1000.0 + chunks, "{} in {chunks}", record.work());
+        assert!(record.elapsed_seconds() >= 9.995e-3, "{}", record.elapsed_seconds());
     }
 
     #[test]

@@ -157,6 +157,12 @@ impl Record {
         ThreadShare { work, seconds: window.seconds() - paused, clock_hz: Some(self.clock_hz) }
     }
 
+    /// All of its work, and the seconds from its first chunk to its last but for our own pauses.
+    fn whole(&self) -> ThreadShare {
+        let paused: f64 = self.pauses.iter().map(Stretch::seconds).sum();
+        ThreadShare { work: self.work(), seconds: self.elapsed_seconds() - paused, clock_hz: Some(self.clock_hz) }
+    }
+
     /// Work and seconds of work, for a latency: the chunks themselves, gaps inside them included.
     fn busy(&self) -> ThreadShare {
         ThreadShare {
@@ -245,11 +251,14 @@ pub(super) fn combine(records: &[Record], profile: Profile, timer: &Timer, task:
         begin: records.iter().map(Record::begin).fold(f64::NEG_INFINITY, f64::max),
         end: records.iter().map(Record::end).fold(f64::INFINITY, f64::min),
     };
+    let whole = task.exact_work.is_some();
     let per_thread: Vec<ThreadShare> = match profile.measure {
+        Measure::Rate(_) if whole => records.iter().map(Record::whole).collect(),
         Measure::Rate(_) => records.iter().map(|record| record.inside(window)).collect(),
         Measure::Latency => records.iter().map(Record::busy).collect(),
     };
-    let (value, work, seconds) = headline(profile.measure, &per_thread);
+    let (value, work, seconds) =
+        if whole { until_the_last(&per_thread) } else { headline(profile.measure, &per_thread) };
     let clock_hz = mean(records.iter().map(|record| record.clock_hz));
     let stolen_seconds = mean(records.iter().map(Record::gap_seconds));
     // The timer's zero differs from the run's; the distance from now to the window is the same by both clocks.
@@ -289,6 +298,14 @@ fn headline(measure: Measure, per_thread: &[ThreadShare]) -> (f64, f64, f64) {
             (seconds / work, work, seconds)
         }
     }
+}
+
+/// Rate, work and seconds where a given total is divided among threads that start together: it is done when the last of
+/// them is.
+fn until_the_last(per_thread: &[ThreadShare]) -> (f64, f64, f64) {
+    let work: f64 = per_thread.iter().map(|share| share.work).sum();
+    let seconds = per_thread.iter().map(|share| share.seconds).fold(0.0, f64::max);
+    (work / seconds, work, seconds)
 }
 
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
@@ -385,6 +402,15 @@ mod tests {
         assert!(close(shares[0].work, 1600.0) && close(shares[1].work, 1600.0), "{shares:?}");
         let (value, work, seconds) = headline(RATE, &shares);
         assert!(close(value, 2.0 * 1600.0 / 800e-6) && close(work / seconds, value));
+    }
+
+    #[test]
+    fn a_total_is_done_when_the_last_thread_is() {
+        // Ten chunks each; the second thread takes twice as long for them.
+        let records = [record(0, &[50; 10]), record(0, &[100; 10])];
+        let shares: Vec<_> = records.iter().map(Record::whole).collect();
+        let (value, work, seconds) = until_the_last(&shares);
+        assert!(close(work, 2000.0) && close(seconds, 1e-3) && close(value, 2e6), "{value} {work} {seconds}");
     }
 
     #[test]

@@ -7,9 +7,10 @@ use std::path::Path;
 use bench::plan::{Request, plan};
 use bench::reference::detect::Places;
 use bench::runner::{self, Event, Setting, Watcher};
-use bench::suite::{CpuChoice, Suite};
+use bench::suite::{CpuChoice, IsaChoice, Suite, Threads};
 use machine::{Declared, IoLimits, Sysroot};
 use model::document::Row;
+use model::isa::CpuOp;
 use model::machine::{Machine, Storage};
 use model::peak::{InfoPeak, Peak, PeakKind};
 
@@ -71,12 +72,18 @@ fn read_machine(arguments: &Info) -> Result<Machine> {
     }
 }
 
+/// The operations whose sustained peaks are worth a run.
+const HEADLINES: [CpuOp; 4] = [CpuOp::Fma, CpuOp::Dot, CpuOp::Matrix, CpuOp::Plain];
+
 /// The sustained peaks of this machine, each from the clock beside a brief run of its kernel. None where that cannot be
 /// done: the rest is worth printing all the same.
 fn sustained(machine: &Machine, declared: &Declared, began: f64) -> Vec<InfoPeak> {
-    let suite = Suite::of_cpu(&CpuChoice::default());
+    // Of each operation the widest kernel: all of them would take ten seconds.
+    let headlines = CpuChoice { ops: HEADLINES.to_vec(), isa: vec![IsaChoice::Vector], ..CpuChoice::default() };
+    let suite = Suite::of_cpu(&headlines);
     let (Ok(suite), Ok(worker)) = (suite, worker_command()) else { return Vec::new() };
-    let Ok(plan) = plan(&Request::of(suite), machine) else { return Vec::new() };
+    let threads = vec![Threads::Count(1), Threads::All];
+    let Ok(plan) = plan(&Request { threads, ..Request::of(suite) }, machine) else { return Vec::new() };
     let setting = Setting {
         worker,
         machine,

@@ -156,6 +156,7 @@ fn request(suite: Suite, chosen: Chosen, options: &Measure) -> Result<Request> {
         filter: options.filter.clone(),
         threads: options.threads.clone(),
         repeat: options.repeat,
+        exact_workload: options.exact_workload,
         seed: options.seed,
         chosen,
         disk,

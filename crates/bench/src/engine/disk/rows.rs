@@ -181,6 +181,7 @@ fn row(
         other_cpus: Vec::new(),
         beside: Vec::new(),
         sampling: sampling(request, block),
+        exact_work: None,
         setup_seconds: if op == DiskOp::Write { WRITE_SETUP_SECONDS } else { READ_SETUP_SECONDS },
         obstacle: ground.obstacle.clone().or(no_engine).or(too_small).or_else(|| too_little_memory(&params, machine)),
         warnings,

@@ -189,6 +189,7 @@ fn row(request: &Request, machine: &Machine, params: NetParams) -> Planned {
         cpus,
         beside: Vec::new(),
         sampling: request.suite.sampling(Area::Net),
+        exact_work: None,
         setup_seconds: SETUP_SECONDS + ceiling_seconds,
         obstacle: None,
         warnings: oversubscribed.into_iter().collect(),

@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 
 use model::document::{Finding, Row};
 use model::experiment::{Area, DiskParams, Params};
-use model::io::NetMode;
+use model::machine::Machine;
 use model::sample::MetricName;
 use model::unit::format_size;
 use model::warning::Grade;
+
+use crate::scaling::{rate, stem};
+
+mod cpu;
 
 /// From this share of the ideal on, a rate scales with its threads.
 const SCALES: f64 = 0.95;
@@ -19,8 +23,11 @@ const LIMITED: f64 = 0.8;
 const TRANSLATION_MATTERS: f64 = 1.05;
 
 /// All findings, in the order of the rows.
-pub(crate) fn findings(rows: &[Row]) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = series(rows).into_iter().filter_map(|rows| scaling(&rows)).collect();
+pub(crate) fn findings(rows: &[Row], machine: &Machine) -> Vec<Finding> {
+    let series = series(rows);
+    let mut findings = cpu::findings(rows, &series, machine);
+    let others = series.iter().filter(|rows| rows.first().is_some_and(|row| row.area != Area::Cpu));
+    findings.extend(others.filter_map(|rows| scaling(rows)));
     findings.extend(depths(rows));
     findings.extend(translation(rows));
     findings
@@ -31,7 +38,7 @@ fn series(rows: &[Row]) -> Vec<Vec<&Row>> {
     let mut order: Vec<&str> = Vec::new();
     let mut by_stem: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.grade.is_some()) {
-        let stem = row.id.rsplit_once('/').map_or(row.id.as_str(), |(stem, _)| stem);
+        let stem = stem(row);
         if !order.contains(&stem) {
             order.push(stem);
         }
@@ -44,19 +51,13 @@ fn series(rows: &[Row]) -> Vec<Vec<&Row>> {
     series
 }
 
-fn throughput(row: &Row) -> Option<f64> {
-    row.metric(MetricName::Throughput).map(|metric| metric.summary.median)
-}
-
 /// How a rate scales from the fewest threads to the most.
 fn scaling(rows: &[&Row]) -> Option<Finding> {
     let (first, last) = (rows.first()?, rows.last()?);
     let (few, many) = (first.params.threads(), last.params.threads());
-    let factor = throughput(last)? / throughput(first)?;
+    let factor = rate(last)? / rate(first)?;
     let share = factor / (f64::from(many) / f64::from(few));
-    // Round trips of several connections answer no question of scaling: each waits for itself.
-    let round_trips = matches!(&first.params, Params::Net(params) if params.mode == NetMode::Pingpong);
-    if few == many || round_trips || first.id.contains("/scalar/") {
+    if few == many {
         return None;
     }
     let disturbed = rows.iter().any(|row| row.grade == Some(Grade::C));
@@ -104,7 +105,7 @@ fn deepest<'a>(shallow: &Row, rows: &'a [Row]) -> Option<&'a Row> {
 fn depth_finding(shallow: &Row, deep: &Row) -> Option<Finding> {
     let depth = disk(deep)?.depth;
     let median = |row: &Row| row.metric(MetricName::Latency).map(|metric| metric.summary.median);
-    let factor = throughput(deep)? / throughput(shallow)?;
+    let factor = rate(deep)? / rate(shallow)?;
     let waits = median(deep)? / median(shallow)?;
     let disturbed = [shallow, deep].iter().any(|row| row.grade == Some(Grade::C));
     let (code, what) = if disturbed {
@@ -184,7 +185,7 @@ mod tests {
         }
         second.metrics[0].summary.median *= 1.98;
         rows.push(second);
-        let found = findings(&rows);
+        let found = findings(&rows, &Machine::default());
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].code, "scaling_linear");
         assert!(found[0].text.contains("1.98x from 1 to 2 threads"), "{}", found[0].text);
@@ -201,7 +202,7 @@ mod tests {
             params.threads = 2;
         }
         rows.push(second);
-        let found = findings(&rows);
+        let found = findings(&rows, &Machine::default());
         assert_eq!(found[0].code, "scaling_disturbed");
         assert!(!found[0].text.contains("share a core"), "{}", found[0].text);
     }
@@ -220,7 +221,7 @@ mod tests {
             row
         };
         let rows = [row(1, 60e6, 70e-6), row(8, 200e6, 160e-6), row(32, 270e6, 455e-6)];
-        let found = findings(&rows);
+        let found = findings(&rows, &Machine::default());
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].text.contains("32 requests in flight bring 4.5x") && found[0].text.contains("6.5x as long"));
         assert_eq!(found[0].evidence, [rows[0].id.clone(), rows[2].id.clone()]);
@@ -228,6 +229,6 @@ mod tests {
 
     #[test]
     fn one_thread_count_says_nothing_about_scaling() {
-        assert!(findings(&document().experiments).is_empty());
+        assert!(findings(&document().experiments, &Machine::default()).is_empty());
     }
 }

@@ -1,0 +1,83 @@
+//! How rates grow with their threads: speed-up and parallel efficiency of each row against the one of the same experiment
+//! with the fewest threads.
+//!
+//! Plain arithmetic on the medians of measured rows; what it means is said in `findings`.
+
+use std::collections::BTreeMap;
+
+use model::document::{Row, Scaling};
+use model::experiment::Params;
+use model::io::NetMode;
+use model::sample::MetricName;
+
+/// Sets the scaling of every measured row that has a row to be compared with.
+pub(crate) fn set(rows: &mut [Row]) {
+    let mut fewest: BTreeMap<String, (String, u32, f64)> = BTreeMap::new();
+    for row in rows.iter() {
+        let Some(rate) = rate(row) else { continue };
+        let threads = row.params.threads();
+        let first = fewest.entry(stem(row).to_owned()).or_insert_with(|| (row.id.clone(), threads, rate));
+        if threads < first.1 {
+            *first = (row.id.clone(), threads, rate);
+        }
+    }
+    for row in rows.iter_mut() {
+        row.scaling = fewest.get(stem(row)).and_then(|first| scaling(row, first));
+    }
+}
+
+/// The id without its threads.
+pub(crate) fn stem(row: &Row) -> &str {
+    row.id.rsplit_once('/').map_or(row.id.as_str(), |(stem, _)| stem)
+}
+
+/// The rate that scales, of a measured row. Round trips of several connections answer no question of scaling: each waits
+/// for itself.
+pub(crate) fn rate(row: &Row) -> Option<f64> {
+    let round_trips = matches!(&row.params, Params::Net(params) if params.mode == NetMode::Pingpong);
+    let measured = row.grade.is_some() && !round_trips;
+    row.metric(MetricName::Throughput).filter(|_| measured).map(|metric| metric.summary.median)
+}
+
+fn scaling(row: &Row, (from, threads_from, rate_from): &(String, u32, f64)) -> Option<Scaling> {
+    let threads = row.params.threads();
+    let speed_up = rate(row).filter(|_| threads > *threads_from && *rate_from > 0.0)? / rate_from;
+    let times = f64::from(threads) / f64::from(*threads_from);
+    Some(Scaling { from: from.clone(), threads_from: *threads_from, speed_up, parallel_efficiency: speed_up / times })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::document;
+
+    fn row(threads: u32, rate: f64) -> Row {
+        let mut row = document().experiments.remove(0);
+        row.id = row.id.replace("/t1", &format!("/t{threads}"));
+        if let Params::Cpu(params) = &mut row.params {
+            params.threads = threads;
+        }
+        row.metrics[0].summary.median = rate;
+        row
+    }
+
+    #[test]
+    fn each_row_is_compared_with_the_one_of_the_fewest_threads() {
+        let mut rows = [row(4, 30.0), row(1, 10.0), row(2, 19.0)];
+        set(&mut rows);
+        assert_eq!(rows[1].scaling, None);
+        let four = rows[0].scaling.as_ref().unwrap();
+        assert_eq!((four.threads_from, four.from.as_str()), (1, rows[1].id.as_str()));
+        assert!((four.speed_up - 3.0).abs() < 1e-12 && (four.parallel_efficiency - 0.75).abs() < 1e-12);
+        assert!((rows[2].scaling.as_ref().unwrap().parallel_efficiency - 0.95).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_was_not_measured_is_no_base() {
+        let mut rows = [row(1, 10.0), row(2, 19.0), row(4, 30.0)];
+        rows[0].grade = None;
+        set(&mut rows);
+        assert_eq!(rows[1].scaling, None);
+        assert_eq!(rows[2].scaling.as_ref().map(|scaling| scaling.threads_from), Some(2));
+    }
+}

@@ -1,0 +1,156 @@
+//! Rows of arithmetic: which there are, what they say of their kernels, how they scale, and totals done in full.
+
+use serde_json::Value;
+
+use crate::common::{
+    Scratch, assay, check, codes, ids, is_verified, list, number, printed, refusal, rows, samples, text,
+};
+
+/// The planned ids of a command.
+fn listed(arguments: &str) -> Vec<String> {
+    let ran = assay(&Scratch::new(), &format!("{arguments} --list"));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    ran.stdout.lines().filter_map(|line| line.split('\t').next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_plan_has_every_precision_at_every_rung() {
+    let ids = listed("cpu --threads doubling");
+    for element in ["fp64", "fp32", "int8", "int16", "int32", "int64"] {
+        let of = |op: &str| ids.iter().any(|id| id.starts_with(&format!("cpu/{op}/{element}/")));
+        assert!(of("plain"), "{element}: {ids:#?}");
+        assert!(of("fma") || of("dot") || of("muladd"), "{element}: {ids:#?}");
+    }
+    assert!(ids.iter().any(|id| id.starts_with("cpu/all_pipes/")) || !ids.iter().any(|id| id.contains("/avx2/")));
+    let unique: std::collections::HashSet<_> = ids.iter().collect();
+    assert_eq!(unique.len(), ids.len(), "{ids:#?}");
+}
+
+#[test]
+fn a_set_that_was_named_is_measured_wherever_there_is_a_kernel_for_it() {
+    let ids = listed("cpu --isa sse2 --threads 1");
+    assert!(ids.iter().all(|id| id.contains("/sse2/")), "{ids:#?}");
+    for op in ["fma/fp64", "add/fp32", "dot/int16", "muladd/int64"] {
+        assert!(ids.iter().any(|id| id.contains(op)), "{op}: {ids:#?}");
+    }
+    let ran = assay(&Scratch::new(), "cpu --op plain --isa sse2");
+    assert!(refusal(&ran).contains("no kernel for that combination"), "{ran:?}");
+}
+
+#[test]
+fn every_kernel_of_this_machine_verifies() {
+    let scratch = Scratch::new();
+    let ran = assay(&scratch, "cpu --isa all --threads 1,all --verify --json -");
+    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
+    let document = printed(&ran);
+    check(&document);
+    for row in rows(&document) {
+        assert!(is_verified(row), "{row:#}");
+        let kernel = &row["kernel"];
+        assert!(!text(kernel, "accumulator").is_empty() && number(kernel, "operations") > 0.0, "{row:#}");
+        assert!(!list(kernel, "instructions").is_empty(), "{row:#}");
+    }
+}
+
+#[test]
+fn low_precisions_on_any_number_of_threads() {
+    let scratch = Scratch::new();
+    let ran = assay(&scratch, "cpu --type int8,bf16 --op dot,matrix --threads 1,2,4 --repeat 1 --json -");
+    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
+    let document = printed(&ran);
+    check(&document);
+    let dots = || rows(&document).iter().filter(|row| text(row, "id").starts_with("cpu/dot/int8/"));
+    for row in dots() {
+        assert!(is_verified(row) && text(&row["kernel"], "accumulator").starts_with("s32 <- "), "{row:#}");
+    }
+    // What threads bring is told against the fewest of them, and threads that take turns are told to.
+    let cpus = crate::system::allowed_cpus().len();
+    for row in dots() {
+        let threads = row["params"]["threads"].as_u64().unwrap();
+        assert_eq!(row["scaling"].is_null(), threads == 1, "{row:#}");
+        assert_eq!(codes(row).contains(&"oversubscribed"), threads as usize > cpus, "{row:#}");
+        if let Some(scaling) = row["scaling"].as_object() {
+            let first = rows(&document).iter().find(|one| one["id"] == scaling["from"]).unwrap();
+            let median = |row: &Value| row["metrics"][0]["summary"]["median"].as_f64().unwrap();
+            let speed_up = median(row) / median(first);
+            assert!((scaling["speed_up"].as_f64().unwrap() / speed_up - 1.0).abs() < 1e-9, "{row:#}");
+            let efficiency = speed_up / threads as f64;
+            assert!((scaling["parallel_efficiency"].as_f64().unwrap() / efficiency - 1.0).abs() < 1e-9, "{row:#}");
+        }
+    }
+}
+
+#[test]
+fn plain_rows_show_the_scalar_peak_and_what_vectors_could_do() {
+    let scratch = Scratch::new();
+    let ran = assay(&scratch, "cpu --op plain --type fp64 --threads 1 --repeat 3 --json -");
+    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
+    let document = printed(&ran);
+    let metric = &rows(&document)[0]["metrics"][0];
+    let kinds: Vec<&str> = list(metric, "peaks").iter().map(|peak| text(peak, "kind")).collect();
+    let scalar = kinds.iter().any(|kind| ["sustained", "inferred"].contains(kind));
+    assert!(scalar, "{kinds:?}");
+    if metric["efficiency"].is_object() {
+        assert_ne!(metric["efficiency"]["of"], "platform_maximum");
+    }
+}
+
+/// A suite of one row with a total of 2 x 10^8 operations.
+fn with_total(scratch: &Scratch) -> std::path::PathBuf {
+    let path = scratch.join("total.toml");
+    let text = "name = \"total\"\n[[cpu]]\nop = \"plain\"\ntype = [\"int32\"]\nisa = [\"scalar\"]\n\
+                threads = [\"1\", \"2\"]\ntotal = 2e8\n";
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn a_total_is_done_in_full_where_that_is_asked_for() {
+    let scratch = Scratch::new();
+    let suite = with_total(&scratch);
+    let ran = assay(&scratch, &format!("run {} --exact-workload --json -", suite.display()));
+    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
+    let document = printed(&ran);
+    check(&document);
+    for row in rows(&document) {
+        assert!(is_verified(row), "{row:#}");
+        assert_eq!((samples(row).len(), number(&row["classic"], "total")), (3, 2e8), "{row:#}");
+        for sample in samples(row) {
+            let work = number(sample, "work");
+            assert!((2e8..2.02e8).contains(&work), "{sample:#}");
+            let rate = work / number(sample, "seconds");
+            assert!((number(sample, "value") / rate - 1.0).abs() < 1e-9, "{sample:#}");
+            let parts: f64 = list(sample, "per_thread").iter().map(|part| number(part, "work")).sum();
+            assert!((parts / work - 1.0).abs() < 1e-9, "{sample:#}");
+        }
+    }
+}
+
+#[test]
+fn without_a_total_there_is_none_to_be_done_in_full() {
+    let ran = assay(&Scratch::new(), "cpu --op fma --exact-workload");
+    assert!(refusal(&ran).contains("states no totals"), "{ran:?}");
+}
+
+#[test]
+fn the_classic_table_has_every_workload_plain_and_vector() {
+    let scratch = Scratch::new();
+    let ran = assay(&scratch, "run classic --area cpu --threads 1 --repeat 1 --json -");
+    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
+    let document = printed(&ran);
+    check(&document);
+    for workload in ["QP", "HP", "SP", "DP"] {
+        for class in ["plain", "vector"] {
+            let stands = |row: &&Value| row["classic"]["workload"] == workload && row["classic"]["class"] == class;
+            let row = rows(&document).iter().find(stands).unwrap_or_else(|| panic!("{workload} {class}"));
+            assert_eq!(number(&row["classic"], "total"), 1e12);
+        }
+    }
+    let again = assay(&scratch, "runs");
+    assert!(again.stdout.contains("classic"), "{again:?}");
+    let name = ids(&document).len();
+    assert!(name >= 10, "{:?}", ids(&document));
+    let run = crate::common::only_run(&scratch);
+    let shown = assay(&scratch, &format!("report {} --format text", run.display()));
+    assert!(shown.stdout.contains("QP") && shown.stdout.contains("Theoretical"), "{}", shown.stdout);
+}

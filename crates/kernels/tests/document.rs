@@ -1,0 +1,60 @@
+//! `docs/kernels.md` is the table in the code, written by this test and held against it.
+#![cfg(all(target_arch = "x86_64", target_os = "linux"))]
+
+use std::fmt::Write as _;
+
+use kernels::table::{KERNELS, Kernel};
+
+/// Where the document is.
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/kernels.md");
+
+const HEAD: &str = "\
+# The arithmetic kernels
+
+Every loop of the table in the code [`kernels/src/table.rs`], with the work that it declares. This page is written from
+that table (`cargo test -p kernels --test document -- --ignored`) and held against it by a test; the work is held
+against the machine code by another. What the operations mean: [METHODOLOGY.md](../METHODOLOGY.md#cpu-kernels).
+
+*Accumulator*: its type and what is summed into it. *Step*: the instructions that one accumulator takes at a time.
+*Operations*: multiplications and additions of one step. Kernels of one operation and type are in the order in which
+they are chosen: the first whose features the CPU has and the operating system enables.
+
+| kernel | accumulator | step of one accumulator | accumulators x lanes | operations a step | method | needs |
+|---|---|---|---|---|---|---|
+";
+
+fn line(kernel: &Kernel) -> String {
+    let step: Vec<String> = kernel.step.iter().map(|name| format!("`{name}`")).collect();
+    let needs: Vec<&str> = kernel.requires.iter().map(|feature| feature.name()).collect();
+    format!(
+        "| `{}` | {} | {} | {} x {} | {} | `{}` | {} |\n",
+        kernel.name,
+        kernel.accumulator_type,
+        step.join(", "),
+        kernel.accumulators,
+        kernel.lanes,
+        kernel.lanes as u64 * kernel.operations_per_lane,
+        kernel.method,
+        if needs.is_empty() { "nothing".to_owned() } else { needs.join(", ") },
+    )
+}
+
+fn document() -> String {
+    let mut text = HEAD.to_owned();
+    for kernel in KERNELS {
+        let _ = write!(text, "{}", line(kernel));
+    }
+    text
+}
+
+#[test]
+fn the_document_is_the_table() {
+    let found = std::fs::read_to_string(FILE).unwrap_or_default();
+    assert!(found == document(), "docs/kernels.md is not the table: cargo test -p kernels --test document -- --ignored");
+}
+
+#[test]
+#[ignore = "writes docs/kernels.md"]
+fn write_the_document() {
+    std::fs::write(FILE, document()).unwrap();
+}
