@@ -436,6 +436,22 @@ fn rungs(op: CpuOp, element: Element, choice: &CpuChoice) -> Vec<CpuStanza> {
     if in_passing { vec![widest] } else { vec![widest, stanza(vec![IsaChoice::All], &FEW_RUNGS)] }
 }
 
+/// What was chosen, as a sentence has it: `plain with sse2`.
+fn chosen_words(choice: &CpuChoice) -> String {
+    fn joined<T>(items: &[T], word: impl Fn(&T) -> &'static str) -> Option<String> {
+        (!items.is_empty()).then(|| items.iter().map(word).collect::<Vec<_>>().join(" or "))
+    }
+    let isa = |choice: &IsaChoice| match choice {
+        IsaChoice::Vector => "vectors",
+        IsaChoice::All => "any instruction set",
+        IsaChoice::Named(isa) => isa.name(),
+    };
+    let ops = joined(&choice.ops, |op| op.name()).unwrap_or_else(|| "any operation".to_owned());
+    let elements = joined(&choice.elements, |element| element.name()).map(|words| format!(" of {words}"));
+    let sets = joined(&choice.isa, isa).map(|words| format!(" with {words}"));
+    format!("{ops}{}{}", elements.unwrap_or_default(), sets.unwrap_or_default())
+}
+
 /// The names of all kernels, for messages.
 pub(crate) fn known_kernels() -> String {
     KERNELS.iter().map(|kernel| kernel.name).collect::<Vec<_>>().join(", ")
@@ -462,7 +478,7 @@ impl Suite {
             }
         }
         if cpu.is_empty() {
-            return Err(format!("there is no kernel for that combination; known: {}", known_kernels()));
+            return Err(format!("there is no kernel for {}; known: {}", chosen_words(choice), known_kernels()));
         }
         let mut suite = Self { name: Area::Cpu.to_string(), cpu, ..Self::find("quick")?.without_rows() };
         if choice.ops.is_empty() && choice.elements.is_empty() && choice.isa.is_empty() {

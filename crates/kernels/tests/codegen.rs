@@ -1,7 +1,7 @@
 //! The machine code of every loop, disassembled, against the work that its row declares.
 //!
-//! Nothing is executed, so kernels for instruction sets that this host lacks are held to their word as well. The table of
-//! arithmetic kernels is printed with `cargo test -p kernels --test codegen -- --nocapture`.
+//! Nothing is executed, so kernels for instruction sets that this host lacks are held to their word as well. The table
+//! of arithmetic kernels is printed with `cargo test -p kernels --test codegen -- --nocapture`.
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
 #[path = "support/machine_code.rs"]

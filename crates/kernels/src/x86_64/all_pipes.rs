@@ -13,22 +13,23 @@ use crate::features::Feature;
 use crate::state::RegisterFile;
 use crate::table::Kernel;
 
-/// Defines a loop over twos of registers, the first of each for `fma` and the second for `add`. Operands are loaded
-/// from the slots named beside their registers; those that a step takes from memory are not. RDI is the register file,
-/// RSI the number of iterations.
+/// Defines a loop over twos of registers, the first of each for `fma` and the second for `add`; of two neighbouring
+/// twos both multiply-adds come first, then both additions. Operands are loaded from the slots named beside their
+/// registers; those that a step takes from memory are not. RDI is the register file, RSI the number of iterations.
 macro_rules! paired_loop {
     ($(#[$doc:meta])* $name:ident {
         register: $register:literal, bytes: $bytes:literal, load_store: $move:literal,
         operands: [$(($operand:literal, $slot:literal)),+],
-        accumulators: $first:literal, [$(($multiplied:literal, $added:literal)),+],
-        fma: $fma:literal, [$fma_even:literal, $fma_odd:literal], add: $add:literal, [$add_even:literal, $add_odd:literal],
+        accumulators: $first:literal, [$([$(($multiplied:literal, $added:literal)),+]),+ $(,)?],
+        fma: $fma:literal, [$fma_even:literal, $fma_odd:literal],
+        add: $add:literal, [$add_even:literal, $add_odd:literal],
     }) => {
         $(#[$doc])*
         #[unsafe(naked)]
         unsafe extern "C" fn $name(registers: &mut RegisterFile, iterations: u64) {
             naked_asm!(
                 $(concat!($move, " ", $register, $operand, ", [rdi + {operands} + {slot} * ", $slot, "]"),)+
-                concat!(".irp acc, ", $($multiplied, ",", $added, ","),+),
+                concat!(".irp acc, ", $($($multiplied, ",", $added, ","),+),+),
                 concat!($move, " ", $register, "\\acc, [rdi + {results} + ", $bytes, " * (\\acc - ", $first, ")]"),
                 ".endr",
                 "test rsi, rsi",
@@ -37,18 +38,18 @@ macro_rules! paired_loop {
                 "2:",
                 ".rept 2",
                 $(
-                    concat!($fma, " ", $register, $multiplied, ", ", $fma_even),
-                    concat!($add, " ", $register, $added, ", ", $register, $added, ", ", $add_even),
+                    $(concat!($fma, " ", $register, $multiplied, ", ", $fma_even),)+
+                    $(concat!($add, " ", $register, $added, ", ", $register, $added, ", ", $add_even),)+
                 )+
                 $(
-                    concat!($fma, " ", $register, $multiplied, ", ", $fma_odd),
-                    concat!($add, " ", $register, $added, ", ", $register, $added, ", ", $add_odd),
+                    $(concat!($fma, " ", $register, $multiplied, ", ", $fma_odd),)+
+                    $(concat!($add, " ", $register, $added, ", ", $register, $added, ", ", $add_odd),)+
                 )+
                 ".endr",
                 "dec rsi",
                 "jnz 2b",
                 "3:",
-                concat!(".irp acc, ", $($multiplied, ",", $added, ","),+),
+                concat!(".irp acc, ", $($($multiplied, ",", $added, ","),+),+),
                 concat!($move, " [rdi + {results} + ", $bytes, " * (\\acc - ", $first, ")], ", $register, "\\acc"),
                 ".endr",
                 "vzeroupper",
@@ -66,8 +67,8 @@ paired_loop!(
         register: "zmm", bytes: 64, load_store: "vmovupd",
         operands: [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4)],
         accumulators: 6, [
-            (6, 7), (8, 9), (10, 11), (12, 13), (14, 15), (16, 17), (18, 19), (20, 21), (22, 23), (24, 25), (26, 27),
-            (28, 29)
+            [(6, 7), (8, 9)], [(10, 11), (12, 13)], [(14, 15), (16, 17)], [(18, 19), (20, 21)], [(22, 23), (24, 25)],
+            [(26, 27), (28, 29)],
         ],
         fma: "vfmadd231pd", ["zmm0, zmm1", "zmm2, zmm3"], add: "vaddpd", ["zmm0", "zmm4"],
     }
@@ -78,7 +79,7 @@ paired_loop!(
     fp64_avx2 {
         register: "ymm", bytes: 32, load_store: "vmovupd",
         operands: [(0, 0), (1, 2)],
-        accumulators: 2, [(2, 3), (4, 5), (6, 7), (8, 9), (10, 11), (12, 13), (14, 15)],
+        accumulators: 2, [[(2, 3), (4, 5)], [(6, 7), (8, 9)], [(10, 11), (12, 13)], [(14, 15)]],
         fma: "vfmadd231pd", ["ymm0, ymm0", "ymm1, [rdi + {operands} + {slot} * 3]"],
         add: "vaddpd", ["ymm0", "[rdi + {operands} + {slot} * 4]"],
     }
@@ -89,8 +90,8 @@ paired_loop!(
         register: "zmm", bytes: 64, load_store: "vmovups",
         operands: [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4)],
         accumulators: 6, [
-            (6, 7), (8, 9), (10, 11), (12, 13), (14, 15), (16, 17), (18, 19), (20, 21), (22, 23), (24, 25), (26, 27),
-            (28, 29)
+            [(6, 7), (8, 9)], [(10, 11), (12, 13)], [(14, 15), (16, 17)], [(18, 19), (20, 21)], [(22, 23), (24, 25)],
+            [(26, 27), (28, 29)],
         ],
         fma: "vfmadd231ps", ["zmm0, zmm1", "zmm2, zmm3"], add: "vaddps", ["zmm0", "zmm4"],
     }
@@ -101,7 +102,7 @@ paired_loop!(
     fp32_avx2 {
         register: "ymm", bytes: 32, load_store: "vmovups",
         operands: [(0, 0), (1, 2)],
-        accumulators: 2, [(2, 3), (4, 5), (6, 7), (8, 9), (10, 11), (12, 13), (14, 15)],
+        accumulators: 2, [[(2, 3), (4, 5)], [(6, 7), (8, 9)], [(10, 11), (12, 13)], [(14, 15)]],
         fma: "vfmadd231ps", ["ymm0, ymm0", "ymm1, [rdi + {operands} + {slot} * 3]"],
         add: "vaddps", ["ymm0", "[rdi + {operands} + {slot} * 4]"],
     }

@@ -5,15 +5,16 @@
 ///
 /// A body is groups of steps, each group repeated: `2 x ["even", "odd"]` is two pairs of steps per iteration. In a
 /// step, `\\acc` stands for the number of the accumulator's register. Consecutive instructions work on different
-/// accumulators, so the distance between dependent steps is the number of accumulators. Accumulators are registers
-/// `first` and up, stored packed at `bytes` each; `finish` is VZEROUPPER or nothing. A loop that is `counted` increments
-/// RAX once per iteration, from and to the register file's count. RDI is the register file, RSI the number of
-/// iterations (zero is none).
+/// accumulators, so the distance between dependent steps is the number of accumulators. A step behind `@` is taken for
+/// a list of its own: some of the accumulators, or digits that stand for several each. Accumulators are registers
+/// `first` and up, stored packed at `bytes` each; `finish` is VZEROUPPER or nothing. A loop that is `counted`
+/// increments RAX once per iteration, from and to the register file's count. RDI is the register file, RSI the number
+/// of iterations (zero is none).
 macro_rules! vector_loop {
     ($(#[$doc:meta])* $name:ident {
         register: $register:literal, bytes: $bytes:literal, load_store: $move:literal, operands: $operands:literal,
         accumulators: $first:literal, $accumulators:literal,
-        body: $($times:literal x [$($step:expr),+ $(,)?]),+,
+        body: $($times:literal x [$($(@ $over:literal)? $step:expr),+ $(,)?]),+,
         $(counted: $count:literal,)? finish: $finish:literal $(,)?
     }) => {
         $(#[$doc])*
@@ -34,7 +35,7 @@ macro_rules! vector_loop {
                 $(
                     concat!(".rept ", $times),
                     $(
-                        concat!(".irp acc, ", $accumulators),
+                        concat!(".irp acc, ", $crate::x86_64::loops::list!($accumulators $($over)?)),
                         $step,
                         ".endr",
                     )+
@@ -59,6 +60,17 @@ macro_rules! vector_loop {
     };
 }
 pub(super) use vector_loop;
+
+/// The list of its own, where a step has one.
+macro_rules! list {
+    ($accumulators:literal) => {
+        $accumulators
+    };
+    ($accumulators:literal $over:literal) => {
+        $over
+    };
+}
+pub(super) use list;
 
 /// Where the register file has the count that a loop keeps in `_register`.
 pub(super) const fn count_offset(_register: &str) -> usize {

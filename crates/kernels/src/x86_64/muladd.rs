@@ -17,8 +17,8 @@ use crate::features::Feature;
 use crate::table::Kernel;
 
 vector_loop!(
-    /// Sixty-four bytes in six instructions; 16 accumulators in ZMM5-20. The immediate selects by the mask: ours where it is
-    /// clear, the other where it is set.
+    /// Sixty-four bytes in six instructions; 16 accumulators in ZMM5-20. The immediate selects by the mask: ours where
+    /// it is clear, the other where it is set.
     int8_avx512 {
         register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3,4",
         accumulators: 5, "5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20",
@@ -81,13 +81,19 @@ vector_loop!(
     }
 );
 vector_loop!(
-    /// Thirty-two elements in two instructions; 24 accumulators in ZMM4-27.
+    /// Thirty-two elements in two instructions; 20 accumulators in ZMM10-29, two at a time.
     int16_avx512 {
         register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3",
-        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
+        accumulators: 10, "10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29",
         body: 3 x [
-            "vpmullw zmm31, zmm0, zmm1; vpaddw zmm\\acc, zmm\\acc, zmm31",
-            "vpmullw zmm31, zmm2, zmm3; vpaddw zmm\\acc, zmm\\acc, zmm31",
+            @ "0,1,2,3,4,5,6,7,8,9" concat!(
+                "vpmullw zmm30, zmm0, zmm1; vpmullw zmm31, zmm0, zmm1;",
+                "vpaddw zmm1\\acc, zmm1\\acc, zmm30; vpaddw zmm2\\acc, zmm2\\acc, zmm31",
+            ),
+            @ "0,1,2,3,4,5,6,7,8,9" concat!(
+                "vpmullw zmm30, zmm2, zmm3; vpmullw zmm31, zmm2, zmm3;",
+                "vpaddw zmm1\\acc, zmm1\\acc, zmm30; vpaddw zmm2\\acc, zmm2\\acc, zmm31",
+            ),
         ],
         counted: "rax",
         finish: "vzeroupper",
@@ -279,7 +285,7 @@ pub(super) const INT16_AVX512: Kernel = Kernel {
     name: "muladd/int16/avx512",
     isa: Isa::Avx512,
     requires: &[Feature::Avx512F, Feature::Avx512Bw],
-    accumulators: 24,
+    accumulators: 20,
     lanes: 32,
     pairs: 3,
     body: int16_avx512,

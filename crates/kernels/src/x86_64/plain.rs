@@ -2,11 +2,11 @@
 //! `short`, `int`, `long`, `float` and `double`.
 //!
 //! The instructions are those of GCC 12 at `-O2 -fno-tree-vectorize` for loops over locals of each type (one
-//! multiplication, one addition and one subtraction per step, all multiplications before all additions), without its
-//! folding of `a - s` and with the loop unrolled until its end no longer counts. C computes `char` and `short` in `int`,
-//! so these are loops over 32-bit registers that start from narrow values; their lowest bits are what the C type holds,
-//! and all 32 bits are verified. There are as many variables as registers allow, so that throughput and not one chain is
-//! measured.
+//! multiplication, one addition and one subtraction per step; of several variables all multiplications before all
+//! additions), without its folding of `a - s` and with the loop unrolled until its end no longer counts. C computes
+//! `char` and `short` in `int`, so these are loops over 32-bit registers that start from narrow values; their lowest
+//! bits are what the C type holds, and all 32 bits are verified. There are as many variables as registers allow, so
+//! that throughput and not one chain is measured.
 
 use core::arch::naked_asm;
 use core::mem::offset_of;
@@ -108,25 +108,45 @@ general_loop!(
     }
 );
 vector_loop!(
-    /// `float`; 12 variables in XMM4-15.
+    /// `float`; 12 variables in XMM4-15, four at a time.
     fp32_scalar {
         register: "xmm", bytes: 4, load_store: "movss", operands: "0,1,2,3",
         accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15",
         body: 2 x [
-            "mulss xmm\\acc, xmm0", "addss xmm\\acc, xmm2", "subss xmm\\acc, xmm3",
-            "mulss xmm\\acc, xmm1", "addss xmm\\acc, xmm2", "subss xmm\\acc, xmm3",
+            @ "4,5,6,7" "mulss xmm\\acc, xmm0", @ "4,5,6,7" "addss xmm\\acc, xmm2",
+            @ "4,5,6,7" "subss xmm\\acc, xmm3",
+            @ "8,9,10,11" "mulss xmm\\acc, xmm0", @ "8,9,10,11" "addss xmm\\acc, xmm2",
+            @ "8,9,10,11" "subss xmm\\acc, xmm3",
+            @ "12,13,14,15" "mulss xmm\\acc, xmm0", @ "12,13,14,15" "addss xmm\\acc, xmm2",
+            @ "12,13,14,15" "subss xmm\\acc, xmm3",
+            @ "4,5,6,7" "mulss xmm\\acc, xmm1", @ "4,5,6,7" "addss xmm\\acc, xmm2",
+            @ "4,5,6,7" "subss xmm\\acc, xmm3",
+            @ "8,9,10,11" "mulss xmm\\acc, xmm1", @ "8,9,10,11" "addss xmm\\acc, xmm2",
+            @ "8,9,10,11" "subss xmm\\acc, xmm3",
+            @ "12,13,14,15" "mulss xmm\\acc, xmm1", @ "12,13,14,15" "addss xmm\\acc, xmm2",
+            @ "12,13,14,15" "subss xmm\\acc, xmm3",
         ],
         finish: "",
     }
 );
 vector_loop!(
-    /// `double`; 12 variables in XMM4-15.
+    /// `double`; 12 variables in XMM4-15, four at a time.
     fp64_scalar {
         register: "xmm", bytes: 8, load_store: "movsd", operands: "0,1,2,3",
         accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15",
         body: 2 x [
-            "mulsd xmm\\acc, xmm0", "addsd xmm\\acc, xmm2", "subsd xmm\\acc, xmm3",
-            "mulsd xmm\\acc, xmm1", "addsd xmm\\acc, xmm2", "subsd xmm\\acc, xmm3",
+            @ "4,5,6,7" "mulsd xmm\\acc, xmm0", @ "4,5,6,7" "addsd xmm\\acc, xmm2",
+            @ "4,5,6,7" "subsd xmm\\acc, xmm3",
+            @ "8,9,10,11" "mulsd xmm\\acc, xmm0", @ "8,9,10,11" "addsd xmm\\acc, xmm2",
+            @ "8,9,10,11" "subsd xmm\\acc, xmm3",
+            @ "12,13,14,15" "mulsd xmm\\acc, xmm0", @ "12,13,14,15" "addsd xmm\\acc, xmm2",
+            @ "12,13,14,15" "subsd xmm\\acc, xmm3",
+            @ "4,5,6,7" "mulsd xmm\\acc, xmm1", @ "4,5,6,7" "addsd xmm\\acc, xmm2",
+            @ "4,5,6,7" "subsd xmm\\acc, xmm3",
+            @ "8,9,10,11" "mulsd xmm\\acc, xmm1", @ "8,9,10,11" "addsd xmm\\acc, xmm2",
+            @ "8,9,10,11" "subsd xmm\\acc, xmm3",
+            @ "12,13,14,15" "mulsd xmm\\acc, xmm1", @ "12,13,14,15" "addsd xmm\\acc, xmm2",
+            @ "12,13,14,15" "subsd xmm\\acc, xmm3",
         ],
         finish: "",
     }
