@@ -185,7 +185,7 @@ fn this_machine_has_measured_peaks_with_every_input_sourced() {
         assert!(!text(peak, "formula").is_empty() && !list(peak, "inputs").is_empty(), "{peak:#}");
         assert!(list(peak, "inputs").iter().all(|input| !text(input, "source").is_empty()), "{peak:#}");
     }
-    let ids = assay(&Scratch::new(), "run quick --area cpu --list").stdout;
+    let ids = assay(&Scratch::new(), "cpu --list").stdout;
     for peak in list(&info, "peaks").iter().filter(|peak| measured(&text(peak, "kind"))) {
         let id = format!("{}/t{}\t", text(peak, "what"), peak["threads"]);
         assert!(ids.contains(&id), "'{id}' is no experiment: {ids}");
