@@ -575,6 +575,7 @@ fn store(slot: &mut [u8], index: usize, bytes: usize, value: u64) {
 }
 
 /// The bits of a lane of up to eight bytes, in the machine's order, widened.
+#[inline]
 pub(crate) fn bits(lane: &[u8]) -> u64 {
     let mut word = [0; 8];
     if cfg!(target_endian = "big") {

@@ -139,12 +139,15 @@ impl ArithmeticState {
 
     /// Predicts what a full lap leaves behind.
     fn draw_lap(&mut self) {
-        let (lanes, size) = (self.kernel.lanes, self.kernel.data.lane_bytes());
         let prediction = self.prediction(self.kernel.lap());
         let mut lap = [0; RESULTS];
-        let both = lap.chunks_exact_mut(size).zip(self.seeds().chunks_exact(size));
-        for (index, (result, seed)) in both.enumerate() {
-            set_bits(result, prediction.of(index % lanes, bits(seed)));
+        let size = self.kernel.vector_bytes();
+        for (results, seeds) in lap.chunks_exact_mut(size).zip(self.seeds().chunks_exact(size)) {
+            let lane_bytes = self.kernel.data.lane_bytes();
+            let lanes = results.chunks_exact_mut(lane_bytes).zip(seeds.chunks_exact(lane_bytes));
+            for (lane, (result, seed)) in lanes.enumerate() {
+                set_bits(result, prediction.of(lane, bits(seed)));
+            }
         }
         self.lap = lap;
     }
@@ -227,15 +230,27 @@ impl ArithmeticState {
 
     /// Compares every lane with what so many iterations of a lap leave behind.
     fn compare(&self, iterations: u64) -> Result<(), Mismatch> {
-        let size = self.kernel.data.lane_bytes();
         let prediction = self.prediction(iterations);
-        let lanes = self.seeds().chunks_exact(size).zip(self.results().chunks_exact(size));
-        for (index, (seed, result)) in lanes.enumerate() {
-            let (accumulator, lane) = (index / self.kernel.lanes, index % self.kernel.lanes);
-            let expected = prediction.of(lane, bits(seed));
-            let found = bits(result);
-            if expected != found {
-                return Err(Mismatch::Lane { kernel: self.kernel.name, accumulator, lane, expected, found });
+        match self.kernel.data.lane_bytes() {
+            1 => self.compare_lanes::<1>(&prediction),
+            2 => self.compare_lanes::<2>(&prediction),
+            4 => self.compare_lanes::<4>(&prediction),
+            _ => self.compare_lanes::<8>(&prediction),
+        }
+    }
+
+    /// Compares lanes of `N` bytes with what is predicted.
+    fn compare_lanes<const N: usize>(&self, prediction: &Prediction<'_>) -> Result<(), Mismatch> {
+        let size = self.kernel.vector_bytes();
+        let accumulators = self.seeds().chunks_exact(size).zip(self.results().chunks_exact(size));
+        for (accumulator, (seeds, results)) in accumulators.enumerate() {
+            let lanes = seeds.as_chunks::<N>().0.iter().zip(results.as_chunks::<N>().0);
+            for (lane, (seed, result)) in lanes.enumerate() {
+                let expected = prediction.of(lane, bits(seed));
+                let found = bits(result);
+                if expected != found {
+                    return Err(Mismatch::Lane { kernel: self.kernel.name, accumulator, lane, expected, found });
+                }
             }
         }
         Ok(())

@@ -273,12 +273,8 @@ fn places(kernel: &Kernel, code: &Code) -> Result<(), String> {
         return Err("an accumulator is not loaded".into());
     }
     let is_accumulator = |register: Register| accumulators.contains(&register.full_register());
-    let turns: Vec<_> = code.work().iter().map(Instruction::op0_register).filter(|to| is_accumulator(*to)).collect();
-    let first_turn = turns.get(..kernel.accumulators).unwrap_or_default();
-    let distinct: BTreeSet<_> = first_turn.iter().map(|register| register.full_register()).collect();
-    if distinct != accumulators || !turns.chunks(kernel.accumulators).all(|turn| turn == first_turn) {
-        return Err("the accumulators do not take turns".into());
-    }
+    let writes = code.work().iter().map(|instruction| instruction.op0_register().full_register());
+    take_turns(kernel, &writes.filter(|register| accumulators.contains(register)).collect::<Vec<_>>())?;
     let reads_another = |instruction: &&Instruction| {
         let sources = [instruction.op1_register(), instruction.op2_register()];
         sources.iter().any(|source| is_accumulator(*source) && *source != instruction.op0_register())
@@ -286,6 +282,25 @@ fn places(kernel: &Kernel, code: &Code) -> Result<(), String> {
     match code.work().iter().find(reads_another) {
         Some(instruction) => Err(format!("{instruction} reads another accumulator")),
         None => Ok(()),
+    }
+}
+
+/// The accumulators that are written, in order, are the same ones in every step, all of them, and far enough apart.
+fn take_turns(kernel: &Kernel, written: &[Register]) -> Result<(), String> {
+    /// From one instruction to the next on the same accumulator, as far as four tiles allow.
+    const APART: usize = 4;
+    let turns = 2 * kernel.pairs;
+    let (turn, rest) = written.split_at(written.len() / turns);
+    let mut times = BTreeMap::new();
+    for register in turn {
+        *times.entry(*register).or_insert(0) += 1;
+    }
+    let all = times.len() == kernel.accumulators && times.values().all(|count| count * times.len() == turn.len());
+    let apart = written.windows(APART).all(|near| !near[1..].contains(&near[0]));
+    if all && apart && rest.chunks(turn.len()).all(|other| other == turn) {
+        Ok(())
+    } else {
+        Err("the accumulators do not take turns".into())
     }
 }
 
