@@ -5,7 +5,7 @@ use model::isa::CpuOp;
 use model::peak::PeakKind;
 
 use super::p99;
-use super::table::{self, Drawn};
+use super::table::Drawn;
 use crate::label::cpu;
 use crate::layout::wrap;
 use crate::style::{Style, Tone};
@@ -21,7 +21,7 @@ pub(super) fn lines(document: &Document, tables: &[Drawn], style: &Style) -> Vec
     let told = [
         (measured.iter().any(|row| p99(row).is_some()), "p99: 99 % of the requests or round trips took no longer."),
         (
-            measured.iter().any(|row| table::shows_loss(row)),
+            tables.iter().any(|table| table.lost),
             "Lost: the share of the rate that others on this machine or its host took.",
         ),
         (

@@ -6,7 +6,7 @@ use model::unit::Unit;
 
 use super::super::notes::{efficiency_kind, has_no_limit, short_kind};
 use super::super::{grade_tone, headline, p99};
-use super::{Line, Table, loss, per_cycle, shows_loss};
+use super::{Line, Table, loss, per_cycle};
 use crate::layout::{Align, Block, Cell, Column};
 use crate::number::{Scale, clock, digits, percent, spread};
 use crate::style::Tone;
@@ -112,11 +112,8 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// The share of the rate that others took, where any of it is worth telling.
+    /// The share of the rate that others took.
     pub(super) fn lost_block(&self, slot: usize) -> Block {
-        if !self.section.rows().any(shows_loss) {
-            return Block::new("", Align::Left, Vec::new());
-        }
         let share = |line: &Line<'a>| Cell::plain(line.slots[slot].and_then(loss).map_or_else(String::new, percent));
         Block::new("lost", Align::Left, vec![self.column(Align::Decimal, share)])
     }

@@ -84,6 +84,7 @@ pub(super) struct Drawn {
     pub(super) lines: Vec<String>,
     pub(super) per_cycle: bool,
     pub(super) scaling: bool,
+    pub(super) lost: bool,
 }
 
 /// What stands at the beginning of a line.
@@ -126,6 +127,8 @@ struct Table<'a> {
     lines: Vec<Line<'a>>,
     /// The columns that its rows can fill.
     most: Parts,
+    /// Without what is lost to others, and the share of the peak at the last place only.
+    terse: bool,
 }
 
 /// Whether a row has lost so much to others that the loss is shown.
@@ -148,6 +151,8 @@ pub(super) fn per_cycle(row: &Row) -> Option<f64> {
 pub(super) fn draw<'a>(section: &'a Section<'a>, notes: &'a Notes<'a>, style: &'a Style) -> Drawn {
     let wide = Table::wide(section, notes, style);
     let tall = Table::tall(section, notes, style);
+    // What was lost explains a figure; the footnotes of those that it spoilt say it as well.
+    let terse = Table { terse: true, ..Table::wide(section, notes, style) };
     let survey = is_survey(section);
     let series = tall.most.scaling && section.positions().len() >= SERIES;
     let none = Parts { bar: 0, per_cycle: false, scaling: false, clock: false };
@@ -156,8 +161,9 @@ pub(super) fn draw<'a>(section: &'a Section<'a>, notes: &'a Notes<'a>, style: &'
     for least in [Parts { scaling: series, ..per_cycle }, scaling, none] {
         // Side by side there is nothing to see of how a rate grows.
         let beside = Parts { scaling: false, ..least };
-        let fitted = || wide.fitted(GAP, beside).or_else(|| wide.fitted(1, beside).filter(|_| survey));
-        let fitted = fitted().or_else(|| tall.fitted(GAP, least)).or_else(|| tall.fitted(1, least));
+        let close = || if survey { wide.fitted(1, beside).or_else(|| terse.fitted(1, beside)) } else { None };
+        let fitted = wide.fitted(GAP, beside).or_else(close);
+        let fitted = fitted.or_else(|| tall.fitted(GAP, least)).or_else(|| tall.fitted(1, least));
         if let Some(drawn) = fitted.or_else(|| tall.narrow(least)) {
             return drawn;
         }
@@ -184,7 +190,7 @@ impl<'a> Table<'a> {
             scaling: section.rows().any(|row| row.scaling.is_some()),
             clock: true,
         };
-        Self { section, notes, style, slots: Vec::new(), lines: Vec::new(), most }
+        Self { section, notes, style, slots: Vec::new(), lines: Vec::new(), most, terse: false }
     }
 
     /// All places of an experiment on one line.
@@ -254,8 +260,13 @@ impl<'a> Table<'a> {
         lines.iter().map(|line| self.style.paint(line, Tone::Strong)).collect()
     }
 
-    const fn drawn(&self, lines: Vec<String>, parts: Parts) -> Drawn {
-        Drawn { lines, per_cycle: parts.per_cycle && self.most.per_cycle, scaling: parts.scaling && self.most.scaling }
+    fn drawn(&self, lines: Vec<String>, parts: Parts) -> Drawn {
+        Drawn {
+            lines,
+            per_cycle: parts.per_cycle && self.most.per_cycle,
+            scaling: parts.scaling && self.most.scaling,
+            lost: self.shows_loss(),
+        }
     }
 
     /// What was measured on a line of its own above its figures, where these fit so.
@@ -289,13 +300,19 @@ impl<'a> Table<'a> {
         blocks
     }
 
+    /// Whether there is a column for what was lost to others.
+    fn shows_loss(&self) -> bool {
+        !self.terse && self.section.rows().any(shows_loss)
+    }
+
     fn figure_blocks(&self, parts: Parts) -> Vec<Block> {
         let mut blocks = vec![self.place_block(), self.unit_block()];
         let last = self.slots.len().saturating_sub(1);
         for slot in 0..self.slots.len() {
             let bar = if slot == last { parts.bar } else { 0 };
-            let (figures, peak) = (self.slot_block(slot), self.peak_block(slot, bar));
-            blocks.extend([figures, self.p99_block(slot), peak, self.lost_block(slot)]);
+            blocks.extend([self.slot_block(slot), self.p99_block(slot)]);
+            blocks.extend((slot == last || !self.terse).then(|| self.peak_block(slot, bar)));
+            blocks.extend(self.shows_loss().then(|| self.lost_block(slot)));
         }
         if parts.scaling {
             blocks.extend(self.scaling_blocks());
