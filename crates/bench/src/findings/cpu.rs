@@ -4,8 +4,8 @@
 //! Of many series one sentence says what they have in common and names the exception; few get a sentence each.
 
 use model::document::{Finding, Row};
-use model::experiment::{Area, Params};
-use model::isa::Element;
+use model::experiment::{Area, CpuParams, Params};
+use model::isa::{CpuOp, Element};
 use model::machine::Machine;
 use model::warning::{Grade, WarningCode};
 
@@ -38,6 +38,19 @@ pub(super) fn findings(rows: &[Row], series: &[Vec<&Row>], machine: &Machine) ->
     findings.extend(plain(rows));
     findings.extend(slower_than_wider(rows));
     findings
+}
+
+/// What a row computes, in words; with its instruction set where it is not the one that stands for its type.
+pub(super) fn name(params: &CpuParams, stands_for_type: bool) -> String {
+    let op = match params.op {
+        CpuOp::Fma => "FMA",
+        CpuOp::MulAdd => "multiply-add",
+        CpuOp::AllPipes => "all pipes",
+        CpuOp::Plain => "plain loop",
+        CpuOp::Dot | CpuOp::Add | CpuOp::Matrix => params.op.name(),
+    };
+    let set = if stands_for_type { String::new() } else { format!(" ({})", params.isa) };
+    format!("{} {op}{set}", params.element.name().to_uppercase())
 }
 
 /// Whether a row answers this class of the classic table.
@@ -176,7 +189,7 @@ mod tests {
     use super::*;
     use crate::tests::{document, machine_with_cpus};
     use model::experiment::Classic;
-    use model::isa::{CpuOp, Isa};
+    use model::isa::Isa;
 
     fn row(element: Element, class: &str, threads: u32, rate: f64) -> Row {
         let mut row = document().experiments.remove(0);
