@@ -41,7 +41,7 @@ pub(super) fn findings(rows: &[Row], series: &[Vec<&Row>], machine: &Machine) ->
 }
 
 /// What a row computes, in words; with its instruction set where it is not the one that stands for its type.
-pub(super) fn name(params: &CpuParams, stands_for_type: bool) -> String {
+pub(super) fn words(params: &CpuParams, stands_for_type: bool) -> String {
     let op = match params.op {
         CpuOp::Fma => "FMA",
         CpuOp::MulAdd => "multiply-add",

@@ -127,7 +127,7 @@ fn depth_finding(shallow: &Row, deep: &Row) -> Option<Finding> {
 /// What a row measures, in words.
 fn name(row: &Row) -> String {
     match &row.params {
-        Params::Cpu(params) => cpu::name(params, row.classic.is_some()),
+        Params::Cpu(params) => cpu::words(params, row.classic.is_some()),
         Params::Memory(params) => match params.op.name().strip_suffix("_nt") {
             Some(op) => format!("Memory {op} (non-temporal)"),
             None => format!("Memory {}", params.op),
