@@ -11,9 +11,9 @@ use iced_x86::{Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mne
 use kernels::chain::{CHAINS, Chain};
 use kernels::chase::Cycle;
 use kernels::memory::{MEMORY_KERNELS, MemoryKernel};
-use kernels::table::KERNELS;
+use kernels::table::{KERNELS, Kernel};
 use machine_code::{Code, TableRow, check, name, touches_memory};
-use model::isa::MemoryOp;
+use model::isa::{CpuOp, Element, MemoryOp};
 
 /// The bytes of the function at `start`, up to its first return.
 fn bytes(start: *const u8) -> &'static [u8] {
@@ -44,6 +44,32 @@ fn arithmetic_loops_do_the_work_that_they_declare_and_nothing_else() {
     for kernel in KERNELS {
         println!("{}", check(kernel, bytes(kernel.code()), kernel.code() as u64).unwrap());
     }
+}
+
+#[test]
+fn no_row_is_content_with_the_machine_code_of_another() {
+    // C computes `char` and `short` as `int`.
+    let as_int = |kernel: &Kernel| {
+        kernel.op == CpuOp::Plain && matches!(kernel.element, Element::Int8 | Element::Int16 | Element::Int32)
+    };
+    for kernel in KERNELS {
+        for other in KERNELS.iter().filter(|other| other.name != kernel.name) {
+            let outcome = check(kernel, bytes(other.code()), other.code() as u64);
+            let is_same = as_int(kernel) && as_int(other);
+            assert_eq!(outcome.is_ok(), is_same, "{} as {}: {outcome:?}", other.name, kernel.name);
+        }
+    }
+}
+
+#[test]
+fn code_that_is_cut_off_or_out_of_place_is_refused() {
+    let kernel = &KERNELS[0];
+    let (code, address) = (bytes(kernel.code()), kernel.code() as u64);
+    let refused = |code, address| check(kernel, code, address).unwrap_err();
+    assert!(refused(&code[..code.len() - 1], address).contains("no return"));
+    assert!(refused(code, address + 16).contains("cache line"));
+    assert!(refused(&[0xc3], address).contains("one loop"));
+    assert!(refused(&[0x06], address).contains("no instruction"));
 }
 
 /// Bytes loaded and stored in a loop, with the displacement of every access.

@@ -9,12 +9,14 @@ mod dot;
 pub(crate) mod features;
 mod fma;
 mod memory;
+mod plain;
 
 use crate::memory::MemoryKernel;
 use crate::table::Kernel;
 
 /// The portable rows of [`table::KERNELS`](crate::table::KERNELS).
-pub static KERNELS: &[Kernel] = &[fma::FP64_SCALAR, fma::FP32_SCALAR, dot::INT8_SCALAR];
+pub static KERNELS: &[Kernel] =
+    &[fma::FP64_SCALAR, fma::FP32_SCALAR, dot::INT8_SCALAR, plain::INT32, plain::INT64, plain::FP32, plain::FP64];
 
 /// The portable rows of [`memory::MEMORY_KERNELS`](crate::memory::MEMORY_KERNELS).
 pub static MEMORY_KERNELS: &[MemoryKernel] = &[memory::READ_SCALAR, memory::WRITE_SCALAR, memory::COPY_SCALAR];

@@ -309,7 +309,9 @@ fn registers(kernel: &Kernel, code: &Code) -> Result<(), String> {
     let mut factory = InstructionInfoFactory::new();
     for instruction in code.work().iter().filter(|instruction| instruction.mnemonic() != Mnemonic::Inc) {
         let width = instruction.op0_register().size();
-        if kernel.isa != Isa::Scalar && width != kernel.vector_bytes() {
+        // A scalar float is only the beginning of its register.
+        let is_partly_used = kernel.isa == Isa::Scalar && instruction.op0_register().is_xmm();
+        if !is_partly_used && width != kernel.vector_bytes() {
             return Err(format!("{instruction} is {width} bytes wide, not {}", kernel.vector_bytes()));
         }
         let is_write = |used: &iced_x86::UsedMemory| used.access() != OpAccess::Read;
@@ -325,7 +327,10 @@ fn registers(kernel: &Kernel, code: &Code) -> Result<(), String> {
 /// where both kinds of pipe are kept busy from sixteen registers.
 fn may_load(kernel: &Kernel, instruction: &Instruction) -> bool {
     match (kernel.op, kernel.isa) {
-        (CpuOp::Dot, Isa::Scalar) => instruction.mnemonic() == Mnemonic::Movsx,
+        (CpuOp::Dot, Isa::Scalar) => {
+            let bytes = if kernel.element == Element::Int8 { 1 } else { 2 };
+            instruction.mnemonic() == Mnemonic::Movsx && instruction.memory_size().size() == bytes
+        }
         (CpuOp::AllPipes, Isa::Avx2) => true,
         _ => false,
     }
