@@ -2,7 +2,7 @@
 //!
 //! Every result is predicted bit for bit and depends on the number of iterations, so a loop that did less, more or
 //! other work than it declares is caught in the very lane where it happened. It is not a measure of accuracy: operands
-//! are chosen so that no rounding, saturation or loss can occur ([`data`](crate::data) says how).
+//! are chosen so that no rounding, saturation or loss can occur (`data.rs` says how).
 //!
 //! * **Floating point.** Every accumulator lies on a grid and advances by the same few units of it in every iteration,
 //!   though each single step adds far more. Where the grid is used up, after a *lap* of so many iterations, a run is

@@ -17,7 +17,7 @@ use crate::state::RegisterFile;
 use crate::table::Kernel;
 
 /// Defines a loop of one instruction on eight tiles: four accumulators in TMM0-3, operands in TMM4-7. Four take longer
-/// than the latency of one (52 cycles against 16 each on Sapphire Rapids: Intel's optimization manual, section 20.1).
+/// than the latency of one (52 cycles against 16 each on Sapphire Rapids: Intel's optimization manual, chapter on AMX).
 /// RDI is the register file, RSI the number of iterations, RAX the bytes from row to row.
 macro_rules! tile_loop {
     ($(#[$doc:meta])* $name:ident, $instruction:literal) => {
