@@ -53,6 +53,21 @@ pub struct Kernel {
     pub operations_per_lane: u64,
     pub(crate) data: Data,
     pub(crate) body: Body,
+    pub(crate) pace: Option<Pace>,
+}
+
+/// A variant of a loop that tells the clock under its load.
+///
+/// The core's clock can fall while wide units work and rise within microseconds after them: a chain of additions that is
+/// run after the loop then reads another clock than the loop had. So the chain is put into the loop: dependent
+/// additions of one cycle each, so many that they and not the work set the pace. The work goes on beside them, at two
+/// thirds to a half of its rate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// The loop with the additions in it.
+    pub(crate) body: Body,
+    /// Dependent additions per iteration.
+    pub(crate) additions: u64,
 }
 
 impl Kernel {
@@ -96,6 +111,12 @@ impl Kernel {
     pub fn code(&self) -> *const u8 {
         self.body as *const u8
     }
+
+    /// Where the machine code of the paced variant begins, and its dependent additions per iteration, each of one cycle;
+    /// `None` where there is none.
+    pub fn paced_code(&self) -> Option<(*const u8, u64)> {
+        self.pace.map(|pace| (pace.body as *const u8, pace.additions))
+    }
 }
 
 /// A [`Kernel`] on a machine that can run it.
@@ -122,12 +143,29 @@ impl Bound {
     /// If `state` is another kernel's.
     #[inline]
     pub fn run(&self, state: &mut ArithmeticState, iterations: u64) {
+        self.run_body(self.kernel.body, state, iterations);
+    }
+
+    /// Runs the paced variant of the loop, if there is one: the same work on the same state, for so many iterations. A
+    /// variant exists where [`Kernel::paced_code`] gives one.
+    ///
+    /// # Panics
+    /// If `state` is another kernel's.
+    pub fn run_paced(&self, state: &mut ArithmeticState, iterations: u64) {
+        if let Some(pace) = self.kernel.pace {
+            self.run_body(pace.body, state, iterations);
+        }
+    }
+
+    #[inline]
+    fn run_body(&self, body: Body, state: &mut ArithmeticState, iterations: u64) {
         assert!(core::ptr::eq(self.kernel, state.kernel()), "the state belongs to {}", state.kernel().name);
         let mut rest = iterations;
         loop {
             let part = rest.min(state.iterations_left());
-            // SAFETY: a `Bound` exists only where `Features::usable` has found the features required on this machine.
-            unsafe { (self.kernel.body)(&mut state.registers, part) }
+            // SAFETY: a `Bound` exists only where `Features::usable` has found the features required on this machine;
+            // the paced variant of a body requires no others.
+            unsafe { body(&mut state.registers, part) }
             state.advance(part);
             rest -= part;
             if rest == 0 {

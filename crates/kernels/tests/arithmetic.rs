@@ -193,3 +193,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn paced_loops_and_plain_ones_work_on_the_same_state() {
+    for kernel in BOUND.iter().filter(|bound| bound.kernel().paced_code().is_some()) {
+        let mut state = kernel.seeded(31);
+        kernel.run(&mut state, 5);
+        kernel.run_paced(&mut state, 7);
+        kernel.run(&mut state, 1);
+        assert_eq!(state.verify(13), Ok(()));
+        let mut plain = kernel.seeded(31);
+        kernel.run(&mut plain, 13);
+        assert!(plain.results() == state.results(), "{}", kernel.kernel().name);
+    }
+}

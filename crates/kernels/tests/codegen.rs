@@ -12,7 +12,7 @@ use kernels::chain::{CHAINS, Chain};
 use kernels::chase::Cycle;
 use kernels::memory::{MEMORY_KERNELS, MemoryKernel};
 use kernels::table::{KERNELS, Kernel};
-use machine_code::{Code, TableRow, check, name, touches_memory};
+use machine_code::{Code, TableRow, check, check_paced, name, touches_memory};
 use model::isa::{CpuOp, Element, MemoryOp};
 
 /// The bytes of the function at `start`, up to its first return.
@@ -43,6 +43,24 @@ fn arithmetic_loops_do_the_work_that_they_declare_and_nothing_else() {
     println!("{}", TableRow::heading());
     for kernel in KERNELS {
         println!("{}", check(kernel, bytes(kernel.code()), kernel.code() as u64).unwrap());
+    }
+}
+
+#[test]
+fn paced_loops_do_the_same_work_beside_their_additions() {
+    for kernel in KERNELS {
+        let Some((start, additions)) = kernel.paced_code() else { continue };
+        assert_eq!(check_paced(kernel, bytes(start), start as u64, additions), Ok(()));
+        assert!(check_paced(kernel, bytes(kernel.code()), kernel.code() as u64, additions).is_err());
+        // More cycles than the work takes where two of its instructions are finished in a cycle.
+        assert!(2 * additions > kernel.steps() * kernel.step.len() as u64, "{}", kernel.name);
+    }
+}
+
+#[test]
+fn every_loop_of_512_bits_and_of_tiles_has_a_paced_variant() {
+    for kernel in KERNELS {
+        assert_eq!(kernel.paced_code().is_some(), kernel.vector_bytes() >= 64, "{}", kernel.name);
     }
 }
 

@@ -50,7 +50,10 @@ fn document() -> String {
 #[test]
 fn the_document_is_the_table() {
     let found = std::fs::read_to_string(FILE).unwrap_or_default();
-    assert!(found == document(), "docs/kernels.md is not the table: cargo test -p kernels --test document -- --ignored");
+    assert!(
+        found == document(),
+        "docs/kernels.md is not the table: cargo test -p kernels --test document -- --ignored"
+    );
 }
 
 #[test]

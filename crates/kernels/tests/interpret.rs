@@ -16,10 +16,15 @@ use kernels::table::{KERNELS, Kernel};
 
 /// What so many iterations leave behind, by interpretation; none of its floating-point operations may round.
 fn interpreted(kernel: &'static Kernel, seed: u64, iterations: u64) -> ArithmeticState {
+    carried_out(kernel, kernel.code(), seed, iterations)
+}
+
+/// The same of the function at `code`, which is the kernel's or its paced variant.
+fn carried_out(kernel: &'static Kernel, code: *const u8, seed: u64, iterations: u64) -> ArithmeticState {
     let name = kernel.name;
     let mut state = kernel.state(seed);
     let mut machine = Machine::new(state.register_file());
-    machine.call(&function(kernel.code()), iterations).unwrap_or_else(|why| panic!("{name}: {why}"));
+    machine.call(&function(code), iterations).unwrap_or_else(|why| panic!("{name}: {why}"));
     assert_eq!(machine.rounded(), 0, "{name}: the result depends on the order of operations");
     state.register_file().copy_from_slice(machine.file());
     state
@@ -36,6 +41,17 @@ fn every_kernel_does_exactly_the_iterations_that_it_is_asked_for_on_any_machine(
             }
             state.reset();
             assert!(*state.register_file() == *kernel.state(seed).register_file(), "{}: operands changed", kernel.name);
+        }
+    }
+}
+
+#[test]
+fn paced_variants_leave_behind_what_their_kernels_do() {
+    for kernel in KERNELS {
+        let Some((code, _)) = kernel.paced_code() else { continue };
+        for iterations in [0, 1, 3] {
+            let paced = carried_out(kernel, code, 5, iterations);
+            assert_eq!(paced.verify(iterations), Ok(()), "{iterations} iterations");
         }
     }
 }

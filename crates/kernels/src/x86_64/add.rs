@@ -5,7 +5,7 @@ use model::isa::{CpuOp, Element, Isa};
 use super::loops::vector_loop;
 use crate::data::{Data, Float};
 use crate::features::Feature;
-use crate::table::Kernel;
+use crate::table::{Kernel, Pace};
 
 vector_loop!(
     /// Eight fp64 lanes; 24 accumulators in ZMM4-27.
@@ -13,6 +13,7 @@ vector_loop!(
         register: "zmm", bytes: 64, load_store: "vmovupd", operands: "0,1",
         accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
         body: 2 x ["vaddpd zmm\\acc, zmm\\acc, zmm0", "vaddpd zmm\\acc, zmm\\acc, zmm1"],
+        paced: fp64_avx512_paced, "1",
         finish: "vzeroupper",
     }
 );
@@ -49,6 +50,7 @@ vector_loop!(
         register: "zmm", bytes: 64, load_store: "vmovups", operands: "0,1",
         accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
         body: 2 x ["vaddps zmm\\acc, zmm\\acc, zmm0", "vaddps zmm\\acc, zmm\\acc, zmm1"],
+        paced: fp32_avx512_paced, "1",
         finish: "vzeroupper",
     }
 );
@@ -97,6 +99,7 @@ pub(super) const FP64_SCALAR: Kernel = Kernel {
     operations_per_lane: 1,
     data: Data::Sums(Float::Fp64),
     body: fp64_scalar,
+    pace: None,
 };
 /// 128 bits.
 pub(super) const FP64_SSE2: Kernel =
@@ -120,6 +123,7 @@ pub(super) const FP64_AVX512: Kernel = Kernel {
     lanes: 8,
     step: &["vaddpd"],
     body: fp64_avx512,
+    pace: Some(Pace { body: fp64_avx512_paced, additions: 96 }),
     ..FP64_SCALAR
 };
 /// One lane.
@@ -154,5 +158,6 @@ pub(super) const FP32_AVX512: Kernel = Kernel {
     lanes: 16,
     step: &["vaddps"],
     body: fp32_avx512,
+    pace: Some(Pace { body: fp32_avx512_paced, additions: 96 }),
     ..FP32_SCALAR
 };

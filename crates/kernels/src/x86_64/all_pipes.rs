@@ -11,11 +11,13 @@ use model::isa::{CpuOp, Element, Isa};
 use crate::data::{Data, Float, SLOT};
 use crate::features::Feature;
 use crate::state::RegisterFile;
-use crate::table::Kernel;
+use crate::table::{Kernel, Pace};
 
 /// Defines a loop over twos of registers, the first of each for `fma` and the second for `add`; of two neighbouring
 /// twos both multiply-adds come first, then both additions. Operands are loaded from the slots named beside their
 /// registers; those that a step takes from memory are not. RDI is the register file, RSI the number of iterations.
+///
+/// A `paced` function is the same loop with so many dependent additions of R9 to R8 behind every group ([`Pace`]).
 macro_rules! paired_loop {
     ($(#[$doc:meta])* $name:ident {
         register: $register:literal, bytes: $bytes:literal, load_store: $move:literal,
@@ -24,6 +26,29 @@ macro_rules! paired_loop {
         fma: $fma:literal, [$fma_even:literal, $fma_odd:literal],
         add: $add:literal, [$add_even:literal, $add_odd:literal],
     }) => {
+        paired_loop!(@function $(#[$doc])* $name, "0", $register, $bytes, $move, [$(($operand, $slot)),+],
+            $first, [$([$(($multiplied, $added)),+]),+], $fma, [$fma_even, $fma_odd], $add, [$add_even, $add_odd]);
+    };
+    ($(#[$doc:meta])* $name:ident {
+        register: $register:literal, bytes: $bytes:literal, load_store: $move:literal,
+        operands: [$(($operand:literal, $slot:literal)),+],
+        accumulators: $first:literal, [$([$(($multiplied:literal, $added:literal)),+]),+ $(,)?],
+        fma: $fma:literal, [$fma_even:literal, $fma_odd:literal],
+        add: $add:literal, [$add_even:literal, $add_odd:literal],
+        paced: $paced:ident, $additions:literal,
+    }) => {
+        paired_loop!(@function $(#[$doc])* $name, "0", $register, $bytes, $move, [$(($operand, $slot)),+],
+            $first, [$([$(($multiplied, $added)),+]),+], $fma, [$fma_even, $fma_odd], $add, [$add_even, $add_odd]);
+        paired_loop!(@function
+            #[doc = concat!("The same loop, paced by additions: after every group ", $additions, ".")]
+            $paced, $additions, $register, $bytes, $move, [$(($operand, $slot)),+],
+            $first, [$([$(($multiplied, $added)),+]),+], $fma, [$fma_even, $fma_odd], $add, [$add_even, $add_odd]);
+    };
+    (@function $(#[$doc:meta])* $name:ident, $additions:literal, $register:literal, $bytes:literal, $move:literal,
+        [$(($operand:literal, $slot:literal)),+], $first:literal,
+        [$([$(($multiplied:literal, $added:literal)),+]),+],
+        $fma:literal, [$fma_even:literal, $fma_odd:literal], $add:literal, [$add_even:literal, $add_odd:literal]
+    ) => {
         $(#[$doc])*
         #[unsafe(naked)]
         unsafe extern "C" fn $name(registers: &mut RegisterFile, iterations: u64) {
@@ -40,10 +65,16 @@ macro_rules! paired_loop {
                 $(
                     $(concat!($fma, " ", $register, $multiplied, ", ", $fma_even),)+
                     $(concat!($add, " ", $register, $added, ", ", $register, $added, ", ", $add_even),)+
+                    concat!(".rept ", $additions),
+                    "add r8, r9",
+                    ".endr",
                 )+
                 $(
                     $(concat!($fma, " ", $register, $multiplied, ", ", $fma_odd),)+
                     $(concat!($add, " ", $register, $added, ", ", $register, $added, ", ", $add_odd),)+
+                    concat!(".rept ", $additions),
+                    "add r8, r9",
+                    ".endr",
                 )+
                 ".endr",
                 "dec rsi",
@@ -71,6 +102,7 @@ paired_loop!(
             [(26, 27), (28, 29)],
         ],
         fma: "vfmadd231pd", ["zmm0, zmm1", "zmm2, zmm3"], add: "vaddpd", ["zmm0", "zmm4"],
+        paced: fp64_avx512_paced, "4",
     }
 );
 paired_loop!(
@@ -94,6 +126,7 @@ paired_loop!(
             [(26, 27), (28, 29)],
         ],
         fma: "vfmadd231ps", ["zmm0, zmm1", "zmm2, zmm3"], add: "vaddps", ["zmm0", "zmm4"],
+        paced: fp32_avx512_paced, "4",
     }
 );
 paired_loop!(
@@ -125,6 +158,7 @@ pub(super) const FP64_AVX512: Kernel = Kernel {
     operations_per_lane: 3,
     data: Data::ProductsAndSums(Float::Fp64),
     body: fp64_avx512,
+    pace: Some(Pace { body: fp64_avx512_paced, additions: 96 }),
 };
 /// 256 bits of fp64.
 pub(super) const FP64_AVX2: Kernel = Kernel {
@@ -134,6 +168,7 @@ pub(super) const FP64_AVX2: Kernel = Kernel {
     accumulators: 14,
     lanes: 4,
     body: fp64_avx2,
+    pace: None,
     ..FP64_AVX512
 };
 /// 512 bits of fp32.
@@ -145,6 +180,7 @@ pub(super) const FP32_AVX512: Kernel = Kernel {
     step: &["vfmadd231ps", "vaddps"],
     data: Data::ProductsAndSums(Float::Fp32),
     body: fp32_avx512,
+    pace: Some(Pace { body: fp32_avx512_paced, additions: 96 }),
     ..FP64_AVX512
 };
 /// 256 bits of fp32.
@@ -155,5 +191,6 @@ pub(super) const FP32_AVX2: Kernel = Kernel {
     accumulators: 14,
     lanes: 8,
     body: fp32_avx2,
+    pace: None,
     ..FP32_AVX512
 };

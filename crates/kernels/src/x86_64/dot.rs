@@ -14,7 +14,7 @@ use super::loops::vector_loop;
 use crate::data::{Data, Float, Range, SLOT, Shape};
 use crate::features::Feature;
 use crate::state::RegisterFile;
-use crate::table::Kernel;
+use crate::table::{Kernel, Pace};
 
 vector_loop!(
     /// Sixteen sums of four products; 24 accumulators in ZMM4-27.
@@ -22,6 +22,7 @@ vector_loop!(
         register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3",
         accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
         body: 2 x ["vpdpbusd zmm\\acc, zmm0, zmm1", "vpdpbusd zmm\\acc, zmm2, zmm3"],
+        paced: int8_avx512_vnni_paced, "1",
         finish: "vzeroupper",
     }
 );
@@ -43,6 +44,7 @@ vector_loop!(
             "vpmaddubsw zmm31, zmm0, zmm1; vpmaddwd zmm31, zmm31, zmm4; vpaddd zmm\\acc, zmm\\acc, zmm31",
             "vpmaddubsw zmm31, zmm2, zmm3; vpmaddwd zmm31, zmm31, zmm4; vpaddd zmm\\acc, zmm\\acc, zmm31",
         ],
+        paced: int8_avx512_paced, "2",
         finish: "vzeroupper",
     }
 );
@@ -76,6 +78,7 @@ vector_loop!(
         register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3",
         accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
         body: 2 x ["vpdpwssd zmm\\acc, zmm0, zmm1", "vpdpwssd zmm\\acc, zmm2, zmm3"],
+        paced: int16_avx512_vnni_paced, "1",
         finish: "vzeroupper",
     }
 );
@@ -104,6 +107,7 @@ vector_loop!(
                 "vpaddd zmm1\\acc, zmm1\\acc, zmm30; vpaddd zmm2\\acc, zmm2\\acc, zmm31",
             ),
         ],
+        paced: int16_avx512_paced, "3",
         finish: "vzeroupper",
     }
 );
@@ -137,6 +141,7 @@ vector_loop!(
         register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3",
         accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
         body: 2 x ["vdpbf16ps zmm\\acc, zmm0, zmm1", "vdpbf16ps zmm\\acc, zmm2, zmm3"],
+        paced: bf16_avx512_bf16_paced, "3",
         finish: "vzeroupper",
     }
 );
@@ -217,6 +222,7 @@ pub(super) const INT8_SCALAR: Kernel = Kernel {
     operations_per_lane: 2,
     data: Data::IntegerDot { shape: Shape::Vector(1), first: Range::U8, second: Range::S8 },
     body: int8_scalar,
+    pace: None,
 };
 /// 128 bits, before VNNI.
 pub(super) const INT8_SSSE3: Kernel = Kernel {
@@ -250,6 +256,7 @@ pub(super) const INT8_AVX512: Kernel = Kernel {
     accumulators: 24,
     lanes: 16,
     body: int8_avx512,
+    pace: Some(Pace { body: int8_avx512_paced, additions: 192 }),
     ..INT8_AVX2
 };
 /// 512 bits, VNNI.
@@ -264,6 +271,7 @@ pub(super) const INT8_AVX512_VNNI: Kernel = Kernel {
     operations_per_lane: 8,
     data: Data::IntegerDot { shape: Shape::Vector(4), first: Range::U8, second: Range::S8 },
     body: int8_avx512_vnni,
+    pace: Some(Pace { body: int8_avx512_vnni_paced, additions: 96 }),
     ..INT8_SCALAR
 };
 /// 256 bits, VNNI in VEX encoding.
@@ -274,6 +282,7 @@ pub(super) const INT8_AVX_VNNI: Kernel = Kernel {
     accumulators: 12,
     lanes: 8,
     body: int8_avx_vnni,
+    pace: None,
     ..INT8_AVX512_VNNI
 };
 /// 256 bits, signed by signed bytes.
@@ -328,6 +337,7 @@ pub(super) const INT16_AVX512: Kernel = Kernel {
     accumulators: 20,
     lanes: 16,
     body: int16_avx512,
+    pace: Some(Pace { body: int16_avx512_paced, additions: 120 }),
     ..INT16_AVX2
 };
 /// 512 bits, VNNI.
@@ -339,6 +349,7 @@ pub(super) const INT16_AVX512_VNNI: Kernel = Kernel {
     accumulators: 24,
     step: &["vpdpwssd"],
     body: int16_avx512_vnni,
+    pace: Some(Pace { body: int16_avx512_vnni_paced, additions: 96 }),
     ..INT16_AVX512
 };
 /// 256 bits, VNNI in VEX encoding.
@@ -349,6 +360,7 @@ pub(super) const INT16_AVX_VNNI: Kernel = Kernel {
     accumulators: 12,
     lanes: 8,
     body: int16_avx_vnni,
+    pace: None,
     ..INT16_AVX512_VNNI
 };
 /// 512 bits, bf16 into fp32.
@@ -362,5 +374,6 @@ pub(super) const BF16_AVX512_BF16: Kernel = Kernel {
     step: &["vdpbf16ps"],
     data: Data::FloatDot { shape: Shape::Vector(2), factor: Float::Bf16 },
     body: bf16_avx512_bf16,
+    pace: Some(Pace { body: bf16_avx512_bf16_paced, additions: 288 }),
     ..INT16_AVX512_VNNI
 };

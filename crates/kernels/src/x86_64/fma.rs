@@ -12,7 +12,7 @@ use model::isa::{CpuOp, Element, Isa};
 use super::loops::vector_loop;
 use crate::data::{Data, Float};
 use crate::features::Feature;
-use crate::table::Kernel;
+use crate::table::{Kernel, Pace};
 
 vector_loop!(
     /// Eight fp64 lanes; 24 accumulators in ZMM4-27.
@@ -20,6 +20,7 @@ vector_loop!(
         register: "zmm", bytes: 64, load_store: "vmovupd", operands: "0,1,2,3",
         accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
         body: 2 x ["vfmadd231pd zmm\\acc, zmm0, zmm1", "vfmadd231pd zmm\\acc, zmm2, zmm3"],
+        paced: fp64_avx512_paced, "1",
         finish: "vzeroupper",
     }
 );
@@ -29,6 +30,7 @@ vector_loop!(
         register: "zmm", bytes: 64, load_store: "vmovups", operands: "0,1,2,3",
         accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
         body: 2 x ["vfmadd231ps zmm\\acc, zmm0, zmm1", "vfmadd231ps zmm\\acc, zmm2, zmm3"],
+        paced: fp32_avx512_paced, "1",
         finish: "vzeroupper",
     }
 );
@@ -43,6 +45,7 @@ vector_loop!(
                 "vfmadd231ph zmm\\acc, zmm4, zmm1", "vfmadd231ph zmm\\acc, zmm5, zmm3",
                 "vfmadd231ph zmm\\acc, zmm0, zmm1", "vfmadd231ph zmm\\acc, zmm2, zmm3",
             ],
+        paced: fp16_avx512_fp16_paced, "1",
         finish: "vzeroupper",
     }
 );
@@ -166,6 +169,7 @@ pub(super) const FP64_SCALAR: Kernel = Kernel {
     operations_per_lane: 2,
     data: Data::Products(Float::Fp64),
     body: fp64_scalar,
+    pace: None,
 };
 /// One lane, fused.
 pub(super) const FP64_SCALAR_FMA3: Kernel = Kernel {
@@ -217,6 +221,7 @@ pub(super) const FP64_AVX512: Kernel = Kernel {
     lanes: 8,
     step: &["vfmadd231pd"],
     body: fp64_avx512,
+    pace: Some(Pace { body: fp64_avx512_paced, additions: 96 }),
     ..FP64_SCALAR
 };
 /// Any x86-64: one lane, separate. The other fp32 rows say where they differ.
@@ -236,6 +241,7 @@ pub(super) const FP32_SCALAR: Kernel = Kernel {
     operations_per_lane: 2,
     data: Data::Products(Float::Fp32),
     body: fp32_scalar,
+    pace: None,
 };
 /// One lane, fused.
 pub(super) const FP32_SCALAR_FMA3: Kernel = Kernel {
@@ -287,6 +293,7 @@ pub(super) const FP32_AVX512: Kernel = Kernel {
     lanes: 16,
     step: &["vfmadd231ps"],
     body: fp32_avx512,
+    pace: Some(Pace { body: fp32_avx512_paced, additions: 96 }),
     ..FP32_SCALAR
 };
 /// 512 bits, fused, half precision.
@@ -301,5 +308,6 @@ pub(super) const FP16_AVX512_FP16: Kernel = Kernel {
     step: &["vfmadd231ph"],
     data: Data::AlternatingProducts(Float::Fp16),
     body: fp16_avx512_fp16,
+    pace: Some(Pace { body: fp16_avx512_fp16_paced, additions: 528 }),
     ..FP32_AVX512
 };

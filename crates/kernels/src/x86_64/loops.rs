@@ -10,6 +10,9 @@
 /// `first` and up, stored packed at `bytes` each; `finish` is VZEROUPPER or nothing. A loop that is `counted`
 /// increments RAX once per iteration, from and to the register file's count. RDI is the register file, RSI the number
 /// of iterations (zero is none).
+///
+/// A `paced` function is the same loop with so many additions of R9 to R8 after every step: they depend on each other,
+/// and are so many that they take longer than the steps ([`crate::table::Pace`]).
 macro_rules! vector_loop {
     ($(#[$doc:meta])* $name:ident {
         register: $register:literal, bytes: $bytes:literal, load_store: $move:literal, operands: $operands:literal,
@@ -17,6 +20,28 @@ macro_rules! vector_loop {
         body: $($times:literal x [$($(@ $over:literal)? $step:expr),+ $(,)?]),+,
         $(counted: $count:literal,)? finish: $finish:literal $(,)?
     }) => {
+        $crate::x86_64::loops::vector_loop!(@function $(#[$doc])* $name, "0",
+            $register, $bytes, $move, $operands, $first, $accumulators,
+            [$($times x [$($(@ $over)? $step),+]),+], [$($count)?], $finish);
+    };
+    ($(#[$doc:meta])* $name:ident {
+        register: $register:literal, bytes: $bytes:literal, load_store: $move:literal, operands: $operands:literal,
+        accumulators: $first:literal, $accumulators:literal,
+        body: $($times:literal x [$($(@ $over:literal)? $step:expr),+ $(,)?]),+,
+        $(counted: $count:literal,)? paced: $paced:ident, $additions:literal, finish: $finish:literal $(,)?
+    }) => {
+        $crate::x86_64::loops::vector_loop!(@function $(#[$doc])* $name, "0",
+            $register, $bytes, $move, $operands, $first, $accumulators,
+            [$($times x [$($(@ $over)? $step),+]),+], [$($count)?], $finish);
+        $crate::x86_64::loops::vector_loop!(@function
+            #[doc = concat!("The same loop, paced by additions: after every step ", $additions, ".")] $paced, $additions,
+            $register, $bytes, $move, $operands, $first, $accumulators,
+            [$($times x [$($(@ $over)? $step),+]),+], [$($count)?], $finish);
+    };
+    (@function $(#[$doc:meta])* $name:ident, $additions:literal,
+        $register:literal, $bytes:literal, $move:literal, $operands:literal, $first:literal, $accumulators:literal,
+        [$($times:literal x [$($(@ $over:literal)? $step:expr),+]),+], [$($count:literal)?], $finish:literal
+    ) => {
         $(#[$doc])*
         #[unsafe(naked)]
         unsafe extern "C" fn $name(registers: &mut $crate::state::RegisterFile, iterations: u64) {
@@ -37,6 +62,9 @@ macro_rules! vector_loop {
                     $(
                         concat!(".irp acc, ", $crate::x86_64::loops::list!($accumulators $($over)?)),
                         $step,
+                        concat!(".rept ", $additions),
+                        "add r8, r9",
+                        ".endr",
                         ".endr",
                     )+
                     ".endr",

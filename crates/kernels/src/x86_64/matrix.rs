@@ -14,13 +14,20 @@ use model::isa::{CpuOp, Element, Isa};
 use crate::data::{Data, Float, Range, SLOT, Shape};
 use crate::features::Feature;
 use crate::state::RegisterFile;
-use crate::table::Kernel;
+use crate::table::{Kernel, Pace};
 
 /// Defines a loop of one instruction on eight tiles: four accumulators in TMM0-3, operands in TMM4-7. Four take longer
 /// than the latency of one (52 cycles against 16 each on Sapphire Rapids: Intel's optimization manual, chapter on AMX).
 /// RDI is the register file, RSI the number of iterations, RAX the bytes from row to row.
+///
+/// The paced function is the same loop with 24 dependent additions of R9 to R8 after every instruction
+/// ([`Pace`](crate::table::Pace)).
 macro_rules! tile_loop {
-    ($(#[$doc:meta])* $name:ident, $instruction:literal) => {
+    ($(#[$doc:meta])* $name:ident, $paced:ident, $instruction:literal) => {
+        tile_loop!(@function $(#[$doc])* $name, $instruction, "0");
+        tile_loop!(@function #[doc = "The same loop, paced."] $paced, $instruction, "24");
+    };
+    (@function $(#[$doc:meta])* $name:ident, $instruction:literal, $additions:literal) => {
         $(#[$doc])*
         #[unsafe(naked)]
         unsafe extern "C" fn $name(registers: &mut RegisterFile, iterations: u64) {
@@ -40,9 +47,15 @@ macro_rules! tile_loop {
                 ".rept 4",
                 ".irp acc, 0,1,2,3",
                 concat!($instruction, " tmm\\acc, tmm4, tmm5"),
+                concat!(".rept ", $additions),
+                "add r8, r9",
+                ".endr",
                 ".endr",
                 ".irp acc, 0,1,2,3",
                 concat!($instruction, " tmm\\acc, tmm6, tmm7"),
+                concat!(".rept ", $additions),
+                "add r8, r9",
+                ".endr",
                 ".endr",
                 ".endr",
                 "dec rsi",
@@ -63,15 +76,15 @@ macro_rules! tile_loop {
 }
 tile_loop!(
     /// Unsigned by signed bytes.
-    int8_amx, "tdpbusd"
+    int8_amx, int8_amx_paced, "tdpbusd"
 );
 tile_loop!(
     /// Bf16 into fp32.
-    bf16_amx, "tdpbf16ps"
+    bf16_amx, bf16_amx_paced, "tdpbf16ps"
 );
 tile_loop!(
     /// Fp16 into fp32.
-    fp16_amx, "tdpfp16ps"
+    fp16_amx, fp16_amx_paced, "tdpfp16ps"
 );
 
 /// Bytes. The other rows say where they differ.
@@ -91,6 +104,7 @@ pub(super) const INT8_AMX: Kernel = Kernel {
     operations_per_lane: 2 * 64,
     data: Data::IntegerDot { shape: Shape::TILE_OF_BYTES, first: Range::U8, second: Range::S8 },
     body: int8_amx,
+    pace: Some(Pace { body: int8_amx_paced, additions: 768 }),
 };
 /// Bf16.
 pub(super) const BF16_AMX: Kernel = Kernel {
@@ -102,6 +116,7 @@ pub(super) const BF16_AMX: Kernel = Kernel {
     operations_per_lane: 2 * 32,
     data: Data::FloatDot { shape: Shape::TILE_OF_PAIRS, factor: Float::Bf16 },
     body: bf16_amx,
+    pace: Some(Pace { body: bf16_amx_paced, additions: 768 }),
     ..INT8_AMX
 };
 /// Fp16.
@@ -113,5 +128,6 @@ pub(super) const FP16_AMX: Kernel = Kernel {
     step: &["tdpfp16ps"],
     data: Data::FloatDot { shape: Shape::TILE_OF_PAIRS, factor: Float::Fp16 },
     body: fp16_amx,
+    pace: Some(Pace { body: fp16_amx_paced, additions: 768 }),
     ..BF16_AMX
 };

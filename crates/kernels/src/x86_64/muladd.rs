@@ -14,7 +14,7 @@ use model::isa::{CpuOp, Element, Isa};
 use super::loops::vector_loop;
 use crate::data::Data;
 use crate::features::Feature;
-use crate::table::Kernel;
+use crate::table::{Kernel, Pace};
 
 vector_loop!(
     /// Sixty-four bytes in six instructions; 16 accumulators in ZMM5-20. The immediate selects by the mask: ours where
@@ -35,6 +35,7 @@ vector_loop!(
             ),
         ],
         counted: "rax",
+        paced: int8_avx512_paced, "4",
         finish: "vzeroupper",
     }
 );
@@ -96,6 +97,7 @@ vector_loop!(
             ),
         ],
         counted: "rax",
+        paced: int16_avx512_paced, "3",
         finish: "vzeroupper",
     }
 );
@@ -134,6 +136,7 @@ vector_loop!(
             "vpmulld zmm31, zmm0, zmm1; vpaddd zmm\\acc, zmm\\acc, zmm31",
             "vpmulld zmm31, zmm2, zmm3; vpaddd zmm\\acc, zmm\\acc, zmm31",
         ],
+        paced: int32_avx512_paced, "2",
         finish: "vzeroupper",
     }
 );
@@ -170,6 +173,7 @@ vector_loop!(
             "vpmullq zmm31, zmm0, zmm1; vpaddq zmm\\acc, zmm\\acc, zmm31",
             "vpmullq zmm31, zmm2, zmm3; vpaddq zmm\\acc, zmm\\acc, zmm31",
         ],
+        paced: int64_avx512_paced, "3",
         finish: "vzeroupper",
     }
 );
@@ -231,6 +235,7 @@ pub(super) const INT8_SSE2: Kernel = Kernel {
     operations_per_lane: 2,
     data: Data::Elements { bytes: 1 },
     body: int8_sse2,
+    pace: None,
 };
 /// 256 bits of bytes.
 pub(super) const INT8_AVX2: Kernel = Kernel {
@@ -252,6 +257,7 @@ pub(super) const INT8_AVX512: Kernel = Kernel {
     pairs: 2,
     step: &["vpsrlw", "vpandd", "vpmullw", "vpmullw", "vpternlogd", "vpaddb"],
     body: int8_avx512,
+    pace: Some(Pace { body: int8_avx512_paced, additions: 256 }),
     ..INT8_SSE2
 };
 /// 128 bits.
@@ -289,6 +295,7 @@ pub(super) const INT16_AVX512: Kernel = Kernel {
     lanes: 32,
     pairs: 3,
     body: int16_avx512,
+    pace: Some(Pace { body: int16_avx512_paced, additions: 180 }),
     ..INT16_AVX2
 };
 /// 128 bits.
@@ -326,6 +333,7 @@ pub(super) const INT32_AVX512: Kernel = Kernel {
     lanes: 16,
     pairs: 3,
     body: int32_avx512,
+    pace: Some(Pace { body: int32_avx512_paced, additions: 288 }),
     ..INT32_AVX2
 };
 /// 128 bits, from products of halves.
@@ -364,5 +372,6 @@ pub(super) const INT64_AVX512: Kernel = Kernel {
     lanes: 8,
     step: &["vpmullq", "vpaddq"],
     body: int64_avx512,
+    pace: Some(Pace { body: int64_avx512_paced, additions: 432 }),
     ..INT64_SSE2
 };

@@ -169,6 +169,7 @@ pub(super) const INT8_SCALAR: Kernel = Kernel {
     operations_per_lane: 3,
     data: Data::Affine { bytes: 1 },
     body: int8_scalar,
+    pace: None,
 };
 /// `short`.
 pub(super) const INT16_SCALAR: Kernel = Kernel {
