@@ -158,7 +158,7 @@ impl Bound {
     }
 
     #[inline]
-    fn run_body(&self, body: Body, state: &mut ArithmeticState, iterations: u64) {
+    fn run_body(self, body: Body, state: &mut ArithmeticState, iterations: u64) {
         assert!(core::ptr::eq(self.kernel, state.kernel()), "the state belongs to {}", state.kernel().name);
         let mut rest = iterations;
         loop {

@@ -135,7 +135,8 @@ pub struct Conditions {
     pub cpus: Vec<u32>,
     /// Median core clock beside the samples, in Hz.
     pub clock_hz: Option<f64>,
-    /// How the clock was measured: `chains` or `counter`.
+    /// How the clock was measured: by `chains` of dependent instructions beside the work, by one inside a loop that it
+    /// `paced`, or by the hardware's `counter`.
     pub clock_source: Option<String>,
     /// Clock beside the first sample of the row, in Hz.
     pub clock_start_hz: Option<f64>,

@@ -146,7 +146,7 @@ pub struct Observations {
     pub ops_per_cycle: Vec<f64>,
     /// Relative difference of the two clock chains at each look at the clock.
     pub clock_disagreement: Vec<f64>,
-    /// `chains` or `counter`.
+    /// `chains`, `paced` or `counter`.
     pub clock_source: String,
     /// Share of the buffers in pages of the size asked for, the least of the threads.
     pub pages_obtained: Option<f64>,

@@ -227,6 +227,15 @@ pub(crate) trait Trial {
     fn pages_obtained(&self) -> Option<f64> {
         None
     }
+
+    /// Cycles per iteration of a variant of its loop that a chain of dependent instructions paces: it tells the clock
+    /// under the loop's own load. `None` where there is no such variant.
+    fn paced_cycles(&self) -> Option<f64> {
+        None
+    }
+
+    /// Does so many iterations of that variant.
+    fn run_paced(&mut self, _iterations: u64) {}
 }
 
 /// How a trial wants to be run and counted.

@@ -2,9 +2,15 @@
 //!
 //! Nothing can make such a chain faster than the core's clock; a busy sibling or a lost time slice makes it slower. So
 //! the larger of the two is the clock, and their difference tells of a sibling.
+//!
+//! They are run beside the work. Where wide units lower the clock while they work and it rises within microseconds
+//! after them (as on Emerald Rapids: 2.79 GHz in 512-bit multiply-adds, 2.99 GHz ten microseconds later), that is too
+//! late: there the chain runs inside the loop, in a variant of it that the chain paces.
 
 use kernels::chain::{ADD, Chain, IMUL};
 use sys::clock::Timer;
+
+use crate::engine::Trial;
 
 /// Length of one chain: long against the 20 ns of a time stamp, short against the 650 us for which a core keeps the
 /// clock of its wide units after their last use (T. Downs, "Gathering Intel on Intel AVX-512 Transitions", 2020).
@@ -37,7 +43,27 @@ pub(super) struct Look {
     pub(super) nominal_seconds: f64,
     /// How long they took, in seconds.
     pub(super) seconds: f64,
+    /// Whether the clock is that of a paced loop, under the load of the work.
+    pub(super) paced: bool,
 }
+
+/// A loop that a chain inside it paces, as long as one run of it takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PacedLoop {
+    /// Iterations of a run.
+    pub(super) iterations: u64,
+    /// Cycles of an iteration, where the chain paces it.
+    pub(super) cycles: f64,
+    /// Seconds that an iteration of the loop took without the chain, in the burst before.
+    pub(super) plain_seconds: f64,
+}
+
+/// Runs of a paced loop at each look: what disturbs one of them seldom disturbs the other.
+const PACED_RUNS: u32 = 2;
+
+/// The chain paces a loop that is this much slower with it than without it. One that is not is bound by its work all the
+/// same (a busy sibling on the core, a core with fewer units) and says nothing of the clock.
+const PACED_BY_CHAIN: f64 = 1.15;
 
 impl ClockProbe {
     /// Sizes the chains; `imul_cycles` is the latency of a multiplication on this core.
@@ -55,6 +81,34 @@ impl ClockProbe {
             disagreement: (add - imul).abs() / hz,
             nominal_seconds: (self.add.cycles + self.imul.cycles) / hz,
             seconds: add_seconds + imul_seconds,
+            paced: false,
+        }
+    }
+
+    /// Runs the paced loop of a trial that has just been working, and then both chains.
+    pub(super) fn look_under_load(&self, trial: &mut dyn Trial, paced: PacedLoop) -> Look {
+        let (mut least, mut all) = (f64::INFINITY, 0.0);
+        for _ in 0..PACED_RUNS {
+            let start = self.timer.now();
+            trial.run_paced(paced.iterations);
+            let seconds = (self.timer.seconds(start, self.timer.now()) - self.timer.overhead_seconds()).max(1e-9);
+            (least, all) = (least.min(seconds), all + seconds);
+        }
+        self.look().after_paced(paced, least, all)
+    }
+}
+
+impl Look {
+    /// The look with what the runs of a paced loop before it say: the quickest took `least` seconds, all took `all`.
+    fn after_paced(self, paced: PacedLoop, least: f64, all: f64) -> Self {
+        let iterations = paced.iterations as f64;
+        let by_chain = least / iterations >= PACED_BY_CHAIN * paced.plain_seconds;
+        Self {
+            hz: if by_chain { paced.cycles * iterations / least } else { self.hz },
+            nominal_seconds: self.nominal_seconds + f64::from(PACED_RUNS) * least,
+            seconds: self.seconds + all,
+            paced: by_chain,
+            ..self
         }
     }
 }
@@ -84,6 +138,21 @@ impl Sized {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_paced_loop_tells_the_clock_only_where_its_chain_paces_it() {
+        let look = Look { hz: 3e9, disagreement: 0.0, nominal_seconds: 30e-6, seconds: 31e-6, paced: false };
+        // 100 iterations of 96 cycles at 2.8 GHz; without the chain an iteration takes half as long.
+        let least = 9600.0 / 2.8e9;
+        let paced = PacedLoop { iterations: 100, cycles: 96.0, plain_seconds: least / 200.0 };
+        let loaded = look.after_paced(paced, least, 2.5 * least);
+        assert!(loaded.paced && (loaded.hz - 2.8e9).abs() < 1.0, "{loaded:?}");
+        assert!((loaded.nominal_seconds - (30e-6 + 2.0 * least)).abs() < 1e-12, "{loaded:?}");
+        assert!((loaded.seconds - (31e-6 + 2.5 * least)).abs() < 1e-12, "{loaded:?}");
+        // As slow without the chain: the work paces it.
+        let bound = look.after_paced(PacedLoop { plain_seconds: least / 100.0, ..paced }, least, 2.0 * least);
+        assert!(!bound.paced && (bound.hz - 3e9).abs() < 1.0, "{bound:?}");
+    }
 
     #[test]
     fn the_two_chains_agree_within_what_a_noisy_host_does() {

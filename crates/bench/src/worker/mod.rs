@@ -117,7 +117,13 @@ fn both(first: Option<NetConditions>, next: Option<NetConditions>) -> Option<Net
 
 /// One launch's observations from those of its threads.
 fn add_up(reports: Vec<ThreadReport>, counter_timer: bool) -> Observations {
-    let mut sum = Observations { counter_timer, clock_source: "counter".to_owned(), ..Observations::default() };
+    let source = |is: fn(&ThreadReport) -> bool| reports.iter().all(is);
+    let clock_source = match (source(|report| report.cycle_counter), source(|report| report.paced_clock)) {
+        (true, _) => "counter",
+        (false, true) => "paced",
+        (false, false) => "chains",
+    };
+    let mut sum = Observations { counter_timer, clock_source: clock_source.to_owned(), ..Observations::default() };
     for report in reports {
         if report.of_flow.is_none() && report.timed_seconds > 0.0 {
             let share = report.used.cpu_seconds / report.timed_seconds;
@@ -135,9 +141,6 @@ fn add_up(reports: Vec<ThreadReport>, counter_timer: bool) -> Observations {
         sum.page_faults += report.used.page_faults;
         sum.ops_per_cycle.extend(report.ops_per_cycle);
         sum.clock_disagreement.extend(report.clock_disagreement);
-        if !report.cycle_counter {
-            "chains".clone_into(&mut sum.clock_source);
-        }
         sum.pages_obtained = match (sum.pages_obtained, report.pages_obtained) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),

@@ -10,7 +10,7 @@ use sys::cycles::CycleCounter;
 use sys::team::spin_until;
 use sys::usage::ThreadUsage;
 
-use super::clock_probe::{ClockProbe, Look};
+use super::clock_probe::{ClockProbe, Look, PacedLoop};
 use super::record::{Burst, Pause, Record};
 use crate::engine::{Measure, Profile, Trial};
 
@@ -27,6 +27,12 @@ const MOST_CHUNKS_IN_BURST: usize = 256;
 
 /// Bursts at least this long count for operations per cycle.
 pub(super) const COUNTED_BURST_SECONDS: f64 = 1e-3;
+
+/// Length of a run of a paced loop, at least, for a look at the clock under load.
+const PACED_SECONDS: f64 = 8e-6;
+
+/// Share of a chunk that puts the core under load before the first look of a sample.
+const LOADING: u64 = 4;
 
 /// Runs of each length while a chunk is sized.
 const CALIBRATION_TRIES: u32 = 4;
@@ -71,10 +77,15 @@ pub(super) struct Pacer {
     most_chunks: usize,
     /// Chunks of a sample that does a given work.
     chunks_in_sample: usize,
+    /// The trial's paced loop, if it has one.
+    paced: Option<PacedLoop>,
     /// Reused from sample to sample, and touched before the first, so that no page fault falls into the timed part.
     buffers: Buffers,
     ops_per_cycle: Vec<f64>,
     clock_disagreement: Vec<f64>,
+    /// Looks at the clock, and those of them that were under load.
+    looks: usize,
+    paced_looks: usize,
 }
 
 /// What is noted while the clock is running.
@@ -140,9 +151,12 @@ impl Pacer {
             chunk_iterations: 1,
             most_chunks: 1,
             chunks_in_sample: 0,
+            paced: None,
             buffers: Buffers::for_seconds(seconds),
             ops_per_cycle: Vec::new(),
             clock_disagreement: Vec::new(),
+            looks: 0,
+            paced_looks: 0,
         }
     }
 
@@ -181,6 +195,9 @@ impl Pacer {
             self.buffers = Buffers::for_chunks(2 * self.chunks_in_sample);
         }
         self.most_chunks = usize::try_from(most / self.chunk_iterations).unwrap_or(usize::MAX).max(1);
+        let iterations = whole((PACED_SECONDS / per_iteration).ceil());
+        let paced = |cycles| PacedLoop { iterations, cycles, plain_seconds: per_iteration };
+        self.paced = trial.paced_cycles().map(paced);
         Ok(())
     }
 
@@ -212,7 +229,7 @@ impl Pacer {
         end: End,
     ) -> Result<(Record, Vec<Look>, ThreadUsage), String> {
         self.buffers.clear();
-        let first_look = self.probe.look();
+        let first_look = self.first_look(trial);
         spin_until(&self.timer, start);
         let before = ThreadUsage::now();
         self.work_until(trial, end)?;
@@ -221,7 +238,7 @@ impl Pacer {
             // Stores that are still on their way to memory slow the first chain after them.
             self.probe.look();
         }
-        let last_look = self.probe.look();
+        let last_look = self.look(trial);
         trial.verify()?;
         let between = self.buffers.pauses.iter().map(|pause| pause.look);
         let looks: Vec<Look> = std::iter::once(first_look).chain(between).chain(std::iter::once(last_look)).collect();
@@ -274,11 +291,27 @@ impl Pacer {
                 End::At(_) | End::After(_) => {}
             }
             if pausing {
-                let look = self.probe.look();
+                let look = self.look(trial);
                 trial.verify()?;
                 self.buffers.pauses.push(Pause { begin: now, end: self.timer.now(), look });
             }
         }
+    }
+
+    /// A look at the clock before a sample; under the load of the work where that makes a difference.
+    fn first_look(&mut self, trial: &mut dyn Trial) -> Look {
+        let Some(paced) = self.paced else { return self.probe.look() };
+        trial.run((self.chunk_iterations / LOADING).max(1));
+        self.probe.look_under_load(trial, paced)
+    }
+
+    /// A look at the clock right after a burst.
+    fn look(&self, trial: &mut dyn Trial) -> Look {
+        let Some(paced) = self.paced else { return self.probe.look() };
+        let burst = self.buffers.bursts.last().map_or(&[][..], |burst| &self.buffers.stamps[burst.first..=burst.last]);
+        let quickest = burst.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).min();
+        let plain = quickest.map(|ticks| self.timer.seconds(0, ticks) / self.chunk_iterations as f64);
+        self.probe.look_under_load(trial, PacedLoop { plain_seconds: plain.unwrap_or(paced.plain_seconds), ..paced })
     }
 
     fn cycles(&self) -> Option<u64> {
@@ -289,11 +322,13 @@ impl Pacer {
     /// Notes operations per cycle of the sample's bursts, and how far the chains disagreed.
     fn note_bursts(&mut self, record: &Record, looks: &[Look]) {
         self.clock_disagreement.extend(looks.iter().map(|look| look.disagreement));
+        self.paced_looks += looks.iter().filter(|look| look.paced).count();
+        self.looks += looks.len();
         if !self.profile.clock_between_bursts || matches!(self.profile.measure, Measure::Latency) {
             return;
         }
         for (index, burst) in record.bursts().enumerate() {
-            let beside = looks.get(index..index + 2).map(|pair| f64::midpoint(pair[0].hz, pair[1].hz));
+            let beside = looks.get(index..index + 2).map(|pair| beside(pair[0], pair[1]));
             let cycles = burst.cycles.or(beside.map(|hz| burst.seconds * hz));
             if let Some(cycles) = cycles.filter(|cycles| burst.seconds >= COUNTED_BURST_SECONDS && *cycles > 0.0) {
                 self.ops_per_cycle.push(burst.work / cycles);
@@ -311,9 +346,23 @@ impl Pacer {
         std::mem::take(&mut self.clock_disagreement)
     }
 
+    /// Whether most looks at the clock were under the load of the work.
+    pub(super) fn has_paced_clock(&self) -> bool {
+        2 * self.paced_looks > self.looks
+    }
+
     /// Whether cycles come from the hardware's counter.
     pub(super) fn has_cycle_counter(&self) -> bool {
         self.counter.is_some() && self.profile.clock_between_bursts
+    }
+}
+
+/// The clock of a burst, from the looks before and after it. Of two that differ in the load, the one under load is it.
+fn beside(before: Look, after: Look) -> f64 {
+    match (before.paced, after.paced) {
+        (true, false) => before.hz,
+        (false, true) => after.hz,
+        _ => f64::midpoint(before.hz, after.hz),
     }
 }
 

@@ -46,7 +46,7 @@ pub(super) struct Pause {
 
 impl Default for Pause {
     fn default() -> Self {
-        let look = Look { hz: 1.0, disagreement: 0.0, nominal_seconds: 0.0, seconds: 0.0 };
+        let look = Look { hz: 1.0, disagreement: 0.0, nominal_seconds: 0.0, seconds: 0.0, paced: false };
         Self { begin: 0, end: 0, look }
     }
 }
@@ -94,7 +94,7 @@ impl Record {
             chunks: Vec::with_capacity(stamps.len()),
             bursts: Vec::with_capacity(bursts.len()),
             pauses: own_pauses(timer, pauses),
-            clock_hz: median(looks.iter().map(|look| look.hz)),
+            clock_hz: clock(looks),
             gap_seconds: 0.0,
         };
         let all = bursts.iter().flat_map(|burst| stamps[burst.first..=burst.last].windows(2));
@@ -232,6 +232,12 @@ impl Usual {
     }
 }
 
+/// The clock by the looks: their median; where most of them were under load, that of those.
+fn clock(looks: &[Look]) -> f64 {
+    let paced: Vec<f64> = looks.iter().filter(|look| look.paced).map(|look| look.hz).collect();
+    if 2 * paced.len() > looks.len() { median(paced.into_iter()) } else { median(looks.iter().map(|look| look.hz)) }
+}
+
 /// The clock by the hardware's counter: the median over bursts.
 fn counted_hz(bursts: &[BurstSum]) -> Option<f64> {
     let counted =
@@ -320,7 +326,7 @@ mod tests {
     const RATE: Measure = Measure::Rate(Unit::FlopPerSecond);
 
     fn look(hz: f64) -> Look {
-        Look { hz, disagreement: 0.0, nominal_seconds: 30e-6, seconds: 30e-6 }
+        Look { hz, disagreement: 0.0, nominal_seconds: 30e-6, seconds: 30e-6, paced: false }
     }
 
     /// A record in nanosecond stamps of the system timer: chunks of these lengths in microseconds, from `start_us`.
@@ -435,7 +441,7 @@ mod tests {
     fn a_look_that_was_disturbed_as_a_whole_is_lost_time() {
         // Three pauses of 30 us of chains; in the second both chains ran at a tenth of the clock.
         let timer = Timer::system();
-        let slow = Look { hz: 3e8, nominal_seconds: 300e-6, seconds: 300e-6, disagreement: 0.0 };
+        let slow = Look { hz: 3e8, nominal_seconds: 300e-6, seconds: 300e-6, disagreement: 0.0, paced: false };
         let pauses = [
             Pause { begin: 1_000_000, end: 1_030_000, look: look(3e9) },
             Pause { begin: 2_000_000, end: 2_300_000, look: slow },

@@ -53,6 +53,8 @@ pub(super) struct ThreadReport {
     pub(super) ops_per_cycle: Vec<f64>,
     pub(super) clock_disagreement: Vec<f64>,
     pub(super) cycle_counter: bool,
+    /// Whether the clock is that of a paced loop.
+    pub(super) paced_clock: bool,
     pub(super) pages_obtained: Option<f64>,
     /// Whether it was, at its end, elsewhere than it had been pinned.
     pub(super) migrated: bool,
@@ -158,6 +160,7 @@ fn paced(
         ops_per_cycle: pacer.take_ops_per_cycle(),
         clock_disagreement: pacer.take_clock_disagreement(),
         cycle_counter: pacer.has_cycle_counter(),
+        paced_clock: pacer.has_paced_clock(),
         pages_obtained: trial.pages_obtained(),
         watched,
         of_flow: None,

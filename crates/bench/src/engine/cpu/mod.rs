@@ -112,6 +112,14 @@ impl Trial for CpuTrial {
         self.bound.run(&mut self.state, iterations);
     }
 
+    fn paced_cycles(&self) -> Option<f64> {
+        self.bound.kernel().paced_code().map(|(_, additions)| additions as f64)
+    }
+
+    fn run_paced(&mut self, iterations: u64) {
+        self.bound.run_paced(&mut self.state, iterations);
+    }
+
     fn verify(&mut self) -> Result<(), String> {
         self.state.verify_and_reset().map_err(|mismatch| format!("a result is wrong: {mismatch}"))
     }
