@@ -61,7 +61,7 @@ pub struct Kernel {
 /// The core's clock can fall while wide units work and rise within microseconds after them: a chain of additions that is
 /// run after the loop then reads another clock than the loop had. So the chain is put into the loop: dependent
 /// additions of one cycle each, so many that they and not the work set the pace. The work goes on beside them, at two
-/// thirds to a half of its rate.
+/// thirds of its rate or more: with less, a core may take the load for a lighter one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     /// The loop with the additions in it.

@@ -53,7 +53,8 @@ fn paced_loops_do_the_same_work_beside_their_additions() {
         assert_eq!(check_paced(kernel, bytes(start), start as u64, additions), Ok(()));
         assert!(check_paced(kernel, bytes(kernel.code()), kernel.code() as u64, additions).is_err());
         // More cycles than the work takes where two of its instructions are finished in a cycle.
-        assert!(2 * additions > kernel.steps() * kernel.step.len() as u64, "{}", kernel.name);
+        let cycles = if kernel.element == Element::Bf16 { 4 } else { 1 } * kernel.steps() * kernel.step.len() as u64;
+        assert!(kernel.op == CpuOp::Matrix || 2 * additions > cycles, "{}", kernel.name);
     }
 }
 

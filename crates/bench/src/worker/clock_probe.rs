@@ -63,7 +63,7 @@ const PACED_RUNS: u32 = 2;
 
 /// The chain paces a loop that is this much slower with it than without it. One that is not is bound by its work all the
 /// same (a busy sibling on the core, a core with fewer units) and says nothing of the clock.
-const PACED_BY_CHAIN: f64 = 1.15;
+const PACED_BY_CHAIN: f64 = 1.03;
 
 impl ClockProbe {
     /// Sizes the chains; `imul_cycles` is the latency of a multiplication on this core.

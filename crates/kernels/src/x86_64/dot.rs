@@ -22,7 +22,7 @@ vector_loop!(
         register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3",
         accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
         body: 2 x ["vpdpbusd zmm\\acc, zmm0, zmm1", "vpdpbusd zmm\\acc, zmm2, zmm3"],
-        paced: int8_avx512_vnni_paced, "1",
+        paced: int8_avx512_vnni_paced, "((\\acc & 3) + 2) / 3",
         finish: "vzeroupper",
     }
 );
@@ -78,7 +78,7 @@ vector_loop!(
         register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3",
         accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
         body: 2 x ["vpdpwssd zmm\\acc, zmm0, zmm1", "vpdpwssd zmm\\acc, zmm2, zmm3"],
-        paced: int16_avx512_vnni_paced, "1",
+        paced: int16_avx512_vnni_paced, "((\\acc & 3) + 2) / 3",
         finish: "vzeroupper",
     }
 );
@@ -141,7 +141,7 @@ vector_loop!(
         register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3",
         accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
         body: 2 x ["vdpbf16ps zmm\\acc, zmm0, zmm1", "vdpbf16ps zmm\\acc, zmm2, zmm3"],
-        paced: bf16_avx512_bf16_paced, "3",
+        paced: bf16_avx512_bf16_paced, "2 + ((\\acc & 7) + 1) / 8",
         finish: "vzeroupper",
     }
 );
@@ -271,7 +271,7 @@ pub(super) const INT8_AVX512_VNNI: Kernel = Kernel {
     operations_per_lane: 8,
     data: Data::IntegerDot { shape: Shape::Vector(4), first: Range::U8, second: Range::S8 },
     body: int8_avx512_vnni,
-    pace: Some(Pace { body: int8_avx512_vnni_paced, additions: 96 }),
+    pace: Some(Pace { body: int8_avx512_vnni_paced, additions: 72 }),
     ..INT8_SCALAR
 };
 /// 256 bits, VNNI in VEX encoding.
@@ -349,7 +349,7 @@ pub(super) const INT16_AVX512_VNNI: Kernel = Kernel {
     accumulators: 24,
     step: &["vpdpwssd"],
     body: int16_avx512_vnni,
-    pace: Some(Pace { body: int16_avx512_vnni_paced, additions: 96 }),
+    pace: Some(Pace { body: int16_avx512_vnni_paced, additions: 72 }),
     ..INT16_AVX512
 };
 /// 256 bits, VNNI in VEX encoding.
@@ -374,6 +374,6 @@ pub(super) const BF16_AVX512_BF16: Kernel = Kernel {
     step: &["vdpbf16ps"],
     data: Data::FloatDot { shape: Shape::Vector(2), factor: Float::Bf16 },
     body: bf16_avx512_bf16,
-    pace: Some(Pace { body: bf16_avx512_bf16_paced, additions: 288 }),
+    pace: Some(Pace { body: bf16_avx512_bf16_paced, additions: 204 }),
     ..INT16_AVX512_VNNI
 };

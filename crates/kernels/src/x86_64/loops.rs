@@ -12,7 +12,8 @@
 /// of iterations (zero is none).
 ///
 /// A `paced` function is the same loop with so many additions of R9 to R8 after every step: they depend on each other,
-/// and are so many that they take longer than the steps ([`crate::table::Pace`]).
+/// and are so many that they take longer than the steps ([`crate::table::Pace`]), but not much longer, or the load would
+/// be another. Their number may depend on the accumulator: `((\\acc & 3) + 2) / 3` is three of four times one.
 macro_rules! vector_loop {
     ($(#[$doc:meta])* $name:ident {
         register: $register:literal, bytes: $bytes:literal, load_store: $move:literal, operands: $operands:literal,
@@ -34,7 +35,7 @@ macro_rules! vector_loop {
             $register, $bytes, $move, $operands, $first, $accumulators,
             [$($times x [$($(@ $over)? $step),+]),+], [$($count)?], $finish);
         $crate::x86_64::loops::vector_loop!(@function
-            #[doc = concat!("The same loop, paced by additions: after every step ", $additions, ".")] $paced, $additions,
+            #[doc = "The same loop, paced by additions."] $paced, $additions,
             $register, $bytes, $move, $operands, $first, $accumulators,
             [$($times x [$($(@ $over)? $step),+]),+], [$($count)?], $finish);
     };
