@@ -24,7 +24,6 @@ Examples:
   assay run quick --list                    what would be measured, how long
   assay run standard --time-budget 5m       until narrow, 5 minutes at most
   assay run classic --area cpu              the classic tables
-  assay run quick --filter 'cpu/fma/**/t1'  only these rows
 ";
 
 const CPU_EXAMPLES: &str = "\

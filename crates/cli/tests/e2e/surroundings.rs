@@ -123,7 +123,9 @@ fn a_kernel_that_shows_nothing_is_measured_all_the_same() {
     };
     let document = printed(&ran);
     check(&document);
-    assert!(!rows(&document).is_empty() && rows(&document).iter().all(is_verified), "{ran:?}");
+    // What this CPU lacks is skipped here as elsewhere.
+    let measured: Vec<_> = rows(&document).iter().filter(|row| row["status"] != "skipped").collect();
+    assert!(!measured.is_empty() && measured.into_iter().all(is_verified), "{}", ran.stderr);
     let machine = &document["machine"];
     assert!(machine["cpu"]["governor"].is_null() && list(machine, "disks").is_empty(), "{machine:#}");
     let unknown = list(machine, "unknown");
