@@ -21,7 +21,7 @@ use crate::table::{Kernel, Pace};
 /// RDI is the register file, RSI the number of iterations, RAX the bytes from row to row.
 ///
 /// The paced function is the same loop with 24 dependent additions of R9 to R8 after every instruction
-/// ([`Pace`](crate::table::Pace)).
+/// ([`Pace`]).
 macro_rules! tile_loop {
     ($(#[$doc:meta])* $name:ident, $paced:ident, $instruction:literal) => {
         tile_loop!(@function $(#[$doc])* $name, $instruction, "0");
