@@ -321,9 +321,10 @@ impl Pacer {
 
     /// Notes operations per cycle of the sample's bursts, and how far the chains disagreed.
     fn note_bursts(&mut self, record: &Record, looks: &[Look]) {
-        // After a paced loop the clock may be on its way up: the two chains then see different ones.
-        let beside_work = looks.iter().filter(|look| !look.paced);
-        self.clock_disagreement.extend(beside_work.map(|look| look.disagreement));
+        if self.paced.is_none() {
+            // After a paced loop the clock may be on its way up: the two chains then see different ones.
+            self.clock_disagreement.extend(looks.iter().map(|look| look.disagreement));
+        }
         self.paced_looks += looks.iter().filter(|look| look.paced).count();
         self.looks += looks.len();
         if !self.profile.clock_between_bursts || matches!(self.profile.measure, Measure::Latency) {
