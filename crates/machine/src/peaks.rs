@@ -17,7 +17,6 @@ use crate::declared::Declared;
 use crate::disk_peaks::disk_peaks;
 use crate::net_peaks::net_peaks;
 use crate::rates::resolve;
-use crate::sets::words;
 use crate::steps::{CpuKernel, kernels};
 use crate::throttle::IoLimits;
 
@@ -126,7 +125,7 @@ impl Cores<'_> {
             Some((kernel, at_most(figure)?, figure))
         });
         let (kernel, ops, figure) = rated.max_by(|one, other| one.1.total_cmp(&other.1))?;
-        let of = format!(" ({}, {})", kernel.op, words(kernel.isa));
+        let of = format!(" ({}, {})", kernel.op, kernel.isa.title());
         Some(Rate { ops, source: figure.source.clone(), of })
     }
 

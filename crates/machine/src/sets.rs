@@ -11,27 +11,6 @@ use crate::features::Features;
 use crate::steps::CpuKernel;
 use crate::uarch::Uarch;
 
-/// An instruction set as its vendor writes it.
-pub(crate) const fn words(isa: Isa) -> &'static str {
-    match isa {
-        Isa::Scalar => "scalar",
-        Isa::Sse2 => "SSE2",
-        Isa::Ssse3 => "SSSE3",
-        Isa::Sse41 => "SSE4.1",
-        Isa::Avx2 => "AVX2",
-        Isa::Avx512 => "AVX-512",
-        Isa::Avx512Vl => "AVX-512VL",
-        Isa::AvxVnni => "AVX-VNNI",
-        Isa::AvxVnniInt8 => "AVX-VNNI-INT8",
-        Isa::Avx512Vnni => "AVX-512 VNNI",
-        Isa::Avx512Bf16 => "AVX-512 BF16",
-        Isa::Avx512Fp16 => "AVX-512 FP16",
-        Isa::Amx => "AMX",
-        Isa::Neon => "NEON",
-        Isa::Sve => "SVE",
-    }
-}
-
 /// The instruction sets that cores of this kind have and that their CPUID does not show.
 pub(crate) fn hidden(uarch: &Uarch, found: &Features) -> Vec<Withheld> {
     let why = || format!("{} has it (LLVM X86.td, {}), this guest's CPUID does not", uarch.name, uarch.sets_source);
@@ -44,7 +23,7 @@ pub(crate) fn hidden(uarch: &Uarch, found: &Features) -> Vec<Withheld> {
 ///
 /// Of a set that can be used it says so: then a kernel lacks something else ([`lacking`]).
 pub fn missing(machine: &Machine, isa: Isa) -> String {
-    let (cpu, set) = (&machine.cpu, words(isa));
+    let (cpu, set) = (&machine.cpu, isa.title());
     if cpu.isa.contains(&isa) {
         return format!("this CPU{} has {set}", named(cpu));
     }
@@ -71,7 +50,7 @@ pub fn missing(machine: &Machine, isa: Isa) -> String {
 pub fn lacking(machine: &Machine, kernel: CpuKernel) -> Option<String> {
     let cpu = &machine.cpu;
     let lacks = kernel.lacks(&cpu.features);
-    let clause = || format!("this CPU{} has {} without {}", named(cpu), words(kernel.isa), lacks.join(", "));
+    let clause = || format!("this CPU{} has {} without {}", named(cpu), kernel.isa.title(), lacks.join(", "));
     (cpu.isa.contains(&kernel.isa) && !lacks.is_empty()).then(clause)
 }
 

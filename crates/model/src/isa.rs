@@ -79,6 +79,29 @@ words! {
     }
 }
 
+impl Isa {
+    /// The name as its vendor writes it: `AVX-512 VNNI`.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Scalar => "scalar",
+            Self::Sse2 => "SSE2",
+            Self::Ssse3 => "SSSE3",
+            Self::Sse41 => "SSE4.1",
+            Self::Avx2 => "AVX2",
+            Self::Avx512 => "AVX-512",
+            Self::Avx512Vl => "AVX-512VL",
+            Self::AvxVnni => "AVX-VNNI",
+            Self::AvxVnniInt8 => "AVX-VNNI-INT8",
+            Self::Avx512Vnni => "AVX-512 VNNI",
+            Self::Avx512Bf16 => "AVX-512 BF16",
+            Self::Avx512Fp16 => "AVX-512 FP16",
+            Self::Amx => "AMX",
+            Self::Neon => "NEON",
+            Self::Sve => "SVE",
+        }
+    }
+}
+
 words! {
     /// The type of one element of an operand.
     Element, "element type", {

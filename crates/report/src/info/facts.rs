@@ -8,7 +8,7 @@ use model::unit::Unit;
 use super::chosen::{OTHERS, fastest};
 use super::{Fact, Section};
 use crate::label::counted;
-use crate::label::cpu::{isa_words, stem_words};
+use crate::label::cpu::stem_words;
 use crate::number::{clock, digits, quantity, size};
 
 /// Collects the facts of a section, looking up their sources.
@@ -89,7 +89,7 @@ fn processor(facts: &mut Facts<'_>, cpu: &Cpu) {
     facts.add("SMT", "cpu.smt", cpu.smt.map(|smt| if smt { "on" } else { "off" }));
     facts.add("CPUs we may use", "cpu.available_cpus", Some(cpu_list(&cpu.available_cpus)));
     facts.add("CPU quota", "cpu.quota_cpus", cpu.quota_cpus.map(|quota| format!("{quota} CPUs")));
-    let isa: Vec<&str> = cpu.isa.iter().map(|isa| isa_words(*isa)).collect();
+    let isa: Vec<&str> = cpu.isa.iter().map(|isa| isa.title()).collect();
     facts.add("instruction sets", "cpu.isa", Some(isa.join(", ")));
     facts.facts.extend(cpu.withheld.iter().enumerate().map(|(index, withheld)| withheld_fact(index, withheld)));
     facts.add("base clock", "cpu.base_hz", cpu.base_hz.map(clock));
@@ -109,13 +109,13 @@ fn withheld_fact(index: usize, withheld: &Withheld) -> Fact {
         WithheldBy::Hypervisor => "hidden by the hypervisor",
     };
     let name = if index == 0 { "not usable here" } else { "" };
-    Fact { name: name.to_owned(), value: format!("{}: {by}", isa_words(*isa)), source: why.clone() }
+    Fact { name: name.to_owned(), value: format!("{}: {by}", isa.title()), source: why.clone() }
 }
 
 fn cores(facts: &mut Facts<'_>, cpu: &Cpu) {
     for core_type in &cpu.core_types {
         facts.add(core_kind_words(core_type.kind), "cpu.core_types", Some(core_words(core_type)));
-        let further = core_type.isa.iter().filter(|isa| !cpu.isa.contains(isa)).map(|isa| isa_words(*isa));
+        let further = core_type.isa.iter().filter(|isa| !cpu.isa.contains(isa)).map(|isa| isa.title());
         let further = further.collect::<Vec<_>>().join(", ");
         facts.add("  instruction sets of its own", "cpu.core_types", Some(further));
         for ops in fastest(&core_type.ops_per_cycle, |ops| &ops.what, most) {

@@ -76,7 +76,7 @@ pub(super) fn label(params: &CpuParams, method: &str, kernel: Option<&Loop>) -> 
     };
     let detail =
         if params.op == CpuOp::AllPipes { "a bound, no peak".to_owned() } else { sums(params.element, kernel) };
-    Label { what: precision(params.element), how: format!("{op}, {}", isa_words(params.isa)), detail }
+    Label { what: precision(params.element), how: format!("{op}, {}", params.isa.title()), detail }
 }
 
 /// `s32 ← u8 × s8`: what is summed into what, where that is not the element's own type.
@@ -93,27 +93,6 @@ pub(crate) fn sums(element: Element, kernel: Option<&Loop>) -> String {
     };
     let accumulator = kernel.map_or("", |kernel| kernel.accumulator.trim());
     if accumulator == own { String::new() } else { accumulator.replace(" <- ", " ← ").replace(" x ", " × ") }
-}
-
-/// An instruction set as its vendor writes it.
-pub(crate) const fn isa_words(isa: Isa) -> &'static str {
-    match isa {
-        Isa::Scalar => "scalar",
-        Isa::Sse2 => "SSE2",
-        Isa::Ssse3 => "SSSE3",
-        Isa::Sse41 => "SSE4.1",
-        Isa::Avx2 => "AVX2",
-        Isa::Avx512 => "AVX-512",
-        Isa::Avx512Vl => "AVX-512VL",
-        Isa::AvxVnni => "AVX-VNNI",
-        Isa::AvxVnniInt8 => "AVX-VNNI-INT8",
-        Isa::Avx512Vnni => "AVX-512 VNNI",
-        Isa::Avx512Bf16 => "AVX-512 BF16",
-        Isa::Avx512Fp16 => "AVX-512 FP16",
-        Isa::Amx => "AMX",
-        Isa::Neon => "NEON",
-        Isa::Sve => "SVE",
-    }
 }
 
 /// Operation, element and instruction set of an experiment's id without its threads; `None` where it is no cpu

@@ -259,7 +259,7 @@ fn memory_label(params: &MemoryParams, common: &Common) -> Label {
         how.push("random".to_owned());
     }
     if !chase {
-        how.push(cpu::isa_words(params.isa).to_owned());
+        how.push(params.isa.title().to_owned());
     }
     how.extend(detail.map(str::to_owned));
     if let Some(block) = params.block {

@@ -375,7 +375,7 @@ pub(super) fn without_words(row: &Row) -> String {
     let status = status_words(row.status);
     let wanting = cpu::params(row).and_then(|CpuParams { op, element, isa, threads: _ }| {
         let why = reason.strip_prefix(&format!("{op} of {element} needs {isa}: "))?;
-        Some(format!("{status} for want of {}: {}", cpu::isa_words(*isa), reason_words(why)))
+        Some(format!("{status} for want of {}: {}", isa.title(), reason_words(why)))
     });
     wanting.unwrap_or_else(|| format!("{status}: {}", reason_words(reason)))
 }
