@@ -4,8 +4,7 @@
 //! the larger of the two is the clock, and their difference tells of a sibling.
 //!
 //! They are run beside the work. Where wide units lower the clock while they work and it rises within microseconds
-//! after them (as on Emerald Rapids: 2.79 GHz in 512-bit multiply-adds, 2.99 GHz ten microseconds later), that is too
-//! late: there the chain runs inside the loop, in a variant of it that the chain paces.
+//! after them, that is too late: there the chain runs inside the loop, in a variant of it that the chain paces.
 
 use kernels::chain::{ADD, Chain, IMUL};
 use sys::clock::Timer;

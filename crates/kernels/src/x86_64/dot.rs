@@ -92,8 +92,8 @@ vector_loop!(
     }
 );
 vector_loop!(
-    /// Sixteen sums of two products, in two instructions; 20 accumulators in ZMM10-29, two at a time, which
-    /// Golden Cove runs two in a hundred faster than one after another.
+    /// Sixteen sums of two products, in two instructions; 20 accumulators in ZMM10-29, two at a time, so that
+    /// additions do not follow their products at once.
     int16_avx512 {
         register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3",
         accumulators: 10, "10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29",
