@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::io::{
     Direction, DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync, NetMode, Protocol, Segmentation,
 };
-use crate::isa::{CpuOp, Element, Isa, MemoryOp, MemoryPattern, Pages};
+use crate::isa::{CpuOp, Element, Isa, MemoryOp, MemoryPattern, Pages, Placement};
 use crate::unit::format_size;
 
 crate::isa::words! {
@@ -59,12 +59,32 @@ pub struct MemoryParams {
     pub isa: Isa,
     /// Independent dependent-load chains per thread, for a chase.
     pub chains: Option<u32>,
+    /// Bytes among which a chase stays until it has visited all of their lines; `null` where it goes through the whole
+    /// buffer at random.
+    #[serde(default)]
+    pub group: Option<u64>,
+    /// What the other threads do while the first one chases.
+    #[serde(default)]
+    pub background: Option<Background>,
+    /// Which cores the threads were put on, where that was chosen.
+    #[serde(default)]
+    pub placement: Option<Placement>,
     /// Threads that work at the same time.
     pub threads: u32,
-    /// Cache level or DRAM, as found from the data.
+    /// Cache level or DRAM (`l1`, `l2`, `l3`, `dram`), as found from the data.
     pub level: Option<String>,
-    /// NUMA nodes of threads and memory, where they are chosen.
+    /// NUMA nodes of threads and of memory, where they are chosen: `0-1` is threads on node 0, memory on node 1. Of a
+    /// handoff the two CPUs: `cpu0-cpu1`.
     pub nodes: Option<String>,
+}
+
+/// Traffic that the other threads of a loaded chase make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Background {
+    /// What they do.
+    pub op: MemoryOp,
+    /// How long each waits after every few KiB, in nanoseconds; 0: as fast as they can.
+    pub pause_ns: u32,
 }
 
 /// Parameters of a disk experiment.
@@ -237,7 +257,19 @@ pub fn memory_id(params: &MemoryParams, chosen: MemoryChoices) -> String {
     if let Some(chains) = params.chains.filter(|chains| *chains > 1) {
         add(format!("c{chains}"));
     }
+    if let Some(group) = params.group {
+        add(format!("g{}", format_size(group)));
+    }
+    if let Some(Background { op, pause_ns }) = params.background {
+        add(format!("with-{op}-p{pause_ns}"));
+    }
+    if let Some(placement) = params.placement {
+        add(placement.to_string());
+    }
     add(format!("t{}", params.threads));
+    if let Some(nodes) = &params.nodes {
+        add(if params.pattern == MemoryPattern::Pair { nodes.clone() } else { format!("n{nodes}") });
+    }
     id
 }
 
@@ -301,6 +333,9 @@ mod tests {
             pages: Pages::Huge2M,
             isa: Isa::Avx2,
             chains: None,
+            group: None,
+            background: None,
+            placement: None,
             threads: 1,
             level: None,
             nodes: None,
@@ -308,6 +343,17 @@ mod tests {
         assert_eq!(memory_id(&params, MemoryChoices::default()), "memory/sequential-copy_nt/t1");
         let all = MemoryChoices { working_set: true, pages: true, isa: true };
         assert_eq!(memory_id(&params, all), "memory/sequential-copy_nt/1GiB/2MiB/avx2/t1");
+        let loaded = MemoryParams {
+            pattern: MemoryPattern::Chase,
+            op: MemoryOp::Load,
+            group: Some(256 << 10),
+            background: Some(Background { op: MemoryOp::Read, pause_ns: 400 }),
+            nodes: Some("0-1".into()),
+            threads: 2,
+            ..params
+        };
+        let id = memory_id(&loaded, MemoryChoices::default());
+        assert_eq!(id, "memory/chase-load/2MiB/g256KiB/with-read-p400/t2/n0-1");
     }
 
     fn disk() -> DiskParams {

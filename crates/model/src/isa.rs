@@ -157,14 +157,66 @@ words! {
         Copy => "copy",
         /// Loads and non-temporal stores.
         CopyNt => "copy_nt",
+        /// Each word is loaded, changed and stored where it was: no line is read only to be overwritten.
+        Update => "update",
+        /// STREAM's `b = s * c` of fp64.
+        Scale => "scale",
+        /// The same with non-temporal stores.
+        ScaleNt => "scale_nt",
+        /// STREAM's `a = b + c` of fp64.
+        Add => "add",
+        /// The same with non-temporal stores.
+        AddNt => "add_nt",
+        /// STREAM's `a = b + s * c` of fp64.
+        Triad => "triad",
+        /// The same with non-temporal stores.
+        TriadNt => "triad_nt",
+        /// Three lines loaded for each one stored, past the cache.
+        Mix31 => "mix_3_1",
+        /// Two lines loaded for each one stored, past the cache.
+        Mix21 => "mix_2_1",
+        /// One line loaded for each one stored, past the cache.
+        Mix11 => "mix_1_1",
+        /// The string instruction: what the microcode makes of a copy.
+        RepMovsb => "rep_movsb",
+        /// The copy function of the C library.
+        Memcpy => "memcpy",
+        /// A copy byte by byte: bound by instructions, not by memory.
+        ByteLoop => "byte_loop",
+        /// Single words, each loaded, increased and stored: independent of each other.
+        Increment => "increment",
         /// Dependent loads, each giving the address of the next.
         Load => "load",
+        /// A line handed from one core to another and back.
+        Handoff => "handoff",
     }
 }
 
 impl MemoryOp {
     /// The operations that go through a working set in order.
-    pub const STREAMS: &'static [Self] = &[Self::Read, Self::Write, Self::WriteNt, Self::Copy, Self::CopyNt];
+    pub const STREAMS: &'static [Self] = &[
+        Self::Read,
+        Self::Write,
+        Self::WriteNt,
+        Self::Copy,
+        Self::CopyNt,
+        Self::Update,
+        Self::Scale,
+        Self::ScaleNt,
+        Self::Add,
+        Self::AddNt,
+        Self::Triad,
+        Self::TriadNt,
+        Self::Mix31,
+        Self::Mix21,
+        Self::Mix11,
+        Self::RepMovsb,
+        Self::Memcpy,
+        Self::ByteLoop,
+    ];
+
+    /// The operations that visit blocks, in order or at random.
+    pub const OF_BLOCKS: &'static [Self] = &[Self::Read, Self::Write, Self::Copy];
 }
 
 words! {
@@ -176,6 +228,18 @@ words! {
         Random => "random",
         /// One dependent chain through every line, in a random cycle.
         Chase => "chase",
+        /// Two cores and a line between them.
+        Pair => "pair",
+    }
+}
+
+words! {
+    /// Which cores are filled first.
+    Placement, "placement", {
+        /// Those that share a last-level cache, then the next such group.
+        Compact => "compact",
+        /// One of each group in turn, the groups of different memory nodes first.
+        Scatter => "scatter",
     }
 }
 

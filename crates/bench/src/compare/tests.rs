@@ -484,6 +484,9 @@ fn memory_row(working_set: u64, level: Option<&str>) -> Row {
         threads: 1,
         level: level.map(str::to_owned),
         nodes: None,
+        group: None,
+        background: None,
+        placement: None,
     };
     let mut row = row("memory/sequential-read/t1", &around(100.0, 0.004, 9, 1));
     (row.area, row.params) = (Area::Memory, Params::Memory(params));

@@ -259,6 +259,10 @@ pub(crate) enum Measure {
     Rate(Unit),
     /// Seconds per operation as one thread sees it.
     Latency,
+    /// Bytes per second over all threads, and beside them the seconds that one visit to so many bytes takes a thread.
+    Visits(u64),
+    /// Seconds per operation of the first thread, and beside them the bytes per second of all others.
+    Loaded,
 }
 
 impl Measure {
@@ -266,7 +270,8 @@ impl Measure {
     pub(crate) fn metric(self) -> (MetricName, Unit, Better) {
         match self {
             Self::Rate(unit) => (MetricName::Throughput, unit, Better::Higher),
-            Self::Latency => (MetricName::Latency, Unit::Second, Better::Lower),
+            Self::Visits(_) => (MetricName::Throughput, Unit::BytePerSecond, Better::Higher),
+            Self::Latency | Self::Loaded => (MetricName::Latency, Unit::Second, Better::Lower),
         }
     }
 }

@@ -159,6 +159,9 @@ mod tests {
                 threads: 1,
                 level: None,
                 nodes: None,
+                group: None,
+                background: None,
+                placement: None,
             }))
         };
         let limited = Settings { memory_limit_bytes: Some(1 << 30), ..free() };

@@ -61,6 +61,9 @@ fn memory_params() -> Params {
         threads: 1,
         level: None,
         nodes: None,
+        group: None,
+        background: None,
+        placement: None,
     })
 }
 

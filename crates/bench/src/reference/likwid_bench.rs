@@ -81,7 +81,7 @@ fn stream(params: &MemoryParams) -> Result<Loop, String> {
         MemoryOp::WriteNt => ["store_mem_sse", "store_mem_avx", "store_mem_avx512"],
         MemoryOp::Copy => ["copy_sse", "copy_avx", "copy_avx512"],
         MemoryOp::CopyNt => ["copy_mem_sse", "copy_mem_avx", "copy_mem_avx512"],
-        op @ MemoryOp::Load => return Err(format!("likwid-bench has no loop for {op}")),
+        op => return Err(format!("likwid-bench has no loop for {op}")),
     };
     let name = match params.isa {
         Isa::Sse2 => names[0],

@@ -61,6 +61,9 @@ pub(super) fn memory(op: MemoryOp, isa: Isa, working_set: u64, threads: u32) -> 
         threads,
         level: None,
         nodes: None,
+        group: None,
+        background: None,
+        placement: None,
     };
     Experiment {
         id: memory_id(&params, MemoryChoices::default()),

@@ -327,7 +327,7 @@ impl Pacer {
         }
         self.paced_looks += looks.iter().filter(|look| look.paced).count();
         self.looks += looks.len();
-        if !self.profile.clock_between_bursts || matches!(self.profile.measure, Measure::Latency) {
+        if !self.profile.clock_between_bursts || matches!(self.profile.measure, Measure::Latency | Measure::Loaded) {
             return;
         }
         for (index, burst) in record.bursts().enumerate() {

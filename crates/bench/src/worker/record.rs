@@ -259,9 +259,10 @@ pub(super) fn combine(records: &[Record], profile: Profile, timer: &Timer, task:
     };
     let whole = task.exact_work.is_some();
     let per_thread: Vec<ThreadShare> = match profile.measure {
-        Measure::Rate(_) if whole => records.iter().map(Record::whole).collect(),
-        Measure::Rate(_) => records.iter().map(|record| record.inside(window)).collect(),
+        Measure::Rate(_) | Measure::Visits(_) if whole => records.iter().map(Record::whole).collect(),
+        Measure::Rate(_) | Measure::Visits(_) => records.iter().map(|record| record.inside(window)).collect(),
         Measure::Latency => records.iter().map(Record::busy).collect(),
+        Measure::Loaded => records.iter().take(1).map(Record::busy).collect(),
     };
     let (value, work, seconds) =
         if whole { until_the_last(&per_thread) } else { headline(profile.measure, &per_thread) };
@@ -284,10 +285,35 @@ pub(super) fn combine(records: &[Record], profile: Profile, timer: &Timer, task:
         flags: Vec::new(),
     };
     let clock = Sample { value: clock_hz, work: None, per_thread: Vec::new(), ..sample.clone() };
-    vec![
-        MetricSample { name, unit, better, sample },
-        MetricSample { name: MetricName::Clock, unit: Unit::Hertz, better: Better::Higher, sample: clock },
-    ]
+    let clock = MetricSample { name: MetricName::Clock, unit: Unit::Hertz, better: Better::Higher, sample: clock };
+    let beside = beside_the_headline(profile.measure, &sample, records, window);
+    [Some(MetricSample { name, unit, better, sample }), beside, Some(clock)].into_iter().flatten().collect()
+}
+
+/// The other metric of measures that have two.
+fn beside_the_headline(
+    measure: Measure,
+    headline: &Sample,
+    records: &[Record],
+    window: Stretch,
+) -> Option<MetricSample> {
+    match measure {
+        Measure::Rate(_) | Measure::Latency => None,
+        Measure::Visits(bytes) => {
+            let busy: f64 = headline.per_thread.iter().map(|share| share.seconds).sum();
+            let visits = headline.per_thread.iter().map(|share| share.work).sum::<f64>() / bytes as f64;
+            let sample = Sample { value: busy / visits, work: Some(visits), seconds: busy, ..headline.clone() };
+            let sample = Sample { per_thread: Vec::new(), ..sample };
+            Some(MetricSample { name: MetricName::Latency, unit: Unit::Second, better: Better::Lower, sample })
+        }
+        Measure::Loaded => {
+            let shares: Vec<ThreadShare> = records.iter().skip(1).map(|record| record.inside(window)).collect();
+            let (value, work, seconds) = self::headline(Measure::Rate(Unit::BytePerSecond), &shares);
+            let sample = Sample { value, work: Some(work), seconds, per_thread: shares, ..headline.clone() };
+            let (unit, better) = (Unit::BytePerSecond, Better::Higher);
+            Some(MetricSample { name: MetricName::Throughput, unit, better, sample })
+        }
+    }
 }
 
 /// Value, work and seconds over all threads. A rate is the sum of the threads' rates; a latency is what one thread
@@ -295,11 +321,11 @@ pub(super) fn combine(records: &[Record], profile: Profile, timer: &Timer, task:
 fn headline(measure: Measure, per_thread: &[ThreadShare]) -> (f64, f64, f64) {
     let work: f64 = per_thread.iter().map(|share| share.work).sum();
     match measure {
-        Measure::Rate(_) => {
+        Measure::Rate(_) | Measure::Visits(_) => {
             let rate: f64 = per_thread.iter().map(|share| share.work / share.seconds).sum();
             (rate, work, work / rate)
         }
-        Measure::Latency => {
+        Measure::Latency | Measure::Loaded => {
             let seconds: f64 = per_thread.iter().map(|share| share.seconds).sum();
             (seconds / work, work, seconds)
         }

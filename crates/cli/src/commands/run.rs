@@ -46,11 +46,14 @@ pub(crate) fn memory(arguments: &Memory, began: f64) -> Result {
         ops: arguments.op.clone(),
         pages: arguments.pages.clone(),
         isa: arguments.isa.clone(),
-        working_set: arguments.working_set,
+        blocks: arguments.block.clone(),
+        working_sets: arguments.working_set.clone(),
+        chains: arguments.chains.clone(),
+        placement: arguments.placement.clone(),
     };
     let chosen = Chosen {
         isa: !choice.isa.is_empty(),
-        working_set: choice.working_set.is_some(),
+        working_set: !choice.working_sets.is_empty(),
         pages: !choice.pages.is_empty(),
         ..Chosen::default()
     };

@@ -2,11 +2,12 @@
 
 pub(crate) mod cpu;
 mod disk;
+mod memory;
 pub(crate) mod net;
 
 use model::document::Row;
 use model::experiment::{Area, MemoryParams, Params};
-use model::isa::{MemoryOp, MemoryPattern, Pages};
+use model::isa::{MemoryPattern, Pages};
 use model::unit::format_size;
 
 use crate::number::size;
@@ -168,7 +169,7 @@ impl Label {
     pub(crate) fn of(row: &Row, common: &Common, axis: Axis) -> Self {
         let mut label = match &row.params {
             Params::Cpu(params) => cpu::label(params, &row.method, row.kernel.as_ref()),
-            Params::Memory(params) => memory_label(params, common),
+            Params::Memory(params) => memory::label(params, common),
             Params::Disk(params) => disk::label(params),
             Params::Net(params) => net::label(params),
             Params::Other(_) => by_id(row, axis),
@@ -242,40 +243,6 @@ fn block_words(bytes: u64) -> String {
     let text = format_size(bytes);
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     format!("{digits} {unit}")
-}
-
-fn memory_label(params: &MemoryParams, common: &Common) -> Label {
-    let (op, detail) = match params.op {
-        MemoryOp::Read => ("read", None),
-        MemoryOp::Write => ("write", None),
-        MemoryOp::WriteNt => ("write", Some("non-temporal")),
-        MemoryOp::Copy => ("copy", None),
-        MemoryOp::CopyNt => ("copy", Some("non-temporal")),
-        MemoryOp::Load => ("latency", Some("random")),
-    };
-    let chase = params.pattern == MemoryPattern::Chase;
-    let mut how: Vec<String> = Vec::new();
-    if params.pattern == MemoryPattern::Random {
-        how.push("random".to_owned());
-    }
-    if !chase {
-        how.push(params.isa.title().to_owned());
-    }
-    how.extend(detail.map(str::to_owned));
-    if let Some(block) = params.block {
-        how.push(format!("blocks of {}", size(block)));
-    }
-    if common.working_set.is_none() {
-        how.push(size(params.working_set));
-    }
-    if chase || common.pages.is_none() {
-        how.push(page_words(params.pages).to_owned());
-    }
-    if let Some(chains) = params.chains.filter(|chains| *chains > 1) {
-        how.push(counted(u64::from(chains), "chain"));
-    }
-    how.extend(params.nodes.as_ref().map(|nodes| format!("nodes {nodes}")));
-    Label { what: op.to_owned(), how: how.join(", "), detail: String::new() }
 }
 
 /// Where the parameters are of a later version, the id says it.

@@ -9,20 +9,26 @@ use std::path::Path;
 use kernels::table::KERNELS;
 use model::experiment::Area;
 use model::io::{DiskEngine, DiskOp, DiskPattern, NetMode, Protocol};
-use model::isa::{CpuOp, Element, Isa, MemoryOp, MemoryPattern, Pages};
+use model::isa::{CpuOp, Element, Isa};
 use model::unit::{parse_seconds, parse_size};
 use serde::{Deserialize, Deserializer, de::Error as _};
+
+mod memory;
+pub use memory::{MemoryChoice, MemoryStanza, WorkingSets};
 
 /// The most threads that can be asked for.
 pub const MOST_THREADS: u32 = 1024;
 
 /// The suites inside the program: name and text.
 const EMBEDDED: &[(&str, &str)] = &[
-    ("quick", include_str!("../../../suites/quick.toml")),
-    ("standard", include_str!("../../../suites/standard.toml")),
-    ("rigorous", include_str!("../../../suites/rigorous.toml")),
-    ("classic", include_str!("../../../suites/classic.toml")),
+    ("quick", include_str!("../../../../suites/quick.toml")),
+    ("standard", include_str!("../../../../suites/standard.toml")),
+    ("rigorous", include_str!("../../../../suites/rigorous.toml")),
+    ("classic", include_str!("../../../../suites/classic.toml")),
 ];
+
+/// The suite of `assay memory`, of which the command line chooses.
+const MEMORY: &str = include_str!("../../../../suites/memory.toml");
 
 /// A suite.
 #[derive(Clone, Debug, Deserialize)]
@@ -105,27 +111,6 @@ pub struct CpuStanza {
     pub total: Option<f64>,
 }
 
-/// A block of memory experiments: every combination of its lists.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MemoryStanza {
-    /// Order of the visits.
-    pub pattern: MemoryPattern,
-    /// What is done at each.
-    pub op: Vec<MemoryOp>,
-    /// Page sizes.
-    #[serde(default = "huge_pages")]
-    pub pages: Vec<Pages>,
-    /// Instruction sets.
-    #[serde(default = "widest")]
-    pub isa: Vec<IsaChoice>,
-    /// The least working set in bytes, where the machine's caches do not ask for more.
-    #[serde(deserialize_with = "size")]
-    pub working_set: u64,
-    /// Thread counts.
-    pub threads: Vec<Threads>,
-}
-
 /// A block of disk experiments: every combination of its lists.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -166,14 +151,6 @@ pub struct NetStanza {
 
 const fn one_session() -> u32 {
     1
-}
-
-fn widest() -> Vec<IsaChoice> {
-    vec![IsaChoice::Vector]
-}
-
-fn huge_pages() -> Vec<Pages> {
-    vec![Pages::Huge2M]
 }
 
 /// An instruction set as a suite names it.
@@ -355,21 +332,6 @@ pub struct CpuChoice {
     pub isa: Vec<IsaChoice>,
 }
 
-/// What an area's own command chooses of the memory area; an empty list chooses everything there is a kernel for.
-#[derive(Clone, Debug, Default)]
-pub struct MemoryChoice {
-    /// Orders of the visits.
-    pub patterns: Vec<MemoryPattern>,
-    /// What is done at each.
-    pub ops: Vec<MemoryOp>,
-    /// Page sizes; empty: huge ones, and both for a chase.
-    pub pages: Vec<Pages>,
-    /// Instruction sets; empty: the widest.
-    pub isa: Vec<IsaChoice>,
-    /// The working set in bytes, where it is chosen.
-    pub working_set: Option<u64>,
-}
-
 /// What an area's own command chooses of the disk area; what is empty or absent is the quick suite's.
 #[derive(Clone, Debug, Default)]
 pub struct DiskChoice {
@@ -540,36 +502,6 @@ impl Suite {
             return Err("there is no network experiment of that combination of --protocol and --mode; known: tcp with stream, tcp and udp with pingpong".into());
         }
         Ok(Self { name: Area::Net.to_string(), net, ..quick.without_rows() })
-    }
-
-    /// The suite of `assay memory`.
-    ///
-    /// # Errors
-    /// Nothing fits what was chosen.
-    pub fn of_memory(choice: &MemoryChoice) -> Result<Self, String> {
-        let quick = Self::find("quick")?;
-        let mut memory = Vec::new();
-        for stanza in &quick.memory {
-            if !choice.patterns.is_empty() && !choice.patterns.contains(&stanza.pattern) {
-                continue;
-            }
-            let known = if stanza.pattern == MemoryPattern::Chase { &[MemoryOp::Load][..] } else { MemoryOp::STREAMS };
-            let op: Vec<MemoryOp> =
-                known.iter().copied().filter(|op| choice.ops.is_empty() || choice.ops.contains(op)).collect();
-            if !op.is_empty() {
-                memory.push(MemoryStanza {
-                    op,
-                    pages: or(&choice.pages, &stanza.pages),
-                    isa: or(&choice.isa, &stanza.isa),
-                    working_set: choice.working_set.unwrap_or(stanza.working_set),
-                    ..stanza.clone()
-                });
-            }
-        }
-        if memory.is_empty() {
-            return Err("there is no kernel for that combination of --pattern and --op; known: sequential with read, write, write_nt, copy, copy_nt; chase with load".into());
-        }
-        Ok(Self { name: Area::Memory.to_string(), memory, ..quick.without_rows() })
     }
 }
 
