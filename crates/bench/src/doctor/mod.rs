@@ -177,7 +177,7 @@ fn worst_of_each(found: &[Check]) -> Vec<Check> {
 fn references(places: &Places) -> Vec<FoundTool> {
     let look = |about: &About| {
         let (path, version) = match detect_within(about, places, VERSION_SECONDS) {
-            Ok(found) => (Some(found.path), Some(found.version)),
+            Ok(found) => (Some(found.path), found.version),
             Err(NotFound::Unusable { path, .. }) => (Some(path), None),
             Err(NotFound::Missing(_)) => (None, None),
         };

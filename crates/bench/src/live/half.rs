@@ -78,6 +78,7 @@ impl Half<'_> {
             cpus: Vec::new(),
             server: None,
             files: Vec::new(),
+            settings: Vec::new(),
             otherwise: None,
             expected_seconds: self.longest.unwrap_or(FIRST_SECONDS),
             timeout_seconds: self.longest.map_or(FIRST_SECONDS, |seconds| PATIENCE.0 * seconds + PATIENCE.1),

@@ -1,17 +1,24 @@
-//! Finding a tool: its program on a search path, and the version that it says it is.
+//! Finding a tool: its program on a search path, and the version that it says it is, or that its file says.
 //!
 //! The search path is a value: only the command line's crate reads the environment. Whatever is wrong with a program
 //! (it hangs, it prints something else, it is too old) is a reason.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::run::run;
-use super::{About, Invocation, Output, bare_environment, complaint, major_minor};
+use super::{About, Invocation, Output, Version, bare_environment, complaint, major_minor};
 
 /// Seconds after which a tool that does not say its version is ended. They answer in milliseconds.
 const VERSION_TIMEOUT_SECONDS: f64 = 5.0;
+
+/// Bytes of a program's file that are searched for its version: statically linked tools have a few MiB.
+const SEARCHED_BYTES: u64 = 64 << 20;
+/// The longest version.
+const LONGEST_VERSION: usize = 32;
 
 /// Where tools are looked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,8 +34,8 @@ pub struct Places {
 pub struct Found {
     /// Its program.
     pub path: PathBuf,
-    /// Its version, as it says.
-    pub version: String,
+    /// Its version, as it or its file says; `None` of a tool that says none.
+    pub version: Option<String>,
 }
 
 /// Why a tool cannot be used.
@@ -95,9 +102,13 @@ fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
-fn ask_version(about: &About, path: &Path, timeout_seconds: f64) -> Result<String, String> {
+fn ask_version(about: &About, path: &Path, timeout_seconds: f64) -> Result<Option<String>, String> {
+    let argument = match about.version {
+        Version::Written { prefix, oldest } => return written_version(about, path, prefix, oldest).map(Some),
+        Version::Asked { argument, .. } | Version::Unsaid { argument, .. } => argument,
+    };
     let invocation = Invocation {
-        argv: vec![path.to_string_lossy().into_owned(), about.version_argument.to_owned()],
+        argv: vec![path.to_string_lossy().into_owned(), argument.to_owned()],
         env: bare_environment(),
         timeout_seconds,
         ..Invocation::default()
@@ -106,40 +117,70 @@ fn ask_version(about: &About, path: &Path, timeout_seconds: f64) -> Result<Strin
     version_in(about, &ran.output)
 }
 
-/// The version in a tool's answer. The status is not asked: some versions leave with 1 after they have answered.
-fn version_in(about: &About, output: &Output) -> Result<String, String> {
-    let answer = [output.stdout.as_str(), output.stderr.as_str()];
-    let after = |line: &str| line.split_once(about.version_prefix).map(|(_, rest)| rest.trim_start().to_owned());
-    let version = answer.iter().flat_map(|text| text.lines()).find_map(after).and_then(|rest| {
-        let word = rest.split([' ', ',', '(']).next().unwrap_or_default().to_owned();
-        major_minor(&word).map(|numbers| (word, numbers))
-    });
-    let (oldest_major, oldest_minor) = about.oldest;
-    match version {
-        None => Err(format!(
-            "'{} {}' does not name a version: {}",
-            about.program,
-            about.version_argument,
-            complaint(output)
-        )),
-        Some((version, numbers)) if numbers < about.oldest => Err(format!(
-            "{} {version} is older than {oldest_major}.{oldest_minor}, the oldest whose output is known",
-            about.tool
-        )),
-        Some((version, _)) => Ok(version),
+/// The version in a tool's answer; `None` of a tool that prints its help instead. The status is not asked: some leave
+/// with 1 after they have answered.
+fn version_in(about: &About, output: &Output) -> Result<Option<String>, String> {
+    let mut lines = [output.stdout.as_str(), output.stderr.as_str()].into_iter().flat_map(str::lines);
+    let said = |argument: &str, what: &str| {
+        Err(format!("'{} {argument}' does not {what}: {}", about.program, complaint(output)))
+    };
+    match about.version {
+        Version::Asked { argument, prefix, oldest } => match lines.find_map(|line| behind(line, prefix)) {
+            Some(word) if major_minor(word).is_some() => known(about, word, oldest).map(Some),
+            _ => said(argument, "name a version"),
+        },
+        Version::Unsaid { help, .. } if lines.any(|line| line.contains(help)) => Ok(None),
+        Version::Unsaid { argument, .. } => said(argument, &format!("print the help of {}", about.tool)),
+        Version::Written { .. } => Err(format!("{} has no answer", about.tool)),
     }
+}
+
+/// The word behind a prefix.
+fn behind<'a>(line: &'a str, prefix: &str) -> Option<&'a str> {
+    let (_, rest) = line.split_once(prefix)?;
+    rest.trim_start().split([' ', ',', '(']).next()
+}
+
+/// The version in a program's file.
+fn written_version(about: &About, path: &Path, prefix: &str, oldest: (u32, u32)) -> Result<String, String> {
+    let unreadable = |error: std::io::Error| format!("'{}' cannot be read: {error}", path.display());
+    let mut bytes = Vec::new();
+    File::open(path).and_then(|file| file.take(SEARCHED_BYTES).read_to_end(&mut bytes)).map_err(unreadable)?;
+    let places = bytes.windows(prefix.len()).enumerate().filter(|(_, window)| *window == prefix.as_bytes());
+    let versions = places.filter_map(|(place, _)| {
+        let rest = &bytes[place..bytes.len().min(place + prefix.len() + LONGEST_VERSION)];
+        let word = behind(&String::from_utf8_lossy(rest), prefix)?.to_owned();
+        major_minor(&word).is_some().then_some(word)
+    });
+    match versions.into_iter().next() {
+        Some(version) => known(about, &version, oldest),
+        None => Err(format!("'{}' does not name a version behind '{}'", path.display(), prefix.trim_end())),
+    }
+}
+
+/// A version, if it is one whose output is known.
+fn known(about: &About, version: &str, oldest: (u32, u32)) -> Result<String, String> {
+    let (major, minor) = oldest;
+    if major_minor(version).is_none_or(|numbers| numbers < oldest) {
+        return Err(format!(
+            "{} {version} is older than {major}.{minor}, the oldest whose output is known",
+            about.tool
+        ));
+    }
+    Ok(version.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reference::tests::{program_in, said};
+    use crate::reference::tests::{program_in, recorded, said};
     use crate::reference::{REFERENCES, find};
     use crate::tests::{Scratch, scratch};
 
     #[test]
     fn every_tool_says_its_version_in_its_own_way() {
-        let version = |tool: &str, text: &str| version_in(find(tool).unwrap().about(), &said(text));
+        let said_version = |tool: &str, text: &str| version_in(find(tool).unwrap().about(), &said(text));
+        let version = |tool: &str, text: &str| said_version(tool, text).map(Option::unwrap_or_default);
         assert_eq!(version("fio", "fio-3.33\n"), Ok("3.33".into()));
         assert_eq!(version("fio", "fio-3.42-135-gf5344"), Ok("3.42-135-gf5344".into()));
         assert_eq!(version("iperf3", "iperf 3.12 (cJSON 1.7.15)\nLinux vm 6.18"), Ok("3.12".into()));
@@ -148,10 +189,58 @@ mod tests {
         let old = version("fio", "fio-2.21").unwrap_err();
         assert!(old.contains("older than 3.0"), "{old}");
         for garbage in ["", "\n", "fio-", "fio-x.y", "segmentation fault", "\u{fffd}\u{fffd}"] {
-            for reference in REFERENCES {
-                let reason = version_in(reference.about(), &said(garbage)).unwrap_err();
-                assert!(reason.contains("does not name a version"), "{reason}");
+            for about in REFERENCES.iter().map(|reference| reference.about()) {
+                let says = match about.version {
+                    Version::Asked { .. } => "does not name a version",
+                    Version::Unsaid { .. } => "does not print the help",
+                    Version::Written { .. } => "has no answer",
+                };
+                let reason = version_in(about, &said(garbage)).unwrap_err();
+                assert!(reason.contains(says), "{reason}");
             }
+        }
+    }
+
+    #[test]
+    fn a_tool_without_a_version_is_known_by_its_help() {
+        for (tool, recording) in [
+            ("pmbw", "pmbw-0.6.3-help.txt"),
+            ("multichase", "multichase-a1ffd89-help.txt"),
+            ("mbw", "mbw-1.2.2-help.txt"),
+        ] {
+            let about = find(tool).unwrap().about();
+            assert_eq!(version_in(about, &said(&recorded(recording))), Ok(None), "{tool}");
+            let others = ["pmbw", "multichase", "mbw"].into_iter().filter(|other| *other != tool);
+            for other in others.map(|other| find(other).unwrap().about()) {
+                assert!(version_in(other, &said(&recorded(recording))).is_err(), "{tool} is taken for {}", other.tool);
+            }
+        }
+    }
+
+    #[test]
+    fn a_version_may_stand_in_the_programs_file_alone() {
+        let scratch = scratch();
+        let version = |contents: &[u8]| {
+            let path = scratch.path().join("stream");
+            std::fs::write(&path, contents).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+            let places = Places { search_path: vec![scratch.path().to_owned()], ..Places::default() };
+            detect(find("stream").unwrap().about(), &places).map(|found| found.version.unwrap())
+        };
+        // It is never run: `exit 1` would be its answer.
+        let program = |text: &str| [b"#!/bin/sh\nexit 1\n\0\xff", text.as_bytes(), b"\n\0\xff"].concat();
+        assert_eq!(version(&program("STREAM version $Revision: 5.10 $")), Ok("5.10".into()));
+        assert_eq!(
+            version(&program("STREAM version $Revision: x STREAM version $Revision: 5.11 $")),
+            Ok("5.11".into())
+        );
+        for (text, why) in [
+            ("STREAM version $Revision: 5.9 $", "older than 5.10"),
+            ("STREAM version", "does not name a version"),
+            ("", "does not name a version"),
+        ] {
+            let reason = version(&program(text)).unwrap_err();
+            assert!(reason.reason().contains(why), "{text}: {reason:?}");
         }
     }
 
@@ -167,7 +256,7 @@ mod tests {
     #[test]
     fn a_tool_on_the_search_path_is_found() {
         let (scratch, found) = played("echo fio-3.36");
-        assert_eq!(found, Ok(Found { path: scratch.path().join("fio"), version: "3.36".into() }));
+        assert_eq!(found, Ok(Found { path: scratch.path().join("fio"), version: Some("3.36".into()) }));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use model::sample::MetricName;
 use serde_json::{Map, Value, json};
 
 use super::{
-    About, Invocation, NeededFile, Otherwise, Output, Reading, Reference, Target, arguments, bare_environment,
+    About, Invocation, NeededFile, Otherwise, Output, Reading, Reference, Target, Version, arguments, bare_environment,
     complaint, distinct, positive, succeeded,
 };
 
@@ -24,9 +24,7 @@ pub(super) struct Fio;
 static ABOUT: About = About {
     tool: "fio",
     program: "fio",
-    version_argument: "--version",
-    version_prefix: "fio-",
-    oldest: (3, 0),
+    version: Version::Asked { argument: "--version", prefix: "fio-", oldest: (3, 0) },
     stands_beside: "direct random and sequential reads and writes of a disk",
     how_to_get: "Debian package fio; https://github.com/axboe/fio",
 };

@@ -11,8 +11,8 @@ use model::sample::MetricName;
 use serde_json::{Map, Value, json};
 
 use super::{
-    About, Invocation, ListensFor, Output, PORT, Reading, Reference, Server, Target, arguments, bare_environment,
-    complaint, distinct, major_minor, positive, succeeded,
+    About, Invocation, ListensFor, Output, PORT, Reading, Reference, Server, Target, Version, arguments,
+    bare_environment, complaint, distinct, major_minor, positive, succeeded,
 };
 
 pub(super) struct Iperf3;
@@ -20,9 +20,7 @@ pub(super) struct Iperf3;
 static ABOUT: About = About {
     tool: "iperf3",
     program: "iperf3",
-    version_argument: "--version",
-    version_prefix: "iperf ",
-    oldest: (3, 1),
+    version: Version::Asked { argument: "--version", prefix: "iperf ", oldest: (3, 1) },
     stands_beside: "TCP streams on the loopback interface",
     how_to_get: "Debian package iperf3; https://github.com/esnet/iperf",
 };

@@ -9,12 +9,14 @@
 //! any length. About a second more goes into its calibration of the clock.
 
 use model::experiment::{CpuParams, Experiment, MemoryParams, Params};
-use model::isa::{CpuOp, Element, Isa, MemoryOp, MemoryPattern, Pages};
+use model::isa::{CpuOp, Element, Isa, MemoryOp, Pages};
 use model::sample::MetricName;
 use serde_json::{Map, Value, json};
 
+use super::memory::{no_loop, stream};
 use super::{
-    About, Invocation, Output, Reading, Reference, Target, arguments, bare_environment, distinct, positive, succeeded,
+    About, Invocation, Output, Reading, Reference, Target, Version, arguments, bare_environment, distinct, positive,
+    succeeded,
 };
 
 pub(super) struct LikwidBench;
@@ -22,10 +24,8 @@ pub(super) struct LikwidBench;
 static ABOUT: About = About {
     tool: "likwid-bench",
     program: "likwid-bench",
-    version_argument: "-v",
-    version_prefix: "likwid-bench -- Version ",
-    oldest: (5, 2),
-    stands_beside: "multiply-add of fp64 and fp32; sequential reads, writes and copies of memory",
+    version: Version::Asked { argument: "-v", prefix: "likwid-bench -- Version ", oldest: (5, 2) },
+    stands_beside: "multiply-add of fp64 and fp32; sequential reads, writes, copies and triads of memory and caches",
     how_to_get: "Debian package likwid; https://github.com/RRZE-HPC/likwid",
 };
 
@@ -67,21 +67,20 @@ fn arithmetic(params: &CpuParams, method: &str) -> Result<Loop, String> {
     }
 }
 
-/// The loop of the same stream.
-fn stream(params: &MemoryParams) -> Result<Loop, String> {
-    if params.pattern != MemoryPattern::Sequential {
-        return Err(format!("likwid-bench has no {} pattern", params.pattern));
-    }
-    if let Some(block) = params.block {
-        return Err(format!("likwid-bench goes straight through its arrays, not in blocks of {block} B"));
-    }
+/// The loop of the same stream. Where it has two that differ in their arithmetic alone, the fused one: it takes more
+/// elements at a time.
+fn loop_of(params: &MemoryParams) -> Result<Loop, String> {
     let names = match params.op {
         MemoryOp::Read => ["load_sse", "load_avx", "load_avx512"],
         MemoryOp::Write => ["store_sse", "store_avx", "store_avx512"],
         MemoryOp::WriteNt => ["store_mem_sse", "store_mem_avx", "store_mem_avx512"],
         MemoryOp::Copy => ["copy_sse", "copy_avx", "copy_avx512"],
         MemoryOp::CopyNt => ["copy_mem_sse", "copy_mem_avx", "copy_mem_avx512"],
-        op => return Err(format!("likwid-bench has no loop for {op}")),
+        // What it calls a triad has four arrays; its stream is STREAM's triad.
+        MemoryOp::Triad => ["stream_sse", "stream_avx_fma", "stream_avx512_fma"],
+        MemoryOp::TriadNt => ["stream_mem_sse", "stream_mem_avx_fma", "stream_mem_avx512"],
+        MemoryOp::Update => return Err("likwid-bench's update stores what it has loaded, ours changes it".to_owned()),
+        op => return Err(no_loop(ABOUT.tool, op)),
     };
     let name = match params.isa {
         Isa::Sse2 => names[0],
@@ -89,6 +88,7 @@ fn stream(params: &MemoryParams) -> Result<Loop, String> {
         Isa::Avx512 => names[2],
         isa => return Err(format!("likwid-bench has no {} with {isa}", params.op)),
     };
+    // Every byte of every array once, loaded or stored.
     Ok(Loop { name, work_per_byte: 1.0 })
 }
 
@@ -98,7 +98,10 @@ fn work(experiment: &Experiment) -> Result<(Loop, u64), String> {
         Params::Cpu(params) => {
             Ok((arithmetic(params, &experiment.method)?, ARITHMETIC_BYTES * u64::from(params.threads)))
         }
-        Params::Memory(params) => Ok((stream(params)?, params.working_set)),
+        Params::Memory(params) => {
+            stream(ABOUT.tool, experiment)?;
+            Ok((loop_of(params)?, params.working_set))
+        }
         _ => Err("likwid-bench measures arithmetic and memory".to_owned()),
     }
 }
@@ -226,7 +229,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::reference::tests::{cpu, failed, memory, recorded, said};
+    use crate::reference::tests::{chase, cpu, failed, memory, recorded, said};
 
     fn parse(text: &str, experiment: &Experiment) -> Result<Reading, String> {
         LikwidBench.parse("5.2.2", &said(text), experiment)
@@ -246,6 +249,32 @@ mod tests {
         assert!(name(Element::Fp16, Isa::Avx512Fp16, "cpu-fma/1").is_err());
         let dot = CpuParams { op: CpuOp::Dot, element: Element::Int8, isa: Isa::Avx512Vnni, threads: 1 };
         assert!(arithmetic(&dot, "cpu-dot/1").is_err());
+    }
+
+    #[test]
+    fn the_same_width_and_the_same_stream() {
+        let name = |op, isa| work(&memory(op, isa, 1 << 30, 1)).map(|(kernel, _)| kernel.name);
+        for (op, isa, expected) in [
+            (MemoryOp::Read, Isa::Avx512, "load_avx512"),
+            (MemoryOp::Write, Isa::Sse2, "store_sse"),
+            (MemoryOp::WriteNt, Isa::Avx2, "store_mem_avx"),
+            (MemoryOp::CopyNt, Isa::Avx512, "copy_mem_avx512"),
+            (MemoryOp::Triad, Isa::Avx2, "stream_avx_fma"),
+            (MemoryOp::TriadNt, Isa::Sse2, "stream_mem_sse"),
+        ] {
+            assert_eq!(name(op, isa), Ok(expected));
+        }
+        for (op, isa, why) in [
+            (MemoryOp::Update, Isa::Avx2, "ours changes it"),
+            (MemoryOp::Scale, Isa::Avx2, "no loop for scale"),
+            (MemoryOp::Mix31, Isa::Avx2, "no loop for mix_3_1"),
+            (MemoryOp::Memcpy, Isa::Scalar, "no loop for memcpy"),
+            (MemoryOp::Read, Isa::Scalar, "no read with scalar"),
+        ] {
+            let reason = name(op, isa).unwrap_err();
+            assert!(reason.contains(why), "{reason}");
+        }
+        assert!(work(&chase(1 << 30)).unwrap_err().contains("no chase pattern"));
     }
 
     #[test]
@@ -285,6 +314,19 @@ mod tests {
         assert_eq!(reading.details["cpus"], json!([0, 1]));
         assert_eq!(reading.details["working_set"], f64::from(256 << 20));
         assert!((1e9..1e12).contains(&reading.value), "{reading:?}");
+        for (name, op, isa, bytes) in [
+            ("likwid-bench-5.2.2-stream_mem_avx_fma-t1.txt", MemoryOp::TriadNt, Isa::Avx2, 96 << 20),
+            ("likwid-bench-5.2.2-load_avx512-16KiB-t1.txt", MemoryOp::Read, Isa::Avx512, 16 << 10),
+        ] {
+            let reading = parse(&recorded(name), &memory(op, isa, bytes, 1)).unwrap();
+            assert_eq!((reading.bytes_factor, &reading.details["working_set"]), (1.0, &json!(bytes as f64)), "{name}");
+            let detail = |key: &str| reading.details[key].as_f64().unwrap();
+            let bytes = detail("iterations_per_thread") * bytes as f64;
+            assert!(
+                (bytes / detail("seconds") / reading.value - 1.0).abs() < 1e-3,
+                "every byte once a pass: {reading:?}"
+            );
+        }
     }
 
     #[test]

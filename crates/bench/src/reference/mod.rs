@@ -18,14 +18,27 @@ mod fio;
 mod iperf3;
 mod likwid_bench;
 mod listening;
+mod mbw;
+mod memory;
+mod multichase;
+mod pmbw;
 pub mod run;
 mod sockperf;
+mod stream;
 #[cfg(test)]
 mod tests;
 
 /// Every tool; a new one is one file and one line here.
-pub static REFERENCES: &[&dyn Reference] =
-    &[&likwid_bench::LikwidBench, &fio::Fio, &iperf3::Iperf3, &sockperf::Sockperf];
+pub static REFERENCES: &[&dyn Reference] = &[
+    &likwid_bench::LikwidBench,
+    &stream::Stream,
+    &pmbw::Pmbw,
+    &multichase::Multichase,
+    &mbw::Mbw,
+    &fio::Fio,
+    &iperf3::Iperf3,
+    &sockperf::Sockperf,
+];
 
 /// Stands for the port in the command lines of tools that need a server: which one is free is known only when the
 /// server is started.
@@ -68,16 +81,40 @@ pub struct About {
     pub tool: &'static str,
     /// The program's file name.
     pub program: &'static str,
-    /// What it is run with to say its version.
-    pub version_argument: &'static str,
-    /// What stands before the version in its answer.
-    pub version_prefix: &'static str,
-    /// The oldest version whose options and output are known: major and minor.
-    pub oldest: (u32, u32),
+    /// How it is known that a program is this tool, and which version of it.
+    pub version: Version,
     /// The experiments that it stands beside, in a few words.
     pub stands_beside: &'static str,
     /// How to get it.
     pub how_to_get: &'static str,
+}
+
+/// How a tool is known, and its version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// It says its version when it is run with `argument`, behind `prefix`.
+    Asked {
+        /// What it is run with.
+        argument: &'static str,
+        /// What stands before the version in its answer.
+        prefix: &'static str,
+        /// The oldest version whose options and output are known: major and minor.
+        oldest: (u32, u32),
+    },
+    /// It measures whatever it is run with; the version stands in its program's file, behind `prefix`.
+    Written {
+        /// What stands before the version in the file.
+        prefix: &'static str,
+        /// The oldest version whose output is known: major and minor.
+        oldest: (u32, u32),
+    },
+    /// It has no version to ask for. It is known by the help that it prints when it is run with `argument`.
+    Unsaid {
+        /// What it is run with.
+        argument: &'static str,
+        /// Words of its help, on one line, that others do not have.
+        help: &'static str,
+    },
 }
 
 /// What a tool is to stand beside, and where.
@@ -112,6 +149,8 @@ pub struct Invocation {
     pub server: Option<Server>,
     /// Files that it works on. They are looked at before it is started.
     pub files: Vec<NeededFile>,
+    /// Settings that it would change if they were others. They are looked at before it is started.
+    pub settings: Vec<NeededSetting>,
     /// How it is called again where it cannot be called so.
     pub otherwise: Option<Otherwise>,
     /// Seconds that a run takes, start and end included, as a guess.
@@ -162,6 +201,16 @@ pub struct NeededFile {
     pub bytes: u64,
     /// Whether the tool writes over it: our own contents are gone then and must be laid out again before they are read.
     pub overwritten: bool,
+}
+
+/// A setting of the system that a tool would change of its own accord. It is run only where there is nothing for it to
+/// change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NeededSetting {
+    /// Its file.
+    pub path: &'static str,
+    /// What its file may say: one of these words must be in it.
+    pub one_of: &'static [&'static str],
 }
 
 /// What a tool printed, and how it ended.

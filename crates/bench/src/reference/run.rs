@@ -13,7 +13,7 @@ use sys::clock::monotonic_raw_seconds;
 use sys::process::{signal_name, stop_signal};
 
 use super::listening::{free_port, is_listened_at};
-use super::{Invocation, NeededFile, Output, PORT, Server, complaint};
+use super::{Invocation, NeededFile, NeededSetting, Output, PORT, Server, complaint};
 
 /// How often we look whether we are to stop. Waking up costs the measured CPUs some microseconds each time.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
@@ -58,10 +58,11 @@ impl Ran {
 /// leader of a group that is to be ended, should we be killed meanwhile.
 ///
 /// # Errors
-/// One sentence: a file is not as it must be, a program cannot be started, took too long, or was stopped with us. A
-/// tool that fails by itself is no error: its output says so.
+/// One sentence: a file or a setting is not as it must be, a program cannot be started, took too long, or was stopped
+/// with us. A tool that fails by itself is no error: its output says so.
 pub fn run(invocation: &Invocation, on_start: &mut dyn FnMut(u32)) -> Result<Ran, String> {
     invocation.files.iter().try_for_each(check)?;
+    invocation.settings.iter().try_for_each(check_setting)?;
     let Some(server) = &invocation.server else {
         let ran = client(invocation, invocation.argv.clone(), on_start)?;
         return match &invocation.otherwise {
@@ -98,6 +99,17 @@ fn check(file: &NeededFile) -> Result<(), String> {
         return Err(sentence(&format!("it has {} B, not {} B", metadata.len(), file.bytes)));
     }
     Ok(())
+}
+
+/// What a tool would set otherwise must be as it wants it, so that it changes nothing.
+fn check_setting(setting: &NeededSetting) -> Result<(), String> {
+    let sentence = |what: &str| format!("the tool is not run: it would change '{}', {what}", setting.path);
+    let found = std::fs::read_to_string(setting.path)
+        .map_err(|error| sentence(&format!("of which it is not known how it stands ({error})")))?;
+    if found.split_whitespace().any(|word| setting.one_of.contains(&word)) {
+        return Ok(());
+    }
+    Err(sentence(&format!("which says '{}' and not {}", found.trim(), setting.one_of.join(" or "))))
 }
 
 fn with_port(argv: &[String], port: u16) -> Vec<String> {

@@ -11,8 +11,8 @@ use model::sample::MetricName;
 use serde_json::{Map, Value, json};
 
 use super::{
-    About, Invocation, ListensFor, Output, PORT, Reading, Reference, Server, Target, arguments, bare_environment,
-    complaint, distinct, positive, succeeded,
+    About, Invocation, ListensFor, Output, PORT, Reading, Reference, Server, Target, Version, arguments,
+    bare_environment, complaint, distinct, positive, succeeded,
 };
 
 pub(super) struct Sockperf;
@@ -20,9 +20,7 @@ pub(super) struct Sockperf;
 static ABOUT: About = About {
     tool: "sockperf",
     program: "sockperf",
-    version_argument: "--version",
-    version_prefix: "sockperf, version ",
-    oldest: (3, 7),
+    version: Version::Asked { argument: "--version", prefix: "sockperf, version ", oldest: (3, 7) },
     stands_beside: "ping-pongs of 14 B and more, TCP and UDP, on the loopback interface",
     how_to_get: "Debian package sockperf; https://github.com/Mellanox/sockperf",
 };

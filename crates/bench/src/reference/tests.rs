@@ -75,6 +75,16 @@ pub(super) fn memory(op: MemoryOp, isa: Isa, working_set: u64, threads: u32) -> 
     }
 }
 
+/// A chase of one chain through a whole buffer in huge pages.
+pub(super) fn chase(working_set: u64) -> Experiment {
+    let mut experiment = memory(MemoryOp::Load, Isa::Scalar, working_set, 1);
+    if let Params::Memory(params) = &mut experiment.params {
+        (params.pattern, params.pages, params.chains) = (MemoryPattern::Chase, Pages::Huge2M, Some(1));
+        experiment.id = memory_id(params, MemoryChoices::default());
+    }
+    experiment
+}
+
 pub(super) fn disk(params: DiskParams) -> Experiment {
     Experiment {
         id: disk_id(&params, DiskChoices::default()),
@@ -111,6 +121,10 @@ pub(super) fn net(protocol: Protocol, mode: NetMode, block: u64, threads: u32) -
 fn beside(tool: &str) -> Experiment {
     match tool {
         "likwid-bench" => memory(MemoryOp::Read, Isa::Sse2, 64 << 20, 1),
+        "stream" => memory(MemoryOp::Triad, Isa::Avx2, 1 << 30, 1),
+        "pmbw" => memory(MemoryOp::Write, Isa::Avx2, 64 << 20, 1),
+        "multichase" => chase(64 << 20),
+        "mbw" => memory(MemoryOp::Memcpy, Isa::Scalar, 64 << 20, 1),
         "fio" => disk(disk_params(4)),
         "iperf3" => net(Protocol::Tcp, NetMode::Stream, 128 << 10, 1),
         "sockperf" => net(Protocol::Udp, NetMode::Pingpong, 14, 1),
@@ -133,7 +147,8 @@ fn the_table_is_sound() {
     for reference in REFERENCES {
         let about = reference.about();
         assert!(find(about.tool).is_some_and(|found| found.about() == about));
-        assert!(about.how_to_get.contains("Debian package"), "{}", about.tool);
+        let how = about.how_to_get;
+        assert!(how.contains("https://") && !how.ends_with('.') && !about.stands_beside.is_empty(), "{}", about.tool);
         assert_eq!(reference.stands_beside(&beside(about.tool)), Ok(()));
         let elsewhere =
             REFERENCES.iter().filter(|other| other.about() != about).map(|other| beside(other.about().tool));
@@ -162,7 +177,8 @@ fn invocations_hold_no_environment_and_end_in_time() {
         let invocation = reference.invocation(&target).unwrap();
         assert_eq!(invocation.argv[0], "/opt/tool");
         assert!(invocation.argv.iter().all(|word| !word.is_empty()), "{:?}", invocation.argv);
-        assert_eq!(invocation.env.len(), 1, "only the locale");
+        let is_its_own = |name: &&String| *name != "LC_ALL" && !name.starts_with("OMP_");
+        assert_eq!(invocation.env.keys().find(is_its_own), None, "only the locale, and how many threads where");
         assert!(invocation.expected_seconds < invocation.timeout_seconds);
         let ports = |argv: &[String]| argv.iter().filter(|word| word.contains(PORT)).count();
         assert_eq!(ports(&invocation.argv), usize::from(invocation.server.is_some()));
@@ -309,6 +325,23 @@ fn a_file_that_is_too_short_is_not_given_to_a_tool() {
 }
 
 #[test]
+fn a_tool_that_would_change_a_setting_is_not_run() {
+    let scratch = scratch();
+    let with = |path: &'static str, one_of: &'static [&'static str]| {
+        let settings = vec![NeededSetting { path, one_of }];
+        let argv = vec!["/bin/true".to_owned()];
+        run(&Invocation { argv, settings, timeout_seconds: 5.0, ..Invocation::default() }, &mut |_| {})
+    };
+    let setting = scratch.path().join("enabled");
+    std::fs::write(&setting, "always [madvise] never\n").unwrap();
+    let path: &'static str = Box::leak(setting.display().to_string().into_boxed_str());
+    assert!(with(path, &["[always]", "[madvise]"]).is_ok());
+    let reason = with(path, &["[always]", "[never]"]).unwrap_err();
+    assert!(reason.contains("which says 'always [madvise] never' and not [always] or [never]"), "{reason}");
+    assert!(with("/no/such/setting", &["[always]"]).unwrap_err().contains("not known"));
+}
+
+#[test]
 fn a_server_that_does_not_stay_is_a_reason() {
     let reason = play("true", Some("echo cannot do this >&2; exit 1"), 5.0).unwrap_err();
     assert!(reason.contains("did not stay") && reason.contains("cannot do this"), "{reason}");
@@ -354,7 +387,7 @@ fn live(tool: &str, experiment: &Experiment, file: Option<&HeldFile>, our_rate: 
     let ran = run(&reference.invocation(&target).unwrap(), &mut |pid| pids.push(pid)).unwrap();
     assert!(pids.iter().all(|pid| !sys::process::exists(*pid)), "nothing is left running");
     assert_eq!(pids.len(), 1 + usize::from(!ran.server_argv.is_empty()));
-    let reading = reference.parse(&found.version, &ran.output, experiment);
+    let reading = reference.parse(found.version.as_deref().unwrap_or_default(), &ran.output, experiment);
     Some(reading.unwrap_or_else(|reason| panic!("{reason}\n{}", ran.raw())))
 }
 
@@ -367,6 +400,32 @@ fn the_real_likwid_bench_runs_as_told() {
         assert_eq!(reading.details["cpus"][0], *sys::affinity::allowed_cpus().unwrap().last().unwrap());
         // 5 GB/s for 0.1 s are 15 passes over 32 MiB.
         assert_eq!(reading.details["iterations_per_thread"], 15.0);
+    }
+}
+
+#[test]
+fn the_real_stream_loops_of_likwid_bench_count_every_byte_once() {
+    for (op, bytes) in [(MemoryOp::Triad, 48 << 20), (MemoryOp::TriadNt, 48 << 20), (MemoryOp::Read, 16 << 10)] {
+        let experiment = memory(op, Isa::Sse2, bytes, 1);
+        let Some(reading) = live("likwid-bench", &experiment, None, Some(2e9)) else { return };
+        let detail = |key: &str| reading.details[key].as_f64().unwrap();
+        let moved = detail("iterations_per_thread") * detail("working_set");
+        assert!((moved / detail("seconds") / reading.value - 1.0).abs() < 1e-3, "{op}: {reading:?}");
+        assert!(detail("working_set") > 0.99 * bytes as f64, "{op}: {reading:?}");
+    }
+}
+
+#[test]
+fn the_real_multichase_pmbw_and_mbw_run_as_told() {
+    if let Some(reading) = live("multichase", &chase(4 << 20), None, None) {
+        assert_eq!((reading.metric, &reading.details["samples"]), (MetricName::Latency, &serde_json::json!(1)));
+    }
+    if let Some(reading) = live("pmbw", &memory(MemoryOp::Read, Isa::Sse2, 4 << 20, 1), None, None) {
+        assert_eq!(reading.details["working_set"], f64::from(4 << 20));
+    }
+    if let Some(reading) = live("mbw", &memory(MemoryOp::Memcpy, Isa::Scalar, 4 << 20, 1), None, Some(2e9)) {
+        // 2 GB/s for 0.1 s are 48 passes over 4 MiB.
+        assert_eq!((reading.bytes_factor, &reading.details["passes"]), (2.0, &serde_json::json!(48)));
     }
 }
 

@@ -136,7 +136,7 @@ impl Beside {
             self.raw.push_str(&ran.raw());
             self.raw.push('\n');
             (self.called.argv, self.called.server_argv) = (ran.argv, ran.server_argv);
-            self.tool.parse(&found.version, &ran.output, &at.planned.experiment)
+            self.tool.parse(found.version.as_deref().unwrap_or_default(), &ran.output, &at.planned.experiment)
         });
         match reading {
             Ok(reading) => {
@@ -191,7 +191,8 @@ impl Beside {
         reference.verdict = Some(verdict(ratio.verdict(better)));
         if let (Ok(found), Some(reading)) = (&self.found, &self.last) {
             let usual = Reading { value: summary.median, ..reading.clone() };
-            reference.explanation = explain(self.tool, &found.version, experiment, &usual, metric.summary.median);
+            let version = found.version.as_deref().unwrap_or_default();
+            reference.explanation = explain(self.tool, version, experiment, &usual, metric.summary.median);
         }
         reference
     }
@@ -201,7 +202,7 @@ impl Beside {
         let last = self.last.as_ref();
         word::Reference {
             tool: self.tool.about().tool.to_owned(),
-            version: self.found.as_ref().ok().map(|found| found.version.clone()),
+            version: self.found.as_ref().ok().and_then(|found| found.version.clone()),
             argv: self.called.argv.clone(),
             server_argv: self.called.server_argv.clone(),
             env: self.called.env.clone(),
@@ -273,7 +274,7 @@ mod tests {
 
     fn likwid(samples: &[(f64, f64)]) -> Beside {
         let tool = find("likwid-bench").unwrap();
-        let found = Found { path: "/usr/bin/likwid-bench".into(), version: "5.2.2".into() };
+        let found = Found { path: "/usr/bin/likwid-bench".into(), version: Some("5.2.2".into()) };
         let pairs = u32::try_from(samples.len()).unwrap();
         let mut beside = Beside::new(tool, Ok(found), pairs, "likwid-bench-01.txt".into());
         for (ours, theirs) in samples {
