@@ -273,6 +273,15 @@ pub fn memory_id(params: &MemoryParams, chosen: MemoryChoices) -> String {
     id
 }
 
+/// Whether the id of a memory experiment names its working set: then it is a point of a curve, or was asked for by its
+/// size, and does not stand for the machine's memory.
+pub fn memory_id_names_working_set(id: &str, params: &MemoryParams) -> bool {
+    let choices = [(false, false), (false, true), (true, false), (true, true)];
+    choices
+        .iter()
+        .any(|(pages, isa)| memory_id(params, MemoryChoices { working_set: true, pages: *pages, isa: *isa }) == id)
+}
+
 /// The parameters of a disk experiment that an id shows only when the user chose them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskChoices {
@@ -343,6 +352,8 @@ mod tests {
         assert_eq!(memory_id(&params, MemoryChoices::default()), "memory/sequential-copy_nt/t1");
         let all = MemoryChoices { working_set: true, pages: true, isa: true };
         assert_eq!(memory_id(&params, all), "memory/sequential-copy_nt/1GiB/2MiB/avx2/t1");
+        assert!(memory_id_names_working_set("memory/sequential-copy_nt/1GiB/2MiB/avx2/t1", &params));
+        assert!(!memory_id_names_working_set("memory/sequential-copy_nt/2MiB/avx2/t1", &params));
         let loaded = MemoryParams {
             pattern: MemoryPattern::Chase,
             op: MemoryOp::Load,

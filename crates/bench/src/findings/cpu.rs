@@ -9,11 +9,8 @@ use model::isa::{CpuOp, Element};
 use model::machine::Machine;
 use model::warning::{Grade, WarningCode};
 
-use super::{SCALES, name, scaling};
+use super::{FEW, SCALES, name, scaling};
 use crate::scaling::rate;
-
-/// Up to so many series get a sentence each.
-const FEW: usize = 3;
 
 /// A type this much slower than a wider one is worth a sentence.
 const SLOWER: f64 = 0.95;

@@ -12,6 +12,7 @@ use model::warning::Grade;
 use crate::scaling::{rate, stem};
 
 mod cpu;
+pub(crate) mod memory;
 
 /// From this share of the ideal on, a rate scales with its threads.
 const SCALES: f64 = 0.95;
@@ -19,18 +20,23 @@ const SCALES: f64 = 0.95;
 /// Below this share of the ideal, something other than the cores is the limit.
 const LIMITED: f64 = 0.8;
 
-/// A page size that changes latency by less than this is not worth a sentence.
-const TRANSLATION_MATTERS: f64 = 1.05;
+/// Up to so many series get a sentence each.
+const FEW: usize = 3;
 
 /// All findings, in the order of the rows.
 pub(crate) fn findings(rows: &[Row], machine: &Machine) -> Vec<Finding> {
     let series = series(rows);
     let mut findings = cpu::findings(rows, &series, machine);
-    let others = series.iter().filter(|rows| rows.first().is_some_and(|row| row.area != Area::Cpu));
+    findings.extend(memory::findings(rows, &series, machine));
+    let others = series.iter().filter(|rows| rows.first().is_some_and(|row| !has_own_rules(row.area)));
     findings.extend(others.filter_map(|rows| scaling(rows)));
     findings.extend(depths(rows));
-    findings.extend(translation(rows));
     findings
+}
+
+/// Whether an area says itself how its rates grow with their threads.
+const fn has_own_rules(area: Area) -> bool {
+    matches!(area, Area::Cpu | Area::Memory)
 }
 
 /// Rows that differ in their threads alone, by the id without them, each ascending in threads; only what was measured.
@@ -145,29 +151,6 @@ fn size(bytes: u64) -> String {
     let text = format_size(bytes);
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     format!("{} {}", &text[..digits], &text[digits..])
-}
-
-/// What address translation costs: the same chase with small pages and with huge ones.
-fn translation(rows: &[Row]) -> Option<Finding> {
-    let latency = |id: &str| {
-        let row = rows.iter().find(|row| row.id == id && row.grade.is_some())?;
-        Some((row, row.metric(MetricName::Latency)?.summary.median))
-    };
-    let latency = |id: &str| latency(id).filter(|(row, _)| row.grade != Some(Grade::C));
-    let (huge, with_huge) = latency("memory/chase-load/2MiB/t1")?;
-    let (small, with_small) = latency("memory/chase-load/4KiB/t1")?;
-    let factor = with_small / with_huge;
-    (factor >= TRANSLATION_MATTERS).then(|| Finding {
-        code: "translation_cost".to_owned(),
-        area: Area::Memory,
-        text: format!(
-            "A random access takes {:.0} ns with 4 KiB pages and {:.0} ns with 2 MiB pages: address translation costs {:.0} ns.",
-            1e9 * with_small,
-            1e9 * with_huge,
-            1e9 * (with_small - with_huge)
-        ),
-        evidence: vec![huge.id.clone(), small.id.clone()],
-    })
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@
 //! Everything here can be worked out again from the samples; nothing measures.
 
 use model::document::{Document, Row, Status, Stop};
-use model::experiment::Params;
+use model::experiment::{MemoryParams, Params};
+use model::isa::MemoryPattern;
+use model::machine::Machine;
 use model::peak::{Efficiency, Peak};
 use model::sample::{Metric, MetricName, Sample, Summary};
 use model::unit::Better;
@@ -13,6 +15,8 @@ use stats::StopReason;
 
 use super::row::{Over, Progressing};
 use super::{Setting, beside};
+use crate::findings::memory::levels::CACHES_PER_WORKING_SET;
+use crate::findings::memory::{core_ceiling, reads_memory_alone};
 use crate::histogram::Histogram;
 use crate::journal::{Journalled, Repetition};
 use crate::judge::{self, Launched};
@@ -58,10 +62,22 @@ pub(super) fn row(planned: &Planned, progress: &Progressing, best: Option<f64>, 
     let uncertainty = clock_uncertainty(&row);
     if let Some(headline) = row.metrics.first_mut() {
         headline.peaks = peaks.into_iter().map(|peak| Peak { uncertainty, ..peak }).collect();
-        row.warnings.extend(set_efficiency(headline, &row.params));
+        row.warnings.extend(
+            set_efficiency(headline, &row.params).filter(|warning| {
+                has_limit(planned, setting.machine) || warning.code != WarningCode::PeakUnknown.name()
+            }),
+        );
     }
     row.grade = Some(warning::grade(&row.warnings));
     row
+}
+
+/// Whether there is a limit that could be known.
+fn has_limit(planned: &Planned, machine: &Machine) -> bool {
+    match &planned.experiment.params {
+        Params::Memory(params) => is_beyond_caches(params, &planned.cpus, machine),
+        _ => true,
+    }
 }
 
 /// Marks the samples of launches that others disturbed, and of those made because of such a one. They count like the
@@ -187,7 +203,9 @@ fn peaks(planned: &Planned, row: &Row, best: Option<f64>, setting: &Setting<'_>)
             let best = best.or(row.conditions.ops_per_cycle_p90);
             machine::cpu_peaks(machine, kernel, &planned.cpus, clocks.as_deref(), best)
         }
-        Params::Memory(params) if params.op != model::isa::MemoryOp::Load => machine::memory_peaks(machine, declared),
+        Params::Memory(params) if is_beyond_caches(params, &planned.cpus, machine) => {
+            machine::memory_peaks(machine, declared)
+        }
         Params::Disk(params) => setting.disk.as_ref().map_or_else(Vec::new, |target| {
             machine::disk_peaks(machine, declared, &target.storage, &target.limits, params)
         }),
@@ -196,6 +214,26 @@ fn peaks(planned: &Planned, row: &Row, best: Option<f64>, setting: &Setting<'_>)
             machine::net_peaks(machine, declared, params, None, two_copies)
         }
         Params::Memory(_) | Params::Other(_) => Vec::new(),
+    }
+}
+
+/// Whether a row moves bytes to and from memory: a rate, and a working set that the caches hold little of. What is in a
+/// cache, and the time of a single access, have no limit in the memory's transfers.
+fn is_beyond_caches(params: &MemoryParams, cpus: &[u32], machine: &Machine) -> bool {
+    let moves_bytes = !matches!(params.pattern, MemoryPattern::Chase | MemoryPattern::Pair);
+    let caches = machine.last_level_caches_behind(cpus).unwrap_or(0);
+    moves_bytes && params.working_set >= caches.saturating_mul(CACHES_PER_WORKING_SET)
+}
+
+/// Puts the ceiling that one core's misses in flight make beside what one thread reads from memory. It is of other rows,
+/// so it is set when all of them are there; it carries no efficiency.
+pub(super) fn set_core_ceiling(rows: &mut [Row]) {
+    let Some(ceiling) = core_ceiling(rows) else { return };
+    for row in rows.iter_mut().filter(|row| reads_memory_alone(row)) {
+        if let Some(headline) = row.metrics.first_mut() {
+            headline.peaks.retain(|peak| peak.kind != ceiling.kind);
+            headline.peaks.push(ceiling.clone());
+        }
     }
 }
 
@@ -226,10 +264,9 @@ fn set_efficiency(metric: &mut Metric, params: &Params) -> Option<Warning> {
             Better::Lower => carrying.max_by(|a, b| a.value.total_cmp(&b.value)),
         }
     };
-    // What another measurement reached stands in where nothing physical is there.
-    let tightest =
-        tightest_of(|peak| peak.kind.carries_efficiency()).or_else(|| tightest_of(|peak| peak.kind.stands_in()));
-    let Some(peak) = tightest else {
+    // What another measurement reached stands in where nothing physical is there: on loopback, and not for memory.
+    let stands_in = || tightest_of(|peak| peak.kind.stands_in()).filter(|_| !matches!(params, Params::Memory(_)));
+    let Some(peak) = tightest_of(|peak| peak.kind.carries_efficiency()).or_else(stands_in) else {
         return Some(Warning::new(WarningCode::PeakUnknown, 1.0, nothing_known(params)));
     };
     let value = if metric.better == Better::Higher { median / peak.value } else { peak.value / median };
@@ -296,11 +333,13 @@ fn extend(row: &mut Row, new: &[Repetition]) {
 
 #[cfg(test)]
 mod tests {
+    use model::isa::MemoryOp;
     use model::peak::PeakKind;
     use model::unit::Unit;
     use model::wire::Observations;
 
     use super::*;
+    use crate::findings::memory::tests as memory_rows;
     use crate::tests::{document, machine_with_cpus, metric_sample, planned, repetition, setting};
 
     fn measured(values: &[f64]) -> Progressing {
@@ -374,6 +413,64 @@ mod tests {
         let mut metric = metric_with(&peaks, 40.0, Better::Higher);
         assert!(set_efficiency(&mut metric, &params).is_none());
         assert_eq!(metric.efficiency.map(|efficiency| efficiency.of), Some(PeakKind::Link));
+    }
+
+    #[test]
+    fn only_what_moves_memory_s_bytes_is_held_against_its_limit() {
+        let machine = memory_rows::machine(32 << 20);
+        let declared = machine::Declared::parse(&["memory.channels=2", "memory.mts=4800"]).unwrap();
+        let assembled = |params: MemoryParams| {
+            let mut planned = planned();
+            planned.experiment.params = Params::Memory(params);
+            row(&planned, &measured(&[1e9; 9]), None, &setting(&machine, &declared))
+        };
+        let of_memory = assembled(memory_rows::params(MemoryOp::Read, 1));
+        assert_eq!(of_memory.metrics[0].efficiency.map(|share| share.of), Some(PeakKind::Declared));
+        let cached = MemoryParams { working_set: 1 << 20, ..memory_rows::params(MemoryOp::Read, 1) };
+        for params in [cached, memory_rows::params(MemoryOp::Load, 1)] {
+            let row = assembled(params);
+            assert!(row.metrics[0].peaks.is_empty() && row.metrics[0].efficiency.is_none());
+            assert!(row.warnings.iter().all(|warning| warning.code != WarningCode::PeakUnknown.name()), "{row:?}");
+        }
+        let unknown = machine::Declared::default();
+        let planned = Planned {
+            experiment: model::experiment::Experiment {
+                params: Params::Memory(memory_rows::params(MemoryOp::Read, 1)),
+                ..planned().experiment
+            },
+            ..planned()
+        };
+        let row = row(&planned, &measured(&[1e9; 9]), None, &setting(&machine, &unknown));
+        assert!(row.warnings.iter().any(|warning| warning.code == WarningCode::PeakUnknown.name()));
+    }
+
+    #[test]
+    fn a_core_s_ceiling_stands_beside_what_it_reads_from_memory_and_nowhere_else() {
+        let mut rows = memory_rows::chases();
+        let with_level = |params: MemoryParams, level: &str| {
+            memory_rows::plain(MemoryParams { level: Some(level.into()), ..params }, 9e9)
+        };
+        rows.push(with_level(memory_rows::params(MemoryOp::Read, 1), "dram"));
+        rows.push(with_level(memory_rows::params(MemoryOp::Read, 2), "dram"));
+        rows.push(with_level(memory_rows::params(MemoryOp::Copy, 1), "dram"));
+        rows.push(with_level(memory_rows::params(MemoryOp::Read, 1), "l3"));
+        for _ in 0..2 {
+            set_core_ceiling(&mut rows);
+        }
+        let with: Vec<usize> = rows
+            .iter()
+            .enumerate()
+            .filter(|(_, row)| !row.metrics[0].peaks.is_empty())
+            .map(|(index, _)| index)
+            .collect();
+        assert_eq!(with, [rows.len() - 4]);
+        let headline = &rows[rows.len() - 4].metrics[0];
+        assert_eq!((headline.peaks.len(), headline.peaks[0].kind), (1, PeakKind::MeasuredCeiling));
+        assert_eq!(headline.efficiency, None);
+        rows.truncate(3);
+        rows[0].metrics[0].peaks.clear();
+        set_core_ceiling(&mut rows);
+        assert!(rows.iter().all(|row| row.metrics[0].peaks.is_empty()), "no chains, no ceiling");
     }
 
     #[test]

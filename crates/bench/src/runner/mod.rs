@@ -583,6 +583,8 @@ impl<'a> Run<'a> {
         self.document.conditions.after = state(self.setting.began);
         self.document.conditions.timer.drift = Some(self.calibration.drift(&self.timer));
         crate::scaling::set(&mut self.document.experiments);
+        crate::findings::memory::levels::set(&mut self.document.experiments, self.setting.machine);
+        assemble::set_core_ceiling(&mut self.document.experiments);
         self.document.findings = crate::findings::findings(&self.document.experiments, self.setting.machine);
         // The document is stored even if it could not be in between: space may have been made.
         match self.folder.map(|folder| folder.write(&self.document)) {

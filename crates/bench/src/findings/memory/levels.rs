@@ -1,0 +1,204 @@
+//! Which cache, or the memory behind all of them, serves a working set, as the curve over working sets shows it.
+//!
+//! The levels are found by `stats` and know nothing of caches; their names come from the sizes that the machine reports.
+//! Where the two do not agree, a finding says so, and the curve's levels stand.
+
+use model::document::Row;
+use model::experiment::{MemoryParams, Params, memory_id_names_working_set};
+use model::isa::MemoryPattern;
+use model::machine::Machine;
+use model::sample::MetricName;
+use model::unit::Better;
+use model::warning::Grade;
+
+/// What is to be memory's is this many times the last-level caches behind it: a quarter of it may still hit them.
+pub(crate) const CACHES_PER_WORKING_SET: u64 = 4;
+
+/// The name of main memory among the levels.
+pub(super) const DRAM: &str = "dram";
+
+/// Names of the caches, by level.
+const CACHES: [&str; 3] = ["l1", "l2", "l3"];
+
+/// A curve over working sets: the rows that differ in nothing else.
+#[derive(Debug)]
+pub(super) struct Curve<'a> {
+    /// By working set, the smallest first.
+    pub(super) rows: Vec<&'a Row>,
+    /// Where it stays level, the fastest first.
+    pub(super) levels: Vec<Level>,
+}
+
+/// A stretch of a curve that one cache or memory serves.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Level {
+    /// The smallest working set of it, B.
+    pub(super) first: u64,
+    /// The largest, B.
+    pub(super) last: u64,
+    /// The median of its points, in the unit of their metric.
+    pub(super) value: f64,
+    /// `l1`, `l2`, `l3` or `dram`; `None` where no cache of the machine fits.
+    pub(super) name: Option<&'static str>,
+}
+
+/// The parameters of a row of memory.
+pub(super) fn memory(row: &Row) -> Option<&MemoryParams> {
+    if let Params::Memory(params) = &row.params { Some(params) } else { None }
+}
+
+/// Whether a row's working set follows from the machine, so that the row stands for its memory.
+pub(super) fn stands_for_memory(row: &Row) -> bool {
+    memory(row).is_some_and(|params| !memory_id_names_working_set(&row.id, params))
+}
+
+/// The median of a row's metric, where the row was measured and not disturbed.
+pub(super) fn median(row: &Row, name: MetricName) -> Option<f64> {
+    let trusted = row.grade.is_some_and(|grade| grade < Grade::C);
+    row.metric(name).filter(|_| trusted).map(|metric| metric.summary.median)
+}
+
+/// Every curve of a run, those of latency first: latency shows levels best, since nothing is fetched ahead in it.
+pub(super) fn curves<'a>(rows: &'a [Row], machine: &Machine) -> Vec<Curve<'a>> {
+    let mut groups: Vec<(MemoryParams, Vec<&'a Row>)> = Vec::new();
+    for row in rows.iter().filter(|row| headline(row).is_some() && !stands_for_memory(row)) {
+        let Some(params) = memory(row) else { continue };
+        let common = MemoryParams { working_set: 0, level: None, ..params.clone() };
+        match groups.iter_mut().find(|(other, _)| *other == common) {
+            Some((_, group)) => group.push(row),
+            None => groups.push((common, vec![row])),
+        }
+    }
+    groups.sort_by_key(|(params, _)| params.pattern != MemoryPattern::Chase);
+    groups.into_iter().filter_map(|(_, group)| curve(group, machine)).collect()
+}
+
+/// The headline of a measured row that was not disturbed: time or rate, and which of the two.
+fn headline(row: &Row) -> Option<(f64, Better)> {
+    let metric = row.metrics.first().filter(|_| row.grade.is_some_and(|grade| grade < Grade::C))?;
+    Some((metric.summary.median, metric.better))
+}
+
+fn working_set(row: &Row) -> u64 {
+    memory(row).map_or(0, |params| params.working_set)
+}
+
+/// The curve of these rows; `None` where they are too few to be one, or have no level.
+fn curve<'a>(mut rows: Vec<&'a Row>, machine: &Machine) -> Option<Curve<'a>> {
+    rows.sort_by_key(|row| working_set(row));
+    let times = rows.iter().filter_map(|row| {
+        let (value, better) = headline(row)?;
+        Some((working_set(row) as f64, if better == Better::Higher { 1.0 / value } else { value }))
+    });
+    let found = stats::levels(&times.collect::<Vec<_>>()).ok()?;
+    let cpus = &rows.first()?.conditions.cpus;
+    let caches = machine.data_caches_of(*cpus.first().unwrap_or(&0));
+    let behind = machine.last_level_caches_behind(cpus);
+    let levels = found.iter().enumerate().map(|(index, level)| {
+        let (first, last) = (working_set(rows[level.first]), working_set(rows[level.last]));
+        let values: Vec<f64> = rows[level.first..=level.last].iter().filter_map(|row| Some(headline(row)?.0)).collect();
+        let beyond = index + 1 == found.len() && behind.is_some_and(|bytes| last >= CACHES_PER_WORKING_SET * bytes);
+        let name = if beyond { Some(DRAM) } else { cache_of(first, &caches) };
+        Level { first, last, value: stats::summarise(&values).map_or(level.value, |found| found.median), name }
+    });
+    let levels: Vec<Level> = levels.collect();
+    (!levels.is_empty()).then_some(Curve { rows, levels })
+}
+
+/// The smallest cache that a working set fits into.
+fn cache_of(bytes: u64, caches: &[(u32, u64)]) -> Option<&'static str> {
+    let (level, _) = caches.iter().find(|(_, cache)| *cache >= bytes)?;
+    CACHES.get((*level as usize).checked_sub(1)?).copied()
+}
+
+/// Sets the level of every row of memory, as the run's first curve shows it: `null` where there is none, or where the row
+/// is between two levels.
+pub(crate) fn set(rows: &mut [Row], machine: &Machine) {
+    let levels = curves(rows, machine).into_iter().next().map(|curve| curve.levels).unwrap_or_default();
+    for row in rows.iter_mut().filter(|row| row.grade.is_some()) {
+        let behind = machine.last_level_caches_behind(&row.conditions.cpus);
+        if let Params::Memory(params) = &mut row.params {
+            params.level = level_of(params, &levels, behind).map(str::to_owned);
+        }
+    }
+}
+
+/// The level that serves a row. Each thread has its part of the working set in the caches of its core; whether all of it
+/// fits into the last-level caches is a matter of the whole.
+fn level_of(params: &MemoryParams, levels: &[Level], behind: Option<u64>) -> Option<&'static str> {
+    if params.pattern == MemoryPattern::Pair {
+        return None;
+    }
+    let threads = u64::from(params.threads.max(1));
+    let last = levels.last().filter(|level| level.name == Some(DRAM) && params.working_set >= level.first);
+    if last.is_some() && behind.is_some_and(|bytes| params.working_set >= CACHES_PER_WORKING_SET * bytes) {
+        return Some(DRAM);
+    }
+    let share = params.working_set / threads;
+    let own = levels.iter().find(|level| (level.first..=level.last).contains(&share))?;
+    // What several threads share is not to be told from a curve of one.
+    own.name.filter(|name| *name != DRAM && (threads == 1 || CACHES[..2].contains(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{curve_rows, machine};
+    use super::*;
+
+    const KIB: u64 = 1 << 10;
+    const MIB: u64 = 1 << 20;
+
+    fn levels_of(rows: &mut [Row], machine: &Machine) -> Vec<(u64, Option<String>)> {
+        set(rows, machine);
+        rows.iter().map(|row| memory(row).unwrap()).map(|params| (params.working_set, params.level.clone())).collect()
+    }
+
+    #[test]
+    fn each_working_set_has_the_level_that_serves_it_and_none_between_two() {
+        let mut rows = curve_rows();
+        let found = levels_of(&mut rows, &machine(32 * MIB));
+        let at = |bytes: u64| found.iter().find(|(size, _)| *size == bytes).and_then(|(_, level)| level.as_deref());
+        assert_eq!(
+            [at(4 * KIB), at(48 * KIB), at(2 * MIB), at(32 * MIB)],
+            [Some("l1"), Some("l1"), Some("l2"), Some("l3")]
+        );
+        assert_eq!([at(64 * MIB), at(128 * MIB), at(1024 * MIB)], [None, Some("dram"), Some("dram")]);
+    }
+
+    #[test]
+    fn less_than_four_caches_are_never_memory() {
+        let mut rows = curve_rows();
+        let found = levels_of(&mut rows, &machine(260 * MIB));
+        assert!(found.iter().all(|(_, level)| level.as_deref() != Some(DRAM)), "{found:?}");
+        // Nor is anything where the caches are not known.
+        let mut rows = curve_rows();
+        let unknown = Machine { caches: Vec::new(), ..machine(32 * MIB) };
+        assert!(levels_of(&mut rows, &unknown).iter().all(|(_, level)| level.is_none()));
+    }
+
+    #[test]
+    fn without_a_curve_there_is_no_level() {
+        let mut rows = curve_rows();
+        rows.truncate(2);
+        assert!(levels_of(&mut rows, &machine(32 * MIB)).iter().all(|(_, level)| level.is_none()));
+        let mut rows = curve_rows();
+        for row in &mut rows {
+            row.grade = Some(Grade::C);
+        }
+        assert!(levels_of(&mut rows, &machine(32 * MIB)).iter().all(|(_, level)| level.is_none()), "disturbed");
+    }
+
+    #[test]
+    fn several_threads_have_their_part_each_in_caches_of_their_own() {
+        let mut rows = curve_rows();
+        let mut shared = rows[0].clone();
+        if let Params::Memory(params) = &mut shared.params {
+            (params.threads, params.working_set) = (2, 2 * MIB);
+        }
+        shared.conditions.cpus = vec![0, 1];
+        shared.id = "memory/sequential-read/2MiB/t2".into();
+        rows.push(shared);
+        let found = levels_of(&mut rows, &machine(32 * MIB));
+        assert_eq!(found.last().unwrap().1.as_deref(), Some("l2"), "1 MiB each");
+    }
+}

@@ -1,0 +1,306 @@
+//! The rules on rows made up by hand.
+
+use model::experiment::{Background, MemoryChoices, Params, memory_id};
+use model::isa::Isa;
+use model::machine::{Cache, Virtualization};
+use model::peak::PeakKind;
+use model::sample::{Sample, ThreadShare};
+use model::unit::{Better, Unit};
+use model::warning::Grade;
+
+use super::*;
+use crate::tests::{document, machine_with_cpus};
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+/// Two cores with an L1 of 48 KiB and an L2 of 2 MiB each, and an L3 of so many bytes for both.
+pub(crate) fn machine(l3: u64) -> Machine {
+    let mut machine = machine_with_cpus(2);
+    let own = |level, bytes, cpu| Cache {
+        level,
+        kind: "data".into(),
+        bytes: Some(bytes),
+        cpus: vec![cpu],
+        ..Cache::default()
+    };
+    machine.caches[0].bytes = Some(l3);
+    machine.caches.extend([0, 1].into_iter().flat_map(|cpu| [own(1, 48 * KIB, cpu), own(2, 2 * MIB, cpu)]));
+    machine
+}
+
+fn guest(l3: u64) -> Machine {
+    Machine { virtualization: Some(Virtualization::default()), ..machine(l3) }
+}
+
+/// A chase of one thread through 1 GiB, or a stream through it.
+pub(crate) fn params(op: MemoryOp, threads: u32) -> MemoryParams {
+    let chase = op == MemoryOp::Load;
+    MemoryParams {
+        pattern: if chase { MemoryPattern::Chase } else { MemoryPattern::Sequential },
+        op,
+        block: None,
+        working_set: 1 << 30,
+        pages: Pages::Huge2M,
+        isa: if chase { Isa::Scalar } else { Isa::Avx2 },
+        chains: chase.then_some(1),
+        group: None,
+        background: None,
+        placement: None,
+        threads,
+        level: None,
+        nodes: None,
+    }
+}
+
+/// A row that measured this, its id naming what is told of it.
+fn row(params: MemoryParams, chosen: MemoryChoices, value: f64) -> Row {
+    let mut row = document().experiments.remove(0);
+    row.id = memory_id(&params, chosen);
+    (row.area, row.classic) = (Area::Memory, None);
+    row.conditions.cpus = (0..params.threads).collect();
+    let metric = &mut row.metrics[0];
+    if params.op == MemoryOp::Load {
+        (metric.name, metric.unit, metric.better) = ("latency".into(), Unit::Second, Better::Lower);
+    } else {
+        metric.unit = Unit::BytePerSecond;
+    }
+    metric.summary.median = value;
+    metric.summary.n = 6;
+    metric.samples[0] = Sample { value, work: Some(1.0), seconds: value, ..metric.samples[0].clone() };
+    row.params = Params::Memory(params);
+    row
+}
+
+pub(crate) fn plain(params: MemoryParams, value: f64) -> Row {
+    row(params, MemoryChoices::default(), value)
+}
+
+/// A latency curve with levels at 48 KiB, 2 MiB and 32 MiB, up to 1 GiB.
+pub(crate) fn curve_rows() -> Vec<Row> {
+    let sizes = (0..19).flat_map(|power| [(4 * KIB) << power, (6 * KIB) << power]).filter(|size| *size <= 1 << 30);
+    let time = |size: u64| match size {
+        size if size <= 48 * KIB => 1.3e-9,
+        size if size <= 2 * MIB => 4.2e-9,
+        size if size <= 32 * MIB => 21e-9,
+        _ => 105e-9,
+    };
+    let point = |working_set| {
+        let params = MemoryParams { working_set, ..params(MemoryOp::Load, 1) };
+        row(params, MemoryChoices { working_set: true, ..MemoryChoices::default() }, time(working_set))
+    };
+    sizes.map(point).collect()
+}
+
+fn texts(rows: &[Row], machine: &Machine) -> Vec<(String, String)> {
+    super::super::findings(rows, machine).into_iter().map(|found| (found.code, found.text)).collect()
+}
+
+/// The only sentence of a rule.
+fn text(rows: &[Row], machine: &Machine, code: &str) -> String {
+    let found = texts(rows, machine);
+    let own: Vec<&String> = found.iter().filter(|(other, _)| other == code).map(|(_, text)| text).collect();
+    assert_eq!(own.len(), 1, "{code}: {found:#?}");
+    own[0].clone()
+}
+
+fn has(rows: &[Row], machine: &Machine, code: &str) -> bool {
+    texts(rows, machine).iter().any(|(other, _)| other == code)
+}
+
+#[test]
+fn every_finding_names_rows_that_are_there() {
+    let mut rows = curve_rows();
+    rows.extend(chases());
+    let found = super::super::findings(&rows, &machine(32 * MIB));
+    assert!(found.len() >= 3, "{found:#?}");
+    for finding in &found {
+        assert!(!finding.evidence.is_empty() && finding.evidence.iter().all(|id| rows.iter().any(|row| row.id == *id)));
+    }
+}
+
+#[test]
+fn the_curve_is_held_against_the_caches_that_the_machine_reports() {
+    let rows = curve_rows();
+    let told = text(&rows, &machine(32 * MIB), "memory_levels");
+    assert!(
+        told.contains(
+            "4 levels: 1.30 ns up to 48 KiB (L1), 4.20 ns up to 2 MiB (L2), 21.0 ns up to 32 MiB (L3), 105 ns"
+        )
+    );
+    assert!(told.contains("from 48 MiB on (DRAM)") && told.contains("n=6 each"), "{told}");
+    let agrees = text(&rows, &machine(32 * MIB), "cache_sizes_agree");
+    assert!(agrees.contains("L1 of 48 KiB, L2 of 2 MiB and L3 of 32 MiB"), "{agrees}");
+    let differs = text(&rows, &guest(128 * MIB), "cache_size_differs");
+    assert!(differs.contains("L3 of 128 MiB") && differs.contains("ends at 32 MiB: in a guest"), "{differs}");
+    assert!(!text(&rows, &machine(128 * MIB), "cache_size_differs").contains("guest"));
+}
+
+#[test]
+fn a_cache_without_a_level_is_named_and_one_beyond_the_curve_is_not() {
+    let without_l3: Vec<Row> = curve_rows()
+        .into_iter()
+        .map(|mut row| {
+            let metric = &mut row.metrics[0].summary;
+            metric.median = if metric.median > 20e-9 { 105e-9 } else { metric.median };
+            row
+        })
+        .collect();
+    let told = text(&without_l3, &guest(128 * MIB), "cache_not_seen");
+    assert!(told.contains("L3 of 128 MiB") && told.contains("somebody else's"), "{told}");
+    assert!(!has(&without_l3, &guest(2 << 30), "cache_not_seen"), "the curve does not reach it");
+}
+
+/// Chases with large pages, small ones, small ones by group, and with several chains.
+pub(crate) fn chases() -> Vec<Row> {
+    let of = |change: &dyn Fn(&mut MemoryParams), value: f64, loads: f64| {
+        let mut params = params(MemoryOp::Load, 1);
+        change(&mut params);
+        let mut row = plain(params, value);
+        row.metrics[0].samples[0].work = Some(loads);
+        row.metrics[0].samples[0].seconds = 1.0;
+        row
+    };
+    let mut rows = vec![
+        of(&|_| {}, 100e-9, 1e7),
+        of(&|params| params.pages = Pages::Base4K, 130e-9, 7.7e6),
+        of(&|params| (params.pages, params.group) = (Pages::Base4K, Some(256 * KIB)), 101e-9, 1e7),
+    ];
+    for (chains, loads) in [(2, 2e7), (8, 7.5e7), (16, 1.2e8), (32, 1.22e8)] {
+        rows.push(of(&|params| params.chains = Some(chains), 100e-9, loads));
+    }
+    rows
+}
+
+#[test]
+fn what_translation_costs_is_told_with_what_a_guest_cannot_know() {
+    let rows = chases();
+    let told = text(&rows, &guest(32 * MIB), "translation_cost");
+    assert!(told.contains("130 ns (n=6) with 4 KiB pages and 100 ns (n=6) with 2 MiB pages"), "{told}");
+    assert!(told.contains("costs 30.0 ns") && told.contains("Taken 256 KiB by 256 KiB it is 101 ns"), "{told}");
+    assert!(told.contains("need not be 2 MiB pages of the host"), "{told}");
+    assert!(!text(&rows, &machine(32 * MIB), "translation_cost").contains("guest"));
+    let mut alike = rows;
+    alike[1].metrics[0].summary.median = 102e-9;
+    assert!(!has(&alike, &machine(32 * MIB), "translation_cost"));
+}
+
+#[test]
+fn misses_at_a_time_are_the_rate_times_the_idle_latency() {
+    let rows = chases();
+    let told = text(&rows, &machine(32 * MIB), "parallel_misses");
+    assert!(told.contains("122 million") && told.contains("12.2 lines in flight"), "{told}");
+    assert!(told.contains("more than 16 chains bring less than 5 % more") && told.contains("7.8 GB/s"), "{told}");
+    let growing: Vec<Row> = rows[..6].to_vec();
+    assert!(text(&growing, &machine(32 * MIB), "parallel_misses").contains("with 16 chains, the most that were tried"));
+    let peak = core_ceiling(&rows).unwrap();
+    assert!((peak.value - 1.22e8 * 64.0).abs() < 1.0 && peak.kind == PeakKind::MeasuredCeiling, "{peak:?}");
+    assert_eq!(peak.formula, "12.2 lines in flight x 64 B / 100 ns");
+    assert!(core_ceiling(&rows[..4]).is_none(), "too few chains");
+}
+
+#[test]
+fn latency_under_load_is_told_at_shares_of_the_most_bandwidth_with_its_knee() {
+    let loaded = |pause_ns, rate: f64, seconds: f64| {
+        let background = Some(Background { op: MemoryOp::Read, pause_ns });
+        let mut row = plain(MemoryParams { background, ..params(MemoryOp::Load, 4) }, seconds);
+        let mut beside = row.metrics[0].clone();
+        (beside.name, beside.unit, beside.better) = ("throughput".into(), Unit::BytePerSecond, Better::Higher);
+        beside.summary.median = rate;
+        row.metrics.push(beside);
+        row
+    };
+    let points = [(6400, 2e9, 101e-9), (800, 20e9, 105e-9), (200, 40e9, 120e-9), (0, 50e9, 300e-9)];
+    let mut rows: Vec<Row> = points.map(|(pause, rate, seconds)| loaded(pause, rate, seconds)).into();
+    rows.extend(chases());
+    let told = text(&rows, &machine(32 * MIB), "loaded_latency");
+    assert!(told.starts_with("A load while 3 other threads read: 100 ns (n=6) idle, "), "{told}");
+    assert!(
+        told.contains("109 ns at 25.0 GB/s (50 %), 120 ns at 40.0 GB/s (80 %), 300 ns at 50.0 GB/s, the most"),
+        "{told}"
+    );
+    assert!(told.contains("bends at 40.0 GB/s, where a load takes 120 ns"), "{told}");
+    // A straight line has no knee, and two points are no curve.
+    for (index, row) in rows[..4].iter_mut().enumerate() {
+        row.metrics[0].summary.median = 100e-9 + points[index].1 * 1e-18;
+    }
+    assert!(!text(&rows, &machine(32 * MIB), "loaded_latency").contains("bends"));
+    assert!(!has(&rows[2..], &machine(32 * MIB), "loaded_latency"));
+}
+
+#[test]
+fn what_stores_read_before_they_write_is_seen_from_the_rates() {
+    let rows = |past: f64| {
+        [
+            (MemoryOp::Write, 20e9),
+            (MemoryOp::WriteNt, 20e9 * past),
+            (MemoryOp::Copy, 30e9),
+            (MemoryOp::CopyNt, 30e9 * past),
+        ]
+        .map(|(op, rate)| plain(params(op, 2), rate))
+    };
+    let told = text(&rows(1.8), &machine(32 * MIB), "write_allocate");
+    assert!(
+        told.contains("with 2 threads: write 1.80x and copy 1.80x; stores through the cache read each line"),
+        "{told}"
+    );
+    assert!(text(&rows(1.0), &machine(32 * MIB), "write_allocate").contains("saves that read by itself"));
+}
+
+#[test]
+fn wider_vectors_stand_beside_the_usual_ones() {
+    let usual = plain(params(MemoryOp::Read, 2), 50e9);
+    let wide = MemoryParams { isa: Isa::Avx512, ..params(MemoryOp::Read, 2) };
+    let wide = row(wide, MemoryChoices { isa: true, ..MemoryChoices::default() }, 55e9);
+    let told = text(&[usual, wide], &machine(32 * MIB), "wider_vectors");
+    assert_eq!(told, "512-bit vectors against 256-bit ones with 2 threads: read 1.10x.");
+}
+
+#[test]
+fn threads_that_did_not_go_alike_are_named() {
+    let share = |work| ThreadShare { work, seconds: 1.0, clock_hz: None };
+    let with = |slow: f64| {
+        let mut row = plain(params(MemoryOp::CopyNt, 2), 50e9);
+        row.metrics[0].samples[0].per_thread = vec![share(30e9), share(slow)];
+        row
+    };
+    let told = text(&[with(20e9)], &machine(32 * MIB), "uneven_threads");
+    assert!(
+        told.contains("copy, non-temporal") && told.contains("the fastest did 1.50 times") && told.contains("n=6"),
+        "{told}"
+    );
+    assert!(!has(&[with(29e9)], &machine(32 * MIB), "uneven_threads"));
+}
+
+#[test]
+fn memory_of_another_node_stands_beside_the_own() {
+    let of = |nodes: &str, value| plain(MemoryParams { nodes: Some(nodes.into()), ..params(MemoryOp::Load, 1) }, value);
+    let rows = [of("0-0", 100e-9), of("0-1", 160e-9), of("1-0", 160e-9), of("1-1", 100e-9)];
+    let told = text(&rows, &machine(32 * MIB), "remote_memory");
+    assert!(told.contains("1.60 times that on the own: 160 ns against 100 ns (medians of 2 and 2 pairs"), "{told}");
+    assert!(!has(&rows[..1], &machine(32 * MIB), "remote_memory"));
+}
+
+#[test]
+fn many_kinds_of_access_share_a_sentence_about_their_growth() {
+    let ops = [(MemoryOp::Read, 1.9), (MemoryOp::Write, 1.2), (MemoryOp::Copy, 1.5), (MemoryOp::Triad, 1.7)];
+    let rows: Vec<Row> = ops
+        .iter()
+        .flat_map(|(op, factor)| [plain(params(*op, 1), 20e9), plain(params(*op, 2), 20e9 * factor)])
+        .collect();
+    let told = text(&rows, &machine(32 * MIB), "memory_scaling");
+    assert!(told.starts_with("From 1 to 2 threads 4 kinds of access grow 1.20x (write) to 1.90x (read)"), "{told}");
+    assert!(told.ends_with("memory, not cores, is the limit of those below 1.60x."), "{told}");
+    assert!(!has(&rows, &machine(32 * MIB), "scaling_limited"));
+    assert!(has(&rows[..2], &machine(32 * MIB), "scaling_linear"));
+}
+
+#[test]
+fn disturbed_rows_take_no_part() {
+    let mut rows = chases();
+    rows.extend(curve_rows());
+    for row in &mut rows {
+        row.grade = Some(Grade::C);
+    }
+    assert_eq!(texts(&rows, &machine(32 * MIB)), []);
+}
