@@ -4,6 +4,8 @@
 //! * [`table::KERNELS`] — arithmetic, verified by [`state::ArithmeticState`];
 //! * [`chain`] — dependent instructions of a known latency, whose rate is the core's clock;
 //! * [`memory::MEMORY_KERNELS`] — streams over [`lines::Block`]s, verified against a [`pattern::Pattern`];
+//! * [`visits::VISIT_KERNELS`] — visits to blocks in ascending or random order, verified against a
+//!   [`visits::Content`];
 //! * [`chase::Cycle`] — dependent loads through one random cycle over every line.
 //!
 //! What it is not: it reads no clock, allocates nothing, makes no system call and decides no policy. A caller brings
@@ -27,6 +29,7 @@ pub mod portable;
 mod rng;
 pub mod state;
 pub mod table;
+pub mod visits;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod x86_64;
 

@@ -10,9 +10,14 @@ pub(crate) mod features;
 mod fma;
 mod memory;
 mod plain;
+pub(crate) mod visits;
 
 use crate::memory::MemoryKernel;
 use crate::table::Kernel;
+use crate::visits::VisitKernel;
+
+/// The portable rows of [`visits::VISIT_KERNELS`](crate::visits::VISIT_KERNELS).
+pub static VISIT_KERNELS: &[VisitKernel] = visits::KERNELS;
 
 /// The portable rows of [`table::KERNELS`](crate::table::KERNELS).
 pub static KERNELS: &[Kernel] =

@@ -22,9 +22,14 @@ mod matrix;
 mod memory;
 mod muladd;
 mod plain;
+pub(crate) mod visits;
 
 use crate::memory::MemoryKernel;
 use crate::table::Kernel;
+use crate::visits::VisitKernel;
+
+/// Rows by operation and order; within these, single words first, then widest.
+pub(crate) static VISIT_KERNELS: &[VisitKernel] = visits::KERNELS;
 
 /// Rows by operation and element; within these, widest first, and fastest first where several are as wide.
 pub(crate) static KERNELS: &[Kernel] = &[
