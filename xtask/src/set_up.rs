@@ -26,6 +26,8 @@ const TOOLS: &[Tool] = &[
         needed_for: "the program on processors without AVX-512 or AVX2",
     },
     Tool { program: "likwid-bench", package: "likwid", version: "-h", needed_for: "likwid-bench beside our kernels" },
+    // It fails when it is asked for help; copying 1 MiB takes it no time.
+    Tool { program: "mbw", package: "mbw", version: "1", needed_for: "mbw beside the C library's copy" },
     Tool { program: "fio", package: "fio", version: "--version", needed_for: "fio beside our disk rows" },
     Tool { program: "iperf3", package: "iperf3", version: "--version", needed_for: "iperf3 beside our streams" },
     Tool {

@@ -39,6 +39,7 @@ fn of(document: &Value, row: &Value, metric: &Value, reference: &Value) -> Attem
         "tool": reference["tool"],
         "version": reference["version"],
         "argv": reference["argv"],
+        "env": reference["env"],
         "server_argv": reference["server_argv"],
         "status": reference["status"],
         "reason": reference["reason"],
@@ -95,6 +96,19 @@ impl Attempt {
         list.map(|list| list.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
     }
 
+    /// What a tool's environment held but its locale, as it is written before a command.
+    pub(crate) fn environment(&self) -> Vec<String> {
+        let all = self.0.get("env").and_then(Value::as_object).into_iter().flatten();
+        let its_own = all.filter(|(name, _)| *name != "LC_ALL");
+        its_own.filter_map(|(name, value)| Some(format!("{name}='{}'", value.as_str()?))).collect()
+    }
+
+    /// The CPUs that both sides could use.
+    pub(crate) fn cpus(&self) -> Vec<u64> {
+        let list = self.0.get("cpus").and_then(Value::as_array);
+        list.map(|list| list.iter().filter_map(Value::as_u64).collect()).unwrap_or_default()
+    }
+
     /// The two ends of the ratio's interval.
     pub(crate) fn interval(&self) -> Option<(f64, f64)> {
         let ends = self.0.get("ratio_ci95")?.as_array()?;
@@ -104,6 +118,11 @@ impl Attempt {
     /// What is compared with what, on which machine: attempts that agree in it are repetitions of each other.
     pub(crate) fn comparison(&self) -> (&str, &str, &str, &str) {
         (self.text("machine"), self.text("id"), self.text("metric"), self.text("tool"))
+    }
+
+    /// Whether another is beside the same metric of the same row on the same machine, whatever its tool.
+    pub(crate) fn is_beside_the_same_as(&self, other: &Self) -> bool {
+        ["machine", "id", "metric"].iter().all(|key| self.text(key) == other.text(key))
     }
 }
 
@@ -121,7 +140,7 @@ mod tests {
             "experiments": [{"id": "net/tcp-stream/128KiB/t1", "grade": "A", "conditions": {"cpus": [0]}, "metrics": [
                 {"name": "throughput", "unit": "B/s", "better": "higher", "summary": {"median": 4e9},
                  "references": [
-                    {"tool": "iperf3", "version": "3.12", "argv": ["iperf3", "-c"], "status": "ok", "pairs": 20,
+                    {"tool": "iperf3", "version": "3.12", "argv": ["iperf3", "-c"], "env": {"LC_ALL": "C", "X": "{1},{2}"}, "status": "ok", "pairs": 20,
                      "median": 3.9e9, "ratio": 1.026, "ratio_ci95": [1.0, 1.05], "spread": {"ours": 0.02, "theirs": 0.03}, "verdict": "at_least"},
                     {"tool": "other", "status": "skipped", "reason": "not found", "median": null}]}]}],
         })
@@ -134,6 +153,8 @@ mod tests {
         assert_eq!(attempts[0].text("machine"), "Some CPU (Zen 5), 2 cores, 24 GiB, KVM guest");
         assert_eq!(attempts[0].interval(), Some((1.0, 1.05)));
         assert_eq!(attempts[0].number("theirs_cv_robust"), Some(0.03));
+        assert_eq!((attempts[0].environment(), attempts[0].cpus()), (vec!["X='{1},{2}'".to_owned()], vec![0]));
+        assert!(attempts[0].is_beside_the_same_as(&attempts[1]));
         assert_eq!(attempts[1].text("reason"), "not found");
         assert_eq!(attempts[1].number("ratio"), None);
     }

@@ -28,18 +28,20 @@ const ALL_KERNELS: &[&str] = &["cpu", "--isa", "all", "--threads", "1,all"];
 const LIMIT_RUNS: usize = 2;
 /// What a reader looks at.
 const PAGE: &str = "docs/performance.md";
-/// The tools that stand beside rows of the suite.
-const TOOLS: &str = "likwid-bench,fio,iperf3,sockperf";
+/// Every tool that the program knows: it runs each beside the rows that it can stand beside.
+const TOOLS: &str = "all";
 /// What the area may be.
 const AREAS: &[&str] = &["cpu", "memory", "disk", "net"];
 
 /// What this command takes, for the usage.
-pub(crate) const USAGE: &str = "peers [limits | AREA] [--tool NAME=PATH] [--pairs N]";
+pub(crate) const USAGE: &str = "peers [limits | AREA] [--filter GLOB] [--tool NAME=PATH] [--pairs N]";
 
 /// What was asked for.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Request {
     area: Option<String>,
+    /// Of the suite, only the rows that match.
+    filter: Option<String>,
     /// `NAME=PATH`, for tools that are not where programs are looked for.
     tools: Vec<String>,
     pairs: Option<u32>,
@@ -53,6 +55,7 @@ impl Request {
             let mut value = || rest.next().ok_or_else(|| format!("{word} needs a value"));
             match word.as_str() {
                 "--tool" => request.tools.push(value()?.clone()),
+                "--filter" => request.filter = Some(value()?.clone()),
                 "--pairs" => {
                     let text = value()?;
                     let pairs = text.parse().ok().filter(|pairs| *pairs > 0);
@@ -70,6 +73,7 @@ impl Request {
         let mut arguments: Vec<String> = ["run", SUITE, "--references", TOOLS, "--out"].map(str::to_owned).into();
         arguments.push(run.display().to_string());
         arguments.extend(self.area.iter().flat_map(|area| ["--area".to_owned(), area.clone()]));
+        arguments.extend(self.filter.iter().flat_map(|filter| ["--filter".to_owned(), filter.clone()]));
         arguments.extend(self.tools.iter().flat_map(|tool| ["--tool".to_owned(), tool.clone()]));
         arguments.extend(self.pairs.iter().flat_map(|pairs| ["--repeat".to_owned(), pairs.to_string()]));
         arguments
@@ -168,20 +172,26 @@ mod tests {
 
     #[test]
     fn the_command_line_is_understood_or_refused() {
-        let request = Request::read(&words("disk --pairs 30 --tool fio=/opt/fio")).unwrap();
-        assert_eq!(request, Request { area: Some("disk".into()), tools: vec!["fio=/opt/fio".into()], pairs: Some(30) });
-        for bad in ["gpu", "--pairs", "--pairs x", "--pairs 0", "cpu memory", "--tool"] {
+        let request = Request::read(&words("disk --pairs 30 --tool fio=/opt/fio --filter disk/**/t1")).unwrap();
+        let expected = Request {
+            area: Some("disk".into()),
+            filter: Some("disk/**/t1".into()),
+            tools: vec!["fio=/opt/fio".into()],
+            pairs: Some(30),
+        };
+        assert_eq!(request, expected);
+        for bad in ["gpu", "--pairs", "--pairs x", "--pairs 0", "cpu memory", "--tool", "--filter"] {
             assert!(Request::read(&words(bad)).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn everything_asked_for_reaches_the_program() {
-        let request = Request::read(&words("net --pairs 24 --tool iperf3=/x")).unwrap();
+        let request = Request::read(&words("net --pairs 24 --tool iperf3=/x --filter net/**")).unwrap();
         let line = request.arguments(Path::new("/run")).join(" ");
         assert_eq!(
             line,
-            format!("run {SUITE} --references {TOOLS} --out /run --area net --tool iperf3=/x --repeat 24")
+            format!("run {SUITE} --references all --out /run --area net --filter net/** --tool iperf3=/x --repeat 24")
         );
     }
 }

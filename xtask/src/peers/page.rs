@@ -14,7 +14,9 @@ number of pairs fixed beforehand) through the same seam that `assay run --refere
 whatever it shows, to [peers.jsonl](peers.jsonl).
 
 - **ratio**: ours over theirs, of the medians, with its 95 % interval over pairs. For latencies less is better.
-- **cv**: how far the figures of a side scatter from pair to pair: 1.4826 MAD / median.
+- **cv**: how far the figures of a side scatter from pair to pair: 1.4826 MAD / median; ours is bold where it is the
+  greater.
+- **the best of …**: of several tools beside one row, the one with the best figure: what we have to reach.
 - **verdict**: *at least as good*: the ratio is on our side of 1 and its worse end within 5 % of it. *Behind*: the whole
   interval is on the other side of 1. *Cannot tell*: anything between; ± is half of the interval.
 - **attempts**: how many there have been on this machine, with the least and the greatest ratio.
@@ -54,9 +56,11 @@ fn section(page: &mut String, here: &[&Attempt]) {
         .filter_map(|comparison| Some((of(*comparison).next_back()?, of(*comparison).collect())))
         .collect();
     page.push_str("| what | tool | ours | theirs | ratio (95 %) | pairs | verdict | attempts |\n|---|---|---|---|---|---|---|---|\n");
+    let each: Vec<&Attempt> = latest.iter().map(|(attempt, _)| *attempt).collect();
     for (attempt, all) in &latest {
-        page.push_str(&line(attempt, all));
+        page.push_str(&line(attempt, all, best_of(&each, attempt)));
     }
+    summary(page, &each);
     page.push_str("\nThe commands, as they were run last:\n\n```text\n");
     for (attempt, _) in &latest {
         commands(page, attempt);
@@ -64,11 +68,49 @@ fn section(page: &mut String, here: &[&Attempt]) {
     page.push_str("```\n\n");
 }
 
-/// One row of the table.
-fn line(attempt: &Attempt, all: &[&Attempt]) -> String {
+/// The measured tools beside the row of an attempt, if there are several and none has a better figure than its tool.
+fn best_of(latest: &[&Attempt], attempt: &Attempt) -> Option<usize> {
+    let is_there = |other: &&&Attempt| other.number("theirs").is_some() && other.is_beside_the_same_as(attempt);
+    let beside: Vec<&Attempt> = latest.iter().filter(is_there).copied().collect();
+    (beside.len() > 1 && is_best(&beside, attempt)).then_some(beside.len())
+}
+
+/// Whether no tool has a better figure than that of this attempt.
+fn is_best(beside: &[&Attempt], attempt: &Attempt) -> bool {
+    let Some(its) = attempt.number("theirs") else { return false };
+    let better = |theirs: f64| if attempt.text("better") == "lower" { theirs < its } else { theirs > its };
+    !beside.iter().any(|other| other.number("theirs").is_some_and(better))
+}
+
+/// How many rows are at least as good as the best tool beside them.
+fn summary(page: &mut String, latest: &[&Attempt]) {
+    let best = latest.iter().filter(|attempt| {
+        let beside: Vec<&Attempt> =
+            latest.iter().filter(|other| other.is_beside_the_same_as(attempt)).copied().collect();
+        is_best(&beside, attempt)
+    });
+    let verdicts: Vec<&str> = best.map(|attempt| attempt.text("verdict")).collect();
+    let count = |wanted: &str| verdicts.iter().filter(|verdict| **verdict == wanted).count();
+    let _ = writeln!(
+        page,
+        "\nBeside the best tool of each of {} rows: {} at least as good, {} behind, {} cannot tell.",
+        verdicts.len(),
+        count("at_least"),
+        count("below"),
+        count("inconclusive"),
+    );
+}
+
+/// One row of the table; whether its tool is the best of several.
+fn line(attempt: &Attempt, all: &[&Attempt], best_of: Option<usize>) -> String {
     let figure =
         |key| attempt.number(key).map_or_else(|| "–".to_owned(), |value| quantity(value, attempt.text("unit")));
-    let spread = |key| attempt.number(key).map_or_else(String::new, |cv| format!(" (cv {:.1} %)", 100.0 * cv));
+    let [ours_cv, theirs_cv] = ["ours_cv_robust", "theirs_cv_robust"].map(|key| attempt.number(key));
+    let spread = |cv: Option<f64>, mark: &str| {
+        cv.map_or_else(String::new, |cv| format!(" (cv {mark}{:.1} %{mark})", 100.0 * cv))
+    };
+    let wider = ours_cv.zip(theirs_cv).is_some_and(|(ours, theirs)| ours > theirs);
+    let best = best_of.map_or_else(String::new, |tools| format!(", the best of {tools}"));
     let ratio = match (attempt.number("ratio"), attempt.interval()) {
         (Some(ratio), Some((low, high))) => format!("{ratio:.3} ({low:.3} … {high:.3})"),
         (Some(ratio), None) => format!("{ratio:.3}"),
@@ -79,15 +121,15 @@ fn line(attempt: &Attempt, all: &[&Attempt]) -> String {
     let range =
         range.filter(|_| ratios.len() > 1).map_or_else(String::new, |(low, high)| format!(": {low:.3} … {high:.3}"));
     format!(
-        "| `{}` {} | {} {} | {}{} | {}{} | {ratio} | {} | {} | {}{range} |\n",
+        "| `{}` {} | {} {}{best} | {}{} | {}{} | {ratio} | {} | {} | {}{range} |\n",
         attempt.text("id"),
         attempt.text("metric"),
         attempt.text("tool"),
         attempt.text("version"),
         figure("ours"),
-        spread("ours_cv_robust"),
+        spread(ours_cv, if wider { "**" } else { "" }),
         figure("theirs"),
-        spread("theirs_cv_robust"),
+        spread(theirs_cv, ""),
         attempt.number("pairs").unwrap_or(0.0),
         verdict(attempt),
         all.len(),
@@ -109,11 +151,14 @@ fn commands(page: &mut String, attempt: &Attempt) {
     if client.is_empty() {
         return;
     }
-    let _ = writeln!(page, "# {}, {}, kernel {}", attempt.text("id"), attempt.text("when"), attempt.text("kernel"));
+    let cpus: Vec<String> = attempt.cpus().iter().map(u64::to_string).collect();
+    let [id, when, kernel] = ["id", "when", "kernel"].map(|key| attempt.text(key));
+    let _ = writeln!(page, "# {id}, {when}, kernel {kernel}, CPUs {}", cpus.join(","));
     if !server.is_empty() {
         let _ = writeln!(page, "{} &", server.join(" "));
     }
-    let _ = writeln!(page, "{}", client.join(" "));
+    let words: Vec<String> = attempt.environment().into_iter().chain(client.into_iter().map(str::to_owned)).collect();
+    let _ = writeln!(page, "{}", words.join(" "));
 }
 
 /// A figure with four digits and a prefix, for tables alone.
@@ -156,6 +201,43 @@ mod tests {
         assert!(page.contains("| 4.200 GB/s | 4.000 GB/s | 1.050 (0.900 … 1.200) | 20 | at least as good (±15.0 %) | 2: 0.950 … 1.050 |"), "{page}");
         assert!(page.contains("**behind** (±15.0 %) | 1 |"), "{page}");
         assert!(page.contains("/usr/bin/t -x"), "{page}");
+    }
+
+    /// An attempt beside row `a` with these figures.
+    fn beside(tool: &str, better: &str, theirs: &str, verdict: &str) -> Attempt {
+        let line = format!(
+            r#"{{"machine": "M", "id": "a", "metric": "m", "unit": "s", "better": "{better}", "tool": "{tool}", "ours": 1.0,
+               "ours_cv_robust": 0.02, "theirs_cv_robust": 0.01, "theirs": {theirs}, "verdict": "{verdict}", "cpus": [0, 1],
+               "status": "ok", "argv": ["/t"], "env": {{"LC_ALL": "C", "OMP_PLACES": "{{0}},{{1}}"}}}}"#
+        );
+        Attempt::of_line(&line).unwrap()
+    }
+
+    #[test]
+    fn the_best_tool_of_a_row_is_named_whichever_direction_is_better() {
+        for (better, best, other) in [("higher", "x", "y"), ("lower", "y", "x")] {
+            let page = render(
+                &[
+                    beside("x", better, "4.0", "below"),
+                    beside("y", better, "3.0", "at_least"),
+                    beside("absent", better, "null", ""),
+                ],
+                &[],
+            );
+            assert!(page.contains(&format!("| {best} , the best of 2 |")), "{page}");
+            assert!(page.contains(&format!("| {other}  |")), "{page}");
+            let counts = if best == "x" { "0 at least as good, 1 behind" } else { "1 at least as good, 0 behind" };
+            assert!(page.contains(&format!("each of 1 rows: {counts}, 0 cannot tell")), "{page}");
+        }
+        let alone = render(&[beside("x", "higher", "4.0", "below")], &[]);
+        assert!(alone.contains("| x  |") && alone.contains("each of 1 rows"), "{alone}");
+    }
+
+    #[test]
+    fn the_greater_spread_of_ours_stands_out_and_commands_are_whole() {
+        let page = render(&[beside("x", "higher", "4.0", "below")], &[]);
+        assert!(page.contains("(cv **2.0 %**) | 4.000 s (cv 1.0 %)"), "{page}");
+        assert!(page.contains(", CPUs 0,1\nOMP_PLACES='{0},{1}' /t\n"), "{page}");
     }
 
     #[test]
