@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 pub const KEYS: &[(&str, &str)] = &[
     ("memory.channels", "populated memory channels, all packages together"),
     ("memory.mts", "configured memory speed, MT/s"),
+    ("memory.width", "data width of one memory channel, bit, without ECC (64 if not given)"),
+    ("memory.fclk_hz", "clock of the fabric between AMD's dies, Hz"),
     ("disk.read_bps", "sequential read rate of the disk, B/s"),
     ("disk.read_iops", "random reads of the disk, 1/s"),
     ("disk.write_bps", "sequential write rate of the disk, B/s"),
@@ -36,6 +38,9 @@ impl Declared {
             let number = number.ok_or_else(|| format!("{key}={value}: the value must be a positive number"))?;
             if *key == "memory.channels" && (number.fract() != 0.0 || number > f64::from(u16::MAX)) {
                 return Err(format!("{key}={value}: channels come in whole numbers"));
+            }
+            if *key == "memory.width" && (number % 8.0 != 0.0 || number > f64::from(u16::MAX)) {
+                return Err(format!("{key}={value}: a data width is a whole number of bytes, in bits"));
             }
             if declared.values.insert(key, number).is_some() {
                 return Err(format!("{key} is declared twice"));
@@ -77,6 +82,8 @@ mod tests {
             "memory.mts=inf",
             "memory.mts=",
             "memory.channels=1.5",
+            "memory.width=60",
+            "memory.width=1e9",
             "=",
             "",
         ] {

@@ -2,13 +2,14 @@
 //!
 //! [`discover`] reads a [`Sysroot`]: this host, or a folder in which another machine was recorded by [`capture`]. It
 //! never fails and never guesses: a fact that cannot be found is absent and listed as unknown, and every fact carries
-//! its source. [`cpu_peaks`], [`memory_peaks`], [`disk_peaks()`], [`net_peaks()`] and [`info_peaks`] turn facts into
+//! its source. [`cpu_peaks`], [`memory_peaks()`], [`disk_peaks()`], [`net_peaks()`] and [`info_peaks`] turn facts into
 //! theoretical peaks with their formulas. Nothing here measures, prints, or opens a path that does not come through the root.
 #![forbid(unsafe_code)]
 
 mod activity;
 mod caches;
 mod cgroup;
+mod channels;
 mod counters;
 mod cpuinfo;
 mod declared;
@@ -22,12 +23,16 @@ mod latency;
 mod ledger;
 mod links;
 mod list;
+mod locators;
 mod memory;
+mod memory_peaks;
+mod modules;
 mod mounts;
 mod net_peaks;
 mod network;
 mod peaks;
 mod placement;
+mod platforms;
 mod ports;
 mod processor;
 mod rates;
@@ -58,8 +63,9 @@ pub use dump::{Dump, Leaves, Registers};
 pub use filesystems::{FilesystemClass, FilesystemKind, filesystem_kind};
 pub use latency::imul_cycles;
 pub use list::parse_list;
+pub use memory_peaks::memory_peaks;
 pub use net_peaks::net_peaks;
-pub use peaks::{cpu_peaks, info_peaks, info_peaks_of, memory_peaks};
+pub use peaks::{cpu_peaks, info_peaks, info_peaks_of};
 pub use placement::{away_share, bytes_by_node, nodes_of};
 pub use rates::{Resolved, resolve};
 pub use routes::interface_to;
@@ -92,6 +98,7 @@ pub fn discover(root: &Sysroot) -> Machine {
     let llc = caches::last_level_groups(&caches);
     let virtualization = system::virtualization(root, &mut ledger);
     let under_hypervisor = cpu.hypervisor_bit == Some(true) || virtualization.is_some();
+    let bare_metal = cpu.hypervisor_bit == Some(false) && !under_hypervisor;
     let mut machine = Machine {
         host: ledger.need(
             "host",
@@ -100,8 +107,8 @@ pub fn discover(root: &Sysroot) -> Machine {
             "the machine goes without a name",
         ),
         os: system::os(root, &mut ledger),
-        memory: memory::discover(root, limits, cpu.hypervisor_bit == Some(false), &mut ledger),
-        numa: memory::nodes(root, &mut ledger),
+        memory: memory::discover(root, limits, &cpu, bare_metal, &mut ledger),
+        numa: memory::nodes(root, bare_metal, &mut ledger),
         disks: storage::disks(root, under_hypervisor),
         nics: network::interfaces(root, under_hypervisor),
         virtualization,
@@ -111,7 +118,7 @@ pub fn discover(root: &Sysroot) -> Machine {
     };
     processor::complete_topology(&mut machine, &llc);
     devices(&machine, &mut ledger);
-    family_facts(&mut machine, &mut ledger);
+    family_facts(&mut machine, bare_metal, &mut ledger);
     (machine.sources, machine.unknown) = (ledger.sources, ledger.unknown);
     machine
 }
@@ -138,17 +145,15 @@ fn devices(machine: &Machine, ledger: &mut Ledger) {
     }
 }
 
-/// Facts that follow from the processor's family.
-fn family_facts(machine: &mut Machine, ledger: &mut Ledger) {
-    let cpu = &machine.cpu;
-    let (Some(vendor), Some(family), Some(model)) = (&cpu.vendor, cpu.family, cpu.model) else { return };
-    if cpu.isa.contains(&model::isa::Isa::Sse2) {
+/// Facts that follow from what the processor is.
+fn family_facts(machine: &mut Machine, bare_metal: bool, ledger: &mut Ledger) {
+    if machine.cpu.isa.contains(&model::isa::Isa::Sse2) {
         machine.memory.page_bytes = Some(4096);
         ledger.source("memory.page_bytes", "x86-64");
     }
-    if let Some(channels) = uarch::memory_channels(vendor, family, model) {
-        machine.memory.platform_channels = Some(channels);
-        ledger.source("memory.platform_channels", "table: channels per package at most (PerfSpect cpus.go)");
+    if let Some((bytes, source)) = platforms::die_read_bytes(machine).filter(|_| bare_metal) {
+        machine.memory.die_read_bytes_per_cycle = Some(bytes);
+        ledger.source("memory.die_read_bytes_per_cycle", format!("table: {source}"));
     }
 }
 

@@ -15,6 +15,7 @@ use model::peak::{InfoPeak, Peak, PeakInput, PeakKind};
 
 use crate::declared::Declared;
 use crate::disk_peaks::disk_peaks;
+use crate::memory_peaks::read_peaks;
 use crate::net_peaks::net_peaks;
 use crate::rates::resolve;
 use crate::steps::{CpuKernel, kernels};
@@ -197,41 +198,6 @@ fn sum(machine: &Machine, kind: PeakKind, unit: &str, cores: &[Cores<'_>], rates
     (!peak.inputs.is_empty()).then_some(peak)
 }
 
-/// The peaks of main memory, B/s: declared, from the modules found, or what the platform can have at most.
-pub fn memory_peaks(machine: &Machine, declared: &Declared) -> Vec<Peak> {
-    let declared_input = |key: &'static str| declared.get(key).map(|value| (value, "declared".to_owned()));
-    let found = |fact: &str, value: Option<f64>| value.map(|value| (value, source(machine, fact)));
-    let channels = found("memory.channels", machine.memory.channels.map(f64::from));
-    let mts = found("memory.mts", machine.memory.mts);
-    let most = machine.memory.platform_channels.zip(machine.cpu.packages);
-    let most = most.map(|(channels, packages)| {
-        (f64::from(channels) * f64::from(packages), source(machine, "memory.platform_channels"))
-    });
-    let declares = declared.get("memory.channels").is_some() || declared.get("memory.mts").is_some();
-    let (channels, mts) = (declared_input("memory.channels").or(channels), declared_input("memory.mts").or(mts));
-    let kind = if declares { PeakKind::Declared } else { PeakKind::Datasheet };
-    let exact = channels.zip(mts.clone()).map(|(channels, mts)| memory_peak(kind, channels, mts));
-    let peak = exact.or_else(|| Some(memory_peak(PeakKind::PlatformMaximum, most?, mts?)));
-    peak.into_iter().collect()
-}
-
-fn memory_peak(kind: PeakKind, (channels, from): (f64, String), (mts, speed_from): (f64, String)) -> Peak {
-    /// A channel is 64 bits wide without ECC: one DDR4 channel, or the two halves of a DDR5 one.
-    const CHANNEL_BYTES: f64 = 8.0;
-    let input = |name: &str, value: f64, source: String| PeakInput { name: name.to_owned(), value, source };
-    Peak {
-        kind,
-        value: channels * mts * 1e6 * CHANNEL_BYTES,
-        formula: format!("{channels} channels x {mts} MT/s x {CHANNEL_BYTES} B"),
-        inputs: vec![
-            input("channels", channels, from),
-            input("transfers_per_second", mts * 1e6, speed_from),
-            input("bytes_per_transfer", CHANNEL_BYTES, "64 data bits a channel, without ECC".to_owned()),
-        ],
-        uncertainty: None,
-    }
-}
-
 /// Every peak that can be told without measuring work: each kernel on one core and on all, memory, and the disk and the
 /// network as far as they were declared. [`info_peaks_of`] knows of a directory, too.
 ///
@@ -262,11 +228,24 @@ pub fn info_peaks_of(
             peaks.extend(found.into_iter().map(|peak| info("cpu", kernel.what(), placement.len(), &unit, peak)));
         }
     }
-    let memory = memory_peaks(machine, declared);
-    peaks.extend(memory.into_iter().map(|peak| info("memory", "memory/dram".to_owned(), cores.len(), "B/s", peak)));
+    peaks.extend(memory_info(machine, declared, &cores));
     peaks.extend(disk_info(machine, declared, behind));
     peaks.extend(net_info(machine, declared));
     peaks
+}
+
+/// The peaks of reads from main memory: on the cores of the first node, where there are several, and on all.
+fn memory_info(machine: &Machine, declared: &Declared, cores: &[u32]) -> Vec<InfoPeak> {
+    let node = |cpu: &u32| machine.cpu.place(*cpu).and_then(|place| place.node);
+    let first: Vec<u32> = cores.iter().copied().filter(|cpu| node(cpu) == cores.first().and_then(node)).collect();
+    let mut placements = vec![first.as_slice(), cores];
+    placements.dedup_by_key(|placement| placement.len());
+    let of = |placement: &&[u32]| {
+        let threads = placement.len();
+        let peaks = read_peaks(machine, declared, placement);
+        peaks.into_iter().map(move |peak| info("memory", "memory/dram".to_owned(), threads, "B/s", peak))
+    };
+    placements.iter().flat_map(of).collect()
 }
 
 /// The peaks of the usual rows of a disk: large requests in order and small ones at random, reads and writes.

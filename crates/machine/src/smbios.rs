@@ -9,6 +9,8 @@ pub(crate) const FILE: &str = "sys/firmware/dmi/tables/DMI";
 
 const MEMORY_DEVICE: u8 = 17;
 const END_OF_TABLE: u8 = 127;
+/// What a word says that is not known, or stands elsewhere.
+const UNKNOWN: u16 = 0xffff;
 
 /// One structure: its formatted part and its strings.
 struct Structure<'t> {
@@ -17,9 +19,9 @@ struct Structure<'t> {
     strings: &'t [u8],
 }
 
-/// The populated modules of a table. What is no table has none.
-pub(crate) fn modules(table: &[u8]) -> Vec<Dimm> {
-    structures(table).filter(|structure| structure.kind == MEMORY_DEVICE).filter_map(|device| device.module()).collect()
+/// The slots of a table, those without a module having no size. What is no table has none.
+pub(crate) fn slots(table: &[u8]) -> Vec<Dimm> {
+    structures(table).filter(|structure| structure.kind == MEMORY_DEVICE).filter_map(|device| device.slot()).collect()
 }
 
 /// The modules of a table and nothing else, every string but their places overwritten: fit to be recorded and passed
@@ -75,23 +77,34 @@ impl<'t> Structure<'t> {
         (!text.is_empty()).then_some(text)
     }
 
-    /// The module in this slot; `None` for an empty slot or one of unknown size.
-    fn module(&self) -> Option<Dimm> {
-        const UNKNOWN: u16 = 0xffff;
-        let known = |word: Option<u16>| word.filter(|word| *word != 0 && *word != UNKNOWN);
-        // 0xFFFF in the word of the configured speed: see the double word that came later.
-        let speed = match self.word(0x20) {
-            Some(UNKNOWN) => self.double(0x58).filter(|mts| *mts != 0),
-            word => known(word).map(u32::from),
-        };
+    /// This slot; `None` for what is no main memory: persistent memory, the ROM of the firmware.
+    fn slot(&self) -> Option<Dimm> {
+        /// Technologies of persistent memory (section 7.18.6): `NVDIMM-F`, `NVDIMM-P` and Optane.
+        const PERSISTENT: [u8; 3] = [0x05, 0x06, 0x07];
+        let kind = self.fields.get(0x12).copied().unwrap_or(0);
+        if is_no_main_memory(kind) || self.fields.get(0x28).is_some_and(|technology| PERSISTENT.contains(technology)) {
+            return None;
+        }
         Some(Dimm {
             locator: self.string(0x10),
             bank: self.string(0x11),
-            bytes: Some(self.bytes()?),
-            kind: self.fields.get(0x12).and_then(|kind| technology(*kind)).map(str::to_owned),
-            mts: speed.map(f64::from),
-            data_bits: known(self.word(0x0a)).map(u32::from),
+            bytes: self.bytes(),
+            kind: technology(kind).map(str::to_owned),
+            mts: self.speed(0x20, 0x58),
+            rated_mts: self.speed(0x15, 0x54),
+            data_bits: self.word(0x0a).filter(|width| *width != 0 && *width != UNKNOWN).map(u32::from),
+            channel: None,
         })
+    }
+
+    /// A speed, MT/s: 0 is unknown, and 0xFFFF says to see the double word that came later (SMBIOS 3.3).
+    fn speed(&self, word: usize, double: usize) -> Option<f64> {
+        let speed = match self.word(word)? {
+            UNKNOWN => self.double(double)?,
+            speed => u32::from(speed),
+        };
+        // The top bit of the double word is reserved.
+        (speed != 0 && speed >> 31 == 0).then(|| f64::from(speed))
     }
 
     /// Size, B: MiB, or KiB with the top bit set; 0x7FFF refers to a later double word in MiB.
@@ -99,12 +112,17 @@ impl<'t> Structure<'t> {
         const IN_KIB: u16 = 0x8000;
         const SEE_LATER: u16 = 0x7fff;
         match self.word(0x0c)? {
-            0 | 0xffff => None,
-            SEE_LATER => Some(u64::from(self.double(0x1c)? & 0x7fff_ffff) << 20),
-            size if size & IN_KIB != 0 => Some(u64::from(size & !IN_KIB) << 10),
+            0 | UNKNOWN => None,
+            SEE_LATER => Some(u64::from(self.double(0x1c)? & 0x7fff_ffff) << 20).filter(|bytes| *bytes > 0),
+            size if size & IN_KIB != 0 => Some(u64::from(size & !IN_KIB) << 10).filter(|bytes| *bytes > 0),
             size => Some(u64::from(size) << 20),
         }
     }
+}
+
+/// Read-only and flash memory (0x08 to 0x0C), and persistent memory shown as storage.
+const fn is_no_main_memory(kind: u8) -> bool {
+    matches!(kind, 0x08..=0x0c | 0x1f)
 }
 
 /// Technologies in use since DDR3 (table 77 of the specification).
@@ -154,9 +172,11 @@ mod tests {
             bytes: Some(16 << 30),
             kind: Some("DDR5".into()),
             mts: Some(4400.0),
+            rated_mts: Some(4800.0),
             data_bits: Some(64),
+            channel: None,
         };
-        assert_eq!(modules(&table), [expected], "what follows the end does not count");
+        assert_eq!(slots(&table), [expected], "what follows the end does not count");
     }
 
     #[test]
@@ -169,8 +189,8 @@ mod tests {
         device[0x18] = 3;
         table.extend(&device);
         let kept = without_serials(&table);
-        assert_eq!(modules(&kept), modules(&table));
-        assert_eq!(modules(&kept).len(), 1);
+        assert_eq!(slots(&kept), slots(&table));
+        assert_eq!(slots(&kept).len(), 1);
         assert!(!String::from_utf8_lossy(&kept).contains("SERIAL"));
     }
 
@@ -178,12 +198,60 @@ mod tests {
     fn empty_slots_and_broken_tables_have_no_modules() {
         let mut empty = device();
         empty[0x0c..0x0e].copy_from_slice(&[0, 0]);
-        assert!(modules(&empty).is_empty());
+        assert_eq!(slots(&empty).iter().map(|slot| slot.bytes).collect::<Vec<_>>(), [None]);
         let whole = device();
         for length in 0..whole.len() {
-            assert!(modules(&whole[..length]).is_empty(), "{length} bytes");
+            assert!(slots(&whole[..length]).is_empty(), "{length} bytes");
         }
-        assert!(modules(&[0; 64]).is_empty());
-        assert!(modules(&[17, 255, 0, 0]).is_empty());
+        assert!(slots(&[0; 64]).is_empty());
+        assert!(slots(&[17, 255, 0, 0]).is_empty());
+    }
+    /// The module with other fields, in a structure that is long enough for the later ones.
+    fn changed(changes: &[(usize, &[u8])]) -> Vec<u8> {
+        let short = device();
+        let mut fields = short[..0x22].to_vec();
+        fields.resize(0x5c, 0);
+        fields[1] = 0x5c;
+        for (offset, bytes) in changes {
+            fields[*offset..offset + bytes.len()].copy_from_slice(bytes);
+        }
+        fields.extend(&short[0x22..]);
+        fields
+    }
+
+    #[test]
+    fn speeds_beyond_a_word_stand_in_the_extended_fields() {
+        let speeds = |changes: &[(usize, &[u8])]| {
+            let slot = slots(&changed(changes)).remove(0);
+            (slot.rated_mts, slot.mts)
+        };
+        assert_eq!(speeds(&[]), (Some(4800.0), Some(4400.0)));
+        let far = 70_400_u32.to_le_bytes();
+        let beyond = [(0x15, &[0xff_u8, 0xff][..]), (0x20, &[0xff, 0xff]), (0x54, &far), (0x58, &far)];
+        assert_eq!(speeds(&beyond), (Some(70_400.0), Some(70_400.0)));
+        assert_eq!(speeds(&beyond[..2]), (None, None), "0 in the extended fields");
+        assert_eq!(speeds(&[(0x20, &[0, 0])]), (Some(4800.0), None), "not known");
+        let reserved = [(0x20, &[0xff_u8, 0xff][..]), (0x58, &[0xff; 4])];
+        assert_eq!(speeds(&reserved), (Some(4800.0), None), "the top bit is reserved");
+        let mut old = device();
+        old[0x20..0x22].copy_from_slice(&[0xff, 0xff]);
+        assert_eq!(slots(&old)[0].mts, None, "a structure too short for the extended field");
+    }
+
+    #[test]
+    fn a_large_module_has_its_size_in_the_extended_field() {
+        let large = [(0x0c, &[0xff_u8, 0x7f][..]), (0x1c, &(128_u32 << 10).to_le_bytes())];
+        assert_eq!(slots(&changed(&large))[0].bytes, Some(128 << 30));
+        assert_eq!(slots(&changed(&large[..1]))[0].bytes, None);
+        assert_eq!(slots(&changed(&[(0x0c, &[0xff, 0xff])]))[0].bytes, None);
+        assert_eq!(slots(&changed(&[(0x0c, &[0, 0x84])]))[0].bytes, Some(1 << 20), "in KiB");
+    }
+
+    #[test]
+    fn persistent_memory_and_the_firmwares_rom_are_no_main_memory() {
+        assert!(slots(&changed(&[(0x28, &[7])])).is_empty(), "Optane");
+        assert!(slots(&changed(&[(0x12, &[0x1f])])).is_empty());
+        assert!(slots(&changed(&[(0x12, &[0x09])])).is_empty(), "flash");
+        assert_eq!(slots(&changed(&[(0x28, &[4])])).len(), 1, "NVDIMM-N is DRAM");
     }
 }

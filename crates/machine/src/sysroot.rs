@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 use crate::dump::Dump;
-use crate::{memory, smbios};
+use crate::{modules, smbios};
 
 /// The dump of CPUID leaves inside a capture.
 const CPUID_FILE: &str = "cpuid.txt";
@@ -222,7 +222,7 @@ impl Sysroot {
 fn fit_to_pass_on<'b>(relative: &str, bytes: &'b [u8]) -> Cow<'b, [u8]> {
     match relative {
         smbios::FILE => Cow::Owned(smbios::without_serials(bytes)),
-        memory::UDEV_DMI => Cow::Owned(memory::without_serials(&String::from_utf8_lossy(bytes)).into_bytes()),
+        modules::UDEV_DMI => Cow::Owned(modules::without_serials(&String::from_utf8_lossy(bytes)).into_bytes()),
         _ => Cow::Borrowed(bytes),
     }
 }

@@ -541,20 +541,6 @@ pub(crate) fn look_up(core: Identity<'_>) -> Option<&'static Uarch> {
     })
 }
 
-/// Channels of memory per package that a family has at most (`PerfSpect`, `internal/cpus/cpus.go`); populated ones may
-/// be fewer. `None` where the family has parts with different counts.
-pub(crate) fn memory_channels(vendor: &str, family: u32, model: u32) -> Option<u32> {
-    Some(match (vendor, family, model) {
-        ("GenuineIntel", 6, 0x3f | 0x4f) => 4,
-        ("GenuineIntel", 6, 0x55) => 6,
-        ("GenuineIntel", 6, 0x6a | 0x8f | 0xcf)
-        | ("AuthenticAMD", 0x17, 0x01 | 0x31)
-        | ("AuthenticAMD", 0x19, 0x01) => 8,
-        ("GenuineIntel", 6, 0xdd) | ("AuthenticAMD", 0x19, 0x11 | 0xa0) | ("AuthenticAMD", 0x1a, 0x02 | 0x11) => 12,
-        _ => return None,
-    })
-}
-
 /// Every microarchitecture of the table.
 #[cfg(test)]
 pub(crate) fn every_core() -> Vec<&'static Uarch> {

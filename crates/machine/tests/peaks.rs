@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use machine::{CpuKernel, Declared, Sysroot, cpu_peaks, discover, info_peaks, memory_peaks};
+use machine::{CpuKernel, Declared, Sysroot, cpu_peaks, discover, info_peaks};
 use model::isa::{CpuOp, Element, Isa};
-use model::machine::{CoreType, Cpu, LogicalCpu, Machine, Memory, OpsPerCycle, WithheldBy};
+use model::machine::{CoreType, Cpu, LogicalCpu, Machine, OpsPerCycle, WithheldBy};
 use model::peak::{Peak, PeakKind};
 
 const DP_AVX2: CpuKernel = CpuKernel { op: CpuOp::Fma, element: Element::Fp64, isa: Isa::Avx2 };
@@ -200,24 +200,6 @@ fn a_cpu_the_machine_lacks_has_no_peak() {
     assert!(cpu_peaks(&machine, DP_AVX2, &[4000], None, None).is_empty());
     assert!(cpu_peaks(&machine, DP_AVX2, &[], None, None).is_empty());
     assert!(cpu_peaks(&machine, DP_AVX512, &[0], None, None).is_empty());
-}
-
-#[test]
-fn memory_peaks_are_declared_found_or_the_platforms() {
-    let memory = |channels, mts, platform_channels| Machine {
-        cpu: Cpu { packages: Some(2), ..Cpu::default() },
-        memory: Memory { channels, mts, platform_channels, ..Memory::default() },
-        ..Machine::default()
-    };
-    let kinds = |machine: &Machine, items: &[&str]| -> Vec<(PeakKind, f64)> {
-        let peaks = memory_peaks(machine, &Declared::parse(items).unwrap());
-        peaks.iter().map(|peak| (peak.kind, peak.value)).collect()
-    };
-    assert_eq!(kinds(&memory(None, None, Some(12)), &[]), []);
-    assert_eq!(kinds(&memory(Some(16), Some(3200.0), Some(8)), &[]), [(PeakKind::Datasheet, 409.6e9)]);
-    assert_eq!(kinds(&memory(None, Some(3200.0), Some(8)), &[]), [(PeakKind::PlatformMaximum, 409.6e9)]);
-    let declared = ["memory.channels=12", "memory.mts=6000"];
-    assert_eq!(kinds(&memory(Some(16), Some(3200.0), Some(8)), &declared), [(PeakKind::Declared, 576e9)]);
 }
 
 #[test]

@@ -244,12 +244,21 @@ pub struct Memory {
     pub swap_bytes: Option<u64>,
     /// Populated memory channels over all packages.
     pub channels: Option<u32>,
+    /// Populated channels of each package, in order; empty where nothing tells packages apart.
+    pub channels_by_package: Vec<u32>,
     /// Configured transfers per second and pin, in units of 10^6 (MT/s, as vendors print it).
     pub mts: Option<f64>,
     /// Data width over all channels, bit, without ECC.
     pub bus_bits: Option<u32>,
     /// Channels per package that this processor family has at most: the platform's maximum, not what is populated.
     pub platform_channels: Option<u32>,
+    /// Fastest transfers that this processor family supports, MT/s: not what is fitted.
+    pub platform_mts: Option<f64>,
+    /// Bytes that a die of cores can read at most in one cycle of the fabric between the dies; `None` where cores and
+    /// memory controllers share a die, or the table does not know.
+    pub die_read_bytes_per_cycle: Option<u32>,
+    /// Slots for memory modules, populated or not.
+    pub slots: Option<u32>,
     /// Populated memory modules.
     pub dimms: Vec<Dimm>,
     /// Base page size, B.
@@ -274,8 +283,12 @@ pub struct Dimm {
     pub kind: Option<String>,
     /// Configured speed, MT/s.
     pub mts: Option<f64>,
+    /// Speed that the module is made for, MT/s.
+    pub rated_mts: Option<f64>,
     /// Data width without ECC, bit.
     pub data_bits: Option<u32>,
+    /// The channel that its slot's name was read as: modules with the same one share it.
+    pub channel: Option<String>,
 }
 
 /// Huge pages.
@@ -303,7 +316,7 @@ pub struct HugePool {
 }
 
 /// One memory node.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct NumaNode {
     /// The kernel's number.
@@ -314,6 +327,22 @@ pub struct NumaNode {
     pub total_bytes: Option<u64>,
     /// Relative distance to every node, 10 = local, in the order of node numbers.
     pub distances: Vec<u32>,
+    /// What firmware rates this node's memory at, for the CPUs nearest to it; `None` on most machines.
+    pub rated: Option<NodeRating>,
+}
+
+/// What firmware rates a node's memory at (ACPI's HMAT): its own word, not a measurement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct NodeRating {
+    /// Reads, B/s.
+    pub read_bytes_per_second: Option<f64>,
+    /// Writes, B/s.
+    pub write_bytes_per_second: Option<f64>,
+    /// Latency of a read, s.
+    pub read_latency_seconds: Option<f64>,
+    /// Latency of a write, s.
+    pub write_latency_seconds: Option<f64>,
 }
 
 /// One block device.
@@ -487,6 +516,22 @@ impl Cpu {
 }
 
 impl Machine {
+    /// The caches of data that serve a CPU, the one nearest to it first: level and size, B.
+    pub fn data_caches_of(&self, cpu: u32) -> Vec<(u32, u64)> {
+        let serving = self.caches.iter().filter(|cache| cache.kind != "instruction" && cache.cpus.contains(&cpu));
+        let mut found: Vec<(u32, u64)> = serving.filter_map(|cache| Some((cache.level, cache.bytes?))).collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// The distinct last-level caches that serve these CPUs together, B; `None` where none is known.
+    pub fn last_level_caches_behind(&self, cpus: &[u32]) -> Option<u64> {
+        let level = self.caches.iter().filter(|cache| cache.kind != "instruction").map(|cache| cache.level).max()?;
+        let serving = |cache: &&Cache| cache.level == level && cpus.iter().any(|cpu| cache.cpus.contains(cpu));
+        let bytes: u64 = self.caches.iter().filter(serving).filter_map(|cache| cache.bytes).sum();
+        (bytes > 0).then_some(bytes)
+    }
+
     /// The largest group of CPUs' last-level cache, B.
     pub fn last_level_cache_bytes(&self) -> Option<u64> {
         let level = self.caches.iter().filter(|cache| cache.kind != "instruction").map(|cache| cache.level).max()?;

@@ -204,7 +204,7 @@ fn peaks(planned: &Planned, row: &Row, best: Option<f64>, setting: &Setting<'_>)
             machine::cpu_peaks(machine, kernel, &planned.cpus, clocks.as_deref(), best)
         }
         Params::Memory(params) if is_beyond_caches(params, &planned.cpus, machine) => {
-            machine::memory_peaks(machine, declared)
+            machine::memory_peaks(machine, declared, params, &planned.cpus)
         }
         Params::Disk(params) => setting.disk.as_ref().map_or_else(Vec::new, |target| {
             machine::disk_peaks(machine, declared, &target.storage, &target.limits, params)

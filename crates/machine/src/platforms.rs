@@ -1,0 +1,194 @@
+//! What memory a processor family can have at most, and how wide its dies are linked to it.
+//!
+//! Rows are matched in order; the first that fits counts. A family of which parts differ, and nothing readable tells
+//! which it is, has no row.
+
+use std::ops::RangeInclusive;
+
+use model::machine::{Cpu, Machine};
+
+/// The memory that one package of a family takes at most.
+#[derive(Debug)]
+struct Platform {
+    vendor: &'static str,
+    family: u32,
+    models: &'static [u32],
+    steppings: RangeInclusive<u32>,
+    /// What the brand must hold; empty where every part is alike.
+    brand: &'static str,
+    limits: Limits,
+}
+
+/// Channels of a package, and how fast they can be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Limits {
+    /// Channels of 64 bits.
+    pub(crate) channels: u32,
+    /// Fastest transfers that the maker supports, with one module on a channel, MT/s.
+    pub(crate) mts: f64,
+    /// Who says so.
+    pub(crate) source: &'static str,
+}
+
+const ANY: RangeInclusive<u32> = 0..=u32::MAX;
+
+const fn intel(models: &'static [u32], brand: &'static str, channels: u32, mts: f64, source: &'static str) -> Platform {
+    let limits = Limits { channels, mts, source };
+    Platform { vendor: "GenuineIntel", family: 6, models, steppings: ANY, brand, limits }
+}
+
+const fn amd(family: u32, models: &'static [u32], brand: &'static str, limits: Limits) -> Platform {
+    Platform { vendor: "AuthenticAMD", family, models, steppings: ANY, brand, limits }
+}
+
+/// Channels are those of `PerfSpect` (`internal/cpus/cpus.go`); speeds are the makers' own, in the sheets named.
+const PLATFORMS: &[Platform] = &[
+    intel(&[0x3f], "E5-", 4, 2133.0, "PerfSpect cpus.go; Intel ARK: Xeon E5 v3"),
+    intel(&[0x4f], "E5-", 4, 2400.0, "PerfSpect cpus.go; Intel ARK: Xeon E5 v4"),
+    intel(&[0x55], "Platinum 92", 12, 2933.0, "Intel ARK: Xeon Platinum 9200"),
+    Platform { steppings: 0..=4, ..intel(&[0x55], "", 6, 2666.0, "PerfSpect cpus.go; Intel ARK: Xeon Scalable, 1st") },
+    Platform { steppings: 5..=9, ..intel(&[0x55], "", 6, 2933.0, "PerfSpect cpus.go; Intel ARK: Xeon Scalable, 2nd") },
+    intel(&[0x55], "", 6, 3200.0, "PerfSpect cpus.go; Intel ARK: Xeon Scalable, 3rd (Cooper Lake)"),
+    intel(&[0x6a], "", 8, 3200.0, "PerfSpect cpus.go; Intel ARK: Xeon Scalable, 3rd (Ice Lake)"),
+    intel(&[0x8f], "", 8, 4800.0, "PerfSpect cpus.go; Intel ARK: Xeon Scalable, 4th"),
+    intel(&[0xcf], "", 8, 5600.0, "PerfSpect cpus.go; Intel ARK: Xeon Scalable, 5th"),
+    intel(&[0xdd], "", 12, 8000.0, "PerfSpect cpus.go; Intel: Clearwater Forest"),
+    amd(0x17, &[0x01], "EPYC", Limits { channels: 8, mts: 2666.0, source: "PerfSpect cpus.go; AMD: EPYC 7001" }),
+    amd(0x17, &[0x31], "EPYC", Limits { channels: 8, mts: 3200.0, source: "PerfSpect cpus.go; AMD: EPYC 7002" }),
+    amd(0x19, &[0x01], "", Limits { channels: 8, mts: 3200.0, source: "PerfSpect cpus.go; AMD: EPYC 7003" }),
+    amd(0x19, &[0x11], "", Limits { channels: 12, mts: 4800.0, source: "PerfSpect cpus.go; AMD: EPYC 9004" }),
+    amd(0x19, &[0xa0], "EPYC 9", Limits { channels: 12, mts: 4800.0, source: "PerfSpect cpus.go; AMD: EPYC 97x4" }),
+    amd(0x19, &[0xa0], "EPYC 8", Limits { channels: 6, mts: 4800.0, source: "AMD: EPYC 8004" }),
+    amd(0x1a, &[0x02, 0x11], "", Limits { channels: 12, mts: 6400.0, source: "PerfSpect cpus.go; AMD: EPYC 9005" }),
+];
+
+/// What the family of this processor takes at most.
+pub(crate) fn limits(cpu: &Cpu) -> Option<Limits> {
+    let brand = cpu.model_name.as_deref().unwrap_or_default();
+    let fits = |row: &&Platform| {
+        cpu.vendor.as_deref() == Some(row.vendor)
+            && cpu.family == Some(row.family)
+            && cpu.model.is_some_and(|model| row.models.contains(&model))
+            && row.steppings.contains(&cpu.stepping.unwrap_or(0))
+            && brand.contains(row.brand)
+    };
+    PLATFORMS.iter().find(fits).map(|row| row.limits)
+}
+
+/// The link of a die of cores to the die of the memory controllers.
+#[derive(Debug)]
+struct DieLink {
+    family: u32,
+    models: &'static [u32],
+    /// Dies of a package up to which each may have two links.
+    two_links_up_to: u32,
+    source: &'static str,
+}
+
+/// Bytes that one link brings to the cores in one cycle of the fabric (AMD's presentations of Zen 2 to Zen 5; Chips and
+/// Cheese measured them, and two links a die on parts of few dies).
+const LINK_READ_BYTES: u32 = 32;
+
+const DIE_LINKS: &[DieLink] = &[
+    DieLink { family: 0x17, models: &[0x31, 0x71], two_links_up_to: 0, source: "AMD, Zen 2: 32 B a cycle" },
+    DieLink { family: 0x19, models: &[0x01, 0x08, 0x21], two_links_up_to: 0, source: "AMD, Zen 3: 32 B a cycle" },
+    DieLink { family: 0x19, models: &[0x61], two_links_up_to: 0, source: "AMD, Zen 4: 32 B a cycle" },
+    DieLink {
+        family: 0x19,
+        models: &[0x11, 0x18, 0xa0],
+        two_links_up_to: 4,
+        source: "AMD, Zen 4: 32 B a cycle and link, two links a die with up to 4 dies",
+    },
+    DieLink { family: 0x1a, models: &[0x44], two_links_up_to: 0, source: "AMD, Zen 5: 32 B a cycle" },
+    DieLink {
+        family: 0x1a,
+        models: &[0x02, 0x08, 0x11],
+        two_links_up_to: 8,
+        source: "AMD, Zen 5: 32 B a cycle and link, two links a die with up to 8 dies",
+    },
+];
+
+/// Bytes that a die of cores can read at most in one cycle of the fabric, with the source; `None` where the cores are
+/// not on dies of their own, or the table does not know.
+///
+/// Groups of CPUs that share a last-level cache stand for dies. Where a die has two such groups there are fewer links
+/// than that: what follows is no less than the truth.
+pub(crate) fn die_read_bytes(machine: &Machine) -> Option<(u32, &'static str)> {
+    let cpu = &machine.cpu;
+    let is_ours = |link: &&DieLink| {
+        cpu.vendor.as_deref() == Some("AuthenticAMD")
+            && cpu.family == Some(link.family)
+            && cpu.model.is_some_and(|model| link.models.contains(&model))
+    };
+    let link = DIE_LINKS.iter().find(is_ours)?;
+    let groups = cpu.topology.iter().map(|place| place.llc).collect::<Option<std::collections::BTreeSet<u32>>>()?;
+    let per_package = u32::try_from(groups.len()).ok()? / cpu.packages.filter(|packages| *packages > 0)?;
+    let links = if per_package <= link.two_links_up_to { 2 } else { 1 };
+    Some((links * LINK_READ_BYTES, link.source))
+}
+
+#[cfg(test)]
+mod tests {
+    use model::machine::LogicalCpu;
+
+    use super::*;
+
+    fn cpu(vendor: &str, family: u32, model: u32, stepping: u32, brand: &str) -> Cpu {
+        Cpu {
+            vendor: Some(vendor.to_owned()),
+            family: Some(family),
+            model: Some(model),
+            stepping: Some(stepping),
+            model_name: Some(brand.to_owned()),
+            ..Cpu::default()
+        }
+    }
+
+    #[test]
+    fn parts_of_one_model_are_told_apart_by_stepping_and_brand_or_not_at_all() {
+        let of = |cpu: &Cpu| limits(cpu).map(|limits| (limits.channels, limits.mts));
+        let xeon = |stepping, brand| of(&cpu("GenuineIntel", 6, 0x55, stepping, brand));
+        assert_eq!(xeon(4, "Xeon Gold 6140"), Some((6, 2666.0)));
+        assert_eq!(xeon(7, "Xeon"), Some((6, 2933.0)));
+        assert_eq!(xeon(7, "Xeon Platinum 9242"), Some((12, 2933.0)));
+        assert_eq!(xeon(11, "Xeon"), Some((6, 3200.0)));
+        let amd = |family, model, brand| of(&cpu("AuthenticAMD", family, model, 1, brand));
+        assert_eq!(amd(0x19, 0xa0, "AMD EPYC 9754"), Some((12, 4800.0)));
+        assert_eq!(amd(0x19, 0xa0, "AMD EPYC 8534P"), Some((6, 4800.0)));
+        assert_eq!(amd(0x19, 0xa0, "AMD EPYC"), None, "8004 or 97x4");
+        assert_eq!(amd(0x1a, 0x02, "AMD EPYC"), Some((12, 6400.0)));
+        assert_eq!(amd(0x17, 0x01, "AMD Ryzen 7 1700"), None, "two channels, the same model as EPYC 7001");
+        assert_eq!(of(&cpu("GenuineIntel", 6, 0xad, 1, "Xeon")), None, "8 channels or 12");
+        assert_eq!(of(&Cpu::default()), None);
+    }
+
+    #[test]
+    fn every_row_has_a_source_and_can_be_reached() {
+        for row in PLATFORMS {
+            assert!(!row.limits.source.is_empty() && row.limits.mts > 1000.0 && row.limits.channels > 0);
+            let stepping = *row.steppings.start().max(&if row.steppings == ANY { 10 } else { 0 });
+            for model in row.models {
+                let found = limits(&cpu(row.vendor, row.family, *model, stepping, row.brand));
+                assert_eq!(found, Some(row.limits), "{row:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn few_dies_may_have_two_links() {
+        let machine = |dies: u32, model| Machine {
+            cpu: Cpu {
+                packages: Some(2),
+                topology: (0..2 * dies).map(|n| LogicalCpu { cpu: n, llc: Some(n), ..LogicalCpu::default() }).collect(),
+                ..cpu("AuthenticAMD", 0x19, model, 1, "")
+            },
+            ..Machine::default()
+        };
+        let bytes = |machine: &Machine| die_read_bytes(machine).map(|(bytes, _)| bytes);
+        assert_eq!((bytes(&machine(12, 0x11)), bytes(&machine(4, 0x11))), (Some(32), Some(64)));
+        assert_eq!((bytes(&machine(8, 0x01)), bytes(&machine(1, 0x50))), (Some(32), None));
+        let mut unknown = machine(12, 0x11);
+        unknown.cpu.topology[0].llc = None;
+        assert_eq!(bytes(&unknown), None);
+    }
+}
