@@ -1,7 +1,8 @@
 //! The facts of a machine in a reader's words. What is not known is left out here; it has a section of its own.
 
 use model::machine::{
-    Cache, CoreKind, CoreType, Cpu, Dimm, Disk, Machine, Memory, Nic, NumaNode, OpsPerCycle, Os, Withheld, WithheldBy,
+    Cache, CoreKind, CoreType, Cpu, Dimm, Disk, Machine, Memory, Nic, NodeRating, NumaNode, OpsPerCycle, Os, Withheld,
+    WithheldBy,
 };
 use model::unit::Unit;
 
@@ -192,8 +193,15 @@ fn counted_alike<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<(T, usize)
 }
 
 fn dimm_words(dimm: &Dimm) -> String {
-    let speed = dimm.mts.map(|rate| format!("{rate} MT/s"));
-    known([dimm.bytes.map(size), dimm.kind.clone(), speed])
+    let made_for = dimm.rated_mts.filter(|rated| Some(*rated) != dimm.mts);
+    let speed = match (dimm.mts, made_for) {
+        (Some(runs), Some(rated)) => Some(format!("{runs} MT/s (made for {rated})")),
+        (Some(runs), None) => Some(format!("{runs} MT/s")),
+        (None, Some(rated)) => Some(format!("made for {rated} MT/s")),
+        (None, None) => None,
+    };
+    let width = dimm.data_bits.map(|bits| format!("{bits} bit"));
+    known([dimm.bytes.map(size), dimm.kind.clone(), speed, width])
 }
 
 fn cache_words(cache: &Cache) -> String {
@@ -209,11 +217,16 @@ fn memory(facts: &mut Facts<'_>, memory: &Memory) {
     facts.add("limit", "memory.limit_bytes", memory.limit_bytes.map(size));
     facts.add("limit used", "memory.limit_used_bytes", memory.limit_used_bytes.map(size));
     facts.add("swap", "memory.swap_bytes", memory.swap_bytes.map(size));
-    facts.add("channels", "memory.channels", memory.channels);
+    facts.add("channels", "memory.channels", memory.channels.map(|channels| channel_words(channels, memory)));
     facts.add("transfer rate", "memory.mts", memory.mts.map(|rate| format!("{rate} MT/s")));
     facts.add("data width", "memory.bus_bits", memory.bus_bits.map(|bits| format!("{bits} bit")));
-    let most = memory.platform_channels.map(|channels| format!("{channels} per package, fitted or not"));
+    let speed = memory.platform_mts.map(|rate| format!(" at {rate} MT/s")).unwrap_or_default();
+    let most = memory.platform_channels.map(|channels| format!("{channels} per package{speed}, fitted or not"));
     facts.add("channels at most", "memory.platform_channels", most);
+    let link = memory.die_read_bytes_per_cycle.map(|bytes| format!("{bytes} B read a cycle of the fabric, at most"));
+    facts.add("link of a die", "memory.die_read_bytes_per_cycle", link);
+    let filled = |slots: u32| format!("{slots}, {} with a module", memory.dimms.len());
+    facts.add("slots", "memory.slots", memory.slots.map(filled));
     for (words, count) in counted_alike(memory.dimms.iter().map(dimm_words)) {
         facts.add("modules", "memory.dimms", Some(format!("{count} x {words}")));
     }
@@ -228,12 +241,37 @@ fn memory(facts: &mut Facts<'_>, memory: &Memory) {
     }
 }
 
+/// `22 (12 + 10 on the packages)`.
+fn channel_words(channels: u32, memory: &Memory) -> String {
+    let each: Vec<String> = memory.channels_by_package.iter().map(u32::to_string).collect();
+    if each.len() > 1 { format!("{channels} ({} on the packages)", each.join(" + ")) } else { channels.to_string() }
+}
+
 fn numa(facts: &mut Facts<'_>, nodes: &[NumaNode]) {
     for node in nodes {
-        let mut parts = vec![format!("CPUs {}", cpu_list(&node.cpus))];
-        parts.extend(node.total_bytes.map(size));
-        facts.add(&format!("node {}", node.node), "numa", Some(parts.join(", ")));
+        let cpus = if node.cpus.is_empty() { "no CPUs".to_owned() } else { format!("CPUs {}", cpu_list(&node.cpus)) };
+        let distances: Vec<String> = node.distances.iter().map(u32::to_string).collect();
+        let distances = (distances.len() > 1).then(|| format!("distances {}", distances.join(" ")));
+        let value = known([Some(cpus), node.total_bytes.map(size), distances]);
+        facts.add(&format!("node {}", node.node), "numa", Some(value));
+        if let Some(value) = node.rated.as_ref().map(rating_words).filter(|value| !value.is_empty()) {
+            let source = format!("/sys/devices/system/node/node{}/access0/initiators (HMAT)", node.node);
+            facts.facts.push(Fact { name: "  as firmware rates it".to_owned(), value, source });
+        }
     }
+}
+
+fn rating_words(rated: &NodeRating) -> String {
+    let rate =
+        |what: &str, rate: Option<f64>| rate.map(|rate| format!("{what} {}", quantity(rate, Unit::BytePerSecond)));
+    let time = |what: &str, time: Option<f64>| time.map(|time| format!("{what} {}", quantity(time, Unit::Second)));
+    let parts = [
+        rate("reads", rated.read_bytes_per_second),
+        rate("writes", rated.write_bytes_per_second),
+        time("a read takes", rated.read_latency_seconds),
+        time("a write", rated.write_latency_seconds),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn disk(facts: &mut Facts<'_>, disk: &Disk) {
@@ -306,5 +344,67 @@ mod tests {
         let facts = Facts::new(&machine);
         assert_eq!(facts.source("memory.huge_pages.transparent"), "/proc/meminfo");
         assert_eq!(facts.source("cpu.smt"), "");
+    }
+    /// Two packages whose second lacks two modules.
+    fn server() -> Machine {
+        let dimm = Dimm {
+            bytes: Some(64 << 30),
+            kind: Some("DDR5".into()),
+            mts: Some(4400.0),
+            rated_mts: Some(4800.0),
+            data_bits: Some(64),
+            ..Dimm::default()
+        };
+        let memory = Memory {
+            channels: Some(22),
+            channels_by_package: vec![12, 10],
+            platform_channels: Some(12),
+            platform_mts: Some(4800.0),
+            die_read_bytes_per_cycle: Some(32),
+            slots: Some(24),
+            dimms: vec![dimm; 22],
+            ..Memory::default()
+        };
+        let node = |node: u32| NumaNode { node, cpus: vec![node], distances: vec![10, 32], ..NumaNode::default() };
+        let rated = NodeRating {
+            read_bytes_per_second: Some(307.2e9),
+            read_latency_seconds: Some(110e-9),
+            ..NodeRating::default()
+        };
+        let far = NumaNode { node: 2, rated: Some(rated), ..NumaNode::default() };
+        Machine { memory, numa: vec![node(0), node(1), far], ..Machine::default() }
+    }
+
+    #[test]
+    fn memory_is_told_with_what_is_fitted_and_what_could_be() {
+        let machine = server();
+        let values = |section: &Section| {
+            section.facts.iter().map(|fact| (fact.name.clone(), fact.value.clone())).collect::<Vec<_>>()
+        };
+        let told = values(&section("Memory", &machine, |facts| memory(facts, &machine.memory)));
+        let expected = [
+            ("channels", "22 (12 + 10 on the packages)"),
+            ("channels at most", "12 per package at 4800 MT/s, fitted or not"),
+            ("link of a die", "32 B read a cycle of the fabric, at most"),
+            ("slots", "24, 22 with a module"),
+            ("modules", "22 x 64 GiB, DDR5, 4400 MT/s (made for 4800), 64 bit"),
+        ];
+        assert_eq!(told, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let told = values(&section("Memory nodes", &machine, |facts| numa(facts, &machine.numa)));
+        let expected = [
+            ("node 0", "CPUs 0, distances 10 32"),
+            ("node 1", "CPUs 1, distances 10 32"),
+            ("node 2", "no CPUs"),
+            ("  as firmware rates it", "reads 307.2 GB/s, a read takes 110.0 ns"),
+        ];
+        assert_eq!(told, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+
+    #[test]
+    fn what_a_module_runs_at_is_told_apart_from_what_it_is_made_for() {
+        let words = |mts, rated_mts| dimm_words(&Dimm { mts, rated_mts, ..Dimm::default() });
+        assert_eq!(words(Some(4800.0), Some(4800.0)), "4800 MT/s");
+        assert_eq!(words(None, Some(4800.0)), "made for 4800 MT/s");
+        assert_eq!(words(None, None), "present");
     }
 }
