@@ -12,6 +12,7 @@
 use std::borrow::Cow;
 
 use model::document::{Document, Row};
+use model::experiment::{MemoryParams, Params};
 use model::peak::Peak;
 use model::reference::Reference;
 use model::sample::{Metric, Percentiles};
@@ -116,13 +117,22 @@ const REFERENCE_COLUMNS: &[(&str, ReferenceItem)] = &[
 /// Writes one field of a row.
 type RowField = fn(&Row) -> String;
 
-/// The columns about loops and threads, and what each holds of a row.
+/// The parameters of a row of memory.
+fn memory(row: &Row) -> Option<&MemoryParams> {
+    if let Params::Memory(params) = &row.params { Some(params) } else { None }
+}
+
+/// The columns about loops, threads and what later versions added to the parameters, and what each holds of a row.
 const ROW_FIGURES: &[(&str, RowField)] = &[
     ("accumulator", |row| text(row.kernel.as_ref().map(|kernel| &kernel.accumulator))),
     ("ops_per_cycle", |row| figure(row.conditions.ops_per_cycle)),
     ("ops_per_cycle_p90", |row| figure(row.conditions.ops_per_cycle_p90)),
     ("speed_up", |row| figure(row.scaling.as_ref().map(|scaling| scaling.speed_up))),
     ("parallel_efficiency", |row| figure(row.scaling.as_ref().map(|scaling| scaling.parallel_efficiency))),
+    ("param_group", |row| text(memory(row).and_then(|params| params.group))),
+    ("param_background_op", |row| text(memory(row).and_then(|params| params.background).map(|load| load.op))),
+    ("param_background_pause_ns", |row| text(memory(row).and_then(|params| params.background).map(|load| load.pause_ns))),
+    ("param_placement", |row| text(memory(row).and_then(|params| params.placement))),
 ];
 
 /// The whole file, with its heading.

@@ -32,6 +32,9 @@ fn documents() -> Vec<(&'static str, Document)> {
         ("short", fixture::short()),
         ("classic", fixture::classic()),
         ("classic_in_full", fixture::classic_in_full()),
+        ("memory", fixture::memory_area()),
+        ("memory_nodes", fixture::memory_nodes()),
+        ("classic_memory", fixture::classic_memory()),
     ]
 }
 

@@ -244,7 +244,7 @@ fn point(row: &Row, classic: &Classic, document: &Document) -> Point {
 }
 
 /// Whether each sample was the whole total.
-fn did(total: f64, metric: &Metric) -> bool {
+pub(super) fn did(total: f64, metric: &Metric) -> bool {
     let whole = |work: f64| (work / total - 1.0).abs() < WHOLE;
     !metric.samples.is_empty() && metric.samples.iter().all(|sample| sample.work.is_some_and(whole))
 }
@@ -254,7 +254,7 @@ fn peak(metric: &Metric, kind: PeakKind) -> Option<&Peak> {
 }
 
 /// The peak that the efficiency is of; without one, the tightest that could carry it.
-fn tightest(metric: &Metric) -> Option<&Peak> {
+pub(super) fn tightest(metric: &Metric) -> Option<&Peak> {
     if let Some(efficiency) = metric.efficiency {
         return peak(metric, efficiency.of);
     }

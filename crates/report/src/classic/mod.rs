@@ -4,12 +4,20 @@
 //! Nothing is measured or estimated here: every figure is the document's, or the quotient of two of them.
 
 mod cpu;
+mod memory;
+mod memory_text;
 mod text;
 
 pub use cpu::{CpuTable, Hpl, HplSource, Place, Point, Series, Theory};
-pub(crate) use text::paragraphs;
+pub(crate) use memory::is_of_memory_table;
+pub use memory::{Figure, MemoryPoint, MemorySeries, MemoryTable, ToolRate};
 
 use model::document::Document;
+
+use crate::style::{Style, Tone};
+
+/// What stands beside the row of this id where its grade is below A, or where it was not measured: `B ¹`.
+pub(crate) type Marks<'a> = &'a dyn Fn(&str) -> Option<(String, Tone)>;
 
 /// The suite whose runs have these tables.
 const SUITE: &str = "classic";
@@ -17,4 +25,15 @@ const SUITE: &str = "classic";
 /// The CPU's table of a run of the classic suite; `None` for other runs, and where the run has no such rows.
 pub fn cpu_table(document: &Document) -> Option<CpuTable> {
     (document.run.suite == SUITE).then(|| CpuTable::of(document)).flatten()
+}
+
+/// The memory's table of a run of the classic suite; `None` for other runs, and where the run has no such rows.
+pub fn memory_table(document: &Document) -> Option<MemoryTable> {
+    (document.run.suite == SUITE).then(|| MemoryTable::of(document)).flatten()
+}
+
+/// The tables of this document in a terminal; none where it is no run of the classic suite.
+pub(crate) fn paragraphs(document: &Document, marks: Marks<'_>, style: &Style) -> Vec<Vec<String>> {
+    let memory = memory_table(document).map(|table| memory_text::paragraphs(&table, marks, style));
+    text::paragraph(document, style).into_iter().chain(memory.into_iter().flatten()).collect()
 }

@@ -13,7 +13,7 @@ use crate::style::{Style, Tone};
 const TITLE: &str = "The classic CPU table, in billions of operations a second (GFLOP/s, GOP/s)";
 
 /// What stands where nothing is known or applies.
-const ABSENT: &str = "-";
+pub(super) const ABSENT: &str = "-";
 
 /// Between columns, the better first.
 const GAPS: [usize; 2] = [2, 1];
@@ -38,8 +38,8 @@ impl Optional {
     }
 }
 
-/// The tables of this document; none where it is no run of the classic suite.
-pub(crate) fn paragraphs(document: &Document, style: &Style) -> Option<Vec<String>> {
+/// The table of the CPU; `None` where this document has none.
+pub(super) fn paragraph(document: &Document, style: &Style) -> Option<Vec<String>> {
     let table = cpu_table(document)?;
     let all = Optional::IN_ORDER;
     let sets = (0..=all.len()).flat_map(|dropped| GAPS.map(|gap| (&all[dropped..], gap)));
@@ -137,20 +137,20 @@ fn measured(point: &Point) -> Cell {
     }
 }
 
-fn rate(value: Option<f64>) -> Cell {
+pub(super) fn rate(value: Option<f64>) -> Cell {
     known(value.map(giga))
 }
 
 /// A time as people say it, with its digits where it is short.
-fn seconds(value: f64) -> String {
+pub(super) fn seconds(value: f64) -> String {
     if value < 59.995 { quantity(value, Unit::Second) } else { duration(value) }
 }
 
-fn share(value: Option<f64>) -> Cell {
+pub(super) fn share(value: Option<f64>) -> Cell {
     known(value.map(percent))
 }
 
-fn known(text: Option<String>) -> Cell {
+pub(super) fn known(text: Option<String>) -> Cell {
     text.map_or_else(|| Cell::new(ABSENT, Tone::Dim), Cell::plain)
 }
 

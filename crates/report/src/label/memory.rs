@@ -1,32 +1,58 @@
 //! What a row of memory measured.
 
 use model::experiment::MemoryParams;
-use model::isa::{MemoryOp, MemoryPattern};
+use model::isa::{MemoryOp, MemoryPattern, Placement};
 
-use super::{Common, Label, counted, page_words};
+use super::{Common, Label, block_words, counted, page_words};
 use crate::number::size;
 
+/// What an operation is called, what else there is to say of it, and whether its vectors matter.
+const fn words(op: MemoryOp) -> (&'static str, Option<&'static str>, bool) {
+    const PAST: Option<&str> = Some("non-temporal");
+    match op {
+        MemoryOp::Read => ("read", None, true),
+        MemoryOp::Write => ("write", None, true),
+        MemoryOp::WriteNt => ("write", PAST, true),
+        MemoryOp::Copy => ("copy", None, true),
+        MemoryOp::CopyNt => ("copy", PAST, true),
+        MemoryOp::Update => ("update", Some("in place"), true),
+        MemoryOp::Scale => ("scale", None, true),
+        MemoryOp::ScaleNt => ("scale", PAST, true),
+        MemoryOp::Add => ("add", None, true),
+        MemoryOp::AddNt => ("add", PAST, true),
+        MemoryOp::Triad => ("triad", None, true),
+        MemoryOp::TriadNt => ("triad", PAST, true),
+        MemoryOp::Mix31 => ("mix", Some("3 reads : 1 write"), true),
+        MemoryOp::Mix21 => ("mix", Some("2 reads : 1 write"), true),
+        MemoryOp::Mix11 => ("mix", Some("1 read : 1 write"), true),
+        MemoryOp::RepMovsb => ("copy", Some("rep movsb"), false),
+        MemoryOp::Memcpy => ("copy", Some("memcpy (C library)"), false),
+        MemoryOp::ByteLoop => ("copy", Some("bytes one by one (bound by instructions)"), false),
+        MemoryOp::Increment => ("increment", Some("single words"), false),
+        MemoryOp::Load => ("latency", None, false),
+        MemoryOp::Handoff => ("handoff", Some("there and back"), false),
+    }
+}
+
+/// An operation in a few words: `copy, non-temporal`.
+pub(crate) fn op_words(op: MemoryOp) -> String {
+    let (what, detail, _) = words(op);
+    detail.map_or_else(|| what.to_owned(), |detail| format!("{what}, {detail}"))
+}
+
 pub(super) fn label(params: &MemoryParams, common: &Common) -> Label {
-    let (op, detail) = match params.op {
-        MemoryOp::Read => ("read", None),
-        MemoryOp::Write => ("write", None),
-        MemoryOp::WriteNt => ("write", Some("non-temporal")),
-        MemoryOp::Copy => ("copy", None),
-        MemoryOp::CopyNt => ("copy", Some("non-temporal")),
-        MemoryOp::Load => ("latency", Some("random")),
-        other => (other.name(), None),
-    };
+    let (what, detail, has_vectors) = words(params.op);
     let chase = params.pattern == MemoryPattern::Chase;
     let mut how: Vec<String> = Vec::new();
-    if params.pattern == MemoryPattern::Random {
-        how.push("random".to_owned());
+    match (params.pattern, params.group) {
+        (MemoryPattern::Chase, Some(bytes)) => how.push(format!("random, {} by {}", size(bytes), size(bytes))),
+        (MemoryPattern::Random | MemoryPattern::Chase, _) => how.push("random".to_owned()),
+        (MemoryPattern::Sequential | MemoryPattern::Pair, _) => {}
     }
-    if !chase {
-        how.push(params.isa.title().to_owned());
-    }
+    how.extend(has_vectors.then(|| params.isa.title().to_owned()));
     how.extend(detail.map(str::to_owned));
     if let Some(block) = params.block {
-        how.push(format!("blocks of {}", size(block)));
+        how.push(format!("blocks of {}", block_words(block)));
     }
     if common.working_set.is_none() {
         how.push(size(params.working_set));
@@ -37,6 +63,35 @@ pub(super) fn label(params: &MemoryParams, common: &Common) -> Label {
     if let Some(chains) = params.chains.filter(|chains| *chains > 1) {
         how.push(counted(u64::from(chains), "chain"));
     }
-    how.extend(params.nodes.as_ref().map(|nodes| format!("nodes {nodes}")));
-    Label { what: op.to_owned(), how: how.join(", "), detail: String::new() }
+    if let Some(load) = params.background {
+        how.push(format!("while others {}, pausing {} ns", op_words(load.op), load.pause_ns));
+    }
+    how.extend(params.placement.map(|placement| placement_words(placement).to_owned()));
+    how.extend(params.nodes.as_ref().map(|nodes| match params.pattern {
+        MemoryPattern::Pair => nodes.replace("cpu", "CPU ").replace('-', " to "),
+        _ => format!("nodes {nodes}"),
+    }));
+    Label { what: what.to_owned(), how: how.join(", "), detail: String::new() }
+}
+
+const fn placement_words(placement: Placement) -> &'static str {
+    match placement {
+        Placement::Compact => "one group of cores after the other",
+        Placement::Scatter => "groups of cores in turn",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_has_words_of_its_own() {
+        let mut all: Vec<String> = MemoryOp::ALL.iter().map(|op| op_words(*op)).collect();
+        assert!(all.contains(&"mix, 3 reads : 1 write".to_owned()) && all.contains(&"copy, rep movsb".to_owned()));
+        all.sort_unstable();
+        let count = all.len();
+        all.dedup();
+        assert_eq!(all.len(), count, "{all:?}");
+    }
 }

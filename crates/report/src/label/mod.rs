@@ -2,7 +2,7 @@
 
 pub(crate) mod cpu;
 mod disk;
-mod memory;
+pub(crate) mod memory;
 pub(crate) mod net;
 
 use model::document::Row;
@@ -239,7 +239,7 @@ pub(crate) fn stem_of(row: &Row) -> String {
 }
 
 /// A block's size, exactly: it is a name, and 65507 B are not 64 KiB.
-fn block_words(bytes: u64) -> String {
+pub(crate) fn block_words(bytes: u64) -> String {
     let text = format_size(bytes);
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     format!("{digits} {unit}")
@@ -253,7 +253,7 @@ fn by_id(row: &Row, axis: Axis) -> Label {
     Label { what, how: parts.collect::<Vec<_>>().join(", "), detail: String::new() }
 }
 
-const fn page_words(pages: Pages) -> &'static str {
+pub(crate) const fn page_words(pages: Pages) -> &'static str {
     match pages {
         Pages::Base4K => "4 KiB pages",
         Pages::Huge2M => "2 MiB pages",

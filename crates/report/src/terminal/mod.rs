@@ -7,6 +7,7 @@
 mod header;
 mod legend;
 mod line;
+mod memory;
 mod notes;
 mod plain;
 mod references;
@@ -47,8 +48,12 @@ pub fn render(document: &Document, style: &Style) -> String {
     let mut paragraphs = vec![header::lines(document, style)];
     let tables: Vec<table::Drawn> = sections.iter().map(|section| table::draw(section, &notes, style)).collect();
     let how = [sampling::lines(document, style), legend::lines(document, &tables, style)].concat();
-    paragraphs.extend(tables.into_iter().map(|table| table.lines));
-    paragraphs.extend(classic::paragraphs(document, style));
+    for (section, table) in sections.iter().zip(tables) {
+        paragraphs.push(table.lines);
+        paragraphs.extend(memory::paragraphs(section, &notes, style));
+    }
+    let marks = |id: &str| notes.marks(document.experiments.iter().find(|row| row.id == id)?, style);
+    paragraphs.extend(classic::paragraphs(document, &marks, style));
     paragraphs.extend(references::paragraphs(&sections, style));
     paragraphs.extend([notes.lines(style), findings(document, style), how]);
     let paragraphs: Vec<String> =

@@ -11,7 +11,7 @@ use model::unit::Better;
 use model::warning::{Grade, WarningCode};
 
 use super::section::Section;
-use super::{headline, plain};
+use super::{grade_tone, headline, plain};
 use crate::label::net::LOOPBACK;
 use crate::label::{Label, counted, cpu};
 use crate::layout::wrap;
@@ -102,6 +102,9 @@ impl<'a> Notes<'a> {
                     }
                 }
             }
+            for row in &section.apart {
+                notes.add_row(row);
+            }
         }
         notes
     }
@@ -182,6 +185,20 @@ impl<'a> Notes<'a> {
         let mut numbers: Vec<usize> = numbers.collect();
         numbers.sort_unstable();
         numbers
+    }
+
+    /// A grade below A, or what became of a row that was not measured, with its footnotes: `B ¹ ³`, `skipped ²`.
+    pub(super) fn marks(&self, row: &Row, style: &Style) -> Option<(String, Tone)> {
+        let (word, tone) = match (row.status, row.grade) {
+            (Status::Ok, Some(grade)) if grade > Grade::A => (grade.name(), grade_tone(grade)),
+            (Status::Ok, _) => return None,
+            (Status::Failed, _) => (Status::Failed.name(), Tone::Bad),
+            (Status::Skipped, _) => (Status::Skipped.name(), Tone::Dim),
+        };
+        let marks: Vec<String> = self.of_row(row).iter().map(|number| style.mark(*number)).collect();
+        // Superscripts need a blank to be told apart, brackets do not.
+        let text = format!("{word} {}", marks.join(if style.unicode { " " } else { "" }));
+        Some((text.trim_end().to_owned(), tone))
     }
 
     /// The footnotes behind a row's share of the peak.

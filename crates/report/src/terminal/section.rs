@@ -4,6 +4,7 @@
 use model::document::{Document, Row};
 use model::experiment::Area;
 
+use super::memory;
 use crate::label::{Axis, Common, Label, cpu, stem};
 
 /// The rows of one area.
@@ -14,6 +15,8 @@ pub(super) struct Section<'a> {
     pub(super) axis: Axis,
     pub(super) common: Common,
     pub(super) groups: Vec<Group<'a>>,
+    /// Rows that are read together, in tables of their own.
+    pub(super) apart: Vec<&'a Row>,
 }
 
 /// The rows that differ in their place on the axis alone, the least first.
@@ -25,7 +28,7 @@ pub(super) struct Group<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// Every row, in reading order.
+    /// Every row of its table, in reading order.
     pub(super) fn rows(&self) -> impl Iterator<Item = &'a Row> {
         self.groups.iter().flat_map(|group| group.rows.iter().copied())
     }
@@ -46,6 +49,7 @@ pub(super) fn sections(document: &Document) -> Vec<Section<'_>> {
 }
 
 fn section((area, rows): (Area, Vec<&Row>)) -> Section<'_> {
+    let (apart, rows): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| memory::is_apart(row, &rows));
     let axis = Axis::of(area, &rows);
     let common = Common::of(&rows, axis);
     let mut groups: Vec<Group<'_>> = Vec::new();
@@ -63,5 +67,5 @@ fn section((area, rows): (Area, Vec<&Row>)) -> Section<'_> {
     if area == Area::Cpu {
         groups.sort_by_key(|group| group.rows.first().map(|row| cpu::order(row)));
     }
-    Section { area, axis, common, groups }
+    Section { area, axis, common, groups, apart }
 }

@@ -1,0 +1,388 @@
+//! The rows of memory that are read together and not one by one: the curve over working sets, misses at a time, latency
+//! under load, and the matrices of nodes and of cores. Each is one small table below the area's; every row is in one.
+
+use model::document::{Row, Status};
+use model::experiment::{MemoryParams, Params, memory_id_names_working_set};
+use model::isa::{MemoryOp, MemoryPattern};
+use model::sample::{Metric, MetricName};
+use model::unit::{Better, Unit};
+
+use super::notes::Notes;
+use super::section::Section;
+use super::headline;
+use crate::classic;
+use crate::label::memory::op_words;
+use crate::label::{page_words, threads};
+use crate::layout::{Align, Block, Cell, Column, table, table_width, wrap};
+use crate::number::{Scale, quantity, size, spread};
+use crate::style::{Style, Tone};
+
+/// From so many working sets on, rows that differ in nothing else are a curve.
+const LEAST_POINTS: usize = 4;
+
+/// Lengths of the bar, the better first.
+const LENGTHS: [usize; 3] = [24, 12, 0];
+
+/// Between blocks, the better first.
+const GAPS: [usize; 2] = [2, 1];
+
+pub(super) fn params(row: &Row) -> Option<&MemoryParams> {
+    if let Params::Memory(params) = &row.params { Some(params) } else { None }
+}
+
+/// What two points of one curve have in common.
+fn apart_from_size(params: &MemoryParams) -> MemoryParams {
+    MemoryParams { working_set: 0, level: None, ..params.clone() }
+}
+
+fn names_size(row: &Row) -> bool {
+    params(row).is_some_and(|params| memory_id_names_working_set(&row.id, params))
+}
+
+/// Whether a row of these belongs to a table of its own.
+pub(super) fn is_apart(row: &Row, rows: &[&Row]) -> bool {
+    let Some(own) = params(row) else { return false };
+    let point = || {
+        let common = apart_from_size(own);
+        let alike = |other: &&&Row| params(other).is_some_and(|other| apart_from_size(other) == common);
+        names_size(row) && rows.iter().filter(alike).filter(|other| names_size(other)).count() >= LEAST_POINTS
+    };
+    is_chains(own) || own.background.is_some() || own.nodes.is_some() || classic::is_of_memory_table(row) || point()
+}
+
+fn is_chains(params: &MemoryParams) -> bool {
+    params.chains.is_some_and(|chains| chains > 1)
+}
+
+/// The tables of a section's rows that are read together.
+pub(super) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style) -> Vec<Vec<String>> {
+    let memory = |wanted: fn(&MemoryParams) -> bool| -> Vec<&Row> {
+        let of_classic = |row: &&Row| !classic::is_of_memory_table(row);
+        let rows = section.apart.iter().copied().filter(of_classic);
+        rows.filter(|row| params(row).is_some_and(wanted)).collect()
+    };
+    let draw = Drawing { notes, style };
+    let mut paragraphs = draw.curves(&memory(|own| !is_chains(own) && own.background.is_none() && own.nodes.is_none()));
+    let idle = section.rows().find(|row| {
+        params(row).is_some_and(|own| {
+            own.pattern == MemoryPattern::Chase && own.threads == 1 && own.chains == Some(1) && own.group.is_none()
+        })
+    });
+    paragraphs.push(draw.chains(&memory(|own| is_chains(own) && own.nodes.is_none()), idle));
+    paragraphs.push(draw.loaded(&memory(|own| own.background.is_some() && own.nodes.is_none())));
+    paragraphs.extend(draw.matrices(&memory(|own| own.nodes.is_some())));
+    paragraphs
+}
+
+struct Drawing<'a> {
+    notes: &'a Notes<'a>,
+    style: &'a Style,
+}
+
+/// The columns of one figure: it, its spread, and its grade where that is not A.
+struct Figures<'a> {
+    heading: String,
+    rows: Vec<Option<&'a Row>>,
+    metric: MetricName,
+}
+
+impl<'a> Figures<'a> {
+    fn metrics(&self) -> impl Iterator<Item = Option<&'a Metric>> {
+        self.rows.iter().map(|row| row.and_then(|row| figure(row, self.metric)))
+    }
+}
+
+impl Drawing<'_> {
+    fn title(&self, text: &str) -> Vec<String> {
+        wrap(&self.style.clean(text), "", self.style.width)
+            .iter()
+            .map(|line| self.style.paint(line, Tone::Strong))
+            .collect()
+    }
+
+    fn remark(&self, row: &Row) -> Cell {
+        self.notes.marks(row, self.style).map_or_else(Cell::default, |(text, tone)| Cell::new(text, tone))
+    }
+
+    fn block(&self, figures: &Figures<'_>, with_spread: bool) -> Block {
+        let metrics: Vec<Option<&Metric>> = figures.metrics().collect();
+        let values: Vec<f64> = metrics.iter().flatten().map(|metric| metric.summary.median).collect();
+        let unit = metrics.iter().flatten().map(|metric| metric.unit).next().unwrap_or(Unit::One);
+        let scale = Scale::common(&values, unit);
+        let told = |metric: &Metric| match scale {
+            Some(scale) => scale.digits(metric.summary.median),
+            None => quantity(metric.summary.median, unit),
+        };
+        let value = |metric: &Option<&Metric>| Cell::plain(metric.map_or_else(String::new, told));
+        let spreads = |metric: &Option<&Metric>| {
+            let text = metric.filter(|_| with_spread).map(|metric| spread(&metric.summary, self.style.plus_minus()));
+            Cell::new(text.unwrap_or_default(), Tone::Dim)
+        };
+        // A row has one grade, whatever it measured.
+        let first = |row: &Row| row.metrics.first().is_none_or(|metric| metric.name == figures.metric.name());
+        let remark =
+            |row: &Option<&Row>| row.filter(|row| first(row)).map_or_else(Cell::default, |row| self.remark(row));
+        let heading = format!("{} {}", figures.heading, scale.map_or("", |scale| scale.unit()));
+        let columns = vec![
+            Column::new(Align::Decimal, metrics.iter().map(value)),
+            Column::new(Align::Decimal, metrics.iter().map(spreads)),
+            Column::new(Align::Left, figures.rows.iter().map(remark)),
+        ];
+        Block::new(heading.trim_end(), Align::Left, columns)
+    }
+
+    /// The table with as much of what may give way as there is room for; `None` where even the least does not fit.
+    fn fitted(&self, blocks: impl Fn(bool, usize) -> Vec<Block>) -> Option<Vec<String>> {
+        let choices = [true, false].into_iter().flat_map(|spread| LENGTHS.map(|length| (spread, length)));
+        let mut choices = choices.flat_map(|(spread, length)| GAPS.map(|gap| (spread, length, gap)));
+        choices.find_map(|(spread, length, gap)| {
+            let blocks = blocks(spread, length);
+            (table_width(&blocks, gap) <= self.style.width).then(|| table(&blocks, gap, self.style))
+        })
+    }
+
+    /// Curves over working sets: one table of as many as fit beside each other, and so on.
+    fn curves(&self, rows: &[&Row]) -> Vec<Vec<String>> {
+        let mut groups: Vec<(MemoryParams, Vec<&Row>)> = Vec::new();
+        for row in rows {
+            let Some(own) = params(row).map(apart_from_size) else { continue };
+            match groups.iter_mut().find(|(other, _)| *other == own) {
+                Some((_, group)) => group.push(row),
+                None => groups.push((own, vec![row])),
+            }
+        }
+        groups.sort_by_key(|(own, _)| own.pattern != MemoryPattern::Chase);
+        let mut paragraphs = Vec::new();
+        let mut rest = groups.as_slice();
+        while !rest.is_empty() {
+            let fitting = (1..=rest.len()).rev().find_map(|count| Some((count, self.curve(&rest[..count])?)));
+            // A single curve that does not fit is shown as it is.
+            let (count, lines) = fitting.unwrap_or((1, Vec::new()));
+            paragraphs.push(lines);
+            rest = &rest[count..];
+        }
+        paragraphs
+    }
+
+    fn curve(&self, groups: &[(MemoryParams, Vec<&Row>)]) -> Option<Vec<String>> {
+        let of = |row: &Row| params(row).map_or(0, |own| own.working_set);
+        let mut sizes: Vec<u64> = groups.iter().flat_map(|(_, rows)| rows.iter().map(|row| of(row))).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let alike =
+            |same: fn(&MemoryParams, &MemoryParams) -> bool| groups.iter().all(|(own, _)| same(own, &groups[0].0));
+        let (same_threads, same_pages) = (alike(|a, b| a.threads == b.threads), alike(|a, b| a.pages == b.pages));
+        let figures: Vec<Figures<'_>> = groups
+            .iter()
+            .map(|(own, rows)| {
+                let mut words = vec![op_words(own.op)];
+                words.extend((!same_threads).then(|| threads(own.threads)));
+                words.extend((!same_pages).then(|| page_words(own.pages).to_owned()));
+                let found = |size: &u64| rows.iter().copied().find(|row| of(row) == *size);
+                Figures { heading: words.join(", "), rows: sizes.iter().map(found).collect(), metric: metric_of(own) }
+            })
+            .collect();
+        let levels = sizes.iter().enumerate().map(|(index, _)| {
+            let level = figures.iter().find_map(|one| params(one.rows[index]?)?.level.clone());
+            Cell::new(level.unwrap_or_default().to_uppercase(), Tone::Plain)
+        });
+        let levels: Vec<Cell> = levels.collect();
+        let labels: Vec<Cell> = sizes.iter().map(|bytes| Cell::plain(size(*bytes)).indented()).collect();
+        let own = &groups[0].0;
+        let mut title = vec!["Memory over working sets".to_owned()];
+        title.extend(same_threads.then(|| threads(own.threads)));
+        title.extend(same_pages.then(|| page_words(own.pages).to_owned()));
+        let lines = self.fitted(|spread, length| {
+            let mut blocks = vec![
+                Block::new("  size", Align::Left, vec![Column::new(Align::Left, labels.clone())]),
+                Block::new("level", Align::Left, vec![Column::new(Align::Left, levels.clone())]),
+            ];
+            blocks.extend(figures.iter().map(|one| self.block(one, spread)));
+            blocks.push(self.shape(&figures[0], length));
+            blocks
+        })?;
+        Some([self.title(&title.join(", ")), lines].concat())
+    }
+
+    /// Bars for the shape of a curve: logarithmic, since levels differ by factors.
+    fn shape(&self, figures: &Figures<'_>, length: usize) -> Block {
+        let medians = || figures.metrics().map(|metric| metric.map(|metric| metric.summary.median));
+        let values = || medians().flatten().filter(|value| *value > 0.0);
+        let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+        // The least has a bar too: one step.
+        let share =
+            |value: f64| if most > least { 0.04 + 0.96 * (value / least).ln() / (most / least).ln() } else { 1.0 };
+        let bar = |median: Option<f64>| {
+            let text = median.filter(|value| *value > 0.0).map(|value| self.style.bar(share(value), length));
+            Cell::new(text.unwrap_or_default(), Tone::Accent)
+        };
+        let heading = if length == 0 { String::new() } else { format!("{}, log", figures.heading) };
+        Block::new(heading, Align::Left, vec![Column::new(Align::Left, medians().map(bar))])
+    }
+
+    /// Several chains at a time, below the single one.
+    fn chains(&self, rows: &[&Row], idle: Option<&Row>) -> Vec<String> {
+        if rows.is_empty() {
+            return Vec::new();
+        }
+        let mut rows: Vec<&Row> = idle.into_iter().chain(rows.iter().copied()).collect();
+        rows.sort_by_key(|row| params(row).and_then(|own| own.chains));
+        let latency = idle.and_then(|row| figure(row, MetricName::Latency)).map(|metric| metric.summary.median);
+        let labels = rows.iter().map(|row| {
+            let chains = params(row).and_then(|own| own.chains).unwrap_or(1);
+            Cell::plain(chains.to_string()).indented()
+        });
+        let labels: Vec<Cell> = labels.collect();
+        let in_flight: Vec<Cell> = rows
+            .iter()
+            .map(|row| {
+                loads_per_second(row)
+                    .zip(latency)
+                    .map_or_else(String::new, |(rate, idle)| format!("{:.1}", rate * idle))
+            })
+            .map(Cell::plain)
+            .collect();
+        let rates: Vec<Cell> = rows
+            .iter()
+            .map(|row| loads_per_second(row).map_or_else(String::new, |rate| format!("{:.1}", rate / 1e6)))
+            .map(Cell::plain)
+            .collect();
+        let figures = Figures {
+            heading: "latency".into(),
+            rows: rows.iter().map(|row| Some(*row)).collect(),
+            metric: MetricName::Latency,
+        };
+        let lines = self.fitted(|spread, _| {
+            vec![
+                Block::new("  chains", Align::Left, vec![Column::new(Align::Left, labels.clone())]),
+                self.block(&figures, spread),
+                Block::new("million loads/s", Align::Left, vec![Column::new(Align::Decimal, rates.clone())]),
+                Block::new("lines in flight", Align::Left, vec![Column::new(Align::Decimal, in_flight.clone())]),
+            ]
+        });
+        let title = self.title("Memory, misses at a time, 1 thread: loads/s x the idle latency = lines in flight");
+        [title, lines.unwrap_or_default()].concat()
+    }
+
+    /// Latency against what the other threads move.
+    fn loaded(&self, rows: &[&Row]) -> Vec<String> {
+        let Some(load) = rows.first().and_then(|row| params(row)?.background) else { return Vec::new() };
+        let pause = |row: &Row| params(row).and_then(|own| own.background).map_or(0, |load| load.pause_ns);
+        let mut rows = rows.to_vec();
+        rows.sort_by_key(|row| std::cmp::Reverse(pause(row)));
+        let labels: Vec<Cell> = rows.iter().map(|row| Cell::plain(format!("{} ns", pause(row))).indented()).collect();
+        let all = || rows.iter().map(|row| Some(*row)).collect();
+        let bandwidth = Figures { heading: "the others".into(), rows: all(), metric: MetricName::Throughput };
+        let latency = Figures { heading: "latency".into(), rows: all(), metric: MetricName::Latency };
+        let lines = self.fitted(|spread, length| {
+            vec![
+                Block::new("  pause", Align::Left, vec![Column::new(Align::Left, labels.clone())]),
+                self.block(&bandwidth, spread),
+                self.block(&latency, spread),
+                self.shape(&latency, length),
+            ]
+        });
+        let title = format!("Memory, latency while other threads {}", op_words(load.op));
+        [self.title(&title), lines.unwrap_or_default()].concat()
+    }
+
+    /// A matrix for each operation; a single pair is a line.
+    fn matrices(&self, rows: &[&Row]) -> Vec<Vec<String>> {
+        let mut ops: Vec<(MemoryOp, bool)> = Vec::new();
+        for own in rows.iter().filter_map(|row| params(row)) {
+            let key = (own.op, own.pattern == MemoryPattern::Pair);
+            if !ops.contains(&key) {
+                ops.push(key);
+            }
+        }
+        let of = |op: MemoryOp| -> Vec<&Row> {
+            rows.iter().copied().filter(|row| params(row).is_some_and(|own| own.op == op)).collect()
+        };
+        ops.into_iter().map(|(op, pair)| self.matrix(op, pair, &of(op))).collect()
+    }
+
+    fn matrix(&self, op: MemoryOp, pair: bool, rows: &[&Row]) -> Vec<String> {
+        let (what, down, across) = if pair {
+            ("Memory, a line from core to core and back", "from", "to CPU ")
+        } else {
+            ("Memory of nodes", "threads on", "memory on ")
+        };
+        let what = if pair { what.to_owned() } else { format!("{what}, {}", op_words(op)) };
+        if let [row] = rows {
+            let figure = headline(row).map_or_else(
+                || row.status.name().to_owned(),
+                |metric| {
+                    let spread = spread(&metric.summary, self.style.plus_minus());
+                    format!("{} {spread}", quantity(metric.summary.median, metric.unit))
+                },
+            );
+            let between = ends(row).map_or_else(String::new, |(from, to)| format!(" ({down} {from} {across}{to})"));
+            return self.title(&format!("{what}{between}: {figure}"));
+        }
+        let mut froms: Vec<u32> = rows.iter().filter_map(|row| Some(ends(row)?.0)).collect();
+        let mut tos: Vec<u32> = rows.iter().filter_map(|row| Some(ends(row)?.1)).collect();
+        for list in [&mut froms, &mut tos] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        let at = |from: u32, to: u32| rows.iter().copied().find(|row| ends(row) == Some((from, to)));
+        let labels: Vec<Cell> = froms.iter().map(|from| Cell::plain(from.to_string()).indented()).collect();
+        let metric = if op == MemoryOp::Load || pair { MetricName::Latency } else { MetricName::Throughput };
+        let lines = self.fitted(|spread, _| {
+            let mut blocks =
+                vec![Block::new(format!("  {down}"), Align::Left, vec![Column::new(Align::Left, labels.clone())])];
+            blocks.extend(tos.iter().map(|to| {
+                let rows = froms.iter().map(|from| at(*from, *to)).collect();
+                self.block(&Figures { heading: format!("{across}{to}"), rows, metric }, spread)
+            }));
+            blocks
+        });
+        let title = self.title(&what);
+        [title, lines.unwrap_or_else(|| self.extremes(rows))].concat()
+    }
+
+    /// Least, median and most, where a matrix is wider than the terminal.
+    fn extremes(&self, rows: &[&Row]) -> Vec<String> {
+        let mut told: Vec<(f64, &Row, &Metric)> =
+            rows.iter().filter_map(|row| headline(row).map(|metric| (metric.summary.median, *row, metric))).collect();
+        told.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (Some(least), Some(most)) = (told.first(), told.last()) else { return Vec::new() };
+        let middle = &told[told.len() / 2];
+        let words = |(value, row, metric): &(f64, &Row, &Metric)| {
+            let between = ends(row).map_or_else(String::new, |(from, to)| format!(" ({from} to {to})"));
+            format!("{}{between}", quantity(*value, metric.unit))
+        };
+        let text = format!(
+            "least {}, median {}, most {}, of {} pairs; the whole matrix is in run.json and in the CSV",
+            words(least),
+            quantity(middle.0, middle.2.unit),
+            words(most),
+            told.len()
+        );
+        wrap(&text, "  ", self.style.width)
+    }
+}
+
+/// The figure of a measured row.
+fn figure(row: &Row, name: MetricName) -> Option<&Metric> {
+    row.metric(name).filter(|_| row.status == Status::Ok)
+}
+
+fn metric_of(own: &MemoryParams) -> MetricName {
+    if own.pattern == MemoryPattern::Chase { MetricName::Latency } else { MetricName::Throughput }
+}
+
+/// Loads of all chains over the time that they took; the median of the samples.
+fn loads_per_second(row: &Row) -> Option<f64> {
+    let metric = figure(row, MetricName::Latency).filter(|metric| metric.better == Better::Lower)?;
+    let mut rates: Vec<f64> = metric.samples.iter().filter_map(|sample| Some(sample.work? / sample.seconds)).collect();
+    rates.sort_by(f64::total_cmp);
+    rates.get(rates.len() / 2).copied()
+}
+
+/// The nodes or CPUs between which a row is: `0-1`, `cpu0-cpu1`.
+fn ends(row: &Row) -> Option<(u32, u32)> {
+    let (from, to) = params(row)?.nodes.as_deref()?.split_once('-')?;
+    let number = |text: &str| text.trim_start_matches("cpu").parse().ok();
+    Some((number(from)?, number(to)?))
+}
