@@ -94,6 +94,7 @@ fn seen_by(planned: &Planned, launches: &[&Launched]) -> Conditions {
         ops_per_cycle_p90: percentile(&ops, 90.0),
         lost_in_gaps: (timed > 0.0).then(|| sum(|one| one.gap_seconds) / timed),
         pages_obtained: seen.iter().filter_map(|one| one.pages_obtained).reduce(f64::min),
+        order_seconds: seen.iter().filter_map(|one| one.order_seconds).reduce(f64::max),
         setup_seconds: Some(sum(|one| one.setup_seconds)),
         warm_up_seconds: Some(sum(|one| one.warm_up_seconds)),
         warm_up_change: median(&warm_up),

@@ -189,6 +189,9 @@ pub struct Conditions {
     pub lost_in_gaps: Option<f64>,
     /// Share of the buffer that is in pages of the size asked for.
     pub pages_obtained: Option<f64>,
+    /// Seconds that generating the place of a visit takes by itself, which the time of the visit contains; `null` where
+    /// no place is generated.
+    pub order_seconds: Option<f64>,
     /// Seconds of untimed preparation, summed over the launches.
     pub setup_seconds: Option<f64>,
     /// Seconds of warm-up, summed over the launches.

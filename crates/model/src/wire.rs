@@ -150,6 +150,9 @@ pub struct Observations {
     pub clock_source: String,
     /// Share of the buffers in pages of the size asked for, the least of the threads.
     pub pages_obtained: Option<f64>,
+    /// Seconds that generating the place of a visit takes by itself, the most of the threads; `null` where no place is
+    /// generated.
+    pub order_seconds: Option<f64>,
     /// Whether time stamps come from the time-stamp counter.
     pub counter_timer: bool,
     /// Whether the threads wait for something (a device, the other end) and do not compute: their CPU share then says

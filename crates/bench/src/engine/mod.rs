@@ -228,6 +228,12 @@ pub(crate) trait Trial {
         None
     }
 
+    /// Seconds that generating the place of a visit takes by itself, which the time of the visit contains; `None` where
+    /// no place is generated.
+    fn order_seconds(&self) -> Option<f64> {
+        None
+    }
+
     /// Cycles per iteration of a variant of its loop that a chain of dependent instructions paces: it tells the clock
     /// under the loop's own load. `None` where there is no such variant.
     fn paced_cycles(&self) -> Option<f64> {

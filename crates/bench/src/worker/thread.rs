@@ -56,6 +56,7 @@ pub(super) struct ThreadReport {
     /// Whether the clock is that of a paced loop.
     pub(super) paced_clock: bool,
     pub(super) pages_obtained: Option<f64>,
+    pub(super) order_seconds: Option<f64>,
     /// Whether it was, at its end, elsewhere than it had been pinned.
     pub(super) migrated: bool,
     pub(super) remote_pages: Option<f64>,
@@ -162,6 +163,7 @@ fn paced(
         cycle_counter: pacer.has_cycle_counter(),
         paced_clock: pacer.has_paced_clock(),
         pages_obtained: trial.pages_obtained(),
+        order_seconds: trial.order_seconds(),
         watched,
         of_flow: None,
     })

@@ -10,6 +10,7 @@ mod chase;
 mod rows;
 mod sets;
 mod stream;
+mod visits;
 
 use model::experiment::{Area, Params};
 use model::isa::MemoryPattern;
@@ -39,7 +40,8 @@ impl Engine for MemoryEngine {
         match params.pattern {
             MemoryPattern::Chase => chase::open(params, seed),
             MemoryPattern::Sequential if params.block.is_none() => stream::open(params, seed),
-            _ => Err(Trouble::Failed(format!("this version cannot open '{}'", task.experiment.id))),
+            MemoryPattern::Sequential | MemoryPattern::Random => visits::open(params, seed),
+            MemoryPattern::Pair => Err(Trouble::Failed(format!("this version cannot open '{}'", task.experiment.id))),
         }
     }
 }
