@@ -1,6 +1,7 @@
 //! Whatever a recorded folder holds, discovery returns a machine.
 #![allow(clippy::unwrap_used, reason = "a test whose set-up fails has failed")]
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -73,6 +74,14 @@ fn text() -> impl Strategy<Value = String> {
         "@ 9.9GHz",
         "@ infGHz",
         "E:MEMORY_DEVICE_0_SIZE=",
+        "\nE:MEMORY_DEVICE_1_SIZE=17179869184\nE:MEMORY_DEVICE_1_CONFIGURED_SPEED_MTS=",
+        "\nE:MEMORY_DEVICE_1_LOCATOR=",
+        "\nE:MEMORY_DEVICE_1_DATA_WIDTH=",
+        "\nE:MEMORY_DEVICE_1_TYPE=LPDDR5\n",
+        "P1-DIMMA1",
+        "Controller0-ChannelA",
+        "PROC 1 DIMM ",
+        "Dell Inc.",
         "channel",
         "é",
         "\0",
@@ -105,6 +114,7 @@ fn cpuid() -> impl Strategy<Value = String> {
         0x8000_001a,
         0x8000_001d,
         0x8000_001e,
+        0x8000_0022,
         0x8000_0026,
     ];
     let register =
@@ -186,7 +196,57 @@ const FILES: &[&str] = &[
     "xcr0.txt",
     "sys/devices/system/edac/mc/mc0/dimm0/size",
     "sys/devices/system/edac/mc/mc0/dimm0/dimm_location",
+    "sys/devices/system/edac/mc/mc0/dimm0/dimm_label",
+    "sys/devices/system/edac/mc/mc0/rank1/size",
+    "sys/devices/system/edac/mc/mc0/rank1/dimm_location",
+    "sys/devices/system/edac/mc/mc0/mc_name",
+    "sys/devices/system/node/node0/cpulist",
+    "sys/devices/system/node/node0/access0/initiators/read_bandwidth",
+    "sys/devices/system/node/node0/access0/initiators/read_latency",
+    "sys/class/dmi/id/sys_vendor",
+    "sys/bus/event_source/devices/uncore_imc_0",
+    "sys/bus/event_source/devices/amd_umc_4294967295",
 ];
+
+/// Tables of firmware's whose structures have believable lengths and any contents.
+fn firmware_table() -> impl Strategy<Value = Vec<u8>> {
+    let structure = (prop::sample::select(&[17_u8, 17, 17, 0, 127][..]), vec(any::<u8>(), 2..0x60), text());
+    let bytes = structure.prop_map(|(kind, rest, names)| {
+        let length = u8::try_from(rest.len() + 2).unwrap();
+        [&[kind, length][..], &rest, names.as_bytes(), &[0, 0]].concat()
+    });
+    vec(bytes, 0..8).prop_map(|structures| structures.concat())
+}
+
+#[test]
+fn any_table_of_firmwares_on_a_bare_machine_is_a_machine() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("garbage-table");
+    let _ = fs::remove_dir_all(&folder);
+    let write = |file: &str, bytes: &[u8]| {
+        let path = folder.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    };
+    write("proc/cpuinfo", b"processor\t: 0\nphysical id\t: 0\ncore id\t: 0\nflags\t: fpu sse2\n\n");
+    let with_modules = Cell::new(0);
+    runner(100)
+        .run(&(firmware_table(), text()), |(table, udev)| {
+            write("sys/firmware/dmi/tables/DMI", &table);
+            write("run/udev/data/+dmi:id", udev.as_bytes());
+            let machine = discover(&Sysroot::folder(&folder).unwrap());
+            prop_assert_eq!(machine.cpu.hypervisor_bit, Some(false));
+            with_modules.set(with_modules.get() + i32::from(!machine.memory.dimms.is_empty()));
+            prop_assert!(
+                machine.memory.channels.is_none_or(|channels| channels as usize <= machine.memory.dimms.len())
+            );
+            for peak in info_peaks(&machine, &Declared::default(), &BTreeMap::new()) {
+                prop_assert!(peak.value.is_finite() && peak.value > 0.0, "{} {}", peak.what, peak.formula);
+            }
+            Ok(())
+        })
+        .unwrap();
+    assert!(with_modules.get() > 10, "tables that show no module test nothing");
+}
 
 #[test]
 fn any_folder_is_a_machine() {
