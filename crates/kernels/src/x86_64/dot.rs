@@ -3,7 +3,8 @@
 //! Where the CPU has VNNI one instruction multiplies, sums four products of bytes (two of words) and accumulates.
 //! Before it, pairs of products are summed by one instruction and accumulated by another; for bytes the first sum is of
 //! 16 bits (saturating, which the operands chosen cannot reach), so that a multiplication by one comes between to widen
-//! it. Only the addition is then in the dependent chain. Scalar code extends an element, multiplies and adds.
+//! it. Only the addition is then in the dependent chain, and from sixteen registers it comes five or six steps behind
+//! its products. Scalar code extends an element, multiplies and adds.
 
 use core::arch::naked_asm;
 use core::mem::offset_of;
@@ -49,25 +50,39 @@ vector_loop!(
     }
 );
 vector_loop!(
-    /// Eight sums of four products, in three instructions; 10 accumulators in YMM5-14.
+    /// Eight sums of four products, in three instructions; 5 accumulators in YMM10-14, their products in YMM0-4.
     int8_avx2 {
-        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "0,1,2,3,4",
-        accumulators: 5, "5,6,7,8,9,10,11,12,13,14",
-        body: 2 x [
-            "vpmaddubsw ymm15, ymm0, ymm1; vpmaddwd ymm15, ymm15, ymm4; vpaddd ymm\\acc, ymm\\acc, ymm15",
-            "vpmaddubsw ymm15, ymm2, ymm3; vpmaddwd ymm15, ymm15, ymm4; vpaddd ymm\\acc, ymm\\acc, ymm15",
+        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "5,6,7,8,9" from 5,
+        accumulators: 10, "10,11,12,13,14",
+        products: @ "0,1,2,3,4" "vpmaddubsw ymm\\acc, ymm5, ymm6; vpmaddwd ymm\\acc, ymm\\acc, ymm9",
+        body: 5 x [
+            @ "0,1,2,3,4" concat!(
+                "vpaddd ymm1\\acc, ymm1\\acc, ymm\\acc; ",
+                "vpmaddubsw ymm\\acc, ymm7, ymm8; vpmaddwd ymm\\acc, ymm\\acc, ymm9",
+            ),
+            @ "0,1,2,3,4" concat!(
+                "vpaddd ymm1\\acc, ymm1\\acc, ymm\\acc; ",
+                "vpmaddubsw ymm\\acc, ymm5, ymm6; vpmaddwd ymm\\acc, ymm\\acc, ymm9",
+            ),
         ],
         finish: "vzeroupper",
     }
 );
 vector_loop!(
-    /// Four sums of four products, in three instructions and a copy; 10 accumulators in XMM5-14.
+    /// Four sums of four products, in three instructions and a copy; 5 accumulators in XMM10-14, products in XMM0-4.
     int8_ssse3 {
-        register: "xmm", bytes: 16, load_store: "movdqu", operands: "0,1,2,3,4",
-        accumulators: 5, "5,6,7,8,9,10,11,12,13,14",
-        body: 2 x [
-            "movdqa xmm15, xmm0; pmaddubsw xmm15, xmm1; pmaddwd xmm15, xmm4; paddd xmm\\acc, xmm15",
-            "movdqa xmm15, xmm2; pmaddubsw xmm15, xmm3; pmaddwd xmm15, xmm4; paddd xmm\\acc, xmm15",
+        register: "xmm", bytes: 16, load_store: "movdqu", operands: "5,6,7,8,9" from 5,
+        accumulators: 10, "10,11,12,13,14",
+        products: @ "0,1,2,3,4" "movdqa xmm\\acc, xmm5; pmaddubsw xmm\\acc, xmm6; pmaddwd xmm\\acc, xmm9",
+        body: 5 x [
+            @ "0,1,2,3,4" concat!(
+                "paddd xmm1\\acc, xmm\\acc; ",
+                "movdqa xmm\\acc, xmm7; pmaddubsw xmm\\acc, xmm8; pmaddwd xmm\\acc, xmm9",
+            ),
+            @ "0,1,2,3,4" concat!(
+                "paddd xmm1\\acc, xmm\\acc; ",
+                "movdqa xmm\\acc, xmm5; pmaddubsw xmm\\acc, xmm6; pmaddwd xmm\\acc, xmm9",
+            ),
         ],
         finish: "",
     }
@@ -112,25 +127,27 @@ vector_loop!(
     }
 );
 vector_loop!(
-    /// Eight sums of two products, in two instructions; 11 accumulators in YMM4-14.
+    /// Eight sums of two products, in two instructions; 6 accumulators in YMM10-15, their products in YMM0-5.
     int16_avx2 {
-        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "0,1,2,3",
-        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14",
-        body: 2 x [
-            "vpmaddwd ymm15, ymm0, ymm1; vpaddd ymm\\acc, ymm\\acc, ymm15",
-            "vpmaddwd ymm15, ymm2, ymm3; vpaddd ymm\\acc, ymm\\acc, ymm15",
+        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "6,7,8,9" from 6,
+        accumulators: 10, "10,11,12,13,14,15",
+        products: @ "0,1,2,3,4,5" "vpmaddwd ymm\\acc, ymm6, ymm7",
+        body: 4 x [
+            @ "0,1,2,3,4,5" "vpaddd ymm1\\acc, ymm1\\acc, ymm\\acc; vpmaddwd ymm\\acc, ymm8, ymm9",
+            @ "0,1,2,3,4,5" "vpaddd ymm1\\acc, ymm1\\acc, ymm\\acc; vpmaddwd ymm\\acc, ymm6, ymm7",
         ],
         finish: "vzeroupper",
     }
 );
 vector_loop!(
-    /// Four sums of two products, in two instructions and a copy; 11 accumulators in XMM4-14.
+    /// Four sums of two products, in two instructions and a copy; 6 accumulators in XMM10-15, their products in XMM0-5.
     int16_sse2 {
-        register: "xmm", bytes: 16, load_store: "movdqu", operands: "0,1,2,3",
-        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14",
-        body: 2 x [
-            "movdqa xmm15, xmm0; pmaddwd xmm15, xmm1; paddd xmm\\acc, xmm15",
-            "movdqa xmm15, xmm2; pmaddwd xmm15, xmm3; paddd xmm\\acc, xmm15",
+        register: "xmm", bytes: 16, load_store: "movdqu", operands: "6,7,8,9" from 6,
+        accumulators: 10, "10,11,12,13,14,15",
+        products: @ "0,1,2,3,4,5" "movdqa xmm\\acc, xmm6; pmaddwd xmm\\acc, xmm7",
+        body: 4 x [
+            @ "0,1,2,3,4,5" "paddd xmm1\\acc, xmm\\acc; movdqa xmm\\acc, xmm8; pmaddwd xmm\\acc, xmm9",
+            @ "0,1,2,3,4,5" "paddd xmm1\\acc, xmm\\acc; movdqa xmm\\acc, xmm6; pmaddwd xmm\\acc, xmm7",
         ],
         finish: "",
     }
@@ -230,8 +247,9 @@ pub(super) const INT8_SSSE3: Kernel = Kernel {
     isa: Isa::Ssse3,
     requires: &[Feature::Ssse3],
     method: "cpu-dot-maddubs/1",
-    accumulators: 10,
+    accumulators: 5,
     lanes: 4,
+    pairs: 5,
     step: &["movdqa", "pmaddubsw", "pmaddwd", "paddd"],
     operations_per_lane: 8,
     data: Data::IntegerDot { shape: Shape::Vector(4), first: Range::U7, second: Range::S8 },
@@ -255,6 +273,7 @@ pub(super) const INT8_AVX512: Kernel = Kernel {
     requires: &[Feature::Avx512F, Feature::Avx512Bw],
     accumulators: 24,
     lanes: 16,
+    pairs: 2,
     body: int8_avx512,
     pace: Some(Pace { body: int8_avx512_paced, additions: 192 }),
     ..INT8_AVX2
@@ -311,8 +330,9 @@ pub(super) const INT16_SSE2: Kernel = Kernel {
     isa: Isa::Sse2,
     requires: &[Feature::Sse2],
     method: "cpu-dot-maddwd/1",
-    accumulators: 11,
+    accumulators: 6,
     lanes: 4,
+    pairs: 4,
     step: &["movdqa", "pmaddwd", "paddd"],
     operations_per_lane: 4,
     data: Data::IntegerDot { shape: Shape::Vector(2), first: Range::S16, second: Range::S16 },
@@ -336,6 +356,7 @@ pub(super) const INT16_AVX512: Kernel = Kernel {
     requires: &[Feature::Avx512F, Feature::Avx512Bw],
     accumulators: 20,
     lanes: 16,
+    pairs: 2,
     body: int16_avx512,
     pace: Some(Pace { body: int16_avx512_paced, additions: 120 }),
     ..INT16_AVX2

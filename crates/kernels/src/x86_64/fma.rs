@@ -1,8 +1,9 @@
 //! Floating-point multiply-add: fused where the CPU has FMA3 or AVX-512, else a multiplication and an addition.
 //!
-//! Fused steps are `acc += a * b` with both factors in registers. Separate ones form the product in XMM15 first; legacy
-//! SSE overwrites a source, so the copy before it is part of the step (eliminated at rename since Ivy Bridge and Zen).
-//! Only the addition is then in the dependent chain, so eleven accumulators are plenty.
+//! Fused steps are `acc += a * b` with both factors in registers. Separate ones form the product six steps ahead of its
+//! addition; legacy SSE overwrites a source, so the copy before it is part of the step (eliminated at rename since Ivy
+//! Bridge and Zen). Only the addition is then in the dependent chain, so six accumulators are enough, which Zen needs:
+//! two additions a cycle of three cycles each.
 //!
 //! Half precision has so few bits that an accumulator can only advance by one unit per iteration: every second pair of
 //! steps takes back what the one before has added.
@@ -104,49 +105,53 @@ vector_loop!(
     }
 );
 vector_loop!(
-    /// Two fp64 lanes, separate; 11 accumulators in XMM4-14.
+    /// Two fp64 lanes, separate; 6 accumulators in XMM10-15, their products in XMM0-5.
     fp64_sse2 {
-        register: "xmm", bytes: 16, load_store: "movupd", operands: "0,1,2,3",
-        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14",
-        body: 2 x [
-            "movapd xmm15, xmm0; mulpd xmm15, xmm1; addpd xmm\\acc, xmm15",
-            "movapd xmm15, xmm2; mulpd xmm15, xmm3; addpd xmm\\acc, xmm15",
+        register: "xmm", bytes: 16, load_store: "movupd", operands: "6,7,8,9" from 6,
+        accumulators: 10, "10,11,12,13,14,15",
+        products: @ "0,1,2,3,4,5" "movapd xmm\\acc, xmm6; mulpd xmm\\acc, xmm7",
+        body: 4 x [
+            @ "0,1,2,3,4,5" "addpd xmm1\\acc, xmm\\acc; movapd xmm\\acc, xmm8; mulpd xmm\\acc, xmm9",
+            @ "0,1,2,3,4,5" "addpd xmm1\\acc, xmm\\acc; movapd xmm\\acc, xmm6; mulpd xmm\\acc, xmm7",
         ],
         finish: "",
     }
 );
 vector_loop!(
-    /// Four fp32 lanes, separate; 11 accumulators in XMM4-14.
+    /// Four fp32 lanes, separate; 6 accumulators in XMM10-15, their products in XMM0-5.
     fp32_sse2 {
-        register: "xmm", bytes: 16, load_store: "movups", operands: "0,1,2,3",
-        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14",
-        body: 2 x [
-            "movaps xmm15, xmm0; mulps xmm15, xmm1; addps xmm\\acc, xmm15",
-            "movaps xmm15, xmm2; mulps xmm15, xmm3; addps xmm\\acc, xmm15",
+        register: "xmm", bytes: 16, load_store: "movups", operands: "6,7,8,9" from 6,
+        accumulators: 10, "10,11,12,13,14,15",
+        products: @ "0,1,2,3,4,5" "movaps xmm\\acc, xmm6; mulps xmm\\acc, xmm7",
+        body: 4 x [
+            @ "0,1,2,3,4,5" "addps xmm1\\acc, xmm\\acc; movaps xmm\\acc, xmm8; mulps xmm\\acc, xmm9",
+            @ "0,1,2,3,4,5" "addps xmm1\\acc, xmm\\acc; movaps xmm\\acc, xmm6; mulps xmm\\acc, xmm7",
         ],
         finish: "",
     }
 );
 vector_loop!(
-    /// One fp64 lane, separate; 11 accumulators in XMM4-14.
+    /// One fp64 lane, separate; 6 accumulators in XMM10-15, their products in XMM0-5.
     fp64_scalar {
-        register: "xmm", bytes: 8, load_store: "movsd", operands: "0,1,2,3",
-        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14",
-        body: 2 x [
-            "movapd xmm15, xmm0; mulsd xmm15, xmm1; addsd xmm\\acc, xmm15",
-            "movapd xmm15, xmm2; mulsd xmm15, xmm3; addsd xmm\\acc, xmm15",
+        register: "xmm", bytes: 8, load_store: "movsd", operands: "6,7,8,9" from 6,
+        accumulators: 10, "10,11,12,13,14,15",
+        products: @ "0,1,2,3,4,5" "movapd xmm\\acc, xmm6; mulsd xmm\\acc, xmm7",
+        body: 4 x [
+            @ "0,1,2,3,4,5" "addsd xmm1\\acc, xmm\\acc; movapd xmm\\acc, xmm8; mulsd xmm\\acc, xmm9",
+            @ "0,1,2,3,4,5" "addsd xmm1\\acc, xmm\\acc; movapd xmm\\acc, xmm6; mulsd xmm\\acc, xmm7",
         ],
         finish: "",
     }
 );
 vector_loop!(
-    /// One fp32 lane, separate; 11 accumulators in XMM4-14.
+    /// One fp32 lane, separate; 6 accumulators in XMM10-15, their products in XMM0-5.
     fp32_scalar {
-        register: "xmm", bytes: 4, load_store: "movss", operands: "0,1,2,3",
-        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14",
-        body: 2 x [
-            "movaps xmm15, xmm0; mulss xmm15, xmm1; addss xmm\\acc, xmm15",
-            "movaps xmm15, xmm2; mulss xmm15, xmm3; addss xmm\\acc, xmm15",
+        register: "xmm", bytes: 4, load_store: "movss", operands: "6,7,8,9" from 6,
+        accumulators: 10, "10,11,12,13,14,15",
+        products: @ "0,1,2,3,4,5" "movaps xmm\\acc, xmm6; mulss xmm\\acc, xmm7",
+        body: 4 x [
+            @ "0,1,2,3,4,5" "addss xmm1\\acc, xmm\\acc; movaps xmm\\acc, xmm8; mulss xmm\\acc, xmm9",
+            @ "0,1,2,3,4,5" "addss xmm1\\acc, xmm\\acc; movaps xmm\\acc, xmm6; mulss xmm\\acc, xmm7",
         ],
         finish: "",
     }
@@ -161,10 +166,10 @@ pub(super) const FP64_SCALAR: Kernel = Kernel {
     requires: &[Feature::Sse2],
     method: "cpu-mul-add/1",
     accumulator_type: "fp64",
-    accumulators: 11,
+    accumulators: 6,
     accumulators_per_step: 1,
     lanes: 1,
-    pairs: 2,
+    pairs: 4,
     step: &["movapd", "mulsd", "addsd"],
     operations_per_lane: 2,
     data: Data::Products(Float::Fp64),
@@ -177,6 +182,7 @@ pub(super) const FP64_SCALAR_FMA3: Kernel = Kernel {
     requires: &[Feature::Fma],
     method: "cpu-fma/1",
     accumulators: 12,
+    pairs: 2,
     step: &["vfmadd231sd"],
     body: fp64_scalar_fma3,
     ..FP64_SCALAR
@@ -198,6 +204,7 @@ pub(super) const FP64_AVX2: Kernel = Kernel {
     method: "cpu-fma/1",
     accumulators: 12,
     lanes: 4,
+    pairs: 2,
     step: &["vfmadd231pd"],
     body: fp64_avx2,
     ..FP64_SCALAR
@@ -219,6 +226,7 @@ pub(super) const FP64_AVX512: Kernel = Kernel {
     method: "cpu-fma/1",
     accumulators: 24,
     lanes: 8,
+    pairs: 2,
     step: &["vfmadd231pd"],
     body: fp64_avx512,
     pace: Some(Pace { body: fp64_avx512_paced, additions: 72 }),
@@ -233,10 +241,10 @@ pub(super) const FP32_SCALAR: Kernel = Kernel {
     requires: &[Feature::Sse2],
     method: "cpu-mul-add/1",
     accumulator_type: "fp32",
-    accumulators: 11,
+    accumulators: 6,
     accumulators_per_step: 1,
     lanes: 1,
-    pairs: 2,
+    pairs: 4,
     step: &["movaps", "mulss", "addss"],
     operations_per_lane: 2,
     data: Data::Products(Float::Fp32),
@@ -249,6 +257,7 @@ pub(super) const FP32_SCALAR_FMA3: Kernel = Kernel {
     requires: &[Feature::Fma],
     method: "cpu-fma/1",
     accumulators: 12,
+    pairs: 2,
     step: &["vfmadd231ss"],
     body: fp32_scalar_fma3,
     ..FP32_SCALAR
@@ -270,6 +279,7 @@ pub(super) const FP32_AVX2: Kernel = Kernel {
     method: "cpu-fma/1",
     accumulators: 12,
     lanes: 8,
+    pairs: 2,
     step: &["vfmadd231ps"],
     body: fp32_avx2,
     ..FP32_SCALAR
@@ -291,6 +301,7 @@ pub(super) const FP32_AVX512: Kernel = Kernel {
     method: "cpu-fma/1",
     accumulators: 24,
     lanes: 16,
+    pairs: 2,
     step: &["vfmadd231ps"],
     body: fp32_avx512,
     pace: Some(Pace { body: fp32_avx512_paced, additions: 72 }),

@@ -11,19 +11,26 @@
 /// increments RAX once per iteration, from and to the register file's count. RDI is the register file, RSI the number
 /// of iterations (zero is none).
 ///
+/// `products` are formed before the loop. Each step of the `body` then adds one and forms another in its place, for the
+/// next step of the same accumulator and with that one's operands; the last are never added. An addition right behind
+/// its multiplication waits in the scheduler, and renaming prefers ports with few waiting micro-operations: others go
+/// to the ports that the multiplications need. Operands may lie in registers `from` another than the first on.
+///
 /// A `paced` function is the same loop with so many additions of R9 to R8 after every step: they depend on each other,
 /// and are so many that they take longer than the steps ([`crate::table::Pace`]), but not much longer, or the load would
 /// be another. Their number may depend on the accumulator: `((\\acc & 3) + 2) / 3` is three of four times one.
 macro_rules! vector_loop {
     ($(#[$doc:meta])* $name:ident {
-        register: $register:literal, bytes: $bytes:literal, load_store: $move:literal, operands: $operands:literal,
+        register: $register:literal, bytes: $bytes:literal, load_store: $move:literal,
+        operands: $operands:literal $(from $first_operand:literal)?,
         accumulators: $first:literal, $accumulators:literal,
+        $(products: @ $products:literal $product:expr,)?
         body: $($times:literal x [$($(@ $over:literal)? $step:expr),+ $(,)?]),+,
         $(counted: $count:literal,)? finish: $finish:literal $(,)?
     }) => {
         $crate::x86_64::loops::vector_loop!(@function $(#[$doc])* $name, "0",
-            $register, $bytes, $move, $operands, $first, $accumulators,
-            [$($times x [$($(@ $over)? $step),+]),+], [$($count)?], $finish);
+            $register, $bytes, $move, [$operands $(from $first_operand)?], $first, $accumulators,
+            [$(@ $products $product)?], [$($times x [$($(@ $over)? $step),+]),+], [$($count)?], $finish);
     };
     ($(#[$doc:meta])* $name:ident {
         register: $register:literal, bytes: $bytes:literal, load_store: $move:literal, operands: $operands:literal,
@@ -32,15 +39,16 @@ macro_rules! vector_loop {
         $(counted: $count:literal,)? paced: $paced:ident, $additions:literal, finish: $finish:literal $(,)?
     }) => {
         $crate::x86_64::loops::vector_loop!(@function $(#[$doc])* $name, "0",
-            $register, $bytes, $move, $operands, $first, $accumulators,
-            [$($times x [$($(@ $over)? $step),+]),+], [$($count)?], $finish);
+            $register, $bytes, $move, [$operands], $first, $accumulators,
+            [], [$($times x [$($(@ $over)? $step),+]),+], [$($count)?], $finish);
         $crate::x86_64::loops::vector_loop!(@function
             #[doc = "The same loop, paced by additions."] $paced, $additions,
-            $register, $bytes, $move, $operands, $first, $accumulators,
-            [$($times x [$($(@ $over)? $step),+]),+], [$($count)?], $finish);
+            $register, $bytes, $move, [$operands], $first, $accumulators,
+            [], [$($times x [$($(@ $over)? $step),+]),+], [$($count)?], $finish);
     };
     (@function $(#[$doc:meta])* $name:ident, $additions:literal,
-        $register:literal, $bytes:literal, $move:literal, $operands:literal, $first:literal, $accumulators:literal,
+        $register:literal, $bytes:literal, $move:literal, [$operands:literal $(from $first_operand:literal)?],
+        $first:literal, $accumulators:literal, [$(@ $products:literal $product:expr)?],
         [$($times:literal x [$($(@ $over:literal)? $step:expr),+]),+], [$($count:literal)?], $finish:literal
     ) => {
         $(#[$doc])*
@@ -48,11 +56,19 @@ macro_rules! vector_loop {
         unsafe extern "C" fn $name(registers: &mut $crate::state::RegisterFile, iterations: u64) {
             ::core::arch::naked_asm!(
                 concat!(".irp operand, ", $operands),
-                concat!($move, " ", $register, "\\operand, [rdi + {operands} + {slot} * \\operand]"),
+                concat!(
+                    $move, " ", $register, "\\operand, [rdi + {operands} + {slot} * (\\operand - ",
+                    $crate::x86_64::loops::from!($($first_operand)?), ")]",
+                ),
                 ".endr",
                 concat!(".irp acc, ", $accumulators),
                 concat!($move, " ", $register, "\\acc, [rdi + {results} + ", $bytes, " * (\\acc - ", $first, ")]"),
                 ".endr",
+                $(
+                    concat!(".irp acc, ", $products),
+                    $product,
+                    ".endr",
+                )?
                 $(concat!("mov ", $count, ", [rdi + {count}]"),)?
                 "test rsi, rsi",
                 "jz 3f",
@@ -100,6 +116,17 @@ macro_rules! list {
     };
 }
 pub(super) use list;
+
+/// The register of the first operand, where it is not the very first.
+macro_rules! from {
+    () => {
+        "0"
+    };
+    ($first:literal) => {
+        $first
+    };
+}
+pub(super) use from;
 
 /// Where the register file has the count that a loop keeps in `_register`.
 pub(super) const fn count_offset(_register: &str) -> usize {

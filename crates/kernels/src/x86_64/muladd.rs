@@ -7,7 +7,8 @@
 //!   words shifted down by words masked in place; a mask puts both together;
 //! * quadwords, before AVX-512, from three products of doublewords: the low halves', and the mixed ones shifted up.
 //!
-//! Only the last addition is in the dependent chain, so few accumulators are enough.
+//! Only the last addition is in the dependent chain, so few accumulators are enough, and of sixteen registers six hold
+//! products that are formed ahead of their additions.
 
 use model::isa::{CpuOp, Element, Isa};
 
@@ -102,26 +103,28 @@ vector_loop!(
     }
 );
 vector_loop!(
-    /// Sixteen elements in two instructions; 11 accumulators in YMM4-14.
+    /// Sixteen elements in two instructions; 6 accumulators in YMM10-15, their products in YMM0-5.
     int16_avx2 {
-        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "0,1,2,3",
-        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14",
-        body: 6 x [
-            "vpmullw ymm15, ymm0, ymm1; vpaddw ymm\\acc, ymm\\acc, ymm15",
-            "vpmullw ymm15, ymm2, ymm3; vpaddw ymm\\acc, ymm\\acc, ymm15",
+        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "6,7,8,9" from 6,
+        accumulators: 10, "10,11,12,13,14,15",
+        products: @ "0,1,2,3,4,5" "vpmullw ymm\\acc, ymm6, ymm7",
+        body: 11 x [
+            @ "0,1,2,3,4,5" "vpaddw ymm1\\acc, ymm1\\acc, ymm\\acc; vpmullw ymm\\acc, ymm8, ymm9",
+            @ "0,1,2,3,4,5" "vpaddw ymm1\\acc, ymm1\\acc, ymm\\acc; vpmullw ymm\\acc, ymm6, ymm7",
         ],
         counted: "rax",
         finish: "vzeroupper",
     }
 );
 vector_loop!(
-    /// Eight elements in two instructions and a copy; 11 accumulators in XMM4-14.
+    /// Eight elements in two instructions and a copy; 6 accumulators in XMM10-15, their products in XMM0-5.
     int16_sse2 {
-        register: "xmm", bytes: 16, load_store: "movdqu", operands: "0,1,2,3",
-        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14",
-        body: 6 x [
-            "movdqa xmm15, xmm0; pmullw xmm15, xmm1; paddw xmm\\acc, xmm15",
-            "movdqa xmm15, xmm2; pmullw xmm15, xmm3; paddw xmm\\acc, xmm15",
+        register: "xmm", bytes: 16, load_store: "movdqu", operands: "6,7,8,9" from 6,
+        accumulators: 10, "10,11,12,13,14,15",
+        products: @ "0,1,2,3,4,5" "movdqa xmm\\acc, xmm6; pmullw xmm\\acc, xmm7",
+        body: 11 x [
+            @ "0,1,2,3,4,5" "paddw xmm1\\acc, xmm\\acc; movdqa xmm\\acc, xmm8; pmullw xmm\\acc, xmm9",
+            @ "0,1,2,3,4,5" "paddw xmm1\\acc, xmm\\acc; movdqa xmm\\acc, xmm6; pmullw xmm\\acc, xmm7",
         ],
         counted: "rax",
         finish: "",
@@ -141,25 +144,27 @@ vector_loop!(
     }
 );
 vector_loop!(
-    /// Eight elements in two instructions; 11 accumulators in YMM4-14.
+    /// Eight elements in two instructions; 6 accumulators in YMM10-15, their products in YMM0-5.
     int32_avx2 {
-        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "0,1,2,3",
-        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14",
-        body: 6 x [
-            "vpmulld ymm15, ymm0, ymm1; vpaddd ymm\\acc, ymm\\acc, ymm15",
-            "vpmulld ymm15, ymm2, ymm3; vpaddd ymm\\acc, ymm\\acc, ymm15",
+        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "6,7,8,9" from 6,
+        accumulators: 10, "10,11,12,13,14,15",
+        products: @ "0,1,2,3,4,5" "vpmulld ymm\\acc, ymm6, ymm7",
+        body: 11 x [
+            @ "0,1,2,3,4,5" "vpaddd ymm1\\acc, ymm1\\acc, ymm\\acc; vpmulld ymm\\acc, ymm8, ymm9",
+            @ "0,1,2,3,4,5" "vpaddd ymm1\\acc, ymm1\\acc, ymm\\acc; vpmulld ymm\\acc, ymm6, ymm7",
         ],
         finish: "vzeroupper",
     }
 );
 vector_loop!(
-    /// Four elements in two instructions and a copy; 11 accumulators in XMM4-14.
+    /// Four elements in two instructions and a copy; 6 accumulators in XMM10-15, their products in XMM0-5.
     int32_sse4_1 {
-        register: "xmm", bytes: 16, load_store: "movdqu", operands: "0,1,2,3",
-        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14",
-        body: 6 x [
-            "movdqa xmm15, xmm0; pmulld xmm15, xmm1; paddd xmm\\acc, xmm15",
-            "movdqa xmm15, xmm2; pmulld xmm15, xmm3; paddd xmm\\acc, xmm15",
+        register: "xmm", bytes: 16, load_store: "movdqu", operands: "6,7,8,9" from 6,
+        accumulators: 10, "10,11,12,13,14,15",
+        products: @ "0,1,2,3,4,5" "movdqa xmm\\acc, xmm6; pmulld xmm\\acc, xmm7",
+        body: 11 x [
+            @ "0,1,2,3,4,5" "paddd xmm1\\acc, xmm\\acc; movdqa xmm\\acc, xmm8; pmulld xmm\\acc, xmm9",
+            @ "0,1,2,3,4,5" "paddd xmm1\\acc, xmm\\acc; movdqa xmm\\acc, xmm6; pmulld xmm\\acc, xmm7",
         ],
         finish: "",
     }
@@ -268,9 +273,9 @@ pub(super) const INT16_SSE2: Kernel = Kernel {
     requires: &[Feature::Sse2],
     method: "cpu-muladd/1",
     accumulator_type: "s16",
-    accumulators: 11,
+    accumulators: 6,
     lanes: 8,
-    pairs: 6,
+    pairs: 11,
     step: &["movdqa", "pmullw", "paddw"],
     data: Data::Elements { bytes: 2 },
     body: int16_sse2,
@@ -306,9 +311,9 @@ pub(super) const INT32_SSE4_1: Kernel = Kernel {
     requires: &[Feature::Sse41],
     method: "cpu-muladd/1",
     accumulator_type: "s32",
-    accumulators: 11,
+    accumulators: 6,
     lanes: 4,
-    pairs: 6,
+    pairs: 11,
     step: &["movdqa", "pmulld", "paddd"],
     data: Data::Elements { bytes: 4 },
     body: int32_sse4_1,

@@ -102,6 +102,7 @@ pub(crate) fn check_paced(kernel: &Kernel, code: &[u8], address: u64, additions:
 fn declared(kernel: &Kernel, code: &Code) -> Result<(), String> {
     work(kernel, code)?;
     places(kernel, code)?;
+    products(kernel, code)?;
     registers(kernel, code)?;
     encoding(kernel, code)?;
     code.end()
@@ -328,6 +329,45 @@ fn take_turns(kernel: &Kernel, written: &[Register]) -> Result<(), String> {
     } else {
         Err("the accumulators do not take turns".into())
     }
+}
+
+/// Products that are formed before the loop are formed as a step forms them, and from then on every product is as far
+/// ahead of its addition as there are accumulators.
+fn products(kernel: &Kernel, code: &Code) -> Result<(), String> {
+    let forms = |instruction: &&Instruction| {
+        let to = instruction.op0_register();
+        !touches_memory(instruction) && (to.is_xmm() || to.is_ymm() || to.is_zmm())
+    };
+    let first: Vec<_> = code.before().filter(forms).collect();
+    if first.is_empty() {
+        return Ok(());
+    }
+    let products: BTreeSet<_> = first.iter().map(|instruction| instruction.op0_register().full_register()).collect();
+    let mut found: Vec<_> = first.iter().map(|instruction| name(instruction)).collect();
+    let adds = |mnemonic: &str| ["add", "padd", "vpadd"].iter().any(|addition| mnemonic.starts_with(addition));
+    let formed = kernel.step.iter().filter(|mnemonic| !adds(mnemonic));
+    let mut declared: Vec<_> = formed.flat_map(|mnemonic| vec![(*mnemonic).to_owned(); kernel.accumulators]).collect();
+    found.sort();
+    declared.sort();
+    if products.len() != kernel.accumulators || found != declared {
+        return Err(format!("{found:?} come before the loop where {declared:?} should"));
+    }
+    let accumulators = stored(code);
+    let mut ahead: BTreeMap<_, usize> = products.iter().map(|product| (*product, kernel.accumulators)).collect();
+    for instruction in code.work() {
+        let to = instruction.op0_register().full_register();
+        if products.contains(&to) {
+            ahead.insert(to, 0);
+        } else if accumulators.contains(&to) {
+            ahead.values_mut().for_each(|additions| *additions += 1);
+            let sources = [instruction.op1_register(), instruction.op2_register()].map(Register::full_register);
+            let added = sources.iter().find_map(|source| ahead.get(source));
+            if added.is_none_or(|additions| *additions < kernel.accumulators) {
+                return Err(format!("{instruction} does not add a product formed {} steps ago", kernel.accumulators));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The work is in registers of the declared width, but for what [`may_load`].
