@@ -1,43 +1,86 @@
-//! The pointer chase: one node per cache line, all of them in a single random cycle, each load giving the next address.
+//! The pointer chase: one node per cache line, all of them in random cycles, each load giving the next address.
 //!
-//! The time of one load is the latency of whatever level of the hierarchy the buffer fills. A prefetcher cannot follow:
-//! the cycle is drawn with Sattolo's algorithm and an unbiased generator, so every order of lines is equally likely.
-//! Each node also knows its place in the cycle, so where a chase ended tells whether it made all of its loads.
+//! One chain through all nodes shows the latency of whatever level of the hierarchy the buffer fills; several disjoint
+//! chains show how many misses a core keeps in flight. A prefetcher cannot follow: the order is drawn with an unbiased
+//! generator, so every cyclic order of lines is equally likely. Each node also knows its place in the order, so where a
+//! chase ended tells whether it made all of its loads.
 
 use core::fmt;
+use core::ops::Range;
 
 use crate::lines::Line;
 use crate::native;
 use crate::rng::Rng;
 
-/// A body: follows the chain for `rounds` times [`Cycle::LOADS_PER_ROUND`] loads and returns where it stands.
+/// The most chains of one chase.
+pub const MOST_CHAINS: usize = 32;
+
+/// Where each chain stands; a body leaves those of the chains that it does not have as they are.
+pub(crate) type Places = [*const Line; MOST_CHAINS];
+
+/// A body: follows each of its chains for so many rounds of [`steps_per_round`] loads, from its place on, and leaves
+/// there where it stands.
 ///
 /// # Safety
-/// The word at `start` must hold the address of a word that holds such an address, and so on.
-pub(crate) type Body = unsafe extern "C" fn(start: *const Line, rounds: u64) -> *const Line;
+/// The word at the place of each of the body's chains must hold the address of a word that holds such an address, and
+/// so on.
+pub(crate) type Body = unsafe extern "C" fn(places: &mut Places, rounds: u64);
 
-/// A buffer whose lines form one cycle, and how far a chase has come in it.
+/// Loads in a round over all chains, about: enough to hide the end of the loop, which runs beside them, and few enough
+/// for the core's cache of decoded instructions.
+const LOADS_PER_ROUND: usize = 64;
+
+/// Dependent loads of each chain in a round of a body with so many chains.
+pub(crate) const fn steps_per_round(chains: usize) -> usize {
+    LOADS_PER_ROUND / chains
+}
+
+macro_rules! bodies {
+    ($($chains:literal)+) => { [$(native::chase::chase::<$chains>,)+] };
+}
+
+/// The bodies for 1, 2 … chains.
+static BODIES: [Body; MOST_CHAINS] =
+    bodies![1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32];
+
+/// In which order a chase comes to the lines of its buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// Disjoint chains, each through as many lines as any other, or one more.
+    pub chains: usize,
+    /// Lines that lie together and are all visited before the chase goes on to the next such group; `None`: the whole
+    /// buffer is one group. What is left of the buffer behind the last whole group is a group of its own.
+    pub group: Option<usize>,
+}
+
+impl Order {
+    /// One chain, all lines at random.
+    pub const RANDOM: Self = Self { chains: 1, group: None };
+}
+
+/// A buffer whose lines form cycles, and how far a chase has come in them.
 #[derive(Debug)]
-pub struct Cycle<'a> {
+pub struct Chase<'a> {
     nodes: &'a mut [Line],
-    /// The node at which the chase stands.
-    position: usize,
-    /// Loads made since node 0.
+    chains: usize,
+    places: Places,
+    /// Loads made in each chain since it began.
     loads: u64,
 }
 
 /// The word of a node that holds the address of the next.
 const NEXT: usize = 0;
-/// The word of a node that holds its rank: how many loads after node 0 the cycle comes to it.
+/// The word of a node that holds its rank: its place in the order that all chains were cut from.
 const RANK: usize = 1;
 
-/// What is wrong with a cycle, or with the chase through it.
+/// How far ahead of the linking a node is fetched: some hundred nanoseconds of it.
+const FETCH_AHEAD: usize = 16;
+
+/// What is wrong with a chain, or with the chase through it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// The node at this index holds no address of a node.
     Astray(usize),
-    /// The cycle through the first node closes after this many of all the nodes.
-    Short(usize),
     /// A node of another rank than the number of loads says was reached.
     Misplaced {
         /// The rank of the node that so many loads lead to.
@@ -51,55 +94,87 @@ impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Astray(index) => write!(f, "node {index} points outside the buffer"),
-            Self::Short(nodes) => write!(f, "the cycle closes after {nodes} nodes"),
-            Self::Misplaced { expected, found } => write!(f, "node {found} of the cycle is reached, not {expected}"),
+            Self::Misplaced { expected, found } => write!(f, "node {found} of the order is reached, not {expected}"),
         }
     }
 }
 
 impl core::error::Error for Broken {}
 
-impl<'a> Cycle<'a> {
-    /// Dependent loads per round: enough to hide the end of the loop, which runs beside them.
-    pub const LOADS_PER_ROUND: u64 = 64;
+impl<'a> Chase<'a> {
+    /// Lines of scratch that [`build`](Self::build) needs for so many nodes: four bytes for each.
+    pub const fn scratch_lines(nodes: usize) -> usize {
+        nodes.div_ceil(Line::BYTES / size_of::<u32>())
+    }
 
-    /// Links all of `nodes` into one cycle drawn from `seed`, writing the first two words of each; the others stay as
-    /// they are. None where there are no nodes, or fewer `links` than nodes.
+    /// Links all of `nodes` into cycles drawn from `seed`, writing the first two words of each; the others stay as they
+    /// are. None where there are fewer nodes than chains, no chain or more than [`MOST_CHAINS`], an empty group, more
+    /// nodes than 32 bits can number, or fewer lines of `scratch` than [`scratch_lines`](Self::scratch_lines).
     ///
-    /// `links` is scratch: shuffling and ranking go through its four bytes per node, which for a buffer of four times
-    /// the last-level cache still lie in that cache, rather than through the nodes.
-    pub fn build(nodes: &'a mut [Line], links: &mut [u32], seed: u64) -> Option<Self> {
-        let links = links.get_mut(..nodes.len())?;
-        let base = nodes.first()?.0.as_ptr().expose_provenance();
-        sattolo(links, seed)?;
-        for (node, link) in nodes.iter_mut().zip(&*links) {
-            node.0[NEXT] = base as u64 + u64::from(*link) * Line::BYTES as u64;
+    /// A uniformly random order of n nodes, closed in itself, is a uniformly random cycle: each of the (n - 1)! cycles
+    /// is n orders, one for each node that it may begin with. Unlike a walk from node to node, the order is drawn and
+    /// linked without one access to memory waiting for another.
+    pub fn build(nodes: &'a mut [Line], scratch: &mut [Line], order: Order, seed: u64) -> Option<Self> {
+        let count = nodes.len();
+        let group = order.group.unwrap_or(count);
+        if !(1..=MOST_CHAINS.min(count)).contains(&order.chains) || group == 0 {
+            return None;
         }
-        links_to_ranks(links);
-        for (node, rank) in nodes.iter_mut().zip(&*links) {
-            node.0[RANK] = u64::from(*rank);
+        let drawn = halves(scratch.get_mut(..Self::scratch_lines(count))?).get_mut(..count)?;
+        draw(drawn, group, &mut Rng::new(seed))?;
+        let mut chase = Self { nodes, chains: order.chains, places: [core::ptr::null(); MOST_CHAINS], loads: 0 };
+        for chain in 0..chase.chains {
+            let ranks = chase.ranks(chain);
+            link(chase.nodes, drawn, ranks.clone());
+            chase.places[chain] = &raw const chase.nodes[drawn[ranks.start] as usize];
         }
-        Some(Self { nodes, position: 0, loads: 0 })
+        Some(chase)
     }
 
-    /// Follows the chain for `rounds` rounds of [`Self::LOADS_PER_ROUND`] loads each, from where the last chase ended.
+    /// The ranks of a chain's nodes.
+    const fn ranks(&self, chain: usize) -> Range<usize> {
+        let (each, longer) = (self.nodes.len() / self.chains, self.nodes.len() % self.chains);
+        let start = chain * each + if chain < longer { chain } else { longer };
+        start..start + each + if chain < longer { 1 } else { 0 }
+    }
+
+    /// Its chains.
+    pub const fn chains(&self) -> usize {
+        self.chains
+    }
+
+    /// Loads of one round over all chains.
+    pub const fn loads_per_round(&self) -> u64 {
+        (steps_per_round(self.chains) * self.chains) as u64
+    }
+
+    /// Follows every chain for so many rounds, from where the last chase ended.
     #[inline]
-    pub fn chase(&mut self, rounds: u64) {
-        // SAFETY: `build` has linked every node to a node of this buffer, which stays borrowed and unchanged.
-        let end = unsafe { native::chase::chase(&raw const self.nodes[self.position], rounds) };
-        self.position = (end.addr() - self.nodes.as_ptr().addr()) / Line::BYTES;
-        self.loads = self.loads.wrapping_add(rounds.wrapping_mul(Self::LOADS_PER_ROUND));
+    pub fn follow(&mut self, rounds: u64) {
+        // SAFETY: `build` has linked every node to a node of this buffer, which stays borrowed and unchanged, and a body
+        // leaves its chains' places at nodes.
+        unsafe { BODIES[self.chains - 1](&mut self.places, rounds) };
+        self.loads = self.loads.wrapping_add(rounds.wrapping_mul(steps_per_round(self.chains) as u64));
     }
 
-    /// The node at which the chase stands.
-    pub const fn position(&self) -> usize {
-        self.position
+    /// The node at which a chain stands, by its index in the buffer.
+    ///
+    /// # Panics
+    /// If there is no such chain.
+    pub fn position(&self, chain: usize) -> usize {
+        (self.places[..self.chains][chain].addr() - self.nodes.as_ptr().addr()) / Line::BYTES
     }
 
-    /// Whether the chase stands where all the loads asked for since [`build`](Self::build) lead to.
+    /// Whether every chain stands where all the loads asked for since [`build`](Self::build) lead to.
     pub fn verify_position(&self) -> Result<(), Broken> {
-        let expected = self.loads % self.nodes.len() as u64;
-        let found = self.nodes[self.position].0[RANK];
+        (0..self.chains).try_for_each(|chain| self.has_rank(self.position(chain), chain, self.loads))
+    }
+
+    /// Whether the node at this index is the one that so many loads lead to.
+    fn has_rank(&self, index: usize, chain: usize, loads: u64) -> Result<(), Broken> {
+        let ranks = self.ranks(chain);
+        let expected = ranks.start as u64 + loads % ranks.len() as u64;
+        let found = self.nodes[index].0[RANK];
         if expected == found { Ok(()) } else { Err(Broken::Misplaced { expected, found }) }
     }
 
@@ -114,46 +189,81 @@ impl<'a> Cycle<'a> {
         }
     }
 
-    /// Proves that the nodes form one cycle through all of them: the walk from the first returns to it after exactly as
-    /// many steps as there are nodes. (A repeated node would have made it return never or sooner.) As slow as a chase.
+    /// Proves that every chain is one cycle through its share of the nodes and that no two chains meet: each step leads
+    /// to the next rank, and after the last to the first again. A node has one rank, so all are different nodes. As
+    /// slow as a chase.
     pub fn verify(&self) -> Result<(), Broken> {
-        let mut index = 0;
-        for visited in 1..=self.nodes.len() {
-            index = self.next(index)?;
-            if index == 0 && visited < self.nodes.len() {
-                return Err(Broken::Short(visited));
+        for chain in 0..self.chains {
+            let mut index = self.position(chain);
+            for step in 1..=self.ranks(chain).len() as u64 {
+                index = self.next(index)?;
+                self.has_rank(index, chain, self.loads.wrapping_add(step))?;
             }
         }
-        if index == 0 { Ok(()) } else { Err(Broken::Short(self.nodes.len())) }
+        Ok(())
     }
 
-    /// Where the machine code of the chase begins, for disassembly.
-    pub fn code() -> *const u8 {
-        let body: Body = native::chase::chase;
-        body as *const u8
+    /// Where the machine code of a chase through so many chains begins, for disassembly; `None` where there is none.
+    pub fn code(chains: usize) -> Option<*const u8> {
+        BODIES.get(chains.checked_sub(1)?).map(|body| *body as *const u8)
+    }
+
+    /// Loads that each chain makes in one iteration of that code.
+    pub const fn steps_of(chains: usize) -> usize {
+        steps_per_round(chains)
     }
 }
 
-/// Fills `links` with a permutation that is one cycle, each equally likely (Sattolo, "An algorithm to generate a random
-/// cyclic permutation", Information Processing Letters 1986). None where the indices do not fit.
-fn sattolo(links: &mut [u32], seed: u64) -> Option<()> {
-    let count = u32::try_from(links.len()).ok()?;
-    for (link, index) in links.iter_mut().zip(0..count) {
-        *link = index;
+/// Draws an order of nodes: groups of so many that lie together in a random order, and those of each group too
+/// (Durstenfeld, "Algorithm 235: Random permutation", Communications of the ACM 1964). None where an index does not
+/// fit.
+///
+/// A rest behind the last whole group comes last. That is no loss: in a cycle any group may be called the last.
+fn draw(order: &mut [u32], group: usize, rng: &mut Rng) -> Option<()> {
+    let count = u32::try_from(order.len()).ok()?;
+    let groups = order.len() / group;
+    // The order of the groups stands at first where each group will begin.
+    for (place, first) in (0..groups).map(|place| place * group).zip((0..count).step_by(group)) {
+        order[place] = first;
     }
-    let mut rng = Rng::new(seed);
-    for last in (1..links.len()).rev() {
-        links.swap(last, to_index(rng.below(last as u64)));
+    for last in (1..groups).rev() {
+        order.swap(last * group, to_index(rng.below(last as u64 + 1)) * group);
+    }
+    let rest = groups * group;
+    if let Some(first) = order.get_mut(rest) {
+        *first = u32::try_from(rest).ok()?;
+    }
+    for members in order.chunks_mut(group) {
+        let first = members[0];
+        for (member, index) in members.iter_mut().zip(first..) {
+            *member = index;
+        }
+        for last in (1..members.len()).rev() {
+            members.swap(last, to_index(rng.below(last as u64 + 1)));
+        }
     }
     Some(())
 }
 
-/// Replaces each link of a cycle by the number of links that lead to it from index 0.
-fn links_to_ranks(links: &mut [u32]) {
-    let mut index = 0;
-    for rank in 0..u32::try_from(links.len()).unwrap_or(u32::MAX) {
-        index = core::mem::replace(&mut links[index], rank) as usize;
+/// Closes the nodes of these ranks into a cycle.
+fn link(nodes: &mut [Line], order: &[u32], ranks: Range<usize>) {
+    let base = nodes.as_ptr().expose_provenance() as u64;
+    for rank in ranks.clone() {
+        if let Some(node) = order.get(rank + FETCH_AHEAD) {
+            native::chase::fetch(&raw const nodes[*node as usize]);
+        }
+        let next = if rank + 1 < ranks.end { rank + 1 } else { ranks.start };
+        let node = &mut nodes[order[rank] as usize].0;
+        node[NEXT] = base + u64::from(order[next]) * Line::BYTES as u64;
+        node[RANK] = rank as u64;
     }
+}
+
+/// Lines as numbers of 32 bits.
+fn halves(lines: &mut [Line]) -> &mut [u32] {
+    // SAFETY: a `Line` is 64 bytes without padding, and any four bytes are a `u32`; `align_to_mut` sees to alignment and
+    // bounds.
+    unsafe { lines.align_to_mut().1 }
 }
 
 /// A word of a node, as an index or an address of this machine.
@@ -166,27 +276,48 @@ const fn to_index(word: u64) -> usize {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_chase_that_made_too_few_loads_is_misplaced() {
-        let (mut nodes, mut links) = ([Line::default(); 50], [0; 50]);
-        let mut cycle = Cycle::build(&mut nodes, &mut links, 1).unwrap();
-        cycle.chase(1);
-        assert_eq!(cycle.verify_position(), Ok(()));
-        cycle.loads += 1;
-        assert_eq!(cycle.verify_position(), Err(Broken::Misplaced { expected: 15, found: 14 }));
+    const NODES: usize = 50;
+
+    fn built(nodes: &mut [Line; NODES], chains: usize) -> Chase<'_> {
+        let mut scratch = [Line::default(); Chase::scratch_lines(NODES)];
+        Chase::build(nodes, &mut scratch, Order { chains, group: None }, 1).unwrap()
     }
 
     #[test]
-    fn a_broken_cycle_is_recognised() {
-        let (mut nodes, mut links) = ([Line::default(); 50], [0; 50]);
-        let cycle = Cycle::build(&mut nodes, &mut links, 1).unwrap();
-        let base = cycle.nodes.as_ptr().addr() as u64;
-        let third = cycle.next(cycle.next(0).unwrap()).unwrap();
-        cycle.nodes[third].0[NEXT] = base;
-        assert_eq!(cycle.verify(), Err(Broken::Short(3)));
-        cycle.nodes[third].0[NEXT] = base + 8;
-        assert_eq!(cycle.verify(), Err(Broken::Astray(third)));
-        cycle.nodes[third].0[NEXT] = base + 50 * 64;
-        assert_eq!(cycle.verify(), Err(Broken::Astray(third)));
+    fn a_chase_that_made_too_few_loads_is_misplaced() {
+        for chains in [1, 7, MOST_CHAINS] {
+            let mut nodes = [Line::default(); NODES];
+            let mut chase = built(&mut nodes, chains);
+            chase.follow(1);
+            assert_eq!(chase.verify_position(), Ok(()));
+            chase.loads += 1;
+            assert!(matches!(chase.verify_position(), Err(Broken::Misplaced { .. })), "{chains} chains");
+        }
+    }
+
+    #[test]
+    fn one_chain_of_several_that_stands_still_is_misplaced() {
+        let mut nodes = [Line::default(); NODES];
+        let mut chase = built(&mut nodes, 3);
+        let stood = chase.places[2];
+        chase.follow(1);
+        chase.places[2] = stood;
+        // Chains of 17, 17 and 16 nodes after 21 loads each.
+        assert_eq!(chase.verify_position(), Err(Broken::Misplaced { expected: 34 + 21 % 16, found: 34 }));
+    }
+
+    #[test]
+    fn a_broken_chain_is_recognised() {
+        let mut nodes = [Line::default(); NODES];
+        let chase = built(&mut nodes, 1);
+        let base = chase.nodes.as_ptr().addr() as u64;
+        let first = chase.position(0);
+        let third = chase.next(chase.next(first).unwrap()).unwrap();
+        chase.nodes[third].0[NEXT] = base + (first * Line::BYTES) as u64;
+        assert_eq!(chase.verify(), Err(Broken::Misplaced { expected: 3, found: 0 }));
+        chase.nodes[third].0[NEXT] = base + 8;
+        assert_eq!(chase.verify(), Err(Broken::Astray(third)));
+        chase.nodes[third].0[NEXT] = base + (NODES * Line::BYTES) as u64;
+        assert_eq!(chase.verify(), Err(Broken::Astray(third)));
     }
 }

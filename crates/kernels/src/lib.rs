@@ -6,7 +6,8 @@
 //! * [`memory::MEMORY_KERNELS`] — streams over [`lines::Block`]s, verified against a [`pattern::Pattern`];
 //! * [`visits::VISIT_KERNELS`] — visits to blocks in ascending or random order, verified against a
 //!   [`visits::Content`];
-//! * [`chase::Cycle`] — dependent loads through one random cycle over every line.
+//! * [`chase::Chase`] — dependent loads through random cycles over every line;
+//! * [`handoff::HandoffLine`] — a line that goes from core to core and back.
 //!
 //! What it is not: it reads no clock, allocates nothing, makes no system call and decides no policy. A caller brings
 //! the memory, pins the thread, times the call and says how often. Every loop is chosen at run time from
@@ -21,6 +22,7 @@ pub mod chain;
 pub mod chase;
 mod data;
 pub mod features;
+pub mod handoff;
 mod inspect;
 pub mod lines;
 pub mod memory;

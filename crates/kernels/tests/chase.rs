@@ -1,49 +1,95 @@
-//! The pointer chase: always one cycle, followed load by load.
+//! The pointer chase: always one cycle a chain, followed load by load.
 
-use kernels::chase::Cycle;
+use std::collections::{BTreeSet, HashMap};
+
+use kernels::chase::{Chase, MOST_CHAINS, Order};
 use kernels::lines::Line;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// Walks one step at a time and says in which order the nodes come.
-fn walk(cycle: &Cycle, start: usize, steps: u64) -> Vec<usize> {
+fn build(nodes: &mut [Line], order: Order, seed: u64) -> Option<Chase<'_>> {
+    let mut scratch = vec![Line::default(); Chase::scratch_lines(nodes.len())];
+    Chase::build(nodes, &mut scratch, order, seed)
+}
+
+/// Walks so many steps from a node on and says which nodes come.
+fn walk(chase: &Chase, start: usize, steps: u64) -> Vec<usize> {
     (0..steps)
         .scan(start, |index, _| {
-            *index = cycle.next(*index).ok()?;
+            *index = chase.next(*index).ok()?;
             Some(*index)
         })
         .collect()
 }
 
+/// The nodes of a chain from where it stands, until it is there again.
+fn cycle(chase: &Chase, chain: usize) -> Vec<usize> {
+    let start = chase.position(chain);
+    let mut nodes = vec![start];
+    nodes.extend(
+        std::iter::successors(chase.next(start).ok(), |&index| chase.next(index).ok()).take_while(|i| *i != start),
+    );
+    nodes
+}
+
 #[test]
-fn no_nodes_make_no_cycle_and_one_node_points_to_itself() {
-    assert!(Cycle::build(&mut [], &mut [], 1).is_none());
+fn what_cannot_be_linked_is_none() {
+    let with = |nodes: usize, chains: usize, group: Option<usize>| {
+        build(&mut vec![Line::default(); nodes], Order { chains, group }, 1).is_some()
+    };
+    assert!(!with(0, 1, None) && !with(5, 0, None) && !with(5, 6, None) && !with(5, 1, Some(0)));
+    assert!(!with(100, MOST_CHAINS + 1, None));
+    assert!(with(5, 5, None) && with(5, 1, Some(9)) && with(100, MOST_CHAINS, Some(1)));
+    let mut nodes = vec![Line([7; 8]); 100];
+    assert!(Chase::build(&mut nodes, &mut [Line::default(); 6], Order::RANDOM, 1).is_none(), "100 nodes need 7 lines");
+    assert_eq!(nodes, [Line([7; 8]); 100]);
+}
+
+#[test]
+fn one_node_points_to_itself() {
     let mut node = [Line::default()];
-    let mut cycle = Cycle::build(&mut node, &mut [0], 1).unwrap();
-    assert_eq!(cycle.verify(), Ok(()));
-    cycle.chase(3);
-    assert_eq!((cycle.position(), cycle.verify_position()), (0, Ok(())));
+    let mut chase = build(&mut node, Order::RANDOM, 1).unwrap();
+    assert_eq!(chase.verify(), Ok(()));
+    chase.follow(3);
+    assert_eq!((chase.position(0), chase.verify_position()), (0, Ok(())));
 }
 
 #[test]
 fn the_other_words_of_a_node_stay_as_they_are() {
     let mut nodes = vec![Line([7; 8]); 100];
-    assert!(Cycle::build(&mut nodes, &mut [0; 99], 1).is_none());
-    Cycle::build(&mut nodes, &mut [0; 100], 1).unwrap();
+    build(&mut nodes, Order::RANDOM, 1).unwrap();
     assert!(nodes.iter().all(|node| node.0[2..] == [7; 6]));
 }
 
 #[test]
 fn every_cycle_is_as_likely() {
     // Four nodes have 3! = 6 cycles: 6000 seeds give 1000 each, with a standard deviation of 29; five of them are 144.
-    let mut counts = std::collections::HashMap::new();
+    let mut counts = HashMap::new();
     for seed in 0..6000 {
         let mut nodes = [Line::default(); 4];
-        let cycle = Cycle::build(&mut nodes, &mut [0; 4], seed).unwrap();
-        *counts.entry(walk(&cycle, 0, 4)).or_insert(0_u32) += 1;
+        let chase = build(&mut nodes, Order::RANDOM, seed).unwrap();
+        *counts.entry(walk(&chase, 0, 4)).or_insert(0_u32) += 1;
     }
     assert_eq!(counts.len(), 6);
     assert!(counts.values().all(|count| count.abs_diff(1000) < 144), "{counts:?}");
+}
+
+#[test]
+fn groups_and_the_lines_in_them_come_in_every_order_as_often() {
+    // Three groups of two: 2! orders of the groups in the cycle, 2! of the lines in each of the three.
+    let mut counts = HashMap::new();
+    for seed in 0..16_000 {
+        let mut nodes = [Line::default(); 6];
+        let chase = build(&mut nodes, Order { chains: 1, group: Some(2) }, seed).unwrap();
+        let mut order = cycle(&chase, 0);
+        // The same cycle from the first line of group 0 that was entered.
+        let enters = (0..6).find(|&at| order[at] / 2 == 0 && order[(at + 5) % 6] / 2 != 0).unwrap();
+        order.rotate_left(enters);
+        *counts.entry(order).or_insert(0_u32) += 1;
+    }
+    // 16 orders of 1000 each, with a standard deviation of 31; five of them are 153.
+    assert_eq!(counts.len(), 16, "{counts:?}");
+    assert!(counts.values().all(|count| count.abs_diff(1000) < 153), "{counts:?}");
 }
 
 /// The same cases at every run.
@@ -55,20 +101,38 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn a_chase_follows_one_cycle_through_every_node(nodes in 1_usize..3000, seed: u64, rounds in 0_u64..40) {
+    fn every_chain_is_one_cycle_through_its_share_of_the_nodes(
+        nodes in 1_usize..3000, chains in 1..=MOST_CHAINS, group in prop::option::of(1_usize..200), seed: u64,
+    ) {
         let mut buffer = vec![Line::default(); nodes];
-        let mut cycle = Cycle::build(&mut buffer, &mut vec![0; nodes], seed).unwrap();
-        prop_assert_eq!(cycle.verify(), Ok(()));
-        let mut order = walk(&cycle, 0, nodes as u64);
-        prop_assert_eq!(order.last(), Some(&0));
-        order.sort_unstable();
-        prop_assert!(order.into_iter().eq(0..nodes));
+        let order = Order { chains: chains.min(nodes), group };
+        let chase = build(&mut buffer, order, seed).unwrap();
+        prop_assert_eq!(chase.verify(), Ok(()));
+        let cycles: Vec<_> = (0..chase.chains()).map(|chain| cycle(&chase, chain)).collect();
+        let lengths: BTreeSet<_> = cycles.iter().map(Vec::len).collect();
+        prop_assert!(lengths.len() == 1 || lengths.len() == 2 && lengths.iter().max() == lengths.iter().min().map(|n| n + 1).as_ref());
+        let all: BTreeSet<_> = cycles.iter().flatten().copied().collect();
+        prop_assert!(all.into_iter().eq(0..nodes) && cycles.iter().map(Vec::len).sum::<usize>() == nodes);
+        // No group is begun before the one before it is finished.
+        let groups: Vec<_> = cycles.concat().into_iter().map(|node| node / group.unwrap_or(nodes)).collect();
+        let runs = 1 + groups.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        prop_assert_eq!(runs, nodes.div_ceil(group.unwrap_or(nodes)));
+    }
+
+    #[test]
+    fn a_chase_goes_where_single_steps_go(nodes in 32_usize..3000, chains in 1..=MOST_CHAINS, seed: u64, rounds in 0_u64..40) {
+        let mut buffer = vec![Line::default(); nodes];
+        let mut chase = build(&mut buffer, Order { chains, group: None }, seed).unwrap();
+        let steps = rounds * chase.loads_per_round() / chains as u64;
         for _ in 0..2 {
-            let start = cycle.position();
-            let expected = walk(&cycle, start, rounds * Cycle::LOADS_PER_ROUND).last().copied().unwrap_or(start);
-            cycle.chase(rounds);
-            prop_assert_eq!(cycle.position(), expected);
-            prop_assert_eq!(cycle.verify_position(), Ok(()));
+            let starts: Vec<usize> = (0..chains).map(|chain| chase.position(chain)).collect();
+            let expected: Vec<usize> =
+                starts.iter().map(|&start| walk(&chase, start, steps).last().copied().unwrap_or(start)).collect();
+            chase.follow(rounds);
+            let found: Vec<usize> = (0..chains).map(|chain| chase.position(chain)).collect();
+            prop_assert_eq!(found, expected);
+            prop_assert_eq!(chase.verify_position(), Ok(()));
         }
+        prop_assert_eq!(chase.verify(), Ok(()));
     }
 }

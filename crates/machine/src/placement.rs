@@ -23,16 +23,16 @@ pub fn bytes_by_node(root: &Sysroot) -> Option<BTreeMap<u32, u64>> {
     root.text("proc/self/numa_maps").map(|text| by_node(&text))
 }
 
-/// Share of the bytes that cannot lie on the node of the thread that uses them, where each thread uses as much as any
-/// other: how far the bytes' nodes are from the threads' nodes. With all threads on one node it is exact, else a least
-/// value. `None` where there is nothing to judge.
-pub fn away_share(bytes: &BTreeMap<u32, u64>, threads: &[u32]) -> Option<f64> {
+/// Share of the bytes that cannot lie where they are meant to be, given the nodes of as many equal shares of them (those
+/// of the threads, as a rule): how far the bytes' nodes are from these. With one node it is exact, else a least value.
+/// `None` where there is nothing to judge.
+pub fn away_share(bytes: &BTreeMap<u32, u64>, homes: &[u32]) -> Option<f64> {
     let all: u64 = bytes.values().sum();
-    if all == 0 || threads.is_empty() {
+    if all == 0 || homes.is_empty() {
         return None;
     }
     let too_many = |(node, bytes): (&u32, &u64)| {
-        let there = threads.iter().filter(|of_thread| *of_thread == node).count() as f64 / threads.len() as f64;
+        let there = homes.iter().filter(|home| *home == node).count() as f64 / homes.len() as f64;
         (*bytes as f64 / all as f64 - there).max(0.0)
     };
     Some(bytes.iter().map(too_many).sum())

@@ -80,6 +80,18 @@ impl Region {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
     }
 
+    /// Asks the kernel, once, to put huge pages in place of the base pages that it has: for memory that has been
+    /// written and did not get any, because there was none free at that moment or they are switched off
+    /// (`MADV_COLLAPSE`, Linux 6.1; it heeds no setting but this region's advice).
+    ///
+    /// # Errors
+    /// What the kernel said; then some pages may have been replaced, or none.
+    pub fn collapse(&self) -> io::Result<()> {
+        // SAFETY: the range lies inside the mapping, and its contents stay as they are.
+        let refused = unsafe { libc::madvise(self.start.as_ptr().cast(), self.bytes, libc::MADV_COLLAPSE) };
+        if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
     /// Where it begins, for the parts of it that are lent to the kernel.
     pub(crate) fn start(&self) -> NonNull<u8> {
         self.start
@@ -96,6 +108,36 @@ impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: exactly the range that `map` obtained, and nothing borrows it any more.
         unsafe { libc::munmap(self.mapping.as_ptr().cast(), self.mapping_bytes) };
+    }
+}
+
+/// From now on every page that this thread touches first comes from this memory node and from no other
+/// (`MPOL_BIND`; `numactl --membind` does the same to a process).
+///
+/// # Errors
+/// What the kernel said: `EINVAL` for a node that is not there or that this process may not use, `EPERM` where the call
+/// is forbidden, `ENOSYS` where the kernel knows no nodes.
+pub fn bind_thread_to_node(node: u32) -> io::Result<()> {
+    let mask = NodeMask::of(node);
+    // SAFETY: the mask is as long as is said and outlives the call, which only reads it.
+    let refused = unsafe { libc::syscall(libc::SYS_set_mempolicy, libc::MPOL_BIND, mask.0.as_ptr(), mask.bits()) };
+    if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// A set of memory nodes as the kernel reads it.
+struct NodeMask(Vec<libc::c_ulong>);
+
+impl NodeMask {
+    fn of(node: u32) -> Self {
+        let (word, bit) = (node / libc::c_ulong::BITS, node % libc::c_ulong::BITS);
+        let mut words = vec![0; word as usize + 1];
+        words[word as usize] = 1 << bit;
+        Self(words)
+    }
+
+    /// The number of bits that the kernel is to look at: it takes one off what it is told (mempolicy(2), notes).
+    fn bits(&self) -> libc::c_ulong {
+        self.0.len() as libc::c_ulong * libc::c_ulong::from(libc::c_ulong::BITS) + 1
     }
 }
 
@@ -135,6 +177,37 @@ mod tests {
         let mut region = Region::map(8 << 20, PageSize::Base).unwrap();
         region.as_mut_slice().fill(1);
         assert_eq!(region.huge_share(), Some(0.0));
+    }
+
+    #[test]
+    fn a_region_that_was_collapsed_holds_what_it_held() {
+        let mut region = Region::map(4 << 20, PageSize::Huge).unwrap();
+        region.as_mut_slice().fill(7);
+        // An older kernel knows no such advice, and one under pressure has no pages: both are no harm.
+        if region.collapse().is_ok() {
+            assert!(region.huge_share().is_none_or(|share| share > 0.0));
+        }
+        assert!(region.as_slice().iter().all(|byte| *byte == 7));
+    }
+
+    #[test]
+    fn a_thread_is_bound_to_the_node_that_there_is_and_to_no_other() {
+        let bound = |node| std::thread::spawn(move || bind_thread_to_node(node).map(|()| policy())).join().unwrap();
+        match bound(0) {
+            Ok(policy) => assert_eq!(policy, (libc::MPOL_BIND, 1)),
+            // A kernel without nodes, or a container that forbids the call.
+            Err(error) => assert!(matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)), "{error}"),
+        }
+        assert!(bound(1023).is_err() && bound(u32::MAX / 2).is_err());
+    }
+
+    /// The calling thread's policy and the first word of its set of nodes.
+    fn policy() -> (libc::c_int, libc::c_ulong) {
+        let (mut mode, mut mask) = (-1, [0; 64]);
+        let bits = 64 * libc::c_ulong::BITS;
+        // SAFETY: both are live and writable, and the mask is as long as is said; no address is asked about.
+        unsafe { libc::syscall(libc::SYS_get_mempolicy, &raw mut mode, mask.as_mut_ptr(), bits, 0, 0) };
+        (mode, mask[0])
     }
 
     #[test]

@@ -50,6 +50,12 @@ pub(crate) trait Engine: Sync {
     /// Why it cannot be done: [`Trouble`].
     fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble>;
 
+    /// The memory nodes that the buffers are meant to be on, one for each of as many equal shares of them, given those
+    /// of the threads: there, unless the experiment wants them elsewhere.
+    fn homes(&self, _task: &Task, of_threads: Vec<u32>) -> Vec<u32> {
+        of_threads
+    }
+
     /// The part of the other end of an experiment between two processes, until that experiment is over.
     ///
     /// # Errors
@@ -119,6 +125,8 @@ pub(crate) enum FlowMetric {
     RoundTrips,
     /// Median seconds per operation.
     Latency,
+    /// The same, where so many operations are timed together and noted as one.
+    LatencyOf(u32),
 }
 
 impl FlowMetric {
@@ -128,7 +136,7 @@ impl FlowMetric {
             Self::Bytes => (MetricName::Throughput, Unit::BytePerSecond, Better::Higher),
             Self::Requests => (MetricName::Iops, Unit::PerSecond, Better::Higher),
             Self::RoundTrips => (MetricName::Throughput, Unit::OpPerSecond, Better::Higher),
-            Self::Latency => (MetricName::Latency, Unit::Second, Better::Lower),
+            Self::Latency | Self::LatencyOf(_) => (MetricName::Latency, Unit::Second, Better::Lower),
         }
     }
 }

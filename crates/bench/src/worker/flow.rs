@@ -147,7 +147,9 @@ fn tell_sample(launch: &Launch, profile: FlowProfile) -> Result<(), Ended> {
         return Err(Some(Trouble::Failed(reason)));
     }
     let metrics = combine(&records, &durations, profile, &launch.timer, &template);
-    let histogram = (durations.count() > 0).then(|| durations.encode()).flatten();
+    // Of operations that are timed together there is no distribution.
+    let single = !profile.metrics.iter().any(|metric| matches!(metric, FlowMetric::LatencyOf(_)));
+    let histogram = (single && durations.count() > 0).then(|| durations.encode()).flatten();
     launch.tell(&Message::Sample { metrics, histogram })
 }
 
@@ -177,7 +179,12 @@ fn combine(
     let of = |kind: &FlowMetric| {
         let (name, unit, better) = kind.metric();
         let share = |record: &FlowRecord| ThreadShare {
-            work: if *kind == FlowMetric::Bytes { record.tally.bytes } else { record.tally.operations } as f64,
+            work: match kind {
+                FlowMetric::Bytes => record.tally.bytes as f64,
+                // Only who times the operations counts them; the other side knows the same ones.
+                FlowMetric::LatencyOf(together) => record.tally.durations.count() as f64 * f64::from(*together),
+                _ => record.tally.operations as f64,
+            },
             seconds: timer.seconds(record.window.begin, record.window.end),
             clock_hz: None,
         };
@@ -186,6 +193,7 @@ fn combine(
         let seconds = per_thread.first().map_or(0.0, |share| share.seconds);
         let value = match kind {
             FlowMetric::Latency => durations.quantile(0.5)?,
+            FlowMetric::LatencyOf(together) => durations.quantile(0.5)? / f64::from(*together),
             _ => work / seconds,
         };
         let sample = Sample { value, work: Some(work), seconds, per_thread, ..template.clone() };
@@ -237,6 +245,20 @@ mod tests {
         assert!((value(MetricName::Latency) / 1e-3 - 1.0).abs() < 2e-3, "two threads do not halve it");
         assert_eq!(metrics[0].name, MetricName::Iops, "the profile's first is the headline");
         assert_eq!(metrics[0].sample.per_thread.len(), 2);
+    }
+
+    #[test]
+    fn operations_timed_together_are_told_apart_in_the_latency() {
+        let window = Window { begin: 0, end: 1_000_000_000 };
+        let mut answering = Tally::new(&Timer::system());
+        answering.begin(window);
+        answering.came(5, 0);
+        let records = [record(window, &[1_000_000; 900]), FlowRecord { tally: answering, window }];
+        let profile = FlowProfile { metrics: &[FlowMetric::LatencyOf(250)], lead_microseconds: 0 };
+        let metrics = combine(&records, &merged(&records), profile, &Timer::system(), &template());
+        let sample = &metrics[0].sample;
+        assert!((sample.value / 4e-6 - 1.0).abs() < 2e-3, "{}", sample.value);
+        assert_eq!(sample.work, Some(225_000.0));
     }
 
     #[test]

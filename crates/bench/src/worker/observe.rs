@@ -49,21 +49,22 @@ impl Observer {
 /// On which nodes the buffers are, where there are several.
 #[derive(Debug)]
 pub(super) struct Nodes {
-    /// The node of each thread.
-    of_threads: Vec<u32>,
+    /// Where they are meant to be: the node of each of as many equal shares.
+    homes: Vec<u32>,
 }
 
 impl Nodes {
-    /// `None` where there is one node, or the kernel does not say which CPU is on which.
-    pub(super) fn of(cpus: &[u32]) -> Option<Self> {
+    /// With what an engine makes of the nodes of the threads. `None` where there is one node, or the kernel does not say
+    /// which CPU is on which.
+    pub(super) fn of(cpus: &[u32], homes: impl FnOnce(Vec<u32>) -> Vec<u32>) -> Option<Self> {
         let nodes = machine::nodes_of(&Sysroot::host());
         let node_of = |cpu: &u32| nodes.iter().find(|(_, cpus)| cpus.contains(cpu)).map(|(node, _)| *node);
         let of_threads = (nodes.len() > 1).then(|| cpus.iter().map(node_of).collect::<Option<Vec<u32>>>()).flatten()?;
-        Some(Self { of_threads })
+        Some(Self { homes: homes(of_threads) })
     }
 
-    /// Share of the buffers that is on another node than their threads, while they are still there.
+    /// Share of the buffers that is on another node than it should be, while they are still there.
     pub(super) fn remote_pages(&self) -> Option<f64> {
-        machine::away_share(&machine::bytes_by_node(&Sysroot::host())?, &self.of_threads)
+        machine::away_share(&machine::bytes_by_node(&Sysroot::host())?, &self.homes)
     }
 }

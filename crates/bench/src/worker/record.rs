@@ -264,8 +264,10 @@ pub(super) fn combine(records: &[Record], profile: Profile, timer: &Timer, task:
         Measure::Latency => records.iter().map(Record::busy).collect(),
         Measure::Loaded => records.iter().take(1).map(Record::busy).collect(),
     };
-    let (value, work, seconds) =
-        if whole { until_the_last(&per_thread) } else { headline(profile.measure, &per_thread) };
+    let (value, work, seconds) = match profile.measure {
+        Measure::Rate(_) | Measure::Visits(_) if whole => until_the_last(&per_thread),
+        measure => headline(measure, &per_thread),
+    };
     let clock_hz = mean(records.iter().map(|record| record.clock_hz));
     let stolen_seconds = mean(records.iter().map(Record::gap_seconds));
     // The timer's zero differs from the run's; the distance from now to the window is the same by both clocks.

@@ -84,7 +84,7 @@ impl<'a> Launch<'a> {
             records: Mutex::new(vec![None; threads]),
             flows: Mutex::new(vec![None; threads]),
             output: Mutex::new(output),
-            nodes: Nodes::of(&task.cpus),
+            nodes: Nodes::of(&task.cpus, |of_threads| engine.homes(task, of_threads)),
         }
     }
 

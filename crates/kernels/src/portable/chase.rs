@@ -4,19 +4,22 @@
     expect(dead_code, reason = "x86_64 has a folder of its own")
 )]
 
-use crate::chase::Cycle;
+use crate::chase::{Places, steps_per_round};
 use crate::lines::Line;
 
-/// Follows the chain.
+/// Follows the chains in turn.
 ///
 /// # Safety
 /// As [`crate::chase::Body`].
-pub(crate) unsafe extern "C" fn chase(start: *const Line, rounds: u64) -> *const Line {
-    let mut place = start;
-    for _ in 0..rounds * Cycle::LOADS_PER_ROUND {
-        // SAFETY: the caller promises that every word reached holds the address of the next.
-        let address = unsafe { place.cast::<usize>().read_volatile() };
-        place = core::ptr::with_exposed_provenance(address);
+pub(crate) unsafe extern "C" fn chase<const CHAINS: usize>(places: &mut Places, rounds: u64) {
+    for _ in 0..rounds * steps_per_round(CHAINS) as u64 {
+        for place in &mut places[..CHAINS] {
+            // SAFETY: the caller promises that every word reached holds the address of the next.
+            let address = unsafe { place.cast::<usize>().read_volatile() };
+            *place = core::ptr::with_exposed_provenance(address);
+        }
     }
-    place
 }
+
+/// Fetching ahead is left to the processor.
+pub(crate) fn fetch(_line: *const Line) {}

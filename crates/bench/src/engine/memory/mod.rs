@@ -7,7 +7,11 @@
 
 mod buffers;
 mod chase;
+mod handoff;
+mod loaded;
+mod nodes;
 mod rows;
+mod seats;
 mod sets;
 mod stream;
 mod visits;
@@ -37,11 +41,74 @@ impl Engine for MemoryEngine {
             return Err(Trouble::Failed(format!("'{}' is no memory experiment", task.experiment.id)));
         };
         let seed = task.seed ^ (thread as u64) << 32;
+        nodes::bind(params)?;
         match params.pattern {
+            MemoryPattern::Chase if params.background.is_some() => loaded::open(params, seed, thread),
             MemoryPattern::Chase => chase::open(params, seed),
-            MemoryPattern::Sequential if params.block.is_none() => stream::open(params, seed),
+            MemoryPattern::Sequential if params.block.is_none() => stream::open(params, seed, thread),
             MemoryPattern::Sequential | MemoryPattern::Random => visits::open(params, seed),
-            MemoryPattern::Pair => Err(Trouble::Failed(format!("this version cannot open '{}'", task.experiment.id))),
+            MemoryPattern::Pair => handoff::open(task, thread),
         }
+    }
+
+    fn homes(&self, task: &Task, of_threads: Vec<u32>) -> Vec<u32> {
+        match &task.experiment.params {
+            Params::Memory(params) => nodes::homes(params, of_threads),
+            _ => of_threads,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::experiment::MemoryParams;
+    use model::isa::{Isa, MemoryOp, Pages};
+
+    use super::*;
+
+    /// Parameters of one thread on huge pages, with nothing special.
+    pub(super) fn params(pattern: MemoryPattern, op: MemoryOp, working_set: u64) -> MemoryParams {
+        MemoryParams {
+            pattern,
+            op,
+            block: None,
+            working_set,
+            pages: Pages::Huge2M,
+            isa: Isa::Scalar,
+            chains: None,
+            group: None,
+            background: None,
+            placement: None,
+            threads: 1,
+            level: None,
+            nodes: None,
+        }
+    }
+
+    #[test]
+    fn memory_is_taken_from_the_node_that_the_row_names() {
+        let chase = params(MemoryPattern::Chase, MemoryOp::Load, 4 << 20);
+        let open = |nodes: &str| {
+            let params = Params::Memory(MemoryParams { nodes: Some(nodes.to_owned()), ..chase.clone() });
+            let mut task = crate::tests::task();
+            (task.experiment.area, task.experiment.params) = (Area::Memory, params);
+            // On a thread of its own, as in a worker: the policy is the thread's.
+            std::thread::spawn(move || match MemoryEngine.open(&task, 0)? {
+                Opened::Paced(mut trial) => {
+                    trial.run(10);
+                    trial.verify().map_err(Trouble::Failed)
+                }
+                Opened::Flow(_) => Err(Trouble::Failed("a chase keeps no time".to_owned())),
+            })
+            .join()
+            .unwrap()
+        };
+        match open("0-0") {
+            Ok(()) => {}
+            // A kernel without nodes, or a container that forbids the call.
+            Err(trouble) => assert!(trouble.reason().contains("set_mempolicy"), "{trouble:?}"),
+        }
+        assert!(matches!(open("0-1023"), Err(Trouble::Unavailable(_))));
+        assert!(matches!(open("zero"), Err(Trouble::Failed(_))));
     }
 }

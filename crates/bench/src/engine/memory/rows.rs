@@ -2,16 +2,20 @@
 
 use std::iter;
 
+use kernels::chase::MOST_CHAINS;
 use kernels::lines::Line;
 use model::experiment::{Area, Background, Classic, Experiment, MemoryChoices, MemoryParams, Params, memory_id};
-use model::isa::{Isa, MemoryOp, MemoryPattern, Pages, Placement};
+use model::isa::{Isa, MemoryOp, MemoryPattern, Pages};
 use model::machine::Machine;
 use model::unit::format_size;
 use model::warning::{Warning, WarningCode};
 
-use super::sets::{instruction_sets, method};
-use crate::plan::{PlanError, Planned, Request, place, thread_counts};
-use crate::suite::{IsaChoice, MemoryStanza, WorkingSets};
+use super::handoff;
+use super::seats::{Seats, seats};
+use super::sets::{InstructionSet, instruction_sets, method};
+use super::visits;
+use crate::plan::{PlanError, Planned, Request};
+use crate::suite::{MemoryStanza, Sampling, WorkingSets};
 
 /// A working set is at least this many times the last-level caches that serve it.
 const CACHES_PER_WORKING_SET: u64 = 4;
@@ -22,8 +26,15 @@ const AVAILABLE_SHARE: u64 = 2;
 /// Filling speed for the expected cost, in bytes per second: between memory that was just freed and memory that a
 /// hypervisor has to find first. A guess for `--list` and the time left; nothing that is measured rests on it.
 const FILL_BYTES_PER_SECOND: f64 = 3e9;
-/// Cost of linking one node of a cycle, in seconds, for the expected cost.
-const LINK_SECONDS: f64 = 60e-9;
+/// Cost of drawing and linking one node of a chase, in seconds, for the expected cost: two misses, of which some are in
+/// flight at a time.
+const LINK_SECONDS: f64 = 30e-9;
+
+/// Samples of a total that is done in full, where nobody said how many: the fewest that the mission allows.
+const EXACT_SAMPLES: u32 = 3;
+
+/// The smallest page: a group of lines is a number of them.
+const PAGE_BYTES: u64 = 4 << 10;
 
 /// One combination of a stanza's lists.
 #[derive(Clone, Debug)]
@@ -37,50 +48,39 @@ struct Combination {
     block: Option<u64>,
     chains: Option<u32>,
     background: Option<Background>,
-    placement: Option<Placement>,
-    threads: u32,
 }
 
 /// The rows of a request on a machine.
 pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError> {
     let mut rows = Vec::new();
     for stanza in &request.suite.memory {
-        for combination in combinations(request, machine, stanza)? {
-            rows.extend(rows_of(request, machine, stanza, &combination)?);
+        let seats = seats(request, machine, stanza);
+        for combination in combinations(request, stanza)? {
+            for seats in &seats {
+                rows.extend(rows_of(request, machine, stanza, &combination, seats)?);
+            }
         }
     }
     Ok(rows)
 }
 
-/// Every combination of a stanza's lists on this machine; an empty list is a parameter that does not apply.
-fn combinations(request: &Request, machine: &Machine, stanza: &MemoryStanza) -> Result<Vec<Combination>, PlanError> {
+/// Every combination of a stanza's lists; an empty list is a parameter that does not apply.
+fn combinations(request: &Request, stanza: &MemoryStanza) -> Result<Vec<Combination>, PlanError> {
     let mut all = Vec::new();
-    let threads = thread_counts(request, &stanza.threads, machine);
+    check_chase(stanza)?;
     for &op in &stanza.op {
         check_pattern(stanza, op)?;
-        for &choice in &stanza.isa {
-            for (isa, obstacle) in instruction_sets(request, op, choice)? {
-                let first = Combination {
-                    op,
-                    isa,
-                    isa_named: matches!(choice, IsaChoice::Named(_)),
-                    obstacle,
-                    pages: Pages::Huge2M,
-                    block: None,
-                    chains: None,
-                    background: None,
-                    placement: None,
-                    threads: 1,
-                };
-                all.extend(spread(&first, stanza, &threads));
-            }
+        for InstructionSet { isa, named, obstacle } in instruction_sets(request, op, &stanza.isa)? {
+            let (pages, block, chains, background) = (Pages::Huge2M, None, None, None);
+            let first = Combination { op, isa, isa_named: named, obstacle, pages, block, chains, background };
+            all.extend(spread(&first, stanza));
         }
     }
     Ok(all)
 }
 
 /// The combinations of all other lists of a stanza.
-fn spread(first: &Combination, stanza: &MemoryStanza, threads: &[u32]) -> Vec<Combination> {
+fn spread(first: &Combination, stanza: &MemoryStanza) -> Vec<Combination> {
     let mut all = vec![first.clone()];
     let mut vary = |change: &dyn Fn(&Combination) -> Vec<Combination>| all = all.iter().flat_map(change).collect();
     vary(&|one| stanza.pages.iter().map(|pages| Combination { pages: *pages, ..one.clone() }).collect());
@@ -98,8 +98,6 @@ fn spread(first: &Combination, stanza: &MemoryStanza, threads: &[u32]) -> Vec<Co
         });
         loads.map(|background| Combination { background, ..one.clone() }).collect()
     });
-    vary(&|one| each(&stanza.placement).map(|placement| Combination { placement, ..one.clone() }).collect());
-    vary(&|one| threads.iter().map(|threads| Combination { threads: *threads, ..one.clone() }).collect());
     all
 }
 
@@ -109,11 +107,27 @@ fn each<T: Copy>(list: &[T]) -> impl Iterator<Item = Option<T>> {
     list.iter().copied().map(Some).chain(none)
 }
 
+/// There is a chase of so many chains and in such groups.
+fn check_chase(stanza: &MemoryStanza) -> Result<(), PlanError> {
+    let possible = |chains: &&u32| (1..=MOST_CHAINS).contains(&(**chains as usize));
+    if let Some(chains) = stanza.chains.iter().find(|chains| !possible(chains)) {
+        return Err(PlanError(format!("a chase of {chains} chains is not possible; write 1 to {MOST_CHAINS}")));
+    }
+    match stanza.group.filter(|group| *group == 0 || !group.is_multiple_of(PAGE_BYTES)) {
+        Some(group) => Err(PlanError(format!(
+            "a chase in groups of {} is not possible; write a multiple of {}",
+            format_size(group),
+            format_size(PAGE_BYTES)
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// There is a kernel for this operation in this order.
 fn check_pattern(stanza: &MemoryStanza, op: MemoryOp) -> Result<(), PlanError> {
     let known = match (stanza.pattern, stanza.block.is_empty()) {
         (MemoryPattern::Sequential, true) => MemoryOp::STREAMS,
-        (MemoryPattern::Sequential, false) | (MemoryPattern::Random, false) => MemoryOp::OF_BLOCKS,
+        (MemoryPattern::Sequential | MemoryPattern::Random, false) => MemoryOp::OF_BLOCKS,
         (MemoryPattern::Random, true) => &[MemoryOp::Increment],
         (MemoryPattern::Chase, _) => &[MemoryOp::Load],
         (MemoryPattern::Pair, _) => &[MemoryOp::Handoff],
@@ -125,87 +139,171 @@ fn check_pattern(stanza: &MemoryStanza, op: MemoryOp) -> Result<(), PlanError> {
     Err(PlanError(format!("there is no kernel for {op} in the pattern {}{blocks}", stanza.pattern)))
 }
 
-/// The rows of one combination: one per working set.
+/// The rows of one combination on these CPUs: one per working set.
 fn rows_of(
     request: &Request,
     machine: &Machine,
     stanza: &MemoryStanza,
     combination: &Combination,
+    seats: &Seats,
 ) -> Result<Vec<Planned>, PlanError> {
-    let (cpus, oversubscribed) = place(combination.threads, machine);
-    let cache_bytes = caches_behind(&cpus, machine);
+    let cache_bytes = caches_behind(&seats.cpus, machine);
     let sets = working_sets(request, machine, stanza, cache_bytes)?;
     let varied = matches!(stanza.working_sets(), WorkingSets::Sweep { .. } | WorkingSets::Exactly(_));
-    let row = |working_set: u64| {
-        row(request, stanza, combination, &cpus, oversubscribed.clone(), (working_set, varied, cache_bytes))
-    };
-    Ok(sets.into_iter().map(row).collect())
+    let one = One { request, machine, stanza, combination, seats, cache_bytes, varied };
+    Ok(sets.into_iter().map(|working_set| one.row(working_set)).collect())
 }
 
-fn row(
-    request: &Request,
-    stanza: &MemoryStanza,
-    combination: &Combination,
-    cpus: &[u32],
-    oversubscribed: Option<Warning>,
-    (working_set, varied, cache_bytes): (u64, bool, Option<u64>),
-) -> Planned {
-    let chase = stanza.pattern == MemoryPattern::Chase;
-    let params = MemoryParams {
-        pattern: stanza.pattern,
-        op: combination.op,
-        block: combination.block,
-        working_set,
-        pages: combination.pages,
-        isa: combination.isa,
-        chains: combination.chains,
-        group: stanza.group,
-        background: combination.background,
-        placement: combination.placement,
-        threads: combination.threads,
-        level: None,
-        nodes: None,
-    };
-    let chosen = MemoryChoices {
-        working_set: varied,
-        pages: request.chosen.pages,
-        isa: (request.chosen.isa || combination.isa_named) && !chase,
-    };
-    // A working set that was asked for by its size is meant to be in the caches or not, as it comes.
-    let cached = cache_bytes.filter(|_| !varied && stanza.beyond_caches).and_then(|bytes| {
-        Warning::when(WarningCode::PossiblyCached, bytes as f64 / working_set as f64, || {
+/// One row but for its working set.
+struct One<'a> {
+    request: &'a Request,
+    machine: &'a Machine,
+    stanza: &'a MemoryStanza,
+    combination: &'a Combination,
+    seats: &'a Seats,
+    cache_bytes: Option<u64>,
+    /// Whether the working set was asked for by its size.
+    varied: bool,
+}
+
+impl One<'_> {
+    fn row(&self, working_set: u64) -> Planned {
+        let params = self.params(working_set);
+        let chosen = MemoryChoices {
+            working_set: self.varied && params.pattern != MemoryPattern::Pair,
+            pages: self.request.chosen.pages,
+            isa: (self.request.chosen.isa || self.combination.isa_named)
+                && !matches!(params.op, MemoryOp::Load | MemoryOp::Handoff),
+        };
+        let nodes =
+            if params.pattern == MemoryPattern::Chase { chased(&params) as f64 / Line::BYTES as f64 } else { 0.0 };
+        let classic = self.stanza.classic.as_ref().map(|workload| Classic {
+            table: "memory".to_owned(),
+            workload: workload.clone(),
+            class: None,
+            total: self.stanza.total,
+        });
+        let (sampling, exact_work) = self.sampling(&params);
+        let warnings = self.seats.oversubscribed.clone().into_iter().chain(self.possibly_cached(&params));
+        Planned {
+            cpus: self.seats.cpus.clone(),
+            other_cpus: Vec::new(),
+            beside: Vec::new(),
+            sampling,
+            exact_work,
+            setup_seconds: params.working_set as f64 / FILL_BYTES_PER_SECOND
+                + nodes * LINK_SECONDS / f64::from(params.threads),
+            obstacle: self.obstacle(&params),
+            warnings: warnings.collect(),
+            experiment: Experiment {
+                id: memory_id(&params, chosen),
+                area: Area::Memory,
+                method: method(&params),
+                classic,
+                kernel: None,
+                params: Params::Memory(params),
+            },
+        }
+    }
+
+    fn params(&self, working_set: u64) -> MemoryParams {
+        let params = self.params_of(working_set);
+        // A generated random order is one of a power of two of blocks.
+        let most = obtainable_bytes(self.machine).map(|obtainable| obtainable / AVAILABLE_SHARE);
+        let working_set = if is_visits(&params) { visits::whole_orders(&params, most) } else { working_set };
+        MemoryParams { working_set, ..params }
+    }
+
+    fn params_of(&self, working_set: u64) -> MemoryParams {
+        let Combination { op, isa, pages, block, chains, background, .. } = *self.combination;
+        MemoryParams {
+            pattern: self.stanza.pattern,
+            op,
+            block,
+            working_set,
+            pages,
+            isa,
+            chains,
+            group: self.stanza.group,
+            background,
+            placement: self.seats.placement,
+            threads: u32::try_from(self.seats.cpus.len()).unwrap_or(u32::MAX),
+            level: None,
+            nodes: self.seats.nodes.clone(),
+        }
+    }
+
+    /// How it is sampled, and the work of each sample where the total is to be done in full.
+    fn sampling(&self, params: &MemoryParams) -> (Sampling, Option<f64>) {
+        let sampling = self.stanza.sampling.clone().unwrap_or_else(|| self.request.suite.sampling(Area::Memory));
+        let Some(total) = self.stanza.total.filter(|_| self.request.exact_workload) else { return (sampling, None) };
+        let sample_seconds = total / (expected_rate(params) * f64::from(params.threads));
+        let sampling = Sampling { samples: EXACT_SAMPLES, most: None, per_launch: 1, sample_seconds, ..sampling };
+        (sampling, Some(total))
+    }
+
+    /// Why it cannot be measured here.
+    fn obstacle(&self, params: &MemoryParams) -> Option<String> {
+        let known = self.combination.obstacle.clone().or_else(|| self.seats.obstacle.clone());
+        let visits = || visits::obstacle(params).filter(|_| is_visits(params));
+        known.or_else(|| self.too_large(params.working_set)).or_else(visits).or_else(|| {
+            let alone = params.background.is_some() && params.threads < 2;
+            alone.then(|| "latency under load needs a second core that makes the load".to_owned())
+        })
+    }
+
+    fn too_large(&self, working_set: u64) -> Option<String> {
+        let obtainable = obtainable_bytes(self.machine).filter(|obtainable| working_set > *obtainable)?;
+        Some(does_not_fit(working_set, obtainable))
+    }
+
+    /// A working set that was asked for by its size is meant to be in the caches or not, as it comes.
+    fn possibly_cached(&self, params: &MemoryParams) -> Option<Warning> {
+        let bytes = self.cache_bytes.filter(|_| !self.varied && self.stanza.beyond_caches)?;
+        let (whose, visited) = if params.background.is_some() {
+            ("The chase's half", chased(params))
+        } else {
+            ("The working set", params.working_set)
+        };
+        Warning::when(WarningCode::PossiblyCached, bytes as f64 / visited as f64, || {
             format!(
-                "The working set of {} is not {CACHES_PER_WORKING_SET} times the last-level cache of {}.",
-                format_size(working_set),
+                "{whose} of {} is not {CACHES_PER_WORKING_SET} times the last-level cache of {}.",
+                format_size(visited),
                 format_size(bytes)
             )
         })
-    });
-    let nodes = if chase { working_set as f64 / Line::BYTES as f64 / f64::from(combination.threads) } else { 0.0 };
-    let classic = stanza.classic.as_ref().map(|workload| Classic {
-        table: "memory".to_owned(),
-        workload: workload.clone(),
-        class: None,
-        total: stanza.total,
-    });
-    Planned {
-        experiment: Experiment {
-            id: memory_id(&params, chosen),
-            area: Area::Memory,
-            method: method(&params),
-            classic,
-            kernel: None,
-            params: Params::Memory(params),
-        },
-        cpus: cpus.to_vec(),
-        other_cpus: Vec::new(),
-        beside: Vec::new(),
-        sampling: stanza.sampling.clone().unwrap_or_else(|| request.suite.sampling(Area::Memory)),
-        exact_work: None,
-        setup_seconds: working_set as f64 / FILL_BYTES_PER_SECOND + nodes * LINK_SECONDS,
-        obstacle: combination.obstacle.clone(),
-        warnings: oversubscribed.into_iter().chain(cached).collect(),
     }
+}
+
+/// Whether it visits blocks or single words.
+const fn is_visits(params: &MemoryParams) -> bool {
+    matches!(params.pattern, MemoryPattern::Random)
+        || matches!(params.pattern, MemoryPattern::Sequential) && params.block.is_some()
+}
+
+/// Bytes that all chases of an experiment go through: half of them where the other half is a load's.
+const fn chased(params: &MemoryParams) -> u64 {
+    if params.background.is_some() { params.working_set / 2 } else { params.working_set }
+}
+
+/// Work per second and thread that an ordinary machine of today does: a guess, for the expected length of a total that
+/// is done in full.
+const fn expected_rate(params: &MemoryParams) -> f64 {
+    match params.op {
+        MemoryOp::Load => 1e7,
+        MemoryOp::Handoff => 5e6,
+        MemoryOp::Increment => 1e8,
+        MemoryOp::ByteLoop => 2e9,
+        _ => 8e9,
+    }
+}
+
+fn does_not_fit(working_set: u64, obtainable: u64) -> String {
+    format!(
+        "a working set of {} does not fit: {:.1} GiB of memory can be had here",
+        format_size(working_set),
+        obtainable as f64 / f64::from(1 << 30)
+    )
 }
 
 /// Bytes of the distinct last-level caches that serve these CPUs; `None` where no cache is known.
@@ -224,7 +322,7 @@ fn obtainable_bytes(machine: &Machine) -> Option<u64> {
     memory.available_bytes.into_iter().chain(in_group).min()
 }
 
-/// The working sets of a stanza, in bytes, each a size that fits.
+/// The working sets of a stanza, in bytes; those of our own choice fit.
 fn working_sets(
     request: &Request,
     machine: &Machine,
@@ -232,25 +330,20 @@ fn working_sets(
     cache_bytes: Option<u64>,
 ) -> Result<Vec<u64>, PlanError> {
     let obtainable = obtainable_bytes(machine);
-    let beyond =
-        |least: u64| within(least.max(cache_bytes.unwrap_or(0).saturating_mul(CACHES_PER_WORKING_SET)), obtainable);
+    // Under load the chase has half of the working set, and is to be beyond the caches with that.
+    let caches = if stanza.background.is_empty() { CACHES_PER_WORKING_SET } else { 2 * CACHES_PER_WORKING_SET };
+    let beyond = |least: u64| within(least.max(cache_bytes.unwrap_or(0).saturating_mul(caches)), obtainable);
     match stanza.working_sets() {
+        _ if stanza.pattern == MemoryPattern::Pair => Ok(vec![handoff::WORKING_SET]),
         WorkingSets::Least(least) => Ok(vec![beyond(least)]),
         WorkingSets::About(bytes) => Ok(vec![bytes.min(within(bytes, obtainable).max(bytes.min(1 << 20)))]),
         WorkingSets::Sweep { from, least } => Ok(octaves(from, beyond(least))),
         WorkingSets::Exactly(sets) => {
-            for bytes in &sets {
-                if let Some(obtainable) =
-                    obtainable.filter(|obtainable| bytes > obtainable && request.chosen.working_set)
-                {
-                    return Err(PlanError(format!(
-                        "a working set of {} does not fit: {:.1} GiB of memory can be had here",
-                        format_size(*bytes),
-                        obtainable as f64 / f64::from(1 << 30)
-                    )));
-                }
+            let refused = sets.iter().find_map(|bytes| Some((*bytes, obtainable.filter(|most| bytes > most)?)));
+            match refused.filter(|_| request.chosen.working_set) {
+                Some((bytes, obtainable)) => Err(PlanError(does_not_fit(bytes, obtainable))),
+                None => Ok(sets),
             }
-            Ok(sets)
         }
     }
 }
@@ -272,7 +365,7 @@ fn octaves(first: u64, last: u64) -> Vec<u64> {
 mod tests {
     use super::*;
     use crate::plan::Chosen;
-    use crate::suite::{MemoryChoice, Suite};
+    use crate::suite::{MemoryChoice, Suite, Threads};
     use crate::tests::machine_with_cpus;
 
     fn stanza(change: impl Fn(&mut MemoryStanza)) -> MemoryStanza {
@@ -310,6 +403,104 @@ mod tests {
         let sweep = stanza(|stanza| stanza.sweep_from = Some(4 << 10));
         let sizes = working_sets(&request(false), &machine, &sweep, Some(512 << 20)).unwrap();
         assert_eq!(sizes.last(), Some(&(2 << 30)));
+    }
+
+    fn rows_on(machine: &Machine, change: impl Fn(&mut MemoryStanza)) -> Result<Vec<Planned>, PlanError> {
+        let suite = Suite { memory: vec![stanza(change)], ..Suite::find("quick").unwrap() };
+        expand(&Request::of(suite), machine)
+    }
+
+    fn chase(stanza: &mut MemoryStanza) {
+        (stanza.pattern, stanza.op, stanza.threads) = (MemoryPattern::Chase, vec![MemoryOp::Load], vec![Threads::All]);
+    }
+
+    #[test]
+    fn a_working_set_that_does_not_fit_is_a_row_with_the_figure_unless_it_was_chosen() {
+        let mut machine = machine_with_cpus(1);
+        (machine.memory.limit_bytes, machine.memory.limit_used_bytes) = (Some(3 << 30), Some(1 << 30));
+        let too_large =
+            |stanza: &mut MemoryStanza| (stanza.op, stanza.working_sets) = (vec![MemoryOp::Read], vec![4 << 30]);
+        let rows = rows_on(&machine, too_large).unwrap();
+        assert!(rows.iter().all(|row| row.obstacle.as_ref().is_some_and(|reason| reason.contains("2.0 GiB"))));
+        let refused = working_sets(&request(true), &machine, &stanza(too_large), None).unwrap_err();
+        assert!(refused.0.contains("4GiB") && refused.0.contains("2.0 GiB"), "{refused}");
+    }
+
+    #[test]
+    fn a_chase_under_load_has_a_half_beyond_the_caches_and_needs_a_second_core() {
+        let loaded = |stanza: &mut MemoryStanza| {
+            chase(stanza);
+            (stanza.background, stanza.pause_ns) = (vec![MemoryOp::Read], vec![0, 400]);
+        };
+        let mut machine = machine_with_cpus(2);
+        machine.caches[0].bytes = Some(256 << 20);
+        let rows = rows_on(&machine, loaded).unwrap();
+        let ids: Vec<&str> = rows.iter().map(|row| row.experiment.id.as_str()).collect();
+        assert_eq!(ids, ["memory/chase-load/2MiB/with-read-p0/t2", "memory/chase-load/2MiB/with-read-p400/t2"]);
+        let Params::Memory(params) = &rows[0].experiment.params else { panic!("{:?}", rows[0]) };
+        assert_eq!((params.working_set, chased(params)), (2 << 30, 1 << 30));
+        assert!(rows.iter().all(|row| row.obstacle.is_none() && row.warnings.is_empty()), "{rows:#?}");
+        machine.memory.available_bytes = Some(2 << 30);
+        let cached = rows_on(&machine, loaded).unwrap();
+        assert!(cached[0].warnings[0].text.contains("The chase's half of 512MiB"), "{:?}", cached[0].warnings);
+        let alone = rows_on(&machine_with_cpus(1), loaded).unwrap();
+        assert!(alone.iter().all(|row| row.obstacle.as_ref().is_some_and(|reason| reason.contains("second core"))));
+    }
+
+    #[test]
+    fn chains_and_groups_that_no_chase_has_are_refused() {
+        let refused = |chains: u32, group: Option<u64>| {
+            let rows = rows_on(&machine_with_cpus(1), |stanza| {
+                chase(stanza);
+                (stanza.chains, stanza.group) = (vec![chains], group);
+            });
+            rows.err().map(|error| error.0)
+        };
+        assert_eq!((refused(1, None), refused(32, Some(8 << 10))), (None, None));
+        assert!(refused(33, None).unwrap().contains("33 chains") && refused(0, None).is_some());
+        assert!(refused(1, Some(6 << 10)).unwrap().contains("6KiB") && refused(1, Some(0)).is_some());
+    }
+
+    #[test]
+    fn a_block_larger_than_a_threads_share_is_an_obstacle() {
+        let rows = rows_on(&machine_with_cpus(2), |stanza| {
+            (stanza.op, stanza.block) = (vec![MemoryOp::Copy], vec![8 << 20, 16 << 20]);
+            (stanza.working_sets, stanza.threads) = (vec![32 << 20], vec![Threads::All]);
+        });
+        let known =
+            |row: &Planned| row.obstacle.as_ref().is_some_and(|reason| reason.contains("a block of 16MiB is larger"));
+        let found: Vec<bool> = rows.unwrap().iter().map(known).collect();
+        assert_eq!(found, [false, true], "two threads with two arrays of 8 MiB each");
+    }
+
+    #[test]
+    fn a_total_is_done_in_full_where_that_is_asked_for() {
+        let stanza = stanza(|stanza| (stanza.classic, stanza.total) = (Some("RWS".into()), Some(1e11)));
+        let suite = Suite { memory: vec![stanza], ..Suite::find("quick").unwrap() };
+        for exact_workload in [false, true] {
+            let request = Request { exact_workload, ..Request::of(suite.clone()) };
+            for row in expand(&request, &machine_with_cpus(2)).unwrap() {
+                assert_eq!(row.experiment.classic.as_ref().and_then(|classic| classic.total), Some(1e11));
+                assert_eq!(row.exact_work, exact_workload.then_some(1e11));
+                assert_eq!(row.sampling.samples == EXACT_SAMPLES && row.sampling.sample_seconds > 1.0, exact_workload);
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_is_handed_between_two_cpus_whatever_the_threads() {
+        let pair = |stanza: &mut MemoryStanza| {
+            (stanza.pattern, stanza.op) = (MemoryPattern::Pair, vec![MemoryOp::Handoff]);
+            (stanza.working_sets, stanza.threads) = (vec![1 << 30], vec![Threads::Count(5)]);
+        };
+        let rows = rows_on(&machine_with_cpus(2), pair).unwrap();
+        assert_eq!(rows.len(), 1);
+        assert_eq!(
+            (rows[0].experiment.id.as_str(), &rows[0].cpus[..]),
+            ("memory/pair-handoff/t2/cpu0-cpu1", &[0, 1][..])
+        );
+        let alone = rows_on(&machine_with_cpus(1), pair).unwrap();
+        assert!(alone[0].experiment.id == "memory/pair-handoff/t2" && alone[0].obstacle.is_some(), "{alone:?}");
     }
 
     #[test]

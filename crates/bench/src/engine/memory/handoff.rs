@@ -1,0 +1,289 @@
+//! Core to core: lines of a cache that go from one core to another and back.
+//!
+//! The latency is that of the round trip: there and back. Both threads bring lines of their own memory, and go through
+//! all of them in turn, because what a hand-over takes depends on where the line's directory entry happens to lie. A
+//! time stamp is taken after some hundreds of round trips on one line; a window's figure is the median of these.
+//!
+//! Nobody waits for ever: a side that is gone, for whatever reason, has said so, and one that hears nothing for some
+//! seconds after its window gives up.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use kernels::handoff::{HandoffLine, Lost};
+use model::wire::{Observations, Task};
+use sys::clock::Timer;
+
+use super::super::{Flow, FlowMetric, FlowProfile, Opened, Tally, Trouble, Window};
+
+/// Round trips on one line between two time stamps: some tens of microseconds.
+const TOGETHER: u32 = 256;
+
+/// Lines that each of the two threads brings.
+const LINES_OF_EACH: usize = 16;
+
+/// All lines.
+const LINES: usize = 2 * LINES_OF_EACH;
+
+/// Bytes that are handed over in turn.
+pub(super) const WORKING_SET: u64 = (LINES * size_of::<HandoffLine>()) as u64;
+
+/// How long after a window's end the other side may still be silent: longer than a busy machine keeps a thread waiting.
+const PATIENCE_SECONDS: f64 = 5.0;
+
+/// Some dozen batches before the window.
+const LEAD_MICROSECONDS: u32 = 2_000;
+
+const METRICS: &[FlowMetric] = &[FlowMetric::LatencyOf(TOGETHER)];
+
+/// One thread's side of the hand-over.
+pub(super) fn open(task: &Task, thread: usize) -> Result<Opened, Trouble> {
+    let cpus = &task.cpus;
+    if cpus.len() != 2 || cpus[0] == cpus[1] {
+        return Err(Trouble::Unavailable(format!("a line is handed between two CPUs, not {cpus:?}")));
+    }
+    Ok(Opened::Flow(Box::new(Side::new(Lines::of(task), thread, PATIENCE_SECONDS))))
+}
+
+/// The lines of a launch.
+#[derive(Debug, Default)]
+struct Lines {
+    /// As each of its threads has brought them.
+    brought: [OnceLock<Box<[HandoffLine]>>; 2],
+    /// One of the sides is gone, or cannot go on.
+    over: AtomicBool,
+}
+
+/// The lines of the launches of this process that are being measured: the threads of one find each other here.
+static OPEN: Mutex<Vec<(String, u32, Weak<Lines>)>> = Mutex::new(Vec::new());
+
+impl Lines {
+    /// Those of this launch, the same for both of its threads.
+    fn of(task: &Task) -> Arc<Self> {
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|(_, _, lines)| lines.strong_count() > 0);
+        let known = open.iter().find(|(id, launch, _)| (id, *launch) == (&task.experiment.id, task.launch));
+        known.and_then(|(_, _, lines)| lines.upgrade()).unwrap_or_else(|| {
+            let lines = Arc::new(Self::default());
+            open.push((task.experiment.id.clone(), task.launch, Arc::downgrade(&lines)));
+            lines
+        })
+    }
+
+    /// Adds those of the calling thread, which touches them first.
+    fn bring(&self, thread: usize) {
+        self.brought[thread % 2].get_or_init(|| (0..LINES_OF_EACH).map(|_| HandoffLine::default()).collect());
+    }
+
+    /// A line by its number; `None` where the thread that should have brought it has not.
+    fn line(&self, index: usize) -> Option<&HandoffLine> {
+        self.brought[index / LINES_OF_EACH].get()?.get(index % LINES_OF_EACH)
+    }
+}
+
+/// Round trips made on a line once so many batches are through, by both sides' count.
+fn made_on(line: usize, batches: u64) -> u64 {
+    (batches + (LINES - 1 - line) as u64) / LINES as u64 * u64::from(TOGETHER)
+}
+
+/// The line of a batch.
+fn line_of(batch: u64) -> usize {
+    usize::try_from(batch % LINES as u64).unwrap_or(0)
+}
+
+/// The asking side, or the answering one.
+struct Side {
+    lines: Arc<Lines>,
+    asks: bool,
+    patience_seconds: f64,
+    /// Batches made so far.
+    batches: u64,
+}
+
+impl Side {
+    fn new(lines: Arc<Lines>, thread: usize, patience_seconds: f64) -> Self {
+        lines.bring(thread);
+        Self { lines, asks: thread == 0, patience_seconds, batches: 0 }
+    }
+
+    /// The line of the next batch and the round trips made on it.
+    fn next(&self) -> Result<(&HandoffLine, u64), String> {
+        let index = line_of(self.batches);
+        let line = self.lines.line(index).ok_or("the other thread has brought no lines")?;
+        Ok((line, made_on(index, self.batches)))
+    }
+
+    /// Batches until the window has passed, and then the end of them.
+    fn ask(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
+        let mut give_up = self.impatience(timer, window);
+        let mut ended = 0;
+        while ended < window.end {
+            let (line, made) = self.next()?;
+            let began = timer.now();
+            let asked = line.ask(made, u64::from(TOGETHER), &mut give_up);
+            ended = timer.now();
+            asked.map_err(|lost| self.lost(lost))?;
+            tally.note(began, ended, 0);
+            self.batches += 1;
+        }
+        let (line, made) = self.next()?;
+        line.stop(made, &mut give_up).map_err(|lost| self.lost(lost))
+    }
+
+    /// Batches until the other side says that there are no more.
+    fn answer(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
+        let mut give_up = self.impatience(timer, window);
+        loop {
+            let (line, made) = self.next()?;
+            match line.answer(made, u64::from(TOGETHER), &mut give_up) {
+                Ok(()) => {
+                    tally.came(timer.now(), 0);
+                    self.batches += 1;
+                }
+                // At the end of a batch by both counts, or the asking side will find another number than it expects.
+                Err(Lost::Stopped) => {
+                    line.stopped(made);
+                    return Ok(());
+                }
+                Err(lost) => return Err(self.lost(lost)),
+            }
+        }
+    }
+
+    /// Whether it is time to give up: the other side is gone, or so long after the window nobody is there.
+    fn impatience(&self, timer: &Timer, window: Window) -> impl FnMut() -> bool + use<> {
+        let (timer, until) = (*timer, window.end + timer.ticks(self.patience_seconds));
+        let lines = self.lines.clone();
+        move || lines.over.load(Ordering::Acquire) || timer.now() > until
+    }
+
+    /// What went wrong, with the other side released.
+    #[cold]
+    fn lost(&self, lost: Lost) -> String {
+        self.lines.over.store(true, Ordering::Release);
+        format!("batch {} of the lines handed over: {lost}", self.batches)
+    }
+}
+
+impl Drop for Side {
+    /// Also where the thread panics: the other side shall not wait for it.
+    fn drop(&mut self) {
+        self.lines.over.store(true, Ordering::Release);
+    }
+}
+
+impl Flow for Side {
+    fn profile(&self) -> FlowProfile {
+        FlowProfile { metrics: METRICS, lead_microseconds: LEAD_MICROSECONDS }
+    }
+
+    fn run(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
+        if self.asks { self.ask(timer, window, tally) } else { self.answer(timer, window, tally) }
+    }
+
+    /// Both sides have stopped once the asking one has: every line then holds the number that its round trips come to.
+    fn verify(&mut self) -> Result<(), String> {
+        for index in (0..LINES).filter(|_| self.asks) {
+            let (expected, found) = (made_on(index, self.batches), self.lines.line(index).map(HandoffLine::made));
+            if found != Some(expected) {
+                return Err(format!("line {index} went there and back {found:?} times instead of {expected}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn conclude(&mut self, _seen: &mut Observations) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// A window from now on.
+    fn window(timer: &Timer, seconds: f64) -> Window {
+        let begin = timer.now();
+        Window { begin, end: begin + timer.ticks(seconds) }
+    }
+
+    fn begun(timer: &Timer, window: Window) -> Tally {
+        let mut tally = Tally::new(timer);
+        tally.begin(window);
+        tally
+    }
+
+    #[test]
+    fn two_sides_agree_on_every_round_trip() {
+        let (timer, lines) = (Timer::system(), Arc::new(Lines::default()));
+        let mut asking = Side::new(lines.clone(), 0, 60.0);
+        let mut answering = Side::new(lines.clone(), 1, 60.0);
+        for _ in 0..3 {
+            let window = window(&timer, 0.02);
+            let (mut asked, mut answered) = (begun(&timer, window), begun(&timer, window));
+            thread::scope(|scope| {
+                let other = scope.spawn(|| answering.run(&timer, window, &mut answered));
+                asking.run(&timer, window, &mut asked).unwrap();
+                other.join().unwrap().unwrap();
+            });
+            asking.verify().unwrap();
+            answering.verify().unwrap();
+            assert_eq!(asking.batches, answering.batches);
+            assert_eq!(asked.durations.count(), asked.operations);
+        }
+        assert!(asking.batches > 0);
+        asking.batches += 1;
+        assert!(asking.verify().unwrap_err().contains("instead of"), "a batch too many was believed");
+    }
+
+    #[test]
+    fn a_partner_that_is_not_there_is_given_up() {
+        let (timer, lines) = (Timer::system(), Arc::new(Lines::default()));
+        let (mut asking, mut answering) = (Side::new(lines.clone(), 0, 0.001), Side::new(lines, 1, 0.001));
+        for side in [&mut answering, &mut asking] {
+            let window = window(&timer, 0.001);
+            let error = side.run(&timer, window, &mut begun(&timer, window)).unwrap_err();
+            assert!(error.contains("does not answer"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_side_that_fails_releases_the_other_at_once() {
+        let (timer, lines) = (Timer::system(), Arc::new(Lines::default()));
+        let (mut asking, mut answering) = (Side::new(lines.clone(), 0, 60.0), Side::new(lines, 1, 60.0));
+        // By its own count the answering side is one turn of the lines ahead.
+        answering.batches = LINES as u64;
+        let window = window(&timer, 0.001);
+        thread::scope(|scope| {
+            let other = scope.spawn(|| answering.run(&timer, window, &mut begun(&timer, window)));
+            assert!(asking.run(&timer, window, &mut begun(&timer, window)).is_err());
+            assert!(other.join().unwrap().is_err());
+        });
+    }
+
+    #[test]
+    fn a_side_that_is_dropped_releases_the_other() {
+        let (timer, lines) = (Timer::system(), Arc::new(Lines::default()));
+        let (mut asking, answering) = (Side::new(lines.clone(), 0, 60.0), Side::new(lines, 1, 60.0));
+        drop(answering);
+        let window = window(&timer, 0.001);
+        assert!(asking.run(&timer, window, &mut begun(&timer, window)).is_err());
+    }
+
+    #[test]
+    fn the_threads_of_a_launch_share_their_lines_and_other_launches_do_not() {
+        let task = crate::tests::task();
+        let first = Lines::of(&task);
+        assert!(Arc::ptr_eq(&first, &Lines::of(&task)));
+        assert!(!Arc::ptr_eq(&first, &Lines::of(&Task { launch: 7, ..task.clone() })));
+        let refused = open(&task, 0).err();
+        assert!(refused.is_some_and(|trouble| trouble.reason().contains("two CPUs")));
+    }
+
+    #[test]
+    fn every_line_is_counted_by_its_batches() {
+        let counted = |batches: u64| (0..LINES).map(|line| made_on(line, batches)).sum::<u64>();
+        assert!((0..100).all(|batches| counted(batches) == batches * u64::from(TOGETHER)));
+        assert_eq!(WORKING_SET, 4096);
+    }
+}
