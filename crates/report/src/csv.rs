@@ -131,7 +131,9 @@ const ROW_FIGURES: &[(&str, RowField)] = &[
     ("parallel_efficiency", |row| figure(row.scaling.as_ref().map(|scaling| scaling.parallel_efficiency))),
     ("param_group", |row| text(memory(row).and_then(|params| params.group))),
     ("param_background_op", |row| text(memory(row).and_then(|params| params.background).map(|load| load.op))),
-    ("param_background_pause_ns", |row| text(memory(row).and_then(|params| params.background).map(|load| load.pause_ns))),
+    ("param_background_pause_ns", |row| {
+        text(memory(row).and_then(|params| params.background).map(|load| load.pause_ns))
+    }),
     ("param_placement", |row| text(memory(row).and_then(|params| params.placement))),
 ];
 

@@ -3,9 +3,9 @@
 mod fixture;
 
 use model::document::Status;
-use model::isa::Element;
+use model::isa::{Element, MemoryOp};
 use model::peak::PeakKind;
-use report::classic::{CpuTable, HplSource, Point, Series, cpu_table};
+use report::classic::{CpuTable, HplSource, MemorySeries, MemoryTable, Point, Series, cpu_table, memory_table};
 
 fn series<'a>(table: &'a CpuTable, element: Element, class: &str) -> &'a Series {
     let found = table.series.iter().find(|series| series.element == element && series.class == class);
@@ -96,4 +96,69 @@ fn what_was_not_measured_keeps_its_line() {
     let table = cpu_table(&fixture::classic_in_full()).unwrap();
     let point = &series(&table, Element::Int16, "vector").points[1];
     assert_eq!((point.status, point.measured, point.total_seconds), (Status::Skipped, None, None));
+}
+
+fn of<'a>(table: &'a MemoryTable, workload: &str, block: Option<u64>) -> &'a MemorySeries {
+    let found = table.series.iter().find(|series| (series.workload.as_str(), series.block) == (workload, block));
+    found.unwrap_or_else(|| panic!("no series of {workload}, {block:?}"))
+}
+
+#[test]
+fn memory_s_table_is_a_classic_run_s_only() {
+    assert!(memory_table(&fixture::memory_area()).is_none());
+    assert!(memory_table(&fixture::classic()).is_none(), "a run of the CPU alone");
+    assert!(cpu_table(&fixture::classic_memory()).is_none());
+}
+
+#[test]
+fn workloads_of_memory_stand_in_the_table_s_order_by_block_and_threads() {
+    let table = memory_table(&fixture::classic_memory()).unwrap();
+    let mut workloads: Vec<&str> = table.series.iter().map(|series| series.workload.as_str()).collect();
+    workloads.dedup();
+    assert_eq!(workloads, ["RWS", "RWR", "WS", "RR", "STREAM", "latency", "random access", "byte loop"]);
+    assert_eq!((table.total, table.working_set), (Some(1e11), Some(1 << 30)));
+    for series in &table.series {
+        assert!(series.points.is_sorted_by_key(|point| point.threads), "{series:?}");
+    }
+    let blocks: Vec<Option<u64>> =
+        table.series.iter().filter(|series| series.workload == "RWS").map(|series| series.block).collect();
+    assert!(blocks.is_sorted() && blocks.len() == 6, "{blocks:?}");
+}
+
+#[test]
+fn a_tool_stands_beside_its_own_row_or_the_same_operation_in_order() {
+    let table = memory_table(&fixture::classic_memory()).unwrap();
+    let stream = of(&table, "STREAM", None).points[0].tool.unwrap();
+    assert_eq!((stream.tool, stream.beside), ("stream", true));
+    let blocks = of(&table, "RWS", Some(1 << 20)).points[0].tool.unwrap();
+    assert_eq!((blocks.tool, blocks.beside, blocks.value), ("stream", false, stream.value));
+    assert_eq!(blocks.efficiency, Some(blocks.value / 76.8e9));
+    assert_eq!(of(&table, "WS", Some(8)).points[0].tool.map(|tool| tool.tool), Some("pmbw"));
+    assert!(of(&table, "RWR", Some(1 << 20)).points.iter().all(|point| point.tool.is_none()), "none is at random");
+}
+
+#[test]
+fn one_byte_is_told_as_three_times_of_one_access() {
+    let table = memory_table(&fixture::classic_memory()).unwrap();
+    let access = |workload| of(&table, workload, None).points[0].access.unwrap().median;
+    assert!((access("latency") - 104.7e-9).abs() < 1e-15);
+    assert!((access("random access") - 1.0 / 0.116e9).abs() < 1e-15);
+    assert!((access("byte loop") - 2.0 / 5.9e9).abs() < 1e-15, "each byte is read and written");
+    let idle = &of(&table, "latency", None).points[0];
+    assert!((idle.total_seconds.unwrap() - 10.47).abs() < 1e-6);
+    assert!(table.accesses().all(|series| !series.is_rate()) && table.rates().all(MemorySeries::is_rate));
+    assert!(table.rates().flat_map(|series| &series.points).all(|point| point.access.is_none()));
+}
+
+#[test]
+fn the_fastest_line_is_the_first_that_the_others_do_not_exceed() {
+    let table = memory_table(&fixture::classic_memory()).unwrap();
+    let fastest = table.fastest();
+    let copy = fastest.iter().find(|(series, _)| series.workload == "RWS").unwrap();
+    assert_eq!((copy.0.op, copy.1.threads), (MemoryOp::Copy, 2), "four threads on two cores bring nothing");
+    let (share, series, point) = table.highest_efficiency().unwrap();
+    assert!(table.rates().flat_map(|series| &series.points).all(|point| point.efficiency <= Some(share)));
+    assert_eq!((series.op, point.threads), (MemoryOp::Copy, 2));
+    let skipped = of(&table, "RWS", Some(80 << 20));
+    assert!(skipped.points[0].status == Status::Skipped && skipped.points[0].total_seconds.is_none());
 }

@@ -22,6 +22,11 @@ fn csv_has_a_line_per_metric_and_one_for_a_row_without() {
     let mut arithmetic = fixture::many_counts();
     arithmetic.experiments.truncate(8);
     snapshot("csv_cpu", &csv::render(&arithmetic));
+    let mut memory = fixture::memory_area();
+    memory
+        .experiments
+        .retain(|row| row.id.contains("chase") && !row.id.contains("KiB/2MiB") && !row.id.contains("MiB/2MiB"));
+    snapshot("csv_memory", &csv::render(&memory));
     snapshot("csv_later_version", &csv::render(&fixture::later_version()));
     let document = fixture::good();
     let lines = csv::render(&document).lines().count();

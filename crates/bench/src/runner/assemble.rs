@@ -5,7 +5,7 @@
 
 use model::document::{Document, Row, Status, Stop};
 use model::experiment::{MemoryParams, Params};
-use model::isa::MemoryPattern;
+use model::isa::MemoryOp;
 use model::machine::Machine;
 use model::peak::{Efficiency, Peak};
 use model::sample::{Metric, MetricName, Sample, Summary};
@@ -217,12 +217,11 @@ fn peaks(planned: &Planned, row: &Row, best: Option<f64>, setting: &Setting<'_>)
     }
 }
 
-/// Whether a row moves bytes to and from memory: a rate, and a working set that the caches hold little of. What is in a
-/// cache, and the time of a single access, have no limit in the memory's transfers.
+/// Whether a row moves bytes to and from memory: a rate of bytes, and a working set that the caches hold little of. What is
+/// in a cache, and the time of a single access, have no limit in the memory's transfers.
 fn is_beyond_caches(params: &MemoryParams, cpus: &[u32], machine: &Machine) -> bool {
-    let moves_bytes = !matches!(params.pattern, MemoryPattern::Chase | MemoryPattern::Pair);
     let caches = machine.last_level_caches_behind(cpus).unwrap_or(0);
-    moves_bytes && params.working_set >= caches.saturating_mul(CACHES_PER_WORKING_SET)
+    MemoryOp::STREAMS.contains(&params.op) && params.working_set >= caches.saturating_mul(CACHES_PER_WORKING_SET)
 }
 
 /// Puts the ceiling that one core's misses in flight make beside what one thread reads from memory. It is of other rows,
@@ -333,7 +332,6 @@ fn extend(row: &mut Row, new: &[Repetition]) {
 
 #[cfg(test)]
 mod tests {
-    use model::isa::MemoryOp;
     use model::peak::PeakKind;
     use model::unit::Unit;
     use model::wire::Observations;
@@ -427,7 +425,7 @@ mod tests {
         let of_memory = assembled(memory_rows::params(MemoryOp::Read, 1));
         assert_eq!(of_memory.metrics[0].efficiency.map(|share| share.of), Some(PeakKind::Declared));
         let cached = MemoryParams { working_set: 1 << 20, ..memory_rows::params(MemoryOp::Read, 1) };
-        for params in [cached, memory_rows::params(MemoryOp::Load, 1)] {
+        for params in [cached, memory_rows::params(MemoryOp::Load, 1), memory_rows::params(MemoryOp::Increment, 1)] {
             let row = assembled(params);
             assert!(row.metrics[0].peaks.is_empty() && row.metrics[0].efficiency.is_none());
             assert!(row.warnings.iter().all(|warning| warning.code != WarningCode::PeakUnknown.name()), "{row:?}");

@@ -19,6 +19,9 @@ const WORKLOADS: [&str; 7] = ["RWS", "RWR", "WS", "WR", "RS", "RR", "STREAM"];
 /// The tools that stand in the table, the better for the purpose first.
 const TOOLS: [&str; 2] = ["stream", "pmbw"];
 
+/// A copied byte counts twice: it is read and it is written.
+const BYTES_PER_BYTE_COPIED: f64 = 2.0;
+
 /// The whole table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryTable {
@@ -88,12 +91,12 @@ pub struct MemoryPoint {
     pub efficiency: Option<f64>,
     /// What STREAM or pmbw measured.
     pub tool: Option<ToolRate>,
+    /// Seconds of one access, for what is about accesses; of independent ones the time between two of them.
+    pub access: Option<Figure>,
     /// Seconds for the total of its workload, bytes or accesses.
     pub total_seconds: Option<f64>,
     /// Whether each of its samples was the whole total.
     pub in_full: bool,
-    /// The total: bytes of a rate, accesses of a latency.
-    pub total: Option<f64>,
 }
 
 /// Whether a row is of this table.
@@ -212,12 +215,11 @@ fn point(row: &Row, classic: &Classic, document: &Document) -> MemoryPoint {
     let latency = metric(MetricName::Latency);
     let theory = rate.and_then(tightest).map(|peak| Theory { value: peak.value, kind: peak.kind });
     let is_rate = WORKLOADS.contains(&classic.workload.as_str());
-    // Bytes over the rate, or accesses x the time of one, shared by the threads.
-    let seconds = |total: f64| match (is_rate, rate, latency) {
-        (true, Some(rate), _) => Some(total / rate.summary.median),
-        (false, _, Some(latency)) => Some(total * latency.summary.median / f64::from(row.params.threads())),
-        (false, Some(rate), None) => Some(total * bytes_of_access(row)? / rate.summary.median),
-        _ => None,
+    // The total over the rate; accesses x the time of one, shared by the threads, where there is no rate.
+    let seconds = |total: f64| match (rate, latency) {
+        (Some(rate), _) => Some(total / rate.summary.median),
+        (None, Some(latency)) => Some(total * latency.summary.median / f64::from(row.params.threads())),
+        (None, None) => None,
     };
     MemoryPoint {
         id: row.id.clone(),
@@ -230,14 +232,27 @@ fn point(row: &Row, classic: &Classic, document: &Document) -> MemoryPoint {
         efficiency: rate.and_then(|metric| metric.efficiency).map(|efficiency| efficiency.value),
         tool: tool(row, document, theory).filter(|_| is_rate),
         total_seconds: classic.total.and_then(seconds).filter(|seconds| seconds.is_finite()),
+        access: access(row, rate, latency).filter(|_| !is_rate),
         in_full: is_rate && classic.total.zip(rate).is_some_and(|(total, metric)| did(total, metric)),
-        total: classic.total,
     }
 }
 
-/// Bytes that the rate counts for one access of a byte loop: one read and one written.
-fn bytes_of_access(row: &Row) -> Option<f64> {
-    (memory(row)?.op == MemoryOp::ByteLoop).then_some(2.0)
+/// What one access takes: a latency as it is; of a rate of accesses, the time between two of them.
+fn access(row: &Row, rate: Option<&Metric>, latency: Option<&Metric>) -> Option<Figure> {
+    let Some(rate) = rate else { return latency.map(Figure::of) };
+    let counted = match (rate.unit, memory(row)?.op) {
+        (Unit::OpPerSecond, _) => 1.0,
+        (_, MemoryOp::ByteLoop) => BYTES_PER_BYTE_COPIED,
+        _ => return latency.map(Figure::of),
+    };
+    let time = |rate: f64| counted / rate;
+    let Figure { median, interval, stddev } = Figure::of(rate);
+    Some(Figure {
+        median: time(median),
+        interval: interval.map(|[low, high]| [time(high), time(low)]),
+        // As large a share of the time as of the rate.
+        stddev: stddev.map(|stddev| stddev / median * time(median)),
+    })
 }
 
 /// The fastest that STREAM or pmbw was beside this row; without either, beside the same operation in order and without

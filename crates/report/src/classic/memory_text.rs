@@ -167,7 +167,10 @@ fn visits(table: &MemoryTable, marks: Marks<'_>, style: &Style) -> Vec<String> {
         });
         let spread = points.iter().map(|point| {
             let half = point.as_ref().and_then(|point| point.latency).filter(|_| interval).and_then(half);
-            Cell::new(half.map_or_else(String::new, |half| format!("{}{}", style.plus_minus(), percent(half))), Tone::Dim)
+            Cell::new(
+                half.map_or_else(String::new, |half| format!("{}{}", style.plus_minus(), percent(half))),
+                Tone::Dim,
+            )
         });
         let marked = points.iter().map(|point| point.as_ref().map_or_else(Cell::default, |point| mark(point, marks)));
         let columns = vec![
@@ -210,16 +213,6 @@ fn accesses(table: &MemoryTable, marks: Marks<'_>, style: &Style) -> Vec<String>
         Block::new(heading, Align::Left, vec![Column::new(align, lines.iter().map(cell))])
     };
     let time = |value: Option<f64>| known(value.map(|value| quantity(value, Unit::Second)));
-    // A rate of many accesses is told as the time between two of them.
-    let figure = |series: &MemorySeries, point: &MemoryPoint| {
-        let per_access = |rate: Figure| {
-            let bytes = if series.op == MemoryOp::ByteLoop { 2.0 } else { 8.0 };
-            let relative = rate.stddev.map(|stddev| stddev / rate.median);
-            let median = bytes / rate.median;
-            Figure { median, interval: None, stddev: relative.map(|share| share * median) }
-        };
-        if series.op == MemoryOp::Load { point.latency } else { point.rate.map(per_access).or(point.latency) }
-    };
     let mut before = "";
     let mut names = Vec::new();
     for (series, _) in &lines {
@@ -230,8 +223,8 @@ fn accesses(table: &MemoryTable, marks: Marks<'_>, style: &Style) -> Vec<String>
     let blocks = [
         Block::new("", Align::Left, vec![Column::new(Align::Left, names)]),
         column("threads", Align::Right, &|(_, point)| Cell::plain(point.threads.to_string())),
-        column("per access", Align::Decimal, &|(series, point)| time(figure(series, point).map(|one| one.median))),
-        column("std dev", Align::Decimal, &|(series, point)| time(figure(series, point).and_then(|one| one.stddev))),
+        column("per access", Align::Decimal, &|(_, point)| time(point.access.map(|one| one.median))),
+        column("std dev", Align::Decimal, &|(_, point)| time(point.access.and_then(|one| one.stddev))),
         column("all of them in", Align::Right, &|(_, point)| known(point.total_seconds.map(seconds))),
         column("", Align::Left, &|(_, point)| mark(point, marks)),
     ];
@@ -313,5 +306,7 @@ fn tool_words(table: &MemoryTable) -> String {
     } else {
         ""
     };
-    format!("STREAM/pmbw: the faster of the two that does the same, counted as ours{others}; their eff.: that over the theory.")
+    format!(
+        "STREAM/pmbw: the faster of the two that does the same, counted as ours{others}; their eff.: that over the theory."
+    )
 }

@@ -45,7 +45,7 @@ pub(super) fn label(params: &MemoryParams, common: &Common) -> Label {
     let chase = params.pattern == MemoryPattern::Chase;
     let mut how: Vec<String> = Vec::new();
     match (params.pattern, params.group) {
-        (MemoryPattern::Chase, Some(bytes)) => how.push(format!("random, {} by {}", size(bytes), size(bytes))),
+        (MemoryPattern::Chase, Some(bytes)) => how.push(format!("by {}", size(bytes))),
         (MemoryPattern::Random | MemoryPattern::Chase, _) => how.push("random".to_owned()),
         (MemoryPattern::Sequential | MemoryPattern::Pair, _) => {}
     }

@@ -5,11 +5,11 @@ use model::document::{Row, Status};
 use model::experiment::{MemoryParams, Params, memory_id_names_working_set};
 use model::isa::{MemoryOp, MemoryPattern};
 use model::sample::{Metric, MetricName};
-use model::unit::{Better, Unit};
+use model::unit::Unit;
 
+use super::headline;
 use super::notes::Notes;
 use super::section::Section;
-use super::headline;
 use crate::classic;
 use crate::label::memory::op_words;
 use crate::label::{page_words, threads};
@@ -84,6 +84,8 @@ struct Figures<'a> {
     heading: String,
     rows: Vec<Option<&'a Row>>,
     metric: MetricName,
+    /// The scale of several columns that are read together; `None` for one of its own, which its heading names.
+    scale: Option<Scale>,
 }
 
 impl<'a> Figures<'a> {
@@ -108,25 +110,26 @@ impl Drawing<'_> {
         let metrics: Vec<Option<&Metric>> = figures.metrics().collect();
         let values: Vec<f64> = metrics.iter().flatten().map(|metric| metric.summary.median).collect();
         let unit = metrics.iter().flatten().map(|metric| metric.unit).next().unwrap_or(Unit::One);
-        let scale = Scale::common(&values, unit);
+        let scale = figures.scale.or_else(|| Scale::common(&values, unit));
         let told = |metric: &Metric| match scale {
             Some(scale) => scale.digits(metric.summary.median),
             None => quantity(metric.summary.median, unit),
         };
-        let value = |metric: &Option<&Metric>| Cell::plain(metric.map_or_else(String::new, told));
-        let spreads = |metric: &Option<&Metric>| {
+        let value = |metric: Option<&Metric>| Cell::plain(metric.map_or_else(String::new, told));
+        let spreads = |metric: Option<&Metric>| {
             let text = metric.filter(|_| with_spread).map(|metric| spread(&metric.summary, self.style.plus_minus()));
             Cell::new(text.unwrap_or_default(), Tone::Dim)
         };
         // A row has one grade, whatever it measured.
         let first = |row: &Row| row.metrics.first().is_none_or(|metric| metric.name == figures.metric.name());
         let remark =
-            |row: &Option<&Row>| row.filter(|row| first(row)).map_or_else(Cell::default, |row| self.remark(row));
-        let heading = format!("{} {}", figures.heading, scale.map_or("", |scale| scale.unit()));
+            |row: Option<&Row>| row.filter(|row| first(row)).map_or_else(Cell::default, |row| self.remark(row));
+        let named = scale.filter(|_| figures.scale.is_none());
+        let heading = format!("{} {}", figures.heading, named.map_or("", |scale| scale.unit()));
         let columns = vec![
-            Column::new(Align::Decimal, metrics.iter().map(value)),
-            Column::new(Align::Decimal, metrics.iter().map(spreads)),
-            Column::new(Align::Left, figures.rows.iter().map(remark)),
+            Column::new(Align::Decimal, metrics.iter().copied().map(value)),
+            Column::new(Align::Decimal, metrics.iter().copied().map(spreads)),
+            Column::new(Align::Left, figures.rows.iter().copied().map(remark)),
         ];
         Block::new(heading.trim_end(), Align::Left, columns)
     }
@@ -179,7 +182,12 @@ impl Drawing<'_> {
                 words.extend((!same_threads).then(|| threads(own.threads)));
                 words.extend((!same_pages).then(|| page_words(own.pages).to_owned()));
                 let found = |size: &u64| rows.iter().copied().find(|row| of(row) == *size);
-                Figures { heading: words.join(", "), rows: sizes.iter().map(found).collect(), metric: metric_of(own) }
+                Figures {
+                    heading: words.join(", "),
+                    rows: sizes.iter().map(found).collect(),
+                    metric: metric_of(own),
+                    scale: None,
+                }
             })
             .collect();
         let levels = sizes.iter().enumerate().map(|(index, _)| {
@@ -228,40 +236,35 @@ impl Drawing<'_> {
         let mut rows: Vec<&Row> = idle.into_iter().chain(rows.iter().copied()).collect();
         rows.sort_by_key(|row| params(row).and_then(|own| own.chains));
         let latency = idle.and_then(|row| figure(row, MetricName::Latency)).map(|metric| metric.summary.median);
-        let labels = rows.iter().map(|row| {
-            let chains = params(row).and_then(|own| own.chains).unwrap_or(1);
-            Cell::plain(chains.to_string()).indented()
-        });
-        let labels: Vec<Cell> = labels.collect();
-        let in_flight: Vec<Cell> = rows
-            .iter()
-            .map(|row| {
-                loads_per_second(row)
-                    .zip(latency)
-                    .map_or_else(String::new, |(rate, idle)| format!("{:.1}", rate * idle))
-            })
-            .map(Cell::plain)
-            .collect();
-        let rates: Vec<Cell> = rows
-            .iter()
-            .map(|row| loads_per_second(row).map_or_else(String::new, |rate| format!("{:.1}", rate / 1e6)))
-            .map(Cell::plain)
-            .collect();
-        let figures = Figures {
-            heading: "latency".into(),
-            rows: rows.iter().map(|row| Some(*row)).collect(),
-            metric: MetricName::Latency,
+        let column = |align, cell: &dyn Fn(&Row) -> Cell| Column::new(align, rows.iter().map(|row| cell(row)));
+        let decimal = |value: Option<f64>| Cell::plain(value.map_or_else(String::new, |value| format!("{value:.1}")));
+        let chains =
+            |row: &Row| Cell::plain(params(row).and_then(|own| own.chains).unwrap_or(1).to_string()).indented();
+        let spreads = |row: &Row| {
+            let metric = headline(row).map(|metric| spread(&metric.summary, self.style.plus_minus()));
+            Cell::new(metric.unwrap_or_default(), Tone::Dim)
         };
-        let lines = self.fitted(|spread, _| {
-            vec![
-                Block::new("  chains", Align::Left, vec![Column::new(Align::Left, labels.clone())]),
-                self.block(&figures, spread),
-                Block::new("million loads/s", Align::Left, vec![Column::new(Align::Decimal, rates.clone())]),
-                Block::new("lines in flight", Align::Left, vec![Column::new(Align::Decimal, in_flight.clone())]),
-            ]
-        });
+        let blocks = [
+            Block::new("  chains", Align::Left, vec![column(Align::Left, &chains)]),
+            Block::new(
+                "million loads/s",
+                Align::Left,
+                vec![
+                    column(Align::Decimal, &|row| decimal(loads_per_second(row).map(|rate| rate / 1e6))),
+                    column(Align::Decimal, &spreads),
+                    column(Align::Left, &|row| self.remark(row)),
+                ],
+            ),
+            Block::new(
+                "lines in flight",
+                Align::Left,
+                vec![column(Align::Decimal, &|row| {
+                    decimal(loads_per_second(row).zip(latency).map(|(rate, idle)| rate * idle))
+                })],
+            ),
+        ];
         let title = self.title("Memory, misses at a time, 1 thread: loads/s x the idle latency = lines in flight");
-        [title, lines.unwrap_or_default()].concat()
+        [title, table(&blocks, GAPS[0], self.style)].concat()
     }
 
     /// Latency against what the other threads move.
@@ -272,8 +275,9 @@ impl Drawing<'_> {
         rows.sort_by_key(|row| std::cmp::Reverse(pause(row)));
         let labels: Vec<Cell> = rows.iter().map(|row| Cell::plain(format!("{} ns", pause(row))).indented()).collect();
         let all = || rows.iter().map(|row| Some(*row)).collect();
-        let bandwidth = Figures { heading: "the others".into(), rows: all(), metric: MetricName::Throughput };
-        let latency = Figures { heading: "latency".into(), rows: all(), metric: MetricName::Latency };
+        let bandwidth =
+            Figures { heading: "the others".into(), rows: all(), metric: MetricName::Throughput, scale: None };
+        let latency = Figures { heading: "latency".into(), rows: all(), metric: MetricName::Latency, scale: None };
         let lines = self.fitted(|spread, length| {
             vec![
                 Block::new("  pause", Align::Left, vec![Column::new(Align::Left, labels.clone())]),
@@ -303,7 +307,7 @@ impl Drawing<'_> {
 
     fn matrix(&self, op: MemoryOp, pair: bool, rows: &[&Row]) -> Vec<String> {
         let (what, down, across) = if pair {
-            ("Memory, a line from core to core and back", "from", "to CPU ")
+            ("Memory, a line from core to core and back", "CPU", "CPU ")
         } else {
             ("Memory of nodes", "threads on", "memory on ")
         };
@@ -316,7 +320,7 @@ impl Drawing<'_> {
                     format!("{} {spread}", quantity(metric.summary.median, metric.unit))
                 },
             );
-            let between = ends(row).map_or_else(String::new, |(from, to)| format!(" ({down} {from} {across}{to})"));
+            let between = ends(row).map_or_else(String::new, |(from, to)| format!(" ({down} {from}, {across}{to})"));
             return self.title(&format!("{what}{between}: {figure}"));
         }
         let mut froms: Vec<u32> = rows.iter().filter_map(|row| Some(ends(row)?.0)).collect();
@@ -328,16 +332,20 @@ impl Drawing<'_> {
         let at = |from: u32, to: u32| rows.iter().copied().find(|row| ends(row) == Some((from, to)));
         let labels: Vec<Cell> = froms.iter().map(|from| Cell::plain(from.to_string()).indented()).collect();
         let metric = if op == MemoryOp::Load || pair { MetricName::Latency } else { MetricName::Throughput };
+        let values: Vec<f64> = rows.iter().filter_map(|row| Some(figure(row, metric)?.summary.median)).collect();
+        let unit = rows.iter().find_map(|row| Some(figure(row, metric)?.unit));
+        let scale = unit.and_then(|unit| Scale::common(&values, unit));
         let lines = self.fitted(|spread, _| {
             let mut blocks =
                 vec![Block::new(format!("  {down}"), Align::Left, vec![Column::new(Align::Left, labels.clone())])];
             blocks.extend(tos.iter().map(|to| {
                 let rows = froms.iter().map(|from| at(*from, *to)).collect();
-                self.block(&Figures { heading: format!("{across}{to}"), rows, metric }, spread)
+                self.block(&Figures { heading: format!("{across}{to}"), rows, metric, scale }, spread)
             }));
             blocks
         });
-        let title = self.title(&what);
+        let unit = scale.map_or_else(String::new, |scale| format!(", {}", scale.unit()));
+        let title = self.title(&format!("{what}{unit}"));
         [title, lines.unwrap_or_else(|| self.extremes(rows))].concat()
     }
 
@@ -372,12 +380,11 @@ fn metric_of(own: &MemoryParams) -> MetricName {
     if own.pattern == MemoryPattern::Chase { MetricName::Latency } else { MetricName::Throughput }
 }
 
-/// Loads of all chains over the time that they took; the median of the samples.
+/// Loads per second: of several chains their rate, of a single one as many as fit into a second after each other.
 fn loads_per_second(row: &Row) -> Option<f64> {
-    let metric = figure(row, MetricName::Latency).filter(|metric| metric.better == Better::Lower)?;
-    let mut rates: Vec<f64> = metric.samples.iter().filter_map(|sample| Some(sample.work? / sample.seconds)).collect();
-    rates.sort_by(f64::total_cmp);
-    rates.get(rates.len() / 2).copied()
+    let rate = figure(row, MetricName::Throughput).filter(|metric| metric.unit == Unit::OpPerSecond);
+    let rate = rate.map(|metric| metric.summary.median);
+    rate.or_else(|| figure(row, MetricName::Latency).map(|metric| 1.0 / metric.summary.median))
 }
 
 /// The nodes or CPUs between which a row is: `0-1`, `cpu0-cpu1`.

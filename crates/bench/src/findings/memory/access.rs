@@ -6,6 +6,7 @@ use model::experiment::MemoryParams;
 use model::isa::{Isa, MemoryOp, MemoryPattern, Pages};
 use model::peak::{Peak, PeakInput, PeakKind};
 use model::sample::{MetricName, Sample};
+use model::unit::Unit;
 use model::warning::WarningCode;
 
 use super::{
@@ -47,12 +48,13 @@ struct Chains<'a> {
     loads_per_second: f64,
 }
 
-/// Loads per second, whatever a latency is counted by: the loads of all chains over the time that they took.
+/// Loads per second: of several chains their rate, of a single one as many as fit into a second after each other.
 fn loads_per_second(row: &Row) -> Option<f64> {
-    let of_sample = |sample: &Sample| Some(sample.work? / sample.seconds);
-    let metric = row.metric(MetricName::Latency)?;
-    let rates: Vec<f64> = metric.samples.iter().filter_map(of_sample).collect();
-    stats::summarise(&rates).ok().map(|summary| summary.median)
+    let rate = row.metric(MetricName::Throughput).filter(|metric| metric.unit == Unit::OpPerSecond);
+    match rate {
+        Some(_) => median(row, MetricName::Throughput),
+        None => median(row, MetricName::Latency).map(|seconds| 1.0 / seconds),
+    }
 }
 
 /// One thread's chases with large pages by their number of chains, the single one first.
@@ -61,7 +63,7 @@ fn chains(rows: &[Row]) -> Vec<Chains<'_>> {
         |params: &MemoryParams| is_idle_chase(params) && params.pages == Pages::Huge2M && params.group.is_none();
     let mut found: Vec<Chains<'_>> = rows
         .iter()
-        .filter(|row| stands_for_memory(row) && median(row, MetricName::Latency).is_some())
+        .filter(|row| stands_for_memory(row))
         .filter_map(|row| {
             let params = memory(row).filter(|params| wanted(params))?;
             Some(Chains { row, count: params.chains.unwrap_or(1), loads_per_second: loads_per_second(row)? })
