@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use bench::reference::REFERENCES;
 use bench::suite::{IsaChoice, Threads};
 use clap::{Args, Parser, Subcommand};
 use model::experiment::Area;
@@ -272,8 +273,7 @@ pub(crate) struct Measure {
     /// The directory that disks are measured in; by default the store's. The test file has no name and is gone afterwards.
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
-    /// Run these trusted tools beside our own measurements, in turn: likwid-bench, fio, iperf3, sockperf; all; none.
-    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…", help = references_help())]
     pub(crate) references: Vec<String>,
     /// Where a reference tool is, if not where programs are looked for.
     #[arg(long, value_name = "NAME=PATH")]
@@ -293,6 +293,12 @@ pub(crate) struct Measure {
     /// No progress.
     #[arg(long)]
     pub(crate) quiet: bool,
+}
+
+/// The help of `--references`, with the name of every tool.
+fn references_help() -> String {
+    let tools: Vec<&str> = REFERENCES.iter().map(|reference| reference.about().tool).collect();
+    format!("Run these trusted tools beside our own measurements, in turn: {}; all; none", tools.join(", "))
 }
 
 #[derive(Debug, Args)]

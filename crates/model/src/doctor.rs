@@ -41,8 +41,11 @@ pub struct FoundTool {
     pub tool: String,
     /// Where it is; `null` where it was not found.
     pub path: Option<String>,
-    /// Its version.
+    /// Its version; `null` where it was not found, cannot be used, or does not say.
     pub version: Option<String>,
+    /// Why what was found cannot be used; `null` where it can.
+    #[serde(default)]
+    pub reason: Option<String>,
 }
 
 /// A whole diagnosis.

@@ -106,14 +106,15 @@ fn in_order(check: &Check, widest: usize, style: &Style) -> Vec<String> {
     wrap(&style.clean(&check.text), &first, style.width)
 }
 
-/// The tools, a line each: version and program, or that there is none.
+/// The tools, a line each: version and program, why it cannot be used, or that there is none.
 fn tools(references: &[FoundTool], style: &Style) -> Vec<String> {
     let widest = references.iter().map(|tool| width(&tool.tool)).max().unwrap_or(0);
     let line = |tool: &FoundTool| {
-        let found = match (&tool.version, &tool.path) {
-            (Some(version), Some(path)) => format!("{version}, {path}"),
-            (None, Some(path)) => format!("cannot be used: no version that is known, {path}"),
-            (_, None) => "missing".to_owned(),
+        let found = match (&tool.path, &tool.reason, &tool.version) {
+            (None, ..) => "missing".to_owned(),
+            (Some(path), Some(reason), _) => format!("{path} cannot be used: {reason}"),
+            (Some(path), None, Some(version)) => format!("{version}, {path}"),
+            (Some(path), None, None) => format!("{path}, which does not say its version"),
         };
         wrap(&style.clean(&found), &format!("{INDENT}{:<widest$}  ", style.clean(&tool.tool)), style.width)
     };
@@ -130,7 +131,7 @@ mod tests {
     }
 
     fn tool(name: &str, version: Option<&str>, path: Option<&str>) -> FoundTool {
-        FoundTool { tool: name.into(), path: path.map(Into::into), version: version.map(Into::into) }
+        FoundTool { tool: name.into(), path: path.map(Into::into), version: version.map(Into::into), reason: None }
     }
 
     fn diagnosis(checks: Vec<Check>) -> Diagnosis {
@@ -142,7 +143,11 @@ mod tests {
             references: vec![
                 tool("likwid-bench", Some("5.2.2"), Some("/usr/bin/likwid-bench")),
                 tool("fio", Some("3.33"), Some("/usr/bin/fio")),
-                tool("iperf3", None, Some("/opt/iperf3/bin/iperf3")),
+                tool("multichase", None, Some("/opt/multichase")),
+                FoundTool {
+                    reason: Some("iperf3 2.9 is older than 3.1, the oldest whose output is known".into()),
+                    ..tool("iperf3", None, Some("/opt/iperf3/bin/iperf3"))
+                },
                 tool("sockperf", None, None),
             ],
         }

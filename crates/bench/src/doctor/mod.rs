@@ -176,12 +176,12 @@ fn worst_of_each(found: &[Check]) -> Vec<Check> {
 /// Asks all tools at once for their versions.
 fn references(places: &Places) -> Vec<FoundTool> {
     let look = |about: &About| {
-        let (path, version) = match detect_within(about, places, VERSION_SECONDS) {
-            Ok(found) => (Some(found.path), found.version),
-            Err(NotFound::Unusable { path, .. }) => (Some(path), None),
-            Err(NotFound::Missing(_)) => (None, None),
+        let (path, version, reason) = match detect_within(about, places, VERSION_SECONDS) {
+            Ok(found) => (Some(found.path), found.version, None),
+            Err(NotFound::Unusable { path, reason }) => (Some(path), None, Some(reason)),
+            Err(NotFound::Missing(_)) => (None, None, None),
         };
-        FoundTool { tool: about.tool.to_owned(), path: path.map(|path| path.display().to_string()), version }
+        FoundTool { tool: about.tool.to_owned(), path: path.map(|path| path.display().to_string()), version, reason }
     };
     std::thread::scope(|scope| {
         let asked: Vec<_> = REFERENCES.iter().map(|reference| scope.spawn(move || look(reference.about()))).collect();

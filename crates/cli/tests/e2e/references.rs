@@ -51,10 +51,38 @@ per_launch = 2
 sample = "50ms"
 warm_up = ["10ms", "20ms"]
 target = 0.05
+[sampling.memory]
+samples = 2
+per_launch = 2
+sample = "20ms"
+warm_up = ["5ms", "10ms"]
+target = 0.05
 [[cpu]]
 op = "fma"
 type = ["fp64"]
 isa = ["vector"]
+threads = ["1"]
+[[memory]]
+pattern = "sequential"
+op = ["read"]
+isa = ["vector"]
+pages = ["4KiB"]
+working_sets = ["128KiB", "32MiB"]
+working_set = "32MiB"
+threads = ["1"]
+[[memory]]
+pattern = "sequential"
+op = ["copy", "memcpy"]
+pages = ["4KiB"]
+working_sets = ["64MiB"]
+working_set = "64MiB"
+threads = ["1"]
+[[memory]]
+pattern = "chase"
+op = ["load"]
+pages = ["4KiB"]
+working_sets = ["4MiB"]
+working_set = "4MiB"
 threads = ["1"]
 [[disk]]
 pattern = "random"
@@ -77,14 +105,23 @@ threads = ["1"]
 
 /// The arguments that run the rows of [`BRIEF`] that a tool stands beside, in pairs with it.
 fn brief(scratch: &Scratch, tool: &str) -> String {
-    let suite = scratch.join("brief.toml");
-    std::fs::write(&suite, BRIEF).unwrap();
     let rows = match tool {
         "likwid-bench" => "cpu/**",
+        "stream" => "memory/sequential-copy/**",
+        "pmbw" => "memory/sequential-read/32MiB/**",
+        "multichase" => "memory/chase-load/**",
+        "mbw" => "memory/sequential-memcpy/**",
         "fio" => "disk/**",
         "iperf3" => "net/tcp-stream/**",
         _ => "net/udp-pingpong/**",
     };
+    brief_rows(scratch, rows, tool)
+}
+
+/// The arguments that run these rows of [`BRIEF`], in pairs with a tool.
+fn brief_rows(scratch: &Scratch, rows: &str, tool: &str) -> String {
+    let suite = scratch.join("brief.toml");
+    std::fs::write(&suite, BRIEF).unwrap();
     format!("run {} --filter {rows} --references {tool}", suite.display())
 }
 
@@ -122,15 +159,16 @@ fn median(mut values: Vec<f64>) -> f64 {
     f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2])
 }
 
-/// A run with a real tool, which must end well; the scratch folder that it is stored in, and the document. `None`,
+/// A run of rows of [`BRIEF`] with a real tool, which must end well; the scratch folder that it is stored in, and the document. `None`,
 /// said loudly, where the tool is missing.
-fn beside_the_real(tool: &str, arguments: &str) -> Option<(Scratch, Value)> {
+fn beside_the_real(tool: &str, chosen: Option<&str>, more: &str) -> Option<(Scratch, Value)> {
     if !has(tool) {
         skip(&format!("{tool} beside our rows"), "it is not installed");
         return None;
     }
     let scratch = Scratch::new();
-    let ran = with_tools(&scratch, &arguments.replacen("BRIEF", &brief(&scratch, tool), 1));
+    let arguments = chosen.map_or_else(|| brief(&scratch, tool), |chosen| brief_rows(&scratch, chosen, tool));
+    let ran = with_tools(&scratch, &format!("{arguments}{more}"));
     assert_eq!(ran.status, Some(0), "{ran:?}");
     assert!(ran.stdout.contains("Beside trusted tools") && ran.stdout.contains(tool), "{ran:?}");
     let folder = only_run(&scratch);
@@ -153,8 +191,12 @@ fn assert_measured(scratch: &Scratch, row: &Value, pairs: usize) {
     let (metric, reference) = only_one(row);
     assert_eq!((&reference["status"], &reference["reason"]), (&json!("ok"), &Value::Null), "{reference:#}");
     let program = words(reference, "argv")[0];
-    assert!(program.ends_with(text(reference, "tool")) && !text(reference, "version").is_empty());
-    assert_eq!(reference["env"], json!({"LC_ALL": "C"}), "nothing of ours reaches it");
+    assert!(program.ends_with(text(reference, "tool")));
+    let says_none = ["pmbw", "multichase", "mbw"].contains(&text(reference, "tool"));
+    assert_eq!(reference["version"].is_null(), says_none, "{reference:#}");
+    let env = reference["env"].as_object().unwrap();
+    assert_eq!(env["LC_ALL"], "C");
+    assert!(env.keys().all(|name| name == "LC_ALL" || name.starts_with("OMP_")), "nothing of ours reaches it: {env:?}");
     let (ours, theirs) = (list(metric, "samples"), list(reference, "samples"));
     assert_eq!((ours.len(), theirs.len(), &reference["pairs"]), (pairs, pairs, &json!(pairs)));
     for (pair, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
@@ -170,7 +212,7 @@ fn assert_measured(scratch: &Scratch, row: &Value, pairs: usize) {
     assert_in_turn(ours, theirs);
     let raw = std::fs::read_to_string(only_run(scratch).join(text(reference, "raw"))).unwrap();
     let ends = 1 + usize::from(!words(reference, "server_argv").is_empty());
-    assert_eq!(raw.matches(&format!("$ {program} ")).count(), pairs * ends, "what it printed in each pair: {raw}");
+    assert_eq!(raw.matches(&format!("$ {program}")).count(), pairs * ends, "what it printed in each pair: {raw}");
 }
 
 /// Asserts that there is an interval from six pairs on, around the ratio, and a verdict in any case.
@@ -209,7 +251,8 @@ fn real_tools_stand_beside_our_rows() {
     // All at once, since most of their time is waiting.
     std::thread::scope(|scope| {
         scope.spawn(likwid_bench_stands_beside_arithmetic);
-        scope.spawn(likwid_bench_stands_beside_memory);
+        scope.spawn(likwid_bench_stands_beside_memory_and_a_cache);
+        scope.spawn(mbw_stands_beside_the_c_librarys_copy);
         scope.spawn(iperf3_stands_beside_a_stream_with_an_interval_of_six_pairs);
         scope.spawn(sockperf_stands_beside_a_ping_pong);
         scope.spawn(fio_stands_beside_requests_and_leaves_the_file_as_it_is);
@@ -217,23 +260,32 @@ fn real_tools_stand_beside_our_rows() {
 }
 
 fn likwid_bench_stands_beside_arithmetic() {
-    likwid_bench_stands_beside("BRIEF", "peakflops");
+    likwid_bench_stands_beside("cpu/**", "peakflops");
 }
 
-fn likwid_bench_stands_beside_memory() {
-    let small = "memory --op read --working-set 32MiB --pages 4KiB --threads 1 --repeat 2";
-    likwid_bench_stands_beside(&format!("{small} --references likwid-bench"), "load_");
+fn likwid_bench_stands_beside_memory_and_a_cache() {
+    likwid_bench_stands_beside("memory/sequential-read/32MiB/**", "load_");
+    likwid_bench_stands_beside("memory/sequential-read/128KiB/**", "load_");
 }
 
-fn likwid_bench_stands_beside(arguments: &str, its_loop: &str) {
-    let Some((scratch, document)) = beside_the_real("likwid-bench", arguments) else { return };
+fn likwid_bench_stands_beside(chosen: &str, its_loop: &str) {
+    let Some((scratch, document)) = beside_the_real("likwid-bench", Some(chosen), "") else { return };
     assert_measured(&scratch, &rows(&document)[0], 2);
     let (_, reference) = only_one(&rows(&document)[0]);
     assert!(text(&reference["details"], "kernel").starts_with(its_loop), "{reference:#}");
 }
 
+fn mbw_stands_beside_the_c_librarys_copy() {
+    let Some((scratch, document)) = beside_the_real("mbw", None, "") else { return };
+    let row = &rows(&document)[0];
+    assert_measured(&scratch, row, 2);
+    let (_, reference) = only_one(row);
+    assert_eq!(reference["bytes_factor"], 2.0, "what it reads and what it writes: {reference:#}");
+    assert!(words(reference, "argv").ends_with(&["32"]), "two arrays of half the working set: {reference:#}");
+}
+
 fn iperf3_stands_beside_a_stream_with_an_interval_of_six_pairs() {
-    let Some((scratch, document)) = beside_the_real("iperf3", "BRIEF --repeat 6") else { return };
+    let Some((scratch, document)) = beside_the_real("iperf3", None, " --repeat 6") else { return };
     assert_measured(&scratch, &rows(&document)[0], 6);
     let (_, reference) = only_one(&rows(&document)[0]);
     assert!(words(reference, "argv").contains(&"-l131072"), "a block as large as ours: {reference:#}");
@@ -241,7 +293,7 @@ fn iperf3_stands_beside_a_stream_with_an_interval_of_six_pairs() {
 }
 
 fn sockperf_stands_beside_a_ping_pong() {
-    let Some((scratch, document)) = beside_the_real("sockperf", "BRIEF") else { return };
+    let Some((scratch, document)) = beside_the_real("sockperf", None, "") else { return };
     let row = &rows(&document)[0];
     assert_measured(&scratch, row, 2);
     assert_eq!(only_one(row).0["name"], "latency");
@@ -365,6 +417,57 @@ fn a_tool_that_fails_or_talks_nonsense_loses_its_place() {
         }
         assert_eq!(words(only_one(&rows(&document)[0]).1, "argv")[0], program.to_str().unwrap());
     }
+}
+
+#[test]
+fn a_memory_tool_that_measured_something_else_loses_its_place() {
+    let written = "# STREAM version $Revision: 5.10 $";
+    let [pmbw_help, multichase_help] = [
+        "[ \"$1\" = -h ] && { echo '-M Limit the maximum amount of memory allocated at startup'; exit 1; }",
+        "[ \"$1\" = -h ] && { echo '-T TLB locality in bytes'; exit 1; }",
+    ];
+    let small = "echo 'This system uses 8 bytes per array element.'; echo 'Array size = 1000 (elements), Offset = 0'";
+    for (tool, known_by, body, why) in [
+        ("stream", written, small, "-DSTREAM_ARRAY_SIZE=2796203"),
+        ("stream", written, "printf '\\377\\376 nonsense \\000\\n'", "printed no number"),
+        ("pmbw", pmbw_help, "echo 'RESULT nothing'", "0 results"),
+        ("pmbw", pmbw_help, "printf 'RESULT\\tfuncname=ScanWrite64\\n'", "ran 'ScanWrite64'"),
+        ("multichase", multichase_help, "echo 'stride = 256'", "and not 64"),
+        ("multichase", multichase_help, "echo 88.8", "printed nothing behind 'stride ='"),
+    ] {
+        let scratch = Scratch::new();
+        fake(&scratch, tool, &format!("{known_by}\n{body}"));
+        let reason = of_no_use(&scratch, &assay(&scratch, &with_fake(&scratch, tool)), "failed");
+        assert!(reason.contains(why) && reason.len() < 1000, "{tool}, {body}: {reason}");
+    }
+}
+
+#[test]
+fn a_tool_that_does_not_say_its_version_is_known_by_its_file_or_its_help() {
+    let recorded = concat!(env!("CARGO_MANIFEST_DIR"), "/../bench/src/reference/recorded/stream-5.10-91MiB-serial.txt");
+    let scratch = Scratch::new();
+    fake(&scratch, "stream", &format!("# STREAM version $Revision: 5.10 $\n/bin/cat {recorded}"));
+    let ran = assay(&scratch, &with_fake(&scratch, "stream"));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let document = document(&only_run(&scratch));
+    check(&document);
+    assert_measured(&scratch, &rows(&document)[0], 2);
+    let (_, reference) = only_one(&rows(&document)[0]);
+    assert_eq!((&reference["version"], &reference["env"]["OMP_NUM_THREADS"]), (&json!("5.10"), &json!("1")));
+    for tool in ["stream", "pmbw", "multichase", "mbw"] {
+        let scratch = Scratch::new();
+        fake(&scratch, tool, "echo 'somebody else'");
+        let ran = assay(&scratch, &with_fake(&scratch, tool));
+        let reason = of_no_use(&scratch, &ran, "skipped");
+        assert!(reason.contains("does not"), "{tool}: {reason}");
+    }
+}
+
+#[test]
+fn the_help_names_every_tool() {
+    let help = assay(&Scratch::new(), "memory --help").stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let known: Vec<&str> = bench::reference::REFERENCES.iter().map(|reference| reference.about().tool).collect();
+    assert!(help.contains(&format!("in turn: {}; all; none", known.join(", "))), "{help}");
 }
 
 /// The group of a tool that a script leads: ended when this is dropped.
