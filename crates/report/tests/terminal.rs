@@ -157,3 +157,13 @@ fn how_the_samples_came_about_is_told() {
         assert!(words.contains(&expected), "{expected}: {text}");
     }
 }
+
+#[test]
+fn rows_of_classic_tables_are_shown_where_there_is_no_such_table() {
+    let mut document = fixture::classic_memory();
+    let in_table = render(&document, &RICH);
+    assert!(in_table.contains("The classic memory table") && !in_table.contains("blocks of 8 KiB"));
+    document.run.suite = "mine".into();
+    let text = render(&document, &RICH);
+    assert!(!text.contains("The classic memory table") && text.contains("blocks of 8 KiB"), "{text}");
+}

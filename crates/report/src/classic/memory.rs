@@ -11,7 +11,7 @@ use model::warning::Grade;
 use super::cpu::{Theory, did, tightest};
 
 /// The name of this table in a row's [`Classic`].
-pub(super) const TABLE: &str = "memory";
+const TABLE: &str = "memory";
 
 /// The workloads in the table's order; others follow in the document's.
 const WORKLOADS: [&str; 7] = ["RWS", "RWR", "WS", "WR", "RS", "RR", "STREAM"];
@@ -100,7 +100,7 @@ pub struct MemoryPoint {
 }
 
 /// Whether a row is of this table.
-pub(crate) fn is_of_memory_table(row: &Row) -> bool {
+pub(super) fn is_of_memory_table(row: &Row) -> bool {
     row.classic.as_ref().is_some_and(|classic| classic.table == TABLE)
 }
 

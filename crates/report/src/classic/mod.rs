@@ -9,10 +9,9 @@ mod memory_text;
 mod text;
 
 pub use cpu::{CpuTable, Hpl, HplSource, Place, Point, Series, Theory};
-pub(crate) use memory::is_of_memory_table;
 pub use memory::{Figure, MemoryPoint, MemorySeries, MemoryTable, ToolRate};
 
-use model::document::Document;
+use model::document::{Document, Row};
 
 use crate::style::{Style, Tone};
 
@@ -30,6 +29,11 @@ pub fn cpu_table(document: &Document) -> Option<CpuTable> {
 /// The memory's table of a run of the classic suite; `None` for other runs, and where the run has no such rows.
 pub fn memory_table(document: &Document) -> Option<MemoryTable> {
     (document.run.suite == SUITE).then(|| MemoryTable::of(document)).flatten()
+}
+
+/// Whether a row is shown in the classic table of memory.
+pub(crate) fn is_in_memory_table(row: &Row, document: &Document) -> bool {
+    document.run.suite == SUITE && memory::is_of_memory_table(row)
 }
 
 /// The tables of this document in a terminal; none where it is no run of the classic suite.

@@ -10,7 +10,6 @@ use model::unit::Unit;
 use super::headline;
 use super::notes::Notes;
 use super::section::Section;
-use crate::classic;
 use crate::label::memory::op_words;
 use crate::label::{page_words, threads};
 use crate::layout::{Align, Block, Cell, Column, table, table_width, wrap};
@@ -47,7 +46,7 @@ pub(super) fn is_apart(row: &Row, rows: &[&Row]) -> bool {
         let alike = |other: &&&Row| params(other).is_some_and(|other| apart_from_size(other) == common);
         names_size(row) && rows.iter().filter(alike).filter(|other| names_size(other)).count() >= LEAST_POINTS
     };
-    is_chains(own) || own.background.is_some() || own.nodes.is_some() || classic::is_of_memory_table(row) || point()
+    is_chains(own) || own.background.is_some() || own.nodes.is_some() || point()
 }
 
 fn is_chains(params: &MemoryParams) -> bool {
@@ -57,9 +56,7 @@ fn is_chains(params: &MemoryParams) -> bool {
 /// The tables of a section's rows that are read together.
 pub(super) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style) -> Vec<Vec<String>> {
     let memory = |wanted: fn(&MemoryParams) -> bool| -> Vec<&Row> {
-        let of_classic = |row: &&Row| !classic::is_of_memory_table(row);
-        let rows = section.apart.iter().copied().filter(of_classic);
-        rows.filter(|row| params(row).is_some_and(wanted)).collect()
+        section.apart.iter().copied().filter(|row| params(row).is_some_and(wanted)).collect()
     };
     let draw = Drawing { notes, style };
     let mut paragraphs = draw.curves(&memory(|own| !is_chains(own) && own.background.is_none() && own.nodes.is_none()));

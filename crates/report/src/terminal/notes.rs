@@ -102,7 +102,7 @@ impl<'a> Notes<'a> {
                     }
                 }
             }
-            for row in &section.apart {
+            for row in section.apart.iter().chain(&section.classic) {
                 notes.add_row(row);
             }
         }

@@ -5,6 +5,7 @@ use model::document::{Document, Row};
 use model::experiment::Area;
 
 use super::memory;
+use crate::classic;
 use crate::label::{Axis, Common, Label, cpu, stem};
 
 /// The rows of one area.
@@ -17,6 +18,8 @@ pub(super) struct Section<'a> {
     pub(super) groups: Vec<Group<'a>>,
     /// Rows that are read together, in tables of their own.
     pub(super) apart: Vec<&'a Row>,
+    /// Rows that stand in a classic table only.
+    pub(super) classic: Vec<&'a Row>,
 }
 
 /// The rows that differ in their place on the axis alone, the least first.
@@ -45,10 +48,13 @@ impl<'a> Section<'a> {
 /// The areas that have rows.
 pub(super) fn sections(document: &Document) -> Vec<Section<'_>> {
     let of = |area: &Area| document.experiments.iter().filter(|row| row.area == *area).collect::<Vec<_>>();
-    Area::ALL.iter().map(|area| (*area, of(area))).filter(|(_, rows)| !rows.is_empty()).map(section).collect()
+    let areas = Area::ALL.iter().map(|area| (*area, of(area))).filter(|(_, rows)| !rows.is_empty());
+    areas.map(|(area, rows)| section(area, rows, document)).collect()
 }
 
-fn section((area, rows): (Area, Vec<&Row>)) -> Section<'_> {
+fn section<'a>(area: Area, rows: Vec<&'a Row>, document: &Document) -> Section<'a> {
+    let (classic, rows): (Vec<&Row>, Vec<&Row>) =
+        rows.into_iter().partition(|row| classic::is_in_memory_table(row, document));
     let (apart, rows): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| memory::is_apart(row, &rows));
     let axis = Axis::of(area, &rows);
     let common = Common::of(&rows, axis);
@@ -67,5 +73,5 @@ fn section((area, rows): (Area, Vec<&Row>)) -> Section<'_> {
     if area == Area::Cpu {
         groups.sort_by_key(|group| group.rows.first().map(|row| cpu::order(row)));
     }
-    Section { area, axis, common, groups, apart }
+    Section { area, axis, common, groups, apart, classic }
 }
