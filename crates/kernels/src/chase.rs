@@ -151,8 +151,8 @@ impl<'a> Chase<'a> {
     /// Follows every chain for so many rounds, from where the last chase ended.
     #[inline]
     pub fn follow(&mut self, rounds: u64) {
-        // SAFETY: `build` has linked every node to a node of this buffer, which stays borrowed and unchanged, and a body
-        // leaves its chains' places at nodes.
+        // SAFETY: `build` has linked every node to a node of this buffer, which stays borrowed and unchanged, and a
+        // body leaves its chains' places at nodes.
         unsafe { BODIES[self.chains - 1](&mut self.places, rounds) };
         self.loads = self.loads.wrapping_add(rounds.wrapping_mul(steps_per_round(self.chains) as u64));
     }
@@ -261,8 +261,8 @@ fn link(nodes: &mut [Line], order: &[u32], ranks: Range<usize>) {
 
 /// Lines as numbers of 32 bits.
 fn halves(lines: &mut [Line]) -> &mut [u32] {
-    // SAFETY: a `Line` is 64 bytes without padding, and any four bytes are a `u32`; `align_to_mut` sees to alignment and
-    // bounds.
+    // SAFETY: a `Line` is 64 bytes without padding, and any four bytes are a `u32`; `align_to_mut` sees to alignment
+    // and bounds.
     unsafe { lines.align_to_mut().1 }
 }
 

@@ -8,7 +8,7 @@
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Loads between two looks at whether it is worth waiting on: some ten microseconds, long against any hand-over.
+/// Loads between two looks at whether it is worth waiting on: some tens of microseconds, long against any hand-over.
 const PATIENCE: u32 = 1 << 16;
 
 /// What the asking side writes when there will be no more questions.

@@ -23,8 +23,8 @@ pub fn bytes_by_node(root: &Sysroot) -> Option<BTreeMap<u32, u64>> {
     root.text("proc/self/numa_maps").map(|text| by_node(&text))
 }
 
-/// Share of the bytes that cannot lie where they are meant to be, given the nodes of as many equal shares of them (those
-/// of the threads, as a rule): how far the bytes' nodes are from these. With one node it is exact, else a least value.
+/// Share of the bytes that cannot lie where they are meant to be, given the nodes of as many equal shares of them
+/// (those of the threads, as a rule): how far the bytes' nodes are from these. With one node it is exact, else a least value.
 /// `None` where there is nothing to judge.
 pub fn away_share(bytes: &BTreeMap<u32, u64>, homes: &[u32]) -> Option<f64> {
     let all: u64 = bytes.values().sum();

@@ -54,8 +54,8 @@ pub(super) struct Nodes {
 }
 
 impl Nodes {
-    /// With what an engine makes of the nodes of the threads. `None` where there is one node, or the kernel does not say
-    /// which CPU is on which.
+    /// With what an engine makes of the nodes of the threads. `None` where there is one node, or the kernel does not
+    /// say which CPU is on which.
     pub(super) fn of(cpus: &[u32], homes: impl FnOnce(Vec<u32>) -> Vec<u32>) -> Option<Self> {
         let nodes = machine::nodes_of(&Sysroot::host());
         let node_of = |cpu: &u32| nodes.iter().find(|(_, cpus)| cpus.contains(cpu)).map(|(node, _)| *node);

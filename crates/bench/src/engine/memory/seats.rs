@@ -1,5 +1,5 @@
-//! Where the threads of a memory experiment sit: on so many cores in the usual order, by a placement, on one memory node
-//! with their memory on another, or in pairs. Pure.
+//! Where the threads of a memory experiment sit: on so many cores in the usual order, by a placement, on one memory
+//! node with their memory on another, or in pairs. Pure.
 
 use model::isa::MemoryPattern;
 use model::machine::Machine;
