@@ -7,8 +7,8 @@
 //!   words shifted down by words masked in place; a mask puts both together;
 //! * quadwords, before AVX-512, from three products of doublewords: the low halves', and the mixed ones shifted up.
 //!
-//! Only the last addition is in the dependent chain, so few accumulators are enough, and of sixteen registers six hold
-//! products that are formed ahead of their additions.
+//! Only the last addition is in the dependent chain, so few accumulators are enough, and of sixteen registers as
+//! many hold products that are formed ahead of their additions.
 
 use model::isa::{CpuOp, Element, Isa};
 
@@ -41,20 +41,24 @@ vector_loop!(
     }
 );
 vector_loop!(
-    /// Thirty-two bytes in seven instructions; 8 accumulators in YMM6-13.
+    /// Thirty-two bytes in seven instructions; 4 accumulators in YMM10-13, products in YMM0-3.
     int8_avx2 {
-        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "0,1,2,3,4,5",
-        accumulators: 6, "6,7,8,9,10,11,12,13",
-        body: 4 x [
-            concat!(
-                "vpsrlw ymm14, ymm0, 8; vpand ymm15, ymm1, ymm4; vpmullw ymm14, ymm14, ymm15; ",
-                "vpmullw ymm15, ymm0, ymm1; vpand ymm15, ymm15, ymm5; vpor ymm15, ymm15, ymm14; ",
-                "vpaddb ymm\\acc, ymm\\acc, ymm15",
+        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "4,5,6,7,8,9" from 4,
+        accumulators: 10, "10,11,12,13",
+        products: @ "0,1,2,3" concat!(
+            "vpsrlw ymm15, ymm4, 8; vpand ymm\\acc, ymm5, ymm8; vpmullw ymm15, ymm15, ymm\\acc; ",
+            "vpmullw ymm\\acc, ymm4, ymm5; vpand ymm\\acc, ymm\\acc, ymm9; vpor ymm\\acc, ymm\\acc, ymm15",
+        ),
+        body: 8 x [
+            @ "0,1,2,3" concat!(
+                "vpaddb ymm1\\acc, ymm1\\acc, ymm\\acc; ",
+                "vpsrlw ymm15, ymm6, 8; vpand ymm\\acc, ymm7, ymm8; vpmullw ymm15, ymm15, ymm\\acc; ",
+                "vpmullw ymm\\acc, ymm6, ymm7; vpand ymm\\acc, ymm\\acc, ymm9; vpor ymm\\acc, ymm\\acc, ymm15",
             ),
-            concat!(
-                "vpsrlw ymm14, ymm2, 8; vpand ymm15, ymm3, ymm4; vpmullw ymm14, ymm14, ymm15; ",
-                "vpmullw ymm15, ymm2, ymm3; vpand ymm15, ymm15, ymm5; vpor ymm15, ymm15, ymm14; ",
-                "vpaddb ymm\\acc, ymm\\acc, ymm15",
+            @ "0,1,2,3" concat!(
+                "vpaddb ymm1\\acc, ymm1\\acc, ymm\\acc; ",
+                "vpsrlw ymm15, ymm4, 8; vpand ymm\\acc, ymm5, ymm8; vpmullw ymm15, ymm15, ymm\\acc; ",
+                "vpmullw ymm\\acc, ymm4, ymm5; vpand ymm\\acc, ymm\\acc, ymm9; vpor ymm\\acc, ymm\\acc, ymm15",
             ),
         ],
         counted: "rax",
@@ -62,20 +66,27 @@ vector_loop!(
     }
 );
 vector_loop!(
-    /// Sixteen bytes in seven instructions and three copies; 8 accumulators in XMM6-13.
+    /// Sixteen bytes in seven instructions and three copies; 4 accumulators in XMM10-13, products in XMM0-3.
     int8_sse2 {
-        register: "xmm", bytes: 16, load_store: "movdqu", operands: "0,1,2,3,4,5",
-        accumulators: 6, "6,7,8,9,10,11,12,13",
-        body: 4 x [
-            concat!(
-                "movdqa xmm14, xmm0; psrlw xmm14, 8; movdqa xmm15, xmm1; pand xmm15, xmm4; ",
-                "pmullw xmm14, xmm15; movdqa xmm15, xmm0; pmullw xmm15, xmm1; pand xmm15, xmm5; ",
-                "por xmm15, xmm14; paddb xmm\\acc, xmm15",
+        register: "xmm", bytes: 16, load_store: "movdqu", operands: "4,5,6,7,8,9" from 4,
+        accumulators: 10, "10,11,12,13",
+        products: @ "0,1,2,3" concat!(
+            "movdqa xmm15, xmm4; psrlw xmm15, 8; movdqa xmm\\acc, xmm5; pand xmm\\acc, xmm8; ",
+            "pmullw xmm15, xmm\\acc; movdqa xmm\\acc, xmm4; pmullw xmm\\acc, xmm5; pand xmm\\acc, xmm9; ",
+            "por xmm\\acc, xmm15",
+        ),
+        body: 8 x [
+            @ "0,1,2,3" concat!(
+                "paddb xmm1\\acc, xmm\\acc; ",
+                "movdqa xmm15, xmm6; psrlw xmm15, 8; movdqa xmm\\acc, xmm7; pand xmm\\acc, xmm8; ",
+                "pmullw xmm15, xmm\\acc; movdqa xmm\\acc, xmm6; pmullw xmm\\acc, xmm7; pand xmm\\acc, xmm9; ",
+                "por xmm\\acc, xmm15",
             ),
-            concat!(
-                "movdqa xmm14, xmm2; psrlw xmm14, 8; movdqa xmm15, xmm3; pand xmm15, xmm4; ",
-                "pmullw xmm14, xmm15; movdqa xmm15, xmm2; pmullw xmm15, xmm3; pand xmm15, xmm5; ",
-                "por xmm15, xmm14; paddb xmm\\acc, xmm15",
+            @ "0,1,2,3" concat!(
+                "paddb xmm1\\acc, xmm\\acc; ",
+                "movdqa xmm15, xmm4; psrlw xmm15, 8; movdqa xmm\\acc, xmm5; pand xmm\\acc, xmm8; ",
+                "pmullw xmm15, xmm\\acc; movdqa xmm\\acc, xmm4; pmullw xmm\\acc, xmm5; pand xmm\\acc, xmm9; ",
+                "por xmm\\acc, xmm15",
             ),
         ],
         counted: "rax",
@@ -183,40 +194,54 @@ vector_loop!(
     }
 );
 vector_loop!(
-    /// Four elements in nine instructions; 8 accumulators in YMM4-11.
+    /// Four elements in nine instructions; 5 accumulators in YMM10-14, products in YMM0-4.
     int64_avx2 {
-        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "0,1,2,3",
-        accumulators: 4, "4,5,6,7,8,9,10,11",
-        body: 3 x [
-            concat!(
-                "vpsrlq ymm13, ymm0, 32; vpmuludq ymm13, ymm13, ymm1; vpsrlq ymm14, ymm1, 32; ",
-                "vpmuludq ymm14, ymm14, ymm0; vpaddq ymm13, ymm13, ymm14; vpsllq ymm13, ymm13, 32; ",
-                "vpmuludq ymm14, ymm0, ymm1; vpaddq ymm13, ymm13, ymm14; vpaddq ymm\\acc, ymm\\acc, ymm13",
+        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "6,7,8,9" from 6,
+        accumulators: 10, "10,11,12,13,14",
+        products: @ "0,1,2,3,4" concat!(
+            "vpsrlq ymm\\acc, ymm6, 32; vpmuludq ymm\\acc, ymm\\acc, ymm7; vpsrlq ymm15, ymm7, 32; ",
+            "vpmuludq ymm15, ymm15, ymm6; vpaddq ymm\\acc, ymm\\acc, ymm15; vpsllq ymm\\acc, ymm\\acc, 32; ",
+            "vpmuludq ymm15, ymm6, ymm7; vpaddq ymm\\acc, ymm\\acc, ymm15",
+        ),
+        body: 6 x [
+            @ "0,1,2,3,4" concat!(
+                "vpaddq ymm1\\acc, ymm1\\acc, ymm\\acc; ",
+                "vpsrlq ymm\\acc, ymm8, 32; vpmuludq ymm\\acc, ymm\\acc, ymm9; vpsrlq ymm15, ymm9, 32; ",
+                "vpmuludq ymm15, ymm15, ymm8; vpaddq ymm\\acc, ymm\\acc, ymm15; vpsllq ymm\\acc, ymm\\acc, 32; ",
+                "vpmuludq ymm15, ymm8, ymm9; vpaddq ymm\\acc, ymm\\acc, ymm15",
             ),
-            concat!(
-                "vpsrlq ymm13, ymm2, 32; vpmuludq ymm13, ymm13, ymm3; vpsrlq ymm14, ymm3, 32; ",
-                "vpmuludq ymm14, ymm14, ymm2; vpaddq ymm13, ymm13, ymm14; vpsllq ymm13, ymm13, 32; ",
-                "vpmuludq ymm14, ymm2, ymm3; vpaddq ymm13, ymm13, ymm14; vpaddq ymm\\acc, ymm\\acc, ymm13",
+            @ "0,1,2,3,4" concat!(
+                "vpaddq ymm1\\acc, ymm1\\acc, ymm\\acc; ",
+                "vpsrlq ymm\\acc, ymm6, 32; vpmuludq ymm\\acc, ymm\\acc, ymm7; vpsrlq ymm15, ymm7, 32; ",
+                "vpmuludq ymm15, ymm15, ymm6; vpaddq ymm\\acc, ymm\\acc, ymm15; vpsllq ymm\\acc, ymm\\acc, 32; ",
+                "vpmuludq ymm15, ymm6, ymm7; vpaddq ymm\\acc, ymm\\acc, ymm15",
             ),
         ],
         finish: "vzeroupper",
     }
 );
 vector_loop!(
-    /// Two elements in nine instructions and three copies; 8 accumulators in XMM4-11.
+    /// Two elements in nine instructions and three copies; 5 accumulators in XMM10-14, products in XMM0-4.
     int64_sse2 {
-        register: "xmm", bytes: 16, load_store: "movdqu", operands: "0,1,2,3",
-        accumulators: 4, "4,5,6,7,8,9,10,11",
-        body: 3 x [
-            concat!(
-                "movdqa xmm13, xmm0; psrlq xmm13, 32; pmuludq xmm13, xmm1; movdqa xmm14, xmm1; ",
-                "psrlq xmm14, 32; pmuludq xmm14, xmm0; paddq xmm13, xmm14; psllq xmm13, 32; ",
-                "movdqa xmm14, xmm0; pmuludq xmm14, xmm1; paddq xmm13, xmm14; paddq xmm\\acc, xmm13",
+        register: "xmm", bytes: 16, load_store: "movdqu", operands: "6,7,8,9" from 6,
+        accumulators: 10, "10,11,12,13,14",
+        products: @ "0,1,2,3,4" concat!(
+            "movdqa xmm\\acc, xmm6; psrlq xmm\\acc, 32; pmuludq xmm\\acc, xmm7; movdqa xmm15, xmm7; ",
+            "psrlq xmm15, 32; pmuludq xmm15, xmm6; paddq xmm\\acc, xmm15; psllq xmm\\acc, 32; ",
+            "movdqa xmm15, xmm6; pmuludq xmm15, xmm7; paddq xmm\\acc, xmm15",
+        ),
+        body: 6 x [
+            @ "0,1,2,3,4" concat!(
+                "paddq xmm1\\acc, xmm\\acc; ",
+                "movdqa xmm\\acc, xmm8; psrlq xmm\\acc, 32; pmuludq xmm\\acc, xmm9; movdqa xmm15, xmm9; ",
+                "psrlq xmm15, 32; pmuludq xmm15, xmm8; paddq xmm\\acc, xmm15; psllq xmm\\acc, 32; ",
+                "movdqa xmm15, xmm8; pmuludq xmm15, xmm9; paddq xmm\\acc, xmm15",
             ),
-            concat!(
-                "movdqa xmm13, xmm2; psrlq xmm13, 32; pmuludq xmm13, xmm3; movdqa xmm14, xmm3; ",
-                "psrlq xmm14, 32; pmuludq xmm14, xmm2; paddq xmm13, xmm14; psllq xmm13, 32; ",
-                "movdqa xmm14, xmm2; pmuludq xmm14, xmm3; paddq xmm13, xmm14; paddq xmm\\acc, xmm13",
+            @ "0,1,2,3,4" concat!(
+                "paddq xmm1\\acc, xmm\\acc; ",
+                "movdqa xmm\\acc, xmm6; psrlq xmm\\acc, 32; pmuludq xmm\\acc, xmm7; movdqa xmm15, xmm7; ",
+                "psrlq xmm15, 32; pmuludq xmm15, xmm6; paddq xmm\\acc, xmm15; psllq xmm\\acc, 32; ",
+                "movdqa xmm15, xmm6; pmuludq xmm15, xmm7; paddq xmm\\acc, xmm15",
             ),
         ],
         finish: "",
@@ -232,10 +257,10 @@ pub(super) const INT8_SSE2: Kernel = Kernel {
     requires: &[Feature::Sse2],
     method: "cpu-muladd-bytes/1",
     accumulator_type: "s8",
-    accumulators: 8,
+    accumulators: 4,
     accumulators_per_step: 1,
     lanes: 16,
-    pairs: 4,
+    pairs: 8,
     step: &["movdqa", "psrlw", "movdqa", "pand", "pmullw", "movdqa", "pmullw", "pand", "por", "paddb"],
     operations_per_lane: 2,
     data: Data::Elements { bytes: 1 },
@@ -347,8 +372,9 @@ pub(super) const INT64_SSE2: Kernel = Kernel {
     element: Element::Int64,
     method: "cpu-muladd-halves/1",
     accumulator_type: "s64",
+    accumulators: 5,
     lanes: 2,
-    pairs: 3,
+    pairs: 6,
     step: &[
         "movdqa", "psrlq", "pmuludq", "movdqa", "psrlq", "pmuludq", "paddq", "psllq", "movdqa", "pmuludq", "paddq",
         "paddq",
@@ -375,6 +401,7 @@ pub(super) const INT64_AVX512: Kernel = Kernel {
     method: "cpu-muladd/1",
     accumulators: 24,
     lanes: 8,
+    pairs: 3,
     step: &["vpmullq", "vpaddq"],
     body: int64_avx512,
     pace: Some(Pace { body: int64_avx512_paced, additions: 432 }),

@@ -331,27 +331,23 @@ fn take_turns(kernel: &Kernel, written: &[Register]) -> Result<(), String> {
     }
 }
 
-/// Products that are formed before the loop are formed as a step forms them, and from then on every product is as far
-/// ahead of its addition as there are accumulators.
+/// Products that are formed before the loop are formed as a step does it, up to its last instruction, the addition; and
+/// from then on every product is as far ahead of its addition as there are accumulators.
 fn products(kernel: &Kernel, code: &Code) -> Result<(), String> {
-    let forms = |instruction: &&Instruction| {
+    let computes = |instruction: &&Instruction| {
         let to = instruction.op0_register();
         !touches_memory(instruction) && (to.is_xmm() || to.is_ymm() || to.is_zmm())
     };
-    let first: Vec<_> = code.before().filter(forms).collect();
+    let first: Vec<_> = code.before().filter(computes).collect();
     if first.is_empty() {
         return Ok(());
     }
-    let products: BTreeSet<_> = first.iter().map(|instruction| instruction.op0_register().full_register()).collect();
-    let mut found: Vec<_> = first.iter().map(|instruction| name(instruction)).collect();
-    let adds = |mnemonic: &str| ["add", "padd", "vpadd"].iter().any(|addition| mnemonic.starts_with(addition));
-    let formed = kernel.step.iter().filter(|mnemonic| !adds(mnemonic));
-    let mut declared: Vec<_> = formed.flat_map(|mnemonic| vec![(*mnemonic).to_owned(); kernel.accumulators]).collect();
-    found.sort();
-    declared.sort();
-    if products.len() != kernel.accumulators || found != declared {
+    let found: Vec<_> = first.iter().map(|instruction| name(instruction)).collect();
+    let declared = kernel.step[..kernel.step.len() - 1].repeat(kernel.accumulators);
+    if found != declared {
         return Err(format!("{found:?} come before the loop where {declared:?} should"));
     }
+    let products: BTreeSet<_> = first.iter().map(|instruction| instruction.op0_register().full_register()).collect();
     let accumulators = stored(code);
     let mut ahead: BTreeMap<_, usize> = products.iter().map(|product| (*product, kernel.accumulators)).collect();
     for instruction in code.work() {
@@ -359,7 +355,9 @@ fn products(kernel: &Kernel, code: &Code) -> Result<(), String> {
         if products.contains(&to) {
             ahead.insert(to, 0);
         } else if accumulators.contains(&to) {
-            ahead.values_mut().for_each(|additions| *additions += 1);
+            for additions in ahead.values_mut() {
+                *additions += 1;
+            }
             let sources = [instruction.op1_register(), instruction.op2_register()].map(Register::full_register);
             let added = sources.iter().find_map(|source| ahead.get(source));
             if added.is_none_or(|additions| *additions < kernel.accumulators) {
