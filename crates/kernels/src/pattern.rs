@@ -89,6 +89,21 @@ impl Pattern {
         Ok(())
     }
 
+    /// The sum, modulo 2^64, of the first `words` words of each of `count` lines that lie `apart` lines from each other:
+    /// what one pass of a reading stream adds.
+    pub fn sum(&self, count: usize, apart: usize, words: usize) -> u64 {
+        let (count, words) = (count as u64, &self.words[..words]);
+        // 0 + 1 + 2 + ... + (count - 1), of whose two factors one is even.
+        let indices = if count.is_multiple_of(2) {
+            (count / 2).wrapping_mul(count.wrapping_sub(1))
+        } else {
+            count.wrapping_mul(count / 2)
+        };
+        let of_first = words.iter().fold(0_u64, |sum, word| sum.wrapping_add(*word));
+        let step = Self::STEP.wrapping_mul(apart as u64).wrapping_mul(words.len() as u64);
+        of_first.wrapping_mul(count).wrapping_add(step.wrapping_mul(indices))
+    }
+
     /// The [`checksum`] of the first `lines` lines of the pattern.
     pub fn checksum(&self, lines: usize) -> u64 {
         let (mut words, mut sum) = (self.words, [0; Line::WORDS]);

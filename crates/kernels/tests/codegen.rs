@@ -7,10 +7,15 @@
 #[path = "support/machine_code.rs"]
 mod machine_code;
 
-use iced_x86::{Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+use std::collections::{BTreeMap, BTreeSet};
+
+use iced_x86::{
+    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
 use kernels::chain::{CHAINS, Chain};
-use kernels::chase::Cycle;
-use kernels::memory::{MEMORY_KERNELS, MemoryKernel};
+use kernels::chase::{Chase, MOST_CHAINS};
+use kernels::lines::Block;
+use kernels::memory::{MEMORY_KERNELS, MemoryKernel, Stride};
 use kernels::table::{KERNELS, Kernel};
 use machine_code::{Code, TableRow, check, check_paced, name, touches_memory};
 use model::isa::{CpuOp, Element, MemoryOp};
@@ -91,11 +96,36 @@ fn code_that_is_cut_off_or_out_of_place_is_refused() {
     assert!(refused(&[0x06], address).contains("no instruction"));
 }
 
-/// Bytes loaded and stored in a loop, with the displacement of every access.
+/// A memory stream: its innermost loop, which is held to its row, inside that over passes (of the string instruction,
+/// that alone).
+fn stream(kernel: &MemoryKernel) -> Code {
+    let start = kernel.code();
+    if kernel.stride == Stride::Pass {
+        return code(start);
+    }
+    let bytes = bytes(start);
+    let all: Vec<Instruction> = Decoder::with_ip(64, bytes, start as u64, DecoderOptions::NONE).into_iter().collect();
+    let ends: Vec<usize> = (0..all.len())
+        .filter(|&index| all[index].is_jcc_short_or_near() && all[index].near_branch_target() <= all[index].ip())
+        .collect();
+    let [inner, outer] = ends[..] else { panic!("{}: {} loops", kernel.name, ends.len()) };
+    let begin = all[inner].near_branch_target();
+    assert!(begin == all[outer].near_branch_target() && begin.is_multiple_of(64), "{}", kernel.name);
+    for end in [inner, outer] {
+        let (count, jump) = (all[end - 1], all[end]);
+        assert!(count.mnemonic() == Mnemonic::Dec && jump.mnemonic() == Mnemonic::Jne, "{}: {count}", kernel.name);
+    }
+    assert_ne!(all[inner - 1].op0_register(), all[outer - 1].op0_register(), "{}: one counter", kernel.name);
+    let body = all[..=inner].iter().copied().filter(|instruction| instruction.ip() >= begin).collect();
+    Code { all, body }
+}
+
+/// The accesses of a loop in the order of execution, loads and stores apart: by the register that points there, the
+/// displacement and the bytes.
 #[derive(Default)]
 struct Traffic {
-    loads: Vec<(u64, usize)>,
-    stores: Vec<(u64, usize)>,
+    loads: Vec<(Register, u64, usize)>,
+    stores: Vec<(Register, u64, usize)>,
 }
 
 fn traffic(code: &Code) -> Traffic {
@@ -103,7 +133,7 @@ fn traffic(code: &Code) -> Traffic {
     let mut traffic = Traffic::default();
     for instruction in &code.body {
         for access in factory.info(instruction).used_memory() {
-            let place = (access.displacement(), access.memory_size().size());
+            let place = (access.base(), access.displacement(), access.memory_size().size());
             match access.access() {
                 OpAccess::Read => traffic.loads.push(place),
                 OpAccess::Write => traffic.stores.push(place),
@@ -114,43 +144,131 @@ fn traffic(code: &Code) -> Traffic {
     traffic
 }
 
-/// Whether the accesses, in order, cover `bytes` bytes from the pointer on, each once.
-fn covers(accesses: &[(u64, usize)], bytes: usize) -> bool {
-    let mut next = 0;
-    for &(displacement, size) in accesses {
-        if displacement != next {
-            return false;
-        }
-        next += size as u64;
+/// The pointers through which `bytes` bytes are covered, each byte once and in ascending order, by accesses as wide as
+/// the row says.
+fn covered(kernel: &MemoryKernel, accesses: &[(Register, u64, usize)], bytes: usize) -> BTreeSet<Register> {
+    let pointers: BTreeSet<Register> = accesses.iter().map(|access| access.0).collect();
+    for pointer in &pointers {
+        let through = accesses.iter().filter(|access| access.0 == *pointer);
+        let places: Vec<(u64, usize)> = through.map(|access| (access.1, access.2)).collect();
+        let expected: Vec<(u64, usize)> =
+            (0..bytes).step_by(kernel.vector_bytes).map(|place| (place as u64, kernel.vector_bytes)).collect();
+        assert_eq!(places, expected, "{} through {pointer:?}", kernel.name);
     }
-    next == bytes as u64
+    pointers
 }
 
 #[test]
 fn memory_loops_move_each_byte_that_they_declare_once() {
-    for kernel in MEMORY_KERNELS {
-        let code = code(kernel.code());
+    for kernel in MEMORY_KERNELS.iter().filter(|kernel| kernel.stride != Stride::Pass) {
+        let code = stream(kernel);
         let traffic = traffic(&code);
-        assert!(covers(&traffic.loads, kernel.bytes_read()), "{}: {:?}", kernel.name, traffic.loads);
-        assert!(covers(&traffic.stores, kernel.bytes_written()), "{}: {:?}", kernel.name, traffic.stores);
-        let sizes = traffic.loads.iter().chain(&traffic.stores).map(|access| access.1);
-        assert!(sizes.into_iter().all(|size| size == kernel.vector_bytes), "{}", kernel.name);
-        check_mnemonics(kernel, &code);
+        let bytes = if kernel.stride == Stride::Byte { 1 } else { size_of::<Block>() };
+        let loaded = covered(kernel, &traffic.loads, bytes);
+        let stored = covered(kernel, &traffic.stores, bytes);
+        assert_eq!(loaded.len(), kernel.loads.len(), "{}", kernel.name);
+        assert_eq!(stored.len(), usize::from(kernel.store.is_some()), "{}", kernel.name);
+        let in_place = kernel.op == MemoryOp::Update;
+        assert_eq!(loaded.intersection(&stored).count(), usize::from(in_place), "{}", kernel.name);
+        let advanced: BTreeSet<Register> = code
+            .work()
+            .iter()
+            .filter(|instruction| name(instruction) == "add")
+            .map(Instruction::op0_register)
+            .collect();
+        if kernel.stride == Stride::Block {
+            assert_eq!(advanced, loaded.union(&stored).copied().collect(), "{}", kernel.name);
+        }
+    }
+}
+
+#[test]
+fn memory_loops_are_of_the_instructions_that_they_declare_and_no_others() {
+    for kernel in MEMORY_KERNELS.iter().filter(|kernel| kernel.stride == Stride::Block) {
+        let code = stream(kernel);
+        let mut declared: BTreeMap<String, u64> = BTreeMap::new();
+        let vectors = (size_of::<Block>() / kernel.vector_bytes) as u64;
+        for mnemonic in kernel.loads.iter().chain(kernel.computes).chain(&kernel.store) {
+            *declared.entry((*mnemonic).to_owned()).or_default() += vectors;
+        }
+        if let Some(sum) = kernel.sum {
+            let groups = (size_of::<Block>() / kernel.group_bytes()) as u64;
+            declared.entry(kernel.loads[0].to_owned()).and_modify(|loads| *loads -= groups);
+            declared.insert(sum.to_owned(), groups);
+        }
+        let arrays = kernel.sources() + usize::from(kernel.store.is_some());
+        declared.extend([("add".to_owned(), arrays as u64), ("dec".to_owned(), 1), ("jne".to_owned(), 1)]);
+        assert_eq!(code.counts(), declared, "{}", kernel.name);
+        for instruction in code.work().iter().filter(|instruction| name(instruction) != "add") {
+            let register = instruction.op_kinds().position(|kind| kind == OpKind::Register).unwrap();
+            let width = instruction.op_register(u32::try_from(register).unwrap()).size();
+            assert_eq!(width, kernel.vector_bytes, "{}: {instruction}", kernel.name);
+            check_kind(kernel, instruction);
+        }
         code.end().unwrap();
     }
 }
 
-/// Loads and stores are by the instructions declared, and non-temporal ones end in a store fence.
-fn check_mnemonics(kernel: &MemoryKernel, code: &Code) {
-    for instruction in code.body.iter().filter(|instruction| touches_memory(instruction)) {
-        let stores = instruction.op0_kind() == OpKind::Memory;
-        let declared = if stores { kernel.store } else { kernel.load };
-        assert_eq!(Some(name(instruction).as_str()), declared, "{}: {instruction}", kernel.name);
+/// An instruction that touches memory is one of those declared to load or to store; the others compute.
+fn check_kind(kernel: &MemoryKernel, instruction: &Instruction) {
+    let mnemonic = name(instruction);
+    let declared = if !touches_memory(instruction) {
+        kernel.computes.contains(&mnemonic.as_str())
+    } else if instruction.op0_kind() == OpKind::Memory {
+        kernel.store == Some(mnemonic.as_str())
+    } else {
+        kernel.loads.iter().chain(&kernel.sum).any(|load| *load == mnemonic)
+    };
+    assert!(declared, "{}: {instruction}", kernel.name);
+}
+
+#[test]
+fn what_goes_past_the_cache_ends_in_a_store_fence_and_nothing_else_does() {
+    for kernel in MEMORY_KERNELS {
+        use MemoryOp::{AddNt, CopyNt, Mix11, Mix21, Mix31, ScaleNt, TriadNt, WriteNt};
+        let non_temporal = matches!(kernel.op, WriteNt | CopyNt | ScaleNt | AddNt | TriadNt | Mix11 | Mix21 | Mix31);
+        let code = stream(kernel);
+        assert_eq!(kernel.store.is_some_and(|store| store.contains("movnt")), non_temporal, "{}", kernel.name);
+        let fences = code.all.iter().filter(|instruction| instruction.mnemonic() == Mnemonic::Sfence);
+        let end = code.body.last().map_or(0, Instruction::ip);
+        let behind: Vec<bool> = fences.map(|fence| fence.ip() > end).collect();
+        assert_eq!(behind, vec![true; usize::from(non_temporal)], "{}", kernel.name);
     }
-    let non_temporal = matches!(kernel.op, MemoryOp::WriteNt | MemoryOp::CopyNt);
-    assert_eq!(kernel.store.is_some_and(|store| store.contains("movnt")), non_temporal, "{}", kernel.name);
-    let fences = code.all.iter().filter(|instruction| instruction.mnemonic() == Mnemonic::Sfence).count();
-    assert_eq!(fences, usize::from(non_temporal), "{}", kernel.name);
+}
+
+#[test]
+fn copies_without_vectors_are_what_they_are_called() {
+    let row = |op: MemoryOp| MEMORY_KERNELS.iter().find(|kernel| kernel.op == op).unwrap();
+    let string: Vec<Instruction> = stream(row(MemoryOp::RepMovsb))
+        .work()
+        .iter()
+        .filter(|one| one.mnemonic() == Mnemonic::Movsb)
+        .copied()
+        .collect();
+    assert!(string.len() == 1 && string[0].has_rep_prefix(), "{string:?}");
+    let code = stream(row(MemoryOp::ByteLoop));
+    let moves = code.work().iter().filter(|instruction| touches_memory(instruction));
+    let names: Vec<String> = moves.map(name).collect();
+    assert_eq!(names, [row(MemoryOp::ByteLoop).loads[0], row(MemoryOp::ByteLoop).store.unwrap()]);
+}
+
+#[test]
+fn no_memory_loop_is_taken_for_another() {
+    let signature = |kernel: &MemoryKernel| {
+        let traffic = traffic(&stream(kernel));
+        (stream(kernel).counts(), traffic.loads.len(), kernel.vector_bytes)
+    };
+    let rows = || MEMORY_KERNELS.iter().filter(|kernel| kernel.stride == Stride::Block);
+    for kernel in rows() {
+        for other in rows().filter(|other| other.name != kernel.name) {
+            let same = signature(kernel) == signature(other);
+            // A mix of one load and one store past the cache is the copy that does this.
+            let pair = [kernel.op, other.op];
+            let is_known =
+                kernel.isa == other.isa && pair.iter().all(|op| [MemoryOp::CopyNt, MemoryOp::Mix11].contains(op));
+            assert_eq!(same, is_known, "{} and {}", kernel.name, other.name);
+        }
+    }
 }
 
 #[test]
@@ -166,14 +284,43 @@ fn chains_are_of_one_instruction_on_two_different_registers() {
     }
 }
 
-#[test]
-fn the_chase_is_dependent_loads_and_nothing_else() {
-    let code = code(Cycle::code());
-    assert_eq!(code.work().len() as u64, Cycle::LOADS_PER_ROUND);
-    for instruction in code.work() {
-        assert_eq!(instruction.mnemonic(), Mnemonic::Mov);
-        assert!(touches_memory(instruction) && instruction.memory_displacement64() == 0, "{instruction}");
-        let (to, base, index) = (instruction.op0_register(), instruction.memory_base(), instruction.memory_index());
-        assert_eq!((to, base, index), (Register::RAX, Register::RAX, Register::None), "{instruction}");
+/// The loads of a chase's loop, each as the place of its chain: the register that it replaces, or where it is in memory.
+fn steps(work: &[Instruction]) -> Vec<(Register, u64)> {
+    let mut steps = Vec::new();
+    let mut rest = work.iter();
+    while let Some(step) = rest.next() {
+        let (to, base) = (step.op0_register(), step.memory_base());
+        assert!(step.mnemonic() == Mnemonic::Mov && step.memory_index() == Register::None, "{step}");
+        let place = step.memory_displacement64();
+        if base == to {
+            assert_eq!(place, 0, "{step}");
+            steps.push((to, 0));
+            continue;
+        }
+        // The place of a chain without a register of its own: loaded, followed, stored.
+        assert_eq!((to, base), (Register::RAX, Register::RDI), "{step}");
+        let (follow, store) = (rest.next().unwrap(), rest.next().unwrap());
+        assert_eq!((follow.op0_register(), follow.memory_base()), (Register::RAX, Register::RAX), "{follow}");
+        assert_eq!((follow.memory_displacement64(), follow.memory_index()), (0, Register::None), "{follow}");
+        assert_eq!((store.memory_base(), store.op1_register()), (Register::RDI, Register::RAX), "{store}");
+        assert_eq!((store.memory_displacement64(), store.memory_index()), (place, Register::None), "{store}");
+        steps.push((Register::RDI, place));
     }
+    steps
+}
+
+#[test]
+fn a_chase_is_one_dependent_load_for_each_chain_in_turn_and_nothing_else() {
+    for chains in 1..=MOST_CHAINS {
+        let code = code(Chase::code(chains).unwrap());
+        let steps = steps(code.work());
+        let (turn, rest) = steps.split_at(chains);
+        assert_eq!(steps.len(), chains * Chase::steps_of(chains), "{chains} chains");
+        assert!(rest.chunks(chains).all(|other| other == turn), "{chains} chains do not take turns");
+        let different: BTreeSet<_> = turn.iter().collect();
+        assert_eq!(different.len(), chains, "two of {chains} chains share a place: {turn:?}");
+        let in_memory = turn.iter().filter(|(register, _)| *register == Register::RDI).count();
+        assert_eq!(in_memory, chains.saturating_sub(12), "chains that have no register");
+    }
+    assert!(Chase::code(0).is_none() && Chase::code(MOST_CHAINS + 1).is_none());
 }

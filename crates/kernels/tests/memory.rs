@@ -1,10 +1,13 @@
 //! Every memory stream that this machine can run, against plain loops over the same lines.
 
+use std::collections::HashSet;
+
 use kernels::features::Features;
-use kernels::lines::Line;
-use kernels::memory::{BoundMemory, MEMORY_KERNELS, MemoryKernel};
+use kernels::lines::{Block, Line};
+use kernels::memory::{BoundMemory, MEMORY_KERNELS, MemoryKernel, combined, is_fp64};
 use kernels::pattern::{Pattern, checksum};
 use kernels::portable;
+use model::isa::MemoryOp;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -13,33 +16,148 @@ fn bound() -> impl Iterator<Item = (&'static MemoryKernel, BoundMemory)> {
     rows.filter_map(|kernel| Some((kernel, kernel.bind(&Features::detect())?)))
 }
 
-/// Runs one kernel over `blocks` blocks and checks all that it read, all that it wrote, and a line beyond the end.
-fn check(kernel: &MemoryKernel, bound: BoundMemory, blocks: usize, seed: u64) {
-    let lines = blocks * 8;
-    let (old, new) = (Pattern::seeded(seed), Pattern::seeded(!seed));
-    let mut src = vec![Line::default(); lines + 8];
-    let mut dst = src.clone();
-    new.fill(&mut src);
-    old.fill(&mut dst);
-    let (from, to) = (&Line::blocks(&src)[..blocks], &mut Line::blocks_mut(&mut dst)[..blocks]);
-    match bound {
+/// Blocks of a pattern, or of whole numbers as fp64 where the operation computes with these.
+fn filled(op: MemoryOp, seed: u64, blocks: usize) -> Vec<Block> {
+    let mut data = vec![[Line::default(); 8]; blocks];
+    Pattern::seeded(seed).fill(data.as_flattened_mut());
+    if is_fp64(op) {
+        for (index, word) in words_mut(&mut data).enumerate() {
+            *word = ((seed % 1_000_003) as f64 + 7.0 * index as f64).to_bits();
+        }
+    }
+    data
+}
+
+fn words_mut(blocks: &mut [Block]) -> impl Iterator<Item = &mut u64> {
+    blocks.as_flattened_mut().iter_mut().flat_map(|line| &mut line.0)
+}
+
+fn words(blocks: &[Block]) -> Vec<u64> {
+    blocks.as_flattened().iter().flat_map(|line| line.0).collect()
+}
+
+/// What a word of the target must be, said once more and by the definitions alone.
+fn oracle(op: MemoryOp, sources: &[u64]) -> u64 {
+    use MemoryOp::{Add, AddNt, Scale, ScaleNt, Triad, TriadNt};
+    let number = |index: usize| f64::from_bits(sources[index]);
+    match op {
+        Scale | ScaleNt => (number(0) * 3.0).to_bits(),
+        Add | AddNt => (number(0) + number(1)).to_bits(),
+        Triad | TriadNt => (number(1) * 3.0 + number(0)).to_bits(),
+        _ => match sources {
+            [a] => *a,
+            [a, b] => a ^ b,
+            [a, b, c] => a ^ b ^ c,
+            other => panic!("{} sources", other.len()),
+        },
+    }
+}
+
+/// Runs one kernel over blocks and passes and checks all that it read, all that it wrote, and a block beyond the end.
+fn check(kernel: &MemoryKernel, bound: BoundMemory, blocks: usize, passes: usize, seed: u64) {
+    let what = format!("{} over {blocks} blocks {passes} times", kernel.name);
+    let sources: Vec<_> = (1..=3).map(|each| filled(kernel.op, seed ^ each, blocks + 1)).collect();
+    let before = filled(kernel.op, !seed, blocks + 1);
+    let mut target = before.clone();
+    let (old, expected_blocks) = (words(&before), (blocks * passes) as u64);
+    let done = passes > 0;
+    let expected: Vec<u64> = match bound {
         BoundMemory::Read(read) => {
-            assert_eq!(read.run(from), checksum(&src[..lines]), "{}", kernel.name);
-            assert_eq!(new.checksum(lines), checksum(&src[..lines]));
+            let words = words(&sources[0][..blocks]);
+            let firsts = words.chunks(kernel.vector_bytes).flat_map(|group| &group[..kernel.vector_bytes / 8]);
+            let sum = firsts.fold(0_u64, |sum, word| sum.wrapping_add(*word));
+            assert_eq!(read.sum_of(&Pattern::seeded(seed ^ 1), blocks), sum, "{what}");
+            let found = read.run(&sources[0][..blocks], passes);
+            assert_eq!((found.blocks, found.sum), (expected_blocks, sum.wrapping_mul(passes as u64)), "{what}");
             return;
         }
-        BoundMemory::Write(write) => write.run(to, &new),
-        BoundMemory::Copy(copy) => copy.run(to, from),
-    }
-    assert_eq!(new.verify(&dst[..lines]), Ok(()), "{} x {blocks}", kernel.name);
-    assert_eq!(old.after(lines).verify(&dst[lines..]), Ok(()), "{} wrote beyond the end", kernel.name);
+        BoundMemory::Write(write) => {
+            let new = Pattern::seeded(seed);
+            assert_eq!(write.run(&mut target[..blocks], passes, &new), expected_blocks, "{what}");
+            let last = |line| new.line(8 * blocks * passes.saturating_sub(1) + line);
+            (0..8 * blocks).flat_map(|line| last(line).0).collect()
+        }
+        BoundMemory::Update(update) => {
+            assert_eq!(update.run(&mut target[..blocks], passes), expected_blocks, "{what}");
+            old.iter().map(|word| word.wrapping_add(passes as u64)).collect()
+        }
+        BoundMemory::Combine(combine) => {
+            let from: Vec<&[Block]> = sources.iter().take(combine.sources()).map(|each| &each[..blocks]).collect();
+            assert_eq!(combine.run(&mut target[..blocks], &from, passes), expected_blocks, "{what}");
+            let from: Vec<Vec<u64>> = from.iter().map(|each| words(each)).collect();
+            (0..64 * blocks)
+                .map(|word| oracle(kernel.op, &from.iter().map(|each| each[word]).collect::<Vec<_>>()))
+                .collect()
+        }
+    };
+    let expected = if done { &expected[..64 * blocks] } else { &old[..64 * blocks] };
+    let found = words(&target);
+    assert!(found[..64 * blocks] == *expected, "{what}");
+    assert!(found[64 * blocks..] == old[64 * blocks..], "{what} wrote beyond the end");
 }
 
 #[test]
 fn every_stream_does_what_a_plain_loop_does() {
     for (kernel, bound) in bound() {
         for blocks in [0, 1, 2, 3, 100] {
-            check(kernel, bound, blocks, 5);
+            for passes in [0, 1, 2, 3, 8] {
+                check(kernel, bound, blocks, passes, 5);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_operation_on_a_working_set_in_order_has_a_row() {
+    let by_the_c_library = MemoryOp::Memcpy;
+    for op in MemoryOp::STREAMS {
+        let rows = MEMORY_KERNELS.iter().filter(|kernel| kernel.op == *op).count();
+        let expected = match op {
+            op if *op == by_the_c_library => 0,
+            MemoryOp::RepMovsb | MemoryOp::ByteLoop => 1,
+            _ => 3,
+        };
+        assert!(cfg!(not(target_arch = "x86_64")) || rows == expected, "{op}: {rows} rows");
+    }
+}
+
+#[test]
+fn the_rule_of_a_combination_is_that_of_its_definition() {
+    for kernel in MEMORY_KERNELS.iter().filter(|kernel| kernel.sources() > 0 && kernel.store.is_some()) {
+        let sources: Vec<u64> = (0..kernel.sources()).map(|each| f64::to_bits(17.0 + 1000.0 * each as f64)).collect();
+        assert_eq!(combined(kernel.op, &sources), oracle(kernel.op, &sources), "{}", kernel.name);
+    }
+    assert_eq!(combined(MemoryOp::Triad, &[5.0_f64.to_bits(), 7.0_f64.to_bits()]), 26.0_f64.to_bits());
+}
+
+#[test]
+fn a_sum_tells_how_often_it_was_added_up() {
+    let lines = filled(MemoryOp::Read, 3, 4);
+    for (kernel, bound) in bound() {
+        let BoundMemory::Read(read) = bound else { continue };
+        let sums: HashSet<u64> = (0..100).map(|passes| read.run(&lines, passes).sum).collect();
+        assert_eq!(sums.len(), 100, "{}", kernel.name);
+    }
+}
+
+#[test]
+#[should_panic(expected = "number of sources")]
+fn a_combination_of_another_number_of_arrays_is_refused() {
+    let (mut target, source) = (filled(MemoryOp::Add, 1, 1), filled(MemoryOp::Add, 2, 1));
+    for (kernel, bound) in bound() {
+        if let (MemoryOp::Add, BoundMemory::Combine(add)) = (kernel.op, bound) {
+            add.run(&mut target, &[&source], 1);
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "as many blocks")]
+fn a_source_that_is_too_short_is_refused() {
+    let (mut target, source) = (filled(MemoryOp::Copy, 1, 2), filled(MemoryOp::Copy, 2, 1));
+    for (kernel, bound) in bound() {
+        if let (MemoryOp::Copy, BoundMemory::Combine(copy)) = (kernel.op, bound) {
+            copy.run(&mut target, &[&source], 1);
         }
     }
 }
@@ -61,7 +179,7 @@ fn no_line_of_a_pattern_is_zero_or_occurs_twice() {
     let mut lines = vec![Line::default(); 1 << 14];
     Pattern::seeded(7).fill(&mut lines);
     assert_eq!(lines[100], Pattern::seeded(7).line(100));
-    let unique: std::collections::HashSet<_> = lines.iter().map(|line| line.0).collect();
+    let unique: HashSet<_> = lines.iter().map(|line| line.0).collect();
     assert_eq!(unique.len(), lines.len());
     assert!(!unique.contains(&Line::default().0));
 }
@@ -84,9 +202,9 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn any_length_and_pattern_is_streamed_whole(blocks in 0_usize..50, seed: u64) {
+    fn any_length_and_pattern_is_streamed_whole(blocks in 0_usize..50, passes in 0_usize..5, seed: u64) {
         for (kernel, bound) in bound() {
-            check(kernel, bound, blocks, seed);
+            check(kernel, bound, blocks, passes, seed);
         }
     }
 
@@ -96,5 +214,9 @@ proptest! {
         prop_assert_eq!(pattern.after(lines).line(ahead), pattern.line(lines + ahead));
         let both = pattern.checksum(lines) ^ pattern.after(lines).checksum(ahead);
         prop_assert_eq!(both, pattern.checksum(lines + ahead));
+        for (apart, words) in [(1, 8), (1, 1), (2, 2), (4, 4), (8, 8)] {
+            let plain = (0..lines).flat_map(|line| pattern.line(apart * line).0[..words].to_vec());
+            prop_assert_eq!(pattern.sum(lines, apart, words), plain.fold(0_u64, u64::wrapping_add));
+        }
     }
 }

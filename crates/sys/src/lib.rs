@@ -6,6 +6,7 @@
 
 pub mod affinity;
 pub mod clock;
+pub mod copy;
 pub mod cpuid;
 pub mod cycles;
 pub mod file;

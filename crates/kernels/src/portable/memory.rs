@@ -1,37 +1,148 @@
-//! The memory streams in plain Rust, through the cache only.
+//! The memory streams in plain Rust, through the cache only: nothing here stores past it, and the string instruction is
+//! x86's, so these operations have no row.
+
+use core::hint::black_box;
+use core::ptr;
+use core::slice;
 
 use model::isa::{Isa, MemoryOp};
 
 use crate::lines::{Block, Line};
-use crate::memory::{Body, MemoryKernel};
-use crate::pattern::Pattern;
+use crate::memory::{Job, MemoryKernel, Stride, UPDATE_STEP, combined};
+
+/// The lines of a source.
+///
+/// # Safety
+/// Source `index` of the job must be valid for reads of its blocks.
+unsafe fn source(job: &Job, index: usize) -> &[Line] {
+    // SAFETY: the caller's promise.
+    unsafe { slice::from_raw_parts(job.sources[index], job.blocks) }.as_flattened()
+}
+
+/// The lines of the target.
+///
+/// # Safety
+/// The target must be valid for writes of the job's blocks, and nothing else may refer to them.
+unsafe fn target<'a>(job: &Job) -> &'a mut [Line] {
+    // SAFETY: the caller's promise; blocks are plain integers.
+    unsafe { slice::from_raw_parts_mut(job.target, job.blocks) }.as_flattened_mut()
+}
+
+/// Bytes of one array over all passes.
+const fn moved(job: &Job) -> u64 {
+    (job.blocks * job.passes * size_of::<Block>()) as u64
+}
 
 /// # Safety
-/// `src` must be valid for reads of `blocks` blocks.
-unsafe extern "C" fn read(src: *const Block, blocks: usize, sum: &mut Line) {
-    // SAFETY: the caller's promise.
-    let src = unsafe { core::slice::from_raw_parts(src, blocks) };
-    *sum = Line::default();
-    for line in src.as_flattened() {
-        for (total, word) in sum.0.iter_mut().zip(line.0) {
-            *total ^= word;
+/// As for [`Body`](crate::memory::Body).
+unsafe extern "C" fn read(job: &mut Job) -> u64 {
+    let mut sum = 0_u64;
+    for _ in 0..job.passes {
+        // SAFETY: the caller's promise.
+        for line in unsafe { source(job, 0) } {
+            // The other words are loaded, too, as far as a compiler can be told to.
+            sum = sum.wrapping_add(black_box(*line).0[0]);
         }
     }
+    job.vectors[0].0[0] = sum;
+    moved(job)
 }
 
 /// # Safety
-/// `dst` must be valid for writes of `blocks` blocks.
-unsafe extern "C" fn write(dst: *mut Block, blocks: usize, pattern: &Pattern) {
-    // SAFETY: the caller's promise; blocks are plain integers.
-    let dst = unsafe { core::slice::from_raw_parts_mut(dst, blocks) };
-    pattern.fill(dst.as_flattened_mut());
+/// As for [`Body`](crate::memory::Body).
+unsafe extern "C" fn write(job: &mut Job) -> u64 {
+    // As many lines as eight vectors of this row have, which is what the operand goes ahead by.
+    let mut line = job.vectors[0];
+    for _ in 0..job.passes {
+        // SAFETY: the caller's promise.
+        for slot in unsafe { target(job) } {
+            *slot = line;
+            for (word, step) in line.0.iter_mut().zip(job.operand.0) {
+                *word = word.wrapping_add(step);
+            }
+        }
+    }
+    moved(job)
 }
 
 /// # Safety
-/// Both pointers must be valid for `blocks` blocks that do not overlap.
-unsafe extern "C" fn copy(dst: *mut Block, blocks: usize, src: *const Block) {
+/// As for [`Body`](crate::memory::Body).
+unsafe extern "C" fn update(job: &mut Job) -> u64 {
+    for _ in 0..job.passes {
+        // SAFETY: the caller's promise.
+        for line in unsafe { target(job) } {
+            line.0 = line.0.map(|word| word.wrapping_add(UPDATE_STEP));
+        }
+    }
+    moved(job)
+}
+
+/// # Safety
+/// As for [`Body`](crate::memory::Body), of a job with one source.
+unsafe fn from_one(job: &Job, op: MemoryOp) -> u64 {
+    for _ in 0..job.passes {
+        // SAFETY: the caller's promise.
+        let (target, source) = unsafe { (target(job), source(job, 0)) };
+        for (line, a) in target.iter_mut().zip(source) {
+            line.0 = a.0.map(|word| combined(op, &[word]));
+        }
+    }
+    moved(job)
+}
+
+/// # Safety
+/// As for [`Body`](crate::memory::Body), of a job with two sources.
+unsafe fn from_two(job: &Job, op: MemoryOp) -> u64 {
+    for _ in 0..job.passes {
+        // SAFETY: the caller's promise.
+        let (target, a, b) = unsafe { (target(job), source(job, 0), source(job, 1)) };
+        for (line, (a, b)) in target.iter_mut().zip(a.iter().zip(b)) {
+            line.0 = core::array::from_fn(|word| combined(op, &[a.0[word], b.0[word]]));
+        }
+    }
+    moved(job)
+}
+
+/// # Safety
+/// As for [`Body`](crate::memory::Body).
+unsafe extern "C" fn copy(job: &mut Job) -> u64 {
     // SAFETY: the caller's promise.
-    unsafe { core::ptr::copy_nonoverlapping(src, dst, blocks) }
+    unsafe { from_one(job, MemoryOp::Copy) }
+}
+
+/// # Safety
+/// As for [`Body`](crate::memory::Body).
+unsafe extern "C" fn scale(job: &mut Job) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { from_one(job, MemoryOp::Scale) }
+}
+
+/// # Safety
+/// As for [`Body`](crate::memory::Body).
+unsafe extern "C" fn add(job: &mut Job) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { from_two(job, MemoryOp::Add) }
+}
+
+/// # Safety
+/// As for [`Body`](crate::memory::Body).
+unsafe extern "C" fn triad(job: &mut Job) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { from_two(job, MemoryOp::Triad) }
+}
+
+/// # Safety
+/// As for [`Body`](crate::memory::Body).
+unsafe extern "C" fn byte_loop(job: &mut Job) -> u64 {
+    let (target, source) = (job.target.cast::<u8>(), job.sources[0].cast::<u8>());
+    for _ in 0..job.passes {
+        for byte in 0..job.blocks * size_of::<Block>() {
+            // Volatile, so that no compiler makes a copy of whole lines of it.
+            // SAFETY: inside both arrays, by the caller's promise.
+            unsafe { ptr::write_volatile(target.add(byte), ptr::read_volatile(source.add(byte))) };
+        }
+    }
+    moved(job)
 }
 
 /// Loads as the compiler chooses them.
@@ -41,24 +152,55 @@ pub(super) const READ_SCALAR: MemoryKernel = MemoryKernel {
     isa: Isa::Scalar,
     requires: &[],
     vector_bytes: 8,
-    load: Some("portable"),
+    loads: &["portable"],
+    sum: Some("portable"),
+    computes: &[],
     store: None,
-    body: Body::Read(read),
+    stride: Stride::Block,
+    body: read,
 };
 /// Stores as the compiler chooses them.
 pub(super) const WRITE_SCALAR: MemoryKernel = MemoryKernel {
     name: "write/scalar/portable",
     op: MemoryOp::Write,
-    load: None,
+    loads: &[],
+    sum: None,
     store: Some("portable"),
-    body: Body::Write(write),
+    body: write,
     ..READ_SCALAR
 };
-/// The C library's or compiler's own copy.
-pub(super) const COPY_SCALAR: MemoryKernel = MemoryKernel {
-    name: "copy/scalar/portable",
-    op: MemoryOp::Copy,
+/// Each word increased in its place.
+pub(super) const UPDATE_SCALAR: MemoryKernel = MemoryKernel {
+    name: "update/scalar/portable",
+    op: MemoryOp::Update,
+    sum: None,
     store: Some("portable"),
-    body: Body::Copy(copy),
+    body: update,
     ..READ_SCALAR
+};
+/// Each word as it is.
+pub(super) const COPY_SCALAR: MemoryKernel =
+    MemoryKernel { name: "copy/scalar/portable", op: MemoryOp::Copy, body: copy, ..UPDATE_SCALAR };
+/// `b = s * c`.
+pub(super) const SCALE_SCALAR: MemoryKernel =
+    MemoryKernel { name: "scale/scalar/portable", op: MemoryOp::Scale, body: scale, ..COPY_SCALAR };
+/// `a = b + c`.
+pub(super) const ADD_SCALAR: MemoryKernel = MemoryKernel {
+    name: "add/scalar/portable",
+    op: MemoryOp::Add,
+    loads: &["portable", "portable"],
+    body: add,
+    ..COPY_SCALAR
+};
+/// `a = b + s * c`.
+pub(super) const TRIAD_SCALAR: MemoryKernel =
+    MemoryKernel { name: "triad/scalar/portable", op: MemoryOp::Triad, body: triad, ..ADD_SCALAR };
+/// A byte at a time.
+pub(super) const BYTE_LOOP: MemoryKernel = MemoryKernel {
+    name: "byte_loop/scalar/portable",
+    op: MemoryOp::ByteLoop,
+    vector_bytes: 1,
+    stride: Stride::Byte,
+    body: byte_loop,
+    ..COPY_SCALAR
 };

@@ -24,4 +24,13 @@ pub static KERNELS: &[Kernel] =
     &[fma::FP64_SCALAR, fma::FP32_SCALAR, dot::INT8_SCALAR, plain::INT32, plain::INT64, plain::FP32, plain::FP64];
 
 /// The portable rows of [`memory::MEMORY_KERNELS`](crate::memory::MEMORY_KERNELS).
-pub static MEMORY_KERNELS: &[MemoryKernel] = &[memory::READ_SCALAR, memory::WRITE_SCALAR, memory::COPY_SCALAR];
+pub static MEMORY_KERNELS: &[MemoryKernel] = &[
+    memory::READ_SCALAR,
+    memory::WRITE_SCALAR,
+    memory::COPY_SCALAR,
+    memory::UPDATE_SCALAR,
+    memory::SCALE_SCALAR,
+    memory::ADD_SCALAR,
+    memory::TRIAD_SCALAR,
+    memory::BYTE_LOOP,
+];

@@ -24,12 +24,13 @@ mod muladd;
 mod plain;
 pub(crate) mod visits;
 
-use crate::memory::MemoryKernel;
 use crate::table::Kernel;
 use crate::visits::VisitKernel;
 
 /// Rows by operation and order; within these, single words first, then widest.
 pub(crate) static VISIT_KERNELS: &[VisitKernel] = visits::KERNELS;
+
+pub(crate) use memory::KERNELS as MEMORY_KERNELS;
 
 /// Rows by operation and element; within these, widest first, and fastest first where several are as wide.
 pub(crate) static KERNELS: &[Kernel] = &[
@@ -93,23 +94,4 @@ pub(crate) static KERNELS: &[Kernel] = &[
     plain::INT64_SCALAR,
     plain::FP32_SCALAR,
     plain::FP64_SCALAR,
-];
-
-/// Rows by operation; within these, widest first.
-pub(crate) static MEMORY_KERNELS: &[MemoryKernel] = &[
-    memory::READ_AVX512,
-    memory::READ_AVX2,
-    memory::READ_SSE2,
-    memory::WRITE_AVX512,
-    memory::WRITE_AVX2,
-    memory::WRITE_SSE2,
-    memory::WRITE_NT_AVX512,
-    memory::WRITE_NT_AVX2,
-    memory::WRITE_NT_SSE2,
-    memory::COPY_AVX512,
-    memory::COPY_AVX2,
-    memory::COPY_SSE2,
-    memory::COPY_NT_AVX512,
-    memory::COPY_NT_AVX2,
-    memory::COPY_NT_SSE2,
 ];

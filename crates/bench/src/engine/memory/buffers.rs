@@ -1,5 +1,7 @@
 //! The buffers of a thread: mapped, filled by their owner, and honest about the pages that were obtained.
 
+use std::ops::Range;
+
 use kernels::lines::Line;
 use kernels::pattern::Pattern;
 use model::experiment::MemoryParams;
@@ -45,6 +47,17 @@ pub(super) fn obtained(region: &Region, pages: Pages) -> Option<f64> {
     Some(if pages == Pages::Huge2M { huge } else { 1.0 - huge })
 }
 
+/// Share of a region in huge pages below which the kernel is asked once more for them.
+const ENOUGH_HUGE: f64 = 0.9;
+
+/// Where a region that has been filled did not get the huge pages that were asked for, asks for them once more. What
+/// comes of it is reported as [`obtained`], so a refusal is no trouble.
+pub(super) fn want_huge_pages(region: &Region, pages: Pages) {
+    if pages == Pages::Huge2M && region.huge_share().is_some_and(|share| share < ENOUGH_HUGE) {
+        let _ = region.collapse();
+    }
+}
+
 pub(super) fn map(bytes: usize, pages: Pages) -> Result<Region, Trouble> {
     Region::map(bytes, page_size(pages)).map_err(|error| {
         Trouble::Unavailable(format!("no memory for a buffer of {}: {error}", format_size(bytes as u64)))
@@ -65,10 +78,22 @@ pub(super) struct Array {
 }
 
 impl Array {
+    /// An array of so many bytes from this line of a region on, filled with a pattern.
     pub(super) fn filled(bytes: usize, pages: Pages, first_line: usize, pattern: &Pattern) -> Result<Self, Trouble> {
+        Self::filled_by(bytes, pages, first_line, |lines| pattern.fill(lines))
+    }
+
+    /// The same, filled by a function, which is the first to touch its pages.
+    pub(super) fn filled_by(
+        bytes: usize,
+        pages: Pages,
+        first_line: usize,
+        fill: impl FnOnce(&mut [Line]),
+    ) -> Result<Self, Trouble> {
         let region = map(bytes + first_line * Line::BYTES, pages)?;
         let mut array = Self { region, first_line, lines: bytes / Line::BYTES };
-        pattern.fill(array.lines_mut());
+        fill(array.lines_mut());
+        want_huge_pages(&array.region, pages);
         Ok(array)
     }
 
@@ -78,5 +103,21 @@ impl Array {
 
     pub(super) fn lines_mut(&mut self) -> &mut [Line] {
         &mut Line::of_mut(self.region.as_mut_slice())[self.first_line..self.first_line + self.lines]
+    }
+
+    /// The bytes of these lines.
+    pub(super) fn bytes(&self, lines: Range<usize>) -> &[u8] {
+        &self.region.as_slice()[self.place(&lines)]
+    }
+
+    /// The bytes of these lines, to be written.
+    pub(super) fn bytes_mut(&mut self, lines: Range<usize>) -> &mut [u8] {
+        let place = self.place(&lines);
+        &mut self.region.as_mut_slice()[place]
+    }
+
+    /// Where these lines are in the region, which begins on a line.
+    fn place(&self, lines: &Range<usize>) -> Range<usize> {
+        (self.first_line + lines.start) * Line::BYTES..(self.first_line + lines.end) * Line::BYTES
     }
 }

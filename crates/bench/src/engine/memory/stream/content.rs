@@ -1,0 +1,107 @@
+//! What the arrays of a stream hold: words that no loop takes for others, or numbers that fp64 computes with exactly.
+
+use kernels::lines::Line;
+use kernels::memory::{combined, is_fp64};
+use kernels::pattern::Pattern;
+use model::isa::MemoryOp;
+use stats::random::Random;
+
+/// The content of one array, different in every line and never zero.
+#[derive(Clone, Debug)]
+pub(super) enum Content {
+    /// Words of a pattern.
+    Words(Pattern),
+    /// Whole numbers as fp64, each one more than the one before: the sums and products of scale, add and triad are
+    /// exact, so that every rounding and every fused operation must come to the same bits.
+    Numbers {
+        /// The first.
+        first: u64,
+    },
+}
+
+/// Between the first numbers of two arrays: more words than any array has.
+const NUMBERS_APART: u64 = 1 << 44;
+/// The first number of an array is drawn from so many.
+const NUMBERS_DRAWN: u64 = 1 << 32;
+
+impl Content {
+    /// That of the array with this index, for an operation.
+    pub(super) fn of(op: MemoryOp, seed: u64, index: u64) -> Self {
+        let seed = seed.wrapping_add(index);
+        if is_fp64(op) {
+            Self::Numbers { first: 1 + index * NUMBERS_APART + Random::new(seed).below(NUMBERS_DRAWN) }
+        } else {
+            Self::Words(Pattern::seeded(seed))
+        }
+    }
+
+    /// Line `index` of it.
+    pub(super) fn line(&self, index: usize) -> Line {
+        match self {
+            Self::Words(pattern) => pattern.line(index),
+            Self::Numbers { first } => {
+                let first = first + (index * Line::WORDS) as u64;
+                Line(std::array::from_fn(|word| ((first + word as u64) as f64).to_bits()))
+            }
+        }
+    }
+
+    /// Writes it, from its first line on.
+    pub(super) fn fill(&self, lines: &mut [Line]) {
+        match self {
+            Self::Words(pattern) => pattern.fill(lines),
+            Self::Numbers { .. } => lines.iter_mut().enumerate().for_each(|(index, line)| *line = self.line(index)),
+        }
+    }
+}
+
+/// Line `index` of what an operation makes of its sources.
+pub(super) fn made_of<'a>(op: MemoryOp, sources: impl Iterator<Item = &'a Content>, index: usize) -> Line {
+    let lines: Vec<Line> = sources.map(|source| source.line(index)).collect();
+    Line(std::array::from_fn(|word| combined(op, &lines.iter().map(|line| line.0[word]).collect::<Vec<_>>())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn no_line_is_zero_or_occurs_twice_in_any_array() {
+        for op in [MemoryOp::Mix31, MemoryOp::Triad] {
+            let lines = (0..3).flat_map(|index| {
+                let content = Content::of(op, 7, index);
+                (0..1000).map(move |line| content.line(line).0)
+            });
+            let unique: HashSet<[u64; 8]> = lines.collect();
+            assert_eq!(unique.len(), 3000, "{op}");
+            assert!(unique.iter().all(|line| line.iter().all(|word| *word != 0)), "{op}");
+        }
+    }
+
+    #[test]
+    fn what_is_filled_in_is_what_each_line_should_be() {
+        for op in [MemoryOp::Copy, MemoryOp::Add] {
+            let content = Content::of(op, 3, 1);
+            let mut lines = [Line::default(); 20];
+            content.fill(&mut lines);
+            assert!(lines.iter().enumerate().all(|(index, line)| *line == content.line(index)), "{op}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_exact_to_the_last_line_of_the_last_array() {
+        let contents: Vec<Content> = (0..2).map(|index| Content::of(MemoryOp::Triad, 5, index)).collect();
+        // A terabyte.
+        let line = made_of(MemoryOp::Triad, contents.iter(), 1 << 34);
+        let whole = |content: &Content| match content {
+            Content::Numbers { first } => first + (8 << 34),
+            Content::Words(_) => panic!("triad computes with numbers"),
+        };
+        let expected = whole(&contents[0]) + 3 * whole(&contents[1]);
+        assert!(expected < 1 << 53);
+        assert_eq!(f64::from_bits(line.0[0]).to_bits(), (expected as f64).to_bits());
+        assert_eq!((expected as f64 + 1.0).to_bits(), ((expected + 1) as f64).to_bits());
+    }
+}
