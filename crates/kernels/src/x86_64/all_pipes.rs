@@ -13,8 +13,8 @@ use crate::features::Feature;
 use crate::state::RegisterFile;
 use crate::table::{Kernel, Pace};
 
-/// Defines a loop over twos of registers, the first of each for `fma` and the second for `add`; of every group of twos
-/// all multiply-adds come first, then all additions. Operands are loaded from the slots named beside their
+/// Defines a loop over twos of registers, the first of each for `fma` and the second for `add`; of two neighbouring
+/// twos both multiply-adds come first, then both additions. Operands are loaded from the slots named beside their
 /// registers; those that a step takes from memory are not. RDI is the register file, RSI the number of iterations.
 ///
 /// A `paced` function is the same loop with so many dependent additions of R9 to R8 behind every group, and once more
@@ -116,7 +116,7 @@ paired_loop!(
     fp64_avx2 {
         register: "ymm", bytes: 32, load_store: "vmovupd",
         operands: [(0, 0), (1, 2)],
-        accumulators: 2, [[(2, 3), (4, 5), (6, 7), (8, 9), (10, 11), (12, 13), (14, 15)]],
+        accumulators: 2, [[(2, 3), (4, 5)], [(6, 7), (8, 9)], [(10, 11), (12, 13)], [(14, 15)]],
         fma: "vfmadd231pd", ["ymm0, ymm0", "ymm1, [rdi + {operands} + {slot} * 3]"],
         add: "vaddpd", ["ymm0", "[rdi + {operands} + {slot} * 4]"],
     }
@@ -140,7 +140,7 @@ paired_loop!(
     fp32_avx2 {
         register: "ymm", bytes: 32, load_store: "vmovups",
         operands: [(0, 0), (1, 2)],
-        accumulators: 2, [[(2, 3), (4, 5), (6, 7), (8, 9), (10, 11), (12, 13), (14, 15)]],
+        accumulators: 2, [[(2, 3), (4, 5)], [(6, 7), (8, 9)], [(10, 11), (12, 13)], [(14, 15)]],
         fma: "vfmadd231ps", ["ymm0, ymm0", "ymm1, [rdi + {operands} + {slot} * 3]"],
         add: "vaddps", ["ymm0", "[rdi + {operands} + {slot} * 4]"],
     }
