@@ -76,7 +76,7 @@ fn count_of(witness: Option<&Witness>) -> Option<u32> {
 fn named(reading: &Reading, file: &str) -> Witness {
     Witness {
         channels: reading.count(),
-        says: format!("names of the slots ({}) in {}", reading.style, label(file)),
+        says: format!("names of the slots, such as '{}', in {}", reading.example, label(file)),
         by_package: reading.by_package.clone(),
     }
 }
@@ -263,6 +263,9 @@ mod tests {
         fixture = edac(fixture, 1, "rank0", "csrow 0 channel 7", "mc#1csrow#0channel#7");
         let found = error_detection(&fixture.root(), Some(2)).unwrap();
         assert_eq!((found.channels, found.by_package), (3, vec![2, 1]));
+        let stack = edac(Fixture::new("edac-hbm"), 0, "dimm0", "channel 0 slot 0", "");
+        let stack = stack.file(&format!("{EDAC}/mc0/dimm0/dimm_mem_type"), "High-bandwidth-memory-Gen2\n");
+        assert_eq!(error_detection(&stack.root(), Some(1)), None, "a stack beside the cores is no channel of modules");
         let nowhere = edac(Fixture::new("edac-ghes"), 0, "dimm0", "memory 0", "");
         assert_eq!(error_detection(&nowhere.root(), Some(1)), None, "firmware's own driver names no channel");
     }
@@ -272,7 +275,7 @@ mod tests {
         let fixture = edac(Fixture::new("differ"), 0, "dimm0", "channel 0 slot 0", "");
         let found = count(&fixture.root(), &cpu(1), Some(LIMITS), &slots(&["P1-DIMMA1", "P1-DIMMB1"]), "f");
         assert_eq!(found.count, Some((1, label(EDAC))));
-        let doubt = "names of the slots (P{S}-DIMM{Ca}{D}) in /f: 2; /sys/devices/system/edac/mc: 1";
+        let doubt = "names of the slots, such as 'P1-DIMMA1', in /f: 2; /sys/devices/system/edac/mc: 1";
         assert_eq!(found.doubt.as_deref(), Some(doubt));
         assert_eq!(found.by_package, [1], "of the witness that was taken");
     }

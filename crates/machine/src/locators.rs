@@ -106,6 +106,8 @@ pub(crate) struct Board<'m> {
 pub(crate) struct Reading {
     /// The style that the names are in.
     pub(crate) style: &'static str,
+    /// The first of the names.
+    pub(crate) example: String,
     /// The channel of each populated slot, in their order: equal where it is the same one.
     pub(crate) channels: Vec<String>,
     /// Populated channels of each socket, in the order of their names; empty where the names tell no sockets, or not
@@ -165,6 +167,12 @@ impl Style {
         self.maker.is_empty() || maker.is_some_and(|maker| maker.contains(self.maker))
     }
 
+    /// The name that is read.
+    fn name_of<'s>(&self, slot: &'s Dimm) -> Option<&'s str> {
+        let name = if self.field == Field::Bank { &slot.bank } else { &slot.locator };
+        name.as_deref()
+    }
+
     fn place(&self, slot: &Dimm) -> Option<Place> {
         let mut place = Place::default();
         let (bank, locator) = (slot.bank.as_deref(), slot.locator.as_deref());
@@ -199,7 +207,8 @@ impl Style {
             _ if as_many => of_socket.values().map(count).collect(),
             _ => Vec::new(),
         };
-        Ok(Reading { style: self.pattern, channels, by_package })
+        let example = populated.first().and_then(|slot| self.name_of(slot)).unwrap_or_default().to_owned();
+        Ok(Reading { style: self.pattern, example, channels, by_package })
     }
 
     /// What tells the channel of a place, where its slot is one of these.

@@ -259,6 +259,15 @@ fn numbered_slots_of_another_maker_are_ambiguous() {
 }
 
 #[test]
+fn soldered_pieces_need_no_names_for_their_width() {
+    let folder = copy("made-intel-meteor-lake-laptop-lpddr5", "no-names");
+    let machine = change(&folder, UDEV, "LOCATOR=Controller", "LOCATOR=Motherboard ");
+    assert_eq!((machine.memory.channels, machine.memory.bus_bits), (None, Some(128)));
+    assert_eq!(peaks(&machine, &[])[0].2, "128 bit / 8 x 6400 MT/s");
+    assert!(!machine.unknown.iter().any(|unknown| unknown.fact == "memory.channels"), "nothing follows from it");
+}
+
+#[test]
 fn xen_shows_its_guests_no_hypervisor_bit_and_is_no_bare_metal() {
     let folder = copy(GENOA.folder, "xen");
     fs::create_dir_all(folder.join("sys/hypervisor")).unwrap();
