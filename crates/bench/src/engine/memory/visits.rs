@@ -21,7 +21,7 @@ use sys::clock::Timer;
 use sys::memory::Region;
 
 use super::super::{Measure, Opened, Profile, Trial, Trouble};
-use super::buffers::{map, obtained, parts, share_bytes};
+use super::buffers::{map, obtained, parts, share_bytes, want_huge_pages};
 
 /// From this length on a random order is listed, not generated: four bytes of index are then a thousandth of a block.
 const LEAST_LISTED_BYTES: usize = 4 << 10;
@@ -138,19 +138,19 @@ impl VisitTrial {
             return Err(Trouble::Unavailable(obstacle));
         }
         let (block_bytes, features) = (block_bytes(params), Features::detect());
-        let is_listed = sequence(params) == Sequence::Random && block_bytes >= LEAST_LISTED_BYTES;
+        let is_random = sequence(params) == Sequence::Random;
+        let is_generated = is_random && block_bytes < LEAST_LISTED_BYTES;
         // A listed order is made of visits to one block each.
-        let in_the_loop = if is_listed { Sequence::Ascending } else { sequence(params) };
+        let in_the_loop = if is_generated { Sequence::Random } else { Sequence::Ascending };
+        let whole = share_bytes(params) / block_bytes;
+        let blocks = if is_generated { to_index(power_of_two_within(whole as u64)) } else { whole };
         let content = Content::seeded(seed);
-        let mut blocks = share_bytes(params) / block_bytes;
         let kernel = visits::find(params.op, in_the_loop, params.isa, block_bytes, &features);
-        let visitor = kernel.and_then(|kernel| {
-            if in_the_loop == Sequence::Ascending {
-                return kernel.ascending(&features, block_bytes, content);
+        let visitor = kernel.and_then(|kernel| match in_the_loop {
+            Sequence::Ascending => kernel.ascending(&features, block_bytes, content),
+            Sequence::Random => {
+                kernel.random(&features, block_bytes, content, Permuted { blocks: blocks as u64, seed })
             }
-            let permuted = Permuted { blocks: power_of_two_within(blocks as u64), seed };
-            blocks = usize::try_from(permuted.blocks).unwrap_or(0);
-            kernel.random(&features, block_bytes, content, permuted)
         });
         let visitor = visitor.ok_or_else(|| {
             Trouble::Unavailable(format!("there is no loop for {} with {} here", params.op, params.isa))
@@ -158,7 +158,7 @@ impl VisitTrial {
         let mut random = Random::new(seed);
         let order = match in_the_loop {
             Sequence::Random => Order::Generated,
-            Sequence::Ascending if is_listed => listed(blocks, &mut random)?,
+            Sequence::Ascending if is_random => listed(blocks, &mut random)?,
             Sequence::Ascending => Order::Ascending,
         };
         let region = |content: Content| filled(blocks * block_bytes, params.pages, content);
@@ -314,6 +314,7 @@ fn to_index(number: u64) -> usize {
 fn filled(bytes: usize, pages: Pages, content: Content) -> Result<Region, Trouble> {
     let mut region = map(bytes, pages)?;
     content.fill(words_mut(region.as_mut_slice()), 0);
+    want_huge_pages(&region, pages);
     Ok(region)
 }
 
@@ -573,6 +574,19 @@ mod tests {
                 params.working_set = whole_orders(&params, None);
                 assert_eq!(whole_orders(&params, None), params.working_set, "what is whole stays as it is");
             }
+        }
+    }
+
+    #[test]
+    fn a_copy_counts_both_sides_and_an_increment_is_an_operation() {
+        for params in all() {
+            let profile = VisitTrial::open(&params, 3).unwrap().profile();
+            let (measure, work) = match (params.op, params.block) {
+                (MemoryOp::Copy, Some(block)) => (Measure::Visits(2 * block), 2 * block),
+                (_, Some(block)) => (Measure::Visits(block), block),
+                (_, None) => (Measure::Rate(Unit::OpPerSecond), 1),
+            };
+            assert_eq!((profile.measure, profile.work_per_iteration), (measure, work as f64), "{}", name(&params));
         }
     }
 
