@@ -103,30 +103,6 @@ impl Pattern {
         let step = Self::STEP.wrapping_mul(apart as u64).wrapping_mul(words.len() as u64);
         of_first.wrapping_mul(count).wrapping_add(step.wrapping_mul(indices))
     }
-
-    /// The [`checksum`] of the first `lines` lines of the pattern.
-    pub fn checksum(&self, lines: usize) -> u64 {
-        let (mut words, mut sum) = (self.words, [0; Line::WORDS]);
-        for _ in 0..lines {
-            sum = xor(sum, words);
-            words = words.map(|word| word.wrapping_add(Self::STEP));
-        }
-        fold(&sum)
-    }
-}
-
-/// The exclusive or of all words of `lines`, in plain Rust: what a reading loop must return.
-pub fn checksum(lines: &[Line]) -> u64 {
-    fold(&lines.iter().fold([0; Line::WORDS], |sum, line| xor(sum, line.0)))
-}
-
-fn xor(a: [u64; Line::WORDS], b: [u64; Line::WORDS]) -> [u64; Line::WORDS] {
-    core::array::from_fn(|word| a[word] ^ b[word])
-}
-
-/// The exclusive or of the words of one line.
-pub(crate) fn fold(words: &[u64; Line::WORDS]) -> u64 {
-    words.iter().fold(0, |sum, word| sum ^ word)
 }
 
 fn first_difference(line: usize, expected: &[u64; Line::WORDS], found: &[u64; Line::WORDS]) -> WrongWord {

@@ -299,7 +299,7 @@ fn steps(work: &[Instruction]) -> Vec<(Register, u64)> {
         }
         // The place of a chain without a register of its own: loaded, followed, stored.
         assert_eq!((to, base), (Register::RAX, Register::RDI), "{step}");
-        let (follow, store) = (rest.next().unwrap(), rest.next().unwrap());
+        let (Some(follow), Some(store)) = (rest.next(), rest.next()) else { panic!("{step} is not followed") };
         assert_eq!((follow.op0_register(), follow.memory_base()), (Register::RAX, Register::RAX), "{follow}");
         assert_eq!((follow.memory_displacement64(), follow.memory_index()), (0, Register::None), "{follow}");
         assert_eq!((store.memory_base(), store.op1_register()), (Register::RDI, Register::RAX), "{store}");

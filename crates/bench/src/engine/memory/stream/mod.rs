@@ -38,8 +38,9 @@ const COPY_BYTES: usize = 1 << 20;
 const CHECKED_BYTES: usize = 512 << 10;
 
 /// How far the arrays of a thread, and those of one thread and the next, are shifted against each other, in lines: three
-/// pages of 4 KiB and five lines. Stores wait for no load that is less than 3 KiB behind in a page (4 KiB aliasing), and
-/// streams in step do not meet in the same channel or bank, which the bits above 4 KiB choose.
+/// pages of 4 KiB and five lines. A load then meets the offset in a page of a store that came 3 KiB before it or more
+/// (4 KiB aliasing makes it wait for a near one), and streams in step do not meet in the same channel or bank, which
+/// the bits above 4 KiB choose.
 const STAGGER_LINES: usize = 3 * 64 + 5;
 /// Steps of that from one thread to the next: odd, and more than a thread has arrays.
 const STAGGERS_PER_THREAD: usize = 5;
