@@ -29,6 +29,8 @@ pub struct DiskTarget {
     pub obstacle: Option<String>,
     /// Why `io_uring` cannot be had, if so.
     pub no_io_uring: Option<String>,
+    /// Why native asynchronous I/O (`libaio`) cannot be had, if so.
+    pub no_libaio: Option<String>,
     /// What a control group allows on its devices.
     pub limits: IoLimits,
     /// Whether somebody else keeps the data: a server, the hypervisor's host, another process.
@@ -52,6 +54,7 @@ impl DiskTarget {
             available_bytes: 0,
             obstacle: None,
             no_io_uring: Queue::io_uring_available().err().map(|error| why_not(&error.to_string()).to_owned()),
+            no_libaio: Queue::libaio_available().err().map(|error| why_not(&error.to_string()).to_owned()),
             limits: IoLimits::default(),
             remote: false,
         };
@@ -93,9 +96,10 @@ impl DiskTarget {
     }
 }
 
-/// The reason in a sentence about `io_uring`, without its beginning, for sentences that begin otherwise.
+/// The reason in a sentence about an engine, without its beginning, for sentences that begin otherwise.
 pub(crate) fn why_not(sentence: &str) -> &str {
-    sentence.strip_prefix("io_uring cannot be had: ").unwrap_or(sentence)
+    let beginnings = ["io_uring cannot be had: ", "libaio cannot be had: "];
+    beginnings.into_iter().find_map(|beginning| sentence.strip_prefix(beginning)).unwrap_or(sentence)
 }
 
 /// Whether files can be made in a directory, and read and written past the page cache; makes one without a name.

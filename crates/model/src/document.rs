@@ -245,6 +245,12 @@ pub struct DiskConditions {
     pub flush_seconds: Option<f64>,
     /// CPU seconds of the working threads per second of the timed part.
     pub cpu_busy: Option<f64>,
+    /// User and system seconds of the first thread (and of those that make its blocking calls) per request, our checks of
+    /// the data included.
+    pub cpu_seconds_per_request: Option<f64>,
+    /// Requests per second that a thread makes with this depth when they are for nothing: the same loop, time stamps,
+    /// histogram and checks, and with `io_uring` the kernel's no-op, but no device. Measured beside the row.
+    pub loop_iops: Option<f64>,
 }
 
 /// What was seen of the path while a network row was measured.

@@ -284,6 +284,7 @@ mod tests {
             available_bytes: 50 << 30,
             obstacle: None,
             no_io_uring: None,
+            no_libaio: None,
             limits: machine::IoLimits::default(),
             remote: false,
         }

@@ -30,6 +30,8 @@ pub(super) fn disk(seen: &[&Observations], cpu_busy: Option<f64>) -> Option<Disk
         depth_achieved: median(&values(|one| one.depth_achieved)),
         storage_share: median(&values(|one| one.storage_share)),
         flush_seconds: median(&values(|one| one.flush_seconds)),
+        cpu_seconds_per_request: median(&values(|one| one.cpu_seconds_per_request)),
+        loop_iops: median(&values(|one| one.loop_iops)),
         // The worker's own sum misses threads that only a flow knows of.
         cpu_busy: median(&values(|one| one.cpu_busy)).or(cpu_busy),
         ..(*all.last()?).clone()

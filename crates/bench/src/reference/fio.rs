@@ -230,7 +230,17 @@ fn details(side: &Value, job: &Value, throughput: f64, iops: f64) -> Result<Map<
     details.insert("latency".to_owned(), Value::Object(latencies));
     details.insert("cpu_share".to_owned(), json!((number(job, "usr_cpu")? + number(job, "sys_cpu")?) / 100.0));
     details.insert("seconds".to_owned(), json!(number(side, "runtime")? * 1e-3));
+    if let Some(seconds) = cpu_seconds_per_request(side, job) {
+        details.insert("cpu_seconds_per_request".to_owned(), json!(seconds));
+    }
     Ok(details)
+}
+
+/// User and system seconds of its jobs per request. Its shares are of `job_runtime`, which is summed over the jobs (ms).
+fn cpu_seconds_per_request(side: &Value, job: &Value) -> Option<f64> {
+    let share = (job["usr_cpu"].as_f64()? + job["sys_cpu"].as_f64()?) / 100.0;
+    let requests = side["total_ios"].as_f64().filter(|requests| *requests > 0.0)?;
+    Some(share * job["job_runtime"].as_f64()? * 1e-3 / requests)
 }
 
 fn number(object: &Value, key: &str) -> Result<f64, String> {
@@ -348,6 +358,9 @@ mod tests {
         // Little's law: four requests are under way at any time.
         let mean = latency["mean"].as_f64().unwrap();
         assert!((reading.value * mean / 4.0 - 1.0).abs() < 0.1, "{reading:?}");
+        // 29.2 % of 500 ms for 22090 requests.
+        let cpu_seconds = reading.details["cpu_seconds_per_request"].as_f64().unwrap();
+        assert!((cpu_seconds / (0.292 * 0.5 / 22_090.0) - 1.0).abs() < 1e-9, "{reading:?}");
         assert!(p50 > 0.0 && latency["max"].as_f64().unwrap() >= latency["p99.99"].as_f64().unwrap());
         let warned = format!("fio: this is a warning\n{text}");
         assert_eq!(Fio.parse("3.33", &said(&warned), &random), Ok(reading));
@@ -357,6 +370,9 @@ mod tests {
         let text = recorded("fio-3.33-write-1MiB-d4-t2.json");
         let reading = Fio.parse("3.33", &said(&text), &disk(params)).unwrap();
         assert_eq!(reading.metric, MetricName::Throughput);
+        // The time of both jobs: 9.66 % of 1004 ms for 711 requests.
+        let cpu_seconds = reading.details["cpu_seconds_per_request"].as_f64().unwrap();
+        assert!((cpu_seconds / (0.096_613_55 * 1.004 / 711.0) - 1.0).abs() < 1e-6, "{reading:?}");
         let iops = reading.details["iops"].as_f64().unwrap();
         assert!((reading.value / iops / f64::from(1 << 20) - 1.0).abs() < 0.01, "both jobs are in it: {reading:?}");
     }

@@ -246,6 +246,29 @@ fn a_check_is_not_stored_and_blocking_calls_reach_any_depth() {
 }
 
 #[test]
+fn native_requests_reach_the_device_and_requests_for_nothing_do_not() {
+    let scratch = Scratch::new();
+    let Some(directory) = directory(&scratch, "native requests to a disk") else { return };
+    for engine in ["libaio", "null"] {
+        let arguments = format!("disk --pattern random --depth 1,8 --engine {engine} --size 64MiB");
+        let found = checked(&scratch, &format!("{arguments} --dir {}", directory.display()));
+        assert_eq!(found.len(), 4);
+        for row in &found {
+            assert!(text(row, "id").contains(&format!("/{engine}/")), "{row:#}");
+            let seen = seen(row);
+            assert_eq!((&row["params"]["engine"], &seen["engine"]), (&engine.into(), &engine.into()));
+            assert!(number(seen, "cpu_seconds_per_request") > 0.0, "{seen:#}");
+            let no_device = engine == "null";
+            assert_eq!((seen["filesystem"].is_null(), seen["loop_iops"].is_null()), (no_device, no_device), "{seen:#}");
+            assert_eq!(row["method"] == "disk-null/1", no_device);
+            let told = codes(row);
+            assert!(!no_device || !told.contains(&"not_direct") && !told.contains(&"not_written"), "{told:?}");
+        }
+    }
+    assert_eq!(names(&directory), [""; 0]);
+}
+
+#[test]
 fn directories_that_cannot_be_measured_in_are_refused_when_named() {
     let scratch = Scratch::new();
     let file = scratch.join("file");
@@ -313,8 +336,6 @@ fn requests_that_cannot_be_are_refused() {
         ("--depth 0", &["'0'", "1..=1024"]),
         ("--depth 100000", &["'100000'", "1..=1024"]),
         ("--engine sync --depth 1024 --threads 5 --block 512", &["too many", "4096"]),
-        ("--engine libaio", &["libaio", "not there yet", "io_uring, sync"]),
-        ("--engine null", &["null", "not there yet", "io_uring, sync"]),
         ("--engine nonsense", &["'nonsense'", "io_uring"]),
         ("--pattern backward", &["--pattern", "sequential and random"]),
         ("--pattern nonsense", &["'nonsense'", "sequential"]),
@@ -395,7 +416,7 @@ fn without_io_uring(scratch: &Scratch, error: i32, arguments: &str) -> Option<Ra
 }
 
 #[test]
-fn where_io_uring_is_forbidden_blocking_calls_do_it_and_say_so() {
+fn where_io_uring_is_forbidden_another_engine_does_it_and_says_so() {
     for (error, says) in [(1, "Operation not permitted"), (38, "Function not implemented")] {
         let scratch = Scratch::new();
         let Some(directory) = directory(&scratch, "a disk without io_uring") else { return };
@@ -404,8 +425,9 @@ fn where_io_uring_is_forbidden_blocking_calls_do_it_and_say_so() {
             return skip("a disk without io_uring", "a seccomp filter needs python3");
         };
         for row in all_measured(&ran) {
-            assert_eq!((&row["params"]["engine"], &seen(&row)["engine"]), (&"sync".into(), &"sync".into()), "{row:#}");
-            assert_eq!(text(&row, "id").matches("sync").count(), 0, "nobody chose it: {row:#}");
+            let engine = text(&row["params"], "engine");
+            assert!(["libaio", "sync"].contains(&engine) && seen(&row)["engine"] == engine, "{row:#}");
+            assert!(!text(&row, "id").contains(engine), "nobody chose it: {row:#}");
             let warning = list(&row, "warnings").iter().find(|warning| warning["code"] == "engine_stepped_down");
             assert!(text(warning.expect("a warning"), "text").contains(says), "{row:#}");
         }

@@ -11,7 +11,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 pub use cache::cached_bytes;
@@ -115,6 +115,28 @@ fn named_for_a_moment(options: &OpenOptions, directory: &Path, name: &OsStr) -> 
 pub fn open(path: &Path, write: bool, direct: bool, dsync: bool) -> io::Result<File> {
     let flags = if direct { libc::O_DIRECT } else { 0 } | if dsync { libc::O_DSYNC } else { 0 };
     OpenOptions::new().read(true).write(write).custom_flags(flags).open(path)
+}
+
+/// Whether a file was opened past the page cache. That a file system then keeps to it is another question.
+///
+/// # Errors
+/// What the kernel said.
+pub fn is_direct(file: &File) -> io::Result<bool> {
+    // SAFETY: plain integers; the descriptor is open as long as `file` lives.
+    let flags = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) };
+    if flags < 0 { Err(io::Error::last_os_error()) } else { Ok(flags & libc::O_DIRECT != 0) }
+}
+
+/// Whether the device behind a file has queues whose completions can be polled for (`queue/io_poll` in the kernel's
+/// list of devices, which is below `sysfs`); false where the file lies on none or its driver says nothing.
+pub fn has_polled_queues(file: &File, sysfs: &Path) -> bool {
+    let Ok(device) = file.metadata().map(|metadata| metadata.dev()) else { return false };
+    let directory = sysfs.join(format!("dev/block/{}:{}", libc::major(device), libc::minor(device)));
+    // A partition has no queue of its own; its disk is the directory above it.
+    let Ok(directory) = directory.canonicalize() else { return false };
+    let of_disk = [Some(directory.as_path()), directory.parent()];
+    let said = of_disk.into_iter().flatten().find_map(|disk| std::fs::read_to_string(disk.join("queue/io_poll")).ok());
+    said.is_some_and(|said| said.trim() == "1")
 }
 
 /// What direct I/O on a file must be a multiple of, in bytes; both 0 where the file has no direct I/O.

@@ -248,3 +248,34 @@ fn copy_on_write_is_refused_where_there_is_any() {
     assert_eq!(FS_IOC_GETFLAGS, 0x8008_6601, "as linux/fs.h comes to on 64-bit x86 and Arm");
     assert_eq!(FS_IOC_SETFLAGS, 0x4008_6602);
 }
+
+#[test]
+fn a_file_knows_whether_it_was_opened_past_the_page_cache() {
+    let file = written_file(4096);
+    assert!(!is_direct(&reopened(&file, true, false).unwrap()).unwrap());
+    if let Ok(direct) = reopened(&file, true, true) {
+        assert!(is_direct(&direct).unwrap());
+    }
+}
+
+#[test]
+fn polled_queues_are_those_of_the_disk_under_the_file() {
+    let file = written_file(1);
+    let device = file.metadata().unwrap().dev();
+    let sysfs = std::env::temp_dir().join(format!("assay-polled-{}", std::process::id()));
+    let link = sysfs.join(format!("dev/block/{}:{}", libc::major(device), libc::minor(device)));
+    let disk = sysfs.join("devices/disk");
+    for directory in [link.parent().unwrap(), &disk.join("queue"), &disk.join("part1")] {
+        std::fs::create_dir_all(directory).unwrap();
+    }
+    assert!(!has_polled_queues(&file, &sysfs), "a device that is not listed");
+    for target in [disk.join("part1"), disk.clone()] {
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        for (said, expected) in [("1\n", true), ("0\n", false), ("", false), ("yes", false)] {
+            std::fs::write(disk.join("queue/io_poll"), said).unwrap();
+            assert_eq!(has_polled_queues(&file, &sysfs), expected, "{said:?} of {}", target.display());
+        }
+    }
+    std::fs::remove_dir_all(&sysfs).unwrap();
+}

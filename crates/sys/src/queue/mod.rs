@@ -1,9 +1,11 @@
-//! Requests in flight on one file: an `io_uring` with everything that makes it fast, or blocking calls.
+//! Requests in flight on one file: an `io_uring` with everything that makes it fast, Linux's native asynchronous I/O,
+//! blocking calls, or none at all: requests that are over at once, for what the caller's own loop costs.
 //!
 //! A queue owns its file and the memory that requests read into and write from (the arena), so that both outlive every
 //! request, and it lends no byte of the arena twice. It measures nothing and repeats nothing: a short read or an error
 //! is the caller's to judge.
 
+mod aio;
 mod in_flight;
 mod ring;
 mod setup;
@@ -15,8 +17,9 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use crate::memory::{PageSize, Region};
+use aio::Aio;
 use in_flight::InFlight;
-use ring::{Memory, Operation, Ring};
+use ring::{Completing, Memory, Operation, Ring};
 
 /// The most requests that one queue may have in flight: far beyond what a device takes, and within the 32768 entries
 /// of a ring (`io_uring_setup(2)`).
@@ -32,8 +35,16 @@ const HANDED_OVER_AT: u32 = 4;
 pub enum Engine {
     /// By an `io_uring`, many in flight.
     IoUring,
+    /// By an `io_uring` that asks the device until it is done, instead of being interrupted. Whether the device can be
+    /// asked shows only at the first request (`EOPNOTSUPP`).
+    IoUringPolled,
+    /// By Linux's native asynchronous I/O, many in flight; only on files opened past the page cache.
+    Libaio,
     /// By blocking calls, one at a time.
     Sync,
+    /// Not at all: requests touch neither the file nor the arena, and are over in full by the next wait. Through an
+    /// `io_uring` as requests for nothing, so that the kernel's part is there too; where there is none, in the loop.
+    Null,
 }
 
 /// What a queue is to be.
@@ -75,6 +86,7 @@ pub struct Completion {
 /// first that pushes or waits. Dropping it waits for what is in flight.
 #[derive(Debug)]
 pub struct Queue {
+    engine: Engine,
     backend: Backend,
     in_flight: InFlight,
     file: File,
@@ -85,8 +97,11 @@ pub struct Queue {
 #[derive(Debug)]
 enum Backend {
     Ring(Box<Ring>),
+    Aio(Box<Aio>),
     /// The request that was pushed.
     Blocking(Option<Request>),
+    /// The tokens that were pushed, and why there is no ring to take them.
+    Loop(Vec<u32>, [String; 1]),
 }
 
 impl Queue {
@@ -107,14 +122,19 @@ impl Queue {
         }
         let mut arena = Region::map(arena_bytes, PageSize::Huge)?;
         arena.as_mut_slice().fill(0);
+        let memory = Memory { start: arena.start(), bytes: arena.len() };
+        let ring = |completing| Ring::new(depth, &file, memory, completing).map(|ring| Backend::Ring(Box::new(ring)));
         let backend = match engine {
             Engine::Sync => Backend::Blocking(None),
-            Engine::IoUring => {
-                Backend::Ring(Box::new(Ring::new(depth, &file, Memory { start: arena.start(), bytes: arena.len() })?))
-            }
+            Engine::IoUring => ring(Completing::Interrupts)?,
+            Engine::IoUringPolled => ring(Completing::Polling)?,
+            Engine::Libaio => Backend::Aio(Box::new(Aio::new(depth, &file)?)),
+            Engine::Null => ring(Completing::AtOnce).unwrap_or_else(|error| {
+                Backend::Loop(Vec::with_capacity(depth as usize), [format!("no_op_requests: {error}")])
+            }),
         };
         let in_flight = InFlight::new(depth, arena.len());
-        Ok(Self { backend, in_flight, file, arena: ManuallyDrop::new(arena) })
+        Ok(Self { engine, backend, in_flight, file, arena: ManuallyDrop::new(arena) })
     }
 
     /// Whether an `io_uring` can be had here at all: sets one up and lets it go.
@@ -122,22 +142,27 @@ impl Queue {
     /// # Errors
     /// It cannot, in a sentence that says why.
     pub fn io_uring_available() -> io::Result<()> {
-        ring::make(1).map(drop).map_err(|error| setup::explain(&error))
+        ring::make(1, false).map(drop).map_err(|error| setup::explain(&error))
+    }
+
+    /// Whether native asynchronous I/O can be had here at all: sets a context up and lets it go.
+    ///
+    /// # Errors
+    /// It cannot, in a sentence that says why.
+    pub fn libaio_available() -> io::Result<()> {
+        aio::available()
     }
 
     /// How requests are made.
     pub fn engine(&self) -> Engine {
-        match self.backend {
-            Backend::Ring(_) => Engine::IoUring,
-            Backend::Blocking(_) => Engine::Sync,
-        }
+        self.engine
     }
 
     /// What makes the engine fast, in words such as `registered_buffers`; complete after the first [`Queue::wait`].
     pub fn features(&self) -> Vec<String> {
         match &self.backend {
             Backend::Ring(ring) => ring.features().into_iter().map(str::to_owned).collect(),
-            Backend::Blocking(_) => Vec::new(),
+            Backend::Aio(_) | Backend::Blocking(_) | Backend::Loop(..) => Vec::new(),
         }
     }
 
@@ -146,7 +171,8 @@ impl Queue {
     pub fn stepped_down(&self) -> &[String] {
         match &self.backend {
             Backend::Ring(ring) => &ring.notes,
-            Backend::Blocking(_) => &[],
+            Backend::Loop(_, notes) => notes,
+            Backend::Aio(_) | Backend::Blocking(_) => &[],
         }
     }
 
@@ -181,24 +207,25 @@ impl Queue {
     #[inline]
     pub fn push(&mut self, request: Request) -> io::Result<()> {
         let part = self.checked(&request)?;
+        // SAFETY: the part lies within the arena.
+        let address = unsafe { self.arena.start().add(part.start) };
+        let Request { token, write, offset, bytes, .. } = request;
+        let operation = Operation { token, write, offset, address, bytes };
         match &mut self.backend {
             Backend::Blocking(pushed) => *pushed = Some(request),
-            Backend::Ring(ring) => {
-                // SAFETY: the part lies within the arena.
-                let address = unsafe { self.arena.start().add(part.start) };
-                let Request { token, write, offset, bytes, .. } = request;
-                let operation = Operation { token, write, offset, address, bytes };
-                // SAFETY: the memory is a part of the arena, which `Drop` frees only when the ring is quiet. Nobody
-                // else has it: `checked` says so now, and from `lend` to the completion nobody else gets it.
-                unsafe { ring.push(&self.file, &operation)? };
-            }
+            Backend::Loop(pushed, _) => pushed.push(token),
+            Backend::Aio(aio) => aio.push(&operation),
+            // SAFETY: the memory is a part of the arena, which `Drop` frees only when the ring is quiet. Nobody else
+            // has it: `checked` says so now, and from `lend` to the completion nobody else gets it.
+            Backend::Ring(ring) => unsafe { ring.push(&self.file, &operation)? },
         }
-        self.in_flight.lend(request.token, part);
-        if let Backend::Ring(ring) = &mut self.backend
-            && ring.unsubmitted() >= HANDED_OVER_AT
-        {
-            // What fails here fails again, and is said, in `wait`.
-            let _ = ring.enter(0);
+        self.in_flight.lend(token, part);
+        // What fails here fails again, and is said, in `wait`.
+        match &mut self.backend {
+            Backend::Ring(ring) if ring.unsubmitted() >= HANDED_OVER_AT => drop(ring.enter(0)),
+            // SAFETY: as above, for every request that was pushed.
+            Backend::Aio(aio) if aio.unsubmitted() >= HANDED_OVER_AT => drop(unsafe { aio.hand_over() }),
+            _ => {}
         }
         Ok(())
     }
@@ -249,41 +276,77 @@ impl Queue {
     /// stay in flight then; those that were over have been appended.
     #[inline]
     pub fn wait(&mut self, least: u32, done: &mut Vec<Completion>) -> io::Result<()> {
-        let Self { backend, in_flight, file, arena } = self;
-        let ring = match backend {
-            Backend::Ring(ring) => ring,
+        let Self { backend, in_flight, file, arena, .. } = self;
+        match backend {
+            Backend::Ring(ring) => wait_for_ring(ring, in_flight, least, done),
+            Backend::Aio(aio) => wait_for_aio(aio, in_flight, least, done),
             Backend::Blocking(pushed) => {
                 if let Some(request) = pushed.take() {
                     in_flight.take_back(request.token);
                     done.push(Completion { token: request.token, result: carry_out(&request, file, arena) });
                 }
-                return Ok(());
+                Ok(())
             }
-        };
-        let least = least.min(in_flight.count());
-        let mut reap = |ring: &mut Ring, in_flight: &mut InFlight| {
-            ring.reap(|token, result| {
-                if in_flight.take_back(token).is_some() {
-                    done.push(Completion { token, result: result_of(result) });
+            Backend::Loop(pushed, _) => {
+                for token in pushed.drain(..) {
+                    done.extend(in_flight.take_back(token).map(|part| in_full(token, &part)));
                 }
-            })
-        };
-        // What has come by itself meanwhile, so that the kernel is not asked to wait for it.
-        let mut seen = reap(ring, in_flight);
-        // Without a wish to wait the kernel is still asked once: it may hold completions back until then.
-        let mut asked = least > 0;
-        while ring.unsubmitted() > 0 || seen < least || !asked {
-            let entered = ring.enter(least.saturating_sub(seen));
-            let reaped = reap(ring, in_flight);
-            seen += reaped;
-            match entered {
-                // Its queue of completions is full: there is room again.
-                Err(error) if error.raw_os_error() == Some(libc::EBUSY) && reaped > 0 => {}
-                other => other?,
+                Ok(())
             }
-            asked = true;
         }
-        Ok(())
+    }
+}
+
+/// [`Queue::wait`] by a ring.
+#[inline]
+fn wait_for_ring(ring: &mut Ring, in_flight: &mut InFlight, least: u32, done: &mut Vec<Completion>) -> io::Result<()> {
+    let least = least.min(in_flight.count());
+    let no_op = ring.is_no_op();
+    let mut reap = |ring: &mut Ring, in_flight: &mut InFlight| {
+        ring.reap(|token, result| {
+            if let Some(part) = in_flight.take_back(token) {
+                let whole = no_op && result == 0;
+                done.push(if whole { in_full(token, &part) } else { of_kernel(token, result.into()) });
+            }
+        })
+    };
+    // What has come by itself meanwhile, so that the kernel is not asked to wait for it.
+    let mut seen = reap(ring, in_flight);
+    // Without a wish to wait the kernel is still asked once: it may hold completions back until then.
+    let mut asked = least > 0;
+    while ring.unsubmitted() > 0 || seen < least || !asked {
+        let entered = ring.enter(least.saturating_sub(seen));
+        let reaped = reap(ring, in_flight);
+        seen += reaped;
+        match entered {
+            // Its queue of completions is full: there is room again.
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && reaped > 0 => {}
+            other => other?,
+        }
+        asked = true;
+    }
+    Ok(())
+}
+
+/// [`Queue::wait`] by native asynchronous I/O.
+fn wait_for_aio(aio: &mut Aio, in_flight: &mut InFlight, least: u32, done: &mut Vec<Completion>) -> io::Result<()> {
+    let remaining = in_flight.count().saturating_sub(least);
+    let mut give_back = |in_flight: &mut InFlight, token, result| {
+        if in_flight.take_back(token).is_some() {
+            done.push(of_kernel(token, result));
+        }
+    };
+    loop {
+        // SAFETY: what was pushed uses parts of the arena, which `Drop` frees only when the context is quiet, and
+        // which nobody else gets until `take_back`.
+        unsafe { aio.submit(|token, result| give_back(in_flight, token, result))? };
+        let missing = in_flight.count().saturating_sub(remaining);
+        // Where there was no room for all of them, one must come back first.
+        let wanted = missing.max(u32::from(aio.unsubmitted() > 0));
+        aio.reap(wanted, |token, result| give_back(in_flight, token, result))?;
+        if in_flight.count() <= remaining && aio.unsubmitted() == 0 {
+            return Ok(());
+        }
     }
 }
 
@@ -291,7 +354,8 @@ impl Drop for Queue {
     fn drop(&mut self) {
         let quiet = match &mut self.backend {
             Backend::Ring(ring) => ring.quiesce(),
-            Backend::Blocking(_) => true,
+            Backend::Aio(aio) => aio.quiesce(),
+            Backend::Blocking(_) | Backend::Loop(..) => true,
         };
         if quiet {
             // SAFETY: this is the one place that drops it, and nothing uses it afterwards.
@@ -300,10 +364,18 @@ impl Drop for Queue {
     }
 }
 
-/// What a completion says: bytes, or the error's number.
+/// A request that is over, with what the kernel says of it: bytes, or the error's number (negative).
 #[inline]
-fn result_of(result: i32) -> io::Result<u32> {
-    u32::try_from(result).map_err(|_| io::Error::from_raw_os_error(result.saturating_neg()))
+fn of_kernel(token: u32, result: i64) -> Completion {
+    let error = || io::Error::from_raw_os_error(i32::try_from(result.saturating_neg()).unwrap_or(libc::EIO));
+    Completion { token, result: u32::try_from(result).map_err(|_| error()) }
+}
+
+/// A request for nothing that is over: all of its part of the arena counts as moved.
+#[inline]
+fn in_full(token: u32, part: &Range<usize>) -> Completion {
+    // Never more than asked for, which is a `u32`.
+    Completion { token, result: Ok(u32::try_from(part.len()).unwrap_or(u32::MAX)) }
 }
 
 /// Carries a request out by a blocking call.

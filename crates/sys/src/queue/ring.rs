@@ -62,6 +62,8 @@ pub(super) struct Ring {
     registered: Registered,
     /// Whether the kernel can be told that waiting here is not waiting for a device.
     no_iowait: bool,
+    /// Whether requests reach no device: the kernel takes them and gives them back.
+    no_op: bool,
     /// Requests that the kernel has not been told of.
     unsubmitted: u32,
     /// Requests that the kernel has and has not given back.
@@ -75,6 +77,17 @@ impl std::fmt::Debug for Ring {
         let counts = [self.unsubmitted, self.submitted];
         f.debug_struct("Ring").field("features", &self.features()).field("in_flight", &counts).finish_non_exhaustive()
     }
+}
+
+/// How completions are to come about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Completing {
+    /// The device interrupts a CPU.
+    Interrupts,
+    /// We ask the device until it is done; only where its driver has queues for it, which shows at the first request.
+    Polling,
+    /// At once: no request reaches a device.
+    AtOnce,
 }
 
 /// What a request does, where, and with which memory.
@@ -92,10 +105,15 @@ impl Ring {
     ///
     /// # Errors
     /// There is no `io_uring` to be had, in a sentence that says why.
-    pub(super) fn new(depth: u32, file: &File, memory: Memory) -> io::Result<Self> {
-        let Made { ring: io, has, notes } = make(depth).map_err(|error| setup::explain(&error))?;
+    pub(super) fn new(depth: u32, file: &File, memory: Memory, completing: Completing) -> io::Result<Self> {
+        let polled = completing == Completing::Polling;
+        let Made { ring: io, mut has, notes } = make(depth, polled).map_err(|error| setup::explain(&error))?;
+        if polled {
+            has.push("polled");
+        }
         let mut ring = Self {
             no_iowait: io.params().is_feature_no_iowait(),
+            no_op: completing == Completing::AtOnce,
             io,
             owner: Owner::Nobody,
             registered: Registered::default(),
@@ -104,8 +122,10 @@ impl Ring {
             flags: has,
             notes,
         };
-        ring.register_file(file);
-        ring.register_buffers(memory);
+        if !ring.no_op {
+            ring.register_file(file);
+            ring.register_buffers(memory);
+        }
         Ok(ring)
     }
 
@@ -140,6 +160,7 @@ impl Ring {
             (self.registered.buffers, "registered_buffers"),
             (self.registered.ring.is_some(), "registered_ring"),
             (self.no_iowait, "no_iowait"),
+            (self.no_op, "no_op_requests"),
         ];
         let others = others.iter().filter(|(has, _)| *has).map(|(_, word)| *word);
         others.chain(self.flags.iter().copied()).collect()
@@ -163,6 +184,9 @@ impl Ring {
 
     #[inline]
     fn entry(&self, file: &File, of: &Operation) -> squeue::Entry {
+        if self.no_op {
+            return opcode::Nop::new().build();
+        }
         let address = of.address.as_ptr();
         // The arena is the only registered buffer and the file the only registered file, so both are number 0.
         macro_rules! built {
@@ -273,6 +297,12 @@ impl Ring {
         reaped
     }
 
+    /// Whether its requests reach no device.
+    #[inline]
+    pub(super) fn is_no_op(&self) -> bool {
+        self.no_op
+    }
+
     /// Requests that the kernel has not been told of.
     #[inline]
     pub(super) fn unsubmitted(&self) -> u32 {
@@ -313,11 +343,15 @@ impl Ring {
     }
 }
 
-/// Makes a ring, giving up flag after flag.
-pub(super) fn make(depth: u32) -> io::Result<Made<IoUring>> {
+/// Makes a ring, giving up flag after flag; to poll is not one of them, since it is the request that shows whether it
+/// can be had.
+pub(super) fn make(depth: u32, polled: bool) -> io::Result<Made<IoUring>> {
     let entries = depth.next_power_of_two();
     setup::step_down(|flags| {
         let mut builder = IoUring::builder();
+        if polled {
+            builder.setup_iopoll();
+        }
         for flag in flags {
             match flag {
                 Flag::NoSqArray => builder.setup_no_sqarray(),

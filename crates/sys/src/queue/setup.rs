@@ -84,6 +84,18 @@ pub(super) fn explain(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("io_uring cannot be had: {}: {advice}", bare(error)))
 }
 
+/// The error of a context of native asynchronous I/O that cannot be had, in a sentence like the above.
+pub(super) fn explain_aio(error: &io::Error) -> io::Error {
+    let advice = match error.raw_os_error() {
+        Some(libc::ENOSYS) => "the kernel has none, or a sandbox hides it",
+        Some(libc::EPERM | libc::EACCES) => "a container's seccomp filter forbids it",
+        Some(libc::EAGAIN) => "others have used up the limit fs.aio-max-nr",
+        Some(libc::ENOMEM) => "memory does not suffice",
+        _ => "the kernel refused",
+    };
+    io::Error::new(error.kind(), format!("libaio cannot be had: {}: {advice}", bare(error)))
+}
+
 /// The sentence for something that was not registered with the ring.
 pub(super) fn not_registered(what: &str, error: &io::Error, memory_lock_limit: Option<u64>) -> String {
     let limit = match (error.raw_os_error(), memory_lock_limit) {
@@ -183,6 +195,11 @@ mod tests {
         );
         assert_eq!(of(libc::EPERM).kind(), io::ErrorKind::PermissionDenied);
         assert_eq!(of(libc::ENOSYS).kind(), io::ErrorKind::Unsupported);
+        assert_eq!(
+            explain_aio(&io::Error::from_raw_os_error(libc::EAGAIN)).to_string(),
+            "libaio cannot be had: Resource temporarily unavailable: others have used up the limit fs.aio-max-nr"
+        );
+        assert_eq!(explain_aio(&io::Error::from_raw_os_error(libc::ENOSYS)).kind(), io::ErrorKind::Unsupported);
         let no_memory = io::Error::from_raw_os_error(libc::ENOMEM);
         assert_eq!(
             not_registered("registered_buffers", &no_memory, Some(8 << 20)),

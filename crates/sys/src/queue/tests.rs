@@ -5,6 +5,8 @@ use std::os::unix::thread::JoinHandleExt;
 use super::*;
 use crate::file::tests::{direct_if_possible, reopened, skip, written_file};
 
+mod others;
+
 const BLOCK: usize = 4096;
 
 fn open_queue(file: File, engine: Engine, depth: u32, arena_bytes: usize) -> Queue {
@@ -20,6 +22,21 @@ fn has_ring() -> bool {
 fn engines(depth: u32) -> Vec<Engine> {
     let ring = has_ring().then_some(Engine::IoUring);
     ring.into_iter().chain((depth == 1).then_some(Engine::Sync)).collect()
+}
+
+/// Whether native asynchronous I/O can be had on this file; if not, the test is skipped, and says so.
+fn has_aio(direct: &File) -> bool {
+    match (crate::file::is_direct(direct), Queue::libaio_available()) {
+        (Ok(true), Ok(())) => true,
+        (Ok(true), Err(why)) => {
+            skip(why);
+            false
+        }
+        (not_direct, _) => {
+            skip(format_args!("there is no direct I/O here: {not_direct:?}"));
+            false
+        }
+    }
 }
 
 fn request(token: u32, write: bool, block: u64) -> Request {
@@ -396,7 +413,8 @@ fn an_arena_too_large_to_register_is_used_as_it_is() {
         return;
     }
     let start = std::ptr::NonNull::<u8>::dangling();
-    let ring = Ring::new(1, &written_file(BLOCK), Memory { start, bytes: (1 << 30) + 1 }).unwrap();
+    let memory = Memory { start, bytes: (1 << 30) + 1 };
+    let ring = Ring::new(1, &written_file(BLOCK), memory, Completing::Interrupts).unwrap();
     assert!(!ring.features().contains(&"registered_buffers"));
     assert!(ring.notes.iter().any(|note| note.contains("1 GiB")), "{:?}", ring.notes);
 }
@@ -469,6 +487,45 @@ mod refused {
     fn a_container_that_forbids_io_uring_is_an_error_and_blocking_calls_remain() {
         on_a_thread(&[(libc::SYS_io_uring_setup, None, libc::EPERM)], || {
             no_ring_because("seccomp", io::ErrorKind::PermissionDenied);
+        });
+    }
+
+    #[test]
+    fn without_a_ring_requests_for_nothing_are_over_in_the_loop() {
+        on_a_thread(&[(libc::SYS_io_uring_setup, None, libc::ENOSYS)], || {
+            let mut queue = open_queue(written_file(BLOCK), Engine::Null, 2, 2 * BLOCK);
+            assert_eq!((queue.engine(), queue.features()), (Engine::Null, Vec::new()));
+            let notes = queue.stepped_down().join("; ");
+            assert!(notes.starts_with("no_op_requests: io_uring cannot be had"), "{notes}");
+            queue.push(request(0, false, 0)).unwrap();
+            queue.push(request(1, true, 9)).unwrap();
+            let mut done = Vec::with_capacity(2);
+            queue.wait(1, &mut done).unwrap();
+            let results: Vec<_> = done.iter().map(|one| (one.token, *one.result.as_ref().unwrap())).collect();
+            assert_eq!(results, [(0, 4096), (1, 4096)]);
+        });
+    }
+
+    #[test]
+    fn a_kernel_without_native_asynchronous_io_is_an_error() {
+        on_a_thread(&[(libc::SYS_io_setup, None, libc::ENOSYS)], || {
+            let error = Queue::libaio_available().unwrap_err();
+            assert!(error.to_string().contains("libaio cannot be had") && error.to_string().contains("sandbox"));
+            move_both_ways(Engine::Sync, 1, 4);
+        });
+    }
+
+    #[test]
+    fn used_up_contexts_are_a_sentence_that_names_the_limit() {
+        on_a_thread(&[(libc::SYS_io_setup, None, libc::EAGAIN)], || {
+            let direct = direct_if_possible(&written_file(BLOCK));
+            let options = Options { engine: Engine::Libaio, depth: 4, arena_bytes: BLOCK };
+            let error = if crate::file::is_direct(&direct).unwrap() {
+                Queue::open(direct, &options).unwrap_err()
+            } else {
+                Queue::libaio_available().unwrap_err()
+            };
+            assert!(error.to_string().contains("fs.aio-max-nr"), "{error}");
         });
     }
 

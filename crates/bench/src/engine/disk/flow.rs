@@ -14,18 +14,10 @@ use sys::clock::{Timer, monotonic_raw_seconds};
 use sys::queue::{Engine, Options, Queue, Request};
 
 use super::contents::{Contents, PAGE_BYTES};
-use super::lane::{Access, Job, Lane, Plan};
-use super::visits::Visits;
+use super::engines::{self, cannot_open};
+use super::lane::{Access, Job, Lane};
 use super::{traffic, trouble};
 use crate::engine::{Flow, FlowMetric, FlowProfile, Tally, Trouble, Window};
-use crate::target::why_not;
-
-/// Memory to write from, over all lanes of a launch: more than any file system compresses or compares at once (`ZFS`
-/// records end at 16 MiB).
-const POOL_BYTES: usize = 64 << 20;
-
-/// The least of it for one lane.
-const LEAST_POOL_BYTES: usize = 2 << 20;
 
 /// Bytes compared after a window of reads, over all lanes of a thread.
 const COMPARED_BYTES: usize = 16 << 20;
@@ -44,6 +36,7 @@ const RANDOM: &[FlowMetric] = &[FlowMetric::Requests, FlowMetric::Bytes, FlowMet
 
 /// One thread's part.
 pub(super) struct DiskFlow {
+    params: DiskParams,
     job: Arc<Job>,
     lanes: Vec<Lane>,
     /// What the lanes but the first count, each on a thread of its own.
@@ -52,9 +45,10 @@ pub(super) struct DiskFlow {
     file: File,
     /// For reading back what was written.
     reader: Option<Queue>,
-    random: bool,
     stepped_down: Vec<String>,
     flushes: Vec<f64>,
+    /// The launch's timer, once it is known.
+    timer: Option<Timer>,
     window_seconds: f64,
     run_seconds: f64,
 }
@@ -67,29 +61,35 @@ impl DiskFlow {
     pub(super) fn open(params: &DiskParams, held: &HeldFile, task: &Task, thread: usize) -> Result<Self, Trouble> {
         traffic::begin();
         let file = open_plain(held)?;
-        check_alignment(&file, params, held)?;
+        let no_device = params.engine == DiskEngine::Null;
+        if !no_device {
+            check_alignment(&file, params, held)?;
+        }
         let block = u32::try_from(params.block)
             .map_err(|_| Trouble::Unavailable(format!("blocks of {} bytes are too large", params.block)))?;
         let job = Arc::new(Job {
             held: held.clone(),
             contents: Contents::new(held.seed),
             write: params.op == DiskOp::Write,
-            access: Access { direct: params.direct, dsync: params.sync == DiskSync::Dsync },
+            access: Access { direct: params.direct && !no_device, dsync: params.sync == DiskSync::Dsync && !no_device },
             block,
             launch: task.launch,
             shared_stream: params.pattern == DiskPattern::Sequential,
+            no_device,
         });
-        let (lanes, stepped_down) = open_lanes(&job, params, task.seed, thread)?;
-        let reader = job.write.then(|| open_reader(&job)).transpose()?;
+        let polled = params.direct && sys::file::has_polled_queues(&file, Path::new("/sys"));
+        let (lanes, stepped_down) = engines::open_lanes(&job, params, polled, task.seed, thread)?;
+        let reader = (job.write && !no_device).then(|| open_reader(&job)).transpose()?;
         Ok(Self {
+            params: params.clone(),
             job,
             lanes,
             tallies: Vec::new(),
             file,
             reader,
-            random: params.pattern == DiskPattern::Random,
             stepped_down,
             flushes: Vec::new(),
+            timer: None,
             window_seconds: 0.0,
             run_seconds: 0.0,
         })
@@ -98,8 +98,10 @@ impl DiskFlow {
     /// The engine that is in use.
     fn engine(&self) -> Option<DiskEngine> {
         Some(match self.lanes.first()?.queue().engine() {
-            Engine::IoUring => DiskEngine::IoUring,
+            Engine::IoUring | Engine::IoUringPolled => DiskEngine::IoUring,
+            Engine::Libaio => DiskEngine::Libaio,
             Engine::Sync => DiskEngine::Sync,
+            Engine::Null => DiskEngine::Null,
         })
     }
 
@@ -127,12 +129,13 @@ impl DiskFlow {
 impl Flow for DiskFlow {
     fn profile(&self) -> FlowProfile {
         let helpers = u32::try_from(self.lanes.len()).unwrap_or(u32::MAX).saturating_sub(1);
-        let metrics = if self.random { RANDOM } else { SEQUENTIAL };
+        let metrics = if self.params.pattern == DiskPattern::Random { RANDOM } else { SEQUENTIAL };
         FlowProfile { metrics, lead_microseconds: LEAD_MICROSECONDS + helpers.saturating_mul(THREAD_MICROSECONDS) }
     }
 
     fn run(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
         let began = timer.now();
+        self.timer = Some(*timer);
         if let Some((first, others)) = self.lanes.split_first_mut() {
             self.tallies.resize_with(others.len(), || tally.fork());
             run_lanes(first, others, &mut self.tallies, (timer, window), tally)?;
@@ -143,7 +146,7 @@ impl Flow for DiskFlow {
     }
 
     fn verify(&mut self) -> Result<(), String> {
-        if self.job.write {
+        if self.job.write && !self.job.no_device {
             self.flush()?;
             return self.check_writes();
         }
@@ -152,32 +155,48 @@ impl Flow for DiskFlow {
     }
 
     fn conclude(&mut self, seen: &mut Observations) {
-        let bytes = self.job.held.bytes;
-        let share = |part: u64| part as f64 / bytes.max(1) as f64;
-        let alignment = sys::file::direct_alignment(&self.file).ok().flatten();
-        let extents = sys::file::extents(&self.file).ok().flatten();
         let queue = self.lanes.first().map(Lane::queue);
         let mut stepped_down = self.stepped_down.clone();
         stepped_down.extend(queue.into_iter().flat_map(Queue::stepped_down).cloned());
-        let cpu_seconds: f64 = self.lanes.iter().map(|lane| lane.cpu_seconds).sum();
-        let in_flight_seconds: f64 = self.lanes.iter().map(|lane| lane.in_flight_seconds).sum();
+        let sum = |of: fn(&Lane) -> f64| self.lanes.iter().map(of).sum::<f64>();
+        let (cpu_seconds, in_flight_seconds) = (sum(|lane| lane.cpu_seconds), sum(|lane| lane.in_flight_seconds));
+        let requests: u64 = self.lanes.iter().map(|lane| lane.requests).sum();
+        let of_file = if self.job.no_device { DiskConditions::default() } else { self.of_file() };
         seen.disk = Some(DiskConditions {
             engine: self.engine(),
             features: queue.map(Queue::features).unwrap_or_default(),
             stepped_down,
+            depth_achieved: (self.window_seconds > 0.0).then(|| in_flight_seconds / self.window_seconds),
+            flush_seconds: median(&mut self.flushes),
+            cpu_busy: (self.run_seconds > 0.0).then(|| cpu_seconds / self.run_seconds),
+            cpu_seconds_per_request: (requests > 0).then(|| cpu_seconds / requests as f64),
+            ..of_file
+        });
+        // Last, since it works on memory of its own.
+        if let (Some(disk), Some(timer), false) = (&mut seen.disk, &self.timer, self.job.no_device) {
+            disk.loop_iops = engines::loop_iops(&self.job, &self.params, timer);
+        }
+    }
+}
+
+impl DiskFlow {
+    /// What can be seen of the file afterwards.
+    fn of_file(&self) -> DiskConditions {
+        let bytes = self.job.held.bytes;
+        let share = |part: u64| part as f64 / bytes.max(1) as f64;
+        let alignment = sys::file::direct_alignment(&self.file).ok().flatten();
+        let extents = sys::file::extents(&self.file).ok().flatten();
+        DiskConditions {
             filesystem: Some(self.job.held.filesystem.clone()),
             memory_align_bytes: alignment.map(|alignment| alignment.memory_bytes),
             offset_align_bytes: alignment.map(|alignment| alignment.offset_bytes),
             extents: extents.as_ref().map(|extents| extents.count),
             unwritten_bytes: extents.as_ref().map(|extents| bytes.saturating_sub(extents.written_bytes)),
             in_place: self.job.held.in_place,
-            depth_achieved: (self.window_seconds > 0.0).then(|| in_flight_seconds / self.window_seconds),
             cached_share: sys::file::cached_bytes(&self.file).ok().map(share),
             storage_share: traffic::storage_share(self.job.write),
-            other_share: None,
-            flush_seconds: median(&mut self.flushes),
-            cpu_busy: (self.run_seconds > 0.0).then(|| cpu_seconds / self.run_seconds),
-        });
+            ..DiskConditions::default()
+        }
     }
 }
 
@@ -229,80 +248,6 @@ fn check_alignment(file: &File, params: &DiskParams, held: &HeldFile) -> Result<
     }
     let reason = format!("direct I/O in '{}' ({}) needs multiples of {needed} bytes", held.directory, held.filesystem);
     Err(Trouble::Unavailable(reason))
-}
-
-/// The lanes of a thread: one of the whole depth by `io_uring`, or one for each request in flight by blocking calls.
-/// Where `io_uring` cannot be had, or not on this file, the blocking ones, and a sentence why.
-fn open_lanes(
-    job: &Arc<Job>,
-    params: &DiskParams,
-    seed: u64,
-    thread: usize,
-) -> Result<(Vec<Lane>, Vec<String>), Trouble> {
-    let mut stepped_down = Vec::new();
-    if params.engine == DiskEngine::IoUring {
-        match open_lane(job, params, Engine::IoUring, (thread, 0), seed, None) {
-            Ok(lane) => return Ok((vec![lane], stepped_down)),
-            Err(error) if error.raw_os_error().is_none() || trouble::is_not_supported(&error) => {
-                stepped_down.push(format!("io_uring: {}", why_not(&trouble::words(&error))));
-            }
-            Err(error) => return Err(cannot_open(job, &error)),
-        }
-    } else if params.engine != DiskEngine::Sync {
-        return Err(Trouble::Unavailable(format!("the engine {} is not there yet", params.engine)));
-    }
-    let mut lanes: Vec<Lane> = Vec::new();
-    for lane in 0..params.depth {
-        let visits = lanes.first().and_then(Lane::share_visits);
-        let lane = open_lane(job, params, Engine::Sync, (thread, lane), seed, visits);
-        lanes.push(lane.map_err(|error| cannot_open(job, &error))?);
-    }
-    Ok((lanes, stepped_down))
-}
-
-fn cannot_open(job: &Job, error: &std::io::Error) -> Trouble {
-    let reason = trouble::failed(&job.held, false, job.block.into(), 0, &trouble::words(error));
-    if trouble::is_not_supported(error) { Trouble::Unavailable(reason) } else { Trouble::Failed(reason) }
-}
-
-fn open_lane(
-    job: &Arc<Job>,
-    params: &DiskParams,
-    engine: Engine,
-    (thread, lane): (usize, u32),
-    seed: u64,
-    visits: Option<Visits>,
-) -> std::io::Result<Lane> {
-    let (lanes, depth) = if engine == Engine::Sync { (params.depth, 1) } else { (1, params.depth) };
-    let number = thread as u64 * u64::from(lanes) + u64::from(lane);
-    let all = u64::from(params.threads) * u64::from(lanes);
-    // Threads and lanes draw from streams of their own.
-    let own_seed = seed.wrapping_add(number << 40);
-    let visits = visits.unwrap_or_else(|| match params.pattern {
-        DiskPattern::Random if job.write => Visits::every(all, number, job.blocks(), own_seed),
-        DiskPattern::Random => Visits::anywhere(job.blocks(), own_seed),
-        _ => Visits::along(params.threads.into(), thread as u64, job.blocks(), own_seed),
-    });
-    let plan = Plan {
-        engine,
-        depth,
-        arenas: arenas(job, depth, all),
-        number: u16::try_from(number).unwrap_or(u16::MAX),
-        seed: own_seed.rotate_left(17),
-    };
-    Lane::open(job, &plan, visits)
-}
-
-/// Sizes of a lane's memory, the best first: a buffer for each read in flight; of writes a pool that is not used up soon,
-/// or a smaller one that more limits let us register.
-fn arenas(job: &Job, depth: u32, lanes: u64) -> Vec<usize> {
-    let in_flight = depth as usize * job.stride();
-    if !job.write {
-        return vec![in_flight];
-    }
-    let share = POOL_BYTES / usize::try_from(lanes).unwrap_or(usize::MAX).max(1);
-    let least = LEAST_POOL_BYTES.max(2 * in_flight);
-    if share > least { vec![share, least] } else { vec![least] }
 }
 
 fn open_reader(job: &Job) -> Result<Queue, Trouble> {

@@ -37,7 +37,7 @@ pub(super) struct Access {
 }
 
 /// What all lanes of a thread have in common.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Job {
     pub(super) held: HeldFile,
     pub(super) contents: Contents,
@@ -50,6 +50,8 @@ pub(super) struct Job {
     pub(super) launch: u32,
     /// Whether several lanes are one stream, so that one may write over another's block.
     pub(super) shared_stream: bool,
+    /// Whether requests are for nothing: the same work for us, and none for the device.
+    pub(super) no_device: bool,
 }
 
 impl Job {
@@ -80,7 +82,7 @@ struct Place {
     /// Where in the arena.
     buffer: usize,
     in_flight: bool,
-    /// Whether the buffer holds what was read from the block.
+    /// Whether the buffer holds what was read from the block or, without a device, what was to be written.
     read: bool,
 }
 
@@ -107,6 +109,8 @@ pub(super) struct Lane {
     random: Random,
     /// CPU seconds of its thread, lead and drain of its windows included.
     pub(super) cpu_seconds: f64,
+    /// Requests that these were spent on.
+    pub(super) requests: u64,
     /// For how long requests were in flight inside windows, summed over the requests, in seconds.
     pub(super) in_flight_seconds: f64,
 }
@@ -134,8 +138,11 @@ impl Lane {
         let sectors = u32::try_from(arena.len() / SECTOR_BYTES).unwrap_or(u32::MAX);
         let pool_begins = sectors.checked_mul(plan.number.into()).filter(|first| first.checked_add(sectors).is_some());
         let pool_begins = pool_begins.unwrap_or(0);
-        if job.write {
+        if job.write || job.no_device {
             job.contents.fill(arena, pool_begins);
+        }
+        if job.no_device && !job.write {
+            stamp_places(job, arena);
         }
         Ok(Self {
             job: Arc::clone(job),
@@ -153,6 +160,7 @@ impl Lane {
             remembered: Vec::with_capacity(REMEMBERED),
             random: Random::new(plan.seed),
             cpu_seconds: 0.0,
+            requests: 0,
             in_flight_seconds: 0.0,
         })
     }
@@ -195,7 +203,10 @@ impl Lane {
             }
         }
         self.done = done;
-        traffic::asked_for(self.job.write, self.finished * u64::from(self.job.block));
+        if !self.job.no_device {
+            traffic::asked_for(self.job.write, self.finished * u64::from(self.job.block));
+        }
+        self.requests += self.finished;
         self.cpu_seconds += thread_cpu_seconds() - cpu_began;
         Ok(())
     }
@@ -220,6 +231,8 @@ impl Lane {
             bytes: self.job.block,
         };
         self.queue.push(request).map_err(|error| self.job.failed(offset, &trouble::words(&error)))?;
+        // Without a device the buffer keeps what was stamped for its place.
+        let block = if self.job.no_device && !self.job.write { token as u64 } else { block };
         self.places[token] = Place { began, block, buffer, in_flight: true, read: false };
         Ok(())
     }
@@ -275,6 +288,7 @@ impl Lane {
         tally.note(began, now, self.job.block.into());
         self.finished += 1;
         if self.job.write {
+            place.read = self.job.no_device;
             self.remember(block);
         } else {
             place.read = true;
@@ -346,6 +360,16 @@ impl Lane {
     }
 }
 
+/// Stamps each request's part of the arena for the block of its number, since no device will bring anything else.
+fn stamp_places(job: &Job, arena: &mut [u8]) {
+    let block = job.block as usize;
+    for (place, part) in arena.chunks_exact_mut(job.stride()).enumerate() {
+        let first = u32::try_from(place * job.stride() / SECTOR_BYTES).unwrap_or(0);
+        let offset = place as u64 * u64::from(job.block);
+        job.contents.stamp(&mut part[..block], first, offset, Unit::of_blocks(job.block.into()), Origin::default());
+    }
+}
+
 /// The first queue whose arena the kernel keeps registered, else the first that can be had: registered memory is cheap
 /// for the kernel, but charged to a limit that is often small.
 fn best_queue(job: &Job, plan: &Plan) -> io::Result<Queue> {
@@ -355,7 +379,8 @@ fn best_queue(job: &Job, plan: &Plan) -> io::Result<Queue> {
         let mut queue = Queue::open(job.open_file()?, &options)?;
         probe(job, &mut queue)?;
         let registered = queue.features().iter().any(|feature| feature == "registered_buffers");
-        if plan.engine == Engine::Sync || registered {
+        let can_register = matches!(plan.engine, Engine::IoUring | Engine::IoUringPolled);
+        if registered || !can_register {
             return Ok(queue);
         }
         first.get_or_insert(queue);
@@ -371,6 +396,8 @@ fn probe(job: &Job, queue: &mut Queue) -> io::Result<()> {
     queue.wait(1, &mut done)?;
     let bytes =
         done.pop().map_or_else(|| Err(io::Error::other("nothing came back")), |completion| completion.result)?;
-    traffic::asked_for(false, bytes.into());
+    if !job.no_device {
+        traffic::asked_for(false, bytes.into());
+    }
     if bytes == job.block { Ok(()) } else { Err(io::Error::other(format!("only {bytes} bytes were read"))) }
 }

@@ -3,9 +3,10 @@
 //!
 //! The file has no name and is the runner's; here it is laid out with data that nothing can compress ([`contents`]),
 //! read and written through a window ([`flow`], [`lane`]), and everything is checked. Which rows there are is decided
-//! in [`rows`].
+//! in [`rows`], and by which engine requests are made, in [`engines`].
 
 mod contents;
+mod engines;
 mod flow;
 mod lane;
 mod layout;
@@ -36,8 +37,9 @@ impl Engine for DiskEngine {
     }
 
     fn prepare(&self, task: &Task, launch: &mut dyn Preparing) -> Result<(), Trouble> {
-        let (_, held) = parts(task)?;
-        layout::ensure(held, launch)
+        let (params, held) = parts(task)?;
+        // Without a device nothing of the file is read or written.
+        if params.engine == model::io::DiskEngine::Null { Ok(()) } else { layout::ensure(held, launch) }
     }
 
     fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble> {

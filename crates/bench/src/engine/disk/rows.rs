@@ -145,8 +145,8 @@ fn row(
     stanza: &DiskStanza,
     (op, block, depth, threads): (DiskOp, u64, u32, u32),
 ) -> Result<Planned, PlanError> {
-    let method = method(stanza.pattern, op)?;
     let (engine, no_engine) = engine(request, ground.target, stanza)?;
+    let method = method(stanza.pattern, op, engine)?;
     let params = DiskParams {
         pattern: stanza.pattern,
         op,
@@ -166,8 +166,9 @@ fn row(
     let (cpus, oversubscribed) = place(threads, machine);
     let chosen = DiskChoices { size: request.chosen.size, engine: request.chosen.engine || stanza.engine.is_some() };
     let mut warnings: Vec<Warning> = oversubscribed.into_iter().collect();
-    warnings.extend(ground.target.and_then(|target| behind(target, machine)));
-    warnings.extend(ground.target.and_then(|target| stepped_down(target, stanza)));
+    let device = ground.target.filter(|_| engine != DiskEngine::Null);
+    warnings.extend(device.and_then(|target| behind(target, machine)));
+    warnings.extend(device.and_then(|target| stepped_down(target, stanza, engine)));
     Ok(Planned {
         experiment: Experiment {
             id: disk_id(&params, chosen),
@@ -195,8 +196,11 @@ fn sampling(request: &Request, block: u64) -> Sampling {
     Sampling { sample_seconds: sampling.sample_seconds.max(least_seconds), ..sampling }
 }
 
-fn method(pattern: DiskPattern, op: DiskOp) -> Result<&'static str, PlanError> {
+fn method(pattern: DiskPattern, op: DiskOp, engine: DiskEngine) -> Result<&'static str, PlanError> {
     match (pattern, op) {
+        (DiskPattern::Sequential | DiskPattern::Random, DiskOp::Read | DiskOp::Write) if engine == DiskEngine::Null => {
+            Ok("disk-null/1")
+        }
         (DiskPattern::Sequential | DiskPattern::Random, DiskOp::Read) => Ok("disk-read/1"),
         (DiskPattern::Sequential | DiskPattern::Random, DiskOp::Write) => Ok("disk-write/1"),
         _ => Err(PlanError(format!(
@@ -211,21 +215,24 @@ fn engine(
     target: Option<&DiskTarget>,
     stanza: &DiskStanza,
 ) -> Result<(DiskEngine, Option<String>), PlanError> {
-    let refused = target.and_then(|target| target.no_io_uring.as_ref());
-    match (stanza.engine, refused) {
-        (Some(engine @ (DiskEngine::Libaio | DiskEngine::Null)), _) => {
-            Err(PlanError(format!("the disk engine {engine} is not there yet; known: io_uring, sync")))
+    let no_io_uring = target.and_then(|target| target.no_io_uring.as_ref());
+    let no_libaio = target.and_then(|target| target.no_libaio.as_ref());
+    let engine = stanza.engine.unwrap_or(match (no_io_uring, no_libaio) {
+        (None, _) => DiskEngine::IoUring,
+        (Some(_), None) => DiskEngine::Libaio,
+        (Some(_), Some(_)) => DiskEngine::Sync,
+    });
+    let refused = match engine {
+        DiskEngine::IoUring => no_io_uring,
+        DiskEngine::Libaio => no_libaio,
+        DiskEngine::Sync | DiskEngine::Null => None,
+    };
+    let sentence = refused.map(|why| format!("{engine} cannot be had here: {why}"));
+    match sentence {
+        Some(sentence) if request.chosen.engine => {
+            Err(PlanError(format!("{sentence}; choose --engine sync, or leave --engine out")))
         }
-        (Some(DiskEngine::IoUring), Some(why)) => {
-            let sentence = format!("io_uring cannot be had here: {why}");
-            if request.chosen.engine {
-                return Err(PlanError(format!("{sentence}; choose --engine sync, or leave --engine out")));
-            }
-            Ok((DiskEngine::IoUring, Some(sentence)))
-        }
-        (Some(engine), _) => Ok((engine, None)),
-        (None, Some(_)) => Ok((DiskEngine::Sync, None)),
-        (None, None) => Ok((DiskEngine::IoUring, None)),
+        refused => Ok((engine, refused)),
     }
 }
 
@@ -305,9 +312,10 @@ fn behind(target: &DiskTarget, machine: &Machine) -> Option<Warning> {
     Some(Warning::new(WarningCode::HostCache, 1.0, &format!("{name} is made by {whose}.")))
 }
 
-fn stepped_down(target: &DiskTarget, stanza: &DiskStanza) -> Option<Warning> {
+fn stepped_down(target: &DiskTarget, stanza: &DiskStanza, engine: DiskEngine) -> Option<Warning> {
     let why = target.no_io_uring.as_ref().filter(|_| stanza.engine.is_none())?;
-    let seen = format!("Blocking calls are used, since io_uring cannot be had: {why}.");
+    let used = if engine == DiskEngine::Libaio { "Native asynchronous I/O is" } else { "Blocking calls are" };
+    let seen = format!("{used} used, since io_uring cannot be had: {why}.");
     Some(Warning::new(WarningCode::EngineSteppedDown, 1.0, &seen))
 }
 
@@ -332,6 +340,7 @@ mod tests {
             available_bytes: 50 * GIB,
             obstacle: None,
             no_io_uring: None,
+            no_libaio: None,
             limits: machine::IoLimits::default(),
             remote: false,
         }
@@ -425,8 +434,12 @@ mod tests {
     #[test]
     fn engines_step_down_unless_they_are_named() {
         let forbidden = || DiskTarget { no_io_uring: Some("EPERM".into()), ..target() };
+        let neither = DiskTarget { no_libaio: Some("ENOSYS".into()), ..forbidden() };
+        for (target, engine) in [(forbidden(), DiskEngine::Libaio), (neither.clone(), DiskEngine::Sync)] {
+            let rows = expanded(&request(stanza(), target)).unwrap();
+            assert!(rows.iter().all(|row| params(row).engine == engine && row.obstacle.is_none()));
+        }
         let rows = expanded(&request(stanza(), forbidden())).unwrap();
-        assert!(rows.iter().all(|row| params(row).engine == DiskEngine::Sync && row.obstacle.is_none()));
         assert!(rows.iter().all(|row| row.warnings.iter().any(|warning| warning.code == "engine_stepped_down")));
         let wanted = DiskStanza { engine: Some(DiskEngine::IoUring), ..stanza() };
         let rows = expanded(&request(wanted.clone(), forbidden())).unwrap();
@@ -435,10 +448,15 @@ mod tests {
         let mut chosen = request(wanted, forbidden());
         chosen.chosen.engine = true;
         assert!(expanded(&chosen).unwrap_err().0.contains("EPERM"));
-        for engine in [DiskEngine::Libaio, DiskEngine::Null] {
-            let error = expanded(&request(DiskStanza { engine: Some(engine), ..stanza() }, target())).unwrap_err();
-            assert!(error.0.contains("not there yet"), "{error}");
-        }
+        let mut chosen = request(DiskStanza { engine: Some(DiskEngine::Libaio), ..stanza() }, neither);
+        assert!(expanded(&chosen).unwrap()[0].obstacle.as_ref().unwrap().contains("libaio cannot be had here: ENOSYS"));
+        chosen.chosen.engine = true;
+        assert!(expanded(&chosen).unwrap_err().0.contains("choose --engine sync"));
+        chosen.disk = Some(DiskTarget { remote: true, ..target() });
+        assert_eq!(expanded(&chosen).unwrap()[0].experiment.id, "disk/random-read/4KiB/d1/libaio/t1");
+        chosen.suite.disk[0].engine = Some(DiskEngine::Null);
+        let null = expanded(&chosen).unwrap();
+        assert!(null.iter().all(|row| row.experiment.method == "disk-null/1" && row.warnings.is_empty()), "no device");
     }
 
     #[test]

@@ -93,6 +93,13 @@ fn open(params: &DiskParams, held: &Held, launch: u32) -> Result<DiskFlow, Troub
     DiskFlow::open(&params, &held.held, &task(&params, held, launch), 0)
 }
 
+/// The engines by which a file is read and written here.
+fn direct_engines(held: &Held) -> Vec<DiskEngine> {
+    let all = [DiskEngine::IoUring, DiskEngine::Libaio, DiskEngine::Sync];
+    let params = |engine| params(DiskPattern::Random, DiskOp::Read, 4096, 1, engine);
+    all.into_iter().filter(|engine| open(&params(*engine), held, 1).is_ok()).collect()
+}
+
 /// One window of so many milliseconds, without its check.
 fn run(flow: &mut DiskFlow, milliseconds: u64) -> Result<(Tally, Window), String> {
     let timer = Timer::system();
@@ -125,7 +132,7 @@ fn conditions(flow: &mut DiskFlow) -> DiskConditions {
 /// Every combination that there are rows of, on small and large blocks.
 fn every_kind() -> impl Iterator<Item = DiskParams> {
     let patterns = [DiskPattern::Sequential, DiskPattern::Random];
-    let engines = [DiskEngine::IoUring, DiskEngine::Sync];
+    let engines = [DiskEngine::IoUring, DiskEngine::Libaio, DiskEngine::Sync];
     patterns.into_iter().flat_map(move |pattern| {
         [DiskOp::Read, DiskOp::Write].into_iter().flat_map(move |op| {
             engines.into_iter().flat_map(move |engine| {
@@ -140,7 +147,15 @@ fn every_kind() -> impl Iterator<Item = DiskParams> {
 fn every_kind_of_flow_counts_checks_and_says_what_it_saw() {
     let held = laid_out(4 * MIB);
     for (launch, params) in (1..).zip(every_kind()) {
-        let mut flow = open(&params, &held, launch).unwrap();
+        let mut flow = match open(&params, &held, launch) {
+            Ok(flow) => flow,
+            // What cannot be had here is a reason, and only where it was asked for.
+            Err(Trouble::Unavailable(why)) if params.engine == DiskEngine::Libaio => {
+                assert!(why.starts_with("libaio cannot be had: "), "{why}");
+                continue;
+            }
+            Err(trouble) => panic!("{params:?}: {}", trouble.reason()),
+        };
         let tally = run_until_counted(&mut flow);
         assert_eq!(tally.bytes, tally.operations * params.block, "{params:?}");
         assert_eq!(tally.durations.count(), tally.operations, "{params:?}");
@@ -158,6 +173,8 @@ fn every_kind_of_flow_counts_checks_and_says_what_it_saw() {
         if let Some(unwritten) = seen.unwritten_bytes {
             assert_eq!(unwritten, 0, "{params:?}");
         }
+        assert!(seen.cpu_seconds_per_request.is_some_and(|seconds| seconds > 0.0), "{params:?}: {seen:?}");
+        assert!(seen.loop_iops.is_some_and(|rate| rate > 0.0), "{params:?}: {seen:?}");
     }
 }
 
@@ -199,6 +216,30 @@ fn threads_share_the_file_and_find_only_their_own_writes() {
     }
 }
 
+#[test]
+fn without_a_device_the_loop_counts_and_checks_the_same_and_leaves_the_file_alone() {
+    let held = held(MIB);
+    held.file.set_len(MIB).unwrap();
+    let kinds = every_kind().filter(|params| params.engine == DiskEngine::Sync);
+    for (launch, params) in (1..).zip(kinds) {
+        let params = DiskParams { engine: DiskEngine::Null, ..params };
+        let task = task(&params, &held, launch);
+        Disks.prepare(&task, &mut Told::default()).unwrap();
+        let mut flow = open(&params, &held, launch).unwrap();
+        let tally = run_until_counted(&mut flow);
+        assert_eq!(tally.bytes, tally.operations * params.block, "{params:?}");
+        assert_eq!(tally.durations.count(), tally.operations, "{params:?}");
+        let seen = conditions(&mut flow);
+        let of_file = (seen.filesystem, seen.unwritten_bytes, seen.storage_share, seen.flush_seconds, seen.loop_iops);
+        assert_eq!((seen.engine, of_file), (Some(DiskEngine::Null), (None, None, None, None, None)));
+        let most = f64::from(params.depth) + 1e-6;
+        assert!(seen.depth_achieved.is_some_and(|depth| depth > 0.0 && depth <= most), "{params:?}");
+    }
+    let mut bytes = vec![1; usize::try_from(MIB).unwrap()];
+    held.file.read_exact_at(&mut bytes, 0).unwrap();
+    assert!(bytes.iter().all(|byte| *byte == 0) && sys::file::cached_bytes(&held.file).is_ok());
+}
+
 /// Overwrites every page but the first (which opening reads) behind the flow's back.
 fn spoil(held: &Held, with: impl Fn(u64) -> Vec<u8>) {
     for offset in (4096..held.held.bytes).step_by(4096) {
@@ -216,7 +257,7 @@ fn what_was_changed_behind_its_back_is_found_by_reading() {
         page
     };
     let zeros: fn(&Held, u64) -> Vec<u8> = |_, _| vec![0; 4096];
-    for engine in [DiskEngine::IoUring, DiskEngine::Sync] {
+    for engine in direct_engines(&laid_out(MIB)) {
         for (spoiled, expected) in [
             (garbage, "this run has not written"),
             (moved, "there is what belongs at byte"),
@@ -247,7 +288,7 @@ fn a_single_wrong_byte_deep_inside_a_block_is_found_after_the_window() {
 
 #[test]
 fn a_write_that_never_arrived_is_found_by_reading_back() {
-    for engine in [DiskEngine::IoUring, DiskEngine::Sync] {
+    for engine in direct_engines(&laid_out(MIB)) {
         let held = laid_out(MIB);
         let mut before = vec![0; usize::try_from(MIB).unwrap()];
         held.file.read_exact_at(&mut before, 0).unwrap();
@@ -321,15 +362,22 @@ fn a_file_for_which_there_is_no_room_is_unavailable_and_left_empty() {
 #[test]
 fn trouble_is_a_sentence_that_names_the_file() {
     let held = laid_out(MIB);
-    // Of a kind that is not there yet.
-    let libaio = open(&params(DiskPattern::Random, DiskOp::Read, 4096, 4, DiskEngine::Libaio), &held, 1);
-    assert!(matches!(libaio.err(), Some(Trouble::Unavailable(reason)) if reason.contains("libaio is not there yet")));
+    // In the page cache, where native requests would be carried out one by one.
+    let cached = DiskParams { direct: false, ..params(DiskPattern::Random, DiskOp::Read, 4096, 4, DiskEngine::Libaio) };
+    let refused = open(&cached, &held, 1).err();
+    assert!(
+        matches!(&refused, Some(Trouble::Unavailable(why)) if why.starts_with("libaio cannot be had")),
+        "{refused:?}"
+    );
     // Shorter than it should be: reads come back short.
-    let mut flow = open(&params(DiskPattern::Random, DiskOp::Read, 4096, 4, DiskEngine::IoUring), &held, 1).unwrap();
-    held.file.set_len(4096 + 512).unwrap();
-    let error = run(&mut flow, 50).unwrap_err();
-    assert!(error.starts_with("reading 4096 bytes at ") && error.contains("of the test file in '"), "{error}");
-    assert!(error.contains("bytes were moved"), "{error}");
+    for engine in direct_engines(&held) {
+        let held = laid_out(MIB);
+        let mut flow = open(&params(DiskPattern::Random, DiskOp::Read, 4096, 4, engine), &held, 1).unwrap();
+        held.file.set_len(4096 + 512).unwrap();
+        let error = run(&mut flow, 50).unwrap_err();
+        assert!(error.starts_with("reading 4096 bytes at ") && error.contains("of the test file in '"), "{error}");
+        assert!(error.contains("bytes were moved"), "{engine}: {error}");
+    }
     // Gone altogether.
     let mut gone = held.held.clone();
     gone.path = "/proc/self/fd/99999".into();

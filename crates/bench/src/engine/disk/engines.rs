@@ -1,0 +1,178 @@
+//! By which engine a thread's requests are made: the one that is planned, or the best that works on the file; and what
+//! our own loop costs without a device.
+
+use std::io;
+use std::sync::Arc;
+
+use model::experiment::DiskParams;
+use model::io::{DiskEngine, DiskPattern};
+use sys::clock::Timer;
+use sys::queue::Engine;
+
+use super::contents::PAGE_BYTES;
+use super::lane::{Access, Job, Lane, Plan};
+use super::trouble;
+use super::visits::Visits;
+use crate::engine::{Tally, Trouble, Window};
+use crate::target::why_not;
+
+/// Memory to write from, over all lanes of a launch: more than any file system compresses or compares at once (`ZFS`
+/// records end at 16 MiB).
+const POOL_BYTES: usize = 64 << 20;
+
+/// The least of it for one lane.
+const LEAST_POOL_BYTES: usize = 2 << 20;
+
+/// Windows of the loop without a device, of which the best counts: others only take time from it.
+const LOOP_WINDOWS: u32 = 3;
+
+/// How long each of them is, in seconds: thousands of requests even where one takes a microsecond.
+const LOOP_SECONDS: f64 = 0.004;
+
+/// The lanes of a thread: one of the whole depth, or one for each request in flight by blocking calls. Where `io_uring`
+/// cannot be had, or not on this file, the best that can, and a sentence for each step. `polled` says that the device
+/// under the file has queues that can be polled.
+///
+/// # Errors
+/// No engine works on the file, or the one that was asked for does not.
+pub(super) fn open_lanes(
+    job: &Arc<Job>,
+    params: &DiskParams,
+    polled: bool,
+    seed: u64,
+    thread: usize,
+) -> Result<(Vec<Lane>, Vec<String>), Trouble> {
+    let mut stepped_down = Vec::new();
+    for &engine in chain(params.engine, polled) {
+        match open_lane(job, params, engine, (thread, 0), seed, None) {
+            Ok(lane) => return Ok((with_helpers(job, params, lane, seed, thread)?, stepped_down)),
+            Err(error) if params.engine == DiskEngine::IoUring && engine != Engine::Sync && is_missing(&error) => {
+                stepped_down.push(format!("{}: {}", word(engine), why_not(&trouble::words(&error))));
+            }
+            Err(error) => return Err(cannot_open(job, &error)),
+        }
+    }
+    Err(Trouble::Unavailable("no engine works here".to_owned()))
+}
+
+/// The engines to try, the best first. Only `io_uring` is given up for another: it is what rows ask for that name none.
+fn chain(planned: DiskEngine, polled: bool) -> &'static [Engine] {
+    match planned {
+        DiskEngine::IoUring if polled => &[Engine::IoUringPolled, Engine::IoUring, Engine::Libaio, Engine::Sync],
+        DiskEngine::IoUring => &[Engine::IoUring, Engine::Libaio, Engine::Sync],
+        DiskEngine::Libaio => &[Engine::Libaio],
+        DiskEngine::Sync => &[Engine::Sync],
+        DiskEngine::Null => &[Engine::Null],
+    }
+}
+
+fn word(engine: Engine) -> &'static str {
+    match engine {
+        Engine::IoUring => "io_uring",
+        Engine::IoUringPolled => "polled",
+        Engine::Libaio => "libaio",
+        Engine::Sync => "sync",
+        Engine::Null => "null",
+    }
+}
+
+/// Whether an engine cannot be had, or does not know this kind of request; not whether a request failed.
+fn is_missing(error: &io::Error) -> bool {
+    error.raw_os_error().is_none() || trouble::is_not_supported(error)
+}
+
+/// The lane and, for blocking calls, those of the other requests in flight.
+fn with_helpers(
+    job: &Arc<Job>,
+    params: &DiskParams,
+    first: Lane,
+    seed: u64,
+    thread: usize,
+) -> Result<Vec<Lane>, Trouble> {
+    let all = if first.queue().engine() == Engine::Sync { params.depth } else { 1 };
+    let mut lanes = vec![first];
+    for number in 1..all {
+        let visits = lanes.first().and_then(Lane::share_visits);
+        let lane = open_lane(job, params, Engine::Sync, (thread, number), seed, visits);
+        lanes.push(lane.map_err(|error| cannot_open(job, &error))?);
+    }
+    Ok(lanes)
+}
+
+/// The trouble that an error while opening comes to.
+pub(super) fn cannot_open(job: &Job, error: &io::Error) -> Trouble {
+    let words = trouble::words(error);
+    if error.raw_os_error().is_none() && error.kind() != io::ErrorKind::Other {
+        return Trouble::Unavailable(words);
+    }
+    let reason = trouble::failed(&job.held, false, job.block.into(), 0, &words);
+    if trouble::is_not_supported(error) { Trouble::Unavailable(reason) } else { Trouble::Failed(reason) }
+}
+
+fn open_lane(
+    job: &Arc<Job>,
+    params: &DiskParams,
+    engine: Engine,
+    (thread, lane): (usize, u32),
+    seed: u64,
+    visits: Option<Visits>,
+) -> io::Result<Lane> {
+    let (lanes, depth) = if engine == Engine::Sync { (params.depth, 1) } else { (1, params.depth) };
+    let number = thread as u64 * u64::from(lanes) + u64::from(lane);
+    let all = u64::from(params.threads) * u64::from(lanes);
+    // Threads and lanes draw from streams of their own.
+    let own_seed = seed.wrapping_add(number << 40);
+    let visits = visits.unwrap_or_else(|| match params.pattern {
+        DiskPattern::Random if job.write => Visits::every(all, number, job.blocks(), own_seed),
+        DiskPattern::Random => Visits::anywhere(job.blocks(), own_seed),
+        _ => Visits::along(params.threads.into(), thread as u64, job.blocks(), own_seed),
+    });
+    let plan = Plan {
+        engine,
+        depth,
+        arenas: arenas(job, depth, all),
+        number: u16::try_from(number).unwrap_or(u16::MAX),
+        seed: own_seed.rotate_left(17),
+    };
+    Lane::open(job, &plan, visits)
+}
+
+/// Sizes of a lane's memory, the best first: a buffer for each read in flight; of writes a pool that is not used up soon,
+/// or a smaller one that more limits let us register.
+fn arenas(job: &Job, depth: u32, lanes: u64) -> Vec<usize> {
+    let in_flight = depth as usize * job.stride();
+    if !job.write {
+        return vec![in_flight];
+    }
+    let share = POOL_BYTES / usize::try_from(lanes).unwrap_or(usize::MAX).max(1);
+    let least = LEAST_POOL_BYTES.max(2 * in_flight);
+    if share > least { vec![share, least] } else { vec![least] }
+}
+
+/// Requests per second that this thread makes when no device has to be waited for: as many in flight as the row has, a
+/// page each at most, since what is not moved costs nothing. `None` where it cannot be measured.
+pub(super) fn loop_iops(job: &Job, params: &DiskParams, timer: &Timer) -> Option<f64> {
+    let page = u32::try_from(PAGE_BYTES).ok()?;
+    let access = Access { direct: false, dsync: false };
+    let job = Arc::new(Job { access, block: job.block.min(page), no_device: true, ..job.clone() });
+    let depth = if params.engine == DiskEngine::Sync { 1 } else { params.depth };
+    let arenas = arenas(&job, depth, u64::MAX);
+    let plan = Plan { engine: Engine::Null, depth, arenas, number: 0, seed: job.held.seed };
+    let visits = match params.pattern {
+        DiskPattern::Random => Visits::anywhere(job.blocks(), plan.seed),
+        _ => Visits::along(1, 0, job.blocks(), plan.seed),
+    };
+    let mut lane = Lane::open(&job, &plan, visits).ok()?;
+    let mut tally = Tally::new(timer);
+    let mut best = None;
+    for _ in 0..LOOP_WINDOWS {
+        // A tenth of it to get going.
+        let begin = timer.now() + timer.ticks(0.1 * LOOP_SECONDS);
+        let window = Window { begin, end: begin + timer.ticks(LOOP_SECONDS) };
+        tally.begin(window);
+        lane.run(timer, window, &mut tally).ok()?;
+        let rate = tally.operations as f64 / timer.seconds(window.begin, window.end);
+        best = best.into_iter().chain((rate > 0.0).then_some(rate)).reduce(f64::max);
+    }
+    best
+}
