@@ -67,6 +67,8 @@ pub struct HeldFile {
     /// Whether it is overwritten in place; `false` where the file system copies on write and would not leave it for
     /// this file. `null` where the file system says nothing of it.
     pub in_place: Option<bool>,
+    /// Whether the device under it has queues whose completions can be polled for, and they are.
+    pub polled: bool,
     /// Its size once it is laid out, in bytes.
     pub bytes: u64,
     /// Seed of its contents, the same in every launch of a run.

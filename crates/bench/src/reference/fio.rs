@@ -84,6 +84,10 @@ impl Reference for Fio {
         let expected_seconds = START_SECONDS + RAMP_SECONDS + target.seconds;
         let mut argv = arguments(target.program, where_it_works(params, &file.path, target.cpus));
         argv.extend(how_it_works(params));
+        if file.polled && params.engine == DiskEngine::IoUring {
+            // As our ring does on this device.
+            argv.push("--hipri".to_owned());
+        }
         argv.extend([
             "--time_based".to_owned(),
             format!("--ramp_time={:.0}ms", 1e3 * RAMP_SECONDS),
@@ -260,11 +264,16 @@ mod tests {
     const PATH: &str = "/proc/123/fd/9";
 
     fn invocation(params: DiskParams, cpus: &[u32], path: &str) -> Result<Invocation, String> {
+        invocation_on(false, params, cpus, path)
+    }
+
+    fn invocation_on(polled: bool, params: DiskParams, cpus: &[u32], path: &str) -> Result<Invocation, String> {
         let file = HeldFile {
             path: path.to_owned(),
             directory: "/x".to_owned(),
             filesystem: "ext4".to_owned(),
             in_place: None,
+            polled,
             bytes: 256 << 20,
             seed: 1,
         };
@@ -301,6 +310,16 @@ mod tests {
         // Where the limit of locked memory forbids it, without registered buffers, and else alike.
         let otherwise = invocation.otherwise.unwrap();
         assert_eq!(otherwise.argv.join(" "), invocation.argv.join(" ").replace(" --fixedbufs", ""));
+    }
+
+    #[test]
+    fn a_device_that_ours_polls_is_polled() {
+        let has = |polled, engine| {
+            let params = params(DiskPattern::Random, DiskOp::Read, engine);
+            invocation_on(polled, params, &[1], PATH).unwrap().argv.contains(&"--hipri".to_owned())
+        };
+        let asked = [(true, DiskEngine::IoUring), (true, DiskEngine::Libaio), (false, DiskEngine::IoUring)];
+        assert_eq!(asked.map(|(polled, engine)| has(polled, engine)), [true, false, false]);
     }
 
     #[test]

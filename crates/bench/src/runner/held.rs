@@ -104,6 +104,7 @@ fn describe(holding: &Holding, params: &DiskParams, seed: u64, filesystem: Optio
         directory: params.path.clone(),
         filesystem: filesystem.unwrap_or("unknown").to_owned(),
         in_place: holding.in_place,
+        polled: params.direct && sys::file::has_polled_queues(&holding.file, Path::new("/sys")),
         bytes: params.size,
         seed,
     }

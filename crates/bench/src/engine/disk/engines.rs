@@ -30,20 +30,18 @@ const LOOP_WINDOWS: u32 = 3;
 const LOOP_SECONDS: f64 = 0.004;
 
 /// The lanes of a thread: one of the whole depth, or one for each request in flight by blocking calls. Where `io_uring`
-/// cannot be had, or not on this file, the best that can, and a sentence for each step. `polled` says that the device
-/// under the file has queues that can be polled.
+/// cannot be had, or not on this file, the best that can, and a sentence for each step.
 ///
 /// # Errors
 /// No engine works on the file, or the one that was asked for does not.
 pub(super) fn open_lanes(
     job: &Arc<Job>,
     params: &DiskParams,
-    polled: bool,
     seed: u64,
     thread: usize,
 ) -> Result<(Vec<Lane>, Vec<String>), Trouble> {
     let mut stepped_down = Vec::new();
-    for &engine in chain(params.engine, polled) {
+    for &engine in chain(params.engine, job.held.polled && job.access.direct) {
         match open_lane(job, params, engine, (thread, 0), seed, None) {
             Ok(lane) => return Ok((with_helpers(job, params, lane, seed, thread)?, stepped_down)),
             Err(error) if params.engine == DiskEngine::IoUring && engine != Engine::Sync && is_missing(&error) => {

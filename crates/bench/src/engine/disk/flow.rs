@@ -77,8 +77,7 @@ impl DiskFlow {
             shared_stream: params.pattern == DiskPattern::Sequential,
             no_device,
         });
-        let polled = params.direct && sys::file::has_polled_queues(&file, Path::new("/sys"));
-        let (lanes, stepped_down) = engines::open_lanes(&job, params, polled, task.seed, thread)?;
+        let (lanes, stepped_down) = engines::open_lanes(&job, params, task.seed, thread)?;
         let reader = (job.write && !no_device).then(|| open_reader(&job)).transpose()?;
         Ok(Self {
             params: params.clone(),

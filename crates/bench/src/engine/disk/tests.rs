@@ -35,6 +35,7 @@ fn held(bytes: u64) -> Held {
         directory: directory.display().to_string(),
         filesystem: "any".into(),
         in_place: None,
+        polled: false,
         bytes,
         seed: SEED,
     };
@@ -238,6 +239,21 @@ fn without_a_device_the_loop_counts_and_checks_the_same_and_leaves_the_file_alon
     let mut bytes = vec![1; usize::try_from(MIB).unwrap()];
     held.file.read_exact_at(&mut bytes, 0).unwrap();
     assert!(bytes.iter().all(|byte| *byte == 0) && sys::file::cached_bytes(&held.file).is_ok());
+}
+
+#[test]
+fn a_device_that_cannot_be_polled_after_all_is_waited_for_and_that_is_said() {
+    let held = laid_out(MIB);
+    let claimed = Held { held: HeldFile { polled: true, ..held.held.clone() }, ..held };
+    let params = params(DiskPattern::Random, DiskOp::Read, 4096, 4, DiskEngine::IoUring);
+    let mut flow = open(&params, &claimed, 1).unwrap();
+    assert!(run_until_counted(&mut flow).operations > 0);
+    let seen = conditions(&mut flow);
+    let polled = seen.features.iter().any(|feature| feature == "polled");
+    let noted = seen.stepped_down.iter().any(|note| note.starts_with("polled: "));
+    let ring = sys::queue::Queue::io_uring_available().is_ok();
+    assert!(polled != noted || !ring, "one or the other: {seen:?}");
+    assert!(!ring || seen.engine == Some(DiskEngine::IoUring), "{seen:?}");
 }
 
 /// Overwrites every page but the first (which opening reads) behind the flow's back.

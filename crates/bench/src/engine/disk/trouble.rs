@@ -72,6 +72,7 @@ mod tests {
             directory: "/data".into(),
             filesystem: "ext4".into(),
             in_place: None,
+            polled: false,
             bytes: 1 << 30,
             seed: 1,
         };
