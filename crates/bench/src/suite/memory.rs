@@ -8,7 +8,6 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use super::{IsaChoice, MEMORY, Sampling, Suite, Threads, or, size, sizes};
 
 /// A block of memory experiments: every combination of its lists. An empty list is a parameter that does not apply.
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of a suite's file")]
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryStanza {

@@ -13,6 +13,7 @@
 //! * `doctor`: `assay doctor`, on this machine as it is and where something is wrong on purpose
 //! * `disturbances`: what rows are warned of when they are disturbed on purpose
 //! * `live`: two sides measured in turn, and the commands that switch between them
+//! * `memory`: streams, blocks, chases and cores among each other
 //! * `net`: streams and round trips between two processes, and ends that die or hang
 //! * `references`: trusted tools beside our rows, real ones and fakes
 //! * `family`: the processes that a run has started
@@ -38,6 +39,7 @@ mod emulation;
 mod family;
 mod live;
 mod machines;
+mod memory;
 mod net;
 mod references;
 mod sampling;

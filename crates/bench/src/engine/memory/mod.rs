@@ -2,8 +2,9 @@
 //! handed from core to core.
 //!
 //! Each thread maps, fills and owns its part after it has been pinned, so pages lie on its own node (or on the one that
-//! the row names); filling is never timed. The data is different in every line, never zero, and checked: reads by their
-//! checksum, writes and copies word by word in a random selection of what was covered since the last check.
+//! the row names); filling is never timed. The data is different in every line, never zero, and checked: reads by a
+//! sum that grows with every pass, writes and copies word by word in a random selection of what was covered since the
+//! last check.
 
 mod buffers;
 mod chase;

@@ -14,11 +14,9 @@ use super::handoff;
 use super::seats::{Seats, seats};
 use super::sets::{InstructionSet, instruction_sets, method};
 use super::visits;
+use crate::findings::memory::levels::CACHES_PER_WORKING_SET;
 use crate::plan::{PlanError, Planned, Request};
 use crate::suite::{MemoryStanza, Sampling, WorkingSets};
-
-/// A working set is at least this many times the last-level caches that serve it.
-const CACHES_PER_WORKING_SET: u64 = 4;
 
 /// The share of the available memory that a working set of our own choice takes at most.
 const AVAILABLE_SHARE: u64 = 2;
@@ -147,7 +145,7 @@ fn rows_of(
     combination: &Combination,
     seats: &Seats,
 ) -> Result<Vec<Planned>, PlanError> {
-    let cache_bytes = caches_behind(&seats.cpus, machine);
+    let cache_bytes = machine.last_level_caches_behind(&seats.cpus);
     let sets = working_sets(request, machine, stanza, cache_bytes)?;
     let varied = matches!(stanza.working_sets(), WorkingSets::Sweep { .. } | WorkingSets::Exactly(_));
     let one = One { request, machine, stanza, combination, seats, cache_bytes, varied };
@@ -304,15 +302,6 @@ fn does_not_fit(working_set: u64, obtainable: u64) -> String {
         format_size(working_set),
         obtainable as f64 / f64::from(1 << 30)
     )
-}
-
-/// Bytes of the distinct last-level caches that serve these CPUs; `None` where no cache is known.
-fn caches_behind(cpus: &[u32], machine: &Machine) -> Option<u64> {
-    let level = machine.caches.iter().filter(|cache| cache.kind != "instruction").map(|cache| cache.level).max()?;
-    let serving =
-        |cache: &&model::machine::Cache| cache.level == level && cpus.iter().any(|cpu| cache.cpus.contains(cpu));
-    let bytes: u64 = machine.caches.iter().filter(serving).filter_map(|cache| cache.bytes).sum();
-    (bytes > 0).then_some(bytes)
 }
 
 /// Memory that can be had: what is available, or what the control group still allows.

@@ -22,11 +22,21 @@ const WITHOUT_A_ROW: &[MemoryOp] = &[MemoryOp::Load, MemoryOp::Increment, Memory
 pub(super) fn method(params: &MemoryParams) -> String {
     let what = params.op.name().replace('_', "-");
     match (params.pattern, params.block) {
-        (MemoryPattern::Chase, _) => "memory-chase/1".to_owned(),
+        (MemoryPattern::Chase, _) => chase_method(params),
         (MemoryPattern::Sequential, None) => format!("memory-{what}/1"),
         (MemoryPattern::Sequential, Some(_)) => format!("memory-blocks-{what}/1"),
         (MemoryPattern::Random, _) => format!("memory-random-{what}/1"),
         (MemoryPattern::Pair, _) => format!("memory-pair-{what}/1"),
+    }
+}
+
+/// The same of a chase: what it counts differs with how many there are, and with what goes on beside it.
+fn chase_method(params: &MemoryParams) -> String {
+    match (&params.background, params.group, params.chains) {
+        (Some(background), _, _) => format!("memory-loaded-{}/1", background.op.name().replace('_', "-")),
+        (None, Some(_), _) => "memory-chase-groups/1".to_owned(),
+        (None, None, Some(2..)) => "memory-chase-chains/1".to_owned(),
+        (None, None, _) => "memory-chase/1".to_owned(),
     }
 }
 

@@ -1,0 +1,176 @@
+//! Rows of memory: every operation at every size verifies, curves and blocks, chases, cores among each other.
+
+use serde_json::Value;
+
+use crate::common::{
+    Scratch, assay, check, ids, is_verified, list, number, printed, refusal, rows, samples, skip, text,
+};
+
+/// The planned ids of a command.
+fn listed(arguments: &str) -> Vec<String> {
+    let ran = assay(&Scratch::new(), &format!("{arguments} --list"));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    ran.stdout.lines().filter_map(|line| line.split('\t').next()).map(str::to_owned).collect()
+}
+
+/// The document of a run of these arguments, checked, every row of it measured and verified.
+fn verified(arguments: &str) -> Value {
+    let ran = assay(&Scratch::new(), &format!("{arguments} --json -"));
+    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
+    let document = printed(&ran);
+    check(&document);
+    for row in rows(&document) {
+        assert!(is_verified(row), "{row:#}");
+    }
+    document
+}
+
+/// The metric of this name.
+fn metric<'a>(row: &'a Value, name: &str) -> &'a Value {
+    list(row, "metrics").iter().find(|metric| metric["name"] == name).unwrap_or_else(|| panic!("no {name}: {row:#}"))
+}
+
+/// Operations that go through the working set in order.
+const STREAMS: &str = "read,write,write_nt,copy,copy_nt,update,scale,scale_nt,add,add_nt,triad,triad_nt,mix_3_1,mix_2_1,\
+                       mix_1_1,rep_movsb,memcpy,byte_loop";
+
+#[test]
+fn the_plan_has_streams_curves_chases_and_cores() {
+    let ids = listed("memory --threads 1,2");
+    let unique: std::collections::HashSet<_> = ids.iter().collect();
+    assert_eq!(unique.len(), ids.len(), "{ids:#?}");
+    for wanted in [
+        "memory/sequential-triad_nt/t2",
+        "memory/sequential-read/4KiB/t1",
+        "memory/chase-load/4KiB/2MiB/t1",
+        "memory/chase-load/2MiB/t1",
+        "memory/chase-load/4KiB/g256KiB/t1",
+        "memory/chase-load/2MiB/c8/t1",
+        "memory/random-increment/t1",
+    ] {
+        assert!(ids.iter().any(|id| id == wanted), "{wanted}: {ids:#?}");
+    }
+    if crate::system::allowed_cpus().len() > 1 {
+        assert!(ids.iter().any(|id| id.starts_with("memory/pair-handoff/t2/cpu")), "{ids:#?}");
+        assert!(ids.iter().any(|id| id.starts_with("memory/chase-load/2MiB/with-read-p0/t")), "{ids:#?}");
+    }
+    // What is asked for alone comes alone.
+    let scale = listed("memory --op scale_nt --threads 1");
+    assert_eq!(scale, ["memory/sequential-scale_nt/t1"]);
+}
+
+#[test]
+fn every_stream_with_every_instruction_set_verifies() {
+    let arguments = format!("memory --op {STREAMS} --isa all --working-set 24MiB --threads 1,2 --verify");
+    let document = verified(&arguments);
+    for op in STREAMS.split(',') {
+        let of = |row: &&Value| row["params"]["op"] == op;
+        assert!(rows(&document).iter().filter(of).count() >= 2, "{op}: {:#?}", ids(&document));
+    }
+}
+
+#[test]
+fn working_sets_of_every_cache_verify() {
+    let document = verified("memory --op read,copy,triad --working-set 4KiB,6KiB,40KiB,1MiB,3MiB --threads 1 --verify");
+    assert_eq!(rows(&document).len(), 15);
+    let document = verified("memory --pattern chase --working-set 4KiB,1MiB --pages 4KiB,2MiB --threads 1 --verify");
+    assert!(rows(&document).len() >= 4, "{:#?}", ids(&document));
+}
+
+#[test]
+fn blocks_are_visited_in_order_and_at_random() {
+    let document = verified("memory --block 8,64,1KiB,8KiB,1MiB --working-set 32MiB --threads 1,2 --repeat 2");
+    for pattern in ["sequential", "random"] {
+        for op in ["read", "write", "copy"] {
+            let of = |row: &&Value| row["params"]["pattern"] == pattern && row["params"]["op"] == op;
+            assert_eq!(rows(&document).iter().filter(of).count(), 10, "{pattern} {op}: {:#?}", ids(&document));
+        }
+    }
+    // What one visit takes and what all threads move tell of the same work.
+    for row in rows(&document) {
+        let counted = if row["params"]["op"] == "copy" { 2.0 } else { 1.0 } * number(&row["params"], "block");
+        for (throughput, latency) in
+            list(metric(row, "throughput"), "samples").iter().zip(list(metric(row, "latency"), "samples"))
+        {
+            let visits = number(latency, "work");
+            assert!((number(throughput, "work") / counted / visits - 1.0).abs() < 1e-9, "{row:#}");
+        }
+    }
+}
+
+#[test]
+fn a_block_that_does_not_fit_into_the_working_set_is_refused() {
+    let ran = assay(&Scratch::new(), "memory --block 64MiB --working-set 32MiB --threads 1");
+    let sentence = refusal(&ran);
+    assert!(sentence.contains("64MiB") && sentence.contains("32MiB"), "{sentence}");
+}
+
+#[test]
+fn chains_and_groups_verify() {
+    let document =
+        verified("memory --pattern chase --chains 1,2,3,8,15,16,32 --working-set 4MiB --threads 1,2 --verify");
+    let chains = |row: &Value| row["params"]["chains"].as_u64().unwrap();
+    for count in [1, 2, 3, 8, 15, 16, 32] {
+        assert!(rows(&document).iter().any(|row| chains(row) == count), "{count}: {:#?}", ids(&document));
+    }
+    // One chain has a latency; several have a rate, which is no latency divided by anything.
+    for row in rows(&document) {
+        let headline = if chains(row) == 1 { "latency" } else { "throughput" };
+        assert_eq!(text(&list(row, "metrics")[0], "name"), headline, "{row:#}");
+    }
+    verified("memory --filter memory/chase-load/4KiB/g256KiB/t1 --verify");
+}
+
+#[test]
+fn a_chase_under_load_has_a_latency_and_the_load_it_stood_under() {
+    if crate::system::allowed_cpus().len() < 2 {
+        return skip("latency under load", "there is one CPU");
+    }
+    let document = verified("memory --filter memory/chase-load/2MiB/with-read-p*/t2 --threads 2 --repeat 2");
+    assert!(rows(&document).len() >= 4, "{:#?}", ids(&document));
+    for row in rows(&document) {
+        assert_eq!(text(&list(row, "metrics")[0], "name"), "latency");
+        assert!(number(&metric(row, "throughput")["summary"], "median") > 0.0, "{row:#}");
+        assert!(row["params"]["background"]["pause_ns"].is_u64(), "{row:#}");
+    }
+}
+
+#[test]
+fn cores_hand_a_line_to_each_other() {
+    if crate::system::allowed_cpus().len() < 2 {
+        return skip("core-to-core latency", "there is one CPU");
+    }
+    let document = verified("memory --pattern pair --repeat 3");
+    for row in rows(&document) {
+        let nodes = text(&row["params"], "nodes");
+        assert!(text(row, "id").ends_with(nodes) && nodes.starts_with("cpu"), "{row:#}");
+        assert_eq!(samples(row).len(), 3);
+        assert!(samples(row).iter().all(|sample| number(sample, "value") > 1e-9), "{row:#}");
+    }
+}
+
+#[test]
+fn nothing_faults_inside_what_is_timed() {
+    let document = verified("memory --op read,write_nt,copy,load --working-set 64MiB --threads 1,2 --repeat 3");
+    for row in rows(&document) {
+        assert_eq!(row["conditions"]["page_faults"], 0, "{row:#}");
+    }
+}
+
+#[test]
+fn the_classic_tables_of_memory_have_every_workload_and_block() {
+    let ids = listed("run classic --area memory");
+    for pattern in ["sequential", "random"] {
+        for op in ["copy", "write", "read"] {
+            for block in ["8B", "1KiB", "8KiB", "1MiB", "8MiB", "10MiB", "80MiB"] {
+                for threads in [1, 2, 4, 8] {
+                    let id = format!("memory/{pattern}-{op}/{block}/t{threads}");
+                    assert!(ids.contains(&id), "{id}: {ids:#?}");
+                }
+            }
+        }
+    }
+    for wanted in ["memory/random-increment/t8", "memory/sequential-byte_loop/t1", "memory/sequential-triad/t4"] {
+        assert!(ids.iter().any(|id| id == wanted), "{wanted}: {ids:#?}");
+    }
+}
