@@ -233,11 +233,21 @@ fn a_file_system_that_is_unmounted_meanwhile_hangs_nothing() {
 
 #[test]
 fn a_disk_that_fails_is_named_with_its_error() {
+    failing_disk("the best engine", |scratch, directory| brief(scratch, directory));
+    failing_disk("native asynchronous I/O", |_, directory| {
+        let kind = "--pattern random --op read --depth 1,8 --engine libaio --size 64MiB";
+        format!("disk {kind} --dir {}", directory.display())
+    });
+}
+
+/// Runs the command on a disk that fails meanwhile, and looks at what becomes of it.
+fn failing_disk(engine: &str, command: impl Fn(&Scratch, &Path) -> String) {
     let scratch = Scratch::new();
     let Some(disk) = LoopDisk::make(&scratch, "ext4", 200, "") else {
-        return skip("a disk that fails", "making and mounting one needs the superuser and a loop device");
+        let what = format!("a disk that fails under {engine}");
+        return skip(&what, "making and mounting one needs the superuser and a loop device");
     };
-    let run = Running::assay(&scratch, &format!("{} {ENDLESS}", brief(&scratch, disk.path())));
+    let run = Running::assay(&scratch, &format!("{} {ENDLESS}", command(&scratch, disk.path())));
     samples_in_journal(&scratch, 1);
     // What is behind the disk is gone: a loop device answers reads of it with EIO.
     std::fs::File::options().write(true).open(disk.image()).unwrap().set_len(MIB).unwrap();

@@ -30,11 +30,13 @@ impl InFlight {
         }
     }
 
+    #[inline]
     pub(super) fn count(&self) -> u32 {
         self.count
     }
 
     /// Whether the token is one of the queue's and free.
+    #[inline]
     pub(super) fn is_free(&self, token: u32) -> Option<bool> {
         self.parts.get(token as usize).map(|part| part.end == 0)
     }
@@ -42,14 +44,18 @@ impl InFlight {
     /// Whether a request in flight has any of this part, which lies within the arena.
     #[inline]
     pub(super) fn overlaps(&self, part: &Range<usize>) -> bool {
-        words(part).any(|(word, bits)| self.lent[word] & bits != 0)
+        match only_word(part) {
+            Some((word, bits)) => self.lent[word] & bits != 0,
+            None => words(part).any(|(word, bits)| self.lent[word] & bits != 0),
+        }
     }
 
     /// Lends a part of the arena, not empty and not lent, to a token that is free.
     #[inline]
     pub(super) fn lend(&mut self, token: u32, part: Range<usize>) {
-        for (word, bits) in words(&part) {
-            self.lent[word] |= bits;
+        match only_word(&part) {
+            Some((word, bits)) => self.lent[word] |= bits,
+            None => words(&part).for_each(|(word, bits)| self.lent[word] |= bits),
         }
         self.parts[token as usize] = part;
         self.count += 1;
@@ -60,12 +66,21 @@ impl InFlight {
     pub(super) fn take_back(&mut self, token: u32) -> Option<Range<usize>> {
         let slot = self.parts.get_mut(token as usize).filter(|part| part.end != 0)?;
         let part = std::mem::replace(slot, 0..0);
-        for (word, bits) in words(&part) {
-            self.lent[word] &= !bits;
+        match only_word(&part) {
+            Some((word, bits)) => self.lent[word] &= !bits,
+            None => words(&part).for_each(|(word, bits)| self.lent[word] &= !bits),
         }
         self.count -= 1;
         Some(part)
     }
+}
+
+/// The word of the map that a part touches and the bits of it, if it is only one: the usual case of small requests.
+#[inline]
+fn only_word(part: &Range<usize>) -> Option<(usize, u64)> {
+    let (first, last) = (part.start / SECTOR_BYTES, part.end.checked_sub(1)? / SECTOR_BYTES);
+    let only = part.start < part.end && first / WORD_BITS == last / WORD_BITS;
+    only.then(|| (first / WORD_BITS, u64::MAX >> (WORD_BITS - 1 - (last - first)) << (first % WORD_BITS)))
 }
 
 /// The words of the map that a part touches, each with the bits of it.
@@ -101,6 +116,18 @@ mod tests {
         assert_eq!(requests.take_back(9), None);
         assert!(!requests.overlaps(&(0..1 << 20)));
         assert_eq!(requests.count(), 0);
+    }
+
+    #[test]
+    fn one_word_is_told_from_several() {
+        for start in (0..200 * SECTOR_BYTES).step_by(SECTOR_BYTES / 2) {
+            for bytes in [0, 1, 511, 512, 513, 4096, 64 * SECTOR_BYTES, 65 * SECTOR_BYTES] {
+                let part = start..start + bytes;
+                let all: Vec<_> = words(&part).collect();
+                let only = if let [one] = all[..] { Some(one) } else { None };
+                assert_eq!(only_word(&part), only, "{part:?}");
+            }
+        }
     }
 
     #[test]

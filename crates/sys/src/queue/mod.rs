@@ -222,7 +222,8 @@ impl Queue {
         self.in_flight.lend(token, part);
         // What fails here fails again, and is said, in `wait`.
         match &mut self.backend {
-            Backend::Ring(ring) if ring.unsubmitted() >= HANDED_OVER_AT => drop(ring.enter(0)),
+            // Without a device there is none that would stand idle.
+            Backend::Ring(ring) if ring.unsubmitted() >= HANDED_OVER_AT && !ring.is_no_op() => drop(ring.enter(0)),
             // SAFETY: as above, for every request that was pushed.
             Backend::Aio(aio) if aio.unsubmitted() >= HANDED_OVER_AT => drop(unsafe { aio.hand_over() }),
             _ => {}
