@@ -71,6 +71,8 @@ pub struct Chosen {
     pub working_set: bool,
     /// Page sizes.
     pub pages: bool,
+    /// Blocks: one that does not fit is then an error instead of a skipped row.
+    pub block: bool,
     /// Which cores are filled first: where it makes no difference there is then a row without it.
     pub placement: bool,
     /// The size of a file: one for which there is no room is then an error instead of a smaller one.

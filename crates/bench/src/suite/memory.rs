@@ -137,7 +137,12 @@ impl MemoryChoice {
         let wanted = [
             !op.is_empty() && of_pattern,
             !stanza.on_request || !self.is_open(),
-            self.blocks.is_empty() || !stanza.block.is_empty(),
+            // Blocks are asked for by their size, or by their order.
+            if self.blocks.is_empty() {
+                stanza.block.is_empty() || self.patterns.contains(&MemoryPattern::Random)
+            } else {
+                !stanza.block.is_empty()
+            },
             self.chains.is_empty() || stanza.pattern == MemoryPattern::Chase && plain,
             plain || self.ops.is_empty() && self.working_sets.is_empty() && self.isa.is_empty(),
         ];

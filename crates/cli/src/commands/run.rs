@@ -55,6 +55,7 @@ pub(crate) fn memory(arguments: &Memory, began: f64) -> Result {
         isa: !choice.isa.is_empty(),
         working_set: !choice.working_sets.is_empty(),
         pages: !choice.pages.is_empty(),
+        block: !choice.blocks.is_empty(),
         placement: !choice.placement.is_empty(),
         ..Chosen::default()
     };

@@ -24,7 +24,9 @@ fn unknown_names_are_answered_with_the_known_ones() {
     refused("cpu --isa avx9", &["avx9", "avx512"]);
     refused("cpu --type fp65", &["fp65", "fp64"]);
     refused("cpu --op dot --type fp64", &["no kernel", "dot/int8"]);
-    refused("memory --pattern chase --op read", &["no kernel"]);
+    refused("memory --pattern chase --op read", &["no memory experiment", "chase with load"]);
+    refused("memory --op read --block 1001", &["1001"]);
+    refused("memory --chains 33", &["33"]);
     refused("report no-such-run", &["'no-such-run'"]);
     refused("runs no-such-run", &["'no-such-run'"]);
     refused("info --sysroot /no/such/folder", &["/no/such/folder"]);

@@ -72,7 +72,7 @@ fn every_stream_with_every_instruction_set_verifies() {
 #[test]
 fn working_sets_of_every_cache_verify() {
     let document = verified("memory --op read,copy,triad --working-set 4KiB,6KiB,40KiB,1MiB,3MiB --threads 1 --verify");
-    assert_eq!(rows(&document).len(), 15);
+    assert!(rows(&document).len() >= 15, "{:#?}", ids(&document));
     let document = verified("memory --pattern chase --working-set 4KiB,1MiB --pages 4KiB,2MiB --threads 1 --verify");
     assert!(rows(&document).len() >= 4, "{:#?}", ids(&document));
 }
