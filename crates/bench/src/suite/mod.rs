@@ -289,6 +289,9 @@ impl Suite {
         for (area, sampling) in &suite.sampling {
             sampling.check().map_err(|problem| format!("suite '{origin}', [sampling.{area}]: {problem}"))?;
         }
+        for sampling in suite.memory.iter().filter_map(|stanza| stanza.sampling.as_ref()) {
+            sampling.check().map_err(|problem| format!("suite '{origin}', [[memory]] sampling: {problem}"))?;
+        }
         if suite.cpu.is_empty() && suite.memory.is_empty() && suite.disk.is_empty() && suite.net.is_empty() {
             return Err(format!(
                 "suite '{origin}' has no experiments; add a [[cpu]], [[memory]], [[disk]] or [[net]] block"

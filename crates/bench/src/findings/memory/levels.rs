@@ -94,21 +94,26 @@ fn curve<'a>(mut rows: Vec<&'a Row>, machine: &Machine) -> Option<Curve<'a>> {
     let cpus = &rows.first()?.conditions.cpus;
     let caches = machine.data_caches_of(*cpus.first().unwrap_or(&0));
     let behind = machine.last_level_caches_behind(cpus);
+    // Two levels of a curve are never one cache: each is named among those that are left.
+    let mut left = &caches[..];
     let levels = found.iter().enumerate().map(|(index, level)| {
         let (first, last) = (working_set(rows[level.first]), working_set(rows[level.last]));
         let values: Vec<f64> = rows[level.first..=level.last].iter().filter_map(|row| Some(headline(row)?.0)).collect();
         let beyond = index + 1 == found.len() && behind.is_some_and(|bytes| last >= CACHES_PER_WORKING_SET * bytes);
-        let name = if beyond { Some(DRAM) } else { cache_of(first, &caches) };
+        let middle = (first as f64 * last as f64).sqrt();
+        let name = if beyond { Some(DRAM) } else { cache_of(middle, &mut left) };
         Level { first, last, value: stats::summarise(&values).map_or(level.value, |found| found.median), name }
     });
     let levels: Vec<Level> = levels.collect();
     (!levels.is_empty()).then_some(Curve { rows, levels })
 }
 
-/// The smallest cache that a working set fits into.
-fn cache_of(bytes: u64, caches: &[(u32, u64)]) -> Option<&'static str> {
-    let (level, _) = caches.iter().find(|(_, cache)| *cache >= bytes)?;
-    CACHES.get((*level as usize).checked_sub(1)?).copied()
+/// The smallest cache of those left that the middle of a level fits into; those up to it are then spoken for.
+fn cache_of(middle: f64, left: &mut &[(u32, u64)]) -> Option<&'static str> {
+    let index = left.iter().position(|(_, cache)| *cache as f64 >= middle)?;
+    let (level, _) = left[index];
+    *left = &left[index + 1..];
+    CACHES.get((level as usize).checked_sub(1)?).copied()
 }
 
 /// Sets the level of every row of memory, as the run's first curve shows it: `null` where there is none, or where the row

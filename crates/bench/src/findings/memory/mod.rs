@@ -164,6 +164,16 @@ fn against_caches(curve: &Curve<'_>, machine: &Machine) -> Vec<Finding> {
             Some(found) if (AGREES.0..=AGREES.1).contains(&(found.last as f64 / bytes as f64)) => {
                 agreeing.push(format!("{cache} of {}", size(bytes)));
             }
+            Some(found) if found.last > bytes => {
+                let text = format!(
+                    "The curve goes on level beyond the {cache} of {} that the machine reports, up to {}: it is not \
+                     that cache alone that serves it{}.",
+                    size(bytes),
+                    size(found.last),
+                    shared_words(machine)
+                );
+                findings.push(finding("cache_size_differs", text, &[first, last]));
+            }
             Some(found) => {
                 let text = format!(
                     "The machine reports an {cache} of {}, but the level of the curve that it would serve ends at {}{}.",
