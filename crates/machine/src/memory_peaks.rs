@@ -14,6 +14,7 @@ use model::peak::{Peak, PeakInput, PeakKind};
 
 use crate::declared::Declared;
 use crate::modules::CHANNEL_BITS;
+use crate::sysroot::label;
 
 /// The peaks of an experiment whose threads run on `cpus`, in B/s of the bytes that its row counts; none for latencies
 /// and counts of words. Whether caches may hold the working set is for the caller to judge.
@@ -245,7 +246,8 @@ fn rated(machine: &Machine, op: MemoryOp, nodes: &BTreeSet<u32>) -> Option<Peak>
     let rates: Vec<(u32, f64)> = nodes.iter().map(figure).collect::<Option<_>>()?;
     let words = |(node, rate): &(u32, f64)| format!("{:.1} GB/s of node {node}", rate / 1e9);
     let of_node = |(node, rate): &(u32, f64)| {
-        let source = format!("/sys/devices/system/node/node{node}/access0/initiators (HMAT)");
+        let file = format!("sys/devices/system/node/node{node}/access0/initiators");
+        let source = format!("{} (HMAT)", label(&file));
         input(&format!("{what}_rate (node {node})"), *rate, &source)
     };
     let sum: f64 = rates.iter().map(|(_, rate)| rate).sum();

@@ -233,7 +233,7 @@ fn a_file_system_that_is_unmounted_meanwhile_hangs_nothing() {
 
 #[test]
 fn a_disk_that_fails_is_named_with_its_error() {
-    failing_disk("the best engine", |scratch, directory| brief(scratch, directory));
+    failing_disk("the best engine", brief);
     failing_disk("native asynchronous I/O", |_, directory| {
         let kind = "--pattern random --op read --depth 1,8 --engine libaio --size 64MiB";
         format!("disk {kind} --dir {}", directory.display())

@@ -149,7 +149,7 @@ fn rows_of(
     let sets = working_sets(request, machine, stanza, cache_bytes)?;
     let varied = matches!(stanza.working_sets(), WorkingSets::Sweep { .. } | WorkingSets::Exactly(_));
     let one = One { request, machine, stanza, combination, seats, cache_bytes, varied };
-    let unfit = |working_set: &u64| one.unfit_blocks(&one.params(*working_set));
+    let unfit = |working_set: &u64| unfit_blocks(&one.params(*working_set));
     match sets.iter().find_map(unfit).filter(|_| request.chosen.block) {
         Some(sentence) => Err(PlanError(sentence)),
         None => Ok(sets.into_iter().map(|working_set| one.row(working_set)).collect()),
@@ -247,16 +247,11 @@ impl One<'_> {
     /// Why it cannot be measured here.
     fn obstacle(&self, params: &MemoryParams) -> Option<String> {
         let known = self.combination.obstacle.clone().or_else(|| self.seats.obstacle.clone());
-        let unfit = || self.unfit_blocks(params);
+        let unfit = || unfit_blocks(params);
         known.or_else(|| self.too_large(params.working_set)).or_else(unfit).or_else(|| {
             let alone = params.background.is_some() && params.threads < 2;
             alone.then(|| "latency under load needs a second core that makes the load".to_owned())
         })
-    }
-
-    /// Why its blocks cannot be visited, where it is about blocks.
-    fn unfit_blocks(&self, params: &MemoryParams) -> Option<String> {
-        visits::obstacle(params).filter(|_| is_visits(params))
     }
 
     fn too_large(&self, working_set: u64) -> Option<String> {
@@ -311,6 +306,11 @@ fn does_not_fit(working_set: u64, obtainable: u64) -> String {
         format_size(working_set),
         obtainable as f64 / f64::from(1 << 30)
     )
+}
+
+/// Why the blocks of a row cannot be visited, where it is about blocks.
+fn unfit_blocks(params: &MemoryParams) -> Option<String> {
+    visits::obstacle(params).filter(|_| is_visits(params))
 }
 
 /// Memory that can be had: what is available, or what the control group still allows.
