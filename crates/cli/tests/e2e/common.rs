@@ -102,6 +102,13 @@ pub(crate) fn assay(scratch: &Scratch, arguments: &str) -> Ran {
     command(scratch, arguments.split_whitespace()).output().unwrap().into()
 }
 
+/// The planned ids of a command.
+pub(crate) fn listed(arguments: &str) -> Vec<String> {
+    let ran = assay(&Scratch::new(), &format!("{arguments} --list"));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    ran.stdout.lines().filter_map(|line| line.split('\t').next()).map(str::to_owned).collect()
+}
+
 /// The document that a finished run left in a folder.
 pub(crate) fn document(folder: &Path) -> Value {
     let text = std::fs::read_to_string(folder.join("run.json")).unwrap();

@@ -3,15 +3,8 @@
 use serde_json::Value;
 
 use crate::common::{
-    Scratch, assay, check, codes, ids, is_verified, list, number, printed, refusal, rows, samples, text,
+    Scratch, assay, check, codes, ids, is_verified, list, listed, number, printed, refusal, rows, samples, text,
 };
-
-/// The planned ids of a command.
-fn listed(arguments: &str) -> Vec<String> {
-    let ran = assay(&Scratch::new(), &format!("{arguments} --list"));
-    assert_eq!(ran.status, Some(0), "{ran:?}");
-    ran.stdout.lines().filter_map(|line| line.split('\t').next()).map(str::to_owned).collect()
-}
 
 #[test]
 fn the_plan_has_every_precision_at_every_rung() {

@@ -413,6 +413,7 @@ mod tests {
     use model::isa::Isa;
 
     use super::*;
+    use crate::engine::memory::tests::params as plain;
 
     /// The widest vectors that this machine has a loop for.
     fn isa() -> Isa {
@@ -423,21 +424,8 @@ mod tests {
     }
 
     fn params(pattern: MemoryPattern, op: MemoryOp, block: Option<u64>) -> MemoryParams {
-        MemoryParams {
-            pattern,
-            op,
-            block,
-            working_set: 4 << 20,
-            pages: Pages::Huge2M,
-            isa: if block.is_none() { Isa::Scalar } else { isa() },
-            chains: None,
-            group: None,
-            background: None,
-            placement: None,
-            threads: 1,
-            level: None,
-            nodes: None,
-        }
+        let isa = if block.is_none() { Isa::Scalar } else { isa() };
+        MemoryParams { block, isa, ..plain(pattern, op, 4 << 20) }
     }
 
     /// Every operation in both orders, with blocks on both sides of a word, a line, a page, and of what is compared as a

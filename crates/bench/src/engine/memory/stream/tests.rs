@@ -3,23 +3,11 @@
 use model::isa::{Isa, MemoryPattern};
 
 use super::*;
+use crate::engine::memory::tests::params as plain;
 
 fn params(op: MemoryOp, working_set: u64) -> MemoryParams {
-    MemoryParams {
-        pattern: MemoryPattern::Sequential,
-        op,
-        block: None,
-        working_set,
-        pages: Pages::Huge2M,
-        isa: memory::usable(op, &Features::detect()).next().map_or(Isa::Scalar, |kernel| kernel.isa),
-        chains: None,
-        group: None,
-        background: None,
-        placement: None,
-        threads: 1,
-        level: None,
-        nodes: None,
-    }
+    let isa = memory::usable(op, &Features::detect()).next().map_or(Isa::Scalar, |kernel| kernel.isa);
+    MemoryParams { isa, ..plain(MemoryPattern::Sequential, op, working_set) }
 }
 
 /// Streams that this architecture has.
