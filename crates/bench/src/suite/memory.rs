@@ -132,8 +132,9 @@ impl MemoryChoice {
         let has = |list: &[MemoryOp], op: &MemoryOp| list.is_empty() || list.contains(op);
         let op: Vec<MemoryOp> = stanza.op.iter().copied().filter(|op| has(&self.ops, op)).collect();
         let of_pattern = self.patterns.is_empty() || self.patterns.contains(&stanza.pattern);
-        // A curve, a load or a matrix of nodes is more than one operation at one size.
-        let plain = stanza.sweep_from.is_none() && stanza.background.is_empty() && !stanza.nodes;
+        // A curve, a load, a matrix of nodes or a comparison of vectors is more than one operation at one size.
+        let compared = stanza.isa.iter().any(|isa| matches!(isa, IsaChoice::Named(_)));
+        let plain = stanza.sweep_from.is_none() && stanza.background.is_empty() && !stanza.nodes && !compared;
         let wanted = [
             !op.is_empty() && of_pattern,
             !stanza.on_request || !self.is_open(),

@@ -259,9 +259,10 @@ impl One<'_> {
         Some(does_not_fit(working_set, obtainable))
     }
 
-    /// A working set that was asked for by its size is meant to be in the caches or not, as it comes.
+    /// The sizes of a suite's own curve are meant to be in the caches or not, as it comes.
     fn possibly_cached(&self, params: &MemoryParams) -> Option<Warning> {
-        let bytes = self.cache_bytes.filter(|_| !self.varied && self.stanza.beyond_caches)?;
+        let of_curve = self.varied && !self.request.chosen.working_set;
+        let bytes = self.cache_bytes.filter(|_| !of_curve && self.stanza.beyond_caches)?;
         let (whose, visited) = if params.background.is_some() {
             ("The chase's half", chased(params))
         } else {
