@@ -48,7 +48,7 @@ pub struct Spread {
 pub struct Reference {
     /// Its fixed lower-case id: `fio`, `iperf3` …
     pub tool: String,
-    /// Its version; `null` where it was not found or does not say.
+    /// Its version, `not stated` where it tells none; `null` where it was not found.
     pub version: Option<String>,
     /// The command line of its last run, the program's path first.
     pub argv: Vec<String>,

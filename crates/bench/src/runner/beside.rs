@@ -19,6 +19,9 @@ use crate::reference::detect::{Found, NotFound, Places, detect};
 use crate::reference::run::run;
 use crate::reference::{Reading, Reference, Target, explain, find};
 
+/// What stands for the version of a tool that was found and tells none: documents always name one of what was run.
+const NO_VERSION: &str = "not stated";
+
 /// Length of a tool's run in seconds, where the tool leaves the choice: the shorter a pair, the less changes within it.
 pub(crate) const BLOCK_SECONDS: f64 = 0.5;
 
@@ -202,7 +205,11 @@ impl Beside {
         let last = self.last.as_ref();
         word::Reference {
             tool: self.tool.about().tool.to_owned(),
-            version: self.found.as_ref().ok().and_then(|found| found.version.clone()),
+            version: self
+                .found
+                .as_ref()
+                .ok()
+                .map(|found| found.version.clone().unwrap_or_else(|| NO_VERSION.to_owned())),
             argv: self.called.argv.clone(),
             server_argv: self.called.server_argv.clone(),
             env: self.called.env.clone(),

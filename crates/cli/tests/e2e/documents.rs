@@ -289,7 +289,7 @@ fn a_suite_of_ones_own_is_a_suite_like_any_other() {
 #[test]
 fn what_the_owner_declares_becomes_a_peak() {
     let declare = "--declare memory.channels=2,memory.mts=3200";
-    let arguments = format!("memory --op read --working-set 32MiB --threads 1 --verify --json - {declare}");
+    let arguments = format!("memory --op read --threads 1 --verify --json - {declare}");
     let document = printed(&succeed(&Scratch::new(), &arguments));
     check(&document);
     let peaks = list(&rows(&document)[0]["metrics"][0], "peaks");
