@@ -26,7 +26,7 @@ pub(crate) struct Limits {
     pub(crate) channels: u32,
     /// Fastest transfers that the maker supports, with one module on a channel, MT/s.
     pub(crate) mts: f64,
-    /// Who says so.
+    /// Who says so, or that nobody was asked.
     pub(crate) source: &'static str,
 }
 
@@ -41,25 +41,69 @@ const fn amd(family: u32, models: &'static [u32], brand: &'static str, limits: L
     Platform { vendor: "AuthenticAMD", family, models, steppings: ANY, brand, limits }
 }
 
-/// Channels are those of `PerfSpect` (`internal/cpus/cpus.go`); speeds are the makers' own, in the sheets named.
+/// Channels are those of `PerfSpect` (`internal/cpus/cpus.go`) where that is named. Speeds, and the channels of the other
+/// rows, were written down from memory: no maker's sheet was at hand, so each source says that it is unchecked. A figure
+/// that has been compared with its sheet names the sheet instead.
 const PLATFORMS: &[Platform] = &[
-    intel(&[0x3f], "E5-", 4, 2133.0, "PerfSpect cpus.go; Intel ARK: Xeon E5 v3"),
-    intel(&[0x4f], "E5-", 4, 2400.0, "PerfSpect cpus.go; Intel ARK: Xeon E5 v4"),
-    intel(&[0x55], "Platinum 92", 12, 2933.0, "Intel ARK: Xeon Platinum 9200"),
-    Platform { steppings: 0..=4, ..intel(&[0x55], "", 6, 2666.0, "PerfSpect cpus.go; Intel ARK: Xeon Scalable, 1st") },
-    Platform { steppings: 5..=9, ..intel(&[0x55], "", 6, 2933.0, "PerfSpect cpus.go; Intel ARK: Xeon Scalable, 2nd") },
-    intel(&[0x55], "", 6, 3200.0, "PerfSpect cpus.go; Intel ARK: Xeon Scalable, 3rd (Cooper Lake)"),
-    intel(&[0x6a], "", 8, 3200.0, "PerfSpect cpus.go; Intel ARK: Xeon Scalable, 3rd (Ice Lake)"),
-    intel(&[0x8f], "", 8, 4800.0, "PerfSpect cpus.go; Intel ARK: Xeon Scalable, 4th"),
-    intel(&[0xcf], "", 8, 5600.0, "PerfSpect cpus.go; Intel ARK: Xeon Scalable, 5th"),
-    intel(&[0xdd], "", 12, 8000.0, "PerfSpect cpus.go; Intel: Clearwater Forest"),
-    amd(0x17, &[0x01], "EPYC", Limits { channels: 8, mts: 2666.0, source: "PerfSpect cpus.go; AMD: EPYC 7001" }),
-    amd(0x17, &[0x31], "EPYC", Limits { channels: 8, mts: 3200.0, source: "PerfSpect cpus.go; AMD: EPYC 7002" }),
-    amd(0x19, &[0x01], "", Limits { channels: 8, mts: 3200.0, source: "PerfSpect cpus.go; AMD: EPYC 7003" }),
-    amd(0x19, &[0x11], "", Limits { channels: 12, mts: 4800.0, source: "PerfSpect cpus.go; AMD: EPYC 9004" }),
-    amd(0x19, &[0xa0], "EPYC 9", Limits { channels: 12, mts: 4800.0, source: "PerfSpect cpus.go; AMD: EPYC 97x4" }),
-    amd(0x19, &[0xa0], "EPYC 8", Limits { channels: 6, mts: 4800.0, source: "AMD: EPYC 8004" }),
-    amd(0x1a, &[0x02, 0x11], "", Limits { channels: 12, mts: 6400.0, source: "PerfSpect cpus.go; AMD: EPYC 9005" }),
+    intel(&[0x3f], "E5-", 4, 2133.0, "channels: PerfSpect cpus.go; speed: unchecked, for Xeon E5 v3"),
+    intel(&[0x4f], "E5-", 4, 2400.0, "channels: PerfSpect cpus.go; speed: unchecked, for Xeon E5 v4"),
+    intel(&[0x55], "Platinum 92", 12, 2933.0, "unchecked, for Xeon Platinum 9200"),
+    Platform {
+        steppings: 0..=4,
+        ..intel(&[0x55], "", 6, 2666.0, "channels: PerfSpect cpus.go; speed: unchecked, for Xeon Scalable, 1st")
+    },
+    Platform {
+        steppings: 5..=9,
+        ..intel(&[0x55], "", 6, 2933.0, "channels: PerfSpect cpus.go; speed: unchecked, for Xeon Scalable, 2nd")
+    },
+    intel(
+        &[0x55],
+        "",
+        6,
+        3200.0,
+        "channels: PerfSpect cpus.go; speed: unchecked, for Xeon Scalable, 3rd (Cooper Lake)",
+    ),
+    intel(&[0x6a], "", 8, 3200.0, "channels: PerfSpect cpus.go; speed: unchecked, for Xeon Scalable, 3rd (Ice Lake)"),
+    intel(&[0x8f], "", 8, 4800.0, "channels: PerfSpect cpus.go; speed: unchecked, for Xeon Scalable, 4th"),
+    intel(&[0xcf], "", 8, 5600.0, "channels: PerfSpect cpus.go; speed: unchecked, for Xeon Scalable, 5th"),
+    intel(&[0xdd], "", 12, 8000.0, "channels: PerfSpect cpus.go; speed: unchecked, for Clearwater Forest"),
+    amd(
+        0x17,
+        &[0x01],
+        "EPYC",
+        Limits { channels: 8, mts: 2666.0, source: "channels: PerfSpect cpus.go; speed: unchecked, for EPYC 7001" },
+    ),
+    amd(
+        0x17,
+        &[0x31],
+        "EPYC",
+        Limits { channels: 8, mts: 3200.0, source: "channels: PerfSpect cpus.go; speed: unchecked, for EPYC 7002" },
+    ),
+    amd(
+        0x19,
+        &[0x01],
+        "",
+        Limits { channels: 8, mts: 3200.0, source: "channels: PerfSpect cpus.go; speed: unchecked, for EPYC 7003" },
+    ),
+    amd(
+        0x19,
+        &[0x11],
+        "",
+        Limits { channels: 12, mts: 4800.0, source: "channels: PerfSpect cpus.go; speed: unchecked, for EPYC 9004" },
+    ),
+    amd(
+        0x19,
+        &[0xa0],
+        "EPYC 9",
+        Limits { channels: 12, mts: 4800.0, source: "channels: PerfSpect cpus.go; speed: unchecked, for EPYC 97x4" },
+    ),
+    amd(0x19, &[0xa0], "EPYC 8", Limits { channels: 6, mts: 4800.0, source: "unchecked, for EPYC 8004" }),
+    amd(
+        0x1a,
+        &[0x02, 0x11],
+        "",
+        Limits { channels: 12, mts: 6400.0, source: "channels: PerfSpect cpus.go; speed: unchecked, for EPYC 9005" },
+    ),
 ];
 
 /// What the family of this processor takes at most.
@@ -85,26 +129,26 @@ struct DieLink {
     source: &'static str,
 }
 
-/// Bytes that one link brings to the cores in one cycle of the fabric (AMD's presentations of Zen 2 to Zen 5; Chips and
-/// Cheese measured them, and two links a die on parts of few dies).
+/// Bytes that one link brings to the cores in one cycle of the fabric, as commonly told of Zen 2 to Zen 5; like the
+/// number of links a die has, it was written down from memory and has not been compared with a source.
 const LINK_READ_BYTES: u32 = 32;
 
 const DIE_LINKS: &[DieLink] = &[
-    DieLink { family: 0x17, models: &[0x31, 0x71], two_links_up_to: 0, source: "AMD, Zen 2: 32 B a cycle" },
-    DieLink { family: 0x19, models: &[0x01, 0x08, 0x21], two_links_up_to: 0, source: "AMD, Zen 3: 32 B a cycle" },
-    DieLink { family: 0x19, models: &[0x61], two_links_up_to: 0, source: "AMD, Zen 4: 32 B a cycle" },
+    DieLink { family: 0x17, models: &[0x31, 0x71], two_links_up_to: 0, source: "unchecked: Zen 2: 32 B a cycle" },
+    DieLink { family: 0x19, models: &[0x01, 0x08, 0x21], two_links_up_to: 0, source: "unchecked: Zen 3: 32 B a cycle" },
+    DieLink { family: 0x19, models: &[0x61], two_links_up_to: 0, source: "unchecked: Zen 4: 32 B a cycle" },
     DieLink {
         family: 0x19,
         models: &[0x11, 0x18, 0xa0],
         two_links_up_to: 4,
-        source: "AMD, Zen 4: 32 B a cycle and link, two links a die with up to 4 dies",
+        source: "unchecked: Zen 4: 32 B a cycle and link, two links a die with up to 4 dies",
     },
-    DieLink { family: 0x1a, models: &[0x44], two_links_up_to: 0, source: "AMD, Zen 5: 32 B a cycle" },
+    DieLink { family: 0x1a, models: &[0x44], two_links_up_to: 0, source: "unchecked: Zen 5: 32 B a cycle" },
     DieLink {
         family: 0x1a,
         models: &[0x02, 0x08, 0x11],
         two_links_up_to: 8,
-        source: "AMD, Zen 5: 32 B a cycle and link, two links a die with up to 8 dies",
+        source: "unchecked: Zen 5: 32 B a cycle and link, two links a die with up to 8 dies",
     },
 ];
 
