@@ -68,6 +68,7 @@ pub(crate) fn disk_params(depth: u32) -> DiskParams {
         block: 4096,
         size: 1 << 20,
         depth,
+        load_percent: None,
         engine: DiskEngine::Sync,
         direct: true,
         sync: DiskSync::None,

@@ -6,7 +6,7 @@ use bench::reference::REFERENCES;
 use bench::suite::{IsaChoice, Threads};
 use clap::{Args, Parser, Subcommand};
 use model::experiment::Area;
-use model::io::{DiskEngine, DiskOp, DiskPattern, NetMode, Protocol};
+use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync, NetMode, Protocol};
 use model::isa::{CpuOp, Element, MemoryOp, MemoryPattern, Pages, Placement};
 use model::unit::{parse_seconds, parse_size};
 
@@ -107,7 +107,7 @@ pub(crate) enum Command {
     /// Measure memory.
     #[command(before_help = MEMORY_EXAMPLES)]
     Memory(Memory),
-    /// Measure a disk: sequential and random reads and writes, past the page cache.
+    /// Measure a disk: reads and writes in order and at random, past the page cache and through it.
     #[command(before_help = DISK_EXAMPLES)]
     Disk(Disk),
     /// Measure the network: streams and round trips over loopback.
@@ -198,24 +198,40 @@ pub(crate) struct Memory {
 
 #[derive(Debug, Args)]
 pub(crate) struct Disk {
-    /// Order of the visits: sequential, random.
+    /// Order of the visits: sequential, random, backward, strided.
     #[arg(long, value_delimiter = ',')]
     pub(crate) pattern: Vec<DiskPattern>,
-    /// What is done: read, write.
+    /// What is done: read, write, mixed, rewrite, reread.
     #[arg(long, value_delimiter = ',')]
     pub(crate) op: Vec<DiskOp>,
-    /// Bytes per request; by default 1MiB sequential and 4KiB random.
+    /// Bytes per request; by default 1MiB in order and 4KiB at random. Through the page cache any size, else multiples of
+    /// the device's blocks.
     #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = parse_size)]
     pub(crate) block: Vec<u64>,
     /// Requests in flight per thread.
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=MOST_DEPTH))]
     pub(crate) depth: Vec<u32>,
-    /// Bytes of the test file; by default 1GiB, or what there is room for.
+    /// Bytes of each test file; by default 1GiB, or what there is room for.
     #[arg(long, value_parser = parse_size)]
     pub(crate) size: Option<u64>,
-    /// How requests reach the kernel: `io_uring`, `sync` (threads that wait).
+    /// How requests reach the kernel: `io_uring`, `libaio`, `sync` (threads that wait), `null` (no device: our own loop).
     #[arg(long)]
     pub(crate) engine: Option<DiskEngine>,
+    /// Whether the page cache is bypassed (`O_DIRECT`): `true`, or `false`, which is the same as --cache cold,warm.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", conflicts_with = "cache")]
+    pub(crate) direct: Option<bool>,
+    /// What a write waits for: none, dsync (the data is on the medium), sync (and what describes it).
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) sync: Vec<DiskSync>,
+    /// What the page cache may do: bypassed (direct I/O), cold (emptied for the file before), warm (filled before).
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) cache: Vec<DiskCache>,
+    /// How threads share files: shared, `per_thread`.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) layout: Vec<DiskLayout>,
+    /// Per cent of the highest rate at which requests begin, at random moments; latency is then from the moment each was due.
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) load_percent: Vec<u32>,
 
     #[command(flatten)]
     pub(crate) measure: Measure,

@@ -285,6 +285,7 @@ mod tests {
             block,
             size: 1 << 30,
             depth: 32,
+            load_percent: None,
             engine: DiskEngine::IoUring,
             direct: true,
             sync: DiskSync::None,

@@ -271,6 +271,7 @@ fn disk_row(pattern: DiskPattern, op: DiskOp, block: u64) -> DiskParams {
         block,
         size: 0,
         depth: 32,
+        load_percent: None,
         engine: DiskEngine::IoUring,
         direct: true,
         sync: DiskSync::None,

@@ -237,6 +237,23 @@ pub struct DiskConditions {
     pub in_place: Option<bool>,
     /// Share of the file that was in the page cache after the samples.
     pub cached_share: Option<f64>,
+    /// Share of it that was there before a sample (the largest of them for a cold cache, the least for a warm one).
+    pub cached_share_before: Option<f64>,
+    /// Bytes per second of writes with the flush after each sample counted in (median).
+    pub flushed_bytes_per_second: Option<f64>,
+    /// Where both are made: share of the requests that were reads.
+    pub read_share: Option<f64>,
+    /// Where both are made: median latency of the reads, in seconds.
+    pub read_latency_seconds: Option<f64>,
+    /// Where both are made: median latency of the writes, in seconds.
+    pub write_latency_seconds: Option<f64>,
+    /// Where requests begin at random moments: requests per second that the same row reached without pause, of which the
+    /// load is a share.
+    pub full_iops: Option<f64>,
+    /// Where requests begin at random moments: share of them that began late since all places were taken.
+    pub late_share: Option<f64>,
+    /// Where requests begin at random moments: requests per second that were due.
+    pub due_iops: Option<f64>,
     /// Bytes that the kernel says reached storage for this process, over the bytes asked for; around 1 for direct I/O.
     pub storage_share: Option<f64>,
     /// Bytes that the device moved for others while the row was measured, over all that it moved.

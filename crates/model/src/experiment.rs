@@ -98,8 +98,12 @@ pub struct DiskParams {
     pub block: u64,
     /// Bytes per file.
     pub size: u64,
-    /// Requests in flight per thread.
+    /// Requests in flight per thread; with a load, at most.
     pub depth: u32,
+    /// Requests begin at random moments, at so many per cent of the rate that the same row reaches without pause, and each
+    /// is timed from the moment it was due; `null`: each as soon as another is over.
+    #[serde(default)]
+    pub load_percent: Option<u32>,
     /// How requests reach the kernel; what was used in the end, not what was hoped for.
     pub engine: DiskEngine,
     /// Whether the page cache is bypassed (`O_DIRECT`).
@@ -298,6 +302,9 @@ pub fn disk_id(params: &DiskParams, chosen: DiskChoices) -> String {
         id = format!("{id}/{}", format_size(params.size));
     }
     id = format!("{id}/d{}", params.depth);
+    if let Some(percent) = params.load_percent {
+        id = format!("{id}/load{percent}");
+    }
     if chosen.engine {
         id = format!("{id}/{}", params.engine);
     }
@@ -374,6 +381,7 @@ mod tests {
             block: 4096,
             size: 1 << 30,
             depth: 32,
+            load_percent: None,
             engine: DiskEngine::IoUring,
             direct: true,
             sync: DiskSync::None,
@@ -402,6 +410,15 @@ mod tests {
         assert_eq!(disk_id(&disk(), DiskChoices::default()), "disk/random-read/4KiB/d32/t1");
         let all = DiskChoices { size: true, engine: true };
         assert_eq!(disk_id(&disk(), all), "disk/random-read/4KiB/1GiB/d32/io_uring/t1");
+        let other = DiskParams {
+            load_percent: Some(50),
+            sync: DiskSync::Dsync,
+            cache: DiskCache::Warm,
+            layout: DiskLayout::PerThread,
+            ..disk()
+        };
+        let id = disk_id(&other, DiskChoices::default());
+        assert_eq!(id, "disk/random-read/4KiB/d32/load50/dsync/warm/per_thread/t1");
         assert_eq!(net_id(&net()), "net/tcp-stream/128KiB/t2");
     }
 

@@ -16,7 +16,8 @@ words! {
         Random => "random",
         /// Descending offsets.
         Backward => "backward",
-        /// Ascending offsets with gaps.
+        /// Ascending offsets with gaps: every seventeenth block, then from the second on every seventeenth, until all
+        /// have been visited.
         Strided => "strided",
     }
 }
@@ -28,12 +29,24 @@ words! {
         Read => "read",
         /// Writes over blocks that have been written before.
         Write => "write",
-        /// Reads and writes in turn.
+        /// Reads and writes in turn, as many of the one as of the other.
         Mixed => "mixed",
-        /// Writes the same blocks again.
+        /// Writes a stretch of the file again and again that was written just before.
         Rewrite => "rewrite",
-        /// Reads the same blocks again.
+        /// Reads a stretch of the file again and again that was read just before.
         Reread => "reread",
+    }
+}
+
+impl DiskOp {
+    /// Whether it writes at all.
+    pub const fn writes(self) -> bool {
+        matches!(self, Self::Write | Self::Mixed | Self::Rewrite)
+    }
+
+    /// Whether it reads at all.
+    pub const fn reads(self) -> bool {
+        matches!(self, Self::Read | Self::Mixed | Self::Reread)
     }
 }
 

@@ -8,12 +8,14 @@ use std::path::Path;
 
 use kernels::table::KERNELS;
 use model::experiment::Area;
-use model::io::{DiskEngine, DiskOp, DiskPattern, NetMode, Protocol};
+use model::io::{NetMode, Protocol};
 use model::isa::{CpuOp, Element, Isa};
 use model::unit::{parse_seconds, parse_size};
 use serde::{Deserialize, Deserializer, de::Error as _};
 
+mod disk;
 mod memory;
+pub use disk::{DiskChoice, DiskStanza};
 pub use memory::{MemoryChoice, MemoryStanza, WorkingSets};
 
 /// The most threads that can be asked for.
@@ -29,6 +31,9 @@ const EMBEDDED: &[(&str, &str)] = &[
 
 /// The suite of `assay memory`, of which the command line chooses.
 const MEMORY: &str = include_str!("../../../../suites/memory.toml");
+
+/// The suite of `assay disk`, likewise.
+const DISK: &str = include_str!("../../../../suites/disk.toml");
 
 /// A suite.
 #[derive(Clone, Debug, Deserialize)]
@@ -49,6 +54,9 @@ pub struct Suite {
     /// how long the run may be.
     #[serde(default)]
     pub repeat_share: f64,
+    /// Seconds that all of it may take where nothing else is asked for; rows for which none are left are skipped.
+    #[serde(default, deserialize_with = "some_seconds")]
+    pub time_budget: Option<f64>,
     /// How each area is sampled.
     #[serde(default)]
     pub sampling: BTreeMap<Area, Sampling>,
@@ -109,29 +117,6 @@ pub struct CpuStanza {
     /// Operations that each experiment comes to, over all threads: stated, and done in full where exact workloads are
     /// asked for.
     pub total: Option<f64>,
-}
-
-/// A block of disk experiments: every combination of its lists.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DiskStanza {
-    /// Order of the visits.
-    pub pattern: DiskPattern,
-    /// What is done at each.
-    pub op: Vec<DiskOp>,
-    /// Bytes per request.
-    #[serde(deserialize_with = "sizes")]
-    pub block: Vec<u64>,
-    /// Requests in flight per thread.
-    pub depth: Vec<u32>,
-    /// Bytes of the file, where there is room for it.
-    #[serde(deserialize_with = "size")]
-    pub size: u64,
-    /// How requests reach the kernel; absent: the fastest that works here.
-    #[serde(default)]
-    pub engine: Option<DiskEngine>,
-    /// Thread counts.
-    pub threads: Vec<Threads>,
 }
 
 /// A block of network experiments: every combination of its lists.
@@ -221,6 +206,10 @@ fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> 
     parse_seconds(&String::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
+fn some_seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    seconds(deserializer).map(Some)
+}
+
 fn two_durations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[f64; 2], D::Error> {
     let [least, most] = <[String; 2]>::deserialize(deserializer)?;
     let pair = [parse_seconds(&least).map_err(D::Error::custom)?, parse_seconds(&most).map_err(D::Error::custom)?];
@@ -289,8 +278,10 @@ impl Suite {
         for (area, sampling) in &suite.sampling {
             sampling.check().map_err(|problem| format!("suite '{origin}', [sampling.{area}]: {problem}"))?;
         }
-        for sampling in suite.memory.iter().filter_map(|stanza| stanza.sampling.as_ref()) {
-            sampling.check().map_err(|problem| format!("suite '{origin}', [[memory]] sampling: {problem}"))?;
+        let memory = suite.memory.iter().map(|stanza| (Area::Memory, &stanza.sampling));
+        let disk = suite.disk.iter().map(|stanza| (Area::Disk, &stanza.sampling));
+        for (area, sampling) in memory.chain(disk).filter_map(|(area, sampling)| Some((area, sampling.as_ref()?))) {
+            sampling.check().map_err(|problem| format!("suite '{origin}', [[{area}]] sampling: {problem}"))?;
         }
         if suite.cpu.is_empty() && suite.memory.is_empty() && suite.disk.is_empty() && suite.net.is_empty() {
             return Err(format!(
@@ -333,23 +324,6 @@ pub struct CpuChoice {
     pub elements: Vec<Element>,
     /// Instruction sets; empty: all of them.
     pub isa: Vec<IsaChoice>,
-}
-
-/// What an area's own command chooses of the disk area; what is empty or absent is the quick suite's.
-#[derive(Clone, Debug, Default)]
-pub struct DiskChoice {
-    /// Orders of the visits.
-    pub patterns: Vec<DiskPattern>,
-    /// What is done at each.
-    pub ops: Vec<DiskOp>,
-    /// Bytes per request.
-    pub blocks: Vec<u64>,
-    /// Requests in flight per thread.
-    pub depths: Vec<u32>,
-    /// Bytes of the file.
-    pub size: Option<u64>,
-    /// How requests reach the kernel.
-    pub engine: Option<DiskEngine>,
 }
 
 /// What an area's own command chooses of the network area; what is empty is the quick suite's.
@@ -456,34 +430,6 @@ impl Suite {
     /// Its sampling alone.
     fn without_rows(self) -> Self {
         Self { cpu: Vec::new(), memory: Vec::new(), disk: Vec::new(), net: Vec::new(), ..self }
-    }
-
-    /// The suite of `assay disk`.
-    ///
-    /// # Errors
-    /// Nothing fits what was chosen.
-    pub fn of_disk(choice: &DiskChoice) -> Result<Self, String> {
-        let quick = Self::find("quick")?;
-        let mut disk = Vec::new();
-        for stanza in &quick.disk {
-            let op: Vec<DiskOp> =
-                stanza.op.iter().copied().filter(|op| choice.ops.is_empty() || choice.ops.contains(op)).collect();
-            if op.is_empty() || !choice.patterns.is_empty() && !choice.patterns.contains(&stanza.pattern) {
-                continue;
-            }
-            disk.push(DiskStanza {
-                op,
-                block: or(&choice.blocks, &stanza.block),
-                depth: or(&choice.depths, &stanza.depth),
-                size: choice.size.unwrap_or(stanza.size),
-                engine: choice.engine.or(stanza.engine),
-                ..stanza.clone()
-            });
-        }
-        if disk.is_empty() {
-            return Err("there is no disk experiment of that combination of --pattern and --op; known: sequential and random with read, write".into());
-        }
-        Ok(Self { name: Area::Disk.to_string(), disk, ..quick.without_rows() })
     }
 
     /// The suite of `assay net`.

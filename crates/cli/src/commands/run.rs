@@ -13,6 +13,7 @@ use bench::target::DiskTarget;
 use machine::{Declared, Sysroot};
 use model::document::{Document, Program, Status};
 use model::experiment::Area;
+use model::io::DiskCache;
 use model::machine::Machine;
 use report::Render;
 
@@ -64,6 +65,11 @@ pub(crate) fn memory(arguments: &Memory, began: f64) -> Result {
 
 /// `assay disk`.
 pub(crate) fn disk(arguments: &Disk, began: f64) -> Result {
+    let caches = match arguments.direct {
+        None => arguments.cache.clone(),
+        Some(true) => vec![DiskCache::Bypassed],
+        Some(false) => vec![DiskCache::Cold, DiskCache::Warm],
+    };
     let choice = DiskChoice {
         patterns: arguments.pattern.clone(),
         ops: arguments.op.clone(),
@@ -71,6 +77,10 @@ pub(crate) fn disk(arguments: &Disk, began: f64) -> Result {
         depths: arguments.depth.clone(),
         size: arguments.size,
         engine: arguments.engine,
+        syncs: arguments.sync.clone(),
+        caches,
+        layouts: arguments.layout.clone(),
+        loads: arguments.load_percent.clone(),
     };
     let chosen = Chosen { size: choice.size.is_some(), engine: choice.engine.is_some(), ..Chosen::default() };
     measure(Suite::of_disk(&choice)?, chosen, &arguments.measure, began)
@@ -98,6 +108,7 @@ fn disk_target(suite: &Suite, options: &Measure) -> Option<DiskTarget> {
 fn measure(suite: Suite, chosen: Chosen, options: &Measure, began: f64) -> Result {
     let declared = Declared::parse(&options.declare)?;
     let machine = machine::discover(&Sysroot::host());
+    let time_budget = time_budget(&suite, options);
     let request = request(suite, chosen, options)?;
     let places = places(options)?;
     let plan = plan(&request, &machine).map_err(|error| error.to_string())?;
@@ -124,7 +135,7 @@ fn measure(suite: Suite, chosen: Chosen, options: &Measure, began: f64) -> Resul
         declared: &declared,
         program: program(),
         id,
-        time_budget: options.time_budget,
+        time_budget,
         wait_quiet: options.wait_quiet,
         began,
         verify_only: options.verify,
@@ -135,6 +146,12 @@ fn measure(suite: Suite, chosen: Chosen, options: &Measure, began: f64) -> Resul
     let finished = carry_out(&plan, &setting, folder, options.quiet)?;
     show(&finished.0, finished.1.as_deref(), options)?;
     Ok(outcome(&finished.0))
+}
+
+/// The seconds that were asked for, else the suite's, where it is measured as it is.
+fn time_budget(suite: &Suite, options: &Measure) -> Option<f64> {
+    let as_it_is = options.repeat.is_none() && !options.exact_workload && options.references.is_empty();
+    options.time_budget.or(suite.time_budget.filter(|_| as_it_is))
 }
 
 /// Where the document is to go besides, if a file was named.

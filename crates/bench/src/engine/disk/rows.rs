@@ -2,7 +2,7 @@
 //!
 //! Pure: what the directory is like was found out before ([`DiskTarget`]).
 
-use model::experiment::{Area, DiskChoices, DiskParams, Experiment, Params, disk_id};
+use model::experiment::{Area, Classic, DiskChoices, DiskParams, Experiment, Params, disk_id};
 use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
 use model::machine::Machine;
 use model::unit::format_size;
@@ -58,13 +58,9 @@ pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned
     let ground = Ground::find(request, stanzas)?;
     let mut rows = Vec::new();
     for stanza in stanzas {
-        for &op in &stanza.op {
-            for &block in &stanza.block {
-                for &depth in &stanza.depth {
-                    for threads in thread_counts(request, &stanza.threads, machine) {
-                        rows.push(row(request, machine, &ground, stanza, (op, block, depth, threads))?);
-                    }
-                }
+        for threads in thread_counts(request, &stanza.threads, machine) {
+            for kind in kinds(stanza) {
+                rows.push(row(request, machine, &ground, stanza, kind, threads)?);
             }
         }
     }
@@ -74,6 +70,44 @@ pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned
         first.setup_seconds += ground.size as f64 / LAYOUT_BYTES_PER_SECOND / f64::from(launches.max(1));
     }
     Ok(rows)
+}
+
+/// What distinguishes the rows of a stanza, threads apart.
+#[derive(Clone, Copy)]
+struct Kind {
+    op: DiskOp,
+    block: u64,
+    depth: u32,
+    load_percent: Option<u32>,
+    sync: DiskSync,
+    cache: DiskCache,
+    layout: DiskLayout,
+}
+
+/// Every combination of a stanza's lists, threads apart.
+fn kinds(stanza: &DiskStanza) -> Vec<Kind> {
+    let loads: Vec<Option<u32>> = match stanza.load_percent.as_slice() {
+        [] => vec![None],
+        loads => loads.iter().copied().map(Some).collect(),
+    };
+    let mut kinds = Vec::new();
+    for &op in &stanza.op {
+        // What does not write waits for no medium.
+        let syncs = if op.writes() { stanza.sync.as_slice() } else { &[DiskSync::None] };
+        for &block in &stanza.block {
+            for &depth in &stanza.depth {
+                for &load_percent in &loads {
+                    for &sync in syncs {
+                        for &cache in &stanza.cache {
+                            let kind = |&layout| Kind { op, block, depth, load_percent, sync, cache, layout };
+                            kinds.extend(stanza.layout.iter().map(kind));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    kinds
 }
 
 /// What all rows of a plan stand on.
@@ -143,21 +177,23 @@ fn row(
     machine: &Machine,
     ground: &Ground,
     stanza: &DiskStanza,
-    (op, block, depth, threads): (DiskOp, u64, u32, u32),
+    kind: Kind,
+    threads: u32,
 ) -> Result<Planned, PlanError> {
     let (engine, no_engine) = engine(request, ground.target, stanza)?;
-    let method = method(stanza.pattern, op, engine)?;
+    let (method, unknown) = method(stanza.pattern, kind, engine);
     let params = DiskParams {
         pattern: stanza.pattern,
-        op,
-        block,
+        op: kind.op,
+        block: kind.block,
         size: ground.size,
-        depth,
+        depth: kind.depth,
+        load_percent: kind.load_percent,
         engine,
-        direct: true,
-        sync: DiskSync::None,
-        cache: DiskCache::Bypassed,
-        layout: DiskLayout::Shared,
+        direct: kind.cache == DiskCache::Bypassed,
+        sync: kind.sync,
+        cache: kind.cache,
+        layout: kind.layout,
         threads,
         path: ground.target.map(|target| target.directory.display().to_string()).unwrap_or_default(),
     };
@@ -174,39 +210,54 @@ fn row(
             id: disk_id(&params, chosen),
             area: Area::Disk,
             method: method.to_owned(),
-            classic: None,
+            classic: stanza.classic.as_ref().map(|workload| Classic {
+                table: Area::Disk.to_string(),
+                workload: workload.clone(),
+                class: None,
+                total: stanza.total,
+            }),
             kernel: None,
             params: Params::Disk(params.clone()),
         },
         cpus,
         other_cpus: Vec::new(),
         beside: Vec::new(),
-        sampling: sampling(request, block),
+        sampling: sampling(request, stanza, kind.block),
         exact_work: None,
-        setup_seconds: if op == DiskOp::Write { WRITE_SETUP_SECONDS } else { READ_SETUP_SECONDS },
-        obstacle: ground.obstacle.clone().or(no_engine).or(too_small).or_else(|| too_little_memory(&params, machine)),
+        setup_seconds: if kind.op.writes() { WRITE_SETUP_SECONDS } else { READ_SETUP_SECONDS },
+        obstacle: ground
+            .obstacle
+            .clone()
+            .or(unknown)
+            .or(no_engine)
+            .or(too_small)
+            .or_else(|| too_little_memory(&params, machine)),
         warnings,
     })
 }
 
 /// How the suite samples disks, but long enough for some requests of this size: what counts is whole requests.
-fn sampling(request: &Request, block: u64) -> Sampling {
-    let sampling = request.suite.sampling(Area::Disk);
+fn sampling(request: &Request, stanza: &DiskStanza, block: u64) -> Sampling {
+    let sampling = stanza.sampling.clone().unwrap_or_else(|| request.suite.sampling(Area::Disk));
     let least_seconds = REQUESTS_PER_SAMPLE * block as f64 / BYTES_PER_SECOND;
     Sampling { sample_seconds: sampling.sample_seconds.max(least_seconds), ..sampling }
 }
 
-fn method(pattern: DiskPattern, op: DiskOp, engine: DiskEngine) -> Result<&'static str, PlanError> {
-    match (pattern, op) {
-        (DiskPattern::Sequential | DiskPattern::Random, DiskOp::Read | DiskOp::Write) if engine == DiskEngine::Null => {
-            Ok("disk-null/1")
-        }
-        (DiskPattern::Sequential | DiskPattern::Random, DiskOp::Read) => Ok("disk-read/1"),
-        (DiskPattern::Sequential | DiskPattern::Random, DiskOp::Write) => Ok("disk-write/1"),
-        _ => Err(PlanError(format!(
-            "{pattern} {op} of a disk is not there yet; known: sequential and random with read, write"
-        ))),
-    }
+/// The method of a row, and a sentence for what is not there yet.
+fn method(pattern: DiskPattern, kind: Kind, engine: DiskEngine) -> (&'static str, Option<String>) {
+    let plain = kind.sync == DiskSync::None
+        && kind.cache == DiskCache::Bypassed
+        && kind.layout == DiskLayout::Shared
+        && kind.load_percent.is_none();
+    let known = matches!(pattern, DiskPattern::Sequential | DiskPattern::Random)
+        && matches!(kind.op, DiskOp::Read | DiskOp::Write)
+        && plain;
+    let method = match kind.op {
+        _ if engine == DiskEngine::Null => "disk-null/1",
+        DiskOp::Write => "disk-write/1",
+        _ => "disk-read/1",
+    };
+    (method, (!known).then(|| format!("{pattern} {} of a disk is not there yet in this form", kind.op)))
 }
 
 /// The engine of a stanza's rows: the one it names, else the fastest that works here; and why that cannot be had.
@@ -287,7 +338,7 @@ fn too_small(params: &DiskParams, ground: &Ground) -> Result<Option<String>, Pla
 
 /// Whether the memory for requests in flight, and for what is written as much again, is not there.
 fn too_little_memory(params: &DiskParams, machine: &Machine) -> Option<String> {
-    let needed = bytes_in_flight(params) * if params.op == DiskOp::Write { 2 } else { 1 };
+    let needed = bytes_in_flight(params) * if params.op.writes() { 2 } else { 1 };
     let available = machine.memory.available_bytes?;
     (needed > available / 2).then(|| {
         format!("the requests in flight need {} of memory, and {} are available", rounded(needed), rounded(available))
@@ -354,7 +405,16 @@ mod tests {
             depth: vec![1, 32],
             size: GIB,
             engine: None,
+            sync: vec![DiskSync::None],
+            cache: vec![DiskCache::Bypassed],
+            layout: vec![DiskLayout::Shared],
+            load_percent: Vec::new(),
             threads: vec![Threads::Count(1)],
+            sampling: None,
+            classic: None,
+            total: None,
+            on_request: false,
+            base: false,
         }
     }
 
@@ -472,7 +532,6 @@ mod tests {
             refused(DiskStanza { block: vec![100 << 20], ..stanza() })
                 .contains("it takes 6.2 GiB; choose a larger --size")
         );
-        assert!(refused(DiskStanza { op: vec![DiskOp::Mixed], ..stanza() }).contains("not there yet"));
         let many = DiskStanza {
             engine: Some(DiskEngine::Sync),
             depth: vec![1024],

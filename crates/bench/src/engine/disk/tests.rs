@@ -67,6 +67,7 @@ fn params(pattern: DiskPattern, op: DiskOp, block: u64, depth: u32, engine: Disk
         block,
         size: 0,
         depth,
+        load_percent: None,
         engine,
         direct: true,
         sync: DiskSync::None,

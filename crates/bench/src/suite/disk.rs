@@ -1,0 +1,200 @@
+//! The disk rows of a suite: how they are written, and what `assay disk` makes of `suites/disk.toml`.
+
+use model::experiment::Area;
+use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
+use serde::Deserialize;
+
+use super::{DISK, Sampling, Suite, Threads, or, size, sizes};
+
+/// A block of disk experiments: every combination of its lists. What a write waits for applies to operations that write
+/// only; of the others there is one row.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DiskStanza {
+    /// Order of the visits.
+    pub pattern: DiskPattern,
+    /// What is done at each.
+    pub op: Vec<DiskOp>,
+    /// Bytes per request.
+    #[serde(deserialize_with = "sizes")]
+    pub block: Vec<u64>,
+    /// Requests in flight per thread.
+    pub depth: Vec<u32>,
+    /// Bytes of each file, where there is room for them.
+    #[serde(deserialize_with = "size")]
+    pub size: u64,
+    /// How requests reach the kernel; absent: the fastest that works here.
+    #[serde(default)]
+    pub engine: Option<DiskEngine>,
+    /// What a write waits for.
+    #[serde(default = "nothing_more")]
+    pub sync: Vec<DiskSync>,
+    /// What the page cache is allowed to do.
+    #[serde(default = "bypassed")]
+    pub cache: Vec<DiskCache>,
+    /// How threads share files.
+    #[serde(default = "one_file")]
+    pub layout: Vec<DiskLayout>,
+    /// Requests at random moments instead of one as soon as another is over: so many per cent of the rate that the same
+    /// row reaches without pause, 1 to 100. Empty: as fast as they can.
+    #[serde(default)]
+    pub load_percent: Vec<u32>,
+    /// Thread counts.
+    pub threads: Vec<Threads>,
+    /// How these rows are sampled, where not as the area.
+    #[serde(default)]
+    pub sampling: Option<Sampling>,
+    /// The workload label in the classic tables: `RS`, `WS`, `RR`, `WR` …
+    #[serde(default)]
+    pub classic: Option<String>,
+    /// Bytes, or operations of a latency, that each experiment comes to over all threads.
+    #[serde(default)]
+    pub total: Option<f64>,
+    /// Not part of `assay disk` unless its pattern or its operation is asked for.
+    #[serde(default)]
+    pub on_request: bool,
+    /// What an operation in an order is by itself: rows that are asked for by their parameters are made of these alone,
+    /// and not of those that compare caches, loads or familiar combinations.
+    #[serde(default)]
+    pub base: bool,
+}
+
+/// What an area's own command chooses of the disk area; what is empty or absent is as in `suites/disk.toml`.
+#[derive(Clone, Debug, Default)]
+pub struct DiskChoice {
+    /// Orders of the visits.
+    pub patterns: Vec<DiskPattern>,
+    /// What is done at each.
+    pub ops: Vec<DiskOp>,
+    /// Bytes per request.
+    pub blocks: Vec<u64>,
+    /// Requests in flight per thread.
+    pub depths: Vec<u32>,
+    /// Bytes of the file.
+    pub size: Option<u64>,
+    /// How requests reach the kernel.
+    pub engine: Option<DiskEngine>,
+    /// What a write waits for.
+    pub syncs: Vec<DiskSync>,
+    /// What the page cache is allowed to do.
+    pub caches: Vec<DiskCache>,
+    /// How threads share files.
+    pub layouts: Vec<DiskLayout>,
+    /// Shares of the highest rate, in per cent.
+    pub loads: Vec<u32>,
+}
+
+impl DiskChoice {
+    /// Whether nothing was chosen that narrows the rows down.
+    fn is_open(&self) -> bool {
+        let Self { patterns, ops, blocks, depths, size: _, engine, syncs, caches, layouts, loads } = self;
+        let lists = [patterns.is_empty(), ops.is_empty(), blocks.is_empty(), depths.is_empty(), syncs.is_empty()];
+        lists
+            .into_iter()
+            .chain([caches.is_empty(), layouts.is_empty(), loads.is_empty(), engine.is_none()])
+            .all(|open| open)
+    }
+
+    /// What is left of a stanza; `None` where it is not meant.
+    fn of(&self, stanza: &DiskStanza) -> Option<DiskStanza> {
+        let wanted = |op: &&DiskOp| self.ops.is_empty() || self.ops.contains(op);
+        let op: Vec<DiskOp> = stanza.op.iter().filter(wanted).copied().collect();
+        let of_pattern = self.patterns.is_empty() || self.patterns.contains(&stanza.pattern);
+        let named = !self.patterns.is_empty() && of_pattern || !self.ops.is_empty() && !op.is_empty();
+        // Those who ask for a kind of write mean what writes.
+        let op = if self.syncs.iter().any(|sync| *sync != DiskSync::None) && self.ops.is_empty() {
+            op.into_iter().filter(|op| op.writes()).collect()
+        } else {
+            op
+        };
+        let meant = if self.is_open() { !stanza.on_request } else { stanza.base && (named || !stanza.on_request) };
+        (!op.is_empty() && of_pattern && meant).then(|| DiskStanza {
+            op,
+            block: or(&self.blocks, &stanza.block),
+            depth: or(&self.depths, &stanza.depth),
+            size: self.size.unwrap_or(stanza.size),
+            engine: self.engine.or(stanza.engine),
+            sync: or(&self.syncs, &stanza.sync),
+            cache: or(&self.caches, &stanza.cache),
+            layout: or(&self.layouts, &stanza.layout),
+            load_percent: or(&self.loads, &stanza.load_percent),
+            ..stanza.clone()
+        })
+    }
+}
+
+impl Suite {
+    /// The suite of `assay disk`.
+    ///
+    /// # Errors
+    /// Nothing fits what was chosen.
+    pub fn of_disk(choice: &DiskChoice) -> Result<Self, String> {
+        let suite = Self::parse(DISK, "disk")?;
+        let disk: Vec<DiskStanza> = suite.disk.iter().filter_map(|stanza| choice.of(stanza)).collect();
+        if disk.is_empty() {
+            let bases = suite.disk.iter().filter(|stanza| stanza.base);
+            let words = |stanza: &DiskStanza| {
+                let ops: Vec<&str> = stanza.op.iter().map(|op| op.name()).collect();
+                format!("{} with {}", stanza.pattern, ops.join(", "))
+            };
+            let known: Vec<String> = bases.map(words).collect();
+            return Err(format!("there is no disk experiment of that combination; known: {}", known.join("; ")));
+        }
+        let time_budget = suite.time_budget.filter(|_| choice.is_open());
+        Ok(Self { name: Area::Disk.to_string(), disk, time_budget, ..suite })
+    }
+}
+
+fn nothing_more() -> Vec<DiskSync> {
+    vec![DiskSync::None]
+}
+
+fn bypassed() -> Vec<DiskCache> {
+    vec![DiskCache::Bypassed]
+}
+
+fn one_file() -> Vec<DiskLayout> {
+    vec![DiskLayout::Shared]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(choice: &DiskChoice) -> Vec<DiskStanza> {
+        Suite::of_disk(choice).unwrap().disk
+    }
+
+    #[test]
+    fn what_is_chosen_narrows_the_stanzas() {
+        let all = rows(&DiskChoice::default());
+        assert!(all.iter().all(|stanza| !stanza.on_request) && all.iter().any(|stanza| !stanza.base));
+        assert!(Suite::of_disk(&DiskChoice::default()).unwrap().time_budget.is_some());
+        let sized = rows(&DiskChoice { size: Some(1 << 20), ..DiskChoice::default() });
+        assert_eq!(sized.len(), all.len(), "a size narrows nothing");
+        assert!(sized.iter().all(|stanza| stanza.size == 1 << 20));
+        let blocks = rows(&DiskChoice { blocks: vec![4096], ..DiskChoice::default() });
+        assert!(blocks.iter().all(|stanza| stanza.base && !stanza.on_request && stanza.block == [4096]));
+        let backward = rows(&DiskChoice { patterns: vec![DiskPattern::Backward], ..DiskChoice::default() });
+        let of_engine = DiskChoice { engine: Some(DiskEngine::Sync), ..DiskChoice::default() };
+        assert_eq!(Suite::of_disk(&of_engine).unwrap().time_budget, None, "what is asked for is measured in full");
+        assert!(!backward.is_empty() && backward.iter().all(|stanza| stanza.pattern == DiskPattern::Backward));
+        let mixed = rows(&DiskChoice { ops: vec![DiskOp::Mixed], ..DiskChoice::default() });
+        assert!(!mixed.is_empty() && mixed.iter().all(|stanza| stanza.op == [DiskOp::Mixed] && stanza.base));
+        let durable = rows(&DiskChoice { syncs: vec![DiskSync::Dsync], ..DiskChoice::default() });
+        assert!(!durable.is_empty() && durable.iter().flat_map(|stanza| &stanza.op).all(|op| op.writes()));
+    }
+
+    #[test]
+    fn every_operation_in_every_order_can_be_asked_for_or_is_refused_with_what_can() {
+        for &pattern in DiskPattern::ALL {
+            for &op in DiskOp::ALL {
+                let choice = DiskChoice { patterns: vec![pattern], ops: vec![op], ..DiskChoice::default() };
+                match Suite::of_disk(&choice) {
+                    Ok(suite) => assert!(suite.disk.len() == 1 && suite.disk[0].op == [op], "{pattern} {op}"),
+                    Err(error) => assert!(error.contains("random with") && error.contains("backward with"), "{error}"),
+                }
+            }
+        }
+    }
+}
