@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::document::Status;
+use crate::unit::{Better, Unit};
 
 crate::isa::words! {
     /// What a ratio says against 1, counted so that more is better for us.
@@ -41,6 +42,25 @@ pub struct Spread {
     pub theirs: f64,
     /// Of ours in the same pairs.
     pub ours: f64,
+}
+
+/// Another figure that a tool and a row both have.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Also {
+    /// What it is: `latency`, `cpu_seconds_per_request`.
+    pub name: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// Which direction is better.
+    pub better: Better,
+    /// Median of ours.
+    pub ours: f64,
+    /// Median of theirs.
+    pub theirs: f64,
+    /// Ours over theirs: the ratio of the medians.
+    pub ratio: f64,
+    /// The ratio's 95 % interval over pairs; `null` below 6 pairs.
+    pub ratio_ci95: Option<[f64; 2]>,
 }
 
 /// One tool beside one metric.
@@ -85,6 +105,9 @@ pub struct Reference {
     pub bytes_factor: f64,
     /// Why the two may differ, by stated rules.
     pub explanation: Option<String>,
+    /// What else both sides report, compared over the same pairs; no verdict rests on it.
+    #[serde(default)]
+    pub also: Vec<Also>,
     /// What else it reports.
     pub details: serde_json::Map<String, serde_json::Value>,
     /// The file with exactly what it printed, relative to the run's folder.

@@ -51,6 +51,8 @@ fn of(document: &Value, row: &Value, metric: &Value, reference: &Value) -> Attem
         "verdict": reference["verdict"],
         "bytes_factor": reference["bytes_factor"],
         "explanation": reference["explanation"],
+        "also": reference["also"],
+        "loop_iops": row["conditions"]["disk"]["loop_iops"],
     });
     Attempt(line.as_object().cloned().unwrap_or_default())
 }
@@ -113,6 +115,21 @@ impl Attempt {
     pub(crate) fn interval(&self) -> Option<(f64, f64)> {
         let ends = self.0.get("ratio_ci95")?.as_array()?;
         Some((ends.first()?.as_f64()?, ends.get(1)?.as_f64()?))
+    }
+
+    /// Another figure that both sides reported: ours, theirs, the ratio and its interval.
+    pub(crate) fn also(&self, name: &str) -> Option<[f64; 5]> {
+        let all = self.0.get("also").and_then(Value::as_array)?;
+        let one = all.iter().find(|one| one["name"] == name)?;
+        let number = |value: &Value| value.as_f64();
+        let ends = &one["ratio_ci95"];
+        Some([
+            number(&one["ours"])?,
+            number(&one["theirs"])?,
+            number(&one["ratio"])?,
+            number(&ends[0])?,
+            number(&ends[1])?,
+        ])
     }
 
     /// What is compared with what, on which machine: attempts that agree in it are repetitions of each other.

@@ -61,11 +61,47 @@ fn section(page: &mut String, here: &[&Attempt]) {
         page.push_str(&line(attempt, all, best_of(&each, attempt)));
     }
     summary(page, &each);
+    costs(page, &each);
     page.push_str("\nThe commands, as they were run last:\n\n```text\n");
     for (attempt, _) in &latest {
         commands(page, attempt);
     }
     page.push_str("```\n\n");
+}
+
+/// The disk rows' median latencies and what a request costs the processor, where the latest attempts compared them.
+fn costs(page: &mut String, latest: &[&Attempt]) {
+    let with: Vec<&&Attempt> =
+        latest.iter().filter(|attempt| attempt.also("cpu_seconds_per_request").is_some()).collect();
+    if with.is_empty() {
+        return;
+    }
+    page.push_str(
+        "\n### What a request takes, and what it costs\n\nFrom the same pairs: median latency (fio: `lat_ns`), processor \
+         seconds of the working threads per request, user and system (ours with the check of every block), as the ratio \
+         ours over theirs with its 95 % interval, less being better; and the rate of our own loop at that depth without a device, \
+         measured beside the row on one core.\n\n| what | tool | p50 ours | theirs | ratio (95 %) | CPU ours | theirs | ratio (95 %) | our loop \
+         |\n|---|---|---|---|---|---|---|---|---|\n",
+    );
+    for attempt in with {
+        let cells = |name: &str| {
+            attempt.also(name).map_or_else(
+                || "– | – | –".to_owned(),
+                |[ours, theirs, ratio, low, high]| {
+                    format!("{} | {} | {ratio:.3} ({low:.3} … {high:.3})", quantity(ours, "s"), quantity(theirs, "s"))
+                },
+            )
+        };
+        let own = attempt.number("loop_iops").map_or_else(|| "–".to_owned(), |rate| quantity(rate, "1/s"));
+        let _ = writeln!(
+            page,
+            "| `{}` | {} | {} | {} | {own} |",
+            attempt.text("id"),
+            attempt.text("tool"),
+            cells("latency"),
+            cells("cpu_seconds_per_request"),
+        );
+    }
 }
 
 /// The measured tools beside the row of an attempt, if there are several and none has a better figure than its tool.
@@ -201,6 +237,19 @@ mod tests {
         assert!(page.contains("| 4.200 GB/s | 4.000 GB/s | 1.050 (0.900 … 1.200) | 20 | at least as good (±15.0 %) | 2: 0.950 … 1.050 |"), "{page}");
         assert!(page.contains("**behind** (±15.0 %) | 1 |"), "{page}");
         assert!(page.contains("/usr/bin/t -x"), "{page}");
+    }
+
+    #[test]
+    fn what_requests_cost_stands_in_a_table_of_its_own() {
+        let line = r#"{"machine": "M", "id": "disk/a", "metric": "iops", "unit": "1/s", "tool": "fio", "status": "ok", "loop_iops": 8e6,
+            "also": [{"name": "cpu_seconds_per_request", "ours": 2e-6, "theirs": 4e-6, "ratio": 0.5, "ratio_ci95": [0.45, 0.55]}]}"#;
+        let page = render(&[Attempt::of_line(line).unwrap()], &[]);
+        assert!(
+            page.contains("| `disk/a` | fio | – | – | – | 2.000 µs | 4.000 µs | 0.500 (0.450 … 0.550) | 8.000 M/s |"),
+            "{page}"
+        );
+        let page = render(&[attempt("a", "1", "below")], &[]);
+        assert!(!page.contains("What a request takes"), "{page}");
     }
 
     /// An attempt beside row `a` with these figures.

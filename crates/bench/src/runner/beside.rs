@@ -10,7 +10,7 @@ use model::document::Status;
 use model::experiment::Experiment;
 use model::reference::{self as word, ReferenceSample, Verdict};
 use model::sample::Metric;
-use model::unit::Better;
+use model::unit::{Better, Unit};
 use model::wire::HeldFile;
 use stats::{RatioVerdict, ratio};
 
@@ -21,6 +21,36 @@ use crate::reference::{Reading, Reference, Target, explain, find};
 
 /// What stands for the version of a tool that was found and tells none: documents always name one of what was run.
 const NO_VERSION: &str = "not stated";
+
+/// A figure that a tool reports besides its headline, and a row of ours has too.
+struct Common {
+    /// What it is.
+    name: &'static str,
+    unit: Unit,
+    better: Better,
+    /// Where it stands in the tool's details.
+    path: &'static [&'static str],
+}
+
+/// All of these: the median latency, and what a request costs the processor.
+const COMMON: &[Common] = &[
+    Common { name: "latency", unit: Unit::Second, better: Better::Lower, path: &["latency", "p50"] },
+    Common {
+        name: "cpu_seconds_per_request",
+        unit: Unit::Second,
+        better: Better::Lower,
+        path: &["cpu_seconds_per_request"],
+    },
+];
+
+impl Common {
+    /// The tool's figure, if it has one.
+    fn of(&self, reading: &Reading) -> Option<f64> {
+        let (first, rest) = self.path.split_first()?;
+        let found = rest.iter().try_fold(reading.details.get(*first)?, |value, key| value.get(key))?;
+        found.as_f64()
+    }
+}
 
 /// Length of a tool's run in seconds, where the tool leaves the choice: the shorter a pair, the less changes within it.
 pub(crate) const BLOCK_SECONDS: f64 = 0.5;
@@ -33,6 +63,8 @@ pub(super) struct Beside {
     /// Pairs that are to be measured.
     pairs: u32,
     samples: Vec<ReferenceSample>,
+    /// For each common figure, ours and the tool's of every pair that has both.
+    common: Vec<Vec<(f64, f64)>>,
     /// The figure of the pair that is being measured, until ours is there too.
     pending: Option<(f64, f64)>,
     /// Why there is no figure, if so.
@@ -97,6 +129,7 @@ impl Beside {
             found,
             pairs,
             samples: Vec::new(),
+            common: vec![Vec::new(); COMMON.len()],
             pending: None,
             failed: None,
             called: Called::default(),
@@ -152,13 +185,25 @@ impl Beside {
     }
 
     /// The pair is complete: ours was this, by the name of its metrics. Without ours there is no pair.
-    pub(super) fn pair(&mut self, ours: &dyn Fn(&str) -> Option<f64>) {
+    pub(super) fn pair(&mut self, ours_of: &dyn Fn(&str) -> Option<f64>) {
         let Some((value, start)) = self.pending.take() else { return };
         let metric = self.last.as_ref().map(|reading| reading.metric.name());
-        if let Some(ours) = metric.and_then(ours) {
+        if let Some(ours) = metric.and_then(ours_of) {
             let pair = u32::try_from(self.samples.len()).unwrap_or(u32::MAX - 1) + 1;
             self.samples.push(ReferenceSample { value, ours, pair, start });
+            for (common, pairs) in COMMON.iter().zip(&mut self.common) {
+                let theirs = self.last.as_ref().and_then(|reading| common.of(reading));
+                pairs.extend(ours_of(common.name).zip(theirs));
+            }
         }
+    }
+
+    /// What else both sides report: figures that are there for every pair, and are not the metric itself.
+    fn also(&self, metric: &Metric) -> Vec<word::Also> {
+        let whole = |pairs: &[(f64, f64)]| pairs.len() == self.samples.len();
+        let each = COMMON.iter().zip(&self.common);
+        let found = each.filter(|(common, pairs)| common.name != metric.name && whole(pairs));
+        found.filter_map(|(common, pairs)| compared(common, pairs)).collect()
     }
 
     /// Name and content of the file with what it printed, where it printed anything.
@@ -192,6 +237,7 @@ impl Beside {
         reference.spread =
             ours.ok().and_then(|ours| Some(word::Spread { theirs: summary.cv_robust?, ours: ours.cv_robust? }));
         reference.verdict = Some(verdict(ratio.verdict(better)));
+        reference.also = self.also(metric);
         if let (Ok(found), Some(reading)) = (&self.found, &self.last) {
             let usual = Reading { value: summary.median, ..reading.clone() };
             let version = found.version.as_deref().unwrap_or_default();
@@ -225,6 +271,7 @@ impl Beside {
             pairs: self.pairs,
             bytes_factor: last.map_or(1.0, |reading| reading.bytes_factor),
             explanation: None,
+            also: Vec::new(),
             details: last.map_or_else(serde_json::Map::new, |reading| reading.details.clone()),
             raw: self.raw().filter(|_| stored).map(|(name, _)| format!("raw/{name}")),
         }
@@ -249,6 +296,24 @@ impl Beside {
     }
 }
 
+/// The ratio of a common figure; `None` where it has none.
+fn compared(common: &Common, pairs: &[(f64, f64)]) -> Option<word::Also> {
+    let ratio = ratio(pairs).ok()?;
+    let median = |side: fn(&(f64, f64)) -> f64| {
+        let figures: Vec<f64> = pairs.iter().map(side).collect();
+        stats::summarise(&figures).ok().map(|summary| summary.median)
+    };
+    Some(word::Also {
+        name: common.name.to_owned(),
+        unit: common.unit,
+        better: common.better,
+        ours: median(|pair| pair.0)?,
+        theirs: median(|pair| pair.1)?,
+        ratio: ratio.ratio,
+        ratio_ci95: ratio.interval,
+    })
+}
+
 const fn verdict(found: RatioVerdict) -> Verdict {
     match found {
         RatioVerdict::AtLeast => Verdict::AtLeast,
@@ -268,6 +333,7 @@ pub(super) fn withdraw(reference: &mut word::Reference, samples_of_ours: usize) 
         (reference.median, reference.ratio, reference.ratio_ci95) = (None, None, None);
         (reference.half_width, reference.verdict, reference.explanation) = (None, None, None);
         reference.spread = None;
+        reference.also.clear();
     }
 }
 
@@ -309,6 +375,31 @@ mod tests {
         assert_eq!((reference.status, reference.verdict), (Status::Ok, Some(Verdict::AtLeast)));
         assert_eq!((reference.median, reference.ratio), (Some(100.5), Some(103.0 / 100.5)));
         assert_eq!(reference.samples.len(), 20);
+    }
+
+    #[test]
+    fn what_both_sides_report_besides_is_compared_over_the_same_pairs() {
+        let tool = find("fio").unwrap();
+        let found = Found { path: "/usr/bin/fio".into(), version: Some("3.33".into()) };
+        let mut beside = Beside::new(tool, Ok(found), 8, "fio-01.txt".into());
+        for pair in 0..8_u8 {
+            let details = serde_json::json!({"latency": {"p50": 2e-4, "p99": 1e-3}, "cpu_seconds_per_request": 4e-6});
+            let details = details.as_object().cloned().unwrap();
+            beside.last = Some(Reading { metric: MetricName::Throughput, value: 1.0, bytes_factor: 1.0, details });
+            beside.pending = Some((1.0, 0.0));
+            // A launch that could not tell its processor time.
+            let cpu = (pair != 5).then_some(2e-6);
+            beside.pair(&|name| match name {
+                "throughput" => Some(1.0),
+                "latency" => Some(1e-4),
+                _ => cpu,
+            });
+        }
+        let reference = beside.reference(&metric_of(&[1.0; 8]), &experiment(), true);
+        assert_eq!(reference.also.len(), 1, "a figure that a pair lacks is left out: {:?}", reference.also);
+        let latency = &reference.also[0];
+        assert_eq!((latency.name.as_str(), latency.ours, latency.theirs, latency.ratio), ("latency", 1e-4, 2e-4, 0.5));
+        assert!(latency.ratio_ci95.is_some() && latency.better == Better::Lower);
     }
 
     #[test]

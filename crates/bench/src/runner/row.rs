@@ -154,9 +154,11 @@ impl Progressing {
     /// Ours of this pair is there: each tool that has run has its partner.
     pub(super) fn complete_pairs(&mut self) {
         let last = self.samples.last();
-        let ours = |name: &str| {
-            let metric = last?.metrics.iter().find(|metric| metric.name.name() == name)?;
-            Some(metric.sample.value)
+        // With tools beside it a launch is one sample.
+        let seen = self.launches.last().and_then(|launched| launched.seen.disk.as_ref());
+        let ours = |name: &str| match name {
+            "cpu_seconds_per_request" => seen?.cpu_seconds_per_request,
+            name => Some(last?.metrics.iter().find(|metric| metric.name.name() == name)?.sample.value),
         };
         self.beside.iter_mut().for_each(|beside| beside.pair(&ours));
     }
