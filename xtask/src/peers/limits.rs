@@ -67,8 +67,11 @@ pub(super) fn section(page: &mut String, here: &[&Attempt]) {
     page.push_str(HEAD);
     let (mut reached, mut known) = (0, 0);
     for id in &ids {
-        let all: Vec<&Attempt> = here.iter().copied().filter(|attempt| attempt.text("id") == *id).collect();
-        let Some(latest) = all.last() else { continue };
+        let of_id: Vec<&Attempt> = here.iter().copied().filter(|attempt| attempt.text("id") == *id).collect();
+        let Some(latest) = of_id.last() else { continue };
+        // Other builds have other kernels.
+        let all: Vec<&Attempt> =
+            of_id.iter().copied().filter(|attempt| attempt.text("git") == latest.text("git")).collect();
         known += usize::from(latest.number("limit").is_some());
         reached += usize::from(share(latest).is_some_and(|share| share >= MUST_REACH));
         page.push_str(&line(latest, &all));
@@ -83,8 +86,8 @@ const HEAD: &str = "\
 From `cargo xtask peers limits`. *per cycle*: operations per cycle and core in the 90th percentile of all bursts of 1 ms
 or more, beside the clock measured between them, and the limit that `assay info` explains (≈ where it is inferred from
 the measurement itself, and says nothing). *of limit*: the former over the latter; it must be 99 %. *repeats*: how far
-the per-cycle figures of all runs lie apart. *median* and *lost*: the rate over all samples, and the share of it that
-others on the host took.
+the per-cycle figures of all runs of this build lie apart. *median* and *lost*: the rate over all samples, and the share
+of it that others on the host took.
 
 | what | accumulator | per cycle | limit | of limit | repeats | median | lost | clock | grade |
 |---|---|---|---|---|---|---|---|---|---|
@@ -166,6 +169,10 @@ mod tests {
         assert!(page.contains("1 of 1 rows"), "{page}");
         page.clear();
         section(&mut page, &[&first, &second]);
+        let other_build = Attempt::of_line(&first.line().replace("\"abc\"", "\"def\"")).unwrap();
+        let mut page_of_two = String::new();
+        section(&mut page_of_two, &[&first, &other_build]);
+        assert!(page_of_two.contains("| 99.4 % | – (1) |"), "{page_of_two}");
         assert!(page.contains("| **93.8 %** | **5.7 %** (2) |") && page.contains("0 of 1 rows"), "{page}");
     }
 }
