@@ -113,7 +113,20 @@ fn named_for_a_moment(options: &OpenOptions, directory: &Path, name: &OsStr) -> 
 /// # Errors
 /// What the kernel said; `EINVAL` where the file system has no direct I/O.
 pub fn open(path: &Path, write: bool, direct: bool, dsync: bool) -> io::Result<File> {
-    let flags = if direct { libc::O_DIRECT } else { 0 } | if dsync { libc::O_DSYNC } else { 0 };
+    open_with(path, write, direct, if dsync { libc::O_DSYNC } else { 0 })
+}
+
+/// Opens a file that exists for reading and writing, with `direct` past the page cache, so that a write is over when the
+/// data and all that is said of the file (times of change among it) are on the medium (`O_SYNC`).
+///
+/// # Errors
+/// As [`open`].
+pub fn open_synchronous(path: &Path, direct: bool) -> io::Result<File> {
+    open_with(path, true, direct, libc::O_SYNC)
+}
+
+fn open_with(path: &Path, write: bool, direct: bool, flags: libc::c_int) -> io::Result<File> {
+    let flags = flags | if direct { libc::O_DIRECT } else { 0 };
     OpenOptions::new().read(true).write(write).custom_flags(flags).open(path)
 }
 

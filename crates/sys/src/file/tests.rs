@@ -140,6 +140,10 @@ fn flags_of_an_opened_file_are_those_asked_for() {
     assert_eq!(plain & (libc::O_ACCMODE | libc::O_DIRECT | libc::O_DSYNC), libc::O_RDONLY);
     let dsync = flags_of(&open(&path, true, false, true).unwrap());
     assert_eq!(dsync & (libc::O_ACCMODE | libc::O_DIRECT | libc::O_DSYNC), libc::O_RDWR | libc::O_DSYNC);
+    // `O_SYNC` is the bit of `O_DSYNC` and one more.
+    assert_ne!(dsync & libc::O_SYNC, libc::O_SYNC);
+    let sync = flags_of(&open_synchronous(&path, false).unwrap());
+    assert_eq!(sync & (libc::O_ACCMODE | libc::O_DIRECT | libc::O_SYNC), libc::O_RDWR | libc::O_SYNC);
     match open(&path, true, true, false) {
         Ok(direct) => assert_ne!(flags_of(&direct) & libc::O_DIRECT, 0),
         Err(error) => assert_eq!(error.raw_os_error(), Some(libc::EINVAL)),

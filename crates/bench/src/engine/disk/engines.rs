@@ -5,14 +5,14 @@ use std::io;
 use std::sync::Arc;
 
 use model::experiment::DiskParams;
-use model::io::{DiskEngine, DiskPattern};
+use model::io::{DiskEngine, DiskPattern, DiskSync};
 use sys::clock::Timer;
 use sys::queue::Engine;
 
 use super::contents::PAGE_BYTES;
 use super::lane::{Access, Job, Lane, Plan};
 use super::trouble;
-use super::visits::Visits;
+use super::visits::{Span, Visits};
 use crate::engine::{Tally, Trouble, Window};
 use crate::target::why_not;
 
@@ -90,7 +90,7 @@ fn with_helpers(
     let all = if first.queue().engine() == Engine::Sync { params.depth } else { 1 };
     let mut lanes = vec![first];
     for number in 1..all {
-        let visits = lanes.first().and_then(Lane::share_visits);
+        let visits = lanes.first().and_then(|first| first.share_visits(number as usize));
         let lane = open_lane(job, params, Engine::Sync, (thread, number), seed, visits);
         lanes.push(lane.map_err(|error| cannot_open(job, &error))?);
     }
@@ -118,28 +118,55 @@ fn open_lane(
     let (lanes, depth) = if engine == Engine::Sync { (params.depth, 1) } else { (1, params.depth) };
     let number = thread as u64 * u64::from(lanes) + u64::from(lane);
     let all = u64::from(params.threads) * u64::from(lanes);
-    // Threads and lanes draw from streams of their own.
-    let own_seed = seed.wrapping_add(number << 40);
-    let visits = visits.unwrap_or_else(|| match params.pattern {
-        DiskPattern::Random if job.write => Visits::every(all, number, job.blocks(), own_seed),
-        DiskPattern::Random => Visits::anywhere(job.blocks(), own_seed),
-        _ => Visits::along(params.threads.into(), thread as u64, job.blocks(), own_seed),
-    });
+    let place = Place { thread: thread as u64, lanes, lane };
+    let visits = visits.unwrap_or_else(|| order_of(job, params, place, seed));
     let plan = Plan {
         engine,
         depth,
         arenas: arenas(job, depth, all),
         number: u16::try_from(number).unwrap_or(u16::MAX),
-        seed: own_seed.rotate_left(17),
+        seed: own_seed(seed, number).rotate_left(17),
     };
     Lane::open(job, &plan, visits)
+}
+
+/// Which of a launch's lanes it is.
+#[derive(Clone, Copy)]
+struct Place {
+    thread: u64,
+    /// Lanes of each thread.
+    lanes: u32,
+    lane: u32,
+}
+
+/// The order in which a lane visits its part of the file: of random reads the whole file, of random writes every so many
+/// blocks of it, and of a stream the thread's part.
+fn order_of(job: &Job, params: &DiskParams, place: Place, seed: u64) -> Visits {
+    let Place { thread, lanes, lane } = place;
+    let (threads, of_thread) = (u64::from(params.threads), u64::from(lanes));
+    let (number, all) = (thread * of_thread + u64::from(lane), threads * of_thread);
+    let own_seed = own_seed(seed, number);
+    let file = Span { first: 0, count: job.blocks() };
+    match params.pattern {
+        DiskPattern::Random if job.op.writes() => Visits::every(all, number, file, own_seed),
+        DiskPattern::Random => Visits::anywhere(file, own_seed),
+        pattern => {
+            let apart = if job.op.writes() && lanes > 1 { lanes } else { 0 };
+            Visits::along(pattern, Span::part(threads, thread, job.blocks()), apart, own_seed)
+        }
+    }
+}
+
+/// Threads and lanes draw from streams of their own.
+fn own_seed(seed: u64, number: u64) -> u64 {
+    seed.wrapping_add(number << 40)
 }
 
 /// Sizes of a lane's memory, the best first: a buffer for each read in flight; of writes a pool that is not used up soon,
 /// or a smaller one that more limits let us register.
 fn arenas(job: &Job, depth: u32, lanes: u64) -> Vec<usize> {
     let in_flight = depth as usize * job.stride();
-    if !job.write {
+    if !job.op.writes() {
         return vec![in_flight];
     }
     let share = POOL_BYTES / usize::try_from(lanes).unwrap_or(usize::MAX).max(1);
@@ -151,15 +178,13 @@ fn arenas(job: &Job, depth: u32, lanes: u64) -> Vec<usize> {
 /// page each at most, since what is not moved costs nothing. `None` where it cannot be measured.
 pub(super) fn loop_iops(job: &Job, params: &DiskParams, timer: &Timer) -> Option<f64> {
     let page = u32::try_from(PAGE_BYTES).ok()?;
-    let access = Access { direct: false, dsync: false };
+    let access = Access { direct: false, sync: DiskSync::None };
     let job = Arc::new(Job { access, block: job.block.min(page), no_device: true, ..job.clone() });
     let depth = if params.engine == DiskEngine::Sync { 1 } else { params.depth };
     let arenas = arenas(&job, depth, u64::MAX);
     let plan = Plan { engine: Engine::Null, depth, arenas, number: 0, seed: job.held.seed };
-    let visits = match params.pattern {
-        DiskPattern::Random => Visits::anywhere(job.blocks(), plan.seed),
-        _ => Visits::along(1, 0, job.blocks(), plan.seed),
-    };
+    let alone = DiskParams { threads: 1, ..params.clone() };
+    let visits = order_of(&job, &alone, Place { thread: 0, lanes: 1, lane: 0 }, plan.seed);
     let mut lane = Lane::open(&job, &plan, visits).ok()?;
     let mut tally = Tally::new(timer);
     let mut best = None;

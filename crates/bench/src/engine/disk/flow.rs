@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use model::document::DiskConditions;
 use model::experiment::DiskParams;
-use model::io::{DiskEngine, DiskOp, DiskPattern, DiskSync};
+use model::io::{DiskEngine, DiskPattern, DiskSync};
 use model::wire::{HeldFile, Observations, Task};
 use sys::clock::{Timer, monotonic_raw_seconds};
 use sys::queue::{Engine, Options, Queue, Request};
@@ -70,15 +70,18 @@ impl DiskFlow {
         let job = Arc::new(Job {
             held: held.clone(),
             contents: Contents::new(held.seed),
-            write: params.op == DiskOp::Write,
-            access: Access { direct: params.direct && !no_device, dsync: params.sync == DiskSync::Dsync && !no_device },
+            op: params.op,
+            access: Access {
+                direct: params.direct && !no_device,
+                sync: if no_device { DiskSync::None } else { params.sync },
+            },
             block,
             launch: task.launch,
-            shared_stream: params.pattern == DiskPattern::Sequential,
+            shared_stream: params.pattern != DiskPattern::Random,
             no_device,
         });
         let (lanes, stepped_down) = engines::open_lanes(&job, params, task.seed, thread)?;
-        let reader = (job.write && !no_device).then(|| open_reader(&job)).transpose()?;
+        let reader = (job.op.writes() && !no_device).then(|| open_reader(&job)).transpose()?;
         Ok(Self {
             params: params.clone(),
             job,
@@ -145,7 +148,7 @@ impl Flow for DiskFlow {
     }
 
     fn verify(&mut self) -> Result<(), String> {
-        if self.job.write && !self.job.no_device {
+        if self.job.op.writes() && !self.job.no_device {
             self.flush()?;
             return self.check_writes();
         }
@@ -179,6 +182,13 @@ impl Flow for DiskFlow {
 }
 
 impl DiskFlow {
+    /// Bytes that reached storage over bytes asked for; where there are reads and writes, of those that missed it more.
+    fn storage_share(&self) -> Option<f64> {
+        let of = |made: bool, write: bool| made.then(|| traffic::storage_share(write)).flatten();
+        let op = self.job.op;
+        of(op.reads(), false).into_iter().chain(of(op.writes(), true)).reduce(f64::min)
+    }
+
     /// What can be seen of the file afterwards.
     fn of_file(&self) -> DiskConditions {
         let bytes = self.job.held.bytes;
@@ -193,7 +203,7 @@ impl DiskFlow {
             unwritten_bytes: extents.as_ref().map(|extents| bytes.saturating_sub(extents.written_bytes)),
             in_place: self.job.held.in_place,
             cached_share: sys::file::cached_bytes(&self.file).ok().map(share),
-            storage_share: traffic::storage_share(self.job.write),
+            storage_share: self.storage_share(),
             ..DiskConditions::default()
         }
     }

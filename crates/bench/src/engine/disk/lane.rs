@@ -7,6 +7,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use model::io::{DiskOp, DiskSync};
 use model::wire::HeldFile;
 use stats::random::Random;
 use sys::clock::{Timer, thread_cpu_seconds};
@@ -32,8 +33,18 @@ const TRIES: u32 = 64;
 pub(super) struct Access {
     /// Whether the page cache is bypassed.
     pub(super) direct: bool,
-    /// Whether a write is over only when the data is on the medium.
-    pub(super) dsync: bool,
+    /// What a write waits for.
+    pub(super) sync: DiskSync,
+}
+
+impl Access {
+    /// Opens the file, for writing too if `write`; what does not write waits for nothing.
+    pub(super) fn open(self, path: &Path, write: bool) -> io::Result<std::fs::File> {
+        match self.sync {
+            DiskSync::Sync if write => sys::file::open_synchronous(path, self.direct),
+            sync => sys::file::open(path, write, self.direct, write && sync == DiskSync::Dsync),
+        }
+    }
 }
 
 /// What all lanes of a thread have in common.
@@ -41,8 +52,8 @@ pub(super) struct Access {
 pub(super) struct Job {
     pub(super) held: HeldFile,
     pub(super) contents: Contents,
-    /// Whether it writes.
-    pub(super) write: bool,
+    /// What is done to each block.
+    pub(super) op: DiskOp,
     pub(super) access: Access,
     /// Bytes of a request.
     pub(super) block: u32,
@@ -66,11 +77,11 @@ impl Job {
     }
 
     fn open_file(&self) -> io::Result<std::fs::File> {
-        sys::file::open(Path::new(&self.held.path), self.write, self.access.direct, self.access.dsync)
+        self.access.open(Path::new(&self.held.path), self.op.writes())
     }
 
     fn failed(&self, offset: u64, why: &str) -> String {
-        trouble::failed(&self.held, self.write, self.block.into(), offset, why)
+        trouble::failed(&self.held, self.op.writes(), self.block.into(), offset, why)
     }
 }
 
@@ -138,10 +149,10 @@ impl Lane {
         let sectors = u32::try_from(arena.len() / SECTOR_BYTES).unwrap_or(u32::MAX);
         let pool_begins = sectors.checked_mul(plan.number.into()).filter(|first| first.checked_add(sectors).is_some());
         let pool_begins = pool_begins.unwrap_or(0);
-        if job.write || job.no_device {
+        if job.op.writes() || job.no_device {
             job.contents.fill(arena, pool_begins);
         }
-        if job.no_device && !job.write {
+        if job.no_device && !job.op.writes() {
             stamp_places(job, arena);
         }
         Ok(Self {
@@ -166,8 +177,8 @@ impl Lane {
     }
 
     /// The same stream of visits for another lane of the thread, if it is one that can be shared.
-    pub(super) fn share_visits(&self) -> Option<Visits> {
-        self.visits.share()
+    pub(super) fn share_visits(&self, lane: usize) -> Option<Visits> {
+        self.visits.share(lane)
     }
 
     /// The queue, for what it has to say of itself.
@@ -204,7 +215,7 @@ impl Lane {
         }
         self.done = done;
         if !self.job.no_device {
-            traffic::asked_for(self.job.write, self.finished * u64::from(self.job.block));
+            traffic::asked_for(self.job.op.writes(), self.finished * u64::from(self.job.block));
         }
         self.requests += self.finished;
         self.cpu_seconds += thread_cpu_seconds() - cpu_began;
@@ -221,18 +232,18 @@ impl Lane {
     fn submit(&mut self, token: usize, timer: &Timer) -> Result<(), String> {
         let block = self.next_block();
         let offset = block * u64::from(self.job.block);
-        let buffer = if self.job.write { self.stamped_slot(offset)? } else { token * self.job.stride() };
+        let buffer = if self.job.op.writes() { self.stamped_slot(offset)? } else { token * self.job.stride() };
         let began = timer.now();
         let request = Request {
             token: u32::try_from(token).unwrap_or(u32::MAX),
-            write: self.job.write,
+            write: self.job.op.writes(),
             offset,
             buffer,
             bytes: self.job.block,
         };
         self.queue.push(request).map_err(|error| self.job.failed(offset, &trouble::words(&error)))?;
         // Without a device the buffer keeps what was stamped for its place.
-        let block = if self.job.no_device && !self.job.write { token as u64 } else { block };
+        let block = if self.job.no_device && !self.job.op.writes() { token as u64 } else { block };
         self.places[token] = Place { began, block, buffer, in_flight: true, read: false };
         Ok(())
     }
@@ -242,7 +253,7 @@ impl Lane {
     #[inline]
     fn next_block(&mut self) -> u64 {
         let mut block = self.visits.next();
-        if !self.job.write {
+        if !self.job.op.writes() {
             return block;
         }
         for _ in 0..TRIES {
@@ -278,6 +289,7 @@ impl Lane {
     fn finish(&mut self, completion: Completion, now: u64, tally: &mut Tally) -> Result<u64, String> {
         let place = &mut self.places[completion.token as usize];
         place.in_flight = false;
+        self.visits.release();
         let Place { began, block, buffer, .. } = *place;
         let offset = block * u64::from(self.job.block);
         match completion.result {
@@ -287,7 +299,7 @@ impl Lane {
         }
         tally.note(began, now, self.job.block.into());
         self.finished += 1;
-        if self.job.write {
+        if self.job.op.writes() {
             place.read = self.job.no_device;
             self.remember(block);
         } else {

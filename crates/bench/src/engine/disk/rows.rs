@@ -243,21 +243,29 @@ fn sampling(request: &Request, stanza: &DiskStanza, block: u64) -> Sampling {
     Sampling { sample_seconds: sampling.sample_seconds.max(least_seconds), ..sampling }
 }
 
-/// The method of a row, and a sentence for what is not there yet.
+/// The method of a row, and a sentence for what is not there yet. The order of the visits, what a write waits for and
+/// how threads share files are parameters of one method; what is done, through which cache and at which moments are not.
 fn method(pattern: DiskPattern, kind: Kind, engine: DiskEngine) -> (&'static str, Option<String>) {
-    let plain = kind.sync == DiskSync::None
-        && kind.cache == DiskCache::Bypassed
-        && kind.layout == DiskLayout::Shared
-        && kind.load_percent.is_none();
-    let known = matches!(pattern, DiskPattern::Sequential | DiskPattern::Random)
-        && matches!(kind.op, DiskOp::Read | DiskOp::Write)
-        && plain;
+    let bypassed = kind.cache == DiskCache::Bypassed;
     let method = match kind.op {
         _ if engine == DiskEngine::Null => "disk-null/1",
+        _ if kind.load_percent.is_some() => "disk-load/1",
+        DiskOp::Read if !bypassed => "disk-cached-read/1",
+        DiskOp::Write if !bypassed => "disk-cached-write/1",
+        DiskOp::Read => "disk-read/1",
         DiskOp::Write => "disk-write/1",
-        _ => "disk-read/1",
+        DiskOp::Mixed => "disk-mixed/1",
+        DiskOp::Rewrite => "disk-rewrite/1",
+        DiskOp::Reread => "disk-reread/1",
     };
-    (method, (!known).then(|| format!("{pattern} {} of a disk is not there yet in this form", kind.op)))
+    let missing = match kind {
+        Kind { load_percent: Some(_), .. } => Some("at a load"),
+        Kind { cache: DiskCache::Cold | DiskCache::Warm, .. } => Some("through the page cache"),
+        Kind { layout: DiskLayout::PerThread, .. } => Some("in a file for each thread"),
+        Kind { op: DiskOp::Mixed | DiskOp::Rewrite | DiskOp::Reread, .. } => Some("in this form"),
+        _ => None,
+    };
+    (method, missing.map(|form| format!("{pattern} {} of a disk {form} is not there yet", kind.op)))
 }
 
 /// The engine of a stanza's rows: the one it names, else the fastest that works here; and why that cannot be had.

@@ -1,5 +1,7 @@
 //! Flows on a small file of a real directory: what they count, what they find, what they refuse. No speeds.
 
+mod patterns;
+
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
@@ -133,9 +135,8 @@ fn conditions(flow: &mut DiskFlow) -> DiskConditions {
 
 /// Every combination that there are rows of, on small and large blocks.
 fn every_kind() -> impl Iterator<Item = DiskParams> {
-    let patterns = [DiskPattern::Sequential, DiskPattern::Random];
     let engines = [DiskEngine::IoUring, DiskEngine::Libaio, DiskEngine::Sync];
-    patterns.into_iter().flat_map(move |pattern| {
+    DiskPattern::ALL.iter().flat_map(move |&pattern| {
         [DiskOp::Read, DiskOp::Write].into_iter().flat_map(move |op| {
             engines.into_iter().flat_map(move |engine| {
                 [(512, 3), (4096, 1), (4096, 8), (128 << 10, 4)]

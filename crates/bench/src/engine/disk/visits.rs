@@ -1,12 +1,114 @@
 //! Which block comes next: the order in which a lane visits its part of the file.
 //!
-//! Numbers of blocks only; no I/O. Lanes that write have parts of their own, so that what is read back later can only be
-//! what this very lane wrote.
+//! Numbers of blocks only; no I/O. Threads that write have parts of their own, and so have lanes that write at random,
+//! so that what is read back later can only be what this very lane wrote. Lanes of one thread that go through its part
+//! in order are one stream.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use model::io::DiskPattern;
 use stats::random::Random;
+
+/// From one block to the next of a strided pass: `IOzone`'s (`-i 5`, a stride of 17 records). No power of two, so that
+/// successive blocks do not fall on one member of an array or into one bank of a drive.
+const STRIDE: u64 = 17;
+
+/// No block: none has this number.
+const NONE: u64 = u64::MAX;
+
+/// Some blocks in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    /// The first.
+    pub(super) first: u64,
+    /// How many.
+    pub(super) count: u64,
+}
+
+impl Span {
+    /// Part `part` of `parts` of a file of so many blocks; together they are all of it.
+    pub(super) fn part(parts: u64, part: u64, blocks: u64) -> Self {
+        let begin = |part: u64| u64::try_from(u128::from(blocks) * u128::from(part) / u128::from(parts.max(1)));
+        let (first, end) = (begin(part).unwrap_or(0), begin(part + 1).unwrap_or(blocks));
+        Self { first, count: end.saturating_sub(first) }
+    }
+
+    /// So many blocks of it (or all, if it has fewer), from one on that the seed decides.
+    pub(super) fn stretch(self, blocks: u64, seed: u64) -> Self {
+        let count = blocks.min(self.count);
+        let first = self.first + Random::new(seed).below(self.count - count + 1);
+        Self { first, count }
+    }
+}
+
+/// The order of a pass through a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Ascending,
+    Descending,
+    /// Every seventeenth block from the first on, then every seventeenth from the second on, and so forth.
+    Strided,
+}
+
+impl Order {
+    /// Which block of a span of `count` is visited after `position` others.
+    #[inline]
+    fn block(self, position: u64, count: u64) -> u64 {
+        match self {
+            Self::Ascending => position,
+            Self::Descending => count - 1 - position,
+            Self::Strided => {
+                // As many rounds as the stride, the first of which have a block more than the others.
+                let (each, longer) = (count / STRIDE, count % STRIDE);
+                let of_longer = longer * (each + 1);
+                let (round, step) = if position < of_longer {
+                    (position / (each + 1), position % (each + 1))
+                } else {
+                    let later = position - of_longer;
+                    (longer + later / each, later % each)
+                };
+                round + step * STRIDE
+            }
+        }
+    }
+}
+
+/// A span that is visited in order, pass after pass, by one lane or by several together.
+#[derive(Debug)]
+pub(super) struct Stream {
+    order: Order,
+    span: Span,
+    /// Visits so far.
+    cursor: AtomicU64,
+    /// Which block each lane has in flight, or [`NONE`]; empty where lanes may meet.
+    taken: Vec<AtomicU64>,
+}
+
+impl Stream {
+    /// The next block; where lanes must not meet, one that no other lane has in flight.
+    #[inline]
+    fn next(&self, lane: usize) -> u64 {
+        let Some(own) = self.taken.get(lane) else { return self.block() };
+        // It ends: there are more blocks than lanes, and each has one at most.
+        loop {
+            let block = self.block();
+            // Said before looking: of two lanes that come by the same block at least one sees the other.
+            own.store(block, Ordering::SeqCst);
+            let mut others = self.taken.iter().enumerate().filter(|(other, _)| *other != lane);
+            if others.all(|(_, taken)| taken.load(Ordering::SeqCst) != block) {
+                return block;
+            }
+        }
+    }
+
+    #[inline]
+    fn block(&self) -> u64 {
+        let count = self.span.count.max(1);
+        let position = self.cursor.fetch_add(1, Ordering::Relaxed) % count;
+        self.span.first + self.order.block(position, count)
+    }
+}
 
 /// The blocks of one lane, in the order of its visits, without end.
 #[derive(Debug)]
@@ -22,45 +124,48 @@ pub(super) enum Visits {
         /// Blocks of the part.
         count: u64,
     },
-    /// One after the other, and round again. Lanes of one thread share the cursor: together they are one stream.
-    Sequential {
-        /// Visits so far.
-        cursor: Arc<AtomicU64>,
-        /// The first block of the part.
-        first: u64,
-        /// Blocks of the part.
-        count: u64,
+    /// One after the other in an order, and round again. Lanes of one thread share it: together they are one stream.
+    InOrder {
+        /// The stream.
+        stream: Arc<Stream>,
+        /// Which of its lanes this is.
+        lane: usize,
     },
 }
 
 impl Visits {
-    /// Any block of the file.
-    pub(super) fn anywhere(blocks: u64, seed: u64) -> Self {
-        Self::every(1, 0, blocks, seed)
+    /// Any block of the span.
+    pub(super) fn anywhere(span: Span, seed: u64) -> Self {
+        Self::every(1, 0, span, seed)
     }
 
-    /// Every `step`th block of the file from `first` on, so that all lanes range over the whole of it and none meets
-    /// another.
-    pub(super) fn every(step: u64, first: u64, blocks: u64, seed: u64) -> Self {
-        let count = blocks.saturating_sub(first).div_ceil(step.max(1));
-        Self::Random { random: Random::new(seed), first, step, count }
+    /// Every `step`th block of the span, from its block `first` on, at random: all lanes range over the whole of it, and
+    /// none meets another.
+    pub(super) fn every(step: u64, first: u64, span: Span, seed: u64) -> Self {
+        let count = span.count.saturating_sub(first).div_ceil(step.max(1));
+        Self::Random { random: Random::new(seed), first: span.first + first, step, count }
     }
 
-    /// Part `part` of `parts` of the file, from a block on that the seed decides.
-    pub(super) fn along(parts: u64, part: u64, blocks: u64, seed: u64) -> Self {
-        let begin = |part: u64| u64::try_from(u128::from(blocks) * u128::from(part) / u128::from(parts.max(1)));
-        let (first, end) = (begin(part).unwrap_or(0), begin(part + 1).unwrap_or(blocks));
-        let count = end - first;
-        Self::Sequential { cursor: Arc::new(AtomicU64::new(Random::new(seed).below(count))), first, count }
+    /// Through the span in this order (ascending, if it is a random one), from a place on that the seed decides. Where
+    /// `apart` is not 0, no two of so many lanes that share it have the same block in flight; the span must have more
+    /// blocks than that, or they may.
+    pub(super) fn along(pattern: DiskPattern, span: Span, apart: u32, seed: u64) -> Self {
+        let order = match pattern {
+            DiskPattern::Sequential | DiskPattern::Random => Order::Ascending,
+            DiskPattern::Backward => Order::Descending,
+            DiskPattern::Strided => Order::Strided,
+        };
+        let cursor = AtomicU64::new(Random::new(seed).below(span.count.max(1)));
+        let apart = if span.count > u64::from(apart) { apart } else { 0 };
+        let taken = (0..apart).map(|_| AtomicU64::new(NONE)).collect();
+        Self::InOrder { stream: Arc::new(Stream { order, span, cursor, taken }), lane: 0 }
     }
 
-    /// For another lane of the same thread: the same stream, or a part of its own.
-    pub(super) fn share(&self) -> Option<Self> {
+    /// For lane `lane` of the same thread: the same stream; none where each has a part of its own.
+    pub(super) fn share(&self, lane: usize) -> Option<Self> {
         match self {
             Self::Random { .. } => None,
-            Self::Sequential { cursor, first, count } => {
-                Some(Self::Sequential { cursor: Arc::clone(cursor), first: *first, count: *count })
-            }
+            Self::InOrder { stream, .. } => Some(Self::InOrder { stream: Arc::clone(stream), lane }),
         }
     }
 
@@ -69,9 +174,17 @@ impl Visits {
     pub(super) fn next(&mut self) -> u64 {
         match self {
             Self::Random { random, first, step, count } => *first + random.below(*count) * *step,
-            Self::Sequential { cursor, first, count } => {
-                *first + cursor.fetch_add(1, Ordering::Relaxed) % (*count).max(1)
-            }
+            Self::InOrder { stream, lane } => stream.next(*lane),
+        }
+    }
+
+    /// The last block is no longer in flight.
+    #[inline]
+    pub(super) fn release(&self) {
+        if let Self::InOrder { stream, lane } = self
+            && let Some(own) = stream.taken.get(*lane)
+        {
+            own.store(NONE, Ordering::SeqCst);
         }
     }
 }
@@ -82,39 +195,134 @@ mod tests {
 
     use super::*;
 
+    const ORDERED: [DiskPattern; 3] = [DiskPattern::Sequential, DiskPattern::Backward, DiskPattern::Strided];
+
+    fn whole(blocks: u64) -> Span {
+        Span::part(1, 0, blocks)
+    }
+
+    /// A pass in this order, as the words say it: no arithmetic.
+    fn pass(pattern: DiskPattern, blocks: u64) -> Vec<u64> {
+        match pattern {
+            DiskPattern::Backward => (0..blocks).rev().collect(),
+            DiskPattern::Strided => (0..17).flat_map(|begin| (begin..blocks).step_by(17)).collect(),
+            _ => (0..blocks).collect(),
+        }
+    }
+
     #[test]
-    fn every_visit_lies_in_the_file_and_no_two_writers_meet() {
-        let mut random = Random::new(17);
-        for _ in 0..300 {
-            let (blocks, lanes) = (8 + random.below(500), 1 + random.below(8));
-            let seed = random.next_u64();
-            for of in [Visits::every as fn(u64, u64, u64, u64) -> Visits, Visits::along] {
-                let mut seen = BTreeSet::new();
-                for lane in 0..lanes {
-                    let mut visits = of(lanes, lane, blocks, seed);
-                    let part: BTreeSet<u64> = (0..4000).map(|_| visits.next()).collect();
-                    assert!(part.iter().all(|block| *block < blocks), "{blocks} blocks, {lanes} lanes");
-                    assert!(seen.is_disjoint(&part), "{blocks} blocks, {lanes} lanes: two lanes met");
-                    seen.extend(part);
-                }
-                assert_eq!(seen.len() as u64, blocks, "{lanes} lanes have not seen every block");
+    fn a_pass_is_in_the_order_that_is_declared_and_visits_each_block_once() {
+        for pattern in ORDERED {
+            for blocks in (1..120).chain([1000, 4913, 16 * 17]) {
+                let expected = pass(pattern, blocks);
+                assert_eq!(expected.iter().collect::<BTreeSet<_>>().len() as u64, blocks);
+                let mut visits = Visits::along(pattern, whole(blocks), 0, blocks);
+                let seen: Vec<u64> = (0..2 * blocks).map(|_| visits.next()).collect();
+                // From wherever it begins: the same order, and round again.
+                let begin = expected.iter().position(|block| *block == seen[0]).unwrap();
+                let round = expected.iter().cycle().skip(begin).take(seen.len());
+                assert!(seen.iter().eq(round), "{pattern}, {blocks} blocks: {seen:?}");
             }
         }
     }
 
     #[test]
-    fn a_stream_ascends_and_wraps_and_its_lanes_share_it() {
-        let mut one = Visits::along(2, 1, 10, 4);
-        let mut other = one.share().unwrap();
-        let seen: Vec<u64> = (0..6).flat_map(|_| [one.next(), other.next()]).collect();
-        assert!(seen.windows(2).all(|pair| pair[1] == if pair[0] == 9 { 5 } else { pair[0] + 1 }), "{seen:?}");
-        assert!(Visits::anywhere(10, 1).share().is_none());
+    fn every_visit_lies_in_the_file_and_no_two_writers_meet() {
+        let mut random = Random::new(17);
+        for case in 0..300 {
+            let (blocks, lanes) = (8 + random.below(500), 1 + random.below(8));
+            let seed = random.next_u64();
+            let mut seen = BTreeSet::new();
+            for lane in 0..lanes {
+                let mut visits = match ORDERED.get(case % 4) {
+                    Some(&pattern) => Visits::along(pattern, Span::part(lanes, lane, blocks), 0, seed),
+                    None => Visits::every(lanes, lane, whole(blocks), seed),
+                };
+                let part: BTreeSet<u64> = (0..4000).map(|_| visits.next()).collect();
+                assert!(part.iter().all(|block| *block < blocks), "{blocks} blocks, {lanes} lanes");
+                assert!(seen.is_disjoint(&part), "{blocks} blocks, {lanes} lanes: two lanes met");
+                seen.extend(part);
+            }
+            assert_eq!(seen.len() as u64, blocks, "{lanes} lanes have not seen every block");
+        }
+    }
+
+    #[test]
+    fn a_stretch_lies_in_its_span_anywhere() {
+        let span = Span { first: 100, count: 50 };
+        let firsts: BTreeSet<u64> = (0..2000)
+            .map(|seed| {
+                let stretch = span.stretch(20, seed);
+                assert!(stretch.count == 20 && stretch.first >= 100 && stretch.first + 20 <= 150, "{stretch:?}");
+                let mut lanes = (0..3).map(|lane| Visits::every(3, lane, stretch, seed)).collect::<Vec<_>>();
+                let seen: BTreeSet<u64> =
+                    (0..400).flat_map(|_| lanes.iter_mut().map(Visits::next).collect::<Vec<_>>()).collect();
+                assert!(seen.into_iter().eq(stretch.first..stretch.first + 20), "each block of it, and no other");
+                stretch.first
+            })
+            .collect();
+        assert!(firsts.into_iter().eq(100..=130), "each place comes up");
+        assert_eq!(span.stretch(51, 1), span, "there is no more");
+    }
+
+    #[test]
+    fn the_lanes_of_a_thread_share_a_stream() {
+        for pattern in ORDERED {
+            let span = Span::part(2, 1, 100);
+            let mut alone = Visits::along(pattern, span, 0, 4);
+            let mut one = Visits::along(pattern, span, 2, 4);
+            let mut other = one.share(1).unwrap();
+            for _ in 0..120 {
+                assert_eq!([one.next(), other.next()], [alone.next(), alone.next()]);
+                one.release();
+                other.release();
+            }
+        }
+        assert!(Visits::anywhere(whole(10), 1).share(1).is_none());
+    }
+
+    #[test]
+    fn a_lane_that_is_late_keeps_its_block_to_itself() {
+        let mut late = Visits::along(DiskPattern::Sequential, whole(8), 2, 4);
+        let mut other = late.share(1).unwrap();
+        let kept = late.next();
+        for _ in 0..100 {
+            assert_ne!(other.next(), kept);
+            other.release();
+        }
+        late.release();
+        assert!((0..8).any(|_| other.next() == kept), "it is free again");
+        // Without lanes that must not meet nothing is kept.
+        let mut free = Visits::along(DiskPattern::Sequential, whole(8), 0, 4);
+        let (first, mut other) = (free.next(), free.share(1).unwrap());
+        assert!((0..8).any(|_| other.next() == first));
+    }
+
+    #[test]
+    fn lanes_on_threads_of_their_own_never_meet() {
+        const LANES: u32 = 4;
+        let visits = Visits::along(DiskPattern::Strided, whole((2 * LANES).into()), LANES, 9);
+        let held: Vec<AtomicU64> = (0..2 * LANES).map(|_| AtomicU64::new(0)).collect();
+        std::thread::scope(|scope| {
+            for lane in 0..LANES {
+                let mut own = visits.share(lane as usize).unwrap();
+                let held = &held;
+                scope.spawn(move || {
+                    for _ in 0..20_000 {
+                        let block = usize::try_from(own.next()).unwrap();
+                        assert_eq!(held[block].fetch_add(1, Ordering::SeqCst), 0, "block {block} was in flight");
+                        held[block].fetch_sub(1, Ordering::SeqCst);
+                        own.release();
+                    }
+                });
+            }
+        });
     }
 
     #[test]
     fn random_visits_are_even_and_follow_the_seed() {
         let draw = |seed| {
-            let mut visits = Visits::anywhere(16, seed);
+            let mut visits = Visits::anywhere(whole(16), seed);
             (0..16_000).map(|_| visits.next()).collect::<Vec<u64>>()
         };
         assert_eq!(draw(1), draw(1));
