@@ -353,11 +353,12 @@ fn within(wanted: u64, obtainable: Option<u64>) -> u64 {
     (bounded >> 20 << 20).max(1 << 20)
 }
 
-/// Sizes from the first on, two in each octave (powers of two, and half as much again), and the last.
+/// Sizes from the first on, two in each octave (powers of two, and half as much again), and the last; none that is
+/// within an eighth of the last, which tells the same.
 fn octaves(first: u64, last: u64) -> Vec<u64> {
     let powers = iter::successors(Some(first.next_power_of_two()), |bytes| bytes.checked_mul(2));
     let sizes = powers.flat_map(|bytes| [bytes, bytes / 2 * 3]);
-    let below = sizes.take_while(|bytes| *bytes < last).filter(|bytes| *bytes >= first);
+    let below = sizes.take_while(|bytes| bytes.saturating_add(bytes / 8) <= last).filter(|bytes| *bytes >= first);
     below.chain([last]).collect()
 }
 
@@ -398,7 +399,9 @@ mod tests {
     #[test]
     fn a_sweep_takes_two_steps_an_octave_and_ends_beyond_the_caches() {
         assert_eq!(octaves(4 << 10, 16 << 10), [4 << 10, 6 << 10, 8 << 10, 12 << 10, 16 << 10]);
-        assert_eq!(octaves(5 << 10, 13 << 10), [8 << 10, 12 << 10, 13 << 10]);
+        assert_eq!(octaves(5 << 10, 14 << 10), [8 << 10, 12 << 10, 14 << 10]);
+        assert_eq!(octaves(5 << 10, 13 << 10), [8 << 10, 13 << 10], "12 KiB tell what 13 KiB tell");
+        assert_eq!(octaves(4 << 10, 4 << 10), [4 << 10]);
         let machine = machine_with_cpus(2);
         let sweep = stanza(|stanza| stanza.sweep_from = Some(4 << 10));
         let sizes = working_sets(&request(false), &machine, &sweep, Some(512 << 20)).unwrap();
