@@ -57,6 +57,9 @@ pub(crate) fn conditions(
         quota_cpus: machine.cpu.quota_cpus,
         ..seen_by(planned, &launches.iter().collect::<Vec<_>>())
     };
+    if !launches.iter().any(|launch| launch.seen.waiting) {
+        conditions.slowest_over_fastest = metrics.first().and_then(slowest_over_fastest);
+    }
     conditions.lost_share = lost_share(planned, metrics, &conditions, best, machine);
     conditions
 }
@@ -95,6 +98,7 @@ fn seen_by(planned: &Planned, launches: &[&Launched]) -> Conditions {
         lost_in_gaps: (timed > 0.0).then(|| sum(|one| one.gap_seconds) / timed),
         pages_obtained: seen.iter().filter_map(|one| one.pages_obtained).reduce(f64::min),
         order_seconds: seen.iter().filter_map(|one| one.order_seconds).reduce(f64::max),
+        start_spread_seconds: seen.iter().filter_map(|one| one.start_spread_seconds).reduce(f64::max),
         setup_seconds: Some(sum(|one| one.setup_seconds)),
         warm_up_seconds: Some(sum(|one| one.warm_up_seconds)),
         warm_up_change: median(&warm_up),
@@ -124,6 +128,18 @@ fn lost_share(
     // SMT siblings share one core's pipes: what one of them has, the other has not lost to strangers.
     let best = undisturbed * machine.cpu.one_per_core(&planned.cpus).len() as f64;
     Some((1.0 - metrics.first()?.summary.median / best).max(0.0))
+}
+
+/// Rate of the slowest thread over that of the fastest, the median over the samples; `None` of a single thread, and where
+/// what is measured is no rate.
+fn slowest_over_fastest(metric: &Metric) -> Option<f64> {
+    let of_sample = |sample: &Sample| {
+        let rates = || sample.per_thread.iter().map(|share| share.work / share.seconds).filter(|rate| *rate >= 0.0);
+        let (slowest, fastest) = (rates().reduce(f64::min)?, rates().reduce(f64::max)?);
+        (sample.per_thread.len() > 1 && fastest > 0.0).then(|| slowest / fastest)
+    };
+    let is_rate = metric.better == Better::Higher;
+    median(&metric.samples.iter().filter(|_| is_rate).filter_map(of_sample).collect::<Vec<_>>())
 }
 
 /// The warnings of a row whose metrics and conditions are set.

@@ -192,6 +192,12 @@ pub struct Conditions {
     /// Seconds that generating the place of a visit takes by itself, which the time of the visit contains; `null` where
     /// no place is generated.
     pub order_seconds: Option<f64>,
+    /// Seconds between the first work of the thread that began first and that of the last one, the most of the samples;
+    /// only the time in which all of them work counts. `null` of a single thread, and for rows that wait.
+    pub start_spread_seconds: Option<f64>,
+    /// Rate of the slowest thread over that of the fastest, the median over the samples; `null` of a single thread, for
+    /// rows that wait, and for latencies.
+    pub slowest_over_fastest: Option<f64>,
     /// Seconds of untimed preparation, summed over the launches.
     pub setup_seconds: Option<f64>,
     /// Seconds of warm-up, summed over the launches.

@@ -155,6 +155,9 @@ pub struct Observations {
     /// Seconds that generating the place of a visit takes by itself, the most of the threads; `null` where no place is
     /// generated.
     pub order_seconds: Option<f64>,
+    /// Seconds between the first work of the thread that began first and that of the last one, the most of the samples;
+    /// `null` of a single thread.
+    pub start_spread_seconds: Option<f64>,
     /// Whether time stamps come from the time-stamp counter.
     pub counter_timer: bool,
     /// Whether the threads wait for something (a device, the other end) and do not compute: their CPU share then says

@@ -4,7 +4,7 @@ use model::document::{DiskConditions, NetConditions, Row};
 use model::experiment::{Area, MemoryParams, NetParams, Params};
 use model::io::{Direction, NetMode, Protocol};
 use model::isa::{Isa, MemoryOp, MemoryPattern, Pages};
-use model::sample::Summary;
+use model::sample::{Summary, ThreadShare};
 use model::surroundings::Settings;
 use model::unit::Unit;
 
@@ -222,6 +222,33 @@ fn what_the_row_is_already_blamed_for_is_not_said_of_its_launches() {
     assert_eq!(cpu(&busy), ["other_load"]);
     assert!(disturbed_blocks(0.05, 9).is_none());
     assert!(disturbed_blocks(0.2, 9).unwrap().text.contains("20.0 %"));
+}
+
+#[test]
+fn the_slowest_thread_is_held_against_the_fastest() {
+    let mut metric = judged(Area::Memory, memory_params(), &[quiet()]).metrics.remove(0);
+    assert_eq!(slowest_over_fastest(&metric), None, "no thread is told of");
+    let shares = |works: &[f64]| -> Vec<ThreadShare> {
+        works.iter().map(|work| ThreadShare { work: *work, seconds: 2.0, clock_hz: None }).collect()
+    };
+    for (sample, works) in metric.samples.iter_mut().zip([[4.0, 8.0, 6.0], [9.0, 10.0, 9.5], [8.0, 7.0, 10.0]]) {
+        sample.per_thread = shares(&works);
+    }
+    assert_eq!(slowest_over_fastest(&metric), Some(0.7));
+    metric.better = Better::Lower;
+    assert_eq!(slowest_over_fastest(&metric), None, "who waits for the other does no work that counts");
+    metric.better = Better::Higher;
+    metric.samples.iter_mut().for_each(|sample| sample.per_thread = shares(&[5.0]));
+    assert_eq!(slowest_over_fastest(&metric), None, "a single thread");
+}
+
+#[test]
+fn starts_are_apart_by_the_most_of_all_launches() {
+    let mut launches = vec![quiet(), quiet(), quiet()];
+    launches[0].seen.start_spread_seconds = Some(2e-6);
+    launches[2].seen.start_spread_seconds = Some(1e-6);
+    let row = judged(Area::Memory, memory_params(), &launches);
+    assert_eq!(row.conditions.start_spread_seconds, Some(2e-6));
 }
 
 #[test]

@@ -146,6 +146,7 @@ fn add_up(reports: Vec<ThreadReport>, counter_timer: bool) -> Observations {
             (a, b) => a.or(b),
         };
         sum.order_seconds = sum.order_seconds.into_iter().chain(report.order_seconds).reduce(f64::max);
+        sum.start_spread_seconds = sum.start_spread_seconds.or(report.start_spread_seconds);
         if let Some(of_flow) = report.of_flow {
             sum.waiting = true;
             (sum.disk, sum.net) = (sum.disk.take().or(of_flow.disk), both(sum.net.take(), of_flow.net));

@@ -292,6 +292,13 @@ pub(super) fn combine(records: &[Record], profile: Profile, timer: &Timer, task:
     [Some(MetricSample { name, unit, better, sample }), beside, Some(clock)].into_iter().flatten().collect()
 }
 
+/// Seconds between the first work of the thread that began first and that of the last one; `None` of a single thread.
+pub(super) fn start_spread_seconds(records: &[Record]) -> Option<f64> {
+    let begins = || records.iter().map(Record::begin);
+    let (first, last) = (begins().reduce(f64::min)?, begins().reduce(f64::max)?);
+    (records.len() > 1).then_some(last - first)
+}
+
 /// The other metric of measures that have two.
 fn beside_the_headline(
     measure: Measure,
@@ -436,6 +443,13 @@ mod tests {
         assert!(close(shares[0].work, 1600.0) && close(shares[1].work, 1600.0), "{shares:?}");
         let (value, work, seconds) = headline(RATE, &shares);
         assert!(close(value, 2.0 * 1600.0 / 800e-6) && close(work / seconds, value));
+    }
+
+    #[test]
+    fn the_spread_of_starts_is_from_the_first_thread_to_the_last() {
+        let threads = [record(40, &[10, 10]), record(0, &[10]), record(15, &[10])];
+        assert!(close(start_spread_seconds(&threads).unwrap(), 40e-6));
+        assert_eq!((start_spread_seconds(&threads[..1]), start_spread_seconds(&[])), (None, None));
     }
 
     #[test]

@@ -57,6 +57,8 @@ pub(super) struct ThreadReport {
     pub(super) paced_clock: bool,
     pub(super) pages_obtained: Option<f64>,
     pub(super) order_seconds: Option<f64>,
+    /// The most that the threads' starts were apart in any sample; the first thread speaks for all.
+    pub(super) start_spread_seconds: Option<f64>,
     /// Whether it was, at its end, elsewhere than it had been pinned.
     pub(super) migrated: bool,
     pub(super) remote_pages: Option<f64>,
@@ -93,11 +95,12 @@ impl<'a> Launch<'a> {
             .map_err(|error| Some(Trouble::Failed(format!("nobody listens any more: {error}"))))
     }
 
-    /// Reports the sample whose records all threads have left.
-    fn tell_sample(&self, profile: Profile) -> Result<(), Ended> {
+    /// Reports the sample whose records all threads have left. Returns the spread of their starts, in seconds.
+    fn tell_sample(&self, profile: Profile) -> Result<Option<f64>, Ended> {
         let records: Vec<Record> = lock(&self.records).iter_mut().filter_map(Option::take).collect();
         let metrics = record::combine(&records, profile, &self.timer, self.task);
-        self.tell(&Message::Sample { metrics, histogram: None })
+        self.tell(&Message::Sample { metrics, histogram: None })?;
+        Ok(record::start_spread_seconds(&records))
     }
 }
 
@@ -135,6 +138,7 @@ fn paced(
 
     let mut observer = (thread == 0).then(|| Observer::begin(&launch.task.cpus));
     let (mut used, mut timed_seconds, mut gap_seconds) = (ThreadUsage::default(), 0.0, 0.0);
+    let mut start_spread_seconds = None;
     for _ in 0..launch.task.samples {
         let start = gate.meet(&launch.timer, START_DELAY_SECONDS).map_err(another_failed)?;
         let (record, used_here) = pacer.sample(trial.as_mut(), start).map_err(failed)?;
@@ -144,7 +148,8 @@ fn paced(
         lock(&launch.records)[thread] = Some(record);
         gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
         if thread == 0 {
-            launch.tell_sample(profile)?;
+            let spread = launch.tell_sample(profile)?;
+            start_spread_seconds = [start_spread_seconds, spread].into_iter().flatten().reduce(f64::max);
             std::thread::sleep(HEARING);
         }
     }
@@ -164,6 +169,7 @@ fn paced(
         paced_clock: pacer.has_paced_clock(),
         pages_obtained: trial.pages_obtained(),
         order_seconds: trial.order_seconds(),
+        start_spread_seconds,
         watched,
         of_flow: None,
     })
