@@ -228,6 +228,9 @@ pub struct DiskConditions {
     pub stepped_down: Vec<String>,
     /// Type of file system.
     pub filesystem: Option<String>,
+    /// The disks at the end of the way from the file down to hardware, by their names among the machine's disks; empty
+    /// where none is known.
+    pub devices: Vec<String>,
     /// Alignment that direct I/O needs of memory, in bytes; `null` where the file system does not say.
     pub memory_align_bytes: Option<u32>,
     /// Alignment that direct I/O needs of offsets and lengths, in bytes.

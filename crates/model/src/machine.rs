@@ -420,6 +420,19 @@ pub struct Storage {
     pub chain: Vec<StorageDevice>,
 }
 
+impl Storage {
+    /// The disks that are built on no other, each once, in the order of the chain: names in [`Machine::disks`].
+    pub fn disks(&self) -> Vec<String> {
+        let depth_after = |index: usize| self.chain.get(index + 1).map(|device| device.depth);
+        let mut disks: Vec<String> = Vec::new();
+        for (index, device) in self.chain.iter().enumerate() {
+            let is_leaf = depth_after(index) <= Some(device.depth);
+            disks.extend(device.disk.clone().filter(|disk| is_leaf && !disks.contains(disk)));
+        }
+        disks
+    }
+}
+
 /// One step of the way from a file system down to hardware.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -563,5 +576,23 @@ mod tests {
         };
         assert_eq!(cpu.placement_order(), [1, 3, 0, 2, 4]);
         assert_eq!(cpu.one_per_core(&[1, 2, 9]), [1, 9]);
+    }
+
+    #[test]
+    fn a_chain_ends_in_the_disks_that_are_built_on_no_other() {
+        let device = |name: &str, depth, disk: &str| StorageDevice {
+            name: name.into(),
+            depth,
+            kind: String::new(),
+            disk: (!disk.is_empty()).then(|| disk.into()),
+        };
+        let partitions = [device("md0", 0, "md0"), device("sda1", 1, "sda"), device("sdb1", 1, "sdb")];
+        let storage = |chain: &[StorageDevice]| Storage { chain: chain.to_vec(), ..Storage::default() };
+        assert_eq!(storage(&partitions).disks(), ["sda", "sdb"]);
+        assert_eq!(
+            storage(&[device("dm-0", 0, ""), device("sda2", 1, "sda"), device("sda3", 1, "sda")]).disks(),
+            ["sda"]
+        );
+        assert!(storage(&[]).disks().is_empty());
     }
 }

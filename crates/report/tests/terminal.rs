@@ -2,7 +2,9 @@
 
 mod fixture;
 
-use model::document::{Document, Stop};
+use model::document::{Document, Row, Stop};
+use model::experiment::Params;
+use model::io::DiskEngine;
 use report::Style;
 use report::terminal::{provisional_line, render, row_line};
 
@@ -32,6 +34,7 @@ fn documents() -> Vec<(&'static str, Document)> {
         ("short", fixture::short()),
         ("classic", fixture::classic()),
         ("classic_in_full", fixture::classic_in_full()),
+        ("disk", fixture::disk_area()),
         ("memory", fixture::memory_area()),
         ("memory_nodes", fixture::memory_nodes()),
         ("classic_memory", fixture::classic_memory()),
@@ -166,4 +169,38 @@ fn rows_of_classic_tables_are_shown_where_there_is_no_such_table() {
     document.run.suite = "mine".into();
     let text = render(&document, &RICH);
     assert!(!text.contains("The classic memory table") && text.contains("blocks of 8 KiB"), "{text}");
+}
+
+#[test]
+fn rows_of_a_page_cache_stand_apart_only_beside_the_same_past_it() {
+    let title = "what the page cache adds";
+    let mut document = fixture::disk_area();
+    assert!(render(&document, &RICH).contains(title));
+    let of_cache = |row: &Row| ["/cold/", "/warm/"].iter().any(|cache| row.id.contains(cache));
+    document.experiments.retain(of_cache);
+    let alone = render(&document, &RICH);
+    assert!(!alone.contains(title) && alone.contains("through a cold page cache"), "{alone}");
+}
+
+#[test]
+fn a_load_has_a_table_of_its_own_with_its_percentiles() {
+    let mut document = fixture::disk_area();
+    document.experiments.retain(|row| row.id.contains("/load75/"));
+    let text = render(&document, &RICH);
+    assert!(text.contains("latency at a load") && text.contains("at 75 % load"), "{text}");
+    assert!(text.contains("p99.9") && !text.contains("without pause"), "{text}");
+}
+
+#[test]
+fn our_own_loop_stands_on_no_file() {
+    let mut document = fixture::disk_area();
+    document.experiments.truncate(1);
+    let row = &mut document.experiments[0];
+    if let Params::Disk(params) = &mut row.params {
+        params.engine = DiskEngine::Null;
+    }
+    row.conditions.disk = None;
+    let text = render(&document, &RICH);
+    let heading = text.lines().find(|line| line.starts_with("Disk")).unwrap();
+    assert!(heading.contains("our own loop without a device") && !heading.contains("/var/lib"), "{heading}");
 }

@@ -48,6 +48,11 @@ pub(super) fn row(planned: &Planned, progress: &Progressing, best: Option<f64>, 
     }
     (row.status, row.reason, row.verified) = (Status::Ok, None, Some(true));
     row.conditions = judge::conditions(planned, &row.metrics, &progress.launches, best, setting.machine);
+    if let (Some(disk), Some(target)) = (&mut row.conditions.disk, &setting.disk)
+        && disk.filesystem.is_some()
+    {
+        disk.devices = target.storage.disks();
+    }
     row.conditions.stop_reason = stop_reason(progress.over.as_ref());
     row.conditions.stop = stop(progress.over.as_ref());
     row.conditions.disturbed_launches = count(disturbed.iter().filter(|disturbed| **disturbed).count());

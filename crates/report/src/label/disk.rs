@@ -3,16 +3,22 @@
 use model::document::Row;
 use model::experiment::{DiskParams, Params};
 use model::io::{DiskCache, DiskEngine, DiskLayout, DiskSync};
+use model::machine::Disk;
 
-use super::{Axis, Label, block_words, threads};
+use super::{Axis, Label, block_words, counted, same, threads};
 use crate::number::size;
+
+/// Up to so many disks are named; more are counted.
+const FEW: usize = 2;
+
+/// The parameters of a row of the disk; `None` for what is none of this version.
+pub(crate) fn params(row: &Row) -> Option<&DiskParams> {
+    if let Params::Disk(params) = &row.params { Some(params) } else { None }
+}
 
 /// Requests in flight per thread; `None` for what is no disk row of this version.
 pub(super) fn depth(row: &Row) -> Option<u32> {
-    match &row.params {
-        Params::Disk(params) => Some(params.depth),
-        _ => None,
-    }
+    params(row).map(|params| params.depth)
 }
 
 /// `read`, `random 4 KiB`.
@@ -21,42 +27,98 @@ pub(super) fn label(params: &DiskParams) -> Label {
     Label { what: params.op.to_string(), how, detail: String::new() }
 }
 
-/// Directory, engine, cache, synchronous writes, layout, size, and of threads and depth the one that is not the axis.
+/// Directory, engine, cache, load, synchronous writes, layout, size, and of threads and depth the one that is not the
+/// axis. Without a device there is neither a directory nor a file.
 pub(super) fn aspects(params: &DiskParams, axis: Axis) -> Vec<String> {
     let other = match axis {
         Axis::Depth if params.threads == 1 => String::new(),
         Axis::Depth => threads(params.threads),
         Axis::Threads | Axis::Streams | Axis::Connections => Axis::Depth.words(params.depth),
     };
-    let sync = match params.sync {
-        DiskSync::None => "",
-        DiskSync::Dsync => "O_DSYNC",
-        DiskSync::Sync => "O_SYNC",
-    };
-    let layout = match params.layout {
-        DiskLayout::Shared => "",
-        DiskLayout::PerThread => "a file per thread",
-    };
-    let file = format!("{} file", size(params.size));
-    [params.path.as_str(), engine_words(params.engine), access_words(params), sync, layout, &file, &other]
-        .map(str::to_owned)
-        .into()
+    let of_file = |words: String| if params.engine == DiskEngine::Null { String::new() } else { words };
+    [
+        of_file(params.path.clone()),
+        engine_words(params.engine).to_owned(),
+        of_file(cache_words(params).to_owned()),
+        params.load_percent.map_or_else(String::new, load_words),
+        sync_words(params.sync).to_owned(),
+        of_file(layout_words(params.layout).to_owned()),
+        of_file(format!("{} file", size(params.size))),
+        other,
+    ]
+    .into()
 }
 
-const fn engine_words(engine: DiskEngine) -> &'static str {
+/// The file system and the disks behind these rows, as far as all that were measured have the same:
+/// `ext4 on vda (virtio)`.
+pub(crate) fn below(rows: &[&Row], disks: &[Disk]) -> Option<String> {
+    let conditions = || rows.iter().filter_map(|row| row.conditions.disk.as_ref());
+    let filesystem = same(conditions().filter_map(|disk| disk.filesystem.clone()))?;
+    let named = |disk: &&model::document::DiskConditions| !disk.devices.is_empty();
+    let devices = same(conditions().filter(named).map(|disk| disk.devices.clone())).unwrap_or_default();
+    let transport = |name: &String| disks.iter().find(|disk| disk.name == *name)?.transport.clone();
+    let words = |name: &String| transport(name).map_or_else(|| name.clone(), |way| format!("{name} ({way})"));
+    Some(match devices.len() {
+        0 => filesystem,
+        few if few <= FEW => {
+            format!("{filesystem} on {}", devices.iter().map(words).collect::<Vec<_>>().join(" and "))
+        }
+        many => format!("{filesystem} on {}", counted(many as u64, "disk")),
+    })
+}
+
+pub(crate) const fn engine_words(engine: DiskEngine) -> &'static str {
     match engine {
         DiskEngine::IoUring => "io_uring",
         DiskEngine::Libaio => "libaio",
         DiskEngine::Sync => "sync threads",
-        DiskEngine::Null => "no device at all",
+        DiskEngine::Null => "our own loop without a device",
     }
 }
 
-const fn access_words(params: &DiskParams) -> &'static str {
+/// The state of the page cache above a column.
+pub(crate) const fn cache_column(cache: DiskCache) -> &'static str {
+    match cache {
+        DiskCache::Bypassed => "past it",
+        DiskCache::Cold => "cold",
+        DiskCache::Warm => "warm",
+    }
+}
+
+/// What is unusual about how a row reaches its files, if anything.
+pub(crate) fn other_words(params: &DiskParams) -> Option<String> {
+    let cache = if params.direct { "" } else { cache_words(params) };
+    let layout = layout_words(params.layout);
+    let words: Vec<&str> = [cache, layout].into_iter().filter(|words| !words.is_empty()).collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+const fn layout_words(layout: DiskLayout) -> &'static str {
+    match layout {
+        DiskLayout::Shared => "",
+        DiskLayout::PerThread => "a file per thread",
+    }
+}
+
+const fn cache_words(params: &DiskParams) -> &'static str {
     match (params.direct, params.cache) {
         (true, _) => "direct",
         (false, DiskCache::Bypassed) => "buffered",
-        (false, DiskCache::Cold) => "cold page cache",
-        (false, DiskCache::Warm) => "warm page cache",
+        (false, DiskCache::Cold) => "through a cold page cache",
+        (false, DiskCache::Warm) => "through a warm page cache",
     }
+}
+
+/// What a write waits for; nothing where it is the device alone.
+pub(crate) const fn sync_words(sync: DiskSync) -> &'static str {
+    match sync {
+        DiskSync::None => "",
+        DiskSync::Dsync => "to the medium (dsync)",
+        DiskSync::Sync => "to the medium with all metadata (sync)",
+    }
+}
+
+/// `at 50 % load`.
+pub(crate) fn load_words(percent: u32) -> String {
+    format!("at {percent} % load")
 }

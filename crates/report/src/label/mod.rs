@@ -1,13 +1,14 @@
 //! What a row measured, in the words of the field: `FP64`, `FMA, AVX-512`; `read`, `random 4 KiB`.
 
 pub(crate) mod cpu;
-mod disk;
+pub(crate) mod disk;
 pub(crate) mod memory;
 pub(crate) mod net;
 
 use model::document::Row;
 use model::experiment::{Area, MemoryParams, Params};
 use model::isa::{MemoryPattern, Pages};
+use model::machine::Machine;
 use model::unit::format_size;
 
 use crate::number::size;
@@ -32,8 +33,8 @@ pub(crate) struct Common {
     pages: Option<Pages>,
     /// Aspects of disk and network that are the same in every row, in the order of [`aspects`].
     aspects: Vec<Option<String>>,
-    /// File system behind every row of the disk that was measured.
-    filesystem: Option<String>,
+    /// File system and disks behind every row of the disk that was measured.
+    below: Option<String>,
 }
 
 impl Common {
@@ -42,24 +43,28 @@ impl Common {
         let memory = || rows.iter().filter_map(|row| memory(row));
         let aspects: Vec<Vec<String>> = rows.iter().map(|row| aspects(row, axis)).collect();
         let count = aspects.iter().map(Vec::len).min().unwrap_or(0);
-        let filesystems = || rows.iter().filter_map(|row| row.conditions.disk.as_ref()?.filesystem.clone());
         Self {
             working_set: same(memory().map(|params| params.working_set)),
             pages: same(memory().filter(|params| params.pattern != MemoryPattern::Chase).map(|params| params.pages)),
             aspects: (0..count).map(|index| same(aspects.iter().map(|words| words[index].clone()))).collect(),
-            filesystem: same(filesystems()),
+            below: None,
         }
     }
 
-    /// It in words: `1 GiB in 2 MiB pages`; `/data on ext4, io_uring, direct`; `loopback`.
+    /// With the file system and the disks of a machine that all these rows stand on.
+    pub(crate) fn on(self, rows: &[&Row], machine: &Machine) -> Self {
+        Self { below: disk::below(rows, &machine.disks), ..self }
+    }
+
+    /// It in words: `1 GiB in 2 MiB pages`; `/data on ext4 on sda (sata), io_uring, direct`; `loopback`.
     pub(crate) fn words(&self) -> Option<String> {
         let aspects = self.aspects.iter().flatten().filter(|words| !words.is_empty());
         let mut words: Vec<String> = aspects.cloned().collect();
         // The file system belongs to the directory, which is the first aspect.
-        if let (Some(filesystem), Some(Some(path))) = (&self.filesystem, self.aspects.first())
+        if let (Some(below), Some(Some(path))) = (&self.below, self.aspects.first())
             && !path.is_empty()
         {
-            words[0] = format!("{path} on {filesystem}");
+            words[0] = format!("{path} on {below}");
         }
         match (self.working_set, self.pages) {
             (Some(bytes), Some(pages)) => words.push(format!("{} in {}", size(bytes), page_words(pages))),

@@ -4,6 +4,8 @@
 //! It prints nothing and decides nothing: figures, grades and texts are the document's. What is live (progress, time
 //! left) is `cli`'s; [`row_line`] gives it the words for one row.
 
+mod disk;
+mod drawing;
 mod header;
 mod legend;
 mod line;
@@ -51,6 +53,7 @@ pub fn render(document: &Document, style: &Style) -> String {
     for (section, table) in sections.iter().zip(tables) {
         paragraphs.push(table.lines);
         paragraphs.extend(memory::paragraphs(section, &notes, style));
+        paragraphs.extend(disk::paragraphs(section, &notes, style));
     }
     let marks = |id: &str| notes.marks(document.experiments.iter().find(|row| row.id == id)?, style);
     paragraphs.extend(classic::paragraphs(document, &marks, style));

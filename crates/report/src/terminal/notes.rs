@@ -5,7 +5,7 @@
 
 use model::document::{Row, Status};
 use model::experiment::{Area, CpuParams, DiskParams, Params};
-use model::io::{DiskOp, DiskPattern};
+use model::io::{DiskCache, DiskEngine, DiskOp, DiskPattern};
 use model::peak::PeakKind;
 use model::unit::Better;
 use model::warning::{Grade, WarningCode};
@@ -299,7 +299,7 @@ pub(super) fn has_no_limit(row: &Row) -> bool {
 fn declaration(row: &Row) -> Option<&'static str> {
     match &row.params {
         Params::Memory(_) => Some("--declare memory.channels=12 --declare memory.mts=6000"),
-        Params::Disk(params) => Some(disk_declaration(params)),
+        Params::Disk(params) => has_ceiling(params).then(|| disk_declaration(params)),
         Params::Net(params) if params.path == LOOPBACK => None,
         Params::Net(_) if headline(row).is_some_and(|metric| metric.better == Better::Lower) => {
             Some("--declare net.latency_s=1e-6")
@@ -307,6 +307,11 @@ fn declaration(row: &Row) -> Option<&'static str> {
         Params::Net(_) => Some("--declare net.link_bps=25e9"),
         Params::Cpu(_) | Params::Other(_) => None,
     }
+}
+
+/// Whether anything that one could declare limits a row: not memory's rate, our own loop's, or what was offered.
+fn has_ceiling(params: &DiskParams) -> bool {
+    params.cache != DiskCache::Warm && params.engine != DiskEngine::Null && params.load_percent.is_none()
 }
 
 const fn disk_declaration(params: &DiskParams) -> &'static str {

@@ -4,7 +4,7 @@
 use model::document::{Document, Row};
 use model::experiment::Area;
 
-use super::memory;
+use super::{disk, memory};
 use crate::classic;
 use crate::label::{Axis, Common, Label, cpu, stem};
 
@@ -55,9 +55,10 @@ pub(super) fn sections(document: &Document) -> Vec<Section<'_>> {
 fn section<'a>(area: Area, rows: Vec<&'a Row>, document: &Document) -> Section<'a> {
     let (classic, rows): (Vec<&Row>, Vec<&Row>) =
         rows.into_iter().partition(|row| classic::is_in_memory_table(row, document));
-    let (apart, rows): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| memory::is_apart(row, &rows));
+    let (apart, rows): (Vec<&Row>, Vec<&Row>) =
+        rows.iter().partition(|row| memory::is_apart(row, &rows) || disk::is_apart(row, &rows));
     let axis = Axis::of(area, &rows);
-    let common = Common::of(&rows, axis);
+    let common = Common::of(&rows, axis).on(&rows, &document.machine);
     let mut groups: Vec<Group<'_>> = Vec::new();
     for row in rows {
         // Rows of one name may still have been carried out differently, by another engine for example.

@@ -1,0 +1,287 @@
+//! The rows of disks that are read together and not one by one: what the page cache adds, latency at a load, writes with
+//! the flush after them, and the two halves of mixed rows. Each is one small table below the area's.
+
+use model::document::{DiskConditions, Row, Status};
+use model::experiment::DiskParams;
+use model::io::{DiskCache, DiskEngine};
+use model::sample::{Metric, MetricName, Percentiles};
+use model::unit::Unit;
+
+use super::drawing::{Drawing, GAPS, figure};
+use super::headline;
+use super::notes::Notes;
+use super::section::Section;
+use crate::label::disk::{cache_column, load_words, other_words, params, sync_words};
+use crate::label::{block_words, threads};
+use crate::layout::{Align, Block, Cell, Column, cut, table, table_width, width};
+use crate::number::{Scale, percent, quantity, spread};
+use crate::style::{Style, Tone};
+
+/// Whether a row of these belongs to a table of its own: a load, and a page cache beside the same without it.
+pub(super) fn is_apart(row: &Row, rows: &[&Row]) -> bool {
+    let Some(own) = params(row) else { return false };
+    let beside = || {
+        let common = apart_from_cache(own);
+        let alike =
+            |other: &&Row| params(other).is_some_and(|other| is_past_cache(other) && apart_from_cache(other) == common);
+        own.cache != DiskCache::Bypassed && rows.iter().any(alike)
+    };
+    own.load_percent.is_some() || beside()
+}
+
+/// What two rows have in common that differ in the page cache alone, and in what follows from it.
+fn apart_from_cache(params: &DiskParams) -> DiskParams {
+    DiskParams { cache: DiskCache::Bypassed, direct: true, engine: DiskEngine::IoUring, ..params.clone() }
+}
+
+fn is_past_cache(params: &DiskParams) -> bool {
+    params.cache == DiskCache::Bypassed && params.engine != DiskEngine::Null
+}
+
+/// The tables of a section's rows that are read together.
+pub(super) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style) -> Vec<Vec<String>> {
+    let mut rows: Vec<&Row> = section.rows().chain(section.apart.iter().copied()).collect();
+    rows.retain(|row| params(row).is_some());
+    let draw = Drawing { notes, style };
+    let mut paragraphs = vec![draw.caches(&rows)];
+    paragraphs.extend(draw.loads(&rows));
+    paragraphs.push(draw.flushes(&rows));
+    paragraphs.push(draw.halves(&rows));
+    paragraphs
+}
+
+/// What a row does, and what is unusual about how.
+fn words(own: &DiskParams) -> String {
+    let mut words = vec![format!("{} {} {}", own.op, own.pattern, block_words(own.block))];
+    words.extend(Some(sync_words(own.sync).to_owned()).filter(|text| !text.is_empty()));
+    words.join(", ")
+}
+
+/// The rows of a table: what each is called, and columns for those of depth and threads that are not the same in all of
+/// them; what is the same belongs into the title.
+struct Named {
+    title: String,
+    labels: Vec<String>,
+    places: Vec<(&'static str, Vec<u32>)>,
+}
+
+impl Named {
+    fn of(rows: &[&Row], title: &str, with_cache: bool) -> Self {
+        let of: Vec<&DiskParams> = rows.iter().filter_map(|row| params(row)).collect();
+        let mut named = Self { title: title.to_owned(), labels: Vec::new(), places: Vec::new() };
+        named.place(of.iter().map(|own| own.depth).collect(), "depth", |depth| format!("depth {depth}"));
+        named.place(of.iter().map(|own| own.threads).collect(), "threads", threads);
+        let label = |own: &&DiskParams| {
+            std::iter::once(words(own)).chain(with_cache.then(|| other_words(own)).flatten()).collect::<Vec<_>>()
+        };
+        named.labels = of.iter().map(|own| label(own).join(", ")).collect();
+        named
+    }
+
+    fn place(&mut self, values: Vec<u32>, heading: &'static str, in_title: impl Fn(u32) -> String) {
+        match values.first() {
+            Some(first) if values.iter().all(|value| value == first) => {
+                self.title = format!("{}, {}", self.title, in_title(*first));
+            }
+            Some(_) => self.places.push((heading, values)),
+            None => {}
+        }
+    }
+
+    /// The first columns, labels being cut to `to` columns.
+    fn blocks(&self, to: usize, style: &Style) -> Vec<Block> {
+        let labels = self.labels.iter().map(|label| Cell::plain(cut(label, to, style)).indented()).collect();
+        let places = self.places.iter().map(|(heading, values)| {
+            let cells = values.iter().map(|value| Cell::plain(value.to_string()));
+            Block::new(*heading, Align::Right, vec![Column::new(Align::Right, cells)])
+        });
+        std::iter::once(left("", labels)).chain(places).collect()
+    }
+
+    fn label_width(&self) -> usize {
+        self.labels.iter().map(|label| width(label)).max().unwrap_or(0)
+    }
+}
+
+fn left(heading: &str, cells: Vec<Cell>) -> Block {
+    Block::new(heading, Align::Left, vec![Column::new(Align::Left, cells)])
+}
+
+fn decimal(heading: &str, cells: impl IntoIterator<Item = Option<String>>) -> Block {
+    let cells = cells.into_iter().map(|text| Cell::plain(text.unwrap_or_default()));
+    Block::new(heading, Align::Left, vec![Column::new(Align::Decimal, cells)])
+}
+
+fn conditions(row: &Row) -> Option<&DiskConditions> {
+    row.conditions.disk.as_ref().filter(|_| row.status == Status::Ok)
+}
+
+fn percentiles(row: &Row) -> Option<Percentiles> {
+    figure(row, MetricName::Latency)?.summary.percentiles
+}
+
+impl Drawing<'_> {
+    /// A median with its spread and what stands behind its grade, each with a unit of its own.
+    fn measured(&self, heading: &str, rows: &[Option<&Row>], with_spread: bool) -> Block {
+        let told = |metric: &Metric| quantity(metric.summary.median, metric.unit);
+        let value = |row: Option<&Row>| Cell::plain(row.and_then(headline).map_or_else(String::new, told));
+        let spreads = |row: Option<&Row>| {
+            let metric = row.and_then(headline).filter(|_| with_spread);
+            let text = metric.map(|metric| spread(&metric.summary, self.style.plus_minus()));
+            Cell::new(text.unwrap_or_default(), Tone::Dim)
+        };
+        let remark = |row: Option<&Row>| row.map_or_else(Cell::default, |row| self.remark(row));
+        let columns = vec![
+            Column::new(Align::Decimal, rows.iter().copied().map(value)),
+            Column::new(Align::Decimal, rows.iter().copied().map(spreads)),
+            Column::new(Align::Left, rows.iter().copied().map(remark)),
+        ];
+        Block::new(heading, Align::Left, columns)
+    }
+
+    /// A title and the widest form of a table that fits: spreads give way first, then the ends of labels.
+    fn titled(&self, named: &Named, figures: impl Fn(bool) -> Vec<Block>) -> Vec<String> {
+        let blocks = |spread: bool, to: usize| [named.blocks(to, self.style), figures(spread)].concat();
+        let whole = named.label_width();
+        let choices = [true, false].into_iter().flat_map(|spread| GAPS.map(|gap| (spread, gap)));
+        let mut fitting = choices.map(|(spread, gap)| (blocks(spread, whole), gap));
+        let chosen = fitting.find(|(blocks, gap)| table_width(blocks, *gap) <= self.style.width);
+        let (blocks, gap) = chosen.unwrap_or_else(|| {
+            let excess = table_width(&blocks(false, whole), 1).saturating_sub(self.style.width);
+            (blocks(false, whole.saturating_sub(excess)), 1)
+        });
+        [self.title(&named.title), table(&blocks, gap, self.style)].concat()
+    }
+
+    /// The same past the page cache, through a cold one and through a warm one.
+    fn caches(&self, rows: &[&Row]) -> Vec<String> {
+        let of = |cache: DiskCache, common: &DiskParams| {
+            rows.iter().copied().find(|row| {
+                params(row).is_some_and(|own| {
+                    own.cache == cache && own.engine != DiskEngine::Null && apart_from_cache(own) == *common
+                })
+            })
+        };
+        let cached = |row: &&&Row| {
+            params(row).is_some_and(|own| own.cache != DiskCache::Bypassed && own.load_percent.is_none())
+                && is_apart(row, rows)
+        };
+        let mut commons: Vec<DiskParams> = Vec::new();
+        for row in rows.iter().filter(cached) {
+            commons.extend(params(row).map(apart_from_cache).filter(|common| !commons.contains(common)));
+        }
+        let firsts: Vec<&Row> = commons.iter().filter_map(|common| of(DiskCache::Bypassed, common)).collect();
+        if firsts.is_empty() {
+            return Vec::new();
+        }
+        let named = Named::of(&firsts, "Disk, what the page cache adds", false);
+        self.titled(&named, |spread| {
+            let column = |cache: DiskCache| {
+                let rows: Vec<Option<&Row>> = commons.iter().map(|common| of(cache, common)).collect();
+                self.measured(cache_column(cache), &rows, spread)
+            };
+            DiskCache::ALL.iter().copied().map(column).collect()
+        })
+    }
+
+    /// Latency against the share of the highest rate at which requests begin, for each experiment.
+    fn loads(&self, rows: &[&Row]) -> Vec<Vec<String>> {
+        let unloaded = |own: &DiskParams| DiskParams { load_percent: None, ..own.clone() };
+        let mut experiments: Vec<DiskParams> = Vec::new();
+        for own in rows.iter().filter_map(|row| params(row)).filter(|own| own.load_percent.is_some()) {
+            let common = unloaded(own);
+            if !experiments.contains(&common) {
+                experiments.push(common);
+            }
+        }
+        experiments
+            .iter()
+            .map(|common| {
+                let mut own: Vec<&Row> =
+                    rows.iter().copied().filter(|row| params(row).map(unloaded).as_ref() == Some(common)).collect();
+                own.sort_by_key(|row| params(row).map(|own| own.load_percent.unwrap_or(u32::MAX)));
+                self.load(common, &own)
+            })
+            .collect()
+    }
+
+    fn load(&self, common: &DiskParams, rows: &[&Row]) -> Vec<String> {
+        let mut what = vec![words(common)];
+        what.extend(other_words(common));
+        what.extend((common.threads > 1).then(|| threads(common.threads)));
+        let title = format!(
+            "Disk, latency at a load, from the moment a request was due: {}, at most {} in flight{}",
+            what.join(", "),
+            common.depth,
+            if common.threads > 1 { " per thread" } else { "" }
+        );
+        let load = |row: &&Row| {
+            let percent = params(row).and_then(|own| own.load_percent);
+            percent.map_or_else(|| "without pause".to_owned(), load_words)
+        };
+        let named = Named { title, labels: rows.iter().map(load).collect(), places: Vec::new() };
+        let measured: Vec<Option<&Row>> = rows.iter().copied().map(Some).collect();
+        let all: Vec<f64> = rows.iter().filter_map(|row| percentiles(row)).flat_map(|it| [it.p50, it.p99_9]).collect();
+        let scale = Scale::common(&all, Unit::Second);
+        let time = |seconds: f64| match scale {
+            Some(scale) => format!("{} {}", scale.digits(seconds), scale.unit()),
+            None => quantity(seconds, Unit::Second),
+        };
+        let column = |heading: &str, of: fn(&Percentiles) -> f64| {
+            decimal(heading, rows.iter().map(|row| percentiles(row).map(|found| time(of(&found)))))
+        };
+        let late = || rows.iter().map(|row| conditions(row)?.late_share.map(percent));
+        self.titled(&named, |spread| {
+            vec![
+                self.measured("rate", &measured, spread),
+                column("p50", |found| found.p50),
+                column("p99", |found| found.p99),
+                column("p99.9", |found| found.p99_9),
+                decimal("began late", late()),
+            ]
+        })
+    }
+
+    /// Writes as the device took them, and with the flush after each sample counted in.
+    fn flushes(&self, rows: &[&Row]) -> Vec<String> {
+        let flushed = |row: &Row| conditions(row).and_then(|disk| disk.flushed_bytes_per_second);
+        let rows: Vec<&Row> = rows.iter().copied().filter(|row| flushed(row).is_some()).collect();
+        if rows.is_empty() {
+            return Vec::new();
+        }
+        let named = Named::of(&rows, "Disk, writes with the flush after each sample counted in", true);
+        let without = |row: &Row| figure(row, MetricName::Throughput).map(|metric| metric.summary.median);
+        let rate = |value: f64| quantity(value, Unit::BytePerSecond);
+        self.titled(&named, |_| {
+            vec![
+                decimal("without it", rows.iter().map(|row| without(row).map(rate))),
+                decimal("with it", rows.iter().map(|row| flushed(row).map(rate))),
+                decimal(
+                    "of the rate",
+                    rows.iter().map(|row| Some(percent(flushed(row)? / without(row).filter(|rate| *rate > 0.0)?))),
+                ),
+            ]
+        })
+    }
+
+    /// What reads and what writes took where both were made.
+    fn halves(&self, rows: &[&Row]) -> Vec<String> {
+        let is_mixed = |row: &Row| conditions(row).is_some_and(|disk| disk.read_share.is_some());
+        let rows: Vec<&Row> = rows.iter().copied().filter(|row| is_mixed(row)).collect();
+        if rows.is_empty() {
+            return Vec::new();
+        }
+        let named = Named::of(&rows, "Disk, reads and writes in turn: their medians apart", true);
+        let column = |heading: &str, value: fn(&DiskConditions) -> Option<f64>, told: fn(f64) -> String| {
+            decimal(heading, rows.iter().map(|row| conditions(row).and_then(value).map(told)))
+        };
+        let time = |seconds: f64| quantity(seconds, Unit::Second);
+        self.titled(&named, |_| {
+            vec![
+                column("a read", |disk| disk.read_latency_seconds, time),
+                column("a write", |disk| disk.write_latency_seconds, time),
+                column("share of reads", |disk| disk.read_share, percent),
+            ]
+        })
+    }
+}
