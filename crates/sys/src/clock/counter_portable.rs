@@ -9,3 +9,8 @@ pub(super) fn invariant() -> bool {
 pub(super) fn read() -> u64 {
     0
 }
+
+/// Never read.
+pub(super) fn read_unordered() -> u64 {
+    0
+}

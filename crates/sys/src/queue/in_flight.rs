@@ -46,7 +46,7 @@ impl InFlight {
     pub(super) fn overlaps(&self, part: &Range<usize>) -> bool {
         match only_word(part) {
             Some((word, bits)) => self.lent[word] & bits != 0,
-            None => words(part).any(|(word, bits)| self.lent[word] & bits != 0),
+            None => self.any_lent(part),
         }
     }
 
@@ -55,7 +55,7 @@ impl InFlight {
     pub(super) fn lend(&mut self, token: u32, part: Range<usize>) {
         match only_word(&part) {
             Some((word, bits)) => self.lent[word] |= bits,
-            None => words(&part).for_each(|(word, bits)| self.lent[word] |= bits),
+            None => self.mark_lent(&part),
         }
         self.parts[token as usize] = part;
         self.count += 1;
@@ -68,10 +68,27 @@ impl InFlight {
         let part = std::mem::replace(slot, 0..0);
         match only_word(&part) {
             Some((word, bits)) => self.lent[word] &= !bits,
-            None => words(&part).for_each(|(word, bits)| self.lent[word] &= !bits),
+            None => self.mark_free(&part),
         }
         self.count -= 1;
         Some(part)
+    }
+
+    // Parts of more than one word, out of line: small requests are made by the million, and their way is to be short.
+
+    #[inline(never)]
+    fn any_lent(&self, part: &Range<usize>) -> bool {
+        words(part).any(|(word, bits)| self.lent[word] & bits != 0)
+    }
+
+    #[inline(never)]
+    fn mark_lent(&mut self, part: &Range<usize>) {
+        words(part).for_each(|(word, bits)| self.lent[word] |= bits);
+    }
+
+    #[inline(never)]
+    fn mark_free(&mut self, part: &Range<usize>) {
+        words(part).for_each(|(word, bits)| self.lent[word] &= !bits);
     }
 }
 

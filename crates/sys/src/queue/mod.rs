@@ -25,10 +25,13 @@ use ring::{Completing, Memory, Operation, Ring};
 /// of a ring (`io_uring_setup(2)`).
 pub const MAX_DEPTH: u32 = 4096;
 
-/// How many requests are pushed before the kernel hears of them without being waited for. A device that gets all at
-/// once stands idle until then: on a virtio disk, 4 KiB and 32 in flight, that cost a sixth of the rate, while one, two
-/// and four at a time came to the same. Four take the least processor time of these.
+/// How many requests are pushed at least before the kernel hears of them without being waited for. A device that gets
+/// all at once stands idle until then: on a virtio disk, 4 KiB and 32 in flight, that cost a sixth of the rate, while
+/// one, two and four at a time came to the same. Four take the least processor time of these.
 const HANDED_OVER_AT: u32 = 4;
+
+/// The same as a part of the depth: while a sixteenth is being gathered, the device has the others.
+const HANDED_OVER_PART: u32 = 16;
 
 /// How requests are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +91,8 @@ pub struct Completion {
 pub struct Queue {
     engine: Engine,
     backend: Backend,
+    /// How many requests are handed over together without being waited for.
+    handed_over_at: u32,
     in_flight: InFlight,
     file: File,
     /// Freed by hand: it stays for ever if requests that use it could not be waited for.
@@ -134,7 +139,10 @@ impl Queue {
             }),
         };
         let in_flight = InFlight::new(depth, arena.len());
-        Ok(Self { engine, backend, in_flight, file, arena: ManuallyDrop::new(arena) })
+        // Without a device there is none that would stand idle.
+        let handed_over_at =
+            if engine == Engine::Null { u32::MAX } else { HANDED_OVER_AT.max(depth / HANDED_OVER_PART) };
+        Ok(Self { engine, backend, handed_over_at, in_flight, file, arena: ManuallyDrop::new(arena) })
     }
 
     /// Whether an `io_uring` can be had here at all: sets one up and lets it go.
@@ -217,15 +225,14 @@ impl Queue {
             Backend::Aio(aio) => aio.push(&operation),
             // SAFETY: the memory is a part of the arena, which `Drop` frees only when the ring is quiet. Nobody else
             // has it: `checked` says so now, and from `lend` to the completion nobody else gets it.
-            Backend::Ring(ring) => unsafe { ring.push(&self.file, &operation)? },
+            Backend::Ring(ring) => unsafe { ring.push(&operation)? },
         }
         self.in_flight.lend(token, part);
         // What fails here fails again, and is said, in `wait`.
         match &mut self.backend {
-            // Without a device there is none that would stand idle.
-            Backend::Ring(ring) if ring.unsubmitted() >= HANDED_OVER_AT && !ring.is_no_op() => drop(ring.enter(0)),
+            Backend::Ring(ring) if ring.unsubmitted() >= self.handed_over_at => drop(ring.enter(0)),
             // SAFETY: as above, for every request that was pushed.
-            Backend::Aio(aio) if aio.unsubmitted() >= HANDED_OVER_AT => drop(unsafe { aio.hand_over() }),
+            Backend::Aio(aio) if aio.unsubmitted() >= self.handed_over_at => drop(unsafe { aio.hand_over() }),
             _ => {}
         }
         Ok(())

@@ -9,8 +9,8 @@ use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use io_uring::types::{CancelBuilder, Fd, Fixed, Timespec};
-use io_uring::{EnterFlags, IoUring, opcode, squeue};
+use io_uring::types::{CancelBuilder, Timespec};
+use io_uring::{EnterFlags, IoUring, squeue};
 
 use super::setup::{self, Flag, Made};
 
@@ -21,6 +21,14 @@ const REGISTERED_BUFFER_BYTES: usize = 1 << 30;
 const REGISTER_RING_FDS: libc::c_long = 20;
 /// `IORING_UNREGISTER_RING_FDS`.
 const UNREGISTER_RING_FDS: libc::c_long = 21;
+
+/// `IOSQE_FIXED_FILE` of linux/`io_uring`.h.
+const FIXED_FILE: u8 = 1;
+/// `IORING_OP_READ_FIXED` and the other operations, of the same.
+const READ_FIXED: u8 = 4;
+const WRITE_FIXED: u8 = 5;
+const READ: u8 = 22;
+const WRITE: u8 = 23;
 
 /// `struct io_uring_rsrc_update` of linux/`io_uring`.h.
 #[repr(C)]
@@ -60,6 +68,8 @@ pub(super) struct Ring {
     io: IoUring,
     owner: Owner,
     registered: Registered,
+    /// How an entry begins: of reads and of writes.
+    first_words: [u64; 2],
     /// Whether the kernel can be told that waiting here is not waiting for a device.
     no_iowait: bool,
     /// Whether requests reach no device: the kernel takes them and gives them back.
@@ -117,6 +127,7 @@ impl Ring {
             io,
             owner: Owner::Nobody,
             registered: Registered::default(),
+            first_words: [0; 2],
             unsubmitted: 0,
             submitted: 0,
             flags: has,
@@ -125,6 +136,7 @@ impl Ring {
         if !ring.no_op {
             ring.register_file(file);
             ring.register_buffers(memory);
+            ring.first_words = first_words(ring.registered, file);
         }
         Ok(ring)
     }
@@ -172,8 +184,8 @@ impl Ring {
     /// The memory must stay mapped, and be used by nobody else, until the request's completion has been reaped or
     /// [`Ring::quiesce`] has said that all is over. It must lie within the ring's memory.
     #[inline]
-    pub(super) unsafe fn push(&mut self, file: &File, operation: &Operation) -> io::Result<()> {
-        let entry = self.entry(file, operation).user_data(u64::from(operation.token));
+    pub(super) unsafe fn push(&mut self, operation: &Operation) -> io::Result<()> {
+        let entry = self.entry(operation);
         // SAFETY: the entry's memory is as this function demands it.
         if unsafe { self.io.submission().push(&entry) }.is_err() {
             return Err(io::Error::other("the ring is full"));
@@ -182,28 +194,20 @@ impl Ring {
         Ok(())
     }
 
+    /// The kernel's form of a request. A request for nothing is all zeros but for its token.
     #[inline]
-    fn entry(&self, file: &File, of: &Operation) -> squeue::Entry {
-        if self.no_op {
-            return opcode::Nop::new().build();
-        }
-        let address = of.address.as_ptr();
-        // The arena is the only registered buffer and the file the only registered file, so both are number 0.
-        macro_rules! built {
-            ($fixed:ident, $plain:ident, $address:expr) => {
-                match (self.registered.file, self.registered.buffers) {
-                    (true, true) => opcode::$fixed::new(Fixed(0), $address, of.bytes, 0).offset(of.offset).build(),
-                    (false, true) => {
-                        opcode::$fixed::new(Fd(file.as_raw_fd()), $address, of.bytes, 0).offset(of.offset).build()
-                    }
-                    (true, false) => opcode::$plain::new(Fixed(0), $address, of.bytes).offset(of.offset).build(),
-                    (false, false) => {
-                        opcode::$plain::new(Fd(file.as_raw_fd()), $address, of.bytes).offset(of.offset).build()
-                    }
-                }
-            };
-        }
-        if of.write { built!(WriteFixed, Write, address.cast_const()) } else { built!(ReadFixed, Read, address) }
+    fn entry(&self, of: &Operation) -> squeue::Entry {
+        let [read, write] = self.first_words;
+        let token = u64::from(of.token);
+        let words = if self.no_op {
+            [0, 0, 0, 0, token, 0, 0, 0]
+        } else {
+            let address = of.address.as_ptr().expose_provenance() as u64;
+            // The arena is the only registered buffer, and thus number 0.
+            [if of.write { write } else { read }, of.offset, address, of.bytes.into(), token, 0, 0, 0]
+        };
+        // SAFETY: an entry is the kernel's `struct io_uring_sqe`, 64 bytes of integers, for which any bits are valid.
+        unsafe { std::mem::transmute::<[u64; 8], squeue::Entry>(words) }
     }
 
     /// Hands the requests that were pushed to the kernel, and waits until at least `least` completions are in the ring,
@@ -341,6 +345,16 @@ impl Ring {
         }
         true
     }
+}
+
+/// How the entries of reads and of writes begin: the operation in the lowest byte, its flags in the next, the file in
+/// the upper half (`struct io_uring_sqe`, as little-endian machines have it).
+fn first_words(registered: Registered, file: &File) -> [u64; 2] {
+    // The file is the only registered one, and thus number 0.
+    let (flags, file) = if registered.file { (FIXED_FILE, 0) } else { (0, file.as_raw_fd()) };
+    let file = u64::try_from(file).unwrap_or(0);
+    let operations = if registered.buffers { [READ_FIXED, WRITE_FIXED] } else { [READ, WRITE] };
+    operations.map(|operation| u64::from(operation) | u64::from(flags) << 8 | file << 32)
 }
 
 /// Makes a ring, giving up flag after flag; to poll is not one of them, since it is the request that shows whether it
