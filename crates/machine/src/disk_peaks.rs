@@ -1,19 +1,32 @@
-//! What a disk row could reach at best: as declared, by the links in front of the disks, by the limits of control
-//! groups.
+//! What a disk row could reach at best: as declared, by the data sheets of the drives, by the limits of control groups,
+//! by the links in front of the drives.
 //!
-//! In the unit of the metric that heads the row: 1/s for random requests, B/s for all others. Where nothing is known
-//! there is no peak; a figure for reads never serves for writes.
+//! In the unit of the metric that heads the row: 1/s for random requests, B/s for all others. Of random requests there
+//! are no more than so many small ones, and no more bytes than in order; the formula shows which binds. Where nothing
+//! is known there is no peak; a figure for reads never serves for writes, and none is multiplied by threads.
+//!
+//! What holds for which row:
+//! - Through the page cache there is a peak only where the device must be asked: reads in order from a cold cache, and
+//!   writes that wait for stable storage. Those have the ceilings of writes that do not wait, which they cannot exceed.
+//! - Half reads and half writes share one drive: the harmonic mean of both rates. A link that carries both ways at once
+//!   carries twice the lesser. A control group limits each way by itself, so twice the lesser, too.
+//! - With a load set from outside there is none.
 
 use model::experiment::DiskParams;
-use model::io::{DiskCache, DiskEngine, DiskOp, DiskPattern, DiskSync};
-use model::machine::{Disk, Machine, Storage, StorageDevice};
-use model::peak::{Peak, PeakInput, PeakKind};
+use model::io::DiskOp;
+use model::machine::{Machine, Storage};
+use model::peak::{Peak, PeakKind};
 use model::unit::format_size;
 
 use crate::declared::Declared;
+use crate::disk_layers::{Asked, Layers};
+use crate::disk_request::{Figure, Request, Way, bytes_rate, input};
 use crate::throttle::{IoLimit, IoLimits};
 
-/// The peaks of a disk row; none where its requests do not all reach a device, or go both ways.
+/// What peaks of a disk rest on, in the order they are listed in.
+const KINDS: [PeakKind; 4] = [PeakKind::Declared, PeakKind::Datasheet, PeakKind::Limit, PeakKind::Link];
+
+/// The peaks of a disk row; none where its requests do not all reach a device, or where their rate is set from outside.
 pub fn disk_peaks(
     machine: &Machine,
     declared: &Declared,
@@ -21,253 +34,112 @@ pub fn disk_peaks(
     limits: &IoLimits,
     params: &DiskParams,
 ) -> Vec<Peak> {
-    let Some(request) = Request::of(params) else { return Vec::new() };
-    let peaks = [request.declared(declared), request.link(machine, storage), request.limit(limits)];
-    peaks.into_iter().flatten().collect()
-}
-
-/// Which way the bytes go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    Read,
-    Write,
-}
-
-/// What peaks need to know of a row.
-#[derive(Clone, Copy, Debug)]
-struct Request {
-    way: Way,
-    /// Whether the row is headed by requests per second.
-    random: bool,
-    /// Whether each request reaches the device as it is, past the page cache.
-    direct: bool,
-    /// B.
-    block: u64,
-}
-
-/// A figure in the row's unit, before the least of its kind is chosen.
-struct Candidate {
-    value: f64,
-    formula: String,
-    inputs: Vec<PeakInput>,
-}
-
-impl Request {
-    fn of(params: &DiskParams) -> Option<Self> {
-        let way = match params.op {
-            DiskOp::Read | DiskOp::Reread => Way::Read,
-            DiskOp::Write | DiskOp::Rewrite => Way::Write,
-            // How much of a link or of a declared rate a mix may use is not known.
-            DiskOp::Mixed => return None,
-        };
-        let random = params.pattern == DiskPattern::Random;
-        let direct = params.direct && params.cache == DiskCache::Bypassed;
-        let reaches_device = match way {
-            // The page cache answers what was read before.
-            Way::Read => direct || (params.cache == DiskCache::Cold && !random && params.op == DiskOp::Read),
-            Way::Write => direct || params.sync != DiskSync::None,
-        };
-        let real = params.engine != DiskEngine::Null && params.block > 0;
-        (real && reaches_device).then_some(Self { way, random, direct, block: params.block })
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "blocks are far below 2^53 B")]
-    fn block_bytes(self) -> f64 {
-        self.block as f64
-    }
-
-    /// A rate in B/s as the row counts.
-    fn by_bytes(self, rate: f64, formula: &str, inputs: Vec<PeakInput>) -> Candidate {
-        if !self.random {
-            return Candidate { value: rate, formula: formula.to_owned(), inputs };
+    let known = Known { machine, declared, storage, limits };
+    let figure = |kind: PeakKind| {
+        let one_way = |way| known.figure(kind, Request::of(params, way)?);
+        match params.op {
+            DiskOp::Read | DiskOp::Reread => one_way(Way::Read),
+            DiskOp::Write | DiskOp::Rewrite => one_way(Way::Write),
+            DiskOp::Mixed => half_and_half(kind, one_way(Way::Read), one_way(Way::Write)),
         }
-        let mut inputs = inputs;
-        inputs.push(input("block_bytes", self.block_bytes(), "the row's block"));
-        let formula = format!("{formula} / {}", format_size(self.block));
-        Candidate { value: rate / self.block_bytes(), formula, inputs }
+    };
+    KINDS.into_iter().filter_map(|kind| peak(kind, figure(kind)?)).collect()
+}
+
+fn peak(kind: PeakKind, figure: Figure) -> Option<Peak> {
+    let usable = figure.value.is_finite() && figure.value > 0.0;
+    let formula = figure.told();
+    usable.then_some(Peak { kind, value: figure.value, formula, inputs: figure.inputs, uncertainty: None })
+}
+
+/// What as many reads as writes come to together.
+fn half_and_half(kind: PeakKind, read: Option<Figure>, write: Option<Figure>) -> Option<Figure> {
+    let twice = |figure: Figure| {
+        let formula = format!("2 x {}", figure.formula);
+        Figure { value: 2.0 * figure.value, formula, ..figure }
+    };
+    if kind == PeakKind::Limit {
+        return Figure::tighter(read, write).map(twice);
+    }
+    let (read, write) = (read?, write?);
+    if read.both_ways && write.both_ways {
+        return Figure::tighter(Some(read), Some(write)).map(twice);
+    }
+    let formula = format!("2 / (1 / ({}) + 1 / ({}))", read.formula, write.formula);
+    let mut inputs = read.inputs;
+    inputs.extend(write.inputs.into_iter().filter(|other| !inputs.contains(other)).collect::<Vec<_>>());
+    Some(Figure { value: 2.0 / (1.0 / read.value + 1.0 / write.value), formula, inputs, ..write })
+}
+
+/// All that is known of the way to a directory.
+#[derive(Clone, Copy)]
+struct Known<'k> {
+    machine: &'k Machine,
+    declared: &'k Declared,
+    storage: &'k Storage,
+    limits: &'k IoLimits,
+}
+
+impl Known<'_> {
+    fn figure(self, kind: PeakKind, request: Request) -> Option<Figure> {
+        match kind {
+            PeakKind::Declared => self.declared(request),
+            PeakKind::Datasheet => {
+                Figure::tighter(self.layers(request, Asked::Sheet), self.layers(request, Asked::OneByOne))
+            }
+            PeakKind::Limit => self.limit(request),
+            PeakKind::Link => self.layers(request, Asked::Link).map(|rate| request.by_bytes(rate)),
+            _ => None,
+        }
     }
 
-    fn declared(self, declared: &Declared) -> Option<Peak> {
-        let (bytes, requests) = match self.way {
+    fn layers(self, request: Request, asked: Asked) -> Option<Figure> {
+        Layers { machine: self.machine, chain: &self.storage.chain, request, asked }.all()
+    }
+
+    fn declared(self, request: Request) -> Option<Figure> {
+        let (bytes, requests) = match request.way {
             Way::Read => ("disk.read_bps", "disk.read_iops"),
             Way::Write => ("disk.write_bps", "disk.write_iops"),
         };
-        let by_bytes = declared.get(bytes).map(|rate| {
-            self.by_bytes(rate, &format!("{} declared", bytes_rate(rate)), vec![input(bytes, rate, "declared")])
-        });
-        let by_requests = declared.get(requests).filter(|_| self.random).map(|rate| Candidate {
-            value: rate,
-            formula: format!("{rate} requests/s declared"),
-            inputs: vec![input(requests, rate, "declared")],
-        });
-        least(PeakKind::Declared, [by_bytes, by_requests])
+        let figure = |key: &str, value: f64, shown: String| Figure {
+            value,
+            formula: format!("{shown} declared"),
+            inputs: vec![input(key, value, "declared")],
+            ..Figure::default()
+        };
+        let by_bytes = self.declared.get(bytes).map(|rate| request.by_bytes(figure(bytes, rate, bytes_rate(rate))));
+        let by_requests = self.declared.get(requests).filter(|_| request.random);
+        let by_requests = by_requests.map(|rate| figure(requests, rate, format!("{rate} requests/s")));
+        Figure::tighter(by_bytes, by_requests)
     }
 
-    fn link(self, machine: &Machine, storage: &Storage) -> Option<Peak> {
-        let pipe = Pipes { machine, chain: &storage.chain, request: self }.all()?;
-        let passes = self.by_bytes(pipe.rate, &pipe.formula, pipe.inputs);
-        let formula = format!("{} ({})", passes.formula, pipe.about);
-        least(PeakKind::Link, [Some(Candidate { formula, ..passes }), None])
-    }
-
-    fn limit(self, limits: &IoLimits) -> Option<Peak> {
-        let (bytes, requests) = match self.way {
+    fn limit(self, request: Request) -> Option<Figure> {
+        let limits = self.limits;
+        let (bytes, requests) = match request.way {
             Way::Read => (&limits.read_bytes_per_second, &limits.reads_per_second),
             Way::Write => (&limits.write_bytes_per_second, &limits.writes_per_second),
         };
-        let limited = |limit: &IoLimit, name: &str| vec![input(name, limit.value, &limit.source)];
-        let by_bytes = bytes.as_ref().map(|limit| {
-            let formula = format!("{} allowed by the control group", bytes_rate(limit.value));
-            self.by_bytes(limit.value, &formula, limited(limit, "limit B/s"))
-        });
-        // Behind the page cache the kernel makes requests of its own size.
-        let by_requests = requests.as_ref().filter(|_| self.random || self.direct).map(|limit| {
-            let formula = format!("{} requests/s allowed by the control group", limit.value);
-            let inputs = limited(limit, "limit 1/s");
-            if self.random {
-                return Candidate { value: limit.value, formula, inputs };
-            }
-            let formula = format!("{formula} x {}", format_size(self.block));
-            let mut inputs = inputs;
-            inputs.push(input("block_bytes", self.block_bytes(), "the row's block"));
-            Candidate { value: limit.value * self.block_bytes(), formula, inputs }
-        });
-        least(PeakKind::Limit, [by_bytes, by_requests])
-    }
-}
-
-fn input(name: &str, value: f64, source: &str) -> PeakInput {
-    PeakInput { name: name.to_owned(), value, source: source.to_owned() }
-}
-
-/// The tightest candidate as a peak.
-fn least(kind: PeakKind, candidates: [Option<Candidate>; 2]) -> Option<Peak> {
-    let usable = candidates.into_iter().flatten().filter(|one| one.value.is_finite() && one.value > 0.0);
-    let Candidate { value, formula, inputs } = usable.min_by(|one, other| one.value.total_cmp(&other.value))?;
-    Some(Peak { kind, value, formula, inputs, uncertainty: None })
-}
-
-/// A rate for a formula: `7.88 GB/s`.
-pub(crate) fn bytes_rate(rate: f64) -> String {
-    let (value, unit) = match rate {
-        1e9.. => (rate / 1e9, "GB/s"),
-        1e6.. => (rate / 1e6, "MB/s"),
-        _ => (rate, "B/s"),
-    };
-    let shown = format!("{value:.3}");
-    format!("{} {unit}", shown.trim_end_matches('0').trim_end_matches('.'))
-}
-
-/// What the links below some device let through, B/s.
-#[derive(Clone, Debug, PartialEq)]
-struct Pipe {
-    rate: f64,
-    formula: String,
-    /// What the links are.
-    about: String,
-    inputs: Vec<PeakInput>,
-}
-
-/// The links behind a directory.
-struct Pipes<'p> {
-    machine: &'p Machine,
-    /// Devices, each before those it is built on.
-    chain: &'p [StorageDevice],
-    request: Request,
-}
-
-impl Pipes<'_> {
-    /// All of them together, as far as it is known how requests are spread over them.
-    fn all(&self) -> Option<Pipe> {
-        // Below a loop device the page cache may answer.
-        if self.chain.iter().any(|device| device.kind == "loop") {
-            return None;
-        }
-        let mut disks: Vec<&str> = self.leaves().filter_map(|leaf| leaf.disk.as_deref()).collect();
-        disks.sort_unstable();
-        disks.dedup();
-        match (disks.as_slice(), self.below(None).as_slice()) {
-            ([one], _) => self.of_disk(one),
-            (_, [top]) => self.of_device(*top),
-            _ => None,
-        }
-    }
-
-    fn leaves(&self) -> impl Iterator<Item = &StorageDevice> {
-        let depth = |index: usize| self.chain.get(index).map(|device| device.depth);
-        self.chain
-            .iter()
-            .enumerate()
-            .filter(move |(index, device)| depth(index + 1) <= Some(device.depth))
-            .map(|it| it.1)
-    }
-
-    /// The positions of the devices that one is built on; of those at the top for `None`.
-    fn below(&self, index: Option<usize>) -> Vec<usize> {
-        let (from, depth) = index.map_or((0, 0), |index| (index + 1, self.chain[index].depth + 1));
-        let inside = (from..self.chain.len()).take_while(|other| self.chain[*other].depth >= depth);
-        inside.filter(|other| self.chain[*other].depth == depth).collect()
-    }
-
-    fn disk(&self, name: &str) -> Option<&Disk> {
-        self.machine.disks.iter().find(|disk| disk.name == name)
-    }
-
-    fn of_disk(&self, name: &str) -> Option<Pipe> {
-        let link = self.disk(name)?.link.as_ref()?;
-        #[expect(clippy::cast_precision_loss, reason = "no link carries 2^53 B/s")]
-        let rate = link.bytes_per_second as f64;
-        let inputs = vec![input(&format!("link B/s ({name})"), rate, &link.source)];
-        Some(Pipe { rate, formula: bytes_rate(rate), about: link.detail.clone(), inputs })
-    }
-
-    fn of_device(&self, index: usize) -> Option<Pipe> {
-        let device = &self.chain[index];
-        let below = self.below(Some(index));
-        match below.as_slice() {
-            [] => self.of_disk(device.disk.as_deref()?),
-            parts if device.kind == "raid" => {
-                let raid = self.disk(&device.name)?;
-                // With spares among them it cannot be told which are in use.
-                let complete = raid.raid_members.and_then(|count| usize::try_from(count).ok()) == Some(parts.len());
-                let members: Option<Vec<Pipe>> = parts.iter().map(|part| self.of_device(*part)).collect();
-                self.of_raid(raid.raid_level.as_deref().filter(|_| complete)?, &members?)
-            }
-            [one] => self.of_device(*one),
-            _ => None,
-        }
-    }
-
-    /// Members together, by the level of the array (md(4)). Writes of whole stripes are assumed for one after the other;
-    /// for writes at random that each block is written with its parity. What has to be read for the parity is not
-    /// counted: links carry both ways at once.
-    fn of_raid(&self, level: &str, members: &[Pipe]) -> Option<Pipe> {
-        let count = u32::try_from(members.len()).map(f64::from).ok()?;
-        let reads = self.request.way == Way::Read;
-        let striped = |parity: f64| if self.request.random { 1.0 / (1.0 + parity) } else { (count - parity) / count };
-        let share = match level {
-            "raid0" => 1.0,
-            "raid1" | "raid4" | "raid5" | "raid6" | "raid10" if reads => 1.0,
-            "raid10" => 0.5,
-            "raid4" | "raid5" => striped(1.0),
-            "raid6" => striped(2.0),
-            "raid1" => return members.iter().min_by(|one, other| one.rate.total_cmp(&other.rate)).cloned(),
-            // The file may lie on any of them.
-            "linear" => return members.iter().max_by(|one, other| one.rate.total_cmp(&other.rate)).cloned(),
-            _ => return None,
+        let allowed = |limit: &IoLimit, name: &str, shown: String| Figure {
+            value: limit.value,
+            formula: format!("{shown} allowed by the control group"),
+            inputs: vec![input(name, limit.value, &limit.source)],
+            ..Figure::default()
         };
-        let sum: Vec<&str> = members.iter().map(|member| member.formula.as_str()).collect();
-        let mut about: Vec<&str> = members.iter().map(|member| member.about.as_str()).collect();
-        about.dedup();
-        let about = format!("{level} over {}", about.join("; "));
-        let formula = format!("({})", sum.join(" + "));
-        let formula = if share < 1.0 { format!("{formula} x {share:.3}") } else { formula };
-        let mut inputs: Vec<PeakInput> = members.iter().flat_map(|member| member.inputs.clone()).collect();
-        if share < 1.0 {
-            inputs.push(input("share of the links", share, &format!("what {level} leaves for data, md/level")));
-        }
-        let rate = members.iter().map(|member| member.rate).sum::<f64>() * share;
-        Some(Pipe { rate, formula, about, inputs })
+        let by_bytes =
+            bytes.as_ref().map(|limit| request.by_bytes(allowed(limit, "limit B/s", bytes_rate(limit.value))));
+        // Behind the page cache the kernel makes requests of its own size.
+        let by_requests = requests.as_ref().filter(|_| request.random || request.direct).map(|limit| {
+            let figure = allowed(limit, "limit 1/s", format!("{} requests/s", limit.value));
+            if request.random {
+                return figure;
+            }
+            let formula = format!("{} x {}", figure.formula, format_size(request.block));
+            let mut inputs = figure.inputs;
+            inputs.push(input("block_bytes", request.block_bytes(), "the row's block"));
+            Figure { value: limit.value * request.block_bytes(), formula, inputs, ..Figure::default() }
+        });
+        Figure::tighter(by_bytes, by_requests)
     }
 }
 
@@ -275,8 +147,8 @@ impl Pipes<'_> {
 #[expect(clippy::float_cmp, reason = "figures that are exact, or rounded the same way")]
 mod tests {
     use super::*;
-    use model::io::DiskLayout;
-    use model::machine::DiskLink;
+    use model::io::{DiskCache, DiskEngine, DiskLayout, DiskPattern, DiskSync};
+    use model::machine::{Disk, DiskLink, StorageDevice};
 
     fn row(pattern: DiskPattern, op: DiskOp, block: u64) -> DiskParams {
         DiskParams {
@@ -365,7 +237,57 @@ mod tests {
         assert!(peak(durable).is_some());
         assert_eq!(peak(DiskParams { direct: false, cache: DiskCache::Warm, ..read.clone() }), None);
         assert_eq!(peak(DiskParams { engine: DiskEngine::Null, ..read }), None);
-        assert_eq!(peak(row(SEQUENTIAL, DiskOp::Mixed, 4096)), None);
+        assert_eq!(
+            peak(DiskParams { load_percent: Some(50), ..row(RANDOM, DiskOp::Read, 4096) }),
+            None,
+            "set from outside"
+        );
+        let mixed = DiskParams { direct: false, cache: DiskCache::Cold, ..row(SEQUENTIAL, DiskOp::Mixed, 4096) };
+        assert_eq!(peak(mixed), None, "what was written may be read");
+    }
+
+    #[test]
+    fn other_orders_than_the_ascending_one_have_its_ceiling() {
+        let items = ["disk.read_bps=7e9", "disk.read_iops=1e5"];
+        for pattern in [SEQUENTIAL, DiskPattern::Backward, DiskPattern::Strided] {
+            let peak = declared_peak(&items, &row(pattern, DiskOp::Reread, 4096)).unwrap();
+            assert_eq!(peak.value, 7e9, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn threads_and_depth_multiply_nothing() {
+        let items = ["disk.read_bps=7e9", "disk.read_iops=1e5"];
+        let few = row(RANDOM, DiskOp::Read, 4096);
+        let many = DiskParams { threads: 64, depth: 128, ..few.clone() };
+        assert_eq!(declared_peak(&items, &few), declared_peak(&items, &many));
+    }
+
+    #[test]
+    fn half_reads_and_half_writes_share_the_drive() {
+        let both = ["disk.read_iops=3e5", "disk.write_iops=1e5"];
+        let mixed = row(RANDOM, DiskOp::Mixed, 4096);
+        let peak = declared_peak(&both, &mixed).unwrap();
+        assert_eq!(peak.value.round(), 150_000.0);
+        assert_eq!(peak.formula, "2 / (1 / (300000 requests/s declared) + 1 / (100000 requests/s declared))");
+        assert_eq!(peak.inputs.len(), 2);
+        assert_eq!(declared_peak(&both[..1], &mixed), None, "one way is not known");
+    }
+
+    #[test]
+    fn links_that_carry_both_ways_at_once_carry_twice_as_much_of_both() {
+        let chain = [(0, "sda", "disk")];
+        let mixed = row(SEQUENTIAL, DiskOp::Mixed, 1 << 20);
+        let with = |kind: &str, rate: u64| {
+            let mut machine = machine(&[("sda", rate)]);
+            machine.disks[0].link.as_mut().unwrap().kind = kind.into();
+            link_peak(&machine, &chain, &mixed).unwrap()
+        };
+        assert_eq!(with("pcie", 4_000_000_000).value, 8e9);
+        assert_eq!(with("pcie", 4_000_000_000).formula, "2 x 4 GB/s (a link)");
+        assert_eq!(with("sata", 600_000_000).value, 6e8, "one way at a time");
+        assert_eq!(with("usb", 60_000_000).value, 6e7);
+        assert_eq!(with("usb", 500_000_000).value, 1e9);
     }
 
     #[test]
@@ -446,6 +368,8 @@ mod tests {
         assert_eq!(peak(&row(RANDOM, DiskOp::Read, 4096)).map(|peak| peak.value), Some(100.0));
         assert_eq!(peak(&row(RANDOM, DiskOp::Read, 1 << 20)).map(|peak| peak.value), Some(1e6 / 1_048_576.0));
         assert_eq!(peak(&row(SEQUENTIAL, DiskOp::Write, 4096)), None);
+        let mixed = peak(&row(RANDOM, DiskOp::Mixed, 4096)).unwrap();
+        assert_eq!((mixed.value, mixed.formula.as_str()), (200.0, "2 x 100 requests/s allowed by the control group"));
         let cold = DiskParams { direct: false, cache: DiskCache::Cold, ..row(SEQUENTIAL, DiskOp::Read, 4096) };
         assert_eq!(peak(&cold).map(|peak| peak.value), Some(1e6), "read-ahead makes larger requests");
     }

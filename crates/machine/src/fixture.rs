@@ -21,9 +21,13 @@ impl Fixture {
     }
 
     pub(crate) fn file(self, relative: &str, text: &str) -> Self {
+        self.bytes(relative, text.as_bytes())
+    }
+
+    pub(crate) fn bytes(self, relative: &str, bytes: &[u8]) -> Self {
         let path = self.folder.join(relative);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        fs::write(path, bytes).unwrap();
         self
     }
 

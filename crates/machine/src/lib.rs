@@ -13,12 +13,16 @@ mod channels;
 mod counters;
 mod cpuinfo;
 mod declared;
+mod disk_layers;
 mod disk_peaks;
+mod disk_request;
+mod drives;
 mod dump;
 mod features;
 mod filesystems;
 #[cfg(test)]
 mod fixture;
+mod identity;
 mod latency;
 mod ledger;
 mod links;

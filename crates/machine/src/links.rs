@@ -11,7 +11,7 @@ use crate::sysroot::{Sysroot, label};
 #[derive(Debug, Default)]
 pub(crate) struct Attachment {
     /// Path of the device below the root, with an NVM Express namespace's controller put in for its subsystem.
-    path: Option<String>,
+    pub(crate) path: Option<String>,
     /// `pcie`, `sata`, `virtio`, …
     pub(crate) transport: Option<String>,
     /// The narrowest link, whoever shows it.

@@ -12,7 +12,7 @@ use model::peak::{Peak, PeakInput, PeakKind};
 use model::unit::format_size;
 
 use crate::declared::Declared;
-use crate::disk_peaks::bytes_rate;
+use crate::disk_request::bytes_rate;
 
 /// The path of a row that stays in this machine.
 const LOOPBACK: &str = "loopback";

@@ -5,6 +5,7 @@ use std::path::Path;
 use model::machine::{Disk, Storage, StorageDevice};
 
 use crate::filesystems::{self, FilesystemClass};
+use crate::identity::identity;
 use crate::links;
 use crate::mounts::{self, Mount};
 use crate::sysroot::{Sysroot, label};
@@ -28,6 +29,8 @@ fn disk(root: &Sysroot, name: &str, under_hypervisor: bool) -> Option<Disk> {
     let trimmed = |name: &str| root.text(&file(name)).map(|text| text.trim().to_owned());
     let (vendor, model) = (trimmed("device/vendor"), trimmed("device/model"));
     let attachment = device.as_deref().map(|number| links::attachment(root, number)).unwrap_or_default();
+    let own = identity(root, name, attachment.path.as_deref());
+    let model = own.model.or(model);
     let says = [vendor, model.clone()].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let is_virtual = attachment.is_virtual(&says, under_hypervisor);
     Some(Disk {
@@ -37,6 +40,7 @@ fn disk(root: &Sysroot, name: &str, under_hypervisor: bool) -> Option<Disk> {
         driver: root.link(&file("device/driver")).as_deref().and_then(last_name),
         bytes: sectors.checked_mul(SECTOR_BYTES),
         rotational: root.number::<u32>(&file("queue/rotational")).map(|spins| spins != 0),
+        rotations_per_minute: own.rotations_per_minute,
         logical_block_bytes: root.number(&file("queue/logical_block_size")),
         physical_block_bytes: root.number(&file("queue/physical_block_size")),
         scheduler: root.text(&file("queue/scheduler")).map(|text| scheduler(&text)),
@@ -48,6 +52,7 @@ fn disk(root: &Sysroot, name: &str, under_hypervisor: bool) -> Option<Disk> {
         is_virtual,
         raid_level: root.text(&file("md/level")),
         raid_members: root.number(&file("md/raid_disks")),
+        raid_chunk_bytes: root.number(&file("md/chunk_size")).filter(|bytes| *bytes > 0),
     })
 }
 
@@ -190,6 +195,8 @@ impl Descent<'_> {
         let partition = self.file(name, "partition").is_some();
         let kind = match () {
             () if partition => "partition",
+            // What each kind of mapping calls itself: the first word (Linux, `drivers/md/dm.c`, users of `dm/uuid`).
+            () if self.file(name, "dm/uuid").is_some_and(|uuid| uuid.starts_with("mpath-")) => "multipath",
             () if self.file(name, "dm/name").is_some() => "mapper",
             () if self.file(name, "md/level").is_some() => "raid",
             () if backing.is_some() => "loop",

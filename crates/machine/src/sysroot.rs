@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 use crate::dump::Dump;
-use crate::{modules, smbios};
+use crate::{identity, modules, smbios};
 
 /// The dump of CPUID leaves inside a capture.
 const CPUID_FILE: &str = "cpuid.txt";
@@ -218,12 +218,12 @@ impl Sysroot {
     }
 }
 
-/// A file without the serial numbers that firmware's tables hold. Discovery does not read those.
+/// A file without the serial numbers that firmware's tables and drives hold. Discovery does not read those.
 fn fit_to_pass_on<'b>(relative: &str, bytes: &'b [u8]) -> Cow<'b, [u8]> {
     match relative {
         smbios::FILE => Cow::Owned(smbios::without_serials(bytes)),
         modules::UDEV_DMI => Cow::Owned(modules::without_serials(&String::from_utf8_lossy(bytes)).into_bytes()),
-        _ => Cow::Borrowed(bytes),
+        _ => identity::without_serials(relative, bytes).map_or(Cow::Borrowed(bytes), Cow::Owned),
     }
 }
 

@@ -322,12 +322,12 @@ fn links_and_limits_of_disks_are_captured() {
     assert_eq!(
         told,
         [
-            &format!("disk/sequential-read/1MiB/d32 link 3938000000 B/s = 3.938 GB/s {link}"),
             "disk/sequential-read/1MiB/d32 limit 1000000000 B/s = 1 GB/s allowed by the control group",
+            &format!("disk/sequential-read/1MiB/d32 link 3938000000 B/s = 3.938 GB/s {link}"),
             &format!("disk/sequential-write/1MiB/d32 link 3938000000 B/s = 3.938 GB/s {link}"),
             "disk/random-read/4KiB/d32 declared 500000 1/s = 500000 requests/s declared",
-            &format!("disk/random-read/4KiB/d32 link 961426 1/s = 3.938 GB/s / 4KiB {link}"),
             "disk/random-read/4KiB/d32 limit 244141 1/s = 1 GB/s allowed by the control group / 4KiB",
+            &format!("disk/random-read/4KiB/d32 link 961426 1/s = 3.938 GB/s / 4KiB {link}"),
             &format!("disk/random-write/4KiB/d32 link 961426 1/s = 3.938 GB/s / 4KiB {link}"),
         ]
     );
