@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use model::document::{Finding, Row};
-use model::experiment::{Area, DiskParams, Params};
+use model::experiment::{Area, Params};
 use model::machine::Machine;
-use model::sample::MetricName;
+use model::sample::Metric;
 use model::unit::format_size;
 use model::warning::Grade;
 
 use crate::scaling::{rate, stem};
 
 mod cpu;
+mod disk;
 pub(crate) mod memory;
 
 /// From this share of the ideal on, a rate scales with its threads.
@@ -30,13 +31,13 @@ pub(crate) fn findings(rows: &[Row], machine: &Machine) -> Vec<Finding> {
     findings.extend(memory::findings(rows, &series, machine));
     let others = series.iter().filter(|rows| rows.first().is_some_and(|row| !has_own_rules(row.area)));
     findings.extend(others.filter_map(|rows| scaling(rows)));
-    findings.extend(depths(rows));
+    findings.extend(disk::findings(rows, &series));
     findings
 }
 
 /// Whether an area says itself how its rates grow with their threads.
 const fn has_own_rules(area: Area) -> bool {
-    matches!(area, Area::Cpu | Area::Memory)
+    matches!(area, Area::Cpu | Area::Memory | Area::Disk)
 }
 
 /// Rows that differ in their threads alone, by the id without them, each ascending in threads; only what was measured.
@@ -75,7 +76,7 @@ fn scaling(rows: &[&Row]) -> Option<Finding> {
         ("scaling_sublinear", format!(", {:.0} % of the ideal", 100.0 * share))
     } else if first.area == Area::Memory {
         ("scaling_limited", format!(": bandwidth, not cores, is the limit with {many} threads"))
-    } else if matches!(first.area, Area::Disk | Area::Net) {
+    } else if first.area == Area::Net {
         ("scaling_limited", format!(", {:.0} % of the ideal", 100.0 * share))
     } else {
         ("scaling_limited", format!(", {:.0} % of the ideal: the threads share a core, or its clock", 100.0 * share))
@@ -88,48 +89,6 @@ fn scaling(rows: &[&Row]) -> Option<Finding> {
     })
 }
 
-/// What a deeper queue brings on a disk, for rows that differ in their depth alone.
-fn depths(rows: &[Row]) -> Vec<Finding> {
-    let shallow = rows.iter().filter(|row| row.grade.is_some() && disk(row).is_some_and(|params| params.depth == 1));
-    shallow.filter_map(|shallow| depth_finding(shallow, deepest(shallow, rows)?)).collect()
-}
-
-fn disk(row: &Row) -> Option<&DiskParams> {
-    if let Params::Disk(params) = &row.params { Some(params) } else { None }
-}
-
-/// The row that differs from this one only in having the deepest queue of all.
-fn deepest<'a>(shallow: &Row, rows: &'a [Row]) -> Option<&'a Row> {
-    let params = disk(shallow)?;
-    let depth = |row: &Row| disk(row).map_or(0, |params| params.depth);
-    let alike =
-        |row: &&Row| disk(row).is_some_and(|other| DiskParams { depth: params.depth, ..other.clone() } == *params);
-    let deeper = rows.iter().filter(|row| row.grade.is_some() && depth(row) > params.depth);
-    deeper.filter(alike).max_by_key(|row| depth(row))
-}
-
-fn depth_finding(shallow: &Row, deep: &Row) -> Option<Finding> {
-    let depth = disk(deep)?.depth;
-    let median = |row: &Row| row.metric(MetricName::Latency).map(|metric| metric.summary.median);
-    let factor = rate(deep)? / rate(shallow)?;
-    let waits = median(deep)? / median(shallow)?;
-    let disturbed = [shallow, deep].iter().any(|row| row.grade == Some(Grade::C));
-    let (code, what) = if disturbed {
-        ("depth_disturbed", "; these rows were disturbed".to_owned())
-    } else {
-        ("depth_gain", String::new())
-    };
-    Some(Finding {
-        code: code.to_owned(),
-        area: Area::Disk,
-        text: format!(
-            "{}: {depth} requests in flight bring {factor:.1}x the rate of one, and each waits {waits:.1}x as long{what}.",
-            name(shallow)
-        ),
-        evidence: vec![shallow.id.clone(), deep.id.clone()],
-    })
-}
-
 /// What a row measures, in words.
 fn name(row: &Row) -> String {
     match &row.params {
@@ -138,12 +97,18 @@ fn name(row: &Row) -> String {
             Some(op) => format!("Memory {op} (non-temporal)"),
             None => format!("Memory {}", params.op),
         },
-        Params::Disk(params) => format!("Disk {} {} of {}", params.pattern, params.op, size(params.block)),
         Params::Net(params) => {
             format!("{} {} of {}", params.protocol.name().to_uppercase(), params.mode, size(params.block))
         }
-        Params::Other(_) => row.id.clone(),
+        Params::Disk(_) | Params::Other(_) => row.id.clone(),
     }
+}
+
+/// From how many samples a median is, and how far it is known: `n=9, ±0.8 %`.
+fn basis(metric: &Metric) -> String {
+    let summary = &metric.summary;
+    let half = summary.ci95.map(|[low, high]| 50.0 * (high - low).abs() / summary.median.abs());
+    half.map_or_else(|| format!("n={}", summary.n), |half| format!("n={}, ±{half:.1} %", summary.n))
 }
 
 /// A size as a sentence has it: `128 KiB`.
@@ -188,26 +153,6 @@ mod tests {
         let found = findings(&rows, &Machine::default());
         assert_eq!(found[0].code, "scaling_disturbed");
         assert!(!found[0].text.contains("share a core"), "{}", found[0].text);
-    }
-
-    #[test]
-    fn a_deeper_queue_is_compared_with_one_request() {
-        let row = |depth: u32, rate: f64, latency: f64| {
-            let mut row = document().experiments[0].clone();
-            let params = crate::tests::disk_params(depth);
-            row.id = model::experiment::disk_id(&params, model::experiment::DiskChoices::default());
-            (row.area, row.params) = (Area::Disk, Params::Disk(params));
-            let mut latencies = row.metrics[0].clone();
-            (latencies.name, latencies.summary.median) = ("latency".into(), latency);
-            row.metrics[0].summary.median = rate;
-            row.metrics.push(latencies);
-            row
-        };
-        let rows = [row(1, 60e6, 70e-6), row(8, 200e6, 160e-6), row(32, 270e6, 455e-6)];
-        let found = findings(&rows, &Machine::default());
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].text.contains("32 requests in flight bring 4.5x") && found[0].text.contains("6.5x as long"));
-        assert_eq!(found[0].evidence, [rows[0].id.clone(), rows[2].id.clone()]);
     }
 
     #[test]

@@ -11,9 +11,9 @@ use model::document::{Finding, Row};
 use model::experiment::{Area, MemoryParams};
 use model::isa::{MemoryOp, MemoryPattern, Pages};
 use model::machine::Machine;
-use model::sample::{Metric, MetricName};
+use model::sample::MetricName;
 
-use super::{FEW, scaling, size};
+use super::{FEW, basis, scaling, size};
 use crate::scaling::rate;
 use levels::{Curve, DRAM, Level, curves, median, memory, stands_for_memory};
 
@@ -65,13 +65,6 @@ fn nanoseconds(seconds: f64) -> String {
 fn gigabytes(bytes_per_second: f64) -> String {
     let value = bytes_per_second / 1e9;
     if value < 99.95 { format!("{value:.1} GB/s") } else { format!("{value:.0} GB/s") }
-}
-
-/// From how many samples a median is, and how far it is known: `n=9, ±0.8 %`.
-fn basis(metric: &Metric) -> String {
-    let summary = &metric.summary;
-    let half = summary.ci95.map(|[low, high]| 50.0 * (high - low).abs() / summary.median.abs());
-    half.map_or_else(|| format!("n={}", summary.n), |half| format!("n={}, ±{half:.1} %", summary.n))
 }
 
 /// A row's latency with what it rests on: `98.7 ns (n=9, ±0.8 %)`.
