@@ -98,6 +98,7 @@ fn seen_by(planned: &Planned, launches: &[&Launched]) -> Conditions {
         lost_in_gaps: (timed > 0.0).then(|| sum(|one| one.gap_seconds) / timed),
         pages_obtained: seen.iter().filter_map(|one| one.pages_obtained).reduce(f64::min),
         order_seconds: seen.iter().filter_map(|one| one.order_seconds).reduce(f64::max),
+        c_library: seen.iter().find_map(|one| one.c_library.clone()),
         start_spread_seconds: seen.iter().filter_map(|one| one.start_spread_seconds).reduce(f64::max),
         setup_seconds: Some(sum(|one| one.setup_seconds)),
         warm_up_seconds: Some(sum(|one| one.warm_up_seconds)),

@@ -192,6 +192,8 @@ pub struct Conditions {
     /// Seconds that generating the place of a visit takes by itself, which the time of the visit contains; `null` where
     /// no place is generated.
     pub order_seconds: Option<f64>,
+    /// The C library whose function was measured: `glibc 2.36`, or `musl`, which says no version; `null` where none was.
+    pub c_library: Option<String>,
     /// Seconds between the first work of the thread that began first and that of the last one, the most of the samples;
     /// only the time in which all of them work counts. `null` of a single thread, and for rows that wait.
     pub start_spread_seconds: Option<f64>,

@@ -155,6 +155,8 @@ pub struct Observations {
     /// Seconds that generating the place of a visit takes by itself, the most of the threads; `null` where no place is
     /// generated.
     pub order_seconds: Option<f64>,
+    /// The C library whose function was measured; `null` where none was.
+    pub c_library: Option<String>,
     /// Seconds between the first work of the thread that began first and that of the last one, the most of the samples;
     /// `null` of a single thread.
     pub start_spread_seconds: Option<f64>,

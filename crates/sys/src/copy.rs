@@ -11,9 +11,40 @@ pub fn copy(target: &mut [u8], source: &[u8]) {
     unsafe { libc::memcpy(target.as_mut_ptr().cast(), source.as_ptr().cast(), target.len()) };
 }
 
+/// Which library that is, as far as it says: `glibc 2.36`, `musl`.
+pub fn library() -> String {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        // SAFETY: it takes nothing and returns a string that lives as long as the library: that of the library that is
+        // loaded, not of the one that was there when this was built.
+        let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
+        format!("glibc {}", version.to_string_lossy())
+    }
+    #[cfg(all(target_os = "linux", target_env = "musl"))]
+    {
+        // It says no version at run time.
+        "musl".to_owned()
+    }
+    #[cfg(not(all(target_os = "linux", any(target_env = "gnu", target_env = "musl"))))]
+    {
+        "unknown C library".to_owned()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_library_says_which_it_is() {
+        let library = library();
+        if cfg!(target_env = "gnu") {
+            let version = library.strip_prefix("glibc ").unwrap();
+            assert!(version.split('.').all(|part| part.parse::<u32>().is_ok()), "{library}");
+        } else {
+            assert!(!library.is_empty());
+        }
+    }
 
     #[test]
     fn what_is_copied_is_the_same_at_every_length() {

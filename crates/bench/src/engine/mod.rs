@@ -242,6 +242,11 @@ pub(crate) trait Trial {
         None
     }
 
+    /// The C library whose function it measures; `None` where it measures none.
+    fn c_library(&self) -> Option<String> {
+        None
+    }
+
     /// Cycles per iteration of a variant of its loop that a chain of dependent instructions paces: it tells the clock
     /// under the loop's own load. `None` where there is no such variant.
     fn paced_cycles(&self) -> Option<f64> {

@@ -146,6 +146,7 @@ fn add_up(reports: Vec<ThreadReport>, counter_timer: bool) -> Observations {
             (a, b) => a.or(b),
         };
         sum.order_seconds = sum.order_seconds.into_iter().chain(report.order_seconds).reduce(f64::max);
+        sum.c_library = sum.c_library.or(report.c_library);
         sum.start_spread_seconds = sum.start_spread_seconds.or(report.start_spread_seconds);
         if let Some(of_flow) = report.of_flow {
             sum.waiting = true;

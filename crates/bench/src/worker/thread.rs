@@ -57,6 +57,7 @@ pub(super) struct ThreadReport {
     pub(super) paced_clock: bool,
     pub(super) pages_obtained: Option<f64>,
     pub(super) order_seconds: Option<f64>,
+    pub(super) c_library: Option<String>,
     /// The most that the threads' starts were apart in any sample; the first thread speaks for all.
     pub(super) start_spread_seconds: Option<f64>,
     /// Whether it was, at its end, elsewhere than it had been pinned.
@@ -169,6 +170,7 @@ fn paced(
         paced_clock: pacer.has_paced_clock(),
         pages_obtained: trial.pages_obtained(),
         order_seconds: trial.order_seconds(),
+        c_library: trial.c_library(),
         start_spread_seconds,
         watched,
         of_flow: None,

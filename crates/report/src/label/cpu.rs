@@ -5,7 +5,7 @@ use model::document::Row;
 use model::experiment::{CpuParams, Loop, Params};
 use model::isa::{CpuOp, Element, Isa};
 
-use super::Label;
+use super::{Label, memory};
 
 /// Within a precision: what does most at a time first, bounds and ordinary loops last.
 const OPS: [CpuOp; 7] =
@@ -103,10 +103,10 @@ pub(crate) fn of_stem(stem: &str) -> Option<CpuParams> {
     Some(CpuParams { op: op.parse().ok()?, element: element.parse().ok()?, isa: isa.parse().ok()?, threads: 1 })
 }
 
-/// What an experiment's id without its threads is about, in a sentence: `FP64 FMA, AVX-512`; the id itself where it is
-/// no cpu experiment of this version.
+/// What an experiment's id without its threads is about, or a peak's name: `FP64 FMA, AVX-512`, `DRAM bandwidth`; the
+/// id itself where it is none of this version.
 pub(crate) fn stem_words(stem: &str) -> String {
-    let Some(params) = of_stem(stem) else { return stem.to_owned() };
+    let Some(params) = of_stem(stem) else { return memory::peak_words(stem).unwrap_or(stem).to_owned() };
     let Label { what, how, .. } = label(&params, "", None);
     format!("{what} {how}")
 }
@@ -139,6 +139,8 @@ mod tests {
     #[test]
     fn ids_without_threads_are_told_in_words() {
         assert_eq!(stem_words("cpu/dot/int8/avx512_vnni"), "INT8 dot, AVX-512 VNNI");
+        assert_eq!(stem_words("memory/dram"), "DRAM bandwidth");
+        assert_eq!(stem_words("memory/hbm"), "memory/hbm");
         assert_eq!(stem_words("cpu/fma/fp64"), "cpu/fma/fp64");
         assert_eq!(stem_words("cpu/fma/fp64/mmx"), "cpu/fma/fp64/mmx");
     }

@@ -40,7 +40,13 @@ pub(crate) fn op_words(op: MemoryOp) -> String {
     detail.map_or_else(|| what.to_owned(), |detail| format!("{what}, {detail}"))
 }
 
-pub(super) fn label(params: &MemoryParams, common: &Common) -> Label {
+/// What a peak of memory is called, which has no experiment of that name; `None` where it is none of this version.
+pub(super) fn peak_words(what: &str) -> Option<&'static str> {
+    (what == "memory/dram").then_some("DRAM bandwidth")
+}
+
+/// The label of a row; `library` is the C library whose copy it measured, where it says so.
+pub(super) fn label(params: &MemoryParams, common: &Common, library: Option<&str>) -> Label {
     let (what, detail, has_vectors) = words(params.op);
     let chase = params.pattern == MemoryPattern::Chase;
     let mut how: Vec<String> = Vec::new();
@@ -50,7 +56,10 @@ pub(super) fn label(params: &MemoryParams, common: &Common) -> Label {
         (MemoryPattern::Sequential | MemoryPattern::Pair, _) => {}
     }
     how.extend(has_vectors.then(|| params.isa.title().to_owned()));
-    how.extend(detail.map(str::to_owned));
+    how.extend(detail.map(|detail| match library {
+        Some(library) if params.op == MemoryOp::Memcpy => format!("memcpy ({library})"),
+        _ => detail.to_owned(),
+    }));
     if let Some(block) = params.block {
         how.push(format!("blocks of {}", block_words(block)));
     }
@@ -83,7 +92,35 @@ const fn placement_words(placement: Placement) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use model::isa::{Isa, Pages};
+
     use super::*;
+
+    fn stream(op: MemoryOp) -> MemoryParams {
+        MemoryParams {
+            pattern: MemoryPattern::Sequential,
+            op,
+            block: None,
+            working_set: 1 << 30,
+            pages: Pages::Huge2M,
+            isa: Isa::Scalar,
+            chains: None,
+            group: None,
+            background: None,
+            placement: None,
+            threads: 1,
+            level: None,
+            nodes: None,
+        }
+    }
+
+    #[test]
+    fn the_librarys_copy_names_the_library_where_it_is_known() {
+        let how = |op: MemoryOp, library: Option<&str>| label(&stream(op), &Common::default(), library).how;
+        assert_eq!(how(MemoryOp::Memcpy, Some("glibc 2.36")), "memcpy (glibc 2.36), 1 GiB, 2 MiB pages");
+        assert_eq!(how(MemoryOp::Memcpy, None), "memcpy (C library), 1 GiB, 2 MiB pages");
+        assert_eq!(how(MemoryOp::RepMovsb, Some("musl")), "rep movsb, 1 GiB, 2 MiB pages");
+    }
 
     #[test]
     fn every_operation_has_words_of_its_own() {

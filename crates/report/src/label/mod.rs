@@ -6,7 +6,7 @@ pub(crate) mod memory;
 pub(crate) mod net;
 
 use model::document::Row;
-use model::experiment::{Area, MemoryParams, Params};
+use model::experiment::{Area, MemoryParams, Params, memory_id_names_working_set};
 use model::isa::{MemoryPattern, Pages};
 use model::machine::Machine;
 use model::unit::format_size;
@@ -174,7 +174,7 @@ impl Label {
     pub(crate) fn of(row: &Row, common: &Common, axis: Axis) -> Self {
         let mut label = match &row.params {
             Params::Cpu(params) => cpu::label(params, &row.method, row.kernel.as_ref()),
-            Params::Memory(params) => memory::label(params, common),
+            Params::Memory(params) => memory::label(params, common, row.conditions.c_library.as_deref()),
             Params::Disk(params) => disk::label(params),
             Params::Net(params) => net::label(params),
             Params::Other(_) => by_id(row, axis),
@@ -198,7 +198,12 @@ impl Label {
             Area::Disk if disk::depth(row).is_some() => Axis::Depth,
             area => Axis::of(area, &[row]),
         };
-        let label = Self::of(row, &Common::of(&[row], axis), axis);
+        let mut common = Common::of(&[row], axis);
+        if memory(row).is_some_and(|params| memory_id_names_working_set(&row.id, params)) {
+            // There may be others that differ in nothing else.
+            common.working_set = None;
+        }
+        let label = Self::of(row, &common, axis);
         // Memory and disk are read and written alike.
         let area = match row.area {
             Area::Memory => "memory ",

@@ -289,6 +289,10 @@ impl Trial for StreamTrial {
         let arrays = self.sources.iter().map(|source| &source.array).chain(&self.target);
         arrays.filter_map(|array| obtained(&array.region, self.pages)).reduce(f64::min)
     }
+
+    fn c_library(&self) -> Option<String> {
+        matches!(self.worker, Worker::Library).then(sys::copy::library)
+    }
 }
 
 #[cfg(test)]

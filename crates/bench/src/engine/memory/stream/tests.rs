@@ -37,6 +37,14 @@ fn every_stream_verifies_over_part_of_a_pass_and_several() {
 }
 
 #[test]
+fn only_the_librarys_copy_names_a_library() {
+    for op in ops() {
+        let library = trial(op, 200 << 10).c_library();
+        assert_eq!(library, (op == MemoryOp::Memcpy).then(sys::copy::library), "{op}");
+    }
+}
+
+#[test]
 fn every_byte_that_is_counted_is_in_the_working_set() {
     for op in ops() {
         let trial = trial(op, 3 << 20);
