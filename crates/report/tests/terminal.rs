@@ -204,3 +204,51 @@ fn our_own_loop_stands_on_no_file() {
     let heading = text.lines().find(|line| line.starts_with("Disk")).unwrap();
     assert!(heading.contains("our own loop without a device") && !heading.contains("/var/lib"), "{heading}");
 }
+
+/// The text of a document without its line breaks.
+fn running(document: &Document) -> String {
+    render(document, &RICH).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn starts_the_slowest_thread_and_the_price_of_an_order_are_told() {
+    let mut document = fixture::memory_area();
+    let text = running(&document);
+    assert!(!text.contains("apart") && !text.contains("generating the order"), "nothing is known: nothing is said");
+    let row = |document: &mut Document, id: &str, change: &dyn Fn(&mut Row)| {
+        change(document.experiments.iter_mut().find(|row| row.id == id).unwrap());
+    };
+    row(&mut document, "memory/random-increment/t1", &|row| row.conditions.order_seconds = Some(1.3e-9));
+    let text = running(&document);
+    let one = "generating the order took 1.300 ns (memory increment random, single words, 1 thread); the figures";
+    assert!(text.contains(one), "{text}");
+    row(&mut document, "memory/random-increment/t2", &|row| {
+        row.conditions.order_seconds = Some(1.2e-9);
+        row.conditions.start_spread_seconds = Some(2.5e-6);
+    });
+    let text = running(&document);
+    assert!(text.contains("took 1.200 ns (memory increment random, single words, 2 threads) to 1.300 ns ("), "{text}");
+    assert!(text.contains("The threads of a row began at most 2.500 us apart."), "{text}");
+    row(&mut document, "memory/random-increment/t2", &|row| row.conditions.slowest_over_fastest = Some(0.97));
+    row(&mut document, "memory/sequential-read/t2", &|row| row.conditions.slowest_over_fastest = Some(0.83));
+    let text = running(&document);
+    let slowest = "apart; the slowest did 83.0 % of what the fastest did, or more (memory read AVX2, 2 threads).";
+    assert!(text.contains(slowest), "{text}");
+}
+
+#[test]
+fn rows_that_differ_only_in_their_working_set_are_told_apart_beside_tools() {
+    let mut document = fixture::memory_area();
+    for row in document.experiments.iter_mut().filter(|row| row.id.starts_with("memory/sequential-read/")) {
+        let beside = fixture::references()
+            .experiments
+            .iter()
+            .flat_map(|row| &row.metrics)
+            .find_map(|metric| metric.references.first().cloned());
+        row.metrics[0].references.extend(beside);
+    }
+    let text = running(&document);
+    for words in ["memory read AVX2, 32 KiB, 1 thread", "memory read AVX2, 64 KiB, 1 thread"] {
+        assert!(text.contains(words), "{words} is not in {text}");
+    }
+}

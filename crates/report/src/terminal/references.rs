@@ -52,7 +52,8 @@ pub(super) fn paragraphs(sections: &[Section<'_>], style: &Style) -> Option<Vec<
 }
 
 fn collect<'a>(sections: &[Section<'a>]) -> Vec<Beside<'a>> {
-    let rows = sections.iter().flat_map(Section::rows);
+    // Those of a classic table have their tools in it.
+    let rows = sections.iter().flat_map(|section| section.rows().chain(section.apart.iter().copied()));
     let metrics = rows.flat_map(|row| row.metrics.iter().map(move |metric| (row, metric)));
     let all = metrics.flat_map(|(row, metric)| {
         // What could not be run has no line of the table, so it is not the first of any.

@@ -1,10 +1,12 @@
-//! How the samples came about: how many, what ended the sampling, and what was repeated because of others.
+//! How the samples came about: how many, what ended the sampling, what was repeated because of others, how far apart the
+//! threads of a row were, and what the figures contain of the generation of an order.
 
 use model::document::{Document, Row, Status, Stop};
+use model::unit::Unit;
 
-use crate::label::counted;
+use crate::label::{Label, counted};
 use crate::layout::wrap;
-use crate::number::duration;
+use crate::number::{duration, percent, quantity};
 use crate::style::{Style, Tone};
 
 /// A sentence or two; nothing where nothing was measured.
@@ -14,6 +16,8 @@ pub(super) fn lines(document: &Document, style: &Style) -> Vec<String> {
     let sentences = [
         samples(&measured, document.run.sessions),
         disturbances(&measured),
+        together(&measured),
+        orders(&measured),
         waited.map(|waited| format!("{} were spent waiting for a quiet machine.", duration(waited))),
     ];
     let text = sentences.into_iter().flatten().collect::<Vec<_>>().join(" ");
@@ -41,6 +45,39 @@ fn ended(rows: &[&Row], stop: Stop) -> Option<String> {
         Stop::Time => "ended by the time budget or a signal",
     };
     (count > 0).then(|| format!("{} {words}", counted(count, "row")))
+}
+
+/// How far apart the threads of rows with several of them began, and the most that one of them lagged behind another;
+/// `None` where no row says it.
+fn together(measured: &[&Row]) -> Option<String> {
+    let began = measured.iter().filter_map(|row| row.conditions.start_spread_seconds).reduce(f64::max)?;
+    let began = format!("The threads of a row began at most {} apart", quantity(began, Unit::Second));
+    let shares = measured.iter().filter_map(|row| Some((*row, row.conditions.slowest_over_fastest?)));
+    Some(match shares.reduce(|least, other| if other.1 < least.1 { other } else { least }) {
+        Some((row, share)) => {
+            format!(
+                "{began}; the slowest did {} of what the fastest did, or more ({}).",
+                percent(share),
+                Label::sentence(row)
+            )
+        }
+        None => format!("{began}."),
+    })
+}
+
+/// What generating the order of random visits takes; `None` where none was generated.
+fn orders(measured: &[&Row]) -> Option<String> {
+    let generated = measured.iter().filter_map(|row| Some((*row, row.conditions.order_seconds?)));
+    let mut orders: Vec<(&Row, f64)> = generated.collect();
+    orders.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let told =
+        |(row, seconds): &(&Row, f64)| format!("{} ({})", quantity(*seconds, Unit::Second), Label::sentence(row));
+    let times = match &orders[..] {
+        [] => return None,
+        [only] => told(only),
+        [least, .., most] => format!("{} to {}", told(least), told(most)),
+    };
+    Some(format!("Of each visit at random, generating the order took {times}; the figures contain it."))
 }
 
 /// What others disturbed; `None` where they did not.
