@@ -157,11 +157,15 @@ impl Window {
     }
 }
 
+/// Bits behind the point of nanoseconds per tick: an hour of ticks is then right to a millionth.
+const FRACTION_BITS: i32 = 32;
+
 /// What one thread has done inside a window.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
     window: Window,
-    nanoseconds_per_tick: f64,
+    /// With [`FRACTION_BITS`] behind the point: whole numbers take half the time where operations come by the million.
+    nanoseconds_per_tick: u64,
     /// Operations that ended inside the window.
     pub(crate) operations: u64,
     /// Their bytes.
@@ -174,7 +178,8 @@ impl Tally {
     /// An empty one.
     pub(crate) fn new(timer: &Timer) -> Self {
         let window = Window { begin: 0, end: 0 };
-        let nanoseconds_per_tick = 1e9 / timer.ticks_per_second();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a timer ticks 10^6 times or more")]
+        let nanoseconds_per_tick = (1e9 / timer.ticks_per_second() * 2_f64.powi(FRACTION_BITS)) as u64;
         Self { window, nanoseconds_per_tick, operations: 0, bytes: 0, durations: Histogram::new() }
     }
 
@@ -190,8 +195,8 @@ impl Tally {
         if self.window.holds(ended) {
             self.operations += 1;
             self.bytes += bytes;
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an hour of nanoseconds fits")]
-            self.durations.record((ended.saturating_sub(began) as f64 * self.nanoseconds_per_tick) as u64);
+            let scaled = u128::from(ended.saturating_sub(began)) * u128::from(self.nanoseconds_per_tick);
+            self.durations.record(u64::try_from(scaled >> FRACTION_BITS).unwrap_or(u64::MAX));
         }
     }
 
@@ -316,4 +321,24 @@ impl Trouble {
 /// The engine of an area.
 pub(crate) fn of(area: Area) -> Option<&'static dyn Engine> {
     ENGINES.iter().copied().find(|engine| engine.area() == area)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_become_nanoseconds_at_any_rate() {
+        for rate in [1e9, 2.095_078e9, 24e6, 9.99e10] {
+            let timer = Timer::from_rate(rate);
+            let mut tally = Tally::new(&timer);
+            for seconds in [1e-7, 71e-6, 1.5, 3_000.0] {
+                tally.begin(Window { begin: 0, end: u64::MAX });
+                tally.note(1000, 1000 + timer.ticks(seconds), 4096);
+                let found = tally.durations.quantile(0.5).unwrap();
+                // A histogram knows a value to one in a thousand; a timer of 24 MHz ticks every 42 ns.
+                assert!((found - seconds).abs() <= 1e-3 * seconds + 1e-7, "{seconds} s at {rate} Hz: {found}");
+            }
+        }
+    }
 }

@@ -13,13 +13,15 @@ use stats::random::Random;
 use sys::clock::{Timer, thread_cpu_seconds};
 use sys::queue::{Completion, Engine, Options, Queue, Request};
 
+use super::claims::Claims;
 use super::contents::{Contents, Origin, PAGE_BYTES, SECTOR_BYTES, Unit};
 use super::visits::Visits;
 use super::{traffic, trouble};
 use crate::engine::{Tally, Window};
 
-/// Of every so many blocks read, one page is compared in full inside the window: half a microsecond each.
-const COMPARED_INSIDE: u64 = 64;
+/// Of every so many blocks read, one page is compared in full inside the window: half a microsecond each, and thus two
+/// nanoseconds a block.
+const COMPARED_INSIDE: u64 = 256;
 
 /// Written blocks that are remembered for reading back.
 const REMEMBERED: usize = 8;
@@ -106,6 +108,8 @@ pub(super) struct Lane {
     /// Its number among all lanes of the launch.
     number: u16,
     places: Vec<Place>,
+    /// The blocks of the places in flight, if it writes.
+    claims: Claims,
     done: Vec<Completion>,
     /// The number of the pool's first sector.
     pool_begins: u32,
@@ -161,6 +165,7 @@ impl Lane {
             visits,
             number: plan.number,
             places: vec![Place::default(); plan.depth as usize],
+            claims: Claims::new(plan.depth),
             done: Vec::with_capacity(plan.depth as usize),
             pool_begins,
             slots,
@@ -198,22 +203,24 @@ impl Lane {
             self.submit(token, timer)?;
         }
         let mut done = std::mem::take(&mut self.done);
+        let mut in_flight_ticks = 0_u64;
         while self.queue.in_flight() > 0 {
             let waited = self.queue.wait(1, &mut done);
             waited.map_err(|error| self.job.failed(self.first_offset(), &trouble::words(&error)))?;
             for completion in done.drain(..) {
                 // A request is over when its turn comes. Where many come back at once and each hands over another one
                 // first, the last is not used earlier by anybody; and what waits here counts as in flight.
-                let now = timer.now();
+                let now = timer.now_unordered();
                 let token = completion.token as usize;
                 let began = self.finish(completion, now, tally)?;
-                self.in_flight_seconds += timer.seconds(began.max(window.begin), now.min(window.end));
+                in_flight_ticks += now.min(window.end).saturating_sub(began.max(window.begin));
                 if now < window.end {
                     self.submit(token, timer)?;
                 }
             }
         }
         self.done = done;
+        self.in_flight_seconds += timer.seconds(0, in_flight_ticks);
         if !self.job.no_device {
             traffic::asked_for(self.job.op.writes(), self.finished * u64::from(self.job.block));
         }
@@ -233,7 +240,7 @@ impl Lane {
         let block = self.next_block();
         let offset = block * u64::from(self.job.block);
         let buffer = if self.job.op.writes() { self.stamped_slot(offset)? } else { token * self.job.stride() };
-        let began = timer.now();
+        let began = timer.now_unordered();
         let request = Request {
             token: u32::try_from(token).unwrap_or(u32::MAX),
             write: self.job.op.writes(),
@@ -244,6 +251,9 @@ impl Lane {
         self.queue.push(request).map_err(|error| self.job.failed(offset, &trouble::words(&error)))?;
         // Without a device the buffer keeps what was stamped for its place.
         let block = if self.job.no_device && !self.job.op.writes() { token as u64 } else { block };
+        if self.job.op.writes() {
+            self.claims.begin(block);
+        }
         self.places[token] = Place { began, block, buffer, in_flight: true, read: false };
         Ok(())
     }
@@ -257,7 +267,8 @@ impl Lane {
             return block;
         }
         for _ in 0..TRIES {
-            if !self.places.iter().any(|place| place.in_flight && place.block == block) {
+            let taken = || self.places.iter().any(|place| place.in_flight && place.block == block);
+            if self.claims.none_on(block) || !taken() {
                 break;
             }
             block = self.visits.next();
@@ -300,6 +311,7 @@ impl Lane {
         tally.note(began, now, self.job.block.into());
         self.finished += 1;
         if self.job.op.writes() {
+            self.claims.end(block);
             place.read = self.job.no_device;
             self.remember(block);
         } else {

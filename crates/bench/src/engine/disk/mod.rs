@@ -5,6 +5,7 @@
 //! read and written through a window ([`flow`], [`lane`]), and everything is checked. Which rows there are is decided
 //! in [`rows`], and by which engine requests are made, in [`engines`].
 
+mod claims;
 mod contents;
 mod engines;
 mod flow;
