@@ -5,6 +5,7 @@
 //! file systems over several devices, and what lies below a loop device.
 
 use model::machine::{Disk, Machine, StorageDevice};
+use model::peak::PeakInput;
 use model::unit::format_size;
 
 use crate::disk_request::{Figure, Request, Way, bytes_rate, input};
@@ -178,7 +179,12 @@ fn sum(level: &str, members: &[Figure], share: f64) -> Figure {
     let formula = if share < 1.0 { format!("{formula} x {share:.3}") } else { formula };
     let mut about: Vec<&str> = members.iter().map(|member| member.about.as_str()).collect();
     about.dedup();
-    let mut inputs: Vec<_> = members.iter().flat_map(|member| member.inputs.clone()).collect();
+    let mut inputs: Vec<PeakInput> = Vec::new();
+    for one in members.iter().flat_map(|member| &member.inputs) {
+        if !inputs.contains(one) {
+            inputs.push(one.clone());
+        }
+    }
     if share < 1.0 {
         inputs.push(input("share of the members", share, &format!("what {level} leaves for data, md/level")));
     }
@@ -221,12 +227,11 @@ fn of_way(ways: Ways, way: Way) -> f64 {
 
 /// What a drive's sheet says.
 ///
-/// How a drive that turns orders many requests at random is its own affair, and what it does with a stretch that its
-/// memory holds: of both a sheet says nothing.
+/// Of requests at random to a drive that turns it says nothing (one at a time has a peak of its own: [`heads`]; how the
+/// drive orders many is its own affair), nor of a stretch that the drive's memory holds.
 fn sheet(disk: &Disk, request: Request) -> Option<Figure> {
     let (drive, model) = sheet_of(disk)?;
-    let turns = drive.spindle.is_some();
-    if turns && (request.again() || (request.random && request.in_flight > 1)) {
+    if drive.spindle.is_some() && (request.again() || request.random) {
         return None;
     }
     let source = drive.source(model);
@@ -477,6 +482,8 @@ mod tests {
         };
         assert!(rate("write through", DiskSync::None) && rate("write back", DiskSync::Dsync));
         assert!(!rate("write back", DiskSync::None));
+        let listed = drive("sda", "WDC WD40EFRX-68N32N0", 4_000_787_030_016);
+        assert_eq!(value(&listed, request(Way::Write, 4096, 1), Asked::Sheet), None, "not so many as fit in order");
     }
 
     /// An array of so many solid drives.

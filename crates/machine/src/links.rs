@@ -1,10 +1,15 @@
 //! The links between a disk and the processor, and the narrowest of them.
 //!
-//! From the disk's place in the tree of devices: every PCI Express link on the way, and the SATA, SAS or USB link in front of
-//! them. A link says what can pass, not what the drive behind it can do.
+//! From the disk's place in the tree of devices: every PCI Express link on the way, and the SATA, SAS, USB or card link in
+//! front of them; for a disk of another machine the network interface that leads there. A link says what can pass, not
+//! what the drive behind it can do.
+
+use std::net::IpAddr;
 
 use model::machine::DiskLink;
 
+use crate::network;
+use crate::routes::interface_to;
 use crate::sysroot::{Sysroot, label};
 
 /// How a disk is attached.
@@ -133,7 +138,8 @@ fn narrowest(near: Option<Link>, far: Option<Link>) -> Option<Link> {
 }
 
 fn bus_link(root: &Sysroot, path: &str) -> Option<Link> {
-    sata_link(root, path).or_else(|| sas_link(root, path)).or_else(|| usb_link(root, path))
+    let near = sata_link(root, path).or_else(|| sas_link(root, path)).or_else(|| usb_link(root, path));
+    near.or_else(|| card_link(root, path)).or_else(|| network_link(root, path))
 }
 
 /// One PCI Express link as the device at its lower end sees it.
@@ -307,6 +313,51 @@ fn usb_link(root: &Sysroot, path: &str) -> Option<Link> {
     from.filter_map(|(_, folder)| link(folder)).min_by_key(|link| link.bytes_per_second)
 }
 
+/// The bus of a memory card or of soldered flash, as its host drives it; only root sees that.
+fn card_link(root: &Sysroot, path: &str) -> Option<Link> {
+    let host = steps(path).find_map(|(step, _)| is_numbered(step, "mmc").then_some(step))?;
+    let file = format!("sys/kernel/debug/{host}/ios");
+    let text = root.text(&file)?;
+    // `clock:\t\t200000000 Hz`, `bus width:\t3 (8 bits)`, `timing spec:\t10 (mmc HS400)`
+    let field = |name: &str| text.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()));
+    let in_brackets = |name: &str| field(name)?.split_once('(')?.1.strip_suffix(')');
+    let clock: u64 = field("actual clock").or_else(|| field("clock"))?.strip_suffix(" Hz")?.parse().ok()?;
+    let bits: u64 = in_brackets("bus width")?.strip_suffix(" bits")?.parse().ok()?;
+    let timing = in_brackets("timing spec").unwrap_or_default();
+    let edges = if ["DDR", "HS400"].iter().any(|double| timing.contains(double)) { 2 } else { 1 };
+    let bytes_per_second = clock.checked_mul(bits)?.checked_mul(edges)? / 8;
+    let known = bytes_per_second > 0 && bits <= 8;
+    let detail = format!("card bus of {bits} bits at {} MHz, {timing}", clock / 1_000_000);
+    let source = format!("{}: clock x width x {edges} a cycle", label(&file));
+    known.then_some(Link { kind: "mmc", bytes_per_second, detail, below_maximum: None, source })
+}
+
+/// The interface that leads to the machine which has the disk (NVM Express over TCP or RDMA, iSCSI), less nothing for
+/// frames. Over several connections it is the first's.
+fn network_link(root: &Sysroot, path: &str) -> Option<Link> {
+    let address = fabric_address(root, path).or_else(|| session_address(root, path))?;
+    let name = interface_to(root, address)?;
+    let interface = network::interface(root, &name, false)?;
+    let bits = interface.speed_bps.filter(|_| interface.speed_trusted == Some(true))?;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive speed, far below 2^63")]
+    let bytes_per_second = (bits / 8.0) as u64;
+    let detail = format!("network, {} Gbit/s by {name}", bits / 1e9);
+    let source = format!("/sys/class/net/{name}/speed, by the route to {address}");
+    Some(Link { kind: "network", bytes_per_second, detail, below_maximum: None, source })
+}
+
+/// `traddr=192.0.2.7,trsvcid=4420,src_addr=192.0.2.1`
+fn fabric_address(root: &Sysroot, path: &str) -> Option<IpAddr> {
+    let (_, controller) = steps(path).find(|(step, _)| is_numbered(step, "nvme"))?;
+    let text = root.text(&format!("{controller}/address"))?;
+    text.split(',').find_map(|field| field.strip_prefix("traddr="))?.parse().ok()
+}
+
+fn session_address(root: &Sysroot, path: &str) -> Option<IpAddr> {
+    let session = steps(path).find_map(|(step, _)| number_after(step, "session"))?;
+    root.text(&format!("sys/class/iscsi_connection/connection{session}:0/persistent_address"))?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -475,6 +526,55 @@ mod tests {
         assert_eq!((found.detail.as_str(), found.bytes_per_second), ("USB 5 Gbit/s", 500_000_000));
         let faster = link(&usb("usb-fast", "20000\n"));
         assert_eq!((faster.detail.as_str(), faster.bytes_per_second), ("USB 10 Gbit/s", 1_212_121_212));
+    }
+
+    #[test]
+    fn a_card_is_as_fast_as_its_bus() {
+        let disk = "platform/soc/fe340000.mmc/mmc_host/mmc1/mmc1:0001/block/mmcblk1";
+        let ios = |timing: &str| {
+            format!(
+                "clock:\t\t200000000 Hz\nactual clock:\t190000000 Hz\nbus width:\t3 (8 bits)\ntiming spec:\t{timing}\n"
+            )
+        };
+        let card = |name: &str, text: &str| device(name, disk).file("sys/kernel/debug/mmc1/ios", text);
+        let found = link(&card("mmc", &ios("10 (mmc HS400)")));
+        assert_eq!((found.kind.as_str(), found.bytes_per_second), ("mmc", 380_000_000));
+        assert_eq!(found.detail, "card bus of 8 bits at 190 MHz, mmc HS400");
+        assert_eq!(link(&card("mmc-200", &ios("9 (mmc HS200)"))).bytes_per_second, 190_000_000);
+        for text in ["", "clock: x Hz\n", "clock:\t18446744073709551615 Hz\nbus width:\t3 (8 bits)\n"] {
+            assert_eq!(attachment(&card("mmc-broken", text).root(), "8:0").link, None, "{text}");
+        }
+        assert_eq!(attachment(&device("mmc-unseen", disk).root(), "8:0").transport.as_deref(), Some("mmc"));
+    }
+
+    /// Interface `eth0` of 25 Gbit/s on the way to 192.0.2.0/24.
+    fn routed(fixture: Fixture) -> Fixture {
+        let route = "Iface\tDestination\tGateway\nen0\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n";
+        fixture
+            .file("proc/net/route", route)
+            .file("sys/class/net/en0/mtu", "9000\n")
+            .file("sys/class/net/en0/speed", "25000\n")
+            .link("sys/class/net/en0/device/driver", "../../../../bus/pci/drivers/mlx5_core")
+    }
+
+    #[test]
+    fn a_disk_of_another_machine_is_behind_the_interface_that_leads_there() {
+        let controller = "virtual/nvme-fabrics/ctl/nvme0";
+        let fabric = device("fabric", &format!("{controller}/nvme0n1"))
+            .file(&format!("sys/devices/{controller}/transport"), "tcp\n")
+            .file(&format!("sys/devices/{controller}/address"), "traddr=192.0.2.7,trsvcid=4420\n");
+        assert_eq!(attachment(&fabric.root(), "8:0").link, None, "no route is known");
+        let found = attachment(&routed(fabric).root(), "8:0");
+        assert_eq!(found.transport.as_deref(), Some("tcp"));
+        let link = found.link.unwrap();
+        assert_eq!((link.kind.as_str(), link.bytes_per_second), ("network", 3_125_000_000));
+        assert_eq!(link.detail, "network, 25 Gbit/s by en0");
+        assert_eq!(link.source, "/sys/class/net/en0/speed, by the route to 192.0.2.7");
+        let session = device("iscsi", "platform/host6/session12/target6:0:0/6:0:0:0/block/sdb")
+            .file("sys/class/iscsi_connection/connection12:0/persistent_address", "192.0.2.9\n");
+        let found = attachment(&routed(session).root(), "8:0");
+        assert_eq!(found.transport.as_deref(), Some("iscsi"));
+        assert_eq!(found.link.map(|link| link.bytes_per_second), Some(3_125_000_000));
     }
 
     #[test]

@@ -19,7 +19,8 @@ pub(crate) fn interfaces(root: &Sysroot, under_hypervisor: bool) -> Vec<Nic> {
     root.names(INTERFACES).iter().filter_map(|name| interface(root, name, under_hypervisor)).collect()
 }
 
-fn interface(root: &Sysroot, name: &str, under_hypervisor: bool) -> Option<Nic> {
+/// One interface.
+pub(crate) fn interface(root: &Sysroot, name: &str, under_hypervisor: bool) -> Option<Nic> {
     let file = |file: &str| format!("{INTERFACES}/{name}/{file}");
     // Some entries, such as `bonding_masters`, are files and no interfaces.
     let mtu = root.number(&file("mtu"))?;

@@ -7,7 +7,8 @@ use std::fs;
 use std::path::Path;
 
 use machine::{
-    Declared, Dump, Sysroot, device_io, discover, info_peaks, interface_to, io_limits, parse_list, process_io, storage,
+    Declared, Dump, Sysroot, device_io, discover, info_peaks, info_peaks_of, interface_to, io_limits, parse_list,
+    process_io, storage,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -174,7 +175,13 @@ const FILES: &[&str] = &[
     "sys/fs/cgroup/memory.limit_in_bytes",
     "sys/block/sda/size",
     "sys/block/sda/dev",
+    "sys/block/sda/md/level",
     "sys/block/sda/md/raid_disks",
+    "sys/block/sda/md/chunk_size",
+    "sys/block/sda/device/model",
+    "sys/block/sda/device/vpd_pg89",
+    "sys/block/sda/device/vpd_pgb1",
+    "sys/class/ata_device/dev1.0/id",
     "sys/block/sda/stat",
     "sys/class/block/sda/dev",
     "sys/devices/pci0000:00/0000:3d:00.0/current_link_speed",
@@ -263,18 +270,19 @@ fn any_folder_is_a_machine() {
             fs::write(folder.join("cpuid.txt"), cpuid).unwrap();
             fs::create_dir_all(folder.join("sys/dev/block")).unwrap();
             for number in ["8:0", "0:1", "1"] {
-                let device = "../../devices/pci0000:00/0000:3d:00.0/ata1/block/sda";
+                let device = "../../devices/pci0000:00/0000:3d:00.0/ata1/host0/target0:0:0/0:0:0:0/block/sda";
                 std::os::unix::fs::symlink(device, folder.join("sys/dev/block").join(number)).unwrap();
             }
             let root = Sysroot::folder(&folder).unwrap();
             let machine = discover(&root);
             let behind = storage(&root, Path::new("/sys/fs/cgroup/x"));
-            io_limits(&root, &behind);
+            let limits = io_limits(&root, &behind);
             process_io(&root);
             device_io(&root, "sda");
             interface_to(&root, [192, 0, 2, 1].into());
             interface_to(&root, [0xfd00, 0, 0, 0, 0, 0, 0, 1].into());
-            for peak in info_peaks(&machine, &Declared::default(), &BTreeMap::new()) {
+            let behind = Some((&behind, &limits));
+            for peak in info_peaks_of(&machine, &Declared::default(), &BTreeMap::new(), behind) {
                 prop_assert!(peak.value.is_finite() && peak.value > 0.0, "{} {}", peak.what, peak.formula);
             }
             prop_assert!(machine.cpu.quota_cpus.is_none_or(|cpus| cpus.is_finite() && cpus > 0.0));

@@ -275,7 +275,10 @@ fn rating_words(rated: &NodeRating) -> String {
 }
 
 fn disk(facts: &mut Facts<'_>, disk: &Disk) {
-    let spins = disk.rotational.map(|rotational| if rotational { "says it spins" } else { "solid state" });
+    let spins = match (disk.rotations_per_minute, disk.rotational) {
+        (Some(rotations), _) => Some(format!("{rotations} rotations/min")),
+        (None, rotational) => rotational.map(|spins| if spins { "says it spins" } else { "solid state" }.to_owned()),
+    };
     let scheduler = disk.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}"));
     let virtual_one = disk.is_virtual.and_then(|is_virtual| is_virtual.then(|| "virtual".to_owned()));
     // A driver is often named after what it drives.
@@ -288,7 +291,6 @@ fn disk(facts: &mut Facts<'_>, disk: &Disk) {
         None => level.clone(),
     });
     let (model, driver, bytes) = (disk.model.clone(), disk.driver.clone(), disk.bytes.map(size));
-    let spins = spins.map(str::to_owned);
     facts.add(&disk.name, "disks", Some(known([model, bytes, driver, transport, virtual_one, raid, spins, scheduler])));
     if let Some(link) = &disk.link {
         let mut value =

@@ -1,0 +1,128 @@
+//! Disks of machines put together by hand: what discovery finds, and every peak with its arithmetic.
+#![allow(clippy::unwrap_used, reason = "a test whose set-up fails has failed")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use machine::{Declared, Sysroot, capture_from, discover, info_peaks_of, io_limits, storage};
+use model::machine::Disk;
+use model::peak::{InfoPeak, PeakKind};
+
+/// The machines, with a directory on the disk that each is about.
+const MACHINES: [(&str, &str); 4] = [
+    ("made-server-nvme-behind-a-narrow-bridge", "/data"),
+    ("made-desktop-sata-solid-state", "/home"),
+    ("made-nas-raid5-of-three-disks", "/srv"),
+    ("made-laptop-usb-disk", "/media/usb"),
+];
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/machines").join(name)
+}
+
+fn peaks_in(folder: &Path, directory: &str) -> Vec<InfoPeak> {
+    let root = Sysroot::folder(folder).unwrap();
+    let behind = storage(&root, Path::new(directory));
+    let limits = io_limits(&root, &behind);
+    let all = info_peaks_of(&discover(&root), &Declared::default(), &BTreeMap::new(), Some((&behind, &limits)));
+    all.into_iter().filter(|peak| peak.area == "disk").collect()
+}
+
+fn peaks(name: &str) -> Vec<InfoPeak> {
+    let directory = MACHINES.iter().find(|machine| machine.0 == name).unwrap().1;
+    peaks_in(&folder(name), directory)
+}
+
+fn disk(name: &str, disk: &str) -> Disk {
+    let machine = discover(&Sysroot::folder(&folder(name)).unwrap());
+    machine.disks.into_iter().find(|found| found.name == disk).unwrap()
+}
+
+/// The value of a row's peak.
+fn value(peaks: &[InfoPeak], what: &str, kind: PeakKind) -> Option<f64> {
+    peaks.iter().find(|peak| peak.what == what && peak.kind == kind).map(|peak| peak.value)
+}
+
+const READ: &str = "disk/sequential-read/1MiB/d32";
+const RANDOM_READ: &str = "disk/random-read/4KiB/d32";
+const RANDOM_WRITE: &str = "disk/random-write/4KiB/d32";
+const ONE_READ: &str = "disk/random-read/4KiB/d1";
+
+#[test]
+fn every_peak_with_its_arithmetic_and_its_sources() {
+    for (name, directory) in MACHINES {
+        let mut told = String::new();
+        for peak in peaks_in(&folder(name), directory) {
+            writeln!(told, "{}, {}: {:.0} {}", peak.what, peak.kind, peak.value, peak.unit).unwrap();
+            writeln!(told, "  = {}", peak.formula).unwrap();
+            for input in peak.inputs {
+                writeln!(told, "  {} {}: {}", input.name, input.value, input.source).unwrap();
+            }
+        }
+        insta::assert_snapshot!(name, told);
+    }
+}
+
+#[test]
+fn a_narrow_bridge_binds_before_the_drive_and_each_group_on_the_way_binds() {
+    let found = peaks("made-server-nvme-behind-a-narrow-bridge");
+    // Two lanes of 15,753 Mbit/s, where the drive could read 6.8 GB/s.
+    assert_eq!(value(&found, READ, PeakKind::Link), Some(3_938_250_000.0));
+    assert_eq!(value(&found, READ, PeakKind::Datasheet), Some(6.8e9));
+    assert_eq!(value(&found, RANDOM_READ, PeakKind::Limit), Some(300_000.0), "the group above");
+    assert_eq!(value(&found, RANDOM_WRITE, PeakKind::Limit), Some(1.5e9 / 4096.0), "its own group");
+}
+
+#[test]
+fn a_sata_drive_is_known_by_the_name_it_gives_itself() {
+    let name = "made-desktop-sata-solid-state";
+    let drive = disk(name, "sda");
+    assert_eq!(drive.model.as_deref(), Some("Samsung SSD 870 EVO 1TB"), "SCSI says `Samsung SSD 870`");
+    assert_eq!(drive.rotations_per_minute, None);
+    let found = peaks(name);
+    assert_eq!(value(&found, READ, PeakKind::Datasheet), Some(560e6));
+    assert_eq!(value(&found, READ, PeakKind::Link), Some(600e6), "through the encryption");
+    assert_eq!(value(&found, ONE_READ, PeakKind::Datasheet), None, "no more than is said of many at once");
+}
+
+#[test]
+fn disks_of_an_array_add_up_in_order_and_turn_alone() {
+    let name = "made-nas-raid5-of-three-disks";
+    assert_eq!(disk(name, "sda").rotations_per_minute, Some(5400));
+    assert_eq!(disk(name, "md0").raid_chunk_bytes, Some(524_288));
+    let found = peaks(name);
+    assert_eq!(value(&found, READ, PeakKind::Datasheet), Some(450e6));
+    assert_eq!(value(&found, "disk/sequential-write/1MiB/d32", PeakKind::Datasheet).map(f64::round), Some(300e6));
+    assert_eq!(value(&found, RANDOM_READ, PeakKind::Datasheet), None, "the drives order many requests");
+    let one = value(&found, ONE_READ, PeakKind::Datasheet).unwrap();
+    assert!((one - 1.0 / (30.0 / 5400.0 + 4096.0 / 150e6)).abs() < 1e-9, "{one}");
+}
+
+#[test]
+fn a_disk_in_a_box_has_its_rotation_and_the_slowest_link() {
+    let name = "made-laptop-usb-disk";
+    assert_eq!(disk(name, "sdb").rotations_per_minute, Some(5400));
+    let found = peaks(name);
+    assert_eq!(value(&found, READ, PeakKind::Link), Some(500e6));
+    assert_eq!(value(&found, READ, PeakKind::Datasheet), None, "the box hides the drive's name");
+    assert_eq!(value(&found, ONE_READ, PeakKind::Datasheet).map(f64::round), Some(180.0));
+}
+
+#[test]
+fn a_machine_without_these_files_has_no_such_peaks() {
+    let empty = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no-disk");
+    let _ = std::fs::remove_dir_all(&empty);
+    std::fs::create_dir_all(&empty).unwrap();
+    assert_eq!(peaks_in(&empty, "/data"), []);
+}
+
+#[test]
+fn a_capture_of_each_has_the_same_peaks_and_no_serial_number() {
+    for (name, directory) in MACHINES {
+        let again = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("disk-{name}"));
+        let _ = std::fs::remove_dir_all(&again);
+        capture_from(Sysroot::folder(&folder(name)).unwrap(), &again).unwrap();
+        assert_eq!(peaks_in(&again, directory), peaks(name), "{name}");
+    }
+}
