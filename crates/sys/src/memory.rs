@@ -11,7 +11,8 @@ pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 pub enum PageSize {
     /// The base page, huge ones forbidden.
     Base,
-    /// Transparent huge pages, asked for by `madvise`.
+    /// Huge pages of 2 MiB: transparent ones, asked for by `madvise`; where the kernel refuses those, ones that were
+    /// reserved (`vm.nr_hugepages`), if there are enough of them.
     Huge,
 }
 
@@ -30,14 +31,20 @@ pub struct Region {
 unsafe impl Send for Region {}
 
 impl Region {
-    /// Maps `bytes` (rounded up to a huge page) and asks for pages of this size. Nothing is touched yet: the thread
-    /// that is to own the pages must write them first.
+    /// Maps `bytes` (rounded up to a huge page) and asks for pages of this size. The thread that is to own the pages must
+    /// be the one that calls this and the first to write them: only reserved pages are taken at once.
     ///
     /// # Errors
     /// What the kernel said, `ENOMEM` above all.
     pub fn map(bytes: usize, pages: PageSize) -> io::Result<Self> {
         let too_large = || io::Error::from_raw_os_error(libc::ENOMEM);
         let bytes = bytes.max(1).checked_next_multiple_of(HUGE_PAGE_BYTES).ok_or_else(too_large)?;
+        if pages == PageSize::Huge
+            && refuses_transparent_pages()
+            && let Ok(reserved) = Self::of_reserved_pages(bytes)
+        {
+            return Ok(reserved);
+        }
         let mapping_bytes = bytes.checked_add(HUGE_PAGE_BYTES).ok_or_else(too_large)?;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -56,6 +63,27 @@ impl Region {
         // refuses it, which `huge_share` will show.
         unsafe { libc::madvise(start.as_ptr().cast(), bytes, advice) };
         Ok(region)
+    }
+
+    /// The same in huge pages that were reserved, all of them taken now: a page that is missing when it is first written
+    /// would end the process. `bytes` is a multiple of [`HUGE_PAGE_BYTES`].
+    ///
+    /// # Errors
+    /// What the kernel said: `ENOMEM` where too few are free, `EFAULT` where this node or control group has too few,
+    /// `EINVAL` before Linux 5.14.
+    fn of_reserved_pages(bytes: usize) -> io::Result<Self> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_HUGETLB | libc::MAP_HUGE_2MB;
+        // SAFETY: an anonymous mapping at an address of the kernel's choice touches no memory of ours.
+        let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
+        if address == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start = NonNull::new(address.cast::<u8>()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        let region = Self { mapping: start, mapping_bytes: bytes, start, bytes };
+        // SAFETY: the range is the mapping that was just made, and it is zero before and after.
+        let refused = unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_POPULATE_WRITE) };
+        if refused == 0 { Ok(region) } else { Err(io::Error::last_os_error()) }
     }
 
     /// Its length in bytes.
@@ -141,7 +169,23 @@ impl NodeMask {
     }
 }
 
-/// Bytes in huge pages of the mappings that overlap `[start, start + bytes)`, from the text of smaps, at most `bytes`.
+/// What smaps calls transparent and reserved huge pages of a private mapping (kernel, `filesystems/proc.rst`).
+const HUGE_FIELDS: [&str; 2] = ["AnonHugePages:", "Private_Hugetlb:"];
+
+/// Whether the kernel gives nobody transparent huge pages, or not to this process; `false` where it does not say.
+fn refuses_transparent_pages() -> bool {
+    // SAFETY: it reads one setting of this process, whose other arguments must be zero.
+    let disabled = unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) } == 1;
+    let setting = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
+    disabled || setting.is_ok_and(|setting| is_never(&setting))
+}
+
+/// Whether `never` is what is chosen of `always madvise [never]`.
+fn is_never(setting: &str) -> bool {
+    setting.split_ascii_whitespace().any(|word| word == "[never]")
+}
+
+/// Bytes in huge pages, transparent or reserved, of the mappings that overlap `[start, start + bytes)`, from the text of smaps, at most `bytes`.
 fn huge_bytes_of(smaps: &str, start: u64, bytes: u64) -> u64 {
     let mut inside = false;
     let mut huge = 0;
@@ -151,7 +195,7 @@ fn huge_bytes_of(smaps: &str, start: u64, bytes: u64) -> u64 {
             .and_then(|(low, high)| Some((u64::from_str_radix(low, 16).ok()?, u64::from_str_radix(high, 16).ok()?)));
         if let Some((low, high)) = range {
             inside = low < start + bytes && start < high;
-        } else if let Some(rest) = line.strip_prefix("AnonHugePages:").filter(|_| inside) {
+        } else if inside && let Some(rest) = HUGE_FIELDS.iter().find_map(|field| line.strip_prefix(field)) {
             huge += rest.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap_or(0) * 1024;
         }
     }
@@ -177,6 +221,30 @@ mod tests {
         let mut region = Region::map(8 << 20, PageSize::Base).unwrap();
         region.as_mut_slice().fill(1);
         assert_eq!(region.huge_share(), Some(0.0));
+    }
+
+    #[test]
+    fn reserved_pages_are_huge_or_refused_without_harm() {
+        match Region::of_reserved_pages(2 * HUGE_PAGE_BYTES) {
+            Ok(mut region) => {
+                assert_eq!((region.len(), region.huge_share()), (2 * HUGE_PAGE_BYTES, Some(1.0)));
+                assert_eq!(region.as_slice().as_ptr() as usize % HUGE_PAGE_BYTES, 0);
+                region.as_mut_slice().fill(7);
+                assert!(region.as_slice().iter().all(|byte| *byte == 7));
+            }
+            // None is reserved, the group may have none, or the kernel is too old.
+            Err(error) => {
+                let known = [libc::ENOMEM, libc::EFAULT, libc::EINVAL, libc::EPERM];
+                assert!(error.raw_os_error().is_some_and(|error| known.contains(&error)), "{error}");
+            }
+        }
+        assert!(Region::of_reserved_pages(1 << 45).is_err(), "more than any machine reserves");
+    }
+
+    #[test]
+    fn transparent_pages_are_refused_only_where_never_is_chosen() {
+        assert!(is_never("always madvise [never]\n"));
+        assert!(!is_never("always [madvise] never\n") && !is_never("[always] madvise never") && !is_never(""));
     }
 
     #[test]
@@ -222,6 +290,8 @@ mod tests {
             "1000-3000 rw-p 0 00:00 0\nAnonHugePages:      4 kB\n3000-5000 rw-p 0 00:00 0\nAnonHugePages:    8 kB\n";
         assert_eq!(huge_bytes_of(smaps, 0x3000, 0x2000), 8192);
         assert_eq!(huge_bytes_of(smaps, 0x9000, 0x2000), 0);
+        let reserved = smaps.replace("AnonHugePages:    8 kB", "AnonHugePages:    0 kB\nPrivate_Hugetlb:    8 kB");
+        assert_eq!(huge_bytes_of(&reserved, 0x3000, 0x2000), 8192);
         assert_eq!(huge_bytes_of("garbage\nAnonHugePages: x kB\n", 0, 1), 0);
     }
 }
