@@ -56,6 +56,11 @@ impl Histogram {
         (self.count() > 0).then(|| self.0.value_at_quantile(share) as f64 * SECONDS)
     }
 
+    /// The mean duration, in seconds, as precise as the bins; `None` of nothing.
+    pub(crate) fn mean(&self) -> Option<f64> {
+        (self.count() > 0).then(|| self.0.mean() * SECONDS)
+    }
+
     /// The usual percentiles, in seconds; `None` of nothing.
     pub(crate) fn percentiles(&self) -> Option<Percentiles> {
         Some(Percentiles {

@@ -15,11 +15,13 @@ use model::wire::Observations;
 use crate::plan::Planned;
 
 mod around;
+mod disk;
 mod io;
 mod others;
 mod setting;
 
 use around::Scale;
+pub(crate) use disk::limits::{Limits, hold_against, hold_against_each_other, withdraw};
 
 /// What marks the samples of a launch that others disturbed.
 const DISTURBED: &str = "disturbed";
@@ -110,7 +112,8 @@ fn seen_by(planned: &Planned, launches: &[&Launched]) -> Conditions {
         // Threads that wait use little of their CPUs: that is no sign of neighbours.
         (conditions.cpu_share, conditions.lost_in_gaps, conditions.clock_source) = (None, None, None);
         conditions.least_cpu_share = None;
-        conditions.disk = io::disk(&seen, (timed > 0.0).then(|| sum(|one| one.cpu_seconds) / timed));
+        conditions.disk =
+            disk::conditions(planned, launches, (timed > 0.0).then(|| sum(|one| one.cpu_seconds) / timed));
         conditions.net = io::net(&seen, (timed > 0.0).then(|| sum(|one| one.cpu_seconds) / timed));
     }
     around::conditions(planned, launches, &mut conditions);

@@ -16,6 +16,7 @@ mod declared;
 mod disk_layers;
 mod disk_peaks;
 mod disk_request;
+mod disk_state;
 mod drives;
 mod dump;
 mod features;

@@ -7,7 +7,7 @@ use model::surroundings::Surroundings;
 use sys::usage::ProcessUsage;
 
 use crate::activity::TICKS_PER_SECOND;
-use crate::counters::device_io;
+use crate::disk_state::DiskState;
 use crate::list::parse_list;
 use crate::sysroot::Sysroot;
 
@@ -34,6 +34,7 @@ pub fn surroundings(root: &Sysroot, watched: &Watched) -> Surroundings {
     let times = CpuTimes::read(root);
     let pressure = |of: &str| root.text(&format!("proc/pressure/{of}")).and_then(|text| some_seconds(&text));
     let limits = HeatAndPower::read(root);
+    let disks = DiskState::read(root, &watched.disks);
     Surroundings {
         at_seconds,
         cpus: times.cpus,
@@ -46,11 +47,15 @@ pub fn surroundings(root: &Sysroot, watched: &Watched) -> Surroundings {
         io_pressure_seconds: pressure("io"),
         thermal_events: limits.thermal,
         power_events: limits.power,
-        disk_bytes: disk_bytes(root, &watched.disks),
+        disk_bytes: disks.io.map(|io| io.read_bytes.saturating_add(io.write_bytes)),
+        disk_written_bytes: disks.io.map(|io| io.write_bytes),
+        disk_heat: disks.heat,
+        disk_link_bytes_per_second: disks.link_bytes_per_second,
         net_bytes: watched.interface.as_deref().and_then(|interface| interface_bytes(root, interface)),
         own_user_seconds: own.user_seconds,
         own_system_seconds: own.system_seconds,
         own_disk_bytes: own.disk_bytes,
+        own_disk_written_bytes: own.disk_written_bytes,
     }
 }
 
@@ -136,34 +141,6 @@ impl HeatAndPower {
     }
 }
 
-/// Bytes that the disks have read and written, each byte once: those of the only disk that is built on no other, so
-/// that what reaches it by another way counts too; where there are several of these (mirrors, stripes), those of the
-/// devices that no other of the chain is built on, since a mirror writes each byte more than once.
-fn disk_bytes(root: &Sysroot, chain: &[String]) -> Option<u64> {
-    let slaves = |disk: &String| root.names(&format!("sys/block/{disk}/slaves"));
-    let disks: Vec<(&String, Vec<String>)> = chain
-        .iter()
-        .filter(|disk| root.text(&format!("sys/block/{disk}/stat")).is_some())
-        .map(|disk| (disk, slaves(disk)))
-        .collect();
-    let lowest: Vec<&String> = disks.iter().filter(|(_, slaves)| slaves.is_empty()).map(|(disk, _)| *disk).collect();
-    let counted = if lowest.len() > 1 {
-        let below: Vec<&String> = disks.iter().flat_map(|(_, slaves)| slaves).collect();
-        // A slave may be a partition: a disk is below another if one of its partitions is.
-        let is_below = |disk: &&&String| {
-            below
-                .iter()
-                .any(|slave| *slave == **disk || root.text(&format!("sys/block/{disk}/{slave}/partition")).is_some())
-        };
-        disks.iter().map(|(disk, _)| disk).filter(|disk| !is_below(disk)).copied().collect()
-    } else {
-        lowest
-    };
-    let bytes = |disk: &&String| device_io(root, disk).map(|io| io.read_bytes.saturating_add(io.write_bytes));
-    let all: Vec<u64> = counted.iter().map(bytes).collect::<Option<_>>()?;
-    all.into_iter().reduce(u64::saturating_add)
-}
-
 /// Bytes that an interface has carried: both ways, but on loopback, where each byte sent is received.
 fn interface_bytes(root: &Sysroot, interface: &str) -> Option<u64> {
     let count = |name: &str| root.number::<u64>(&format!("sys/class/net/{interface}/statistics/{name}"));
@@ -219,42 +196,6 @@ mod tests {
         assert_eq!((now.thermal_events, now.power_events), (Some(4 + 20), Some(6)));
     }
 
-    /// A disk's counts: 8 sectors read, 2 written, for each one of `factor`.
-    fn stat(factor: u64) -> String {
-        format!("1 0 {} 0 1 0 {} 0 0 0 0\n", 8 * factor, 2 * factor)
-    }
-
-    fn watched(disks: &[&str]) -> Watched {
-        Watched { disks: disks.iter().map(ToString::to_string).collect(), interface: None }
-    }
-
-    #[test]
-    fn of_a_chain_the_lowest_disk_counts() {
-        let fixture = Fixture::new("chain")
-            .file("sys/block/dm-0/stat", &stat(1))
-            .file("sys/block/dm-0/slaves/sda2", "")
-            .file("sys/block/sda/stat", &stat(3))
-            .file("sys/block/sda/sda2/partition", "2\n");
-        let bytes = |disks: &[&str]| surroundings(&fixture.root(), &watched(disks)).disk_bytes;
-        assert_eq!(bytes(&["dm-0", "sda2", "sda"]), Some(30 * 512));
-        assert_eq!(bytes(&["sda"]), Some(30 * 512));
-        assert_eq!((bytes(&[]), bytes(&["sdz", "sda2"])), (None, None));
-    }
-
-    #[test]
-    fn a_mirror_counts_what_goes_in_and_not_its_copies() {
-        let fixture = Fixture::new("mirror")
-            .file("sys/block/md0/stat", &stat(1))
-            .file("sys/block/md0/slaves/sda1", "")
-            .file("sys/block/md0/slaves/sdb", "")
-            .file("sys/block/sda/stat", &stat(1))
-            .file("sys/block/sda/sda1/partition", "1\n")
-            .file("sys/block/sdb/stat", &stat(1));
-        let bytes = |disks: &[&str]| surroundings(&fixture.root(), &watched(disks)).disk_bytes;
-        assert_eq!(bytes(&["md0", "sda1", "sdb", "sda"]), Some(10 * 512));
-        assert_eq!(bytes(&["sda", "sdb"]), Some(20 * 512), "a file system over two disks");
-    }
-
     #[test]
     fn loopback_counts_what_it_received() {
         let mut fixture = Fixture::new("interface");
@@ -272,12 +213,14 @@ mod tests {
 
     #[test]
     fn a_machine_that_shows_nothing_has_no_counts() {
-        let now = surroundings(&Fixture::new("nothing").root(), &watched(&["sda"]));
+        let watched = Watched { disks: vec!["sda".to_owned()], interface: None };
+        let now = surroundings(&Fixture::new("nothing").root(), &watched);
         let expected = Surroundings {
             at_seconds: now.at_seconds,
             own_user_seconds: now.own_user_seconds,
             own_system_seconds: now.own_system_seconds,
             own_disk_bytes: now.own_disk_bytes,
+            own_disk_written_bytes: now.own_disk_written_bytes,
             ..Surroundings::default()
         };
         assert_eq!(now, expected);

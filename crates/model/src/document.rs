@@ -241,6 +241,10 @@ pub struct DiskConditions {
     pub extents: Option<u32>,
     /// Bytes of the file that are holes, unwritten or inline: a read of them reaches no device.
     pub unwritten_bytes: Option<u64>,
+    /// Bytes of the file that are compressed or encrypted on the device.
+    pub encoded_bytes: Option<u64>,
+    /// Whether the file system compresses the file, or is to; `null` where it does not say.
+    pub compressed: Option<bool>,
     /// Requests in flight, as a mean over the timed part (Little: rate x mean latency), per thread.
     pub depth_achieved: Option<f64>,
     /// Whether the file is overwritten in place. `false`: every write is copied elsewhere and given a checksum, for which
@@ -267,6 +271,18 @@ pub struct DiskConditions {
     pub due_iops: Option<f64>,
     /// Bytes that the kernel says reached storage for this process, over the bytes asked for; around 1 for direct I/O.
     pub storage_share: Option<f64>,
+    /// Bytes that the device under the file moved in the row's direction (reads, or writes), over those that this program
+    /// moved, as the kernel counts both; `null` where the page cache stands between, and where the device does not count.
+    pub device_share: Option<f64>,
+    /// How hot the device was at the end, in degrees Celsius; the highest of all launches, of the device that came nearest
+    /// to its limit.
+    pub device_celsius: Option<f64>,
+    /// The temperature from which on it slows itself down, in degrees Celsius.
+    pub device_limit_celsius: Option<f64>,
+    /// The rate of the device's link after a launch over that before it; the least of all launches.
+    pub link_share: Option<f64>,
+    /// Mean latency of all requests, in seconds.
+    pub mean_latency_seconds: Option<f64>,
     /// Bytes that the device moved for others while the row was measured, over all that it moved.
     pub other_share: Option<f64>,
     /// Seconds of the flush after a sample of writes (median); it is not part of the figures.

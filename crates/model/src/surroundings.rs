@@ -32,6 +32,12 @@ pub struct Surroundings {
     pub power_events: Option<u64>,
     /// Bytes that the devices under the disk's directory have read and written.
     pub disk_bytes: Option<u64>,
+    /// Of these, bytes that they have written.
+    pub disk_written_bytes: Option<u64>,
+    /// How hot the one nearest to its limit is.
+    pub disk_heat: Option<DiskHeat>,
+    /// The rates of their links as trained now, together, in bytes per second.
+    pub disk_link_bytes_per_second: Option<u64>,
     /// Bytes that the interface in use has carried, received ones only on loopback (where each is sent and received).
     pub net_bytes: Option<u64>,
     /// CPU seconds of this program in user mode, with workers and tools that have ended.
@@ -40,6 +46,24 @@ pub struct Surroundings {
     pub own_system_seconds: f64,
     /// Bytes that this program, with workers and tools that have ended, has moved to or from devices.
     pub own_disk_bytes: u64,
+    /// Of these, bytes moved to devices.
+    pub own_disk_written_bytes: u64,
+}
+
+/// The temperature of a disk and the one from which on it slows itself down.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DiskHeat {
+    /// Now, in degrees Celsius.
+    pub celsius: f64,
+    /// Its limit, in degrees Celsius.
+    pub limit_celsius: f64,
+}
+
+impl DiskHeat {
+    /// Degrees up to the limit; none or less at it.
+    pub const fn headroom(self) -> f64 {
+        self.limit_celsius - self.celsius
+    }
 }
 
 /// What was added between two moments; counts that went backwards are unknown.
@@ -65,6 +89,16 @@ pub struct Change {
     pub other_disk_bytes: Option<u64>,
     /// Bytes that the disk moved in all.
     pub disk_bytes: Option<u64>,
+    /// Bytes that the disk wrote in all.
+    pub disk_written_bytes: Option<u64>,
+    /// Bytes that this program, with workers and tools that have ended, moved to or from devices.
+    pub own_disk_bytes: u64,
+    /// Of these, bytes moved to devices.
+    pub own_disk_written_bytes: u64,
+    /// How hot the disk was at the end.
+    pub disk_heat: Option<DiskHeat>,
+    /// The rate of the disk's link at the end over that at the beginning.
+    pub disk_link_share: Option<f64>,
     /// Bytes that the interface carried.
     pub net_bytes: Option<u64>,
 }
@@ -96,6 +130,14 @@ impl Surroundings {
             power_events: counted(self.power_events, earlier.power_events),
             other_disk_bytes: disk_bytes.map(|bytes| bytes.saturating_sub(own_disk_bytes)),
             disk_bytes,
+            disk_written_bytes: counted(self.disk_written_bytes, earlier.disk_written_bytes),
+            own_disk_bytes,
+            own_disk_written_bytes: self.own_disk_written_bytes.saturating_sub(earlier.own_disk_written_bytes),
+            disk_heat: self.disk_heat,
+            disk_link_share: self
+                .disk_link_bytes_per_second
+                .zip(earlier.disk_link_bytes_per_second.filter(|rate| *rate > 0))
+                .map(|(now, before)| now as f64 / before as f64),
             net_bytes: counted(self.net_bytes, earlier.net_bytes),
         }
     }

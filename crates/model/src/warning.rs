@@ -50,6 +50,10 @@ crate::isa::words! {
         Bimodal => "bimodal",
         /// The first sample is slower than the rest.
         SlowFirst => "slow_first",
+        /// From some moment on the device was much slower.
+        CacheCliff => "cache_cliff",
+        /// The rate of a device changes from sample to sample.
+        Unsteady => "unsteady",
         /// Some samples lie far from the rest.
         Outliers => "outliers",
         /// Launches differ more than the samples within one.
@@ -62,6 +66,8 @@ crate::isa::words! {
         PossiblyCached => "possibly_cached",
         /// Measured above the peak: the peak is wrong.
         AbovePeak => "above_peak",
+        /// No device of this kind can have done this.
+        Impossible => "impossible",
         /// No peak is known.
         PeakUnknown => "peak_unknown",
         /// The clock source is a slow or unstable one.
@@ -72,12 +78,28 @@ crate::isa::words! {
         CutShort => "cut_short",
         /// Direct I/O was asked for, and something was cached all the same.
         NotDirect => "not_direct",
+        /// The device moved less than was asked for.
+        Cached => "cached",
+        /// Of a file that was to be out of the page cache, parts were in it.
+        NotCold => "not_cold",
+        /// Of a file that was to be in the page cache, parts were not.
+        NotWarm => "not_warm",
+        /// The file system compresses the file.
+        Compressed => "compressed",
+        /// The device wrote more than was asked for.
+        Amplified => "amplified",
+        /// The file lies on a small part of a disk that spins.
+        ShortSpan => "short_span",
         /// Parts of the file were never written, so that reading them reaches no device.
         NotWritten => "not_written",
         /// A hypervisor's disk: its host may cache what the guest cannot see.
         HostCache => "host_cache",
         /// Fewer requests were in flight than the row says.
         DepthNotReached => "depth_not_reached",
+        /// Rate, latency and depth do not fit together.
+        LittlesLaw => "little",
+        /// The load was not what the row says.
+        LoadNotKept => "load_not_kept",
         /// Another engine was used than the fastest one.
         EngineSteppedDown => "engine_stepped_down",
         /// The thread that issues requests had no time left.
@@ -98,6 +120,10 @@ crate::isa::words! {
         LowPriority => "low_priority",
         /// A control group leaves it little memory.
         MemoryLimit => "memory_limit",
+        /// A control group allows no more.
+        CappedByCgroup => "capped_by_cgroup",
+        /// Whoever provides the disk allows no more.
+        CappedByProvider => "capped_by_provider",
         /// Memory was moved to or from swap.
         Swapping => "swapping",
         /// Memory of another NUMA node was used.
@@ -112,6 +138,8 @@ crate::isa::words! {
         TurboOff => "turbo_off",
         /// The disk did something for others.
         OtherDiskTraffic => "other_disk_traffic",
+        /// The device was too hot, or its link became slower.
+        DeviceThrottled => "throttled",
         /// The interface carried something for others.
         OtherNetTraffic => "other_net_traffic",
         /// Some launches were disturbed.
@@ -204,8 +232,10 @@ pub const WARNINGS: &[WarningRule] = &[
         "The processor was too hot to keep its clock.", "Look at its cooling."),
     rule(WarningCode::PowerLimit, Cause::Others, "times", (Some(1.0), None),
         "The processor was not allowed the power that its clock would need.", "Look at its power limits (BIOS, intel-rapl)."),
-    rule(WarningCode::OtherDiskTraffic, Cause::Others, "share of the device's bytes", (Some(0.05), Some(0.20)),
+    rule(WarningCode::OtherDiskTraffic, Cause::Others, "share of the device's bytes", (Some(0.01), Some(0.20)),
         "The device served others at the same time.", "Stop them (see them with iotop), or use --wait-quiet 60s."),
+    rule(WarningCode::DeviceThrottled, Cause::Others, "1", (Some(1.0), None),
+        "The device slowed down for its own reasons, so the figure is less than it can do.", "Cool it, let it rest, and look at its link with lspci -vv."),
     rule(WarningCode::OtherNetTraffic, Cause::Others, "share of the interface's bytes", (Some(0.05), Some(0.20)),
         "The interface served others at the same time.", "Stop them (see them with ss or iftop), or use --wait-quiet 60s."),
     rule(WarningCode::LowPriority, Cause::Setting, "nice value; 20 for an idle policy", (Some(1.0), Some(20.0)),
@@ -216,6 +246,10 @@ pub const WARNINGS: &[WarningRule] = &[
         "What is said of all threads is said of the CPUs online, not of the machine.", "echo 1 > /sys/devices/system/cpu/cpuN/online"),
     rule(WarningCode::MemoryLimit, Cause::Setting, "share of the limit that the row needs", (Some(0.5), Some(0.95)),
         "A control group limits the memory, so that pages may be reclaimed under way.", "Raise the limit (memory.max, memory.limit_in_bytes), or choose a smaller --working-set."),
+    rule(WarningCode::CappedByCgroup, Cause::Setting, "share of the limit", (Some(0.95), None),
+        "The figure is the limit's, not the device's.", "Raise or remove the limit (io.max, blkio.throttle.*)."),
+    rule(WarningCode::CappedByProvider, Cause::Setting, "share of what was declared", (None, None),
+        "The figure is what the provider sells, not what the device behind it can do.", "Choose a larger volume or machine, if this is too little."),
     rule(WarningCode::Governor, Cause::Setting, "1", (None, None),
         "Short work may be over before the clock has risen.", "cpupower frequency-set -g performance"),
     rule(WarningCode::TurboOff, Cause::Setting, "1", (None, None),
@@ -238,11 +272,27 @@ pub const WARNINGS: &[WarningRule] = &[
     rule(WarningCode::NotDirect, Cause::Method, "share that was cached", (Some(0.01), Some(0.05)),
         "Part of the requests was served by the page cache, not by the device.",
         "Choose a directory on another file system with --dir (ext4 and xfs honour direct I/O)."),
+    rule(WarningCode::Cached, Cause::Method, "share of the bytes that no device moved", (Some(0.05), Some(0.20)),
+        "Memory answered instead of the device.", "Choose a larger --size, or a directory on another file system with --dir."),
+    rule(WarningCode::NotCold, Cause::Method, "share of the file in the page cache before a sample", (Some(0.05), Some(0.50)),
+        "Part of it was read from memory.", "See who else keeps the file in use, and repeat."),
+    rule(WarningCode::NotWarm, Cause::Method, "share of the file not in the page cache before a sample", (Some(0.05), Some(0.50)),
+        "Part of it was read from the device.", "Free memory, or choose a smaller --size."),
+    rule(WarningCode::Compressed, Cause::Method, "share of the file", (Some(0.01), Some(0.50)),
+        "The processor packs and unpacks what the device moves, so the figure is that of both.", "Switch compression off for the directory: chattr +m, or btrfs property set DIR compression none."),
+    rule(WarningCode::Amplified, Cause::Method, "bytes that the device wrote over those asked for", (Some(1.1), None),
+        "The file system copies or logs what it writes, or others wrote too: the device did more than the figure says.", "See with iotop whether others write; ext4 and xfs overwrite in place."),
+    rule(WarningCode::ShortSpan, Cause::Method, "share of the disk that is not the file's", (None, None),
+        "Its arm moves less than over the whole disk, so that requests at random are faster than they are on average.", "Choose a larger --size."),
     rule(WarningCode::DepthNotReached, Cause::Method, "share of the depth missing", (Some(0.10), None),
         "The figure belongs to a smaller depth than the row says.", QUIET),
+    rule(WarningCode::LittlesLaw, Cause::Method, "relative difference", (Some(0.05), None),
+        "Requests that are not in flight have no latency: for that part of the time the device waited for us.", "Use more --threads or a larger --depth."),
+    rule(WarningCode::LoadNotKept, Cause::Method, "share late or missing", (Some(0.05), Some(0.50)),
+        "The latency belongs to another load than the row says.", "Choose a larger --depth, or a smaller --load-percent."),
     rule(WarningCode::DatagramsLost, Cause::Method, "share of the datagrams", (Some(1e-6), Some(0.01)),
         "Messages that were lost have no latency; the percentiles are those of the others.", "Look at the receiver's buffers and at the path."),
-    rule(WarningCode::CpuBound, Cause::Method, "share of a CPU that each thread was busy", (None, None),
+    rule(WarningCode::CpuBound, Cause::Method, "share of a CPU, or of our own loop's rate", (None, None),
         "The processor, not the device, sets the rate.", "Spread the requests over more --threads."),
     rule(WarningCode::EngineSteppedDown, Cause::Method, "steps", (None, None),
         "The rate at high depths may be below what the device can do.", "Allow io_uring (kernel.io_uring_disabled, seccomp) and locked memory (ulimit -l)."),
@@ -256,6 +306,10 @@ pub const WARNINGS: &[WarningRule] = &[
         "There are too few samples for a 95 % interval (6 are needed).", "Repeat with --repeat 9 or more."),
     rule(WarningCode::WideInterval, Cause::Samples, "half-width over the target", (Some(2.0), Some(10.0)),
         "The median is not known as precisely as this area asks for.", "Repeat on a quiet host, or take more samples with --repeat."),
+    rule(WarningCode::CacheCliff, Cause::Samples, "share of the rate lost from some sample on", (Some(0.20), Some(0.50)),
+        "A cache in the device was full, or it slowed down: the median mixes two rates.", "Measure longer with --repeat, or see the state that it settles in: assay run steady."),
+    rule(WarningCode::Unsteady, Cause::Samples, "robust coefficient of variation", (Some(0.25), None),
+        "A single run of this length may as well show a quarter more or less.", "Repeat with --repeat 15 or more, and quote the interval."),
     rule(WarningCode::Drifting, Cause::Samples, "1", (Some(1.0), None), "The samples rise or fall with time.", "Let the machine settle, and repeat."),
     rule(WarningCode::Bimodal, Cause::Samples, "1", (Some(1.0), None), "The samples fall into two groups; the median is one of them.", QUIET),
     rule(WarningCode::Autocorrelated, Cause::Samples, "correlation of neighbours", (Some(0.5), None),
@@ -264,6 +318,8 @@ pub const WARNINGS: &[WarningRule] = &[
         "Placement of pages and threads, drawn anew in each launch, matters more than noise within one.", "Take more launches."),
     rule(WarningCode::SlowFirst, Cause::Samples, "1", (None, None), "The first sample was slower than the rest.", "Nothing: the median is not moved by it."),
     rule(WarningCode::Outliers, Cause::Samples, "samples", (None, None), "Some samples lie far from the rest; none was removed.", QUIET),
+    rule(WarningCode::Impossible, Cause::Method, "measured over what is possible", (None, Some(1.0)),
+        "A cache answered, here or on the way to the device, so no efficiency is given.", "Choose a --size much larger than the caches of host, controller and drive."),
     rule(WarningCode::AbovePeak, Cause::Knowledge, "measured over peak", (Some(1.0), None),
         "The measured figure is above the peak, so the peak is wrong and no efficiency is given.", "Report it, with the output of `assay info --json`."),
     rule(WarningCode::PeakUnknown, Cause::Knowledge, "1", (None, None), "The limit is not visible on this machine.", "Declare it, if you know it."),

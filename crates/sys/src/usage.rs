@@ -56,6 +56,8 @@ pub struct ProcessUsage {
     pub system_seconds: f64,
     /// Bytes moved to or from devices.
     pub disk_bytes: u64,
+    /// Of these, bytes moved to devices.
+    pub disk_written_bytes: u64,
 }
 
 impl ProcessUsage {
@@ -73,6 +75,7 @@ impl ProcessUsage {
             let blocks = |count: libc::c_long| u64::try_from(count).unwrap_or(0);
             sum.user_seconds += seconds(usage.ru_utime);
             sum.system_seconds += seconds(usage.ru_stime);
+            sum.disk_written_bytes += BLOCK_BYTES * blocks(usage.ru_oublock);
             sum.disk_bytes += BLOCK_BYTES * (blocks(usage.ru_inblock) + blocks(usage.ru_oublock));
         }
         sum

@@ -8,19 +8,27 @@ use model::experiment::Params;
 use model::surroundings::Change;
 use model::warning::{Warning, WarningCode};
 
-use super::{Launched, percent};
+use super::{Launched, disk, percent};
 use crate::plan::Planned;
 
 /// A tick of /proc/stat: what a sum may be off by at each look, and once more for what a launch leaves to be done.
 const TICK_SECONDS: f64 = 0.01;
 
-/// Bytes that a file system may write for us in a launch without counting them as ours: commits of its journal, times
-/// of files. Over three launches on ext4 all bytes read were ours, and of 1.1 GB written 3 to 5 MB were not, on a host
-/// that wrote 0.6 to 0.8 MB/s when idle.
+/// Bytes that a file system may write for us in a launch, or in a second of a longer one, without counting them as ours:
+/// commits of its journal, times of files. Over three launches on ext4 all bytes read were ours, and of 1.1 GB written 3
+/// to 5 MB were not, on a host that wrote 0.6 to 0.8 MB/s when idle.
 const JOURNAL_BYTES: u64 = 1 << 20;
 
 /// Bytes on loopback in a launch that are neither data nor counted: how two ends find each other and part.
 const MEETING_BYTES: u64 = 64 << 10;
+
+/// Bytes that the disk may write during a launch without that being worth a word.
+pub(super) fn journal_bytes(around: &Change) -> u64 {
+    let seconds = around.seconds.clamp(1.0, 1e6).ceil();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded in the line above")]
+    let seconds = seconds as u64;
+    JOURNAL_BYTES * seconds
+}
 
 /// What shares are shares of.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -102,30 +110,49 @@ pub(super) fn conditions(planned: &Planned, launches: &[&Launched], conditions: 
     }
 }
 
-/// Bytes that the device moved for others over all that it moved; `None` for rows that the page cache may serve: their
-/// own bytes reach the device at any time.
+/// Bytes that the device moved for others over all that it moved; `None` for rows without a device, and for those that
+/// the page cache may serve: their own bytes reach the device at any time. Where it wrote so much more than we did that
+/// the row is called amplified, only what it read is held to be others'.
 fn other_disk_share(planned: &Planned, launches: &[&Launched]) -> Option<f64> {
     let Params::Disk(params) = &planned.experiment.params else { return None };
-    if !params.direct {
+    if !disk::goes_past_the_cache(params) {
         return None;
     }
-    others(launches, JOURNAL_BYTES, |launch| Some((launch.around.other_disk_bytes?, launch.around.disk_bytes?)))
+    let amplified = disk::is_amplified(params, launches);
+    others(
+        launches,
+        |launch| journal_bytes(&launch.around),
+        |launch| {
+            let around = &launch.around;
+            let written = around.disk_written_bytes.filter(|_| amplified).unwrap_or(0);
+            let others = around.other_disk_bytes?.saturating_sub(written.saturating_sub(around.own_disk_written_bytes));
+            Some((others, around.disk_bytes?))
+        },
+    )
 }
 
 /// Bytes that the interface carried for others over all that it carried.
 fn other_net_share(launches: &[&Launched]) -> Option<f64> {
-    others(launches, MEETING_BYTES, |launch| {
-        let (all, ours) = (launch.around.net_bytes?, launch.seen.net.as_ref()?.link_bytes?);
-        Some((all.saturating_sub(ours), all))
-    })
+    others(
+        launches,
+        |_| MEETING_BYTES,
+        |launch| {
+            let (all, ours) = (launch.around.net_bytes?, launch.seen.net.as_ref()?.link_bytes?);
+            Some((all.saturating_sub(ours), all))
+        },
+    )
 }
 
 /// The share of others over all launches, from bytes of others and of all; so many bytes of others a launch are none.
-fn others(launches: &[&Launched], allowed_bytes: u64, bytes: impl Fn(&Launched) -> Option<(u64, u64)>) -> Option<f64> {
+fn others(
+    launches: &[&Launched],
+    allowed_bytes: impl Fn(&Launched) -> u64,
+    bytes: impl Fn(&Launched) -> Option<(u64, u64)>,
+) -> Option<f64> {
     let (mut others, mut all) = (0, 0);
     for launch in launches {
         let (of_others, of_all) = bytes(launch)?;
-        others += of_others.saturating_sub(allowed_bytes);
+        others += of_others.saturating_sub(allowed_bytes(launch));
         all += of_all;
     }
     (all > 0).then(|| others as f64 / all as f64)
@@ -170,6 +197,8 @@ pub(super) fn warnings(planned: &Planned, conditions: &Conditions) -> Vec<Warnin
 #[cfg(test)]
 #[expect(clippy::float_cmp, reason = "figures that are exact")]
 mod tests {
+    use model::experiment::DiskParams;
+    use model::io::{DiskEngine, DiskOp};
     use model::wire::Observations;
 
     use super::*;
@@ -271,10 +300,42 @@ mod tests {
             (found.disk.as_ref().unwrap().other_share, codes(&found))
         };
         assert_eq!(share(&planned, 1 << 20), (Some(0.0), vec![]));
-        assert_eq!(share(&planned, 5 << 20), (Some(0.04), vec![]));
+        assert_eq!(share(&planned, 3 << 19), (Some(0.005), vec![]));
+        assert_eq!(share(&planned, 5 << 20), (Some(0.04), vec!["other_disk_traffic".to_owned()]));
         assert_eq!(share(&planned, 51 << 20), (Some(0.5), vec!["other_disk_traffic".to_owned()]));
-        planned.experiment.params = Params::Disk(model::experiment::DiskParams { direct: false, ..disk_params(1) });
-        assert_eq!(share(&planned, 51 << 20), (None, vec![]));
+        let params = |direct, engine| Params::Disk(DiskParams { direct, engine, ..disk_params(1) });
+        planned.experiment.params = params(false, DiskEngine::Sync);
+        assert_eq!(share(&planned, 51 << 20), (None, vec![]), "its own may come at any time");
+        planned.experiment.params = params(true, DiskEngine::Null);
+        assert_eq!(share(&planned, 51 << 20), (None, vec![]), "nothing is asked of a device");
+    }
+
+    #[test]
+    fn a_longer_launch_allows_the_journal_more() {
+        let of = |seconds| journal_bytes(&Change { seconds, ..quiet() }) / JOURNAL_BYTES;
+        assert_eq!([0.2, 1.0, 2.5, f64::NAN].map(of), [1, 1, 3, 0]);
+    }
+
+    #[test]
+    fn what_a_file_system_writes_more_than_we_do_is_not_others() {
+        let mut planned = planned();
+        let params = DiskParams { op: DiskOp::Write, ..disk_params(1) };
+        planned.experiment.params = Params::Disk(params);
+        let share = |written: u64, read: u64| {
+            let change = Change {
+                disk_bytes: Some((written + read) << 20),
+                disk_written_bytes: Some(written << 20),
+                own_disk_bytes: 100 << 20,
+                own_disk_written_bytes: 100 << 20,
+                other_disk_bytes: Some((written + read - 100) << 20),
+                ..quiet()
+            };
+            let mut found = Conditions { disk: Some(DiskConditions::default()), ..Conditions::default() };
+            conditions(&planned, &[&launched(change)], &mut found);
+            found.disk.unwrap().other_share.unwrap()
+        };
+        assert_eq!((share(200, 0), share(105, 0)), (0.0, 4.0 / 105.0));
+        assert!((share(200, 201) - 200.0 / 401.0).abs() < 1e-9, "what it read is");
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! From what launches saw to the warnings of a row.
 
 use model::document::{DiskConditions, NetConditions, Row};
-use model::experiment::{Area, MemoryParams, NetParams, Params};
-use model::io::{Direction, NetMode, Protocol};
+use model::experiment::{Area, DiskParams, MemoryParams, NetParams, Params};
+use model::io::{Direction, DiskCache, DiskOp, NetMode, Protocol};
 use model::isa::{Isa, MemoryOp, MemoryPattern, Pages};
 use model::sample::{Summary, ThreadShare};
-use model::surroundings::Settings;
+use model::surroundings::{DiskHeat, Settings};
 use model::unit::Unit;
 
 use super::*;
@@ -275,13 +275,18 @@ fn a_first_sample_is_slow_only_in_the_direction_that_is_worse() {
     assert!(of_values(&low, Better::Lower).is_none(), "a low latency is no slow start");
 }
 
-/// Codes that are raised elsewhere: with the plan, with the peak, or when a row is cut off.
+/// Codes that are raised elsewhere: with the plan, with the peak and other limits (tests of `disk/limits.rs`), or when a
+/// row is cut off.
 const ELSEWHERE: &[WarningCode] = &[
     WarningCode::DebugBuild,
     WarningCode::Oversubscribed,
     WarningCode::PossiblyCached,
     WarningCode::HostCache,
     WarningCode::CutShort,
+    WarningCode::CappedByCgroup,
+    WarningCode::CappedByProvider,
+    WarningCode::ShortSpan,
+    WarningCode::Impossible,
 ];
 
 /// One change to launches for every code that they can raise in a row of computing or of memory.
@@ -321,16 +326,49 @@ fn of_threads() -> Vec<(WarningCode, Vec<Launched>)> {
 }
 
 /// The same for rows that wait: of the disk, and of the network.
-fn of_waiting() -> Vec<(WarningCode, DiskConditions)> {
+fn of_waiting() -> Vec<(WarningCode, DiskParams, DiskConditions)> {
     use WarningCode as Code;
     let good = || DiskConditions { storage_share: Some(1.0), ..DiskConditions::default() };
+    let deep = || DiskParams { depth: 32, ..disk_params(1) };
+    let through = |cache| DiskParams { cache, direct: false, ..disk_params(1) };
+    let loaded = DiskParams { load_percent: Some(50), ..disk_params(1) };
     vec![
-        (Code::NotWritten, DiskConditions { unwritten_bytes: Some(1 << 19), ..good() }),
-        (Code::NotDirect, DiskConditions { cached_share: Some(0.5), ..good() }),
-        (Code::DepthNotReached, DiskConditions { depth_achieved: Some(0.5), ..good() }),
-        (Code::CpuBound, DiskConditions { cpu_busy: Some(0.99), ..good() }),
-        (Code::EngineSteppedDown, DiskConditions { stepped_down: vec!["x".into()], ..good() }),
+        (Code::NotWritten, deep(), DiskConditions { unwritten_bytes: Some(1 << 19), ..good() }),
+        (Code::NotDirect, deep(), DiskConditions { cached_share: Some(0.5), ..good() }),
+        (Code::Cached, deep(), DiskConditions { storage_share: Some(0.5), ..good() }),
+        (Code::Compressed, deep(), DiskConditions { compressed: Some(true), ..good() }),
+        (Code::NotCold, through(DiskCache::Cold), DiskConditions { cached_share_before: Some(0.5), ..good() }),
+        (Code::NotWarm, through(DiskCache::Warm), DiskConditions { cached_share_before: Some(0.5), ..good() }),
+        (Code::DepthNotReached, deep(), DiskConditions { depth_achieved: Some(0.5), ..good() }),
+        (Code::CpuBound, deep(), DiskConditions { cpu_busy: Some(0.99), ..good() }),
+        (Code::LoadNotKept, loaded, DiskConditions { late_share: Some(0.5), ..good() }),
+        (Code::EngineSteppedDown, deep(), DiskConditions { stepped_down: vec!["x".into()], ..good() }),
     ]
+}
+
+/// What the device's own counts and its heat raise, and rates that do not fit.
+fn of_devices(check: &mut impl FnMut(WarningCode, &[String])) {
+    let launches = |change: Change| {
+        all(move |launch| {
+            (launch.seen.waiting, launch.around) = (true, change);
+            launch.seen.disk = Some(DiskConditions::default());
+        })
+    };
+    let hot = DiskHeat { celsius: 82.0, limit_celsius: 81.0 };
+    let change = Change {
+        disk_bytes: Some(200 << 20),
+        disk_written_bytes: Some(200 << 20),
+        own_disk_bytes: 100 << 20,
+        own_disk_written_bytes: 100 << 20,
+        disk_heat: Some(hot),
+        ..Change::default()
+    };
+    let found = codes(Area::Disk, Params::Disk(DiskParams { op: DiskOp::Write, ..disk_params(1) }), &launches(change));
+    check(WarningCode::Amplified, &found);
+    check(WarningCode::DeviceThrottled, &found);
+    let slow = DiskConditions { mean_latency_seconds: Some(1e-3), ..DiskConditions::default() };
+    let row = disk::tests::row(disk_params(1), slow, &disk::tests::QUIET);
+    check(WarningCode::LittlesLaw, &disk::warnings(&row).into_iter().map(|one| one.code).collect::<Vec<_>>());
 }
 
 #[test]
@@ -356,11 +394,15 @@ fn every_code_about_a_measurement_can_be_raised_by_what_is_seen() {
             launch.around.net_bytes = Some(100 << 20);
         })
     };
-    for (code, conditions) in of_waiting() {
-        let found = codes(Area::Disk, Params::Disk(disk_params(1)), &waiting(Some(conditions), None));
+    for (code, params, conditions) in of_waiting() {
+        let direct = params.direct;
+        let found = codes(Area::Disk, Params::Disk(params), &waiting(Some(conditions), None));
         check(code, &found);
-        check(WarningCode::OtherDiskTraffic, &found);
+        if direct {
+            check(WarningCode::OtherDiskTraffic, &found);
+        }
     }
+    of_devices(&mut check);
     let net = NetConditions { link_bytes: Some(50 << 20), lost: Some(1000), ..NetConditions::default() };
     let mut row = judged(Area::Net, net_params(), &waiting(None, Some(net)));
     check(WarningCode::OtherNetTraffic, &row.warnings.iter().map(|one| one.code.clone()).collect::<Vec<_>>());

@@ -5,6 +5,7 @@
 
 use model::document::{Document, Row, Status, Stop};
 use model::experiment::{MemoryParams, Params};
+use model::io::DiskEngine;
 use model::isa::MemoryOp;
 use model::machine::Machine;
 use model::peak::{Efficiency, Peak};
@@ -48,10 +49,12 @@ pub(super) fn row(planned: &Planned, progress: &Progressing, best: Option<f64>, 
     }
     (row.status, row.reason, row.verified) = (Status::Ok, None, Some(true));
     row.conditions = judge::conditions(planned, &row.metrics, &progress.launches, best, setting.machine);
-    if let (Some(disk), Some(target)) = (&mut row.conditions.disk, &setting.disk)
-        && disk.filesystem.is_some()
-    {
-        disk.devices = target.storage.disks();
+    if let Some(disk) = &mut row.conditions.disk {
+        if let Some(target) = setting.disk.as_ref().filter(|_| disk.filesystem.is_some()) {
+            disk.devices = target.storage.disks();
+        }
+        let histograms = progress.samples.iter().filter_map(|one| one.histogram.as_deref());
+        disk.mean_latency_seconds = Histogram::merged(histograms).mean();
     }
     row.conditions.stop_reason = stop_reason(progress.over.as_ref());
     row.conditions.stop = stop(progress.over.as_ref());
@@ -73,6 +76,10 @@ pub(super) fn row(planned: &Planned, progress: &Progressing, best: Option<f64>, 
             }),
         );
     }
+    if let Some(target) = &setting.disk {
+        let Setting { machine, declared, .. } = setting;
+        judge::hold_against(&mut row, judge::Limits { target, machine, declared });
+    }
     row.grade = Some(warning::grade(&row.warnings));
     row
 }
@@ -81,6 +88,8 @@ pub(super) fn row(planned: &Planned, progress: &Progressing, best: Option<f64>, 
 fn has_limit(planned: &Planned, machine: &Machine) -> bool {
     match &planned.experiment.params {
         Params::Memory(params) => is_beyond_caches(params, &planned.cpus, machine),
+        // Our own loop is no device, and a load is what was asked for.
+        Params::Disk(params) => params.engine != DiskEngine::Null && params.load_percent.is_none(),
         _ => true,
     }
 }
@@ -331,6 +340,7 @@ fn extend(row: &mut Row, new: &[Repetition]) {
     if let Some(headline) = row.metrics.first_mut() {
         row.warnings.extend(set_efficiency(headline, &row.params));
     }
+    judge::withdraw(row);
     (row.status, row.reason, row.verified) = (Status::Ok, None, Some(true));
     row.grade = Some(warning::grade(&row.warnings));
 }

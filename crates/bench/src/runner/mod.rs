@@ -579,6 +579,7 @@ impl<'a> Run<'a> {
         (0..self.rows.len()).for_each(|index| self.assemble(index));
         self.document.run.complete = ending == Ending::Complete;
         self.document.run.seconds = self.seconds_so_far();
+        judge::hold_against_each_other(&mut self.document.experiments);
         self.document.run.grade = headline_grade(&self.document.experiments);
         self.document.conditions.after = state(self.setting.began);
         self.document.conditions.timer.drift = Some(self.calibration.drift(&self.timer));

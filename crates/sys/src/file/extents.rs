@@ -12,7 +12,9 @@ const FS_IOC_FIEMAP: libc::c_ulong = 0xC020_660B;
 const FIEMAP_FLAG_SYNC: u32 = 1;
 const FIEMAP_EXTENT_LAST: u32 = 1;
 /// The place is unknown, not yet allocated, compressed or encrypted, not aligned, or inside metadata.
-const FIEMAP_EXTENT_ELSEWHERE: u32 = 0x2 | 0x4 | 0x8 | 0x80 | 0x100 | 0x200 | 0x400;
+const FIEMAP_EXTENT_ELSEWHERE: u32 = 0x2 | 0x4 | FIEMAP_EXTENT_ENCODED | 0x80 | 0x100 | 0x200 | 0x400;
+/// What is there is not the data as it is: it is compressed or encrypted.
+const FIEMAP_EXTENT_ENCODED: u32 = 0x8;
 const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x800;
 const FIEMAP_EXTENT_SHARED: u32 = 0x2000;
 
@@ -30,6 +32,8 @@ pub struct Extents {
     pub unwritten_bytes: u64,
     /// Bytes that are somewhere else: inside metadata, compressed, encrypted, not yet allocated, or unknown.
     pub other_bytes: u64,
+    /// Of those, bytes that are compressed or encrypted.
+    pub encoded_bytes: u64,
     /// Bytes, of any of the kinds above, that another file shares.
     pub shared_bytes: u64,
 }
@@ -113,6 +117,9 @@ fn add(sum: &mut Extents, extent: &Extent) {
         &mut sum.written_bytes
     };
     *kind = kind.saturating_add(extent.length);
+    if extent.flags & FIEMAP_EXTENT_ENCODED != 0 {
+        sum.encoded_bytes = sum.encoded_bytes.saturating_add(extent.length);
+    }
     if extent.flags & FIEMAP_EXTENT_SHARED != 0 {
         sum.shared_bytes = sum.shared_bytes.saturating_add(extent.length);
     }
@@ -142,5 +149,11 @@ mod tests {
         for elsewhere in [0x2, 0x2 | 0x4, 0x8, 0x80 | 0x8, 0x100 | 0x200, 0x100 | 0x400] {
             assert_eq!(of(elsewhere), (0, 0, 10, 0), "{elsewhere:#x}");
         }
+        let encoded = |flags: u32| {
+            let mut sum = Extents::default();
+            add(&mut sum, &Extent { length: 10, flags, ..Extent::default() });
+            sum.encoded_bytes
+        };
+        assert_eq!([0x8, 0x80 | 0x8, 0x2 | 0x4, 0x1].map(encoded), [10, 10, 0, 0]);
     }
 }

@@ -167,23 +167,38 @@ pub struct DirectAlignment {
 /// # Errors
 /// What the kernel said.
 pub fn direct_alignment(file: &File) -> io::Result<Option<DirectAlignment>> {
-    let mut answer = MaybeUninit::<libc::statx>::zeroed();
-    let asked = retried(|| {
-        // SAFETY: the path is an empty string, which with AT_EMPTY_PATH means the descriptor, and the answer is a
-        // live, writable struct of the kind asked for.
-        unsafe { libc::statx(file.as_raw_fd(), c"".as_ptr(), libc::AT_EMPTY_PATH, STATX_DIOALIGN, answer.as_mut_ptr()) }
-    });
-    match asked {
-        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => return Ok(None),
-        other => other?,
-    };
-    // SAFETY: all-zero bytes are a valid `statx`, a struct of integers, and the kernel has filled it.
-    let answer = unsafe { answer.assume_init() };
+    let Some(answer) = statx(file, STATX_DIOALIGN)? else { return Ok(None) };
     let said = answer.stx_mask & STATX_DIOALIGN != 0;
     Ok(said.then_some(DirectAlignment {
         memory_bytes: answer.stx_dio_mem_align,
         offset_bytes: answer.stx_dio_offset_align,
     }))
+}
+
+/// Whether the file system compresses the file, or is to (`STATX_ATTR_COMPRESSED`); `None` where the kernel (before 4.11)
+/// or the file system does not say.
+///
+/// # Errors
+/// What the kernel said.
+pub fn is_compressed(file: &File) -> io::Result<Option<bool>> {
+    let Some(answer) = statx(file, libc::STATX_BASIC_STATS)? else { return Ok(None) };
+    let compressed = libc::STATX_ATTR_COMPRESSED as u64;
+    Ok((answer.stx_attributes_mask & compressed != 0).then_some(answer.stx_attributes & compressed != 0))
+}
+
+/// What the kernel says of an open file; `None` where it has no such call.
+fn statx(file: &File, mask: libc::c_uint) -> io::Result<Option<libc::statx>> {
+    let mut answer = MaybeUninit::<libc::statx>::zeroed();
+    let asked = retried(|| {
+        // SAFETY: the path is an empty string, which with AT_EMPTY_PATH means the descriptor, and the answer is a
+        // live, writable struct of the kind asked for.
+        unsafe { libc::statx(file.as_raw_fd(), c"".as_ptr(), libc::AT_EMPTY_PATH, mask, answer.as_mut_ptr()) }
+    });
+    match asked {
+        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => Ok(None),
+        // SAFETY: all-zero bytes are a valid `statx`, a struct of integers, and the kernel has filled it.
+        other => other.map(|_| Some(unsafe { answer.assume_init() })),
+    }
 }
 
 /// Makes the file at least `bytes` long and reserves the blocks for it, so that no later write finds the disk full.

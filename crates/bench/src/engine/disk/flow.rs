@@ -200,7 +200,11 @@ impl DiskFlow {
             memory_align_bytes: alignment.map(|alignment| alignment.memory_bytes),
             offset_align_bytes: alignment.map(|alignment| alignment.offset_bytes),
             extents: extents.as_ref().map(|extents| extents.count),
-            unwritten_bytes: extents.as_ref().map(|extents| bytes.saturating_sub(extents.written_bytes)),
+            unwritten_bytes: extents
+                .as_ref()
+                .map(|extents| bytes.saturating_sub(extents.written_bytes + extents.encoded_bytes)),
+            encoded_bytes: extents.as_ref().map(|extents| extents.encoded_bytes),
+            compressed: sys::file::is_compressed(&self.file).ok().flatten(),
             in_place: self.job.held.in_place,
             cached_share: sys::file::cached_bytes(&self.file).ok().map(share),
             storage_share: self.storage_share(),

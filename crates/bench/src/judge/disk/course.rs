@@ -1,0 +1,130 @@
+//! What the samples of a disk row tell in the order in which they were taken, and why a device may have slowed down.
+
+use model::document::{DiskConditions, Row};
+use model::experiment::DiskParams;
+use model::warning::{Warning, WarningCode};
+
+use crate::judge::percent;
+
+/// Samples on each side of a moment, at least.
+const EACH_SIDE: usize = 3;
+
+/// Samples from which on a spread is worth a figure: as many as an interval needs.
+const LEAST_SAMPLES: u32 = 6;
+
+pub(super) fn warnings(params: &DiskParams, conditions: &DiskConditions, row: &Row) -> Vec<Warning> {
+    let mut warnings: Vec<Warning> = throttled(conditions).into_iter().collect();
+    let Some(headline) = row.metrics.first().filter(|_| params.load_percent.is_none()) else { return warnings };
+    let values: Vec<f64> = headline.samples.iter().map(|sample| sample.value).collect();
+    let cliff = cliff(&values).and_then(|(index, lost)| {
+        Warning::when(WarningCode::CacheCliff, lost, || {
+            format!("From sample {} of {} on the rate was {} lower.", index + 1, values.len(), percent(lost))
+        })
+    });
+    let spread = headline.summary.cv_robust.filter(|_| headline.summary.n >= LEAST_SAMPLES).unwrap_or(0.0);
+    // Two rates make a spread of their own.
+    let unsteady = Warning::when(WarningCode::Unsteady, spread, || {
+        format!("The rate of one sample differs from another's by {} as a rule.", percent(spread))
+    });
+    warnings.extend(cliff.or(unsteady));
+    warnings
+}
+
+/// Where in a row of rates they fall for good, and by which share of their median: from that sample on every one is
+/// slower than every one before, and the gap between the two groups is at least as wide as the wider group. Of noise,
+/// which puts fast and slow samples in any order, that is one in some hundred rows of six samples; and those that fall
+/// by less than the warning's threshold are not told. Of several such moments the one with the widest gap.
+fn cliff(values: &[f64]) -> Option<(usize, f64)> {
+    let ends = |part: &[f64]| {
+        let least = part.iter().copied().fold(f64::INFINITY, f64::min);
+        (least, part.iter().copied().fold(f64::NEG_INFINITY, f64::max))
+    };
+    let last = values.len().checked_sub(EACH_SIDE)?;
+    let gap = |index: usize| {
+        let ((before, fastest), (slowest, after)) = (ends(&values[..index]), ends(&values[index..]));
+        let gap = before - after;
+        (gap > 0.0 && gap >= (fastest - before).max(after - slowest)).then_some(gap)
+    };
+    let gaps = (EACH_SIDE..=last).filter_map(|index| Some((index, gap(index)?)));
+    let (index, _) = gaps.max_by(|one, other| one.1.total_cmp(&other.1))?;
+    let (before, after) = (crate::judge::median(&values[..index])?, crate::judge::median(&values[index..])?);
+    (before > 0.0).then(|| (index, 1.0 - after / before))
+}
+
+/// Whether the device had reason to slow down: it was as hot as it may be, or its link was trained down meanwhile.
+fn throttled(conditions: &DiskConditions) -> Option<Warning> {
+    let heat = conditions.device_celsius.zip(conditions.device_limit_celsius).filter(|(now, limit)| now >= limit);
+    let link = conditions.link_share.filter(|share| *share < 1.0);
+    let hot = heat.map(|(now, limit)| format!("The device was at {now:.0} degrees Celsius, its limit is {limit:.0}."));
+    let slow = link.map(|share| format!("Its link fell to {} of the rate that it had before.", percent(share)));
+    let seen: Vec<String> = [hot, slow].into_iter().flatten().collect();
+    (!seen.is_empty()).then(|| Warning::new(WarningCode::DeviceThrottled, 1.0, &seen.join(" ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use stats::random::Random;
+
+    use super::super::tests::{QUIET, codes, good, row};
+    use super::*;
+    use crate::tests::disk_params;
+
+    fn of(values: &[f64]) -> Vec<Warning> {
+        warnings(&disk_params(32), &good(), &row(disk_params(32), good(), values))
+    }
+
+    fn names(values: &[f64]) -> Vec<String> {
+        of(values).into_iter().map(|warning| warning.code).collect()
+    }
+
+    #[test]
+    fn a_cache_that_is_full_from_some_sample_on_is_found() {
+        let fell = [3.0e9, 2.9e9, 3.1e9, 3.0e9, 0.9e9, 1.0e9, 1.1e9, 1.0e9, 0.95e9];
+        let found = of(&fell);
+        assert!(
+            found.len() == 1 && found[0].code == "cache_cliff" && found[0].text.contains("sample 5 of 9"),
+            "{found:?}"
+        );
+        assert!((found[0].figure.unwrap() - 2.0 / 3.0).abs() < 1e-9);
+        let rose: Vec<f64> = fell.iter().rev().copied().collect();
+        assert!(!names(&rose).contains(&"cache_cliff".to_owned()), "a rise is none");
+        let little = [3.0e9, 2.99e9, 3.01e9, 2.7e9, 2.69e9, 2.71e9];
+        assert_eq!(names(&little), [""; 0], "a tenth is not worth it");
+        assert_eq!(cliff(&[3.0, 3.0, 1.0, 1.0, 1.0]), None, "two samples before are too few");
+        assert_eq!((cliff(&[]), cliff(&[1.0; 12])), (None, None));
+    }
+
+    #[test]
+    fn noise_is_no_cliff() {
+        let mut random = Random::new(7);
+        let (rows, mut found) = (2000_u32, 0);
+        for _ in 0..rows {
+            // A quarter up or down: more than a disk of a shared host varies.
+            let values: Vec<f64> = (0..9).map(|_| 1e9 * (0.75 + 0.5 * random.below(1000) as f64 / 1000.0)).collect();
+            found += u32::from(names(&values).contains(&"cache_cliff".to_owned()));
+        }
+        assert!(found <= rows / 500, "{found} of {rows}");
+    }
+
+    #[test]
+    fn a_rate_that_changes_from_sample_to_sample_is_unsteady() {
+        assert_eq!(names(&[1.0, 2.0, 0.5, 1.5, 0.7, 2.2, 1.1]), ["unsteady"]);
+        assert_eq!(names(&QUIET), [""; 0]);
+        assert_eq!(names(&[1.0, 1.15, 0.85, 1.1, 0.9, 1.2, 0.95]), [""; 0], "a busy host's fifth");
+        assert_eq!(names(&[1.0, 2.0, 0.5]), [""; 0], "too few to tell");
+        let load = DiskParams { load_percent: Some(50), ..disk_params(32) };
+        assert_eq!(warnings(&load, &good(), &row(load.clone(), good(), &[1.0, 2.0, 0.5, 1.5, 0.7, 2.2])), []);
+    }
+
+    #[test]
+    fn heat_and_a_slower_link_are_told_at_their_limit() {
+        let of = |conditions: DiskConditions| codes(disk_params(32), conditions);
+        assert_eq!(of(DiskConditions { device_celsius: Some(81.85), ..good() }), ["throttled"]);
+        assert_eq!(of(DiskConditions { device_celsius: Some(80.0), ..good() }), [""; 0]);
+        assert_eq!(of(DiskConditions { device_celsius: Some(90.0), device_limit_celsius: None, ..good() }), [""; 0]);
+        assert_eq!(of(DiskConditions { link_share: Some(0.5), ..good() }), ["throttled"]);
+        let both = DiskConditions { device_celsius: Some(85.0), link_share: Some(0.25), ..good() };
+        let text = &throttled(&both).unwrap().text;
+        assert!(text.contains("85 degrees") && text.contains("25.0 %"), "{text}");
+    }
+}

@@ -1,0 +1,267 @@
+//! What was seen of a disk row, and what follows from it.
+//!
+//! Whether the device did what was asked for is [`reached`]'s matter, whether we asked as the row says [`queue`]'s, what
+//! the samples' course tells [`course`]'s, and what the limits around it tell [`limits`]'s.
+
+mod course;
+pub(super) mod limits;
+mod queue;
+mod reached;
+
+use model::document::{DiskConditions, Row};
+use model::experiment::{DiskParams, Params};
+use model::io::{DiskCache, DiskEngine};
+use model::surroundings::{Change, DiskHeat};
+use model::warning::Warning;
+
+use super::{Launched, around, median};
+use crate::plan::Planned;
+
+/// Bytes that a row must have moved before its share of the device's is worth a figure.
+const LEAST_COUNTED_BYTES: u64 = 4 << 20;
+
+/// What all launches of a disk row saw: facts from the last, measurements from all.
+pub(super) fn conditions(planned: &Planned, launches: &[&Launched], cpu_busy: Option<f64>) -> Option<DiskConditions> {
+    let all: Vec<&DiskConditions> = launches.iter().filter_map(|launch| launch.seen.disk.as_ref()).collect();
+    let values = |of: fn(&DiskConditions) -> Option<f64>| all.iter().filter_map(|one| of(one)).collect::<Vec<f64>>();
+    let middle = |of: fn(&DiskConditions) -> Option<f64>| median(&values(of));
+    let most = |values: Vec<f64>| values.into_iter().reduce(f64::max);
+    let least = |values: Vec<f64>| values.into_iter().reduce(f64::min);
+    let Params::Disk(params) = &planned.experiment.params else { return all.last().map(|last| (*last).clone()) };
+    let before = values(|one| one.cached_share_before);
+    let heat = launches.iter().filter_map(|launch| launch.around.disk_heat);
+    let heat: Option<DiskHeat> = heat.min_by(|one, other| one.headroom().total_cmp(&other.headroom()));
+    Some(DiskConditions {
+        unwritten_bytes: all.iter().filter_map(|one| one.unwritten_bytes).max(),
+        cached_share: most(values(|one| one.cached_share)),
+        cached_share_before: if params.cache == DiskCache::Warm { least(before) } else { most(before) },
+        flushed_bytes_per_second: middle(|one| one.flushed_bytes_per_second),
+        read_share: middle(|one| one.read_share),
+        read_latency_seconds: middle(|one| one.read_latency_seconds),
+        write_latency_seconds: middle(|one| one.write_latency_seconds),
+        full_iops: middle(|one| one.full_iops),
+        due_iops: middle(|one| one.due_iops),
+        late_share: middle(|one| one.late_share),
+        depth_achieved: middle(|one| one.depth_achieved),
+        storage_share: middle(|one| one.storage_share),
+        device_share: device_share(params, launches),
+        device_celsius: heat.map(|heat| heat.celsius),
+        device_limit_celsius: heat.map(|heat| heat.limit_celsius),
+        link_share: least(launches.iter().filter_map(|launch| launch.around.disk_link_share).collect()),
+        flush_seconds: middle(|one| one.flush_seconds),
+        cpu_seconds_per_request: middle(|one| one.cpu_seconds_per_request),
+        loop_iops: middle(|one| one.loop_iops),
+        // The worker's own sum misses threads that only a flow knows of.
+        cpu_busy: middle(|one| one.cpu_busy).or(cpu_busy),
+        ..(*all.last()?).clone()
+    })
+}
+
+/// Bytes that the device moved in the row's direction over those that we moved, all launches together. What a file
+/// system may write on its own account is not counted as more than ours.
+fn device_share(params: &DiskParams, launches: &[&Launched]) -> Option<f64> {
+    if !goes_past_the_cache(params) {
+        return None;
+    }
+    let (mut device, mut ours) = (0, 0);
+    for launch in launches {
+        let (of_device, own) = in_direction(params, &launch.around)?;
+        device += own.min(of_device).max(of_device.saturating_sub(around::journal_bytes(&launch.around)));
+        ours += own;
+    }
+    (ours >= LEAST_COUNTED_BYTES).then(|| device as f64 / ours as f64)
+}
+
+/// Bytes that the device moved, and those that we moved, in the row's direction: of a mixed row in both.
+fn in_direction(params: &DiskParams, around: &Change) -> Option<(u64, u64)> {
+    let (all, written) = (around.disk_bytes?, around.disk_written_bytes?);
+    let (own, own_written) = (around.own_disk_bytes, around.own_disk_written_bytes);
+    Some(match (params.op.reads(), params.op.writes()) {
+        (true, true) => (all, own),
+        (false, _) => (written, own_written),
+        (true, false) => (all.saturating_sub(written), own.saturating_sub(own_written)),
+    })
+}
+
+/// Whether the device wrote so much more than we did that the file system must have done it, or somebody else.
+pub(super) fn is_amplified(params: &DiskParams, launches: &[&Launched]) -> bool {
+    let writes_alone = params.op.writes() && !params.op.reads();
+    writes_alone && device_share(params, launches).is_some_and(|share| share >= reached::AMPLIFIED)
+}
+
+/// Whether the row is about a device at all.
+pub(super) fn has_device(params: &DiskParams) -> bool {
+    params.engine != DiskEngine::Null
+}
+
+/// Whether every request of the row is to reach the device.
+pub(super) fn goes_past_the_cache(params: &DiskParams) -> bool {
+    has_device(params) && params.direct && params.cache == DiskCache::Bypassed
+}
+
+/// The warnings of a disk row whose metrics and conditions are set.
+pub(super) fn warnings(row: &Row) -> Vec<Warning> {
+    let (Params::Disk(params), Some(conditions)) = (&row.params, &row.conditions.disk) else { return Vec::new() };
+    if !has_device(params) {
+        return Vec::new();
+    }
+    let mut warnings = reached::warnings(params, conditions);
+    warnings.extend(queue::warnings(params, conditions, row));
+    warnings.extend(course::warnings(params, conditions, row));
+    warnings
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use model::document::Status;
+    use model::io::{DiskOp, DiskPattern};
+    use model::sample::Metric;
+    use model::unit::{Better, Unit};
+    use model::wire::Observations;
+
+    use super::*;
+    use crate::tests::{disk_params, document, metric_sample, planned};
+
+    /// What a row sees that did what it says, with 32 requests in flight.
+    pub(in crate::judge) fn good() -> DiskConditions {
+        DiskConditions {
+            depth_achieved: Some(31.7),
+            cached_share: Some(0.0),
+            storage_share: Some(1.01),
+            device_share: Some(1.004),
+            unwritten_bytes: Some(0),
+            encoded_bytes: Some(0),
+            compressed: Some(false),
+            device_celsius: Some(55.0),
+            device_limit_celsius: Some(81.85),
+            link_share: Some(1.0),
+            cpu_busy: Some(0.3),
+            loop_iops: Some(3e6),
+            mean_latency_seconds: Some(31.7 / 100e3),
+            ..DiskConditions::default()
+        }
+    }
+
+    /// Nine samples of 100 000 requests/s, noise of some per cent included.
+    pub(in crate::judge) const QUIET: [f64; 9] = [1e5, 1.02e5, 0.97e5, 1.01e5, 0.99e5, 1.03e5, 0.98e5, 1e5, 1.0e5];
+
+    fn metric(name: &str, unit: Unit, values: &[f64]) -> Metric {
+        let samples = values.iter().map(|value| metric_sample(*value).sample).collect();
+        let found = stats::summarise(values).unwrap();
+        let mut metric = document().experiments[0].metrics[0].clone();
+        (metric.name, metric.unit, metric.better, metric.samples) = (name.into(), unit, Better::Higher, samples);
+        (metric.peaks, metric.efficiency) = (Vec::new(), None);
+        let summary = &mut metric.summary;
+        (summary.n, summary.median, summary.mean) = (u32::try_from(values.len()).unwrap(), found.median, found.mean);
+        (summary.min, summary.max, summary.cv_robust) = (found.min, found.max, found.cv_robust);
+        summary.ci95 = found.interval.as_ref().map(stats::Interval::bounds);
+        metric
+    }
+
+    /// A measured row of these parameters with these requests per second.
+    pub(in crate::judge) fn row(params: DiskParams, conditions: DiskConditions, iops: &[f64]) -> Row {
+        let mut row = Row::planned(&planned().experiment, "");
+        let bytes: Vec<f64> = iops.iter().map(|rate| rate * params.block as f64).collect();
+        let of_bytes = metric("throughput", Unit::BytePerSecond, &bytes);
+        let of_requests = metric("iops", Unit::OpPerSecond, iops);
+        row.metrics = if params.pattern == DiskPattern::Random {
+            vec![of_requests, of_bytes]
+        } else {
+            vec![of_bytes, of_requests]
+        };
+        row.area = model::experiment::Area::Disk;
+        row.id = model::experiment::disk_id(&params, model::experiment::DiskChoices::default());
+        row.params = Params::Disk(params);
+        row.conditions.disk = Some(conditions);
+        row.status = Status::Ok;
+        row
+    }
+
+    pub(in crate::judge) fn codes(params: DiskParams, conditions: DiskConditions) -> Vec<String> {
+        warnings(&row(params, conditions, &QUIET)).into_iter().map(|warning| warning.code).collect()
+    }
+
+    #[test]
+    fn a_row_that_did_what_it_says_has_nothing_to_say() {
+        assert_eq!(codes(disk_params(32), good()), [""; 0]);
+        assert_eq!(codes(disk_params(32), DiskConditions::default()), [""; 0], "nor one of which nothing is known");
+    }
+
+    #[test]
+    fn a_row_without_a_device_has_nothing_to_say_of_one() {
+        let null = DiskParams { engine: DiskEngine::Null, ..disk_params(32) };
+        let odd = DiskConditions { depth_achieved: Some(1.0), cpu_busy: Some(1.0), cached_share: Some(1.0), ..good() };
+        assert!(codes(disk_params(32), odd.clone()).len() >= 3);
+        assert_eq!(codes(null, odd), [""; 0]);
+    }
+
+    fn launched(disk: DiskConditions, around: Change) -> Launched {
+        let seen = Observations { waiting: true, disk: Some(disk), ..Observations::default() };
+        Launched { seen, around, ..Launched::default() }
+    }
+
+    fn merged(params: DiskParams, launches: &[Launched]) -> Option<DiskConditions> {
+        let mut planned = planned();
+        planned.experiment.params = Params::Disk(params);
+        conditions(&planned, &launches.iter().collect::<Vec<_>>(), Some(0.5))
+    }
+
+    #[test]
+    fn facts_come_from_the_last_launch_and_measurements_from_all() {
+        let launch = |cached, depth| {
+            let seen = DiskConditions {
+                cached_share: Some(cached),
+                cached_share_before: Some(cached),
+                depth_achieved: Some(depth),
+                ..good()
+            };
+            launched(seen, Change::default())
+        };
+        let launches = [launch(0.2, 30.0), launch(0.0, 31.0), launch(0.1, 32.0)];
+        let cold = DiskParams { cache: DiskCache::Cold, direct: false, ..disk_params(32) };
+        let found = merged(cold.clone(), &launches).unwrap();
+        assert_eq!((found.cached_share, found.depth_achieved, found.cpu_busy), (Some(0.2), Some(31.0), Some(0.3)));
+        assert_eq!(found.cached_share_before, Some(0.2));
+        let warm = merged(DiskParams { cache: DiskCache::Warm, ..cold.clone() }, &launches).unwrap();
+        assert_eq!(warm.cached_share_before, Some(0.0), "of a warm file what is missing counts");
+        assert!(merged(cold, &[Launched::default()]).is_none());
+    }
+
+    #[test]
+    fn heat_and_links_are_those_of_the_worst_launch() {
+        let change = |celsius, share| Change {
+            disk_heat: Some(DiskHeat { celsius, limit_celsius: 80.0 }),
+            disk_link_share: Some(share),
+            ..Change::default()
+        };
+        let launches = [launched(good(), change(79.0, 1.0)), launched(good(), change(60.0, 0.5))];
+        let found = merged(disk_params(32), &launches).unwrap();
+        assert_eq!((found.device_celsius, found.link_share), (Some(79.0), Some(0.5)));
+    }
+
+    #[test]
+    fn bytes_of_the_device_are_held_against_ours_in_the_row_s_direction() {
+        const MIB: u64 = 1 << 20;
+        let around = |read: u64, written: u64, own_read: u64, own_written: u64| Change {
+            seconds: 0.5,
+            disk_bytes: Some((read + written) * MIB),
+            disk_written_bytes: Some(written * MIB),
+            own_disk_bytes: (own_read + own_written) * MIB,
+            own_disk_written_bytes: own_written * MIB,
+            ..Change::default()
+        };
+        let share = |op, change: Change| {
+            let params = DiskParams { op, ..disk_params(32) };
+            merged(params, &[launched(good(), change), launched(good(), change)]).unwrap().device_share
+        };
+        assert_eq!(share(DiskOp::Read, around(100, 50, 100, 0)), Some(1.0));
+        assert_eq!(share(DiskOp::Read, around(20, 0, 100, 0)), Some(0.2));
+        assert_eq!(share(DiskOp::Write, around(0, 151, 0, 100)), Some(1.5), "the journal's mebibyte apart");
+        assert_eq!(share(DiskOp::Write, around(0, 101, 0, 100)), Some(1.0));
+        assert_eq!(share(DiskOp::Mixed, around(50, 50, 50, 50)), Some(1.0));
+        assert_eq!(share(DiskOp::Read, around(1, 0, 1, 0)), None, "too little to tell");
+        assert_eq!(share(DiskOp::Read, Change { disk_written_bytes: None, ..around(9, 0, 9, 0) }), None);
+        let buffered = DiskParams { direct: false, cache: DiskCache::Warm, ..disk_params(32) };
+        assert_eq!(merged(buffered, &[launched(good(), around(9, 0, 9, 0))]).unwrap().device_share, None);
+    }
+}

@@ -1,0 +1,137 @@
+//! Whether requests were made as the row says: so many at once, at such a load, and by a thread that had time left.
+
+use model::document::{DiskConditions, Row};
+use model::experiment::DiskParams;
+use model::sample::MetricName;
+use model::warning::{Warning, WarningCode};
+
+use crate::judge::percent;
+
+/// From this share on a thread's CPU was busy all the time: what is left is a tick of the scheduler's here and there.
+const BUSY: f64 = 0.95;
+
+/// From this share of our own loop's rate on the loop, not the device, takes most of a request's time.
+const OF_LOOP: f64 = 0.80;
+
+/// What an engine says of itself that asks the device again and again instead of waiting: its threads are always busy.
+const POLLED: &str = "polled";
+
+pub(super) fn warnings(params: &DiskParams, conditions: &DiskConditions, row: &Row) -> Vec<Warning> {
+    if params.load_percent.is_some() {
+        return load_not_kept(conditions, row).into_iter().collect();
+    }
+    let depth = depth_not_reached(params, conditions);
+    // Where fewer were in flight the product is that of the fewer.
+    let little = if depth.is_none() { little(params, conditions, row) } else { None };
+    [depth, little, cpu_bound(params, conditions, row)].into_iter().flatten().collect()
+}
+
+fn depth_not_reached(params: &DiskParams, conditions: &DiskConditions) -> Option<Warning> {
+    let achieved = conditions.depth_achieved.filter(|_| params.depth > 1)?;
+    Warning::when(WarningCode::DepthNotReached, 1.0 - achieved / f64::from(params.depth), || {
+        format!("{achieved:.1} requests were in flight, not {}.", params.depth)
+    })
+}
+
+/// Requests per second times mean latency is the number of requests in flight (Little's law). The mean of the rate is
+/// taken: with windows of one length it is exactly the rate over all of them, as the latency's mean is.
+fn little(params: &DiskParams, conditions: &DiskConditions, row: &Row) -> Option<Warning> {
+    let latency = conditions.mean_latency_seconds?;
+    let rate = row.metric(MetricName::Iops)?.summary.mean;
+    let should = f64::from(params.threads) * f64::from(params.depth);
+    Warning::when(WarningCode::LittlesLaw, (rate * latency - should).abs() / should, || {
+        format!(
+            "{rate:.0} requests/s times {:.1} us are {:.2} requests in flight, not {should}.",
+            latency * 1e6,
+            rate * latency
+        )
+    })
+}
+
+fn cpu_bound(params: &DiskParams, conditions: &DiskConditions, row: &Row) -> Option<Warning> {
+    let polled = conditions.features.iter().any(|feature| feature == POLLED);
+    let busy = conditions.cpu_busy.filter(|_| !polled).unwrap_or(0.0);
+    if busy >= BUSY {
+        let seen = format!("The threads were busy for {} of the time.", percent(busy));
+        return Some(Warning::new(WarningCode::CpuBound, busy, &seen));
+    }
+    let each = row.metric(MetricName::Iops)?.summary.median / f64::from(params.threads.max(1));
+    let of_loop = each / conditions.loop_iops.filter(|rate| *rate > 0.0)?;
+    (of_loop >= OF_LOOP).then(|| {
+        let seen = format!("Each thread made {} of the requests that it makes without a device.", percent(of_loop));
+        Warning::new(WarningCode::CpuBound, of_loop, &seen)
+    })
+}
+
+/// Requests that began late, and such as never did.
+fn load_not_kept(conditions: &DiskConditions, row: &Row) -> Option<Warning> {
+    let late = conditions.late_share.unwrap_or(0.0);
+    let made = row.metric(MetricName::Iops).map(|metric| metric.summary.median);
+    let kept = made.zip(conditions.due_iops.filter(|due| *due > 0.0)).map_or(1.0, |(made, due)| made / due);
+    Warning::when(WarningCode::LoadNotKept, late.max(1.0 - kept), || {
+        format!("{} of the requests began late, and {} of those due were made.", percent(late), percent(kept.min(1.0)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{QUIET, codes, good, row};
+    use super::*;
+    use crate::tests::disk_params;
+
+    fn of(depth: u32, conditions: DiskConditions) -> Vec<String> {
+        codes(disk_params(depth), conditions)
+    }
+
+    #[test]
+    fn fewer_in_flight_than_the_row_says_is_told_once() {
+        let few = DiskConditions { depth_achieved: Some(4.0), mean_latency_seconds: Some(4.0 / 1e5), ..good() };
+        assert_eq!(of(32, few), ["depth_not_reached"]);
+        assert_eq!(of(32, DiskConditions { depth_achieved: Some(29.5), ..good() }), [""; 0]);
+        let single = DiskConditions { depth_achieved: Some(0.85), mean_latency_seconds: None, ..good() };
+        assert_eq!(of(1, single), [""; 0], "of a single one there is nothing to reach");
+    }
+
+    #[test]
+    fn rate_and_latency_that_do_not_fit_the_depth_are_told() {
+        let with = |in_flight: f64| DiskConditions { mean_latency_seconds: Some(in_flight / 1e5), ..good() };
+        assert_eq!((of(32, with(30.0)), of(32, with(34.0))), (vec!["little".to_owned()], vec!["little".to_owned()]));
+        assert_eq!((of(32, with(31.0)), of(32, with(33.0))), (vec![], vec![]));
+        let uneven = [2e5, 0.5e5, 0.5e5, 2e5, 0.5e5, 0.5e5];
+        let mean = 32.0 / (uneven.iter().sum::<f64>() / 6.0);
+        let conditions = DiskConditions { mean_latency_seconds: Some(mean), ..good() };
+        let found = little(&disk_params(32), &conditions, &row(disk_params(32), conditions.clone(), &uneven));
+        assert!(found.is_none(), "an uneven rate fits its own latency: {found:?}");
+    }
+
+    #[test]
+    fn a_thread_without_time_left_is_bound_by_its_cpu() {
+        assert_eq!(of(32, DiskConditions { cpu_busy: Some(0.99), ..good() }), ["cpu_bound"]);
+        assert_eq!(of(32, DiskConditions { cpu_busy: Some(0.94), ..good() }), [""; 0]);
+        assert_eq!(of(32, DiskConditions { loop_iops: Some(1.2e5), ..good() }), ["cpu_bound"]);
+        assert_eq!(of(32, DiskConditions { loop_iops: Some(1.3e5), ..good() }), [""; 0]);
+        let polled = DiskConditions { cpu_busy: Some(1.0), features: vec!["polled".into()], ..good() };
+        assert_eq!(of(32, polled), [""; 0], "one that polls is always busy");
+        let two = DiskParams { threads: 2, ..disk_params(32) };
+        let halves = DiskConditions { loop_iops: Some(1e5), mean_latency_seconds: None, ..good() };
+        assert_eq!(codes(two, halves), [""; 0], "each thread has a loop of its own");
+    }
+
+    #[test]
+    fn a_load_that_was_not_kept_is_told_and_nothing_of_depth_is() {
+        let params = DiskParams { load_percent: Some(50), ..disk_params(32) };
+        let kept = DiskConditions {
+            depth_achieved: Some(3.0),
+            due_iops: Some(1.01e5),
+            full_iops: Some(2e5),
+            late_share: Some(0.01),
+            ..good()
+        };
+        let of = |conditions: DiskConditions| codes(params.clone(), conditions);
+        assert_eq!(of(kept.clone()), [""; 0]);
+        assert_eq!(of(DiskConditions { late_share: Some(0.1), ..kept.clone() }), ["load_not_kept"]);
+        assert_eq!(of(DiskConditions { due_iops: Some(1.2e5), ..kept.clone() }), ["load_not_kept"]);
+        let unknown = DiskConditions { late_share: None, due_iops: None, ..kept };
+        assert_eq!(super::warnings(&params, &unknown, &row(params.clone(), unknown.clone(), &QUIET)), []);
+    }
+}

@@ -1,0 +1,175 @@
+//! Whether what was asked for reached the device, and nothing else did.
+
+use model::document::DiskConditions;
+use model::experiment::DiskParams;
+use model::io::{DiskCache, DiskOp};
+use model::warning::{Warning, WarningCode};
+
+use super::goes_past_the_cache;
+use crate::judge::percent;
+
+/// Below this share of the bytes, storage was not reached for all of them: some per cent are read ahead of a window's
+/// begin, or after its end.
+const REACHED: f64 = 0.95;
+
+/// From this many times our bytes on the device wrote more than we asked for: the threshold of the warning.
+pub(super) const AMPLIFIED: f64 = 1.1;
+
+pub(super) fn warnings(params: &DiskParams, conditions: &DiskConditions) -> Vec<Warning> {
+    let unwritten = conditions.unwritten_bytes.unwrap_or(0) as f64 / params.size.max(1) as f64;
+    let steps = &conditions.stepped_down;
+    let direct = goes_past_the_cache(params);
+    [
+        Warning::when(WarningCode::NotWritten, unwritten, || {
+            format!("{} of the file was never written.", percent(unwritten))
+        }),
+        direct.then(|| not_direct(params, conditions)).flatten(),
+        direct.then(|| cached(conditions)).flatten(),
+        kept_as_asked(params, conditions),
+        compressed(params, conditions),
+        direct.then(|| amplified(params, conditions)).flatten(),
+        (!steps.is_empty()).then(|| {
+            let seen = format!("Not everything that makes requests cheap could be had: {}.", steps.join("; "));
+            Warning::new(WarningCode::EngineSteppedDown, steps.len() as f64, &seen)
+        }),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Whether something was cached although direct I/O was asked for: by what the page cache holds of the file, by what
+/// the kernel says reached storage, and by what is known of file systems that copy on write. These buffer a write and
+/// flush it at once, which shows in neither of the figures.
+fn not_direct(params: &DiskParams, conditions: &DiskConditions) -> Option<Warning> {
+    if params.op.writes() && conditions.in_place == Some(false) {
+        let seen =
+            "The file system copies on write and did not leave it for this file: its checksums are made of a copy.";
+        return Some(Warning::new(WarningCode::NotDirect, 1.0, seen));
+    }
+    let cached = conditions.cached_share.unwrap_or(0.0);
+    let missing = conditions.storage_share.filter(|share| *share < REACHED).map_or(0.0, |share| 1.0 - share);
+    Warning::when(WarningCode::NotDirect, cached.max(missing), || {
+        if missing > cached {
+            format!("Storage was reached for {} of the bytes.", percent(1.0 - missing))
+        } else {
+            format!("{} of the file was in the page cache afterwards.", percent(cached))
+        }
+    })
+}
+
+/// Whether the device moved less than was asked for: what the kernel let through to storage, and of that what the
+/// device says it moved. More than all of the one does not make up for less of the other.
+fn cached(conditions: &DiskConditions) -> Option<Warning> {
+    let share = |share: Option<f64>| share.unwrap_or(1.0).min(1.0);
+    let moved = share(conditions.storage_share) * share(conditions.device_share);
+    Warning::when(WarningCode::Cached, 1.0 - moved, || {
+        format!("The device moved {} of the bytes asked for.", percent(moved))
+    })
+}
+
+/// Whether the page cache held what it was to hold before each sample.
+fn kept_as_asked(params: &DiskParams, conditions: &DiskConditions) -> Option<Warning> {
+    let before = conditions.cached_share_before?;
+    match params.cache {
+        DiskCache::Cold => Warning::when(WarningCode::NotCold, before, || {
+            format!("{} of the file was in the page cache before a sample.", percent(before))
+        }),
+        // What is written need not have been there.
+        DiskCache::Warm if params.op.reads() => Warning::when(WarningCode::NotWarm, 1.0 - before, || {
+            format!("Only {} of the file was in the page cache before a sample.", percent(before))
+        }),
+        DiskCache::Warm | DiskCache::Bypassed => None,
+    }
+}
+
+fn compressed(params: &DiskParams, conditions: &DiskConditions) -> Option<Warning> {
+    let encoded = conditions.encoded_bytes.unwrap_or(0) as f64 / params.size.max(1) as f64;
+    if conditions.compressed == Some(true) {
+        let seen = format!("The file is to be compressed, and {} of it is.", percent(encoded));
+        return Some(Warning::new(WarningCode::Compressed, 1.0, &seen));
+    }
+    Warning::when(WarningCode::Compressed, encoded, || {
+        format!("{} of the file is compressed or encrypted on the device.", percent(encoded))
+    })
+}
+
+fn amplified(params: &DiskParams, conditions: &DiskConditions) -> Option<Warning> {
+    let writes_alone = matches!(params.op, DiskOp::Write | DiskOp::Rewrite);
+    let times = conditions.device_share.filter(|_| writes_alone)?;
+    Warning::when(WarningCode::Amplified, times, || format!("The device wrote {times:.2} times what was asked of it."))
+}
+
+#[cfg(test)]
+mod tests {
+    use model::warning::Grade;
+
+    use super::super::tests::{codes, good};
+    use super::*;
+    use crate::tests::disk_params;
+
+    fn of_read(conditions: DiskConditions) -> Vec<String> {
+        codes(disk_params(32), conditions)
+    }
+
+    #[test]
+    fn the_threshold_of_amplification_is_the_table_s() {
+        assert_eq!(WarningCode::Amplified.rule().b, Some(AMPLIFIED));
+    }
+
+    #[test]
+    fn what_memory_answered_is_cached() {
+        assert_eq!(of_read(DiskConditions { cached_share: Some(0.5), ..good() }), ["not_direct"]);
+        assert_eq!(of_read(DiskConditions { storage_share: Some(0.0), ..good() }), ["not_direct", "cached"]);
+        assert_eq!(of_read(DiskConditions { device_share: Some(0.3), ..good() }), ["cached"], "below the kernel");
+        let other = DiskConditions { storage_share: Some(1.5), device_share: Some(0.9), ..good() };
+        assert_eq!(of_read(other), ["cached"], "more of the one does not make up for it");
+        assert_eq!(of_read(DiskConditions { storage_share: Some(0.96), device_share: Some(0.995), ..good() }), [""; 0]);
+        assert_eq!(of_read(DiskConditions { unwritten_bytes: Some(1 << 19), ..good() }), ["not_written"]);
+        let stepped_down = vec!["registered buffers: no memory".to_owned()];
+        assert_eq!(of_read(DiskConditions { stepped_down, ..good() }), ["engine_stepped_down"]);
+    }
+
+    #[test]
+    fn rows_through_the_page_cache_are_held_to_what_it_was_to_hold() {
+        let of = |cache, op, before| {
+            let params = DiskParams { cache, op, direct: false, ..disk_params(32) };
+            let served =
+                DiskConditions { cached_share: Some(1.0), storage_share: Some(0.0), device_share: None, ..good() };
+            codes(params, DiskConditions { cached_share_before: before, ..served })
+        };
+        assert_eq!(of(DiskCache::Cold, DiskOp::Read, Some(0.2)), ["not_cold"]);
+        assert_eq!(of(DiskCache::Cold, DiskOp::Read, Some(0.04)), [""; 0]);
+        assert_eq!(of(DiskCache::Warm, DiskOp::Read, Some(0.5)), ["not_warm"]);
+        assert_eq!(of(DiskCache::Warm, DiskOp::Read, Some(0.97)), [""; 0]);
+        assert_eq!(of(DiskCache::Warm, DiskOp::Write, Some(0.0)), [""; 0], "writes fill it");
+        assert_eq!(
+            (of(DiskCache::Cold, DiskOp::Read, None), of(DiskCache::Warm, DiskOp::Read, None)),
+            (vec![], vec![])
+        );
+    }
+
+    #[test]
+    fn what_the_file_system_does_to_the_data_is_told() {
+        assert_eq!(of_read(DiskConditions { compressed: Some(true), ..good() }), ["compressed"]);
+        assert_eq!(of_read(DiskConditions { encoded_bytes: Some(1 << 18), ..good() }), ["compressed"]);
+        assert_eq!(of_read(DiskConditions { encoded_bytes: None, compressed: None, ..good() }), [""; 0]);
+        let of = |op, times| {
+            let params = DiskParams { op, ..disk_params(32) };
+            super::warnings(&params, &DiskConditions { device_share: Some(times), ..good() })
+        };
+        let found = of(DiskOp::Write, 1.5);
+        assert!(found.len() == 1 && found[0].code == "amplified" && found[0].text.contains("1.50 times"), "{found:?}");
+        assert_eq!(found[0].grade, Grade::B);
+        assert_eq!((of(DiskOp::Write, 1.05), of(DiskOp::Read, 1.5)), (vec![], vec![]));
+    }
+
+    #[test]
+    fn writes_that_are_copied_for_their_checksums_are_not_direct() {
+        let of = |op, in_place| codes(DiskParams { op, ..disk_params(32) }, DiskConditions { in_place, ..good() });
+        assert_eq!(of(DiskOp::Write, Some(false)), ["not_direct"]);
+        assert_eq!(of(DiskOp::Mixed, Some(false)), ["not_direct"]);
+        assert!(of(DiskOp::Read, Some(false)).is_empty() && of(DiskOp::Write, Some(true)).is_empty());
+        assert!(of(DiskOp::Write, None).is_empty(), "most file systems say nothing of it");
+    }
+}
