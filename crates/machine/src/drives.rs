@@ -117,6 +117,8 @@ const UNSTATED: &str = "a depth that is not stated";
 const EVO_PLUS: Source = checked("digit.in, review of the 970 EVO Plus, 2019");
 const EVO_PLUS_2TB: Source = checked("cdrinfo.com, Samsung's announcement of the 970 EVO Plus, 2019");
 const PRO_980: Source = checked("legitreviews.com and reviewcentralme.com, Samsung's figures of the 980 PRO, 2020");
+const PRO_990: Source = checked("digitec.ch, Samsung's figures of the 990 PRO 2TB (MZ-V9P2T0BW)");
+const SN850X: Source = checked("pcspecchart.com, WD's figures of the SN850X 1TB");
 const EVO_870: Source = checked("cdrlabs.com, review of the 870 EVO 1TB, 2021");
 const P4500: Source = checked("Lenovo's product guide of the P4500, table 2");
 const P4800X: Source = checked("AnandTech 11930, the P4800X 750GB, 2017");
@@ -136,9 +138,9 @@ const DRIVES: &[Drive] = &[
     solid(&["SSD 980 PRO"], &[500], (6900.0, 5000.0), requests(800e3, 1000e3, 22e3, Q32T16), UNCHECKED),
     solid(&["SSD 980 PRO"], &[2000], (7000.0, 5100.0), requests(1000e3, 1000e3, 22e3, Q32T16), UNCHECKED),
     solid(&["SSD 990 PRO"], &[1000], (7450.0, 6900.0), requests(1200e3, 1550e3, 22e3, Q32T16), UNCHECKED),
-    solid(&["SSD 990 PRO"], &[2000], (7450.0, 6900.0), requests(1400e3, 1550e3, 22e3, Q32T16), UNCHECKED),
+    solid(&["SSD 990 PRO"], &[2000], (7450.0, 6900.0), requests(1400e3, 1550e3, 0.0, UNSTATED), PRO_990),
     solid(&["MZVL21T0HCLR"], &[1000, 1024], (7000.0, 5100.0), requests(1000e3, 850e3, 0.0, Q32T16), UNCHECKED),
-    solid(&["WD BLACK SN850X"], &[1000], (7300.0, 6300.0), requests(800e3, 1100e3, 0.0, UNSTATED), UNCHECKED),
+    solid(&["WD BLACK SN850X"], &[1000], (7300.0, 6300.0), requests(800e3, 1100e3, 0.0, UNSTATED), SN850X),
     solid(&["WD BLACK SN850X"], &[2000], (7300.0, 6600.0), requests(1200e3, 1100e3, 0.0, UNSTATED), UNCHECKED),
     solid(&["SHPP41"], &[1000, 2000], (7000.0, 6500.0), requests(1400e3, 1300e3, 0.0, UNSTATED), UNCHECKED),
     solid(&["CT1000T700SSD3"], &[1000], (11_700.0, 9500.0), requests(1350e3, 1400e3, 0.0, UNSTATED), UNCHECKED),

@@ -84,6 +84,8 @@ fn a_sata_drive_is_known_by_the_name_it_gives_itself() {
     assert_eq!(value(&found, READ, PeakKind::Datasheet), Some(560e6));
     assert_eq!(value(&found, READ, PeakKind::Link), Some(600e6), "through the encryption");
     assert_eq!(value(&found, ONE_READ, PeakKind::Datasheet), None, "no more than is said of many at once");
+    let machine = discover(&Sysroot::folder(&folder(name)).unwrap());
+    assert!(!machine.unknown.iter().any(|unknown| unknown.fact.starts_with("disks")), "{:?}", machine.unknown);
 }
 
 #[test]
@@ -107,6 +109,9 @@ fn a_disk_in_a_box_has_its_rotation_and_the_slowest_link() {
     assert_eq!(value(&found, READ, PeakKind::Link), Some(500e6));
     assert_eq!(value(&found, READ, PeakKind::Datasheet), None, "the box hides the drive's name");
     assert_eq!(value(&found, ONE_READ, PeakKind::Datasheet).map(f64::round), Some(180.0));
+    let machine = discover(&Sysroot::folder(&folder(name)).unwrap());
+    let told = |fact: &str| machine.unknown.iter().any(|unknown| unknown.fact == fact);
+    assert!(told("disks.sdb.data_sheet") && !told("disks.sdb.link"), "{:?}", machine.unknown);
 }
 
 #[test]
