@@ -11,8 +11,8 @@ use sys::queue::Engine;
 
 use super::contents::PAGE_BYTES;
 use super::lane::{Access, Job, Lane, Plan};
-use super::trouble;
 use super::visits::{Span, Visits};
+use super::{stretch, trouble};
 use crate::engine::{Tally, Trouble, Window};
 use crate::target::why_not;
 
@@ -43,7 +43,12 @@ pub(super) fn open_lanes(
     let mut stepped_down = Vec::new();
     for &engine in chain(params.engine, job.held.polled && job.access.direct) {
         match open_lane(job, params, engine, (thread, 0), seed, None) {
-            Ok(lane) => return Ok((with_helpers(job, params, lane, seed, thread)?, stepped_down)),
+            Ok(lane) => {
+                if let Some(stretch) = stretch::of_thread(job, params, thread as u64, seed).filter(|_| !job.no_device) {
+                    stretch::visit(job, stretch).map_err(Trouble::Failed)?;
+                }
+                return Ok((with_helpers(job, params, lane, seed, thread)?, stepped_down));
+            }
             Err(error) if params.engine == DiskEngine::IoUring && engine != Engine::Sync && is_missing(&error) => {
                 stepped_down.push(format!("{}: {}", word(engine), why_not(&trouble::words(&error))));
             }
@@ -140,19 +145,24 @@ struct Place {
 }
 
 /// The order in which a lane visits its part of the file: of random reads the whole file, of random writes every so many
-/// blocks of it, and of a stream the thread's part.
+/// blocks of it, and of a stream the thread's part; where blocks are come back to, the same of the thread's stretch.
 fn order_of(job: &Job, params: &DiskParams, place: Place, seed: u64) -> Visits {
     let Place { thread, lanes, lane } = place;
     let (threads, of_thread) = (u64::from(params.threads), u64::from(lanes));
     let (number, all) = (thread * of_thread + u64::from(lane), threads * of_thread);
     let own_seed = own_seed(seed, number);
-    let file = Span { first: 0, count: job.blocks() };
+    let stretch = stretch::of_thread(job, params, thread, seed);
     match params.pattern {
-        DiskPattern::Random if job.op.writes() => Visits::every(all, number, file, own_seed),
-        DiskPattern::Random => Visits::anywhere(file, own_seed),
+        DiskPattern::Random => {
+            let file = Span { first: 0, count: job.blocks() };
+            // Lanes that share it, and which of them this is.
+            let (span, of, which) = stretch.map_or((file, all, number), |span| (span, of_thread, lane.into()));
+            if job.op.writes() { Visits::every(of, which, span, own_seed) } else { Visits::anywhere(span, own_seed) }
+        }
         pattern => {
+            let span = stretch.unwrap_or_else(|| Span::part(threads, thread, job.blocks()));
             let apart = if job.op.writes() && lanes > 1 { lanes } else { 0 };
-            Visits::along(pattern, Span::part(threads, thread, job.blocks()), apart, own_seed)
+            Visits::along(pattern, span, apart, own_seed)
         }
     }
 }
@@ -162,8 +172,8 @@ fn own_seed(seed: u64, number: u64) -> u64 {
     seed.wrapping_add(number << 40)
 }
 
-/// Sizes of a lane's memory, the best first: a buffer for each read in flight; of writes a pool that is not used up soon,
-/// or a smaller one that more limits let us register.
+/// Sizes of a lane's memory, the best first: a buffer for each read in flight; for writes a pool that is not used up
+/// soon, or a smaller one that more limits let us register; for both, one and the other.
 fn arenas(job: &Job, depth: u32, lanes: u64) -> Vec<usize> {
     let in_flight = depth as usize * job.stride();
     if !job.op.writes() {
@@ -171,7 +181,9 @@ fn arenas(job: &Job, depth: u32, lanes: u64) -> Vec<usize> {
     }
     let share = POOL_BYTES / usize::try_from(lanes).unwrap_or(usize::MAX).max(1);
     let least = LEAST_POOL_BYTES.max(2 * in_flight);
-    if share > least { vec![share, least] } else { vec![least] }
+    let reads = if job.op.reads() { in_flight } else { 0 };
+    let pools = if share > least { vec![share, least] } else { vec![least] };
+    pools.into_iter().map(|pool| reads + pool).collect()
 }
 
 /// Requests per second that this thread makes when no device has to be waited for: as many in flight as the row has, a

@@ -16,7 +16,7 @@ use sys::queue::{Engine, Options, Queue, Request};
 use super::contents::{Contents, PAGE_BYTES};
 use super::engines::{self, cannot_open};
 use super::lane::{Access, Job, Lane};
-use super::{traffic, trouble};
+use super::{apart, traffic, trouble};
 use crate::engine::{Flow, FlowMetric, FlowProfile, Tally, Trouble, Window};
 
 /// Bytes compared after a window of reads, over all lanes of a thread.
@@ -150,7 +150,7 @@ impl Flow for DiskFlow {
     fn verify(&mut self) -> Result<(), String> {
         if self.job.op.writes() && !self.job.no_device {
             self.flush()?;
-            return self.check_writes();
+            self.check_writes()?;
         }
         let each = COMPARED_BYTES / self.lanes.len().max(1);
         self.lanes.iter_mut().try_for_each(|lane| lane.check_reads(each))
@@ -163,7 +163,8 @@ impl Flow for DiskFlow {
         let sum = |of: fn(&Lane) -> f64| self.lanes.iter().map(of).sum::<f64>();
         let (cpu_seconds, in_flight_seconds) = (sum(|lane| lane.cpu_seconds), sum(|lane| lane.in_flight_seconds));
         let requests: u64 = self.lanes.iter().map(|lane| lane.requests).sum();
-        let of_file = if self.job.no_device { DiskConditions::default() } else { self.of_file() };
+        let of_kinds = apart::conditions(self.lanes.iter().filter_map(Lane::apart));
+        let of_file = if self.job.no_device { of_kinds } else { self.of_file(of_kinds) };
         seen.disk = Some(DiskConditions {
             engine: self.engine(),
             features: queue.map(Queue::features).unwrap_or_default(),
@@ -189,8 +190,8 @@ impl DiskFlow {
         of(op.reads(), false).into_iter().chain(of(op.writes(), true)).reduce(f64::min)
     }
 
-    /// What can be seen of the file afterwards.
-    fn of_file(&self) -> DiskConditions {
+    /// What can be seen of the file afterwards, beside what is known already.
+    fn of_file(&self, known: DiskConditions) -> DiskConditions {
         let bytes = self.job.held.bytes;
         let share = |part: u64| part as f64 / bytes.max(1) as f64;
         let alignment = sys::file::direct_alignment(&self.file).ok().flatten();
@@ -208,7 +209,7 @@ impl DiskFlow {
             in_place: self.job.held.in_place,
             cached_share: sys::file::cached_bytes(&self.file).ok().map(share),
             storage_share: self.storage_share(),
-            ..DiskConditions::default()
+            ..known
         }
     }
 }

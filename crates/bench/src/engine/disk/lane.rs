@@ -13,6 +13,7 @@ use stats::random::Random;
 use sys::clock::{Timer, thread_cpu_seconds};
 use sys::queue::{Completion, Engine, Options, Queue, Request};
 
+use super::apart::Apart;
 use super::claims::Claims;
 use super::contents::{Contents, Origin, PAGE_BYTES, SECTOR_BYTES, Unit};
 use super::visits::Visits;
@@ -26,9 +27,9 @@ const COMPARED_INSIDE: u64 = 256;
 /// Written blocks that are remembered for reading back.
 const REMEMBERED: usize = 8;
 
-/// Tries to find a block of which no write is in flight. Parts are at least twice the depth, so that this many misses
-/// in a row do not happen.
-const TRIES: u32 = 64;
+/// Tries, beside one for each request in flight, to find a block that is not in flight. Parts are at least twice the
+/// depth, so that this many misses in a row do not happen at random, and none in order.
+const TRIES: usize = 64;
 
 /// How the file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +83,13 @@ impl Job {
         self.access.open(Path::new(&self.held.path), self.op.writes())
     }
 
-    fn failed(&self, offset: u64, why: &str) -> String {
-        trouble::failed(&self.held, self.op.writes(), self.block.into(), offset, why)
+    /// Whether both reads and writes are made, in turn.
+    fn is_mixed(&self) -> bool {
+        self.op.reads() && self.op.writes()
+    }
+
+    fn failed(&self, write: bool, offset: u64, why: &str) -> String {
+        trouble::failed(&self.held, write, self.block.into(), offset, why)
     }
 }
 
@@ -95,6 +101,8 @@ struct Place {
     /// Where in the arena.
     buffer: usize,
     in_flight: bool,
+    /// Whether it writes.
+    write: bool,
     /// Whether the buffer holds what was read from the block or, without a device, what was to be written.
     read: bool,
 }
@@ -110,16 +118,21 @@ pub(super) struct Lane {
     places: Vec<Place>,
     /// The blocks of the places in flight, if it writes.
     claims: Claims,
+    /// Of reads and writes in turn, whether a write is next.
+    write_next: bool,
     done: Vec<Completion>,
     /// The number of the pool's first sector.
     pool_begins: u32,
+    /// Where in the arena the pool is: behind the buffers of reads.
+    pool_offset: usize,
     slots: usize,
     next_slot: usize,
     /// Blocks written by it so far, and how many of them before the window.
     written: u64,
     written_before: u64,
-    /// Requests of this window that are over.
+    /// Requests of this window that are over, and writes among them.
     finished: u64,
+    finished_writes: u64,
     remembered: Vec<u64>,
     random: Random,
     /// CPU seconds of its thread, lead and drain of its windows included.
@@ -128,6 +141,8 @@ pub(super) struct Lane {
     pub(super) requests: u64,
     /// For how long requests were in flight inside windows, summed over the requests, in seconds.
     pub(super) in_flight_seconds: f64,
+    /// Reads and writes of all windows told apart, where both are made.
+    apart: Option<Box<Apart>>,
 }
 
 /// What a lane is made of.
@@ -148,7 +163,9 @@ impl Lane {
     pub(super) fn open(job: &Arc<Job>, plan: &Plan, visits: Visits) -> io::Result<Self> {
         let mut queue = best_queue(job, plan)?;
         let arena = queue.arena();
-        let slots = (arena.len() / job.stride()).max(1);
+        let reads = plan.depth as usize * job.stride();
+        let pool_offset = if job.is_mixed() { reads } else { 0 };
+        let slots = (arena.len().saturating_sub(pool_offset) / job.stride()).max(1);
         // Sectors of their own for each lane, as far as numbers go.
         let sectors = u32::try_from(arena.len() / SECTOR_BYTES).unwrap_or(u32::MAX);
         let pool_begins = sectors.checked_mul(plan.number.into()).filter(|first| first.checked_add(sectors).is_some());
@@ -156,8 +173,8 @@ impl Lane {
         if job.op.writes() || job.no_device {
             job.contents.fill(arena, pool_begins);
         }
-        if job.no_device && !job.op.writes() {
-            stamp_places(job, arena);
+        if job.no_device && job.op.reads() {
+            stamp_places(job, &mut arena[..reads]);
         }
         Ok(Self {
             job: Arc::clone(job),
@@ -166,18 +183,23 @@ impl Lane {
             number: plan.number,
             places: vec![Place::default(); plan.depth as usize],
             claims: Claims::new(plan.depth),
+            // Lanes of blocking calls do not all begin with a read.
+            write_next: !plan.number.is_multiple_of(2),
             done: Vec::with_capacity(plan.depth as usize),
             pool_begins,
+            pool_offset,
             slots,
             next_slot: 0,
             written: 0,
             written_before: 0,
             finished: 0,
+            finished_writes: 0,
             remembered: Vec::with_capacity(REMEMBERED),
             random: Random::new(plan.seed),
             cpu_seconds: 0.0,
             requests: 0,
             in_flight_seconds: 0.0,
+            apart: job.is_mixed().then(|| Box::new(Apart::new())),
         })
     }
 
@@ -191,13 +213,18 @@ impl Lane {
         &self.queue
     }
 
+    /// Reads and writes told apart, where both are made.
+    pub(super) fn apart(&self) -> Option<&Apart> {
+        self.apart.as_deref()
+    }
+
     /// Keeps all its requests in flight from now until the window has passed, and waits for the last of them.
     ///
     /// # Errors
     /// A request that failed or moved too little, or data that is not what was written.
     pub(super) fn run(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
         let cpu_began = thread_cpu_seconds();
-        (self.finished, self.written_before) = (0, self.written);
+        (self.finished, self.finished_writes, self.written_before) = (0, 0, self.written);
         self.remembered.clear();
         for token in 0..self.places.len() {
             self.submit(token, timer)?;
@@ -206,14 +233,19 @@ impl Lane {
         let mut in_flight_ticks = 0_u64;
         while self.queue.in_flight() > 0 {
             let waited = self.queue.wait(1, &mut done);
-            waited.map_err(|error| self.job.failed(self.first_offset(), &trouble::words(&error)))?;
+            waited.map_err(|error| self.first_failed(&trouble::words(&error)))?;
             for completion in done.drain(..) {
                 // A request is over when its turn comes. Where many come back at once and each hands over another one
                 // first, the last is not used earlier by anybody; and what waits here counts as in flight.
                 let now = timer.now_unordered();
                 let token = completion.token as usize;
-                let began = self.finish(completion, now, tally)?;
+                let Place { began, write, .. } = self.finish(completion, now, tally)?;
                 in_flight_ticks += now.min(window.end).saturating_sub(began.max(window.begin));
+                if let Some(apart) = &mut self.apart
+                    && window.holds(now)
+                {
+                    apart.note(write, timer.seconds(began, now));
+                }
                 if now < window.end {
                     self.submit(token, timer)?;
                 }
@@ -222,58 +254,71 @@ impl Lane {
         self.done = done;
         self.in_flight_seconds += timer.seconds(0, in_flight_ticks);
         if !self.job.no_device {
-            traffic::asked_for(self.job.op.writes(), self.finished * u64::from(self.job.block));
+            let block = u64::from(self.job.block);
+            traffic::asked_for(true, self.finished_writes * block);
+            traffic::asked_for(false, (self.finished - self.finished_writes) * block);
         }
         self.requests += self.finished;
         self.cpu_seconds += thread_cpu_seconds() - cpu_began;
         Ok(())
     }
 
-    /// Where the oldest request in flight wants to go, for messages.
-    fn first_offset(&self) -> u64 {
+    /// The sentence for requests that could not be waited for: of the oldest.
+    fn first_failed(&self, why: &str) -> String {
         let oldest = self.places.iter().filter(|place| place.in_flight).min_by_key(|place| place.began);
-        oldest.map_or(0, |place| place.block * u64::from(self.job.block))
+        let (write, block) = oldest.map_or((self.job.op.writes(), 0), |place| (place.write, place.block));
+        self.job.failed(write, block * u64::from(self.job.block), why)
     }
 
     #[inline]
     fn submit(&mut self, token: usize, timer: &Timer) -> Result<(), String> {
+        let write = self.is_write_next();
         let block = self.next_block();
         let offset = block * u64::from(self.job.block);
-        let buffer = if self.job.op.writes() { self.stamped_slot(offset)? } else { token * self.job.stride() };
+        let buffer = if write { self.stamped_slot(offset)? } else { token * self.job.stride() };
+        debug_assert!(self.job.no_device || !self.job.op.writes() || !self.is_in_flight(block));
         let began = timer.now_unordered();
-        let request = Request {
-            token: u32::try_from(token).unwrap_or(u32::MAX),
-            write: self.job.op.writes(),
-            offset,
-            buffer,
-            bytes: self.job.block,
-        };
-        self.queue.push(request).map_err(|error| self.job.failed(offset, &trouble::words(&error)))?;
+        let request =
+            Request { token: u32::try_from(token).unwrap_or(u32::MAX), write, offset, buffer, bytes: self.job.block };
+        self.queue.push(request).map_err(|error| self.job.failed(write, offset, &trouble::words(&error)))?;
         // Without a device the buffer keeps what was stamped for its place.
-        let block = if self.job.no_device && !self.job.op.writes() { token as u64 } else { block };
+        let block = if self.job.no_device && !write { token as u64 } else { block };
         if self.job.op.writes() {
             self.claims.begin(block);
         }
-        self.places[token] = Place { began, block, buffer, in_flight: true, read: false };
+        self.places[token] = Place { began, block, buffer, in_flight: true, write, read: false };
         Ok(())
     }
 
-    /// The next block; of writes never one of which a write is in flight, since which of the two would stay is
-    /// anybody's guess.
+    /// Whether the next request writes.
+    #[inline]
+    fn is_write_next(&mut self) -> bool {
+        if !self.job.is_mixed() {
+            return self.job.op.writes();
+        }
+        self.write_next = !self.write_next;
+        !self.write_next
+    }
+
+    /// The next block; where there are writes never one that is in flight, since which of two writes would stay, and
+    /// what a read beside a write would bring, is anybody's guess.
     #[inline]
     fn next_block(&mut self) -> u64 {
         let mut block = self.visits.next();
         if !self.job.op.writes() {
             return block;
         }
-        for _ in 0..TRIES {
-            let taken = || self.places.iter().any(|place| place.in_flight && place.block == block);
-            if self.claims.none_on(block) || !taken() {
+        for _ in 0..TRIES + self.places.len() {
+            if self.claims.none_on(block) || !self.is_in_flight(block) {
                 break;
             }
             block = self.visits.next();
         }
         block
+    }
+
+    fn is_in_flight(&self, block: u64) -> bool {
+        self.places.iter().any(|place| place.in_flight && place.block == block)
     }
 
     /// The next free slot of the pool, stamped for this place in the file. Going round the pool, no block has the bytes
@@ -282,7 +327,7 @@ impl Lane {
     fn stamped_slot(&mut self, offset: u64) -> Result<usize, String> {
         let (stride, bytes) = (self.job.stride(), self.job.block as usize);
         for _ in 0..self.slots {
-            let buffer = self.next_slot * stride;
+            let buffer = self.pool_offset + self.next_slot * stride;
             self.next_slot = if self.next_slot + 1 == self.slots { 0 } else { self.next_slot + 1 };
             if let Some(part) = self.queue.arena_part(buffer..buffer + bytes) {
                 let origin = Origin { launch: self.job.launch, lane: self.number, count: self.written };
@@ -292,42 +337,46 @@ impl Lane {
                 return Ok(buffer);
             }
         }
-        Err(self.job.failed(offset, "every part of the pool to write from is in flight"))
+        Err(self.job.failed(true, offset, "every part of the pool to write from is in flight"))
     }
 
-    /// Counts and checks a request that is over; when it began.
+    /// Counts and checks a request that is over; what it was.
     #[inline]
-    fn finish(&mut self, completion: Completion, now: u64, tally: &mut Tally) -> Result<u64, String> {
+    fn finish(&mut self, completion: Completion, now: u64, tally: &mut Tally) -> Result<Place, String> {
         let place = &mut self.places[completion.token as usize];
         place.in_flight = false;
-        self.visits.release();
-        let Place { began, block, buffer, .. } = *place;
+        let over = *place;
+        let Place { began, block, buffer, write, .. } = over;
+        if self.job.op.writes() {
+            self.claims.end(block);
+            self.visits.release();
+        }
         let offset = block * u64::from(self.job.block);
         match completion.result {
             Ok(bytes) if bytes == self.job.block => {}
-            Ok(bytes) => return Err(self.job.failed(offset, &format!("only {bytes} bytes were moved"))),
-            Err(error) => return Err(self.job.failed(offset, &trouble::words(&error))),
+            Ok(bytes) => return Err(self.job.failed(write, offset, &format!("only {bytes} bytes were moved"))),
+            Err(error) => return Err(self.job.failed(write, offset, &trouble::words(&error))),
         }
         tally.note(began, now, self.job.block.into());
         self.finished += 1;
-        if self.job.op.writes() {
-            self.claims.end(block);
-            place.read = self.job.no_device;
+        // Without a device the buffer of a write keeps what was to be written, which is as good to check.
+        place.read = !write || self.job.no_device;
+        if write {
+            self.finished_writes += 1;
             self.remember(block);
         } else {
-            place.read = true;
             self.check_read(offset, buffer)?;
         }
-        Ok(began)
+        Ok(over)
     }
 
-    /// Keeps a sample of the blocks of the window in which each has the same chance.
+    /// Keeps a sample of the blocks written in the window in which each has the same chance.
     #[inline]
     fn remember(&mut self, block: u64) {
         if self.remembered.len() < REMEMBERED {
             return self.remembered.push(block);
         }
-        let drawn = self.random.below(self.finished);
+        let drawn = self.random.below(self.finished_writes);
         if let Some(place) = usize::try_from(drawn).ok().and_then(|index| self.remembered.get_mut(index)) {
             *place = block;
         }
@@ -339,7 +388,7 @@ impl Lane {
         let bytes = self.job.block as usize;
         let Some(block) = self.queue.arena_part(buffer..buffer + bytes) else { return Ok(()) };
         self.job.contents.check_place(block, offset).map_err(|wrong| wrong.to_string())?;
-        if !self.finished.is_multiple_of(COMPARED_INSIDE) {
+        if !(self.finished - self.finished_writes).is_multiple_of(COMPARED_INSIDE) {
             return Ok(());
         }
         let page = self.random.below(bytes.div_ceil(PAGE_BYTES) as u64);

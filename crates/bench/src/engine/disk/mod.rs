@@ -5,6 +5,7 @@
 //! read and written through a window ([`flow`], [`lane`]), and everything is checked. Which rows there are is decided
 //! in [`rows`], and by which engine requests are made, in [`engines`].
 
+mod apart;
 mod claims;
 mod contents;
 mod engines;
@@ -12,6 +13,7 @@ mod flow;
 mod lane;
 mod layout;
 mod rows;
+mod stretch;
 #[cfg(test)]
 mod tests;
 mod traffic;

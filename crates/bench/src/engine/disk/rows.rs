@@ -262,7 +262,6 @@ fn method(pattern: DiskPattern, kind: Kind, engine: DiskEngine) -> (&'static str
         Kind { load_percent: Some(_), .. } => Some("at a load"),
         Kind { cache: DiskCache::Cold | DiskCache::Warm, .. } => Some("through the page cache"),
         Kind { layout: DiskLayout::PerThread, .. } => Some("in a file for each thread"),
-        Kind { op: DiskOp::Mixed | DiskOp::Rewrite | DiskOp::Reread, .. } => Some("in this form"),
         _ => None,
     };
     (method, missing.map(|form| format!("{pattern} {} of a disk {form} is not there yet", kind.op)))

@@ -136,11 +136,15 @@ fn conditions(flow: &mut DiskFlow) -> DiskConditions {
 /// Every combination that there are rows of, on small and large blocks.
 fn every_kind() -> impl Iterator<Item = DiskParams> {
     let engines = [DiskEngine::IoUring, DiskEngine::Libaio, DiskEngine::Sync];
-    DiskPattern::ALL.iter().flat_map(move |&pattern| {
-        [DiskOp::Read, DiskOp::Write].into_iter().flat_map(move |op| {
-            engines.into_iter().flat_map(move |engine| {
-                [(512, 3), (4096, 1), (4096, 8), (128 << 10, 4)]
-                    .map(|(block, depth)| params(pattern, op, block, depth, engine))
+    let shapes = [(512, 3), (4096, 1), (128 << 10, 4), (4096, 8)];
+    DiskPattern::ALL.iter().zip(0..).flat_map(move |(&pattern, turn)| {
+        DiskOp::ALL.iter().zip(turn..).flat_map(move |(&op, turn)| {
+            // Two shapes for each, in turn, so that all meet all.
+            engines.into_iter().zip(turn..).flat_map(move |(engine, turn)| {
+                [turn, turn + 2].map(|turn| {
+                    let (block, depth) = shapes[turn % shapes.len()];
+                    params(pattern, op, block, depth, engine)
+                })
             })
         })
     })
@@ -168,7 +172,7 @@ fn every_kind_of_flow_counts_checks_and_says_what_it_saw() {
         let seen = conditions(&mut flow);
         let most = f64::from(params.depth) + 1e-6;
         assert!(seen.depth_achieved.is_some_and(|depth| depth > 0.0 && depth <= most), "{params:?}: {seen:?}");
-        assert_eq!(seen.flush_seconds.is_some(), params.op == DiskOp::Write, "{params:?}");
+        assert_eq!(seen.flush_seconds.is_some(), params.op.writes(), "{params:?}");
         assert!(seen.cpu_busy.is_some_and(|busy| busy > 0.0 && busy <= f64::from(params.depth) + 0.1), "{seen:?}");
         if sys::queue::Queue::io_uring_available().is_ok() && seen.stepped_down.is_empty() {
             assert_eq!(seen.engine, Some(params.engine));
