@@ -264,6 +264,29 @@ mod tests {
     }
 
     #[test]
+    fn kinds_come_in_their_order_and_a_second_request_in_flight_ends_the_rule_for_one() {
+        let mut machine = machine(&[("sda", 600_000_000)]);
+        let sda = &mut machine.disks[0];
+        (sda.rotations_per_minute, sda.is_virtual) = (Some(7200), Some(false));
+        sda.transport = Some("sata".into());
+        let limits = IoLimits {
+            reads_per_second: Some(IoLimit { value: 100.0, source: "io.max".into() }),
+            ..IoLimits::default()
+        };
+        let declared = Declared::parse(&["disk.read_iops=90"]).unwrap();
+        let kinds = |depth: u32, threads: u32, load_percent: Option<u32>| {
+            let params = DiskParams { depth, threads, load_percent, ..row(RANDOM, DiskOp::Read, 4096) };
+            let found = disk_peaks(&machine, &declared, &behind(&[(0, "sda", "disk")]), &limits, &params);
+            found.iter().map(|peak| peak.kind).collect::<Vec<_>>()
+        };
+        let all = [PeakKind::Declared, PeakKind::Datasheet, PeakKind::Limit, PeakKind::Link];
+        assert_eq!(kinds(1, 1, None), all);
+        let without_rotation = [PeakKind::Declared, PeakKind::Limit, PeakKind::Link];
+        assert_eq!((kinds(2, 1, None), kinds(1, 2, None)), (without_rotation.to_vec(), without_rotation.to_vec()));
+        assert_eq!(kinds(1, 1, Some(50)), []);
+    }
+
+    #[test]
     fn half_reads_and_half_writes_share_the_drive() {
         let both = ["disk.read_iops=3e5", "disk.write_iops=1e5"];
         let mixed = row(RANDOM, DiskOp::Mixed, 4096);

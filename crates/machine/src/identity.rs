@@ -81,7 +81,7 @@ fn model(words: &[u16]) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// A file of this module without the serial number in it, to be passed on; `None` for a file that is not of this module.
+/// A file of this module without the serial number in it, to be passed on; `None` for a file of another.
 pub(crate) fn without_serials(relative: &str, bytes: &[u8]) -> Option<Vec<u8>> {
     let hidden = |index: &usize| SERIAL_WORDS.contains(index) || WORLDWIDE_NAME_WORDS.contains(index);
     if relative.starts_with(PORTS) {

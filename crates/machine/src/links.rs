@@ -1,8 +1,8 @@
 //! The links between a disk and the processor, and the narrowest of them.
 //!
-//! From the disk's place in the tree of devices: every PCI Express link on the way, and the SATA, SAS, USB or card link in
-//! front of them; for a disk of another machine the network interface that leads there. A link says what can pass, not
-//! what the drive behind it can do.
+//! From the disk's place in the tree of devices: every PCI Express link on the way, and the SATA, SAS, USB or card link
+//! in front of them; for a disk of another machine the network interface that leads there. A link says what can pass,
+//! not what the drive behind it can do.
 
 use std::net::IpAddr;
 
