@@ -11,8 +11,8 @@
 
 use std::borrow::Cow;
 
-use model::document::{Document, Row};
-use model::experiment::{MemoryParams, Params};
+use model::document::{DiskConditions, Document, Row};
+use model::experiment::{DiskParams, MemoryParams, Params};
 use model::peak::Peak;
 use model::reference::Reference;
 use model::sample::{Metric, Percentiles};
@@ -122,7 +122,17 @@ fn memory(row: &Row) -> Option<&MemoryParams> {
     if let Params::Memory(params) = &row.params { Some(params) } else { None }
 }
 
-/// The columns about loops, threads and what later versions added to the parameters, and what each holds of a row.
+/// The parameters of a row of the disk.
+fn disk_params(row: &Row) -> Option<&DiskParams> {
+    if let Params::Disk(params) = &row.params { Some(params) } else { None }
+}
+
+/// What was seen of the file and the device of a row of the disk.
+fn disk(row: &Row) -> Option<&DiskConditions> {
+    row.conditions.disk.as_ref()
+}
+
+/// The columns about loops, threads, disks, classic tables and what later versions added to the parameters, and what each holds of a row.
 const ROW_FIGURES: &[(&str, RowField)] = &[
     ("accumulator", |row| text(row.kernel.as_ref().map(|kernel| &kernel.accumulator))),
     ("ops_per_cycle", |row| figure(row.conditions.ops_per_cycle)),
@@ -135,6 +145,21 @@ const ROW_FIGURES: &[(&str, RowField)] = &[
         text(memory(row).and_then(|params| params.background).map(|load| load.pause_ns))
     }),
     ("param_placement", |row| text(memory(row).and_then(|params| params.placement))),
+    ("param_load_percent", |row| text(disk_params(row).and_then(|params| params.load_percent))),
+    ("flushed_bytes_per_second", |row| figure(disk(row).and_then(|disk| disk.flushed_bytes_per_second))),
+    ("cached_share_before", |row| figure(disk(row).and_then(|disk| disk.cached_share_before))),
+    ("storage_share", |row| figure(disk(row).and_then(|disk| disk.storage_share))),
+    ("depth_achieved", |row| figure(disk(row).and_then(|disk| disk.depth_achieved))),
+    ("read_share", |row| figure(disk(row).and_then(|disk| disk.read_share))),
+    ("read_latency_seconds", |row| figure(disk(row).and_then(|disk| disk.read_latency_seconds))),
+    ("write_latency_seconds", |row| figure(disk(row).and_then(|disk| disk.write_latency_seconds))),
+    ("full_iops", |row| figure(disk(row).and_then(|disk| disk.full_iops))),
+    ("due_iops", |row| figure(disk(row).and_then(|disk| disk.due_iops))),
+    ("late_share", |row| figure(disk(row).and_then(|disk| disk.late_share))),
+    ("loop_iops", |row| figure(disk(row).and_then(|disk| disk.loop_iops))),
+    ("classic_table", |row| text(row.classic.as_ref().map(|classic| &classic.table))),
+    ("classic_workload", |row| text(row.classic.as_ref().map(|classic| &classic.workload))),
+    ("classic_total", |row| figure(row.classic.as_ref().and_then(|classic| classic.total))),
 ];
 
 /// The whole file, with its heading.

@@ -146,10 +146,14 @@ pub fn quantity(value: f64, notation: impl Into<Notation>) -> String {
     format!("{} {}", scale.digits(value), scale.unit()).trim_end().to_owned()
 }
 
-/// Billions with four significant digits, and never fewer than all before the point: `95.81`, `49152`.
+/// Four significant digits, and never fewer than all before the point: `95.81`, `49152`.
+pub fn whole(value: f64) -> String {
+    if (9999.5..1e12).contains(&value.abs()) { format!("{value:.0}") } else { digits(value) }
+}
+
+/// Billions as [`whole`] has them.
 pub fn giga(value: f64) -> String {
-    let billions = value / 1e9;
-    if (9999.5..1e12).contains(&billions.abs()) { format!("{billions:.0}") } else { digits(billions) }
+    whole(value / 1e9)
 }
 
 /// A count that is a power of ten as such: `10^12`; any other with its digits.

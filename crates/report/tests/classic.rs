@@ -3,9 +3,13 @@
 mod fixture;
 
 use model::document::Status;
+use model::io::DiskCache;
 use model::isa::{Element, MemoryOp};
 use model::peak::PeakKind;
-use report::classic::{CpuTable, HplSource, MemorySeries, MemoryTable, Point, Series, cpu_table, memory_table};
+use report::classic::{
+    CpuTable, DiskSeries, DiskTable, HplSource, MemorySeries, MemoryTable, Point, Series, cpu_table, disk_table,
+    memory_table,
+};
 
 fn series<'a>(table: &'a CpuTable, element: Element, class: &str) -> &'a Series {
     let found = table.series.iter().find(|series| series.element == element && series.class == class);
@@ -160,5 +164,77 @@ fn the_fastest_line_is_the_first_that_the_others_do_not_exceed() {
     assert!(table.rates().flat_map(|series| &series.points).all(|point| point.efficiency <= Some(share)));
     assert_eq!((series.op, point.threads), (MemoryOp::Copy, 2));
     let skipped = of(&table, "RWS", Some(80 << 20));
+    assert!(skipped.points[0].status == Status::Skipped && skipped.points[0].total_seconds.is_none());
+}
+
+fn disk<'a>(table: &'a DiskTable, workload: &str, block: u64, cache: DiskCache) -> &'a DiskSeries {
+    let wanted =
+        |series: &&DiskSeries| (series.workload.as_str(), series.block, series.cache) == (workload, block, cache);
+    table.series.iter().find(wanted).unwrap_or_else(|| panic!("no series of {workload}, {block}, {cache}"))
+}
+
+#[test]
+fn disks_tables_are_a_classic_run_s_only() {
+    assert!(disk_table(&fixture::disk_area()).is_none());
+    assert!(disk_table(&fixture::classic_memory()).is_none(), "a run of memory alone");
+    let mut standard = fixture::classic_disk();
+    standard.run.suite = "standard".into();
+    assert!(disk_table(&standard).is_none());
+}
+
+#[test]
+fn workloads_of_disks_stand_in_the_table_s_order_small_blocks_in_tables_of_their_own() {
+    let table = disk_table(&fixture::classic_disk()).unwrap();
+    let of = |series: &mut dyn Iterator<Item = &DiskSeries>| {
+        let mut names: Vec<String> = series.map(|series| series.workload.clone()).collect();
+        names.dedup();
+        names
+    };
+    assert_eq!(of(&mut table.rates()), ["RS", "WS", "RR", "WR", "RWR"], "8 B stand with what they do");
+    assert_eq!(of(&mut table.requests()), ["RR", "WR"]);
+    assert!(table.requests().all(|series| series.block == 1024) && table.rates().all(|series| series.block != 1024));
+    assert!(disk(&table, "RS", 8, DiskCache::Warm).is_below_sector());
+    for series in &table.series {
+        assert!(series.points.is_sorted_by_key(|point| point.threads), "{series:?}");
+    }
+    assert_eq!(disk(&table, "RR", 1024, DiskCache::Bypassed).points.len(), 8);
+    assert_eq!((table.total, table.requests_total), (Some(10_737_418_240.0), Some(1e6)));
+    let place = table.place.unwrap();
+    assert!(place.contains("on ext4 on vda (virtio)") && place.contains("10 GiB file"), "{place}");
+}
+
+#[test]
+fn the_rate_of_a_disk_is_told_in_bytes_and_in_requests() {
+    let table = disk_table(&fixture::classic_disk()).unwrap();
+    for series in &table.series {
+        for point in series.points.iter().filter(|point| point.status == Status::Ok) {
+            let (rate, iops) = (point.rate.unwrap().median, point.iops.unwrap().median);
+            assert!((rate / (iops * series.block as f64) - 1.0).abs() < 1e-9, "{point:?}");
+            let total =
+                if series.of_requests || series.is_below_sector() { 1e6 / iops } else { 10_737_418_240.0 / rate };
+            assert!((point.total_seconds.unwrap() / total - 1.0).abs() < 1e-9 && !point.in_full, "{point:?}");
+            if let (Some(theory), Some(efficiency)) = (point.theory_rate, point.efficiency) {
+                assert!((rate / theory.value / efficiency - 1.0).abs() < 1e-9, "{point:?}");
+            }
+        }
+    }
+    let fio = &disk(&table, "RR", 1024, DiskCache::Bypassed).points[0].fio;
+    assert_eq!(fio.rate, fio.iops.map(|iops| iops * 1024.0));
+    assert!(table.series.iter().flat_map(|series| &series.points).all(|point| point.iozone.rate.is_none()));
+}
+
+#[test]
+fn the_fastest_disk_line_goes_past_the_page_cache_and_is_the_first_of_equals() {
+    let table = disk_table(&fixture::classic_disk()).unwrap();
+    let fastest = table.fastest(false);
+    assert!(fastest.iter().all(|(series, _)| series.cache == DiskCache::Bypassed));
+    let read = fastest.iter().find(|(series, _)| series.workload == "RS").unwrap();
+    assert_eq!((read.0.block, read.1.threads), (100 << 20, 4), "eight threads are no faster than four");
+    let small = table.fastest(true);
+    assert!(small.iter().all(|(_, point)| point.threads == 32), "{small:?}");
+    let (share, series, _) = table.highest_efficiency(false).unwrap();
+    assert!(table.rates().flat_map(|series| &series.points).all(|point| point.efficiency <= Some(share)));
+    assert_eq!(series.workload, "RS");
+    let skipped = disk(&table, "RWR", 100 << 20, DiskCache::Bypassed);
     assert!(skipped.points[0].status == Status::Skipped && skipped.points[0].total_seconds.is_none());
 }

@@ -27,6 +27,9 @@ fn csv_has_a_line_per_metric_and_one_for_a_row_without() {
         .experiments
         .retain(|row| row.id.contains("chase") && !row.id.contains("KiB/2MiB") && !row.id.contains("MiB/2MiB"));
     snapshot("csv_memory", &csv::render(&memory));
+    let mut disk = fixture::disk_area();
+    disk.experiments.retain(|row| ["load50", "mixed", "warm"].iter().any(|part| row.id.contains(part)));
+    snapshot("csv_disk", &csv::render(&disk));
     snapshot("csv_later_version", &csv::render(&fixture::later_version()));
     let document = fixture::good();
     let lines = csv::render(&document).lines().count();

@@ -38,6 +38,7 @@ fn documents() -> Vec<(&'static str, Document)> {
         ("memory", fixture::memory_area()),
         ("memory_nodes", fixture::memory_nodes()),
         ("classic_memory", fixture::classic_memory()),
+        ("classic_disk", fixture::classic_disk()),
     ]
 }
 
@@ -251,4 +252,17 @@ fn rows_that_differ_only_in_their_working_set_are_told_apart_beside_tools() {
     for words in ["memory read AVX2, 32 KiB, 1 thread", "memory read AVX2, 64 KiB, 1 thread"] {
         assert!(text.contains(words), "{words} is not in {text}");
     }
+}
+
+#[test]
+fn classic_tables_of_disks_say_how_unknown_limits_are_declared() {
+    let mut document = fixture::classic_disk();
+    let advice = "--declare disk.read_bps=7e9";
+    assert!(!render(&document, &RICH).contains(advice));
+    for metric in document.experiments.iter_mut().flat_map(|row| &mut row.metrics) {
+        metric.peaks.clear();
+        metric.efficiency = None;
+    }
+    let text = render(&document, &RICH);
+    assert!(text.contains(advice) && !text.contains("Highest efficiency"), "{text}");
 }

@@ -189,22 +189,33 @@ impl MemorySeries {
 }
 
 impl Figure {
-    fn of(metric: &Metric) -> Self {
+    pub(super) fn of(metric: &Metric) -> Self {
         let summary = &metric.summary;
         Self { median: summary.median, interval: summary.ci95, stddev: summary.stddev }
     }
 
-    fn low(self) -> f64 {
+    /// The same in a unit of which this one has so many.
+    pub(super) fn scaled(self, factor: f64) -> Self {
+        Self {
+            median: self.median * factor,
+            interval: self.interval.map(|ends| ends.map(|end| end * factor)),
+            stddev: self.stddev.map(|stddev| stddev * factor),
+        }
+    }
+
+    /// The lower end of its interval; the median where there is none.
+    pub(super) fn low(self) -> f64 {
         self.interval.map_or(self.median, |[low, _]| low)
     }
 
-    fn high(self) -> f64 {
+    /// The upper end of its interval; the median where there is none.
+    pub(super) fn high(self) -> f64 {
         self.interval.map_or(self.median, |[_, high]| high)
     }
 }
 
 /// What all have in common.
-fn common<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
+pub(super) fn common<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
     let first = values.next()?;
     values.all(|value| value == first).then_some(first)
 }

@@ -4,11 +4,14 @@
 //! Nothing is measured or estimated here: every figure is the document's, or the quotient of two of them.
 
 mod cpu;
+mod disk;
+mod disk_text;
 mod memory;
 mod memory_text;
 mod text;
 
 pub use cpu::{CpuTable, Hpl, HplSource, Place, Point, Series, Theory};
+pub use disk::{DiskPoint, DiskSeries, DiskTable, ToolFigures};
 pub use memory::{Figure, MemoryPoint, MemorySeries, MemoryTable, ToolRate};
 
 use model::document::{Document, Row};
@@ -31,13 +34,20 @@ pub fn memory_table(document: &Document) -> Option<MemoryTable> {
     (document.run.suite == SUITE).then(|| MemoryTable::of(document)).flatten()
 }
 
-/// Whether a row is shown in the classic table of memory.
-pub(crate) fn is_in_memory_table(row: &Row, document: &Document) -> bool {
-    document.run.suite == SUITE && memory::is_of_memory_table(row)
+/// The disks' tables of a run of the classic suite; `None` for other runs, and where the run has no such rows.
+pub fn disk_table(document: &Document) -> Option<DiskTable> {
+    (document.run.suite == SUITE).then(|| DiskTable::of(document)).flatten()
+}
+
+/// Whether a row is shown in a classic table and nowhere else.
+pub(crate) fn is_in_table_only(row: &Row, document: &Document) -> bool {
+    document.run.suite == SUITE && (memory::is_of_memory_table(row) || disk::is_of_disk_table(row))
 }
 
 /// The tables of this document in a terminal; none where it is no run of the classic suite.
 pub(crate) fn paragraphs(document: &Document, marks: Marks<'_>, style: &Style) -> Vec<Vec<String>> {
     let memory = memory_table(document).map(|table| memory_text::paragraphs(&table, marks, style));
-    text::paragraph(document, style).into_iter().chain(memory.into_iter().flatten()).collect()
+    let disk = disk_table(document).map(|table| disk_text::paragraphs(&table, marks, style));
+    let others = memory.into_iter().chain(disk).flatten();
+    text::paragraph(document, style).into_iter().chain(others).collect()
 }

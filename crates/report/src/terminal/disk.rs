@@ -1,5 +1,5 @@
-//! The rows of disks that are read together and not one by one: what the page cache adds, latency at a load, writes with
-//! the flush after them, and the two halves of mixed rows. Each is one small table below the area's.
+//! The rows of disks that are read together and not one by one: what the page cache adds, latency at a load, writes
+//! with the flush after them, and the two halves of mixed rows. Each is one small table below the area's.
 
 use model::document::{DiskConditions, Row, Status};
 use model::experiment::DiskParams;

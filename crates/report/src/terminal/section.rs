@@ -54,7 +54,7 @@ pub(super) fn sections(document: &Document) -> Vec<Section<'_>> {
 
 fn section<'a>(area: Area, rows: Vec<&'a Row>, document: &Document) -> Section<'a> {
     let (classic, rows): (Vec<&Row>, Vec<&Row>) =
-        rows.into_iter().partition(|row| classic::is_in_memory_table(row, document));
+        rows.into_iter().partition(|row| classic::is_in_table_only(row, document));
     let (apart, rows): (Vec<&Row>, Vec<&Row>) =
         rows.iter().partition(|row| memory::is_apart(row, &rows) || disk::is_apart(row, &rows));
     let axis = Axis::of(area, &rows);

@@ -2,9 +2,9 @@
 //! depth, threads and block, order against chance, both directions at once, latency at a load, what was touched just
 //! before, and whether our own loop or the flush left out has a part in a figure.
 //!
-//! Each rule names its rows by their parameters: they differ in what the rule is about and in nothing else. Disturbed rows
-//! (grade C) and rows without a device take no part. Two figures differ only where their intervals do not meet; where one
-//! has none, where they are a tenth apart.
+//! Each rule names its rows by their parameters: they differ in what the rule is about and in nothing else. Disturbed
+//! rows (grade C) and rows without a device take no part. Two figures differ only where their intervals do not meet;
+//! where one has none, where they are a tenth apart.
 
 mod pairs;
 mod words;
@@ -325,8 +325,8 @@ fn own_loop(rows: &[&Row]) -> Option<Finding> {
     Some(finding(code, text, &[row]))
 }
 
-/// What writes come to with the flush after each sample counted in: past the page cache one sentence for all, through it
-/// one each, since it is then that they are written.
+/// What writes come to with the flush after each sample counted in: past the page cache one sentence for all, through
+/// it one each, since it is then that they are written.
 fn flushed(rows: &[&Row]) -> Vec<Finding> {
     let share = |row: &Row| Some(conditions(row)?.flushed_bytes_per_second? / rate(row)?);
     let writes = rows.iter().copied().filter(|row| disk(row).is_some_and(is_free));
@@ -335,11 +335,13 @@ fn flushed(rows: &[&Row]) -> Vec<Finding> {
     let (past, through): (Vec<_>, Vec<_>) = writes.into_iter().partition(|(_, row)| is_past(row));
     let least = past.iter().min_by(|a, b| a.0.total_cmp(&b.0)).and_then(|(share, row)| {
         let (code, text) = if *share >= FLUSHED {
-            let text = format!("With the flush after them counted in, writes keep {} of their rate or more.", percent(share.min(1.0)));
+            let kept = percent(share.min(1.0));
+            let text = format!("With the flush after them counted in, writes keep {kept} of their rate or more.");
             ("flush_is_free", text)
         } else {
             let text = format!(
-                "With the flush after them counted in, writes lose up to {} of their rate: {} come to {} instead of {}.",
+                "With the flush after them counted in, writes lose up to {} of their rate: {} come to {} instead of \
+                 {}.",
                 percent(1.0 - share),
                 words::lower(&name(disk(row)?)),
                 rate_words(conditions(row)?.flushed_bytes_per_second?),

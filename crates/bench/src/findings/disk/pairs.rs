@@ -120,8 +120,8 @@ fn order_finding(params: &DiskParams, random: &Row, in_order: &Row) -> Option<Fi
     Some(finding(code, text, &[random, in_order]))
 }
 
-/// Reads and writes in turn against what the time of both would give: for as many of the one as of the other the harmonic
-/// mean of their rates.
+/// Reads and writes in turn against what the time of both would give: for as many of the one as of the other the
+/// harmonic mean of their rates.
 pub(super) fn mixed(rows: &[&Row]) -> Vec<Finding> {
     let is_mixed = |row: &&&Row| disk(row).is_some_and(|params| params.op == DiskOp::Mixed && is_free(params));
     rows.iter().filter(is_mixed).filter_map(|row| mixed_finding(row, rows)).collect()
