@@ -92,6 +92,24 @@ fn blocks_are_visited_in_order_and_at_random() {
 }
 
 #[test]
+fn rows_say_how_far_apart_their_threads_were_and_what_they_rest_on() {
+    let document = verified("memory --op memcpy,increment --working-set 8MiB --threads 1,2");
+    for row in rows(&document) {
+        let (seen, op) = (&row["conditions"], text(&row["params"], "op"));
+        let is_alone = number(&row["params"], "threads") < 2.0;
+        for name in ["start_spread_seconds", "slowest_over_fastest"] {
+            assert_eq!(seen[name].is_null(), is_alone, "{name}: {row:#}");
+        }
+        if !is_alone {
+            assert!(number(seen, "start_spread_seconds") >= 0.0, "{row:#}");
+            assert!((0.0..=1.0).contains(&number(seen, "slowest_over_fastest")), "{row:#}");
+        }
+        assert_eq!(seen["c_library"].is_null(), op != "memcpy", "{row:#}");
+        assert_eq!(seen["order_seconds"].is_null(), op != "increment", "{row:#}");
+    }
+}
+
+#[test]
 fn a_block_that_does_not_fit_into_the_working_set_is_refused() {
     let ran = assay(&Scratch::new(), "memory --block 64MiB --working-set 32MiB --threads 1");
     let sentence = refusal(&ran);
