@@ -218,6 +218,12 @@ impl LoopDisk {
         &self.mounted
     }
 
+    /// The number of its block device, `major:minor`.
+    pub(crate) fn device(&self) -> String {
+        let output = Command::new("mountpoint").arg("-d").arg(&self.mounted).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
     /// The file that its data is in.
     pub(crate) fn image(&self) -> &Path {
         &self.image
@@ -393,6 +399,15 @@ impl Cgroup {
     /// So much memory for the group.
     pub(crate) fn allow_memory(&self, bytes: u64) {
         self.set(if self.unified { "memory.max" } else { "memory.limit_in_bytes" }, &bytes.to_string());
+    }
+
+    /// So many reads a second of a block device, by its number (`major:minor`).
+    pub(crate) fn allow_reads(&self, device: &str, per_second: u32) {
+        if self.unified {
+            self.set("io.max", &format!("{device} riops={per_second}"));
+        } else {
+            self.set("blkio.throttle.read_iops_device", &format!("{device} {per_second}"));
+        }
     }
 
     /// `program` with these arguments, inside the group.
