@@ -2,7 +2,7 @@
 
 mod fixture;
 
-use model::document::Status;
+use model::document::{Document, Status};
 use model::io::DiskCache;
 use model::isa::{Element, MemoryOp};
 use model::peak::PeakKind;
@@ -213,6 +213,8 @@ fn the_rate_of_a_disk_is_told_in_bytes_and_in_requests() {
             let total =
                 if series.of_requests || series.is_below_sector() { 1e6 / iops } else { 10_737_418_240.0 / rate };
             assert!((point.total_seconds.unwrap() / total - 1.0).abs() < 1e-9 && !point.in_full, "{point:?}");
+            let least = point.theory_iops.map(|most| f64::from(point.threads) / most.value);
+            assert_eq!(point.theory_latency.map(|theory| theory.value), least, "one request in flight per thread");
             if let (Some(theory), Some(efficiency)) = (point.theory_rate, point.efficiency) {
                 assert!((rate / theory.value / efficiency - 1.0).abs() < 1e-9, "{point:?}");
             }
@@ -237,4 +239,20 @@ fn the_fastest_disk_line_goes_past_the_page_cache_and_is_the_first_of_equals() {
     assert_eq!(series.workload, "RS");
     let skipped = disk(&table, "RWR", 100 << 20, DiskCache::Bypassed);
     assert!(skipped.points[0].status == Status::Skipped && skipped.points[0].total_seconds.is_none());
+}
+
+#[test]
+fn a_latency_below_the_least_mean_has_no_efficiency() {
+    let mut document = fixture::classic_disk();
+    let first = |document: &Document| {
+        let table = disk_table(document).unwrap();
+        disk(&table, "RR", 1024, DiskCache::Bypassed).points[0].clone()
+    };
+    assert!(first(&document).latency_efficiency.is_some_and(|share| share < 0.1));
+    for metric in document.experiments.iter_mut().flat_map(|row| &mut row.metrics) {
+        if metric.name == "latency" {
+            metric.summary.median = 1e-9;
+        }
+    }
+    assert_eq!(first(&document).latency_efficiency, None, "a median may lie below the mean");
 }

@@ -88,11 +88,12 @@ pub struct DiskPoint {
     pub theory_rate: Option<Theory>,
     /// The most requests per second.
     pub theory_iops: Option<Theory>,
-    /// The least seconds of a request.
+    /// The least seconds of a request, as a mean: so many in flight over the most requests per second (Little's law),
+    /// which for one in flight on a spinning disk is seek and half a rotation.
     pub theory_latency: Option<Theory>,
     /// Measured rate over theory, as the document has it.
     pub efficiency: Option<f64>,
-    /// Theory of the latency over what was measured, as the document has it.
+    /// Theory of the latency over what was measured; `None` where a median below the mean makes it more than 1.
     pub latency_efficiency: Option<f64>,
     /// What `IOzone` measured.
     pub iozone: ToolFigures,
@@ -236,6 +237,11 @@ fn point(row: &Row, params: &DiskParams, classic: &Classic) -> DiskPoint {
     let (of_rate, of_iops) = (theory(rate), theory(iops));
     let counts_requests = classic.total.is_some_and(|total| total < LEAST_TOTAL_BYTES);
     let counted = if counts_requests { iops } else { rate };
+    let theory_iops = of_iops.or_else(|| scaled(of_rate, 1.0 / block));
+    let in_flight = f64::from(params.depth) * f64::from(params.threads);
+    let least_latency = theory_iops.map(|Theory { value, kind }| Theory { value: in_flight / value, kind });
+    let latency_efficiency = least_latency.zip(latency).map(|(least, metric)| least.value / metric.summary.median);
+    let latency_efficiency = latency_efficiency.filter(|share| *share <= 1.0);
     let share = |metric: Option<&Metric>| metric.and_then(|metric| metric.efficiency).map(|share| share.value);
     let flushed = row.conditions.disk.as_ref().and_then(|disk| disk.flushed_bytes_per_second);
     let rate_found = rate.map(Figure::of).or_else(|| iops.map(|metric| Figure::of(metric).scaled(block)));
@@ -253,10 +259,10 @@ fn point(row: &Row, params: &DiskParams, classic: &Classic) -> DiskPoint {
         p99: latency.and_then(|metric| metric.summary.percentiles).map(|found| found.p99),
         flushed: flushed.filter(|_| row.status == Status::Ok),
         theory_rate: of_rate.or_else(|| scaled(of_iops, block)),
-        theory_iops: of_iops.or_else(|| scaled(of_rate, 1.0 / block)),
-        theory_latency: theory(latency),
+        theory_iops,
+        theory_latency: least_latency,
         efficiency: share(rate).or_else(|| share(iops)),
-        latency_efficiency: share(latency),
+        latency_efficiency,
         iozone: tool(row, "iozone", block),
         fio: tool(row, "fio", block),
         total_seconds: total_seconds.filter(|seconds| seconds.is_finite()),

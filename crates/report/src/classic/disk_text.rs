@@ -384,7 +384,7 @@ fn latency_notes(series: &[&DiskSeries], dropped: &[&str]) -> Vec<String> {
         }),
         Some(
             "Measured: the median of what one request takes as its thread sees it, never the time over all threads' \
-             requests; theory: the drive's data sheet, or seek and rotation."
+             requests; theory: so many in flight over the most requests a second that the drive can answer."
                 .to_owned(),
         ),
         tool_words(&points, |point| point.fio.latency, dropped),
