@@ -5,6 +5,11 @@
 //! bytes are taken as they are. Latencies are its total ones (`lat_ns`): with `io_uring` a request can be complete
 //! before submission returns, and `clat_ns` is then next to nothing.
 //!
+//! Backwards it goes as ours does, a block at a time, but leaves the last block of the file (or of a thread's part) out:
+//! its gap counts from the end of a block. Whether a request of a mixture reads is drawn, half of the time, where ours
+//! take turns. Where reads and writes are mixed in order it has a stream of each, ours is one, and it has neither our
+//! stride nor a stretch to come back to: it does not stand beside those.
+//!
 //! fio makes, extends and unlinks files of its own accord. It is given ours through /proc, where nothing can be
 //! unlinked, and only in its full size: [`NeededFile`] is looked at before each run, and
 //! `--allow_file_create=0 --overwrite=0` forbid the rest.
@@ -25,7 +30,7 @@ static ABOUT: About = About {
     tool: "fio",
     program: "fio",
     version: Version::Asked { argument: "--version", prefix: "fio-", oldest: (3, 0) },
-    stands_beside: "direct random and sequential reads and writes of a disk",
+    stands_beside: "direct reads and writes of a disk, random, sequential and backward, and random mixtures of them",
     how_to_get: "Debian package fio; https://github.com/axboe/fio",
 };
 
@@ -44,11 +49,18 @@ const CPU_BOUND: f64 = 0.9;
 fn parameters(experiment: &Experiment) -> Result<&DiskParams, String> {
     let Params::Disk(params) = &experiment.params else { return Err("fio measures disks".to_owned()) };
     let refuse = |why: &str| Err(format!("fio is not run beside this: {why}"));
-    if !matches!(params.pattern, DiskPattern::Random | DiskPattern::Sequential) {
-        return refuse("its order of blocks would be another one");
+    match (params.op, params.pattern) {
+        (DiskOp::Rewrite | DiskOp::Reread, _) => {
+            return refuse("it does not come back to what was touched just before");
+        }
+        (_, DiskPattern::Strided) => return refuse("with a stride it visits one block in seventeen, and no other"),
+        (DiskOp::Mixed, DiskPattern::Sequential | DiskPattern::Backward) => {
+            return refuse("its reads and its writes would be a stream each, ours are one");
+        }
+        _ => {}
     }
-    if !matches!(params.op, DiskOp::Read | DiskOp::Write) {
-        return refuse("only reads and writes are compared");
+    if params.load_percent.is_some() {
+        return refuse("its requests at random moments are timed from when they begin, not from when they are due");
     }
     if !params.direct || params.cache != DiskCache::Bypassed {
         return refuse("only direct I/O is compared");
@@ -59,7 +71,7 @@ fn parameters(experiment: &Experiment) -> Result<&DiskParams, String> {
     if params.engine == DiskEngine::Null {
         return refuse("there is no device");
     }
-    if params.engine == DiskEngine::Sync && params.pattern == DiskPattern::Sequential && params.depth > 1 {
+    if params.engine == DiskEngine::Sync && params.pattern != DiskPattern::Random && params.depth > 1 {
         return refuse("its threads would each have a part of the file, ours share one stream");
     }
     Ok(params)
@@ -108,7 +120,7 @@ impl Reference for Fio {
             files: vec![NeededFile {
                 path: file.path.clone().into(),
                 bytes: params.size,
-                overwritten: params.op == DiskOp::Write,
+                overwritten: params.op.writes(),
             }],
             expected_seconds,
             timeout_seconds: 20.0 + 4.0 * expected_seconds,
@@ -128,7 +140,7 @@ impl Reference for Fio {
         if job["error"].as_i64() != Some(0) {
             return Err(format!("fio reports error {} of its job: {}", job["error"], complaint(output)));
         }
-        let side = &job[params.op.name()];
+        let side = &job[if params.op == DiskOp::Mixed { "mixed" } else { params.op.name() }];
         let throughput = positive(ABOUT.tool, "bw_bytes", number(side, "bw_bytes")?)?;
         let iops = positive(ABOUT.tool, "iops", number(side, "iops")?)?;
         let details = details(side, job, throughput, iops)?;
@@ -150,7 +162,7 @@ impl Reference for Fio {
 fn where_it_works(params: &DiskParams, path: &str, cpus: &[u32]) -> [String; 9] {
     let jobs = jobs(params);
     // Threads that go through a file in order have a part each, as ours.
-    let part = if params.pattern == DiskPattern::Sequential && jobs > 1 {
+    let part = if params.pattern != DiskPattern::Random && jobs > 1 {
         let blocks = params.size / params.block / u64::from(jobs);
         Some(blocks.max(1) * params.block)
     } else {
@@ -189,24 +201,39 @@ fn how_it_works(params: &DiskParams) -> Vec<String> {
         DiskEngine::Libaio => words.extend(["--ioengine=libaio".to_owned(), depth]),
         DiskEngine::Sync | DiskEngine::Null => words.push("--ioengine=psync".to_owned()),
     }
-    let (random, order) = match params.pattern {
-        DiskPattern::Random => (true, "rand"),
-        _ => (false, ""),
-    };
-    words.push(format!("--rw={order}{}", params.op));
-    if random {
+    words.push(format!("--rw={}", order(params)));
+    if params.op == DiskOp::Mixed {
+        // Reported as one, as ours are.
+        words.extend(["--rwmixread=50".to_owned(), "--unified_rw_reporting=1".to_owned()]);
+    }
+    if params.pattern == DiskPattern::Random {
         words.extend(["--norandommap".to_owned(), "--randrepeat=0".to_owned()]);
     }
-    if params.op == DiskOp::Write {
+    if params.op.writes() {
         // Random contents, made before and marked for each request, so that nothing can be compressed or merged.
         words.extend(["--refill_buffers=0".to_owned(), "--scramble_buffers=1".to_owned()]);
-    }
-    match params.sync {
-        DiskSync::None => {}
-        DiskSync::Dsync => words.push("--sync=dsync".to_owned()),
-        DiskSync::Sync => words.push("--sync=sync".to_owned()),
+        match params.sync {
+            DiskSync::None => {}
+            DiskSync::Dsync => words.push("--sync=dsync".to_owned()),
+            // Versions that do not know the word `sync` here know the number.
+            DiskSync::Sync => words.push("--sync=1".to_owned()),
+        }
     }
     words
+}
+
+/// What is done in which order, in fio's words.
+fn order(params: &DiskParams) -> String {
+    let does = match params.op {
+        DiskOp::Mixed => "rw",
+        op => op.name(),
+    };
+    match params.pattern {
+        DiskPattern::Random => format!("rand{does}"),
+        // Counted from the end of the last block: from there to the beginning of the one before it are two.
+        DiskPattern::Backward => format!("{does}:-{}", 2 * params.block),
+        DiskPattern::Sequential | DiskPattern::Strided => does.to_owned(),
+    }
 }
 
 /// Its jobs: without asynchronous requests, a depth is so many threads.
@@ -344,13 +371,52 @@ mod tests {
     }
 
     #[test]
+    fn every_order_mixture_and_kind_of_write_has_its_words() {
+        let words = |pattern, op, sync| {
+            let params = DiskParams { sync, depth: 128, ..params(pattern, op, DiskEngine::IoUring) };
+            let argv = invocation(params, &[0], PATH).unwrap().argv;
+            assert!(argv.contains(&"--iodepth=128".to_owned()));
+            let told = ["--rw", "--sync", "--unified", "--norandommap", "--scramble"];
+            let is_told = |word: &&String| told.iter().any(|prefix| word.starts_with(prefix));
+            argv.iter().filter(is_told).cloned().collect::<Vec<_>>().join(" ")
+        };
+        let none = DiskSync::None;
+        for (pattern, op, sync, expected) in [
+            (DiskPattern::Backward, DiskOp::Read, none, "--rw=read:-8192"),
+            (DiskPattern::Backward, DiskOp::Write, none, "--rw=write:-8192 --scramble_buffers=1"),
+            (
+                DiskPattern::Random,
+                DiskOp::Mixed,
+                none,
+                "--rw=randrw --rwmixread=50 --unified_rw_reporting=1 --norandommap --scramble_buffers=1",
+            ),
+            (DiskPattern::Sequential, DiskOp::Write, DiskSync::Dsync, "--rw=write --scramble_buffers=1 --sync=dsync"),
+            (DiskPattern::Sequential, DiskOp::Write, DiskSync::Sync, "--rw=write --scramble_buffers=1 --sync=1"),
+            (DiskPattern::Sequential, DiskOp::Read, DiskSync::Sync, "--rw=read"),
+        ] {
+            assert_eq!(words(pattern, op, sync), expected);
+        }
+        let mixed = invocation(params(DiskPattern::Random, DiskOp::Mixed, DiskEngine::Sync), &[0], PATH).unwrap();
+        assert!(mixed.files[0].overwritten, "half of it are writes");
+        let backward = DiskParams { threads: 2, ..params(DiskPattern::Backward, DiskOp::Read, DiskEngine::IoUring) };
+        let text = invocation(backward, &[0, 1], PATH).unwrap().argv.join(" ");
+        assert!(text.contains("--size=134217728") && text.contains("--offset_increment=134217728"), "{text}");
+    }
+
+    #[test]
     fn what_it_cannot_do_alike_is_refused() {
         let base = params(DiskPattern::Random, DiskOp::Read, DiskEngine::IoUring);
         for other in [
             DiskParams { direct: false, ..base.clone() },
             DiskParams { cache: DiskCache::Warm, ..base.clone() },
-            DiskParams { pattern: DiskPattern::Backward, ..base.clone() },
-            DiskParams { op: DiskOp::Mixed, ..base.clone() },
+            DiskParams { pattern: DiskPattern::Strided, ..base.clone() },
+            DiskParams { pattern: DiskPattern::Sequential, op: DiskOp::Mixed, ..base.clone() },
+            DiskParams { pattern: DiskPattern::Backward, op: DiskOp::Mixed, ..base.clone() },
+            DiskParams { op: DiskOp::Rewrite, ..base.clone() },
+            DiskParams { op: DiskOp::Reread, ..base.clone() },
+            DiskParams { load_percent: Some(50), ..base.clone() },
+            DiskParams { cache: DiskCache::Cold, ..base.clone() },
+            DiskParams { engine: DiskEngine::Sync, pattern: DiskPattern::Backward, ..base.clone() },
             DiskParams { layout: DiskLayout::PerThread, ..base.clone() },
             DiskParams { engine: DiskEngine::Null, ..base.clone() },
             DiskParams { engine: DiskEngine::Sync, pattern: DiskPattern::Sequential, ..base.clone() },
@@ -394,6 +460,29 @@ mod tests {
         assert!((cpu_seconds / (0.096_613_55 * 1.004 / 711.0) - 1.0).abs() < 1e-6, "{reading:?}");
         let iops = reading.details["iops"].as_f64().unwrap();
         assert!((reading.value / iops / f64::from(1 << 20) - 1.0).abs() < 0.01, "both jobs are in it: {reading:?}");
+    }
+
+    #[test]
+    fn recorded_runs_of_mixtures_backwards_and_to_the_medium_are_read() {
+        for (name, kind, metric, block, requests) in [
+            ("randrw-4KiB-d128", (DiskPattern::Random, DiskOp::Mixed), MetricName::Iops, 4096, 23_795.0),
+            ("read-backward-1MiB-d4", (DiskPattern::Backward, DiskOp::Read), MetricName::Throughput, 1 << 20, 558.0),
+            ("randwrite-4KiB-dsync", (DiskPattern::Random, DiskOp::Write), MetricName::Iops, 4096, 90.0),
+        ] {
+            let params = DiskParams { block, ..params(kind.0, kind.1, DiskEngine::IoUring) };
+            let text = recorded(&format!("fio-3.33-{name}.json"));
+            let reading = Fio.parse("3.33", &said(&text), &disk(params.clone())).unwrap();
+            assert_eq!(reading.metric, metric, "{name}");
+            let detail = |key: &str| reading.details[key].as_f64().unwrap();
+            // What was in flight when its time began is in the bytes and not in the requests, or the reverse.
+            assert!((detail("throughput") / detail("iops") / block as f64 - 1.0).abs() < 0.01, "{name}: {reading:?}");
+            assert!((detail("iops") * detail("seconds") / requests - 1.0).abs() < 0.01, "{name}: {reading:?}");
+            assert!(reading.details["latency"]["p50"].as_f64() > Some(0.0), "{name}: {reading:?}");
+            // A report on another kind of request is none on this.
+            let other = if params.op == DiskOp::Mixed { DiskOp::Read } else { DiskOp::Mixed };
+            let other = disk(DiskParams { op: other, pattern: DiskPattern::Random, ..params });
+            assert!(Fio.parse("3.33", &said(&text), &other).is_err(), "{name}");
+        }
     }
 
     #[test]
