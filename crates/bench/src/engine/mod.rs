@@ -166,6 +166,8 @@ pub(crate) struct Tally {
     window: Window,
     /// With [`FRACTION_BITS`] behind the point: whole numbers take half the time where operations come by the million.
     nanoseconds_per_tick: u64,
+    /// Whether an operation belongs to the window that it began in, not to the one that it ended in.
+    by_beginning: bool,
     /// Operations that ended inside the window.
     pub(crate) operations: u64,
     /// Their bytes.
@@ -180,7 +182,7 @@ impl Tally {
         let window = Window { begin: 0, end: 0 };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a timer ticks 10^6 times or more")]
         let nanoseconds_per_tick = (1e9 / timer.ticks_per_second() * 2_f64.powi(FRACTION_BITS)) as u64;
-        Self { window, nanoseconds_per_tick, operations: 0, bytes: 0, durations: Histogram::new() }
+        Self { window, nanoseconds_per_tick, by_beginning: false, operations: 0, bytes: 0, durations: Histogram::new() }
     }
 
     /// Forgets everything, for this window.
@@ -192,12 +194,30 @@ impl Tally {
     /// An operation that began and ended at these time stamps.
     #[inline]
     pub(crate) fn note(&mut self, began: u64, ended: u64, bytes: u64) {
-        if self.window.holds(ended) {
+        if self.window.holds(if self.by_beginning { began } else { ended }) {
             self.operations += 1;
             self.bytes += bytes;
-            let scaled = u128::from(ended.saturating_sub(began)) * u128::from(self.nanoseconds_per_tick);
-            self.durations.record(u64::try_from(scaled >> FRACTION_BITS).unwrap_or(u64::MAX));
+            self.time(began, ended);
         }
+    }
+
+    /// An operation that fell due at this time stamp, had not begun at the other, and never will: its duration is that
+    /// at least.
+    pub(crate) fn waited(&mut self, due: u64, until: u64) {
+        if self.window.holds(due) {
+            self.time(due, until);
+        }
+    }
+
+    /// From now on an operation belongs to the window that it began in.
+    pub(crate) fn count_by_beginning(&mut self) {
+        self.by_beginning = true;
+    }
+
+    #[inline]
+    fn time(&mut self, began: u64, ended: u64) {
+        let scaled = u128::from(ended.saturating_sub(began)) * u128::from(self.nanoseconds_per_tick);
+        self.durations.record(u64::try_from(scaled >> FRACTION_BITS).unwrap_or(u64::MAX));
     }
 
     /// An empty one for the same window, for a thread that helps.

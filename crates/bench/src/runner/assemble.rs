@@ -269,6 +269,10 @@ fn clock_uncertainty(row: &Row) -> Option<f64> {
 
 /// Sets the efficiency against the tightest limit that carries one; the warning, where there is none or it is exceeded.
 fn set_efficiency(metric: &mut Metric, params: &Params) -> Option<Warning> {
+    // What was asked for is no achievement.
+    if matches!(params, Params::Disk(disk) if disk.load_percent.is_some()) {
+        return None;
+    }
     let median = metric.summary.median;
     let tightest_of = |carries: fn(&Peak) -> bool| {
         let carrying = metric.peaks.iter().filter(|peak| carries(peak));

@@ -14,7 +14,7 @@ mod thread;
 use std::io::{BufRead, Write};
 use std::sync::Mutex;
 
-use model::document::NetConditions;
+use model::document::{DiskConditions, NetConditions};
 use model::wire::{Message, Observations, Role, Task};
 use sys::clock::{Calibration, Source};
 use sys::team;
@@ -115,6 +115,19 @@ fn both(first: Option<NetConditions>, next: Option<NetConditions>) -> Option<Net
     }
 }
 
+/// What two threads of a disk experiment say: the first speaks for all, but each of its own rate without pause, and of
+/// what was due of its own.
+fn of_threads(first: Option<DiskConditions>, next: Option<DiskConditions>) -> Option<DiskConditions> {
+    match (first, next) {
+        (Some(first), Some(next)) => {
+            let plus = |of: fn(&DiskConditions) -> Option<f64>| of(&first).zip(of(&next)).map(|(a, b)| a + b);
+            let (full_iops, due_iops) = (plus(|one| one.full_iops), plus(|one| one.due_iops));
+            Some(DiskConditions { full_iops, due_iops, ..first })
+        }
+        (first, next) => first.or(next),
+    }
+}
+
 /// One launch's observations from those of its threads.
 fn add_up(reports: Vec<ThreadReport>, counter_timer: bool) -> Observations {
     let source = |is: fn(&ThreadReport) -> bool| reports.iter().all(is);
@@ -150,7 +163,7 @@ fn add_up(reports: Vec<ThreadReport>, counter_timer: bool) -> Observations {
         sum.start_spread_seconds = sum.start_spread_seconds.or(report.start_spread_seconds);
         if let Some(of_flow) = report.of_flow {
             sum.waiting = true;
-            (sum.disk, sum.net) = (sum.disk.take().or(of_flow.disk), both(sum.net.take(), of_flow.net));
+            (sum.disk, sum.net) = (of_threads(sum.disk.take(), of_flow.disk), both(sum.net.take(), of_flow.net));
         }
         if let Some(watched) = report.watched {
             sum.watched_seconds = watched.seconds;
@@ -166,6 +179,17 @@ mod tests {
     use sys::usage::ThreadUsage;
 
     use super::*;
+
+    #[test]
+    fn rates_of_a_load_add_up_over_threads() {
+        let of = |full_iops, due_iops| {
+            let late_share = Some(0.5);
+            Some(DiskConditions { full_iops, due_iops, late_share, ..DiskConditions::default() })
+        };
+        assert_eq!(of_threads(of(Some(100.0), Some(50.0)), of(Some(90.0), Some(40.0))), of(Some(190.0), Some(90.0)));
+        assert_eq!(of_threads(None, of(Some(1.0), None)), of(Some(1.0), None));
+        assert_eq!(of_threads(of(None, None), of(None, None)), of(None, None));
+    }
 
     fn report(cpu_seconds: f64) -> ThreadReport {
         let used = ThreadUsage { cpu_seconds, ..ThreadUsage::default() };

@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::time::Duration;
 
 use super::ring::Operation;
 use super::setup;
@@ -152,18 +153,29 @@ impl Aio {
         Ok(())
     }
 
-    /// Waits for at least `least` completions, at most those in flight, or for a signal, and hands all there are to
-    /// `each`, as token and result (negative: the error's number). How many there were.
+    /// Waits for at least `least` completions, at most those in flight, or for a signal or until so much time has
+    /// passed, and hands all there are to `each`, as token and result (negative: the error's number). How many there
+    /// were.
     ///
     /// # Errors
     /// What the kernel said.
     #[inline]
-    pub(super) fn reap(&mut self, least: u32, mut each: impl FnMut(u32, i64)) -> io::Result<u32> {
+    pub(super) fn reap(
+        &mut self,
+        least: u32,
+        at_most: Option<Duration>,
+        mut each: impl FnMut(u32, i64),
+    ) -> io::Result<u32> {
         if self.submitted == 0 {
             return Ok(0);
         }
-        let no_limit = std::ptr::null::<libc::timespec>();
-        // SAFETY: the context is our own, and the answer is as many live, writable events as the call is told of.
+        let at_most = at_most.map(|time| libc::timespec {
+            tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),
+            tv_nsec: time.subsec_nanos().into(),
+        });
+        let limit = at_most.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        // SAFETY: the context is our own, the answer is as many live, writable events as the call is told of, and the
+        // limit is null or lives through the call.
         let came = unsafe {
             libc::syscall(
                 libc::SYS_io_getevents,
@@ -171,7 +183,7 @@ impl Aio {
                 libc::c_long::from(least.min(self.submitted)),
                 libc::c_long::try_from(self.events.len()).unwrap_or(libc::c_long::MAX),
                 self.events.as_mut_ptr(),
-                no_limit,
+                limit,
             )
         };
         let Ok(came) = usize::try_from(came) else {
@@ -192,7 +204,7 @@ impl Aio {
     pub(super) fn quiesce(&mut self) -> bool {
         self.pushed.clear();
         while self.submitted > 0 {
-            if self.reap(1, |_, _| ()).is_err() {
+            if self.reap(1, None, |_, _| ()).is_err() {
                 return false;
             }
         }

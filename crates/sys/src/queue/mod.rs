@@ -15,6 +15,7 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::time::Duration;
 
 use crate::memory::{PageSize, Region};
 use aio::Aio;
@@ -303,28 +304,70 @@ impl Queue {
             }
         }
     }
+
+    /// Hands what was pushed to the kernel, waits until a request is over or so much time has passed, and appends all
+    /// that are over to `done`. Blocking calls take what they take; a kernel that cannot wait for a time (`io_uring`
+    /// before Linux 5.11) looks once and does not wait.
+    ///
+    /// # Errors
+    /// As [`Queue::wait`].
+    pub fn wait_at_most(&mut self, at_most: Duration, done: &mut Vec<Completion>) -> io::Result<()> {
+        match &mut self.backend {
+            Backend::Ring(ring) => wait_at_most_for_ring(ring, &mut self.in_flight, at_most, done),
+            Backend::Aio(aio) => {
+                let in_flight = &mut self.in_flight;
+                let mut give_back = |token, result| {
+                    if in_flight.take_back(token).is_some() {
+                        done.push(of_kernel(token, result));
+                    }
+                };
+                // SAFETY: as in `wait_for_aio`.
+                unsafe { aio.submit(&mut give_back)? };
+                aio.reap(1, Some(at_most), give_back).map(drop)
+            }
+            Backend::Blocking(_) | Backend::Loop(..) => self.wait(0, done),
+        }
+    }
+}
+
+/// [`Queue::wait_at_most`] by a ring: one call of the kernel.
+fn wait_at_most_for_ring(
+    ring: &mut Ring,
+    in_flight: &mut InFlight,
+    at_most: Duration,
+    done: &mut Vec<Completion>,
+) -> io::Result<()> {
+    let entered = ring.enter_at_most(at_most);
+    let reaped = reap(ring, in_flight, done);
+    match entered {
+        Err(error) if error.raw_os_error() == Some(libc::EBUSY) && reaped > 0 => Ok(()),
+        other => other,
+    }
+}
+
+/// Appends what is over to `done`; how many they were.
+#[inline]
+fn reap(ring: &mut Ring, in_flight: &mut InFlight, done: &mut Vec<Completion>) -> u32 {
+    let no_op = ring.is_no_op();
+    ring.reap(|token, result| {
+        if let Some(part) = in_flight.take_back(token) {
+            let whole = no_op && result == 0;
+            done.push(if whole { in_full(token, &part) } else { of_kernel(token, result.into()) });
+        }
+    })
 }
 
 /// [`Queue::wait`] by a ring.
 #[inline]
 fn wait_for_ring(ring: &mut Ring, in_flight: &mut InFlight, least: u32, done: &mut Vec<Completion>) -> io::Result<()> {
     let least = least.min(in_flight.count());
-    let no_op = ring.is_no_op();
-    let mut reap = |ring: &mut Ring, in_flight: &mut InFlight| {
-        ring.reap(|token, result| {
-            if let Some(part) = in_flight.take_back(token) {
-                let whole = no_op && result == 0;
-                done.push(if whole { in_full(token, &part) } else { of_kernel(token, result.into()) });
-            }
-        })
-    };
     // What has come by itself meanwhile, so that the kernel is not asked to wait for it.
-    let mut seen = reap(ring, in_flight);
+    let mut seen = reap(ring, in_flight, done);
     // Without a wish to wait the kernel is still asked once: it may hold completions back until then.
     let mut asked = least > 0;
     while ring.unsubmitted() > 0 || seen < least || !asked {
         let entered = ring.enter(least.saturating_sub(seen));
-        let reaped = reap(ring, in_flight);
+        let reaped = reap(ring, in_flight, done);
         seen += reaped;
         match entered {
             // Its queue of completions is full: there is room again.
@@ -351,7 +394,7 @@ fn wait_for_aio(aio: &mut Aio, in_flight: &mut InFlight, least: u32, done: &mut 
         let missing = in_flight.count().saturating_sub(remaining);
         // Where there was no room for all of them, one must come back first.
         let wanted = missing.max(u32::from(aio.unsubmitted() > 0));
-        aio.reap(wanted, |token, result| give_back(in_flight, token, result))?;
+        aio.reap(wanted, None, |token, result| give_back(in_flight, token, result))?;
         if in_flight.count() <= remaining && aio.unsubmitted() == 0 {
             return Ok(());
         }

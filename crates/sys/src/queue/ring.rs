@@ -8,8 +8,9 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use io_uring::types::{CancelBuilder, Timespec};
+use io_uring::types::{CancelBuilder, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, squeue};
 
 use super::setup::{self, Flag, Made};
@@ -221,14 +222,51 @@ impl Ring {
         if self.owner != Owner::Thread(thread) {
             self.begin(thread)?;
         }
-        let mut flags = EnterFlags::GETEVENTS;
-        if self.no_iowait {
-            flags |= EnterFlags::NO_IOWAIT;
-        }
-        self.enter_with(self.unsubmitted, least, flags)
+        self.enter_with(self.unsubmitted, least, self.waiting_flags())
     }
 
-    fn enter_with(&mut self, submit: u32, least: u32, mut flags: EnterFlags) -> io::Result<()> {
+    #[inline]
+    fn waiting_flags(&self) -> EnterFlags {
+        let no_iowait = if self.no_iowait { EnterFlags::NO_IOWAIT } else { EnterFlags::empty() };
+        EnterFlags::GETEVENTS | no_iowait
+    }
+
+    /// The same, until one completion is in the ring or so much time has passed. Without waiting where the kernel knows
+    /// of no such limit (before Linux 5.11).
+    ///
+    /// # Errors
+    /// As [`Ring::enter`].
+    pub(super) fn enter_at_most(&mut self, at_most: Duration) -> io::Result<()> {
+        if !self.io.params().is_feature_ext_arg() {
+            return self.enter(0);
+        }
+        let time = Timespec::from(at_most);
+        let argument = SubmitArgs::new().timespec(&time);
+        let thread = this_thread();
+        if self.owner != Owner::Thread(thread) {
+            self.begin(thread)?;
+        }
+        let waiting = (std::ptr::from_ref(&argument).cast(), size_of_val(&argument));
+        let flags = self.waiting_flags() | EnterFlags::EXT_ARG;
+        match self.enter_by(self.unsubmitted, 1, flags, waiting) {
+            Err(error) if error.raw_os_error() == Some(libc::ETIME) => Ok(()),
+            other => other,
+        }
+    }
+
+    fn enter_with(&mut self, submit: u32, least: u32, flags: EnterFlags) -> io::Result<()> {
+        self.enter_by(submit, least, flags, (std::ptr::null(), 0))
+    }
+
+    /// With what the kernel is to know of the wait: null, or with [`EnterFlags::EXT_ARG`] its argument, which must live
+    /// through the call, and the size of it.
+    fn enter_by(
+        &mut self,
+        submit: u32,
+        least: u32,
+        mut flags: EnterFlags,
+        (waiting, waiting_bytes): (*const libc::c_void, usize),
+    ) -> io::Result<()> {
         let descriptor = match self.registered.ring {
             Some(number) => {
                 flags |= EnterFlags::REGISTERED_RING;
@@ -236,9 +274,8 @@ impl Ring {
             }
             None => libc::c_long::from(self.io.as_raw_fd()),
         };
-        let nothing = std::ptr::null::<libc::c_void>();
-        // SAFETY: the descriptor is the ring's own, and what the kernel is to read, the requests in the ring, was
-        // vouched for when each was pushed.
+        // SAFETY: the descriptor is the ring's own, what the kernel is to read of requests was vouched for when each was
+        // pushed, and the argument of the wait is null or the caller's, live through the call.
         let taken = unsafe {
             libc::syscall(
                 libc::SYS_io_uring_enter,
@@ -246,8 +283,8 @@ impl Ring {
                 libc::c_long::from(submit),
                 libc::c_long::from(least),
                 libc::c_long::from(flags.bits()),
-                nothing,
-                0_usize,
+                waiting,
+                waiting_bytes,
             )
         };
         // No more than was offered, whatever the kernel says: the counts must never wrap.

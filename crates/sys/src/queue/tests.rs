@@ -3,6 +3,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::thread::JoinHandleExt;
 
 use super::*;
+use crate::clock::monotonic_raw_seconds;
 use crate::file::tests::{direct_if_possible, reopened, skip, written_file};
 
 mod others;
@@ -267,6 +268,35 @@ fn waiting_is_for_as_many_as_are_asked_for() {
     done.clear();
     queue.wait(2, &mut done).unwrap();
     assert!(done.len() == 2 && done.iter().all(|completion| matches!(completion.result, Ok(0))), "{done:?}");
+}
+
+#[test]
+fn waiting_ends_with_the_time_or_with_a_request() {
+    if !has_ring() {
+        return;
+    }
+    let (read, mut write) = pipe();
+    let mut queue = open_queue(read, Engine::IoUring, 2, 2 * BLOCK);
+    let mut done = Vec::with_capacity(2);
+    let (short, long) = (Duration::from_millis(5), Duration::from_mins(10));
+    for _ in 0..2 {
+        let began = monotonic_raw_seconds();
+        let passed = || Duration::from_secs_f64(monotonic_raw_seconds() - began);
+        queue.wait_at_most(short, &mut done).unwrap();
+        assert!(passed() >= short && done.is_empty(), "nothing is in flight, so the time passes");
+        queue.push(Request { offset: 0, ..request(0, false, 0) }).unwrap();
+        queue.wait_at_most(short, &mut done).unwrap();
+        assert!(passed() >= 2 * short && done.is_empty() && queue.in_flight() == 1);
+        write.write_all(b"one").unwrap();
+        queue.wait_at_most(long, &mut done).unwrap();
+        assert!(done.drain(..).all(|one| one.result.unwrap() == 3) && queue.in_flight() == 0);
+    }
+    for engine in engines(1) {
+        let mut queue = open_queue(direct_if_possible(&written_file(BLOCK)), engine, 1, BLOCK);
+        queue.push(request(0, false, 0)).unwrap();
+        queue.wait_at_most(long, &mut done).unwrap();
+        assert!(done.drain(..).all(|one| one.result.unwrap() == 4096) && queue.in_flight() == 0, "{engine:?}");
+    }
 }
 
 extern "C" fn ignore(_: libc::c_int) {}

@@ -15,7 +15,7 @@ use sys::queue::{Engine, Options, Queue, Request};
 
 use super::contents::{Contents, PAGE_BYTES};
 use super::engines::{self, cannot_open};
-use super::lane::{Access, Job, Lane};
+use super::lane::{Access, Due, Job, Lane};
 use super::{apart, traffic, trouble};
 use crate::engine::{Flow, FlowMetric, FlowProfile, Tally, Trouble, Window};
 
@@ -27,6 +27,10 @@ const READ_BACK_BYTES: usize = 1 << 20;
 
 /// How long before a window requests start, in microseconds: queues fill.
 const LEAD_MICROSECONDS: u32 = 20_000;
+
+/// How long the rate without pause is looked at, of which a load is a share, in seconds: fifty requests of a disk that
+/// makes a hundred a second.
+const FULL_RATE_SECONDS: f64 = 0.5;
 
 /// What it takes to start one thread more, in microseconds, with a margin.
 const THREAD_MICROSECONDS: u32 = 100;
@@ -49,6 +53,8 @@ pub(super) struct DiskFlow {
     flushes: Vec<f64>,
     /// The launch's timer, once it is known.
     timer: Option<Timer>,
+    /// Of a load: requests per second that this thread made without pause.
+    full_iops: Option<f64>,
     window_seconds: f64,
     run_seconds: f64,
 }
@@ -60,6 +66,10 @@ impl DiskFlow {
     /// What cannot be done on this file system, and what went wrong.
     pub(super) fn open(params: &DiskParams, held: &HeldFile, task: &Task, thread: usize) -> Result<Self, Trouble> {
         traffic::begin();
+        if params.load_percent.is_some() && task.warm_up_seconds[1] <= 0.0 {
+            let reason = "a share of the highest rate needs a warm-up, in which that rate is found";
+            return Err(Trouble::Unavailable(reason.to_owned()));
+        }
         let file = open_plain(held)?;
         let no_device = params.engine == DiskEngine::Null;
         if !no_device {
@@ -92,6 +102,7 @@ impl DiskFlow {
             stepped_down,
             flushes: Vec::new(),
             timer: None,
+            full_iops: None,
             window_seconds: 0.0,
             run_seconds: 0.0,
         })
@@ -138,6 +149,9 @@ impl Flow for DiskFlow {
     fn run(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
         let began = timer.now();
         self.timer = Some(*timer);
+        if let (Some(percent), None) = (self.params.load_percent, self.full_iops) {
+            return self.find_full_rate(percent, timer, window);
+        }
         if let Some((first, others)) = self.lanes.split_first_mut() {
             self.tallies.resize_with(others.len(), || tally.fork());
             run_lanes(first, others, &mut self.tallies, (timer, window), tally)?;
@@ -164,17 +178,18 @@ impl Flow for DiskFlow {
         let (cpu_seconds, in_flight_seconds) = (sum(|lane| lane.cpu_seconds), sum(|lane| lane.in_flight_seconds));
         let requests: u64 = self.lanes.iter().map(|lane| lane.requests).sum();
         let of_kinds = apart::conditions(self.lanes.iter().filter_map(Lane::apart));
+        let flush_seconds = median(&mut self.flushes);
         let of_file = if self.job.no_device { of_kinds } else { self.of_file(of_kinds) };
-        seen.disk = Some(DiskConditions {
+        seen.disk = Some(self.of_load(DiskConditions {
             engine: self.engine(),
             features: queue.map(Queue::features).unwrap_or_default(),
             stepped_down,
             depth_achieved: (self.window_seconds > 0.0).then(|| in_flight_seconds / self.window_seconds),
-            flush_seconds: median(&mut self.flushes),
+            flush_seconds,
             cpu_busy: (self.run_seconds > 0.0).then(|| cpu_seconds / self.run_seconds),
             cpu_seconds_per_request: (requests > 0).then(|| cpu_seconds / requests as f64),
             ..of_file
-        });
+        }));
         // Last, since it works on memory of its own.
         if let (Some(disk), Some(timer), false) = (&mut seen.disk, &self.timer, self.job.no_device) {
             disk.loop_iops = engines::loop_iops(&self.job, &self.params, timer);
@@ -183,6 +198,47 @@ impl Flow for DiskFlow {
 }
 
 impl DiskFlow {
+    /// Works without pause from the beginning of this window, which is the first of the warm-up, and shares out the load
+    /// that follows. Nothing of it is counted.
+    fn find_full_rate(&mut self, percent: u32, timer: &Timer, window: Window) -> Result<(), String> {
+        let end = window.end.max(window.begin + timer.ticks(FULL_RATE_SECONDS));
+        let (window, mut tally) = (Window { end, ..window }, Tally::new(timer));
+        tally.begin(window);
+        if let Some((first, others)) = self.lanes.split_first_mut() {
+            let mut tallies: Vec<Tally> = others.iter().map(|_| tally.fork()).collect();
+            run_lanes(first, others, &mut tallies, (timer, window), &mut tally)?;
+        }
+        if tally.operations == 0 {
+            return Err(format!(
+                "not one request ended within {FULL_RATE_SECONDS} s: there is no rate to take a share of"
+            ));
+        }
+        let full_iops = tally.operations as f64 / timer.seconds(window.begin, window.end);
+        let of_lane = full_iops * f64::from(percent) / 100.0 / self.lanes.len() as f64;
+        self.lanes.iter_mut().for_each(|lane| lane.set_gap(timer.ticks_per_second() / of_lane));
+        self.full_iops = Some(full_iops);
+        Ok(())
+    }
+
+    /// What is to be said of a load, in place of what holds only where requests follow each other without pause: how
+    /// many are in flight is then the load's doing, and some of the CPU time is waiting.
+    fn of_load(&self, without_pause: DiskConditions) -> DiskConditions {
+        if self.params.load_percent.is_none() {
+            return without_pause;
+        }
+        let sum = |of: fn(Due) -> u64| self.lanes.iter().map(|lane| of(lane.due())).sum::<u64>();
+        let (all, late) = (sum(|due| due.all), sum(|due| due.late));
+        DiskConditions {
+            full_iops: self.full_iops,
+            due_iops: (self.window_seconds > 0.0).then(|| all as f64 / self.window_seconds),
+            late_share: (all > 0).then(|| late as f64 / all as f64),
+            depth_achieved: None,
+            cpu_busy: None,
+            cpu_seconds_per_request: None,
+            ..without_pause
+        }
+    }
+
     /// Bytes that reached storage over bytes asked for; where there are reads and writes, of those that missed it more.
     fn storage_share(&self) -> Option<f64> {
         let of = |made: bool, write: bool| made.then(|| traffic::storage_share(write)).flatten();

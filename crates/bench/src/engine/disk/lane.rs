@@ -3,6 +3,8 @@
 //! With `io_uring` a thread has one lane of the whole depth; with blocking calls it has as many lanes as the depth, each
 //! on a thread of its own. What surrounds a window (flushing, reading back) is the flow's business.
 
+mod paced;
+
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,6 +21,8 @@ use super::contents::{Contents, Origin, PAGE_BYTES, SECTOR_BYTES, Unit};
 use super::visits::Visits;
 use super::{traffic, trouble};
 use crate::engine::{Tally, Window};
+pub(super) use paced::Due;
+use paced::Moments;
 
 /// Of every so many blocks read, one page is compared in full inside the window: half a microsecond each, and thus two
 /// nanoseconds a block.
@@ -135,6 +139,9 @@ pub(super) struct Lane {
     finished_writes: u64,
     remembered: Vec<u64>,
     random: Random,
+    /// When requests fall due; `None` while each begins as soon as another is over.
+    moments: Option<Moments>,
+    due: Due,
     /// CPU seconds of its thread, lead and drain of its windows included.
     pub(super) cpu_seconds: f64,
     /// Requests that these were spent on.
@@ -196,6 +203,8 @@ impl Lane {
             finished_writes: 0,
             remembered: Vec::with_capacity(REMEMBERED),
             random: Random::new(plan.seed),
+            moments: None,
+            due: Due::default(),
             cpu_seconds: 0.0,
             requests: 0,
             in_flight_seconds: 0.0,
@@ -218,7 +227,8 @@ impl Lane {
         self.apart.as_deref()
     }
 
-    /// Keeps all its requests in flight from now until the window has passed, and waits for the last of them.
+    /// Keeps all its requests in flight from now until the window has passed, or begins them at its moments, and waits
+    /// for the last of them.
     ///
     /// # Errors
     /// A request that failed or moved too little, or data that is not what was written.
@@ -226,6 +236,25 @@ impl Lane {
         let cpu_began = thread_cpu_seconds();
         (self.finished, self.finished_writes, self.written_before) = (0, 0, self.written);
         self.remembered.clear();
+        match self.moments.take() {
+            None => self.run_without_pause(timer, window, tally)?,
+            Some(mut moments) => {
+                self.run_paced(&mut moments, timer, window, tally)?;
+                self.moments = Some(moments);
+            }
+        }
+        if !self.job.no_device {
+            let block = u64::from(self.job.block);
+            traffic::asked_for(true, self.finished_writes * block);
+            traffic::asked_for(false, (self.finished - self.finished_writes) * block);
+        }
+        self.requests += self.finished;
+        self.cpu_seconds += thread_cpu_seconds() - cpu_began;
+        Ok(())
+    }
+
+    /// A closed loop: another request begins when one is over.
+    fn run_without_pause(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
         for token in 0..self.places.len() {
             self.submit(token, timer)?;
         }
@@ -253,13 +282,6 @@ impl Lane {
         }
         self.done = done;
         self.in_flight_seconds += timer.seconds(0, in_flight_ticks);
-        if !self.job.no_device {
-            let block = u64::from(self.job.block);
-            traffic::asked_for(true, self.finished_writes * block);
-            traffic::asked_for(false, (self.finished - self.finished_writes) * block);
-        }
-        self.requests += self.finished;
-        self.cpu_seconds += thread_cpu_seconds() - cpu_began;
         Ok(())
     }
 

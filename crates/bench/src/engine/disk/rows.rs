@@ -259,7 +259,6 @@ fn method(pattern: DiskPattern, kind: Kind, engine: DiskEngine) -> (&'static str
         DiskOp::Reread => "disk-reread/1",
     };
     let missing = match kind {
-        Kind { load_percent: Some(_), .. } => Some("at a load"),
         Kind { cache: DiskCache::Cold | DiskCache::Warm, .. } => Some("through the page cache"),
         Kind { layout: DiskLayout::PerThread, .. } => Some("in a file for each thread"),
         _ => None,
@@ -313,6 +312,9 @@ fn check_request(params: &DiskParams) -> Result<(), PlanError> {
             "{threads} threads with a depth of {depth} are too many for the engine sync, which takes a thread for each \
              request in flight: {MOST_BLOCKING_THREADS} is the most"
         )));
+    }
+    if let Some(percent) = params.load_percent.filter(|percent| !(1..=100).contains(percent)) {
+        return Err(PlanError(format!("a load of {percent} % cannot be: write 1 to 100 per cent of the highest rate")));
     }
     Ok(())
 }
@@ -527,6 +529,15 @@ mod tests {
     }
 
     #[test]
+    fn loads_are_rows_of_their_own() {
+        let loaded = DiskStanza { load_percent: vec![25, 90], op: vec![DiskOp::Read], depth: vec![32], ..stanza() };
+        let rows = expanded(&request(loaded, target())).unwrap();
+        let seen: Vec<_> = rows.iter().map(|row| (row.experiment.method.as_str(), params(row).load_percent)).collect();
+        assert_eq!(seen, [("disk-load/1", Some(25)), ("disk-load/1", Some(90))]);
+        assert!(rows.iter().all(|row| row.obstacle.is_none()) && rows[0].experiment.id != rows[1].experiment.id);
+    }
+
+    #[test]
     fn requests_that_make_no_sense_are_refused_in_a_sentence() {
         let refused = |stanza: DiskStanza| expanded(&request(stanza, target())).unwrap_err().0;
         assert!(refused(DiskStanza { block: vec![1000], ..stanza() }).contains("multiples of 512"));
@@ -534,6 +545,10 @@ mod tests {
         assert!(refused(DiskStanza { block: vec![2 * GIB], ..stanza() }).contains("too large"));
         assert!(refused(DiskStanza { depth: vec![0], ..stanza() }).contains("depth of 0"));
         assert!(refused(DiskStanza { depth: vec![5000], ..stanza() }).contains("depth of 5000"));
+        for percent in [0, 101] {
+            let sentence = refused(DiskStanza { load_percent: vec![percent], ..stanza() });
+            assert!(sentence.contains(&format!("a load of {percent} %")), "{sentence}");
+        }
         assert!(refused(DiskStanza { size: 1000, ..stanza() }).contains("multiple of 4 KiB"));
         assert!(
             refused(DiskStanza { block: vec![100 << 20], ..stanza() })

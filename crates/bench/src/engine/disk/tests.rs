@@ -1,5 +1,6 @@
 //! Flows on a small file of a real directory: what they count, what they find, what they refuse. No speeds.
 
+mod paced;
 mod patterns;
 
 use std::fs::File;

@@ -1,0 +1,356 @@
+//! An open loop: requests fall due at random moments, whatever the device does, and each one's latency runs from the
+//! moment it was due.
+//!
+//! A loop that begins a request when another is over asks less of a device that stalls, and so hardly notices ("coordinated
+//! omission"). Here a request that cannot begin because all places are taken begins late, and its latency contains the
+//! wait. What is counted are the requests that were due inside the window, however late they are over. Those that are
+//! behind by a whole window more are no longer begun: their latency counts as what they have waited until then, which
+//! is less than it would have been, and they are not counted as done.
+
+use std::io;
+use std::time::Duration;
+
+use stats::random::Random;
+use sys::clock::Timer;
+use sys::queue::Completion;
+
+use super::Lane;
+use crate::engine::disk::trouble;
+use crate::engine::{Tally, Window};
+
+/// Below this, in seconds, the next request is waited for awake: sleeping is right to 50 us (the default timer slack of
+/// `prctl(2)`), and waking up takes some.
+const AWAKE_SECONDS: f64 = 100e-6;
+
+/// Random moments at a rate: the gaps are exponential, so that one moment says nothing of the next (a Poisson process).
+#[derive(Debug)]
+pub(in crate::engine::disk) struct Moments {
+    random: Random,
+    /// Mean ticks from one to the next.
+    gap: f64,
+    /// The next one, with its fraction, so that none of the rate is lost.
+    next: f64,
+}
+
+impl Moments {
+    /// Moments that are so many ticks apart on average.
+    pub(in crate::engine::disk) fn new(gap: f64, seed: u64) -> Self {
+        Self { random: Random::new(seed), gap, next: 0.0 }
+    }
+
+    /// Goes on from this time stamp; what was due before it and has not begun is forgotten.
+    fn restart(&mut self, now: u64) {
+        self.next = now as f64;
+        self.advance();
+    }
+
+    /// The next moment.
+    fn due(&self) -> u64 {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time stamp, and never negative")]
+        let due = self.next as u64;
+        due
+    }
+
+    fn advance(&mut self) {
+        // 1 - u lies in (0, 1].
+        self.next -= self.gap * (1.0 - self.random.unit()).ln();
+    }
+}
+
+/// What has been due so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::engine::disk) struct Due {
+    /// Requests that were due inside windows.
+    pub(in crate::engine::disk) all: u64,
+    /// Those of them that began late, or never, since all places were taken.
+    pub(in crate::engine::disk) late: u64,
+}
+
+/// What begins requests, waits for them and counts them.
+trait Places {
+    /// A time stamp.
+    fn now(&mut self) -> u64;
+
+    /// Whether another request can begin.
+    fn has_room(&self) -> bool;
+
+    /// Whether any is in flight.
+    fn is_busy(&self) -> bool;
+
+    /// Begins the request that was due then; only where there is room.
+    fn begin(&mut self, due: u64) -> Result<(), String>;
+
+    /// Gives up the request that was due then and has waited until now.
+    fn give_up(&mut self, due: u64, now: u64);
+
+    /// Waits until a request is over or, if there is one, this time stamp has come, perhaps not all of the time; counts
+    /// what is over.
+    fn wait(&mut self, until: Option<u64>) -> Result<(), String>;
+}
+
+/// Begins what falls due until the window has passed, and waits for all of it.
+fn run(places: &mut impl Places, moments: &mut Moments, window: Window) -> Result<Due, String> {
+    let mut seen = Due::default();
+    let last_begin = window.end + (window.end - window.begin);
+    moments.restart(places.now());
+    // Until when all places were taken.
+    let mut full_until = 0;
+    loop {
+        let now = places.now();
+        let given_up = now >= last_begin;
+        while moments.due() < window.end && (given_up || moments.due() <= now && places.has_room()) {
+            let due = moments.due();
+            if window.holds(due) {
+                seen.all += 1;
+                seen.late += u64::from(given_up || due < full_until);
+            }
+            if given_up {
+                places.give_up(due, now);
+            } else {
+                places.begin(due)?;
+            }
+            moments.advance();
+        }
+        let next = Some(moments.due()).filter(|due| *due < window.end);
+        if next.is_none() && !places.is_busy() {
+            return Ok(seen);
+        }
+        let has_room = places.has_room();
+        places.wait(next.filter(|_| has_room))?;
+        if !has_room {
+            full_until = places.now();
+        }
+    }
+}
+
+/// A lane at work, with the tally that counts for it.
+struct AtWork<'a> {
+    lane: &'a mut Lane,
+    timer: &'a Timer,
+    tally: &'a mut Tally,
+    /// Places that are not in flight.
+    free: Vec<usize>,
+}
+
+impl Places for AtWork<'_> {
+    fn now(&mut self) -> u64 {
+        self.timer.now()
+    }
+
+    fn has_room(&self) -> bool {
+        !self.free.is_empty()
+    }
+
+    fn is_busy(&self) -> bool {
+        self.lane.queue.in_flight() > 0
+    }
+
+    fn begin(&mut self, due: u64) -> Result<(), String> {
+        let Some(token) = self.free.pop() else { return Ok(()) };
+        self.lane.submit(token, self.timer)?;
+        self.lane.places[token].began = due;
+        Ok(())
+    }
+
+    fn give_up(&mut self, due: u64, now: u64) {
+        self.tally.waited(due, now);
+    }
+
+    fn wait(&mut self, until: Option<u64>) -> Result<(), String> {
+        let mut done = std::mem::take(&mut self.lane.done);
+        let waited = self.wait_for(until, &mut done);
+        waited.map_err(|error| self.lane.first_failed(&trouble::words(&error)))?;
+        for completion in done.drain(..) {
+            let token = completion.token as usize;
+            self.lane.finish(completion, self.timer.now_unordered(), self.tally)?;
+            self.free.push(token);
+        }
+        self.lane.done = done;
+        Ok(())
+    }
+}
+
+impl AtWork<'_> {
+    fn wait_for(&mut self, until: Option<u64>, done: &mut Vec<Completion>) -> io::Result<()> {
+        let queue = &mut self.lane.queue;
+        let Some(until) = until else { return queue.wait(1, done) };
+        let asleep = self.timer.seconds(self.timer.now(), until) - AWAKE_SECONDS;
+        let busy = queue.in_flight() > 0;
+        match Duration::try_from_secs_f64(asleep) {
+            Ok(asleep) if busy => queue.wait_at_most(asleep, done),
+            Ok(asleep) => {
+                std::thread::sleep(asleep);
+                Ok(())
+            }
+            // Less than nothing.
+            Err(_) if busy => queue.wait(0, done),
+            Err(_) => {
+                std::hint::spin_loop();
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Lane {
+    /// From now on requests begin at random moments, so many ticks apart on average.
+    pub(in crate::engine::disk) fn set_gap(&mut self, gap: f64) {
+        self.moments = Some(Moments::new(gap, self.random.next_u64()));
+    }
+
+    /// What was due inside windows so far.
+    pub(in crate::engine::disk) fn due(&self) -> Due {
+        self.due
+    }
+
+    /// Begins requests as they fall due through a window, and waits for the last of them.
+    ///
+    /// # Errors
+    /// As [`Lane::run`].
+    pub(super) fn run_paced(
+        &mut self,
+        moments: &mut Moments,
+        timer: &Timer,
+        window: Window,
+        tally: &mut Tally,
+    ) -> Result<(), String> {
+        tally.count_by_beginning();
+        let free = (0..self.places.len()).rev().collect();
+        let seen = run(&mut AtWork { lane: self, timer, tally, free }, moments, window)?;
+        self.due = Due { all: self.due.all + seen.all, late: self.due.late + seen.late };
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A device with a clock of its own that serves one request after another, each for so long, and none while it
+    /// stalls.
+    struct Stalling {
+        now: u64,
+        depth: usize,
+        service: u64,
+        stall: Window,
+        /// Of each request in flight: when it was due, and when it will be over.
+        in_flight: Vec<(u64, u64)>,
+        begun: Vec<(u64, u64)>,
+        over: Vec<(u64, u64)>,
+        given_up: Vec<(u64, u64)>,
+    }
+
+    impl Stalling {
+        fn new(depth: usize, service: u64, stall: Window) -> Self {
+            let none = Vec::new;
+            Self { now: 7, depth, service, stall, in_flight: none(), begun: none(), over: none(), given_up: none() }
+        }
+    }
+
+    impl Places for Stalling {
+        fn now(&mut self) -> u64 {
+            self.now
+        }
+
+        fn has_room(&self) -> bool {
+            self.in_flight.len() < self.depth
+        }
+
+        fn is_busy(&self) -> bool {
+            !self.in_flight.is_empty()
+        }
+
+        fn begin(&mut self, due: u64) -> Result<(), String> {
+            assert!(self.has_room() && due <= self.now);
+            let free = self.in_flight.last().map_or(self.now, |last| last.1.max(self.now));
+            let start = if self.stall.holds(free) { self.stall.end } else { free };
+            self.in_flight.push((due, start + self.service));
+            self.begun.push((due, self.now));
+            Ok(())
+        }
+
+        fn give_up(&mut self, due: u64, now: u64) {
+            self.given_up.push((due, now));
+        }
+
+        fn wait(&mut self, until: Option<u64>) -> Result<(), String> {
+            let first = self.in_flight.first().map(|one| one.1);
+            self.now = first.into_iter().chain(until).min().expect("something to wait for").max(self.now);
+            let now = self.now;
+            self.over.extend(self.in_flight.extract_if(.., |one| one.1 <= now));
+            Ok(())
+        }
+    }
+
+    const WINDOW: Window = Window { begin: 100_000, end: 1_100_000 };
+    const NEVER: Window = Window { begin: 0, end: 0 };
+
+    #[test]
+    fn moments_follow_the_rate_and_the_seed() {
+        let of = |seed| {
+            let mut moments = Moments::new(400.5, seed);
+            moments.restart(1 << 50);
+            let mut next = || {
+                moments.advance();
+                moments.due()
+            };
+            (0..40_000).map(|_| next()).collect::<Vec<u64>>()
+        };
+        let due = of(3);
+        assert!(due == of(3) && due != of(4));
+        assert!(due.is_sorted());
+        let gaps: Vec<f64> = due.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        // The mean of 40 000 exponential gaps is known to half a per cent; five of that.
+        assert!((mean / 400.5 - 1.0).abs() < 0.025, "{mean}");
+        // What tells exponential gaps from others: as many above the mean as e^-1, and above twice of it e^-2.
+        for (times, share) in [(1.0, (-1_f64).exp()), (2.0, (-2_f64).exp())] {
+            let above = gaps.iter().filter(|gap| **gap > times * mean).count() as f64 / gaps.len() as f64;
+            assert!((above - share).abs() < 0.015, "{above} above {times} times the mean");
+        }
+    }
+
+    #[test]
+    fn every_request_due_in_the_window_is_begun_once_and_over_once() {
+        for (depth, service) in [(1, 10), (1, 900), (4, 250), (32, 999)] {
+            let mut device = Stalling::new(depth, service, NEVER);
+            let seen = run(&mut device, &mut Moments::new(1000.0, 5), WINDOW).unwrap();
+            let mut due: Vec<u64> = device.over.iter().map(|one| one.0).collect();
+            due.sort_unstable();
+            let begun: Vec<u64> = device.begun.iter().map(|one| one.0).collect();
+            assert!(due == begun && device.given_up.is_empty(), "depth {depth}");
+            let inside = due.iter().filter(|due| WINDOW.holds(**due)).count() as u64;
+            assert_eq!(seen.all, inside);
+            assert!((900..1100).contains(&inside), "{inside} of 1000");
+            let late = device.begun.iter().filter(|(due, began)| WINDOW.holds(*due) && began > due).count() as u64;
+            assert_eq!(seen.late, late, "depth {depth}, {service}");
+        }
+    }
+
+    #[test]
+    fn a_stall_is_in_the_latency_of_all_that_fell_due_in_it() {
+        let stall = Window { begin: 500_000, end: 700_000 };
+        let mut device = Stalling::new(1, 10, stall);
+        let seen = run(&mut device, &mut Moments::new(1000.0, 5), WINDOW).unwrap();
+        let latency = |over: &(u64, u64)| over.1 - over.0;
+        // A loop that waits for one request before it begins the next has one slow one.
+        let from_begin = device.over.iter().zip(&device.begun).filter(|(over, begun)| over.1 - begun.1 > 1000).count();
+        assert_eq!(from_begin, 1);
+        let slow: Vec<u64> = device.over.iter().map(latency).filter(|ticks| *ticks > 1000).collect();
+        assert!((150..250).contains(&slow.len()), "about 200 fell due in the stall, {} were slow", slow.len());
+        let mean = slow.iter().sum::<u64>() as f64 / slow.len() as f64;
+        assert!((80_000.0..120_000.0).contains(&mean), "half the stall on average, not {mean}");
+        assert!(seen.late >= slow.len() as u64 - 1, "all but the first of them began late");
+    }
+
+    #[test]
+    fn what_is_hopelessly_behind_is_given_up_with_what_it_has_waited() {
+        let mut device = Stalling::new(1, 5000, NEVER);
+        let seen = run(&mut device, &mut Moments::new(1000.0, 5), WINDOW).unwrap();
+        let inside = |requests: &[(u64, u64)]| requests.iter().filter(|one| WINDOW.holds(one.0)).count() as u64;
+        assert_eq!(inside(&device.over) + inside(&device.given_up), seen.all, "nothing is left out");
+        assert!(inside(&device.given_up) > 300, "a fifth of what is asked for is served, in twice the time");
+        assert!(device.given_up.iter().all(|(due, now)| now >= due && *now >= WINDOW.end + 1_000_000));
+        assert!(seen.late > 900);
+    }
+}
