@@ -361,6 +361,8 @@ pub struct Disk {
     pub bytes: Option<u64>,
     /// Whether it spins (virtual disks often say so falsely).
     pub rotational: Option<bool>,
+    /// Rotations per minute as the drive itself tells them; `None` for one that does not turn or does not tell.
+    pub rotations_per_minute: Option<u32>,
     /// Logical block, B.
     pub logical_block_bytes: Option<u32>,
     /// Physical block, B.
@@ -383,13 +385,15 @@ pub struct Disk {
     pub raid_level: Option<String>,
     /// Members that a software RAID is laid out over, without spares.
     pub raid_members: Option<u32>,
+    /// Bytes in a row that a software RAID puts on one member before it goes on to the next; `None` where it has none.
+    pub raid_chunk_bytes: Option<u64>,
 }
 
 /// The narrowest link between a disk and the processor: what can pass at most, not what the drive can do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DiskLink {
-    /// `pcie`, `sata`, `sas` or `usb`.
+    /// `pcie`, `sata`, `sas`, `usb`, `mmc`, or `network` for a disk of another machine.
     pub kind: String,
     /// Bytes that pass in one direction, B/s, less the line code; packet headers are not taken off.
     pub bytes_per_second: u64,
@@ -441,7 +445,7 @@ pub struct StorageDevice {
     pub name: String,
     /// 0 for the device mounted, one more for each layer below.
     pub depth: u32,
-    /// `partition`, `mapper`, `raid`, `loop`, `memory` or `disk`.
+    /// `partition`, `mapper`, `multipath`, `raid`, `loop`, `memory` or `disk`.
     pub kind: String,
     /// Name of the whole disk in [`Machine::disks`].
     pub disk: Option<String>,
