@@ -187,6 +187,30 @@ fn other_traffic_over_loopback_is_named() {
     assert_warned(&row, "other_net_traffic", "B");
 }
 
+/// Python that gives itself no transparent huge pages (`PR_SET_THP_DISABLE`, 41) and becomes what it is told to be.
+const WITHOUT_HUGE_PAGES: &str =
+    "import ctypes, os, sys; assert ctypes.CDLL(None).prctl(41, 1, 0, 0, 0) == 0; os.execv(sys.argv[1], sys.argv[1:])";
+
+#[test]
+fn huge_pages_that_are_refused_are_named_with_the_share_that_was_obtained() {
+    let reserved = std::fs::read_to_string("/proc/sys/vm/nr_hugepages").unwrap_or_default();
+    if !has("python3") || !matches!(reserved.trim(), "" | "0") {
+        return skip(
+            "refused huge pages",
+            "python3 is missing, or huge pages are reserved, which would be used instead",
+        );
+    }
+    let scratch = Scratch::new();
+    let script = format!("exec python3 -c '{WITHOUT_HUGE_PAGES}' \"$@\"");
+    let row = row_of(through_shell(
+        &scratch,
+        &script,
+        "memory --op read --working-set 64MiB --threads 1 --repeat 3 --json -",
+    ));
+    assert_warned(&row, "pages_refused", "B");
+    assert_eq!(row["conditions"]["pages_obtained"], 0.0, "{row:#}");
+}
+
 #[test]
 fn a_memory_limit_that_leaves_little_room_is_named() {
     let Some(group) = Cgroup::make("memory") else {
