@@ -122,6 +122,9 @@ pub struct Plan {
     pub pause_seconds: f64,
     /// Share of the expected time that may be spent on repeating what others have disturbed.
     pub repeat_share: f64,
+    /// How long the layout of a test file may take, in seconds; `None` where the whole file was asked for, or enough
+    /// time is there.
+    pub layout_seconds: Option<u32>,
 }
 
 /// Why there is no plan: bad input, in one sentence.
@@ -141,6 +144,9 @@ const QUOTA_PERIOD_SECONDS: f64 = 0.1;
 
 /// Periods in a sample under a quota at least.
 const QUOTA_PERIODS: f64 = 3.0;
+
+/// Share of a suite's time in which test files are laid out.
+const LAYOUT_SHARE: f64 = 1.0 / 3.0;
 
 /// Seconds that a launch costs besides set-up, warm-up and samples: starting the process, pinning, verifying.
 const LAUNCH_SECONDS: f64 = 0.02;
@@ -246,7 +252,16 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
         sessions: request.repeat.map_or(*sessions, |repeat| repeat.min(*sessions)),
         pause_seconds: *pause,
         repeat_share: *repeat_share,
+        layout_seconds: layout_seconds(request),
     })
+}
+
+/// How long a test file may be laid out: for a part of the suite's time, where that is kept to.
+fn layout_seconds(request: &Request) -> Option<u32> {
+    let in_full = request.chosen.size || request.exact_workload || !request.references.is_empty();
+    let seconds = request.suite.time_budget.filter(|_| !in_full)? * LAYOUT_SHARE;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a budget of a run is no century")]
+    Some(seconds.max(1.0) as u32)
 }
 
 /// Notes which of these tools stand beside a row. Each sample is then paired with a run of each tool, so it comes from

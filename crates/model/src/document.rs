@@ -237,6 +237,8 @@ pub struct DiskConditions {
     pub memory_align_bytes: Option<u32>,
     /// Alignment that direct I/O needs of offsets and lengths, in bytes.
     pub offset_align_bytes: Option<u32>,
+    /// Size of the file, in bytes: less than planned where laying out all of it would have taken too long.
+    pub file_bytes: Option<u64>,
     /// Extents of the file.
     pub extents: Option<u32>,
     /// Bytes of the file that are holes, unwritten or inline: a read of them reaches no device.

@@ -56,7 +56,7 @@ pub struct Task {
 }
 
 /// A file that outlives workers: it has no name, the runner holds it, and workers open it through /proc.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldFile {
     /// Where a worker opens it: `/proc/PID/fd/N`.
     pub path: String,
@@ -73,6 +73,32 @@ pub struct HeldFile {
     pub bytes: u64,
     /// Seed of its contents, the same in every launch of a run.
     pub seed: u64,
+    /// Whether it holds single words and not stamped sectors: for blocks that are no whole sectors.
+    #[serde(default)]
+    pub words: bool,
+    /// How long its layout may take, in seconds: what is written by then is the file. `null`: as long as it takes.
+    #[serde(default)]
+    pub layout_seconds: Option<u32>,
+    /// The files of the other threads, the second one's first, where each thread has one of its own.
+    #[serde(default)]
+    pub others: Vec<Self>,
+}
+
+impl HeldFile {
+    /// The file of a thread: its own, or the one that all share.
+    pub fn of_thread(&self, thread: usize) -> &Self {
+        thread.checked_sub(1).and_then(|other| self.others.get(other)).unwrap_or(self)
+    }
+
+    /// Whether a file for blocks of so many bytes holds words.
+    pub const fn is_of_words(block: u64) -> bool {
+        !block.is_multiple_of(512)
+    }
+
+    /// This one and those of the other threads.
+    pub fn all(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(&self.others)
+    }
 }
 
 /// What the two workers of a network experiment know of each other.

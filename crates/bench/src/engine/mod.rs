@@ -88,8 +88,18 @@ pub(crate) trait Flow {
     /// What is worth knowing before it is run.
     fn profile(&self) -> FlowProfile;
 
+    /// Makes ready for the next window, while no thread is in one. Not timed.
+    ///
+    /// # Errors
+    /// What cannot be done.
+    fn prepare(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Works from now until the window has passed. What ends before it begins is warm-up (queues fill, the other end
-    /// gets going); what ends after it is waited for and not counted. Allocates nothing inside the window.
+    /// gets going); what ends after it is waited for and not counted. In a window without an end it does its share of
+    /// the task's work. Who has nothing left to do ends earlier, and tells the tally when. Allocates nothing inside the
+    /// window.
     ///
     /// # Errors
     /// What went wrong: an operation that failed, a wrong result, the other end gone.
@@ -151,6 +161,9 @@ pub(crate) struct Window {
 }
 
 impl Window {
+    /// The end of a window that lasts until the work is done.
+    pub(crate) const NO_END: u64 = u64::MAX;
+
     /// Whether something that ended at this time stamp counts.
     pub(crate) fn holds(&self, ticks: u64) -> bool {
         (self.begin..self.end).contains(&ticks)
@@ -199,6 +212,16 @@ impl Tally {
             self.bytes += bytes;
             self.time(began, ended);
         }
+    }
+
+    /// There was nothing left to do from this time stamp on: the window is over here.
+    pub(crate) fn over(&mut self, at: u64) {
+        self.window.end = self.window.end.min(at.max(self.window.begin));
+    }
+
+    /// The window, as long as there was something to do.
+    pub(crate) fn window(&self) -> Window {
+        self.window
     }
 
     /// An operation that fell due at this time stamp, had not begun at the other, and never will: its duration is that

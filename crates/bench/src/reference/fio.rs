@@ -299,10 +299,10 @@ mod tests {
             path: path.to_owned(),
             directory: "/x".to_owned(),
             filesystem: "ext4".to_owned(),
-            in_place: None,
             polled,
             bytes: 256 << 20,
             seed: 1,
+            ..HeldFile::default()
         };
         let experiment = disk(params);
         Fio.invocation(&Target {

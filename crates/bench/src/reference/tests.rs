@@ -135,7 +135,7 @@ fn beside(tool: &str) -> Experiment {
 fn held(path: &Path, bytes: u64) -> HeldFile {
     let directory = path.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
     let path = path.display().to_string();
-    HeldFile { path, directory, filesystem: "ext4".to_owned(), in_place: None, polled: false, bytes, seed: 1 }
+    HeldFile { path, directory, filesystem: "ext4".to_owned(), bytes, seed: 1, ..HeldFile::default() }
 }
 
 #[test]

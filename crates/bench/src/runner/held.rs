@@ -1,7 +1,7 @@
-//! The file that disk rows work on: it outlives workers, so it belongs to the runner.
+//! The files that disk rows work on: they outlive workers, so they belong to the runner.
 //!
-//! It has no name (`O_TMPFILE`) and lives as long as the runner holds it: whatever ends the runner, the file goes with
-//! it. Workers open it through /proc and lay it out; here it is only made.
+//! They have no names (`O_TMPFILE`) and live as long as the runner holds them: whatever ends the runner, they go with
+//! it. Workers open them through /proc and lay them out; here they are only made.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -9,20 +9,24 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use model::experiment::{DiskParams, Params};
+use model::io::DiskLayout;
 use model::wire::HeldFile;
 
 use crate::journal::Journal;
-use crate::plan::Planned;
+use crate::plan::{Plan, Planned};
 use crate::target::DiskTarget;
 
-/// The files that are held: one for each directory and size, which all rows of a plan share.
+/// A layout that was cut off by its time limit has left this much at least, in bytes.
+const LEAST_CUT_BYTES: u64 = 64 << 20;
+
+/// The files that are held: for each directory, size and kind of contents one that all rows of a plan share, which is
+/// the first thread's where each has its own, and those of the other threads.
 #[derive(Debug, Default)]
 pub(super) struct Held(Vec<Holding>);
 
 #[derive(Debug)]
 struct Holding {
-    directory: PathBuf,
-    bytes: u64,
+    key: Key,
     file: File,
     /// See [`HeldFile::in_place`].
     in_place: Option<bool>,
@@ -30,6 +34,18 @@ struct Holding {
     overwritten: bool,
     /// Directories that were not there before, outermost first: gone with the file, unless something else is in them.
     made: Vec<PathBuf>,
+}
+
+/// Which file it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Key {
+    directory: PathBuf,
+    /// The size that it is to have.
+    bytes: u64,
+    /// See [`HeldFile::words`].
+    words: bool,
+    /// The thread whose file it is.
+    thread: u32,
 }
 
 impl Drop for Holding {
@@ -41,36 +57,50 @@ impl Drop for Holding {
 }
 
 impl Held {
-    /// The file for a row; `None` where the row needs none. It is noted in the journal before it is made, since a file
-    /// system without nameless files gives it a name for a moment.
+    /// The file for a row, and those of its other threads; `None` where the row needs none. Each is noted in the journal
+    /// before it is made, since a file system without nameless files gives it a name for a moment.
     ///
     /// # Errors
     /// One sentence: it cannot be made.
     pub(super) fn file_for(
         &mut self,
         planned: &Planned,
-        seed: u64,
+        plan: &Plan,
         target: Option<&DiskTarget>,
-        journal: Option<&mut Journal>,
+        mut journal: Option<&mut Journal>,
     ) -> Result<Option<HeldFile>, String> {
         let Params::Disk(params) = &planned.experiment.params else { return Ok(None) };
-        let directory = Path::new(&params.path);
-        let filesystem = target.and_then(|target| target.storage.filesystem.as_deref());
-        let there = |holding: &&Holding| holding.directory == directory && holding.bytes == params.size;
-        if self.0.iter().find(there).is_none() {
-            let may_make = !target.is_some_and(|target| target.named);
-            let (file, made) = make(directory, may_make, journal)?;
-            let in_place = overwritten_in_place(&file, filesystem);
-            self.0.push(Holding {
-                directory: directory.to_owned(),
-                bytes: params.size,
-                file,
-                in_place,
-                overwritten: false,
-                made,
-            });
+        let mut first = self.one(params, 0, plan, target, journal.as_deref_mut())?;
+        if params.layout == DiskLayout::PerThread {
+            let others =
+                (1..params.threads).map(|thread| self.one(params, thread, plan, target, journal.as_deref_mut()));
+            first.others = others.collect::<Result<_, _>>()?;
         }
-        Ok(self.0.iter().find(there).map(|holding| describe(holding, params, seed, filesystem)))
+        Ok(Some(first))
+    }
+
+    /// The file of one thread.
+    fn one(
+        &mut self,
+        params: &DiskParams,
+        thread: u32,
+        plan: &Plan,
+        target: Option<&DiskTarget>,
+        journal: Option<&mut Journal>,
+    ) -> Result<HeldFile, String> {
+        let directory = PathBuf::from(&params.path);
+        let key = Key { directory, bytes: params.size, words: HeldFile::is_of_words(params.block), thread };
+        let filesystem = target.and_then(|target| target.storage.filesystem.as_deref());
+        if let Some(holding) = self.0.iter().find(|holding| holding.key == key) {
+            return Ok(describe(holding, params, plan, filesystem));
+        }
+        let may_make = !target.is_some_and(|target| target.named);
+        let (file, made) = make(&key.directory, may_make, journal)?;
+        let in_place = overwritten_in_place(&file, filesystem);
+        let holding = Holding { key, file, in_place, overwritten: false, made };
+        let described = describe(&holding, params, plan, filesystem);
+        self.0.push(holding);
+        Ok(described)
     }
 
     /// A tool has written over this file. Tools may go on with it; our next launch must not.
@@ -96,17 +126,28 @@ impl Holding {
     fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
+
+    /// The size that a layout has left it with, where its time was over before the file was whole.
+    fn cut_bytes(&self) -> Option<u64> {
+        let bytes = self.file.metadata().ok()?.len();
+        (LEAST_CUT_BYTES..self.key.bytes).contains(&bytes).then_some(bytes)
+    }
 }
 
-fn describe(holding: &Holding, params: &DiskParams, seed: u64, filesystem: Option<&str>) -> HeldFile {
+fn describe(holding: &Holding, params: &DiskParams, plan: &Plan, filesystem: Option<&str>) -> HeldFile {
+    let Key { bytes, words, thread, .. } = holding.key;
     HeldFile {
         path: holding.path(),
         directory: params.path.clone(),
         filesystem: filesystem.unwrap_or("unknown").to_owned(),
         in_place: holding.in_place,
         polled: params.direct && sys::file::has_polled_queues(&holding.file, Path::new("/sys")),
-        bytes: params.size,
-        seed,
+        bytes: holding.cut_bytes().filter(|_| plan.layout_seconds.is_some()).unwrap_or(bytes),
+        // No two files have the same pages.
+        seed: plan.seed.wrapping_add(u64::from(thread) << u32::BITS),
+        words,
+        layout_seconds: plan.layout_seconds,
+        others: Vec::new(),
     }
 }
 
@@ -159,11 +200,77 @@ mod tests {
         Planned { experiment, ..planned() }
     }
 
+    fn plan() -> Plan {
+        let suite = crate::suite::Suite::find("quick").unwrap();
+        let empty =
+            crate::suite::Suite { cpu: Vec::new(), memory: Vec::new(), net: Vec::new(), disk: Vec::new(), ..suite };
+        let request = crate::plan::Request::of(empty);
+        crate::plan::plan(&request, &crate::tests::machine_with_cpus(1)).unwrap()
+    }
+
+    /// The same row with other parameters.
+    fn changed(row: Planned, change: impl FnOnce(&mut DiskParams)) -> Planned {
+        let mut row = row;
+        if let Params::Disk(params) = &mut row.experiment.params {
+            change(params);
+        }
+        row
+    }
+
+    #[test]
+    fn each_size_and_kind_of_contents_has_a_file_and_so_has_each_thread() {
+        let scratch = scratch();
+        let mut held = Held::default();
+        let mut file = |change: fn(&mut DiskParams)| {
+            held.file_for(&changed(disk_row(scratch.path(), 1), change), &plan(), None, None).unwrap().unwrap()
+        };
+        let plain = file(|_| {});
+        let large = file(|params| params.size *= 2);
+        let words = file(|params| params.block = 8);
+        assert!(plain.path != large.path && large.bytes == 2 * plain.bytes);
+        assert!(words.path != plain.path && words.words && !plain.words);
+        let four = file(|params| (params.layout, params.threads) = (DiskLayout::PerThread, 4));
+        let two = file(|params| (params.layout, params.threads) = (DiskLayout::PerThread, 2));
+        assert_eq!((&four.path, four.others.len()), (&plain.path, 3), "the first is the one that others share");
+        assert_eq!(two.others, four.others[..1]);
+        let mut seeds: Vec<u64> = four.all().map(|file| file.seed).collect();
+        let mut paths: Vec<&str> = four.all().map(|file| file.path.as_str()).collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        paths.sort_unstable();
+        paths.dedup();
+        assert_eq!((seeds.len(), paths.len()), (4, 4));
+        assert_eq!(four.of_thread(2).path, four.others[1].path);
+    }
+
+    #[test]
+    fn a_layout_that_was_cut_off_says_how_large_the_file_is() {
+        let scratch = scratch();
+        let mut held = Held::default();
+        let row = changed(disk_row(scratch.path(), 1), |params| params.size = 4 * LEAST_CUT_BYTES);
+        let limited = Plan { layout_seconds: Some(20), ..plan() };
+        let mut file = |plan: &Plan| held.file_for(&row, plan, None, None).unwrap().unwrap();
+        let cut_to = |path: &str, bytes| {
+            std::fs::OpenOptions::new().write(true).open(path).and_then(|file| file.set_len(bytes)).unwrap();
+        };
+        let path = file(&limited).path;
+        for (length, bytes) in [
+            (0, 4 * LEAST_CUT_BYTES),
+            (LEAST_CUT_BYTES - 4096, 4 * LEAST_CUT_BYTES),
+            (2 * LEAST_CUT_BYTES, 2 * LEAST_CUT_BYTES),
+        ] {
+            cut_to(&path, length);
+            assert_eq!(file(&limited).bytes, bytes);
+        }
+        assert_eq!(file(&plan()).bytes, 4 * LEAST_CUT_BYTES, "what was asked for is laid out in full");
+    }
+
     #[test]
     fn rows_share_a_file_that_has_no_name() {
         let scratch = scratch();
         let mut held = Held::default();
-        let mut path = |depth| held.file_for(&disk_row(scratch.path(), depth), 7, None, None).unwrap().unwrap().path;
+        let mut path =
+            |depth| held.file_for(&disk_row(scratch.path(), depth), &plan(), None, None).unwrap().unwrap().path;
         let (one, other) = (path(1), path(32));
         assert_eq!(one, other);
         assert!(std::fs::OpenOptions::new().write(true).open(&one).is_ok(), "a worker can open it");
@@ -178,7 +285,7 @@ mod tests {
         let mut held = Held::default();
         let row = disk_row(scratch.path(), 1);
         let inode = |held: &mut Held| {
-            let file = held.file_for(&row, 7, None, None).unwrap().unwrap();
+            let file = held.file_for(&row, &plan(), None, None).unwrap().unwrap();
             let inode = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&file.path).unwrap());
             (file.path, inode)
         };
@@ -198,24 +305,24 @@ mod tests {
         let scratch = scratch();
         let mine = scratch.path().join("not/yet/there");
         let mut held = Held::default();
-        held.file_for(&disk_row(&mine, 1), 7, None, None).unwrap();
+        held.file_for(&disk_row(&mine, 1), &plan(), None, None).unwrap();
         assert!(mine.is_dir());
         held.let_go();
         assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
-        held.file_for(&disk_row(&mine, 1), 7, None, None).unwrap();
+        held.file_for(&disk_row(&mine, 1), &plan(), None, None).unwrap();
         std::fs::write(mine.join("somebody's"), "").unwrap();
         held.let_go();
         assert!(mine.join("somebody's").exists());
         let named = DiskTarget::look(scratch.path().join("gone"), true);
-        assert!(held.file_for(&disk_row(&named.directory, 1), 7, Some(&named), None).is_err());
+        assert!(held.file_for(&disk_row(&named.directory, 1), &plan(), Some(&named), None).is_err());
         assert!(!named.directory.exists());
     }
 
     #[test]
     fn rows_of_other_areas_need_none_and_a_missing_place_is_a_sentence() {
         let mut held = Held::default();
-        assert_eq!(held.file_for(&planned(), 7, None, None), Ok(None));
-        let error = held.file_for(&disk_row(Path::new("/proc/no/such"), 1), 7, None, None).unwrap_err();
+        assert_eq!(held.file_for(&planned(), &plan(), None, None), Ok(None));
+        let error = held.file_for(&disk_row(Path::new("/proc/no/such"), 1), &plan(), None, None).unwrap_err();
         assert!(error.contains("/proc/no/such") && error.contains("--dir"), "{error}");
     }
 }

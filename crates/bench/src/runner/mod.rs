@@ -394,7 +394,7 @@ impl<'a> Run<'a> {
             // What cannot be journalled is not lost: the tool ends by itself, only later.
             journal.as_mut().map(|journal| journal.started(group));
         });
-        if let Some(file) = file.filter(|_| overwritten) {
+        for file in file.iter().filter(|_| overwritten).flat_map(HeldFile::all) {
             self.held.overwritten(&file.path);
         }
     }
@@ -450,7 +450,7 @@ impl<'a> Run<'a> {
     /// The file that a row works on, made if it is not there yet.
     fn file_for(&mut self, index: usize) -> Result<Option<HeldFile>, String> {
         let target = self.setting.disk.as_ref();
-        self.held.file_for(&self.plan.rows[index], self.plan.seed, target, self.journal.as_mut())
+        self.held.file_for(&self.plan.rows[index], self.plan, target, self.journal.as_mut())
     }
 
     fn task(&mut self, index: usize, block: u32, file: Option<HeldFile>) -> Task {

@@ -14,7 +14,7 @@ use sys::usage::ThreadUsage;
 
 use super::lock;
 use super::observe::Observer;
-use super::pacing::Steadiness;
+use super::pacing::{Extent, Steadiness};
 use super::thread::{Ended, HEARING, Launch, ThreadReport, another_failed};
 use crate::engine::{Flow, FlowMetric, FlowProfile, Tally, Trouble, Window};
 use crate::histogram::Histogram;
@@ -56,7 +56,8 @@ pub(super) fn run(
     let observer = (thread == 0).then(|| Observer::begin(&launch.task.cpus));
     (worked.used, worked.seconds) = (ThreadUsage::default(), 0.0);
     for _ in 0..launch.task.samples {
-        let window = work(launch, gate, flow.as_mut(), &mut worked, launch.task.sample_seconds)?;
+        let extent = launch.task.exact_work.map_or(Extent::Seconds(launch.task.sample_seconds), Extent::Work);
+        let window = work(launch, gate, flow.as_mut(), &mut worked, extent)?;
         lock(&launch.flows)[thread] = Some(FlowRecord { tally: worked.tally.clone(), window });
         gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
         if thread == 0 {
@@ -80,19 +81,30 @@ pub(super) fn run(
     })
 }
 
-/// One window of so many seconds, with all threads; which it was.
-fn work(launch: &Launch, gate: &Gate, flow: &mut dyn Flow, worked: &mut Worked, seconds: f64) -> Result<Window, Ended> {
+/// One window of this extent, with all threads; which it was for this one.
+fn work(
+    launch: &Launch,
+    gate: &Gate,
+    flow: &mut dyn Flow,
+    worked: &mut Worked,
+    extent: Extent,
+) -> Result<Window, Ended> {
+    let failed = |reason| Some(Trouble::Failed(reason));
+    flow.prepare().map_err(failed)?;
     let lead = f64::from(flow.profile().lead_microseconds) * 1e-6;
     let begin = gate.meet(&launch.timer, lead).map_err(another_failed)?;
-    let window = Window { begin, end: begin + launch.timer.ticks(seconds) };
+    let end = match extent {
+        Extent::Seconds(seconds) => begin + launch.timer.ticks(seconds),
+        Extent::Work(_) => Window::NO_END,
+    };
+    let window = Window { begin, end };
     worked.tally.begin(window);
     let (usage, start) = (ThreadUsage::now(), launch.timer.now());
-    let failed = |reason| Some(Trouble::Failed(reason));
     flow.run(&launch.timer, window, &mut worked.tally).map_err(failed)?;
     worked.used = worked.used.plus(ThreadUsage::now().since(usage));
     worked.seconds += launch.timer.seconds(start, launch.timer.now());
     flow.verify().map_err(failed)?;
-    Ok(window)
+    Ok(worked.tally.window())
 }
 
 /// Warms up all threads together until every thread's rate has settled or the time is up. Returns the seconds it took
@@ -116,7 +128,7 @@ fn warm_up(
         }
         // Two slices at least: one says nothing of a change.
         let slice = SLICE_SECONDS.min(most / 2.0);
-        work(launch, gate, flow, worked, slice)?;
+        work(launch, gate, flow, worked, Extent::Seconds(slice))?;
         launch.steady[thread].store(steadiness.settled_with(worked.tally.operations as f64), Ordering::Release);
         passed += slice;
         gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
@@ -168,7 +180,8 @@ fn started(timer: &Timer, records: &[FlowRecord], run_began: f64) -> f64 {
     (monotonic_raw_seconds() - run_began - timer.seconds(begin, timer.now())).max(0.0)
 }
 
-/// The metrics of a sample from the records of all threads; they share one window.
+/// The metrics of a sample from the records of all threads. They share one window, which is over for all when the last
+/// of them has nothing left to do.
 fn combine(
     records: &[FlowRecord],
     durations: &Histogram,
@@ -190,7 +203,7 @@ fn combine(
         };
         let per_thread: Vec<ThreadShare> = records.iter().map(share).collect();
         let work: f64 = per_thread.iter().map(|share| share.work).sum();
-        let seconds = per_thread.first().map_or(0.0, |share| share.seconds);
+        let seconds = per_thread.iter().map(|share| share.seconds).fold(0.0, f64::max);
         let value = match kind {
             FlowMetric::Latency => durations.quantile(0.5)?,
             FlowMetric::LatencyOf(together) => durations.quantile(0.5)? / f64::from(*together),
@@ -245,6 +258,22 @@ mod tests {
         assert!((value(MetricName::Latency) / 1e-3 - 1.0).abs() < 2e-3, "two threads do not halve it");
         assert_eq!(metrics[0].name, MetricName::Iops, "the profile's first is the headline");
         assert_eq!(metrics[0].sample.per_thread.len(), 2);
+    }
+
+    #[test]
+    fn who_has_nothing_left_to_do_ends_early_and_the_last_one_ends_the_window() {
+        let window = Window { begin: 0, end: Window::NO_END };
+        let mut records = [record(window, &[1_000_000; 100]), record(window, &[2_000_000; 150])];
+        for (record, over) in records.iter_mut().zip([100_000_000, 300_000_000]) {
+            record.tally.over(over);
+            record.window = record.tally.window();
+        }
+        let profile = FlowProfile { metrics: &[FlowMetric::Requests], lead_microseconds: 0 };
+        let metrics = combine(&records, &merged(&records), profile, &Timer::system(), &template());
+        let sample = &metrics[0].sample;
+        assert!((sample.value - 250.0 / 0.3).abs() < 1e-6 && (sample.seconds - 0.3).abs() < 1e-12, "{sample:?}");
+        assert!((sample.per_thread.iter().map(|share| share.work).sum::<f64>() - 250.0).abs() < 1e-9);
+        assert!((sample.per_thread[0].seconds - 0.1).abs() < 1e-12);
     }
 
     #[test]

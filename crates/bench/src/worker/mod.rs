@@ -115,14 +115,15 @@ fn both(first: Option<NetConditions>, next: Option<NetConditions>) -> Option<Net
     }
 }
 
-/// What two threads of a disk experiment say: the first speaks for all, but each of its own rate without pause, and of
-/// what was due of its own.
+/// What two threads of a disk experiment say: the first speaks for all, but each of its own rate without pause, of what
+/// was due of its own, and of its own writes.
 fn of_threads(first: Option<DiskConditions>, next: Option<DiskConditions>) -> Option<DiskConditions> {
     match (first, next) {
         (Some(first), Some(next)) => {
             let plus = |of: fn(&DiskConditions) -> Option<f64>| of(&first).zip(of(&next)).map(|(a, b)| a + b);
             let (full_iops, due_iops) = (plus(|one| one.full_iops), plus(|one| one.due_iops));
-            Some(DiskConditions { full_iops, due_iops, ..first })
+            let flushed_bytes_per_second = plus(|one| one.flushed_bytes_per_second);
+            Some(DiskConditions { full_iops, due_iops, flushed_bytes_per_second, ..first })
         }
         (first, next) => first.or(next),
     }
@@ -201,6 +202,20 @@ mod tests {
         let reports = vec![report(2.0), ThreadReport { migrated: true, ..report(1.0) }, report(2.0)];
         let seen = add_up(reports, true);
         assert_eq!((seen.least_cpu_share, seen.cpu_seconds, seen.migrated_threads), (Some(0.5), 5.0, 1));
+    }
+
+    #[test]
+    fn writes_of_threads_add_up_with_their_flushes() {
+        let writing = |rate, filesystem: &str| {
+            let filesystem = Some(filesystem.to_owned());
+            let disk = DiskConditions { flushed_bytes_per_second: rate, filesystem, ..DiskConditions::default() };
+            let seen = Observations { disk: Some(disk), ..Observations::default() };
+            ThreadReport { of_flow: Some(Box::new(seen)), ..report(0.1) }
+        };
+        let disk = add_up(vec![writing(Some(5.0), "first"), writing(Some(7.0), "next")], true).disk.unwrap();
+        assert_eq!((disk.flushed_bytes_per_second, disk.filesystem.as_deref()), (Some(12.0), Some("first")));
+        let unknown = add_up(vec![writing(Some(5.0), ""), writing(None, "")], true).disk.unwrap();
+        assert_eq!(unknown.flushed_bytes_per_second, None);
     }
 
     #[test]

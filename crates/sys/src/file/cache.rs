@@ -28,6 +28,21 @@ pub fn cached_bytes(file: &File) -> io::Result<u64> {
     Ok(pages.saturating_mul(page_bytes()).min(length))
 }
 
+/// Asks the kernel to drop what the page cache has of the file. It drops no pages that are dirty, mapped or in use: flush
+/// first, and look at [`cached_bytes`] afterwards.
+///
+/// # Errors
+/// What the kernel said, such as that this is no file of a disk.
+pub fn drop_cached(file: &File) -> io::Result<()> {
+    // From the start; a length of 0 means to the end.
+    // SAFETY: the call takes plain integers and a descriptor that lives as long as `file`.
+    match unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) } {
+        0 => Ok(()),
+        // Unlike other calls it returns the number itself.
+        number => Err(io::Error::from_raw_os_error(number)),
+    }
+}
+
 /// `struct cachestat` of linux/mman.h.
 #[repr(C)]
 #[derive(Default)]

@@ -4,10 +4,14 @@
 //! The unit is the sector of 512 bytes. Every sector has a number in a pool and is filled with random words that follow
 //! from the file's seed and that number; its first word names the number. The first sector of a page (or every sector,
 //! where blocks are smaller than pages) carries a stamp besides: its place in the file, who wrote it and when. Making a
-//! block unique therefore costs one stamp a page, not a fill. No I/O here.
+//! block unique therefore costs one stamp a page, not a fill.
+//!
+//! Blocks that are no whole sectors are words of 8 bytes in a file of their own: each word follows from the seed, its
+//! place and the launch that wrote it, and can be checked by itself. No I/O here.
 
 use std::fmt;
 
+use model::wire::HeldFile;
 use stats::random::Random;
 
 /// What a stamp stands for where blocks are whole pages. Compression and deduplication of file systems and drives work
@@ -17,7 +21,8 @@ pub(super) const PAGE_BYTES: usize = 4096;
 /// The smallest block that any disk has, and what the pool counts in.
 pub(super) const SECTOR_BYTES: usize = 512;
 
-const WORD_BYTES: usize = 8;
+/// What contents are compared in.
+pub(super) const WORD_BYTES: usize = 8;
 const SECTOR_WORDS: usize = SECTOR_BYTES / WORD_BYTES;
 /// Words of a stamp, the one that names the pool's sector among them.
 const STAMP_WORDS: usize = 4;
@@ -27,6 +32,11 @@ const SECTORS_PER_PAGE: u64 = (PAGE_BYTES / SECTOR_BYTES) as u64;
 const MAGIC: u64 = 0xa55a;
 const MAGIC_SHIFT: u32 = 48;
 const KIND_SHIFT: u32 = 40;
+/// A word is what stands for its place, and the launch times this: any odd number that has ones all over will do (of
+/// `SplitMix64`, Steele, Lea & Flood, OOPSLA 2014).
+const LAUNCH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Launches are told apart by so many bits, as in stamps; the others of a word are there to find what is wrong.
+const LAUNCH_BITS: u32 = 24;
 /// Places are counted in sectors with 48 bits: 128 PiB.
 const PLACE_BITS: u32 = 48;
 const COUNT_BITS: u32 = 40;
@@ -81,6 +91,7 @@ enum What {
     Damaged { word: usize, expected: u64, found: u64 },
     Mixed,
     Stale { origin: Origin },
+    StaleWord { launch: u32 },
 }
 
 impl fmt::Display for Wrong {
@@ -94,6 +105,7 @@ impl fmt::Display for Wrong {
                 write!(f, "word {word} of the sector is {found:#x} instead of {expected:#x}")
             }
             What::Mixed => write!(f, "there is a page put together from two"),
+            What::StaleWord { launch } => write!(f, "the last write is missing: there is a word of launch {launch}"),
             What::Stale { origin: Origin { launch, lane, count } } => {
                 write!(f, "the last write is missing: there is block {count} of lane {lane} of launch {launch}")
             }
@@ -125,6 +137,8 @@ pub(super) struct Contents {
     seed: u64,
     /// Hides the regular words, so that they too look random.
     key: u64,
+    /// Whether it is single words.
+    words: bool,
 }
 
 type Sector = [[u8; WORD_BYTES]; SECTOR_WORDS];
@@ -132,11 +146,20 @@ type Sector = [[u8; WORD_BYTES]; SECTOR_WORDS];
 impl Contents {
     /// Those of this seed.
     pub(super) fn new(seed: u64) -> Self {
-        Self { seed, key: Random::new(seed).next_u64() }
+        Self { seed, key: Random::new(seed).next_u64(), words: false }
+    }
+
+    /// Those of a file.
+    pub(super) fn of(held: &HeldFile) -> Self {
+        Self { words: held.words, ..Self::new(held.seed) }
     }
 
     /// Fills a pool with its sectors from number `first` on. Nothing of it is stamped yet.
     pub(super) fn fill(&self, pool: &mut [u8], first: u32) {
+        if self.words {
+            // Each is written when its place is known.
+            return;
+        }
         for (sector, number) in sectors_mut(pool).zip(first..) {
             let mut words = self.words(number);
             for word in &mut *sector {
@@ -148,8 +171,15 @@ impl Contents {
 
     /// Stamps a block of a pool, which begins with the pool's sector `first`, for its place in the file, in bytes.
     ///
-    /// Only writes: a pool is larger than caches, and to wait for each stamp's line would cost more than all the rest.
+    /// Words have no stamps: all of them are written. Only writes: a pool is larger than caches, and to wait for each
+    /// stamp's line would cost more than all the rest.
     pub(super) fn stamp(&self, block: &mut [u8], first: u32, offset: u64, unit: Unit, origin: Origin) {
+        if self.words {
+            for (word, at) in block.as_chunks_mut().0.iter_mut().zip((offset..).step_by(WORD_BYTES)) {
+                *word = self.word(at, origin.launch).to_le_bytes();
+            }
+            return;
+        }
         let kind = if unit == Unit::Page { Kind::Page } else { Kind::Sector };
         let places = (offset..).step_by(unit.bytes()).zip((first..).step_by(unit.bytes() / SECTOR_BYTES));
         for (piece, (at, number)) in block.chunks_mut(unit.bytes()).zip(places) {
@@ -164,17 +194,24 @@ impl Contents {
     /// Checks the stamp at the beginning of a block that was read from this place: one cache line. A block that begins
     /// inside a page may have none.
     pub(super) fn check_place(&self, block: &[u8], offset: u64) -> Result<(), Wrong> {
+        if self.words {
+            return self.check_words(&block[..block.len().min(WORD_BYTES)], offset, |_| true);
+        }
         let Some(sector) = sectors(block).next() else { return Ok(()) };
         self.check_stamp(sector, offset).map(drop)
     }
 
-    /// Checks every byte of whole sectors that were read from this place; each stamp's origin must be `accepted`.
+    /// Checks every byte of whole sectors (or words) that were read from this place; each stamp's origin must be
+    /// `accepted`. Of words only the launch is known.
     pub(super) fn check(
         &self,
         bytes: &[u8],
         offset: u64,
         mut accepted: impl FnMut(Origin) -> bool,
     ) -> Result<(), Wrong> {
+        if self.words {
+            return self.check_words(bytes, offset, accepted);
+        }
         // The number of the page's first sector, where it was stamped for the page.
         let mut page = None;
         for (sector, at) in sectors(bytes).zip((offset..).step_by(SECTOR_BYTES)) {
@@ -198,6 +235,39 @@ impl Contents {
                 if word >= first_word && expected != found {
                     return Err(wrong(What::Damaged { word, expected, found }));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// The word at this place, as a launch writes it.
+    #[inline]
+    fn word(&self, at: u64, launch: u32) -> u64 {
+        self.place_word(at) ^ (u64::from(launch) & ones(LAUNCH_BITS)).wrapping_mul(LAUNCH_FACTOR)
+    }
+
+    /// What stands for a place: the place mixed until each of its bits has a say in every bit (the finaliser of
+    /// `SplitMix64`).
+    #[inline]
+    fn place_word(&self, at: u64) -> u64 {
+        let mut mixed = (at / WORD_BYTES as u64).wrapping_mul(LAUNCH_FACTOR) ^ self.key;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Checks every word that was read from this place: what is left without its place must be a launch.
+    fn check_words(&self, bytes: &[u8], offset: u64, mut accepted: impl FnMut(Origin) -> bool) -> Result<(), Wrong> {
+        for (word, at) in bytes.as_chunks().0.iter().zip((offset..).step_by(WORD_BYTES)) {
+            let wrong = |what| Wrong { at, what };
+            let found = u64::from_le_bytes(*word);
+            let launch = (found ^ self.place_word(at)).wrapping_mul(inverse(LAUNCH_FACTOR));
+            if launch > ones(LAUNCH_BITS) {
+                return Err(wrong(if found == 0 { What::Zeros } else { What::Foreign }));
+            }
+            let origin = Origin { launch: low(launch), ..Origin::default() };
+            if !accepted(origin) {
+                return Err(wrong(What::StaleWord { launch: origin.launch }));
             }
         }
         Ok(())
@@ -272,6 +342,18 @@ impl Contents {
         let mix = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x5851_f42d_4c95_7f2d).rotate_left(29);
         words.into_iter().fold(self.key, mix)
     }
+}
+
+/// What an odd number is multiplied by to get 1. Each step of Newton's doubles the low bits that are right, of which an
+/// odd number as its own inverse has three.
+const fn inverse(odd: u64) -> u64 {
+    let mut found = odd;
+    let mut right = 3;
+    while right < u64::BITS {
+        found = found.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(found)));
+        right *= 2;
+    }
+    found
 }
 
 fn ones(bits: u32) -> u64 {
@@ -357,6 +439,48 @@ mod tests {
             bytes[bit / 8] ^= 1 << (bit % 8);
         }
         contents.check(&bytes, 4096, ANY).unwrap();
+    }
+
+    fn of_words(seed: u64) -> Contents {
+        Contents { words: true, ..Contents::new(seed) }
+    }
+
+    #[test]
+    fn words_check_one_by_one_and_say_which_launch_wrote_them() {
+        assert_eq!(LAUNCH_FACTOR.wrapping_mul(inverse(LAUNCH_FACTOR)), 1);
+        let contents = of_words(7);
+        let mut bytes = laid_out(&contents, 1 << 20, 1);
+        contents.check(&bytes, 1 << 20, |origin| origin.launch == 0).unwrap();
+        let last = Origin { launch: (1 << 24) - 1, lane: 9, count: 7 };
+        for (launch, at) in [(3, 80), (last.launch, 88)] {
+            let word = &mut bytes[at..at + 8];
+            contents.stamp(word, 0, (1 << 20) + at as u64, Unit::Sector, Origin { launch, ..last });
+            contents.check(word, (1 << 20) + at as u64, |origin| origin.launch == launch).unwrap();
+        }
+        contents.check(&bytes, 1 << 20, ANY).unwrap();
+        let error = contents.check(&bytes[80..88], (1 << 20) + 80, |origin| origin.launch == 4).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "at byte 1048656 of the test file the last write is missing: there is a word of launch 3"
+        );
+        assert!(bits_per_byte(laid_out(&contents, 0, 256).into_iter()) > 7.97, "nothing to compress");
+    }
+
+    #[test]
+    fn a_wrong_word_is_found_whatever_is_wrong_with_it() {
+        let contents = of_words(11);
+        let bytes = laid_out(&contents, 0, 1);
+        let word: [u8; 8] = bytes[64..72].try_into().unwrap();
+        for bit in 0..64 {
+            let flipped = (u64::from_le_bytes(word) ^ 1 << bit).to_le_bytes();
+            assert!(
+                contents.check(&flipped, 64, ANY).is_err() && contents.check_place(&flipped, 64).is_err(),
+                "bit {bit}"
+            );
+        }
+        assert!(contents.check(&word, 72, ANY).unwrap_err().to_string().contains("has not written"), "another place");
+        assert!(contents.check(&[0; 8], 64, ANY).unwrap_err().to_string().contains("there are zeros"));
+        assert!(of_words(12).check(&word, 64, ANY).is_err(), "another run's");
     }
 
     #[test]

@@ -5,10 +5,11 @@ use std::io;
 use std::sync::Arc;
 
 use model::experiment::DiskParams;
-use model::io::{DiskEngine, DiskPattern, DiskSync};
+use model::io::{DiskCache, DiskEngine, DiskLayout, DiskPattern, DiskSync};
 use sys::clock::Timer;
 use sys::queue::Engine;
 
+use super::cache::Allowance;
 use super::contents::PAGE_BYTES;
 use super::lane::{Access, Job, Lane, Plan};
 use super::visits::{Span, Visits};
@@ -148,11 +149,18 @@ struct Place {
 /// blocks of it, and of a stream the thread's part; where blocks are come back to, the same of the thread's stretch.
 fn order_of(job: &Job, params: &DiskParams, place: Place, seed: u64) -> Visits {
     let Place { thread, lanes, lane } = place;
-    let (threads, of_thread) = (u64::from(params.threads), u64::from(lanes));
+    let own_seed = own_seed(seed, thread * u64::from(lanes) + u64::from(lane));
+    // In a file of its own a thread is the only one.
+    let shared = params.layout == DiskLayout::Shared;
+    let (threads, thread) = if shared { (u64::from(params.threads), thread) } else { (1, 0) };
+    let of_thread = u64::from(lanes);
     let (number, all) = (thread * of_thread + u64::from(lane), threads * of_thread);
-    let own_seed = own_seed(seed, number);
-    let stretch = stretch::of_thread(job, params, thread, seed);
+    let stretch = stretch::of_thread(job, params, place.thread, seed);
     match params.pattern {
+        // What has been read once is not cold any more.
+        DiskPattern::Random if params.cache == DiskCache::Cold => {
+            Visits::dealt(threads, thread, job.blocks(), seed, own_seed)
+        }
         DiskPattern::Random => {
             let file = Span { first: 0, count: job.blocks() };
             // Lanes that share it, and which of them this is.
@@ -191,7 +199,13 @@ fn arenas(job: &Job, depth: u32, lanes: u64) -> Vec<usize> {
 pub(super) fn loop_iops(job: &Job, params: &DiskParams, timer: &Timer) -> Option<f64> {
     let page = u32::try_from(PAGE_BYTES).ok()?;
     let access = Access { direct: false, sync: DiskSync::None };
-    let job = Arc::new(Job { access, block: job.block.min(page), no_device: true, ..job.clone() });
+    let job = Arc::new(Job {
+        access,
+        block: job.block.min(page),
+        no_device: true,
+        allowance: Allowance::default(),
+        ..job.clone()
+    });
     let depth = if params.engine == DiskEngine::Sync { 1 } else { params.depth };
     let arenas = arenas(&job, depth, u64::MAX);
     let plan = Plan { engine: Engine::Null, depth, arenas, number: 0, seed: job.held.seed };

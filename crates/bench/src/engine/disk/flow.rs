@@ -8,15 +8,16 @@ use std::sync::Arc;
 
 use model::document::DiskConditions;
 use model::experiment::DiskParams;
-use model::io::{DiskEngine, DiskPattern, DiskSync};
+use model::io::{DiskCache, DiskEngine, DiskPattern, DiskSync};
 use model::wire::{HeldFile, Observations, Task};
 use sys::clock::{Timer, monotonic_raw_seconds};
 use sys::queue::{Engine, Options, Queue, Request};
 
+use super::cache::{Allowance, Keeper};
 use super::contents::{Contents, PAGE_BYTES};
 use super::engines::{self, cannot_open};
 use super::lane::{Access, Due, Job, Lane};
-use super::{apart, traffic, trouble};
+use super::{apart, layout, rows, traffic, trouble};
 use crate::engine::{Flow, FlowMetric, FlowProfile, Tally, Trouble, Window};
 
 /// Bytes compared after a window of reads, over all lanes of a thread.
@@ -27,6 +28,9 @@ const READ_BACK_BYTES: usize = 1 << 20;
 
 /// How long before a window requests start, in microseconds: queues fill.
 const LEAD_MICROSECONDS: u32 = 20_000;
+
+/// The same where no request may begin before the window: the time until the last thread has heard of it.
+const NUMBERED_LEAD_MICROSECONDS: u32 = 1_000;
 
 /// How long the rate without pause is looked at, of which a load is a share, in seconds: fifty requests of a disk that
 /// makes a hundred a second.
@@ -50,7 +54,15 @@ pub(super) struct DiskFlow {
     /// For reading back what was written.
     reader: Option<Queue>,
     stepped_down: Vec<String>,
+    /// What the page cache holds before a window.
+    keeper: Keeper,
+    /// Requests of a window without an end.
+    share_of_work: Option<u64>,
+    /// Seconds of each flush, and bytes per second of each window with its flush.
     flushes: Vec<f64>,
+    flushed_rates: Vec<f64>,
+    /// Bytes of the last window, and its seconds.
+    last: (u64, f64),
     /// The launch's timer, once it is known.
     timer: Option<Timer>,
     /// Of a load: requests per second that this thread made without pause.
@@ -70,16 +82,20 @@ impl DiskFlow {
             let reason = "a share of the highest rate needs a warm-up, in which that rate is found";
             return Err(Trouble::Unavailable(reason.to_owned()));
         }
+        // One thread looks after all files, so that every window begins when all of them are as they are to be.
+        let keeper = if thread == 0 { Keeper::new(params, held)? } else { Keeper::of_nothing(params) };
+        let held = &layout::as_laid_out(held.of_thread(thread));
         let file = open_plain(held)?;
         let no_device = params.engine == DiskEngine::Null;
-        if !no_device {
-            check_alignment(&file, params, held)?;
+        let cut_short = held.bytes < params.size;
+        if let Some(sentence) = rows::too_small_for(params, held.bytes).filter(|_| cut_short) {
+            return Err(Trouble::Unavailable(format!("{sentence}; there was no time to lay out a larger one")));
         }
         let block = u32::try_from(params.block)
             .map_err(|_| Trouble::Unavailable(format!("blocks of {} bytes are too large", params.block)))?;
         let job = Arc::new(Job {
             held: held.clone(),
-            contents: Contents::new(held.seed),
+            contents: Contents::of(held),
             op: params.op,
             access: Access {
                 direct: params.direct && !no_device,
@@ -89,11 +105,14 @@ impl DiskFlow {
             launch: task.launch,
             shared_stream: params.pattern != DiskPattern::Random,
             no_device,
+            allowance: Allowance::default(),
         });
         let (lanes, stepped_down) = engines::open_lanes(&job, params, task.seed, thread)?;
         let reader = (job.op.writes() && !no_device).then(|| open_reader(&job)).transpose()?;
         Ok(Self {
             params: params.clone(),
+            share_of_work: task.exact_work.map(|work| share(work, thread, params.threads)),
+            keeper,
             job,
             lanes,
             tallies: Vec::new(),
@@ -101,6 +120,8 @@ impl DiskFlow {
             reader,
             stepped_down,
             flushes: Vec::new(),
+            flushed_rates: Vec::new(),
+            last: (0, 0.0),
             timer: None,
             full_iops: None,
             window_seconds: 0.0,
@@ -123,7 +144,14 @@ impl DiskFlow {
         self.file
             .sync_data()
             .map_err(|error| format!("flushing {}: {}", trouble::test_file(&self.job.held), trouble::words(&error)))?;
-        self.flushes.push(monotonic_raw_seconds() - began);
+        let seconds = monotonic_raw_seconds() - began;
+        self.flushes.push(seconds);
+        let (bytes, window_seconds) = self.last;
+        // What has been flushed belongs to one window.
+        if window_seconds > 0.0 {
+            self.flushed_rates.push(bytes as f64 / (window_seconds + seconds));
+            self.last = (0, 0.0);
+        }
         Ok(())
     }
 
@@ -143,7 +171,13 @@ impl Flow for DiskFlow {
     fn profile(&self) -> FlowProfile {
         let helpers = u32::try_from(self.lanes.len()).unwrap_or(u32::MAX).saturating_sub(1);
         let metrics = if self.params.pattern == DiskPattern::Random { RANDOM } else { SEQUENTIAL };
-        FlowProfile { metrics, lead_microseconds: LEAD_MICROSECONDS + helpers.saturating_mul(THREAD_MICROSECONDS) }
+        // Where no request may be lost, none begins before the window.
+        let lead = if self.is_numbered() { NUMBERED_LEAD_MICROSECONDS } else { LEAD_MICROSECONDS };
+        FlowProfile { metrics, lead_microseconds: lead + helpers.saturating_mul(THREAD_MICROSECONDS) }
+    }
+
+    fn prepare(&mut self) -> Result<(), String> {
+        self.keeper.before_a_window()
     }
 
     fn run(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
@@ -152,11 +186,19 @@ impl Flow for DiskFlow {
         if let (Some(percent), None) = (self.params.load_percent, self.full_iops) {
             return self.find_full_rate(percent, timer, window);
         }
+        self.job.allowance.set(self.allowed_in(window));
         if let Some((first, others)) = self.lanes.split_first_mut() {
             self.tallies.resize_with(others.len(), || tally.fork());
             run_lanes(first, others, &mut self.tallies, (timer, window), tally)?;
         }
-        self.window_seconds += timer.seconds(window.begin, window.end);
+        if self.job.allowance.is_spent() {
+            // All that was to be done is done, by the last lane too.
+            tally.over(timer.now());
+        }
+        let window = tally.window();
+        let window_seconds = timer.seconds(window.begin, window.end);
+        self.last = (tally.bytes, window_seconds);
+        self.window_seconds += window_seconds;
         self.run_seconds += timer.seconds(began, timer.now());
         Ok(())
     }
@@ -178,7 +220,7 @@ impl Flow for DiskFlow {
         let (cpu_seconds, in_flight_seconds) = (sum(|lane| lane.cpu_seconds), sum(|lane| lane.in_flight_seconds));
         let requests: u64 = self.lanes.iter().map(|lane| lane.requests).sum();
         let of_kinds = apart::conditions(self.lanes.iter().filter_map(Lane::apart));
-        let flush_seconds = median(&mut self.flushes);
+        let (flush_seconds, flushed_bytes_per_second) = (median(&mut self.flushes), median(&mut self.flushed_rates));
         let of_file = if self.job.no_device { of_kinds } else { self.of_file(of_kinds) };
         seen.disk = Some(self.of_load(DiskConditions {
             engine: self.engine(),
@@ -186,6 +228,8 @@ impl Flow for DiskFlow {
             stepped_down,
             depth_achieved: (self.window_seconds > 0.0).then(|| in_flight_seconds / self.window_seconds),
             flush_seconds,
+            flushed_bytes_per_second,
+            cached_share_before: self.keeper.share_before(),
             cpu_busy: (self.run_seconds > 0.0).then(|| cpu_seconds / self.run_seconds),
             cpu_seconds_per_request: (requests > 0).then(|| cpu_seconds / requests as f64),
             ..of_file
@@ -198,6 +242,19 @@ impl Flow for DiskFlow {
 }
 
 impl DiskFlow {
+    /// Whether its requests are numbered: those of a total, and of a single pass.
+    fn is_numbered(&self) -> bool {
+        self.share_of_work.is_some() || self.params.cache == DiskCache::Cold
+    }
+
+    /// How many requests it may begin in a window: its share of the work where there is no end, and of a cold cache no
+    /// more than one for each block.
+    fn allowed_in(&self, window: Window) -> Option<u64> {
+        let of_work = self.share_of_work.filter(|_| window.end == Window::NO_END);
+        let of_cache = self.lanes.first().filter(|_| self.params.cache == DiskCache::Cold).map(Lane::pass);
+        of_work.into_iter().chain(of_cache).min()
+    }
+
     /// Works without pause from the beginning of this window, which is the first of the warm-up, and shares out the load
     /// that follows. Nothing of it is counted.
     fn find_full_rate(&mut self, percent: u32, timer: &Timer, window: Window) -> Result<(), String> {
@@ -254,6 +311,7 @@ impl DiskFlow {
         let extents = sys::file::extents(&self.file).ok().flatten();
         DiskConditions {
             filesystem: Some(self.job.held.filesystem.clone()),
+            file_bytes: Some(bytes),
             memory_align_bytes: alignment.map(|alignment| alignment.memory_bytes),
             offset_align_bytes: alignment.map(|alignment| alignment.offset_bytes),
             extents: extents.as_ref().map(|extents| extents.count),
@@ -303,9 +361,13 @@ fn open_plain(held: &HeldFile) -> Result<File, Trouble> {
         .map_err(|error| Trouble::Failed(format!("opening {}: {}", trouble::test_file(held), trouble::words(&error))))
 }
 
-/// Whether blocks of this size can be read and written past the page cache.
-fn check_alignment(file: &File, params: &DiskParams, held: &HeldFile) -> Result<(), Trouble> {
-    let Some(alignment) = sys::file::direct_alignment(file).ok().flatten().filter(|_| params.direct) else {
+/// Whether blocks of this size can be read and written past the page cache. The file may be empty still.
+///
+/// # Errors
+/// Unavailable: they cannot, and why.
+pub(super) fn check_alignment(params: &DiskParams, held: &HeldFile) -> Result<(), Trouble> {
+    let Some(alignment) = sys::file::direct_alignment(&open_plain(held)?).ok().flatten().filter(|_| params.direct)
+    else {
         return Ok(());
     };
     let needed = u64::from(alignment.offset_bytes);
@@ -324,6 +386,13 @@ fn open_reader(job: &Job) -> Result<Queue, Trouble> {
     let file = sys::file::open(Path::new(&job.held.path), false, job.access.direct, false);
     let options = Options { engine: Engine::Sync, depth: 1, arena_bytes: READ_BACK_BYTES.min(job.stride()) };
     file.and_then(|file| Queue::open(file, &options)).map_err(|error| cannot_open(job, &error))
+}
+
+/// Which part of the requests of all threads is a thread's: the first ones have one more where they do not divide.
+fn share(work: f64, thread: usize, threads: u32) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of requests, as planned")]
+    let (all, threads) = (work as u64, u64::from(threads.max(1)));
+    all / threads + u64::from((thread as u64) < all % threads)
 }
 
 /// Reads one block back, or a part of it where it is large, and compares every byte.

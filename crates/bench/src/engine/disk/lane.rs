@@ -14,8 +14,10 @@ use model::wire::HeldFile;
 use stats::random::Random;
 use sys::clock::{Timer, thread_cpu_seconds};
 use sys::queue::{Completion, Engine, Options, Queue, Request};
+use sys::team::spin_until;
 
 use super::apart::Apart;
+use super::cache::Allowance;
 use super::claims::Claims;
 use super::contents::{Contents, Origin, PAGE_BYTES, SECTOR_BYTES, Unit};
 use super::visits::Visits;
@@ -70,6 +72,8 @@ pub(super) struct Job {
     pub(super) shared_stream: bool,
     /// Whether requests are for nothing: the same work for us, and none for the device.
     pub(super) no_device: bool,
+    /// Requests that the lanes of the thread may still begin in this window.
+    pub(super) allowance: Allowance,
 }
 
 impl Job {
@@ -181,7 +185,7 @@ impl Lane {
             job.contents.fill(arena, pool_begins);
         }
         if job.no_device && job.op.reads() {
-            stamp_places(job, &mut arena[..reads]);
+            stamp_places(job, &mut arena[..reads], pool_begins);
         }
         Ok(Self {
             job: Arc::clone(job),
@@ -212,6 +216,11 @@ impl Lane {
         })
     }
 
+    /// How many of its visits in a row certainly lead to different blocks.
+    pub(super) fn pass(&self) -> u64 {
+        self.visits.pass()
+    }
+
     /// The same stream of visits for another lane of the thread, if it is one that can be shared.
     pub(super) fn share_visits(&self, lane: usize) -> Option<Visits> {
         self.visits.share(lane)
@@ -228,11 +237,15 @@ impl Lane {
     }
 
     /// Keeps all its requests in flight from now until the window has passed, or begins them at its moments, and waits
-    /// for the last of them.
+    /// for the last of them. Where they are numbered it begins with the window, since none is to be lost to the time
+    /// before.
     ///
     /// # Errors
     /// A request that failed or moved too little, or data that is not what was written.
     pub(super) fn run(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
+        if self.job.allowance.is_limited() {
+            spin_until(timer, window.begin);
+        }
         let cpu_began = thread_cpu_seconds();
         (self.finished, self.finished_writes, self.written_before) = (0, 0, self.written);
         self.remembered.clear();
@@ -292,8 +305,12 @@ impl Lane {
         self.job.failed(write, block * u64::from(self.job.block), why)
     }
 
+    /// Hands over the next request, unless there are none left for this window.
     #[inline]
     fn submit(&mut self, token: usize, timer: &Timer) -> Result<(), String> {
+        if !self.job.allowance.take() {
+            return Ok(());
+        }
         let write = self.is_write_next();
         let block = self.next_block();
         let offset = block * u64::from(self.job.block);
@@ -451,15 +468,19 @@ impl Lane {
     pub(super) fn wrote(&self, origin: Origin) -> bool {
         // Stamps keep 24 bits of the launch.
         let launch = (origin.launch ^ self.job.launch).trailing_zeros() >= 24;
-        launch && if origin.lane == self.number { origin.count >= self.written_before } else { self.job.shared_stream }
+        // Words have room for nothing else.
+        let own = || {
+            if origin.lane == self.number { origin.count >= self.written_before } else { self.job.shared_stream }
+        };
+        launch && (self.job.held.words || own())
     }
 }
 
 /// Stamps each request's part of the arena for the block of its number, since no device will bring anything else.
-fn stamp_places(job: &Job, arena: &mut [u8]) {
+fn stamp_places(job: &Job, arena: &mut [u8], pool_begins: u32) {
     let block = job.block as usize;
     for (place, part) in arena.chunks_exact_mut(job.stride()).enumerate() {
-        let first = u32::try_from(place * job.stride() / SECTOR_BYTES).unwrap_or(0);
+        let first = pool_begins + u32::try_from(place * job.stride() / SECTOR_BYTES).unwrap_or(0);
         let offset = place as u64 * u64::from(job.block);
         job.contents.stamp(&mut part[..block], first, offset, Unit::of_blocks(job.block.into()), Origin::default());
     }

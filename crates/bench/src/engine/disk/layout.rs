@@ -1,7 +1,8 @@
 //! Lays the test file out: every byte of it is written once before anything is measured, since what was only reserved
 //! is read without asking the device.
 //!
-//! Done by the first launch that finds it missing; the file itself is the runner's. Nothing of it is timed.
+//! Done by the first launch that finds it missing; the file itself is the runner's. Where its time is limited the file
+//! is what was written by then. Files of several threads are laid out at the same time. Nothing of it is timed.
 
 use std::fs::File;
 use std::io;
@@ -11,6 +12,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use model::wire::HeldFile;
+use sys::clock::monotonic_raw_seconds;
 use sys::queue::{Completion, Engine, Options, Queue, Request};
 
 use super::contents::{Contents, Origin, PAGE_BYTES, SECTOR_BYTES, Unit};
@@ -29,28 +31,63 @@ const POOL_CHUNKS: u64 = 64;
 /// Pages that are looked at to see whether a file is laid out, spread over the whole of it.
 const LOOKED_AT: u64 = 16;
 
+/// Files that are worked on at the same time at most, each with memory of its own.
+const FILES_AT_ONCE: usize = 8;
+
+/// What is laid out at least, in bytes, however long it takes: below, a drive's own cache may hold it.
+const LEAST_BYTES: u64 = 64 << 20;
+
 /// How often the runner is told how far it is.
 const TELLING: Duration = Duration::from_millis(250);
 
-/// Lays the file out unless it is.
+/// Lays the files of all threads out unless they are.
 ///
 /// # Errors
 /// Unavailable where there is too little room or no direct I/O; failed where the device fails.
 pub(super) fn ensure(held: &HeldFile, launch: &mut dyn Preparing) -> Result<(), Trouble> {
-    let written = AtomicU64::new(0);
-    let (sender, over) = mpsc::channel();
-    std::thread::scope(|scope| {
-        // On a thread of its own, so that a device that keeps silent for seconds does not keep us silent.
-        let work = scope.spawn(|| {
-            let result = lay_out(held, &written);
-            let _ = sender.send(());
-            result
-        });
-        while over.recv_timeout(TELLING) == Err(mpsc::RecvTimeoutError::Timeout) {
-            launch.progress(written.load(Ordering::Relaxed) as f64 / held.bytes.max(1) as f64);
-        }
-        work.join().unwrap_or_else(|_| Err(Trouble::Failed("the layout of the test file panicked".to_owned())))
+    at_the_files(held, launch, lay_out)
+}
+
+/// Does something to each file, some of them at the same time, and tells the runner how far it is.
+///
+/// # Errors
+/// Those of the work.
+pub(super) fn at_the_files(
+    held: &HeldFile,
+    launch: &mut dyn Preparing,
+    work: fn(&HeldFile, &AtomicU64) -> Result<(), Trouble>,
+) -> Result<(), Trouble> {
+    let files: Vec<&HeldFile> = held.all().collect();
+    let bytes: u64 = files.iter().map(|file| file.bytes).sum();
+    let moved = AtomicU64::new(0);
+    files.chunks(FILES_AT_ONCE).try_for_each(|some| {
+        let (sender, over) = mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            // On threads of their own, so that a device that keeps silent for seconds does not keep us silent.
+            let mut working = Vec::with_capacity(some.len());
+            for &file in some {
+                let (sender, moved) = (sender.clone(), &moved);
+                working.push(scope.spawn(move || {
+                    let _until_the_end = sender;
+                    work(file, moved)
+                }));
+            }
+            drop(sender);
+            // Nothing is ever sent: it is over when all who could have let go of their ends.
+            while over.recv_timeout(TELLING) == Err(mpsc::RecvTimeoutError::Timeout) {
+                launch.progress((moved.load(Ordering::Relaxed) as f64 / bytes.max(1) as f64).min(1.0));
+            }
+            let panicked = |_| Err(Trouble::Failed("the preparation of the test file panicked".to_owned()));
+            working.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(panicked))
+        })
     })
+}
+
+/// A file as it was laid out: not as large as it was to be, where the time for that was limited.
+pub(super) fn as_laid_out(held: &HeldFile) -> HeldFile {
+    let length = held.layout_seconds.and_then(|_| std::fs::metadata(&held.path).ok()).map(|metadata| metadata.len());
+    let bytes = length.filter(|length| (LEAST_BYTES..held.bytes).contains(length)).unwrap_or(held.bytes);
+    HeldFile { bytes, ..held.clone() }
 }
 
 fn lay_out(held: &HeldFile, written: &AtomicU64) -> Result<(), Trouble> {
@@ -66,8 +103,9 @@ fn lay_out(held: &HeldFile, written: &AtomicU64) -> Result<(), Trouble> {
     }
     reserve(&file, held.bytes).map_err(|error| trouble("reserving room for", &error))?;
     let direct = sys::file::open(path, true, true, false).map_err(|error| trouble("opening without cache", &error))?;
-    write_all(direct, held, written).map_err(|error| trouble("laying out", &error))?;
-    file.sync_data().map_err(|error| trouble("flushing", &error))?;
+    let bytes = write_all(direct, held, written).map_err(|error| trouble("laying out", &error))?;
+    let held = &HeldFile { bytes, ..held.clone() };
+    file.set_len(bytes).and_then(|()| file.sync_data()).map_err(|error| trouble("flushing", &error))?;
     match find_wrong(held).map_err(|error| trouble("reading back", &error))? {
         None => Ok(()),
         Some(wrong) => Err(Trouble::Failed(format!("laying out {}: {wrong}", trouble::test_file(held)))),
@@ -100,7 +138,7 @@ fn is_laid_out(file: &File, held: &HeldFile) -> io::Result<bool> {
 /// What is wrong with a selection of the file's pages: some all over, and the last of each of the last chunks, since a
 /// layout that was cut off would have left those out.
 fn find_wrong(held: &HeldFile) -> io::Result<Option<String>> {
-    let contents = Contents::new(held.seed);
+    let contents = Contents::of(held);
     let page = PAGE_BYTES as u64;
     let pages = held.bytes / page;
     let spread = (0..LOOKED_AT.min(pages)).map(|index| pages * index / LOOKED_AT.min(pages));
@@ -138,21 +176,24 @@ fn open_queue(file: File, held: &HeldFile, arena_bytes: usize) -> io::Result<Que
     Queue::open(file, &Options { engine: Engine::Sync, depth: 1, arena_bytes })
 }
 
-/// Writes the whole file, in order, some chunks in flight.
-fn write_all(file: File, held: &HeldFile, written: &AtomicU64) -> io::Result<()> {
+/// Writes the whole file, in order, some chunks in flight, or as much of it as there is time for; how many bytes.
+fn write_all(file: File, held: &HeldFile, written: &AtomicU64) -> io::Result<u64> {
+    let began = monotonic_raw_seconds();
+    let limit = held.layout_seconds.map(f64::from);
+    let mut end = held.bytes;
     let chunk = usize::try_from(CHUNK_BYTES).unwrap_or(usize::MAX);
     let pool = POOL_CHUNKS.min(held.bytes.div_ceil(CHUNK_BYTES)).max(u64::from(DEPTH));
     let arena_bytes = usize::try_from(pool).unwrap_or(1) * chunk;
     let mut queue = open_queue(file, held, arena_bytes)?;
     let depth = if queue.engine() == Engine::IoUring { DEPTH } else { 1 };
-    let contents = Contents::new(held.seed);
+    let contents = Contents::of(held);
     contents.fill(queue.arena(), 0);
     let mut free: Vec<u32> = (0..depth).collect();
     let mut lengths = vec![0_u32; depth as usize];
     let mut done = Vec::with_capacity(depth as usize);
     let (mut offset, mut slot) = (0_u64, 0_usize);
-    while offset < held.bytes || queue.in_flight() > 0 {
-        while let Some(token) = free.pop_if(|_| offset < held.bytes) {
+    while offset < end || queue.in_flight() > 0 {
+        while let Some(token) = free.pop_if(|_| offset < end) {
             let length = usize::try_from(held.bytes - offset).unwrap_or(chunk).min(chunk);
             let buffer = slot * chunk;
             // More slots than requests in flight and in the same order: it is free unless one request is very late.
@@ -168,6 +209,9 @@ fn write_all(file: File, held: &HeldFile, written: &AtomicU64) -> io::Result<()>
             lengths[token as usize] = bytes;
             (offset, slot) = (offset + length as u64, (slot + 1) % usize::try_from(pool).unwrap_or(1));
         }
+        if offset >= LEAST_BYTES && limit.is_some_and(|limit| monotonic_raw_seconds() - began >= limit) {
+            end = offset;
+        }
         queue.wait(1, &mut done)?;
         for completion in done.drain(..) {
             let (token, length) = (completion.token, lengths[completion.token as usize]);
@@ -176,5 +220,5 @@ fn write_all(file: File, held: &HeldFile, written: &AtomicU64) -> io::Result<()>
             free.push(token);
         }
     }
-    Ok(())
+    Ok(end)
 }

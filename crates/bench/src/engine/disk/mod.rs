@@ -6,12 +6,15 @@
 //! in [`rows`], and by which engine requests are made, in [`engines`].
 
 mod apart;
+mod cache;
 mod claims;
 mod contents;
 mod engines;
 mod flow;
 mod lane;
 mod layout;
+mod permutation;
+mod room;
 mod rows;
 mod stretch;
 #[cfg(test)]
@@ -42,7 +45,12 @@ impl Engine for DiskEngine {
     fn prepare(&self, task: &Task, launch: &mut dyn Preparing) -> Result<(), Trouble> {
         let (params, held) = parts(task)?;
         // Without a device nothing of the file is read or written.
-        if params.engine == model::io::DiskEngine::Null { Ok(()) } else { layout::ensure(held, launch) }
+        if params.engine == model::io::DiskEngine::Null {
+            return Ok(());
+        }
+        flow::check_alignment(params, held)?;
+        layout::ensure(held, launch)?;
+        cache::before_a_launch(params, held, launch)
     }
 
     fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble> {

@@ -2,25 +2,20 @@
 //!
 //! Pure: what the directory is like was found out before ([`DiskTarget`]).
 
+use std::collections::BTreeMap;
+
 use model::experiment::{Area, Classic, DiskChoices, DiskParams, Experiment, Params, disk_id};
 use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
 use model::machine::Machine;
 use model::unit::format_size;
 use model::warning::{Warning, WarningCode};
+use model::wire::HeldFile;
 
-use super::contents::{PAGE_BYTES, SECTOR_BYTES};
+use super::contents::{SECTOR_BYTES, WORD_BYTES};
+use super::room::{Ground, files_of, rounded};
 use crate::plan::{PlanError, Planned, Request, place, thread_counts};
 use crate::suite::{DiskStanza, Sampling};
 use crate::target::DiskTarget;
-
-/// What is left free of a file system at most, in bytes.
-const MOST_RESERVE_BYTES: u64 = 2 << 30;
-
-/// What is left free of a file system at most, as its so-manieth part: fuller ones become slow, and others may need it.
-const RESERVE_PART: u64 = 20;
-
-/// A file of our own choice is at least this large, in bytes: below, a drive's own cache may hold it.
-const LEAST_FILE_BYTES: u64 = 64 << 20;
 
 /// The largest request, in bytes: what the kernel registers as one buffer.
 const MOST_BLOCK_BYTES: u64 = 1 << 30;
@@ -42,6 +37,20 @@ const BYTES_PER_SECOND: f64 = 1e9;
 /// Writing speed for the expected cost of the layout, in bytes per second. A guess for `--list` and the time left;
 /// nothing that is measured rests on it.
 const LAYOUT_BYTES_PER_SECOND: f64 = 500e6;
+/// Samples of a row that does its total in full.
+const EXACT_SAMPLES: u32 = 3;
+/// A total below this is a number of requests, and from it on a number of bytes: no table has 10 MB or less.
+const MOST_TOTAL_REQUESTS: f64 = 1e7;
+/// Speeds for the expected length of a total that is done in full: seconds for each request of one after the other and
+/// bytes per second of a slow disk, and seconds for each request to the page cache. Guesses, on the slow side: a worker
+/// that is ten times slower counts as hanging.
+const REQUEST_SECONDS: f64 = 1e-3;
+const CACHED_REQUEST_SECONDS: f64 = 10e-6;
+const SLOW_BYTES_PER_SECOND: f64 = 200e6;
+
+/// Share of the available memory that a file in the page cache may take.
+const CACHE_SHARE: u64 = 2;
+
 /// Preparation of a launch, in seconds, for the expected cost: of reads, and of writes with their pool.
 const READ_SETUP_SECONDS: f64 = 0.03;
 const WRITE_SETUP_SECONDS: f64 = 0.1;
@@ -55,7 +64,7 @@ pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned
     if stanzas.is_empty() || !request.areas.is_empty() && !request.areas.contains(&Area::Disk) {
         return Ok(Vec::new());
     }
-    let ground = Ground::find(request, stanzas)?;
+    let ground = Ground::find(request, machine, stanzas)?;
     let mut rows = Vec::new();
     for stanza in stanzas {
         for threads in thread_counts(request, &stanza.threads, machine) {
@@ -64,12 +73,27 @@ pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned
             }
         }
     }
-    if let Some(first) = rows.iter_mut().find(|row| row.obstacle.is_none()) {
-        // The first launch of the area lays the file out; the plan counts set-up for each launch of a row.
-        let launches = first.least_samples(request.repeat).div_ceil(first.sampling.per_launch);
-        first.setup_seconds += ground.size as f64 / LAYOUT_BYTES_PER_SECOND / f64::from(launches.max(1));
+    if rows.is_empty() {
+        let reads = "choose --op read, or --cache warm for what the page cache makes of writes";
+        return Err(PlanError(format!("only plain reads can find a cold page cache: {reads}")));
     }
+    add_layouts(request, &mut rows);
     Ok(rows)
+}
+
+/// Adds to the first row of each file what laying it out is expected to take. The plan counts set-up for each launch of
+/// a row.
+fn add_layouts(request: &Request, rows: &mut [Planned]) {
+    let mut laid_out: BTreeMap<(u64, bool), u32> = BTreeMap::new();
+    for row in rows.iter_mut().filter(|row| row.obstacle.is_none()) {
+        let Params::Disk(params) = &row.experiment.params else { continue };
+        let files = files_of(params.layout, params.threads);
+        let there = laid_out.entry((params.size, HeldFile::is_of_words(params.block))).or_default();
+        let bytes = u64::from(files.saturating_sub(*there)) * params.size;
+        *there = files.max(*there);
+        let launches = row.least_samples(request.repeat).div_ceil(row.sampling.per_launch);
+        row.setup_seconds += bytes as f64 / LAYOUT_BYTES_PER_SECOND / f64::from(launches.max(1));
+    }
 }
 
 /// What distinguishes the rows of a stanza, threads apart.
@@ -98,7 +122,9 @@ fn kinds(stanza: &DiskStanza) -> Vec<Kind> {
             for &depth in &stanza.depth {
                 for &load_percent in &loads {
                     for &sync in syncs {
-                        for &cache in &stanza.cache {
+                        // What has been written lies in the cache, and what is read again does after the first time.
+                        let possible = |cache: &&DiskCache| **cache != DiskCache::Cold || op == DiskOp::Read;
+                        for &cache in stanza.cache.iter().filter(possible) {
                             let kind = |&layout| Kind { op, block, depth, load_percent, sync, cache, layout };
                             kinds.extend(stanza.layout.iter().map(kind));
                         }
@@ -110,67 +136,6 @@ fn kinds(stanza: &DiskStanza) -> Vec<Kind> {
     kinds
 }
 
-/// What all rows of a plan stand on.
-struct Ground<'a> {
-    target: Option<&'a DiskTarget>,
-    /// Bytes of the file that all rows share, and those that were wished for.
-    size: u64,
-    wanted: u64,
-    /// Why nothing can be measured there.
-    obstacle: Option<String>,
-}
-
-impl<'a> Ground<'a> {
-    fn find(request: &'a Request, stanzas: &[DiskStanza]) -> Result<Self, PlanError> {
-        let wanted = stanzas.iter().map(|stanza| stanza.size).max().unwrap_or(0);
-        if wanted == 0 || !wanted.is_multiple_of(PAGE_BYTES as u64) {
-            let size = format_size(wanted);
-            return Err(PlanError(format!("a test file of {size} cannot be: its size must be a multiple of 4 KiB")));
-        }
-        let Some(target) = &request.disk else {
-            let obstacle = Some("no directory to measure disks in is known: name one with --dir".to_owned());
-            return Ok(Self { target: None, size: wanted, wanted, obstacle });
-        };
-        if let Some(obstacle) = &target.obstacle {
-            if target.named {
-                return Err(PlanError(obstacle.clone()));
-            }
-            return Ok(Self { target: Some(target), size: wanted, wanted, obstacle: Some(obstacle.clone()) });
-        }
-        let (size, obstacle) = file_size(target, wanted, request.chosen.size)?;
-        Ok(Self { target: Some(target), size, wanted, obstacle })
-    }
-}
-
-/// The size of the file: as chosen, if there is room; else as much of the wish as fits.
-fn file_size(target: &DiskTarget, wanted: u64, chosen: bool) -> Result<(u64, Option<String>), PlanError> {
-    let reserve = MOST_RESERVE_BYTES.min(target.total_bytes / RESERVE_PART);
-    let room = target.available_bytes.saturating_sub(reserve);
-    if wanted <= room {
-        return Ok((wanted, None));
-    }
-    let free = format!("{} are free, of which {} are left alone", rounded(target.available_bytes), rounded(reserve));
-    let directory = target.directory.display();
-    if chosen {
-        return Err(PlanError(format!("a test file of {} does not fit into '{directory}': {free}", rounded(wanted))));
-    }
-    let halved = std::iter::successors(Some(wanted), |size| Some(size / 2))
-        .map(|size| size / PAGE_BYTES as u64 * PAGE_BYTES as u64)
-        .take_while(|size| *size >= LEAST_FILE_BYTES)
-        .find(|size| *size <= room);
-    let full = || {
-        let least = format_size(LEAST_FILE_BYTES);
-        (wanted, Some(format!("'{directory}' is nearly full: {free}, and a test file needs {least} at least")))
-    };
-    Ok(halved.map_or_else(full, |size| (size, None)))
-}
-
-/// A size in words, to a tenth.
-fn rounded(bytes: u64) -> String {
-    let gibibytes = bytes as f64 / f64::from(1 << 30);
-    if gibibytes >= 1.0 { format!("{gibibytes:.1} GiB") } else { format!("{:.0} MiB", gibibytes * 1024.0) }
-}
-
 /// The row of one combination.
 fn row(
     request: &Request,
@@ -180,13 +145,13 @@ fn row(
     kind: Kind,
     threads: u32,
 ) -> Result<Planned, PlanError> {
-    let (engine, no_engine) = engine(request, ground.target, stanza)?;
+    let (engine, no_engine) = engine(request, ground.target, stanza, kind.cache)?;
     let (method, unknown) = method(stanza.pattern, kind, engine);
     let params = DiskParams {
         pattern: stanza.pattern,
         op: kind.op,
         block: kind.block,
-        size: ground.size,
+        size: ground.size(stanza.size),
         depth: kind.depth,
         load_percent: kind.load_percent,
         engine,
@@ -198,7 +163,8 @@ fn row(
         path: ground.target.map(|target| target.directory.display().to_string()).unwrap_or_default(),
     };
     check_request(&params)?;
-    let too_small = too_small(&params, ground)?;
+    let too_small = too_small(&params, stanza.size)?;
+    let (sampling, exact_work) = sampling(request, stanza, &params);
     let (cpus, oversubscribed) = place(threads, machine);
     let chosen = DiskChoices { size: request.chosen.size, engine: request.chosen.engine || stanza.engine.is_some() };
     let mut warnings: Vec<Warning> = oversubscribed.into_iter().collect();
@@ -222,8 +188,8 @@ fn row(
         cpus,
         other_cpus: Vec::new(),
         beside: Vec::new(),
-        sampling: sampling(request, stanza, kind.block),
-        exact_work: None,
+        sampling,
+        exact_work,
         setup_seconds: if kind.op.writes() { WRITE_SETUP_SECONDS } else { READ_SETUP_SECONDS },
         obstacle: ground
             .obstacle
@@ -231,16 +197,27 @@ fn row(
             .or(unknown)
             .or(no_engine)
             .or(too_small)
-            .or_else(|| too_little_memory(&params, machine)),
+            .or_else(|| too_little_memory(&params, machine))
+            .or_else(|| too_little_cache(&params, machine))
+            .or_else(|| more_than_a_pass(&params, exact_work)),
         warnings,
     })
 }
 
-/// How the suite samples disks, but long enough for some requests of this size: what counts is whole requests.
-fn sampling(request: &Request, stanza: &DiskStanza, block: u64) -> Sampling {
+/// How the suite samples disks, but long enough for some requests of this size: what counts is whole requests. And the
+/// requests of each sample, where the total is to be done in full.
+fn sampling(request: &Request, stanza: &DiskStanza, params: &DiskParams) -> (Sampling, Option<f64>) {
     let sampling = stanza.sampling.clone().unwrap_or_else(|| request.suite.sampling(Area::Disk));
-    let least_seconds = REQUESTS_PER_SAMPLE * block as f64 / BYTES_PER_SECOND;
-    Sampling { sample_seconds: sampling.sample_seconds.max(least_seconds), ..sampling }
+    // At a load it is the moments that count.
+    let in_full = request.exact_workload && params.load_percent.is_none();
+    let Some(total) = stanza.total.filter(|_| in_full) else {
+        let least_seconds = REQUESTS_PER_SAMPLE * params.block as f64 / BYTES_PER_SECOND;
+        return (Sampling { sample_seconds: sampling.sample_seconds.max(least_seconds), ..sampling }, None);
+    };
+    let requests = if total < MOST_TOTAL_REQUESTS { total.ceil() } else { (total / params.block.max(1) as f64).ceil() };
+    let each = if params.cache == DiskCache::Warm { CACHED_REQUEST_SECONDS } else { REQUEST_SECONDS };
+    let sample_seconds = requests * each.max(params.block as f64 / SLOW_BYTES_PER_SECOND);
+    (Sampling { samples: EXACT_SAMPLES, most: None, per_launch: 1, sample_seconds, ..sampling }, Some(requests))
 }
 
 /// The method of a row, and a sentence for what is not there yet. The order of the visits, what a write waits for and
@@ -252,18 +229,17 @@ fn method(pattern: DiskPattern, kind: Kind, engine: DiskEngine) -> (&'static str
         _ if kind.load_percent.is_some() => "disk-load/1",
         DiskOp::Read if !bypassed => "disk-cached-read/1",
         DiskOp::Write if !bypassed => "disk-cached-write/1",
+        DiskOp::Mixed if !bypassed => "disk-cached-mixed/1",
+        DiskOp::Rewrite if !bypassed => "disk-cached-rewrite/1",
+        DiskOp::Reread if !bypassed => "disk-cached-reread/1",
         DiskOp::Read => "disk-read/1",
         DiskOp::Write => "disk-write/1",
         DiskOp::Mixed => "disk-mixed/1",
         DiskOp::Rewrite => "disk-rewrite/1",
         DiskOp::Reread => "disk-reread/1",
     };
-    let missing = match kind {
-        Kind { cache: DiskCache::Cold | DiskCache::Warm, .. } => Some("through the page cache"),
-        Kind { layout: DiskLayout::PerThread, .. } => Some("in a file for each thread"),
-        _ => None,
-    };
-    (method, missing.map(|form| format!("{pattern} {} of a disk {form} is not there yet", kind.op)))
+    let form = (kind.load_percent.is_some() && !bypassed).then_some("at a load through the page cache");
+    (method, form.map(|form| format!("{pattern} {} of a disk {form} is not there yet", kind.op)))
 }
 
 /// The engine of a stanza's rows: the one it names, else the fastest that works here; and why that cannot be had.
@@ -271,13 +247,15 @@ fn engine(
     request: &Request,
     target: Option<&DiskTarget>,
     stanza: &DiskStanza,
+    cache: DiskCache,
 ) -> Result<(DiskEngine, Option<String>), PlanError> {
     let no_io_uring = target.and_then(|target| target.no_io_uring.as_ref());
     let no_libaio = target.and_then(|target| target.no_libaio.as_ref());
     let engine = stanza.engine.unwrap_or(match (no_io_uring, no_libaio) {
         (None, _) => DiskEngine::IoUring,
-        (Some(_), None) => DiskEngine::Libaio,
-        (Some(_), Some(_)) => DiskEngine::Sync,
+        // Through the page cache its requests would be carried out one by one.
+        (Some(_), None) if cache == DiskCache::Bypassed => DiskEngine::Libaio,
+        (Some(_), _) => DiskEngine::Sync,
     });
     let refused = match engine {
         DiskEngine::IoUring => no_io_uring,
@@ -296,9 +274,13 @@ fn engine(
 /// Whether requests of this kind make sense at all.
 fn check_request(params: &DiskParams) -> Result<(), PlanError> {
     let DiskParams { block, depth, threads, .. } = *params;
-    if block == 0 || !block.is_multiple_of(SECTOR_BYTES as u64) {
-        let size = format_size(block);
-        return Err(PlanError(format!("a block of {size} cannot be: direct I/O needs multiples of 512 bytes")));
+    let (unit, why) = if params.direct {
+        (SECTOR_BYTES, "direct I/O needs multiples of 512 bytes (with --cache warm: of 8)")
+    } else {
+        (WORD_BYTES, "its contents are checked in words of 8 bytes")
+    };
+    if block == 0 || !block.is_multiple_of(unit as u64) {
+        return Err(PlanError(format!("a block of {} cannot be: {why}", format_size(block))));
     }
     if block > MOST_BLOCK_BYTES {
         let (size, most) = (format_size(block), format_size(MOST_BLOCK_BYTES));
@@ -325,12 +307,24 @@ fn bytes_in_flight(params: &DiskParams) -> u64 {
 }
 
 /// Whether the file is too small for the requests in flight: an error where that was asked for, an obstacle where the
-/// file had to be smaller.
-fn too_small(params: &DiskParams, ground: &Ground) -> Result<Option<String>, PlanError> {
-    let least = bytes_in_flight(params) * BLOCKS_PER_REQUEST;
-    let DiskParams { block, depth, threads, .. } = *params;
+/// file had to be smaller than was `wanted`.
+fn too_small(params: &DiskParams, wanted: u64) -> Result<Option<String>, PlanError> {
+    let size = params.size;
+    match too_small_for(params, wanted).map(|sentence| format!("{sentence}; choose a larger --size")) {
+        Some(sentence) => Err(PlanError(sentence)),
+        None => {
+            Ok(too_small_for(params, size).map(|sentence| format!("{sentence}; there is no room for a larger one")))
+        }
+    }
+}
+
+/// Why a file of so many bytes is too small for the requests in flight on it, if it is.
+pub(super) fn too_small_for(params: &DiskParams, size: u64) -> Option<String> {
+    let DiskParams { block, depth, threads, layout, .. } = *params;
+    let threads = threads / files_of(layout, threads).max(1);
+    let least = block * u64::from(depth) * u64::from(threads) * BLOCKS_PER_REQUEST;
     let whose = if threads == 1 { String::new() } else { format!(" from each of {threads} threads") };
-    let sentence = |size: u64| {
+    (least > size).then(|| {
         format!(
             "a test file of {} is too small for {depth} {} of {} in flight{whose}: it takes {}",
             rounded(size),
@@ -338,11 +332,7 @@ fn too_small(params: &DiskParams, ground: &Ground) -> Result<Option<String>, Pla
             format_size(block),
             rounded(least)
         )
-    };
-    if least > ground.wanted {
-        return Err(PlanError(format!("{}; choose a larger --size", sentence(ground.wanted))));
-    }
-    Ok((least > ground.size).then(|| format!("{}; there is no room for a larger one", sentence(ground.size))))
+    })
 }
 
 /// Whether the memory for requests in flight, and for what is written as much again, is not there.
@@ -351,6 +341,36 @@ fn too_little_memory(params: &DiskParams, machine: &Machine) -> Option<String> {
     let available = machine.memory.available_bytes?;
     (needed > available / 2).then(|| {
         format!("the requests in flight need {} of memory, and {} are available", rounded(needed), rounded(available))
+    })
+}
+
+/// Whether memory cannot keep what is to be found in the page cache.
+fn too_little_cache(params: &DiskParams, machine: &Machine) -> Option<String> {
+    let bytes = params.size.saturating_mul(files_of(params.layout, params.threads).into());
+    let available = machine.memory.available_bytes.filter(|_| params.cache == DiskCache::Warm)?;
+    let what = if params.layout == DiskLayout::Shared { "the test file of" } else { "the test files of together" };
+    (bytes > available / CACHE_SHARE).then(|| {
+        format!(
+            "the page cache cannot be kept warm: {what} {} must fit into half of the {} of memory that are available; \
+             choose a smaller --size",
+            rounded(bytes),
+            rounded(available)
+        )
+    })
+}
+
+/// Whether a total that is to be done in full is more than a file whose cache is cold has once.
+fn more_than_a_pass(params: &DiskParams, exact_work: Option<f64>) -> Option<String> {
+    let requests = exact_work.filter(|_| params.cache == DiskCache::Cold)?;
+    let files = files_of(params.layout, params.threads);
+    let blocks = (params.size / params.block.max(1)).saturating_mul(files.into());
+    (requests > blocks as f64).then(|| {
+        let block = format_size(params.block);
+        format!(
+            "the total of {requests:.0} requests of {block} is more than a test file of {} has: what is read again is not \
+             cold; leave --exact-workload out, or choose a larger --size",
+            rounded(params.size)
+        )
     })
 }
 
@@ -481,10 +501,100 @@ mod tests {
     }
 
     #[test]
-    fn all_rows_share_the_largest_file() {
-        let mut request = request(stanza(), target());
-        request.suite.disk.push(DiskStanza { size: 4 * GIB, pattern: DiskPattern::Sequential, ..stanza() });
-        assert!(expanded(&request).unwrap().iter().all(|row| params(row).size == 4 * GIB));
+    fn rows_of_a_size_share_a_file_and_all_files_have_room_at_the_same_time() {
+        let with = |available_bytes| {
+            let mut request = request(stanza(), DiskTarget { available_bytes, ..target() });
+            request.suite.disk.push(DiskStanza { size: 4 * GIB, pattern: DiskPattern::Sequential, ..stanza() });
+            let words = vec![8, 512];
+            request.suite.disk.push(DiskStanza { size: 64 << 20, block: words, cache: warm(), ..stanza() });
+            let rows = expanded(&request).unwrap();
+            let mut sizes: Vec<(u64, bool)> =
+                rows.iter().map(|row| (params(row).size, row.obstacle.is_some())).collect();
+            sizes.dedup();
+            sizes
+        };
+        let all = 5 * GIB + 2 * (64 << 20);
+        let mib = 1 << 20;
+        assert_eq!(with(2 * GIB + all), [(GIB, false), (4 * GIB, false), (64 * mib, false)]);
+        assert_eq!(with(2 * GIB + all - 1), [(GIB / 2, false), (2 * GIB, false), (64 * mib, false)]);
+        assert_eq!(with(2 * GIB + 4 * 64 * mib), [(64 * mib, false)], "the least of each kind, and two of both");
+        assert!(with(2 * GIB + 2 * 64 * mib - 1).iter().all(|(_, obstacle)| *obstacle));
+    }
+
+    fn warm() -> Vec<DiskCache> {
+        vec![DiskCache::Warm]
+    }
+
+    #[test]
+    fn files_of_threads_are_counted_and_each_is_as_large() {
+        let with = |available_bytes, chosen| {
+            let threads = vec![Threads::Count(1), Threads::Count(4)];
+            let stanza = DiskStanza { layout: vec![DiskLayout::PerThread], depth: vec![1], threads, ..stanza() };
+            let mut request = request(stanza, DiskTarget { available_bytes, ..target() });
+            request.chosen.size = chosen;
+            expanded(&request)
+        };
+        let rows = with(6 * GIB, false).unwrap();
+        assert!(rows.iter().all(|row| params(row).size == GIB && row.experiment.id.contains("/per_thread/")));
+        assert!(rows[2].setup_seconds > 2.0 * rows[0].setup_seconds, "three more files are laid out for four threads");
+        assert_eq!(params(&with(6 * GIB - 1, false).unwrap()[0]).size, GIB / 2);
+        let error = with(6 * GIB - 1, true).unwrap_err().0;
+        assert!(error.starts_with("4 test files of together 4.0 GiB do not fit into '/data'"), "{error}");
+        let blocks = DiskStanza { block: vec![128 << 20], layout: vec![DiskLayout::PerThread], ..stanza() };
+        let few = DiskStanza { depth: vec![4], threads: vec![Threads::Count(2)], ..blocks };
+        assert_eq!(expanded(&request(few.clone(), target())).map(drop), Ok(()), "1 GiB for the four of each thread");
+        let shared = DiskStanza { layout: vec![DiskLayout::Shared], ..few };
+        assert!(expanded(&request(shared, target())).unwrap_err().0.contains("from each of 2 threads"));
+    }
+
+    #[test]
+    fn caches_are_kept_warm_where_memory_can_and_only_reads_find_them_cold() {
+        let cached = |size, op: &[DiskOp], cache: &[DiskCache]| {
+            let stanza = DiskStanza { size, op: op.to_vec(), cache: cache.to_vec(), depth: vec![1], ..stanza() };
+            expanded(&request(stanza, target()))
+        };
+        let both = cached(GIB, &[DiskOp::Read, DiskOp::Write], &[DiskCache::Cold, DiskCache::Warm]).unwrap();
+        let told: Vec<_> =
+            both.iter().map(|row| (row.experiment.id.as_str(), row.experiment.method.as_str())).collect();
+        let expected = [
+            ("disk/random-read/4KiB/d1/cold/t1", "disk-cached-read/1"),
+            ("disk/random-read/4KiB/d1/warm/t1", "disk-cached-read/1"),
+            ("disk/random-write/4KiB/d1/warm/t1", "disk-cached-write/1"),
+        ];
+        assert_eq!(told, expected);
+        assert!(both.iter().all(|row| !params(row).direct && row.obstacle.is_none()));
+        let error = cached(GIB, &[DiskOp::Write], &[DiskCache::Cold]).unwrap_err().0;
+        assert!(error.contains("only plain reads") && error.contains("--cache warm"), "{error}");
+        // 16 GiB of memory are available.
+        let large = cached(9 * GIB, &[DiskOp::Read], &[DiskCache::Cold, DiskCache::Warm]).unwrap();
+        assert_eq!(large[0].obstacle, None);
+        let obstacle = large[1].obstacle.as_ref().unwrap();
+        assert!(
+            obstacle.contains("9.0 GiB") && obstacle.contains("16.0 GiB") && obstacle.contains("--size"),
+            "{obstacle}"
+        );
+        let forbidden = DiskTarget { no_io_uring: Some("EPERM".into()), ..target() };
+        let rows = expanded(&request(DiskStanza { cache: warm(), ..stanza() }, forbidden)).unwrap();
+        assert!(rows.iter().all(|row| params(row).engine == DiskEngine::Sync), "native requests bypass the cache");
+    }
+
+    #[test]
+    fn totals_are_done_in_full_in_requests() {
+        let with = |block, total, exact_workload, cache| {
+            let stanza =
+                DiskStanza { block: vec![block], total: Some(total), cache: vec![cache], depth: vec![1], ..stanza() };
+            let request = Request { exact_workload, ..request(stanza, target()) };
+            expanded(&request).unwrap().swap_remove(0)
+        };
+        let gib = GIB as f64;
+        assert_eq!(with(4096, gib, false, DiskCache::Bypassed).exact_work, None);
+        let exact = with(4096, gib, true, DiskCache::Bypassed);
+        assert_eq!((exact.exact_work, exact.sampling.samples), (Some(262_144.0), EXACT_SAMPLES));
+        assert_eq!(with(100 << 20, 10.0 * gib, true, DiskCache::Bypassed).exact_work, Some(103.0), "102.4 of them");
+        assert_eq!(with(1024, 1e6, true, DiskCache::Bypassed).exact_work, Some(1e6), "a number of requests");
+        assert_eq!(with(4096, gib, true, DiskCache::Cold).obstacle, None);
+        let obstacle = with(4096, gib + 1.0, true, DiskCache::Cold).obstacle.unwrap();
+        assert!(obstacle.contains("262145 requests of 4KiB") && obstacle.contains("1.0 GiB"), "{obstacle}");
     }
 
     #[test]
@@ -545,6 +655,7 @@ mod tests {
         assert!(refused(DiskStanza { block: vec![2 * GIB], ..stanza() }).contains("too large"));
         assert!(refused(DiskStanza { depth: vec![0], ..stanza() }).contains("depth of 0"));
         assert!(refused(DiskStanza { depth: vec![5000], ..stanza() }).contains("depth of 5000"));
+        assert!(refused(DiskStanza { block: vec![12], cache: warm(), ..stanza() }).contains("words of 8 bytes"));
         for percent in [0, 101] {
             let sentence = refused(DiskStanza { load_percent: vec![percent], ..stanza() });
             assert!(sentence.contains(&format!("a load of {percent} %")), "{sentence}");

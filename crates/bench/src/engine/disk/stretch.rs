@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 
 use model::experiment::DiskParams;
-use model::io::{DiskOp, DiskSync};
+use model::io::{DiskLayout, DiskOp, DiskSync};
 use sys::queue::{Engine, Options, Queue, Request};
 
 use super::contents::{Origin, SECTOR_BYTES, Unit};
@@ -32,12 +32,15 @@ pub(super) fn of_thread(job: &Job, params: &DiskParams, thread: u64, seed: u64) 
     if !matches!(job.op, DiskOp::Rewrite | DiskOp::Reread) {
         return None;
     }
-    let threads = u64::from(params.threads.max(1));
+    // In a file of its own a thread is the only one.
+    let shared = params.layout == DiskLayout::Shared;
+    let threads = if shared { u64::from(params.threads.max(1)) } else { 1 };
+    let part = if shared { thread } else { 0 };
     let blocks = (STRETCH_BYTES / threads).div_ceil(job.block.into());
     let least = BLOCKS_PER_REQUEST * u64::from(params.depth);
     // A place of its own in each launch and thread; other draws of the same seed come from the seed itself.
     let seed = seed.rotate_left(31).wrapping_add(thread);
-    Some(Span::part(threads, thread, job.blocks()).stretch(blocks.max(least), seed))
+    Some(Span::part(threads, part, job.blocks()).stretch(blocks.max(least), seed))
 }
 
 /// Writes or reads every block of a stretch once. Not timed. What is written counts as laid out: the windows' own writes

@@ -1,5 +1,6 @@
 //! Flows on a small file of a real directory: what they count, what they find, what they refuse. No speeds.
 
+mod cache;
 mod paced;
 mod patterns;
 
@@ -37,10 +38,9 @@ fn held(bytes: u64) -> Held {
         path: format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()),
         directory: directory.display().to_string(),
         filesystem: "any".into(),
-        in_place: None,
-        polled: false,
         bytes,
         seed: SEED,
+        ..HeldFile::default()
     };
     Held { file, held }
 }

@@ -71,10 +71,9 @@ mod tests {
             path: "/proc/1/fd/3".into(),
             directory: "/data".into(),
             filesystem: "ext4".into(),
-            in_place: None,
-            polled: false,
             bytes: 1 << 30,
             seed: 1,
+            ..HeldFile::default()
         };
         let why = words(&io::Error::from_raw_os_error(5));
         let sentence = "reading 4096 bytes at 1234 of the test file in '/data' (ext4): Input/output error (EIO)";

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use model::io::DiskPattern;
 use stats::random::Random;
 
+use super::permutation::Permutation;
+
 /// From one block to the next of a strided pass: `IOzone`'s (`-i 5`, a stride of 17 records). No power of two, so that
 /// successive blocks do not fall on one member of an array or into one bank of a drive.
 const STRIDE: u64 = 17;
@@ -49,6 +51,12 @@ enum Order {
     Descending,
     /// Every seventeenth block from the first on, then every seventeenth from the second on, and so forth.
     Strided,
+    /// At random, each once in a pass. Of so many lists that a permutation is dealt out to, this is the one of a number.
+    Shuffled {
+        permutation: Permutation,
+        lists: u64,
+        list: u64,
+    },
 }
 
 impl Order {
@@ -58,6 +66,7 @@ impl Order {
         match self {
             Self::Ascending => position,
             Self::Descending => count - 1 - position,
+            Self::Shuffled { permutation, lists, list } => permutation.at(position * lists + list),
             Self::Strided => {
                 // As many rounds as the stride, the first of which have a block more than the others.
                 let (each, longer) = (count / STRIDE, count % STRIDE);
@@ -159,6 +168,24 @@ impl Visits {
         let apart = if span.count > u64::from(apart) { apart } else { 0 };
         let taken = (0..apart).map(|_| AtomicU64::new(NONE)).collect();
         Self::InOrder { stream: Arc::new(Stream { order, span, cursor, taken }), lane: 0 }
+    }
+
+    /// List `list` of the `lists` that a random order of all blocks is dealt out to: in one pass through each of them
+    /// every block comes once. The seed is the same for all, and `from` decides where in its own list a thread begins.
+    pub(super) fn dealt(lists: u64, list: u64, blocks: u64, seed: u64, from: u64) -> Self {
+        let count = blocks.saturating_sub(list).div_ceil(lists.max(1));
+        let order = Order::Shuffled { permutation: Permutation::new(blocks, seed), lists, list };
+        let cursor = AtomicU64::new(Random::new(from).below(count.max(1)));
+        let stream = Stream { order, span: Span { first: 0, count }, cursor, taken: Vec::new() };
+        Self::InOrder { stream: Arc::new(stream), lane: 0 }
+    }
+
+    /// How many visits in a row certainly lead to different blocks, over all lanes that share the order.
+    pub(super) fn pass(&self) -> u64 {
+        match self {
+            Self::Random { .. } => 1,
+            Self::InOrder { stream, .. } => stream.span.count,
+        }
     }
 
     /// For lane `lane` of the same thread: the same stream; none where each has a part of its own.

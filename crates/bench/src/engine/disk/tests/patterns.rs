@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::*;
+use crate::engine::disk::cache::Allowance;
 use crate::engine::disk::contents::{Contents, Origin};
 use crate::engine::disk::lane::{Access, Job};
 use crate::engine::disk::stretch;
@@ -110,6 +111,7 @@ fn stretch_of(params: &DiskParams, held: &Held, launch: u32) -> (Job, Span) {
         launch,
         shared_stream: false,
         no_device: false,
+        allowance: Allowance::default(),
     };
     let span = stretch::of_thread(&job, params, 0, launch.into()).unwrap();
     (job, span)
