@@ -33,11 +33,14 @@ fn depth_not_reached(params: &DiskParams, conditions: &DiskConditions) -> Option
     })
 }
 
-/// Requests per second times mean latency is the number of requests in flight (Little's law). The mean of the rate is
-/// taken: with windows of one length it is exactly the rate over all of them, as the latency's mean is.
+/// Requests per second times mean latency is the number of requests in flight (Little's law). Both are taken over all
+/// windows together, however long each is: samples of a rate that varies have another mean.
 fn little(params: &DiskParams, conditions: &DiskConditions, row: &Row) -> Option<Warning> {
     let latency = conditions.mean_latency_seconds?;
-    let rate = row.metric(MetricName::Iops)?.summary.mean;
+    let samples = &row.metric(MetricName::Iops)?.samples;
+    let seconds: f64 = samples.iter().map(|sample| sample.seconds).sum();
+    let requests: f64 = samples.iter().map(|sample| sample.value * sample.seconds).sum();
+    let rate = if seconds > 0.0 { requests / seconds } else { return None };
     let should = f64::from(params.threads) * f64::from(params.depth);
     Warning::when(WarningCode::LittlesLaw, (rate * latency - should).abs() / should, || {
         format!(
@@ -102,6 +105,15 @@ mod tests {
         let conditions = DiskConditions { mean_latency_seconds: Some(mean), ..good() };
         let found = little(&disk_params(32), &conditions, &row(disk_params(32), conditions.clone(), &uneven));
         assert!(found.is_none(), "an uneven rate fits its own latency: {found:?}");
+        // The same number of requests in each window, the slow ones longer.
+        let mut work = row(disk_params(32), good(), &uneven);
+        let of_requests = work.metrics.iter_mut().find(|metric| metric.name == "iops").unwrap();
+        for sample in &mut of_requests.samples {
+            sample.seconds = 1e5 / sample.value;
+        }
+        let latency = uneven.iter().map(|rate| 32.0 / rate).sum::<f64>() / 6.0;
+        let conditions = DiskConditions { mean_latency_seconds: Some(latency), ..good() };
+        assert!(little(&disk_params(32), &conditions, &work).is_none());
     }
 
     #[test]
