@@ -156,7 +156,7 @@ fn growth(series: &[Vec<&Row>]) -> Vec<Finding> {
     let (Some(least), Some(most)) = (least, most) else { return Vec::new() };
     let end = |step: &(f64, &Row, &Row)| {
         let (few, many) = (step.1.params.threads(), step.2.params.threads());
-        Some(format!("{:.2}x from {few} to {many} threads ({})", step.0, name(&one_thread(step.1)?)))
+        Some(format!("{:.2}x from {few} to {many} threads ({})", step.0, words::lower(&name(&one_thread(step.1)?))))
     };
     let (Some(low), Some(high)) = (end(least), end(most)) else { return Vec::new() };
     let text = format!("Of {} kinds of requests to disks the rate grows {low} to {high}.", steps.len());

@@ -131,8 +131,8 @@ fn rates_grow_with_threads_or_do_not() {
         .flat_map(|(block, factor)| [with(*block, 1, 10_000.0), with(*block, 2, 10_000.0 * factor)])
         .collect();
     let sentence = text(&many, "disk_scaling");
-    assert!(sentence.contains("Of 4 kinds") && sentence.contains("1.20x from 1 to 2 threads (Random reads of 512 B)"));
-    assert!(sentence.contains("to 1.90x from 1 to 2 threads (Random reads of 8 KiB)"), "{sentence}");
+    assert!(sentence.contains("Of 4 kinds") && sentence.contains("1.20x from 1 to 2 threads (random reads of 512 B)"));
+    assert!(sentence.contains("to 1.90x from 1 to 2 threads (random reads of 8 KiB)"), "{sentence}");
     assert!(!has(&many, "scaling_linear"));
 }
 
