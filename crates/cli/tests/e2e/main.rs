@@ -8,6 +8,7 @@
 //! * `cpu_trouble`: instruction sets that are missing, fewer CPUs than threads, CPUs that go away
 //! * `cpu`: rows of arithmetic, how they scale, totals done in full
 //! * `disk`: disk rows, where they are measured, with which engine, on which file systems
+//! * `disk_cache`: disk rows through the page cache, below a sector, with files of their own, and totals in full
 //! * `disk_trouble`: disks that fill up, fail or go away, and runs of them that are ended
 //! * `documents`: plans, documents, formats
 //! * `doctor`: `assay doctor`, on this machine as it is and where something is wrong on purpose
@@ -31,6 +32,7 @@ mod compare;
 mod cpu;
 mod cpu_trouble;
 mod disk;
+mod disk_cache;
 mod disk_trouble;
 mod disturbances;
 mod doctor;

@@ -1,0 +1,225 @@
+//! `assay disk` through the page cache and past it: cold, warm, blocks below a sector, a file for each thread, sectors of
+//! 4 KiB, and totals that are done in full.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::common::{
+    Scratch, assay, check, codes, is_root, is_verified, list, names, number, printed, rows, samples, skip, text,
+};
+use crate::disk::directory;
+
+const MIB: u64 = 1 << 20;
+
+/// The rows of a run that must end well, whatever became of each.
+fn measured(scratch: &Scratch, arguments: &str) -> Vec<Value> {
+    let ran = assay(scratch, &format!("{arguments} --json -"));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let document = printed(&ran);
+    check(&document);
+    rows(&document).to_vec()
+}
+
+fn seen(row: &Value) -> &Value {
+    &row["conditions"]["disk"]
+}
+
+#[test]
+fn a_cold_cache_is_empty_and_a_warm_one_is_full() {
+    let scratch = Scratch::new();
+    let Some(directory) = directory(&scratch, "cold and warm page caches") else { return };
+    for (pattern, block) in [("random", "4KiB"), ("sequential", "1MiB")] {
+        let kind = format!("disk --pattern {pattern} --block {block} --depth 1,4 --op read --cache bypassed,cold,warm");
+        let found = measured(&scratch, &format!("{kind} --size 64MiB --verify --dir {}", directory.display()));
+        assert_eq!(found.len(), 6);
+        for row in &found {
+            assert!(is_verified(row), "{row:#}");
+            let (cache, seen) = (text(&row["params"], "cache"), seen(row));
+            assert_eq!(row["params"]["direct"], cache == "bypassed");
+            let storage_share = seen["storage_share"].as_f64();
+            match cache {
+                // What is read ahead reaches the device too.
+                "cold" => {
+                    assert!(number(seen, "cached_share_before") <= 0.05, "{seen:#}");
+                    assert!(storage_share.is_none_or(|share| share > 0.9), "the device was not reached: {seen:#}");
+                    assert!(number(seen, "cached_share") > 0.0, "nothing went through the cache: {seen:#}");
+                }
+                "warm" => {
+                    assert!(number(seen, "cached_share_before") > 0.99, "{seen:#}");
+                    assert!(storage_share.is_none_or(|share| share < 0.1), "the device was reached: {seen:#}");
+                }
+                _ => {
+                    assert!(seen["cached_share_before"].is_null(), "{seen:#}");
+                    assert!(number(seen, "cached_share") < 0.01 || codes(row).contains(&"not_direct"), "{seen:#}");
+                }
+            }
+            assert_eq!(row["method"] == "disk-cached-read/1", cache != "bypassed");
+        }
+    }
+    assert_eq!(names(&directory), [""; 0]);
+}
+
+#[test]
+fn writes_come_to_less_with_their_flush() {
+    let scratch = Scratch::new();
+    let Some(directory) = directory(&scratch, "flushed writes") else { return };
+    let kind = "disk --pattern sequential --block 1MiB --depth 1 --op read,write --cache bypassed,warm --size 64MiB";
+    let found = measured(&scratch, &format!("{kind} --repeat 2 --dir {}", directory.display()));
+    assert_eq!(found.len(), 4);
+    for row in &found {
+        assert!(is_verified(row), "{row:#}");
+        let flushed = &seen(row)["flushed_bytes_per_second"];
+        assert_eq!(flushed.is_number(), row["params"]["op"] == "write", "{row:#}");
+        let best = samples(row).iter().map(|sample| number(sample, "value")).fold(0.0, f64::max);
+        assert!(flushed.as_f64().is_none_or(|rate| rate > 0.0 && rate <= best), "{row:#}");
+    }
+}
+
+#[test]
+fn words_of_eight_bytes_are_checked_and_only_a_cache_can_take_them() {
+    let scratch = Scratch::new();
+    let Some(directory) = directory(&scratch, "blocks of eight bytes") else { return };
+    let kind = format!("disk --pattern sequential,random --block 8B --size 64MiB --dir {}", directory.display());
+    let found = measured(&scratch, &format!("{kind} --depth 1 --op read,write --cache warm --threads 2 --verify"));
+    assert_eq!(found.len(), 4);
+    for row in &found {
+        assert!(is_verified(row) && text(row, "id").contains("/8B/"), "{row:#}");
+        let work: f64 = samples(row).iter().map(|sample| number(sample, "work")).sum();
+        assert!(work > 0.0, "{row:#}");
+    }
+    let refused = assay(&scratch, &kind);
+    assert_eq!(refused.status, Some(2), "{refused:?}");
+    assert!(
+        refused.stderr.contains("a block of 8B cannot be") && refused.stderr.contains("--cache warm"),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn threads_have_files_of_their_own_that_are_gone_afterwards() {
+    let scratch = Scratch::new();
+    let Some(directory) = directory(&scratch, "a file for each thread") else { return };
+    let kind = "disk --pattern random --block 64KiB --depth 4 --op read,write --layout shared,per_thread --threads 1,3";
+    let found = measured(&scratch, &format!("{kind} --size 64MiB --verify --dir {}", directory.display()));
+    assert_eq!(found.len(), 8);
+    for row in &found {
+        assert!(is_verified(row) && row["params"]["size"] == 64 * MIB, "{row:#}");
+        assert_eq!(text(row, "id").contains("/per_thread/"), row["params"]["layout"] == "per_thread");
+        assert_eq!(seen(row)["unwritten_bytes"].as_u64().unwrap_or(0), 0, "{row:#}");
+    }
+    assert_eq!(names(&directory), [""; 0]);
+    let huge = assay(&scratch, &format!("{kind} --size 400TiB --dir {}", directory.display()));
+    assert!(huge.status == Some(2) && huge.stderr.contains("3 test files of together"), "{huge:?}");
+}
+
+/// A suite whose totals are small.
+const TOTALS: &str = r#"
+name = "totals"
+[sampling.disk]
+samples = 3
+per_launch = 1
+sample = "50ms"
+warm_up = ["20ms", "40ms"]
+target = 0.05
+[[disk]]
+pattern = "sequential"
+op = ["read", "write"]
+block = ["1MiB"]
+depth = [1, 4]
+size = "64MiB"
+threads = ["1", "3"]
+classic = "RS"
+total = 20971520
+[[disk]]
+pattern = "random"
+op = ["read"]
+block = ["4KiB"]
+depth = [2]
+size = "64MiB"
+cache = ["bypassed", "cold"]
+threads = ["2"]
+classic = "RR"
+total = 1001
+"#;
+
+#[test]
+fn a_total_is_done_in_full_to_the_byte() {
+    let scratch = Scratch::new();
+    let Some(directory) = directory(&scratch, "totals of disk rows") else { return };
+    let suite = scratch.join("totals.toml");
+    std::fs::write(&suite, TOTALS).unwrap();
+    let run = format!("run {} --exact-workload --dir {}", suite.display(), directory.display());
+    let found = measured(&scratch, &run);
+    assert_eq!(found.len(), 10);
+    for row in &found {
+        assert!(is_verified(row), "{row:#}");
+        let (expected, headline) =
+            if row["params"]["pattern"] == "random" { (1001.0, "iops") } else { (20_971_520.0, "throughput") };
+        assert_eq!(text(&list(row, "metrics")[0], "name"), headline);
+        assert_eq!(samples(row).len(), 3);
+        for sample in samples(row) {
+            assert!((number(sample, "work") - expected).abs() < 0.5, "{sample:#}");
+            assert!(number(sample, "seconds") > 0.0 && number(sample, "seconds") < 1e3, "{sample:#}");
+        }
+    }
+}
+
+/// A file system on a loop device with sectors of 4 KiB.
+struct LargeSectors {
+    device: String,
+    mounted: PathBuf,
+}
+
+fn said(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+impl LargeSectors {
+    fn make(scratch: &Scratch) -> Option<Self> {
+        let (mounted, image) = (scratch.join("large"), scratch.join("large.image"));
+        if !is_root() {
+            return None;
+        }
+        std::fs::create_dir_all(&mounted).unwrap();
+        std::fs::File::create(&image).unwrap().set_len(400 * MIB).unwrap();
+        let device = said("losetup", &["-f", "--show", "-b", "4096", image.to_str().unwrap()])?;
+        let made = Self { device, mounted };
+        said("mkfs.ext4", &["-q", "-F", "-m0", "-b", "4096", &made.device])?;
+        said("mount", &[&made.device, made.mounted.to_str().unwrap()])?;
+        Some(made)
+    }
+
+    fn path(&self) -> &Path {
+        &self.mounted
+    }
+}
+
+impl Drop for LargeSectors {
+    fn drop(&mut self) {
+        said("umount", &["-l", self.mounted.to_str().unwrap()]);
+        said("losetup", &["-d", &self.device]);
+    }
+}
+
+#[test]
+fn blocks_below_a_sector_of_the_device_are_skipped_past_the_cache_and_not_through_it() {
+    let scratch = Scratch::new();
+    let Some(disk) = LargeSectors::make(&scratch) else {
+        return skip("sectors of 4 KiB", "making and mounting such a disk needs the superuser and a loop device");
+    };
+    let kind = "disk --pattern random --block 1KiB,4KiB --depth 1 --op read --cache bypassed,warm --size 64MiB";
+    let found = measured(&scratch, &format!("{kind} --verify --dir {}", disk.path().display()));
+    assert_eq!(found.len(), 4);
+    for row in &found {
+        if text(row, "id") != "disk/random-read/1KiB/64MiB/d1/t1" {
+            assert!(is_verified(row), "{row:#}");
+            continue;
+        }
+        assert_eq!(text(row, "status"), "skipped");
+        assert!(text(row, "reason").contains("needs multiples of 4096 bytes"), "{row:#}");
+        assert!(list(row, "metrics").is_empty(), "never emulated: {row:#}");
+    }
+}
