@@ -107,7 +107,6 @@ fn link(root: &Sysroot, disk: &str) -> Option<u64> {
 }
 
 #[cfg(test)]
-#[expect(clippy::float_cmp, reason = "figures that are exact")]
 mod tests {
     use super::*;
     use crate::fixture::Fixture;

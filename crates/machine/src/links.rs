@@ -342,7 +342,7 @@ fn network_link(root: &Sysroot, path: &str) -> Option<Link> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive speed, far below 2^63")]
     let bytes_per_second = (bits / 8.0) as u64;
     let detail = format!("network, {} Gbit/s by {name}", bits / 1e9);
-    let source = format!("/sys/class/net/{name}/speed, by the route to {address}");
+    let source = format!("speed of {name}, /sys/class/net/{name}/speed, by the route to {address}");
     Some(Link { kind: "network", bytes_per_second, detail, below_maximum: None, source })
 }
 
@@ -569,7 +569,7 @@ mod tests {
         let link = found.link.unwrap();
         assert_eq!((link.kind.as_str(), link.bytes_per_second), ("network", 3_125_000_000));
         assert_eq!(link.detail, "network, 25 Gbit/s by en0");
-        assert_eq!(link.source, "/sys/class/net/en0/speed, by the route to 192.0.2.7");
+        assert_eq!(link.source, "speed of en0, /sys/class/net/en0/speed, by the route to 192.0.2.7");
         let session = device("iscsi", "platform/host6/session12/target6:0:0/6:0:0:0/block/sdb")
             .file("sys/class/iscsi_connection/connection12:0/persistent_address", "192.0.2.9\n");
         let found = attachment(&routed(session).root(), "8:0");
