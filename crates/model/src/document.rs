@@ -256,6 +256,9 @@ pub struct DiskConditions {
     pub cached_share: Option<f64>,
     /// Share of it that was there before a sample (the largest of them for a cold cache, the least for a warm one).
     pub cached_share_before: Option<f64>,
+    /// Of a cold cache: whether all clean pages of the system had to be dropped, since more than a twentieth of our file
+    /// stayed; root alone may.
+    pub dropped_system_wide: Option<bool>,
     /// Bytes per second of writes with the flush after each sample counted in (median).
     pub flushed_bytes_per_second: Option<f64>,
     /// Where both are made: share of the requests that were reads.

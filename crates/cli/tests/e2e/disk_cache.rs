@@ -43,6 +43,7 @@ fn a_cold_cache_is_empty_and_a_warm_one_is_full() {
                 // What is read ahead reaches the device too.
                 "cold" => {
                     assert!(number(seen, "cached_share_before") <= 0.05, "{seen:#}");
+                    assert_eq!(seen["dropped_system_wide"], false, "our own file went: {seen:#}");
                     assert!(storage_share.is_none_or(|share| share > 0.9), "the device was not reached: {seen:#}");
                     assert!(number(seen, "cached_share") > 0.0, "nothing went through the cache: {seen:#}");
                 }

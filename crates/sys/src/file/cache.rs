@@ -43,6 +43,15 @@ pub fn drop_cached(file: &File) -> io::Result<()> {
     }
 }
 
+/// Drops every clean page that the system has in its page cache, whosever file it is of: where a page of a file stays
+/// although its own file was to be dropped, nothing else is left.
+///
+/// # Errors
+/// Root alone may, and a container's root often may not either.
+pub fn drop_all_cached() -> io::Result<()> {
+    std::fs::write("/proc/sys/vm/drop_caches", "1\n")
+}
+
 /// `struct cachestat` of linux/mman.h.
 #[repr(C)]
 #[derive(Default)]

@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-pub use cache::{cached_bytes, drop_cached};
+pub use cache::{cached_bytes, drop_all_cached, drop_cached};
 pub use extents::{Extents, extents};
 
 /// `STATX_DIOALIGN` of linux/stat.h, since Linux 6.1.

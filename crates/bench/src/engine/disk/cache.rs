@@ -1,8 +1,8 @@
 //! What the page cache holds of the test files before a window, and how much of it a thread may visit.
 //!
 //! Cold: before each window the files are flushed and dropped from the cache, what the kernel kept all the same is
-//! looked at, and no block is visited twice in a window. Only our own files are dropped: nothing of the system is set,
-//! and what others have in the cache stays there. Readahead is the kernel's and part of a cold figure: it reads more
+//! looked at, and no block is visited twice in a window. Our own files are dropped, and what others have in the cache
+//! stays there; only if ours do not go, all that is clean is dropped, which root alone may. Readahead is the kernel's and part of a cold figure: it reads more
 //! than was asked for, and earlier. Warm: the files are read once before the first window. Bypassed: nothing is left in
 //! the cache that requests past it would have to be kept consistent with.
 
@@ -134,6 +134,8 @@ pub(super) struct Keeper {
     cache: DiskCache,
     files: Vec<(HeldFile, File)>,
     share_before: Option<f64>,
+    /// Whether the cache of the whole system had to be dropped.
+    dropped_all: bool,
 }
 
 impl Keeper {
@@ -145,12 +147,17 @@ impl Keeper {
     pub(super) fn new(params: &DiskParams, held: &HeldFile) -> Result<Self, Trouble> {
         let keeps = params.cache != DiskCache::Bypassed && params.engine != DiskEngine::Null;
         let files = held.all().filter(|_| keeps).map(|held| Ok((held.clone(), open(held)?)));
-        Ok(Self { cache: params.cache, files: files.collect::<Result<_, Trouble>>()?, share_before: None })
+        Ok(Self {
+            cache: params.cache,
+            files: files.collect::<Result<_, Trouble>>()?,
+            share_before: None,
+            dropped_all: false,
+        })
     }
 
     /// One that keeps nothing, for the other threads.
     pub(super) fn of_nothing(params: &DiskParams) -> Self {
-        Self { cache: params.cache, files: Vec::new(), share_before: None }
+        Self { cache: params.cache, files: Vec::new(), share_before: None, dropped_all: false }
     }
 
     /// Makes the cache cold, where it is to be, and looks at what it holds.
@@ -160,8 +167,12 @@ impl Keeper {
     pub(super) fn before_a_window(&mut self) -> Result<(), String> {
         if self.cache == DiskCache::Cold {
             self.drop_all()?;
-            if self.cached_share().is_some_and(|share| share > LEFT_OVER) {
+            if self.is_left_over() {
                 self.drop_all()?;
+            }
+            if self.is_left_over() {
+                // Without the privilege the share that is left says so.
+                self.dropped_all |= sys::file::drop_all_cached().is_ok();
             }
         }
         let worse = if self.cache == DiskCache::Cold { f64::max } else { f64::min };
@@ -172,6 +183,16 @@ impl Keeper {
     /// Share of the files that was in the cache before a window: the most, where it was to be cold, else the least.
     pub(super) fn share_before(&self) -> Option<f64> {
         self.share_before
+    }
+
+    /// Whether the cache of the whole system had to be dropped, since ours stayed; `None` where nothing was to be cold.
+    pub(super) fn dropped_all(&self) -> Option<bool> {
+        (self.cache == DiskCache::Cold && !self.files.is_empty()).then_some(self.dropped_all)
+    }
+
+    /// Whether more of the files is in the cache than pages that were in use while it was emptied.
+    fn is_left_over(&self) -> bool {
+        self.cached_share().is_some_and(|share| share > LEFT_OVER)
     }
 
     fn drop_all(&self) -> Result<(), String> {

@@ -230,6 +230,7 @@ impl Flow for DiskFlow {
             flush_seconds,
             flushed_bytes_per_second,
             cached_share_before: self.keeper.share_before(),
+            dropped_system_wide: self.keeper.dropped_all(),
             cpu_busy: (self.run_seconds > 0.0).then(|| cpu_seconds / self.run_seconds),
             cpu_seconds_per_request: (requests > 0).then(|| cpu_seconds / requests as f64),
             ..of_file

@@ -14,7 +14,8 @@ use stats::random::Random;
 use sys::clock::Timer;
 use sys::queue::Completion;
 
-use super::Lane;
+use super::{Lane, Place};
+use crate::engine::disk::apart::Apart;
 use crate::engine::disk::trouble;
 use crate::engine::{Tally, Window};
 
@@ -128,6 +129,7 @@ struct AtWork<'a> {
     lane: &'a mut Lane,
     timer: &'a Timer,
     tally: &'a mut Tally,
+    window: Window,
     /// Places that are not in flight.
     free: Vec<usize>,
 }
@@ -162,7 +164,13 @@ impl Places for AtWork<'_> {
         waited.map_err(|error| self.lane.first_failed(&trouble::words(&error)))?;
         for completion in done.drain(..) {
             let token = completion.token as usize;
-            self.lane.finish(completion, self.timer.now_unordered(), self.tally)?;
+            let now = self.timer.now_unordered();
+            let Place { began, write, .. } = self.lane.finish(completion, now, self.tally)?;
+            if let Some(apart) = &mut self.lane.apart
+                && self.window.holds(began)
+            {
+                apart.note(write, self.timer.seconds(began, now));
+            }
             self.free.push(token);
         }
         self.lane.done = done;
@@ -196,6 +204,8 @@ impl Lane {
     /// From now on requests begin at random moments, so many ticks apart on average.
     pub(in crate::engine::disk) fn set_gap(&mut self, gap: f64) {
         self.moments = Some(Moments::new(gap, self.random.next_u64()));
+        // What was noted while the rate was found is no part of the load.
+        self.apart = self.apart.take().map(|_| Box::new(Apart::new()));
     }
 
     /// What was due inside windows so far.
@@ -216,7 +226,7 @@ impl Lane {
     ) -> Result<(), String> {
         tally.count_by_beginning();
         let free = (0..self.places.len()).rev().collect();
-        let seen = run(&mut AtWork { lane: self, timer, tally, free }, moments, window)?;
+        let seen = run(&mut AtWork { lane: self, timer, tally, window, free }, moments, window)?;
         self.due = Due { all: self.due.all + seen.all, late: self.due.late + seen.late };
         Ok(())
     }

@@ -21,7 +21,7 @@ fn at_half(op: DiskOp, depth: u32, engine: DiskEngine, held: &Held) -> DiskFlow 
 fn half_the_rate_is_due_and_all_of_it_is_counted_and_checked() {
     let held = laid_out(4 * MIB);
     for engine in direct_engines(&held) {
-        for (op, depth) in [(DiskOp::Read, 1), (DiskOp::Read, 8), (DiskOp::Write, 4)] {
+        for (op, depth) in [(DiskOp::Read, 1), (DiskOp::Read, 8), (DiskOp::Write, 4), (DiskOp::Mixed, 4)] {
             let mut flow = at_half(op, depth, engine, &held);
             let (tally, window) = run(&mut flow, 200).unwrap();
             flow.verify().unwrap();
@@ -38,6 +38,8 @@ fn half_the_rate_is_due_and_all_of_it_is_counted_and_checked() {
             assert!(tally.operations as f64 <= requests + 0.5);
             assert_eq!(tally.bytes, tally.operations * 4096);
             assert!((0.0..=1.0).contains(&seen.late_share.unwrap()));
+            let apart = [seen.read_share, seen.read_latency_seconds, seen.write_latency_seconds];
+            assert!(apart.iter().all(|figure| figure.is_some() == (op == DiskOp::Mixed)), "{engine} {op}: {apart:?}");
             assert_eq!((seen.depth_achieved, seen.cpu_busy, seen.cpu_seconds_per_request), (None, None, None));
         }
     }
