@@ -4,6 +4,7 @@
 //! A fresh drive is fast until its spare blocks are used up. Rounds are measured until five in a row neither range nor
 //! drift too far, and those five are the result.
 
+use std::fmt;
 use std::ops::Range;
 
 /// Rounds in a row that are looked at together.
@@ -45,6 +46,19 @@ impl Steadiness {
     pub fn is_steady(&self) -> bool {
         self.range <= MOST_RANGE && self.drift <= MOST_DRIFT
     }
+
+    /// Range or drift over what the rule allows of it, whichever is more: above 1 it is not steady.
+    pub fn excess(&self) -> f64 {
+        (self.range / MOST_RANGE).max(self.drift / MOST_DRIFT)
+    }
+}
+
+impl fmt::Display for Steadiness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { range, drift } = self;
+        let [range, drift] = [range, drift].map(|share| 100.0 * share);
+        write!(f, "the last five range over {range:.1} % of their mean and drift by {drift:.1} %")
+    }
 }
 
 /// How steady the last five rounds are; `None` of fewer, and where a value is no positive number.
@@ -82,6 +96,8 @@ mod tests {
         // (-2 x 100 - 100 + 100 + 2 x 110) / 10 = 2 a round, 8 of 102 over all.
         let found = steadiness(&[100.0, 100.0, 100.0, 100.0, 110.0]).unwrap();
         assert!((found.drift - 8.0 / 102.0).abs() < 1e-12 && found.is_steady(), "{found:?}");
+        assert!((found.excess() - 0.8 / 1.02).abs() < 1e-12, "the drift is nearer to its limit: {found:?}");
+        assert!(Steadiness { range: 0.22, drift: 0.01 }.excess() > 1.0);
         assert_eq!(steadiness(&[100.0; 4]), None);
         for odd in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             assert_eq!(steadiness(&[100.0, 100.0, odd, 100.0, 100.0]), None, "{odd}");

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::{NEEDED_FOR_INTERVAL, summarise};
+use crate::{NEEDED_FOR_INTERVAL, STEADY_ROUNDS, Steadiness, steadiness, summarise};
 
 /// How many repetitions to make.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,6 +17,11 @@ pub enum StopRule {
     },
     /// Until the interval of the median is narrow enough.
     Adaptive(Adaptive),
+    /// Until the last five are steady, see [`steadiness`].
+    Steady {
+        /// The most repetitions.
+        most: usize,
+    },
 }
 
 /// Repeats until the relative half-width of the median's 95 % interval is at most the target on two consecutive checks,
@@ -52,6 +57,20 @@ pub enum StopReason {
         half_width: Option<f64>,
         /// What was aimed at.
         target: f64,
+    },
+    /// The last five are steady.
+    Steady {
+        /// How many repetitions there are in all.
+        n: usize,
+        /// How steady the last five are.
+        found: Steadiness,
+    },
+    /// The most repetitions have been made, and the last five are not steady.
+    NotSteady {
+        /// How many.
+        n: usize,
+        /// How far the last five are from it; `None` where there are fewer.
+        found: Option<Steadiness>,
     },
     /// The time ran out. Never returned by [`StopRule::check`]: the owner of the clock makes it with
     /// [`StopRule::out_of_time`].
@@ -126,6 +145,13 @@ impl StopRule {
         match self {
             Self::Fixed { n } => (values.len() >= *n).then_some(StopReason::Repetitions { n: values.len() }),
             Self::Adaptive(adaptive) => adaptive.check(values),
+            Self::Steady { most } => {
+                let (n, found) = (values.len(), steadiness(values));
+                match found.filter(Steadiness::is_steady) {
+                    Some(found) => Some(StopReason::Steady { n, found }),
+                    None => (n >= *most).then_some(StopReason::NotSteady { n, found }),
+                }
+            }
         }
     }
 
@@ -134,11 +160,13 @@ impl StopRule {
         StopReason::OutOfTime { n: values.len(), half_width: half_width(values) }
     }
 
-    /// The fewest repetitions after which the rule can be content: what a plan must allow for.
+    /// What a plan must allow for: the fewest repetitions after which the rule can be content, and all of them where it
+    /// depends on what is measured and not on noise.
     pub fn at_least(&self) -> usize {
         match self {
             Self::Fixed { n } => *n,
             Self::Adaptive(adaptive) => adaptive.n_max.min(adaptive.n_min + 1),
+            Self::Steady { most } => *most,
         }
     }
 
@@ -147,6 +175,7 @@ impl StopRule {
         match self {
             Self::Fixed { n } => *n,
             Self::Adaptive(adaptive) => adaptive.n_max,
+            Self::Steady { most } => *most,
         }
     }
 }
@@ -170,6 +199,13 @@ impl fmt::Display for StopReason {
             }
             Self::Maximum { n, half_width, target } => {
                 write!(f, "{n} repetitions at most ({}, aim ±{:.1} %)", wide(half_width), percent(target))
+            }
+            Self::Steady { n, found } => write!(f, "steady after {n} rounds: {found}"),
+            Self::NotSteady { n, found: Some(found) } => {
+                write!(f, "{n} rounds without a steady state: {found}")
+            }
+            Self::NotSteady { n, found: None } => {
+                write!(f, "{n} rounds, of which {STEADY_ROUNDS} are needed for a steady state")
             }
             Self::OutOfTime { n, half_width } => write!(f, "time ran out after {n} ({})", wide(half_width)),
         }
@@ -214,6 +250,22 @@ mod tests {
     fn steady_values_stop_at_the_second_check() {
         let (n, reason) = feed(rule(10, 30, 0.01), &[5.0; 30]);
         assert_eq!((n, reason), (11, StopReason::Narrow { half_width: 0.0, target: 0.01 }));
+    }
+
+    #[test]
+    fn rounds_end_with_five_steady_ones_or_at_the_most() {
+        let rule = StopRule::Steady { most: 8 };
+        assert_eq!((rule.at_least(), rule.at_most()), (8, 8));
+        let (n, reason) = feed(rule, &[9.0, 7.0, 5.0, 5.0, 5.1, 4.9, 5.0, 5.0]);
+        let sentence = "steady after 7 rounds: the last five range over 4.0 % of their mean and drift by 0.8 %";
+        assert_eq!((n, reason.to_string().as_str()), (7, sentence));
+        let (n, reason) = feed(rule, &[9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0]);
+        assert!(matches!(reason, StopReason::NotSteady { n: 8, found: Some(_) }) && n == 8, "{reason:?}");
+        let sentence =
+            "8 rounds without a steady state: the last five range over 100.0 % of their mean and drift by 100.0 %";
+        assert_eq!(reason.to_string(), sentence);
+        let (_, reason) = feed(StopRule::Steady { most: 3 }, &[5.0; 3]);
+        assert_eq!(reason.to_string(), "3 rounds, of which 5 are needed for a steady state");
     }
 
     #[test]
