@@ -22,6 +22,7 @@ mod setting;
 
 use around::Scale;
 pub(crate) use disk::limits::{Limits, hold_against, hold_against_each_other, withdraw};
+pub(crate) use disk::steady::set as set_steady;
 
 /// What marks the samples of a launch that others disturbed.
 const DISTURBED: &str = "disturbed";
@@ -157,7 +158,12 @@ pub(crate) fn warnings(planned: &Planned, row: &Row, launches: &[Launched]) -> V
     warnings.extend(io::warnings(row));
     if let Some(headline) = row.metrics.first() {
         warnings.extend(disturbed_launches(headline, &warnings, launches));
-        warnings.extend(spread(planned, headline));
+        if planned.sampling.until_steady {
+            // Noise is not what tells one round from another.
+            warnings.extend(disk::steady::warning(row));
+        } else {
+            warnings.extend(spread(planned, headline));
+        }
     }
     warnings
 }

@@ -267,6 +267,10 @@ fn layout_seconds(request: &Request) -> Option<u32> {
 /// Notes which of these tools stand beside a row. Each sample is then paired with a run of each tool, so it comes from
 /// a launch of its own and is as long as theirs.
 fn put_tools_beside(row: &mut Planned, tools: &[&'static str]) {
+    // Rounds follow each other without a pause.
+    if row.sampling.until_steady {
+        return;
+    }
     let stands = |tool: &&&str| find(tool).is_some_and(|tool| tool.stands_beside(&row.experiment).is_ok());
     row.beside = tools.iter().filter(stands).copied().collect();
     if !row.beside.is_empty() {

@@ -109,6 +109,8 @@ pub(crate) fn task() -> Task {
         run_began: 0.0,
         imul_cycles: 3,
         parent: std::process::id(),
+        until_steady: false,
+        precondition: false,
         file: None,
         ends: None,
     }

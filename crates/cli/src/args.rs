@@ -98,7 +98,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Measure a suite: quick (default), standard, rigorous, classic, or a file that ends in .toml.
+    /// Measure a suite: quick (default), standard, rigorous, classic, steady, or a file that ends in .toml.
     #[command(before_help = RUN_EXAMPLES)]
     Run(Run),
     /// Measure arithmetic.
@@ -140,7 +140,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// The suite: quick, standard, rigorous, classic, or a file that ends in .toml.
+    /// The suite: quick, standard, rigorous, classic, steady, or a file that ends in .toml.
     #[arg(default_value = "quick")]
     pub(crate) suite: String,
 

@@ -37,6 +37,10 @@ crate::isa::words! {
         Most => "most",
         /// The time was over.
         Time => "time",
+        /// The last five rounds were steady.
+        Steady => "steady",
+        /// The most rounds that were allowed had no steady state.
+        NotSteady => "not_steady",
     }
 }
 
@@ -292,6 +296,15 @@ pub struct DiskConditions {
     pub other_share: Option<f64>,
     /// Seconds of the flush after a sample of writes (median); it is not part of the figures.
     pub flush_seconds: Option<f64>,
+    /// Where writes go on until they are steady: rounds until they were, the five steady ones included; `null` where they
+    /// never were.
+    pub steady_rounds: Option<u32>,
+    /// Requests per second in the steady state, as a mean over its five rounds.
+    pub steady_iops: Option<f64>,
+    /// From the lowest to the highest of the five rounds, over their mean; of the last five where none were steady.
+    pub steady_range: Option<f64>,
+    /// From one end of the least-squares line through the five rounds to the other, over their mean; likewise.
+    pub steady_drift: Option<f64>,
     /// CPU seconds of the working threads per second of the timed part.
     pub cpu_busy: Option<f64>,
     /// User and system seconds of the first thread (and of those that make its blocking calls) per request, our checks of

@@ -293,6 +293,8 @@ pub struct DiskChoices {
     pub size: bool,
     /// The engine was chosen.
     pub engine: bool,
+    /// It goes on until the drive is steady.
+    pub steady: bool,
 }
 
 /// The id of a disk experiment: `disk/random-read/4KiB/d32/t1`.
@@ -304,6 +306,9 @@ pub fn disk_id(params: &DiskParams, chosen: DiskChoices) -> String {
     id = format!("{id}/d{}", params.depth);
     if let Some(percent) = params.load_percent {
         id = format!("{id}/load{percent}");
+    }
+    if chosen.steady {
+        id = format!("{id}/steady");
     }
     if chosen.engine {
         id = format!("{id}/{}", params.engine);
@@ -408,7 +413,7 @@ mod tests {
     #[test]
     fn ids_of_disk_and_network_show_what_the_plan_varies() {
         assert_eq!(disk_id(&disk(), DiskChoices::default()), "disk/random-read/4KiB/d32/t1");
-        let all = DiskChoices { size: true, engine: true };
+        let all = DiskChoices { size: true, engine: true, steady: false };
         assert_eq!(disk_id(&disk(), all), "disk/random-read/4KiB/1GiB/d32/io_uring/t1");
         let other = DiskParams {
             load_percent: Some(50),
@@ -419,6 +424,8 @@ mod tests {
         };
         let id = disk_id(&other, DiskChoices::default());
         assert_eq!(id, "disk/random-read/4KiB/d32/load50/dsync/warm/per_thread/t1");
+        let steady = DiskChoices { steady: true, ..DiskChoices::default() };
+        assert_eq!(disk_id(&disk(), steady), "disk/random-read/4KiB/d32/steady/t1");
         assert_eq!(net_id(&net()), "net/tcp-stream/128KiB/t2");
     }
 

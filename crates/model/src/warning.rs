@@ -40,6 +40,8 @@ crate::isa::words! {
         Oversubscribed => "oversubscribed",
         /// The rate never settled before timing began.
         NotSteady => "not_steady",
+        /// Writes went on and on, and the drive never became steady.
+        NoSteadyState => "no_steady_state",
         /// The interval is wider than the area's target.
         WideInterval => "wide_interval",
         /// Too few samples.
@@ -300,6 +302,8 @@ pub const WARNINGS: &[WarningRule] = &[
         "What the host or server behind it caches cannot be seen from here, so the figure may be its memory.", "Compare with a file much larger than that memory, if that is possible."),
     rule(WarningCode::NotSteady, Cause::Method, "relative change", (Some(0.05), Some(0.5)),
         "The rate had not settled when timing began.", "Give it more time, or repeat on a quiet host."),
+    rule(WarningCode::NoSteadyState, Cause::Method, "range or drift of five rounds over what is allowed of it", (None, Some(1.0)),
+        "The figure is of no state that lasts.", "Write for longer: a suite file with more rounds, or longer ones."),
     rule(WarningCode::CutShort, Cause::Method, "share of the samples missing", (Some(0.01), None),
         "The row was cut off before its last sample.", "Let it finish."),
     rule(WarningCode::FewSamples, Cause::Samples, "samples missing", (Some(1.0), None),

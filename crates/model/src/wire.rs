@@ -47,6 +47,12 @@ pub struct Task {
     pub imul_cycles: u32,
     /// The process that started this worker: when it is gone, so is the worker.
     pub parent: u32,
+    /// Whether the launch ends early: once the last five samples are steady (`stats::steadiness`).
+    #[serde(default)]
+    pub until_steady: bool,
+    /// Whether the file is written over once more, in order, before the first sample.
+    #[serde(default)]
+    pub precondition: bool,
     /// The file of a disk experiment, which the runner holds.
     #[serde(default)]
     pub file: Option<HeldFile>,

@@ -60,6 +60,9 @@ pub(super) fn row(planned: &Planned, progress: &Progressing, best: Option<f64>, 
     row.conditions.stop = stop(progress.over.as_ref());
     row.conditions.disturbed_launches = count(disturbed.iter().filter(|disturbed| **disturbed).count());
     row.conditions.repeated_launches = count(progress.launches.iter().filter(|launch| launch.repeat).count());
+    if planned.sampling.until_steady {
+        judge::set_steady(&mut row);
+    }
     row.warnings.clone_from(&planned.warnings);
     row.warnings.extend(judge::warnings(planned, &row, &progress.launches));
     if !matches!(progress.over, Some(Over::Measured(_))) {
@@ -134,6 +137,8 @@ const fn stop(over: Option<&Over>) -> Option<Stop> {
         Some(Over::Measured(StopReason::Repetitions { .. })) => Some(Stop::Planned),
         Some(Over::Measured(StopReason::Narrow { .. })) => Some(Stop::Narrow),
         Some(Over::Measured(StopReason::Maximum { .. })) => Some(Stop::Most),
+        Some(Over::Measured(StopReason::Steady { .. })) => Some(Stop::Steady),
+        Some(Over::Measured(StopReason::NotSteady { .. })) => Some(Stop::NotSteady),
         Some(Over::Measured(StopReason::OutOfTime { .. }) | Over::CutShort(_)) => Some(Stop::Time),
         _ => None,
     }
@@ -357,6 +362,7 @@ mod tests {
 
     use super::*;
     use crate::findings::memory::tests as memory_rows;
+    use crate::suite::Sampling;
     use crate::tests::{document, machine_with_cpus, metric_sample, planned, repetition, setting};
 
     fn measured(values: &[f64]) -> Progressing {
@@ -390,6 +396,38 @@ mod tests {
         assert_eq!(row.metrics[0].summary.n, 9);
         assert!(row.grade.is_some() && row.reason.is_none());
         assert!(row.conditions.stop_reason.is_some());
+    }
+
+    #[test]
+    fn rounds_are_judged_by_their_own_rule_and_not_as_noise() {
+        let (machine, declared) = (machine_with_cpus(2), machine::Declared::default());
+        let sampling = Sampling { samples: 8, per_launch: 8, until_steady: true, ..Sampling::default() };
+        let planned = Planned { sampling, ..planned() };
+        let assembled = |values: &[f64]| {
+            let mut progress = Progressing::new(&planned, None, false);
+            for value in values {
+                progress.pending(repetition(*value));
+            }
+            let disk = Some(model::document::DiskConditions::default());
+            let seen = Observations { counter_timer: true, waiting: true, disk, ..Observations::default() };
+            let done = crate::runner::launch::Outcome::Done(Box::new(seen));
+            progress.launched(1.0, done, model::surroundings::Change::default());
+            let row = row(&planned, &progress, None, &setting(&machine, &declared));
+            let codes: Vec<String> = row.warnings.iter().map(|warning| warning.code.clone()).collect();
+            (row, codes)
+        };
+        let of_samples = |codes: &[String]| {
+            let all = ["few_samples", "wide_interval", "drifting", "bimodal", "cache_cliff", "unsteady"];
+            codes.iter().any(|code| all.contains(&code.as_str()))
+        };
+        let (row, codes) = assembled(&[9.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
+        let seen = row.conditions.disk.unwrap();
+        assert_eq!((row.conditions.stop, seen.steady_rounds), (Some(Stop::Steady), Some(6)));
+        assert!(row.conditions.stop_reason.unwrap().starts_with("steady after 6 rounds"));
+        assert!(!of_samples(&codes) && row.metrics[0].samples[0].flags.iter().any(|flag| flag == "before_steady"));
+        let (row, codes) = assembled(&[9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0]);
+        assert_eq!((row.conditions.stop, row.grade), (Some(Stop::NotSteady), Some(warning::Grade::C)));
+        assert!(codes.contains(&"no_steady_state".to_owned()) && !of_samples(&codes), "{codes:?}");
     }
 
     #[test]

@@ -276,6 +276,8 @@ impl<'a> Run<'a> {
             }
             block += 1;
             self.random.shuffle(&mut order);
+            // What needs a drive in a state of its own comes before all that could change it.
+            order.sort_by_key(|index| !self.plan.rows[*index].sampling.until_steady);
             self.wait_until_quiet(area);
             for index in order {
                 if process::stop_signal().is_none() {
@@ -299,7 +301,8 @@ impl<'a> Run<'a> {
         let tools = self.rows[index].beside.iter().filter(|beside| beside.is_alive()).count();
         let round = if tools > 0 { 2.0 } else { 1.0 };
         let expected = round * (self.rows[index].next_launch_seconds(planned) + tools as f64 * TOOL_SECONDS);
-        if self.setting.time_budget.is_some_and(|budget| self.seconds_so_far() + expected > budget) {
+        let left = self.setting.time_budget.map(|budget| budget - self.seconds_so_far());
+        if left.is_some_and(|left| expected > left && !self.rows[index].fit_into(left, planned)) {
             self.rows[index].out_of_time(TIME_BUDGET);
         } else if tools == 0 {
             self.launch_row(index, block);
@@ -334,7 +337,7 @@ impl<'a> Run<'a> {
     fn repeat_if_disturbed(&mut self, index: usize) {
         let planned = &self.plan.rows[index];
         let best = self.best_ops_per_cycle.get(kernel_of(&planned.experiment.id)).copied();
-        let exact = self.plan.repeat.is_some() || self.setting.verify_only;
+        let exact = self.plan.repeat.is_some() || self.setting.verify_only || planned.sampling.until_steady;
         let Some(last) = self.rows[index].launches.last().filter(|_| !exact) else { return };
         if judge::disturbed(planned, last, best).is_none() {
             return;
@@ -471,6 +474,8 @@ impl<'a> Run<'a> {
             run_began: self.setting.began,
             imul_cycles: imul_cycles(self.setting.machine, planned),
             parent: std::process::id(),
+            until_steady: self.rows[index].is_until_steady(),
+            precondition: sampling.until_steady && !quick,
             file,
             ends: ends(planned),
         }

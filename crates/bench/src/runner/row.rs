@@ -2,8 +2,9 @@
 
 use model::document::Status;
 use model::surroundings::Change;
-use stats::{Adaptive, StopReason, StopRule};
+use stats::{Adaptive, STEADY_ROUNDS, StopReason, StopRule};
 
+use super::TIME_BUDGET;
 use super::beside::Beside;
 use super::launch::Outcome;
 use crate::journal::Repetition;
@@ -32,6 +33,8 @@ pub(super) struct Progressing {
     pub(super) beside: Vec<Beside>,
     /// Samples that were asked for again, since others had disturbed the first.
     again: u32,
+    /// The most samples of its only launch that there is time for; `None` for all that it is to have.
+    most_in_time: Option<u32>,
 }
 
 /// Why a row is over.
@@ -59,6 +62,7 @@ impl Progressing {
             over,
             beside: Vec::new(),
             again: 0,
+            most_in_time: None,
         }
     }
 
@@ -99,17 +103,34 @@ impl Progressing {
         ((wanted - self.samples.len() as f64) / wanted).max(0.0)
     }
 
+    /// Whether it is one launch that goes on until the drive is steady.
+    pub(super) const fn is_until_steady(&self) -> bool {
+        matches!(self.rule, StopRule::Steady { .. })
+    }
+
+    /// Whether fewer samples than planned can be had in so many seconds, enough to say something; no more are then
+    /// taken. Only of a row that goes on until the drive is steady: others take fewer launches.
+    pub(super) fn fit_into(&mut self, seconds: f64, planned: &Planned) -> bool {
+        let rounds = (seconds - before_samples_seconds(planned)) / planned.sampling.sample_seconds;
+        let fits = self.is_until_steady() && rounds >= STEADY_ROUNDS as f64;
+        if fits {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "fewer than were planned")]
+            let rounds = rounds as u32;
+            self.most_in_time = Some(rounds);
+        }
+        fits
+    }
+
     /// Samples that the next launch is to take.
     pub(super) fn samples_next(&self, planned: &Planned) -> u32 {
         let most = count(self.rule.at_most()).saturating_sub(count(self.samples.len()));
-        planned.sampling.per_launch.min(most).max(1)
+        planned.sampling.per_launch.min(most).min(self.most_in_time.unwrap_or(most)).max(1)
     }
 
     /// Expected seconds of the next launch.
     pub(super) fn next_launch_seconds(&self, planned: &Planned) -> f64 {
-        let planned_seconds = planned.setup_seconds
-            + planned.sampling.warm_up_seconds[0]
-            + f64::from(self.samples_next(planned)) * planned.sampling.sample_seconds;
+        let planned_seconds =
+            before_samples_seconds(planned) + f64::from(self.samples_next(planned)) * planned.sampling.sample_seconds;
         // What launches of this row really took is the better guess.
         let taken = self.seconds / self.launches.len().max(1) as f64;
         if self.launches.is_empty() { planned_seconds } else { taken }
@@ -140,7 +161,9 @@ impl Progressing {
                 // The samples that were asked for again are those beyond what was planned.
                 let repeat = self.again > 0 && self.samples.len() > self.rule.at_least() - self.again as usize;
                 self.launches.push(Launched { seen: *observations, around, samples, repeat });
-                self.over = self.rule.check(&self.values()).map(Over::Measured);
+                // The rounds of another launch would not follow upon these.
+                let cut = || self.is_until_steady().then(|| Over::CutShort(TIME_BUDGET.to_owned()));
+                self.over = self.rule.check(&self.values()).map(Over::Measured).or_else(cut);
             }
             Outcome::Unavailable(reason) => self.over = Some(Over::Not(Status::Skipped, reason)),
             Outcome::Failed(reason) => self.over = Some(Over::Not(Status::Failed, reason)),
@@ -184,6 +207,11 @@ fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
+/// Expected seconds of a launch before its first sample.
+fn before_samples_seconds(planned: &Planned) -> f64 {
+    planned.setup_seconds + planned.sampling.warm_up_seconds[0]
+}
+
 fn fixed(n: u32) -> StopRule {
     StopRule::Fixed { n: n as usize }
 }
@@ -191,6 +219,9 @@ fn fixed(n: u32) -> StopRule {
 /// The rule of a suite's sampling.
 fn rule(sampling: &Sampling) -> StopRule {
     let adaptive = |most: u32| Adaptive::new(sampling.samples.max(6) as usize, most as usize, sampling.target).ok();
+    if sampling.until_steady {
+        return StopRule::Steady { most: sampling.samples as usize };
+    }
     sampling.most.and_then(adaptive).map_or_else(|| fixed(sampling.samples), StopRule::Adaptive)
 }
 
@@ -214,6 +245,55 @@ mod tests {
             row.launched(0.1, done(), Change::default());
         }
         assert_eq!(row.over, Some(Over::Measured(StopReason::Repetitions { n: 7 })));
+    }
+
+    /// A row of at most 25 rounds of a second, prepared for ten.
+    fn until_steady() -> Planned {
+        let sampling = Sampling {
+            samples: 25,
+            per_launch: 25,
+            sample_seconds: 1.0,
+            warm_up_seconds: [0.0, 0.0],
+            until_steady: true,
+            ..Sampling::default()
+        };
+        Planned { sampling, setup_seconds: 10.0, ..planned() }
+    }
+
+    /// What a launch that gave these values makes of such a row.
+    fn over_after(row: &mut Progressing, values: &[f64]) -> Option<Over> {
+        for value in values {
+            row.pending(repetition(*value));
+        }
+        row.launched(1.0, done(), Change::default());
+        row.over.clone()
+    }
+
+    #[test]
+    fn rounds_are_one_launch_and_over_when_steady_or_at_most() {
+        let planned = until_steady();
+        let new = || Progressing::new(&planned, None, false);
+        assert_eq!((new().samples_next(&planned), new().is_until_steady()), (25, true));
+        let steady = over_after(&mut new(), &[3.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
+        assert!(matches!(steady, Some(Over::Measured(StopReason::Steady { n: 6, .. }))), "{steady:?}");
+        let falling: Vec<f64> = (0..25).map(|round| 0.9_f64.powi(round)).collect();
+        let not = over_after(&mut new(), &falling);
+        assert!(matches!(not, Some(Over::Measured(StopReason::NotSteady { n: 25, .. }))), "{not:?}");
+        assert!(!Progressing::new(&planned, Some(7), false).is_until_steady(), "a number that was asked for is exact");
+    }
+
+    #[test]
+    fn rounds_for_which_there_is_no_time_are_left_out() {
+        let planned = until_steady();
+        let mut row = Progressing::new(&planned, None, false);
+        assert!(!row.fit_into(14.9, &planned), "four rounds have no state");
+        assert_eq!(row.samples_next(&planned), 25);
+        assert!(row.fit_into(18.5, &planned));
+        assert_eq!(row.samples_next(&planned), 8);
+        let falling: Vec<f64> = (0..8).map(|round| 0.9_f64.powi(round)).collect();
+        assert_eq!(over_after(&mut row, &falling), Some(Over::CutShort(TIME_BUDGET.to_owned())));
+        let other = crate::tests::planned();
+        assert!(!Progressing::new(&other, None, false).fit_into(1e9, &other), "others take fewer launches");
     }
 
     #[test]

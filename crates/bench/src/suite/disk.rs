@@ -4,7 +4,24 @@ use model::experiment::Area;
 use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
 use serde::Deserialize;
 
-use super::{DISK, Sampling, Suite, Threads, or, size, sizes};
+use super::{DISK, Sampling, Suite, Threads, or, seconds, size, sizes};
+
+/// Rounds of which five in a row are to be steady: the fewest that can be, and four times those of the specification.
+const ROUNDS: std::ops::RangeInclusive<u32> = 5..=100;
+
+/// The shortest round, in seconds: shorter ones tell the noise of a device, not its state.
+const LEAST_ROUND_SECONDS: f64 = 0.1;
+
+/// Rounds of writes until a drive is steady.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Steady {
+    /// The most rounds: 5 to 100.
+    pub rounds: u32,
+    /// Length of a round in seconds.
+    #[serde(rename = "round", deserialize_with = "seconds")]
+    pub round_seconds: f64,
+}
 
 /// A block of disk experiments: every combination of its lists. What a write waits for applies to operations that write
 /// only; of the others there is one row.
@@ -44,6 +61,10 @@ pub struct DiskStanza {
     /// How these rows are sampled, where not as the area.
     #[serde(default)]
     pub sampling: Option<Sampling>,
+    /// Go on in rounds until the drive is steady, after the file has been written over once more; only of what writes,
+    /// past the page cache and as fast as it can.
+    #[serde(default)]
+    pub steady: Option<Steady>,
     /// The workload label in the classic tables: `RS`, `WS`, `RR`, `WR` …
     #[serde(default)]
     pub classic: Option<String>,
@@ -57,6 +78,37 @@ pub struct DiskStanza {
     /// and not of those that compare caches, loads or familiar combinations.
     #[serde(default)]
     pub base: bool,
+}
+
+impl DiskStanza {
+    /// Whether what it says of a steady state makes sense.
+    ///
+    /// # Errors
+    /// Why it does not, and what would.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let Some(Steady { rounds, round_seconds }) = self.steady else { return Ok(()) };
+        if !ROUNDS.contains(&rounds) {
+            return Err(format!("{rounds} rounds cannot be: write {} to {}", ROUNDS.start(), ROUNDS.end()));
+        }
+        if round_seconds < LEAST_ROUND_SECONDS {
+            return Err(format!("a round of {round_seconds} s is too short: write {LEAST_ROUND_SECONDS} s or more"));
+        }
+        if let Some(op) = self.op.iter().find(|op| !op.writes()) {
+            return Err(format!("{op} writes nothing, so no drive becomes steady by it: name write, mixed or rewrite"));
+        }
+        if self.cache.iter().any(|cache| *cache != DiskCache::Bypassed) {
+            return Err("what goes through the page cache says nothing of the drive: leave cache out".into());
+        }
+        if self.engine == Some(DiskEngine::Null) {
+            return Err("the engine null has no device that could become steady: leave it out".into());
+        }
+        if !self.load_percent.is_empty() || self.total.is_some() || self.sampling.is_some() {
+            return Err(
+                "rounds are all there is to say of its sampling: leave load_percent, total and sampling out".into()
+            );
+        }
+        Ok(())
+    }
 }
 
 /// What an area's own command chooses of the disk area; what is empty or absent is as in `suites/disk.toml`.
@@ -183,6 +235,38 @@ mod tests {
         assert!(!mixed.is_empty() && mixed.iter().all(|stanza| stanza.op == [DiskOp::Mixed] && stanza.base));
         let durable = rows(&DiskChoice { syncs: vec![DiskSync::Dsync], ..DiskChoice::default() });
         assert!(!durable.is_empty() && durable.iter().flat_map(|stanza| &stanza.op).all(|op| op.writes()));
+    }
+
+    #[test]
+    fn rounds_until_a_drive_is_steady_are_read_and_what_makes_no_sense_is_refused() {
+        let parse = |op: &str, steady: &str, more: &str| {
+            let rows = "pattern = \"random\"\nblock = [\"4KiB\"]\ndepth = [1]\nsize = \"1GiB\"\nthreads = [\"1\"]";
+            let text = format!("name = \"x\"\n[[disk]]\n{rows}\nop = [\"{op}\"]\nsteady = {{ {steady} }}\n{more}");
+            Suite::parse(&text, "x.toml")
+        };
+        for op in ["write", "mixed", "rewrite"] {
+            let suite = parse(op, "rounds = 5, round = \"100ms\"", "").unwrap();
+            assert_eq!(suite.disk[0].steady, Some(Steady { rounds: 5, round_seconds: 0.1 }));
+        }
+        let good = "rounds = 25, round = \"10s\"";
+        for (op, steady, more, says) in [
+            ("write", "rounds = 4, round = \"10s\"", "", "4 rounds cannot be: write 5 to 100"),
+            ("write", "rounds = 101, round = \"10s\"", "", "101 rounds cannot be"),
+            ("write", "rounds = 5, round = \"99ms\"", "", "too short"),
+            ("write", "rounds = 5, round = \"x\"", "", "'x'"),
+            ("write", "rounds = 5", "", "missing field `round`"),
+            ("write", "rounds = 5, round = \"1s\", more = 1", "", "unknown field"),
+            ("read", good, "", "read writes nothing"),
+            ("reread", good, "", "reread writes nothing"),
+            ("write", good, "cache = [\"warm\"]", "page cache"),
+            ("write", good, "engine = \"null\"", "no device"),
+            ("write", good, "load_percent = [50]", "leave load_percent"),
+            ("write", good, "total = 1e6", "leave load_percent"),
+            ("write", good, "[disk.sampling]\nsamples = 3", "leave load_percent"),
+        ] {
+            let error = parse(op, steady, more).unwrap_err();
+            assert!(error.contains(says) && error.contains("x.toml"), "{op} {steady} {more}: {error}");
+        }
     }
 
     #[test]

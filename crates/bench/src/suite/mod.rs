@@ -1,5 +1,5 @@
-//! Suites: which experiments, and how each area is sampled, as TOML. `quick`, `standard`, `rigorous` and `classic` are
-//! part of the program; any other is a file of the same form.
+//! Suites: which experiments, and how each area is sampled, as TOML. `quick`, `standard`, `rigorous`, `classic`
+//! and `steady` are part of the program; any other is a file of the same form.
 //!
 //! A suite names no machine: "vector" and "all" become an instruction set and a number of threads only in the plan.
 
@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 
 mod disk;
 mod memory;
-pub use disk::{DiskChoice, DiskStanza};
+pub use disk::{DiskChoice, DiskStanza, Steady};
 pub use memory::{MemoryChoice, MemoryStanza, WorkingSets};
 
 /// The most threads that can be asked for.
@@ -27,6 +27,7 @@ const EMBEDDED: &[(&str, &str)] = &[
     ("standard", include_str!("../../../../suites/standard.toml")),
     ("rigorous", include_str!("../../../../suites/rigorous.toml")),
     ("classic", include_str!("../../../../suites/classic.toml")),
+    ("steady", include_str!("../../../../suites/steady.toml")),
 ];
 
 /// The suite of `assay memory`, of which the command line chooses.
@@ -92,11 +93,23 @@ pub struct Sampling {
     pub warm_up_seconds: [f64; 2],
     /// Relative half-width of the median's 95 % interval that the area aims at.
     pub target: f64,
+    /// Samples are rounds of one launch, which go on until the last five are steady; `samples` is then the most of them.
+    /// Of rows that ask for it, never of an area.
+    #[serde(skip)]
+    pub until_steady: bool,
 }
 
 impl Default for Sampling {
     fn default() -> Self {
-        Self { samples: 9, most: None, per_launch: 3, sample_seconds: 0.12, warm_up_seconds: [0.05, 0.3], target: 0.02 }
+        Self {
+            samples: 9,
+            most: None,
+            per_launch: 3,
+            sample_seconds: 0.12,
+            warm_up_seconds: [0.05, 0.3],
+            target: 0.02,
+            until_steady: false,
+        }
     }
 }
 
@@ -283,6 +296,9 @@ impl Suite {
         for (area, sampling) in memory.chain(disk).filter_map(|(area, sampling)| Some((area, sampling.as_ref()?))) {
             sampling.check().map_err(|problem| format!("suite '{origin}', [[{area}]] sampling: {problem}"))?;
         }
+        for stanza in &suite.disk {
+            stanza.check().map_err(|problem| format!("suite '{origin}', [[disk]] steady: {problem}"))?;
+        }
         if suite.cpu.is_empty() && suite.memory.is_empty() && suite.disk.is_empty() && suite.net.is_empty() {
             return Err(format!(
                 "suite '{origin}' has no experiments; add a [[cpu]], [[memory]], [[disk]] or [[net]] block"
@@ -346,7 +362,8 @@ const ALL_RUNGS: [Threads; 2] = [Threads::Doubling, Threads::Smt];
 /// How `assay cpu` samples its eighty rows: as few and as short samples as an interval needs, and no launch twice, so
 /// that all of it takes less than a minute on two cores.
 fn survey() -> Sampling {
-    Sampling { samples: 6, most: None, per_launch: 1, sample_seconds: 0.04, warm_up_seconds: [0.02, 0.2], target: 0.01 }
+    let (warm_up_seconds, target) = ([0.02, 0.2], 0.01);
+    Sampling { samples: 6, per_launch: 1, sample_seconds: 0.04, warm_up_seconds, target, ..Sampling::default() }
 }
 
 /// The stanzas of one operation on one element type.
@@ -476,6 +493,8 @@ mod tests {
             assert!(!suite.about.is_empty());
             assert!(suite.sampling(Area::Cpu).samples >= 7, "{name}: at least 7 samples a row");
             assert!(suite.sampling(Area::Memory).samples >= 7, "{name}: at least 7 samples a row");
+            let steady = suite.disk.iter().any(|stanza| stanza.steady.is_some());
+            assert_eq!(steady, name == "steady", "{name}: minutes of writes only where they are asked for");
         }
     }
 

@@ -55,14 +55,24 @@ pub(super) fn run(
     }
     let observer = (thread == 0).then(|| Observer::begin(&launch.task.cpus));
     (worked.used, worked.seconds) = (ThreadUsage::default(), 0.0);
+    let mut values = Vec::new();
     for _ in 0..launch.task.samples {
+        if launch.over.load(Ordering::Acquire) {
+            break;
+        }
         let extent = launch.task.exact_work.map_or(Extent::Seconds(launch.task.sample_seconds), Extent::Work);
         let window = work(launch, gate, flow.as_mut(), &mut worked, extent)?;
         lock(&launch.flows)[thread] = Some(FlowRecord { tally: worked.tally.clone(), window });
         gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
         if thread == 0 {
-            tell_sample(launch, flow.profile())?;
+            values.extend(tell_sample(launch, flow.profile())?);
+            let steady = || stats::steadiness(&values).is_some_and(|found| found.is_steady());
+            launch.over.store(launch.task.until_steady && steady(), Ordering::Release);
             std::thread::sleep(HEARING);
+        }
+        if launch.task.until_steady {
+            // All threads go by the same answer.
+            gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
         }
     }
     let migrated = !sys::affinity::is_pinned_to(launch.task.cpus[thread]);
@@ -136,8 +146,8 @@ fn warm_up(
     Ok((passed, steadiness.change()))
 }
 
-/// Reports the sample whose records all threads have left.
-fn tell_sample(launch: &Launch, profile: FlowProfile) -> Result<(), Ended> {
+/// Reports the sample whose records all threads have left; the value of its headline.
+fn tell_sample(launch: &Launch, profile: FlowProfile) -> Result<Option<f64>, Ended> {
     let records: Vec<FlowRecord> = lock(&launch.flows).iter_mut().filter_map(Option::take).collect();
     let start = started(&launch.timer, &records, launch.task.run_began);
     let template = Sample {
@@ -162,7 +172,9 @@ fn tell_sample(launch: &Launch, profile: FlowProfile) -> Result<(), Ended> {
     // Of operations that are timed together there is no distribution.
     let single = !profile.metrics.iter().any(|metric| matches!(metric, FlowMetric::LatencyOf(_)));
     let histogram = (single && durations.count() > 0).then(|| durations.encode()).flatten();
-    launch.tell(&Message::Sample { metrics, histogram })
+    let value = metrics.first().map(|headline| headline.sample.value);
+    launch.tell(&Message::Sample { metrics, histogram })?;
+    Ok(value)
 }
 
 fn merged(records: &[FlowRecord]) -> Histogram {
@@ -220,6 +232,57 @@ mod tests {
     use model::sample::MetricName;
 
     use super::*;
+
+    /// A flow whose windows hold these numbers of operations, the last one first.
+    struct Series(Vec<u64>);
+
+    impl Flow for Series {
+        fn profile(&self) -> FlowProfile {
+            FlowProfile { metrics: &[FlowMetric::Requests], lead_microseconds: 0 }
+        }
+
+        fn run(&mut self, _: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
+            let count = self.0.pop().ok_or("no more windows")?;
+            (0..count).for_each(|_| tally.note(window.begin, window.begin + 1, 4096));
+            Ok(())
+        }
+
+        fn verify(&mut self) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn conclude(&mut self, _: &mut Observations) {}
+    }
+
+    /// How many samples a launch of two threads tells that was to take as many as there are numbers.
+    fn samples_of(series: &[u64], until_steady: bool) -> usize {
+        let cpu = sys::affinity::allowed_cpus().unwrap()[0];
+        let task = model::wire::Task {
+            cpus: vec![cpu; 2],
+            samples: u32::try_from(series.len()).unwrap(),
+            sample_seconds: 1e-3,
+            until_steady,
+            ..crate::tests::task()
+        };
+        let (mut output, engine) = (Vec::new(), crate::engine::of(model::experiment::Area::Disk).unwrap());
+        let launch = Launch::new(&task, engine, Timer::system(), &mut output);
+        let reports = sys::team::run(&task.cpus, |thread, gate| {
+            let flow = Box::new(Series(series.iter().rev().copied().collect()));
+            run(&launch, thread, gate, flow, 0.0).map_err(|ended| format!("{ended:?}"))
+        });
+        assert_eq!(reports.unwrap().len(), 2);
+        let text = String::from_utf8(output).unwrap();
+        text.lines().filter(|line| line.contains(r#""kind":"sample""#)).count()
+    }
+
+    #[test]
+    fn rounds_end_once_five_are_steady_and_not_before() {
+        let settling = [900, 700, 400, 300, 305, 295, 300, 302, 300, 300, 300, 300];
+        assert_eq!(samples_of(&settling, true), 8, "from the fourth on");
+        assert_eq!(samples_of(&settling, false), 12, "where nobody asked for it, all are taken");
+        let drifting: Vec<u64> = (0..9).map(|round| 1000 - 60 * round).collect();
+        assert_eq!(samples_of(&drifting, true), 9);
+    }
 
     /// A record in nanoseconds of the system's timer: operations that took these times, one after the other.
     fn record(window: Window, lengths: &[u64]) -> FlowRecord {

@@ -32,6 +32,8 @@ pub(super) struct Launch<'a> {
     pub(super) timer: Timer,
     /// Whether each thread's rate has settled.
     pub(super) steady: Vec<AtomicBool>,
+    /// Whether the launch has all the samples that it needs, although more were asked for.
+    pub(super) over: AtomicBool,
     /// Each thread's record of the sample that has just been taken.
     records: Mutex<Vec<Option<Record>>>,
     /// The same, where operations wait.
@@ -84,6 +86,7 @@ impl<'a> Launch<'a> {
             engine,
             timer,
             steady: (0..threads).map(|_| AtomicBool::new(false)).collect(),
+            over: AtomicBool::new(false),
             records: Mutex::new(vec![None; threads]),
             flows: Mutex::new(vec![None; threads]),
             output: Mutex::new(output),

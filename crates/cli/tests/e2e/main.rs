@@ -9,6 +9,7 @@
 //! * `cpu`: rows of arithmetic, how they scale, totals done in full
 //! * `disk`: disk rows, where they are measured, with which engine, on which file systems
 //! * `disk_cache`: disk rows through the page cache, below a sector, with files of their own, and totals in full
+//! * `disk_steady`: disks that are written to until they are steady
 //! * `disk_trouble`: disks that fill up, fail or go away, and runs of them that are ended
 //! * `documents`: plans, documents, formats
 //! * `doctor`: `assay doctor`, on this machine as it is and where something is wrong on purpose
@@ -33,6 +34,7 @@ mod cpu;
 mod cpu_trouble;
 mod disk;
 mod disk_cache;
+mod disk_steady;
 mod disk_trouble;
 mod disturbances;
 mod doctor;

@@ -90,6 +90,26 @@ pub(super) fn as_laid_out(held: &HeldFile) -> HeldFile {
     HeldFile { bytes, ..held.clone() }
 }
 
+/// Writes over the files of all threads once more, in order: a drive is then as it is after long use.
+///
+/// # Errors
+/// The device fails.
+pub(super) fn write_over(held: &HeldFile, launch: &mut dyn Preparing) -> Result<(), Trouble> {
+    at_the_files(held, launch, |held, written| {
+        let whole = HeldFile { layout_seconds: None, ..as_laid_out(held) };
+        let file = sys::file::open(Path::new(&held.path), true, true, false);
+        let done = file.and_then(|file| {
+            let flushed = file.try_clone()?;
+            write_all(file, &whole, written)?;
+            flushed.sync_data()
+        });
+        done.map_err(|error| {
+            let file = trouble::test_file(held);
+            Trouble::Failed(format!("writing over {file} once more: {}", trouble::words(&error)))
+        })
+    })
+}
+
 fn lay_out(held: &HeldFile, written: &AtomicU64) -> Result<(), Trouble> {
     let trouble = |doing: &str, error: &io::Error| {
         let reason = format!("{doing} {}: {}", trouble::test_file(held), trouble::words(error));

@@ -50,6 +50,9 @@ impl Engine for DiskEngine {
         }
         flow::check_alignment(params, held)?;
         layout::ensure(held, launch)?;
+        if task.precondition {
+            layout::write_over(held, launch)?;
+        }
         cache::before_a_launch(params, held, launch)
     }
 

@@ -14,7 +14,7 @@ use model::wire::HeldFile;
 use super::contents::{SECTOR_BYTES, WORD_BYTES};
 use super::room::{Ground, files_of, rounded};
 use crate::plan::{PlanError, Planned, Request, place, thread_counts};
-use crate::suite::{DiskStanza, Sampling};
+use crate::suite::{DiskStanza, Sampling, Steady};
 use crate::target::DiskTarget;
 
 /// The largest request, in bytes: what the kernel registers as one buffer.
@@ -50,6 +50,9 @@ const SLOW_BYTES_PER_SECOND: f64 = 200e6;
 
 /// Share of the available memory that a file in the page cache may take.
 const CACHE_SHARE: u64 = 2;
+
+/// The method of writes that go on until the drive is steady.
+const STEADY: &str = "disk-steady/1";
 
 /// Preparation of a launch, in seconds, for the expected cost: of reads, and of writes with their pool.
 const READ_SETUP_SECONDS: f64 = 0.03;
@@ -146,7 +149,7 @@ fn row(
     threads: u32,
 ) -> Result<Planned, PlanError> {
     let (engine, no_engine) = engine(request, ground.target, stanza, kind.cache)?;
-    let (method, unknown) = method(stanza.pattern, kind, engine);
+    let (method, unknown) = if stanza.steady.is_some() { (STEADY, None) } else { method(stanza.pattern, kind, engine) };
     let params = DiskParams {
         pattern: stanza.pattern,
         op: kind.op,
@@ -166,7 +169,13 @@ fn row(
     let too_small = too_small(&params, stanza.size)?;
     let (sampling, exact_work) = sampling(request, stanza, &params);
     let (cpus, oversubscribed) = place(threads, machine);
-    let chosen = DiskChoices { size: request.chosen.size, engine: request.chosen.engine || stanza.engine.is_some() };
+    let written_over = if stanza.steady.is_some() { files_of(params.layout, threads) } else { 0 };
+    let over_once_more = f64::from(written_over) * params.size as f64 / LAYOUT_BYTES_PER_SECOND;
+    let chosen = DiskChoices {
+        size: request.chosen.size,
+        engine: request.chosen.engine || stanza.engine.is_some(),
+        steady: stanza.steady.is_some(),
+    };
     let mut warnings: Vec<Warning> = oversubscribed.into_iter().collect();
     let device = ground.target.filter(|_| engine != DiskEngine::Null);
     warnings.extend(device.and_then(|target| behind(target, machine)));
@@ -190,7 +199,7 @@ fn row(
         beside: Vec::new(),
         sampling,
         exact_work,
-        setup_seconds: if kind.op.writes() { WRITE_SETUP_SECONDS } else { READ_SETUP_SECONDS },
+        setup_seconds: over_once_more + if kind.op.writes() { WRITE_SETUP_SECONDS } else { READ_SETUP_SECONDS },
         obstacle: ground
             .obstacle
             .clone()
@@ -208,6 +217,9 @@ fn row(
 /// requests of each sample, where the total is to be done in full.
 fn sampling(request: &Request, stanza: &DiskStanza, params: &DiskParams) -> (Sampling, Option<f64>) {
     let sampling = stanza.sampling.clone().unwrap_or_else(|| request.suite.sampling(Area::Disk));
+    if let Some(steady) = stanza.steady {
+        return (rounds(request, &sampling, steady), None);
+    }
     // At a load it is the moments that count.
     let in_full = request.exact_workload && params.load_percent.is_none();
     let Some(total) = stanza.total.filter(|_| in_full) else {
@@ -218,6 +230,19 @@ fn sampling(request: &Request, stanza: &DiskStanza, params: &DiskParams) -> (Sam
     let each = if params.cache == DiskCache::Warm { CACHED_REQUEST_SECONDS } else { REQUEST_SECONDS };
     let sample_seconds = requests * each.max(params.block as f64 / SLOW_BYTES_PER_SECOND);
     (Sampling { samples: EXACT_SAMPLES, most: None, per_launch: 1, sample_seconds, ..sampling }, Some(requests))
+}
+
+/// Rounds of one launch, one after the other. The first ones are all the warm-up there is.
+fn rounds(request: &Request, sampling: &Sampling, steady: Steady) -> Sampling {
+    Sampling {
+        samples: steady.rounds,
+        most: None,
+        per_launch: request.repeat.map_or(steady.rounds, |repeat| repeat.max(steady.rounds)),
+        sample_seconds: steady.round_seconds,
+        warm_up_seconds: [0.0, 0.0],
+        target: sampling.target,
+        until_steady: true,
+    }
 }
 
 /// The method of a row, and a sentence for what is not there yet. The order of the visits, what a write waits for and
@@ -440,6 +465,7 @@ mod tests {
             load_percent: Vec::new(),
             threads: vec![Threads::Count(1)],
             sampling: None,
+            steady: None,
             classic: None,
             total: None,
             on_request: false,
@@ -645,6 +671,27 @@ mod tests {
         let seen: Vec<_> = rows.iter().map(|row| (row.experiment.method.as_str(), params(row).load_percent)).collect();
         assert_eq!(seen, [("disk-load/1", Some(25)), ("disk-load/1", Some(90))]);
         assert!(rows.iter().all(|row| row.obstacle.is_none()) && rows[0].experiment.id != rows[1].experiment.id);
+    }
+
+    #[test]
+    fn rounds_until_a_drive_is_steady_are_one_launch_of_a_row_of_its_own() {
+        let steady = Some(Steady { rounds: 25, round_seconds: 10.0 });
+        let writes = DiskStanza { op: vec![DiskOp::Write], depth: vec![32], ..stanza() };
+        let mut asked = request(DiskStanza { steady, ..writes.clone() }, target());
+        asked.suite.disk.push(writes);
+        let row = &expanded(&asked).unwrap()[0];
+        let seen = (row.experiment.id.as_str(), row.experiment.method.as_str());
+        assert_eq!(seen, ("disk/random-write/4KiB/d32/steady/t1", "disk-steady/1"));
+        assert!(row.sampling.until_steady && row.obstacle.is_none() && row.exact_work.is_none());
+        assert_eq!((row.sampling.samples, row.sampling.per_launch), (25, 25));
+        let written = 2.0 * params(row).size as f64 / LAYOUT_BYTES_PER_SECOND;
+        let expected = row.expected_seconds(None) - 250.0 - written;
+        assert!((0.0..1.0).contains(&expected), "rounds, the layout and once more, but {expected} s more");
+        asked.repeat = Some(30);
+        let row = &expanded(&asked).unwrap()[0];
+        assert_eq!(row.sampling.per_launch, 30, "back to back too where the number of rounds is given");
+        let plain = &expanded(&asked).unwrap()[1];
+        assert!(!plain.sampling.until_steady && plain.experiment.id == "disk/random-write/4KiB/d32/t1");
     }
 
     #[test]

@@ -54,6 +54,7 @@ pub(super) fn findings(rows: &[Row], series: &[Vec<&Row>]) -> Vec<Finding> {
     findings.extend(pairs::again(&quiet));
     findings.extend(own_loop(&quiet));
     findings.extend(flushed(&quiet));
+    findings.extend(rows.iter().filter_map(steady));
     findings
 }
 
@@ -68,7 +69,31 @@ fn conditions(row: &Row) -> Option<&DiskConditions> {
 /// Whether a row was measured on a device, and not disturbed.
 fn is_quiet(row: &Row) -> bool {
     let on_device = disk(row).is_some_and(|params| params.engine != DiskEngine::Null);
-    on_device && row.grade.is_some_and(|grade| grade < Grade::C)
+    on_device && row.grade.is_some_and(|grade| grade < Grade::C) && !is_until_steady(row)
+}
+
+/// Whether a row went on until the drive was steady: its median is of all rounds, and no figure of one state.
+fn is_until_steady(row: &Row) -> bool {
+    conditions(row).is_some_and(|seen| seen.steady_range.is_some())
+}
+
+/// The steady state that a drive came to, which is what such a row is for.
+fn steady(row: &Row) -> Option<Finding> {
+    let (params, seen) = (disk(row)?, conditions(row)?);
+    let (rounds, iops) = (seen.steady_rounds?, seen.steady_iops?);
+    row.grade.filter(|grade| *grade < Grade::C)?;
+    let first = row.metric(MetricName::Iops)?.samples.first()?.value;
+    let text = format!(
+        "{} are steady after {rounds} rounds, at {} ({}), {} of the first round's; the five rounds range over {} of \
+         their mean and drift by {}.",
+        name(params),
+        requests(iops),
+        rate_words(iops * params.block as f64),
+        percent(iops / first),
+        percent(seen.steady_range?),
+        percent(seen.steady_drift?),
+    );
+    Some(finding("disk_steady", text, &[row]))
 }
 
 /// Whether nothing holds a row back on purpose.
@@ -112,6 +137,7 @@ fn ratio(first: &Row, second: &Row, name: MetricName) -> Option<(f64, bool)> {
 fn depths(rows: &[Row]) -> Vec<Finding> {
     let is_shallow = |row: &&Row| {
         row.grade.is_some()
+            && !is_until_steady(row)
             && disk(row).is_some_and(|params| params.depth == 1 && is_free(params) && params.engine != DiskEngine::Null)
     };
     rows.iter().filter(is_shallow).filter_map(|shallow| depth_finding(shallow, deepest(shallow, rows)?)).collect()
@@ -123,7 +149,8 @@ fn deepest<'a>(shallow: &Row, rows: &'a [Row]) -> Option<&'a Row> {
     let depth = |row: &Row| disk(row).map_or(0, |params| params.depth);
     let alike =
         |row: &&Row| disk(row).is_some_and(|other| DiskParams { depth: params.depth, ..other.clone() } == *params);
-    let deeper = rows.iter().filter(|row| row.grade.is_some() && depth(row) > params.depth);
+    let counts = |row: &&Row| row.grade.is_some() && !is_until_steady(row);
+    let deeper = rows.iter().filter(counts).filter(|row| depth(row) > params.depth);
     deeper.filter(alike).max_by_key(|row| depth(row))
 }
 

@@ -242,3 +242,24 @@ fn disturbed_rows_and_our_own_loop_take_no_part() {
     let null = [of(DiskOp::Read, DiskEngine::Null), of(DiskOp::Reread, DiskEngine::Null)];
     assert_eq!(told(&null), []);
 }
+
+#[test]
+fn a_steady_state_is_told_with_its_rounds_and_no_other_rule_takes_the_median_over_all_rounds() {
+    let writes = params(|params| params.op = DiskOp::Write);
+    let fresh = row(writes.clone(), 40_000.0);
+    let steady = seen(fresh, |disk| {
+        (disk.steady_rounds, disk.steady_iops) = (Some(9), Some(0.5));
+        (disk.steady_range, disk.steady_drift) = (Some(0.06), Some(0.021));
+    });
+    let sentence = text(std::slice::from_ref(&steady), "disk_steady");
+    assert!(sentence.contains("steady after 9 rounds, at 0.50 requests/s (2.05 kB/s), 50 % of"), "{sentence}");
+    assert!(sentence.contains("range over 6.0 % of their mean and drift by 2.1 %"), "{sentence}");
+    let mut disturbed = steady.clone();
+    disturbed.grade = Some(Grade::C);
+    assert!(!has(&[disturbed], "disk_steady"));
+    let never = seen(steady.clone(), |disk| (disk.steady_rounds, disk.steady_iops) = (None, None));
+    assert!(!has(&[never], "disk_steady"));
+    let deeper = row(DiskParams { depth: 32, ..writes.clone() }, 70_000.0);
+    assert!(!has(&[steady.clone(), deeper.clone()], "depth_gain"));
+    assert!(has(&[row(writes, 40_000.0), deeper], "depth_gain"));
+}

@@ -14,7 +14,9 @@ const LEAST_SAMPLES: u32 = 6;
 
 pub(super) fn warnings(params: &DiskParams, conditions: &DiskConditions, row: &Row) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = throttled(conditions).into_iter().collect();
-    let Some(headline) = row.metrics.first().filter(|_| params.load_percent.is_none()) else { return warnings };
+    // A load is what was asked for, and rounds until a drive is steady have a rule of their own.
+    let free = params.load_percent.is_none() && conditions.steady_range.is_none();
+    let Some(headline) = row.metrics.first().filter(|_| free) else { return warnings };
     let values: Vec<f64> = headline.samples.iter().map(|sample| sample.value).collect();
     let cliff = cliff(&values).and_then(|(index, lost)| {
         Warning::when(WarningCode::CacheCliff, lost, || {

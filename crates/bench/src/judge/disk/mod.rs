@@ -1,12 +1,13 @@
 //! What was seen of a disk row, and what follows from it.
 //!
 //! Whether the device did what was asked for is [`reached`]'s matter, whether we asked as the row says [`queue`]'s, what
-//! the samples' course tells [`course`]'s, and what the limits around it tell [`limits`]'s.
+//! the samples' course tells [`course`]'s, what rounds of writes tell [`steady`]'s, and what the limits around it tell [`limits`]'s.
 
 mod course;
 pub(super) mod limits;
 mod queue;
 mod reached;
+pub(super) mod steady;
 
 use model::document::{DiskConditions, Row};
 use model::experiment::{DiskParams, Params};

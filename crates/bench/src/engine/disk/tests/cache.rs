@@ -226,3 +226,25 @@ fn a_layout_whose_time_is_over_leaves_a_smaller_file_that_rows_keep_to() {
     let sentence = "there was no time to lay out a larger one";
     assert!(matches!(&refused, Some(Trouble::Unavailable(why)) if why.ends_with(sentence)), "{refused:?}");
 }
+
+#[test]
+fn a_drive_is_prepared_by_writing_the_whole_file_over_once_more_and_only_where_asked() {
+    let held = laid_out(8 * MIB);
+    let params = DiskParams { size: 8 * MIB, ..params(DiskPattern::Random, DiskOp::Write, 4096, 4, DiskEngine::Sync) };
+    let mut flow = open(&params, &held, 7).unwrap();
+    run_until_counted(&mut flow);
+    let whole = || {
+        let mut bytes = vec![0; usize::try_from(8 * MIB).unwrap()];
+        held.file.read_exact_at(&mut bytes, 0).unwrap();
+        Contents::of(&held.held).check(&bytes, 0, |origin| origin.launch == 0)
+    };
+    let plain = task(&params, &held, 8);
+    Disks.prepare(&plain, &mut Told::default()).unwrap();
+    assert!(whole().is_err(), "what launch 7 has written is still there");
+    let asked = Task { precondition: true, ..plain };
+    Disks.prepare(&asked, &mut Told::default()).unwrap();
+    assert_eq!(whole(), Ok(()));
+    let gone = HeldFile { path: "/no/such/file".into(), ..held.held.clone() };
+    let trouble = layout::write_over(&gone, &mut Told::default()).unwrap_err();
+    assert!(trouble.reason().contains("once more"), "{trouble:?}");
+}

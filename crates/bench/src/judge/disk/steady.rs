@@ -1,0 +1,125 @@
+//! Rounds of writes that went on until the drive was steady: which of them are the result, and whether there is one.
+//!
+//! The rule is that of `stats::steadiness`. The rounds before count like all samples in the row's summary, since nothing
+//! is ever removed; the steady state itself is among the conditions.
+
+use model::document::{Row, Stop};
+use model::sample::MetricName;
+use model::warning::{Warning, WarningCode};
+use stats::STEADY_ROUNDS;
+
+/// The mark of a round before the drive was steady.
+const BEFORE: &str = "before_steady";
+
+/// Sets what the rounds of a row tell of the drive's state, and marks those before it was steady.
+pub(crate) fn set(row: &mut Row) {
+    let values = values(row);
+    let steady = stats::first_steady(&values);
+    let found = stats::steadiness(&values[..steady.as_ref().map_or(values.len(), |steady| steady.end)]);
+    let Some(disk) = &mut row.conditions.disk else { return };
+    (disk.steady_range, disk.steady_drift) = (found.map(|found| found.range), found.map(|found| found.drift));
+    let Some(steady) = steady else { return };
+    disk.steady_rounds = u32::try_from(steady.end).ok();
+    for metric in &mut row.metrics {
+        if metric.name == MetricName::Iops.name() {
+            let rounds = metric.samples.get(steady.clone()).unwrap_or_default();
+            disk.steady_iops = Some(rounds.iter().map(|sample| sample.value).sum::<f64>() / rounds.len() as f64)
+                .filter(|mean| mean.is_finite());
+        }
+        metric.samples.iter_mut().take(steady.start).for_each(|sample| sample.flags.push(BEFORE.to_owned()));
+    }
+}
+
+/// Whether the rounds of a row have no steady state, or left it again, or are too few to have one.
+pub(crate) fn warning(row: &Row) -> Option<Warning> {
+    let values = values(row);
+    let (rounds, state) = (values.len(), WarningCode::NoSteadyState);
+    let (code, figure, seen) = match (stats::first_steady(&values), stats::steadiness(&values)) {
+        (Some(steady), _) => {
+            let left = 1 + stats::left_steady(&values, &steady)?;
+            (state, 1.0, format!("The drive was steady after {} rounds, and no more in round {left}.", steady.end))
+        }
+        (None, Some(found)) => {
+            (state, found.excess(), format!("After {rounds} rounds the drive was not steady: {found}."))
+        }
+        (None, None) => {
+            // So few may be what was asked for.
+            let planned = row.conditions.stop == Some(Stop::Planned);
+            let code = if planned { WarningCode::FewSamples } else { state };
+            (code, 1.0, format!("{rounds} of the {STEADY_ROUNDS} rounds were made that it takes to be steady."))
+        }
+    };
+    Some(Warning::new(code, figure, &seen))
+}
+
+/// The headline's values, in the order of the rounds.
+fn values(row: &Row) -> Vec<f64> {
+    row.metrics.first().map(|metric| metric.samples.iter().map(|sample| sample.value).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use model::document::Conditions;
+    use model::warning::Grade;
+
+    use super::*;
+    use crate::judge::disk::tests::{good, row};
+    use crate::tests::disk_params;
+
+    /// What is known of a row whose launch was cut off.
+    fn without(row: &Row) -> Conditions {
+        Conditions { stop: row.conditions.stop, ..Conditions::default() }
+    }
+
+    /// A row of these rounds, as a stop ended it.
+    fn judged(values: &[f64], stop: Stop) -> (Row, Option<Warning>) {
+        let mut row = row(disk_params(32), good(), values);
+        row.conditions.stop = Some(stop);
+        set(&mut row);
+        let warning = warning(&row);
+        assert_eq!(
+            warning,
+            super::warning(&Row { conditions: without(&row), ..row.clone() }),
+            "cut off, by its rounds"
+        );
+        (row, warning)
+    }
+
+    #[test]
+    fn the_five_steady_rounds_are_the_state_and_those_before_are_marked() {
+        let (row, warning) = judged(&[300e3, 200e3, 100e3, 101e3, 99e3, 100e3, 100e3], Stop::Steady);
+        let disk = row.conditions.disk.unwrap();
+        assert_eq!((disk.steady_rounds, disk.steady_iops, warning), (Some(7), Some(100e3), None));
+        assert!((disk.steady_range.unwrap() - 0.02).abs() < 1e-9 && disk.steady_drift.unwrap() < 0.01);
+        for metric in &row.metrics {
+            let marked = metric.samples.iter().map(|sample| sample.flags.iter().any(|flag| flag == BEFORE));
+            assert!(marked.eq([true, true, false, false, false, false, false]), "{}", metric.name);
+        }
+    }
+
+    #[test]
+    fn no_steady_state_and_one_that_did_not_last_are_no_result() {
+        let falling: Vec<f64> = (0..25).map(|round| 1e5 * 0.9_f64.powi(round)).collect();
+        let (row, warning) = judged(&falling, Stop::NotSteady);
+        let disk = row.conditions.disk.unwrap();
+        assert_eq!((disk.steady_rounds, disk.steady_iops), (None, None));
+        assert!(disk.steady_range > Some(0.2));
+        let warning = warning.unwrap();
+        assert_eq!((warning.code.as_str(), warning.grade), ("no_steady_state", Grade::C));
+        assert!(warning.text.contains("After 25 rounds") && warning.figure > Some(1.0), "{warning:?}");
+        let left = [1e5, 1e5, 1e5, 1e5, 1e5, 1e5, 5e4];
+        let warning = judged(&left, Stop::Planned).1.unwrap();
+        assert!(warning.text.contains("no more in round 7") && warning.grade == Grade::C, "{warning:?}");
+        assert_eq!(judged(&left[..6], Stop::Planned).1, None);
+    }
+
+    #[test]
+    fn too_few_rounds_are_told_and_worse_where_more_were_wanted() {
+        for (stop, code, grade) in [(Stop::Planned, "few_samples", Grade::B), (Stop::Time, "no_steady_state", Grade::C)]
+        {
+            let warning = judged(&[1e5; 3], stop).1.unwrap();
+            assert_eq!((warning.code.as_str(), warning.grade), (code, grade));
+            assert!(warning.text.contains("3 of the 5 rounds"), "{warning:?}");
+        }
+    }
+}
