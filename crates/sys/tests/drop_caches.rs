@@ -8,7 +8,7 @@ use std::path::Path;
 fn root_drops_the_whole_cache_and_others_are_told_that_they_may_not() {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("drop-{}", std::process::id()));
     let mut file = File::create(&path).unwrap();
-    file.write_all(&[7; 1 << 20]).unwrap();
+    file.write_all(&vec![7; 1 << 20]).unwrap();
     file.sync_all().unwrap();
     let mut file = File::open(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
