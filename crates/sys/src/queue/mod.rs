@@ -239,6 +239,17 @@ impl Queue {
         Ok(())
     }
 
+    /// Whether the request that was pushed last still waits to be handed over: pushing it made no system call.
+    #[inline]
+    pub fn is_gathering(&self) -> bool {
+        match &self.backend {
+            Backend::Ring(ring) => ring.unsubmitted() > 0,
+            Backend::Aio(aio) => aio.unsubmitted() > 0,
+            Backend::Blocking(pushed) => pushed.is_some(),
+            Backend::Loop(pushed, _) => !pushed.is_empty(),
+        }
+    }
+
     /// The part of the arena that a request uses, if all is well with the request.
     #[inline]
     fn checked(&self, request: &Request) -> io::Result<Range<usize>> {

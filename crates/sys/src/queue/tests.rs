@@ -118,6 +118,29 @@ fn move_both_ways(engine: Engine, depth: u32, blocks: u64) -> Queue {
 }
 
 #[test]
+fn requests_gather_until_there_are_some_to_hand_over() {
+    if !has_ring() {
+        return;
+    }
+    for engine in [Engine::IoUring, Engine::Null] {
+        let mut queue = open_queue(written_file(16 * BLOCK), engine, 8, 8 * BLOCK);
+        let mut gathering = Vec::new();
+        for token in 0..8_u32 {
+            queue.push(request(token, false, u64::from(token))).unwrap();
+            gathering.push(queue.is_gathering());
+        }
+        let with_device = [true, true, true, false, true, true, true, false];
+        // Without a device all are handed over at once, by the wait.
+        assert_eq!(gathering, if engine == Engine::Null { [true; 8] } else { with_device }, "{engine:?}");
+        let mut done = Vec::new();
+        while queue.in_flight() > 0 {
+            queue.wait(1, &mut done).unwrap();
+        }
+        assert!(!queue.is_gathering() && done.len() == 8, "{engine:?}");
+    }
+}
+
+#[test]
 fn what_is_written_is_read_back_both_ways() {
     for (depth, blocks) in [(1, 40), (32, 200), (5, 50)] {
         for engine in engines(depth) {
