@@ -5,6 +5,7 @@
 //! next is blamed, so that a quota is not also called a busy neighbour.
 
 use model::document::{Conditions, Row};
+use model::experiment::Params;
 use model::machine::Machine;
 use model::sample::{Metric, MetricName, Sample};
 use model::surroundings::Change;
@@ -78,7 +79,9 @@ fn seen_by(planned: &Planned, launches: &[&Launched]) -> Conditions {
     let per_watched = |seconds: f64| (watched > 0.0).then(|| seconds / watched / planned.cpus.len() as f64);
     let ops: Vec<f64> = seen.iter().flat_map(|one| one.ops_per_cycle.iter().copied()).collect();
     let disagreement: Vec<f64> = seen.iter().flat_map(|one| one.clock_disagreement.iter().copied()).collect();
-    let warm_up: Vec<f64> = seen.iter().map(|one| one.warm_up_change).collect();
+    // At a load the rate is given: what came before was without pause, to find what it is a share of.
+    let at_a_load = matches!(&planned.experiment.params, Params::Disk(params) if params.load_percent.is_some());
+    let warm_up: Vec<f64> = seen.iter().filter(|_| !at_a_load).map(|one| one.warm_up_change).collect();
     // In every launch some thread is last: what counts is how far, as a rule.
     let least: Vec<f64> = seen.iter().filter_map(|one| one.least_cpu_share).collect();
     let settings = setting::of(launches);

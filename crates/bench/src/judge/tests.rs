@@ -145,6 +145,16 @@ fn all(change: impl Fn(&mut Launched)) -> Vec<Launched> {
 }
 
 #[test]
+fn a_load_is_not_taken_for_a_rate_that_has_not_settled() {
+    let launches = all(|launch| (launch.seen.warm_up_change, launch.seen.waiting) = (0.8, true));
+    let free = codes(Area::Disk, Params::Disk(disk_params(32)), &launches);
+    assert!(free.iter().any(|code| code == WarningCode::NotSteady.name()), "{free:?}");
+    let loaded = DiskParams { load_percent: Some(50), ..disk_params(32) };
+    let loaded = codes(Area::Disk, Params::Disk(loaded), &launches);
+    assert!(loaded.iter().all(|code| code != WarningCode::NotSteady.name()), "{loaded:?}");
+}
+
+#[test]
 fn a_quiet_row_of_every_area_has_nothing_to_say() {
     assert_eq!(cpu(&vec![quiet(); 3]), Vec::<String>::new());
     assert_eq!(codes(Area::Memory, memory_params(), &vec![quiet(); 3]), Vec::<String>::new());
