@@ -96,6 +96,9 @@ pub(crate) trait Flow {
         Ok(())
     }
 
+    /// The windows from now on are samples: what was noted of those before them was warm-up.
+    fn warmed_up(&mut self) {}
+
     /// Works from now until the window has passed. What ends before it begins is warm-up (queues fill, the other end
     /// gets going); what ends after it is waited for and not counted. In a window without an end it does its share of
     /// the task's work. Who has nothing left to do ends earlier, and tells the tally when. Allocates nothing inside the

@@ -55,6 +55,10 @@ pub(super) fn row(planned: &Planned, progress: &Progressing, best: Option<f64>, 
         }
         let histograms = progress.samples.iter().filter_map(|one| one.histogram.as_deref());
         disk.mean_latency_seconds = Histogram::merged(histograms).mean();
+        // A median of launches may come out beyond that of all samples, which a flush only takes from.
+        let throughput = row.metrics.iter().find(|metric| metric.name == MetricName::Throughput.name());
+        let most = throughput.map_or(f64::INFINITY, |metric| metric.summary.median);
+        disk.flushed_bytes_per_second = disk.flushed_bytes_per_second.map(|rate| rate.min(most));
     }
     row.conditions.stop_reason = stop_reason(progress.over.as_ref());
     row.conditions.stop = stop(progress.over.as_ref());

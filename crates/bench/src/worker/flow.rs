@@ -50,6 +50,7 @@ pub(super) fn run(
     let mut worked = Worked { tally: Tally::new(&launch.timer), used: ThreadUsage::default(), seconds: 0.0 };
     let setup_seconds = monotonic_raw_seconds() - began;
     let (warm_up_seconds, warm_up_change) = warm_up(launch, thread, gate, flow.as_mut(), &mut worked)?;
+    flow.warmed_up();
     if thread == 0 {
         launch.tell(&Message::Ready)?;
     }

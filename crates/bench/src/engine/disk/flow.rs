@@ -180,6 +180,11 @@ impl Flow for DiskFlow {
         self.keeper.before_a_window()
     }
 
+    fn warmed_up(&mut self) {
+        self.flushes.clear();
+        self.flushed_rates.clear();
+    }
+
     fn run(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
         let began = timer.now();
         self.timer = Some(*timer);
