@@ -6,7 +6,7 @@ use bench::reference::REFERENCES;
 use bench::suite::{IsaChoice, Threads};
 use clap::{Args, Parser, Subcommand};
 use model::experiment::Area;
-use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync, NetMode, Protocol};
+use model::io::{Direction, DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync, NetMode, Protocol};
 use model::isa::{CpuOp, Element, MemoryOp, MemoryPattern, Pages, Placement};
 use model::unit::{parse_seconds, parse_size};
 
@@ -248,6 +248,9 @@ pub(crate) struct Net {
     /// Bytes per send, or per message; by default 128KiB in a stream and 1 byte there and back.
     #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = parse_size)]
     pub(crate) block: Vec<u64>,
+    /// Which way the bytes of a stream go: up (to the server), down, both at once.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) direction: Vec<Direction>,
 
     #[command(flatten)]
     pub(crate) measure: Measure,

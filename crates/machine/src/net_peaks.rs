@@ -188,6 +188,8 @@ mod tests {
             path: path.into(),
             zero_copy: None,
             segmentation: None,
+            loss_goal_per_million: None,
+            wait: None,
         }
     }
 

@@ -306,6 +306,8 @@ fn net_info(machine: &Machine, declared: &Declared) -> Vec<InfoPeak> {
             path: String::new(),
             zero_copy: None,
             segmentation: None,
+            loss_goal_per_million: None,
+            wait: None,
         };
         let what = without_threads(&net_id(&params));
         let found = net_peaks(machine, declared, &params, None, None);

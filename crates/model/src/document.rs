@@ -341,6 +341,58 @@ pub struct NetConditions {
     pub lost: Option<u64>,
     /// CPU seconds of the measuring end's threads per second of the timed part.
     pub cpu_busy: Option<f64>,
+    /// `IPv4` or `IPv6`.
+    #[serde(default)]
+    pub address_family: Option<String>,
+    /// Round trip to the other end before anything was measured, as TCP smooths it, in seconds.
+    #[serde(default)]
+    pub round_trip_seconds: Option<f64>,
+    /// What TCP said of the senders' connections.
+    #[serde(default)]
+    pub tcp: Option<TcpConditions>,
+    /// CPU seconds of the sending threads inside samples, all launches.
+    #[serde(default)]
+    pub sending_cpu_seconds: Option<f64>,
+    /// CPU seconds of the receiving threads inside samples, all launches.
+    #[serde(default)]
+    pub receiving_cpu_seconds: Option<f64>,
+    /// How datagrams were sent and received: `gso`, `gro`, `sendmmsg`, `recvmmsg`.
+    #[serde(default)]
+    pub batching: Vec<String>,
+    /// Share of the sends with `MSG_ZEROCOPY` whose copy was really spared.
+    #[serde(default)]
+    pub zero_copied_share: Option<f64>,
+    /// Bytes of data that were offered per second, where the sender keeps to a rate.
+    #[serde(default)]
+    pub offered_bytes_per_second: Option<f64>,
+    /// Of a latency under load: the median round trip before the load began, in seconds.
+    #[serde(default)]
+    pub idle_latency_seconds: Option<f64>,
+    /// Of a latency under load: the load's bytes per second.
+    #[serde(default)]
+    pub load_bytes_per_second: Option<f64>,
+    /// Of a latency under load: probes that could not leave when they were due, as a share.
+    #[serde(default)]
+    pub late_share: Option<f64>,
+}
+
+/// What TCP says of connections (`struct tcp_info`), over the senders of all threads.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TcpConditions {
+    /// Segments that were sent again.
+    pub retransmits: Option<u64>,
+    /// The smoothed round trip at the end, the longest of the connections, in seconds.
+    pub round_trip_seconds: Option<f64>,
+    /// The least round trip, the least of the connections, in seconds.
+    pub least_round_trip_seconds: Option<f64>,
+    /// Bytes in flight that the congestion control allows, the least of the connections.
+    pub congestion_window_bytes: Option<u64>,
+    /// Seconds with data in flight, all connections.
+    pub busy_seconds: Option<f64>,
+    /// Of these, seconds in which the receiver's window was full.
+    pub receiver_limited_seconds: Option<f64>,
+    /// Of these, seconds in which the send buffer was full.
+    pub buffer_limited_seconds: Option<f64>,
 }
 
 /// How a rate grows with its threads, against the row of the same experiment with the fewest.

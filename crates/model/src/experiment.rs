@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::io::{
-    Direction, DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync, NetMode, Protocol, Segmentation,
+    Direction, DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync, NetMode, Protocol, Segmentation, Wait,
 };
 use crate::isa::{CpuOp, Element, Isa, MemoryOp, MemoryPattern, Pages, Placement};
 use crate::unit::format_size;
@@ -120,6 +120,9 @@ pub struct DiskParams {
     pub path: String,
 }
 
+/// The path of a network experiment inside one machine.
+pub const LOOPBACK: &str = "loopback";
+
 /// Parameters of a network experiment. What does not apply is `null`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NetParams {
@@ -139,6 +142,12 @@ pub struct NetParams {
     pub zero_copy: Option<bool>,
     /// Who cuts large sends into segments, for UDP.
     pub segmentation: Option<Segmentation>,
+    /// The loss that the highest rate may have, in datagrams of a million, where that rate is looked for.
+    #[serde(default)]
+    pub loss_goal_per_million: Option<u32>,
+    /// How an answer is waited for, where one is.
+    #[serde(default)]
+    pub wait: Option<Wait>,
 }
 
 /// Parameters by area. A document of a later version may hold areas that this one does not know: they are kept as they
@@ -328,8 +337,24 @@ pub fn disk_id(params: &DiskParams, chosen: DiskChoices) -> String {
 /// The id of a network experiment: `net/tcp-stream/128KiB/t2`.
 pub fn net_id(params: &NetParams) -> String {
     let mut id = format!("net/{}-{}/{}", params.protocol, params.mode, format_size(params.block));
+    let mut add = |part: &dyn std::fmt::Display| id = format!("{id}/{part}");
+    if params.path != LOOPBACK {
+        add(&"peer");
+    }
     if let Some(direction) = params.direction.filter(|direction| *direction != Direction::Up) {
-        id = format!("{id}/{direction}");
+        add(&direction);
+    }
+    if let Some(goal) = params.loss_goal_per_million {
+        add(&format_args!("loss{goal}ppm"));
+    }
+    if params.segmentation == Some(Segmentation::Gso) {
+        add(&Segmentation::Gso);
+    }
+    if params.zero_copy == Some(true) {
+        add(&"zero_copy");
+    }
+    if params.wait == Some(Wait::Spinning) {
+        add(&Wait::Spinning);
     }
     format!("{id}/t{}", params.threads)
 }
@@ -407,6 +432,8 @@ mod tests {
             path: "loopback".into(),
             zero_copy: Some(false),
             segmentation: None,
+            loss_goal_per_million: None,
+            wait: None,
         }
     }
 

@@ -117,7 +117,7 @@ words! {
         Pingpong => "pingpong",
         /// Connections set up and closed.
         Connect => "connect",
-        /// A fixed amount there and back.
+        /// A fixed amount there, and then the same back.
         Transfer => "transfer",
         /// The highest rate without loss.
         NoDrop => "no_drop",
@@ -125,6 +125,16 @@ words! {
         Blast => "blast",
         /// Latency while streams run.
         Load => "load",
+    }
+}
+
+words! {
+    /// How a thread waits for the answer to its message.
+    Wait, "way of waiting", {
+        /// The kernel puts it to sleep until the answer is there, as ordinary programs have it.
+        Blocking => "blocking",
+        /// It asks again and again, and keeps its CPU busy with that.
+        Spinning => "spinning",
     }
 }
 

@@ -20,6 +20,22 @@ crate::isa::words! {
         Iops => "iops",
         /// Core cycles per second while the row was measured.
         Clock => "clock",
+        /// Bytes per second from the client to the server, where both directions are measured at once.
+        ThroughputUp => "throughput_up",
+        /// Bytes per second from the server to the client, likewise.
+        ThroughputDown => "throughput_down",
+        /// Share of the datagrams that never came.
+        Loss => "loss",
+        /// Datagrams that came once more, as a share of those that came.
+        Duplicates => "duplicates",
+        /// Datagrams that came after a later one, as a share of those that came.
+        Reordered => "reordered",
+        /// Interarrival jitter by RFC 3550, in seconds.
+        Jitter => "jitter",
+        /// Segments that TCP sent again.
+        Retransmits => "retransmits",
+        /// CPU seconds of both ends' threads per byte.
+        CpuCost => "cpu_cost",
     }
 }
 

@@ -112,20 +112,21 @@ impl HeldFile {
 pub struct Ends {
     /// Which of the two this worker is.
     pub role: Role,
-    /// Where the measuring end listens, as it has said; `null` for itself.
+    /// Where the far end listens: an address and a port. `null` for the far end itself, and for a near one whose far end
+    /// the runner has yet to start.
     pub address: Option<String>,
-    /// What a connection must begin with to be taken: 32 hexadecimal digits, new in each launch.
+    /// What lets a launch in at the far end: 32 hexadecimal digits, of the server that was asked, or new in each launch.
     pub token: String,
-    /// CPUs of the other end's threads.
+    /// CPUs of the other end's threads; empty where that is not for us to say.
     pub other_cpus: Vec<u32>,
 }
 
 crate::isa::words! {
     /// One end of a network experiment.
     Role, "role", {
-        /// Listens, measures, and reports samples.
+        /// Connects, measures, and reports samples.
         Measure => "measure",
-        /// Connects and does its part until the connection ends; reports nothing but trouble.
+        /// Listens, serves one launch until its connections end, and reports nothing but trouble.
         Peer => "peer",
     }
 }
@@ -211,7 +212,7 @@ pub struct Observations {
 pub enum Message {
     /// Prepared and warmed up; timing begins.
     Ready,
-    /// The measuring end of a network experiment can be connected to.
+    /// The far end of a network experiment can be connected to.
     Listening {
         /// Where: `127.0.0.1:40123`.
         address: String,

@@ -47,6 +47,28 @@ impl ThreadUsage {
     }
 }
 
+/// The CPU time of one thread, for another thread of the process to read.
+#[derive(Clone, Copy, Debug)]
+pub struct CpuClock(libc::clockid_t);
+
+impl CpuClock {
+    /// That of the calling thread; `None` where the kernel has none.
+    pub fn of_this_thread() -> Option<Self> {
+        let mut clock: libc::clockid_t = 0;
+        // SAFETY: the thread is the calling one, and the clock's place is live and writable for the call.
+        let status = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) };
+        (status == 0).then_some(Self(clock))
+    }
+
+    /// CPU seconds since the thread began; `None` once it has ended.
+    pub fn seconds(self) -> Option<f64> {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the time is live and writable for the call; a clock of a thread that has ended is an error, not a fault.
+        let status = unsafe { libc::clock_gettime(self.0, &raw mut time) };
+        (status == 0).then(|| time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9)
+    }
+}
+
 /// What this process and those of its children that have ended and been waited for have used.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ProcessUsage {
@@ -85,6 +107,27 @@ impl ProcessUsage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_threads_cpu_time_is_read_by_another_until_it_ends() {
+        let (tell, told) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            let mut sum = 0_u64;
+            for number in 0..20_000_000_u64 {
+                sum = std::hint::black_box(sum.wrapping_mul(31).wrapping_add(number));
+            }
+            tell.send((CpuClock::of_this_thread(), crate::clock::thread_cpu_seconds())).unwrap();
+            ended.recv().unwrap();
+            sum
+        });
+        let (clock, own) = told.recv().unwrap();
+        let clock = clock.unwrap();
+        let read = clock.seconds().unwrap();
+        assert!(read >= own && read < own + 1.0 && own > 0.0, "{read} s, by itself {own} s");
+        end.send(()).unwrap();
+        thread.join().unwrap();
+    }
 
     #[test]
     fn touching_new_memory_is_seen_as_page_faults() {

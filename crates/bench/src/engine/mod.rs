@@ -56,11 +56,12 @@ pub(crate) trait Engine: Sync {
         of_threads
     }
 
-    /// The part of the other end of an experiment between two processes, until that experiment is over.
+    /// The part of the other end of an experiment between two processes, until that experiment is over. Says first where
+    /// it listens.
     ///
     /// # Errors
     /// Why it cannot be done: [`Trouble`].
-    fn peer(&self, task: &Task) -> Result<(), Trouble> {
+    fn peer(&self, task: &Task, _launch: &mut dyn Preparing) -> Result<(), Trouble> {
         Err(Trouble::Failed(format!("'{}' has no other end", task.experiment.id)))
     }
 }
@@ -140,6 +141,22 @@ pub(crate) enum FlowMetric {
     Latency,
     /// The same, where so many operations are timed together and noted as one.
     LatencyOf(u32),
+    /// Of the bytes per second, those from the near end to the far one.
+    Up,
+    /// Of the bytes per second, those from the far end to the near one.
+    Down,
+    /// CPU seconds of both ends per byte.
+    CpuCost,
+    /// Segments sent again.
+    Retransmits,
+    /// Share of the datagrams that never came.
+    Loss,
+    /// Share of the datagrams that came once more.
+    Duplicates,
+    /// Share of the datagrams that came after a later one.
+    Reordered,
+    /// Interarrival jitter, in seconds.
+    Jitter,
 }
 
 impl FlowMetric {
@@ -150,6 +167,14 @@ impl FlowMetric {
             Self::Requests => (MetricName::Iops, Unit::PerSecond, Better::Higher),
             Self::RoundTrips => (MetricName::Throughput, Unit::OpPerSecond, Better::Higher),
             Self::Latency | Self::LatencyOf(_) => (MetricName::Latency, Unit::Second, Better::Lower),
+            Self::Up => (MetricName::ThroughputUp, Unit::BytePerSecond, Better::Higher),
+            Self::Down => (MetricName::ThroughputDown, Unit::BytePerSecond, Better::Higher),
+            Self::CpuCost => (MetricName::CpuCost, Unit::SecondPerByte, Better::Lower),
+            Self::Retransmits => (MetricName::Retransmits, Unit::One, Better::Lower),
+            Self::Loss => (MetricName::Loss, Unit::One, Better::Lower),
+            Self::Duplicates => (MetricName::Duplicates, Unit::One, Better::Lower),
+            Self::Reordered => (MetricName::Reordered, Unit::One, Better::Lower),
+            Self::Jitter => (MetricName::Jitter, Unit::Second, Better::Lower),
         }
     }
 }
@@ -190,6 +215,29 @@ pub(crate) struct Tally {
     pub(crate) bytes: u64,
     /// How long each of them took, where that was noted.
     pub(crate) durations: Histogram,
+    /// What only transfers between two ends have.
+    pub(crate) carried: Carried,
+}
+
+/// What a thread's data connection carried in a window, beside its bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Carried {
+    /// Of the bytes, those from the near end to the far one.
+    pub(crate) up_bytes: u64,
+    /// CPU seconds of the threads at its two ends; `None` where one of them is not known.
+    pub(crate) cpu_seconds: Option<f64>,
+    /// Segments sent again; `None` where that is not known.
+    pub(crate) retransmits: Option<u64>,
+    /// Datagrams that were sent in the window.
+    pub(crate) datagrams_sent: u64,
+    /// Those of them that came.
+    pub(crate) datagrams_came: u64,
+    /// Those that came once more.
+    pub(crate) duplicates: u64,
+    /// Those that came after a later one.
+    pub(crate) reordered: u64,
+    /// Interarrival jitter in seconds; `None` where it cannot be told.
+    pub(crate) jitter_seconds: Option<f64>,
 }
 
 impl Tally {
@@ -198,12 +246,21 @@ impl Tally {
         let window = Window { begin: 0, end: 0 };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a timer ticks 10^6 times or more")]
         let nanoseconds_per_tick = (1e9 / timer.ticks_per_second() * 2_f64.powi(FRACTION_BITS)) as u64;
-        Self { window, nanoseconds_per_tick, by_beginning: false, operations: 0, bytes: 0, durations: Histogram::new() }
+        Self {
+            window,
+            nanoseconds_per_tick,
+            by_beginning: false,
+            operations: 0,
+            bytes: 0,
+            durations: Histogram::new(),
+            carried: Carried::default(),
+        }
     }
 
     /// Forgets everything, for this window.
     pub(crate) fn begin(&mut self, window: Window) {
         (self.window, self.operations, self.bytes) = (window, 0, 0);
+        self.carried = Carried::default();
         self.durations.clear();
     }
 
@@ -248,7 +305,13 @@ impl Tally {
 
     /// An empty one for the same window, for a thread that helps.
     pub(crate) fn fork(&self) -> Self {
-        Self { operations: 0, bytes: 0, durations: Histogram::new(), ..*self }
+        Self { operations: 0, bytes: 0, durations: Histogram::new(), carried: Carried::default(), ..*self }
+    }
+
+    /// What the other end counted in the window, where it is the one that knows.
+    pub(crate) fn counted_there(&mut self, operations: u64, bytes: u64) {
+        self.operations += operations;
+        self.bytes += bytes;
     }
 
     /// Adds what a helper did.

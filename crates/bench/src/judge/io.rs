@@ -16,7 +16,15 @@ pub(super) fn net(seen: &[&Observations], cpu_busy: Option<f64>) -> Option<NetCo
     let all: Vec<&NetConditions> = seen.iter().filter_map(|one| one.net.as_ref()).collect();
     let ceilings: Vec<f64> = all.iter().filter_map(|one| one.two_copy_bytes_per_second).collect();
     let lost = all.iter().map(|one| one.lost).collect::<Option<Vec<u64>>>().map(|lost| lost.iter().sum());
-    Some(NetConditions { two_copy_bytes_per_second: median(&ceilings), lost, cpu_busy, ..(*all.last()?).clone() })
+    let sum = |of: fn(&NetConditions) -> Option<f64>| all.iter().map(|one| of(one)).sum::<Option<f64>>();
+    Some(NetConditions {
+        two_copy_bytes_per_second: median(&ceilings),
+        lost,
+        cpu_busy,
+        sending_cpu_seconds: sum(|one| one.sending_cpu_seconds),
+        receiving_cpu_seconds: sum(|one| one.receiving_cpu_seconds),
+        ..(*all.last()?).clone()
+    })
 }
 
 /// The warnings of a disk or network row whose conditions are set.

@@ -77,6 +77,8 @@ fn net_params() -> Params {
         path: "loopback".into(),
         zero_copy: None,
         segmentation: None,
+        loss_goal_per_million: None,
+        wait: None,
     })
 }
 

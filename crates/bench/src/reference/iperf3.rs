@@ -1,5 +1,5 @@
 //! iperf3 beside our TCP streams on the loopback interface: the same block, the same number of connections, its sender
-//! on the CPUs of our peer and its receiver on those of our measuring end.
+//! on the CPUs of our near end and its receiver on those of our far end.
 //!
 //! The figure is the receiver's: bits that arrived per second, by 8. Both sides count the bytes of the stream, without
 //! any header, so they are taken as they are. It measures whole seconds, and its first moments with them: there is no
@@ -47,7 +47,7 @@ fn parameters(experiment: &Experiment) -> Result<&NetParams, String> {
         return refuse("only the loopback interface is compared".to_owned());
     }
     if params.direction.is_some_and(|direction| direction != Direction::Up) {
-        return refuse("only streams towards the measuring end are compared".to_owned());
+        return refuse("only streams towards the far end are compared".to_owned());
     }
     if params.zero_copy == Some(true) {
         return refuse("its zero copy is sendfile, ours is not".to_owned());
@@ -86,11 +86,11 @@ impl Reference for Iperf3 {
         Ok(Invocation {
             argv: arguments(target.program, client),
             env: bare_environment(),
-            cpus: distinct(target.other_cpus),
+            cpus: distinct(target.cpus),
             server: Some(Server {
                 argv: arguments(target.program, server),
                 env: bare_environment(),
-                cpus: distinct(target.cpus),
+                cpus: distinct(target.other_cpus),
                 listens_for: ListensFor::Tcp,
             }),
             expected_seconds: START_SECONDS + seconds,
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sender_is_on_the_other_ends_cpus() {
+    fn each_end_is_on_the_cpus_of_ours() {
         let experiment = stream(128 << 10, 2);
         let target = Target {
             experiment: &experiment,
@@ -192,10 +192,10 @@ mod tests {
         };
         let invocation = Iperf3.invocation(&target).unwrap();
         assert_eq!(invocation.argv.join(" "), "/usr/bin/iperf3 -c127.0.0.1 -p{port} -l131072 -P2 -t1 -J");
-        assert_eq!(invocation.cpus, [2, 3]);
+        assert_eq!(invocation.cpus, [0, 1]);
         let server = invocation.server.unwrap();
         assert_eq!(server.argv.join(" "), "/usr/bin/iperf3 -s -1 -B127.0.0.1 -p{port}");
-        assert_eq!((server.cpus, server.listens_for), (vec![0, 1], ListensFor::Tcp));
+        assert_eq!((server.cpus, server.listens_for), (vec![2, 3], ListensFor::Tcp));
         let longer = Iperf3.invocation(&Target { seconds: 2.4, ..target }).unwrap();
         assert!(longer.argv.contains(&"-t2".to_owned()), "whole seconds");
     }

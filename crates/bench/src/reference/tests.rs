@@ -106,6 +106,8 @@ pub(super) fn net(protocol: Protocol, mode: NetMode, block: u64, threads: u32) -
         path: "loopback".to_owned(),
         zero_copy: None,
         segmentation: None,
+        loss_goal_per_million: None,
+        wait: None,
     };
     Experiment {
         id: net_id(&params),

@@ -172,7 +172,8 @@ fn make(directory: &Path, may_make: bool, journal: Option<&mut Journal>) -> Resu
         std::fs::create_dir_all(directory).map_err(|error| cannot(&error))?;
     }
     // Nobody else can have a file of that name, so that taking it away later cannot be a mistake.
-    let name = OsString::from(format!(".assay-{}-{}.tmp", std::process::id(), super::token()));
+    let name =
+        OsString::from(format!(".assay-{}-{}.tmp", std::process::id(), crate::net::preface::Token::new().as_str()));
     if let Some(journal) = journal {
         journal.will_make(&directory.join(&name)).map_err(|error| cannot(&error))?;
     }

@@ -18,6 +18,9 @@ use crate::journal::Repetition;
 /// How often we look whether we are to stop. Waking up costs the measured CPUs some microseconds each time.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
 
+/// Seconds that the far end may take to say where it listens.
+const LISTENING_SECONDS: f64 = 10.0;
+
 /// Seconds that the measuring end may take to tell in its own words that the other end is gone.
 const OTHER_END_SECONDS: f64 = 1.0;
 
@@ -61,29 +64,44 @@ pub(super) fn launch(
     patience: f64,
     on_sample: &mut dyn FnMut(Repetition),
 ) -> Outcome {
-    let mut worker = match Worker::start(command, task) {
-        Ok(worker) => worker,
-        Err(reason) => return Outcome::Failed(reason),
-    };
-    let outcome = worker.listen(patience, on_sample, &mut |address| {
-        task.ends.as_ref().map(|ends| Worker::start(command, &other_end(task, ends, address)))
+    let started = far_end(command, task).and_then(|far| {
+        let address = far.as_ref().map(|(_, address)| address.clone());
+        Worker::start(command, &addressed(task, address)).map(|worker| (worker, far)).map_err(Outcome::Failed)
     });
+    let (mut worker, far) = match started {
+        Ok(started) => started,
+        Err(outcome) => return outcome,
+    };
+    worker.other = far.map(|(far, _)| Box::new(far));
+    let outcome = worker.listen(patience, on_sample);
     worker.end(outcome)
 }
 
-/// The task of the other end of an experiment between two processes.
-fn other_end(task: &Task, ends: &Ends, address: &str) -> Task {
-    let ends = Ends {
-        role: Role::Peer,
-        address: Some(address.to_owned()),
-        token: ends.token.clone(),
-        other_cpus: task.cpus.clone(),
-    };
-    Task {
-        cpus: task.ends.as_ref().map_or_else(Vec::new, |ends| ends.other_cpus.clone()),
-        ends: Some(ends),
+/// Starts the far end of an experiment between two processes of this machine, and where it listens; `None` where there is
+/// none to be started.
+fn far_end(command: &WorkerCommand, task: &Task) -> Result<Option<(Worker, String)>, Outcome> {
+    let Some(ends) = task.ends.as_ref().filter(|ends| ends.address.is_none()) else { return Ok(None) };
+    let of_far = Task {
+        cpus: ends.other_cpus.clone(),
+        ends: Some(Ends { role: Role::Peer, other_cpus: task.cpus.clone(), ..ends.clone() }),
         ..task.clone()
+    };
+    let mut far = Worker::start(command, &of_far).map_err(|reason| Outcome::Failed(of_the_other(&reason)))?;
+    far.address().map(|address| Some((far, address)))
+}
+
+/// The near end's task, with where the far end listens.
+fn addressed(task: &Task, address: Option<String>) -> Task {
+    let mut task = task.clone();
+    if let (Some(ends), Some(address)) = (&mut task.ends, address) {
+        ends.address = Some(address);
     }
+    task
+}
+
+/// A sentence of the far end.
+fn of_the_other(reason: &str) -> String {
+    format!("the other end: {reason}")
 }
 
 /// A running worker; killed when dropped, and waited for as long as that can make a difference.
@@ -96,9 +114,6 @@ struct Worker {
     /// What it said of its trouble, or how it ended, and when that was noticed.
     word_of_the_other: Option<(String, f64)>,
 }
-
-/// Starts the other end, which is to connect to this address; `None` where the experiment has none.
-type StartOther<'a> = dyn FnMut(&str) -> Option<Result<Worker, String>> + 'a;
 
 impl Drop for Worker {
     fn drop(&mut self) {
@@ -150,12 +165,7 @@ impl Worker {
     }
 
     /// Listens until the worker's last word; `None` if it left without one.
-    fn listen(
-        &mut self,
-        patience: f64,
-        on_sample: &mut dyn FnMut(Repetition),
-        start_other: &mut StartOther<'_>,
-    ) -> Option<Outcome> {
+    fn listen(&mut self, patience: f64, on_sample: &mut dyn FnMut(Repetition)) -> Option<Outcome> {
         let mut last_word = monotonic_raw_seconds();
         loop {
             if process::stop_signal().is_some() {
@@ -175,12 +185,7 @@ impl Worker {
             };
             last_word = monotonic_raw_seconds();
             match serde_json::from_str::<Message>(&line) {
-                Ok(Message::Ready | Message::Preparing { .. }) => {}
-                Ok(Message::Listening { address }) => match start_other(&address) {
-                    Some(Ok(worker)) => self.other = Some(Box::new(worker)),
-                    Some(Err(reason)) => return Some(Outcome::Failed(format!("the other end: {reason}"))),
-                    None => {}
-                },
+                Ok(Message::Ready | Message::Preparing { .. } | Message::Listening { .. }) => {}
                 Ok(Message::Sample { metrics, histogram }) => on_sample(Repetition { metrics, histogram }),
                 Ok(Message::Done { observations }) => return Some(Outcome::Done(observations)),
                 Ok(Message::Unavailable { reason }) => return Some(Outcome::Unavailable(reason)),
@@ -202,7 +207,7 @@ impl Worker {
             };
         }
         let status = self.child.wait();
-        let complaint = self.complaints.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
+        let complaint = self.complaint();
         Outcome::Failed(match status {
             Ok(status) => describe_end(status, &complaint),
             Err(error) => format!("the worker is lost: {error}"),
@@ -211,6 +216,39 @@ impl Worker {
 }
 
 impl Worker {
+    /// Where this far end listens, as it says first of all.
+    fn address(&mut self) -> Result<String, Outcome> {
+        let began = monotonic_raw_seconds();
+        let failed = |reason: &str| Err(Outcome::Failed(of_the_other(reason)));
+        loop {
+            if process::stop_signal().is_some() {
+                return Err(Outcome::Interrupted);
+            }
+            if monotonic_raw_seconds() - began > LISTENING_SECONDS {
+                return failed(&format!("it did not say where it listens within {LISTENING_SECONDS:.0} s"));
+            }
+            let line = match self.lines.recv_timeout(LOOK_AROUND) {
+                Ok(line) => line,
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => {
+                    let end = self.child.wait().map(|status| describe_end(status, &self.complaint()));
+                    return failed(&end.unwrap_or_else(|error| format!("the worker is lost: {error}")));
+                }
+            };
+            return match serde_json::from_str::<Message>(&line) {
+                Ok(Message::Listening { address }) => Ok(address),
+                Ok(Message::Failed { reason } | Message::Unavailable { reason }) => failed(&reason),
+                Ok(_) => failed("it did not say first where it listens"),
+                Err(error) => failed(&format!("the worker said something odd: {error}")),
+            };
+        }
+    }
+
+    /// What it complained of, once it has ended.
+    fn complaint(&self) -> String {
+        self.complaints.recv_timeout(Duration::from_secs(1)).unwrap_or_default()
+    }
+
     /// The outcome of a launch whose other end is in trouble, once the measuring end has had the time to say so itself.
     fn without_the_other(&mut self) -> Option<Outcome> {
         self.hear_the_other(Duration::ZERO);
@@ -232,9 +270,7 @@ impl Worker {
         let Some(other) = self.other.as_mut().filter(|_| self.word_of_the_other.is_none()) else { return };
         let said = other.lines.recv_timeout(at_most).ok().map(|line| serde_json::from_str::<Message>(&line));
         let word = match (said, other.child.try_wait()) {
-            (Some(Ok(Message::Failed { reason } | Message::Unavailable { reason })), _) => {
-                format!("the other end: {reason}")
-            }
+            (Some(Ok(Message::Failed { reason } | Message::Unavailable { reason })), _) => of_the_other(&reason),
             (_, Ok(Some(status))) if !status.success() => format!("at the other end, {}", describe_end(status, "")),
             _ => return,
         };
@@ -290,7 +326,7 @@ mod tests {
     /// A worker that listens and waits, and its other end, both played by a shell script.
     fn without_the_other(script: &str) -> String {
         let script = format!(
-            r#"read task; case "$task" in *'"role":"peer"'*) {script};; *) echo '{{"kind":"listening","address":"here"}}'; exec sleep 60;; esac"#
+            r#"read task; case "$task" in *'"role":"peer"'*) {script};; *'"address":"here"'*) exec sleep 60;; esac"#
         );
         let command = WorkerCommand { program: "/bin/sh".into(), arguments: vec!["-c".into(), script.into()] };
         let ends = Ends { role: Role::Measure, address: None, token: String::new(), other_cpus: vec![0] };
@@ -303,9 +339,15 @@ mod tests {
     #[test]
     fn an_end_that_never_comes_is_not_waited_for() {
         let began = monotonic_raw_seconds();
-        let said = without_the_other(r#"echo '{"kind":"failed","reason":"no way"}'"#);
-        assert_eq!(said, "the other end: no way");
-        assert!(without_the_other("kill -KILL $$").contains("at the other end, the worker was ended by SIGKILL"));
+        let listening = r#"echo '{"kind":"listening","address":"here"}'"#;
+        let refused = r#"echo '{"kind":"failed","reason":"no way"}'"#;
+        for script in [refused.to_owned(), format!("{listening}; {refused}")] {
+            assert_eq!(without_the_other(&script), "the other end: no way");
+        }
+        let killed = without_the_other(&format!("{listening}; kill -KILL $$"));
+        assert!(killed.contains("at the other end, the worker was ended by SIGKILL"), "{killed}");
+        assert!(without_the_other("kill -KILL $$").contains("the other end: the worker was ended by SIGKILL"));
+        assert!(without_the_other("echo nonsense").contains("odd"));
         assert!(monotonic_raw_seconds() - began < 20.0);
     }
 

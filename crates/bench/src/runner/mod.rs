@@ -27,6 +27,7 @@ use crate::doctor::{Host, wait_until_quiet};
 use crate::histogram::{self, Logged};
 use crate::journal::{Journal, Repetition};
 use crate::judge;
+use crate::net::preface::Token;
 use crate::plan::{Plan, Planned, TOOL_SECONDS};
 use crate::reference::detect::Places;
 use crate::store::RunFolder;
@@ -644,16 +645,9 @@ fn ends(planned: &Planned) -> Option<Ends> {
     (!planned.other_cpus.is_empty()).then(|| Ends {
         role: Role::Measure,
         address: None,
-        token: token(),
+        token: Token::new().as_str().to_owned(),
         other_cpus: planned.other_cpus.clone(),
     })
-}
-
-/// 32 hexadecimal digits that nobody can guess: the keys of the standard library's hash maps come from the kernel.
-fn token() -> String {
-    use std::hash::{BuildHasher, RandomState};
-    let part = |part: u8| RandomState::new().hash_one(part);
-    format!("{:016x}{:016x}", part(0), part(1))
 }
 
 /// Cycles of a multiplication on the cores of a row; the big cores' where kinds are mixed, as the larger chain is the

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use kernels::table::KERNELS;
 use model::experiment::Area;
-use model::io::{NetMode, Protocol};
+use model::io::{Direction, NetMode, Protocol};
 use model::isa::{CpuOp, Element, Isa};
 use model::unit::{parse_seconds, parse_size};
 use serde::{Deserialize, Deserializer, de::Error as _};
@@ -143,8 +143,15 @@ pub struct NetStanza {
     /// Bytes per send, or per message.
     #[serde(deserialize_with = "sizes")]
     pub block: Vec<u64>,
+    /// Which way the bytes of a stream go.
+    #[serde(default = "up")]
+    pub direction: Vec<Direction>,
     /// Thread counts: connections, each with a thread at either end.
     pub threads: Vec<Threads>,
+}
+
+fn up() -> Vec<Direction> {
+    vec![Direction::Up]
 }
 
 const fn one_session() -> u32 {
@@ -351,6 +358,8 @@ pub struct NetChoice {
     pub modes: Vec<NetMode>,
     /// Bytes per send, or per message.
     pub blocks: Vec<u64>,
+    /// Which way the bytes of a stream go.
+    pub directions: Vec<Direction>,
 }
 
 /// One thread, all cores, and all hardware threads.
@@ -462,7 +471,12 @@ impl Suite {
             if protocol.is_empty() || !choice.modes.is_empty() && !choice.modes.contains(&stanza.mode) {
                 continue;
             }
-            net.push(NetStanza { protocol, block: or(&choice.blocks, &stanza.block), ..stanza.clone() });
+            net.push(NetStanza {
+                protocol,
+                block: or(&choice.blocks, &stanza.block),
+                direction: or(&choice.directions, &stanza.direction),
+                ..stanza.clone()
+            });
         }
         if net.is_empty() {
             return Err("there is no network experiment of that combination of --protocol and --mode; known: tcp with stream, tcp and udp with pingpong".into());

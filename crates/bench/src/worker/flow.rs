@@ -16,7 +16,7 @@ use super::lock;
 use super::observe::Observer;
 use super::pacing::{Extent, Steadiness};
 use super::thread::{Ended, HEARING, Launch, ThreadReport, another_failed};
-use crate::engine::{Flow, FlowMetric, FlowProfile, Tally, Trouble, Window};
+use crate::engine::{Carried, Flow, FlowMetric, FlowProfile, Tally, Trouble, Window};
 use crate::histogram::Histogram;
 
 /// Length of a slice of warm-up: long enough for some hundred operations of a device of a millisecond.
@@ -204,28 +204,72 @@ fn combine(
 ) -> Vec<MetricSample> {
     let of = |kind: &FlowMetric| {
         let (name, unit, better) = kind.metric();
-        let share = |record: &FlowRecord| ThreadShare {
-            work: match kind {
-                FlowMetric::Bytes => record.tally.bytes as f64,
-                // Only who times the operations counts them; the other side knows the same ones.
-                FlowMetric::LatencyOf(together) => record.tally.durations.count() as f64 * f64::from(*together),
-                _ => record.tally.operations as f64,
-            },
-            seconds: timer.seconds(record.window.begin, record.window.end),
-            clock_hz: None,
-        };
-        let per_thread: Vec<ThreadShare> = records.iter().map(share).collect();
+        let per_thread: Vec<ThreadShare> = records.iter().map(|record| share_of(*kind, record, timer)).collect();
         let work: f64 = per_thread.iter().map(|share| share.work).sum();
         let seconds = per_thread.iter().map(|share| share.seconds).fold(0.0, f64::max);
         let value = match kind {
             FlowMetric::Latency => durations.quantile(0.5)?,
             FlowMetric::LatencyOf(together) => durations.quantile(0.5)? / f64::from(*together),
-            _ => work / seconds,
+            kind => match carried(*kind, records) {
+                Carrying::Figure(value) => {
+                    // What is no rate has no work that would be divided among threads.
+                    let sample = Sample { value: value?, work: None, seconds, ..template.clone() };
+                    return Some(MetricSample { name, unit, better, sample });
+                }
+                Carrying::Rate => work / seconds,
+            },
         };
         let sample = Sample { value, work: Some(work), seconds, per_thread, ..template.clone() };
         Some(MetricSample { name, unit, better, sample })
     };
     profile.metrics.iter().filter_map(of).collect()
+}
+
+/// One thread's share of a metric that is a rate or a latency.
+fn share_of(kind: FlowMetric, record: &FlowRecord, timer: &Timer) -> ThreadShare {
+    let tally = &record.tally;
+    let work = match kind {
+        FlowMetric::Bytes => tally.bytes as f64,
+        FlowMetric::Up => tally.carried.up_bytes as f64,
+        FlowMetric::Down => tally.bytes.saturating_sub(tally.carried.up_bytes) as f64,
+        // Only who times the operations counts them; the other side knows the same ones.
+        FlowMetric::LatencyOf(together) => tally.durations.count() as f64 * f64::from(together),
+        _ => tally.operations as f64,
+    };
+    ThreadShare { work, seconds: timer.seconds(record.window.begin, record.window.end), clock_hz: None }
+}
+
+/// What a metric of transfers comes to over all threads.
+enum Carrying {
+    /// It is work per second, like any other.
+    Rate,
+    /// It is this figure; `None` where it is not known.
+    Figure(Option<f64>),
+}
+
+/// A metric of transfers from the records of all threads. Shares are of all their datagrams together; jitter is the
+/// greatest of them.
+fn carried(kind: FlowMetric, records: &[FlowRecord]) -> Carrying {
+    let all = || records.iter().map(|record| &record.tally.carried);
+    let sum = |of: fn(&Carried) -> u64| all().map(of).sum::<u64>() as f64;
+    let share = |part: f64, of: f64| Some(part / of).filter(|share| share.is_finite());
+    let came = || sum(|one| one.datagrams_came);
+    Carrying::Figure(match kind {
+        FlowMetric::CpuCost => {
+            let bytes = records.iter().map(|record| record.tally.bytes).sum::<u64>() as f64;
+            let seconds = all().map(|one| one.cpu_seconds).sum::<Option<f64>>();
+            seconds.and_then(|seconds| share(seconds, bytes))
+        }
+        FlowMetric::Retransmits => all().map(|one| one.retransmits).sum::<Option<u64>>().map(|count| count as f64),
+        FlowMetric::Loss => {
+            let sent = sum(|one| one.datagrams_sent);
+            share(sent - came(), sent)
+        }
+        FlowMetric::Duplicates => share(sum(|one| one.duplicates), came()),
+        FlowMetric::Reordered => share(sum(|one| one.reordered), came()),
+        FlowMetric::Jitter => all().filter_map(|one| one.jitter_seconds).reduce(f64::max),
+        _ => return Carrying::Rate,
+    })
 }
 
 #[cfg(test)]
@@ -352,6 +396,67 @@ mod tests {
         let sample = &metrics[0].sample;
         assert!((sample.value / 4e-6 - 1.0).abs() < 2e-3, "{}", sample.value);
         assert_eq!(sample.work, Some(225_000.0));
+    }
+
+    #[test]
+    fn transfers_have_their_directions_costs_and_losses() {
+        const METRICS: &[FlowMetric] = &[
+            FlowMetric::Bytes,
+            FlowMetric::Up,
+            FlowMetric::Down,
+            FlowMetric::CpuCost,
+            FlowMetric::Retransmits,
+            FlowMetric::Loss,
+            FlowMetric::Duplicates,
+            FlowMetric::Reordered,
+            FlowMetric::Jitter,
+        ];
+        let window = Window { begin: 0, end: 1_000_000_000 };
+        let record = |bytes, carried| {
+            let mut tally = Tally::new(&Timer::system());
+            tally.begin(window);
+            tally.counted_there(1, bytes);
+            tally.carried = carried;
+            FlowRecord { tally, window }
+        };
+        let up = Carried {
+            up_bytes: 600,
+            cpu_seconds: Some(3.0),
+            retransmits: Some(2),
+            datagrams_sent: 100,
+            datagrams_came: 80,
+            duplicates: 8,
+            reordered: 4,
+            jitter_seconds: Some(0.5),
+        };
+        let down = Carried { up_bytes: 0, cpu_seconds: Some(1.0), jitter_seconds: None, ..up };
+        let profile = FlowProfile { metrics: METRICS, lead_microseconds: 0 };
+        let values = |records: &[FlowRecord]| -> Vec<(&'static str, f64)> {
+            let metrics = combine(records, &merged(records), profile, &Timer::system(), &template());
+            metrics.iter().map(|metric| (metric.name.name(), metric.sample.value)).collect()
+        };
+        let expected = [
+            ("throughput", 1000.0),
+            ("throughput_up", 600.0),
+            ("throughput_down", 400.0),
+            ("cpu_cost", 4e-3),
+            ("retransmits", 4.0),
+            ("loss", 0.2),
+            ("duplicates", 0.1),
+            ("reordered", 0.05),
+            ("jitter", 0.5),
+        ];
+        let found = values(&[record(600, up), record(400, down)]);
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().zip(expected) {
+            assert!(found.0 == expected.0 && (found.1 - expected.1).abs() < 1e-12, "{found:?} {expected:?}");
+        }
+        let unknown = Carried { cpu_seconds: None, retransmits: None, datagrams_sent: 0, datagrams_came: 0, ..down };
+        let found = values(&[record(1, unknown)]);
+        assert_eq!(
+            found.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+            ["throughput", "throughput_up", "throughput_down"]
+        );
     }
 
     #[test]

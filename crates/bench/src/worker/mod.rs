@@ -65,7 +65,7 @@ fn carry_out(task: &Task, calibration: Calibration, output: &mut (dyn Write + Se
     let engine =
         engine::of(area).ok_or_else(|| Trouble::Failed(format!("this version cannot measure the area '{area}'")))?;
     if task.ends.as_ref().is_some_and(|ends| ends.role == Role::Peer) {
-        return engine.peer(task).map(|()| Observations::default());
+        return engine.peer(task, &mut Teller(output)).map(|()| Observations::default());
     }
     engine.prepare(task, &mut Teller(output))?;
     let launch = Launch::new(task, engine, calibration.finish(CALIBRATION), output);
@@ -104,12 +104,16 @@ impl Preparing for Teller<'_> {
     }
 }
 
-/// What two threads of a network experiment say: the first speaks for all, but each of its own connection's bytes.
+/// What two threads of a network experiment say: the first speaks for all, but each of its own connection's bytes and of
+/// the CPU time at both of its ends.
 fn both(first: Option<NetConditions>, next: Option<NetConditions>) -> Option<NetConditions> {
     match (first, next) {
         (Some(first), Some(next)) => {
             let link_bytes = first.link_bytes.zip(next.link_bytes).map(|(one, other)| one.saturating_add(other));
-            Some(NetConditions { link_bytes, ..first })
+            let plus = |of: fn(&NetConditions) -> Option<f64>| of(&first).zip(of(&next)).map(|(a, b)| a + b);
+            let sending_cpu_seconds = plus(|one| one.sending_cpu_seconds);
+            let receiving_cpu_seconds = plus(|one| one.receiving_cpu_seconds);
+            Some(NetConditions { link_bytes, sending_cpu_seconds, receiving_cpu_seconds, ..first })
         }
         (first, next) => first.or(next),
     }

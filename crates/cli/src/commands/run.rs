@@ -92,6 +92,7 @@ pub(crate) fn net(arguments: &Net, began: f64) -> Result {
         protocols: arguments.protocol.clone(),
         modes: arguments.mode.clone(),
         blocks: arguments.block.clone(),
+        directions: arguments.direction.clone(),
     };
     measure(Suite::of_net(&choice)?, Chosen::default(), &arguments.measure, began)
 }

@@ -24,9 +24,8 @@ pub(super) struct Place {
 }
 
 impl Content {
-    /// Blocks of so many bytes, the same at both ends: their seed is the launch's token, which both know.
-    pub(super) fn new(token: &str, thread: usize, block_bytes: usize) -> Self {
-        let seed = token.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(0);
+    /// Blocks of so many bytes, the same at both ends: their seed is the launch's, which both know.
+    pub(super) fn new(seed: u64, thread: usize, block_bytes: usize) -> Self {
         let mut random = Random::new(seed ^ (thread as u64).rotate_left(32));
         let mut template: Box<[u8]> = vec![0; block_bytes.max(1)].into();
         for word in template.chunks_mut(8) {
@@ -88,7 +87,7 @@ impl Place {
 mod tests {
     use super::*;
 
-    const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+    const SEED: u64 = 0x0123_4567_89ab_cdef;
 
     /// The first blocks of a stream.
     fn stream(content: &Content, blocks: u64) -> Vec<u8> {
@@ -104,7 +103,7 @@ mod tests {
     #[test]
     fn every_piece_of_a_stream_is_known_by_its_place() {
         for block_bytes in [1, 3, 8, 9, 14, 100] {
-            let content = Content::new(TOKEN, 3, block_bytes);
+            let content = Content::new(SEED, 3, block_bytes);
             let bytes = stream(&content, 300);
             for (start, length) in [(0, 1), (0, 50), (5, 7), (7, 2), (8, 90), (99, 2), (150, 150), (13, 0)] {
                 let place = Place::default().after(start, block_bytes);
@@ -116,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_changed_a_missing_and_a_repeated_byte_are_found() {
-        let content = Content::new(TOKEN, 0, 64);
+        let content = Content::new(SEED, 0, 64);
         let bytes = stream(&content, 8);
         for wrong in [0, 7, 8, 63, 64, 300] {
             let mut changed = bytes.clone();
@@ -131,9 +130,9 @@ mod tests {
 
     #[test]
     fn threads_and_launches_send_different_bytes() {
-        let of = |token: &str, thread| Content::new(token, thread, 64).block();
-        assert_eq!(of(TOKEN, 1), of(TOKEN, 1));
-        assert_ne!(of(TOKEN, 0), of(TOKEN, 1));
-        assert_ne!(of(TOKEN, 0), of("1123456789abcdef0123456789abcdef", 0));
+        let of = |seed, thread| Content::new(seed, thread, 64).block();
+        assert_eq!(of(SEED, 1), of(SEED, 1));
+        assert_ne!(of(SEED, 0), of(SEED, 1));
+        assert_ne!(of(SEED, 0), of(SEED + 1, 0));
     }
 }

@@ -1,4 +1,4 @@
-//! Both ends in one test process: the engine's own, and other ends that misbehave. No test looks at a speed.
+//! Both ends in one test process: the engine's own, and far ends that misbehave. No test looks at a speed.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -7,30 +7,33 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use model::wire::Role;
+use model::document::NetConditions;
+use model::experiment::{Experiment, net_id};
+use model::io::{Direction, NetMode, Protocol};
+use model::wire::{Observations, Role};
+use sys::clock::Timer;
 
-use super::content::Place;
+use super::flows::DataEnd;
 use super::*;
-use crate::engine::FlowMetric;
+use crate::engine::{Flow, FlowMetric, Tally, Window};
+use crate::net::frames;
+use crate::net::words::{Opened as OpenedThere, ToFar, ToNear};
 use crate::plan::plan;
 use crate::suite::{NetChoice, Suite, Threads};
 use crate::tests::machine_with_cpus;
 
-const MESSAGE: (Protocol, NetMode) = (Protocol::Tcp, NetMode::Pingpong);
-const DATAGRAM: (Protocol, NetMode) = (Protocol::Udp, NetMode::Pingpong);
-const STREAM: (Protocol, NetMode) = (Protocol::Tcp, NetMode::Stream);
-
-/// A token of its own for each launch of a test.
-fn token() -> String {
-    static COUNT: AtomicU64 = AtomicU64::new(1);
-    format!("{:032x}", COUNT.fetch_add(1, Ordering::Relaxed))
-}
+type Kind = (Protocol, NetMode, Direction);
+const MESSAGE: Kind = (Protocol::Tcp, NetMode::Pingpong, Direction::Up);
+const DATAGRAM: Kind = (Protocol::Udp, NetMode::Pingpong, Direction::Up);
+const UP: Kind = (Protocol::Tcp, NetMode::Stream, Direction::Up);
+const DOWN: Kind = (Protocol::Tcp, NetMode::Stream, Direction::Down);
+const BOTH: Kind = (Protocol::Tcp, NetMode::Stream, Direction::Both);
 
 /// The task of one end, without its address.
-fn task((protocol, mode): (Protocol, NetMode), block: u64, threads: u32, role: Role, token: &str) -> Task {
-    let params = params(protocol, mode, block, threads);
+fn task((protocol, mode, direction): Kind, block: u64, threads: u32, role: Role, token: &str) -> Task {
+    let params = rows::params(protocol, mode, block, direction, threads);
     let allowed = sys::affinity::allowed_cpus().unwrap();
-    let cpus: Vec<u32> = allowed.into_iter().cycle().take(threads as usize).collect();
+    let cpus: Vec<u32> = allowed.into_iter().cycle().take(flows::ways(&params).len()).collect();
     let mut task = crate::tests::task();
     task.experiment = Experiment {
         id: net_id(&params),
@@ -51,7 +54,7 @@ fn addressed(mut task: Task, address: String) -> Task {
     task
 }
 
-/// Passes on where the measuring end listens.
+/// Passes on where the far end listens.
 struct Telling(mpsc::Sender<String>);
 
 impl Preparing for Telling {
@@ -64,20 +67,20 @@ impl Preparing for Telling {
     }
 }
 
-/// Runs a measuring end of one thread beside this other end, which is given its task.
+/// Runs a near end of one thread beside this far end, which is given its task and says where it listens.
 fn beside<T>(
-    kind: (Protocol, NetMode),
+    kind: Kind,
     block: u64,
-    other: impl FnOnce(&Task) + Send,
+    far: impl FnOnce(&Task, &mut Telling) + Send,
     measure: impl FnOnce(&mut dyn Flow) -> T,
 ) -> T {
-    let token = token();
+    let token = Token::new();
     let (tell, told) = mpsc::channel();
     thread::scope(|scope| {
-        let theirs = task(kind, block, 1, Role::Peer, &token);
-        scope.spawn(move || other(&addressed(theirs, told.recv().unwrap())));
-        let ours = task(kind, block, 1, Role::Measure, &token);
-        NetEngine.prepare(&ours, &mut Telling(tell)).unwrap();
+        let theirs = task(kind, block, 1, Role::Peer, token.as_str());
+        scope.spawn(move || far(&theirs, &mut Telling(tell)));
+        let ours = addressed(task(kind, block, 1, Role::Measure, token.as_str()), told.recv().unwrap());
+        NetEngine.prepare(&ours, &mut Telling(mpsc::channel().0)).unwrap();
         let Opened::Flow(mut flow) = NetEngine.open(&ours, 0).unwrap_or_else(|trouble| panic!("{trouble:?}")) else {
             panic!("a network experiment waits")
         };
@@ -85,20 +88,38 @@ fn beside<T>(
     })
 }
 
-/// The engine's own other end.
-fn our_own(task: &Task) {
-    NetEngine.peer(task).unwrap();
+/// The engine's own far end.
+fn our_own(task: &Task, telling: &mut Telling) {
+    NetEngine.peer(task, telling).unwrap();
 }
 
-/// An other end that does this with its connection to the measuring one.
-fn with_end(task: &Task, act: impl FnOnce(&DataEnd)) {
-    let (params, ends) = checked(task).unwrap();
-    let met = meet::connect(ends.address.as_deref().unwrap(), &terms(params, ends)).unwrap();
-    if let DataEnd::Udp(socket) = &met.ends[0] {
-        // Nobody says that there are no more datagrams: these ends do not watch the control connection.
-        socket.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
-    }
-    act(&met.ends[0]);
+/// A far end that does this with its data connection, and hears nothing on its control connection.
+fn with_end(task: &Task, telling: &mut Telling, act: impl FnOnce(&DataEnd, Token) + Send) {
+    let (params, _) = checked(task).unwrap();
+    let door = Door::open("127.0.0.1:0".parse().unwrap()).unwrap();
+    telling.listening(&door.address().to_string());
+    let (lobby, act) = (Lobby::default(), Mutex::new(Some(act)));
+    door.receive(&|preface, control| {
+        if preface.purpose == Purpose::Data {
+            return lobby.bring(preface, control);
+        }
+        let ToFar::Open(_) = frames::read(&control, PATIENCE).unwrap() else { panic!("what is to be measured") };
+        let token = Token::new();
+        let arrivals = lobby.expect(token);
+        let opened = OpenedThere { token: token.as_str().into(), cpus: task.cpus.clone(), congestion_control: None };
+        frames::write(&control, &ToNear::Opened(Box::new(opened))).unwrap();
+        let peer = (control.peer_addr().unwrap(), token);
+        let ends = flows::gather(&door, &arrivals, params.protocol, 1, peer, PATIENCE).unwrap();
+        if let DataEnd::Udp(socket) = &ends[0] {
+            // Nobody says that there are no more datagrams: these ends do not watch the control connection.
+            socket.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+        }
+        frames::write(&control, &ToNear::Complete).unwrap();
+        let act = lock(&act).take().unwrap();
+        act(&ends[0], token);
+        door.close();
+    })
+    .unwrap();
 }
 
 /// One window of so many milliseconds after a lead of 10 ms.
@@ -108,6 +129,7 @@ fn window(flow: &mut dyn Flow, milliseconds: u32) -> Result<Tally, String> {
     let window = Window { begin, end: begin + timer.ticks(f64::from(milliseconds) * 1e-3) };
     let mut tally = Tally::new(&timer);
     tally.begin(window);
+    flow.prepare()?;
     flow.run(&timer, window, &mut tally)?;
     assert!(timer.now() >= window.end, "the window was not used up");
     flow.verify()?;
@@ -127,50 +149,38 @@ fn conditions(flow: &mut dyn Flow) -> NetConditions {
 }
 
 #[test]
-fn streams_of_every_block_size_come_as_they_were_sent() {
-    for block in [1, 14, 1000, 128 << 10, 1 << 20] {
-        beside(STREAM, block, our_own, |flow| {
-            assert_eq!(flow.profile().metrics, [FlowMetric::Bytes]);
-            for _ in 0..3 {
-                let tally = busy_window(flow, 20);
-                assert!(tally.bytes >= tally.operations, "block {block}");
-                assert!(tally.bytes <= tally.operations * block, "a receive is no longer than a block of {block}");
-                // Between samples nobody receives, and the sender waits.
-                thread::sleep(Duration::from_millis(5));
-            }
-        });
+fn streams_of_every_block_size_and_direction_come_as_they_were_sent() {
+    for kind in [UP, DOWN] {
+        for block in [1, 14, 1000, 128 << 10, 1 << 20] {
+            beside(kind, block, our_own, |flow| {
+                assert_eq!(flow.profile().metrics, [FlowMetric::Bytes, FlowMetric::CpuCost]);
+                for _ in 0..3 {
+                    let tally = busy_window(flow, 20);
+                    assert!(tally.bytes >= tally.operations, "block {block}");
+                    assert!(tally.bytes <= tally.operations * block, "a receive is no longer than a block of {block}");
+                    assert_eq!(tally.carried.up_bytes, if kind == UP { tally.bytes } else { 0 });
+                    assert!(tally.carried.cpu_seconds.is_some_and(|seconds| seconds >= 0.0));
+                    // Between samples nobody counts, and a stream towards us waits.
+                    thread::sleep(Duration::from_millis(5));
+                }
+            });
+        }
     }
 }
 
 #[test]
 fn no_more_is_received_than_was_sent() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let content = || Content::new("0123456789abcdef0123456789abcdef", 0, 10_000);
-    thread::scope(|scope| {
-        let sender = scope.spawn(move || stream::send(&TcpStream::connect(address).unwrap(), &content()).unwrap());
-        let (connection, _) = listener.accept().unwrap();
-        let mut receiver = Receiver::new(connection, content()).unwrap();
-        let timer = Timer::system();
-        let mut tally = Tally::new(&timer);
-        // Whatever comes counts; the window ends with the first receive after 50 ms.
-        let window = Window { begin: 0, end: timer.now() + timer.ticks(0.05) };
-        tally.begin(window);
-        receiver.run(&timer, window, &mut tally).unwrap();
-        receiver.verify().unwrap();
-        let Place { block, within } = receiver.place();
-        drop(receiver);
-        let sent = sender.join().unwrap();
-        let received = block * 10_000 + within as u64;
-        assert!(received >= tally.bytes && received > 0);
-        // The last block may have been sent in part.
-        assert!(received <= (sent + 1) * 10_000, "{received} bytes of {sent} blocks");
+    beside(UP, 10_000, our_own, |flow| {
+        let tally = busy_window(flow, 50);
+        let seen = conditions(flow);
+        // Headers included, and what was sent before the window and after it.
+        assert!(tally.bytes > 0 && seen.link_bytes.is_none_or(|bytes| bytes > tally.bytes), "{seen:?}");
     });
 }
 
 #[test]
 fn every_round_trip_is_counted_once_with_its_time() {
-    for (kind, blocks) in [(MESSAGE, [1, 14, 64 << 10]), (DATAGRAM, [1, 14, MOST_DATAGRAM_BYTES])] {
+    for (kind, blocks) in [(MESSAGE, [1, 14, 64 << 10]), (DATAGRAM, [1, 14, rows::MOST_DATAGRAM_BYTES])] {
         for block in blocks {
             beside(kind, block, our_own, |flow| {
                 assert_eq!(flow.profile().metrics, [FlowMetric::Latency, FlowMetric::RoundTrips]);
@@ -187,35 +197,42 @@ fn every_round_trip_is_counted_once_with_its_time() {
 
 #[test]
 fn every_thread_has_a_connection_of_its_own() {
-    for kind in [STREAM, MESSAGE, DATAGRAM] {
-        let token = token();
+    for kind in [UP, DOWN, BOTH, MESSAGE, DATAGRAM] {
+        let token = Token::new();
         let (tell, told) = mpsc::channel();
+        let theirs = task(kind, 1000, 3, Role::Peer, token.as_str());
+        let count = theirs.cpus.len();
+        assert_eq!(count, if kind == BOTH { 6 } else { 3 });
         let began = AtomicU32::new(0);
         thread::scope(|scope| {
-            let theirs = task(kind, 1000, 3, Role::Peer, &token);
-            scope.spawn(move || our_own(&addressed(theirs, told.recv().unwrap())));
-            let ours = task(kind, 1000, 3, Role::Measure, &token);
-            NetEngine.prepare(&ours, &mut Telling(tell)).unwrap();
-            for thread in 0..3 {
+            scope.spawn(move || our_own(&theirs, &mut Telling(tell)));
+            let ours = addressed(task(kind, 1000, 3, Role::Measure, token.as_str()), told.recv().unwrap());
+            NetEngine.prepare(&ours, &mut Telling(mpsc::channel().0)).unwrap();
+            for thread in 0..count {
                 let (ours, began) = (ours.clone(), &began);
                 scope.spawn(move || {
                     let Ok(Opened::Flow(mut flow)) = NetEngine.open(&ours, thread) else { panic!("thread {thread}") };
                     assert!(NetEngine.open(&ours, thread).is_err(), "a connection is taken once");
                     began.fetch_add(1, Ordering::SeqCst);
-                    while began.load(Ordering::SeqCst) < 3 {
+                    while (began.load(Ordering::SeqCst) as usize) < count {
                         thread::yield_now();
                     }
-                    assert!(busy_window(flow.as_mut(), 30).operations > 0);
+                    // The threads of a stream ask together what was counted, so all have as many windows.
+                    let tallies: Vec<Tally> = (0..3).map(|_| window(flow.as_mut(), 60).unwrap()).collect();
+                    assert!(tallies.iter().map(|tally| tally.operations).sum::<u64>() > 0);
+                    let up = tallies.iter().any(|tally| tally.carried.up_bytes > 0);
+                    assert_eq!(up, kind == UP || kind == BOTH && thread >= 3, "{kind:?}, thread {thread}");
                 });
             }
         });
-        assert!(NetEngine.open(&task(kind, 1000, 3, Role::Measure, &token), 0).is_err(), "all have been taken");
+        let again = task(kind, 1000, 3, Role::Measure, token.as_str());
+        assert!(NetEngine.open(&again, 0).is_err(), "all have been taken");
     }
 }
 
 #[test]
 fn what_was_seen_of_the_path_is_told_once() {
-    beside(STREAM, 128 << 10, our_own, |flow| {
+    beside(UP, 128 << 10, our_own, |flow| {
         window(flow, 20).unwrap();
         let seen = conditions(flow);
         assert_eq!(seen.interface.as_deref(), Some("lo"));
@@ -236,8 +253,8 @@ fn what_was_seen_of_the_path_is_told_once() {
 #[test]
 fn lost_datagrams_are_counted_and_the_next_is_sent() {
     let dropped = AtomicU64::new(0);
-    let forgetful = |task: &Task| {
-        with_end(task, |end| {
+    let forgetful = |task: &Task, telling: &mut Telling| {
+        with_end(task, telling, |end, _| {
             let DataEnd::Udp(socket) = end else { panic!("datagrams") };
             let mut buffer = [0; 64];
             for message in 1_u64.. {
@@ -262,8 +279,8 @@ fn lost_datagrams_are_counted_and_the_next_is_sent() {
 #[test]
 fn echoes_that_come_twice_or_late_are_told_by_their_number() {
     let received = AtomicU64::new(0);
-    let stammering = |task: &Task| {
-        with_end(task, |end| {
+    let stammering = |task: &Task, telling: &mut Telling| {
+        with_end(task, telling, |end, _| {
             let DataEnd::Udp(socket) = end else { panic!("datagrams") };
             let mut buffer = [0; 64];
             while let Ok(count) = socket.recv(&mut buffer) {
@@ -282,8 +299,8 @@ fn echoes_that_come_twice_or_late_are_told_by_their_number() {
 
 #[test]
 fn an_end_that_closes_in_the_middle_is_an_error_at_once() {
-    let brief = |task: &Task| {
-        with_end(task, |end| match end {
+    let brief = |task: &Task, telling: &mut Telling| {
+        with_end(task, telling, |end, _| match end {
             DataEnd::Tcp(connection) => {
                 let mut connection: &TcpStream = connection;
                 let mut message = [0; 14];
@@ -307,25 +324,26 @@ fn an_end_that_closes_in_the_middle_is_an_error_at_once() {
         assert!(error.contains("the other end is gone"), "{error}");
         assert!(sys::clock::monotonic_raw_seconds() - began < 30.0, "it waited for the window's end");
     }
-    let cut_short = |task: &Task| {
-        with_end(task, |end| {
+    let cut_short = |task: &Task, telling: &mut Telling| {
+        with_end(task, telling, |end, token| {
             let DataEnd::Tcp(connection) = end else { panic!("a stream") };
             let mut connection: &TcpStream = connection;
-            let (_, ends) = checked(task).unwrap();
-            let mut block = Content::new(&ends.token, 0, 14).block();
+            let mut block = content::Content::new(token.seed(), 0, 14).block();
             content::number(&mut block, 0);
             connection.write_all(&block).unwrap();
         });
     };
-    let error = beside(STREAM, 14, cut_short, |flow| window(flow, 60_000).unwrap_err());
+    let error = beside(DOWN, 14, cut_short, |flow| window(flow, 60_000).unwrap_err());
     assert!(error.contains("the other end is gone"), "{error}");
 }
 
 #[test]
 fn an_end_that_says_nothing_is_an_error_and_no_hang() {
-    for kind in [STREAM, DATAGRAM] {
+    for kind in [UP, DOWN, DATAGRAM] {
         let (release, held) = mpsc::channel::<()>();
-        let mute = move |task: &Task| with_end(task, |_| held.recv().unwrap_or_default());
+        let mute = move |task: &Task, telling: &mut Telling| {
+            with_end(task, telling, move |_, _| held.recv().unwrap_or_default());
+        };
         let error = beside(kind, 14, mute, |flow| {
             let error = window(flow, 60_000).unwrap_err();
             drop(release);
@@ -337,8 +355,8 @@ fn an_end_that_says_nothing_is_an_error_and_no_hang() {
 
 #[test]
 fn wrong_bytes_are_found() {
-    let flipping = |task: &Task| {
-        with_end(task, |end| {
+    let flipping = |task: &Task, telling: &mut Telling| {
+        with_end(task, telling, |end, _| {
             let DataEnd::Tcp(connection) = end else { panic!("a connection") };
             let mut connection: &TcpStream = connection;
             let mut message = [0; 14];
@@ -352,73 +370,126 @@ fn wrong_bytes_are_found() {
     };
     let error = beside(MESSAGE, 14, flipping, |flow| window(flow, 1000).unwrap_err());
     assert!(error.contains("what came back is not what was sent"), "{error}");
-    let babbling = |task: &Task| {
-        with_end(task, |end| {
+    let babbling = |task: &Task, telling: &mut Telling| {
+        with_end(task, telling, |end, _| {
             let DataEnd::Tcp(connection) = end else { panic!("a connection") };
             let mut connection: &TcpStream = connection;
             while connection.write_all(&[7; 1000]).is_ok() {}
         });
     };
-    let error = beside(STREAM, 1000, babbling, |flow| window(flow, 1000).unwrap_err());
+    let error = beside(DOWN, 1000, babbling, |flow| window(flow, 1000).unwrap_err());
     assert!(error.contains("what came is not what was sent"), "{error}");
 }
 
 #[test]
-fn strangers_are_refused_and_disturb_nobody() {
-    let token = token();
+fn what_the_far_end_finds_wrong_is_heard_at_the_near_end() {
+    let token = Token::new();
     let (tell, told) = mpsc::channel();
     thread::scope(|scope| {
-        let theirs = task(MESSAGE, 14, 1, Role::Peer, &token);
-        let stranger = scope.spawn(move || {
-            let address: String = told.recv().unwrap();
-            let _mute = TcpStream::connect(&address).unwrap();
-            let mut babbling = TcpStream::connect(&address).unwrap();
-            babbling.write_all(&[b'x'; 1000]).unwrap();
-            babbling.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-            // Closed at once: the end of the stream, or a reset for the bytes that nobody has read.
-            assert!(babbling.read(&mut [0]).is_ok_and(|count| count == 0) || babbling.take_error().is_ok());
-            let wrong = self::token();
-            let impostor = addressed(task(MESSAGE, 14, 1, Role::Peer, &wrong), address.clone());
-            let refusal = NetEngine.peer(&impostor).unwrap_err();
-            assert!(refusal.reason().contains("another token"), "{refusal:?}");
-            our_own(&addressed(theirs, address));
-        });
-        let ours = task(MESSAGE, 14, 1, Role::Measure, &token);
-        NetEngine.prepare(&ours, &mut Telling(tell)).unwrap();
-        let Ok(Opened::Flow(mut flow)) = NetEngine.open(&ours, 0) else { panic!("no flow") };
-        assert!(busy_window(flow.as_mut(), 20).operations > 0);
-        drop(flow);
-        stranger.join().unwrap();
+        let theirs = task(UP, 1000, 1, Role::Peer, token.as_str());
+        let far = scope.spawn(move || NetEngine.peer(&theirs, &mut Telling(tell)));
+        let params = rows::params(UP.0, UP.1, 1000, UP.2, 1);
+        let opening = Opening { params, most_seconds: 60.0 };
+        let (session, ends) = near::meet(&told.recv().unwrap(), token.as_str(), opening, PATIENCE).unwrap();
+        let DataEnd::Tcp(connection) = &ends[0] else { panic!("a connection") };
+        let mut connection: &TcpStream = connection;
+        connection.write_all(&[7; 1000]).unwrap();
+        let error = session.counted(1, 0, 1000).unwrap_err();
+        assert!(error.contains("the other end"), "{error}");
+        let theirs = far.join().unwrap().unwrap_err();
+        assert!(theirs.reason().contains("what came is not what was sent"), "{theirs:?}");
     });
 }
 
 #[test]
-fn an_other_end_that_does_not_come_is_an_error() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let token = token();
-    let patience = Duration::from_millis(50);
-    let terms = Terms { token: &token, protocol: Protocol::Tcp, threads: 2, patience };
-    let error = meet::await_peer(&listener, &terms, &mut |_| ()).unwrap_err();
-    assert!(error.contains("did not come: 0 of 3 connections"), "{error}");
+fn strangers_are_refused_and_disturb_nobody() {
+    let token = Token::new();
+    let (tell, told) = mpsc::channel();
+    thread::scope(|scope| {
+        let theirs = task(MESSAGE, 14, 1, Role::Peer, token.as_str());
+        scope.spawn(move || our_own(&theirs, &mut Telling(tell)));
+        let address = told.recv().unwrap();
+        let _mute = TcpStream::connect(&address).unwrap();
+        let mut babbling = TcpStream::connect(&address).unwrap();
+        babbling.write_all(&[b'x'; 1000]).unwrap();
+        babbling.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        // Closed at once: the end of the stream, or a reset for the bytes that nobody has read.
+        assert!(babbling.read(&mut [0]).is_ok_and(|count| count == 0) || babbling.take_error().is_ok());
+        let wrong = task(MESSAGE, 14, 1, Role::Measure, Token::new().as_str());
+        let refusal = NetEngine.prepare(&addressed(wrong, address.clone()), &mut Telling(mpsc::channel().0));
+        assert!(refusal.unwrap_err().reason().contains("the other end"));
+        let ours = addressed(task(MESSAGE, 14, 1, Role::Measure, token.as_str()), address);
+        NetEngine.prepare(&ours, &mut Telling(mpsc::channel().0)).unwrap();
+        let Ok(Opened::Flow(mut flow)) = NetEngine.open(&ours, 0) else { panic!("no flow") };
+        assert!(busy_window(flow.as_mut(), 20).operations > 0);
+    });
+}
+
+#[test]
+fn an_other_end_that_is_not_there_is_an_error() {
+    let prepare = |address: &str| {
+        let task = task(MESSAGE, 14, 1, Role::Measure, Token::new().as_str());
+        let trouble = NetEngine.prepare(&addressed(task, address.into()), &mut Telling(mpsc::channel().0));
+        trouble.unwrap_err().reason().to_owned()
+    };
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     drop(listener);
-    let task = addressed(task(MESSAGE, 14, 1, Role::Peer, &token), address);
-    assert!(NetEngine.peer(&task).unwrap_err().reason().contains("cannot connect to the measuring end"));
-    let task = addressed(task, "nowhere".into());
-    assert!(NetEngine.peer(&task).unwrap_err().reason().contains("'nowhere' is none"));
+    assert!(prepare(&address).contains("cannot connect to the other end"));
+    assert!(prepare("nowhere").contains("'nowhere', is none"));
+}
+
+#[test]
+fn flows_that_do_not_come_are_an_error() {
+    let door = Door::open("127.0.0.1:0".parse().unwrap()).unwrap();
+    let (lobby, token) = (Lobby::default(), Token::new());
+    let arrivals = lobby.expect(token);
+    for protocol in [Protocol::Tcp, Protocol::Udp] {
+        let patience = Duration::from_millis(50);
+        let error = flows::gather(&door, &arrivals, protocol, 2, (door.address(), token), patience).unwrap_err();
+        assert!(error.to_string().contains("0 of 2 data connections came"), "{error}");
+    }
+}
+
+#[test]
+fn a_datagram_from_elsewhere_or_without_the_token_opens_nothing() {
+    let door = Door::open("127.0.0.1:0".parse().unwrap()).unwrap();
+    let (lobby, token) = (Lobby::default(), Token::new());
+    let arrivals = lobby.expect(token);
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(door.address()).unwrap();
+    let preface = |token| crate::net::preface::Preface { purpose: Purpose::Data, number: 0, token }.bytes();
+    let gather = |peer: &str| {
+        let peer = (peer.parse().unwrap(), token);
+        flows::gather(&door, &arrivals, Protocol::Udp, 1, peer, Duration::from_millis(200)).map(|ends| ends.len())
+    };
+    let home = "127.0.0.1:1";
+    socket.send(&preface(Token::new())).unwrap();
+    socket.send(&[&preface(token)[..], b"more"].concat()).unwrap();
+    socket.send(b"assaynet").unwrap();
+    assert!(gather(home).is_err());
+    socket.send(&preface(token)).unwrap();
+    assert!(gather("127.0.0.2:1").is_err(), "the control connection came from another address");
+    socket.send(&preface(token)).unwrap();
+    assert_eq!(gather(home).unwrap(), 1);
+    socket.set_nonblocking(true).unwrap();
+    let mut back = [0; 64];
+    assert_eq!(socket.recv(&mut back).unwrap(), preface(token).len(), "one answer, as long as the question");
+    assert!(socket.recv(&mut back).is_err());
 }
 
 #[test]
 fn a_task_without_a_token_is_refused() {
     let mut ours = task(MESSAGE, 14, 1, Role::Measure, "too short");
-    assert!(NetEngine.open(&ours, 0).is_err() && NetEngine.peer(&ours).is_err());
+    let telling = &mut Telling(mpsc::channel().0);
+    assert!(NetEngine.open(&ours, 0).is_err() && NetEngine.peer(&ours, telling).is_err());
     ours.ends = None;
-    assert!(NetEngine.peer(&ours).is_err());
+    assert!(NetEngine.peer(&ours, telling).is_err());
     assert!(NetEngine.open(&crate::tests::task(), 0).is_err(), "no network experiment");
 }
 
 /// The network rows of this choice, or why there are none.
-fn rows(choice: &NetChoice, cpus: u32, threads: &[u32]) -> Result<Vec<Planned>, String> {
+fn planned(choice: &NetChoice, cpus: u32, threads: &[u32]) -> Result<Vec<Planned>, String> {
     let mut request = Request::of(Suite::of_net(choice)?);
     request.threads = threads.iter().map(|count| Threads::Count(*count)).collect();
     plan(&request, &machine_with_cpus(cpus)).map(|plan| plan.rows).map_err(|error| error.0)
@@ -426,7 +497,7 @@ fn rows(choice: &NetChoice, cpus: u32, threads: &[u32]) -> Result<Vec<Planned>, 
 
 #[test]
 fn the_suites_rows_follow_the_contract() {
-    let rows = rows(&NetChoice::default(), 4, &[]).unwrap();
+    let rows = planned(&NetChoice::default(), 4, &[]).unwrap();
     let ids: Vec<_> = rows.iter().map(|row| row.experiment.id.as_str()).collect();
     let expected = ["tcp-stream/128KiB", "tcp-pingpong/1B", "udp-pingpong/1B"];
     let expected: Vec<_> =
@@ -436,7 +507,8 @@ fn the_suites_rows_follow_the_contract() {
         let Params::Net(params) = &row.experiment.params else { panic!("{row:?}") };
         let stream = params.mode == NetMode::Stream;
         assert_eq!((params.direction.is_some(), params.zero_copy), (stream, stream.then_some(false)));
-        assert_eq!(row.experiment.method, format!("net-{}-{}/1", params.protocol, params.mode));
+        let revision = if stream { 2 } else { 1 };
+        assert_eq!(row.experiment.method, format!("net-{}-{}/{revision}", params.protocol, params.mode));
         assert_eq!((row.cpus.len(), row.other_cpus.len()), (params.threads as usize, params.threads as usize));
     }
 }
@@ -444,34 +516,39 @@ fn the_suites_rows_follow_the_contract() {
 #[test]
 fn the_two_ends_of_a_connection_have_cpus_of_their_own() {
     for cpus in 1..=5 {
-        for row in rows(&NetChoice::default(), cpus, &[1, 2, 3, 4, 5, 10]).unwrap() {
+        for row in planned(&NetChoice::default(), cpus, &[1, 2, 3, 4, 5, 10]).unwrap() {
             for (ours, theirs) in row.cpus.iter().zip(&row.other_cpus) {
                 assert!(*theirs < cpus && (cpus == 1 || ours != theirs), "{cpus} CPUs: {row:?}");
             }
         }
     }
-    let rows = rows(&NetChoice::default(), 4, &[2]).unwrap();
+    let rows = planned(&NetChoice::default(), 4, &[2]).unwrap();
     assert_eq!((&rows[0].cpus[..], &rows[0].other_cpus[..]), (&[0, 1][..], &[2, 3][..]));
 }
 
 #[test]
 fn what_cannot_be_measured_is_refused_with_what_can() {
-    let choose =
-        |protocol, mode, block| NetChoice { protocols: vec![protocol], modes: vec![mode], blocks: vec![block] };
+    let choose = |protocol, mode, block| NetChoice {
+        protocols: vec![protocol],
+        modes: vec![mode],
+        blocks: vec![block],
+        ..NetChoice::default()
+    };
     for (protocol, mode, block) in [
         (Protocol::Tcp, NetMode::Stream, 0),
         (Protocol::Tcp, NetMode::Stream, (1 << 20) + 1),
         (Protocol::Udp, NetMode::Pingpong, 65_508),
         (Protocol::Tcp, NetMode::Pingpong, u64::MAX),
     ] {
-        let error = rows(&choose(protocol, mode, block), 2, &[1]).unwrap_err();
+        let error = planned(&choose(protocol, mode, block), 2, &[1]).unwrap_err();
         assert!(error.contains("is not possible over") && error.contains("write 1B to"), "{error}");
     }
-    let known = rows(&choose(Protocol::Udp, NetMode::Stream, 1), 2, &[1]).unwrap_err();
+    let known = planned(&choose(Protocol::Udp, NetMode::Stream, 1), 2, &[1]).unwrap_err();
     assert!(known.contains("tcp with stream"), "{known}");
     for (protocol, mode) in [(Protocol::Udp, NetMode::Stream), (Protocol::Tcp, NetMode::Connect)] {
-        assert!(check(protocol, mode, 1).unwrap_err().0.contains("there are stream over tcp"));
+        let params = rows::params(protocol, mode, 1, Direction::Up, 1);
+        assert!(rows::check(&params).unwrap_err().contains("there are stream over tcp"));
     }
-    assert_eq!(rows(&choose(Protocol::Udp, NetMode::Pingpong, 65_507), 2, &[1]).unwrap().len(), 1);
-    assert_eq!(rows(&choose(Protocol::Tcp, NetMode::Pingpong, 14), 2, &[1]).unwrap().len(), 1);
+    assert_eq!(planned(&choose(Protocol::Udp, NetMode::Pingpong, 65_507), 2, &[1]).unwrap().len(), 1);
+    assert_eq!(planned(&choose(Protocol::Tcp, NetMode::Pingpong, 14), 2, &[1]).unwrap().len(), 1);
 }

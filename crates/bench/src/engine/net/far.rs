@@ -1,0 +1,172 @@
+//! The far end of one launch: it opens, gathers the data flows, lets a thread work at each of them, and answers on the
+//! control connection until that ends.
+
+use std::io;
+use std::net::TcpStream;
+use std::thread;
+use std::time::Duration;
+
+use model::experiment::NetParams;
+use model::io::NetMode;
+use socket2::SockRef;
+use sys::clock::Timer;
+use sys::team;
+
+use super::content::Content;
+use super::flows::{self, DataEnd, Way, ways};
+use super::near::watch_over;
+use super::windows::Windows;
+use super::{PATIENCE, block_bytes, pingpong, stream};
+use crate::net::door::{Door, Lobby};
+use crate::net::frames::{self, NoFrame};
+use crate::net::preface::Token;
+use crate::net::words::{Counts, Opened, Opening, ToFar, ToNear};
+
+/// Bytes that the near end has sent are waited for so long at most; what has not come by then is counted as it is.
+const ARRIVING: Duration = Duration::from_secs(2);
+
+/// Where the far end is at home.
+pub(crate) struct Home<'a> {
+    /// Where connections come in.
+    pub(crate) door: &'a Door,
+    /// Where data connections wait.
+    pub(crate) lobby: &'a Lobby,
+    /// The CPUs of so many threads.
+    pub(crate) cpus: &'a (dyn Fn(usize) -> Vec<u32> + Sync),
+    /// The time.
+    pub(crate) timer: Timer,
+}
+
+/// Serves the launch of this control connection until it ends.
+///
+/// # Errors
+/// What went wrong, in a sentence; the near end has been told, where it still listens.
+pub(crate) fn serve(control: &TcpStream, home: &Home<'_>) -> Result<(), String> {
+    conversation(control, home).inspect_err(|reason| {
+        // Who is gone does not hear it.
+        let _ = frames::write(control, &ToNear::Refused { reason: reason.clone() });
+    })
+}
+
+fn conversation(control: &TcpStream, home: &Home<'_>) -> Result<(), String> {
+    let lost = |error: io::Error| format!("the control connection failed: {error}");
+    watch_over(control).map_err(lost)?;
+    let opening = match frames::read(control, PATIENCE) {
+        Ok(ToFar::Open(opening)) => opening,
+        Ok(_) => return Err("the first message did not say what is to be measured".to_owned()),
+        Err(error) => return Err(format!("the near end did not say what is to be measured: {error}")),
+    };
+    let Opening { params, most_seconds } = *opening;
+    super::rows::check(&params)?;
+    let ways = ways(&params);
+    let token = Token::new();
+    let arrivals = home.lobby.expect(token);
+    let cpus = (home.cpus)(ways.len());
+    let opened = Opened {
+        token: token.as_str().to_owned(),
+        cpus: cpus.clone(),
+        congestion_control: congestion_control(control),
+    };
+    frames::write(control, &ToNear::Opened(Box::new(opened))).map_err(lost)?;
+    let peer = control.peer_addr().map_err(lost)?;
+    let ends = flows::gather(home.door, &arrivals, params.protocol, ways.len(), (peer, token), PATIENCE)
+        .map_err(|error| format!("the near end did not connect all its data: {error}"))?;
+    drop(arrivals);
+    let launch = Launch { params, ways, ends, token, windows: Windows::new(cpus.len(), home.timer) };
+    launch.run(control, &cpus, Duration::from_secs_f64(most_seconds.clamp(1.0, MOST_SECONDS)))
+}
+
+/// A launch is over by then, whatever happened: a day.
+const MOST_SECONDS: f64 = 86_400.0;
+
+/// The congestion control of a connection, which is that of its siblings.
+fn congestion_control(control: &TcpStream) -> Option<String> {
+    let name = SockRef::from(control).tcp_congestion().ok()?;
+    let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8(name.to_vec()).ok().filter(|name| !name.is_empty())
+}
+
+/// The far end of a launch, complete.
+struct Launch {
+    params: NetParams,
+    ways: Vec<Way>,
+    ends: Vec<DataEnd>,
+    token: Token,
+    windows: Windows,
+}
+
+impl Launch {
+    /// Works until the control connection ends.
+    fn run(&self, control: &TcpStream, cpus: &[u32], most: Duration) -> Result<(), String> {
+        thread::scope(|scope| {
+            let answering = thread::Builder::new()
+                .name("answers".to_owned())
+                .spawn_scoped(scope, || {
+                    let answered = self.answer(control, most);
+                    self.end();
+                    answered
+                })
+                .map_err(|error| format!("cannot start a thread: {error}"))?;
+            let worked = team::run(cpus, |thread, gate| {
+                // One that could not be pinned breaks the gate, and nobody waits for messages that will not come.
+                gate.meet(self.windows.timer(), 0.0).map_err(|_| "another thread failed".to_owned())?;
+                self.windows.enter(thread);
+                let failed = |error| format!("thread {thread} of the far end failed: {error}");
+                self.work(thread).map_err(failed).inspect_err(|_| self.end())
+            });
+            if let Err(reason) = &worked {
+                // Before the control connection goes: who asks for counts hears why there are none.
+                let _ = frames::write(control, &ToNear::Refused { reason: reason.clone() });
+            }
+            // Who answers waits for the next question.
+            let _ = SockRef::from(control).shutdown(std::net::Shutdown::Both);
+            let answered = answering.join().map_err(|_| "the answering thread panicked".to_owned())?;
+            worked.map(drop).and(answered)
+        })
+    }
+
+    /// Nobody waits at a data connection any longer.
+    fn end(&self) {
+        self.windows.end_all();
+        self.ends.iter().for_each(DataEnd::shut);
+    }
+
+    /// Answers until the near end has closed the control connection.
+    fn answer(&self, control: &TcpStream, most: Duration) -> Result<(), String> {
+        let lost = |error: io::Error| format!("the control connection failed: {error}");
+        frames::write(control, &ToNear::Complete).map_err(lost)?;
+        loop {
+            match frames::read(control, most) {
+                Ok(ToFar::Window(announced)) => self.windows.open(&announced),
+                Ok(ToFar::Count(asked)) => {
+                    self.windows.wait_for(&asked.sent_bytes, ARRIVING);
+                    if self.windows.are_over() {
+                        return Ok(());
+                    }
+                    let counts = Counts { number: self.windows.number(), threads: self.windows.counts() };
+                    frames::write(control, &ToNear::Counted(counts)).map_err(lost)?;
+                }
+                Ok(ToFar::Open(_)) => return Err("the near end opened twice".to_owned()),
+                Err(NoFrame::Ended) => return Ok(()),
+                Err(_) if self.windows.are_over() => return Ok(()),
+                Err(error) => return Err(format!("the control connection of the near end: {error}")),
+            }
+        }
+    }
+
+    /// One thread's part, until its connection ends.
+    fn work(&self, thread: usize) -> io::Result<()> {
+        let (Some(end), Some(way)) = (self.ends.get(thread), self.ways.get(thread)) else { return Ok(()) };
+        let content = Content::new(self.token.seed(), thread, block_bytes(&self.params));
+        match (end, self.params.mode, way) {
+            (DataEnd::Tcp(connection), NetMode::Stream, Way::Up) => {
+                stream::receive_all(connection, content, &self.windows, thread)
+            }
+            (DataEnd::Tcp(connection), NetMode::Stream, _) => {
+                stream::send_all(connection, &content, &self.windows, thread)
+            }
+            (DataEnd::Tcp(connection), ..) => pingpong::echo_stream(connection, content.block_bytes()),
+            (DataEnd::Udp(socket), ..) => pingpong::echo_datagrams(socket),
+        }
+    }
+}

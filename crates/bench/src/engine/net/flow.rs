@@ -1,0 +1,118 @@
+//! One thread of the near end: its part of the experiment through the worker's windows, and what there is to say of the
+//! launch at its end.
+
+use std::io;
+use std::sync::Arc;
+
+use machine::Sysroot;
+use model::document::NetConditions;
+use model::experiment::{LOOPBACK, NetParams};
+use model::io::{NetMode, Protocol};
+use model::wire::{Observations, Task};
+use sys::clock::Timer;
+
+use super::content::Content;
+use super::flows::{DataEnd, Way, ways};
+use super::near::Session;
+use super::part::{Moment, Part, part_of};
+use super::{block_bytes, ceiling};
+use crate::engine::{Flow, FlowProfile, Tally, Window};
+
+/// The interface of a path inside the machine.
+const INSIDE: &str = "lo";
+
+/// One thread of the near end.
+pub(super) struct NetFlow {
+    part: Box<dyn Part>,
+    session: Arc<Session>,
+    thread: usize,
+    task: Task,
+    params: NetParams,
+    /// The window that was worked through last, with its number, counted from 1.
+    last: (u32, Window),
+    timer: Timer,
+}
+
+impl NetFlow {
+    /// The part of this thread.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub(super) fn new(
+        task: &Task,
+        params: &NetParams,
+        session: Arc<Session>,
+        end: DataEnd,
+        thread: usize,
+    ) -> io::Result<Self> {
+        let content = Content::new(session.token().seed(), thread, block_bytes(params));
+        let way = ways(params).get(thread).copied().unwrap_or(Way::Back);
+        let part = part_of(params, way, end, content, &session)?;
+        let (task, params) = (task.clone(), params.clone());
+        let last = (0, Window { begin: 0, end: 0 });
+        Ok(Self { part, session, thread, task, params, last, timer: Timer::system() })
+    }
+
+    /// What two copies between the CPUs of each pair of threads can move, for a stream. The other threads have taken
+    /// their last sample and the other end waits, so that the CPUs are free.
+    fn ceiling(&self) -> Option<f64> {
+        if self.params.mode != NetMode::Stream || self.params.path != LOOPBACK {
+            return None;
+        }
+        let far = &self.session.opened().cpus;
+        let pair = |(way, (near, far)): (&Way, (&u32, &u32))| match way {
+            Way::Up => (*near, *far),
+            _ => (*far, *near),
+        };
+        let ways = ways(&self.params);
+        let pairs: Vec<(u32, u32)> = ways.iter().zip(self.task.cpus.iter().zip(far)).map(pair).collect();
+        let complete = pairs.len() == ways.len();
+        complete.then(|| ceiling::two_copies(&pairs, block_bytes(&self.params), &self.timer)).flatten()
+    }
+
+    /// What the launch went through: the first thread says it.
+    fn path(&self) -> NetConditions {
+        let mtu = Sysroot::host().text(&format!("sys/class/net/{INSIDE}/mtu"));
+        let offloads = sys::net::offloads(INSIDE).unwrap_or_default();
+        let opened = self.session.opened();
+        let tcp = self.params.protocol == Protocol::Tcp;
+        NetConditions {
+            interface: Some(INSIDE.to_owned()),
+            mtu: mtu.and_then(|text| text.trim().parse().ok()),
+            offloads: offloads.into_iter().map(str::to_owned).collect(),
+            congestion_control: opened.congestion_control.clone().filter(|_| tcp),
+            peer_cpus: opened.cpus.clone(),
+            two_copy_bytes_per_second: self.ceiling(),
+            ..NetConditions::default()
+        }
+    }
+}
+
+impl Flow for NetFlow {
+    fn profile(&self) -> FlowProfile {
+        self.part.profile()
+    }
+
+    fn warmed_up(&mut self) {
+        self.part.warmed_up();
+    }
+
+    fn run(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
+        self.timer = *timer;
+        self.last = (self.last.0 + 1, window);
+        let (session, thread, number) = (&*self.session, self.thread, self.last.0);
+        self.part.run(&Moment { session, thread, number, timer, window }, tally)
+    }
+
+    fn verify(&mut self) -> Result<(), String> {
+        let (number, window) = self.last;
+        let (session, thread, timer) = (&*self.session, self.thread, &self.timer);
+        self.part.verify(&Moment { session, thread, number, timer, window })
+    }
+
+    fn conclude(&mut self, seen: &mut Observations) {
+        let mut conditions = if self.thread == 0 { self.path() } else { NetConditions::default() };
+        self.part.describe(&mut conditions);
+        seen.net = Some(conditions);
+    }
+}

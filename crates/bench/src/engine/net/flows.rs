@@ -1,0 +1,199 @@
+//! The data flows of an experiment: how many there are, which way each goes, and what carries them.
+//!
+//! Flow, thread and data connection have the same number at both ends. Where bytes go both ways at once each direction has
+//! flows of its own, those towards the near end first.
+
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::time::Duration;
+
+use model::experiment::NetParams;
+use model::io::{Direction, NetMode, Protocol};
+use socket2::SockRef;
+use sys::clock::monotonic_raw_seconds;
+
+use crate::net::door::{Arrivals, Door, datagrams_at};
+use crate::net::preface::{PREFACE_BYTES, Preface, Purpose, Token};
+
+/// How often the first datagram of a flow is sent until it is answered.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
+
+/// Which way the bytes of a flow go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// From the near end to the far one.
+    Up,
+    /// From the far end to the near one.
+    Down,
+    /// There and back.
+    Back,
+}
+
+/// The flows of an experiment.
+pub(super) fn ways(params: &NetParams) -> Vec<Way> {
+    let threads = params.threads as usize;
+    match (params.mode, params.direction) {
+        (NetMode::Pingpong | NetMode::Connect | NetMode::Transfer, _) => vec![Way::Back; threads],
+        (_, None | Some(Direction::Up)) => vec![Way::Up; threads],
+        (_, Some(Direction::Down)) => vec![Way::Down; threads],
+        (_, Some(Direction::Both)) => [vec![Way::Down; threads], vec![Way::Up; threads]].concat(),
+    }
+}
+
+/// Where data goes to and comes from, for one thread.
+#[derive(Debug)]
+pub(super) enum DataEnd {
+    /// A connection.
+    Tcp(TcpStream),
+    /// A socket that takes datagrams from the other end's alone.
+    Udp(UdpSocket),
+}
+
+impl DataEnd {
+    /// Lets nobody wait on it any longer: reads end, writes fail.
+    pub(super) fn shut(&self) {
+        // One that is closed already is shut.
+        let _ = match self {
+            Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
+            Self::Udp(socket) => SockRef::from(socket).shutdown(Shutdown::Both),
+        };
+    }
+}
+
+/// The near end: opens so many flows of the launch with this token.
+///
+/// # Errors
+/// What the kernel said, or that the far end does not answer.
+pub(super) fn open(
+    to: SocketAddr,
+    protocol: Protocol,
+    token: Token,
+    count: usize,
+    patience: Duration,
+) -> io::Result<Vec<DataEnd>> {
+    let preface =
+        |number: usize| Preface { purpose: Purpose::Data, number: u32::try_from(number).unwrap_or(u32::MAX), token };
+    let one = |number| match protocol {
+        Protocol::Tcp => connected(to, &preface(number), patience).map(DataEnd::Tcp),
+        Protocol::Udp => joined(to, &preface(number), patience).map(DataEnd::Udp),
+    };
+    (0..count).map(one).collect()
+}
+
+/// A connection that has said what it is for.
+///
+/// # Errors
+/// What the kernel said.
+pub(super) fn connected(to: SocketAddr, preface: &Preface, patience: Duration) -> io::Result<TcpStream> {
+    use std::io::Write;
+    let mut stream = TcpStream::connect_timeout(&to, patience)?;
+    stream.write_all(&preface.bytes())?;
+    Ok(stream)
+}
+
+/// A socket that the far end knows: it has sent the preface, and had it back from the socket that is to be its partner.
+fn joined(to: SocketAddr, preface: &Preface, patience: Duration) -> io::Result<UdpSocket> {
+    let any: SocketAddr = if to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0_u16; 8], 0).into() };
+    let socket = UdpSocket::bind(any)?;
+    socket.connect(to)?;
+    socket.set_read_timeout(Some(ASK_AGAIN))?;
+    let bytes = preface.bytes();
+    let until = monotonic_raw_seconds() + patience.as_secs_f64();
+    while monotonic_raw_seconds() < until {
+        socket.send(&bytes)?;
+        let mut back = [0; PREFACE_BYTES + 1];
+        match socket.recv(&mut back) {
+            Ok(count) if back[..count] == bytes => return emptied(socket),
+            Ok(_) => {}
+            Err(error) if is_no_answer(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::new(
+        io::ErrorKind::TimedOut,
+        "no datagram came back; look for a firewall that drops UDP on that port",
+    ))
+}
+
+/// Nothing came this time.
+fn is_no_answer(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}
+
+/// The same socket without what has come so far and without a time limit.
+fn emptied(socket: UdpSocket) -> io::Result<UdpSocket> {
+    socket.set_nonblocking(true)?;
+    while socket.recv(&mut [0]).is_ok() {}
+    socket.set_nonblocking(false)?;
+    socket.set_read_timeout(None)?;
+    Ok(socket)
+}
+
+/// The far end: waits for so many flows of a launch whose control connection comes from `peer`.
+///
+/// # Errors
+/// They have not all come in time, or what the kernel said.
+pub(super) fn gather(
+    door: &Door,
+    arrivals: &Arrivals<'_>,
+    protocol: Protocol,
+    count: usize,
+    (peer, token): (SocketAddr, Token),
+    patience: Duration,
+) -> io::Result<Vec<DataEnd>> {
+    let mut ends: Vec<Option<DataEnd>> = (0..count).map(|_| None).collect();
+    let until = monotonic_raw_seconds() + patience.as_secs_f64();
+    while ends.iter().any(Option::is_none) {
+        let left = Duration::try_from_secs_f64(until - monotonic_raw_seconds()).unwrap_or_default();
+        if left.is_zero() {
+            let come = ends.iter().flatten().count();
+            let text = format!("{come} of {count} data connections came within {:.0} s", patience.as_secs_f64());
+            return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+        }
+        match protocol {
+            Protocol::Tcp => {
+                if let Ok((preface, stream)) = arrivals.come.recv_timeout(left)
+                    && preface.purpose == Purpose::Data
+                    && let Some(place @ None) = ends.get_mut(preface.number as usize)
+                {
+                    *place = Some(DataEnd::Tcp(stream));
+                }
+            }
+            Protocol::Udp => admit(door, peer, token, &mut ends, left.min(ASK_AGAIN))?,
+        }
+    }
+    Ok(ends.into_iter().flatten().collect())
+}
+
+/// Takes one datagram that belongs to no flow, and makes a flow of it if it is one of this launch: from the same address
+/// as the control connection, with the launch's token. The answer is no longer than what came, so that nobody can be
+/// flooded by us in another's name.
+fn admit(
+    door: &Door,
+    peer: SocketAddr,
+    token: Token,
+    ends: &mut [Option<DataEnd>],
+    within: Duration,
+) -> io::Result<()> {
+    door.datagrams().set_read_timeout(Some(within))?;
+    // One byte more than a preface: what is longer is none.
+    let mut bytes = [0; PREFACE_BYTES + 1];
+    let (count, from) = match door.datagrams().recv_from(&mut bytes) {
+        Ok(came) => came,
+        // An answer to somebody who is gone comes back as an error of this socket.
+        Err(error) if is_no_answer(&error) || error.kind() == io::ErrorKind::ConnectionRefused => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let Ok(bytes) = <&[u8; PREFACE_BYTES]>::try_from(&bytes[..count]) else { return Ok(()) };
+    let ours = |preface: &Preface| preface.purpose == Purpose::Data && preface.token == token;
+    let Some(preface) = Preface::read(bytes).filter(ours).filter(|_| from.ip() == peer.ip()) else { return Ok(()) };
+    if let Some(place @ None) = ends.get_mut(preface.number as usize) {
+        let socket = datagrams_at(door.address())?;
+        socket.connect(from)?;
+        // What came between the two calls may be anybody's.
+        let socket = emptied(socket)?;
+        socket.send(bytes)?;
+        *place = Some(DataEnd::Udp(socket));
+    }
+    Ok(())
+}

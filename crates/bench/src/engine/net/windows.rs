@@ -1,0 +1,272 @@
+//! The windows of time of a launch as its far end knows them, and what its threads count in each.
+//!
+//! Its threads always work: they receive what comes, send as it goes, or echo. A window only says what of it counts, so
+//! that nothing has to be stopped or drained between two windows. One thread, that of the control connection, opens
+//! windows and reads the counts; each of the others writes its own.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use sys::clock::Timer;
+use sys::usage::CpuClock;
+
+use crate::net::words::{Announced, Counted, Datagrams};
+
+/// A window's end that never comes by itself.
+const NO_END: u64 = u64::MAX;
+
+/// What one thread counts, on cache lines of its own: no other thread writes there.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Slot {
+    bytes: AtomicU64,
+    messages: AtomicU64,
+    /// When the last of them came, in ticks.
+    last: AtomicU64,
+    /// Bytes since the launch began, inside windows and outside.
+    total: AtomicU64,
+    datagrams: Mutex<Option<Datagrams>>,
+    clock: OnceLock<CpuClock>,
+}
+
+/// The windows of a launch.
+#[derive(Debug)]
+pub(super) struct Windows {
+    timer: Timer,
+    number: AtomicU32,
+    begin: AtomicU64,
+    end: AtomicU64,
+    /// Bits of an `f64`: what all senders together send.
+    bytes: AtomicU64,
+    over: AtomicBool,
+    slots: Vec<Slot>,
+    /// CPU seconds of each thread when the window began.
+    used_before: Mutex<Vec<Option<f64>>>,
+}
+
+impl Windows {
+    /// None yet, for so many threads.
+    pub(super) fn new(threads: usize, timer: Timer) -> Self {
+        let slots = (0..threads).map(|_| Slot::default()).collect();
+        Self {
+            timer,
+            number: AtomicU32::new(0),
+            begin: AtomicU64::new(0),
+            end: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            over: AtomicBool::new(false),
+            slots,
+            used_before: Mutex::default(),
+        }
+    }
+
+    /// The time.
+    pub(super) fn timer(&self) -> &Timer {
+        &self.timer
+    }
+
+    /// A thread says that it has begun: its CPU time is read from now on.
+    pub(super) fn enter(&self, thread: usize) {
+        if let (Some(slot), Some(clock)) = (self.slots.get(thread), CpuClock::of_this_thread()) {
+            // Who enters twice has the clock already.
+            let _ = slot.clock.set(clock);
+        }
+    }
+
+    /// Opens the window that was announced just now, and waits until it has begun.
+    pub(super) fn open(&self, announced: &Announced) {
+        let begin = self.timer.now() + self.timer.ticks(announced.begins_in_seconds);
+        self.end.store(0, Ordering::Release);
+        for slot in &self.slots {
+            for count in [&slot.bytes, &slot.messages, &slot.last] {
+                count.store(0, Ordering::Relaxed);
+            }
+            *lock(&slot.datagrams) = None;
+        }
+        self.bytes.store(announced.bytes.unwrap_or(f64::INFINITY).to_bits(), Ordering::Relaxed);
+        self.begin.store(begin, Ordering::Release);
+        let end = announced.seconds.map_or(NO_END, |seconds| begin + self.timer.ticks(seconds));
+        self.number.store(announced.number, Ordering::Release);
+        // Who sees this end sees all of the above too.
+        self.end.store(end, Ordering::Release);
+        self.sleep_until(begin);
+        *lock(&self.used_before) = self.used();
+    }
+
+    fn used(&self) -> Vec<Option<f64>> {
+        self.slots.iter().map(|slot| slot.clock.get().and_then(|clock| clock.seconds())).collect()
+    }
+
+    fn sleep_until(&self, ticks: u64) {
+        let left = self.timer.seconds(self.timer.now().min(ticks), ticks);
+        std::thread::sleep(Duration::from_secs_f64(left));
+    }
+
+    /// The number of the window that was opened last; 0 before the first.
+    pub(super) fn number(&self) -> u32 {
+        self.number.load(Ordering::Acquire)
+    }
+
+    /// Whether this moment lies in the window.
+    #[inline]
+    pub(super) fn holds(&self, now: u64) -> bool {
+        let end = self.end.load(Ordering::Acquire);
+        now < end && self.begin.load(Ordering::Acquire) <= now
+    }
+
+    /// Whether the window is open, or about to be: senders that keep to a rate send until its end.
+    #[inline]
+    pub(super) fn lasts(&self, now: u64) -> bool {
+        now < self.end.load(Ordering::Acquire)
+    }
+
+    /// Bytes that all senders together are to send: a second, or in all where the window has no end; infinite where as
+    /// many as go.
+    pub(super) fn bytes(&self) -> f64 {
+        f64::from_bits(self.bytes.load(Ordering::Relaxed))
+    }
+
+    /// Whether the launch is over.
+    #[inline]
+    pub(super) fn are_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    /// There will be no more windows.
+    pub(super) fn end_all(&self) {
+        self.end.store(0, Ordering::Release);
+        self.over.store(true, Ordering::Release);
+    }
+
+    /// So many bytes came or left at this moment, in so many messages.
+    #[inline]
+    pub(super) fn note(&self, thread: usize, now: u64, messages: u64, bytes: u64) {
+        let slot = &self.slots[thread];
+        if self.holds(now) {
+            slot.bytes.fetch_add(bytes, Ordering::Relaxed);
+            slot.messages.fetch_add(messages, Ordering::Relaxed);
+            slot.last.store(now, Ordering::Relaxed);
+        }
+        slot.total.fetch_add(bytes, Ordering::Release);
+    }
+
+    /// What became of a thread's datagrams in this window so far.
+    pub(super) fn note_datagrams(&self, thread: usize, datagrams: Datagrams) {
+        *lock(&self.slots[thread].datagrams) = Some(datagrams);
+    }
+
+    /// Waits until so many bytes have come on each connection since the launch began, or so much time has passed.
+    pub(super) fn wait_for(&self, totals: &[u64], at_most: Duration) {
+        /// How long between two looks.
+        const LOOK: Duration = Duration::from_micros(200);
+        let until = self.timer.now() + self.timer.ticks(at_most.as_secs_f64());
+        let missing = |(slot, total): (&Slot, &u64)| slot.total.load(Ordering::Acquire) < *total;
+        while self.timer.now() < until && !self.are_over() && self.slots.iter().zip(totals).any(missing) {
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// What was counted in the window, once it is over; one without an end ends now.
+    pub(super) fn counts(&self) -> Vec<Counted> {
+        /// A thread that had looked at the time just before the end has written its count by then.
+        const SETTLED: Duration = Duration::from_micros(200);
+        let (begin, end) = (self.begin.load(Ordering::Acquire), self.end.load(Ordering::Acquire));
+        if end == NO_END {
+            self.end.store(self.timer.now(), Ordering::Release);
+        } else {
+            self.sleep_until(end);
+        }
+        let (before, after) = (std::mem::take(&mut *lock(&self.used_before)), self.used());
+        std::thread::sleep(SETTLED);
+        let one = |(thread, slot): (usize, &Slot)| {
+            let last = slot.last.load(Ordering::Acquire).max(begin);
+            Counted {
+                seconds: self.timer.seconds(begin, if end == NO_END { last } else { end }),
+                bytes: slot.bytes.load(Ordering::Acquire),
+                messages: slot.messages.load(Ordering::Acquire),
+                cpu_seconds: before.get(thread).copied().flatten().zip(after[thread]).map(|(from, to)| to - from),
+                datagrams: *lock(&slot.datagrams),
+                retransmits: None,
+            }
+        };
+        self.slots.iter().enumerate().map(one).collect()
+    }
+}
+
+/// Locks even if another thread has panicked meanwhile: the data is plain.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn announced(number: u32, seconds: Option<f64>) -> Announced {
+        Announced { number, begins_in_seconds: 0.001, seconds, bytes: None }
+    }
+
+    #[test]
+    fn only_what_is_inside_counts_and_the_next_window_begins_at_nothing() {
+        let windows = Windows::new(2, Timer::system());
+        windows.note(0, windows.timer().now(), 1, 100);
+        windows.open(&announced(1, Some(0.02)));
+        let inside = windows.timer().now();
+        windows.note(0, inside, 2, 30);
+        windows.note(1, inside, 1, 7);
+        windows.note(0, inside + windows.timer().ticks(1.0), 1, 1000);
+        let counts = windows.counts();
+        assert_eq!((counts[0].bytes, counts[0].messages, counts[1].bytes), (30, 2, 7));
+        assert!((counts[0].seconds - 0.02).abs() < 1e-6, "{counts:?}");
+        windows.open(&announced(2, Some(0.01)));
+        assert_eq!((windows.number(), windows.counts()[0].bytes), (2, 0));
+        windows.end_all();
+        assert!(windows.are_over() && !windows.holds(windows.timer().now()));
+    }
+
+    #[test]
+    fn a_window_without_an_end_lasts_until_the_last_byte() {
+        let windows = Windows::new(1, Timer::system());
+        windows.open(&announced(1, None));
+        let begin = windows.timer().now();
+        std::thread::sleep(Duration::from_millis(5));
+        let last = windows.timer().now();
+        windows.note(0, last, 1, 500);
+        windows.wait_for(&[500], Duration::from_secs(5));
+        std::thread::sleep(Duration::from_millis(20));
+        let counted = &windows.counts()[0];
+        let longest = windows.timer().seconds(begin, last) + 0.02;
+        assert!(counted.seconds >= 0.005 && counted.seconds < longest, "{counted:?}");
+        assert_eq!(counted.bytes, 500);
+        assert!(!windows.holds(windows.timer().now()));
+    }
+
+    #[test]
+    fn who_waits_for_bytes_that_never_come_goes_on() {
+        let windows = Windows::new(1, Timer::system());
+        windows.wait_for(&[1], Duration::from_millis(5));
+        windows.end_all();
+        windows.wait_for(&[1], Duration::from_secs(1000));
+    }
+
+    #[test]
+    fn a_working_threads_cpu_time_is_part_of_the_count() {
+        let windows = Windows::new(2, Timer::system());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                windows.enter(0);
+                while !windows.are_over() {
+                    std::hint::spin_loop();
+                }
+            });
+            std::thread::sleep(Duration::from_millis(5));
+            windows.open(&announced(1, Some(0.05)));
+            let counts = windows.counts();
+            windows.end_all();
+            let used = counts[0].cpu_seconds.unwrap();
+            assert!(used > 0.0 && used < 0.5, "{used}");
+            assert_eq!(counts[1].cpu_seconds, None, "who never entered has no clock");
+        });
+    }
+}

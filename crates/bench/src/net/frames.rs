@@ -1,0 +1,157 @@
+//! Frames of a control connection: a length in four bytes, the greatest first, and so many bytes of JSON.
+//!
+//! A frame is bounded and every read has an end: nothing is made for a length that is out of bounds, and who sends half a
+//! frame is waited for no longer than who sends none.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sys::clock::monotonic_raw_seconds;
+
+/// The longest frame. A machine's facts, the longest message, take some 20 kB.
+pub(crate) const MOST_FRAME_BYTES: usize = 256 << 10;
+
+/// Why there is no message.
+#[derive(Debug)]
+pub(crate) enum NoFrame {
+    /// The other end has closed the connection between two frames.
+    Ended,
+    /// The other end has closed it within a frame.
+    Half,
+    /// It did not come in time.
+    Late,
+    /// It says that it is longer than any frame.
+    TooLong(u32),
+    /// It is no message of ours.
+    Garbage(String),
+    /// What the kernel said.
+    Failed(io::Error),
+}
+
+impl fmt::Display for NoFrame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ended => f.write_str("it closed the connection"),
+            Self::Half => f.write_str("it closed the connection in the middle of a message"),
+            Self::Late => f.write_str("it did not answer in time"),
+            Self::TooLong(bytes) => {
+                write!(f, "it announced a message of {bytes} bytes, and {MOST_FRAME_BYTES} is the most")
+            }
+            Self::Garbage(why) => write!(f, "it said something that is no message: {why}"),
+            Self::Failed(error) => error.fmt(f),
+        }
+    }
+}
+
+/// Sends one message. The connection's write time limit applies.
+///
+/// # Errors
+/// What the kernel said, or that the message is too long.
+pub(crate) fn write(mut stream: &TcpStream, message: &impl Serialize) -> io::Result<()> {
+    let body = serde_json::to_vec(message)?;
+    let length = u32::try_from(body.len()).ok().filter(|_| body.len() <= MOST_FRAME_BYTES);
+    let length = length.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the message is too long"))?;
+    // In one piece: two writes would wait for each other's acknowledgement.
+    stream.write_all(&[&length.to_be_bytes()[..], &body].concat())
+}
+
+/// Reads one message, all of it within so much time.
+///
+/// # Errors
+/// [`NoFrame`].
+pub(crate) fn read<T: DeserializeOwned>(stream: &TcpStream, within: Duration) -> Result<T, NoFrame> {
+    let deadline = monotonic_raw_seconds() + within.as_secs_f64();
+    let mut length = [0; 4];
+    fill(stream, &mut length, deadline, true)?;
+    let length = u32::from_be_bytes(length);
+    let bytes = usize::try_from(length).ok().filter(|bytes| *bytes <= MOST_FRAME_BYTES);
+    let mut body = vec![0; bytes.ok_or(NoFrame::TooLong(length))?];
+    fill(stream, &mut body, deadline, false)?;
+    parse(&body)
+}
+
+/// The message of a frame's bytes.
+///
+/// # Errors
+/// It is none.
+pub(crate) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, NoFrame> {
+    serde_json::from_slice(body).map_err(|error| NoFrame::Garbage(error.to_string()))
+}
+
+/// Reads so many bytes until the deadline. `first` says that nothing of a frame has come yet.
+fn fill(mut stream: &TcpStream, mut bytes: &mut [u8], deadline: f64, first: bool) -> Result<(), NoFrame> {
+    let whole = bytes.len();
+    while !bytes.is_empty() {
+        let left = deadline - monotonic_raw_seconds();
+        if left <= 0.0 {
+            return Err(NoFrame::Late);
+        }
+        // A time limit of nothing is none at all.
+        let left = Duration::from_secs_f64(left).max(Duration::from_millis(1));
+        stream.set_read_timeout(Some(left)).map_err(NoFrame::Failed)?;
+        match stream.read(bytes) {
+            Ok(0) if first && bytes.len() == whole => return Err(NoFrame::Ended),
+            Ok(0) => return Err(NoFrame::Half),
+            Ok(count) => bytes = &mut std::mem::take(&mut bytes)[count..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Err(NoFrame::Ended),
+            Err(error) => return Err(NoFrame::Failed(error)),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (near, listener.accept().unwrap().0)
+    }
+
+    /// What a reader makes of these bytes, and of the end after them where `close`.
+    fn read_of(bytes: &[u8], close: bool) -> Result<Vec<u32>, NoFrame> {
+        let (mut near, far) = pair();
+        near.write_all(bytes).unwrap();
+        let _kept = (!close).then_some(near);
+        read(&far, Duration::from_millis(50))
+    }
+
+    #[test]
+    fn a_message_reads_back() {
+        let (near, far) = pair();
+        write(&near, &vec![1_u32, 2, 3]).unwrap();
+        write(&near, &Vec::<u32>::new()).unwrap();
+        assert_eq!(read::<Vec<u32>>(&far, Duration::from_secs(5)).unwrap(), [1, 2, 3]);
+        assert_eq!(read::<Vec<u32>>(&far, Duration::from_secs(5)).unwrap(), [0; 0]);
+    }
+
+    #[test]
+    fn everything_that_is_no_message_has_its_sentence() {
+        assert!(matches!(read_of(&[], true), Err(NoFrame::Ended)));
+        assert!(matches!(read_of(&[0, 0], true), Err(NoFrame::Half)));
+        assert!(matches!(read_of(&[0, 0, 0, 9, b'['], true), Err(NoFrame::Half)));
+        assert!(matches!(read_of(&[0, 0], false), Err(NoFrame::Late)));
+        assert!(matches!(read_of(&[0, 0, 0, 9, b'['], false), Err(NoFrame::Late)));
+        assert!(matches!(read_of(&[0xff; 9], false), Err(NoFrame::TooLong(u32::MAX))));
+        assert!(matches!(read_of(&[0, 0, 0, 2, b'{', b'}'], false), Err(NoFrame::Garbage(_))));
+        assert!(matches!(read_of(b"\0\0\0\x02\xff\xff", false), Err(NoFrame::Garbage(_))));
+        assert!(NoFrame::TooLong(7).to_string().contains("7 bytes"));
+    }
+
+    #[test]
+    fn what_is_too_long_is_not_sent() {
+        let (near, _far) = pair();
+        let error = write(&near, &"x".repeat(MOST_FRAME_BYTES)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+    }
+}
