@@ -13,7 +13,7 @@ use sys::clock::Timer;
 use sys::team;
 
 use super::content::Content;
-use super::flows::{self, DataEnd, Way, ways};
+use super::flows::{self, DataEnd, Way, protocols, ways};
 use super::near::watch_over;
 use super::windows::Windows;
 use super::{PATIENCE, block_bytes, pingpong, stream};
@@ -69,7 +69,7 @@ fn conversation(control: &TcpStream, home: &Home<'_>) -> Result<(), String> {
     };
     frames::write(control, &ToNear::Opened(Box::new(opened))).map_err(lost)?;
     let peer = control.peer_addr().map_err(lost)?;
-    let ends = flows::gather(home.door, &arrivals, params.protocol, ways.len(), (peer, token), PATIENCE)
+    let ends = flows::gather(home.door, &arrivals, &protocols(&params), (peer, token), PATIENCE)
         .map_err(|error| format!("the near end did not connect all its data: {error}"))?;
     drop(arrivals);
     let launch = Launch { params, ways, ends, token, windows: Windows::new(cpus.len(), home.timer) };

@@ -31,6 +31,15 @@ pub(super) struct NetFlow {
     /// The window that was worked through last, with its number, counted from 1.
     last: (u32, Window),
     timer: Timer,
+    /// This thread's part of the task's work, where that is done in full.
+    share_of_work: Option<u64>,
+}
+
+/// A thread's part of so much work: it adds up over the threads to all of it.
+fn share(work: f64, thread: usize, threads: usize) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number, as planned")]
+    let (all, threads) = (work as u64, threads.max(1) as u64);
+    all / threads + u64::from((thread as u64) < all % threads)
 }
 
 impl NetFlow {
@@ -46,11 +55,13 @@ impl NetFlow {
         thread: usize,
     ) -> io::Result<Self> {
         let content = Content::new(session.token().seed(), thread, block_bytes(params));
-        let way = ways(params).get(thread).copied().unwrap_or(Way::Back);
+        let ways = ways(params);
+        let way = ways.get(thread).copied().unwrap_or(Way::Back);
+        let share_of_work = task.exact_work.map(|work| share(work, thread, ways.len()));
         let part = part_of(params, way, end, content, &session)?;
         let (task, params) = (task.clone(), params.clone());
         let last = (0, Window { begin: 0, end: 0 });
-        Ok(Self { part, session, thread, task, params, last, timer: Timer::system() })
+        Ok(Self { part, session, thread, task, params, last, timer: Timer::system(), share_of_work })
     }
 
     /// What two copies between the CPUs of each pair of threads can move, for a stream. The other threads have taken
@@ -101,13 +112,15 @@ impl Flow for NetFlow {
         self.timer = *timer;
         self.last = (self.last.0 + 1, window);
         let (session, thread, number) = (&*self.session, self.thread, self.last.0);
-        self.part.run(&Moment { session, thread, number, timer, window }, tally)
+        let work = self.share_of_work;
+        self.part.run(&Moment { session, thread, number, timer, window, work }, tally)
     }
 
     fn verify(&mut self) -> Result<(), String> {
         let (number, window) = self.last;
         let (session, thread, timer) = (&*self.session, self.thread, &self.timer);
-        self.part.verify(&Moment { session, thread, number, timer, window })
+        let work = self.share_of_work;
+        self.part.verify(&Moment { session, thread, number, timer, window, work })
     }
 
     fn conclude(&mut self, seen: &mut Observations) {

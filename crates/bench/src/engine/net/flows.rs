@@ -1,7 +1,7 @@
 //! The data flows of an experiment: how many there are, which way each goes, and what carries them.
 //!
 //! Flow, thread and data connection have the same number at both ends. Where bytes go both ways at once each direction has
-//! flows of its own, those towards the near end first.
+//! flows of its own, those towards the near end first; and where round trips are timed beside them, theirs is flow 0.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
@@ -32,12 +32,25 @@ pub(super) enum Way {
 /// The flows of an experiment.
 pub(super) fn ways(params: &NetParams) -> Vec<Way> {
     let threads = params.threads as usize;
+    if params.mode == NetMode::Load {
+        let streams = ways(&NetParams { mode: NetMode::Stream, ..params.clone() });
+        return [vec![Way::Back], streams].concat();
+    }
     match (params.mode, params.direction) {
         (NetMode::Pingpong | NetMode::Connect | NetMode::Transfer, _) => vec![Way::Back; threads],
         (_, None | Some(Direction::Up)) => vec![Way::Up; threads],
         (_, Some(Direction::Down)) => vec![Way::Down; threads],
         (_, Some(Direction::Both)) => [vec![Way::Down; threads], vec![Way::Up; threads]].concat(),
     }
+}
+
+/// What carries each of the flows. The streams of a load are TCP's, whatever the round trips beside them go over.
+pub(super) fn protocols(params: &NetParams) -> Vec<Protocol> {
+    let of = |way: &Way| match (params.mode, way) {
+        (NetMode::Load, Way::Up | Way::Down) => Protocol::Tcp,
+        _ => params.protocol,
+    };
+    ways(params).iter().map(of).collect()
 }
 
 /// Where data goes to and comes from, for one thread.
@@ -60,24 +73,23 @@ impl DataEnd {
     }
 }
 
-/// The near end: opens so many flows of the launch with this token.
+/// The near end: opens the flows of the launch with this token, each over its protocol.
 ///
 /// # Errors
 /// What the kernel said, or that the far end does not answer.
 pub(super) fn open(
     to: SocketAddr,
-    protocol: Protocol,
+    protocols: &[Protocol],
     token: Token,
-    count: usize,
     patience: Duration,
 ) -> io::Result<Vec<DataEnd>> {
     let preface =
         |number: usize| Preface { purpose: Purpose::Data, number: u32::try_from(number).unwrap_or(u32::MAX), token };
-    let one = |number| match protocol {
+    let one = |(number, protocol): (usize, &Protocol)| match protocol {
         Protocol::Tcp => connected(to, &preface(number), patience).map(DataEnd::Tcp),
         Protocol::Udp => joined(to, &preface(number), patience).map(DataEnd::Udp),
     };
-    (0..count).map(one).collect()
+    protocols.iter().enumerate().map(one).collect()
 }
 
 /// A connection that has said what it is for.
@@ -129,40 +141,53 @@ fn emptied(socket: UdpSocket) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// The far end: waits for so many flows of a launch whose control connection comes from `peer`.
+/// The far end: waits for the flows of a launch, each over its protocol, whose control connection comes from `peer`.
 ///
 /// # Errors
 /// They have not all come in time, or what the kernel said.
 pub(super) fn gather(
     door: &Door,
     arrivals: &Arrivals<'_>,
-    protocol: Protocol,
-    count: usize,
+    protocols: &[Protocol],
     (peer, token): (SocketAddr, Token),
     patience: Duration,
 ) -> io::Result<Vec<DataEnd>> {
-    let mut ends: Vec<Option<DataEnd>> = (0..count).map(|_| None).collect();
+    let mut ends: Vec<Option<DataEnd>> = protocols.iter().map(|_| None).collect();
+    let lacks = |ends: &[Option<DataEnd>], wanted: Protocol| {
+        ends.iter().zip(protocols).any(|(end, protocol)| end.is_none() && *protocol == wanted)
+    };
     let until = monotonic_raw_seconds() + patience.as_secs_f64();
     while ends.iter().any(Option::is_none) {
         let left = Duration::try_from_secs_f64(until - monotonic_raw_seconds()).unwrap_or_default();
         if left.is_zero() {
             let come = ends.iter().flatten().count();
-            let text = format!("{come} of {count} data connections came within {:.0} s", patience.as_secs_f64());
+            let all = protocols.len();
+            let text = format!("{come} of {all} data connections came within {:.0} s", patience.as_secs_f64());
             return Err(io::Error::new(io::ErrorKind::TimedOut, text));
         }
-        match protocol {
-            Protocol::Tcp => {
-                if let Ok((preface, stream)) = arrivals.come.recv_timeout(left)
-                    && preface.purpose == Purpose::Data
-                    && let Some(place @ None) = ends.get_mut(preface.number as usize)
-                {
-                    *place = Some(DataEnd::Tcp(stream));
-                }
-            }
-            Protocol::Udp => admit(door, peer, token, &mut ends, left.min(ASK_AGAIN))?,
+        if lacks(&ends, Protocol::Udp) {
+            // Connections wait meanwhile.
+            admit(door, (peer, token), protocols, &mut ends, left.min(ASK_AGAIN))?;
+        } else if let Ok((preface, stream)) = arrivals.come.recv_timeout(left)
+            && preface.purpose == Purpose::Data
+            && let Some(place) = place_of(&mut ends, protocols, &preface, Protocol::Tcp)
+        {
+            *place = Some(DataEnd::Tcp(stream));
         }
     }
     Ok(ends.into_iter().flatten().collect())
+}
+
+/// The place of a flow that has not come yet, if it is to come over this protocol.
+fn place_of<'a>(
+    ends: &'a mut [Option<DataEnd>],
+    protocols: &[Protocol],
+    preface: &Preface,
+    protocol: Protocol,
+) -> Option<&'a mut Option<DataEnd>> {
+    let number = preface.number as usize;
+    protocols.get(number).filter(|wanted| **wanted == protocol)?;
+    ends.get_mut(number).filter(|end| end.is_none())
 }
 
 /// Takes one datagram that belongs to no flow, and makes a flow of it if it is one of this launch: from the same address
@@ -170,8 +195,8 @@ pub(super) fn gather(
 /// flooded by us in another's name.
 fn admit(
     door: &Door,
-    peer: SocketAddr,
-    token: Token,
+    (peer, token): (SocketAddr, Token),
+    protocols: &[Protocol],
     ends: &mut [Option<DataEnd>],
     within: Duration,
 ) -> io::Result<()> {
@@ -187,7 +212,7 @@ fn admit(
     let Ok(bytes) = <&[u8; PREFACE_BYTES]>::try_from(&bytes[..count]) else { return Ok(()) };
     let ours = |preface: &Preface| preface.purpose == Purpose::Data && preface.token == token;
     let Some(preface) = Preface::read(bytes).filter(ours).filter(|_| from.ip() == peer.ip()) else { return Ok(()) };
-    if let Some(place @ None) = ends.get_mut(preface.number as usize) {
+    if let Some(place) = place_of(ends, protocols, &preface, Protocol::Udp) {
         let socket = datagrams_at(door.address())?;
         socket.connect(from)?;
         // What came between the two calls may be anybody's.

@@ -13,7 +13,7 @@ use std::time::Duration;
 use socket2::{SockRef, TcpKeepalive};
 use sys::clock::Timer;
 
-use super::flows::{self, DataEnd, ways};
+use super::flows::{self, DataEnd, protocols};
 use crate::engine::Window;
 use crate::net::frames::{self, NoFrame};
 use crate::net::preface::{Preface, Purpose, Token};
@@ -72,15 +72,15 @@ pub(super) fn meet(
     frames::write(&control, &ToFar::Open(Box::new(opening))).map_err(cannot)?;
     let ToNear::Opened(opened) = hear(&control, patience)? else { return Err(odd()) };
     let token = Token::parse(&opened.token).ok_or_else(odd)?;
-    let count = ways(&params).len();
-    let ends = flows::open(to, params.protocol, token, count, patience).map_err(cannot)?;
+    let protocols = protocols(&params);
+    let ends = flows::open(to, &protocols, token, patience).map_err(cannot)?;
     let ToNear::Complete = hear(&control, patience)? else { return Err(odd()) };
     let control = Control {
         stream: control,
         announced: 0,
         asking: 0,
         rounds: 0,
-        sent_bytes: vec![0; count],
+        sent_bytes: vec![0; ends.len()],
         answer: Ok(Vec::new()),
     };
     let session = Session {

@@ -29,6 +29,8 @@ pub(super) struct Moment<'a> {
     pub(super) timer: &'a Timer,
     /// The window.
     pub(super) window: Window,
+    /// What this thread is to do in a window without an end: bytes, or round trips; `None` where time alone decides.
+    pub(super) work: Option<u64>,
 }
 
 /// One thread's part of a launch.
