@@ -1,8 +1,9 @@
 //! What the kernel says of a network interface that sysfs does not, which offloads are on; and what it says of TCP
-//! connections ([`tcp`]).
+//! connections ([`tcp`]). Many datagrams a system call ([`datagrams`]).
 //!
-//! Sockets themselves are safe through the standard library.
+//! Sockets otherwise are safe through the standard library.
 
+pub mod datagrams;
 pub mod tcp;
 
 use std::io;

@@ -1,0 +1,270 @@
+//! Real sockets, and kernels that refuse.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use super::*;
+
+/// Two sockets that are connected to each other, at this address of the machine.
+fn pair(home: &str) -> (UdpSocket, UdpSocket) {
+    let (near, far) = (UdpSocket::bind((home, 0)).unwrap(), UdpSocket::bind((home, 0)).unwrap());
+    near.connect(far.local_addr().unwrap()).unwrap();
+    far.connect(near.local_addr().unwrap()).unwrap();
+    far.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    (near, far)
+}
+
+/// The kernel that is there, behind a filter that refuses some calls with an error.
+#[derive(Default)]
+struct Filter {
+    send_many: Option<i32>,
+    receive_many: Option<i32>,
+    set: Option<i32>,
+    /// Refuses messages of more bytes than this.
+    longest: Option<(usize, i32)>,
+    /// Lets so many messages of a call pass.
+    at_once: Option<usize>,
+    calls: Cell<usize>,
+}
+
+impl Filter {
+    fn pass(&self, refusal: Option<i32>) -> io::Result<()> {
+        self.calls.set(self.calls.get() + 1);
+        refusal.map_or(Ok(()), |number| Err(io::Error::from_raw_os_error(number)))
+    }
+
+    fn refusal(&self, header: &libc::mmsghdr) -> Option<i32> {
+        // SAFETY: the header points to one live vector.
+        let length = unsafe { (*header.msg_hdr.msg_iov).iov_len };
+        self.longest.filter(|(longest, _)| length > *longest).map(|(_, number)| number)
+    }
+}
+
+impl Kernel for Filter {
+    unsafe fn send_many(&self, socket: RawFd, headers: &mut [libc::mmsghdr]) -> io::Result<usize> {
+        self.pass(self.send_many.or_else(|| self.refusal(&headers[0])))?;
+        let count = self.at_once.map_or(headers.len(), |most| most.min(headers.len()));
+        // SAFETY: passed on.
+        unsafe { Linux.send_many(socket, &mut headers[..count]) }
+    }
+
+    unsafe fn send_one(&self, socket: RawFd, header: &mut libc::mmsghdr) -> io::Result<()> {
+        self.pass(self.refusal(header))?;
+        // SAFETY: passed on.
+        unsafe { Linux.send_one(socket, header) }
+    }
+
+    unsafe fn receive_many(&self, socket: RawFd, headers: &mut [libc::mmsghdr]) -> io::Result<usize> {
+        self.pass(self.receive_many)?;
+        // SAFETY: passed on.
+        unsafe { Linux.receive_many(socket, headers) }
+    }
+
+    unsafe fn receive_one(&self, socket: RawFd, header: &mut libc::mmsghdr) -> io::Result<()> {
+        // SAFETY: passed on.
+        unsafe { Linux.receive_one(socket, header) }
+    }
+
+    fn set(&self, socket: RawFd, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+        self.pass(self.set)?;
+        Linux.set(socket, option, value)
+    }
+}
+
+/// Writes a batch whose datagrams can be told apart.
+fn written<K: Kernel>(outbox: &mut Outbox<K>) -> usize {
+    let datagrams = outbox.arena.chunks_exact_mut(outbox.datagram_bytes);
+    let mut count = 0;
+    for (number, datagram) in datagrams.enumerate() {
+        datagram.fill(u8::try_from(number).unwrap());
+        count += 1;
+    }
+    count
+}
+
+/// Sends a whole batch and receives it, in pieces that a receive buffer holds; how many calls it took to send.
+fn there<K: Kernel, L: Kernel>(
+    outbox: &mut Outbox<K>,
+    inbox: &mut Inbox<L>,
+    near: &UdpSocket,
+    far: &UdpSocket,
+) -> usize {
+    let count = written(outbox);
+    // The default receive buffer holds some 200 KB with the kernel's own part.
+    let step = (60_000 / outbox.datagram_bytes).clamp(1, 4);
+    let (mut sent, mut came, mut calls) = (0, 0, 0);
+    while sent < count {
+        let next = (sent + step).min(count);
+        let left = outbox.send(near.as_raw_fd(), sent..next).unwrap();
+        assert!((1..=next - sent).contains(&left));
+        (sent, calls) = (sent + left, calls + 1);
+        while came < sent {
+            assert!(inbox.receive(far.as_raw_fd()).unwrap() >= 1);
+            for datagram in inbox.datagrams() {
+                assert_eq!(datagram.len(), outbox.datagram_bytes, "datagram {came}");
+                assert!(datagram.iter().all(|byte| usize::from(*byte) == came), "datagram {came}");
+                came += 1;
+            }
+        }
+    }
+    calls
+}
+
+const HOMES: [&str; 2] = ["127.0.0.1", "::1"];
+
+fn has_ipv6() -> bool {
+    UdpSocket::bind("[::1]:0").is_ok()
+}
+
+#[test]
+fn batches_of_every_size_come_as_they_were_sent() {
+    for home in HOMES.into_iter().filter(|home| *home != "::1" || has_ipv6()) {
+        for bytes in [1, 64, 1472, 9000, 40_000, 65_487] {
+            for offload in [false, true] {
+                let (near, far) = pair(home);
+                let mut outbox = Outbox::new(Linux, &near, bytes, offload);
+                let mut inbox = Inbox::new(Linux, &far, bytes, offload);
+                there(&mut outbox, &mut inbox, &near, &far);
+                if offload && bytes > MOST_MESSAGE_BYTES / 2 {
+                    assert_eq!(outbox.segments, 1, "there is nothing to cut");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_in_use_is_said() {
+    let (near, far) = pair("127.0.0.1");
+    let words = |offload| {
+        let (sender, receiver) = (Sender::new(&near, 1000, offload), Receiver::new(&far, 1000, offload));
+        sender.in_use().chain(receiver.in_use()).collect::<Vec<_>>()
+    };
+    assert_eq!(words(false), ["sendmmsg", "recvmmsg"]);
+    // Kernels before 4.18 and 5.0 have neither.
+    assert!(words(true).iter().all(|word| ["gso", "gro", "sendmmsg", "recvmmsg"].contains(word)));
+    let sender = Sender::new(&near, 1000, true);
+    assert!(sender.capacity() >= 1 && sender.capacity() <= MOST_MESSAGES && sender.segments() >= 1);
+}
+
+#[test]
+fn a_message_is_cut_into_segments_and_the_last_may_be_short() {
+    let (near, far) = pair("127.0.0.1");
+    if Linux.set(near.as_raw_fd(), libc::UDP_SEGMENT, 1472).is_err() {
+        eprintln!("SKIPPED: this kernel has no segmentation offload");
+        return;
+    }
+    for coalesced in [false, true] {
+        let mut inbox = Inbox::new(Linux, &far, 1472, coalesced);
+        near.send(&vec![7; 3 * 1472 + 100]).unwrap();
+        let mut lengths = Vec::new();
+        while lengths.len() < 4 {
+            inbox.receive(far.as_raw_fd()).unwrap();
+            lengths.extend(inbox.datagrams().map(<[u8]>::len));
+        }
+        assert_eq!(lengths, [1472, 1472, 1472, 100]);
+    }
+}
+
+#[test]
+fn every_refusal_leads_to_the_next_way() {
+    let refused = |filter: Filter, offload: bool| {
+        let (near, far) = pair("127.0.0.1");
+        let mut outbox = Outbox::new(filter, &near, 1000, offload);
+        let mut inbox = Inbox::new(Linux, &far, 1000, false);
+        there(&mut outbox, &mut inbox, &near, &far);
+        (outbox.segments > 1, outbox.many)
+    };
+    for number in [libc::ENOSYS, libc::EPERM] {
+        assert_eq!(refused(Filter { send_many: Some(number), ..Filter::default() }, false), (false, false));
+    }
+    for number in [libc::EIO, libc::EINVAL, libc::EMSGSIZE] {
+        let filter = || Filter { longest: Some((1000, number)), ..Filter::default() };
+        assert_eq!(refused(filter(), true), (false, true), "segmentation that fails when something is sent");
+        let both = Filter { send_many: Some(libc::ENOSYS), ..filter() };
+        assert_eq!(refused(both, true), (false, false));
+    }
+    let old = Filter { set: Some(libc::ENOPROTOOPT), ..Filter::default() };
+    assert_eq!(refused(old, true), (false, true));
+}
+
+#[test]
+fn a_receiver_without_its_calls_takes_one_at_a_time() {
+    for filter in [
+        Filter { receive_many: Some(libc::ENOSYS), ..Filter::default() },
+        Filter { receive_many: Some(libc::EPERM), set: Some(libc::ENOPROTOOPT), ..Filter::default() },
+    ] {
+        let no_coalescing = filter.set.is_some();
+        let (near, far) = pair("127.0.0.1");
+        let mut outbox = Outbox::new(Linux, &near, 1472, true);
+        let mut inbox = Inbox::new(filter, &far, 1472, true);
+        there(&mut outbox, &mut inbox, &near, &far);
+        assert!(!inbox.many);
+        assert!(!(no_coalescing && inbox.coalesced));
+    }
+}
+
+#[test]
+fn a_batch_that_is_cut_short_goes_on_where_it_was_cut() {
+    let (near, far) = pair("127.0.0.1");
+    let mut outbox = Outbox::new(Filter { at_once: Some(1), ..Filter::default() }, &near, 5000, false);
+    let mut inbox = Inbox::new(Linux, &far, 5000, false);
+    let count = written(&mut outbox);
+    assert_eq!(there(&mut outbox, &mut inbox, &near, &far), count, "one datagram a call");
+}
+
+#[test]
+fn other_errors_are_the_callers() {
+    let (near, far) = pair("127.0.0.1");
+    let mut outbox = Outbox::new(Filter { send_many: Some(libc::ENOBUFS), ..Filter::default() }, &near, 100, true);
+    assert_eq!(outbox.send(near.as_raw_fd(), 0..1).unwrap_err().raw_os_error(), Some(libc::ENOBUFS));
+    assert_eq!(outbox.kernel.calls.get(), 2, "the option, and one try");
+    far.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
+    let error = Receiver::new(&far, 100, true).receive(&far).unwrap_err();
+    assert!(matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut), "{error}");
+    let mut sender = Sender::new(&near, 100, false);
+    let past = sender.capacity() + 1;
+    assert!(sender.send(&near, 0..past).is_err() && sender.send(&near, 1..1).is_err());
+    drop(far);
+    let mut sender = Sender::new(&near, 100, false);
+    let refused = (0..100).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(1));
+        sender.send(&near, 0..1).err()
+    });
+    assert_eq!(refused.unwrap().kind(), io::ErrorKind::ConnectionRefused);
+}
+
+#[test]
+fn a_longer_datagram_and_an_empty_one_are_seen_as_what_they_are() {
+    let (near, far) = pair("127.0.0.1");
+    for coalesced in [false, true] {
+        let mut inbox = Inbox::new(Linux, &far, 100, coalesced);
+        let mut one = |bytes: usize| {
+            near.send(&vec![1; bytes]).unwrap();
+            inbox.receive(far.as_raw_fd()).unwrap();
+            inbox.datagrams().map(<[u8]>::len).collect::<Vec<_>>()
+        };
+        assert_eq!(one(0), [0]);
+        assert_eq!(one(99), [99]);
+        assert!(one(5000)[0] > 100);
+    }
+}
+
+#[test]
+fn control_messages_are_read_and_garbage_is_none() {
+    let pair = |low: i32, high: i32| {
+        let halves = [low.to_ne_bytes(), high.to_ne_bytes()];
+        u64::from_ne_bytes(halves.concat().try_into().unwrap())
+    };
+    let segment = [20, pair(libc::SOL_UDP, libc::UDP_GRO), pair(1472, -1)];
+    let stamp = [32, pair(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS), 1, 2];
+    assert_eq!(segment_of(&segment), Some(1472));
+    assert_eq!(segment_of(&[&stamp[..], &segment].concat()), Some(1472));
+    assert_eq!(segment_of(&stamp), None);
+    assert_eq!(segment_of(&[]), None);
+    let kind = segment[1];
+    for broken in [&segment[..2], &[0, 0, 0], &[u64::MAX; 12], &[16, kind, 5], &[20, kind, 0], &[u64::MAX, kind]] {
+        assert_eq!(segment_of(broken), None, "{broken:?}");
+    }
+    assert_eq!(segment_of(&[20, kind, pair(-1, 0)]), None);
+}
