@@ -38,6 +38,8 @@ pub struct Request {
     pub chosen: Chosen,
     /// Where disks are measured, as it was found; `None` where no directory could be looked at.
     pub disk: Option<DiskTarget>,
+    /// The name of the other end's host; `None` where both ends are here.
+    pub peer: Option<String>,
     /// Trusted tools to run beside our own measurements, by their ids.
     pub references: Vec<&'static str>,
 }
@@ -56,6 +58,7 @@ impl Request {
             seed: 1,
             chosen: Chosen::default(),
             disk: None,
+            peer: None,
             references: Vec::new(),
         }
     }

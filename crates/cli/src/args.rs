@@ -6,7 +6,9 @@ use bench::reference::REFERENCES;
 use bench::suite::{IsaChoice, Threads};
 use clap::{Args, Parser, Subcommand};
 use model::experiment::Area;
-use model::io::{Direction, DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync, NetMode, Protocol};
+use model::io::{
+    Direction, DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync, NetMode, Protocol, Segmentation, Wait,
+};
 use model::isa::{CpuOp, Element, MemoryOp, MemoryPattern, Pages, Placement};
 use model::unit::{parse_seconds, parse_size};
 
@@ -242,15 +244,28 @@ pub(crate) struct Net {
     /// Transports: tcp, udp.
     #[arg(long, value_delimiter = ',')]
     pub(crate) protocol: Vec<Protocol>,
-    /// What is done: stream, pingpong.
+    /// What is done: stream (tcp), `no_drop` (udp, the highest rate within a loss goal), blast (udp, as much as goes),
+    /// pingpong, connect (tcp), load (round trips while streams run), transfer (a fixed amount there and back).
     #[arg(long, value_delimiter = ',')]
     pub(crate) mode: Vec<NetMode>,
-    /// Bytes per send, or per message; by default 128KiB in a stream and 1 byte there and back.
+    /// Bytes per send, or per message; by default 128KiB in a stream, 1472B in a datagram and 1 byte there and back.
     #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = parse_size)]
     pub(crate) block: Vec<u64>,
     /// Which way the bytes of a stream go: up (to the server), down, both at once.
     #[arg(long, value_delimiter = ',')]
     pub(crate) direction: Vec<Direction>,
+    /// Whether the sends of a TCP stream are asked to spare their copy: true, false.
+    #[arg(long, value_name = "BOOL,…", value_delimiter = ',', action = clap::ArgAction::Append)]
+    pub(crate) zero_copy: Vec<bool>,
+    /// Who cuts datagrams from large sends: off (one system call a batch of them), gso (the kernel or the device).
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) segmentation: Vec<Segmentation>,
+    /// How a round trip is waited for: blocking (asleep), spinning (asking again and again).
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) wait: Vec<Wait>,
+    /// Datagrams of a million that the highest rate may lose: 0, 1, 1000 or any other number below a million.
+    #[arg(long, value_name = "PPM,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..1_000_000))]
+    pub(crate) loss_goal: Vec<u32>,
 
     #[command(flatten)]
     pub(crate) measure: Measure,

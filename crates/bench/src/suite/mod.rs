@@ -8,15 +8,17 @@ use std::path::Path;
 
 use kernels::table::KERNELS;
 use model::experiment::Area;
-use model::io::{Direction, NetMode, Protocol};
 use model::isa::{CpuOp, Element, Isa};
 use model::unit::{parse_seconds, parse_size};
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 mod disk;
 mod memory;
+mod net;
 pub use disk::{DiskChoice, DiskStanza, Steady};
 pub use memory::{MemoryChoice, MemoryStanza, WorkingSets};
+pub(crate) use net::{LOSS_GOAL_PER_MILLION, MOST_BLOCK_BYTES, Traits, block_range, known_modes, traits};
+pub use net::{NetChoice, NetStanza};
 
 /// The most threads that can be asked for.
 pub const MOST_THREADS: u32 = 1024;
@@ -35,6 +37,9 @@ const MEMORY: &str = include_str!("../../../../suites/memory.toml");
 
 /// The suite of `assay disk`, likewise.
 const DISK: &str = include_str!("../../../../suites/disk.toml");
+
+/// The suite of `assay net`, likewise.
+const NET: &str = include_str!("../../../../suites/net.toml");
 
 /// A suite.
 #[derive(Clone, Debug, Deserialize)]
@@ -130,28 +135,6 @@ pub struct CpuStanza {
     /// Operations that each experiment comes to, over all threads: stated, and done in full where exact workloads are
     /// asked for.
     pub total: Option<f64>,
-}
-
-/// A block of network experiments: every combination of its lists.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NetStanza {
-    /// Transports.
-    pub protocol: Vec<Protocol>,
-    /// What is done.
-    pub mode: NetMode,
-    /// Bytes per send, or per message.
-    #[serde(deserialize_with = "sizes")]
-    pub block: Vec<u64>,
-    /// Which way the bytes of a stream go.
-    #[serde(default = "up")]
-    pub direction: Vec<Direction>,
-    /// Thread counts: connections, each with a thread at either end.
-    pub threads: Vec<Threads>,
-}
-
-fn up() -> Vec<Direction> {
-    vec![Direction::Up]
 }
 
 const fn one_session() -> u32 {
@@ -300,7 +283,10 @@ impl Suite {
         }
         let memory = suite.memory.iter().map(|stanza| (Area::Memory, &stanza.sampling));
         let disk = suite.disk.iter().map(|stanza| (Area::Disk, &stanza.sampling));
-        for (area, sampling) in memory.chain(disk).filter_map(|(area, sampling)| Some((area, sampling.as_ref()?))) {
+        let net = suite.net.iter().map(|stanza| (Area::Net, &stanza.sampling));
+        for (area, sampling) in
+            memory.chain(disk).chain(net).filter_map(|(area, sampling)| Some((area, sampling.as_ref()?)))
+        {
             sampling.check().map_err(|problem| format!("suite '{origin}', [[{area}]] sampling: {problem}"))?;
         }
         for stanza in &suite.disk {
@@ -347,19 +333,6 @@ pub struct CpuChoice {
     pub elements: Vec<Element>,
     /// Instruction sets; empty: all of them.
     pub isa: Vec<IsaChoice>,
-}
-
-/// What an area's own command chooses of the network area; what is empty is the quick suite's.
-#[derive(Clone, Debug, Default)]
-pub struct NetChoice {
-    /// Transports.
-    pub protocols: Vec<Protocol>,
-    /// What is done.
-    pub modes: Vec<NetMode>,
-    /// Bytes per send, or per message.
-    pub blocks: Vec<u64>,
-    /// Which way the bytes of a stream go.
-    pub directions: Vec<Direction>,
 }
 
 /// One thread, all cores, and all hardware threads.
@@ -456,32 +429,6 @@ impl Suite {
     /// Its sampling alone.
     fn without_rows(self) -> Self {
         Self { cpu: Vec::new(), memory: Vec::new(), disk: Vec::new(), net: Vec::new(), ..self }
-    }
-
-    /// The suite of `assay net`.
-    ///
-    /// # Errors
-    /// Nothing fits what was chosen.
-    pub fn of_net(choice: &NetChoice) -> Result<Self, String> {
-        let quick = Self::find("quick")?;
-        let mut net = Vec::new();
-        for stanza in &quick.net {
-            let wanted = |protocol: &Protocol| choice.protocols.is_empty() || choice.protocols.contains(protocol);
-            let protocol: Vec<Protocol> = stanza.protocol.iter().copied().filter(wanted).collect();
-            if protocol.is_empty() || !choice.modes.is_empty() && !choice.modes.contains(&stanza.mode) {
-                continue;
-            }
-            net.push(NetStanza {
-                protocol,
-                block: or(&choice.blocks, &stanza.block),
-                direction: or(&choice.directions, &stanza.direction),
-                ..stanza.clone()
-            });
-        }
-        if net.is_empty() {
-            return Err("there is no network experiment of that combination of --protocol and --mode; known: tcp with stream, tcp and udp with pingpong".into());
-        }
-        Ok(Self { name: Area::Net.to_string(), net, ..quick.without_rows() })
     }
 }
 

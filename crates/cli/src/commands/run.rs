@@ -93,6 +93,10 @@ pub(crate) fn net(arguments: &Net, began: f64) -> Result {
         modes: arguments.mode.clone(),
         blocks: arguments.block.clone(),
         directions: arguments.direction.clone(),
+        zero_copies: arguments.zero_copy.clone(),
+        segmentations: arguments.segmentation.clone(),
+        waits: arguments.wait.clone(),
+        loss_goals: arguments.loss_goal.clone(),
     };
     measure(Suite::of_net(&choice)?, Chosen::default(), &arguments.measure, began)
 }
@@ -183,6 +187,7 @@ fn request(suite: Suite, chosen: Chosen, options: &Measure) -> Result<Request> {
         seed: options.seed,
         chosen,
         disk,
+        peer: None,
         references,
     })
 }
