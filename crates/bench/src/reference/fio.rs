@@ -313,6 +313,8 @@ mod tests {
             seconds: 0.5,
             file: Some(&file),
             our_rate: None,
+            version: "",
+            offered_rate: None,
         })
     }
 

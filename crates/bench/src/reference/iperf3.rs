@@ -1,12 +1,18 @@
-//! iperf3 beside our TCP streams on the loopback interface: the same block, the same number of connections, its sender
-//! on the CPUs of our near end and its receiver on those of our far end.
+//! iperf3 beside our streams on the loopback interface, TCP and UDP: the same block, the same number of connections, the
+//! same direction, its client on the CPUs of our near end and its server on those of our far end.
 //!
-//! The figure is the receiver's: bits that arrived per second, by 8. Both sides count the bytes of the stream, without
-//! any header, so they are taken as they are. It measures whole seconds, and its first moments with them: there is no
-//! shorter run and no warm-up.
+//! The figure is the receiver's: bits that arrived per second, by 8, of both directions where both are measured. Both
+//! sides count the bytes of the stream or the datagrams, without any header of the network, so they are taken as they
+//! are. It measures whole seconds, and its first moments with them: there is no shorter run and no warm-up. Its own
+//! pinning (`-A`) puts all streams on one CPU and is not used: a process inherits the CPUs of its end.
+//!
+//! Over UDP it is as it comes: a system call for each datagram and the system's socket buffers, but with its own offload
+//! (`--gsro`) beside rows that use ours, from the first version that has it. It has no search for the highest rate that a
+//! loss goal allows. Beside such a row it is run as fast as it can (`-b 0`), and where that breaks the goal at the highest
+//! rate that keeps it, which [`search`](super::search) finds before the first pair; a run that breaks the goal is no figure.
 
 use model::experiment::{Experiment, NetParams, Params};
-use model::io::{Direction, NetMode, Protocol};
+use model::io::{Direction, NetMode, Protocol, Segmentation};
 use model::sample::MetricName;
 use serde_json::{Map, Value, json};
 
@@ -21,16 +27,20 @@ static ABOUT: About = About {
     tool: "iperf3",
     program: "iperf3",
     version: Version::Asked { argument: "--version", prefix: "iperf ", oldest: (3, 1) },
-    stands_beside: "TCP streams on the loopback interface",
+    stands_beside: "streams on the loopback interface, TCP and UDP, in any direction",
     how_to_get: "Debian package iperf3; https://github.com/esnet/iperf",
 };
 
 /// The largest block that it takes over TCP (`MAX_BLOCKSIZE`, as its help and its refusal say).
 const LARGEST_BLOCK: u64 = 1 << 20;
+/// The blocks that it takes over UDP, as its refusal says.
+const DATAGRAMS: std::ops::RangeInclusive<u64> = 16..=65_507;
 /// The most streams that it takes, as its refusal says.
 const MOST_STREAMS: u32 = 128;
 /// The first version with a thread for each stream.
 const THREAD_PER_STREAM: (u32, u32) = (3, 16);
+/// The first version with segmentation offload of its own (`--gsro`), as its release notes say.
+const WITH_OFFLOAD: (u32, u32) = (3, 21);
 /// Seconds that a run takes beside its measured time.
 const START_SECONDS: f64 = 0.2;
 /// The CPU share above which an end is called bound by the CPU.
@@ -40,25 +50,47 @@ const CPU_BOUND: f64 = 0.95;
 fn parameters(experiment: &Experiment) -> Result<&NetParams, String> {
     let Params::Net(params) = &experiment.params else { return Err("iperf3 measures networks".to_owned()) };
     let refuse = |why: String| Err(format!("iperf3 is not run beside this: {why}"));
-    if params.protocol != Protocol::Tcp || params.mode != NetMode::Stream {
-        return refuse("only TCP streams are compared".to_owned());
+    match (params.protocol, params.mode) {
+        (Protocol::Tcp, NetMode::Stream) if params.block > LARGEST_BLOCK => {
+            return refuse(format!("its largest block is {LARGEST_BLOCK} B"));
+        }
+        (Protocol::Udp, NetMode::Blast | NetMode::NoDrop) if !DATAGRAMS.contains(&params.block) => {
+            return refuse(format!("its datagrams have {} B to {} B", DATAGRAMS.start(), DATAGRAMS.end()));
+        }
+        (Protocol::Tcp, NetMode::Stream) | (Protocol::Udp, NetMode::Blast | NetMode::NoDrop) => {}
+        _ => return refuse("only streams are compared: stream over tcp, blast and no_drop over udp".to_owned()),
     }
     if params.path != "loopback" {
-        return refuse("only the loopback interface is compared".to_owned());
-    }
-    if params.direction.is_some_and(|direction| direction != Direction::Up) {
-        return refuse("only streams towards the far end are compared".to_owned());
+        return refuse(
+            "only the loopback interface is compared; start 'iperf3 -s' on the other host and 'iperf3 -c' here by hand"
+                .to_owned(),
+        );
     }
     if params.zero_copy == Some(true) {
         return refuse("its zero copy is sendfile, ours is not".to_owned());
-    }
-    if params.block > LARGEST_BLOCK {
-        return refuse(format!("its largest block is {LARGEST_BLOCK} B"));
     }
     if params.threads > MOST_STREAMS {
         return refuse(format!("it takes {MOST_STREAMS} streams at most"));
     }
     Ok(params)
+}
+
+/// The share of datagrams that may be lost, where there is a goal.
+fn goal(params: &NetParams) -> Option<f64> {
+    (params.mode == NetMode::NoDrop).then(|| f64::from(params.loss_goal_per_million.unwrap_or(0)) * 1e-6)
+}
+
+/// Whether it is to use its own segmentation offload.
+fn offload(params: &NetParams, version: &str) -> bool {
+    params.segmentation == Some(Segmentation::Gso)
+        && major_minor(version).is_some_and(|version| version >= WITH_OFFLOAD)
+}
+
+/// What makes its sender a UDP one: as fast as it can, or at its part of a rate of all streams.
+fn pace(params: &NetParams, rate: Option<f64>) -> String {
+    let directions = if params.direction == Some(Direction::Both) { 2.0 } else { 1.0 };
+    let of_each = |rate: f64| (8.0 * rate / (directions * f64::from(params.threads))).ceil();
+    format!("-b{}", rate.map_or(0.0, of_each))
 }
 
 impl Reference for Iperf3 {
@@ -74,9 +106,16 @@ impl Reference for Iperf3 {
         let params = parameters(target.experiment)?;
         let seconds = target.seconds.round().clamp(1.0, 3600.0);
         let port = ["-p".to_owned(), PORT.to_owned()].concat();
+        let udp = params.protocol == Protocol::Udp;
+        let where_it_is = |asked: bool, word: &str| if asked { word.to_owned() } else { String::new() };
         let client = [
             "-c127.0.0.1".to_owned(),
             port.clone(),
+            where_it_is(udp, "-u"),
+            if udp { pace(params, target.offered_rate) } else { String::new() },
+            where_it_is(offload(params, target.version), "--gsro"),
+            where_it_is(params.direction == Some(Direction::Down), "-R"),
+            where_it_is(params.direction == Some(Direction::Both), "--bidir"),
             format!("-l{}", params.block),
             format!("-P{}", params.threads),
             format!("-t{seconds}"),
@@ -91,6 +130,7 @@ impl Reference for Iperf3 {
                 argv: arguments(target.program, server),
                 env: bare_environment(),
                 cpus: distinct(target.other_cpus),
+                // Also where its data are datagrams: it is told of them over a connection.
                 listens_for: ListensFor::Tcp,
             }),
             expected_seconds: START_SECONDS + seconds,
@@ -113,21 +153,38 @@ impl Reference for Iperf3 {
             return Err(format!("iperf3 says: {error}"));
         }
         succeeded(ABOUT.tool, output)?;
-        let test = &report["start"]["test_start"];
-        for (key, wanted) in [("num_streams", u64::from(params.threads)), ("blksize", params.block)] {
-            if test[key].as_u64() != Some(wanted) {
-                return Err(format!("iperf3 ran with {key} {} and not {wanted}", test[key]));
-            }
-        }
+        ran_as_told(&report["start"]["test_start"], params)?;
         let end = &report["end"];
-        let value = positive(ABOUT.tool, "rate", number(&end["sum_received"], "bits_per_second")? / 8.0)?;
-        Ok(Reading { metric: MetricName::Throughput, value, bytes_factor: 1.0, details: details(end) })
+        let received = |name: &str| number(&end[name], "bits_per_second").map(|bits| bits / 8.0);
+        let mut value = received("sum_received")?;
+        if params.direction == Some(Direction::Both) {
+            value += received("sum_received_bidir_reverse")?;
+        }
+        let value = positive(ABOUT.tool, "rate", value)?;
+        let mut details = details(end, params);
+        if params.protocol == Protocol::Udp {
+            details.append(&mut of_datagrams(end)?);
+        }
+        Ok(Reading { metric: MetricName::Throughput, value, bytes_factor: 1.0, details })
+    }
+
+    fn too_fast(&self, experiment: &Experiment, reading: &Reading) -> Option<f64> {
+        let goal = goal(parameters(experiment).ok()?)?;
+        let detail = |key: &str| reading.details.get(key)?.as_f64();
+        detail("sent").filter(|_| detail("loss").is_none_or(|lost| lost > goal))
     }
 
     fn difference(&self, version: &str, experiment: &Experiment, reading: &Reading) -> Option<String> {
-        let threads = experiment.params.threads();
+        let params = parameters(experiment).ok()?;
+        let threads = params.threads;
         if threads > 1 && major_minor(version).is_some_and(|version| version < THREAD_PER_STREAM) {
             return Some(format!("iperf3 {version} serves all {threads} streams from one thread at either end."));
+        }
+        if params.protocol == Protocol::Udp && !offload(params, version) {
+            return Some(format!(
+                "iperf3 {version} makes a system call for each datagram, at either end, and leaves the receive buffer at \
+                 the system's default."
+            ));
         }
         let busy = |end: &str| reading.details.get(end)?.as_f64().filter(|share| *share > CPU_BOUND);
         let (end, share) = [("sender", "sender_cpu"), ("receiver", "receiver_cpu")]
@@ -137,8 +194,31 @@ impl Reference for Iperf3 {
     }
 }
 
+/// Looks whether it did what it was told.
+fn ran_as_told(test: &Value, params: &NetParams) -> Result<(), String> {
+    let protocol = if params.protocol == Protocol::Udp { "UDP" } else { "TCP" };
+    let reverse = u64::from(params.direction == Some(Direction::Down));
+    for (key, wanted) in [
+        ("num_streams", json!(params.threads)),
+        ("blksize", json!(params.block)),
+        ("protocol", json!(protocol)),
+        ("reverse", json!(reverse)),
+    ] {
+        if test[key] != wanted {
+            return Err(format!("iperf3 ran with {key} {} and not {wanted}", test[key]));
+        }
+    }
+    Ok(())
+}
+
+/// What this sum is over both directions; `None` where there is none.
+fn over_directions(end: &Value, sum: &str, key: &str) -> Option<f64> {
+    let back = end[format!("{sum}_bidir_reverse")][key].as_f64();
+    end[sum][key].as_f64().map(|there| there + back.unwrap_or(0.0))
+}
+
 /// What else it reports; what a version leaves out is left out here too.
-fn details(end: &Value) -> Map<String, Value> {
+fn details(end: &Value, params: &NetParams) -> Map<String, Value> {
     let mut details = Map::new();
     let mut add = |key: &str, value: &Value, factor: f64| {
         if let Some(number) = value.as_f64() {
@@ -148,19 +228,51 @@ fn details(end: &Value) -> Map<String, Value> {
         }
     };
     let cpu = &end["cpu_utilization_percent"];
-    add("retransmits", &end["sum_sent"]["retransmits"], 1.0);
-    add("sent", &json!(end["sum_sent"]["bits_per_second"].as_f64()), 1.0 / 8.0);
+    let sum = |name: &str, key: &str| json!(over_directions(end, name, key));
+    add("retransmits", &sum("sum_sent", "retransmits"), 1.0);
+    add("sent", &sum("sum_sent", "bits_per_second"), 1.0 / 8.0);
     add("seconds", &end["sum_received"]["seconds"], 1.0);
-    add("bytes", &end["sum_received"]["bytes"], 1.0);
-    add("sender_cpu", &cpu["host_total"], 0.01);
-    add("receiver_cpu", &cpu["remote_total"], 0.01);
+    add("bytes", &sum("sum_received", "bytes"), 1.0);
+    // The host is the client's end.
+    let (host, remote) = match params.direction {
+        Some(Direction::Both) => ("near_cpu", "far_cpu"),
+        Some(Direction::Down) => ("receiver_cpu", "sender_cpu"),
+        _ => ("sender_cpu", "receiver_cpu"),
+    };
+    add(host, &cpu["host_total"], 0.01);
+    add(remote, &cpu["remote_total"], 0.01);
+    if params.direction == Some(Direction::Both) {
+        add("up", &end["sum_received"]["bits_per_second"], 1.0 / 8.0);
+        add("down", &end["sum_received_bidir_reverse"]["bits_per_second"], 1.0 / 8.0);
+    }
     add("sender_congestion_control", &end["sender_tcp_congestion"], 1.0);
     add("receiver_congestion_control", &end["receiver_tcp_congestion"], 1.0);
     let streams = end["streams"].as_array().map_or(&[][..], Vec::as_slice);
-    let largest = |key: &str| streams.iter().filter_map(|stream| stream["sender"][key].as_f64()).reduce(f64::max);
+    // A sender at the other end tells nothing of its connection: 0.
+    let known = |stream: &Value, key: &str| stream["sender"][key].as_f64().filter(|figure| *figure > 0.0);
+    let largest = |key: &str| streams.iter().filter_map(|stream| known(stream, key)).reduce(f64::max);
     add("largest_congestion_window", &json!(largest("max_snd_cwnd")), 1.0);
     add("largest_mean_round_trip", &json!(largest("mean_rtt")), 1e-6);
     details
+}
+
+/// What it reports of datagrams: how many were lost of those that the receivers know of, and in which order they came.
+fn of_datagrams(end: &Value) -> Result<Map<String, Value>, String> {
+    let missing = |key: &str| format!("iperf3's report has no number '{key}'");
+    let sum = |key: &str| over_directions(end, "sum_received", key).ok_or_else(|| missing(key));
+    let (lost, datagrams) = (sum("lost_packets")?, sum("packets")?);
+    let loss = lost / positive(ABOUT.tool, "number of datagrams", datagrams)?;
+    let streams = end["streams"].as_array().map_or(&[][..], Vec::as_slice);
+    let reordered: f64 = streams.iter().filter_map(|stream| stream["udp"]["out_of_order"].as_f64()).sum();
+    let mut details = Map::from_iter([
+        ("lost".to_owned(), json!(lost)),
+        ("datagrams".to_owned(), json!(datagrams)),
+        ("loss".to_owned(), json!(loss)),
+        ("reordered".to_owned(), json!(reordered)),
+    ]);
+    let jitter = end["sum_received"]["jitter_ms"].as_f64();
+    details.extend(jitter.map(|milliseconds| ("jitter".to_owned(), json!(milliseconds * 1e-3))));
+    Ok(details)
 }
 
 fn number(object: &Value, key: &str) -> Result<f64, String> {
@@ -178,6 +290,21 @@ mod tests {
         net(Protocol::Tcp, NetMode::Stream, block, threads)
     }
 
+    fn blast(threads: u32) -> Experiment {
+        net(Protocol::Udp, NetMode::Blast, 1472, threads)
+    }
+
+    fn no_drop(threads: u32, goal: u32) -> Experiment {
+        let mut experiment = net(Protocol::Udp, NetMode::NoDrop, 1472, threads);
+        params_of(&mut experiment).loss_goal_per_million = Some(goal);
+        experiment
+    }
+
+    fn params_of(experiment: &mut Experiment) -> &mut NetParams {
+        let Params::Net(params) = &mut experiment.params else { panic!("a network experiment") };
+        params
+    }
+
     #[test]
     fn each_end_is_on_the_cpus_of_ours() {
         let experiment = stream(128 << 10, 2);
@@ -189,6 +316,8 @@ mod tests {
             seconds: 0.5,
             file: None,
             our_rate: None,
+            version: "",
+            offered_rate: None,
         };
         let invocation = Iperf3.invocation(&target).unwrap();
         assert_eq!(invocation.argv.join(" "), "/usr/bin/iperf3 -c127.0.0.1 -p{port} -l131072 -P2 -t1 -J");
@@ -201,12 +330,51 @@ mod tests {
     }
 
     #[test]
+    fn direction_rate_and_offload_are_asked_for_as_ours_are() {
+        let argv = |experiment: &Experiment, version: &str, offered_rate: Option<f64>| {
+            let target = Target {
+                experiment,
+                program: Path::new("iperf3"),
+                cpus: &[0],
+                other_cpus: &[1],
+                seconds: 0.5,
+                file: None,
+                our_rate: Some(1e9),
+                version,
+                offered_rate,
+            };
+            Iperf3.invocation(&target).unwrap().argv.join(" ")
+        };
+        let way = |mut experiment: Experiment, direction| {
+            params_of(&mut experiment).direction = Some(direction);
+            experiment
+        };
+        let down = argv(&way(stream(1024, 1), Direction::Down), "3.12", None);
+        assert_eq!(down, "iperf3 -c127.0.0.1 -p{port} -R -l1024 -P1 -t1 -J");
+        let both = argv(&way(stream(1024, 1), Direction::Both), "3.12", None);
+        assert_eq!(both, "iperf3 -c127.0.0.1 -p{port} --bidir -l1024 -P1 -t1 -J");
+        assert_eq!(argv(&blast(2), "3.12", None), "iperf3 -c127.0.0.1 -p{port} -u -b0 -l1472 -P2 -t1 -J");
+        let paced = argv(&no_drop(2, 1000), "3.12", Some(50e6));
+        assert_eq!(paced, "iperf3 -c127.0.0.1 -p{port} -u -b200000000 -l1472 -P2 -t1 -J", "a half of it each");
+        let paced = argv(&way(no_drop(2, 1000), Direction::Both), "3.12", Some(50e6));
+        assert!(paced.contains(" -b100000000 --bidir "), "a quarter of it each, two each way: {paced}");
+        let mut offloading = no_drop(1, 1000);
+        params_of(&mut offloading).segmentation = Some(Segmentation::Gso);
+        assert!(argv(&offloading, "3.21", None).contains(" -u -b0 --gsro -l1472"));
+        assert!(!argv(&offloading, "3.20", None).contains("--gsro"), "as it comes");
+        assert!(!argv(&no_drop(1, 1000), "3.21", None).contains("--gsro"), "ours does without, too");
+    }
+
+    #[test]
     fn what_it_cannot_do_alike_is_refused() {
         for other in [
             net(Protocol::Udp, NetMode::Stream, 1024, 1),
             net(Protocol::Tcp, NetMode::Pingpong, 1024, 1),
             stream(2 << 20, 1),
             stream(1024, 129),
+            net(Protocol::Udp, NetMode::Blast, 15, 1),
+            net(Protocol::Udp, NetMode::NoDrop, 65_508, 1),
+            net(Protocol::Tcp, NetMode::Transfer, 1024, 1),
             cpu(model::isa::Isa::Avx2, 1),
         ] {
             assert!(Iperf3.stands_beside(&other).is_err(), "{}", other.id);
@@ -214,11 +382,9 @@ mod tests {
         let mut experiment = stream(1024, 1);
         let base = experiment.params.clone();
         let Params::Net(base) = base else { panic!("a network experiment") };
-        for params in [
-            NetParams { direction: Some(Direction::Down), ..base.clone() },
-            NetParams { zero_copy: Some(true), ..base.clone() },
-            NetParams { path: "10.0.0.2".into(), ..base },
-        ] {
+        for params in
+            [NetParams { zero_copy: Some(true), ..base.clone() }, NetParams { path: "10.0.0.2".into(), ..base }]
+        {
             experiment.params = Params::Net(params);
             assert!(Iperf3.stands_beside(&experiment).is_err(), "{:?}", experiment.params);
         }
@@ -240,6 +406,70 @@ mod tests {
         assert!(why.contains("one thread"), "{why}");
         let later = Iperf3.difference("3.16", &experiment, &reading);
         assert!(later.is_none_or(|why| why.contains("bound by the CPU")));
+    }
+
+    #[test]
+    fn recorded_runs_of_every_direction_are_read_at_the_receivers() {
+        let mut down = stream(128 << 10, 2);
+        params_of(&mut down).direction = Some(Direction::Down);
+        let reading = Iperf3.parse("3.12", &said(&recorded("iperf3-3.12-tcp-128KiB-down-t2.json")), &down).unwrap();
+        assert!((reading.value - 16_080_125_369.480_787 / 8.0).abs() < 1.0, "{reading:?}");
+        assert_eq!(reading.details["retransmits"], json!(10.0));
+        assert!(reading.details["sender_cpu"].as_f64() > reading.details["receiver_cpu"].as_f64(), "it is the server");
+        assert!(!reading.details.contains_key("largest_congestion_window"), "unknown is not 0");
+        let mut both = stream(128 << 10, 2);
+        params_of(&mut both).direction = Some(Direction::Both);
+        let reading = Iperf3.parse("3.12", &said(&recorded("iperf3-3.12-tcp-128KiB-both-t2.json")), &both).unwrap();
+        assert!((reading.value - (12_788_509_300.005_4 + 1_277_802_691.533_326_4) / 8.0).abs() < 1.0, "{reading:?}");
+        let detail = |key: &str| reading.details[key].as_f64().unwrap();
+        assert!((detail("up") + detail("down") - reading.value).abs() < 1.0);
+        assert!((detail("bytes") - (1_599_078_400.0 + 159_776_768.0)).abs() < 0.5);
+        assert!(reading.details.contains_key("near_cpu") && !reading.details.contains_key("sender_cpu"));
+    }
+
+    #[test]
+    fn datagrams_are_counted_where_they_came_and_their_loss_beside_them() {
+        let text = recorded("iperf3-3.12-udp-1472B-t1.json");
+        let reading = Iperf3.parse("3.12", &said(&text), &blast(1)).unwrap();
+        assert!((reading.value - 5_795_049_954.951_847 / 8.0).abs() < 1.0, "not what was sent: {reading:?}");
+        let detail = |key: &str| reading.details[key].as_f64().unwrap();
+        assert_eq!((detail("lost"), detail("datagrams"), detail("reordered")), (18_706.0, 510_833.0, 0.0));
+        assert!((detail("loss") - 0.036_618_6).abs() < 1e-6 && (detail("jitter") - 1.369e-6).abs() < 1e-9);
+        assert!(Iperf3.difference("3.12", &blast(1), &reading).unwrap().contains("system call for each datagram"));
+        let mut both = blast(1);
+        params_of(&mut both).direction = Some(Direction::Both);
+        let reading = Iperf3.parse("3.12", &said(&recorded("iperf3-3.12-udp-1472B-both-t1.json")), &both).unwrap();
+        let lost = reading.details["lost"].as_f64().unwrap();
+        assert!((lost - (685_480.0 + 672_150.0)).abs() < 0.5, "of both directions: {lost}");
+        let mut down = blast(1);
+        params_of(&mut down).direction = Some(Direction::Down);
+        let reading = Iperf3.parse("3.12", &said(&recorded("iperf3-3.12-udp-1472B-down-t1.json")), &down).unwrap();
+        assert!((reading.value - 5_683_176_397.059_632 / 8.0).abs() < 1.0, "{reading:?}");
+        // What another direction printed is not this row's.
+        assert!(Iperf3.parse("3.12", &said(&text), &down).unwrap_err().contains("reverse 0 and not 1"));
+        assert!(Iperf3.parse("3.12", &said(&text), &both).unwrap_err().contains("bits_per_second"));
+        let cut = text.replace("lost_packets", "lost_something");
+        assert!(Iperf3.parse("3.12", &said(&cut), &blast(1)).unwrap_err().contains("'lost_packets'"));
+    }
+
+    #[test]
+    fn a_run_that_breaks_the_loss_goal_is_to_be_slower() {
+        let fast = recorded("iperf3-3.12-udp-1472B-t1.json");
+        let at = |experiment: &Experiment, text: &str| {
+            let reading = Iperf3.parse("3.12", &said(text), experiment).unwrap();
+            Iperf3.too_fast(experiment, &reading)
+        };
+        // It lost 3.66 %.
+        let sent = at(&no_drop(1, 1000), &fast).unwrap();
+        assert!((sent - 6_016_056_703.376_263 / 8.0).abs() < 1.0, "what it sent: {sent}");
+        assert_eq!(at(&no_drop(1, 40_000), &fast), None);
+        assert_eq!(at(&blast(1), &fast), None, "as many as it can, whatever is lost");
+        let slow = recorded("iperf3-3.12-udp-1472B-rate-t1.json");
+        assert_eq!(at(&no_drop(1, 0), &slow), None, "nothing was lost");
+        // Without a count of what was lost nothing is known to have kept the goal.
+        let mut reading = Iperf3.parse("3.12", &said(&slow), &no_drop(1, 0)).unwrap();
+        reading.details.remove("loss");
+        assert!(Iperf3.too_fast(&no_drop(1, 0), &reading).is_some());
     }
 
     #[test]

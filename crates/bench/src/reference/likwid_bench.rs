@@ -288,6 +288,8 @@ mod tests {
             seconds: 0.5,
             file: None,
             our_rate: Some(30e9),
+            version: "",
+            offered_rate: None,
         };
         let invocation = LikwidBench.invocation(&target).unwrap();
         // 30 GB/s for 0.5 s are 15 GB, and a pass over 1 GiB counts as so many bytes: 13.97.

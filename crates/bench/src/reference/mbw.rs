@@ -133,6 +133,8 @@ mod tests {
             seconds: 0.5,
             file: None,
             our_rate: Some(10e9),
+            version: "",
+            offered_rate: None,
         };
         let argv = |our_rate| Mbw.invocation(&Target { our_rate, ..target }).unwrap().argv.join(" ");
         // 5 GB, in passes that count 1.07 GB.

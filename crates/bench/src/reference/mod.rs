@@ -21,8 +21,10 @@ mod listening;
 mod mbw;
 mod memory;
 mod multichase;
+mod ping;
 mod pmbw;
 pub mod run;
+pub(crate) mod search;
 mod sockperf;
 mod stream;
 #[cfg(test)]
@@ -38,6 +40,7 @@ pub static REFERENCES: &[&dyn Reference] = &[
     &fio::Fio,
     &iperf3::Iperf3,
     &sockperf::Sockperf,
+    &ping::Ping,
 ];
 
 /// Stands for the port in the command lines of tools that need a server: which one is free is known only when the
@@ -69,6 +72,12 @@ pub trait Reference: Sync {
     /// # Errors
     /// One sentence: the tool says that it failed, or what it printed is not what its version prints.
     fn parse(&self, version: &str, output: &Output, experiment: &Experiment) -> Result<Reading, String>;
+
+    /// What it sent, in bytes per second, if more of it was lost than the experiment allows: the figure is none then, and
+    /// it is to be run slower. Pure.
+    fn too_fast(&self, _experiment: &Experiment, _reading: &Reading) -> Option<f64> {
+        None
+    }
 
     /// What is known to set it apart from our kernel here, where the two differ. Pure.
     fn difference(&self, version: &str, experiment: &Experiment, reading: &Reading) -> Option<String>;
@@ -134,6 +143,11 @@ pub struct Target<'a> {
     pub file: Option<&'a HeldFile>,
     /// Our own figure in the same metric, to size a tool's work by; `None` makes tools find their own size.
     pub our_rate: Option<f64>,
+    /// The tool's version; empty where it says none.
+    pub version: &'a str,
+    /// Bytes per second that the tool is to offer, where it is looked for how much gets through; `None` for as many as it
+    /// can.
+    pub offered_rate: Option<f64>,
 }
 
 /// How a tool is called, as a value.

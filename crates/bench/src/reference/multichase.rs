@@ -191,6 +191,8 @@ mod tests {
             seconds,
             file: None,
             our_rate: None,
+            version: "",
+            offered_rate: None,
         };
         Multichase.invocation(&target).unwrap()
     }

@@ -197,6 +197,8 @@ mod tests {
                 seconds: 0.5,
                 file: None,
                 our_rate: None,
+                version: "",
+                offered_rate: None,
             };
             Pmbw.invocation(&target).unwrap().argv.join(" ")
         };

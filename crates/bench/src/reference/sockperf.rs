@@ -2,11 +2,12 @@
 //! on the CPUs of our measuring end, its server on those of our peer.
 //!
 //! The figure is the median of the full round trip (`--full-rtt`; without it sockperf reports half of it). It counts
-//! messages, not bytes. Of a run it leaves out the first 400 ms and the last 50: of one second, 0.55 s are measured.
+//! messages, not bytes. Its sockets wait as ours do: asleep in the kernel, or asked again and again (`--nonblocked`) at
+//! both ends. Of a run it leaves out the first 400 ms and the last 50: of one second, 0.55 s are measured.
 //! Two seconds more go into its calibration of the clock.
 
 use model::experiment::{Experiment, NetParams, Params};
-use model::io::{NetMode, Protocol};
+use model::io::{NetMode, Protocol, Wait};
 use model::sample::MetricName;
 use serde_json::{Map, Value, json};
 
@@ -40,7 +41,10 @@ fn parameters(experiment: &Experiment) -> Result<&NetParams, String> {
         return refuse("only ping-pongs are compared".to_owned());
     }
     if params.path != "loopback" {
-        return refuse("only the loopback interface is compared".to_owned());
+        return refuse(
+            "only the loopback interface is compared; start 'sockperf sr' on the other host and 'sockperf pp' here by hand"
+                .to_owned(),
+        );
     }
     if params.block < SMALLEST_MESSAGE {
         return refuse(format!("sockperf's smallest message is {SMALLEST_MESSAGE} B"));
@@ -70,10 +74,12 @@ impl Reference for Sockperf {
             Protocol::Tcp => ("--tcp", ListensFor::Tcp),
             Protocol::Udp => ("", ListensFor::Udp),
         };
+        let wait = if params.wait == Some(Wait::Spinning) { "--nonblocked" } else { "" };
         let ends = ["-i".to_owned(), "127.0.0.1".to_owned(), "-p".to_owned(), PORT.to_owned()];
         let [i, address, p, port] = ends.clone();
-        let server = ["sr".to_owned(), protocol.to_owned(), i, address, p, port];
-        let mut argv = arguments(target.program, ["pp".to_owned(), protocol.to_owned(), "--full-rtt".to_owned()]);
+        let server = ["sr".to_owned(), protocol.to_owned(), wait.to_owned(), i, address, p, port];
+        let client = ["pp".to_owned(), protocol.to_owned(), "--full-rtt".to_owned(), wait.to_owned()];
+        let mut argv = arguments(target.program, client);
         argv.extend(ends);
         argv.extend(["-m".to_owned(), params.block.to_string(), "-t".to_owned(), seconds.to_string()]);
         let expected_seconds = START_SECONDS + seconds;
@@ -199,6 +205,8 @@ mod tests {
             seconds: 0.5,
             file: None,
             our_rate: None,
+            version: "",
+            offered_rate: None,
         };
         let invocation = Sockperf.invocation(&target).unwrap();
         let expected = "/usr/bin/sockperf pp --tcp --full-rtt -i 127.0.0.1 -p {port} -m 14 -t 1";
@@ -214,6 +222,27 @@ mod tests {
     }
 
     #[test]
+    fn sockets_are_asked_again_and_again_at_both_ends_where_ours_are() {
+        let mut experiment = pingpong(Protocol::Udp, 14);
+        let Params::Net(params) = &mut experiment.params else { panic!("a network experiment") };
+        params.wait = Some(Wait::Spinning);
+        let target = Target {
+            experiment: &experiment,
+            program: Path::new("sockperf"),
+            cpus: &[0],
+            other_cpus: &[1],
+            seconds: 0.5,
+            file: None,
+            our_rate: None,
+            version: "",
+            offered_rate: None,
+        };
+        let invocation = Sockperf.invocation(&target).unwrap();
+        assert_eq!(invocation.argv.join(" "), "sockperf pp --full-rtt --nonblocked -i 127.0.0.1 -p {port} -m 14 -t 1");
+        assert_eq!(invocation.server.unwrap().argv.join(" "), "sockperf sr --nonblocked -i 127.0.0.1 -p {port}");
+    }
+
+    #[test]
     fn what_it_cannot_do_alike_is_refused() {
         let why = |experiment: &Experiment| Sockperf.stands_beside(experiment).unwrap_err();
         assert!(why(&pingpong(Protocol::Tcp, 1)).contains("sockperf's smallest message is 14 B"));
@@ -224,7 +253,7 @@ mod tests {
 
     #[test]
     fn recorded_runs_are_read_as_full_round_trips() {
-        for name in ["sockperf-3.7-tcp-14B.txt", "sockperf-3.7-udp-14B.txt"] {
+        for name in ["sockperf-3.7-tcp-14B.txt", "sockperf-3.7-udp-14B.txt", "sockperf-3.7-udp-14B-spinning.txt"] {
             let text = recorded(name);
             let reading = parse(&text).unwrap();
             assert_eq!((reading.metric, &reading.details["doubled"]), (MetricName::Latency, &json!(false)));

@@ -202,6 +202,8 @@ mod tests {
             seconds: 0.5,
             file: None,
             our_rate: None,
+            version: "",
+            offered_rate: None,
         };
         let invocation = Stream.invocation(&target).unwrap();
         assert_eq!((invocation.argv, invocation.cpus), (vec!["/opt/stream".to_owned()], vec![1, 3]));

@@ -101,7 +101,7 @@ pub(super) fn net(protocol: Protocol, mode: NetMode, block: u64, threads: u32) -
         protocol,
         mode,
         block,
-        direction: (mode == NetMode::Stream).then_some(Direction::Up),
+        direction: matches!(mode, NetMode::Stream | NetMode::Blast | NetMode::NoDrop).then_some(Direction::Up),
         threads,
         path: "loopback".to_owned(),
         zero_copy: None,
@@ -130,6 +130,7 @@ fn beside(tool: &str) -> Experiment {
         "fio" => disk(disk_params(4)),
         "iperf3" => net(Protocol::Tcp, NetMode::Stream, 128 << 10, 1),
         "sockperf" => net(Protocol::Udp, NetMode::Pingpong, 14, 1),
+        "ping" => net(Protocol::Udp, NetMode::Pingpong, 16, 1),
         other => panic!("no experiment for {other}"),
     }
 }
@@ -175,6 +176,8 @@ fn invocations_hold_no_environment_and_end_in_time() {
             seconds: 0.5,
             file: Some(&file),
             our_rate: Some(1e9),
+            version: "",
+            offered_rate: None,
         };
         let invocation = reference.invocation(&target).unwrap();
         assert_eq!(invocation.argv[0], "/opt/tool");
@@ -384,6 +387,8 @@ fn live(tool: &str, experiment: &Experiment, file: Option<&HeldFile>, our_rate: 
         seconds: 0.1,
         file,
         our_rate,
+        version: "",
+        offered_rate: None,
     };
     let mut pids = Vec::new();
     let ran = run(&reference.invocation(&target).unwrap(), &mut |pid| pids.push(pid)).unwrap();
@@ -437,11 +442,30 @@ fn the_real_iperf3_and_sockperf_run_as_told() {
         assert_eq!(reading.metric, MetricName::Throughput);
         assert!(reading.details["bytes"].as_f64().unwrap() > 0.0);
     }
+    for (protocol, mode) in [(Protocol::Tcp, NetMode::Stream), (Protocol::Udp, NetMode::Blast)] {
+        for direction in [Direction::Up, Direction::Down, Direction::Both] {
+            let mut experiment = net(protocol, mode, 1472, 1);
+            if let Params::Net(params) = &mut experiment.params {
+                params.direction = Some(direction);
+            }
+            if let Some(reading) = live("iperf3", &experiment, None, None) {
+                let loss = reading.details.get("loss").map(|loss| (0.0..=1.0).contains(&loss.as_f64().unwrap()));
+                assert_eq!(loss, (protocol == Protocol::Udp).then_some(true), "{reading:?}");
+            }
+        }
+    }
     for protocol in [Protocol::Tcp, Protocol::Udp] {
         if let Some(reading) = live("sockperf", &net(protocol, NetMode::Pingpong, 14, 1), None, None) {
             assert_eq!((reading.metric, &reading.details["doubled"]), (MetricName::Latency, &Value::Bool(false)));
             assert!(reading.details["p99"].as_f64().unwrap() >= reading.value);
         }
+    }
+}
+
+#[test]
+fn the_real_ping_runs_as_told() {
+    if let Some(reading) = live("ping", &net(Protocol::Udp, NetMode::Pingpong, 16, 1), None, None) {
+        assert_eq!((reading.metric, &reading.details["answers"]), (MetricName::Latency, &reading.details["requests"]));
     }
 }
 
@@ -488,6 +512,8 @@ fn the_real_fio_never_unlinks_extends_or_truncates() {
         seconds: 0.1,
         file: Some(&held),
         our_rate: None,
+        version: "",
+        offered_rate: None,
     };
     assert!(find("fio").unwrap().invocation(&target).unwrap_err().contains("would extend"));
     let lied_about = HeldFile { bytes: 8 << 20, ..held.clone() };

@@ -17,7 +17,8 @@ use stats::{RatioVerdict, ratio};
 use crate::plan::Planned;
 use crate::reference::detect::{Found, NotFound, Places, detect};
 use crate::reference::run::run;
-use crate::reference::{Reading, Reference, Target, explain, find};
+use crate::reference::search::{MOST_RUNS, RateSearch};
+use crate::reference::{Invocation, Reading, Reference, Target, explain, find};
 
 /// What stands for the version of a tool that was found and tells none: documents always name one of what was run.
 const NO_VERSION: &str = "not stated";
@@ -32,7 +33,8 @@ struct Common {
     path: &'static [&'static str],
 }
 
-/// All of these: the median latency, and what a request costs the processor.
+/// All of these: the median latency, the 99th percentile of a round trip, what a request costs the processor, and what
+/// was lost of the datagrams.
 const COMMON: &[Common] = &[
     Common { name: "latency", unit: Unit::Second, better: Better::Lower, path: &["latency", "p50"] },
     Common {
@@ -41,7 +43,12 @@ const COMMON: &[Common] = &[
         better: Better::Lower,
         path: &["cpu_seconds_per_request"],
     },
+    Common { name: LATENCY_P99, unit: Unit::Second, better: Better::Lower, path: &["p99"] },
+    Common { name: "loss", unit: Unit::One, better: Better::Lower, path: &["loss"] },
 ];
+
+/// The 99th percentile of a sample's own operations.
+pub(super) const LATENCY_P99: &str = "latency_p99";
 
 impl Common {
     /// The tool's figure, if it has one.
@@ -67,6 +74,8 @@ pub(super) struct Beside {
     common: Vec<Vec<(f64, f64)>>,
     /// The figure of the pair that is being measured, until ours is there too.
     pending: Option<(f64, f64)>,
+    /// How fast it is run, where it has to keep a loss goal and has no search of its own.
+    search: RateSearch,
     /// Why there is no figure, if so.
     failed: Option<String>,
     /// How it was called last: the ports are filled in once it has run to its end.
@@ -131,6 +140,7 @@ impl Beside {
             samples: Vec::new(),
             common: vec![Vec::new(); COMMON.len()],
             pending: None,
+            search: RateSearch::default(),
             failed: None,
             called: Called::default(),
             last: None,
@@ -144,44 +154,60 @@ impl Beside {
         self.found.is_ok() && self.failed.is_none()
     }
 
-    /// Runs the tool once; whether it has overwritten the file that it was given.
+    /// Runs the tool for a figure; whether it has overwritten the file that it was given.
     pub(super) fn measure(&mut self, at: Moment<'_>, on_start: &mut dyn FnMut(u32)) -> bool {
-        let Ok(found) = &self.found else { return false };
-        let target = Target {
-            experiment: &at.planned.experiment,
-            program: &found.path,
-            cpus: &at.planned.cpus,
-            other_cpus: &at.planned.other_cpus,
-            seconds: BLOCK_SECONDS,
-            file: at.file,
-            our_rate: at.our_rate,
-        };
-        let invocation = match self.tool.invocation(&target) {
-            Ok(invocation) => invocation,
-            Err(reason) => {
-                self.failed = Some(reason);
-                return false;
+        let Ok(found) = self.found.clone() else { return false };
+        let mut overwritten = false;
+        for _ in 0..MOST_RUNS {
+            let target = Target {
+                experiment: &at.planned.experiment,
+                program: &found.path,
+                cpus: &at.planned.cpus,
+                other_cpus: &at.planned.other_cpus,
+                seconds: BLOCK_SECONDS,
+                file: at.file,
+                our_rate: at.our_rate,
+                version: found.version.as_deref().unwrap_or_default(),
+                offered_rate: self.search.rate(),
+            };
+            let reading = self.tool.invocation(&target).and_then(|invocation| {
+                overwritten |= invocation.files.iter().any(|file| file.overwritten);
+                self.run_once(&invocation, &target, on_start)
+            });
+            let reading = match reading {
+                Ok(reading) => reading,
+                Err(reason) => {
+                    self.failed = Some(reason);
+                    return overwritten;
+                }
+            };
+            if self.search.ran(self.tool.too_fast(target.experiment, &reading)) {
+                self.pending = Some((reading.value, at.now));
+                self.last = Some(reading);
+                return overwritten;
             }
-        };
+        }
+        let rate = self.search.rate().unwrap_or_default();
+        self.failed = Some(format!("it lost more than the goal in each of {MOST_RUNS} runs, down to {rate:.0} B/s"));
+        overwritten
+    }
+
+    fn run_once(
+        &mut self,
+        invocation: &Invocation,
+        target: &Target<'_>,
+        on_start: &mut dyn FnMut(u32),
+    ) -> Result<Reading, String> {
         self.called = Called {
             argv: invocation.argv.clone(),
             server_argv: invocation.server.as_ref().map_or_else(Vec::new, |server| server.argv.clone()),
             env: invocation.env.clone(),
         };
-        let reading = run(&invocation, on_start).and_then(|ran| {
-            self.raw.push_str(&ran.raw());
-            self.raw.push('\n');
-            (self.called.argv, self.called.server_argv) = (ran.argv, ran.server_argv);
-            self.tool.parse(found.version.as_deref().unwrap_or_default(), &ran.output, &at.planned.experiment)
-        });
-        match reading {
-            Ok(reading) => {
-                self.pending = Some((reading.value, at.now));
-                self.last = Some(reading);
-            }
-            Err(reason) => self.failed = Some(reason),
-        }
-        invocation.files.iter().any(|file| file.overwritten)
+        let ran = run(invocation, on_start)?;
+        self.raw.push_str(&ran.raw());
+        self.raw.push('\n');
+        (self.called.argv, self.called.server_argv) = (ran.argv, ran.server_argv);
+        self.tool.parse(target.version, &ran.output, target.experiment)
     }
 
     /// The pair is complete: ours was this, by the name of its metrics. Without ours there is no pair.
@@ -343,7 +369,8 @@ mod tests {
     use serde_json::Map;
 
     use super::*;
-    use crate::tests::{document, experiment};
+    use crate::reference::{About, Output, Version};
+    use crate::tests::{document, experiment, planned};
 
     fn likwid(samples: &[(f64, f64)]) -> Beside {
         let tool = find("likwid-bench").unwrap();
@@ -400,6 +427,91 @@ mod tests {
         let latency = &reference.also[0];
         assert_eq!((latency.name.as_str(), latency.ours, latency.theirs, latency.ratio), ("latency", 1e-4, 2e-4, 0.5));
         assert!(latency.ratio_ci95.is_some() && latency.better == Better::Lower);
+    }
+
+    #[test]
+    fn the_99th_percentile_of_a_round_trip_stands_beside_the_median() {
+        let tool = find("sockperf").unwrap();
+        let found = Found { path: "/usr/bin/sockperf".into(), version: Some("3.7".into()) };
+        let mut beside = Beside::new(tool, Ok(found), 6, "sockperf-01.txt".into());
+        for _ in 0..6 {
+            let details = serde_json::json!({"p99": 4e-5, "loss": 0.0}).as_object().cloned().unwrap();
+            beside.last = Some(Reading { metric: MetricName::Latency, value: 2e-5, bytes_factor: 1.0, details });
+            beside.pending = Some((2e-5, 0.0));
+            beside.pair(&|name| match name {
+                "latency" => Some(1e-5),
+                LATENCY_P99 => Some(3e-5),
+                _ => Some(0.0),
+            });
+        }
+        let mut metric = metric_of(&[1e-5; 6]);
+        metric.name = "latency".into();
+        let also = beside.reference(&metric, &experiment(), true).also;
+        let found: Vec<(&str, f64)> = also.iter().map(|one| (one.name.as_str(), one.ratio)).collect();
+        assert_eq!(found, [(LATENCY_P99, 0.75)], "a loss of nothing has no ratio");
+    }
+
+    /// A tool that sends 1000 B/s, or what it is offered, into a link.
+    struct Lossy {
+        link: f64,
+    }
+
+    static LOSSY: About = About {
+        tool: "lossy",
+        program: "echo",
+        version: Version::Unsaid { argument: "--help", help: "" },
+        stands_beside: "",
+        how_to_get: "",
+    };
+
+    impl Reference for Lossy {
+        fn about(&self) -> &'static About {
+            &LOSSY
+        }
+
+        fn stands_beside(&self, _: &Experiment) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn invocation(&self, target: &Target<'_>) -> Result<Invocation, String> {
+            let rate = target.offered_rate.unwrap_or(1000.0).to_string();
+            let argv = vec!["/bin/echo".to_owned(), rate];
+            Ok(Invocation { argv, timeout_seconds: 10.0, ..Invocation::default() })
+        }
+
+        fn parse(&self, _: &str, output: &Output, _: &Experiment) -> Result<Reading, String> {
+            let value = output.stdout.trim().parse().map_err(|_| "no number".to_owned())?;
+            Ok(Reading { metric: MetricName::Throughput, value, bytes_factor: 1.0, details: Map::new() })
+        }
+
+        fn too_fast(&self, _: &Experiment, reading: &Reading) -> Option<f64> {
+            Some(reading.value).filter(|sent| *sent > self.link)
+        }
+
+        fn difference(&self, _: &str, _: &Experiment, _: &Reading) -> Option<String> {
+            None
+        }
+    }
+
+    fn lossy(tool: &'static Lossy) -> Beside {
+        Beside::new(tool, Ok(Found { path: "/bin/echo".into(), version: None }), 6, "lossy-01.txt".into())
+    }
+
+    #[test]
+    fn a_tool_that_loses_too_much_is_brought_to_the_highest_rate_that_it_keeps() {
+        let planned = planned();
+        let at = Moment { planned: &planned, file: None, our_rate: None, now: 1.0 };
+        let mut beside = lossy(&Lossy { link: 300.0 });
+        beside.measure(at, &mut |_| {});
+        let (found, _) = beside.pending.unwrap();
+        assert!((290.0..=300.0).contains(&found), "{found}: {}", beside.raw);
+        let runs = beside.raw.matches('$').count();
+        assert!(runs > 3 && beside.raw.starts_with("$ /bin/echo 1000"), "{}", beside.raw);
+        beside.measure(at, &mut |_| {});
+        assert_eq!((beside.pending, beside.raw.matches('$').count()), (Some((found, 1.0)), runs + 1), "found once");
+        let mut hopeless = lossy(&Lossy { link: 0.0 });
+        hopeless.measure(at, &mut |_| {});
+        assert!(hopeless.pending.is_none() && hopeless.failed.unwrap().contains("more than the goal"));
     }
 
     #[test]

@@ -5,8 +5,9 @@ use model::surroundings::Change;
 use stats::{Adaptive, STEADY_ROUNDS, StopReason, StopRule};
 
 use super::TIME_BUDGET;
-use super::beside::Beside;
+use super::beside::{Beside, LATENCY_P99};
 use super::launch::Outcome;
+use crate::histogram::Histogram;
 use crate::journal::Repetition;
 use crate::judge::Launched;
 use crate::plan::Planned;
@@ -181,6 +182,9 @@ impl Progressing {
         let seen = self.launches.last().and_then(|launched| launched.seen.disk.as_ref());
         let ours = |name: &str| match name {
             "cpu_seconds_per_request" => seen?.cpu_seconds_per_request,
+            LATENCY_P99 => {
+                Histogram::merged(last?.histogram.as_deref().into_iter()).percentiles().map(|of_sample| of_sample.p99)
+            }
             name => Some(last?.metrics.iter().find(|metric| metric.name.name() == name)?.sample.value),
         };
         self.beside.iter_mut().for_each(|beside| beside.pair(&ours));
