@@ -32,17 +32,13 @@ pub(super) enum Way {
 /// The flows of an experiment.
 pub(super) fn ways(params: &NetParams) -> Vec<Way> {
     let threads = params.threads as usize;
+    // The probe comes first, then the streams that it goes beside.
     if params.mode == NetMode::Load {
         let streams = ways(&NetParams { mode: NetMode::Stream, ..params.clone() });
         return [vec![Way::Back], streams].concat();
     }
     match (params.mode, params.direction) {
         (NetMode::Pingpong | NetMode::Connect | NetMode::Transfer, _) => vec![Way::Back; threads],
-        // The probe comes first, then the streams that it goes beside.
-        (NetMode::Load, direction) => {
-            let streams = NetParams { mode: NetMode::Stream, direction, ..params.clone() };
-            [vec![Way::Back], ways(&streams)].concat()
-        }
         (_, None | Some(Direction::Up)) => vec![Way::Up; threads],
         (_, Some(Direction::Down)) => vec![Way::Down; threads],
         (_, Some(Direction::Both)) => [vec![Way::Down; threads], vec![Way::Up; threads]].concat(),

@@ -18,9 +18,6 @@ use super::*;
 use crate::engine::{Flow, FlowMetric, Tally, Window};
 use crate::net::frames;
 use crate::net::words::{Opened as OpenedThere, ToFar, ToNear};
-use crate::plan::plan;
-use crate::suite::{NetChoice, Suite, Threads};
-use crate::tests::machine_with_cpus;
 
 type Kind = (Protocol, NetMode, Direction);
 const MESSAGE: Kind = (Protocol::Tcp, NetMode::Pingpong, Direction::Up);
