@@ -39,6 +39,8 @@ fn documents() -> Vec<(&'static str, Document)> {
         ("memory_nodes", fixture::memory_nodes()),
         ("classic_memory", fixture::classic_memory()),
         ("classic_disk", fixture::classic_disk()),
+        ("net", fixture::net_area()),
+        ("net_peer", fixture::net_peer()),
     ]
 }
 

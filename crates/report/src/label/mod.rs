@@ -157,7 +157,8 @@ fn aspects(row: &Row, axis: Axis) -> Vec<String> {
     }
 }
 
-fn same<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
+/// What all have in common.
+pub(crate) fn same<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
     let first = values.next()?;
     values.all(|value| value == first).then_some(first)
 }

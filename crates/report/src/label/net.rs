@@ -2,15 +2,56 @@
 
 use model::document::Row;
 use model::experiment::{NetParams, Params};
-use model::io::{Direction, NetMode, Segmentation};
+use model::io::{Direction, NetMode, Segmentation, Wait};
 
 use super::{Label, block_words};
 
 /// The path of everything that stays within the machine.
 pub(crate) const LOOPBACK: &str = "loopback";
 
+/// Datagrams of a million, and of a hundred.
+const MILLION_OVER_HUNDRED: f64 = 1e4;
+
+/// The parameters of a row of the network; `None` for what is none of this version.
+pub(crate) fn params(row: &Row) -> Option<&NetParams> {
+    if let Params::Net(params) = &row.params { Some(params) } else { None }
+}
+
+/// Whether each connection of a row carries as much as goes.
 pub(super) fn is_stream(row: &Row) -> bool {
-    matches!(&row.params, Params::Net(params) if params.mode == NetMode::Stream)
+    params(row).is_some_and(|own| matches!(own.mode, NetMode::Stream | NetMode::NoDrop | NetMode::Blast))
+}
+
+/// `TCP`, `UDP`.
+pub(crate) fn protocol(params: &NetParams) -> String {
+    params.protocol.name().to_uppercase()
+}
+
+/// What a stream's bytes do besides going to the other end.
+const fn direction_words(direction: Option<Direction>) -> &'static str {
+    match direction {
+        None | Some(Direction::Up) => "",
+        Some(Direction::Down) => ", down",
+        Some(Direction::Both) => ", both ways",
+    }
+}
+
+/// The loss that a no-drop rate may have: `none lost`, `at most 0.1 % lost`.
+fn goal_words(per_million: u32) -> String {
+    match per_million {
+        0 => "none lost".to_owned(),
+        many => format!("at most {} % lost", f64::from(many) / MILLION_OVER_HUNDRED),
+    }
+}
+
+/// What is unusual about how bytes are sent or waited for.
+pub(crate) fn how_words(params: &NetParams) -> Vec<&'static str> {
+    let words = [
+        (params.zero_copy == Some(true), "zero-copy"),
+        (params.segmentation == Some(Segmentation::Gso), "GSO"),
+        (params.wait == Some(Wait::Spinning), "spinning"),
+    ];
+    words.into_iter().filter(|(holds, _)| *holds).map(|(_, words)| words).collect()
 }
 
 /// `TCP`, `stream 128 KiB`.
@@ -24,20 +65,16 @@ pub(super) fn label(params: &NetParams) -> Label {
         NetMode::Blast => "blast",
         NetMode::Load => "latency under load",
     };
-    // A stream goes to the other end unless something else is said.
-    let direction = match params.direction {
-        None | Some(Direction::Up) => "",
-        Some(Direction::Down) => ", from the other end",
-        Some(Direction::Both) => ", both ways",
-    };
-    let how = format!("{mode} {}{direction}", block_words(params.block));
-    Label { what: params.protocol.name().to_uppercase(), how, detail: String::new() }
+    let direction = direction_words(params.direction);
+    let goal = params.loss_goal_per_million.map_or_else(String::new, |goal| format!(", {}", goal_words(goal)));
+    let how = format!("{mode} {}{direction}{goal}", block_words(params.block));
+    Label { what: protocol(params), how, detail: String::new() }
 }
 
-/// Path, copies, segments.
+/// Path, copies, segments, waiting.
 pub(super) fn aspects(params: &NetParams) -> Vec<String> {
     let path = if params.path == LOOPBACK { LOOPBACK.to_owned() } else { format!("to {}", params.path) };
-    let zero_copy = if params.zero_copy == Some(true) { "zero-copy" } else { "" };
-    let segmentation = if params.segmentation == Some(Segmentation::Gso) { "GSO" } else { "" };
-    vec![path, zero_copy.to_owned(), segmentation.to_owned()]
+    let how = how_words(params);
+    let each = ["zero-copy", "GSO", "spinning"].map(|words| if how.contains(&words) { words } else { "" }.to_owned());
+    std::iter::once(path).chain(each).collect()
 }

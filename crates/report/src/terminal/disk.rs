@@ -4,18 +4,16 @@
 use model::document::{DiskConditions, Row, Status};
 use model::experiment::DiskParams;
 use model::io::{DiskCache, DiskEngine};
-use model::sample::{Metric, MetricName, Percentiles};
+use model::sample::{MetricName, Percentiles};
 use model::unit::Unit;
 
-use super::drawing::{Drawing, GAPS, figure};
-use super::headline;
+use super::drawing::{Drawing, Named, decimal, figure, percentiles};
 use super::notes::Notes;
 use super::section::Section;
 use crate::label::disk::{cache_column, load_words, other_words, params, sync_words};
 use crate::label::{block_words, threads};
-use crate::layout::{Align, Block, Cell, Column, cut, table, table_width, width};
-use crate::number::{Scale, percent, quantity, spread};
-use crate::style::{Style, Tone};
+use crate::number::{Scale, percent, quantity};
+use crate::style::Style;
 
 /// Whether a row of these belongs to a table of its own: a load, and a page cache beside the same without it.
 pub(super) fn is_apart(row: &Row, rows: &[&Row]) -> bool {
@@ -57,102 +55,22 @@ fn words(own: &DiskParams) -> String {
     words.join(", ")
 }
 
-/// The rows of a table: what each is called, and columns for those of depth and threads that are not the same in all of
-/// them; what is the same belongs into the title.
-struct Named {
-    title: String,
-    labels: Vec<String>,
-    places: Vec<(&'static str, Vec<u32>)>,
-}
-
-impl Named {
-    fn of(rows: &[&Row], title: &str, with_cache: bool) -> Self {
-        let of: Vec<&DiskParams> = rows.iter().filter_map(|row| params(row)).collect();
-        let mut named = Self { title: title.to_owned(), labels: Vec::new(), places: Vec::new() };
-        named.place(of.iter().map(|own| own.depth).collect(), "depth", |depth| format!("depth {depth}"));
-        named.place(of.iter().map(|own| own.threads).collect(), "threads", threads);
-        let label = |own: &&DiskParams| {
-            std::iter::once(words(own)).chain(with_cache.then(|| other_words(own)).flatten()).collect::<Vec<_>>()
-        };
-        named.labels = of.iter().map(|own| label(own).join(", ")).collect();
-        named
-    }
-
-    fn place(&mut self, values: Vec<u32>, heading: &'static str, in_title: impl Fn(u32) -> String) {
-        match values.first() {
-            Some(first) if values.iter().all(|value| value == first) => {
-                self.title = format!("{}, {}", self.title, in_title(*first));
-            }
-            Some(_) => self.places.push((heading, values)),
-            None => {}
-        }
-    }
-
-    /// The first columns, labels being cut to `to` columns.
-    fn blocks(&self, to: usize, style: &Style) -> Vec<Block> {
-        let labels = self.labels.iter().map(|label| Cell::plain(cut(label, to, style)).indented()).collect();
-        let places = self.places.iter().map(|(heading, values)| {
-            let cells = values.iter().map(|value| Cell::plain(value.to_string()));
-            Block::new(*heading, Align::Right, vec![Column::new(Align::Right, cells)])
-        });
-        std::iter::once(left("", labels)).chain(places).collect()
-    }
-
-    fn label_width(&self) -> usize {
-        self.labels.iter().map(|label| width(label)).max().unwrap_or(0)
-    }
-}
-
-fn left(heading: &str, cells: Vec<Cell>) -> Block {
-    Block::new(heading, Align::Left, vec![Column::new(Align::Left, cells)])
-}
-
-fn decimal(heading: &str, cells: impl IntoIterator<Item = Option<String>>) -> Block {
-    let cells = cells.into_iter().map(|text| Cell::plain(text.unwrap_or_default()));
-    Block::new(heading, Align::Left, vec![Column::new(Align::Decimal, cells)])
+/// The rows of a table by name, with columns for depth and threads.
+fn named(rows: &[&Row], title: &str, with_cache: bool) -> Named {
+    let of: Vec<&DiskParams> = rows.iter().filter_map(|row| params(row)).collect();
+    let label = |own: &&DiskParams| std::iter::once(words(own)).chain(with_cache.then(|| other_words(own)).flatten());
+    let labels = of.iter().map(|own| label(own).collect::<Vec<_>>().join(", ")).collect();
+    let mut named = Named::new(title, labels);
+    named.place(of.iter().map(|own| own.depth).collect(), "depth", |depth| format!("depth {depth}"));
+    named.place(of.iter().map(|own| own.threads).collect(), "threads", threads);
+    named
 }
 
 fn conditions(row: &Row) -> Option<&DiskConditions> {
     row.conditions.disk.as_ref().filter(|_| row.status == Status::Ok)
 }
 
-fn percentiles(row: &Row) -> Option<Percentiles> {
-    figure(row, MetricName::Latency)?.summary.percentiles
-}
-
 impl Drawing<'_> {
-    /// A median with its spread and what stands behind its grade, each with a unit of its own.
-    fn measured(&self, heading: &str, rows: &[Option<&Row>], with_spread: bool) -> Block {
-        let told = |metric: &Metric| quantity(metric.summary.median, metric.unit);
-        let value = |row: Option<&Row>| Cell::plain(row.and_then(headline).map_or_else(String::new, told));
-        let spreads = |row: Option<&Row>| {
-            let metric = row.and_then(headline).filter(|_| with_spread);
-            let text = metric.map(|metric| spread(&metric.summary, self.style.plus_minus()));
-            Cell::new(text.unwrap_or_default(), Tone::Dim)
-        };
-        let remark = |row: Option<&Row>| row.map_or_else(Cell::default, |row| self.remark(row));
-        let columns = vec![
-            Column::new(Align::Decimal, rows.iter().copied().map(value)),
-            Column::new(Align::Decimal, rows.iter().copied().map(spreads)),
-            Column::new(Align::Left, rows.iter().copied().map(remark)),
-        ];
-        Block::new(heading, Align::Left, columns)
-    }
-
-    /// A title and the widest form of a table that fits: spreads give way first, then the ends of labels.
-    fn titled(&self, named: &Named, figures: impl Fn(bool) -> Vec<Block>) -> Vec<String> {
-        let blocks = |spread: bool, to: usize| [named.blocks(to, self.style), figures(spread)].concat();
-        let whole = named.label_width();
-        let choices = [true, false].into_iter().flat_map(|spread| GAPS.map(|gap| (spread, gap)));
-        let mut fitting = choices.map(|(spread, gap)| (blocks(spread, whole), gap));
-        let chosen = fitting.find(|(blocks, gap)| table_width(blocks, *gap) <= self.style.width);
-        let (blocks, gap) = chosen.unwrap_or_else(|| {
-            let excess = table_width(&blocks(false, whole), 1).saturating_sub(self.style.width);
-            (blocks(false, whole.saturating_sub(excess)), 1)
-        });
-        [self.title(&named.title), table(&blocks, gap, self.style)].concat()
-    }
-
     /// The same past the page cache, through a cold one and through a warm one.
     fn caches(&self, rows: &[&Row]) -> Vec<String> {
         let of = |cache: DiskCache, common: &DiskParams| {
@@ -174,7 +92,7 @@ impl Drawing<'_> {
         if firsts.is_empty() {
             return Vec::new();
         }
-        let named = Named::of(&firsts, "Disk, what the page cache adds", false);
+        let named = named(&firsts, "Disk, what the page cache adds", false);
         self.titled(&named, |spread| {
             let column = |cache: DiskCache| {
                 let rows: Vec<Option<&Row>> = commons.iter().map(|common| of(cache, common)).collect();
@@ -219,7 +137,7 @@ impl Drawing<'_> {
             let percent = params(row).and_then(|own| own.load_percent);
             percent.map_or_else(|| "without pause".to_owned(), load_words)
         };
-        let named = Named { title, labels: rows.iter().map(load).collect(), places: Vec::new() };
+        let named = Named::new(&title, rows.iter().map(load).collect());
         let measured: Vec<Option<&Row>> = rows.iter().copied().map(Some).collect();
         let all: Vec<f64> = rows.iter().filter_map(|row| percentiles(row)).flat_map(|it| [it.p50, it.p99_9]).collect();
         let scale = Scale::common(&all, Unit::Second);
@@ -249,7 +167,7 @@ impl Drawing<'_> {
         if rows.is_empty() {
             return Vec::new();
         }
-        let named = Named::of(&rows, "Disk, writes with the flush after each sample counted in", true);
+        let named = named(&rows, "Disk, writes with the flush after each sample counted in", true);
         let without = |row: &Row| figure(row, MetricName::Throughput).map(|metric| metric.summary.median);
         let rate = |value: f64| quantity(value, Unit::BytePerSecond);
         self.titled(&named, |_| {
@@ -271,7 +189,7 @@ impl Drawing<'_> {
         if rows.is_empty() {
             return Vec::new();
         }
-        let named = Named::of(&rows, "Disk, reads and writes in turn: their medians apart", true);
+        let named = named(&rows, "Disk, reads and writes in turn: their medians apart", true);
         let column = |heading: &str, value: fn(&DiskConditions) -> Option<f64>, told: fn(f64) -> String| {
             decimal(heading, rows.iter().map(|row| conditions(row).and_then(value).map(told)))
         };

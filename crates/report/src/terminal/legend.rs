@@ -1,12 +1,13 @@
 //! How to read the tables: what their columns and grades mean, as far as they are there.
 
 use model::document::{Document, Row, Status};
+use model::io::Direction;
 use model::isa::CpuOp;
 use model::peak::PeakKind;
 
 use super::p99;
 use super::table::Drawn;
-use crate::label::cpu;
+use crate::label::{cpu, net};
 use crate::layout::wrap;
 use crate::style::{Style, Tone};
 
@@ -37,6 +38,10 @@ pub(super) fn lines(document: &Document, tables: &[Drawn], style: &Style) -> Vec
         (
             measured.iter().any(|row| cpu::params(row).is_some_and(|params| params.op == CpuOp::AllPipes)),
             "All pipes: FMA and additions at once, a bound for any mix of them and never the peak of one.",
+        ),
+        (
+            measured.iter().any(|row| net::params(row).is_some_and(|own| own.direction == Some(Direction::Down))),
+            "Up: from this end to the other; down: from the other end to this one.",
         ),
         (true, "Grade A: trust it. B: usable, mind its footnote. C: disturbed, do not quote it."),
     ];

@@ -10,6 +10,7 @@ mod header;
 mod legend;
 mod line;
 mod memory;
+mod net;
 mod notes;
 mod plain;
 mod references;
@@ -54,6 +55,7 @@ pub fn render(document: &Document, style: &Style) -> String {
         paragraphs.push(table.lines);
         paragraphs.extend(memory::paragraphs(section, &notes, style));
         paragraphs.extend(disk::paragraphs(section, &notes, style));
+        paragraphs.extend(net::paragraphs(section, &notes, style));
     }
     let marks = |id: &str| notes.marks(document.experiments.iter().find(|row| row.id == id)?, style);
     paragraphs.extend(classic::paragraphs(document, &marks, style));

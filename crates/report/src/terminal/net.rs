@@ -1,0 +1,406 @@
+//! The rows of networks that are read together and not one by one: the path, what streams cost and what held them back,
+//! datagrams with what became of them, round trips with their percentiles, connections, latency under load, and
+//! transfers there and back. Each is one small table below the area's.
+
+use model::document::{NetConditions, Row, Status, TcpConditions};
+use model::experiment::{LOOPBACK, NetParams};
+use model::io::NetMode;
+use model::sample::{Metric, MetricName, Percentiles};
+use model::unit::Unit;
+
+use super::drawing::{Drawing, Named, decimal, figure, left, percentiles};
+use super::headline;
+use super::notes::Notes;
+use super::section::Section;
+use crate::label::net::{how_words, params, protocol};
+use crate::label::{block_words, counted, same};
+use crate::layout::{Block, Cell, wrap};
+use crate::number::{Notation, Scale, digits, percent, quantity};
+use crate::style::{Style, Tone};
+
+/// Up to so many kinds of round trips are an overview and stand in the area's own table.
+const FEW: usize = 2;
+
+/// Seconds per byte times this are CPU seconds per GB.
+const BYTES_PER_GB: f64 = 1e9;
+
+/// Round trips per minute are this over the seconds of one (draft-ietf-ippm-responsiveness).
+const SECONDS_PER_MINUTE: f64 = 60.0;
+
+/// Smaller shares are told in parts of a million.
+const LEAST_PERCENT: f64 = 1e-4;
+
+const MILLION: f64 = 1e6;
+
+/// From here on a count is told in thousands.
+const MANY: f64 = 1e4;
+
+/// Whether a row of these belongs to a table of its own.
+pub(super) fn is_apart(row: &Row, rows: &[&Row]) -> bool {
+    params(row).is_some_and(|own| match own.mode {
+        NetMode::Stream | NetMode::NoDrop => false,
+        NetMode::Pingpong => kinds_of_round_trips(rows) > FEW,
+        NetMode::Connect | NetMode::Transfer | NetMode::Blast | NetMode::Load => true,
+    })
+}
+
+/// Round trips that differ in more than their connections.
+fn kinds_of_round_trips(rows: &[&Row]) -> usize {
+    let mut kinds: Vec<NetParams> = Vec::new();
+    for own in rows.iter().filter_map(|row| params(row)).filter(|own| own.mode == NetMode::Pingpong) {
+        let kind = NetParams { threads: 1, ..own.clone() };
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds.len()
+}
+
+/// The tables of a section's rows that are read together.
+pub(super) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style) -> Vec<Vec<String>> {
+    let all: Vec<&Row> = section.rows().chain(section.apart.iter().copied()).collect();
+    let of = |modes: &[NetMode]| -> Vec<&Row> {
+        all.iter().copied().filter(|row| params(row).is_some_and(|own| modes.contains(&own.mode))).collect()
+    };
+    let apart = |mode: NetMode| -> Vec<&Row> {
+        let wanted = |row: &&Row| params(row).is_some_and(|own| own.mode == mode);
+        section.apart.iter().copied().filter(wanted).collect()
+    };
+    let draw = Drawing { notes, style };
+    let path = of(NetMode::ALL).first().map_or_else(Vec::new, |first| draw.path(first, &all));
+    vec![
+        path,
+        draw.both_ways(&of(&[NetMode::Stream, NetMode::NoDrop, NetMode::Blast])),
+        draw.costs(&of(&[NetMode::Stream])),
+        draw.datagrams(&of(&[NetMode::NoDrop, NetMode::Blast])),
+        draw.round_trips(&apart(NetMode::Pingpong)),
+        draw.connections(&apart(NetMode::Connect)),
+        draw.under_load(&apart(NetMode::Load)),
+        draw.transfers(&apart(NetMode::Transfer)),
+    ]
+}
+
+/// `TCP 128 KiB down`, `UDP 1472 B up, GSO`.
+fn words(own: &NetParams) -> String {
+    let direction = own.direction.map_or_else(String::new, |direction| format!(" {direction}"));
+    let first = format!("{} {}{direction}", protocol(own), block_words(own.block));
+    std::iter::once(first.as_str()).chain(how_words(own)).collect::<Vec<_>>().join(", ")
+}
+
+/// The rows of a table by name, with a column for their connections, or in the title what all have.
+fn named(rows: &[&Row], title: &str, heading: &'static str, label: impl Fn(&NetParams) -> String) -> Named {
+    let of: Vec<&NetParams> = rows.iter().filter_map(|row| params(row)).collect();
+    let mut named = Named::new(title, of.iter().map(|own| label(own)).collect());
+    let one = heading.trim_end_matches('s');
+    named.place(of.iter().map(|own| own.threads).collect(), heading, |count| counted(u64::from(count), one));
+    named
+}
+
+fn conditions(row: &Row) -> Option<&NetConditions> {
+    row.conditions.net.as_ref().filter(|_| row.status == Status::Ok)
+}
+
+fn tcp(row: &Row) -> Option<&TcpConditions> {
+    conditions(row)?.tcp.as_ref()
+}
+
+fn median(row: &Row, name: MetricName) -> Option<f64> {
+    figure(row, name).map(|metric| metric.summary.median)
+}
+
+/// CPU seconds of both ends per GB.
+fn cost(row: &Row) -> Option<f64> {
+    median(row, MetricName::CpuCost).map(|cost| cost * BYTES_PER_GB)
+}
+
+/// The loss that a row may have, in a column.
+fn goal_column(own: &NetParams) -> String {
+    match (own.loss_goal_per_million, own.mode) {
+        (Some(0), _) => "none".to_owned(),
+        (Some(goal), _) => small_share(f64::from(goal) / MILLION),
+        (None, mode) => mode.to_string(),
+    }
+}
+
+/// A share of the seconds in which there was something to send.
+fn of_busy(row: &Row, seconds: fn(&TcpConditions) -> Option<f64>) -> Option<f64> {
+    let tcp = tcp(row)?;
+    let busy = tcp.busy_seconds.filter(|busy| *busy > 0.0)?;
+    seconds(tcp).map(|seconds| (seconds / busy).min(1.0))
+}
+
+/// The part of the CPU time of both ends that the sending one took.
+fn sending_share(row: &Row) -> Option<f64> {
+    let seen = conditions(row)?;
+    let (sending, receiving) = (seen.sending_cpu_seconds?, seen.receiving_cpu_seconds?);
+    Some(sending / (sending + receiving)).filter(|share| share.is_finite())
+}
+
+/// Times of a table in one unit where that reads well.
+struct Times(Option<Scale>);
+
+impl Times {
+    fn of(values: impl Iterator<Item = f64>) -> Self {
+        Self(Scale::common(&values.collect::<Vec<_>>(), Unit::Second))
+    }
+
+    fn words(&self, seconds: f64) -> String {
+        match self.0 {
+            Some(scale) => format!("{} {}", scale.digits(seconds), scale.unit()),
+            None => quantity(seconds, Unit::Second),
+        }
+    }
+}
+
+impl Drawing<'_> {
+    /// What the bytes went through, as far as all rows have it in common.
+    fn path(&self, first: &Row, rows: &[&Row]) -> Vec<String> {
+        let seen = || rows.iter().filter_map(|row| conditions(row));
+        if seen().next().is_none() {
+            return Vec::new();
+        }
+        let inside = params(first).is_some_and(|own| own.path == LOOPBACK);
+        let interface = same(seen().filter_map(|seen| seen.interface.clone()));
+        let family = same(seen().filter_map(|seen| seen.address_family.clone()));
+        let trips = || seen().filter_map(|seen| seen.round_trip_seconds);
+        let trip = trips().reduce(f64::min).map(|least| format!("round trip {}", quantity(least, Unit::Second)));
+        let offloads = same(seen().map(|seen| seen.offloads.clone())).filter(|names| !names.is_empty());
+        let control = same(seen().filter_map(|seen| seen.congestion_control.clone()));
+        let parts = [
+            interface.map(|name| format!("interface {name}")),
+            same(seen().filter_map(|seen| seen.mtu)).map(|mtu| format!("MTU {mtu}")),
+            family,
+            trip.filter(|_| !inside),
+            offloads.map(|names| format!("offloads {}", names.join(" "))),
+            control.map(|name| format!("congestion control {name}")),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        let what = if inside { " There is no wire: copies in memory and the scheduler set these figures." } else { "" };
+        let text = if parts.is_empty() { what.trim_start().to_owned() } else { format!("{}.{what}", parts.join(", ")) };
+        let lines =
+            if text.is_empty() { Vec::new() } else { wrap(&self.style.clean(&text), "  Path: ", self.style.width) };
+        lines.iter().map(|line| self.style.paint(line, Tone::Dim)).collect()
+    }
+
+    /// Streams in both directions at once, each direction by itself.
+    fn both_ways(&self, rows: &[&Row]) -> Vec<String> {
+        let both = |row: &Row| Some((median(row, MetricName::ThroughputUp)?, median(row, MetricName::ThroughputDown)?));
+        let rows: Vec<&Row> = rows.iter().copied().filter(|row| both(row).is_some()).collect();
+        if rows.is_empty() {
+            return Vec::new();
+        }
+        let named = named(&rows, "Network, both ways at once: each by itself", "streams", words);
+        let all: Vec<f64> = rows.iter().filter_map(|row| both(row)).flat_map(|(up, down)| [up, down]).collect();
+        let scale = Scale::common(&all, Notation::Bits);
+        let rate = |value: f64| match scale {
+            Some(scale) => format!("{} {}", scale.digits(value), scale.unit()),
+            None => quantity(value, Notation::Bits),
+        };
+        self.titled(&named, |_| {
+            vec![
+                decimal("up", rows.iter().map(|row| both(row).map(|(up, _)| rate(up)))),
+                decimal("down", rows.iter().map(|row| both(row).map(|(_, down)| rate(down)))),
+                decimal("part up", rows.iter().map(|row| both(row).map(|(up, down)| percent(up / (up + down))))),
+            ]
+        })
+    }
+
+    /// CPU time and who paid it, and what TCP says held the bytes back.
+    fn costs(&self, rows: &[&Row]) -> Vec<String> {
+        let has_cost = |row: &Row| cost(row).is_some() || tcp(row).is_some();
+        let rows: Vec<&Row> = rows.iter().copied().filter(|row| has_cost(row)).collect();
+        if rows.is_empty() {
+            return Vec::new();
+        }
+        let title = "Network, what streams cost (CPU seconds of both ends per GB, and the sender's part of them) and what \
+            held them back (how long the receiver's window or the send buffer was full)";
+        let named = named(&rows, title, "streams", words);
+        let column =
+            |heading: &str, value: &dyn Fn(&Row) -> Option<String>| decimal(heading, rows.iter().map(|row| value(row)));
+        let resent = |row: &Row| {
+            let count = median(row, MetricName::Retransmits);
+            count.or_else(|| tcp(row)?.retransmits.map(|count| count as f64)).map(count_words)
+        };
+        self.titled(&named, |_| {
+            vec![
+                column("s/GB", &|row| cost(row).map(digits)),
+                column("sender", &|row| sending_share(row).map(percent)),
+                column("resent", &resent),
+                column("window", &|row| of_busy(row, |tcp| tcp.receiver_limited_seconds).map(percent)),
+                column("buffer", &|row| of_busy(row, |tcp| tcp.buffer_limited_seconds).map(percent)),
+                column("not copied", &|row| conditions(row)?.zero_copied_share.map(percent)),
+            ]
+        })
+    }
+
+    /// What became of datagrams: at the highest rate within a goal, and as many as the sender can make.
+    fn datagrams(&self, rows: &[&Row]) -> Vec<String> {
+        if !rows.iter().any(|row| row.status != Status::Ok || median(row, MetricName::Loss).is_some()) {
+            return Vec::new();
+        }
+        let blasts = rows.iter().any(|row| params(row).is_some_and(|own| own.mode == NetMode::Blast));
+        let title = if blasts {
+            "Network, what became of datagrams (blast: as many as the sender can make, a diagnostic and no result)"
+        } else {
+            "Network, what became of datagrams"
+        };
+        let named = named(rows, title, "streams", words);
+        let measured: Vec<Option<&Row>> = rows.iter().copied().map(Some).collect();
+        let share = |heading: &str, name: MetricName| shares(heading, rows, |row| median(row, name));
+        let time = |row: &Row| median(row, MetricName::Jitter).map(|seconds| quantity(seconds, Unit::Second));
+        let goal = |row: &&Row| params(row).map_or_else(String::new, goal_column);
+        let goals: Vec<Cell> = rows.iter().map(|row| Cell::plain(goal(row))).collect();
+        let by = rows.iter().map(|row| conditions(row).map_or_else(String::new, |seen| seen.batching.join(" ")));
+        let by: Vec<Cell> = by.map(Cell::plain).collect();
+        let dear = decimal("s/GB", rows.iter().map(|row| cost(row).map(digits)));
+        let jitter = decimal("jitter", rows.iter().map(|row| time(row)));
+        self.stepped(&named, 4, |step| {
+            let mut blocks = vec![
+                left("goal", goals.clone()),
+                self.measured("came", &measured, step == 0),
+                share("lost", MetricName::Loss),
+            ];
+            blocks.extend((step < 3).then(|| share("twice", MetricName::Duplicates)));
+            blocks.push(share("disorder", MetricName::Reordered));
+            blocks.extend((step < 3).then(|| jitter.clone()));
+            blocks.push(dear.clone());
+            blocks.extend((step < 2).then(|| left("by", by.clone())));
+            blocks
+        })
+    }
+
+    /// Round trips with what single ones took.
+    fn round_trips(&self, rows: &[&Row]) -> Vec<String> {
+        if rows.is_empty() {
+            return Vec::new();
+        }
+        let named = named(rows, "Network, round trips of one message there and back", "connections", words);
+        let measured: Vec<Option<&Row>> = rows.iter().copied().map(Some).collect();
+        self.titled(&named, |spread| {
+            let mut blocks = vec![self.measured("median", &measured, spread)];
+            blocks.extend(slow_ones(rows, &[P99, P99_9, MAX]));
+            blocks.extend([of_limit(rows), shares("lost", rows, |row| median(row, MetricName::Loss))]);
+            blocks
+        })
+    }
+
+    /// Connections set up, used for one byte there and back, and closed.
+    fn connections(&self, rows: &[&Row]) -> Vec<String> {
+        if rows.is_empty() {
+            return Vec::new();
+        }
+        let title = "Network, connections set up, used for one byte there and back, and closed";
+        let named = named(rows, title, "threads", protocol);
+        let measured: Vec<Option<&Row>> = rows.iter().copied().map(Some).collect();
+        let rate = |metric: &Metric| quantity(metric.summary.median, Unit::PerSecond);
+        self.titled(&named, |spread| {
+            let rates = self.measured_as("connections", &measured, spread, (MetricName::Throughput, &rate));
+            let mut blocks = vec![rates];
+            blocks.extend(slow_ones(rows, &[P50, P99, P99_9, MAX]));
+            blocks
+        })
+    }
+
+    /// Round trips before the load and under it, from the moment each was due.
+    fn under_load(&self, rows: &[&Row]) -> Vec<String> {
+        if rows.is_empty() {
+            return Vec::new();
+        }
+        let title = "Network, round trips while TCP streams run, each from the moment it was due";
+        let named = named(rows, title, "streams", words);
+        let measured: Vec<Option<&Row>> = rows.iter().copied().map(Some).collect();
+        let loaded = |row: &Row| median(row, MetricName::Latency);
+        let idle = |row: &Row| conditions(row)?.idle_latency_seconds;
+        let added = |row: &Row| Some((loaded(row)? - idle(row)?).max(0.0));
+        let p99 = |row: &Row| percentiles(row).map(|found| found.p99);
+        let times = Times::of(rows.iter().flat_map(|row| [idle(row), loaded(row), p99(row)]).flatten());
+        let time = |heading: &str, of: &dyn Fn(&Row) -> Option<f64>| {
+            decimal(heading, rows.iter().map(|row| of(row).map(|seconds| times.words(seconds))))
+        };
+        let load = |row: &Row| {
+            let rate = conditions(row)?.load_bytes_per_second.or_else(|| median(row, MetricName::Throughput));
+            rate.map(|rate| quantity(rate, Notation::Bits))
+        };
+        let per_minute = |row: &Row| loaded(row).map(|seconds| count_words(SECONDS_PER_MINUTE / seconds));
+        self.stepped(&named, 4, |step| {
+            let told = |metric: &Metric| times.words(metric.summary.median);
+            let mut blocks = vec![
+                time("idle", &idle),
+                self.measured_as("loaded", &measured, step == 0, (MetricName::Latency, &told)),
+                time("added", &added),
+            ];
+            blocks.extend((step < 3).then(|| time("p99", &p99)));
+            blocks.push(decimal("a minute", rows.iter().map(|row| per_minute(row))));
+            blocks.push(decimal("load", rows.iter().map(|row| load(row))));
+            blocks.extend((step < 2).then(|| shares("late", rows, |row| conditions(row)?.late_share)));
+            blocks
+        })
+    }
+
+    /// A fixed amount there and then the same back.
+    fn transfers(&self, rows: &[&Row]) -> Vec<String> {
+        if rows.is_empty() {
+            return Vec::new();
+        }
+        let title = "Network, a fixed amount there and then the same back: bytes of both ways over the time of both";
+        let named = named(rows, title, "streams", words);
+        let measured: Vec<Option<&Row>> = rows.iter().copied().map(Some).collect();
+        let rate = |metric: &Metric| quantity(metric.summary.median, Notation::Bits);
+        let took = |row: &Row| median(row, MetricName::Latency).map(|seconds| quantity(seconds, Unit::Second));
+        self.titled(&named, |spread| {
+            vec![
+                self.measured_as("rate", &measured, spread, (MetricName::Throughput, &rate)),
+                decimal("there and back", rows.iter().map(|row| took(row))),
+                of_limit(rows),
+                shares("lost", rows, |row| median(row, MetricName::Loss)),
+            ]
+        })
+    }
+}
+
+/// A percentile by its name.
+type Slow = (&'static str, fn(&Percentiles) -> f64);
+
+const P50: Slow = ("p50", |found| found.p50);
+const P99: Slow = ("p99", |found| found.p99);
+const P99_9: Slow = ("p99.9", |found| found.p99_9);
+const MAX: Slow = ("max", |found| found.max);
+
+/// Columns of what single operations took, where these were timed.
+fn slow_ones(rows: &[&Row], columns: &[Slow]) -> Vec<Block> {
+    let found = || rows.iter().filter_map(|row| percentiles(row));
+    let times = Times::of(found().flat_map(|found| columns.iter().map(move |(_, of)| of(&found))));
+    let column = |(heading, of): &Slow| {
+        decimal(heading, rows.iter().map(|row| percentiles(row).map(|found| times.words(of(&found)))))
+    };
+    columns.iter().map(column).collect()
+}
+
+/// The share of a limit, where one is known.
+fn of_limit(rows: &[&Row]) -> Block {
+    let share = |row: &&Row| headline(row)?.efficiency.map(|share| percent(share.value));
+    decimal("of limit", rows.iter().map(share))
+}
+
+/// A column of shares that are mostly nothing, and then small.
+fn shares(heading: &str, rows: &[&Row], share: impl Fn(&Row) -> Option<f64>) -> Block {
+    decimal(heading, rows.iter().map(|row| share(row).map(small_share)))
+}
+
+/// A count as a person would say it: `37`, `784.9 k`.
+fn count_words(count: f64) -> String {
+    match count {
+        few if few < MANY && few.fract() == 0.0 => format!("{few:.0}"),
+        few if few < MANY => digits(few),
+        many => format!("{} k", digits(many / 1e3)),
+    }
+}
+
+/// `none`, `12.0 ppm`, `0.12 %`.
+fn small_share(share: f64) -> String {
+    match share {
+        0.0 => "none".to_owned(),
+        few if few.abs() < LEAST_PERCENT => format!("{} ppm", digits(few * MILLION)),
+        many => percent(many),
+    }
+}
