@@ -11,8 +11,8 @@
 
 use std::borrow::Cow;
 
-use model::document::{DiskConditions, Document, Row};
-use model::experiment::{DiskParams, MemoryParams, Params};
+use model::document::{DiskConditions, Document, NetConditions, Row, TcpConditions};
+use model::experiment::{DiskParams, MemoryParams, NetParams, Params};
 use model::peak::Peak;
 use model::reference::Reference;
 use model::sample::{Metric, Percentiles};
@@ -132,7 +132,23 @@ fn disk(row: &Row) -> Option<&DiskConditions> {
     row.conditions.disk.as_ref()
 }
 
-/// The columns about loops, threads, disks, classic tables and what later versions added to the parameters, and what each holds of a row.
+/// The parameters of a row of the network.
+fn net_params(row: &Row) -> Option<&NetParams> {
+    if let Params::Net(params) = &row.params { Some(params) } else { None }
+}
+
+/// What was seen of the path and the sockets of a row of the network.
+fn net(row: &Row) -> Option<&NetConditions> {
+    row.conditions.net.as_ref()
+}
+
+/// What TCP said of the senders' connections.
+fn tcp(row: &Row) -> Option<&TcpConditions> {
+    net(row)?.tcp.as_ref()
+}
+
+/// The columns about loops, threads, disks, classic tables, networks and what later versions added to the parameters,
+/// and what each holds of a row.
 const ROW_FIGURES: &[(&str, RowField)] = &[
     ("accumulator", |row| text(row.kernel.as_ref().map(|kernel| &kernel.accumulator))),
     ("ops_per_cycle", |row| figure(row.conditions.ops_per_cycle)),
@@ -160,6 +176,25 @@ const ROW_FIGURES: &[(&str, RowField)] = &[
     ("classic_table", |row| text(row.classic.as_ref().map(|classic| &classic.table))),
     ("classic_workload", |row| text(row.classic.as_ref().map(|classic| &classic.workload))),
     ("classic_total", |row| figure(row.classic.as_ref().and_then(|classic| classic.total))),
+    ("param_loss_goal_per_million", |row| text(net_params(row).and_then(|params| params.loss_goal_per_million))),
+    ("param_wait", |row| text(net_params(row).and_then(|params| params.wait))),
+    ("interface", |row| text(net(row).and_then(|net| net.interface.as_ref()))),
+    ("mtu", |row| text(net(row).and_then(|net| net.mtu))),
+    ("address_family", |row| text(net(row).and_then(|net| net.address_family.as_ref()))),
+    ("congestion_control", |row| text(net(row).and_then(|net| net.congestion_control.as_ref()))),
+    ("batching", |row| net(row).map_or_else(String::new, |net| net.batching.join(";"))),
+    ("sending_cpu_seconds", |row| figure(net(row).and_then(|net| net.sending_cpu_seconds))),
+    ("receiving_cpu_seconds", |row| figure(net(row).and_then(|net| net.receiving_cpu_seconds))),
+    ("zero_copied_share", |row| figure(net(row).and_then(|net| net.zero_copied_share))),
+    ("offered_bytes_per_second", |row| figure(net(row).and_then(|net| net.offered_bytes_per_second))),
+    ("idle_latency_seconds", |row| figure(net(row).and_then(|net| net.idle_latency_seconds))),
+    ("load_bytes_per_second", |row| figure(net(row).and_then(|net| net.load_bytes_per_second))),
+    ("probes_late_share", |row| figure(net(row).and_then(|net| net.late_share))),
+    ("tcp_busy_seconds", |row| figure(tcp(row).and_then(|tcp| tcp.busy_seconds))),
+    ("tcp_receiver_limited_seconds", |row| figure(tcp(row).and_then(|tcp| tcp.receiver_limited_seconds))),
+    ("tcp_buffer_limited_seconds", |row| figure(tcp(row).and_then(|tcp| tcp.buffer_limited_seconds))),
+    ("tcp_round_trip_seconds", |row| figure(tcp(row).and_then(|tcp| tcp.round_trip_seconds))),
+    ("tcp_least_round_trip_seconds", |row| figure(tcp(row).and_then(|tcp| tcp.least_round_trip_seconds))),
 ];
 
 /// The whole file, with its heading.

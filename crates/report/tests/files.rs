@@ -30,6 +30,9 @@ fn csv_has_a_line_per_metric_and_one_for_a_row_without() {
     let mut disk = fixture::disk_area();
     disk.experiments.retain(|row| ["load50", "mixed", "warm"].iter().any(|part| row.id.contains(part)));
     snapshot("csv_disk", &csv::render(&disk));
+    let mut network = fixture::net_area();
+    network.experiments.retain(|row| ["no_drop", "load", "both/t2"].iter().any(|part| row.id.contains(part)));
+    snapshot("csv_net", &csv::render(&network));
     snapshot("csv_later_version", &csv::render(&fixture::later_version()));
     let document = fixture::good();
     let lines = csv::render(&document).lines().count();

@@ -268,3 +268,60 @@ fn classic_tables_of_disks_say_how_unknown_limits_are_declared() {
     let text = render(&document, &RICH);
     assert!(text.contains(advice) && !text.contains("Highest efficiency"), "{text}");
 }
+
+/// The ids of a document's rows that hold one of these words.
+fn keep(document: &mut Document, words: &[&str]) {
+    document.experiments.retain(|row| words.iter().any(|word| row.id.contains(word)));
+}
+
+#[test]
+fn a_few_kinds_of_round_trips_stand_in_the_area_s_table_and_more_in_one_of_their_own() {
+    let title = "round trips of one message";
+    let mut document = fixture::net_area();
+    assert!(render(&document, &RICH).contains(title));
+    keep(&mut document, &["stream", "tcp-pingpong/1B"]);
+    let text = render(&document, &RICH);
+    assert!(!text.contains(title) && text.contains("ping-pong 1 B, spinning"), "{text}");
+}
+
+#[test]
+fn a_run_of_the_network_without_streams_names_its_path() {
+    for (mode, words) in [
+        ("load", "round trips while TCP streams run"),
+        ("connect", "connections set up"),
+        ("transfer", "there and then the same back"),
+        ("blast", "a diagnostic and no result"),
+    ] {
+        let mut document = fixture::net_area();
+        keep(&mut document, &[mode]);
+        let text = running(&document);
+        assert!(text.contains(words) && text.contains("Path: interface lo, MTU 65536"), "{mode}: {text}");
+        assert!(!text.contains("what streams cost") && !text.contains("both ways at once"), "{mode}: {text}");
+    }
+}
+
+#[test]
+fn only_loopback_is_said_to_have_no_wire() {
+    let there_is_none = "There is no wire";
+    assert!(running(&fixture::net_area()).contains(there_is_none));
+    let peer = running(&fixture::net_peer());
+    assert!(!peer.contains(there_is_none) && peer.contains("MTU 1500, IPv4, round trip 112.0 us"), "{peer}");
+}
+
+#[test]
+fn latency_under_load_is_told_against_idle_and_in_round_trips_a_minute() {
+    let mut document = fixture::net_area();
+    keep(&mut document, &["udp-load/64B/t1"]);
+    let line = render(&document, &RICH).lines().find(|line| line.contains("UDP 64 B up")).map(str::to_owned).unwrap();
+    for figure in ["18.20 us", "76.44 us", "58.24 us", "784.9 k", "28.80 Gb/s"] {
+        assert!(line.contains(figure), "{figure} is not in {line}");
+    }
+}
+
+#[test]
+fn rows_of_the_network_that_were_not_measured_keep_their_lines() {
+    let text = render(&fixture::net_peer(), &RICH);
+    let line = |label: &str| text.lines().find(|line| line.contains(label)).unwrap_or_default().to_owned();
+    assert!(line("UDP 64 B up").contains("failed ") && line("UDP 64 B down").contains("skipped "), "{text}");
+    assert!(text.contains("Failed: the other end was silent for 5 s."), "{text}");
+}
