@@ -63,6 +63,13 @@ pub(crate) enum ToNear {
     Complete,
     /// What was counted.
     Counted(Counts),
+    /// Asked what was counted, and bytes that were sent are still coming: the answer takes longer.
+    Arriving,
+    /// The window without an end that was announced last has begun: what comes from now on counts.
+    Begun {
+        /// The window.
+        number: u32,
+    },
     /// Cannot be done, or went wrong: the launch is over.
     Refused {
         /// Why, in a sentence.
@@ -106,9 +113,33 @@ pub(crate) struct Counted {
     /// What became of datagrams; `null` of a byte stream.
     #[serde(default)]
     pub(crate) datagrams: Option<Datagrams>,
-    /// Segments that TCP sent again since the connection began; `null` where the kernel does not say, or of UDP.
+    /// What TCP did for a sender; `null` of a receiver, and of UDP.
     #[serde(default)]
+    pub(crate) tcp: Option<TcpSent>,
+}
+
+/// What TCP did for one sender in a window; `null` each where the kernel does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct TcpSent {
+    /// Segments that were sent again.
     pub(crate) retransmits: Option<u64>,
+    /// Smoothed round trip at its end, in seconds.
+    pub(crate) round_trip_seconds: Option<f64>,
+    /// The least round trip lately, in seconds.
+    pub(crate) least_round_trip_seconds: Option<f64>,
+    /// Bytes in flight that the congestion control allowed at its end.
+    pub(crate) congestion_window_bytes: Option<u64>,
+    /// Seconds with data in flight.
+    pub(crate) busy_seconds: Option<f64>,
+    /// Of these, seconds in which the receiver's window was full.
+    pub(crate) receiver_limited_seconds: Option<f64>,
+    /// Of these, seconds in which the send buffer was full.
+    pub(crate) buffer_limited_seconds: Option<f64>,
+    /// Sends whose copy was asked to be spared and of which the kernel has told what became; `null` where none was.
+    pub(crate) zero_copy_sends: Option<u64>,
+    /// Of these, those that were copied all the same.
+    pub(crate) copied_sends: Option<u64>,
 }
 
 /// What became of the datagrams of one flow in a window.

@@ -44,6 +44,37 @@ impl Content {
         self.template.clone()
     }
 
+    /// Whether these are the bytes at that place, as far as their first and last eight tell.
+    ///
+    /// What was lost, doubled or put elsewhere shifts all that follows, and eight random bytes tell that from a match as
+    /// well as more do: one mistake in 2^64 is missed. Two comparisons of words cost a tenth of what two calls that
+    /// compare 64 bytes do, which counts where a receive is 1 KiB.
+    #[inline]
+    pub(super) fn ends_hold(&self, place: Place, bytes: &[u8]) -> bool {
+        if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk())
+            && let Some(expected) = self.word(place)
+            && let Some(expected_last) = self.word(place.after(bytes.len() - STAMP_BYTES, self.template.len()))
+        {
+            return (u64::from_le_bytes(*first) == expected) & (u64::from_le_bytes(*last) == expected_last);
+        }
+        // Short pieces, and those that begin or end across two blocks or inside a number.
+        let tail = bytes.len().saturating_sub(STAMP_BYTES);
+        self.holds(place, &bytes[..bytes.len().min(STAMP_BYTES)])
+            && self.holds(place.after(tail, self.template.len()), &bytes[tail..])
+    }
+
+    /// The eight bytes at a place; `None` where they are not all of one block's number or all behind it.
+    #[inline]
+    fn word(&self, place: Place) -> Option<u64> {
+        match place.within {
+            0 if self.template.len() >= STAMP_BYTES => Some(place.block),
+            within if within >= STAMP_BYTES => {
+                self.template.get(within..)?.first_chunk().map(|word| u64::from_le_bytes(*word))
+            }
+            _ => None,
+        }
+    }
+
     /// Whether these are the bytes at that place.
     pub(super) fn holds(&self, mut place: Place, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
@@ -126,6 +157,34 @@ mod tests {
         assert!(!content.holds(Place::default(), &whole_block_missing));
         let repeated = [&bytes[..64], &bytes[..64]].concat();
         assert!(!content.holds(Place::default(), &repeated));
+    }
+
+    #[test]
+    fn the_ends_of_a_piece_tell_where_it_belongs() {
+        for block_bytes in [1, 3, 8, 9, 14, 100, 1000] {
+            let content = Content::new(SEED, 3, block_bytes);
+            let bytes = stream(&content, 300);
+            for start in (0..250_usize).step_by(7).chain([0, 92, 99, 100]) {
+                for length in [1, 5, 8, 9, 16, 40].map(|length: usize| length.min(bytes.len() - start.min(bytes.len())))
+                {
+                    let (place, start) = (Place::default().after(start, block_bytes), start.min(bytes.len()));
+                    let piece = &bytes[start..start + length];
+                    assert!(content.ends_hold(place, piece), "{length} bytes at {start} of blocks of {block_bytes}");
+                    for wrong in [0, length.saturating_sub(1)].into_iter().filter(|_| length > 0) {
+                        let mut changed = piece.to_vec();
+                        changed[wrong] ^= 0x10;
+                        assert!(!content.ends_hold(place, &changed), "byte {wrong} of {length} at {start}");
+                    }
+                }
+            }
+        }
+        let content = Content::new(SEED, 0, 1000);
+        let bytes = stream(&content, 3);
+        let place = Place::default().after(1000, 1000);
+        assert!(content.ends_hold(place, &bytes[1000..2000]));
+        for shifted in [&bytes[..1000], &bytes[999..1999], &bytes[1008..2008], &bytes[2000..]] {
+            assert!(!content.ends_hold(place, shifted), "lost, doubled or shifted");
+        }
     }
 
     #[test]

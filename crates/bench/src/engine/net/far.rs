@@ -22,7 +22,8 @@ use crate::net::frames::{self, NoFrame};
 use crate::net::preface::Token;
 use crate::net::words::{Counts, Opened, Opening, ToFar, ToNear};
 
-/// Bytes that the near end has sent are waited for so long at most; what has not come by then is counted as it is.
+/// Bytes that the near end has sent are waited for as long as some come within this time; what has not come by then is
+/// counted as it is.
 const ARRIVING: Duration = Duration::from_secs(2);
 
 /// Where the far end is at home.
@@ -137,9 +138,15 @@ impl Launch {
         frames::write(control, &ToNear::Complete).map_err(lost)?;
         loop {
             match frames::read(control, most) {
-                Ok(ToFar::Window(announced)) => self.windows.open(&announced),
+                Ok(ToFar::Window(announced)) => {
+                    self.windows.open(&announced);
+                    if announced.seconds.is_none() {
+                        let begun = ToNear::Begun { number: announced.number };
+                        frames::write(control, &begun).map_err(lost)?;
+                    }
+                }
                 Ok(ToFar::Count(asked)) => {
-                    self.windows.wait_for(&asked.sent_bytes, ARRIVING);
+                    self.await_bytes(control, &asked.sent_bytes).map_err(lost)?;
                     if self.windows.are_over() {
                         return Ok(());
                     }
@@ -152,6 +159,20 @@ impl Launch {
                 Err(error) => return Err(format!("the control connection of the near end: {error}")),
             }
         }
+    }
+
+    /// Waits until so many bytes have come on each connection, as long as any come: the near end hears that they do.
+    fn await_bytes(&self, control: &TcpStream, totals: &[u64]) -> io::Result<()> {
+        let mut come = self.windows.total();
+        while !self.windows.wait_for(totals, ARRIVING) {
+            let now = self.windows.total();
+            if now == come {
+                break;
+            }
+            come = now;
+            frames::write(control, &ToNear::Arriving)?;
+        }
+        Ok(())
     }
 
     /// One thread's part, until its connection ends.

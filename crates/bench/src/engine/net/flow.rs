@@ -15,7 +15,7 @@ use super::content::Content;
 use super::flows::{DataEnd, Way, ways};
 use super::near::Session;
 use super::part::{Moment, Part, part_of};
-use super::{block_bytes, ceiling};
+use super::{block_bytes, ceiling, sent};
 use crate::engine::{Flow, FlowProfile, Tally, Window};
 
 /// The interface of a path inside the machine.
@@ -87,7 +87,13 @@ impl NetFlow {
         let offloads = sys::net::offloads(INSIDE).unwrap_or_default();
         let opened = self.session.opened();
         let tcp = self.params.protocol == Protocol::Tcp;
+        let sent = self.session.sent();
+        let family = if self.session.address().is_ipv4() { "IPv4" } else { "IPv6" };
         NetConditions {
+            address_family: Some(family.to_owned()),
+            round_trip_seconds: self.session.round_trip_seconds(),
+            tcp: sent.as_ref().map(sent::conditions),
+            zero_copied_share: sent.as_ref().and_then(sent::zero_copied_share),
             interface: Some(INSIDE.to_owned()),
             mtu: mtu.and_then(|text| text.trim().parse().ok()),
             offloads: offloads.into_iter().map(str::to_owned).collect(),
@@ -96,6 +102,13 @@ impl NetFlow {
             two_copy_bytes_per_second: self.ceiling(),
             ..NetConditions::default()
         }
+    }
+}
+
+impl Drop for NetFlow {
+    /// After the last sample, or since it failed: then the others do not wait for it.
+    fn drop(&mut self) {
+        self.session.leave();
     }
 }
 
@@ -113,14 +126,16 @@ impl Flow for NetFlow {
         self.last = (self.last.0 + 1, window);
         let (session, thread, number) = (&*self.session, self.thread, self.last.0);
         let work = self.share_of_work;
-        self.part.run(&Moment { session, thread, number, timer, window, work }, tally)
+        let ran = self.part.run(&Moment { session, thread, number, timer, window, work }, tally);
+        ran.map_err(|failure| session.explain(failure))
     }
 
     fn verify(&mut self) -> Result<(), String> {
         let (number, window) = self.last;
         let (session, thread, timer) = (&*self.session, self.thread, &self.timer);
         let work = self.share_of_work;
-        self.part.verify(&Moment { session, thread, number, timer, window, work })
+        let verified = self.part.verify(&Moment { session, thread, number, timer, window, work });
+        verified.map_err(|failure| session.explain(failure))
     }
 
     fn conclude(&mut self, seen: &mut Observations) {

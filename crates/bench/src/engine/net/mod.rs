@@ -14,6 +14,7 @@ mod part;
 mod pingpong;
 mod prepared;
 mod rows;
+mod sent;
 mod stream;
 #[cfg(test)]
 mod tests;

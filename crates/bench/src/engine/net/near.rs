@@ -12,16 +12,21 @@ use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 use sys::clock::Timer;
+use sys::net::tcp::tcp_state;
 
 use super::flows::{self, DataEnd, protocols};
+use super::sent;
 use crate::engine::Window;
 use crate::net::frames::{self, NoFrame};
 use crate::net::preface::{Preface, Purpose, Token};
-use crate::net::words::{Announced, Asked, Counted, Counts, Opened, Opening, ToFar, ToNear};
+use crate::net::words::{Announced, Asked, Counted, Counts, Opened, Opening, TcpSent, ToFar, ToNear};
 
 /// An answer that has not come by then never will: the other end hangs. Waiting with a time limit changed a round trip
 /// of 17 us by -0.4, +0.5 and +1.2 % in three probes against waiting without one.
 pub(super) const SILENCE: Duration = Duration::from_secs(5);
+
+/// So long a far end that has closed a data connection has to say why.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// What the threads of a launch share.
 #[derive(Debug)]
@@ -33,6 +38,10 @@ pub(super) struct Session {
     token: Token,
     address: SocketAddr,
     lost: AtomicU64,
+    /// Round trip before anything was measured, in seconds.
+    round_trip_seconds: Option<f64>,
+    /// What TCP did for each thread's sender, wherever it is, in the samples so far.
+    senders: Mutex<Vec<Option<TcpSent>>>,
 }
 
 /// The control connection, and how far the conversation on it has come.
@@ -49,6 +58,8 @@ struct Control {
     sent_bytes: Vec<u64>,
     /// The answer of the last round.
     answer: Result<Vec<Counted>, String>,
+    /// A thread has failed, and will not ask any more.
+    left: bool,
 }
 
 /// The near end's part in meeting: asks the far end at this address to open, and connects all data flows.
@@ -82,8 +93,11 @@ pub(super) fn meet(
         rounds: 0,
         sent_bytes: vec![0; ends.len()],
         answer: Ok(Vec::new()),
+        left: false,
     };
     let session = Session {
+        round_trip_seconds: tcp_state(&control.stream).and_then(|state| state.round_trip_seconds),
+        senders: Mutex::new(vec![None; ends.len()]),
         control: Mutex::new(control),
         answered: Condvar::new(),
         opened: *opened,
@@ -104,14 +118,30 @@ pub(crate) fn watch_over(control: &TcpStream) -> io::Result<()> {
     control.set_write_timeout(Some(SILENCE))
 }
 
+/// Why there is no message.
+enum Unheard {
+    /// The far end has said why the launch is over.
+    Refused(String),
+    /// It is not there, or says nothing.
+    Gone(String),
+}
+
+impl From<Unheard> for String {
+    fn from(unheard: Unheard) -> Self {
+        match unheard {
+            Unheard::Refused(reason) | Unheard::Gone(reason) => reason,
+        }
+    }
+}
+
 /// The next message of the far end.
-fn hear(control: &TcpStream, within: Duration) -> Result<ToNear, String> {
+fn hear(control: &TcpStream, within: Duration) -> Result<ToNear, Unheard> {
     match frames::read(control, within) {
-        Ok(ToNear::Refused { reason }) => Err(format!("the other end: {reason}")),
+        Ok(ToNear::Refused { reason }) => Err(Unheard::Refused(format!("the other end: {reason}"))),
         Ok(message) => Ok(message),
-        Err(NoFrame::Ended) => Err(gone("it closed its connections")),
-        Err(NoFrame::Late) => Err(silent()),
-        Err(error) => Err(gone(&error.to_string())),
+        Err(NoFrame::Ended) => Err(Unheard::Gone(gone("it closed its connections"))),
+        Err(NoFrame::Late) => Err(Unheard::Gone(silent())),
+        Err(error) => Err(Unheard::Gone(gone(&error.to_string()))),
     }
 }
 
@@ -140,8 +170,14 @@ impl Session {
         self.address
     }
 
+    /// Round trip to the far end before anything was measured, as TCP smooths it, in seconds.
+    pub(super) fn round_trip_seconds(&self) -> Option<f64> {
+        self.round_trip_seconds
+    }
+
     /// Says when the window of this number is, unless another thread has done so. `bytes` is what the far end is to send
-    /// in it, where it keeps to a rate.
+    /// in it, where it keeps to a rate. A window without an end has begun at the far end on return: every byte that is
+    /// sent from then on counts.
     ///
     /// # Errors
     /// The other end is gone.
@@ -164,7 +200,15 @@ impl Session {
             seconds: (window.end != Window::NO_END).then(|| timer.seconds(window.begin, window.end)),
             bytes,
         };
-        frames::write(&control.stream, &ToFar::Window(announced)).map_err(|error| gone(&error.to_string()))
+        let within = SILENCE + Duration::from_secs_f64(announced.begins_in_seconds);
+        frames::write(&control.stream, &ToFar::Window(announced)).map_err(|error| gone(&error.to_string()))?;
+        if window.end != Window::NO_END {
+            return Ok(());
+        }
+        match hear(&control.stream, within)? {
+            ToNear::Begun { number: of } if of == number => Ok(()),
+            _ => Err(odd()),
+        }
     }
 
     /// What the far end counted in the window of this number on a thread's connection, on which the thread has sent so
@@ -184,14 +228,49 @@ impl Session {
             control.rounds += 1;
             self.answered.notify_all();
         }
-        let waiting = |control: &mut Control| control.rounds == round;
-        let (control, waited) =
-            self.answered.wait_timeout_while(control, 2 * SILENCE, waiting).unwrap_or_else(PoisonError::into_inner);
-        if waited.timed_out() {
+        // However long the others take: of work that is done in full one has more than another, and who fails says so.
+        let waiting = |control: &mut Control| control.rounds == round && !control.left;
+        let control = self.answered.wait_while(control, waiting).unwrap_or_else(PoisonError::into_inner);
+        if control.rounds == round {
             return Err("another thread failed".to_owned());
         }
         let counted = control.answer.clone()?;
         counted.get(thread).cloned().ok_or_else(odd)
+    }
+
+    /// A thread will not ask any more: nobody waits for it.
+    pub(super) fn leave(&self) {
+        self.control().left = true;
+        self.answered.notify_all();
+    }
+
+    /// The sentence for a launch that failed so at this end: what the far end said about its end, or this if it said
+    /// nothing; the same for every thread. The far end closes the data connections before it says why.
+    pub(super) fn explain(&self, failure: String) -> String {
+        let mut control = self.control();
+        if let Err(said) = &control.answer {
+            return said.clone();
+        }
+        let said = match hear(&control.stream, LAST_WORDS) {
+            Err(Unheard::Refused(reason)) => reason,
+            _ => failure,
+        };
+        control.answer = Err(said.clone());
+        control.left = true;
+        self.answered.notify_all();
+        said
+    }
+
+    /// What TCP did for the sender of this thread's connection in the samples so far.
+    pub(super) fn tell_sent(&self, thread: usize, sent: Option<TcpSent>) {
+        if let Some(place) = self.senders.lock().unwrap_or_else(PoisonError::into_inner).get_mut(thread) {
+            *place = sent;
+        }
+    }
+
+    /// What TCP did for all senders in the samples; `None` where there are none, or the kernel says nothing.
+    pub(super) fn sent(&self) -> Option<TcpSent> {
+        sent::of_all(&self.senders.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// One more datagram that did not come back.
@@ -225,9 +304,13 @@ impl Session {
 fn ask(control: &Control, number: u32) -> Result<Vec<Counted>, String> {
     let asked = Asked { number, sent_bytes: control.sent_bytes.clone() };
     frames::write(&control.stream, &ToFar::Count(asked)).map_err(|error| gone(&error.to_string()))?;
-    match hear(&control.stream, SILENCE)? {
-        ToNear::Counted(Counts { number: of, threads }) if of == number => Ok(threads),
-        _ => Err(odd()),
+    loop {
+        match hear(&control.stream, SILENCE)? {
+            ToNear::Counted(Counts { number: of, threads }) if of == number => return Ok(threads),
+            // As long as bytes come the far end is alive.
+            ToNear::Arriving => {}
+            _ => return Err(odd()),
+        }
     }
 }
 

@@ -33,6 +33,13 @@ pub(super) struct Moment<'a> {
     pub(super) work: Option<u64>,
 }
 
+impl Moment<'_> {
+    /// What this thread is to do, in a window without an end.
+    pub(super) fn in_full(&self) -> Option<u64> {
+        (self.window.end == Window::NO_END).then(|| self.work.unwrap_or(0))
+    }
+}
+
 /// One thread's part of a launch.
 pub(super) trait Part {
     /// Its metrics, and how long before a window it starts.

@@ -4,31 +4,38 @@
 //! sends and receives are of the experiment's block size, as iperf3's are. Every receive is checked at both of its ends,
 //! and after each window a MiB of the stream byte by byte: each byte follows from its place, so one that was lost or came
 //! twice would shift all that follow.
+//!
+//! Beside the system call a receive costs a look at the time, some additions to what the thread alone writes, and two
+//! comparisons of words; a send the time and a number. The look at the time does not wait for what was before it: the way
+//! out of the kernel has done so.
+//!
+//! Of work that is done in full each flow has its share. A stream from the near end is silent until the window has begun
+//! at the far end, so that every byte is counted there. One towards it runs all the time: what is under way when the
+//! window begins is received first, and then the share of bytes.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
 use model::document::NetConditions;
 use socket2::SockRef;
-use sys::clock::{Timer, thread_cpu_seconds};
+use sys::clock::thread_cpu_seconds;
 
 use super::content::{Content, Place, number};
 use super::near::{SILENCE, gone, trouble};
 use super::part::{Moment, Part, tcp_link_bytes};
+use super::sent::{InSamples, Look};
 use super::windows::Windows;
 use crate::engine::{FlowMetric, FlowProfile, Tally, Window};
-use crate::net::words::Counted;
+use crate::net::words::{Counted, TcpSent};
 
-const METRICS: &[FlowMetric] = &[FlowMetric::Bytes, FlowMetric::CpuCost];
+const METRICS: &[FlowMetric] = &[FlowMetric::Bytes, FlowMetric::CpuCost, FlowMetric::Retransmits];
 
 /// The same where both directions are measured at once.
-const BOTH_METRICS: &[FlowMetric] = &[FlowMetric::Bytes, FlowMetric::Up, FlowMetric::Down, FlowMetric::CpuCost];
+const BOTH_METRICS: &[FlowMetric] =
+    &[FlowMetric::Bytes, FlowMetric::Up, FlowMetric::Down, FlowMetric::CpuCost, FlowMetric::Retransmits];
 
 /// A stream before its window: full buffers drain, and sender and receiver find their pace.
 const LEAD_MICROSECONDS: u32 = 20_000;
-
-/// Bytes compared at either end of a receive: a block's number and some random bytes.
-const CHECKED_BYTES: usize = 64;
 
 /// Bytes compared in full after each window.
 const VERIFIED_BYTES: usize = 1 << 20;
@@ -74,11 +81,7 @@ impl Inbox {
     /// Compares the first and the last bytes of what has just come.
     #[inline]
     fn check_ends(&mut self, count: usize) -> Result<(), Wrong> {
-        let block_bytes = self.content.block_bytes();
-        let tail = count.saturating_sub(CHECKED_BYTES);
-        let first = &self.buffer[..count.min(CHECKED_BYTES)];
-        let right = self.content.holds(self.place, first)
-            && (tail == 0 || self.content.holds(self.place.after(tail, block_bytes), &self.buffer[tail..count]));
+        let right = self.content.ends_hold(self.place, &self.buffer[..count]);
         self.go_on(right, count)
     }
 
@@ -96,11 +99,6 @@ impl Inbox {
         self.place = self.place.after(count, self.content.block_bytes());
         Ok(())
     }
-}
-
-/// The metrics of a stream.
-fn profile(both: bool) -> FlowProfile {
-    FlowProfile { metrics: if both { BOTH_METRICS } else { METRICS }, lead_microseconds: LEAD_MICROSECONDS }
 }
 
 /// CPU seconds inside samples, of the sending and of the receiving thread of a flow; `None` once one is not known.
@@ -127,12 +125,51 @@ impl Cost {
     }
 }
 
+/// What a thread keeps of its flow over the samples of a launch.
+struct Ledger {
+    both: bool,
+    cost: Cost,
+    sent: InSamples,
+}
+
+impl Ledger {
+    fn new(both: bool) -> Self {
+        Self { both, cost: Cost::new(), sent: InSamples::default() }
+    }
+
+    fn profile(&self) -> FlowProfile {
+        FlowProfile { metrics: if self.both { BOTH_METRICS } else { METRICS }, lead_microseconds: LEAD_MICROSECONDS }
+    }
+
+    fn start_over(&mut self) {
+        *self = Self::new(self.both);
+    }
+
+    /// Notes what a window cost, and what TCP did for its sender.
+    fn note(
+        &mut self,
+        moment: &Moment<'_>,
+        (sending, receiving): (Option<f64>, Option<f64>),
+        sent: Option<TcpSent>,
+        tally: &mut Tally,
+    ) {
+        tally.carried.retransmits = sent.and_then(|sent| sent.retransmits);
+        self.cost.add(sending, receiving, tally);
+        moment.session.tell_sent(moment.thread, self.sent.add(sent));
+    }
+
+    fn describe(&self, stream: &TcpStream, seen: &mut NetConditions) {
+        seen.link_bytes = tcp_link_bytes(stream);
+        seen.receive_buffer_bytes = SockRef::from(stream).recv_buffer_size().ok().map(|bytes| bytes as u64);
+        self.cost.describe(seen);
+    }
+}
+
 /// The near end of a stream towards it, which receives and counts.
 pub(super) struct Receiver {
     stream: TcpStream,
     inbox: Inbox,
-    both: bool,
-    cost: Cost,
+    ledger: Ledger,
 }
 
 impl Receiver {
@@ -142,24 +179,57 @@ impl Receiver {
     /// What the kernel said.
     pub(super) fn new(stream: TcpStream, content: Content, both: bool) -> io::Result<Self> {
         stream.set_read_timeout(Some(SILENCE))?;
-        Ok(Self { stream, inbox: Inbox::new(content), both, cost: Cost::new() })
+        Ok(Self { stream, inbox: Inbox::new(content), ledger: Ledger::new(both) })
     }
 
     /// Receives until the window has passed. Returns the CPU seconds that its part inside the window took.
-    fn receive_until(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<f64, String> {
-        let mut used = Used::default();
-        loop {
-            let count = self.receive()?;
-            let now = timer.now();
-            used.look(now, window);
+    fn receive_until(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<f64, String> {
+        let Moment { timer, window, .. } = *moment;
+        // The receive that the window begins in counts as the one that it ends in does not.
+        let mut now = 0;
+        while now < window.begin {
+            let count = self.receive_checked()?;
+            now = timer.now_unordered();
             tally.came(now, count as u64);
-            self.inbox.check_ends(count).map_err(|wrong| wrong.sentence())?;
-            if now >= window.end {
-                return Ok(used.seconds());
-            }
         }
+        let before = thread_cpu_seconds();
+        while now < window.end {
+            let count = self.receive_checked()?;
+            now = timer.now_unordered();
+            tally.came(now, count as u64);
+        }
+        Ok(thread_cpu_seconds() - before)
     }
 
+    /// Receives so many bytes, once what was under way before has come. Returns the CPU seconds that they took.
+    fn receive_in_full(&mut self, moment: &Moment<'_>, bytes: u64, tally: &mut Tally) -> Result<f64, String> {
+        let timer = moment.timer;
+        let settled = timer.now() + timer.ticks(f64::from(LEAD_MICROSECONDS) * 1e-6);
+        while timer.now() < settled {
+            self.receive_checked()?;
+        }
+        let before = thread_cpu_seconds();
+        let mut now = timer.now();
+        tally.begin(Window { begin: now, end: Window::NO_END });
+        let mut left = bytes.max(1);
+        while left > 0 {
+            let count = left.min(self.receive_checked()? as u64);
+            now = timer.now_unordered();
+            tally.came(now, count);
+            left -= count;
+        }
+        tally.over(now);
+        Ok(thread_cpu_seconds() - before)
+    }
+
+    #[inline]
+    fn receive_checked(&mut self) -> Result<usize, String> {
+        let count = self.receive()?;
+        self.inbox.check_ends(count).map_err(|wrong| wrong.sentence())?;
+        Ok(count)
+    }
+
+    #[inline]
     fn receive(&mut self) -> Result<usize, String> {
         match self.inbox.receive(&self.stream) {
             Ok(0) => Err(gone("it closed its connections")),
@@ -171,18 +241,21 @@ impl Receiver {
 
 impl Part for Receiver {
     fn profile(&self) -> FlowProfile {
-        profile(self.both)
+        self.ledger.profile()
     }
 
     fn warmed_up(&mut self) {
-        self.cost = Cost::new();
+        self.ledger.start_over();
     }
 
     fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {
         moment.session.announce(moment.number, moment.window, None, moment.timer)?;
-        let used = self.receive_until(moment.timer, moment.window, tally)?;
+        let used = match moment.in_full() {
+            Some(bytes) => self.receive_in_full(moment, bytes, tally)?,
+            None => self.receive_until(moment, tally)?,
+        };
         let there = moment.session.counted(moment.number, moment.thread, 0)?;
-        self.cost.add(there.cpu_seconds, Some(used), tally);
+        self.ledger.note(moment, (there.cpu_seconds, Some(used)), there.tcp, tally);
         Ok(())
     }
 
@@ -202,15 +275,8 @@ impl Part for Receiver {
     }
 
     fn describe(&self, seen: &mut NetConditions) {
-        describe(&self.stream, self.cost, seen);
+        self.ledger.describe(&self.stream, seen);
     }
-}
-
-/// What a connection and its cost say of a launch.
-fn describe(stream: &TcpStream, cost: Cost, seen: &mut NetConditions) {
-    seen.link_bytes = tcp_link_bytes(stream);
-    seen.receive_buffer_bytes = SockRef::from(stream).recv_buffer_size().ok().map(|bytes| bytes as u64);
-    cost.describe(seen);
 }
 
 /// The near end of a stream from it, which only sends.
@@ -218,8 +284,13 @@ pub(super) struct Sender {
     stream: TcpStream,
     block: Box<[u8]>,
     blocks: u64,
-    both: bool,
-    cost: Cost,
+    ledger: Ledger,
+}
+
+/// What sending took inside a window.
+struct Took {
+    cpu_seconds: f64,
+    sent: Option<TcpSent>,
 }
 
 impl Sender {
@@ -229,7 +300,7 @@ impl Sender {
     /// What the kernel said.
     pub(super) fn new(stream: TcpStream, content: &Content, both: bool) -> io::Result<Self> {
         stream.set_write_timeout(Some(SILENCE))?;
-        Ok(Self { stream, block: content.block(), blocks: 0, both, cost: Cost::new() })
+        Ok(Self { stream, block: content.block(), blocks: 0, ledger: Ledger::new(both) })
     }
 
     /// Bytes sent since the launch began.
@@ -237,17 +308,32 @@ impl Sender {
         self.blocks * self.block.len() as u64
     }
 
-    /// Sends until the window has passed. Returns the CPU seconds that its part inside the window took.
-    fn send_until(&mut self, timer: &Timer, window: Window) -> Result<f64, String> {
-        let mut used = Used::default();
-        loop {
+    /// Sends until the window has passed.
+    fn send_until(&mut self, moment: &Moment<'_>) -> Result<Took, String> {
+        let Moment { timer, window, .. } = *moment;
+        while timer.now_unordered() < window.begin {
             self.send()?;
-            let now = timer.now();
-            used.look(now, window);
-            if now >= window.end {
-                return Ok(used.seconds());
-            }
         }
+        let (before, look) = (thread_cpu_seconds(), Look::at(&self.stream));
+        while timer.now_unordered() < window.end {
+            self.send()?;
+        }
+        Ok(Took { cpu_seconds: thread_cpu_seconds() - before, sent: look.until_now(&self.stream) })
+    }
+
+    /// Sends so many bytes, in whole blocks; what the far end counted of them.
+    fn send_in_full(&mut self, moment: &Moment<'_>, bytes: u64, tally: &mut Tally) -> Result<(Took, Counted), String> {
+        let blocks = bytes.div_ceil(self.block.len() as u64).max(1);
+        let (before, look) = (thread_cpu_seconds(), Look::at(&self.stream));
+        (0..blocks).try_for_each(|_| self.send())?;
+        let cpu_seconds = thread_cpu_seconds() - before;
+        let there = moment.session.counted(moment.number, moment.thread, self.sent_bytes())?;
+        let sent = blocks * self.block.len() as u64;
+        if there.bytes != sent {
+            return Err(format!("of {sent} bytes that were sent {} came at the other end", there.bytes));
+        }
+        tally.over(moment.window.begin + moment.timer.ticks(there.seconds));
+        Ok((Took { cpu_seconds, sent: look.until_now(&self.stream) }, there))
     }
 
     #[inline]
@@ -257,29 +343,28 @@ impl Sender {
         self.blocks += 1;
         Ok(())
     }
-
-    /// Notes what the far end counted.
-    fn settle(&mut self, used: f64, there: &Counted, tally: &mut Tally) {
-        tally.counted_there(there.messages, there.bytes);
-        tally.carried.up_bytes = there.bytes;
-        self.cost.add(Some(used), there.cpu_seconds, tally);
-    }
 }
 
 impl Part for Sender {
     fn profile(&self) -> FlowProfile {
-        profile(self.both)
+        self.ledger.profile()
     }
 
     fn warmed_up(&mut self) {
-        self.cost = Cost::new();
+        self.ledger.start_over();
     }
 
     fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {
         moment.session.announce(moment.number, moment.window, None, moment.timer)?;
-        let used = self.send_until(moment.timer, moment.window)?;
-        let there = moment.session.counted(moment.number, moment.thread, self.sent_bytes())?;
-        self.settle(used, &there, tally);
+        let (took, there) = if let Some(bytes) = moment.in_full() {
+            self.send_in_full(moment, bytes, tally)?
+        } else {
+            let took = self.send_until(moment)?;
+            (took, moment.session.counted(moment.number, moment.thread, self.sent_bytes())?)
+        };
+        tally.counted_there(there.messages, there.bytes);
+        tally.carried.up_bytes = there.bytes;
+        self.ledger.note(moment, (Some(took.cpu_seconds), there.cpu_seconds), took.sent, tally);
         Ok(())
     }
 
@@ -291,32 +376,7 @@ impl Part for Sender {
     }
 
     fn describe(&self, seen: &mut NetConditions) {
-        describe(&self.stream, self.cost, seen);
-    }
-}
-
-/// The CPU time of the calling thread inside a window, from looks at the time: the kernel is asked at its two ends only.
-#[derive(Default)]
-pub(super) struct Used {
-    before: Option<f64>,
-    within: f64,
-}
-
-impl Used {
-    /// It is now.
-    #[inline]
-    pub(super) fn look(&mut self, now: u64, window: Window) {
-        if now >= window.begin && self.before.is_none() {
-            self.before = Some(thread_cpu_seconds());
-        }
-        if now >= window.end {
-            self.within = self.before.map_or(0.0, |before| thread_cpu_seconds() - before);
-        }
-    }
-
-    /// CPU seconds from the window's begin to its end.
-    pub(super) fn seconds(&self) -> f64 {
-        self.within
+        self.ledger.describe(&self.stream, seen);
     }
 }
 
@@ -336,7 +396,7 @@ pub(super) fn receive_all(stream: &TcpStream, content: Content, windows: &Window
             Err(error) if is_end(&error) => return Ok(()),
             Err(error) => return Err(error),
         };
-        let now = windows.timer().now();
+        let now = windows.timer().now_unordered();
         if unverified > 0 && !windows.lasts(now) {
             inbox.check_all(count).map_err(wrong)?;
             unverified = unverified.saturating_sub(count);
@@ -356,13 +416,14 @@ pub(super) fn receive_all(stream: &TcpStream, content: Content, windows: &Window
 /// # Errors
 /// What the kernel said, other than that the connection has ended.
 pub(super) fn send_all(mut stream: &TcpStream, content: &Content, windows: &Windows, thread: usize) -> io::Result<()> {
+    windows.watch(thread, stream)?;
     let mut block = content.block();
     for blocks in 0.. {
         number(&mut block, blocks);
         if let Err(error) = stream.write_all(&block) {
             return if is_end(&error) { Ok(()) } else { Err(error) };
         }
-        windows.note(thread, windows.timer().now(), 1, block.len() as u64);
+        windows.note(thread, windows.timer().now_unordered(), 1, block.len() as u64);
     }
     Ok(())
 }

@@ -150,7 +150,7 @@ fn streams_of_every_block_size_and_direction_come_as_they_were_sent() {
     for kind in [UP, DOWN] {
         for block in [1, 14, 1000, 128 << 10, 1 << 20] {
             beside(kind, block, our_own, |flow| {
-                assert_eq!(flow.profile().metrics, [FlowMetric::Bytes, FlowMetric::CpuCost]);
+                assert_eq!(flow.profile().metrics, [FlowMetric::Bytes, FlowMetric::CpuCost, FlowMetric::Retransmits]);
                 for _ in 0..3 {
                     let tally = busy_window(flow, 20);
                     assert!(tally.bytes >= tally.operations, "block {block}");

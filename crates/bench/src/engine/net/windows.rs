@@ -4,22 +4,29 @@
 //! that nothing has to be stopped or drained between two windows. One thread, that of the control connection, opens
 //! windows and reads the counts; each of the others writes its own.
 
+use std::io;
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use sys::clock::Timer;
+use sys::net::tcp::{TcpState, tcp_state};
 use sys::usage::CpuClock;
 
+use super::sent;
 use crate::net::words::{Announced, Counted, Datagrams};
 
 /// A window's end that never comes by itself.
 const NO_END: u64 = u64::MAX;
 
-/// What one thread counts, on cache lines of its own: no other thread writes there.
+/// What one thread counts, on cache lines of its own: no other thread writes there. So a count is added to by a load and
+/// a store, which take a tenth of the time of an addition that locks the cache line.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Slot {
+    /// The window that the counts are of.
+    number: AtomicU32,
     bytes: AtomicU64,
     messages: AtomicU64,
     /// When the last of them came, in ticks.
@@ -28,6 +35,24 @@ struct Slot {
     total: AtomicU64,
     datagrams: Mutex<Option<Datagrams>>,
     clock: OnceLock<CpuClock>,
+    /// Of a sender over TCP, its connection.
+    connection: OnceLock<TcpStream>,
+    /// Of sends whose copy was asked to be spared, since the launch began: those told of, and those copied.
+    zero_copies: Mutex<Option<(u64, u64)>>,
+}
+
+/// What is only known since the launch began, when a window begins or ends.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reading {
+    cpu_seconds: Option<f64>,
+    tcp: Option<TcpState>,
+    zero_copies: Option<(u64, u64)>,
+}
+
+/// Adds to a count that this thread alone writes.
+#[inline]
+fn add(count: &AtomicU64, more: u64, order: Ordering) {
+    count.store(count.load(Ordering::Relaxed).wrapping_add(more), order);
 }
 
 /// The windows of a launch.
@@ -41,8 +66,8 @@ pub(super) struct Windows {
     bytes: AtomicU64,
     over: AtomicBool,
     slots: Vec<Slot>,
-    /// CPU seconds of each thread when the window began.
-    used_before: Mutex<Vec<Option<f64>>>,
+    /// Of each thread when the window began.
+    before: Mutex<Vec<Reading>>,
 }
 
 impl Windows {
@@ -57,7 +82,7 @@ impl Windows {
             bytes: AtomicU64::new(0),
             over: AtomicBool::new(false),
             slots,
-            used_before: Mutex::default(),
+            before: Mutex::default(),
         }
     }
 
@@ -74,14 +99,23 @@ impl Windows {
         }
     }
 
+    /// A thread sends on this connection: what TCP does for it is part of the counts.
+    ///
+    /// # Errors
+    /// There are no more descriptors.
+    pub(super) fn watch(&self, thread: usize, connection: &TcpStream) -> io::Result<()> {
+        if let Some(slot) = self.slots.get(thread) {
+            // Who watches twice has the connection already.
+            let _ = slot.connection.set(connection.try_clone()?);
+        }
+        Ok(())
+    }
+
     /// Opens the window that was announced just now, and waits until it has begun.
     pub(super) fn open(&self, announced: &Announced) {
         let begin = self.timer.now() + self.timer.ticks(announced.begins_in_seconds);
         self.end.store(0, Ordering::Release);
         for slot in &self.slots {
-            for count in [&slot.bytes, &slot.messages, &slot.last] {
-                count.store(0, Ordering::Relaxed);
-            }
             *lock(&slot.datagrams) = None;
         }
         self.bytes.store(announced.bytes.unwrap_or(f64::INFINITY).to_bits(), Ordering::Relaxed);
@@ -91,11 +125,16 @@ impl Windows {
         // Who sees this end sees all of the above too.
         self.end.store(end, Ordering::Release);
         self.sleep_until(begin);
-        *lock(&self.used_before) = self.used();
+        *lock(&self.before) = self.readings();
     }
 
-    fn used(&self) -> Vec<Option<f64>> {
-        self.slots.iter().map(|slot| slot.clock.get().and_then(|clock| clock.seconds())).collect()
+    fn readings(&self) -> Vec<Reading> {
+        let one = |slot: &Slot| Reading {
+            cpu_seconds: slot.clock.get().and_then(|clock| clock.seconds()),
+            tcp: slot.connection.get().and_then(tcp_state),
+            zero_copies: *lock(&slot.zero_copies),
+        };
+        self.slots.iter().map(one).collect()
     }
 
     fn sleep_until(&self, ticks: u64) {
@@ -144,11 +183,22 @@ impl Windows {
     pub(super) fn note(&self, thread: usize, now: u64, messages: u64, bytes: u64) {
         let slot = &self.slots[thread];
         if self.holds(now) {
-            slot.bytes.fetch_add(bytes, Ordering::Relaxed);
-            slot.messages.fetch_add(messages, Ordering::Relaxed);
+            let number = self.number.load(Ordering::Relaxed);
+            if slot.number.load(Ordering::Relaxed) != number {
+                slot.begin(number);
+            }
+            add(&slot.bytes, bytes, Ordering::Relaxed);
+            add(&slot.messages, messages, Ordering::Relaxed);
             slot.last.store(now, Ordering::Relaxed);
         }
-        slot.total.fetch_add(bytes, Ordering::Release);
+        // Who sees this total sees the counts that belong to it.
+        add(&slot.total, bytes, Ordering::Release);
+    }
+
+    /// Of a thread's sends whose copy was asked to be spared, since the launch began: those that the kernel has told of,
+    /// and those of them that were copied.
+    pub(super) fn note_zero_copies(&self, thread: usize, told: u64, copied: u64) {
+        *lock(&self.slots[thread].zero_copies) = Some((told, copied));
     }
 
     /// What became of a thread's datagrams in this window so far.
@@ -156,15 +206,25 @@ impl Windows {
         *lock(&self.slots[thread].datagrams) = Some(datagrams);
     }
 
+    /// Bytes that have come or left since the launch began, over all threads.
+    pub(super) fn total(&self) -> u64 {
+        self.slots.iter().map(|slot| slot.total.load(Ordering::Acquire)).sum()
+    }
+
     /// Waits until so many bytes have come on each connection since the launch began, or so much time has passed.
-    pub(super) fn wait_for(&self, totals: &[u64], at_most: Duration) {
+    /// Returns whether there is nothing more to wait for.
+    pub(super) fn wait_for(&self, totals: &[u64], at_most: Duration) -> bool {
         /// How long between two looks.
         const LOOK: Duration = Duration::from_micros(200);
         let until = self.timer.now() + self.timer.ticks(at_most.as_secs_f64());
         let missing = |(slot, total): (&Slot, &u64)| slot.total.load(Ordering::Acquire) < *total;
-        while self.timer.now() < until && !self.are_over() && self.slots.iter().zip(totals).any(missing) {
+        while self.slots.iter().zip(totals).any(missing) && !self.are_over() {
+            if self.timer.now() >= until {
+                return false;
+            }
             std::thread::sleep(LOOK);
         }
+        true
     }
 
     /// What was counted in the window, once it is over; one without an end ends now.
@@ -177,20 +237,42 @@ impl Windows {
         } else {
             self.sleep_until(end);
         }
-        let (before, after) = (std::mem::take(&mut *lock(&self.used_before)), self.used());
+        let (before, after) = (std::mem::take(&mut *lock(&self.before)), self.readings());
         std::thread::sleep(SETTLED);
+        let number = self.number();
         let one = |(thread, slot): (usize, &Slot)| {
-            let last = slot.last.load(Ordering::Acquire).max(begin);
+            let [bytes, messages, last] = slot.counts(number);
+            let (before, after) = (before.get(thread).copied().unwrap_or_default(), after[thread]);
+            let tcp = before.tcp.zip(after.tcp).map(|(before, after)| sent::between(&before, &after));
             Counted {
-                seconds: self.timer.seconds(begin, if end == NO_END { last } else { end }),
-                bytes: slot.bytes.load(Ordering::Acquire),
-                messages: slot.messages.load(Ordering::Acquire),
-                cpu_seconds: before.get(thread).copied().flatten().zip(after[thread]).map(|(from, to)| to - from),
+                seconds: self.timer.seconds(begin, if end == NO_END { last.max(begin) } else { end }),
+                bytes,
+                messages,
+                cpu_seconds: before.cpu_seconds.zip(after.cpu_seconds).map(|(from, to)| to - from),
                 datagrams: *lock(&slot.datagrams),
-                retransmits: None,
+                tcp: tcp.map(|tcp| sent::with_zero_copies(tcp, before.zero_copies, after.zero_copies)),
             }
         };
         self.slots.iter().enumerate().map(one).collect()
+    }
+}
+
+impl Slot {
+    /// The first count of this window.
+    #[cold]
+    fn begin(&self, number: u32) {
+        for count in [&self.bytes, &self.messages, &self.last] {
+            count.store(0, Ordering::Relaxed);
+        }
+        self.number.store(number, Ordering::Release);
+    }
+
+    /// Bytes and messages of this window and when the last came; nothing where it has counted nothing in it.
+    fn counts(&self, number: u32) -> [u64; 3] {
+        if self.number.load(Ordering::Acquire) != number {
+            return [0; 3];
+        }
+        [&self.bytes, &self.messages, &self.last].map(|count| count.load(Ordering::Acquire))
     }
 }
 
@@ -245,9 +327,11 @@ mod tests {
     #[test]
     fn who_waits_for_bytes_that_never_come_goes_on() {
         let windows = Windows::new(1, Timer::system());
-        windows.wait_for(&[1], Duration::from_millis(5));
+        assert!(!windows.wait_for(&[1], Duration::from_millis(5)), "it has not come");
+        windows.note(0, windows.timer().now(), 1, 1);
+        assert!(windows.wait_for(&[1], Duration::ZERO) && windows.total() == 1);
         windows.end_all();
-        windows.wait_for(&[1], Duration::from_secs(1000));
+        assert!(windows.wait_for(&[2], Duration::from_secs(1000)), "nobody will send it any more");
     }
 
     #[test]

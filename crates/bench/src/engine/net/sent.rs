@@ -1,0 +1,181 @@
+//! What TCP did for the senders of a launch: from two looks at a connection, over windows, and over threads.
+
+use std::net::TcpStream;
+
+use model::document::TcpConditions;
+use sys::net::tcp::{TcpState, tcp_state};
+
+use crate::net::words::TcpSent;
+
+/// What a connection did between two looks at it.
+pub(super) fn between(before: &TcpState, after: &TcpState) -> TcpSent {
+    let more = |of: fn(&TcpState) -> Option<f64>| of(before).zip(of(after)).map(|(from, to)| (to - from).max(0.0));
+    let retransmits = before.retransmits.zip(after.retransmits).map(|(from, to)| to.saturating_sub(from));
+    TcpSent {
+        retransmits,
+        round_trip_seconds: after.round_trip_seconds,
+        least_round_trip_seconds: after.least_round_trip_seconds,
+        congestion_window_bytes: after.congestion_window_bytes,
+        busy_seconds: more(|state| state.busy_seconds),
+        receiver_limited_seconds: more(|state| state.receiver_limited_seconds),
+        buffer_limited_seconds: more(|state| state.buffer_limited_seconds),
+        zero_copy_sends: None,
+        copied_sends: None,
+    }
+}
+
+/// The same with what was told of sends whose copy was asked to be spared, and of those copied, by each look.
+pub(super) fn with_zero_copies(sent: TcpSent, before: Option<(u64, u64)>, after: Option<(u64, u64)>) -> TcpSent {
+    let Some((told, copied)) = after else { return sent };
+    let (told_before, copied_before) = before.unwrap_or_default();
+    TcpSent {
+        zero_copy_sends: Some(told.saturating_sub(told_before)),
+        copied_sends: Some(copied.saturating_sub(copied_before)),
+        ..sent
+    }
+}
+
+/// A look at a sender's connection when a window begins.
+pub(super) struct Look(Option<TcpState>);
+
+impl Look {
+    /// Now.
+    pub(super) fn at(connection: &TcpStream) -> Self {
+        Self(tcp_state(connection))
+    }
+
+    /// What it did since; `None` where the kernel does not say.
+    pub(super) fn until_now(&self, connection: &TcpStream) -> Option<TcpSent> {
+        Some(between(self.0.as_ref()?, &tcp_state(connection)?))
+    }
+}
+
+/// The sum of two counts; unknown if one is.
+fn plus(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.zip(other).map(|(one, other)| one.saturating_add(other))
+}
+
+/// The same of seconds.
+fn longer(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    one.zip(other).map(|(one, other)| one + other)
+}
+
+/// The better of two figures, where one is known.
+fn of_either<T>(one: Option<T>, other: Option<T>, better: fn(T, T) -> T) -> Option<T> {
+    one.into_iter().chain(other).reduce(better)
+}
+
+/// What was done in two windows, or for two senders: counts and times add up, the longest round trip and the least
+/// window are kept.
+fn together(one: &TcpSent, other: &TcpSent) -> TcpSent {
+    TcpSent {
+        retransmits: plus(one.retransmits, other.retransmits),
+        round_trip_seconds: of_either(one.round_trip_seconds, other.round_trip_seconds, f64::max),
+        least_round_trip_seconds: of_either(one.least_round_trip_seconds, other.least_round_trip_seconds, f64::min),
+        congestion_window_bytes: of_either(one.congestion_window_bytes, other.congestion_window_bytes, u64::min),
+        busy_seconds: longer(one.busy_seconds, other.busy_seconds),
+        receiver_limited_seconds: longer(one.receiver_limited_seconds, other.receiver_limited_seconds),
+        buffer_limited_seconds: longer(one.buffer_limited_seconds, other.buffer_limited_seconds),
+        zero_copy_sends: plus(one.zero_copy_sends, other.zero_copy_sends),
+        copied_sends: plus(one.copied_sends, other.copied_sends),
+    }
+}
+
+/// What TCP did for one sender in all of its samples so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct InSamples(Option<TcpSent>);
+
+impl InSamples {
+    /// Adds a window; one of which nothing is known adds nothing. The round trip and the congestion window are those at
+    /// the end of the last.
+    pub(super) fn add(&mut self, window: Option<TcpSent>) -> Option<TcpSent> {
+        if let Some(window) = window {
+            let sum = self.0.map_or(window, |sum| together(&sum, &window));
+            let (round_trip_seconds, congestion_window_bytes) =
+                (window.round_trip_seconds, window.congestion_window_bytes);
+            self.0 = Some(TcpSent { round_trip_seconds, congestion_window_bytes, ..sum });
+        }
+        self.0
+    }
+}
+
+/// What TCP did for all senders of a launch.
+pub(super) fn of_all(senders: &[Option<TcpSent>]) -> Option<TcpSent> {
+    senders.iter().flatten().copied().reduce(|one, other| together(&one, &other))
+}
+
+/// The same as a row tells it.
+pub(super) fn conditions(all: &TcpSent) -> TcpConditions {
+    TcpConditions {
+        retransmits: all.retransmits,
+        round_trip_seconds: all.round_trip_seconds,
+        least_round_trip_seconds: all.least_round_trip_seconds,
+        congestion_window_bytes: all.congestion_window_bytes,
+        busy_seconds: all.busy_seconds,
+        receiver_limited_seconds: all.receiver_limited_seconds,
+        buffer_limited_seconds: all.buffer_limited_seconds,
+    }
+}
+
+/// Share of the sends with `MSG_ZEROCOPY` whose copy was spared; `None` where there were none.
+pub(super) fn zero_copied_share(all: &TcpSent) -> Option<f64> {
+    let (sends, copied) = all.zero_copy_sends.zip(all.copied_sends)?;
+    (sends > 0).then(|| sends.saturating_sub(copied) as f64 / sends as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(retransmits: u64, busy: f64, round_trip: f64) -> TcpState {
+        TcpState {
+            retransmits: Some(retransmits),
+            round_trip_seconds: Some(round_trip),
+            least_round_trip_seconds: Some(round_trip / 2.0),
+            congestion_window_bytes: Some(14_480),
+            busy_seconds: Some(busy),
+            receiver_limited_seconds: Some(busy / 2.0),
+            ..TcpState::default()
+        }
+    }
+
+    #[test]
+    fn a_windows_counts_are_the_difference_and_its_round_trip_the_last() {
+        let sent = between(&state(5, 1.0, 0.1), &state(12, 3.0, 0.4));
+        assert_eq!((sent.retransmits, sent.busy_seconds, sent.round_trip_seconds), (Some(7), Some(2.0), Some(0.4)));
+        assert_eq!((sent.receiver_limited_seconds, sent.buffer_limited_seconds), (Some(1.0), None));
+        assert_eq!(between(&state(5, 3.0, 0.1), &state(4, 2.0, 0.1)).retransmits, Some(0), "never less than none");
+        let unknown = between(&TcpState::default(), &state(12, 3.0, 0.4));
+        assert_eq!((unknown.retransmits, unknown.busy_seconds), (None, None));
+    }
+
+    #[test]
+    fn windows_and_threads_add_up() {
+        let mut samples = InSamples::default();
+        assert_eq!(samples.add(None), None);
+        let first = between(&state(0, 0.0, 0.9), &state(3, 1.0, 0.9));
+        let second = between(&state(3, 1.0, 0.9), &state(4, 2.0, 0.2));
+        assert_eq!(samples.add(Some(first)), Some(first));
+        let sum = samples.add(Some(second)).unwrap();
+        assert_eq!((sum.retransmits, sum.busy_seconds, sum.round_trip_seconds), (Some(4), Some(2.0), Some(0.2)));
+        assert_eq!(sum.least_round_trip_seconds, Some(0.1), "of both windows");
+        let all = of_all(&[None, Some(sum), Some(first)]).unwrap();
+        assert_eq!((all.retransmits, all.round_trip_seconds, all.busy_seconds), (Some(7), Some(0.9), Some(3.0)));
+        let told = conditions(&all);
+        assert_eq!((told.retransmits, told.congestion_window_bytes), (Some(7), Some(14_480)));
+        assert_eq!(of_all(&[None, None]), None);
+        let unknown = TcpSent { retransmits: None, ..sum };
+        assert_eq!(of_all(&[Some(unknown), Some(sum)]).unwrap().retransmits, None, "one that is not known is no 0");
+    }
+
+    #[test]
+    fn spared_copies_are_a_share_of_those_asked_for() {
+        let sent = between(&state(0, 0.0, 1.0), &state(0, 1.0, 1.0));
+        assert_eq!(zero_copied_share(&sent), None, "nobody asked");
+        let share = |before, after| zero_copied_share(&with_zero_copies(sent, before, after));
+        assert_eq!(share(None, Some((8, 2))), Some(0.75));
+        assert_eq!(share(Some((8, 2)), Some((12, 6))), Some(0.0));
+        assert_eq!(share(Some((8, 2)), Some((8, 2))), None, "none was told of");
+        assert_eq!(share(Some((8, 2)), None), None);
+    }
+}
