@@ -36,6 +36,9 @@ const TOOLS: &[Tool] = &[
         version: "--version",
         needed_for: "sockperf beside our round trips",
     },
+    Tool { program: "ping", package: "iputils-ping", version: "-V", needed_for: "ping beside our round trips" },
+    Tool { program: "ip", package: "iproute2", version: "-V", needed_for: "the network between two namespaces" },
+    Tool { program: "nft", package: "nftables", version: "--version", needed_for: "networks that lose datagrams" },
     Tool { program: "mkfs.xfs", package: "xfsprogs", version: "-V", needed_for: "disk rows on xfs" },
     Tool { program: "mkfs.btrfs", package: "btrfs-progs", version: "--version", needed_for: "disk rows on btrfs" },
     Tool {

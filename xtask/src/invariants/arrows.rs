@@ -18,8 +18,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("report", &["model", "stats"]),
     ("stats", &[]),
     ("sys", &[]),
-    // The table of kernels, to find each in the program's machine code.
-    ("xtask", &["kernels", "model"]),
+    // The table of kernels, to find each in the program's machine code; the tools beside our own measurements and the
+    // ratio of two sides, where the two ends are in network namespaces that only xtask makes.
+    ("xtask", &["bench", "kernels", "model", "stats"]),
 ];
 
 /// Crates that depend on nothing at all.

@@ -28,6 +28,7 @@ fn of(document: &Value, row: &Value, metric: &Value, reference: &Value) -> Attem
         "machine": machine(&document["machine"]),
         "kernel": document["machine"]["os"]["kernel"],
         "id": row["id"],
+        "path": row["params"]["path"],
         "grade": row["grade"],
         "cpus": row["conditions"]["cpus"],
         "metric": metric["name"],

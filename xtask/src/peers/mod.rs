@@ -3,14 +3,18 @@
 //! The program measures and compares (`assay run suites/peers.toml --references …`); here it is built, called, and what
 //! its document says is kept: every attempt in `docs/peers.jsonl`, whatever it shows, and the latest of each comparison
 //! in `docs/performance.md`. No ratio, interval or verdict is worked out here. `cargo xtask peers limits` does the same
-//! for our arithmetic kernels against their own limits (`docs/limits.jsonl`).
+//! for our arithmetic kernels against their own limits (`docs/limits.jsonl`), and `cargo xtask peers veth` compares the
+//! network rows between two namespaces, where the tools and ours need servers that only this command starts.
 
 mod attempt;
 mod limits;
 mod page;
+mod veth;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+use bench::reference::detect::Places;
 
 use crate::set_up;
 use crate::shell::{Shell, succeeds};
@@ -32,9 +36,13 @@ const PAGE: &str = "docs/performance.md";
 const TOOLS: &str = "all";
 /// What the area may be.
 const AREAS: &[&str] = &["cpu", "memory", "disk", "net"];
+/// The word for the network rows between two namespaces.
+const VETH: &str = "veth";
+/// Pairs of them where nothing is said: as many as the suite takes.
+const VETH_PAIRS: u32 = 20;
 
 /// What this command takes, for the usage.
-pub(crate) const USAGE: &str = "peers [limits | AREA] [--filter GLOB] [--tool NAME=PATH] [--pairs N]";
+pub(crate) const USAGE: &str = "peers [limits | AREA | veth] [--filter GLOB] [--tool NAME=PATH] [--pairs N]";
 
 /// What was asked for.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -61,11 +69,23 @@ impl Request {
                     let pairs = text.parse().ok().filter(|pairs| *pairs > 0);
                     request.pairs = Some(pairs.ok_or_else(|| format!("'{text}' is no number of pairs"))?);
                 }
-                area if AREAS.contains(&area) && request.area.is_none() => request.area = Some(area.to_owned()),
-                other => return Err(format!("'{other}' is not understood; areas: {}", AREAS.join(", "))),
+                area if (AREAS.contains(&area) || area == VETH) && request.area.is_none() => {
+                    request.area = Some(area.to_owned())
+                }
+                other => return Err(format!("'{other}' is not understood; areas: {}, {VETH}", AREAS.join(", "))),
             }
         }
         Ok(request)
+    }
+
+    /// Where tools are looked for.
+    fn places(&self) -> Places {
+        let named = self.tools.iter().filter_map(|tool| tool.split_once('='));
+        let search_path = std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect());
+        Places {
+            search_path: search_path.unwrap_or_default(),
+            overrides: named.map(|(name, path)| (name.to_owned(), PathBuf::from(path))).collect(),
+        }
     }
 
     /// The program's arguments.
@@ -115,6 +135,15 @@ fn reach(shell: &Shell) -> Result<Vec<Attempt>, String> {
 fn compare(shell: &Shell, request: &Request) -> Result<Vec<Attempt>, String> {
     set_up::run(shell);
     build(shell)?;
+    if request.area.as_deref() == Some(VETH) {
+        let wanted = veth::Wanted {
+            pairs: request.pairs.unwrap_or(VETH_PAIRS),
+            part_of_id: request.filter.as_deref().unwrap_or_default(),
+            program: &program(shell),
+            places: &request.places(),
+        };
+        return veth::compare(shell, &wanted);
+    }
     let document = measure(shell, |run| request.arguments(Path::new(run)))?;
     Ok(attempt::read(&document))
 }
@@ -124,10 +153,15 @@ fn build(shell: &Shell) -> Result<(), String> {
     if built { Ok(()) } else { Err("the program does not build".to_owned()) }
 }
 
+/// The program, as it was built.
+fn program(shell: &Shell) -> PathBuf {
+    shell.target().join("release/assay")
+}
+
 /// The document of a run of the program, whose folder the arguments must name.
 fn measure(shell: &Shell, arguments: impl Fn(&str) -> Vec<String>) -> Result<serde_json::Value, String> {
     let run = fresh_folder(&shell.target().join("peers"));
-    let program = shell.target().join("release/assay");
+    let program = program(shell);
     // A row that failed leaves the others standing, and is an attempt like them.
     succeeds(&mut shell.command(program, &arguments(&run.display().to_string())));
     let document = run.join("run.json");
@@ -180,7 +214,7 @@ mod tests {
             pairs: Some(30),
         };
         assert_eq!(request, expected);
-        for bad in ["gpu", "--pairs", "--pairs x", "--pairs 0", "cpu memory", "--tool", "--filter"] {
+        for bad in ["gpu", "--pairs", "--pairs x", "--pairs 0", "cpu memory", "net veth", "--tool", "--filter"] {
             assert!(Request::read(&words(bad)).is_err(), "{bad}");
         }
     }

@@ -22,6 +22,15 @@ whatever it shows, to [peers.jsonl](peers.jsonl).
 - **attempts**: how many there have been on this machine, with the least and the greatest ratio.
 ";
 
+/// What is said above the comparisons over veth.
+const BETWEEN: &str = "\
+### Between two network namespaces
+
+From `cargo xtask peers veth`: the near and the far end in namespaces of their own, joined by a pair of veth interfaces;
+ours is `assay net --to` against `assay net serve`, with the same options and on the same CPUs as the tool.
+
+";
+
 /// The page: what was compared with peers, and our own kernels against their limits.
 pub(crate) fn render(attempts: &[Attempt], limits: &[Attempt]) -> String {
     let mut page = HEAD.to_owned();
@@ -30,8 +39,14 @@ pub(crate) fn render(attempts: &[Attempt], limits: &[Attempt]) -> String {
         let here: Vec<&Attempt> = attempts.iter().filter(is_here).collect();
         let own: Vec<&Attempt> = limits.iter().filter(is_here).collect();
         let _ = writeln!(page, "\n## {machine}\n");
-        if !here.is_empty() {
-            section(&mut page, &here);
+        let (between, local): (Vec<&Attempt>, Vec<&Attempt>) =
+            here.into_iter().partition(|attempt| attempt.text("path") == super::veth::PATH);
+        if !local.is_empty() {
+            section(&mut page, &local);
+        }
+        if !between.is_empty() {
+            page.push_str(BETWEEN);
+            section(&mut page, &between);
         }
         super::limits::section(&mut page, &own);
     }
@@ -62,6 +77,7 @@ fn section(page: &mut String, here: &[&Attempt]) {
     }
     summary(page, &each);
     costs(page, &each);
+    tails(page, &each);
     page.push_str("\nThe commands, as they were run last:\n\n```text\n");
     for (attempt, _) in &latest {
         commands(page, attempt);
@@ -101,6 +117,23 @@ fn costs(page: &mut String, latest: &[&Attempt]) {
             cells("latency"),
             cells("cpu_seconds_per_request"),
         );
+    }
+}
+
+/// The 99th percentiles of round trips, where the latest attempts compared them.
+fn tails(page: &mut String, latest: &[&Attempt]) {
+    let with: Vec<_> = latest.iter().filter_map(|attempt| Some((attempt, attempt.also("latency_p99")?))).collect();
+    if with.is_empty() {
+        return;
+    }
+    page.push_str(
+        "\nThe 99th percentile of each run's round trips, from the same pairs, less being better:\n\n\
+         | what | tool | p99 ours | theirs | ratio (95 %) |\n|---|---|---|---|---|\n",
+    );
+    for (attempt, [ours, theirs, ratio, low, high]) in with {
+        let (id, tool) = (attempt.text("id"), attempt.text("tool"));
+        let (ours, theirs) = (quantity(ours, "s"), quantity(theirs, "s"));
+        let _ = writeln!(page, "| `{id}` | {tool} | {ours} | {theirs} | {ratio:.3} ({low:.3} … {high:.3}) |");
     }
 }
 
@@ -250,6 +283,20 @@ mod tests {
         );
         let page = render(&[attempt("a", "1", "below")], &[]);
         assert!(!page.contains("What a request takes"), "{page}");
+    }
+
+    #[test]
+    fn what_was_compared_between_namespaces_has_a_table_of_its_own() {
+        let line = r#"{"machine": "M", "id": "net/a/peer", "path": "veth", "metric": "latency", "unit": "s", "tool": "sockperf",
+            "status": "ok", "also": [{"name": "latency_p99", "ours": 2e-5, "theirs": 4e-5, "ratio": 0.5, "ratio_ci95": [0.45, 0.55]}]}"#;
+        let page = render(&[attempt("net/a", "1", "at_least"), Attempt::of_line(line).unwrap()], &[]);
+        let (local, between) = page.split_once("### Between two network namespaces").unwrap();
+        assert!(local.contains("| `net/a` ") && !local.contains("| `net/a/peer`"), "{page}");
+        assert!(
+            between.contains("| `net/a/peer` | sockperf | 20.00 µs | 40.00 µs | 0.500 (0.450 … 0.550) |"),
+            "{page}"
+        );
+        assert!(!render(&[attempt("net/a", "1", "at_least")], &[]).contains("namespaces"));
     }
 
     /// An attempt beside row `a` with these figures.

@@ -24,7 +24,7 @@ mod multichase;
 mod ping;
 mod pmbw;
 pub mod run;
-pub(crate) mod search;
+pub mod search;
 mod sockperf;
 mod stream;
 #[cfg(test)]

@@ -14,11 +14,11 @@ const SLOWER: f64 = 0.95;
 
 /// Runs of one pair at most: eight halvings (a path that carries a 256th of what can be sent) and the six further runs
 /// that close a factor of two to [`CLOSE`].
-pub(crate) const MOST_RUNS: u32 = 15;
+pub const MOST_RUNS: u32 = 15;
 
 /// A search over runs of a tool, in bytes per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) enum RateSearch {
+pub enum RateSearch {
     /// As fast as it can.
     #[default]
     Unlimited,
@@ -30,7 +30,7 @@ pub(crate) enum RateSearch {
 
 impl RateSearch {
     /// The rate of the next run; `None` for as fast as it can.
-    pub(crate) fn rate(self) -> Option<f64> {
+    pub fn rate(self) -> Option<f64> {
         match self {
             Self::Unlimited => None,
             Self::Between { held: None, failed } => Some(failed / 2.0),
@@ -41,7 +41,7 @@ impl RateSearch {
     }
 
     /// A run at this rate is over; `too_fast` is what it sent, if more was lost than may be. Whether its figure counts.
-    pub(crate) fn ran(&mut self, too_fast: Option<f64>) -> bool {
+    pub fn ran(&mut self, too_fast: Option<f64>) -> bool {
         let counts;
         (*self, counts) = match (*self, too_fast) {
             (kept @ (Self::Unlimited | Self::Settled(_)), None) => (kept, true),
