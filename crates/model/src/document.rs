@@ -365,6 +365,10 @@ pub struct NetConditions {
     /// Bytes of data that were offered per second, where the sender keeps to a rate.
     #[serde(default)]
     pub offered_bytes_per_second: Option<f64>,
+    /// Of a thread that spins: for how many microseconds each of its receives polls the device's queue (`SO_BUSY_POLL`);
+    /// 0 where the kernel refused.
+    #[serde(default)]
+    pub busy_poll_microseconds: Option<u32>,
     /// Of a latency under load: the median round trip before the load began, in seconds.
     #[serde(default)]
     pub idle_latency_seconds: Option<f64>,

@@ -1,10 +1,11 @@
 //! What the kernel says of a network interface that sysfs does not, which offloads are on; and what it says of TCP
-//! connections ([`tcp`]). Many datagrams a system call ([`datagrams`]).
+//! connections ([`tcp`]). Many datagrams a system call ([`datagrams`]), and how a thread waits for a socket ([`wait`]).
 //!
 //! Sockets otherwise are safe through the standard library.
 
 pub mod datagrams;
 pub mod tcp;
+pub mod wait;
 
 use std::io;
 use std::os::fd::AsRawFd;

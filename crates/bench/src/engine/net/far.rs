@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use model::experiment::NetParams;
-use model::io::NetMode;
+use model::io::{NetMode, Wait};
 use socket2::SockRef;
 use sys::clock::Timer;
 use sys::team;
@@ -179,6 +179,7 @@ impl Launch {
     fn work(&self, thread: usize) -> io::Result<()> {
         let (Some(end), Some(way)) = (self.ends.get(thread), self.ways.get(thread)) else { return Ok(()) };
         let content = Content::new(self.token.seed(), thread, block_bytes(&self.params));
+        let wait = self.params.wait.unwrap_or(Wait::Blocking);
         match (end, self.params.mode, way) {
             (DataEnd::Tcp(connection), NetMode::Stream, Way::Up) => {
                 stream::receive_all(connection, content, &self.windows, thread)
@@ -186,8 +187,10 @@ impl Launch {
             (DataEnd::Tcp(connection), NetMode::Stream, _) => {
                 stream::send_all(connection, &content, &self.windows, thread)
             }
-            (DataEnd::Tcp(connection), ..) => pingpong::echo_stream(connection, content.block_bytes()),
-            (DataEnd::Udp(socket), ..) => pingpong::echo_datagrams(socket),
+            (DataEnd::Tcp(connection), ..) => {
+                pingpong::echo_stream(connection, content.block_bytes(), wait, &self.windows)
+            }
+            (DataEnd::Udp(socket), ..) => pingpong::echo_datagrams(socket, wait, &self.windows),
         }
     }
 }

@@ -15,6 +15,7 @@ mod pingpong;
 mod prepared;
 mod rows;
 mod sent;
+mod spinning;
 mod stream;
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use model::document::NetConditions;
 use model::experiment::NetParams;
-use model::io::NetMode;
+use model::io::{NetMode, Wait};
 use sys::clock::Timer;
 
 use super::content::Content;
@@ -79,11 +79,12 @@ pub(super) fn part_of(
     session: &Arc<Session>,
 ) -> io::Result<Box<dyn Part>> {
     let both = params.direction == Some(model::io::Direction::Both);
+    let wait = params.wait.unwrap_or(Wait::Blocking);
     Ok(match (end, params.mode, way) {
         (DataEnd::Tcp(connection), NetMode::Stream, Way::Up) => Box::new(Sender::new(connection, &content, both)?),
         (DataEnd::Tcp(connection), NetMode::Stream, _) => Box::new(Receiver::new(connection, content, both)?),
-        (DataEnd::Tcp(connection), ..) => Box::new(TcpPinger::new(connection, &content)?),
-        (DataEnd::Udp(socket), ..) => Box::new(UdpPinger::new(socket, &content, Arc::clone(session))?),
+        (DataEnd::Tcp(connection), ..) => Box::new(TcpPinger::new(connection, &content, wait)?),
+        (DataEnd::Udp(socket), ..) => Box::new(UdpPinger::new(socket, &content, Arc::clone(session), wait)?),
     })
 }
 

@@ -2,7 +2,7 @@
 //! message sees it.
 //!
 //! Blocking sends and receives on both ends, one of each per message; no waiting in poll or select, which would be a
-//! system call more.
+//! system call more. Where both ends spin they ask again and again instead ([`super::spinning`]).
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, UdpSocket};
@@ -10,22 +10,31 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::document::NetConditions;
+use model::io::Wait;
 use socket2::SockRef;
 use sys::clock::Timer;
 
 use super::content::{Content, number};
 use super::near::{SILENCE, Session, gone, silent, trouble};
 use super::part::{Moment, Part, tcp_link_bytes};
+use super::spinning::{self, Spinning, again};
 use super::stream::is_end;
+use super::windows::Windows;
 use crate::engine::{FlowMetric, FlowProfile, Tally, Window};
 
 const METRICS: &[FlowMetric] = &[FlowMetric::Latency, FlowMetric::RoundTrips];
+
+/// The same of datagrams, which can be lost.
+const DATAGRAM_METRICS: &[FlowMetric] = &[FlowMetric::Latency, FlowMetric::RoundTrips, FlowMetric::Loss];
 
 /// Before the window: some dozen round trips, compared in full.
 const LEAD_MICROSECONDS: u32 = 5_000;
 
 /// IPv4 and UDP headers: 1000 datagrams of 64 B added 92 000 B to the counter of loopback.
 const UDP_HEADER_BYTES: u64 = 20 + 8;
+
+/// IPv6 and UDP headers (RFC 8200, RFC 768).
+const UDP6_HEADER_BYTES: u64 = 40 + 8;
 
 /// A datagram that is not back by then is lost.
 const LOST_AFTER: Duration = Duration::from_millis(200);
@@ -37,25 +46,25 @@ const CHECKED_BYTES: usize = 1024;
 const MOST_DATAGRAM_BYTES: usize = 1 << 16;
 
 /// The message on its way, and what came back.
-struct Message {
-    out: Box<[u8]>,
-    back: Box<[u8]>,
+pub(super) struct Message {
+    pub(super) out: Box<[u8]>,
+    pub(super) back: Box<[u8]>,
     number: u64,
 }
 
 impl Message {
-    fn new(content: &Content) -> Self {
+    pub(super) fn new(content: &Content) -> Self {
         Self { out: content.block(), back: content.block(), number: 0 }
     }
 
-    fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         self.out.len() as u64
     }
 
     /// The next message. Before the window what came back last is wiped out too, so that an echo that writes less than
     /// it says is found.
     #[inline]
-    fn next(&mut self, wipe: bool) {
+    pub(super) fn next(&mut self, wipe: bool) {
         self.number = self.number.wrapping_add(1);
         number(&mut self.out, self.number);
         if wipe {
@@ -74,7 +83,17 @@ impl Message {
         self.out[..CHECKED_BYTES] == self.back[..CHECKED_BYTES] && self.out[tail..] == self.back[tail..]
     }
 
-    fn check(&self, whole: bool) -> Result<(), String> {
+    /// Whether the echo bears this message's number.
+    fn is_numbered(&self) -> bool {
+        let stamp = self.out.len().min(size_of::<u64>());
+        self.back[..stamp] == self.out[..stamp]
+    }
+
+    /// Checks what came back; all of it, or both ends.
+    ///
+    /// # Errors
+    /// It is not what was sent.
+    pub(super) fn check(&self, whole: bool) -> Result<(), String> {
         if self.came_back(whole) {
             return Ok(());
         }
@@ -82,10 +101,27 @@ impl Message {
     }
 }
 
+/// Whether there is another operation to begin, the last one having ended then: until the window has passed or, in one
+/// without an end, until this thread has done its share.
+#[inline]
+pub(super) fn goes_on(moment: &Moment<'_>, ended: u64, tally: &mut Tally) -> bool {
+    if moment.window.end != Window::NO_END {
+        return ended < moment.window.end;
+    }
+    let goes_on = tally.operations < moment.work.unwrap_or(0);
+    if !goes_on {
+        tally.over(ended);
+    }
+    goes_on
+}
+
 /// The measuring end over TCP.
 pub(super) struct TcpPinger {
     stream: TcpStream,
     message: Message,
+    wait: Wait,
+    /// For how long the kernel polls the device in a receive, where it was asked to.
+    polling: Option<u32>,
 }
 
 impl TcpPinger {
@@ -93,27 +129,43 @@ impl TcpPinger {
     ///
     /// # Errors
     /// What the kernel said.
-    pub(super) fn new(stream: TcpStream, content: &Content) -> io::Result<Self> {
+    pub(super) fn new(stream: TcpStream, content: &Content, wait: Wait) -> io::Result<Self> {
         // Without this the kernel would hold back a message while an earlier one is unacknowledged.
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(SILENCE))?;
         stream.set_write_timeout(Some(SILENCE))?;
-        Ok(Self { stream, message: Message::new(content) })
+        stream.set_nonblocking(wait == Wait::Spinning)?;
+        let polling = spinning::poll_device(&stream, wait);
+        Ok(Self { stream, message: Message::new(content), wait, polling })
     }
 
     /// Sends messages and waits for each until the window has passed.
-    fn ping(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
+    fn ping(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {
+        let (timer, window) = (moment.timer, moment.window);
         let mut ended = 0;
-        while ended < window.end {
+        while goes_on(moment, ended, tally) {
             self.message.next(ended < window.begin);
             let began = timer.now();
-            self.stream.write_all(&self.message.out).map_err(|error| trouble(&error))?;
-            self.stream.read_exact(&mut self.message.back).map_err(|error| trouble(&error))?;
+            self.exchange(timer, began).map_err(|error| trouble(&error))?;
             ended = timer.now();
             tally.note(began, ended, self.message.bytes());
             self.message.check(!window.holds(ended))?;
         }
         Ok(())
+    }
+
+    /// The message there, and as many bytes back.
+    #[inline]
+    fn exchange(&mut self, timer: &Timer, began: u64) -> io::Result<()> {
+        let Message { out, back, .. } = &mut self.message;
+        match self.wait {
+            Wait::Blocking => self.stream.write_all(out).and_then(|()| self.stream.read_exact(back)),
+            Wait::Spinning => {
+                let until = began + timer.ticks(SILENCE.as_secs_f64());
+                let mut stream = Spinning { stream: &self.stream, hopeless: || timer.now() >= until };
+                stream.write_all(out).and_then(|()| stream.read_exact(back))
+            }
+        }
     }
 }
 
@@ -122,6 +174,9 @@ pub(super) struct UdpPinger {
     socket: UdpSocket,
     message: Message,
     session: Arc<Session>,
+    wait: Wait,
+    /// For how long the kernel polls the device in a receive, where it was asked to.
+    polling: Option<u32>,
     /// Messages in a row that did not come back.
     unanswered: u32,
 }
@@ -131,9 +186,11 @@ impl UdpPinger {
     ///
     /// # Errors
     /// What the kernel said.
-    pub(super) fn new(socket: UdpSocket, content: &Content, session: Arc<Session>) -> io::Result<Self> {
+    pub(super) fn new(socket: UdpSocket, content: &Content, session: Arc<Session>, wait: Wait) -> io::Result<Self> {
         socket.set_read_timeout(Some(LOST_AFTER))?;
-        Ok(Self { socket, message: Message::new(content), session, unanswered: 0 })
+        socket.set_nonblocking(wait == Wait::Spinning)?;
+        let polling = spinning::poll_device(&socket, wait);
+        Ok(Self { socket, message: Message::new(content), session, wait, polling, unanswered: 0 })
     }
 
     /// Datagrams sent and echoed so far: each that was not lost came back. An echo that came too late counts as lost.
@@ -142,14 +199,20 @@ impl UdpPinger {
     }
 
     /// Sends messages and waits for each, or until it is lost, until the window has passed. A lost one is no operation.
-    fn ping(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
+    fn ping(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {
+        let (timer, window) = (moment.timer, moment.window);
         let mut ended = 0;
-        while ended < window.end {
+        while goes_on(moment, ended, tally) {
             self.message.next(ended < window.begin);
             let began = timer.now();
-            self.socket.send(&self.message.out).map_err(|error| trouble(&error))?;
-            let answered = self.await_echo()?;
+            let until = began + timer.ticks(LOST_AFTER.as_secs_f64());
+            self.send(timer, until).map_err(|error| trouble(&error))?;
+            let answered = self.await_echo(timer, until)?;
             ended = timer.now();
+            if window.holds(began) {
+                tally.carried.datagrams_sent += 1;
+                tally.carried.datagrams_came += u64::from(answered);
+            }
             if answered {
                 tally.note(began, ended, self.message.bytes());
                 self.message.check(!window.holds(ended))?;
@@ -158,12 +221,29 @@ impl UdpPinger {
         Ok(())
     }
 
+    #[inline]
+    fn send(&self, timer: &Timer, until: u64) -> io::Result<usize> {
+        match self.wait {
+            Wait::Blocking => self.socket.send(&self.message.out),
+            Wait::Spinning => again(|| self.socket.send(&self.message.out), || timer.now() >= until),
+        }
+    }
+
+    #[inline]
+    fn receive(&mut self, timer: &Timer, until: u64) -> io::Result<usize> {
+        let (socket, back) = (&self.socket, &mut self.message.back);
+        match self.wait {
+            Wait::Blocking => socket.recv(back),
+            Wait::Spinning => again(|| socket.recv(back), || timer.now() >= until),
+        }
+    }
+
     /// Waits for the echo of this message; `false` if it is lost.
     #[inline]
-    fn await_echo(&mut self) -> Result<bool, String> {
+    fn await_echo(&mut self, timer: &Timer, until: u64) -> Result<bool, String> {
         loop {
-            match self.socket.recv(&mut self.message.back) {
-                Ok(count) if count == self.message.out.len() && self.is_ours() => {
+            match self.receive(timer, until) {
+                Ok(count) if count == self.message.out.len() && self.message.is_numbered() => {
                     self.unanswered = 0;
                     return Ok(true);
                 }
@@ -178,12 +258,6 @@ impl UdpPinger {
         }
     }
 
-    /// Whether the echo bears this message's number.
-    fn is_ours(&self) -> bool {
-        let stamp = self.message.out.len().min(size_of::<u64>());
-        self.message.back[..stamp] == self.message.out[..stamp]
-    }
-
     #[cold]
     fn lose(&mut self) -> Result<(), String> {
         self.session.other_end_is_there()?;
@@ -193,18 +267,17 @@ impl UdpPinger {
     }
 }
 
-const PROFILE: FlowProfile = FlowProfile { metrics: METRICS, lead_microseconds: LEAD_MICROSECONDS };
-
 impl Part for TcpPinger {
     fn profile(&self) -> FlowProfile {
-        PROFILE
+        FlowProfile { metrics: METRICS, lead_microseconds: LEAD_MICROSECONDS }
     }
 
     fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {
-        self.ping(moment.timer, moment.window, tally)
+        self.ping(moment, tally)
     }
 
     fn describe(&self, seen: &mut NetConditions) {
+        seen.busy_poll_microseconds = self.polling;
         seen.link_bytes = tcp_link_bytes(&self.stream);
         seen.receive_buffer_bytes = SockRef::from(&self.stream).recv_buffer_size().ok().map(|bytes| bytes as u64);
     }
@@ -212,18 +285,25 @@ impl Part for TcpPinger {
 
 impl Part for UdpPinger {
     fn profile(&self) -> FlowProfile {
-        PROFILE
+        FlowProfile { metrics: DATAGRAM_METRICS, lead_microseconds: LEAD_MICROSECONDS }
     }
 
     fn run(&mut self, moment: &Moment<'_>, tally: &mut Tally) -> Result<(), String> {
-        self.ping(moment.timer, moment.window, tally)
+        self.ping(moment, tally)
     }
 
     fn describe(&self, seen: &mut NetConditions) {
-        seen.link_bytes = Some(self.datagrams() * (self.message.bytes() + UDP_HEADER_BYTES));
+        seen.busy_poll_microseconds = self.polling;
+        seen.link_bytes = Some(self.datagrams() * (self.message.bytes() + udp_header_bytes(&self.socket)));
         seen.receive_buffer_bytes = SockRef::from(&self.socket).recv_buffer_size().ok().map(|bytes| bytes as u64);
         seen.lost = Some(self.session.lost());
     }
+}
+
+/// Headers of a datagram on this socket.
+pub(super) fn udp_header_bytes(socket: &UdpSocket) -> u64 {
+    let v6 = socket.peer_addr().is_ok_and(|peer| peer.is_ipv6());
+    if v6 { UDP6_HEADER_BYTES } else { UDP_HEADER_BYTES }
 }
 
 /// The other end over TCP: sends back each message of so many bytes once it has come in full, until the connection
@@ -231,8 +311,25 @@ impl Part for UdpPinger {
 ///
 /// # Errors
 /// What the kernel said, other than that the connection has ended.
-pub(super) fn echo_stream(mut stream: &TcpStream, message_bytes: usize) -> io::Result<()> {
+pub(super) fn echo_stream(
+    mut stream: &TcpStream,
+    message_bytes: usize,
+    wait: Wait,
+    windows: &Windows,
+) -> io::Result<()> {
     stream.set_nodelay(true)?;
+    match wait {
+        Wait::Blocking => echo(&mut stream, message_bytes),
+        Wait::Spinning => {
+            spinning::poll_device(stream, wait);
+            stream.set_nonblocking(true)?;
+            let echoed = echo(&mut Spinning { stream, hopeless: || windows.are_over() }, message_bytes);
+            if windows.are_over() { Ok(()) } else { echoed }
+        }
+    }
+}
+
+fn echo(stream: &mut (impl Read + Write), message_bytes: usize) -> io::Result<()> {
     let mut message = vec![0; message_bytes];
     loop {
         if let Err(error) = stream.read_exact(&mut message).and_then(|()| stream.write_all(&message)) {
@@ -245,17 +342,28 @@ pub(super) fn echo_stream(mut stream: &TcpStream, message_bytes: usize) -> io::R
 ///
 /// # Errors
 /// What the kernel said, other than that the measuring end is gone.
-pub(super) fn echo_datagrams(socket: &UdpSocket) -> io::Result<()> {
+pub(super) fn echo_datagrams(socket: &UdpSocket, wait: Wait, windows: &Windows) -> io::Result<()> {
+    spinning::poll_device(socket, wait);
+    socket.set_nonblocking(wait == Wait::Spinning)?;
     let mut datagram = vec![0; MOST_DATAGRAM_BYTES];
+    let mut receive = |datagram: &mut [u8]| match wait {
+        Wait::Blocking => socket.recv(datagram),
+        Wait::Spinning => again(|| socket.recv(datagram), || windows.are_over()),
+    };
+    let send = |datagram: &[u8]| match wait {
+        Wait::Blocking => socket.send(datagram),
+        Wait::Spinning => again(|| socket.send(datagram), || windows.are_over()),
+    };
     loop {
-        let echoed = socket.recv(&mut datagram).and_then(|count| {
+        let echoed = receive(&mut datagram).and_then(|count| {
             // A shut socket says so by a datagram of nothing; no message is that short.
-            if count == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { socket.send(&datagram[..count]) }
+            if count == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { send(&datagram[..count]) }
         });
         match echoed {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused || is_end(&error) => return Ok(()),
+            Err(_) if windows.are_over() => return Ok(()),
             Err(error) => return Err(error),
         }
     }

@@ -1,0 +1,103 @@
+//! Waiting without sleep: a socket that does not block is asked again and again.
+//!
+//! It shows what the path takes without the kernel's waking of a thread, and costs a CPU at each end.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+use std::thread;
+
+use model::io::Wait;
+
+/// Empty answers in a row before the CPU is given up for a moment, about a tenth of a millisecond: who is waited for may
+/// have the same one. Nobody else wanting it, that costs no more than another question.
+const SPINS: u32 = 256;
+
+/// For so long a receive polls the device's queue (`Documentation/admin-guide/sysctl/net.rst` recommends 50 for
+/// `busy_read`).
+const POLL_MICROSECONDS: u32 = 50;
+
+/// Asks the kernel to poll the device for a socket whose thread spins; for how long it does.
+pub(super) fn poll_device(socket: &impl AsFd, wait: Wait) -> Option<u32> {
+    (wait == Wait::Spinning).then(|| sys::net::wait::busy_poll(socket, POLL_MICROSECONDS)).flatten()
+}
+
+/// Asks until there is an answer; nothing (`WouldBlock`) is none.
+///
+/// # Errors
+/// The answer's; `TimedOut` once it is hopeless, which is looked at now and then.
+#[inline]
+pub(super) fn again<T>(mut ask: impl FnMut() -> io::Result<T>, mut is_hopeless: impl FnMut() -> bool) -> io::Result<T> {
+    let mut empty = 0_u32;
+    loop {
+        match ask() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                empty = empty.wrapping_add(1);
+                if empty.is_multiple_of(SPINS) {
+                    if is_hopeless() {
+                        return Err(io::ErrorKind::TimedOut.into());
+                    }
+                    thread::yield_now();
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            answer => return answer,
+        }
+    }
+}
+
+/// A connection that does not block, as one whose reads and writes wait.
+pub(super) struct Spinning<'a, F> {
+    pub(super) stream: &'a TcpStream,
+    pub(super) hopeless: F,
+}
+
+impl<F: FnMut() -> bool> Read for Spinning<'_, F> {
+    #[inline]
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let mut stream = self.stream;
+        again(|| stream.read(bytes), &mut self.hopeless)
+    }
+}
+
+impl<F: FnMut() -> bool> Write for Spinning<'_, F> {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut stream = self.stream;
+        again(|| stream.write(bytes), &mut self.hopeless)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_empty_is_asked_again_until_it_is_hopeless() {
+        let nothing = || io::Error::from(io::ErrorKind::WouldBlock);
+        let mut asked = 0;
+        let answer = again(
+            || {
+                asked += 1;
+                if asked < 1000 { Err(nothing()) } else { Ok(asked) }
+            },
+            || false,
+        );
+        assert_eq!(answer.unwrap(), 1000);
+        let mut looks = 0;
+        let given_up = again(
+            || Err::<(), _>(nothing()),
+            || {
+                looks += 1;
+                looks == 3
+            },
+        );
+        assert_eq!(given_up.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        let failed = again(|| Err::<(), _>(io::ErrorKind::BrokenPipe.into()), || unreachable!("it is an answer"));
+        assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+}
