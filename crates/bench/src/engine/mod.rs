@@ -17,6 +17,7 @@ use crate::plan::{PlanError, Planned, Request};
 mod cpu;
 mod disk;
 mod memory;
+mod moments;
 mod net;
 #[cfg(test)]
 pub(crate) mod null;

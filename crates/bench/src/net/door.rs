@@ -1,14 +1,16 @@
 //! The door of the far end: one address for TCP and, with the same port, for UDP. It reads the preface of each connection
 //! and hands it on; what has none, or none in time, is closed.
 //!
-//! Before a connection has said what it is for it costs a thread that waits for 48 bytes, and of those there are few.
+//! Before a connection has said what it is for it costs a thread that waits for 48 bytes, and of those there are few. Where
+//! connections are themselves what is measured there is no thread for each: those who serve them help at the door
+//! ([`Door::help`]) and hand back what is not theirs.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -26,6 +28,13 @@ const MOST_STRANGERS: usize = 256;
 /// Connections that the kernel holds for us.
 const BACKLOG: i32 = 1024;
 
+/// Who helps at the door looks up so often whether there is still something to do; a connection that has not said what it
+/// is for by then is handed back.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// [`Door::receive`] has stepped back by then, if anybody is at it at all.
+const STEPPING_BACK: Duration = Duration::from_secs(1);
+
 /// Ports that are tried until one is free for both TCP and UDP, where any will do.
 const TRIES: u32 = 16;
 
@@ -37,6 +46,20 @@ pub(crate) struct Door {
     address: SocketAddr,
     open: AtomicBool,
     strangers: AtomicUsize,
+    helping: Mutex<Helping>,
+    /// Something of the above has changed.
+    changed: Condvar,
+}
+
+/// Who helps at the door.
+#[derive(Debug, Default)]
+struct Helping {
+    /// Helpers.
+    helpers: usize,
+    /// Whether [`Door::receive`] has stepped back for them.
+    stepped_back: bool,
+    /// Connections that are not theirs.
+    handed_back: Vec<(TcpStream, Begun)>,
 }
 
 /// What becomes of a connection that has said what it is for; may take as long as the connection lives.
@@ -68,7 +91,15 @@ impl Door {
         let listener = TcpListener::from(listener);
         let address = listener.local_addr()?;
         let datagrams = datagrams_at(address)?;
-        Ok(Self { listener, datagrams, address, open: AtomicBool::new(true), strangers: AtomicUsize::new(0) })
+        Ok(Self {
+            listener,
+            datagrams,
+            address,
+            open: AtomicBool::new(true),
+            strangers: AtomicUsize::new(0),
+            helping: Mutex::default(),
+            changed: Condvar::new(),
+        })
     }
 
     /// Where it is.
@@ -88,20 +119,25 @@ impl Door {
     /// The kernel refuses to let anyone in.
     pub(crate) fn receive(&self, greet: &Greet<'_>) -> io::Result<()> {
         thread::scope(|scope| {
-            while self.open.load(Ordering::Acquire) {
-                match self.listener.accept() {
-                    Ok((stream, _)) => {
-                        let Some(stranger) = Stranger::of(self) else { continue };
-                        let welcome = move || {
-                            let preface = read_preface(&stream);
-                            drop(stranger);
-                            if let Some(preface) = preface {
-                                greet(preface, stream);
-                            }
-                        };
-                        // Where there are no threads left the connection is closed, and the door stays.
-                        let _ = thread::Builder::new().name("greet".to_owned()).spawn_scoped(scope, welcome);
+            let welcome = |stream: TcpStream, begun: Begun| {
+                let Some(stranger) = Stranger::of(self) else { return };
+                let welcome = move || {
+                    let preface = read_preface(&stream, begun);
+                    drop(stranger);
+                    if let Some(preface) = preface {
+                        greet(preface, stream);
                     }
+                };
+                // Where there are no threads left the connection is closed, and the door stays.
+                let _ = thread::Builder::new().name("greet".to_owned()).spawn_scoped(scope, welcome);
+            };
+            while self.open.load(Ordering::Acquire) {
+                if let Some(handed_back) = self.step_back() {
+                    handed_back.into_iter().for_each(|(stream, begun)| welcome(stream, begun));
+                    continue;
+                }
+                match self.listener.accept() {
+                    Ok((stream, _)) => welcome(stream, Begun::default()),
                     Err(_) if !self.open.load(Ordering::Acquire) => break,
                     Err(error) => pause_after(error)?,
                 }
@@ -110,11 +146,113 @@ impl Door {
         })
     }
 
+    fn helping(&self) -> MutexGuard<'_, Helping> {
+        self.helping.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits while there are helpers, until they hand something back; `None` where there are none and nothing.
+    fn step_back(&self) -> Option<Vec<(TcpStream, Begun)>> {
+        let mut helping = self.helping();
+        if helping.helpers == 0 && helping.handed_back.is_empty() {
+            return None;
+        }
+        helping.stepped_back = true;
+        self.changed.notify_all();
+        let waits = |helping: &mut Helping| {
+            helping.helpers > 0 && helping.handed_back.is_empty() && self.open.load(Ordering::Acquire)
+        };
+        let mut helping = self.changed.wait_while(helping, waits).unwrap_or_else(PoisonError::into_inner);
+        helping.stepped_back = false;
+        Some(std::mem::take(&mut helping.handed_back))
+    }
+
+    /// From now on, as long as the helper is there, its owner takes connections too, and [`Door::receive`] only what is
+    /// handed back.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub(crate) fn help(&self) -> io::Result<Helper<'_>> {
+        let mut helping = self.helping();
+        if helping.helpers == 0 {
+            // Accepting ends with it, and connections inherit it.
+            SockRef::from(&self.listener).set_read_timeout(Some(LOOK))?;
+        }
+        helping.helpers += 1;
+        let helper = Helper(self);
+        if !helping.stepped_back {
+            // A connection of our own is what makes it look up that waits in accept. It says nothing and is closed.
+            let _ = TcpStream::connect_timeout(&reachable(self.address), STEPPING_BACK);
+        }
+        let waits = |helping: &mut Helping| !helping.stepped_back && self.open.load(Ordering::Acquire);
+        drop(self.changed.wait_timeout_while(helping, STEPPING_BACK, waits));
+        Ok(helper)
+    }
+
     /// Lets nobody in any more.
     pub(crate) fn close(&self) {
+        // Under the lock, so that nobody looks just before and waits just after.
+        let helping = self.helping();
         self.open.store(false, Ordering::Release);
+        self.changed.notify_all();
+        drop(helping);
         // Who waits in accept leaves it with an error; one that is closed already is closed.
         let _ = SockRef::from(&self.listener).shutdown(Shutdown::Both);
+    }
+}
+
+/// The address at which a listener of ours can be reached from here.
+fn reachable(listening: SocketAddr) -> SocketAddr {
+    let here = match listening {
+        SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::LOCALHOST),
+        SocketAddr::V6(_) => IpAddr::from(Ipv6Addr::LOCALHOST),
+    };
+    if listening.ip().is_unspecified() { SocketAddr::new(here, listening.port()) } else { listening }
+}
+
+/// One who takes connections beside [`Door::receive`].
+#[derive(Debug)]
+pub(crate) struct Helper<'a>(&'a Door);
+
+impl Helper<'_> {
+    /// The next connection that is wanted, past its preface; `None` if there was none for a moment. Reads from it end
+    /// after as short a moment. What is not wanted is handed back.
+    ///
+    /// # Errors
+    /// The kernel refuses to let anyone in.
+    pub(crate) fn accept(&self, is_wanted: &dyn Fn(&Preface) -> bool) -> io::Result<Option<TcpStream>> {
+        let door = self.0;
+        let stream = match door.listener.accept() {
+            Ok((stream, _)) => stream,
+            Err(_) if !door.open.load(Ordering::Acquire) => return Ok(None),
+            Err(error) => return pause_after(error).map(|()| None),
+        };
+        let mut begun = Begun::default();
+        match begun.read(&stream) {
+            Ok(0) => return Ok(None),
+            Ok(_) if begun.preface().is_some_and(|preface| is_wanted(&preface)) => return Ok(Some(stream)),
+            Ok(_) => {}
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(_) => return Ok(None),
+        }
+        let mut helping = door.helping();
+        // More would be closed by the ordinary way too.
+        if helping.handed_back.len() < MOST_STRANGERS {
+            helping.handed_back.push((stream, begun));
+            door.changed.notify_all();
+        }
+        Ok(None)
+    }
+}
+
+impl Drop for Helper<'_> {
+    fn drop(&mut self) {
+        let mut helping = self.0.helping();
+        helping.helpers -= 1;
+        if helping.helpers == 0 {
+            // Where that fails the ordinary way only looks up more often.
+            let _ = SockRef::from(&self.0.listener).set_read_timeout(None);
+            self.0.changed.notify_all();
+        }
     }
 }
 
@@ -126,7 +264,7 @@ fn pause_after(error: io::Error) -> io::Result<()> {
     /// `ENFILE`, `EMFILE`, `ENOBUFS`, `ENOMEM` (`accept(2)`).
     const WANT: [i32; 4] = [23, 24, 105, 12];
     match error.kind() {
-        io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted => Ok(()),
+        io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted | io::ErrorKind::WouldBlock => Ok(()),
         _ if error.raw_os_error().is_some_and(|number| WANT.contains(&number)) => {
             thread::sleep(Duration::from_millis(50));
             Ok(())
@@ -165,23 +303,48 @@ impl Drop for Stranger<'_> {
     }
 }
 
-/// The preface of a connection, and not a byte more: what follows is somebody else's. `None` if there is none in time.
-fn read_preface(mut stream: &TcpStream) -> Option<Preface> {
+/// What has come of a preface.
+#[derive(Debug)]
+struct Begun {
+    bytes: [u8; PREFACE_BYTES],
+    filled: usize,
+}
+
+impl Default for Begun {
+    fn default() -> Self {
+        Self { bytes: [0; PREFACE_BYTES], filled: 0 }
+    }
+}
+
+impl Begun {
+    /// Reads more of it, and not a byte more: what follows is somebody else's. 0 at the connection's end.
+    fn read(&mut self, mut stream: &TcpStream) -> io::Result<usize> {
+        let count = stream.read(&mut self.bytes[self.filled..])?;
+        self.filled += count;
+        Ok(count)
+    }
+
+    /// All of it; `None` if it has not come, or is none.
+    fn preface(&self) -> Option<Preface> {
+        (self.filled == PREFACE_BYTES).then(|| Preface::read(&self.bytes)).flatten()
+    }
+}
+
+/// The rest of a connection's preface. `None` if there is none in time.
+fn read_preface(stream: &TcpStream, mut begun: Begun) -> Option<Preface> {
     let deadline = monotonic_raw_seconds() + PREFACE_SECONDS;
-    let mut bytes = [0; PREFACE_BYTES];
-    let mut filled = 0;
-    while filled < PREFACE_BYTES {
+    while begun.filled < PREFACE_BYTES {
         let left = deadline - monotonic_raw_seconds();
         stream.set_read_timeout(Some(Duration::try_from_secs_f64(left).ok().filter(|left| !left.is_zero())?)).ok()?;
-        match stream.read(&mut bytes[filled..]) {
+        match begun.read(stream) {
             Ok(0) => return None,
-            Ok(count) => filled += count,
+            Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => return None,
         }
     }
     stream.set_read_timeout(None).ok()?;
-    Preface::read(&bytes)
+    begun.preface()
 }
 
 /// Where data connections wait for the launch that they belong to.
@@ -269,6 +432,48 @@ mod tests {
             door.close();
         });
         assert!(TcpStream::connect(door.address()).is_err(), "a closed door lets nobody in");
+    }
+
+    #[test]
+    fn helpers_take_what_is_theirs_and_hand_back_the_rest() {
+        let door = Door::open(at_home()).unwrap();
+        let lobby = Lobby::default();
+        let (token, other) = (Token::new(), Token::new());
+        let arrivals = lobby.expect(other);
+        let of = |purpose, token| Preface { purpose, number: 0, token };
+        let say = |bytes: &[u8]| {
+            let mut stream = TcpStream::connect(door.address()).unwrap();
+            stream.write_all(bytes).unwrap();
+            stream
+        };
+        thread::scope(|scope| {
+            scope.spawn(|| door.receive(&|preface, stream| lobby.bring(preface, stream)).unwrap());
+            for _ in 0..2 {
+                let helper = door.help().unwrap();
+                let second = door.help().unwrap();
+                assert!(door.helping().stepped_back, "nobody else takes connections");
+                let _silent = TcpStream::connect(door.address()).unwrap();
+                let mut half = say(&of(Purpose::Data, other).bytes()[..20]);
+                let _theirs = say(&of(Purpose::Data, other).bytes());
+                let _ours = say(&[&of(Purpose::Operation, token).bytes()[..], b"x"].concat());
+                let wanted = |preface: &Preface| preface.purpose == Purpose::Operation && preface.token == token;
+                let taken: Vec<TcpStream> = (0..100).filter_map(|_| helper.accept(&wanted).unwrap()).take(1).collect();
+                assert!((&taken[0]).read_exact(&mut [0]).is_ok(), "nothing of what follows the preface is lost");
+                half.write_all(&of(Purpose::Data, other).bytes()[20..]).unwrap();
+                for _ in 0..2 {
+                    arrivals.come.recv_timeout(Duration::from_secs(5)).unwrap();
+                }
+                assert!(second.accept(&wanted).unwrap().is_none(), "nobody else came");
+                drop((helper, second));
+                let _ordinary = say(&of(Purpose::Data, other).bytes());
+                arrivals.come.recv_timeout(Duration::from_secs(5)).unwrap();
+            }
+            let _left_open = door.help().unwrap();
+            door.close();
+        });
+        assert_eq!(reachable("[::]:7".parse().unwrap()), "[::1]:7".parse().unwrap());
+        assert_eq!(reachable("0.0.0.0:7".parse().unwrap()), "127.0.0.1:7".parse().unwrap());
+        assert_eq!(reachable("192.0.2.1:7".parse().unwrap()), "192.0.2.1:7".parse().unwrap());
     }
 
     #[test]

@@ -22,9 +22,9 @@ use super::claims::Claims;
 use super::contents::{Contents, Origin, PAGE_BYTES, SECTOR_BYTES, Unit};
 use super::visits::Visits;
 use super::{traffic, trouble};
+use crate::engine::moments::Moments;
 use crate::engine::{Tally, Window};
 pub(super) use paced::Due;
-use paced::Moments;
 
 /// Of every so many blocks read, one page is compared in full inside the window: half a microsecond each, and thus two
 /// nanoseconds a block.

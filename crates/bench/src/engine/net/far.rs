@@ -16,7 +16,7 @@ use super::content::Content;
 use super::flows::{self, DataEnd, Way, protocols, ways};
 use super::near::watch_over;
 use super::windows::Windows;
-use super::{PATIENCE, block_bytes, pingpong, stream};
+use super::{PATIENCE, block_bytes, connect, pingpong, stream};
 use crate::net::door::{Door, Lobby};
 use crate::net::frames::{self, NoFrame};
 use crate::net::preface::Token;
@@ -73,7 +73,7 @@ fn conversation(control: &TcpStream, home: &Home<'_>) -> Result<(), String> {
     let ends = flows::gather(home.door, &arrivals, &protocols(&params), (peer, token), PATIENCE)
         .map_err(|error| format!("the near end did not connect all its data: {error}"))?;
     drop(arrivals);
-    let launch = Launch { params, ways, ends, token, windows: Windows::new(cpus.len(), home.timer) };
+    let launch = Launch { door: home.door, params, ways, ends, token, windows: Windows::new(cpus.len(), home.timer) };
     launch.run(control, &cpus, Duration::from_secs_f64(most_seconds.clamp(1.0, MOST_SECONDS)))
 }
 
@@ -88,7 +88,8 @@ fn congestion_control(control: &TcpStream) -> Option<String> {
 }
 
 /// The far end of a launch, complete.
-struct Launch {
+struct Launch<'a> {
+    door: &'a Door,
     params: NetParams,
     ways: Vec<Way>,
     ends: Vec<DataEnd>,
@@ -96,7 +97,7 @@ struct Launch {
     windows: Windows,
 }
 
-impl Launch {
+impl Launch<'_> {
     /// Works until the control connection ends.
     fn run(&self, control: &TcpStream, cpus: &[u32], most: Duration) -> Result<(), String> {
         thread::scope(|scope| {
@@ -186,6 +187,9 @@ impl Launch {
             }
             (DataEnd::Tcp(connection), NetMode::Stream, _) => {
                 stream::send_all(connection, &content, &self.windows, thread)
+            }
+            (DataEnd::Tcp(connection), NetMode::Connect, _) => {
+                connect::serve(connection, self.door, self.token, content.block_bytes(), &self.windows)
             }
             (DataEnd::Tcp(connection), ..) => {
                 pingpong::echo_stream(connection, content.block_bytes(), wait, &self.windows)

@@ -5,6 +5,7 @@
 //! the receiver, and a latency is the full round trip. No data goes unchecked ([`content`]).
 
 mod ceiling;
+mod connect;
 mod content;
 pub(crate) mod far;
 mod flow;
@@ -84,32 +85,36 @@ impl Engine for NetEngine {
     }
 
     fn peer(&self, task: &Task, launch: &mut dyn Preparing) -> Result<(), Trouble> {
-        let (_, ends) = checked(task)?;
-        let calibration = Calibration::begin();
-        let address = SocketAddr::from(LISTEN);
-        let door = Door::open(address)
-            .map_err(|error| Trouble::Failed(format!("cannot listen on {}: {error}", address.ip())))?;
-        launch.listening(&door.address().to_string());
-        let timer = calibration.finish(CALIBRATION);
-        let (lobby, cpus) = (Lobby::default(), |_| task.cpus.clone());
-        let home = far::Home { door: &door, lobby: &lobby, cpus: &cpus, timer };
-        let admission = Token::parse(&ends.token);
-        // One launch, and the door is closed again.
-        let admitted = Mutex::new(false);
-        let outcome = Mutex::new(Ok(()));
-        let received = door.receive(&|preface, stream| match preface.purpose {
-            Purpose::Session if Some(preface.token) == admission => {
-                if !std::mem::replace(&mut *lock(&admitted), true) {
-                    *lock(&outcome) = far::serve(&stream, &home);
-                    door.close();
-                }
-            }
-            Purpose::Data => lobby.bring(preface, stream),
-            _ => {}
-        });
-        received.map_err(|error| Trouble::Failed(format!("cannot take connections: {error}")))?;
-        std::mem::replace(&mut *lock(&outcome), Ok(())).map_err(Trouble::Failed)
+        serve_at(SocketAddr::from(LISTEN), task, launch)
     }
+}
+
+/// The far end of one launch at this address, until it is over.
+fn serve_at(address: SocketAddr, task: &Task, launch: &mut dyn Preparing) -> Result<(), Trouble> {
+    let (_, ends) = checked(task)?;
+    let calibration = Calibration::begin();
+    let door =
+        Door::open(address).map_err(|error| Trouble::Failed(format!("cannot listen on {}: {error}", address.ip())))?;
+    launch.listening(&door.address().to_string());
+    let timer = calibration.finish(CALIBRATION);
+    let (lobby, cpus) = (Lobby::default(), |_| task.cpus.clone());
+    let home = far::Home { door: &door, lobby: &lobby, cpus: &cpus, timer };
+    let admission = Token::parse(&ends.token);
+    // One launch, and the door is closed again.
+    let admitted = Mutex::new(false);
+    let outcome = Mutex::new(Ok(()));
+    let received = door.receive(&|preface, stream| match preface.purpose {
+        Purpose::Session if Some(preface.token) == admission => {
+            if !std::mem::replace(&mut *lock(&admitted), true) {
+                *lock(&outcome) = far::serve(&stream, &home);
+                door.close();
+            }
+        }
+        Purpose::Data => lobby.bring(preface, stream),
+        _ => {}
+    });
+    received.map_err(|error| Trouble::Failed(format!("cannot take connections: {error}")))?;
+    std::mem::replace(&mut *lock(&outcome), Ok(())).map_err(Trouble::Failed)
 }
 
 /// Locks even if another thread has panicked meanwhile: the data is plain.

@@ -10,6 +10,7 @@ use model::experiment::NetParams;
 use model::io::{NetMode, Wait};
 use sys::clock::Timer;
 
+use super::connect::Connector;
 use super::content::Content;
 use super::flows::{DataEnd, Way};
 use super::near::Session;
@@ -83,6 +84,7 @@ pub(super) fn part_of(
     Ok(match (end, params.mode, way) {
         (DataEnd::Tcp(connection), NetMode::Stream, Way::Up) => Box::new(Sender::new(connection, &content, both)?),
         (DataEnd::Tcp(connection), NetMode::Stream, _) => Box::new(Receiver::new(connection, content, both)?),
+        (DataEnd::Tcp(connection), NetMode::Connect, _) => Box::new(Connector::new(connection, &content, session)?),
         (DataEnd::Tcp(connection), ..) => Box::new(TcpPinger::new(connection, &content, wait)?),
         (DataEnd::Udp(socket), ..) => Box::new(UdpPinger::new(socket, &content, Arc::clone(session), wait)?),
     })

@@ -346,7 +346,7 @@ pub(super) fn echo_datagrams(socket: &UdpSocket, wait: Wait, windows: &Windows) 
     spinning::poll_device(socket, wait);
     socket.set_nonblocking(wait == Wait::Spinning)?;
     let mut datagram = vec![0; MOST_DATAGRAM_BYTES];
-    let mut receive = |datagram: &mut [u8]| match wait {
+    let receive = |datagram: &mut [u8]| match wait {
         Wait::Blocking => socket.recv(datagram),
         Wait::Spinning => again(|| socket.recv(datagram), || windows.are_over()),
     };

@@ -1,0 +1,300 @@
+//! Round trips of every kind, against the engine's own far end and against far ends that misbehave.
+
+use model::io::Wait;
+
+use super::*;
+
+/// The task of one end of an experiment.
+fn task_of(params: &NetParams, role: Role, token: &str) -> Task {
+    let kind = (params.protocol, params.mode, params.direction.unwrap_or(Direction::Up));
+    let mut task = task(kind, params.block, params.threads, role, token);
+    task.experiment.id = net_id(params);
+    task.experiment.params = Params::Net(params.clone());
+    task
+}
+
+/// What each thread of a near end, on a thread of its own as in a run, makes of its flow beside this far end.
+fn flows_beside<T: Send>(
+    params: &NetParams,
+    far: impl FnOnce(&Task, &mut Telling) + Send,
+    change: impl Fn(&mut Task),
+    measure: impl Fn(usize, &mut dyn Flow) -> T + Sync,
+) -> Vec<T> {
+    let token = Token::new();
+    let (tell, told) = mpsc::channel();
+    thread::scope(|scope| {
+        let theirs = task_of(params, Role::Peer, token.as_str());
+        scope.spawn(move || far(&theirs, &mut Telling(tell)));
+        let mut ours = addressed(task_of(params, Role::Measure, token.as_str()), told.recv().unwrap());
+        change(&mut ours);
+        NetEngine.prepare(&ours, &mut Telling(mpsc::channel().0)).unwrap();
+        let measure = &measure;
+        let one = |thread| {
+            let ours = ours.clone();
+            scope.spawn(move || {
+                let Ok(Opened::Flow(mut flow)) = NetEngine.open(&ours, thread) else { panic!("thread {thread}") };
+                measure(thread, flow.as_mut())
+            })
+        };
+        let threads: Vec<_> = (0..ours.cpus.len()).map(one).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// The engine's own far end over IPv6; `None` where the machine has none.
+fn at_home_6() -> Option<impl FnOnce(&Task, &mut Telling) + Send> {
+    let address: SocketAddr = "[::1]:0".parse().unwrap();
+    std::net::TcpListener::bind(address).ok()?;
+    Some(move |task: &Task, telling: &mut Telling| serve_at(address, task, telling).unwrap())
+}
+
+fn spinning(protocol: Protocol, block: u64, threads: u32) -> NetParams {
+    let params = rows::params(protocol, NetMode::Pingpong, block, Direction::Up, threads);
+    NetParams { wait: Some(Wait::Spinning), ..params }
+}
+
+#[test]
+fn ends_that_spin_count_every_round_trip_once() {
+    for (protocol, blocks) in [(Protocol::Tcp, [1, 64 << 10]), (Protocol::Udp, [1, 65_507])] {
+        for block in blocks {
+            let params = spinning(protocol, block, 1);
+            flows_beside(
+                &params,
+                our_own,
+                |_| (),
+                |_, flow| {
+                    let tally = busy_window(flow, 30);
+                    assert_eq!(tally.durations.count(), tally.operations);
+                    assert_eq!(tally.bytes, tally.operations * block);
+                    // The kernel has such an option, or not; whether it lets us is its business.
+                    let asked = sys::net::wait::busy_poll(&std::net::UdpSocket::bind("127.0.0.1:0").unwrap(), 50);
+                    assert_eq!(conditions(flow).busy_poll_microseconds, asked, "{protocol} {block}");
+                },
+            );
+        }
+    }
+}
+
+#[test]
+fn more_spinning_threads_than_cpus_all_get_their_turn() {
+    let cpus = u32::try_from(sys::affinity::allowed_cpus().unwrap().len()).unwrap();
+    for protocol in [Protocol::Tcp, Protocol::Udp] {
+        let counts = flows_beside(
+            &spinning(protocol, 14, 2 * cpus + 1),
+            our_own,
+            |_| (),
+            |_, flow| busy_window(flow, 100).operations,
+        );
+        assert!(counts.iter().all(|count| *count > 0), "{protocol}: {counts:?}");
+    }
+}
+
+#[test]
+fn round_trips_go_over_ipv6_as_well() {
+    for params in [
+        rows::params(Protocol::Tcp, NetMode::Pingpong, 14, Direction::Up, 2),
+        rows::params(Protocol::Udp, NetMode::Pingpong, 65_507, Direction::Up, 2),
+        spinning(Protocol::Udp, 14, 1),
+    ] {
+        let Some(far) = at_home_6() else { return };
+        flows_beside(
+            &params,
+            far,
+            |_| (),
+            |thread, flow| {
+                let tally = busy_window(flow, 30);
+                assert_eq!(tally.bytes, tally.operations * params.block, "thread {thread}");
+                let carried = tally.carried;
+                let seen = conditions(flow);
+                if params.protocol == Protocol::Udp {
+                    let header = 40 + 8;
+                    assert!(seen.link_bytes.unwrap() >= 2 * carried.datagrams_came * (params.block + header));
+                }
+            },
+        );
+    }
+}
+
+#[test]
+fn a_number_of_round_trips_is_done_in_full() {
+    for (protocol, wait) in
+        [(Protocol::Tcp, Wait::Blocking), (Protocol::Udp, Wait::Blocking), (Protocol::Udp, Wait::Spinning)]
+    {
+        let params = rows::params(protocol, NetMode::Pingpong, 14, Direction::Up, 3);
+        let params = NetParams { wait: Some(wait), ..params };
+        let counts = flows_beside(
+            &params,
+            our_own,
+            |task| task.exact_work = Some(1000.0),
+            |_, flow| {
+                let timer = Timer::system();
+                let window = Window { begin: timer.now() + timer.ticks(0.005), end: Window::NO_END };
+                let mut tally = Tally::new(&timer);
+                tally.begin(window);
+                flow.run(&timer, window, &mut tally).unwrap();
+                assert!(tally.window().end <= timer.now() && tally.window().end > window.begin);
+                assert_eq!(tally.durations.count(), tally.operations);
+                tally.operations
+            },
+        );
+        assert_eq!(counts, [334, 333, 333], "{protocol} {wait}");
+    }
+}
+
+/// A far end of datagrams that answers as this says: how often each message.
+fn answering(times: impl Fn(u64) -> usize + Send + Sync) -> impl FnOnce(&Task, &mut Telling) + Send {
+    move |task: &Task, telling: &mut Telling| {
+        with_end(task, telling, |end, _| {
+            let DataEnd::Udp(socket) = end else { panic!("datagrams") };
+            let mut buffer = [0; 64];
+            for message in 1_u64.. {
+                let Ok(count) = socket.recv(&mut buffer) else { return };
+                for _ in 0..times(message) {
+                    if socket.send(&buffer[..count]).is_err() {
+                        return;
+                    }
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn what_was_lost_is_a_share_of_what_was_sent_in_the_window() {
+    for wait in [Wait::Blocking, Wait::Spinning] {
+        let params = rows::params(Protocol::Udp, NetMode::Pingpong, 14, Direction::Up, 1);
+        let params = NetParams { wait: Some(wait), ..params };
+        let forgetful = answering(|message| usize::from(!message.is_multiple_of(5)));
+        flows_beside(
+            &params,
+            forgetful,
+            |_| (),
+            |_, flow| {
+                assert!(flow.profile().metrics.contains(&FlowMetric::Loss));
+                let carried = window(flow, 900).unwrap().carried;
+                let lost = carried.datagrams_sent - carried.datagrams_came;
+                // Every fifth, which takes 0.2 s of the window; on a busy machine one more may merely be late.
+                assert!((2..=5).contains(&lost) && carried.datagrams_came >= 3 * lost, "{carried:?}");
+            },
+        );
+        let doubling = answering(|_| 2);
+        flows_beside(
+            &params,
+            doubling,
+            |_| (),
+            |_, flow| {
+                let carried = busy_window(flow, 50).carried;
+                assert!(carried.datagrams_came <= carried.datagrams_sent, "{carried:?}");
+            },
+        );
+    }
+}
+
+#[test]
+fn a_mute_end_and_wrong_bytes_are_found_spinning_too() {
+    for protocol in [Protocol::Tcp, Protocol::Udp] {
+        let (release, held) = mpsc::channel::<()>();
+        let mute = move |task: &Task, telling: &mut Telling| {
+            with_end(task, telling, move |_, _| held.recv().unwrap_or_default());
+        };
+        let release = Mutex::new(Some(release));
+        flows_beside(
+            &spinning(protocol, 14, 1),
+            mute,
+            |_| (),
+            |_, flow| {
+                let error = window(flow, 60_000).unwrap_err();
+                drop(lock(&release).take());
+                assert!(error.contains("has not answered for 5 s"), "{error}");
+            },
+        );
+    }
+    let flipping = |task: &Task, telling: &mut Telling| {
+        with_end(task, telling, |end, _| {
+            let DataEnd::Udp(socket) = end else { panic!("datagrams") };
+            let mut message = [0; 14];
+            while socket.recv(&mut message).is_ok() {
+                message[13] ^= 1;
+                if socket.send(&message).is_err() {
+                    return;
+                }
+            }
+        });
+    };
+    flows_beside(
+        &spinning(Protocol::Udp, 14, 1),
+        flipping,
+        |_| (),
+        |_, flow| {
+            let error = window(flow, 1000).unwrap_err();
+            assert!(error.contains("what came back is not what was sent"), "{error}");
+        },
+    );
+}
+
+#[test]
+fn every_connection_is_counted_once_with_its_time() {
+    for threads in [1, 3] {
+        let params = rows::params(Protocol::Tcp, NetMode::Connect, 1, Direction::Up, threads);
+        flows_beside(
+            &params,
+            our_own,
+            |_| (),
+            |_, flow| {
+                assert_eq!(flow.profile().metrics, [FlowMetric::RoundTrips, FlowMetric::Latency]);
+                for _ in 0..2 {
+                    let tally = busy_window(flow, 30);
+                    assert_eq!((tally.durations.count(), tally.bytes), (tally.operations, tally.operations));
+                }
+                assert_eq!(conditions(flow).link_bytes, None, "connections that are gone say nothing");
+            },
+        );
+        let counts = flows_beside(
+            &params,
+            our_own,
+            |task| task.exact_work = Some(100.0),
+            |_, flow| {
+                let timer = Timer::system();
+                let window = Window { begin: timer.now(), end: Window::NO_END };
+                let mut tally = Tally::new(&timer);
+                tally.begin(window);
+                flow.run(&timer, window, &mut tally).unwrap();
+                tally.operations
+            },
+        );
+        assert_eq!(counts.iter().sum::<u64>(), 100);
+    }
+}
+
+#[test]
+fn connections_go_over_ipv6_as_well() {
+    let Some(far) = at_home_6() else { return };
+    let params = rows::params(Protocol::Tcp, NetMode::Connect, 1, Direction::Up, 1);
+    flows_beside(&params, far, |_| (), |_, flow| assert!(busy_window(flow, 30).operations > 0));
+}
+
+#[test]
+fn a_door_that_closes_is_an_error_at_once() {
+    let closing = |task: &Task, telling: &mut Telling| {
+        with_end(task, telling, |end, _| {
+            let DataEnd::Tcp(connection) = end else { panic!("a connection") };
+            let mut connection: &TcpStream = connection;
+            connection.write_all(b"+").unwrap();
+        });
+    };
+    let params = rows::params(Protocol::Tcp, NetMode::Connect, 1, Direction::Up, 1);
+    flows_beside(
+        &params,
+        closing,
+        |_| (),
+        |_, flow| {
+            let error = loop {
+                // The door closes a moment after it has welcomed us.
+                if let Err(error) = window(flow, 10) {
+                    break error;
+                }
+            };
+            assert!(error.contains("refuses connections") || error.contains("the other end is gone"), "{error}");
+        },
+    );
+}
