@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::document::{Finding, Row};
 use model::experiment::{Area, Params};
 use model::machine::Machine;
-use model::sample::Metric;
+use model::sample::{Metric, MetricName};
 use model::unit::format_size;
 use model::warning::Grade;
 
@@ -14,6 +14,8 @@ use crate::scaling::{rate, stem};
 mod cpu;
 mod disk;
 pub(crate) mod memory;
+mod net;
+mod words;
 
 /// From this share of the ideal on, a rate scales with its threads.
 const SCALES: f64 = 0.95;
@@ -24,6 +26,9 @@ const LIMITED: f64 = 0.8;
 /// Up to so many series get a sentence each.
 const FEW: usize = 3;
 
+/// Two figures of which one has no interval differ from this ratio on.
+const DIFFERS: f64 = 1.1;
+
 /// All findings, in the order of the rows.
 pub(crate) fn findings(rows: &[Row], machine: &Machine) -> Vec<Finding> {
     let series = series(rows);
@@ -32,12 +37,13 @@ pub(crate) fn findings(rows: &[Row], machine: &Machine) -> Vec<Finding> {
     let others = series.iter().filter(|rows| rows.first().is_some_and(|row| !has_own_rules(row.area)));
     findings.extend(others.filter_map(|rows| scaling(rows)));
     findings.extend(disk::findings(rows, &series));
+    findings.extend(net::findings(rows, &series));
     findings
 }
 
 /// Whether an area says itself how its rates grow with their threads.
 const fn has_own_rules(area: Area) -> bool {
-    matches!(area, Area::Cpu | Area::Memory | Area::Disk)
+    matches!(area, Area::Cpu | Area::Memory | Area::Disk | Area::Net)
 }
 
 /// Rows that differ in their threads alone, by the id without them, each ascending in threads; only what was measured.
@@ -76,8 +82,6 @@ fn scaling(rows: &[&Row]) -> Option<Finding> {
         ("scaling_sublinear", format!(", {:.0} % of the ideal", 100.0 * share))
     } else if first.area == Area::Memory {
         ("scaling_limited", format!(": bandwidth, not cores, is the limit with {many} threads"))
-    } else if first.area == Area::Net {
-        ("scaling_limited", format!(", {:.0} % of the ideal", 100.0 * share))
     } else {
         ("scaling_limited", format!(", {:.0} % of the ideal: the threads share a core, or its clock", 100.0 * share))
     };
@@ -97,11 +101,23 @@ fn name(row: &Row) -> String {
             Some(op) => format!("Memory {op} (non-temporal)"),
             None => format!("Memory {}", params.op),
         },
-        Params::Net(params) => {
-            format!("{} {} of {}", params.protocol.name().to_uppercase(), params.mode, size(params.block))
-        }
-        Params::Disk(_) | Params::Other(_) => row.id.clone(),
+        Params::Disk(_) | Params::Net(_) | Params::Other(_) => row.id.clone(),
     }
+}
+
+/// Median and interval of a metric.
+fn known(row: &Row, name: MetricName) -> Option<(f64, Option<[f64; 2]>)> {
+    row.metric(name).map(|metric| (metric.summary.median, metric.summary.ci95)).filter(|(median, _)| *median > 0.0)
+}
+
+/// Whether two rows differ in a metric by more than their spread, and by how much: the second over the first.
+fn ratio(first: &Row, second: &Row, name: MetricName) -> Option<(f64, bool)> {
+    let ((a, a_interval), (b, b_interval)) = (known(first, name)?, known(second, name)?);
+    let differs = match (a_interval, b_interval) {
+        (Some([a_low, a_high]), Some([b_low, b_high])) => a_high < b_low || b_high < a_low,
+        _ => !(1.0 / DIFFERS..=DIFFERS).contains(&(b / a)),
+    };
+    Some((b / a, differs))
 }
 
 /// From how many samples a median is, and how far it is known: `n=9, ±0.8 %`.

@@ -15,12 +15,10 @@ use model::io::{DiskCache, DiskEngine};
 use model::sample::MetricName;
 use model::warning::Grade;
 
+use super::words::{capital, lower, percent, time};
 use super::{FEW, LIMITED, size};
 use crate::scaling::rate;
-use words::{figure, name, percent, rate_words, requests};
-
-/// Two figures of which one has no interval differ from this ratio on.
-const DIFFERS: f64 = 1.1;
+use words::{figure, name, rate_words, requests};
 
 /// From this share of the highest rate on, larger blocks bring no more.
 const FLAT: f64 = 0.95;
@@ -118,21 +116,6 @@ fn with<'a>(rows: &[&'a Row], wanted: &DiskParams) -> Option<&'a Row> {
     rows.iter().copied().find(|row| disk(row).map(common) == Some(common(wanted)))
 }
 
-/// Median and interval of a metric.
-fn known(row: &Row, name: MetricName) -> Option<(f64, Option<[f64; 2]>)> {
-    row.metric(name).map(|metric| (metric.summary.median, metric.summary.ci95)).filter(|(median, _)| *median > 0.0)
-}
-
-/// Whether two rows differ in a metric by more than their spread, and by how much: the second over the first.
-fn ratio(first: &Row, second: &Row, name: MetricName) -> Option<(f64, bool)> {
-    let ((a, a_interval), (b, b_interval)) = (known(first, name)?, known(second, name)?);
-    let differs = match (a_interval, b_interval) {
-        (Some([a_low, a_high]), Some([b_low, b_high])) => a_high < b_low || b_high < a_low,
-        _ => !(1.0 / DIFFERS..=DIFFERS).contains(&(b / a)),
-    };
-    Some((b / a, differs))
-}
-
 /// What a deeper queue brings, for rows that differ in their depth alone.
 fn depths(rows: &[Row]) -> Vec<Finding> {
     let is_shallow = |row: &&Row| {
@@ -183,7 +166,7 @@ fn growth(series: &[Vec<&Row>]) -> Vec<Finding> {
     let (Some(least), Some(most)) = (least, most) else { return Vec::new() };
     let end = |step: &(f64, &Row, &Row)| {
         let (few, many) = (step.1.params.threads(), step.2.params.threads());
-        Some(format!("{:.2}x from {few} to {many} threads ({})", step.0, words::lower(&name(&one_thread(step.1)?))))
+        Some(format!("{:.2}x from {few} to {many} threads ({})", step.0, lower(&name(&one_thread(step.1)?))))
     };
     let (Some(low), Some(high)) = (end(least), end(most)) else { return Vec::new() };
     let text = format!("Of {} kinds of requests to disks the rate grows {low} to {high}.", steps.len());
@@ -289,7 +272,7 @@ fn block_finding(rows: &[&Row]) -> Option<Finding> {
 
 /// What is done in which order, with what is in flight, the block left out.
 fn name_of_kind(params: &DiskParams) -> String {
-    words::capital(&format!("{}{}", words::act(params), words::how(params)))
+    capital(&format!("{}{}", words::act(params), words::how(params)))
 }
 
 /// Where latency leaves what it is at a low load, for each experiment with two loads or more.
@@ -315,7 +298,7 @@ fn load_finding(common: &DiskParams, rows: &[&Row]) -> Option<Finding> {
     (points.len() > 1).then_some(())?;
     let told = |(load, p99, row): (u32, f64, &Row)| {
         let requests = row.metric(MetricName::Iops).map(|metric| format!(" ({})", requests(metric.summary.median)));
-        format!("{} at {load} % of the highest rate{}", words::time(p99), requests.unwrap_or_default())
+        format!("{} at {load} % of the highest rate{}", time(p99), requests.unwrap_or_default())
     };
     let begins = format!("{}, latency from the moment each was due: p99 is {}", name(common), told(first));
     let knee = points.iter().find(|point| point.1 >= KNEE * first.1);
@@ -346,7 +329,7 @@ fn own_loop(rows: &[&Row]) -> Option<Finding> {
     let text = format!(
         "Our own loop without a device makes {} a thread; what comes nearest, {}, takes {} of that: {conclusion}.",
         requests(own),
-        words::lower(&name(disk(row)?)),
+        lower(&name(disk(row)?)),
         percent(share)
     );
     Some(finding(code, text, &[row]))
@@ -370,7 +353,7 @@ fn flushed(rows: &[&Row]) -> Vec<Finding> {
                 "With the flush after them counted in, writes lose up to {} of their rate: {} come to {} instead of \
                  {}.",
                 percent(1.0 - share),
-                words::lower(&name(disk(row)?)),
+                lower(&name(disk(row)?)),
                 rate_words(conditions(row)?.flushed_bytes_per_second?),
                 words::throughput(row)?
             );

@@ -6,8 +6,10 @@ use model::experiment::DiskParams;
 use model::io::{DiskCache, DiskOp, DiskPattern, DiskSync};
 use model::sample::MetricName;
 
-use super::words::{figure, latency, name, percent, requests, throughput};
-use super::{conditions, disk, finding, is_free, ratio, with};
+use super::super::ratio;
+use super::super::words::percent;
+use super::words::{figure, latency, name, requests, throughput};
+use super::{conditions, disk, finding, is_free, with};
 
 /// A cold page cache may have held this share of the file before a sample, and a warm one must have held all but this.
 const STATE: f64 = 0.05;

@@ -6,16 +6,8 @@ use model::io::{DiskCache, DiskLayout, DiskOp, DiskSync};
 use model::sample::MetricName;
 use model::unit::Unit;
 
+use super::super::words::{capital, prefixed, time};
 use super::super::{basis, size};
-
-/// Three digits with the first prefix of these that leaves one before the point.
-fn prefixed(value: f64, steps: &[(f64, &str)]) -> String {
-    let step = steps.iter().find(|(factor, _)| value >= 0.9995 * factor).or(steps.last());
-    let (factor, unit) = step.copied().unwrap_or((1.0, ""));
-    let value = value / factor;
-    let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
-    format!("{value:.decimals$} {unit}")
-}
 
 /// `842 MB/s`.
 pub(super) fn rate_words(bytes_per_second: f64) -> String {
@@ -25,17 +17,6 @@ pub(super) fn rate_words(bytes_per_second: f64) -> String {
 /// `68.7 thousand requests/s`.
 pub(super) fn requests(per_second: f64) -> String {
     prefixed(per_second, &[(1e6, "million requests/s"), (1e3, "thousand requests/s"), (1.0, "requests/s")])
-}
-
-/// `1.20 ms`.
-pub(super) fn time(seconds: f64) -> String {
-    prefixed(seconds, &[(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")])
-}
-
-/// `12 %`.
-pub(super) fn percent(share: f64) -> String {
-    let value = 100.0 * share;
-    if value < 9.95 { format!("{value:.1} %") } else { format!("{value:.0} %") }
 }
 
 /// A row's headline with what it rests on: `68.7 thousand requests/s (n=9, ±1.1 %)`.
@@ -96,14 +77,4 @@ pub(super) fn how(params: &DiskParams) -> String {
 /// `Random reads of 4 KiB at depth 32`.
 pub(super) fn name(params: &DiskParams) -> String {
     capital(&format!("{} of {}{}", act(params), size(params.block), how(params)))
-}
-
-pub(super) fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
-}
-
-pub(super) fn lower(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }

@@ -1,0 +1,312 @@
+//! The rules on rows made up by hand, each on both of its sides.
+
+use model::document::TcpConditions;
+use model::experiment::net_id;
+use model::io::{Direction, Protocol, Segmentation, Wait};
+use model::machine::Machine;
+use model::peak::{Efficiency, PeakKind};
+use model::unit::{Better, Unit};
+
+use super::*;
+use crate::tests::document;
+
+const KIB: u64 = 1 << 10;
+
+/// The name of another host.
+const HOST: &str = "node7";
+
+/// A TCP stream of 128 KiB up on one connection over loopback, but for what is changed.
+fn stream(change: impl FnOnce(&mut NetParams)) -> NetParams {
+    let mut params = NetParams {
+        protocol: Protocol::Tcp,
+        mode: NetMode::Stream,
+        block: 128 * KIB,
+        direction: Some(Direction::Up),
+        threads: 1,
+        path: LOOPBACK.into(),
+        zero_copy: Some(false),
+        segmentation: None,
+        loss_goal_per_million: None,
+        wait: None,
+    };
+    change(&mut params);
+    params
+}
+
+fn no_drop(goal: u32, segmentation: Segmentation) -> NetParams {
+    stream(|own| {
+        (own.protocol, own.mode, own.block, own.zero_copy) = (Protocol::Udp, NetMode::NoDrop, 1472, None);
+        (own.segmentation, own.loss_goal_per_million) = (Some(segmentation), Some(goal));
+    })
+}
+
+fn round_trip(wait: Option<Wait>, mode: NetMode) -> NetParams {
+    stream(|own| {
+        (own.mode, own.block, own.wait, own.direction, own.zero_copy) = (mode, 1, wait, None, None);
+    })
+}
+
+fn load(direction: Direction, path: &str) -> NetParams {
+    let mut params = round_trip(None, NetMode::Load);
+    (params.direction, params.path) = (Some(direction), path.into());
+    params
+}
+
+/// A row whose headline is this, known to one per cent, of samples of a second.
+fn row(params: NetParams, name: MetricName, value: f64) -> Row {
+    let mut row = document().experiments.remove(0);
+    row.id = net_id(&params);
+    (row.area, row.classic) = (Area::Net, None);
+    row.metrics[0].summary.n = 9;
+    row.metrics[0].samples[0].seconds = 1.0;
+    row.conditions.net = Some(NetConditions::default());
+    row.params = Params::Net(params);
+    let first = row.metrics.remove(0);
+    row.metrics.push(first);
+    set(&mut row.metrics[0], name, value);
+    row
+}
+
+fn set(metric: &mut model::sample::Metric, name: MetricName, value: f64) {
+    metric.name = name.name().into();
+    (metric.unit, metric.better) = match name {
+        MetricName::Latency | MetricName::Jitter => (Unit::Second, Better::Lower),
+        MetricName::CpuCost => (Unit::SecondPerByte, Better::Lower),
+        MetricName::Loss | MetricName::Retransmits => (Unit::One, Better::Lower),
+        _ => (Unit::BytePerSecond, Better::Higher),
+    };
+    (metric.summary.median, metric.summary.ci95) = (value, Some([0.99 * value, 1.01 * value]));
+}
+
+fn moving(params: NetParams, rate: f64) -> Row {
+    row(params, MetricName::Throughput, rate)
+}
+
+fn taking(params: NetParams, seconds: f64) -> Row {
+    row(params, MetricName::Latency, seconds)
+}
+
+/// With one more metric.
+fn and(mut row: Row, name: MetricName, value: f64) -> Row {
+    let mut metric = row.metrics[0].clone();
+    set(&mut metric, name, value);
+    row.metrics.push(metric);
+    row
+}
+
+fn seen(mut row: Row, see: impl Fn(&mut NetConditions)) -> Row {
+    row.conditions.net.iter_mut().for_each(see);
+    row
+}
+
+fn disturbed(mut row: Row) -> Row {
+    row.grade = Some(Grade::C);
+    row
+}
+
+fn told(rows: &[Row]) -> Vec<(String, String)> {
+    let found = super::super::findings(rows, &Machine::default());
+    for finding in &found {
+        let there = |id: &String| rows.iter().any(|row| row.id == *id);
+        assert!(!finding.evidence.is_empty() && finding.evidence.iter().all(there), "{finding:?}");
+        assert!(finding.area == Area::Net && finding.text.ends_with('.'), "{finding:?}");
+    }
+    found.into_iter().map(|finding| (finding.code, finding.text)).collect()
+}
+
+/// The only sentence of a rule.
+fn text(rows: &[Row], code: &str) -> String {
+    let found = told(rows);
+    let own: Vec<&String> = found.iter().filter(|(other, _)| other == code).map(|(_, text)| text).collect();
+    assert_eq!(own.len(), 1, "{code}: {found:#?}");
+    own[0].clone()
+}
+
+fn has(rows: &[Row], code: &str) -> bool {
+    told(rows).iter().any(|(other, _)| other == code)
+}
+
+fn holds(sentence: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(sentence.contains(part), "'{part}' is not in: {sentence}");
+    }
+}
+
+#[test]
+fn loopback_is_said_to_be_no_network_and_a_host_is_not() {
+    let ceiling = |rate| move |net: &mut NetConditions| net.two_copy_bytes_per_second = Some(rate);
+    let rows = [seen(moving(stream(|_| {}), 4e9), ceiling(5e9)), moving(stream(|own| own.block = KIB), 1e9)];
+    let sentence = text(&rows, "loopback_is_no_network");
+    holds(&sentence, &["TCP streams of 128 KiB, is 32.0 Gb/s (n=9, ±1.0 %), 80 % of the 40.0 Gb/s that two copies"]);
+    assert!(!has(&[moving(stream(|own| own.path = HOST.into()), 4e9)], "loopback_is_no_network"));
+    assert!(!has(&[disturbed(moving(stream(|_| {}), 4e9))], "loopback_is_no_network"));
+}
+
+#[test]
+fn rates_grow_with_connections_or_do_not() {
+    let with = |block: u64, threads: u32, rate: f64| {
+        let copies = 5e9 * f64::from(threads).sqrt();
+        let row = moving(stream(|own| (own.block, own.threads) = (block, threads)), rate);
+        seen(row, |net| net.two_copy_bytes_per_second = Some(copies))
+    };
+    let two = |factor: f64| [with(KIB, 1, 1e9), with(KIB, 2, factor * 1e9)];
+    holds(&text(&two(1.97), "scaling_linear"), &["TCP streams of 1 KiB scale 1.97x from 1 to 2 connections, 98 %"]);
+    holds(&text(&two(1.7), "scaling_sublinear"), &["85 % of the ideal; two copies in memory", "grow 1.41x"]);
+    assert!(has(&two(1.1), "scaling_limited"));
+    let [first, second] = two(1.1);
+    assert!(!told(&[first, disturbed(second)]).iter().any(|(code, _)| code.starts_with("scaling")));
+    let many: Vec<Row> = [(64, 1.2), (KIB, 1.4), (32 * KIB, 1.9), (128 * KIB, 1.5)]
+        .iter()
+        .flat_map(|(block, factor)| [with(*block, 1, 1e9), with(*block, 2, factor * 1e9)])
+        .collect();
+    let sentence = text(&many, "net_scaling");
+    holds(&sentence, &["Of 4 kinds", "1.20x from 1 to 2 connections (TCP streams of 64 B) to 1.90x"]);
+    let trips = [1, 2].map(|threads| {
+        let mut params = round_trip(Some(Wait::Blocking), NetMode::Pingpong);
+        params.threads = threads;
+        and(taking(params, 2e-5), MetricName::Throughput, 5e4)
+    });
+    assert!(!told(&trips).iter().any(|(code, _)| code.starts_with("scaling")), "each waits for itself");
+}
+
+#[test]
+fn directions_are_compared_where_they_differ_and_where_not() {
+    let to = |direction, rate| moving(stream(|own| own.direction = Some(direction)), rate);
+    let (up, down) = (to(Direction::Up, 4e9), to(Direction::Down, 3e9));
+    let sentence = text(&[up.clone(), down.clone()], "directions_differ");
+    holds(&sentence, &["TCP streams of 128 KiB have down 75 % of the rate up: 24.0 Gb/s"]);
+    assert!(has(&[up.clone(), to(Direction::Down, 4.02e9)], "directions_alike"));
+    let both = and(to(Direction::Both, 5e9), MetricName::ThroughputUp, 3e9);
+    let both = and(both, MetricName::ThroughputDown, 2e9);
+    let sentence = text(&[up.clone(), down, both.clone()], "both_directions");
+    holds(&sentence, &["come to 40.0 Gb/s", "(24.0 Gb/s up, 16.0 Gb/s down), 1.25x one way alone"]);
+    assert!(!has(&[both], "both_directions") && !has(&[up], "directions_alike"));
+}
+
+#[test]
+fn what_held_a_stream_back_is_the_first_that_binds() {
+    let used = |sending, receiving| {
+        seen(moving(stream(|_| {}), 4e9), |net| {
+            (net.sending_cpu_seconds, net.receiving_cpu_seconds) = (Some(sending), Some(receiving));
+        })
+    };
+    let waited = |row: Row, window: f64, buffer: f64| {
+        seen(row, |net| {
+            net.tcp = Some(TcpConditions {
+                busy_seconds: Some(2.0),
+                receiver_limited_seconds: Some(2.0 * window),
+                buffer_limited_seconds: Some(2.0 * buffer),
+                ..TcpConditions::default()
+            });
+        })
+    };
+    let of = |mut row: Row, of, value| {
+        row.metrics[0].efficiency = Some(Efficiency { value, of });
+        [row]
+    };
+    holds(&text(&[used(0.5, 0.97)], "limited_by_receiver_cpu"), &["held back by the receiver's CPU, 97 % of a core."]);
+    assert!(has(&[used(0.95, 0.5)], "limited_by_sender_cpu"));
+    assert!(
+        has(&[waited(used(0.5, 0.97), 0.8, 0.0)], "limited_by_receiver_cpu"),
+        "a window is full since nobody reads"
+    );
+    let sentence = text(&[waited(used(0.5, 0.4), 0.8, 0.0)], "limited_by_receiver_window");
+    holds(&sentence, &["for 80 % of the time; the sender uses 50 % of a core and the receiver 40 %."]);
+    assert!(has(&[waited(used(0.5, 0.4), 0.1, 0.7)], "limited_by_send_buffer"));
+    holds(&text(&[waited(used(0.5, 0.4), 0.1, 0.1)], "limit_not_seen"), &["by nothing that can be seen from here"]);
+    assert!(has(&of(used(0.5, 0.97), PeakKind::Link, 0.96), "limited_by_link"));
+    assert!(!has(&of(used(0.5, 0.97), PeakKind::MeasuredCeiling, 0.96), "limited_by_link"), "copies are no link");
+    assert!(told(&[moving(stream(|own| own.path = HOST.into()), 4e9)]).is_empty(), "nothing known, nothing said");
+}
+
+#[test]
+fn the_calls_of_small_blocks_are_told_from_their_bytes() {
+    // 2 us a block and 0.1 ns a byte.
+    let cost = |block: u64| 1e-10 + 2e-6 / block as f64;
+    let of = |block: u64| and(moving(stream(|own| own.block = block), 1e9), MetricName::CpuCost, cost(block));
+    let sentence = text(&[of(KIB), of(128 * KIB)], "small_blocks_cost_calls");
+    holds(&sentence, &["TCP streams of 1 KiB cost 2.05 CPU seconds per GB and of 128 KiB 0.12: 2.00 us of the CPUs"]);
+    assert!(!has(&[of(KIB)], "small_blocks_cost_calls"));
+    let flat =
+        [KIB, 128 * KIB].map(|block| and(moving(stream(|own| own.block = block), 1e9), MetricName::CpuCost, 1e-10));
+    assert!(!has(&flat, "small_blocks_cost_calls"));
+}
+
+#[test]
+fn segmentation_and_zero_copy_are_told_with_what_they_bring() {
+    let off = and(moving(no_drop(1000, Segmentation::Off), 0.4e9), MetricName::CpuCost, 2.5e-9);
+    let on = |rate| and(moving(no_drop(1000, Segmentation::Gso), rate), MetricName::CpuCost, 0.6e-9);
+    let sentence = text(&[off.clone(), on(1.6e9)], "segmentation_gain");
+    holds(&sentence, &["within a loss of 0.1 % of 1472 B with segmentation offload move 12.8 Gb/s", "4.00x the 3.20"]);
+    holds(&sentence, &["the CPUs spend 0.60 CPU seconds per GB instead of 2.50."]);
+    assert!(has(&[off, on(0.4e9)], "segmentation_no_gain"));
+    let copied = moving(stream(|_| {}), 4e9);
+    let zero = |share| {
+        let row = moving(stream(|own| own.zero_copy = Some(true)), 3.6e9);
+        seen(row, |net| net.zero_copied_share = Some(share))
+    };
+    holds(&text(&[copied.clone(), zero(0.0)], "zero_copy_copied"), &["0.90x", "every send was copied all the same."]);
+    holds(&text(&[copied, zero(0.98)], "zero_copy"), &["the copy of 98 % of the sends was spared."]);
+}
+
+#[test]
+fn datagrams_are_held_against_streams_and_told_with_what_is_lost() {
+    let lossy = |params, rate, loss| and(moving(params, rate), MetricName::Loss, loss);
+    let mut blast = no_drop(0, Segmentation::Off);
+    (blast.mode, blast.loss_goal_per_million) = (NetMode::Blast, None);
+    let rows = [
+        moving(stream(|_| {}), 4e9),
+        lossy(no_drop(1000, Segmentation::Off), 0.4e9, 0.0005),
+        lossy(no_drop(0, Segmentation::Off), 0.3e9, 0.0),
+        disturbed(lossy(blast, 0.5e9, 0.23)),
+    ];
+    let sentence = text(&rows, "loss_free_rate");
+    holds(&sentence, &["UDP datagrams of 1472 B: 2.40 Gb/s (n=9, ±1.0 %) within no loss, nothing lost; 3.20 Gb/s"]);
+    holds(&sentence, &["within a loss of 0.1 %, 500 of a million lost; as fast as the sender can, 23 % lost"]);
+    assert!(!has(&rows[1..2], "loss_free_rate"), "a single rate is its row");
+    holds(&text(&rows, "udp_against_tcp"), &["come to 3.20 Gb/s", "10 % of TCP streams of 128 KiB"]);
+    assert!(!has(&rows[1..], "udp_against_tcp"));
+}
+
+#[test]
+fn sleeping_setting_up_and_loads_are_told_against_a_round_trip() {
+    let asleep = taking(round_trip(Some(Wait::Blocking), NetMode::Pingpong), 20e-6);
+    let spinning = |seconds| taking(round_trip(Some(Wait::Spinning), NetMode::Pingpong), seconds);
+    let sentence = text(&[asleep.clone(), spinning(12e-6)], "sleeping_costs");
+    holds(&sentence, &["TCP round trips of 1 B, spinning take 12.0 us", "waking them up costs 8.00 us"]);
+    assert!(has(&[asleep.clone(), spinning(20e-6)], "sleeping_is_free"));
+    let connect = taking(round_trip(None, NetMode::Connect), 50e-6);
+    let connect = and(connect, MetricName::Throughput, 19_000.0);
+    let sentence = text(&[asleep.clone(), connect.clone()], "connection_costs");
+    holds(&sentence, &["takes 50.0 us", "2.5x a round trip on one that is open (20.0 us", "19000 are made a second"]);
+    assert!(!has(&[connect], "connection_costs"));
+}
+
+#[test]
+fn what_a_load_adds_is_scheduling_inside_and_queues_outside() {
+    let under = |path: &str, seconds: f64| {
+        let row = taking(load(Direction::Both, path), seconds);
+        [seen(row, |net| (net.idle_latency_seconds, net.load_bytes_per_second) = (Some(100e-6), Some(1e9)))]
+    };
+    let sentence = text(&under(LOOPBACK, 600e-6), "load_delays_scheduling");
+    holds(
+        &sentence,
+        &["TCP round trips under load of 1 B both, a load of 8.00 Gb/s: 600 us", "500 us more than the 100 us"],
+    );
+    holds(&sentence, &["100000 round trips a minute"]);
+    assert!(has(&under(HOST, 200e-3), "load_delays_long_queues"));
+    assert!(has(&under(HOST, 12e-3), "load_delays_queues"));
+    assert!(has(&under(HOST, 1e-3), "load_delays_short_queues"));
+    let unknown = under(HOST, 1e-3).map(|row| seen(row, |net| net.idle_latency_seconds = None));
+    assert!(told(&unknown).is_empty());
+}
+
+#[test]
+fn segments_sent_again_are_told_of_a_real_path_only() {
+    let of = |path: &str, block: u64, count: f64| {
+        and(moving(stream(|own| (own.path, own.block) = (path.into(), block)), 1e9), MetricName::Retransmits, count)
+    };
+    let sentence = text(&[of(HOST, KIB, 3.0), of(HOST, 128 * KIB, 40.0)], "segments_resent");
+    holds(&sentence, &["TCP streams of 128 KiB sent 40.0 segments per GB again"]);
+    assert!(!has(&[of(HOST, KIB, 0.0)], "segments_resent") && !has(&[of(LOOPBACK, KIB, 5.0)], "segments_resent"));
+}
