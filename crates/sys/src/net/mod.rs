@@ -1,11 +1,13 @@
 //! What the kernel says of a network interface that sysfs does not, which offloads are on; and what it says of TCP
-//! connections ([`tcp`]). Many datagrams a system call ([`datagrams`]), and how a thread waits for a socket ([`wait`]).
+//! connections ([`tcp`]). Many datagrams a system call ([`datagrams`]), sends that spare their copy ([`zero_copy`]), and
+//! how a thread waits for a socket ([`wait`]).
 //!
 //! Sockets otherwise are safe through the standard library.
 
 pub mod datagrams;
 pub mod tcp;
 pub mod wait;
+pub mod zero_copy;
 
 use std::io;
 use std::os::fd::AsRawFd;

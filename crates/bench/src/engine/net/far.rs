@@ -186,7 +186,8 @@ impl Launch<'_> {
                 stream::receive_all(connection, content, &self.windows, thread)
             }
             (DataEnd::Tcp(connection), NetMode::Stream, _) => {
-                stream::send_all(connection, &content, &self.windows, thread)
+                let zero_copy = self.params.zero_copy == Some(true);
+                stream::send_all(connection, &content, zero_copy, &self.windows, thread)
             }
             (DataEnd::Tcp(connection), NetMode::Connect, _) => {
                 connect::serve(connection, self.door, self.token, content.block_bytes(), &self.windows)

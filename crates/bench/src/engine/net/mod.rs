@@ -4,6 +4,7 @@
 //! serves ([`far`]): another worker that the runner starts, or a server on another host. What is received is counted at
 //! the receiver, and a latency is the full round trip. No data goes unchecked ([`content`]).
 
+mod blocks;
 mod ceiling;
 mod connect;
 mod content;

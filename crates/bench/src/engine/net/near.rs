@@ -335,6 +335,8 @@ pub(super) fn trouble(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => silent(),
         io::ErrorKind::UnexpectedEof => gone("it closed its connections"),
+        // The other end has no part in it.
+        io::ErrorKind::OutOfMemory => error.to_string(),
         _ => gone(&error.to_string()),
     }
 }

@@ -82,7 +82,9 @@ pub(super) fn part_of(
     let both = params.direction == Some(model::io::Direction::Both);
     let wait = params.wait.unwrap_or(Wait::Blocking);
     Ok(match (end, params.mode, way) {
-        (DataEnd::Tcp(connection), NetMode::Stream, Way::Up) => Box::new(Sender::new(connection, &content, both)?),
+        (DataEnd::Tcp(connection), NetMode::Stream, Way::Up) => {
+            Box::new(Sender::new(connection, &content, both, params.zero_copy == Some(true))?)
+        }
         (DataEnd::Tcp(connection), NetMode::Stream, _) => Box::new(Receiver::new(connection, content, both)?),
         (DataEnd::Tcp(connection), NetMode::Connect, _) => Box::new(Connector::new(connection, &content, session)?),
         (DataEnd::Tcp(connection), ..) => Box::new(TcpPinger::new(connection, &content, wait)?),

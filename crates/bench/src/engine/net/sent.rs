@@ -4,6 +4,7 @@ use std::net::TcpStream;
 
 use model::document::TcpConditions;
 use sys::net::tcp::{TcpState, tcp_state};
+use sys::net::zero_copy::Told;
 
 use crate::net::words::TcpSent;
 
@@ -24,13 +25,13 @@ pub(super) fn between(before: &TcpState, after: &TcpState) -> TcpSent {
     }
 }
 
-/// The same with what was told of sends whose copy was asked to be spared, and of those copied, by each look.
-pub(super) fn with_zero_copies(sent: TcpSent, before: Option<(u64, u64)>, after: Option<(u64, u64)>) -> TcpSent {
-    let Some((told, copied)) = after else { return sent };
-    let (told_before, copied_before) = before.unwrap_or_default();
+/// The same with what the kernel had told of spared copies by either look.
+pub(super) fn with_zero_copies(sent: TcpSent, before: Option<Told>, after: Option<Told>) -> TcpSent {
+    let Some(after) = after else { return sent };
+    let before = before.unwrap_or_default();
     TcpSent {
-        zero_copy_sends: Some(told.saturating_sub(told_before)),
-        copied_sends: Some(copied.saturating_sub(copied_before)),
+        zero_copy_sends: Some(after.done.saturating_sub(before.done)),
+        copied_sends: Some(after.copied.saturating_sub(before.copied)),
         ..sent
     }
 }
@@ -172,7 +173,10 @@ mod tests {
     fn spared_copies_are_a_share_of_those_asked_for() {
         let sent = between(&state(0, 0.0, 1.0), &state(0, 1.0, 1.0));
         assert_eq!(zero_copied_share(&sent), None, "nobody asked");
-        let share = |before, after| zero_copied_share(&with_zero_copies(sent, before, after));
+        let told = |told: (u64, u64)| Told { done: told.0, copied: told.1 };
+        let share = |before: Option<(u64, u64)>, after: Option<(u64, u64)>| {
+            zero_copied_share(&with_zero_copies(sent, before.map(told), after.map(told)))
+        };
         assert_eq!(share(None, Some((8, 2))), Some(0.75));
         assert_eq!(share(Some((8, 2)), Some((12, 6))), Some(0.0));
         assert_eq!(share(Some((8, 2)), Some((8, 2))), None, "none was told of");

@@ -13,17 +13,19 @@
 //! at the far end, so that every byte is counted there. One towards it runs all the time: what is under way when the
 //! window begins is received first, and then the share of bytes.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::TcpStream;
 
 use model::document::NetConditions;
 use socket2::SockRef;
 use sys::clock::thread_cpu_seconds;
+use sys::net::zero_copy::Told;
 
-use super::content::{Content, Place, number};
+use super::blocks::{Inbox, Outbox};
+use super::content::Content;
 use super::near::{SILENCE, gone, trouble};
 use super::part::{Moment, Part, tcp_link_bytes};
-use super::sent::{InSamples, Look};
+use super::sent::{self, InSamples, Look};
 use super::windows::Windows;
 use crate::engine::{FlowMetric, FlowProfile, Tally, Window};
 use crate::net::words::{Counted, TcpSent};
@@ -42,64 +44,6 @@ const VERIFIED_BYTES: usize = 1 << 20;
 
 /// Receives for them at most: tiny blocks take a system call each.
 const VERIFYING_RECEIVES: usize = 4096;
-
-/// What comes on one connection, and how far it has come.
-struct Inbox {
-    content: Content,
-    place: Place,
-    buffer: Box<[u8]>,
-}
-
-/// What came is not what was sent.
-struct Wrong(Place);
-
-impl Wrong {
-    fn sentence(&self) -> String {
-        format!("what came is not what was sent, near byte {} of block {}", self.0.within, self.0.block)
-    }
-}
-
-impl Inbox {
-    fn new(content: Content) -> Self {
-        // Numbered and random: pages that are there, and no zeros.
-        let buffer = content.block();
-        Self { content, place: Place::default(), buffer }
-    }
-
-    /// What has come, up to a block; 0 at the end. Waiting for more (`MSG_WAITALL`, `SO_RCVLOWAT` of half a block) was
-    /// tried on a busy build machine: within 4 % of this, on a spread of 15 %.
-    #[inline]
-    fn receive(&mut self, mut stream: &TcpStream) -> io::Result<usize> {
-        loop {
-            match stream.read(&mut self.buffer) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                other => return other,
-            }
-        }
-    }
-
-    /// Compares the first and the last bytes of what has just come.
-    #[inline]
-    fn check_ends(&mut self, count: usize) -> Result<(), Wrong> {
-        let right = self.content.ends_hold(self.place, &self.buffer[..count]);
-        self.go_on(right, count)
-    }
-
-    /// Compares all of it.
-    fn check_all(&mut self, count: usize) -> Result<(), Wrong> {
-        let right = self.content.holds(self.place, &self.buffer[..count]);
-        self.go_on(right, count)
-    }
-
-    #[inline]
-    fn go_on(&mut self, right: bool, count: usize) -> Result<(), Wrong> {
-        if !right {
-            return Err(Wrong(self.place));
-        }
-        self.place = self.place.after(count, self.content.block_bytes());
-        Ok(())
-    }
-}
 
 /// CPU seconds inside samples, of the sending and of the receiving thread of a flow; `None` once one is not known.
 #[derive(Clone, Copy, Debug)]
@@ -281,9 +225,9 @@ impl Part for Receiver {
 
 /// The near end of a stream from it, which only sends.
 pub(super) struct Sender {
+    // Before the connection: what is still to be told of spared copies is told on it.
+    outbox: Outbox,
     stream: TcpStream,
-    block: Box<[u8]>,
-    blocks: u64,
     ledger: Ledger,
 }
 
@@ -294,18 +238,14 @@ struct Took {
 }
 
 impl Sender {
-    /// One for this connection; `both` says that there are receivers beside it.
+    /// One for this connection; `both` says that there are receivers beside it, `zero_copy` that copies are to be spared.
     ///
     /// # Errors
     /// What the kernel said.
-    pub(super) fn new(stream: TcpStream, content: &Content, both: bool) -> io::Result<Self> {
+    pub(super) fn new(stream: TcpStream, content: &Content, both: bool, zero_copy: bool) -> io::Result<Self> {
         stream.set_write_timeout(Some(SILENCE))?;
-        Ok(Self { stream, block: content.block(), blocks: 0, ledger: Ledger::new(both) })
-    }
-
-    /// Bytes sent since the launch began.
-    fn sent_bytes(&self) -> u64 {
-        self.blocks * self.block.len() as u64
+        let outbox = Outbox::new(content, zero_copy.then_some(&stream))?;
+        Ok(Self { outbox, stream, ledger: Ledger::new(both) })
     }
 
     /// Sends until the window has passed.
@@ -314,34 +254,38 @@ impl Sender {
         while timer.now_unordered() < window.begin {
             self.send()?;
         }
-        let (before, look) = (thread_cpu_seconds(), Look::at(&self.stream));
+        let (before, told, look) = (thread_cpu_seconds(), self.outbox.told(), Look::at(&self.stream));
         while timer.now_unordered() < window.end {
             self.send()?;
         }
-        Ok(Took { cpu_seconds: thread_cpu_seconds() - before, sent: look.until_now(&self.stream) })
+        let cpu_seconds = thread_cpu_seconds() - before;
+        Ok(Took { cpu_seconds, sent: self.sent_since(&look, told) })
+    }
+
+    /// What TCP did since a look, and what became of spared copies since so much was told of them.
+    fn sent_since(&self, look: &Look, told: Option<Told>) -> Option<TcpSent> {
+        let sent = look.until_now(&self.stream)?;
+        Some(sent::with_zero_copies(sent, told, self.outbox.told()))
     }
 
     /// Sends so many bytes, in whole blocks; what the far end counted of them.
     fn send_in_full(&mut self, moment: &Moment<'_>, bytes: u64, tally: &mut Tally) -> Result<(Took, Counted), String> {
-        let blocks = bytes.div_ceil(self.block.len() as u64).max(1);
-        let (before, look) = (thread_cpu_seconds(), Look::at(&self.stream));
+        let blocks = bytes.div_ceil(self.outbox.block_bytes()).max(1);
+        let (before, told, look) = (thread_cpu_seconds(), self.outbox.told(), Look::at(&self.stream));
         (0..blocks).try_for_each(|_| self.send())?;
         let cpu_seconds = thread_cpu_seconds() - before;
-        let there = moment.session.counted(moment.number, moment.thread, self.sent_bytes())?;
-        let sent = blocks * self.block.len() as u64;
+        let there = moment.session.counted(moment.number, moment.thread, self.outbox.sent_bytes())?;
+        let sent = blocks * self.outbox.block_bytes();
         if there.bytes != sent {
             return Err(format!("of {sent} bytes that were sent {} came at the other end", there.bytes));
         }
         tally.over(moment.window.begin + moment.timer.ticks(there.seconds));
-        Ok((Took { cpu_seconds, sent: look.until_now(&self.stream) }, there))
+        Ok((Took { cpu_seconds, sent: self.sent_since(&look, told) }, there))
     }
 
     #[inline]
     fn send(&mut self) -> Result<(), String> {
-        number(&mut self.block, self.blocks);
-        (&self.stream).write_all(&self.block).map_err(|error| trouble(&error))?;
-        self.blocks += 1;
-        Ok(())
+        self.outbox.send(&self.stream).map_err(|error| trouble(&error))
     }
 }
 
@@ -360,7 +304,7 @@ impl Part for Sender {
             self.send_in_full(moment, bytes, tally)?
         } else {
             let took = self.send_until(moment)?;
-            (took, moment.session.counted(moment.number, moment.thread, self.sent_bytes())?)
+            (took, moment.session.counted(moment.number, moment.thread, self.outbox.sent_bytes())?)
         };
         tally.counted_there(there.messages, there.bytes);
         tally.carried.up_bytes = there.bytes;
@@ -370,9 +314,9 @@ impl Part for Sender {
 
     /// Sends so much more that the far end can compare its part byte by byte: an answer at all says that it was right.
     fn verify(&mut self, moment: &Moment<'_>) -> Result<(), String> {
-        let blocks = VERIFIED_BYTES.div_ceil(self.block.len()).min(VERIFYING_RECEIVES);
+        let blocks = (VERIFIED_BYTES as u64).div_ceil(self.outbox.block_bytes()).min(VERIFYING_RECEIVES as u64);
         (0..blocks).try_for_each(|_| self.send())?;
-        moment.session.counted(moment.number, moment.thread, self.sent_bytes()).map(drop)
+        moment.session.counted(moment.number, moment.thread, self.outbox.sent_bytes()).map(drop)
     }
 
     fn describe(&self, seen: &mut NetConditions) {
@@ -385,7 +329,6 @@ impl Part for Sender {
 /// # Errors
 /// What the kernel said, other than that the connection has ended; something came that was not sent.
 pub(super) fn receive_all(stream: &TcpStream, content: Content, windows: &Windows, thread: usize) -> io::Result<()> {
-    let wrong = |wrong: Wrong| io::Error::new(io::ErrorKind::InvalidData, wrong.sentence());
     let mut inbox = Inbox::new(content);
     // The window whose end is still to come, and bytes to be compared in full after it.
     let (mut last, mut unverified) = (0, 0_usize);
@@ -398,10 +341,10 @@ pub(super) fn receive_all(stream: &TcpStream, content: Content, windows: &Window
         };
         let now = windows.timer().now_unordered();
         if unverified > 0 && !windows.lasts(now) {
-            inbox.check_all(count).map_err(wrong)?;
+            inbox.check_all(count)?;
             unverified = unverified.saturating_sub(count);
         } else {
-            inbox.check_ends(count).map_err(wrong)?;
+            inbox.check_ends(count)?;
             if windows.number() != last {
                 (last, unverified) = (windows.number(), VERIFIED_BYTES);
             }
@@ -415,17 +358,26 @@ pub(super) fn receive_all(stream: &TcpStream, content: Content, windows: &Window
 ///
 /// # Errors
 /// What the kernel said, other than that the connection has ended.
-pub(super) fn send_all(mut stream: &TcpStream, content: &Content, windows: &Windows, thread: usize) -> io::Result<()> {
+pub(super) fn send_all(
+    stream: &TcpStream,
+    content: &Content,
+    zero_copy: bool,
+    windows: &Windows,
+    thread: usize,
+) -> io::Result<()> {
     windows.watch(thread, stream)?;
-    let mut block = content.block();
-    for blocks in 0.. {
-        number(&mut block, blocks);
-        if let Err(error) = stream.write_all(&block) {
+    let mut outbox = Outbox::new(content, zero_copy.then_some(stream))?;
+    let mut last = Told::default();
+    loop {
+        if let Err(error) = outbox.send(stream) {
             return if is_end(&error) { Ok(()) } else { Err(error) };
         }
-        windows.note(thread, windows.timer().now_unordered(), 1, block.len() as u64);
+        windows.note(thread, windows.timer().now_unordered(), 1, outbox.block_bytes());
+        if let Some(told) = outbox.told().filter(|told| *told != last) {
+            last = told;
+            windows.note_zero_copies(thread, told);
+        }
     }
-    Ok(())
 }
 
 /// Whether this is how a connection ends.

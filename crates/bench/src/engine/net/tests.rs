@@ -20,6 +20,7 @@ use crate::net::frames;
 use crate::net::words::{Opened as OpenedThere, ToFar, ToNear};
 
 mod latency;
+mod streams;
 
 type Kind = (Protocol, NetMode, Direction);
 const MESSAGE: Kind = (Protocol::Tcp, NetMode::Pingpong, Direction::Up);
@@ -94,6 +95,11 @@ fn our_own(task: &Task, telling: &mut Telling) {
 
 /// A far end that does this with its data connection, and hears nothing on its control connection.
 fn with_end(task: &Task, telling: &mut Telling, act: impl FnOnce(&DataEnd, Token) + Send) {
+    conversing(task, telling, |_, end, token| act(end, token));
+}
+
+/// A far end that does this with its control connection and its data connection.
+fn conversing(task: &Task, telling: &mut Telling, act: impl FnOnce(&TcpStream, &DataEnd, Token) + Send) {
     let (params, _) = checked(task).unwrap();
     let door = Door::open("127.0.0.1:0".parse().unwrap()).unwrap();
     telling.listening(&door.address().to_string());
@@ -115,7 +121,7 @@ fn with_end(task: &Task, telling: &mut Telling, act: impl FnOnce(&DataEnd, Token
         }
         frames::write(&control, &ToNear::Complete).unwrap();
         let act = lock(&act).take().unwrap();
-        act(&ends[0], token);
+        act(&control, &ends[0], token);
         door.close();
     })
     .unwrap();

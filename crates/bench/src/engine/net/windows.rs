@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use sys::clock::Timer;
 use sys::net::tcp::{TcpState, tcp_state};
+use sys::net::zero_copy::Told;
 use sys::usage::CpuClock;
 
 use super::sent;
@@ -37,8 +38,8 @@ struct Slot {
     clock: OnceLock<CpuClock>,
     /// Of a sender over TCP, its connection.
     connection: OnceLock<TcpStream>,
-    /// Of sends whose copy was asked to be spared, since the launch began: those told of, and those copied.
-    zero_copies: Mutex<Option<(u64, u64)>>,
+    /// What the kernel has told of spared copies since the launch began.
+    zero_copies: Mutex<Option<Told>>,
 }
 
 /// What is only known since the launch began, when a window begins or ends.
@@ -46,7 +47,7 @@ struct Slot {
 struct Reading {
     cpu_seconds: Option<f64>,
     tcp: Option<TcpState>,
-    zero_copies: Option<(u64, u64)>,
+    zero_copies: Option<Told>,
 }
 
 /// Adds to a count that this thread alone writes.
@@ -195,10 +196,9 @@ impl Windows {
         add(&slot.total, bytes, Ordering::Release);
     }
 
-    /// Of a thread's sends whose copy was asked to be spared, since the launch began: those that the kernel has told of,
-    /// and those of them that were copied.
-    pub(super) fn note_zero_copies(&self, thread: usize, told: u64, copied: u64) {
-        *lock(&self.slots[thread].zero_copies) = Some((told, copied));
+    /// What the kernel has told a thread of spared copies since the launch began.
+    pub(super) fn note_zero_copies(&self, thread: usize, told: Told) {
+        *lock(&self.slots[thread].zero_copies) = Some(told);
     }
 
     /// What became of a thread's datagrams in this window so far.

@@ -1,0 +1,376 @@
+//! Sends that spare the copy into the kernel (`MSG_ZEROCOPY`): it reads our pages until the other end has acknowledged
+//! them, and says afterwards, on the socket's error queue, which sends are done and which it copied all the same.
+//!
+//! Until a send is done its bytes must stay as they are. So they are sent from a ring of buffers of which a caller only
+//! ever gets one that is free.
+
+use std::collections::VecDeque;
+use std::io;
+use std::mem::{self, MaybeUninit};
+use std::net::TcpStream;
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::Duration;
+
+/// `SO_EE_ORIGIN_ZEROCOPY` (`linux/errqueue.h`).
+const ORIGIN_ZEROCOPY: u8 = 5;
+
+/// `SO_EE_CODE_ZEROCOPY_COPIED` (`linux/errqueue.h`).
+const COPIED: u8 = 1;
+
+/// Words of a buffer for control messages: one with `sock_extended_err` and an address takes 80 bytes at most.
+const CONTROL_WORDS: usize = 32;
+
+/// The kernel still has a buffer after so long: it is given up instead of freed.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// Why not even one send is taken.
+const WANT: &str = "the kernel has no room for a send that spares its copy; raise net.core.optmem_max or the limit of \
+                    locked memory (ulimit -l)";
+
+/// What the kernel has said of sends so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Sends that are done.
+    pub done: u64,
+    /// Those of them that were copied all the same.
+    pub copied: u64,
+}
+
+/// A send that the kernel has taken.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    done: bool,
+    /// It was the last of its buffer.
+    ends_buffer: bool,
+}
+
+/// Sends that the kernel has taken and not all told of. They are numbered as they come (`linux/Documentation/networking/
+/// msg_zerocopy.rst`), and told of in ranges, mostly in their order.
+#[derive(Debug, Default)]
+struct InFlight {
+    /// From the first that is not done.
+    sends: VecDeque<Taken>,
+    /// The number of that one.
+    first: u32,
+    /// Buffers that the kernel still has.
+    buffers: usize,
+}
+
+impl InFlight {
+    fn take(&mut self, ends_buffer: bool) {
+        self.sends.push_back(Taken { done: false, ends_buffer });
+        self.buffers += usize::from(ends_buffer);
+    }
+
+    /// The kernel has told of the sends with these numbers, both included; how many of them it had not told of before.
+    fn tell(&mut self, from: u32, to: u32) -> u64 {
+        let mut news = 0;
+        let count = u64::from(to.wrapping_sub(from)) + 1;
+        for more in 0..count.min(self.sends.len() as u64) {
+            let place = from.wrapping_sub(self.first).wrapping_add(u32::try_from(more).unwrap_or(u32::MAX));
+            if let Some(send) = self.sends.get_mut(place as usize) {
+                news += u64::from(!mem::replace(&mut send.done, true));
+            }
+        }
+        while let Some(send) = self.sends.front().filter(|send| send.done) {
+            self.buffers -= usize::from(send.ends_buffer);
+            self.sends.pop_front();
+            self.first = self.first.wrapping_add(1);
+        }
+        news
+    }
+}
+
+/// The sending side of a connection, from a ring of equal buffers.
+#[derive(Debug)]
+pub struct ZeroCopySender {
+    stream: TcpStream,
+    ring: Vec<Box<[u8]>>,
+    /// The next buffer.
+    next: usize,
+    in_flight: InFlight,
+    told: Told,
+    patience: Duration,
+}
+
+impl ZeroCopySender {
+    /// One that sends from so many buffers, each at first a copy of this one. `patience` is how long the kernel may keep
+    /// all of them.
+    ///
+    /// # Errors
+    /// The kernel spares no copies on this socket (before 4.14).
+    pub fn new(stream: &TcpStream, buffer: &[u8], buffers: usize, patience: Duration) -> io::Result<Self> {
+        let stream = stream.try_clone()?;
+        let on: libc::c_int = 1;
+        let length = libc::socklen_t::try_from(size_of_val(&on)).unwrap_or(0);
+        // SAFETY: the value is live and its length is passed with it; the descriptor is ours.
+        let status = unsafe {
+            let value = (&raw const on).cast();
+            libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ZEROCOPY, value, length)
+        };
+        if status != 0 {
+            let error = io::Error::last_os_error();
+            let text = format!("the kernel spares no copies of sends (SO_ZEROCOPY, from Linux 4.14 on): {error}");
+            return Err(io::Error::new(io::ErrorKind::Unsupported, text));
+        }
+        let ring = (0..buffers.max(1)).map(|_| buffer.into()).collect();
+        Ok(Self { stream, ring, next: 0, in_flight: InFlight::default(), told: Told::default(), patience })
+    }
+
+    /// What the kernel has said so far.
+    pub fn told(&self) -> Told {
+        self.told
+    }
+
+    /// Writes into the next buffer once the kernel is done with it, and sends all of it.
+    ///
+    /// # Errors
+    /// What the kernel said; that it keeps the buffers, or has no memory for another send, for longer than the patience.
+    pub fn send(&mut self, write: impl FnOnce(&mut [u8])) -> io::Result<()> {
+        while self.in_flight.buffers >= self.ring.len() {
+            self.hear()?;
+        }
+        let place = self.next;
+        write(&mut self.ring[place]);
+        let mut sent = 0;
+        while sent < self.ring[place].len() {
+            match send_sparing(self.stream.as_raw_fd(), &self.ring[place][sent..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => {
+                    sent += count;
+                    self.in_flight.take(sent == self.ring[place].len());
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.raw_os_error() != Some(libc::ENOBUFS) => return Err(error),
+                // No memory for more notices, or of pages that may be locked, until some sends are done.
+                Err(_) if !self.in_flight.sends.is_empty() => self.hear()?,
+                Err(_) => return Err(io::Error::new(io::ErrorKind::OutOfMemory, WANT)),
+            }
+        }
+        self.next = (place + 1) % self.ring.len();
+        Ok(())
+    }
+
+    /// Waits until the kernel has told of something, and takes all that it tells.
+    fn hear(&mut self) -> io::Result<()> {
+        if self.drain()? > 0 {
+            return Ok(());
+        }
+        let events = wait_for_notice(self.stream.as_raw_fd(), self.patience)?;
+        if self.drain()? > 0 {
+            return Ok(());
+        }
+        // An error of the connection, or its end, wakes too.
+        Err(match self.stream.take_error()? {
+            Some(error) => error,
+            None if events & libc::POLLHUP != 0 => io::ErrorKind::BrokenPipe.into(),
+            None if events == 0 => io::ErrorKind::TimedOut.into(),
+            None => return Ok(()),
+        })
+    }
+
+    /// Takes what the kernel has told, without waiting; of how many sends that was news.
+    fn drain(&mut self) -> io::Result<u64> {
+        let mut news = 0;
+        loop {
+            match next_notice(self.stream.as_raw_fd()) {
+                Ok(Some(notice)) => {
+                    let done = self.in_flight.tell(notice.from, notice.to);
+                    self.told.done += done;
+                    self.told.copied += if notice.copied { done } else { 0 };
+                    news += done;
+                }
+                // Something else that stood on the queue.
+                Ok(None) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(news),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Drop for ZeroCopySender {
+    /// The kernel may still read the buffers: they are freed once it is done, and given up if that takes long.
+    fn drop(&mut self) {
+        self.patience = FAREWELL;
+        while !self.in_flight.sends.is_empty() {
+            if self.hear().is_err() {
+                mem::forget(mem::take(&mut self.ring));
+                return;
+            }
+        }
+    }
+}
+
+/// Sends these bytes without a copy where that is possible; how many of them.
+fn send_sparing(socket: RawFd, bytes: &[u8]) -> io::Result<usize> {
+    let flags = libc::MSG_ZEROCOPY | libc::MSG_NOSIGNAL;
+    // SAFETY: the bytes are live for the call. The kernel may read them after it: they belong to a ring that changes and
+    // frees no buffer before the kernel has told that it is done with it.
+    let sent = unsafe { libc::send(socket, bytes.as_ptr().cast(), bytes.len(), flags) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// Waits until something stands on the error queue; what woke us, 0 if nothing did in time.
+fn wait_for_notice(socket: RawFd, patience: Duration) -> io::Result<libc::c_short> {
+    let mut poll = libc::pollfd { fd: socket, events: 0, revents: 0 };
+    let milliseconds = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
+    // SAFETY: one live, writable pollfd, and the count says one.
+    let count = unsafe { libc::poll(&raw mut poll, 1, milliseconds) };
+    match count {
+        0 => Ok(0),
+        count if count > 0 => Ok(poll.revents),
+        _ => match io::Error::last_os_error() {
+            // As if something might have come.
+            error if error.kind() == io::ErrorKind::Interrupted => Ok(libc::POLLERR),
+            error => Err(error),
+        },
+    }
+}
+
+/// What the kernel tells of a range of sends, both numbers included.
+struct Notice {
+    from: u32,
+    to: u32,
+    copied: bool,
+}
+
+/// The next message of the error queue; `Ok(None)` if it is about something else.
+///
+/// # Errors
+/// There is none (`WouldBlock`), or what the kernel said.
+fn next_notice(socket: RawFd) -> io::Result<Option<Notice>> {
+    let mut control = [0_u64; CONTROL_WORDS];
+    // SAFETY: all-zero bytes are a valid `msghdr`: null pointers and lengths of nothing.
+    let mut message: libc::msghdr = unsafe { mem::zeroed() };
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: the message and the control buffer that it points to are live and writable, and its length is right.
+    let received = unsafe { libc::recvmsg(socket, &raw mut message, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) };
+    if received < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has filled in the message, whose control buffer is aligned for a header and still live.
+    let mut header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
+    while !header.is_null() {
+        // SAFETY: a header that these macros return lies whole within the control buffer.
+        let found = unsafe { header.read() };
+        if matches!(
+            (found.cmsg_level, found.cmsg_type),
+            (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR)
+        ) && let Some(notice) = notice_of(header, found.cmsg_len as usize)
+        {
+            return Ok(Some(notice));
+        }
+        // SAFETY: as above; it returns null at the end.
+        header = unsafe { libc::CMSG_NXTHDR(&raw const message, header) };
+    }
+    Ok(None)
+}
+
+/// What this control message of so many bytes tells of sends, if it does.
+fn notice_of(header: *const libc::cmsghdr, length: usize) -> Option<Notice> {
+    let mut error = MaybeUninit::<libc::sock_extended_err>::uninit();
+    let payload = u32::try_from(size_of::<libc::sock_extended_err>()).ok()?;
+    // SAFETY: only arithmetic: the length of a control message with so much payload.
+    let needed = unsafe { libc::CMSG_LEN(payload) } as usize;
+    if length < needed {
+        return None;
+    }
+    // SAFETY: the control message is long enough for the error behind its header, and is read byte by byte.
+    let error = unsafe {
+        let from = libc::CMSG_DATA(header);
+        std::ptr::copy_nonoverlapping(from, error.as_mut_ptr().cast::<u8>(), size_of::<libc::sock_extended_err>());
+        error.assume_init()
+    };
+    let ours = error.ee_origin == ORIGIN_ZEROCOPY && error.ee_errno == 0;
+    ours.then_some(Notice { from: error.ee_info, to: error.ee_data, copied: error.ee_code & COPIED != 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::{SocketAddr, TcpListener};
+    use std::thread;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    fn connection(at: &str) -> io::Result<(TcpStream, TcpStream)> {
+        let listener = TcpListener::bind(at)?;
+        let address: SocketAddr = listener.local_addr()?;
+        let near = TcpStream::connect(address)?;
+        Ok((near, listener.accept()?.0))
+    }
+
+    #[test]
+    fn what_is_sent_comes_and_loopback_copies_all_of_it() {
+        for at in ["127.0.0.1:0", "[::1]:0"] {
+            // A host may be without IPv6.
+            let Ok((near, mut far)) = connection(at) else { continue };
+            let buffer = vec![7; 30_000];
+            let mut sender = ZeroCopySender::new(&near, &buffer, 4, PATIENCE).unwrap();
+            let reader = thread::spawn(move || {
+                let mut all = Vec::new();
+                far.read_to_end(&mut all).unwrap();
+                all
+            });
+            for number in 0..100_u8 {
+                sender.send(|buffer| buffer[0] = number).unwrap();
+            }
+            while !sender.in_flight.sends.is_empty() {
+                sender.hear().unwrap();
+            }
+            let told = sender.told();
+            // A send may be taken in parts, each of which is told of.
+            assert!(told.done >= 100 && told.copied == told.done, "{told:?}");
+            drop(sender);
+            near.shutdown(std::net::Shutdown::Both).unwrap();
+            let all = reader.join().unwrap();
+            assert_eq!(all.len(), 100 * 30_000);
+            for (number, block) in all.chunks(30_000).enumerate() {
+                assert_eq!(usize::from(block[0]), number);
+                assert!(block[1..].iter().all(|byte| *byte == 7));
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_reads_and_the_sender_gives_up() {
+        let (near, far) = connection("127.0.0.1:0").unwrap();
+        near.set_write_timeout(Some(Duration::from_millis(50))).unwrap();
+        let mut sender = ZeroCopySender::new(&near, &[1; 10_000], 2, Duration::from_millis(50)).unwrap();
+        let error = (0..1000).find_map(|_| sender.send(|_| {}).err()).unwrap();
+        assert!(matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut), "{error}");
+        drop(far);
+        let error = (0..1000).find_map(|_| sender.send(|_| {}).err()).unwrap();
+        assert!(!matches!(error.kind(), io::ErrorKind::Interrupted), "{error}");
+    }
+
+    #[test]
+    fn a_buffer_is_free_once_all_its_sends_are_told_of_in_whatever_order() {
+        let mut in_flight = InFlight { first: u32::MAX, ..InFlight::default() };
+        // Two buffers, the first in two parts; the numbers go round.
+        for ends_buffer in [false, true, true] {
+            in_flight.take(ends_buffer);
+        }
+        assert_eq!(in_flight.buffers, 2);
+        assert_eq!(in_flight.tell(1, 1), 1);
+        assert_eq!(in_flight.buffers, 2, "the first ones are not done");
+        assert_eq!(in_flight.tell(u32::MAX, u32::MAX), 1);
+        assert_eq!(in_flight.buffers, 2);
+        assert_eq!(in_flight.tell(0, 1), 1, "one of the two had been told of");
+        assert_eq!((in_flight.buffers, in_flight.sends.len(), in_flight.first), (0, 0, 2));
+        assert_eq!(in_flight.tell(0, u32::MAX), 0, "nothing is in flight");
+    }
+
+    #[test]
+    fn a_socket_without_zero_copy_is_an_error() {
+        let (near, _far) = std::os::unix::net::UnixStream::pair().unwrap();
+        let near = TcpStream::from(std::os::fd::OwnedFd::from(near));
+        let error = ZeroCopySender::new(&near, &[1; 10], 2, PATIENCE).unwrap_err();
+        assert!(error.to_string().contains("spares no copies"), "{error}");
+    }
+}
