@@ -13,7 +13,10 @@ pub const KEYS: &[(&str, &str)] = &[
     ("disk.write_bps", "sequential write rate of the disk, B/s"),
     ("disk.write_iops", "random writes of the disk, 1/s"),
     ("net.link_bps", "speed of the network link, bit/s"),
-    ("net.latency_s", "round trip on the network, s"),
+    (
+        "net.latency_s",
+        "round trip through adapters, cables and switches, without the time of the frames on the wire, s",
+    ),
 ];
 
 /// Declared facts, each a positive number.

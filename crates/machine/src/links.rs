@@ -40,14 +40,7 @@ pub(crate) fn attachment(root: &Sysroot, number: &str) -> Attachment {
         // Several ways to one disk: how requests are spread over them is not known.
         return Attachment { transport: paths.first().and_then(|path| transport(root, path)), ..Attachment::default() };
     };
-    let link = narrowest(bus_link(root, path), pcie_link(root, path));
-    let link = link.map(|link| DiskLink {
-        kind: link.kind.to_owned(),
-        bytes_per_second: link.bytes_per_second,
-        detail: link.detail,
-        below_maximum: link.below_maximum,
-        source: link.source,
-    });
+    let link = narrowest(bus_link(root, path), pcie_link(root, path)).map(DiskLink::from);
     Attachment { transport: transport(root, path), link, path: Some(path.clone()) }
 }
 
@@ -81,6 +74,19 @@ impl Attachment {
         // A device passed through looks like one made up.
         (self.path.is_some() && !under_hypervisor).then_some(false)
     }
+}
+
+impl From<Link> for DiskLink {
+    fn from(link: Link) -> Self {
+        let Link { kind, bytes_per_second, detail, below_maximum, source } = link;
+        Self { kind: kind.to_owned(), bytes_per_second, detail, below_maximum, source }
+    }
+}
+
+/// The narrowest PCI Express link above the function with this address (`0000:3d:00.0`).
+pub(crate) fn of_function(root: &Sysroot, address: &str) -> Option<DiskLink> {
+    let path = root.resolve(&format!("sys/bus/pci/devices/{address}")).filter(|_| is_pci(address))?;
+    pcie_link(root, &path).map(DiskLink::from)
 }
 
 /// The path itself, or for an NVM Express namespace with a multipath subsystem in front, one path for each controller.

@@ -16,7 +16,7 @@ use model::peak::{InfoPeak, Peak, PeakInput, PeakKind};
 use crate::declared::Declared;
 use crate::disk_peaks::disk_peaks;
 use crate::memory_peaks::read_peaks;
-use crate::net_peaks::net_peaks;
+use crate::net_peaks::{NetEnd, NetPath, net_peaks};
 use crate::rates::resolve;
 use crate::steps::{CpuKernel, kernels};
 use crate::throttle::IoLimits;
@@ -310,7 +310,9 @@ fn net_info(machine: &Machine, declared: &Declared) -> Vec<InfoPeak> {
             wait: None,
         };
         let what = without_threads(&net_id(&params));
-        let found = net_peaks(machine, declared, &params, None, None);
+        let near = NetEnd { machine, interface: None };
+        let path = NetPath { near, far: None, is_version_6: None, two_copy_bytes_per_second: None };
+        let found = net_peaks(&path, declared, &params);
         peaks.extend(found.into_iter().map(|peak| info("net", what.clone(), 1, unit, peak)));
     }
     peaks

@@ -164,8 +164,8 @@ impl Sysroot {
             std::os::unix::fs::symlink(target, path)?;
         }
         // A name that was seen but never read keeps its place, as an empty file: those are kept where empty folders are
-        // not.
-        for (relative, names) in &record.folders {
+        // not. Deeper folders first: their names make folders of some of those above.
+        for (relative, names) in record.folders.iter().rev() {
             for name in names {
                 let path = format!("{relative}/{name}");
                 if folder.join(&path).symlink_metadata().is_err() {

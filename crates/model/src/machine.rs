@@ -389,7 +389,7 @@ pub struct Disk {
     pub raid_chunk_bytes: Option<u64>,
 }
 
-/// The narrowest link between a disk and the processor: what can pass at most, not what the drive can do.
+/// The narrowest link between a disk, or a network adapter, and the processor: what can pass at most, not what the device can do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DiskLink {
@@ -476,6 +476,41 @@ pub struct Nic {
     pub receive_queues: Option<u32>,
     /// Transmit queues.
     pub transmit_queues: Option<u32>,
+    /// `full` or `half`, as it was negotiated.
+    pub duplex: Option<String>,
+    /// What it is where other interfaces carry its packets: `bond`, `team`, `bridge`, `vlan`, or `stacked` for others
+    /// (macvlan, ipvlan).
+    pub layer: Option<String>,
+    /// How a bond spreads packets: `balance-rr`, `active-backup`, `802.3ad` …
+    pub bond_mode: Option<String>,
+    /// The interfaces that carry its packets: of a bond those that are up and in use.
+    pub lower: Vec<String>,
+    /// Where its adapter is on the PCI bus: `0000:3b:00.1`, of which the last figure tells its ports apart.
+    pub pci_address: Option<String>,
+    /// The narrowest PCI Express link between the adapter and the processor; `None` in a guest, where it may be made up.
+    pub bus: Option<DiskLink>,
+    /// The InfiniBand port that carries its packets.
+    pub infiniband: Option<InfinibandPort>,
+}
+
+/// An InfiniBand port under a network interface.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct InfinibandPort {
+    /// The adapter (`mlx5_0`).
+    pub device: String,
+    /// The port's number, counted from 1.
+    pub port: u32,
+    /// Its rate in the kernel's words: `56 Gb/sec (4X FDR)`.
+    pub rate: String,
+    /// Its generation: `SDR`, `DDR`, `QDR`, `FDR10`, `FDR`, `EDR`, `HDR`, `NDR`, `XDR`.
+    pub generation: Option<String>,
+    /// Lanes side by side.
+    pub lanes: Option<u32>,
+    /// Bits of data per second, less the line code.
+    pub data_bps: Option<f64>,
+    /// Whether packets go through connections (up to 65520 B) instead of single datagrams.
+    pub connected: Option<bool>,
 }
 
 /// The hypervisor underneath.

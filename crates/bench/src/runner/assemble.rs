@@ -233,8 +233,14 @@ fn peaks(planned: &Planned, row: &Row, best: Option<f64>, setting: &Setting<'_>)
             machine::disk_peaks(machine, declared, &target.storage, &target.limits, params)
         }),
         Params::Net(params) => {
-            let two_copies = row.conditions.net.as_ref().and_then(|net| net.two_copy_bytes_per_second);
-            machine::net_peaks(machine, declared, params, None, two_copies)
+            let seen = row.conditions.net.as_ref();
+            let path = machine::NetPath {
+                near: machine::NetEnd { machine, interface: seen.and_then(|net| net.interface.as_deref()) },
+                far: None,
+                is_version_6: seen.and_then(|net| Some(net.address_family.as_deref()? == "IPv6")),
+                two_copy_bytes_per_second: seen.and_then(|net| net.two_copy_bytes_per_second),
+            };
+            machine::net_peaks(&path, declared, params)
         }
         Params::Memory(_) | Params::Other(_) => Vec::new(),
     }

@@ -1,0 +1,209 @@
+//! What packets leave of a link for user data, and how long a message is on the wire.
+
+use model::io::Protocol;
+use model::machine::Nic;
+
+/// Around each Ethernet frame: header 14, check sequence 4, preamble 8, gap 12 (IEEE 802.3).
+const FRAME_BYTES: f64 = 38.0;
+/// The least an Ethernet frame takes with all that (64 + 8 + 12).
+const LEAST_FRAME_BYTES: f64 = 84.0;
+/// What a virtual LAN adds to a frame (IEEE 802.1Q).
+const TAG_BYTES: f64 = 4.0;
+/// Of an Ethernet frame what an adapter fetches beside the packet: its header.
+const FETCHED_BYTES: f64 = 14.0;
+/// Around each packet of IP over InfiniBand's datagrams: local route header 8, base transport header 12, datagram header
+/// 8, the header of IP over InfiniBand 4, check sequences 4 and 2 (InfiniBand architecture, RFC 4391).
+const DATAGRAM_BYTES: f64 = 38.0;
+/// Around each packet of an InfiniBand connection, which has no datagram header, and none of IP over InfiniBand but in
+/// the first.
+const CONNECTION_BYTES: f64 = 26.0;
+const ENCAPSULATION_BYTES: f64 = 4.0;
+/// The largest packet of InfiniBand; what a connection carries is cut into such at best.
+const INFINIBAND_PACKET_BYTES: f64 = 4096.0;
+/// TCP's header with the time stamps that Linux sends unless told not to (RFC 793, RFC 7323).
+const TCP_HEADER_BYTES: f64 = 32.0;
+/// UDP's header (RFC 768).
+const UDP_HEADER_BYTES: f64 = 8.0;
+/// Headers of IP (RFC 791, RFC 8200).
+const IPV4_HEADER_BYTES: f64 = 20.0;
+const IPV6_HEADER_BYTES: f64 = 40.0;
+/// Where version 6 says which piece of a datagram a packet is (RFC 8200); version 4 says it in its header.
+const FRAGMENT_HEADER_BYTES: f64 = 8.0;
+/// The least packet that every host takes of version 4 (RFC 791): a smaller one is no interface's.
+const LEAST_MTU: u32 = 576;
+
+/// How packets travel over a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Frames {
+    /// The largest packet, in bytes.
+    mtu: f64,
+    ip: f64,
+    kind: Kind,
+}
+
+/// What is around packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    /// Ethernet, with so many tags.
+    Ethernet(u32),
+    /// InfiniBand's datagrams.
+    Datagram,
+    /// InfiniBand's connections.
+    Connection,
+}
+
+/// The packets of a message: so many of the one length, and perhaps a last one; with IP's header.
+struct Packets {
+    whole: f64,
+    whole_bytes: f64,
+    last_bytes: Option<f64>,
+}
+
+impl Frames {
+    /// The frames on an interface's link; `None` where its kind or its largest packet is not known. `tags` are those of
+    /// virtual LANs.
+    pub(crate) fn of(port: &Nic, mtu: u32, tags: u32, is_version_6: bool) -> Option<Self> {
+        let kind = match (port.kind.as_deref(), port.infiniband.as_ref().and_then(|port| port.connected)) {
+            (Some("ethernet"), _) => Kind::Ethernet(tags),
+            (Some("infiniband"), Some(true)) => Kind::Connection,
+            (Some("infiniband"), _) => Kind::Datagram,
+            _ => return None,
+        };
+        let ip = if is_version_6 { IPV6_HEADER_BYTES } else { IPV4_HEADER_BYTES };
+        (mtu >= LEAST_MTU).then_some(Self { mtu: f64::from(mtu), ip, kind })
+    }
+
+    /// What they are, for a reader.
+    pub(crate) fn words(&self) -> String {
+        let over = match self.kind {
+            Kind::Ethernet(0) => "Ethernet".to_owned(),
+            Kind::Ethernet(1) => "Ethernet with the tag of a virtual LAN".to_owned(),
+            Kind::Ethernet(tags) => format!("Ethernet with {tags} tags of virtual LANs"),
+            Kind::Datagram => "InfiniBand".to_owned(),
+            Kind::Connection => "InfiniBand, connected".to_owned(),
+        };
+        format!("packets of {} B on {over}", self.mtu)
+    }
+
+    /// Bytes of user data in a byte on the wire. A stream over TCP fills its packets, whatever the blocks that it is
+    /// written in.
+    pub(crate) fn share(&self, protocol: Protocol, block: u64) -> f64 {
+        self.data_over(protocol, block, |bytes| self.on_wire(bytes))
+    }
+
+    /// The same in a byte between adapter and memory, headers of PCI Express apart.
+    pub(crate) fn share_fetched(&self, protocol: Protocol, block: u64) -> f64 {
+        self.data_over(protocol, block, |bytes| bytes + FETCHED_BYTES)
+    }
+
+    /// Bytes on the wire of one message.
+    pub(crate) fn message_bytes(&self, protocol: Protocol, block: u64) -> f64 {
+        self.total(&self.packets(protocol, block), |bytes| self.on_wire(bytes))
+    }
+
+    fn data_over(&self, protocol: Protocol, block: u64, cost: impl Fn(f64) -> f64) -> f64 {
+        match protocol {
+            Protocol::Tcp => (self.mtu - self.ip - TCP_HEADER_BYTES) / cost(self.mtu),
+            Protocol::Udp => bytes(block) / self.total(&self.packets(protocol, block), cost),
+        }
+    }
+
+    fn total(&self, packets: &Packets, cost: impl Fn(f64) -> f64) -> f64 {
+        packets.whole * cost(packets.whole_bytes) + packets.last_bytes.map_or(0.0, cost)
+    }
+
+    /// A datagram that does not fit into one packet travels in several, each but the last a multiple of 8 B.
+    fn packets(&self, protocol: Protocol, block: u64) -> Packets {
+        let cut = |data: f64, piece: f64, headers: f64| {
+            let whole = (data / piece).floor();
+            let rest = data - whole * piece;
+            Packets { whole, whole_bytes: piece + headers, last_bytes: (rest > 0.0).then_some(rest + headers) }
+        };
+        match protocol {
+            Protocol::Tcp => {
+                let headers = self.ip + TCP_HEADER_BYTES;
+                cut(bytes(block), self.mtu - headers, headers)
+            }
+            Protocol::Udp => {
+                let datagram = bytes(block) + UDP_HEADER_BYTES;
+                if datagram <= self.mtu - self.ip {
+                    return Packets { whole: 1.0, whole_bytes: datagram + self.ip, last_bytes: None };
+                }
+                let more = if self.ip > IPV4_HEADER_BYTES { FRAGMENT_HEADER_BYTES } else { 0.0 };
+                let piece = ((self.mtu - self.ip - more) / 8.0).floor() * 8.0;
+                cut(datagram, piece, self.ip + more)
+            }
+        }
+    }
+
+    /// Bytes on the wire of a packet of so many.
+    fn on_wire(&self, packet: f64) -> f64 {
+        match self.kind {
+            Kind::Ethernet(tags) => (packet + FRAME_BYTES + TAG_BYTES * f64::from(tags)).max(LEAST_FRAME_BYTES),
+            Kind::Datagram => packet + DATAGRAM_BYTES,
+            Kind::Connection => {
+                let message = packet + ENCAPSULATION_BYTES;
+                message + (message / INFINIBAND_PACKET_BYTES).ceil() * CONNECTION_BYTES
+            }
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a block is far below 2^53 B")]
+fn bytes(block: u64) -> f64 {
+    block as f64
+}
+
+#[cfg(test)]
+#[expect(clippy::float_cmp, reason = "figures that are rounded the same way")]
+mod tests {
+    use super::*;
+    use model::machine::InfinibandPort;
+
+    fn ethernet(mtu: u32, tags: u32, is_version_6: bool) -> Frames {
+        let port = Nic { kind: Some("ethernet".into()), ..Nic::default() };
+        Frames::of(&port, mtu, tags, is_version_6).unwrap()
+    }
+
+    /// In hundredths of a percent, as the tables round.
+    fn percent(share: f64) -> f64 {
+        (share * 1e4).round() / 100.0
+    }
+
+    #[test]
+    fn ethernet_leaves_this_much_for_data() {
+        let tcp = |mtu, tags, six| percent(ethernet(mtu, tags, six).share(Protocol::Tcp, 1));
+        assert_eq!([1500, 9000, 1400].map(|mtu| tcp(mtu, 0, false)), [94.15, 99.0, 93.74]);
+        assert_eq!([1500, 9000, 1400].map(|mtu| tcp(mtu, 0, true)), [92.85, 98.78, 92.35]);
+        assert_eq!([1500, 9000, 1400].map(|mtu| tcp(mtu, 1, false)), [93.9, 98.96, 93.48]);
+        let udp = [(1472, 1500), (8972, 9000), (1, 1500), (1024, 1500), (32 << 10, 1500), (32 << 10, 9000)];
+        assert_eq!(
+            udp.map(|(block, mtu)| percent(ethernet(mtu, 0, false).share(Protocol::Udp, block))),
+            [95.71, 99.27, 1.19, 93.94, 96.07, 99.27]
+        );
+    }
+
+    #[test]
+    fn infiniband_has_other_headers() {
+        let port = |connected| Nic {
+            kind: Some("infiniband".into()),
+            infiniband: Some(InfinibandPort { connected: Some(connected), ..InfinibandPort::default() }),
+            ..Nic::default()
+        };
+        let datagram = Frames::of(&port(false), 2044, 0, false).unwrap();
+        assert_eq!(percent(datagram.share(Protocol::Tcp, 1)), percent(1992.0 / 2082.0));
+        let connection = Frames::of(&port(true), 65_520, 0, false).unwrap();
+        assert_eq!(percent(connection.share(Protocol::Tcp, 1)), percent(65_468.0 / (65_524.0 + 16.0 * 26.0)));
+        assert_eq!(Frames::of(&Nic::default(), 1500, 0, false), None, "another kind of link");
+        assert_eq!(Frames::of(&port(true), 500, 0, false), None, "no largest packet");
+    }
+
+    #[test]
+    fn a_message_takes_its_frames() {
+        let frames = ethernet(1500, 0, false);
+        assert_eq!(frames.message_bytes(Protocol::Udp, 1), 84.0, "the least frame");
+        assert_eq!(frames.message_bytes(Protocol::Tcp, 1), 91.0);
+        // 1448 B of data in a packet: 45 whole ones, and 376 B.
+        assert_eq!(frames.message_bytes(Protocol::Tcp, 64 << 10), 45.0 * 1538.0 + (376.0 + 52.0 + 38.0));
+    }
+}
