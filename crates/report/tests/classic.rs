@@ -3,12 +3,12 @@
 mod fixture;
 
 use model::document::{Document, Status};
-use model::io::DiskCache;
+use model::io::{DiskCache, Protocol};
 use model::isa::{Element, MemoryOp};
 use model::peak::PeakKind;
 use report::classic::{
-    CpuTable, DiskSeries, DiskTable, HplSource, MemorySeries, MemoryTable, Point, Series, cpu_table, disk_table,
-    memory_table,
+    CpuTable, DiskSeries, DiskTable, HplSource, MemorySeries, MemoryTable, NetKind, NetSeries, NetTable, Point, Series,
+    cpu_table, disk_table, memory_table, net_table,
 };
 
 fn series<'a>(table: &'a CpuTable, element: Element, class: &str) -> &'a Series {
@@ -255,4 +255,79 @@ fn a_latency_below_the_least_mean_has_no_efficiency() {
         }
     }
     assert_eq!(first(&document).latency_efficiency, None, "a median may lie below the mean");
+}
+
+fn net(table: &NetTable, kind: NetKind, protocol: Protocol, block: u64) -> &NetSeries {
+    let mut found = table.of_kind(kind).filter(|series| (series.protocol, series.block) == (protocol, block));
+    found.next().unwrap_or_else(|| panic!("no series of {kind:?}, {protocol}, {block}"))
+}
+
+#[test]
+fn networks_tables_are_a_classic_run_s_only() {
+    assert!(net_table(&fixture::net_area()).is_none());
+    assert!(net_table(&fixture::classic_disk()).is_none(), "a run of disks alone");
+    assert!(disk_table(&fixture::classic_net()).is_none());
+    let mut standard = fixture::classic_net();
+    standard.run.suite = "standard".into();
+    assert!(net_table(&standard).is_none());
+}
+
+#[test]
+fn rates_round_trips_and_transfers_are_tables_of_their_own_by_protocol_block_and_connections() {
+    let table = net_table(&fixture::classic_net()).unwrap();
+    let rates: Vec<(Protocol, u64)> =
+        table.of_kind(NetKind::Rate).map(|series| (series.protocol, series.block)).collect();
+    let (tcp, udp) = (Protocol::Tcp, Protocol::Udp);
+    assert_eq!(
+        rates,
+        [(tcp, 1 << 10), (tcp, 32 << 10), (tcp, 64 << 10), (udp, 1 << 10), (udp, 32 << 10), (udp, 65_507)]
+    );
+    assert_eq!(table.of_kind(NetKind::RoundTrip).count(), 4);
+    assert_eq!(table.of_kind(NetKind::Transfer).count(), 2);
+    for series in &table.series {
+        assert!(series.points.is_sorted_by_key(|point| point.threads), "{series:?}");
+    }
+    assert_eq!((table.total, table.round_trips_total), (Some(1e11), Some(1e6)));
+    assert_eq!(table.place.as_deref(), Some("loopback"));
+    let skipped = &net(&table, NetKind::Rate, tcp, 32 << 10).points[3];
+    assert!(skipped.status == Status::Skipped && skipped.rate.is_none() && skipped.total_seconds.is_none());
+}
+
+#[test]
+fn totals_of_networks_are_worked_out_from_bytes_and_from_round_trips() {
+    let table = net_table(&fixture::classic_net()).unwrap();
+    let rate = &net(&table, NetKind::Rate, Protocol::Udp, 65_507).points[1];
+    assert!((rate.total_seconds.unwrap() * rate.rate.unwrap().median / 1e11 - 1.0).abs() < 1e-9 && !rate.in_full);
+    assert_eq!(rate.loss, Some(0.0004));
+    assert!((rate.iperf.unwrap() * 1.06 / rate.rate.unwrap().median - 1.0).abs() < 1e-9);
+    let trip = &net(&table, NetKind::RoundTrip, Protocol::Tcp, 1).points[2];
+    let each = trip.latency.unwrap().median;
+    assert!((trip.total_seconds.unwrap() / (1e6 * each / 4.0) - 1.0).abs() < 1e-9, "four connections share them");
+    assert!(trip.rate.is_none() && trip.theory_latency.is_none() && trip.efficiency.is_none());
+    let transfer = &net(&table, NetKind::Transfer, Protocol::Tcp, 64 << 10).points[0];
+    assert!(transfer.latency.is_some() && transfer.theory_latency.is_none());
+}
+
+#[test]
+fn ping_stands_beside_one_connection_with_as_large_a_message() {
+    let table = net_table(&fixture::classic_net()).unwrap();
+    let ping = |protocol, block: u64, at: usize| net(&table, NetKind::RoundTrip, protocol, block).points[at].ping;
+    assert!(ping(Protocol::Udp, 8 << 10, 0).is_some());
+    assert_eq!(ping(Protocol::Tcp, 8 << 10, 0), ping(Protocol::Udp, 8 << 10, 0), "it knows no protocols");
+    assert_eq!((ping(Protocol::Tcp, 1, 0), ping(Protocol::Tcp, 8 << 10, 1)), (None, None));
+}
+
+#[test]
+fn the_best_line_of_a_network_is_the_first_that_others_do_not_beat() {
+    let table = net_table(&fixture::classic_net()).unwrap();
+    let best = table.best(NetKind::Rate);
+    let places: Vec<_> = best.iter().map(|(series, point)| (series.protocol, series.block, point.threads)).collect();
+    let expected = [(Protocol::Tcp, 64 << 10, 2), (Protocol::Udp, 65_507, 2)];
+    assert_eq!(places, expected, "four connections on two cores bring nothing");
+    let least = table.best(NetKind::RoundTrip);
+    assert!(least.iter().all(|(series, point)| (series.block, point.threads) == (1, 1)), "{least:?}");
+    let (share, series, _) = table.highest_efficiency(NetKind::Rate).unwrap();
+    let all = || table.of_kind(NetKind::Rate).flat_map(|series| &series.points);
+    assert!(all().all(|point| point.efficiency <= Some(share)) && series.protocol == Protocol::Tcp);
+    assert!(table.highest_efficiency(NetKind::RoundTrip).is_none(), "loopback has no least round trip");
 }

@@ -39,6 +39,7 @@ fn documents() -> Vec<(&'static str, Document)> {
         ("memory_nodes", fixture::memory_nodes()),
         ("classic_memory", fixture::classic_memory()),
         ("classic_disk", fixture::classic_disk()),
+        ("classic_net", fixture::classic_net()),
         ("net", fixture::net_area()),
         ("net_peer", fixture::net_peer()),
     ]

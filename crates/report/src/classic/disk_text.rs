@@ -266,7 +266,7 @@ impl Drawing<'_> {
 }
 
 /// Half of the interval over the median.
-fn half(figure: Figure) -> Option<f64> {
+pub(super) fn half(figure: Figure) -> Option<f64> {
     let [low, high] = figure.interval?;
     (figure.median != 0.0).then(|| (high - low).abs() / 2.0 / figure.median.abs())
 }
@@ -334,7 +334,8 @@ fn best_words(table: &DiskTable, of_requests: bool) -> [Option<String>; 2] {
     [fastest, highest]
 }
 
-fn left_out(dropped: &[&str]) -> Option<String> {
+/// The columns that gave way.
+pub(super) fn left_out(dropped: &[&str]) -> Option<String> {
     let words = || format!("Left out for want of room: {}; a wider terminal shows it.", dropped.join(", "));
     (!dropped.is_empty()).then(words)
 }

@@ -8,11 +8,14 @@ mod disk;
 mod disk_text;
 mod memory;
 mod memory_text;
+mod net;
+mod net_text;
 mod text;
 
 pub use cpu::{CpuTable, Hpl, HplSource, Place, Point, Series, Theory};
 pub use disk::{DiskPoint, DiskSeries, DiskTable, ToolFigures};
 pub use memory::{Figure, MemoryPoint, MemorySeries, MemoryTable, ToolRate};
+pub use net::{NetKind, NetPoint, NetSeries, NetTable};
 
 use model::document::{Document, Row};
 
@@ -39,15 +42,22 @@ pub fn disk_table(document: &Document) -> Option<DiskTable> {
     (document.run.suite == SUITE).then(|| DiskTable::of(document)).flatten()
 }
 
+/// The networks' tables of a run of the classic suite; `None` for other runs, and where the run has no such rows.
+pub fn net_table(document: &Document) -> Option<NetTable> {
+    (document.run.suite == SUITE).then(|| NetTable::of(document)).flatten()
+}
+
 /// Whether a row is shown in a classic table and nowhere else.
 pub(crate) fn is_in_table_only(row: &Row, document: &Document) -> bool {
-    document.run.suite == SUITE && (memory::is_of_memory_table(row) || disk::is_of_disk_table(row))
+    let is_of_one = || memory::is_of_memory_table(row) || disk::is_of_disk_table(row) || net::is_of_net_table(row);
+    document.run.suite == SUITE && is_of_one()
 }
 
 /// The tables of this document in a terminal; none where it is no run of the classic suite.
 pub(crate) fn paragraphs(document: &Document, marks: Marks<'_>, style: &Style) -> Vec<Vec<String>> {
     let memory = memory_table(document).map(|table| memory_text::paragraphs(&table, marks, style));
     let disk = disk_table(document).map(|table| disk_text::paragraphs(&table, marks, style));
-    let others = memory.into_iter().chain(disk).flatten();
+    let net = net_table(document).map(|table| net_text::paragraphs(&table, marks, style));
+    let others = memory.into_iter().chain(disk).chain(net).flatten();
     text::paragraph(document, style).into_iter().chain(others).collect()
 }
