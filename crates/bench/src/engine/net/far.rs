@@ -16,7 +16,7 @@ use super::content::Content;
 use super::flows::{self, DataEnd, Way, protocols, ways};
 use super::near::watch_over;
 use super::windows::Windows;
-use super::{PATIENCE, block_bytes, connect, pingpong, stream};
+use super::{PATIENCE, block_bytes, connect, pingpong, stream, transfer};
 use crate::net::door::{Door, Lobby};
 use crate::net::frames::{self, NoFrame};
 use crate::net::preface::Token;
@@ -188,6 +188,9 @@ impl Launch<'_> {
             (DataEnd::Tcp(connection), NetMode::Stream, _) => {
                 let zero_copy = self.params.zero_copy == Some(true);
                 stream::send_all(connection, &content, zero_copy, &self.windows, thread)
+            }
+            (DataEnd::Tcp(connection), NetMode::Transfer, _) => {
+                transfer::give_back(connection, content, &self.windows, thread)
             }
             (DataEnd::Tcp(connection), NetMode::Connect, _) => {
                 connect::serve(connection, self.door, self.token, content.block_bytes(), &self.windows)

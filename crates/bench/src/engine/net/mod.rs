@@ -21,6 +21,7 @@ mod spinning;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod transfer;
 mod windows;
 
 use std::net::SocketAddr;

@@ -16,6 +16,7 @@ use super::flows::{DataEnd, Way};
 use super::near::Session;
 use super::pingpong::{TcpPinger, UdpPinger};
 use super::stream::{Receiver, Sender};
+use super::transfer::Exchanger;
 use crate::engine::{FlowProfile, Tally, Window};
 
 /// Which window, and of which launch and thread.
@@ -86,6 +87,7 @@ pub(super) fn part_of(
             Box::new(Sender::new(connection, &content, both, params.zero_copy == Some(true))?)
         }
         (DataEnd::Tcp(connection), NetMode::Stream, _) => Box::new(Receiver::new(connection, content, both)?),
+        (DataEnd::Tcp(connection), NetMode::Transfer, _) => Box::new(Exchanger::new(connection, content)?),
         (DataEnd::Tcp(connection), NetMode::Connect, _) => Box::new(Connector::new(connection, &content, session)?),
         (DataEnd::Tcp(connection), ..) => Box::new(TcpPinger::new(connection, &content, wait)?),
         (DataEnd::Udp(socket), ..) => Box::new(UdpPinger::new(socket, &content, Arc::clone(session), wait)?),

@@ -261,3 +261,69 @@ fn who_fails_lets_nobody_wait() {
         assert!(waiting.join().unwrap().contains("another thread failed"));
     });
 }
+
+/// A transfer over TCP.
+const TRANSFER: Kind = (Protocol::Tcp, NetMode::Transfer, Direction::Up);
+
+#[test]
+fn a_transfer_goes_there_and_back_once_a_sample() {
+    const TOTAL: u64 = 3_000_000;
+    for (block, threads) in [(1, 1), (1000, 2), (128 << 10, 3)] {
+        let total = if block == 1 { 20_000 } else { TOTAL };
+        let change = |task: &mut Task| task.exact_work = Some(total as f64);
+        let tallies = in_threads(TRANSFER, block, threads, change, |thread, flow| {
+            // Warm-up has windows with an end.
+            assert!(window(flow, 20).unwrap().durations.count() < 1_000_000);
+            flow.warmed_up();
+            let tallies: Vec<Tally> = (0..2).map(|_| in_full(flow).unwrap()).collect();
+            let seen = conditions(flow);
+            assert_eq!(seen.tcp.is_some(), thread == 0, "the first speaks for all: {seen:?}");
+            assert!(seen.link_bytes.is_none_or(|bytes| bytes > total / u64::from(threads)));
+            tallies
+        });
+        for sample in 0..2 {
+            let of = |tally: fn(&Tally) -> u64| tallies.iter().map(|all| tally(&all[sample])).sum::<u64>();
+            let bytes = of(|tally| tally.bytes);
+            let least_more = bytes.checked_sub(total).expect("less than the work went there and back");
+            assert!(least_more < 2 * block * u64::from(threads) + 2, "{bytes} B for {total} B");
+            assert_eq!(of(|tally| tally.carried.up_bytes), bytes / 2, "as much there as back");
+            for tally in tallies.iter().map(|all| &all[sample]) {
+                assert_eq!((tally.operations, tally.durations.count()), (1, 1), "a sample is one exchange");
+                let Window { begin, end } = tally.window();
+                let seconds = Timer::system().seconds(begin, end);
+                let latency = tally.durations.quantile(0.5).unwrap();
+                assert!((latency / seconds - 1.0).abs() < 0.01, "{latency} s of {seconds} s");
+                assert!(tally.carried.cpu_seconds.is_some() && tally.carried.retransmits.is_some());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_transfer_whose_bytes_come_back_wrong_or_not_at_all_is_an_error() {
+    let flipping = |task: &Task, telling: &mut Telling| {
+        with_end(task, telling, |end, _| {
+            let DataEnd::Tcp(connection) = end else { panic!("a connection") };
+            let mut connection: &TcpStream = connection;
+            let mut header = [0; 16];
+            connection.read_exact(&mut header).unwrap();
+            let blocks = usize::try_from(u64::from_le_bytes(header[..8].try_into().unwrap())).unwrap();
+            let mut all = vec![0; blocks * 1000];
+            connection.read_exact(&mut all).unwrap();
+            all[999] ^= 1;
+            // Who has found it closes.
+            let _ = connection.write_all(&all);
+        });
+    };
+    let error = beside(TRANSFER, 1000, flipping, |flow| window(flow, 1000).unwrap_err());
+    assert!(error.contains("what came is not what was sent"), "{error}");
+    let closing = |task: &Task, telling: &mut Telling| {
+        with_end(task, telling, |end, _| {
+            let DataEnd::Tcp(connection) = end else { panic!("a connection") };
+            let mut connection: &TcpStream = connection;
+            connection.read_exact(&mut [0; 5000]).unwrap();
+        });
+    };
+    let error = beside(TRANSFER, 1000, closing, |flow| window(flow, 1000).unwrap_err());
+    assert!(error.contains("the other end is gone"), "{error}");
+}
