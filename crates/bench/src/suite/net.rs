@@ -17,6 +17,9 @@ pub(crate) const MOST_DATAGRAM_BYTES: u64 = 65_507;
 /// The smallest datagram of a stream: its header of 24 bytes, and something to check.
 pub(crate) const LEAST_STREAM_DATAGRAM_BYTES: u64 = 64;
 
+/// The smallest probe beside a load: the number by which its answer is known.
+pub(crate) const LEAST_PROBE_BYTES: u64 = 8;
+
 /// Datagrams of a million that may be lost where a suite does not say.
 pub(crate) const LOSS_GOAL_PER_MILLION: u32 = 1000;
 
@@ -136,6 +139,8 @@ pub(crate) fn block_range(protocol: Protocol, mode: NetMode) -> RangeInclusive<u
         (NetMode::NoDrop | NetMode::Blast | NetMode::Transfer, Protocol::Udp) => {
             LEAST_STREAM_DATAGRAM_BYTES..=MOST_DATAGRAM_BYTES
         }
+        // Of a probe: its number, and no longer than a datagram over either.
+        (NetMode::Load, _) => LEAST_PROBE_BYTES..=MOST_DATAGRAM_BYTES,
         (_, Protocol::Udp) => 1..=MOST_DATAGRAM_BYTES,
         (_, Protocol::Tcp) => 1..=MOST_BLOCK_BYTES,
     }

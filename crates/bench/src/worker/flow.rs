@@ -204,7 +204,8 @@ fn combine(
 ) -> Vec<MetricSample> {
     let of = |kind: &FlowMetric| {
         let (name, unit, better) = kind.metric();
-        let per_thread: Vec<ThreadShare> = records.iter().map(|record| share_of(*kind, record, timer)).collect();
+        let taking_part = taking_part(*kind, records);
+        let per_thread: Vec<ThreadShare> = taking_part.map(|record| share_of(*kind, record, timer)).collect();
         let work: f64 = per_thread.iter().map(|share| share.work).sum();
         let seconds = per_thread.iter().map(|share| share.seconds).fold(0.0, f64::max);
         let value = match kind {
@@ -223,6 +224,20 @@ fn combine(
         Some(MetricSample { name, unit, better, sample })
     };
     profile.metrics.iter().filter_map(of).collect()
+}
+
+/// The threads that have a part in a metric. Where some only time round trips while others only move bytes, those have none
+/// in the bytes, and these none in the latency.
+fn taking_part(kind: FlowMetric, records: &[FlowRecord]) -> impl Iterator<Item = &FlowRecord> {
+    let times = |record: &&FlowRecord| record.tally.durations.count() > 0;
+    let moves = |record: &&FlowRecord| record.tally.bytes > 0;
+    let mixed = records.iter().any(|record| times(&record) && !moves(&record))
+        && records.iter().any(|record| moves(&record) && !times(&record));
+    records.iter().filter(move |record| match kind {
+        FlowMetric::Latency => !mixed || times(record),
+        FlowMetric::Bytes => !mixed || moves(record),
+        _ => true,
+    })
 }
 
 /// One thread's share of a metric that is a rate or a latency.
@@ -457,6 +472,45 @@ mod tests {
             found.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
             ["throughput", "throughput_up", "throughput_down"]
         );
+    }
+
+    #[test]
+    fn round_trips_beside_streams_have_each_their_own_threads() {
+        let window = Window { begin: 0, end: 1_000_000_000 };
+        let mut probing = Tally::new(&Timer::system());
+        probing.begin(window);
+        (0..400).for_each(|probe| probing.note(probe, probe + 1_000_000, 0));
+        let stream = |bytes| {
+            let mut tally = Tally::new(&Timer::system());
+            tally.begin(window);
+            tally.came(5, bytes);
+            FlowRecord { tally, window }
+        };
+        let records = [FlowRecord { tally: probing, window }, stream(600), stream(400)];
+        let profile = FlowProfile { metrics: &[FlowMetric::Latency, FlowMetric::Bytes], lead_microseconds: 0 };
+        let metrics = combine(&records, &merged(&records), profile, &Timer::system(), &template());
+        let [latency, bytes] = &metrics[..] else { panic!("{metrics:?}") };
+        assert!((latency.sample.value / 1e-3 - 1.0).abs() < 2e-3);
+        assert_eq!((latency.sample.work, latency.sample.per_thread.len()), (Some(400.0), 1));
+        assert_eq!((bytes.sample.work, bytes.sample.per_thread.len()), (Some(1000.0), 2));
+        assert!((bytes.sample.value - 1000.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_tail_of_a_latency_is_that_of_all_threads_together() {
+        let window = Window { begin: 0, end: 1_000_000_000 };
+        // One of 20 000 round trips took 50 ms, on the third of four threads, and three of them 5 ms.
+        let of = |slow: &[u64]| record(window, &[&[10_000; 4999][..], slow].concat());
+        let records = [of(&[10_000]), of(&[5_000_000, 5_000_000]), of(&[50_000_000]), of(&[5_000_000, 10_000])];
+        let all = merged(&records);
+        let near = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 2e-3, "{found} {expected}");
+        let text = all.encode().unwrap();
+        let found = Histogram::decode(&text).unwrap().percentiles().unwrap();
+        assert_eq!(found.count, 20_002);
+        near(found.p50, 10e-6);
+        near(found.p99_9, 10e-6);
+        near(found.p99_99, 5e-3);
+        near(found.max, 50e-3);
     }
 
     #[test]

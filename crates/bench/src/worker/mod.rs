@@ -113,7 +113,14 @@ fn both(first: Option<NetConditions>, next: Option<NetConditions>) -> Option<Net
             let plus = |of: fn(&NetConditions) -> Option<f64>| of(&first).zip(of(&next)).map(|(a, b)| a + b);
             let sending_cpu_seconds = plus(|one| one.sending_cpu_seconds);
             let receiving_cpu_seconds = plus(|one| one.receiving_cpu_seconds);
-            Some(NetConditions { link_bytes, sending_cpu_seconds, receiving_cpu_seconds, ..first })
+            let load_bytes_per_second = plus(|one| one.load_bytes_per_second);
+            Some(NetConditions {
+                load_bytes_per_second,
+                link_bytes,
+                sending_cpu_seconds,
+                receiving_cpu_seconds,
+                ..first
+            })
         }
         (first, next) => first.or(next),
     }

@@ -16,7 +16,7 @@ use super::content::Content;
 use super::flows::{self, DataEnd, Way, protocols, ways};
 use super::near::watch_over;
 use super::windows::Windows;
-use super::{PATIENCE, block_bytes, connect, pingpong, stream, transfer};
+use super::{PATIENCE, connect, flow_block_bytes, load, pingpong, stream, transfer};
 use crate::net::door::{Door, Lobby};
 use crate::net::frames::{self, NoFrame};
 use crate::net::preface::Token;
@@ -179,10 +179,10 @@ impl Launch<'_> {
     /// One thread's part, until its connection ends.
     fn work(&self, thread: usize) -> io::Result<()> {
         let (Some(end), Some(way)) = (self.ends.get(thread), self.ways.get(thread)) else { return Ok(()) };
-        let content = Content::new(self.token.seed(), thread, block_bytes(&self.params));
+        let content = Content::new(self.token.seed(), thread, flow_block_bytes(&self.params, *way));
         let wait = self.params.wait.unwrap_or(Wait::Blocking);
         match (end, self.params.mode, way) {
-            (DataEnd::Tcp(connection), NetMode::Stream, Way::Up) => {
+            (DataEnd::Tcp(connection), NetMode::Stream | NetMode::Load, Way::Up) => {
                 stream::receive_all(connection, content, &self.windows, thread)
             }
             (DataEnd::Tcp(connection), NetMode::Stream, _) => {
@@ -191,6 +191,10 @@ impl Launch<'_> {
             }
             (DataEnd::Tcp(connection), NetMode::Transfer, _) => {
                 transfer::give_back(connection, content, &self.windows, thread)
+            }
+            (DataEnd::Tcp(connection), NetMode::Load, Way::Down) => {
+                load::await_the_first(&self.windows);
+                stream::send_all(connection, &content, false, &self.windows, thread)
             }
             (DataEnd::Tcp(connection), NetMode::Connect, _) => {
                 connect::serve(connection, self.door, self.token, content.block_bytes(), &self.windows)

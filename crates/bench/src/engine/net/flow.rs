@@ -15,7 +15,7 @@ use super::content::Content;
 use super::flows::{DataEnd, Way, ways};
 use super::near::Session;
 use super::part::{Moment, Part, part_of};
-use super::{block_bytes, ceiling, sent};
+use super::{block_bytes, ceiling, flow_block_bytes, sent};
 use crate::engine::{Flow, FlowProfile, Tally, Window};
 
 /// The interface of a path inside the machine.
@@ -54,9 +54,9 @@ impl NetFlow {
         end: DataEnd,
         thread: usize,
     ) -> io::Result<Self> {
-        let content = Content::new(session.token().seed(), thread, block_bytes(params));
         let ways = ways(params);
         let way = ways.get(thread).copied().unwrap_or(Way::Back);
+        let content = Content::new(session.token().seed(), thread, flow_block_bytes(params, way));
         let share_of_work = task.exact_work.map(|work| share(work, thread, ways.len()));
         let part = part_of(params, way, end, content, &session)?;
         let (task, params) = (task.clone(), params.clone());

@@ -64,6 +64,17 @@ pub(super) enum DataEnd {
 }
 
 impl DataEnd {
+    /// The same end once more.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub(super) fn try_clone(&self) -> io::Result<Self> {
+        match self {
+            Self::Tcp(stream) => stream.try_clone().map(Self::Tcp),
+            Self::Udp(socket) => socket.try_clone().map(Self::Udp),
+        }
+    }
+
     /// Lets nobody wait on it any longer: reads end, writes fail.
     pub(super) fn shut(&self) {
         // One that is closed already is shut.

@@ -11,6 +11,7 @@ mod content;
 pub(crate) mod far;
 mod flow;
 mod flows;
+mod load;
 mod near;
 mod part;
 mod pingpong;
@@ -29,6 +30,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use model::experiment::{Area, NetParams, Params};
+use model::io::NetMode;
 use model::machine::Machine;
 use model::wire::{Ends, Task};
 use sys::clock::Calibration;
@@ -39,6 +41,7 @@ use crate::net::preface::{Purpose, Token};
 use crate::net::words::Opening;
 use crate::plan::{PlanError, Planned, Request};
 use flow::NetFlow;
+use flows::Way;
 
 /// Measures the network.
 pub(super) struct NetEngine;
@@ -72,6 +75,10 @@ impl Engine for NetEngine {
         let address = ends.address.as_deref().unwrap_or_default();
         let opening = Opening { params: params.clone(), most_seconds: most_seconds(task) };
         let (session, data) = near::meet(address, &ends.token, opening, PATIENCE).map_err(Trouble::Failed)?;
+        if let (NetMode::Load, Some(probe), Some(cpu)) = (params.mode, data.first(), task.cpus.first()) {
+            let idle = load::idle_seconds(&session, probe, params, *cpu).map_err(Trouble::Failed)?;
+            idle.into_iter().for_each(|seconds| session.keep_idle_seconds(seconds));
+        }
         prepared::keep(&ends.token, session, data);
         Ok(())
     }
@@ -138,6 +145,14 @@ fn checked(task: &Task) -> Result<(&NetParams, &Ends), Trouble> {
     match task.ends.as_ref().filter(|ends| Token::parse(&ends.token).is_some()) {
         Some(ends) => Ok((params, ends)),
         None => Err(Trouble::Failed(format!("'{}' was started without the token of its two ends", task.experiment.id))),
+    }
+}
+
+/// Bytes per send of a flow, or per message of it: under load the block is the probe's.
+fn flow_block_bytes(params: &NetParams, way: Way) -> usize {
+    match (params.mode, way) {
+        (NetMode::Load, Way::Up | Way::Down) => load::STREAM_BLOCK_BYTES,
+        _ => block_bytes(params),
     }
 }
 

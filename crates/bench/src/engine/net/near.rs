@@ -7,7 +7,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
@@ -38,6 +38,8 @@ pub(super) struct Session {
     token: Token,
     address: SocketAddr,
     lost: AtomicU64,
+    /// Median round trip of the idle path.
+    idle_seconds: OnceLock<f64>,
     /// Round trip before anything was measured, in seconds.
     round_trip_seconds: Option<f64>,
     /// What TCP did for each thread's sender, wherever it is, in the samples so far.
@@ -104,6 +106,7 @@ pub(super) fn meet(
         token,
         address: to,
         lost: AtomicU64::new(0),
+        idle_seconds: OnceLock::new(),
     };
     Ok((session, ends))
 }
@@ -271,6 +274,17 @@ impl Session {
     /// What TCP did for all senders in the samples; `None` where there are none, or the kernel says nothing.
     pub(super) fn sent(&self) -> Option<TcpSent> {
         sent::of_all(&self.senders.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Keeps the median round trip of the idle path, in seconds.
+    pub(super) fn keep_idle_seconds(&self, seconds: f64) {
+        // The first one stays.
+        let _ = self.idle_seconds.set(seconds);
+    }
+
+    /// The median round trip before anything else went over the path; `None` where nobody looked.
+    pub(super) fn idle_seconds(&self) -> Option<f64> {
+        self.idle_seconds.get().copied()
     }
 
     /// One more datagram that did not come back.

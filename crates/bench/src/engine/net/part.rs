@@ -13,6 +13,7 @@ use sys::clock::Timer;
 use super::connect::Connector;
 use super::content::Content;
 use super::flows::{DataEnd, Way};
+use super::load::{Loading, Probe};
 use super::near::Session;
 use super::pingpong::{TcpPinger, UdpPinger};
 use super::stream::{Receiver, Sender};
@@ -88,6 +89,13 @@ pub(super) fn part_of(
         }
         (DataEnd::Tcp(connection), NetMode::Stream, _) => Box::new(Receiver::new(connection, content, both)?),
         (DataEnd::Tcp(connection), NetMode::Transfer, _) => Box::new(Exchanger::new(connection, content)?),
+        (end, NetMode::Load, Way::Back) => Box::new(Probe::new(end, content, params, session)?),
+        (DataEnd::Tcp(connection), NetMode::Load, Way::Up) => {
+            Box::new(Loading::new(Box::new(Sender::new(connection, &content, both, false)?)))
+        }
+        (DataEnd::Tcp(connection), NetMode::Load, Way::Down) => {
+            Box::new(Loading::new(Box::new(Receiver::new(connection, content, both)?)))
+        }
         (DataEnd::Tcp(connection), NetMode::Connect, _) => Box::new(Connector::new(connection, &content, session)?),
         (DataEnd::Tcp(connection), ..) => Box::new(TcpPinger::new(connection, &content, wait)?),
         (DataEnd::Udp(socket), ..) => Box::new(UdpPinger::new(socket, &content, Arc::clone(session), wait)?),

@@ -205,7 +205,9 @@ fn near_cpus(params: &NetParams, machine: &Machine) -> (Vec<u32>, Option<Warning
 fn setup_seconds(params: &NetParams) -> f64 {
     match (params.path.as_str(), params.mode) {
         (LOOPBACK, NetMode::Stream) => SETUP_SECONDS + CEILING_SECONDS,
+        (LOOPBACK, NetMode::Load) => SETUP_SECONDS + super::load::IDLE_SECONDS,
         (LOOPBACK, _) => SETUP_SECONDS,
+        (_, NetMode::Load) => PEER_SETUP_SECONDS + super::load::IDLE_SECONDS,
         _ => PEER_SETUP_SECONDS,
     }
 }
@@ -283,7 +285,7 @@ mod tests {
         let rows = planned(&NetChoice::default(), 4, &[]).unwrap();
         let ids: Vec<_> = rows.iter().map(|row| row.experiment.id.as_str()).collect();
         assert_eq!(ids[..2], ["net/tcp-stream/128KiB/t1", "net/tcp-stream/128KiB/t4"]);
-        for id in ["udp-no_drop/1472B/loss1000ppm/gso/t1", "udp-blast/1472B/t1", "tcp-load/1B/both/t1"] {
+        for id in ["udp-no_drop/1472B/loss1000ppm/gso/t1", "udp-blast/1472B/t1", "tcp-load/64B/both/t1"] {
             assert!(ids.contains(&format!("net/{id}").as_str()), "{id} of {ids:?}");
         }
         for row in &rows {

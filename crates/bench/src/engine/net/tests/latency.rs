@@ -298,3 +298,52 @@ fn a_door_that_closes_is_an_error_at_once() {
         },
     );
 }
+
+#[test]
+fn round_trips_and_the_streams_beside_them_are_counted_apart() {
+    for protocol in Protocol::ALL {
+        for direction in Direction::ALL {
+            let params = rows::params(*protocol, NetMode::Load, 64, *direction, 2);
+            let ways = flows::ways(&params);
+            assert_eq!(ways.len(), if *direction == Direction::Both { 5 } else { 3 });
+            let gate = sys::team::Gate::new(u32::try_from(ways.len()).unwrap());
+            let seen = flows_beside(
+                &params,
+                our_own,
+                |_| (),
+                |thread, flow| {
+                    let mut tallies = Vec::new();
+                    for round in 0..3 {
+                        gate.meet(&Timer::system(), 0.0).unwrap();
+                        let tally = window(flow, 100).unwrap();
+                        if round == 0 {
+                            flow.warmed_up();
+                        } else {
+                            tallies.push(tally);
+                        }
+                    }
+                    (thread, tallies, flow.profile(), conditions(flow))
+                },
+            );
+            for (thread, tallies, profile, seen) in seen {
+                let bytes: u64 = tallies.iter().map(|tally| tally.bytes).sum();
+                let up_bytes: u64 = tallies.iter().map(|tally| tally.carried.up_bytes).sum();
+                let timed: u64 = tallies.iter().map(|tally| tally.durations.count()).sum();
+                if thread == 0 {
+                    assert_eq!(profile.metrics[..2], [FlowMetric::Latency, FlowMetric::Bytes]);
+                    assert_eq!(profile.metrics.contains(&FlowMetric::Loss), *protocol == Protocol::Udp);
+                    assert_eq!(timed, tallies.iter().map(|tally| tally.operations).sum::<u64>());
+                    assert!(timed > 0 && bytes == 0, "{protocol} {direction}");
+                    assert!(seen.idle_latency_seconds.is_some_and(|seconds| seconds > 0.0));
+                    assert!(seen.late_share.is_some_and(|share| (0.0..=1.0).contains(&share)));
+                    assert_eq!(seen.load_bytes_per_second, Some(0.0));
+                } else {
+                    assert!(timed == 0 && bytes > 0, "{protocol} {direction}, thread {thread}");
+                    assert_eq!(up_bytes, if ways[thread] == flows::Way::Up { bytes } else { 0 });
+                    let rate = seen.load_bytes_per_second.unwrap();
+                    assert!((rate * 0.2 / bytes as f64 - 1.0).abs() < 1e-6, "{rate} {bytes}");
+                }
+            }
+        }
+    }
+}
