@@ -13,7 +13,7 @@ pub mod host;
 mod journal;
 mod judge;
 pub mod live;
-mod net;
+pub mod net;
 pub mod plan;
 pub mod reference;
 pub mod runner;

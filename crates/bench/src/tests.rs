@@ -171,6 +171,7 @@ pub(crate) fn document() -> Document {
         assay: Program::default(),
         run: RunInfo { grade: Some(Grade::A), ..RunInfo::default() },
         machine: Machine::default(),
+        peer: None,
         conditions: MachineStates::default(),
         experiments: vec![row],
         findings: Vec::new(),
@@ -192,5 +193,6 @@ pub(crate) fn setting<'a>(machine: &'a Machine, declared: &'a machine::Declared)
         disk: None,
         places: crate::reference::detect::Places::default(),
         stored: false,
+        visit: None,
     }
 }

@@ -1,7 +1,9 @@
 //! The command line: names, values and help. What the values lead to is in `commands`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use bench::net::{Target, listen_address};
 use bench::reference::REFERENCES;
 use bench::suite::{IsaChoice, Threads};
 use clap::{Args, Parser, Subcommand};
@@ -53,8 +55,15 @@ Examples:
 const NET_EXAMPLES: &str = "\
 Examples:
   assay net                                 TCP and UDP over loopback
-  assay net --protocol tcp --mode pingpong --block 1,1KiB,64KiB
+  assay net --to node7 --key-file KEY       to 'assay net serve' on another host
   assay net --references iperf3,sockperf    with the trusted tools beside it
+";
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  assay net serve                           for this machine alone
+  assay net serve --listen 0.0.0.0 --key-file KEY
+  assay net serve --once --listen [::1]:5300
 ";
 
 const INFO_EXAMPLES: &str = "\
@@ -240,7 +249,16 @@ pub(crate) struct Disk {
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Net {
+    #[command(subcommand)]
+    pub(crate) command: Option<NetCommand>,
+    /// The server at the other end; without it both ends are on this machine. The port is 5211 unless named.
+    #[arg(long, value_name = "HOST[:PORT]", value_parser = Target::parse)]
+    pub(crate) to: Option<Target>,
+    /// The file with the key that the server asks for; - is standard input.
+    #[arg(long, value_name = "FILE", requires = "to")]
+    pub(crate) key_file: Option<PathBuf>,
     /// Transports: tcp, udp.
     #[arg(long, value_delimiter = ',')]
     pub(crate) protocol: Vec<Protocol>,
@@ -269,6 +287,35 @@ pub(crate) struct Net {
 
     #[command(flatten)]
     pub(crate) measure: Measure,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum NetCommand {
+    /// Be the other end for 'assay net --to' on other hosts, one visitor at a time, until a signal ends it.
+    #[command(before_help = SERVE_EXAMPLES)]
+    Serve(Serve),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// The address to listen on, for TCP and UDP; by default 127.0.0.1:5211. Any but a loopback address needs a key.
+    #[arg(long, value_name = "ADDR[:PORT]", value_parser = |text: &str| listen_address(Some(text)))]
+    pub(crate) listen: Option<SocketAddr>,
+    /// The file with the key that visitors must know, at least 16 bytes; - is standard input.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// End after the first visitor.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// So many visitors measure at the same time, and disturb each other.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) concurrent: u32,
+    /// The longest visit.
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_seconds)]
+    pub(crate) most_seconds: f64,
+    /// The most that is sent by UDP, in bytes of data per second, such as 100MB.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) udp_rate: Option<u64>,
 }
 
 /// Options of every measuring command.

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Arguments, Command};
+use args::{Arguments, Command, NetCommand};
 use exit::Outcome;
 
 fn main() -> ExitCode {
@@ -26,7 +26,10 @@ fn main() -> ExitCode {
         Some(Command::Cpu(cpu)) => commands::run::cpu(&cpu, began),
         Some(Command::Memory(memory)) => commands::run::memory(&memory, began),
         Some(Command::Disk(disk)) => commands::run::disk(&disk, began),
-        Some(Command::Net(net)) => commands::run::net(&net, began),
+        Some(Command::Net(net)) => match &net.command {
+            Some(NetCommand::Serve(serve)) => commands::net_serve::serve(serve),
+            None => commands::run::net(&net, began),
+        },
         Some(Command::Info(info)) => commands::info::info(&info, began),
         Some(Command::Doctor(doctor)) => commands::doctor::doctor(&doctor, began),
         Some(Command::Compare(compare)) => commands::compare::compare(&compare, began),

@@ -490,6 +490,28 @@ pub struct Finding {
     pub evidence: Vec<String>,
 }
 
+/// The other host of network rows, as its server tells of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Peer {
+    /// Its name or address, as the user gave it.
+    pub name: String,
+    /// The address and port that were connected to.
+    pub address: String,
+    /// Version of the program that serves there.
+    pub version: String,
+    /// Its interface that leads to this machine.
+    pub interface: Option<String>,
+    /// The largest packet of that interface, in bytes.
+    pub mtu: Option<u32>,
+    /// The offloads of that interface that were on.
+    pub offloads: Vec<String>,
+    /// Congestion control of its TCP sockets.
+    pub congestion_control: Option<String>,
+    /// The machine.
+    pub machine: Machine,
+}
+
 /// A whole run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Document {
@@ -501,6 +523,9 @@ pub struct Document {
     pub run: RunInfo,
     /// The machine.
     pub machine: Machine,
+    /// The other host, where the network between two was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<Box<Peer>>,
     /// Its state before and after.
     pub conditions: MachineStates,
     /// One row per planned experiment.

@@ -18,7 +18,7 @@ mod cpu;
 mod disk;
 mod memory;
 mod moments;
-mod net;
+pub(crate) mod net;
 #[cfg(test)]
 pub(crate) mod null;
 

@@ -39,7 +39,7 @@ impl fmt::Display for NoFrame {
             Self::Half => f.write_str("it closed the connection in the middle of a message"),
             Self::Late => f.write_str("it did not answer in time"),
             Self::TooLong(bytes) => {
-                write!(f, "it announced a message of {bytes} bytes, and {MOST_FRAME_BYTES} is the most")
+                write!(f, "it announced a message of {bytes} bytes, which is too long")
             }
             Self::Garbage(why) => write!(f, "it said something that is no message: {why}"),
             Self::Failed(error) => error.fmt(f),
@@ -64,14 +64,41 @@ pub(crate) fn write(mut stream: &TcpStream, message: &impl Serialize) -> io::Res
 /// # Errors
 /// [`NoFrame`].
 pub(crate) fn read<T: DeserializeOwned>(stream: &TcpStream, within: Duration) -> Result<T, NoFrame> {
+    read_at_most(stream, within, MOST_FRAME_BYTES)
+}
+
+/// The same of one that is no longer than so many bytes.
+///
+/// # Errors
+/// [`NoFrame`].
+pub(crate) fn read_at_most<T: DeserializeOwned>(
+    stream: &TcpStream,
+    within: Duration,
+    most_bytes: usize,
+) -> Result<T, NoFrame> {
     let deadline = monotonic_raw_seconds() + within.as_secs_f64();
     let mut length = [0; 4];
     fill(stream, &mut length, deadline, true)?;
     let length = u32::from_be_bytes(length);
-    let bytes = usize::try_from(length).ok().filter(|bytes| *bytes <= MOST_FRAME_BYTES);
+    let bytes = usize::try_from(length).ok().filter(|bytes| *bytes <= most_bytes);
     let mut body = vec![0; bytes.ok_or(NoFrame::TooLong(length))?];
     fill(stream, &mut body, deadline, false)?;
     parse(&body)
+}
+
+/// Whether something comes within so much time, be it the end of the connection. What comes stays there to be read.
+///
+/// # Errors
+/// What the kernel said.
+pub(crate) fn comes(stream: &TcpStream, within: Duration) -> io::Result<bool> {
+    stream.set_read_timeout(Some(within.max(Duration::from_millis(1))))?;
+    match stream.peek(&mut [0]) {
+        Ok(_) => Ok(true),
+        Err(error) => match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted => Ok(false),
+            _ => Err(error),
+        },
+    }
 }
 
 /// The message of a frame's bytes.

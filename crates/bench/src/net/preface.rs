@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use rustix::rand::{GetRandomFlags, getrandom};
+
 /// What a preface begins with.
 const MAGIC: [u8; 8] = *b"assaynet";
 
@@ -38,15 +40,26 @@ impl Purpose {
 pub(crate) struct Token([u8; TOKEN_BYTES]);
 
 impl Token {
-    /// A new one: the keys of the standard library's hash maps come from the kernel's source of randomness.
+    /// A new one, from the kernel's source of randomness.
     pub(crate) fn new() -> Self {
         use std::hash::{BuildHasher, RandomState};
-        let part = |part: u8| RandomState::new().hash_one(part);
-        let mut digits = [0; TOKEN_BYTES];
-        let text = format!("{:016x}{:016x}", part(0), part(1));
-        digits.copy_from_slice(text.as_bytes());
-        Self(digits)
+        let mut bytes = [0; TOKEN_BYTES / 2];
+        // So few bytes come at once or not at all.
+        let filled = getrandom(&mut bytes, GetRandomFlags::empty()).is_ok_and(|count| count == bytes.len());
+        let digits = if filled {
+            format!("{:032x}", u128::from_ne_bytes(bytes))
+        } else {
+            // A kernel without that call: the keys of the standard library's hash maps come from the same source.
+            let part = |part: u8| RandomState::new().hash_one(part);
+            format!("{:016x}{:016x}", part(0), part(1))
+        };
+        let mut token = [0; TOKEN_BYTES];
+        token.copy_from_slice(digits.as_bytes());
+        Self(token)
     }
+
+    /// The one of connections that nobody has let in yet.
+    pub(crate) const NONE: Self = Self([b'0'; TOKEN_BYTES]);
 
     /// From its digits; `None` if they are none, or not so many.
     pub(crate) fn parse(text: &str) -> Option<Self> {

@@ -234,9 +234,13 @@ fn peaks(planned: &Planned, row: &Row, best: Option<f64>, setting: &Setting<'_>)
         }),
         Params::Net(params) => {
             let seen = row.conditions.net.as_ref();
+            let far = setting.visit.map(|visit| {
+                let peer = visit.peer();
+                machine::NetEnd { machine: &peer.machine, interface: peer.interface.as_deref() }
+            });
             let path = machine::NetPath {
                 near: machine::NetEnd { machine, interface: seen.and_then(|net| net.interface.as_deref()) },
-                far: None,
+                far,
                 is_version_6: seen.and_then(|net| Some(net.address_family.as_deref()? == "IPv6")),
                 two_copy_bytes_per_second: seen.and_then(|net| net.two_copy_bytes_per_second),
             };

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use model::document::{Document, MachineState, MachineStates, Program, Row, RunInfo, SCHEMA, TimerFacts};
-use model::experiment::Area;
+use model::experiment::{Area, LOOPBACK, Params};
 use model::machine::Machine;
 use model::surroundings::{Change, Surroundings};
 use model::warning::Grade;
@@ -27,6 +27,7 @@ use crate::doctor::{Host, wait_until_quiet};
 use crate::histogram::{self, Logged};
 use crate::journal::{Journal, Repetition};
 use crate::judge;
+use crate::net::Visit;
 use crate::net::preface::Token;
 use crate::plan::{Plan, Planned, TOOL_SECONDS};
 use crate::reference::detect::Places;
@@ -41,7 +42,7 @@ pub use launch::WorkerCommand;
 use row::Progressing;
 
 /// The interface that rows between two processes of this machine go through.
-const LOOPBACK: &str = "lo";
+const INSIDE: &str = "lo";
 
 /// The reason of a row that the time budget left no time for.
 pub const TIME_BUDGET: &str = "time_budget";
@@ -93,6 +94,8 @@ pub struct Setting<'a> {
     pub places: Places,
     /// Whether the run is stored, so that what tools print can be kept.
     pub stored: bool,
+    /// The server at the other end of rows between hosts.
+    pub visit: Option<&'a Visit>,
 }
 
 /// What there is to tell while a run goes on.
@@ -411,7 +414,8 @@ impl<'a> Run<'a> {
         self.watcher.event(Event::Launching { row: &self.document.experiments[index], seconds_left, done });
         let began = monotonic_raw_seconds();
         self.held.let_go_of_overwritten();
-        let file = match self.file_for(index) {
+        let there = without_server(planned, self.setting.visit).map_or(Ok(()), Err);
+        let file = match there.and_then(|()| self.file_for(index)) {
             Ok(file) => file,
             Err(reason) => {
                 return self.rows[index].launched(0.0, Outcome::Failed(reason), Change::default());
@@ -447,7 +451,11 @@ impl<'a> Run<'a> {
             Some(target) => target.storage.chain.iter().map(|device| device.name.clone()).collect(),
             None => Vec::new(),
         };
-        let interface = (area == Area::Net).then(|| LOOPBACK.to_owned());
+        let interface = match self.setting.visit {
+            _ if area != Area::Net => None,
+            Some(visit) => visit.interface(),
+            None => Some(INSIDE.to_owned()),
+        };
         machine::Watched { disks, interface }
     }
 
@@ -478,7 +486,7 @@ impl<'a> Run<'a> {
             until_steady: self.rows[index].is_until_steady(),
             precondition: sampling.until_steady && !quick,
             file,
-            ends: ends(planned),
+            ends: ends(planned, self.setting.visit),
         }
     }
 
@@ -640,10 +648,33 @@ fn quick_seconds(planned: &Planned) -> f64 {
     planned.sampling.sample_seconds.min(if waits { QUICK_WAITING_SECONDS } else { QUICK_SECONDS })
 }
 
-/// What the measuring end of a row between two processes is told.
-fn ends(planned: &Planned) -> Option<Ends> {
+/// Whether a row goes to a server on another host.
+fn is_visit(planned: &Planned) -> bool {
+    matches!(&planned.experiment.params, Params::Net(params) if params.path != LOOPBACK)
+}
+
+/// Why a row that goes to a server cannot be launched now, if it cannot.
+fn without_server(planned: &Planned, visit: Option<&Visit>) -> Option<String> {
+    match (&planned.experiment.params, visit) {
+        (Params::Net(params), Some(visit)) if is_visit(planned) => visit.obstacle(params.mode),
+        _ if is_visit(planned) => Some("no server is being visited; name one with --to".to_owned()),
+        _ => None,
+    }
+}
+
+/// What the measuring end of a row between two processes, or two hosts, is told.
+fn ends(planned: &Planned, visit: Option<&Visit>) -> Option<Ends> {
+    let role = Role::Measure;
+    if is_visit(planned) {
+        return visit.map(|visit| Ends {
+            role,
+            address: Some(visit.address().to_string()),
+            token: visit.token().as_str().to_owned(),
+            other_cpus: Vec::new(),
+        });
+    }
     (!planned.other_cpus.is_empty()).then(|| Ends {
-        role: Role::Measure,
+        role,
         address: None,
         token: Token::new().as_str().to_owned(),
         other_cpus: planned.other_cpus.clone(),
@@ -672,6 +703,7 @@ fn empty_document(plan: &Plan, setting: &Setting<'_>) -> Document {
             declared: setting.declared.to_map(),
         },
         machine: setting.machine.clone(),
+        peer: setting.visit.map(|visit| Box::new(visit.peer().clone())),
         conditions: MachineStates { before: state(setting.began), ..MachineStates::default() },
         experiments: plan.empty_rows(),
         findings: Vec::new(),

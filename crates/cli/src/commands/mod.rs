@@ -4,6 +4,7 @@ pub(crate) mod compare;
 mod compare_live;
 pub(crate) mod doctor;
 pub(crate) mod info;
+pub(crate) mod net_serve;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod runs;

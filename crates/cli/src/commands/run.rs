@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use bench::host;
+use bench::net::{Key, NoVisit, Target, Visit};
 use bench::plan::{Chosen, Plan, Request, plan};
 use bench::reference::detect::Places;
 use bench::reference::{REFERENCES, find};
@@ -24,12 +25,12 @@ use crate::progress::Progress;
 
 /// `assay` without a command.
 pub(crate) fn quick(options: &Measure, began: f64) -> Result {
-    measure(Suite::find("quick")?, Chosen::default(), options, began)
+    measure(Suite::find("quick")?, Chosen::default(), None, options, began)
 }
 
 /// `assay run`.
 pub(crate) fn suite(arguments: &Run, began: f64) -> Result {
-    measure(Suite::find(&arguments.suite)?, Chosen::default(), &arguments.measure, began)
+    measure(Suite::find(&arguments.suite)?, Chosen::default(), None, &arguments.measure, began)
 }
 
 /// `assay cpu`.
@@ -37,7 +38,7 @@ pub(crate) fn cpu(arguments: &Cpu, began: f64) -> Result {
     let choice =
         CpuChoice { ops: arguments.op.clone(), elements: arguments.elements.clone(), isa: arguments.isa.clone() };
     let chosen = Chosen { isa: !choice.isa.is_empty(), ..Chosen::default() };
-    measure(Suite::of_cpu(&choice)?, chosen, &arguments.measure, began)
+    measure(Suite::of_cpu(&choice)?, chosen, None, &arguments.measure, began)
 }
 
 /// `assay memory`.
@@ -60,7 +61,7 @@ pub(crate) fn memory(arguments: &Memory, began: f64) -> Result {
         placement: !choice.placement.is_empty(),
         ..Chosen::default()
     };
-    measure(Suite::of_memory(&choice)?, chosen, &arguments.measure, began)
+    measure(Suite::of_memory(&choice)?, chosen, None, &arguments.measure, began)
 }
 
 /// `assay disk`.
@@ -83,7 +84,7 @@ pub(crate) fn disk(arguments: &Disk, began: f64) -> Result {
         loads: arguments.load_percent.clone(),
     };
     let chosen = Chosen { size: choice.size.is_some(), engine: choice.engine.is_some(), ..Chosen::default() };
-    measure(Suite::of_disk(&choice)?, chosen, &arguments.measure, began)
+    measure(Suite::of_disk(&choice)?, chosen, None, &arguments.measure, began)
 }
 
 /// `assay net`.
@@ -98,7 +99,9 @@ pub(crate) fn net(arguments: &Net, began: f64) -> Result {
         waits: arguments.wait.clone(),
         loss_goals: arguments.loss_goal.clone(),
     };
-    measure(Suite::of_net(&choice)?, Chosen::default(), &arguments.measure, began)
+    let key = arguments.key_file.as_deref().map(Key::read).transpose()?;
+    let there = arguments.to.as_ref().map(|target| There { target, key });
+    measure(Suite::of_net(&choice)?, Chosen::default(), there, &arguments.measure, began)
 }
 
 /// The directory that disks are measured in: the one that was named, else the store's, else the run's.
@@ -110,11 +113,30 @@ fn disk_target(suite: &Suite, options: &Measure) -> Option<DiskTarget> {
     Some(DiskTarget::look(directory, options.dir.is_some()))
 }
 
-fn measure(suite: Suite, chosen: Chosen, options: &Measure, began: f64) -> Result {
+/// The server at the other end.
+struct There<'a> {
+    target: &'a Target,
+    key: Option<Key>,
+}
+
+impl There<'_> {
+    /// Visits it, once it has the time.
+    fn visit(&self, quiet: bool) -> std::result::Result<Visit, NoVisit> {
+        let mut told = None;
+        Visit::begin(self.target, self.key.as_ref(), env!("CARGO_PKG_VERSION"), &mut |ahead| {
+            if !quiet && told.replace(ahead) != Some(ahead) {
+                complain(&format!("{} is busy; visitors before us: {ahead}", self.target));
+            }
+        })
+    }
+}
+
+fn measure(suite: Suite, chosen: Chosen, there: Option<There<'_>>, options: &Measure, began: f64) -> Result {
     let declared = Declared::parse(&options.declare)?;
     let machine = machine::discover(&Sysroot::host());
     let time_budget = time_budget(&suite, options);
-    let request = request(suite, chosen, options)?;
+    let peer = there.as_ref().map(|there| there.target.host().to_owned());
+    let request = Request { peer, ..request(suite, chosen, options)? };
     let places = places(options)?;
     let plan = plan(&request, &machine).map_err(|error| error.to_string())?;
     // Of all that are known most have no row to stand beside: only what was named is missed.
@@ -132,6 +154,10 @@ fn measure(suite: Suite, chosen: Chosen, options: &Measure, began: f64) -> Resul
     }
     check_json(options)?;
     host::note_stop_signals();
+    let visit = match there.map(|there| there.visit(options.quiet)).transpose() {
+        Ok(visit) => visit,
+        Err(why) => return no_visit(why),
+    };
     let id = run_id(&machine, &plan.suite);
     let folder = folder(options, &id)?;
     let setting = Setting {
@@ -147,10 +173,23 @@ fn measure(suite: Suite, chosen: Chosen, options: &Measure, began: f64) -> Resul
         disk: request.disk.clone(),
         places,
         stored: folder.is_some(),
+        visit: visit.as_ref(),
     };
     let finished = carry_out(&plan, &setting, folder, options.quiet)?;
     show(&finished.0, finished.1.as_deref(), options)?;
     Ok(outcome(&finished.0))
+}
+
+/// How a command ends whose server could not be visited.
+fn no_visit(why: NoVisit) -> Result {
+    match why {
+        NoVisit::Named(sentence) => Err(sentence),
+        NoVisit::Failed(sentence) => {
+            complain(&sentence);
+            Ok(Outcome::SomeFailed)
+        }
+        NoVisit::Interrupted(signal) => Ok(Outcome::Interrupted(signal)),
+    }
 }
 
 /// The seconds that were asked for, else the suite's, where it is measured as it is.

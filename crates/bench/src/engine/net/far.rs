@@ -9,16 +9,18 @@ use std::time::Duration;
 use model::experiment::NetParams;
 use model::io::{NetMode, Wait};
 use socket2::SockRef;
-use sys::clock::Timer;
+use sys::clock::{Timer, monotonic_raw_seconds};
 use sys::team;
 
 use super::content::Content;
 use super::flows::{self, DataEnd, Way, protocols, ways};
 use super::near::watch_over;
 use super::windows::Windows;
-use super::{PATIENCE, connect, flow_block_bytes, load, pingpong, stream, transfer};
+use super::{PATIENCE, bounds, connect, flow_block_bytes, load, pingpong, stream, transfer};
 use crate::net::door::{Door, Lobby};
 use crate::net::frames::{self, NoFrame};
+use crate::net::greetings::Limits;
+use crate::net::path::congestion_control;
 use crate::net::preface::Token;
 use crate::net::words::{Counts, Opened, Opening, ToFar, ToNear};
 
@@ -36,6 +38,8 @@ pub(crate) struct Home<'a> {
     pub(crate) cpus: &'a (dyn Fn(usize) -> Vec<u32> + Sync),
     /// The time.
     pub(crate) timer: Timer,
+    /// How far the near end may go.
+    pub(crate) limits: &'a Limits,
 }
 
 /// Serves the launch of this control connection until it ends.
@@ -60,6 +64,7 @@ fn conversation(control: &TcpStream, home: &Home<'_>) -> Result<(), String> {
     let Opening { params, most_seconds } = *opening;
     super::rows::check(&params)?;
     let ways = ways(&params);
+    bounds::check(&params, ways.len(), home.limits)?;
     let token = Token::new();
     let arrivals = home.lobby.expect(token);
     let cpus = (home.cpus)(ways.len());
@@ -69,22 +74,21 @@ fn conversation(control: &TcpStream, home: &Home<'_>) -> Result<(), String> {
         congestion_control: congestion_control(control),
     };
     frames::write(control, &ToNear::Opened(Box::new(opened))).map_err(lost)?;
-    let peer = control.peer_addr().map_err(lost)?;
-    let ends = flows::gather(home.door, &arrivals, &protocols(&params), (peer, token), PATIENCE)
+    let (own, peer) = (control.local_addr().map_err(lost)?, control.peer_addr().map_err(lost)?);
+    let ends = flows::gather(home.door, &arrivals, &protocols(&params), (own, peer, token), PATIENCE)
         .map_err(|error| format!("the near end did not connect all its data: {error}"))?;
     drop(arrivals);
     let launch = Launch { door: home.door, params, ways, ends, token, windows: Windows::new(cpus.len(), home.timer) };
-    launch.run(control, &cpus, Duration::from_secs_f64(most_seconds.clamp(1.0, MOST_SECONDS)))
+    launch.run(control, &cpus, (most_seconds.min(home.limits.most_seconds), home.limits))
 }
 
-/// A launch is over by then, whatever happened: a day.
-const MOST_SECONDS: f64 = 86_400.0;
+/// Ends a launch when it is dropped.
+struct Ending<'a>(&'a Launch<'a>);
 
-/// The congestion control of a connection, which is that of its siblings.
-fn congestion_control(control: &TcpStream) -> Option<String> {
-    let name = SockRef::from(control).tcp_congestion().ok()?;
-    let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
-    String::from_utf8(name.to_vec()).ok().filter(|name| !name.is_empty())
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
 /// The far end of a launch, complete.
@@ -99,14 +103,14 @@ struct Launch<'a> {
 
 impl Launch<'_> {
     /// Works until the control connection ends.
-    fn run(&self, control: &TcpStream, cpus: &[u32], most: Duration) -> Result<(), String> {
+    fn run(&self, control: &TcpStream, cpus: &[u32], limits: (f64, &Limits)) -> Result<(), String> {
         thread::scope(|scope| {
             let answering = thread::Builder::new()
                 .name("answers".to_owned())
                 .spawn_scoped(scope, || {
-                    let answered = self.answer(control, most);
-                    self.end();
-                    answered
+                    // Whatever happens here, the others do not wait for more.
+                    let _end = Ending(self);
+                    self.answer(control, limits)
                 })
                 .map_err(|error| format!("cannot start a thread: {error}"))?;
             let worked = team::run(cpus, |thread, gate| {
@@ -133,13 +137,16 @@ impl Launch<'_> {
         self.ends.iter().for_each(DataEnd::shut);
     }
 
-    /// Answers until the near end has closed the control connection.
-    fn answer(&self, control: &TcpStream, most: Duration) -> Result<(), String> {
+    /// Answers until the near end has closed the control connection, or so many seconds have passed.
+    fn answer(&self, control: &TcpStream, (most_seconds, limits): (f64, &Limits)) -> Result<(), String> {
+        let until = monotonic_raw_seconds() + most_seconds;
         let lost = |error: io::Error| format!("the control connection failed: {error}");
         frames::write(control, &ToNear::Complete).map_err(lost)?;
         loop {
-            match frames::read(control, most) {
+            let left = Duration::try_from_secs_f64(until - monotonic_raw_seconds()).unwrap_or_default();
+            match frames::read(control, left) {
                 Ok(ToFar::Window(announced)) => {
+                    let announced = bounds::window(announced, &self.params, limits)?;
                     self.windows.open(&announced);
                     if announced.seconds.is_none() {
                         let begun = ToNear::Begun { number: announced.number };
@@ -157,6 +164,7 @@ impl Launch<'_> {
                 Ok(ToFar::Open(_)) => return Err("the near end opened twice".to_owned()),
                 Err(NoFrame::Ended) => return Ok(()),
                 Err(_) if self.windows.are_over() => return Ok(()),
+                Err(NoFrame::Late) => return Err(format!("the launch has taken its {most_seconds:.0} s")),
                 Err(error) => return Err(format!("the control connection of the near end: {error}")),
             }
         }

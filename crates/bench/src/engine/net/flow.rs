@@ -4,7 +4,6 @@
 use std::io;
 use std::sync::Arc;
 
-use machine::Sysroot;
 use model::document::NetConditions;
 use model::experiment::{LOOPBACK, NetParams};
 use model::io::{NetMode, Protocol};
@@ -17,9 +16,7 @@ use super::near::Session;
 use super::part::{Moment, Part, part_of};
 use super::{block_bytes, ceiling, flow_block_bytes, sent};
 use crate::engine::{Flow, FlowProfile, Tally, Window};
-
-/// The interface of a path inside the machine.
-const INSIDE: &str = "lo";
+use crate::net::path;
 
 /// One thread of the near end.
 pub(super) struct NetFlow {
@@ -83,20 +80,19 @@ impl NetFlow {
 
     /// What the launch went through: the first thread says it.
     fn path(&self) -> NetConditions {
-        let mtu = Sysroot::host().text(&format!("sys/class/net/{INSIDE}/mtu"));
-        let offloads = sys::net::offloads(INSIDE).unwrap_or_default();
+        let address = self.session.address();
+        let end = path::end_towards(address.ip());
         let opened = self.session.opened();
         let tcp = self.params.protocol == Protocol::Tcp;
         let sent = self.session.sent();
-        let family = if self.session.address().is_ipv4() { "IPv4" } else { "IPv6" };
         NetConditions {
-            address_family: Some(family.to_owned()),
+            interface: end.interface,
+            mtu: end.mtu,
+            offloads: end.offloads,
+            address_family: Some(path::family(address).to_owned()),
             round_trip_seconds: self.session.round_trip_seconds(),
             tcp: sent.as_ref().map(sent::conditions),
             zero_copied_share: sent.as_ref().and_then(sent::zero_copied_share),
-            interface: Some(INSIDE.to_owned()),
-            mtu: mtu.and_then(|text| text.trim().parse().ok()),
-            offloads: offloads.into_iter().map(str::to_owned).collect(),
             congestion_control: opened.congestion_control.clone().filter(|_| tcp),
             peer_cpus: opened.cpus.clone(),
             two_copy_bytes_per_second: self.ceiling(),

@@ -153,7 +153,8 @@ fn emptied(socket: UdpSocket) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// The far end: waits for the flows of a launch, each over its protocol, whose control connection comes from `peer`.
+/// The far end: waits for the flows of a launch, each over its protocol, whose control connection leads from `peer`
+/// to `own`.
 ///
 /// # Errors
 /// They have not all come in time, or what the kernel said.
@@ -161,7 +162,7 @@ pub(super) fn gather(
     door: &Door,
     arrivals: &Arrivals<'_>,
     protocols: &[Protocol],
-    (peer, token): (SocketAddr, Token),
+    (own, peer, token): (SocketAddr, SocketAddr, Token),
     patience: Duration,
 ) -> io::Result<Vec<DataEnd>> {
     let mut ends: Vec<Option<DataEnd>> = protocols.iter().map(|_| None).collect();
@@ -179,7 +180,7 @@ pub(super) fn gather(
         }
         if lacks(&ends, Protocol::Udp) {
             // Connections wait meanwhile.
-            admit(door, (peer, token), protocols, &mut ends, left.min(ASK_AGAIN))?;
+            admit(door, (own, peer, token), protocols, &mut ends, left.min(ASK_AGAIN))?;
         } else if let Ok((preface, stream)) = arrivals.come.recv_timeout(left)
             && preface.purpose == Purpose::Data
             && let Some(place) = place_of(&mut ends, protocols, &preface, Protocol::Tcp)
@@ -207,7 +208,7 @@ fn place_of<'a>(
 /// flooded by us in another's name.
 fn admit(
     door: &Door,
-    (peer, token): (SocketAddr, Token),
+    (own, peer, token): (SocketAddr, SocketAddr, Token),
     protocols: &[Protocol],
     ends: &mut [Option<DataEnd>],
     within: Duration,
@@ -225,7 +226,8 @@ fn admit(
     let ours = |preface: &Preface| preface.purpose == Purpose::Data && preface.token == token;
     let Some(preface) = Preface::read(bytes).filter(ours).filter(|_| from.ip() == peer.ip()) else { return Ok(()) };
     if let Some(place) = place_of(ends, protocols, &preface, Protocol::Udp) {
-        let socket = datagrams_at(door.address())?;
+        // Not where the door is, which may be all addresses: the answer comes from the one that was asked.
+        let socket = datagrams_at(own)?;
         socket.connect(from)?;
         // What came between the two calls may be anybody's.
         let socket = emptied(socket)?;

@@ -5,6 +5,7 @@
 //! the receiver, and a latency is the full round trip. No data goes unchecked ([`content`]).
 
 mod blocks;
+mod bounds;
 mod ceiling;
 mod connect;
 mod content;
@@ -37,11 +38,13 @@ use sys::clock::Calibration;
 
 use super::{Engine, Opened, Preparing, Trouble};
 use crate::net::door::{Door, Lobby};
+use crate::net::greetings::Limits;
 use crate::net::preface::{Purpose, Token};
 use crate::net::words::Opening;
 use crate::plan::{PlanError, Planned, Request};
 use flow::NetFlow;
 use flows::Way;
+pub(crate) use near::watch_over;
 
 /// Measures the network.
 pub(super) struct NetEngine;
@@ -107,7 +110,7 @@ fn serve_at(address: SocketAddr, task: &Task, launch: &mut dyn Preparing) -> Res
     launch.listening(&door.address().to_string());
     let timer = calibration.finish(CALIBRATION);
     let (lobby, cpus) = (Lobby::default(), |_| task.cpus.clone());
-    let home = far::Home { door: &door, lobby: &lobby, cpus: &cpus, timer };
+    let home = far::Home { door: &door, lobby: &lobby, cpus: &cpus, timer, limits: &Limits::none() };
     let admission = Token::parse(&ends.token);
     // One launch, and the door is closed again.
     let admitted = Mutex::new(false);

@@ -113,7 +113,7 @@ fn conversing(task: &Task, telling: &mut Telling, act: impl FnOnce(&TcpStream, &
         let arrivals = lobby.expect(token);
         let opened = OpenedThere { token: token.as_str().into(), cpus: task.cpus.clone(), congestion_control: None };
         frames::write(&control, &ToNear::Opened(Box::new(opened))).unwrap();
-        let peer = (control.peer_addr().unwrap(), token);
+        let peer = (control.local_addr().unwrap(), control.peer_addr().unwrap(), token);
         let ends = flows::gather(&door, &arrivals, &flows::protocols(params), peer, PATIENCE).unwrap();
         if let DataEnd::Udp(socket) = &ends[0] {
             // Nobody says that there are no more datagrams: these ends do not watch the control connection.
@@ -451,7 +451,8 @@ fn flows_that_do_not_come_are_an_error() {
     let arrivals = lobby.expect(token);
     for protocol in [Protocol::Tcp, Protocol::Udp] {
         let patience = Duration::from_millis(50);
-        let error = flows::gather(&door, &arrivals, &[protocol; 2], (door.address(), token), patience).unwrap_err();
+        let error = flows::gather(&door, &arrivals, &[protocol; 2], (door.address(), door.address(), token), patience)
+            .unwrap_err();
         assert!(error.to_string().contains("0 of 2 data connections came"), "{error}");
     }
 }
@@ -465,7 +466,7 @@ fn a_datagram_from_elsewhere_or_without_the_token_opens_nothing() {
     socket.connect(door.address()).unwrap();
     let preface = |token| crate::net::preface::Preface { purpose: Purpose::Data, number: 0, token }.bytes();
     let gather = |peer: &str| {
-        let peer = (peer.parse().unwrap(), token);
+        let peer = (door.address(), peer.parse().unwrap(), token);
         flows::gather(&door, &arrivals, &[Protocol::Udp], peer, Duration::from_millis(200)).map(|ends| ends.len())
     };
     let home = "127.0.0.1:1";

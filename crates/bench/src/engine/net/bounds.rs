@@ -1,0 +1,118 @@
+//! How far the near end may go at a far end that serves strangers: what is asked for is held against the server's limits
+//! before anything is made for it.
+
+use model::experiment::NetParams;
+use model::io::{NetMode, Protocol};
+
+use super::block_bytes;
+use crate::net::greetings::Limits;
+use crate::net::words::Announced;
+
+/// A window begins no later than so many seconds after it was announced.
+const MOST_AHEAD_SECONDS: f64 = 60.0;
+
+/// Whether an experiment with so many data connections is within the limits.
+///
+/// # Errors
+/// A sentence with the limit.
+pub(super) fn check(params: &NetParams, flows: usize, limits: &Limits) -> Result<(), String> {
+    if flows > limits.most_flows as usize {
+        return Err(format!(
+            "{flows} data connections are too many; this server takes {} in a launch",
+            limits.most_flows
+        ));
+    }
+    if block_bytes(params) as u64 > limits.most_block_bytes {
+        return Err(format!(
+            "blocks of {} bytes are too large; this server takes {} bytes",
+            params.block, limits.most_block_bytes
+        ));
+    }
+    // Such a transfer goes as fast as it can, in both directions.
+    if limits.udp_bytes_per_second.is_some() && (params.protocol, params.mode) == (Protocol::Udp, NetMode::Transfer) {
+        return Err("a transfer over UDP keeps to no rate, and this server was told to (--udp-rate)".to_owned());
+    }
+    Ok(())
+}
+
+/// A window as it may be: its times are sane, and senders of datagrams keep to the server's rate in it.
+///
+/// # Errors
+/// A sentence: its times are not sane.
+pub(super) fn window(mut announced: Announced, params: &NetParams, limits: &Limits) -> Result<Announced, String> {
+    let seconds = announced.seconds.unwrap_or(0.0);
+    let bytes = announced.bytes.unwrap_or(0.0);
+    let sane = (0.0..=MOST_AHEAD_SECONDS).contains(&announced.begins_in_seconds)
+        && (0.0..=limits.most_seconds).contains(&seconds)
+        && (0.0..f64::INFINITY).contains(&bytes);
+    if !sane {
+        return Err(format!(
+            "a window of {seconds} s that begins in {} s is none; look whether both run the same version",
+            announced.begins_in_seconds
+        ));
+    }
+    if let (Some(most), NetMode::Blast | NetMode::NoDrop) = (limits.udp_bytes_per_second, params.mode) {
+        announced.bytes = Some(announced.bytes.map_or(most, |bytes| bytes.min(most)));
+    }
+    Ok(announced)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::experiment::LOOPBACK;
+    use model::io::Direction;
+
+    use super::super::rows;
+    use super::*;
+
+    fn params(protocol: Protocol, mode: NetMode, block: u64) -> NetParams {
+        let params = rows::params(protocol, mode, block, Direction::Down, 2);
+        assert_eq!(params.path, LOOPBACK);
+        params
+    }
+
+    #[test]
+    fn what_is_beyond_a_limit_is_refused_with_it() {
+        let limits = Limits { most_flows: 2, most_block_bytes: 1024, most_seconds: 10.0, udp_bytes_per_second: None };
+        let stream = params(Protocol::Tcp, NetMode::Stream, 1024);
+        assert_eq!(check(&stream, 2, &limits), Ok(()));
+        assert!(check(&stream, 3, &limits).unwrap_err().contains("takes 2 in a launch"));
+        let large = params(Protocol::Tcp, NetMode::Stream, 1025);
+        assert!(check(&large, 2, &limits).unwrap_err().contains("1024 bytes"));
+        let transfer = params(Protocol::Udp, NetMode::Transfer, 1024);
+        assert_eq!(check(&transfer, 2, &limits), Ok(()));
+        let capped = Limits { udp_bytes_per_second: Some(1e6), ..limits };
+        assert!(check(&transfer, 2, &capped).unwrap_err().contains("--udp-rate"));
+        assert_eq!(check(&stream, 2, &capped), Ok(()));
+        assert_eq!(check(&large, 1000, &Limits::none()), Ok(()));
+    }
+
+    fn announced(begins_in_seconds: f64, seconds: Option<f64>, bytes: Option<f64>) -> Announced {
+        Announced { number: 1, begins_in_seconds, seconds, bytes }
+    }
+
+    #[test]
+    fn windows_whose_times_are_not_sane_are_refused() {
+        let stream = params(Protocol::Tcp, NetMode::Stream, 1024);
+        let limits = Limits { most_seconds: 10.0, ..Limits::none() };
+        let check = |begins, seconds, bytes| window(announced(begins, seconds, bytes), &stream, &limits).is_ok();
+        assert!(check(0.0, Some(10.0), None) && check(1.0, None, Some(1e12)) && check(0.0, Some(0.0), Some(0.0)));
+        for wrong in [-1.0, 61.0, 1e300, f64::NAN, f64::INFINITY] {
+            assert!(!check(wrong, Some(1.0), None), "begins in {wrong}");
+            assert!(!check(0.0, Some(wrong), None), "{wrong} long");
+        }
+        assert!(!check(0.0, None, Some(-1.0)));
+    }
+
+    #[test]
+    fn senders_of_datagrams_keep_to_the_servers_rate() {
+        let limits = Limits { udp_bytes_per_second: Some(1e6), ..Limits::none() };
+        let bytes = |mode, wanted| {
+            window(announced(0.0, Some(1.0), wanted), &params(Protocol::Udp, mode, 1024), &limits).unwrap().bytes
+        };
+        assert_eq!(bytes(NetMode::Blast, None), Some(1e6));
+        assert_eq!(bytes(NetMode::NoDrop, Some(2e6)), Some(1e6));
+        assert_eq!(bytes(NetMode::NoDrop, Some(5e5)), Some(5e5));
+        assert_eq!(bytes(NetMode::Pingpong, None), None, "an answer is no longer than its question");
+    }
+}

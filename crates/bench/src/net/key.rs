@@ -1,0 +1,169 @@
+//! The key that both ends of a visit know, and how each proves to the other that it does without saying it.
+//!
+//! A proof is an HMAC-SHA256 over who proves, the version that both have agreed on, and a number of either side that is
+//! used once: a proof that somebody has overheard is worth nothing later, nor in the other direction. What follows is not
+//! encrypted.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+use super::preface::Token;
+
+/// The least length of a key: 128 bits, which nobody guesses.
+const LEAST_KEY_BYTES: usize = 16;
+
+/// The greatest: what is longer is no key but the wrong file.
+const MOST_KEY_BYTES: usize = 4096;
+
+/// What a proof is about, so that it is good for nothing else.
+const ABOUT: &[u8] = b"assay net visit";
+
+/// Who proves that it knows the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Prover {
+    /// The client.
+    Visitor,
+    /// The server.
+    Server,
+}
+
+/// What both ends have said before either proves anything.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Challenge {
+    /// The version of the words.
+    pub(super) version: u32,
+    /// The client's number.
+    pub(super) visitor: Token,
+    /// The server's number.
+    pub(super) server: Token,
+}
+
+/// A key. It is never shown.
+#[derive(Clone)]
+pub struct Key(Vec<u8>);
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(…)")
+    }
+}
+
+impl Key {
+    /// The key in a file, or on standard input where the file's name is `-`, without white space around it. Arguments
+    /// would be seen by every user of the machine.
+    ///
+    /// # Errors
+    /// A sentence: it cannot be read, or is too short or too long.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let input = path == Path::new("-");
+        let name = if input { "standard input".to_owned() } else { format!("'{}'", path.display()) };
+        let mut bytes = Vec::new();
+        let most = MOST_KEY_BYTES as u64 + 1;
+        let read = if input {
+            io::stdin().lock().take(most).read_to_end(&mut bytes)
+        } else {
+            File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))
+        };
+        read.map_err(|error| format!("cannot read the key from {name}: {error}"))?;
+        Self::new(&bytes).map_err(|why| format!("the key from {name} {why}"))
+    }
+
+    /// From what a file holds.
+    fn new(bytes: &[u8]) -> Result<Self, String> {
+        let key = bytes.trim_ascii();
+        match key.len() {
+            length if length < LEAST_KEY_BYTES => Err(format!(
+                "has {length} bytes, and {LEAST_KEY_BYTES} are the least: head -c 24 /dev/urandom | base64 makes one"
+            )),
+            _ if bytes.len() > MOST_KEY_BYTES => Err(format!("is longer than {MOST_KEY_BYTES} bytes")),
+            _ => Ok(Self(key.to_vec())),
+        }
+    }
+
+    fn authenticator(&self, prover: Prover, challenge: &Challenge) -> Option<Hmac<Sha256>> {
+        // An HMAC takes keys of every length.
+        let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&self.0).ok()?;
+        mac.update(ABOUT);
+        mac.update(&[prover as u8]);
+        mac.update(&challenge.version.to_be_bytes());
+        mac.update(challenge.visitor.as_str().as_bytes());
+        mac.update(challenge.server.as_str().as_bytes());
+        Some(mac)
+    }
+
+    /// The proof of this side, in hexadecimal digits.
+    pub(super) fn proof(&self, prover: Prover, challenge: &Challenge) -> String {
+        let code = self.authenticator(prover, challenge).map(|mac| mac.finalize().into_bytes());
+        code.iter().flatten().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Whether this is the proof of that side. How long that takes says nothing of where it differs.
+    pub(super) fn is_proven(&self, prover: Prover, challenge: &Challenge, proof: &str) -> bool {
+        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+        let bytes: Option<Vec<u8>> = proof.as_bytes().chunks(2).map(byte).collect();
+        match (self.authenticator(prover, challenge), bytes) {
+            (Some(mac), Some(bytes)) => mac.verify_slice(&bytes).is_ok(),
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &[u8] = b"0123456789abcdef";
+
+    fn token(digit: char) -> Token {
+        Token::parse(&digit.to_string().repeat(32)).unwrap()
+    }
+
+    fn challenge() -> Challenge {
+        Challenge { version: 1, visitor: token('a'), server: token('b') }
+    }
+
+    #[test]
+    fn only_a_proof_of_this_key_side_and_challenge_is_one() {
+        let key = Key::new(KEY).unwrap();
+        let proof = key.proof(Prover::Visitor, &challenge());
+        assert_eq!(proof.len(), 64);
+        assert!(key.is_proven(Prover::Visitor, &challenge(), &proof));
+        assert!(!key.is_proven(Prover::Server, &challenge(), &proof), "sent back by the other side");
+        let others = [
+            Challenge { version: 2, ..challenge() },
+            Challenge { visitor: token('c'), ..challenge() },
+            Challenge { server: token('c'), ..challenge() },
+            Challenge { visitor: token('b'), server: token('a'), ..challenge() },
+        ];
+        for other in others {
+            assert!(!key.is_proven(Prover::Visitor, &other, &proof), "overheard: {other:?}");
+        }
+        let other = Key::new(b"0123456789abcdeg").unwrap();
+        assert!(!other.is_proven(Prover::Visitor, &challenge(), &proof));
+        for wrong in ["", &proof[..62], &proof[1..], "zz", "é", &format!("{proof}00"), &"0".repeat(64)] {
+            assert!(!key.is_proven(Prover::Visitor, &challenge(), wrong), "{wrong}");
+        }
+    }
+
+    /// The same by Python: hmac.new(b'0123456789abcdef', b'assay net visit' + bytes([0]) + (1).to_bytes(4, 'big') +
+    /// b'a' * 32 + b'b' * 32, 'sha256').hexdigest()
+    #[test]
+    fn a_proof_is_the_one_that_others_compute() {
+        let proof = Key::new(KEY).unwrap().proof(Prover::Visitor, &challenge());
+        assert_eq!(proof, "828e6a0d243dc831f35fd619b6edccfe8f8d76bf469a3f3c7bbf84f4c704f325");
+    }
+
+    #[test]
+    fn a_key_has_its_length_and_no_white_space_around_it() {
+        assert_eq!(Key::new(b"  0123456789abcdef\n").unwrap().0, KEY);
+        assert!(Key::new(b"0123456789abcde\n\n\n\n").unwrap_err().contains("15 bytes"));
+        assert!(Key::new(&[b'x'; MOST_KEY_BYTES + 1]).unwrap_err().contains("longer"));
+        assert!(Key::read(Path::new("/no/such/key")).unwrap_err().contains("'/no/such/key'"));
+        assert_eq!(format!("{:?}", Key::new(KEY).unwrap()), "Key(…)");
+    }
+}

@@ -1,0 +1,507 @@
+//! The server: lets visitors in, one after the other, and serves their launches in this process.
+//!
+//! It outlives whatever its visitors do. A connection costs a thread; of those that have not proven anything there are
+//! few, for a short time, and nothing is made for what they say of lengths or numbers. A launch comes with the token of
+//! a visitor whose turn it is, from that visitor's address; one that panics ends alone.
+
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+use std::{fmt, io};
+
+use machine::Sysroot;
+use model::io::NetMode;
+use model::machine::Machine;
+use sys::clock::{Calibration, Timer, monotonic_raw_seconds};
+use sys::process;
+
+use super::door::{Door, Lobby};
+use super::frames::{self, NoFrame};
+use super::greetings::{Admitted, Cause, Hello, Limits, MOST_BYTES_BEFORE, ToServer, ToVisitor, VERSIONS, Welcome};
+use super::greetings::{common, tame};
+use super::key::{Challenge, Key, Prover};
+use super::path;
+use super::preface::{Preface, Purpose, Token};
+use super::visits::{Place, Visits};
+use super::words::ToNear;
+use crate::engine::net::far::{self, Home};
+use crate::engine::net::watch_over;
+use crate::plan::place;
+use crate::suite::MOST_BLOCK_BYTES;
+
+/// Visitors that have not yet proven anything; one more is closed at once.
+const MOST_STRANGERS: usize = 256;
+
+/// Seconds that a visitor may take to say who it is and to prove it.
+const GREETING_SECONDS: f64 = 5.0;
+
+/// A visitor that has said nothing for so many seconds is gone.
+const SILENCE_SECONDS: f64 = 5.0;
+
+/// How often a visitor that waits is told its place, in seconds.
+const TELL_SECONDS: f64 = 1.0;
+
+/// How often we look whether a visitor's turn has come, and whether the server is to end.
+const LOOK_AROUND: Duration = Duration::from_millis(100);
+
+/// How long the connections of a server that ends may take to say good-bye.
+const GOOD_BYE: Duration = Duration::from_millis(500);
+
+/// Data connections of a launch.
+const MOST_FLOWS: u32 = 128;
+
+/// Least time over which the server calibrates its timer.
+const CALIBRATION: Duration = Duration::from_millis(20);
+
+/// How a server is set up.
+#[derive(Clone, Debug)]
+pub struct Serving {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// The key that its visitors have to know; none is needed on a loopback address alone.
+    pub key: Option<Key>,
+    /// Whether it ends after the first visitor.
+    pub once: bool,
+    /// Visitors that measure at the same time.
+    pub concurrent: usize,
+    /// The longest visit, in seconds.
+    pub most_seconds: f64,
+    /// The most that it sends by UDP, in bytes of data per second.
+    pub udp_bytes_per_second: Option<f64>,
+    /// Version of this program.
+    pub version: String,
+}
+
+/// What there is to tell of a server.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    /// It can be visited.
+    Listening {
+        /// Where.
+        address: SocketAddr,
+    },
+    /// A visit is over.
+    Visited {
+        /// Who came.
+        from: IpAddr,
+        /// Version of its program.
+        version: String,
+        /// How long it had its turn.
+        seconds: f64,
+        /// Launches that it made.
+        launches: u32,
+        /// Why it ended, where the visitor did not end it.
+        because: Option<String>,
+    },
+    /// A visitor was not let in, or left before its turn.
+    NotVisited {
+        /// Who came.
+        from: IpAddr,
+        /// Why.
+        because: String,
+    },
+    /// A launch went wrong.
+    LaunchFailed {
+        /// Whose.
+        from: IpAddr,
+        /// Why.
+        because: String,
+    },
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listening { address } => write!(f, "listening on {address}, TCP and UDP"),
+            Self::Visited { from, version, seconds, launches, because } => {
+                write!(f, "{from} (assay {version}): {launches} launches in {seconds:.0} s")?;
+                because.as_ref().map_or(Ok(()), |because| write!(f, "; {because}"))
+            }
+            Self::NotVisited { from, because } => write!(f, "{from}: not let in: {because}"),
+            Self::LaunchFailed { from, because } => write!(f, "{from}: a launch failed: {because}"),
+        }
+    }
+}
+
+/// Serves visitors until a signal asks this process to stop; with `once`, until the first of them has left. Returns once
+/// nobody can come in any more.
+///
+/// # Errors
+/// A sentence: it cannot listen there, or not without a key; or the kernel lets nobody in any more.
+pub fn serve(serving: Serving, tell: impl Fn(&Notice) + Send + Sync + 'static) -> Result<(), String> {
+    let server = Arc::new(Server::open(serving, Box::new(tell), far::serve)?);
+    (server.tell)(&Notice::Listening { address: server.door.address() });
+    server.until(&|| process::stop_signal().is_some())
+}
+
+/// What a launch is served with.
+type ServeLaunch = fn(&TcpStream, &Home<'_>) -> Result<(), String>;
+
+/// A server.
+pub(super) struct Server {
+    serving: Serving,
+    pub(super) door: Door,
+    lobby: Lobby,
+    visits: Visits,
+    limits: Limits,
+    machine: Machine,
+    timer: Timer,
+    tell: Box<dyn Fn(&Notice) + Send + Sync>,
+    serve_launch: ServeLaunch,
+    strangers: AtomicUsize,
+    /// Visitors that have had their turn.
+    served: AtomicUsize,
+}
+
+/// Who has proven to know the key, where one is needed.
+struct Known {
+    version: String,
+}
+
+/// Why a visitor is not let in.
+struct Refusal(Cause, String);
+
+impl Server {
+    /// A server that can be connected to.
+    ///
+    /// # Errors
+    /// A sentence: it cannot listen there, or not without a key.
+    pub(super) fn open(
+        serving: Serving,
+        tell: Box<dyn Fn(&Notice) + Send + Sync>,
+        serve_launch: ServeLaunch,
+    ) -> Result<Self, String> {
+        let at = serving.listen;
+        if serving.key.is_none() && !at.ip().to_canonical().is_loopback() {
+            return Err(format!(
+                "to listen on {} a key is needed, as others can come there; name its file with --key-file",
+                at.ip()
+            ));
+        }
+        let calibration = Calibration::begin();
+        let door = Door::open(at).map_err(|error| match error.kind() {
+            io::ErrorKind::AddrInUse => {
+                format!("cannot listen on {at}: the port is taken; end who has it, or name another with --listen")
+            }
+            _ => format!("cannot listen on {at}: {error}; write an address of this machine, and a port above 1023"),
+        })?;
+        let limits = Limits {
+            most_seconds: serving.most_seconds,
+            most_flows: MOST_FLOWS,
+            most_block_bytes: MOST_BLOCK_BYTES,
+            udp_bytes_per_second: serving.udp_bytes_per_second,
+        };
+        Ok(Self {
+            door,
+            lobby: Lobby::default(),
+            visits: Visits::new(serving.concurrent),
+            limits,
+            machine: machine::discover(&Sysroot::host()),
+            timer: calibration.finish(CALIBRATION),
+            tell,
+            serve_launch,
+            strangers: AtomicUsize::new(0),
+            served: AtomicUsize::new(0),
+            serving,
+        })
+    }
+
+    /// Serves until told to stop, or until it has served once where that is wanted.
+    ///
+    /// # Errors
+    /// A sentence: the kernel lets nobody in any more.
+    pub(super) fn until(self: &Arc<Self>, stop: &dyn Fn() -> bool) -> Result<(), String> {
+        let server = Arc::clone(self);
+        // On a thread of its own: connections that hang do not keep the process from ending.
+        let receiving = thread::Builder::new()
+            .name("door".to_owned())
+            .spawn(move || server.door.receive(&|preface, stream| server.greet(preface, stream)))
+            .map_err(|error| format!("cannot start a thread: {error}"))?;
+        let once = || self.serving.once && self.served.load(Ordering::Acquire) > 0;
+        while !stop() && !once() && !receiving.is_finished() {
+            thread::sleep(LOOK_AROUND);
+        }
+        self.door.close();
+        self.visits.close();
+        let until = monotonic_raw_seconds() + GOOD_BYE.as_secs_f64();
+        while !receiving.is_finished() && monotonic_raw_seconds() < until {
+            thread::sleep(LOOK_AROUND / 10);
+        }
+        if !receiving.is_finished() {
+            return Ok(());
+        }
+        match receiving.join() {
+            Ok(received) => received.map_err(|error| format!("cannot take connections any more: {error}")),
+            Err(_) => Err("the server panicked".to_owned()),
+        }
+    }
+
+    /// What becomes of a connection that has said what it is for. Whatever happens in it, the server goes on.
+    fn greet(&self, preface: Preface, stream: TcpStream) {
+        let from = stream.peer_addr().map(|address| address.ip().to_canonical());
+        let Ok(from) = from else { return };
+        let greeted = catch_unwind(AssertUnwindSafe(move || match preface.purpose {
+            Purpose::Visit => self.visit(&stream, from),
+            Purpose::Session => self.launch(preface.token, &stream, from),
+            Purpose::Data | Purpose::Operation => self.lobby.bring(preface, stream),
+        }));
+        if greeted.is_err() {
+            (self.tell)(&Notice::LaunchFailed { from, because: "it panicked, which is a defect".to_owned() });
+        }
+    }
+
+    /// Serves one launch, if its visitor's turn has come.
+    fn launch(&self, token: Token, control: &TcpStream, from: IpAddr) {
+        let served = self.visits.launch(token, from, control).and_then(|launch| {
+            let cpus = |flows: usize| place(u32::try_from(flows).unwrap_or(MOST_FLOWS), &self.machine).0;
+            let home =
+                Home { door: &self.door, lobby: &self.lobby, cpus: &cpus, timer: self.timer, limits: &self.limits };
+            let served = catch_unwind(AssertUnwindSafe(|| (self.serve_launch)(control, &home)));
+            drop(launch);
+            served.unwrap_or_else(|_| {
+                let reason = "the launch panicked there, which is a defect".to_owned();
+                // Who is gone does not hear it.
+                let _ = frames::write(control, &ToNear::Refused { reason: reason.clone() });
+                Err(reason)
+            })
+        });
+        if let Err(because) = served {
+            (self.tell)(&Notice::LaunchFailed { from, because: tame(&because) });
+        }
+    }
+
+    /// A visit from its first word to its end.
+    fn visit(&self, stream: &TcpStream, from: IpAddr) {
+        let Some(stranger) = Counted::below(&self.strangers, MOST_STRANGERS) else { return };
+        let known = self.let_in(stream);
+        drop(stranger);
+        let stayed = known.and_then(|known| {
+            let place = self
+                .visits
+                .enter()
+                .ok_or_else(|| Refusal(Cause::Full, "too many wait already; come again later".to_owned()))?;
+            self.wait(stream, &place)?;
+            self.stay(stream, from, &place, &known)
+        });
+        if let Err(Refusal(cause, reason)) = stayed {
+            let because = tame(&reason);
+            farewell(stream, &ToVisitor::Refused { cause, reason });
+            (self.tell)(&Notice::NotVisited { from, because });
+        }
+    }
+
+    /// Learns who a visitor is, and lets it prove that it knows the key.
+    fn let_in(&self, stream: &TcpStream) -> Result<Known, Refusal> {
+        let other = |reason: String| Refusal(Cause::Other, reason);
+        let failed = |error: io::Error| other(format!("the connection failed: {error}"));
+        watch_over(stream).map_err(failed)?;
+        let until = monotonic_raw_seconds() + GREETING_SECONDS;
+        let hear = || {
+            let left = Duration::try_from_secs_f64(until - monotonic_raw_seconds()).unwrap_or_default();
+            let heard: Result<ToServer, NoFrame> = frames::read_at_most(stream, left, MOST_BYTES_BEFORE);
+            heard.map_err(|error| other(format!("it did not say who it is: {error}")))
+        };
+        let ToServer::Hello(hello) = hear()? else {
+            return Err(other("it did not begin with who it is".to_owned()));
+        };
+        let (version, visitor) = self.agree(&hello)?;
+        let challenge = Challenge { version, visitor, server: Token::new() };
+        let welcome = Welcome {
+            version,
+            program: self.serving.version.clone(),
+            capabilities: NetMode::ALL.iter().map(|mode| mode.name().to_owned()).collect(),
+            nonce: challenge.server.as_str().to_owned(),
+            key_needed: self.serving.key.is_some(),
+        };
+        frames::write(stream, &ToVisitor::Welcome(welcome)).map_err(failed)?;
+        let ToServer::Proof { proof } = hear()? else {
+            return Err(other("it did not prove who it is".to_owned()));
+        };
+        if let Some(key) = &self.serving.key {
+            match proof {
+                Some(proof) if key.is_proven(Prover::Visitor, &challenge, &proof) => {}
+                Some(_) => return Err(Refusal(Cause::Key, "the key is not the server's".to_owned())),
+                None => return Err(Refusal(Cause::Key, "the server asks for a key".to_owned())),
+            }
+        }
+        let proof = self.serving.key.as_ref().map(|key| key.proof(Prover::Server, &challenge));
+        frames::write(stream, &ToVisitor::Known { proof }).map_err(failed)?;
+        Ok(Known { version: tame(&hello.program) })
+    }
+
+    /// The version that both speak, and the visitor's number.
+    fn agree(&self, hello: &Hello) -> Result<(u32, Token), Refusal> {
+        let version = common(VERSIONS, hello.versions).ok_or_else(|| {
+            let ([oldest, newest], [first, last]) = (VERSIONS, hello.versions);
+            let reason = format!(
+                "it (assay {}) speaks versions {first} to {last} of the protocol and the server (assay {}) {oldest} to \
+                 {newest}; run the same version of assay at both ends",
+                tame(&hello.program),
+                self.serving.version
+            );
+            Refusal(Cause::Version, reason)
+        })?;
+        let visitor = Token::parse(&hello.nonce);
+        let visitor = visitor.ok_or_else(|| Refusal(Cause::Other, "its number is none".to_owned()))?;
+        Ok((version, visitor))
+    }
+
+    /// Lets a visitor wait, and tells it how many come before it, until it would be next and its turn has come.
+    fn wait(&self, stream: &TcpStream, place: &Place<'_>) -> Result<(), Refusal> {
+        let mut visitor = Visitor::new(stream);
+        let mut told = f64::NEG_INFINITY;
+        while !place.is_next() {
+            if self.visits.are_closed() {
+                return Err(Refusal(Cause::Other, "the server was stopped".to_owned()));
+            }
+            let now = monotonic_raw_seconds();
+            if now - told >= TELL_SECONDS {
+                told = now;
+                let ahead = u32::try_from(place.ahead()).unwrap_or(u32::MAX);
+                let queued = frames::write(stream, &ToVisitor::Queued { ahead });
+                queued.map_err(|error| Refusal(Cause::Other, format!("it left while it waited: {error}")))?;
+            }
+            match visitor.listen(LOOK_AROUND) {
+                Ok(_) => {}
+                Err(Some(reason)) => return Err(Refusal(Cause::Other, reason)),
+                Err(None) => return Err(Refusal(Cause::Other, "it left while it waited".to_owned())),
+            }
+        }
+        Ok(())
+    }
+
+    /// A visitor's turn, until it leaves or has to.
+    fn stay(&self, stream: &TcpStream, from: IpAddr, place: &Place<'_>, known: &Known) -> Result<(), Refusal> {
+        let stopped = || Refusal(Cause::Other, "the server was stopped".to_owned());
+        let token = place.turn(from).ok_or_else(stopped)?;
+        let _served = Served(&self.served);
+        let began = monotonic_raw_seconds();
+        let because = self.attend(stream, from, token).err();
+        if let Some(reason) = &because {
+            farewell(stream, &ToVisitor::Over { reason: reason.clone() });
+        }
+        (self.tell)(&Notice::Visited {
+            from,
+            version: known.version.clone(),
+            seconds: monotonic_raw_seconds() - began,
+            launches: place.launches(),
+            because: because.map(|reason| tame(&reason)),
+        });
+        Ok(())
+    }
+
+    /// Admits a visitor and answers it until it leaves.
+    ///
+    /// # Errors
+    /// A sentence: it has to leave, or is gone without having left.
+    fn attend(&self, stream: &TcpStream, from: IpAddr, token: Token) -> Result<(), String> {
+        let failed = |error: io::Error| format!("the connection failed: {error}");
+        let mut path = path::end_towards(from);
+        path.congestion_control = path::congestion_control(stream);
+        let (limits, machine) = (self.limits.clone(), self.machine.clone());
+        let admitted = Admitted { token: token.as_str().to_owned(), limits, path, machine };
+        frames::write(stream, &ToVisitor::Admitted(Box::new(admitted))).map_err(failed)?;
+        let until = monotonic_raw_seconds() + self.limits.most_seconds;
+        let mut visitor = Visitor::new(stream);
+        loop {
+            match visitor.listen(LOOK_AROUND) {
+                Ok(true) => frames::write(stream, &ToVisitor::Alive).map_err(failed)?,
+                Ok(false) => {}
+                Err(None) => return Ok(()),
+                Err(Some(reason)) => return Err(reason),
+            }
+            if self.visits.are_closed() {
+                return Err("the server was stopped".to_owned());
+            }
+            if monotonic_raw_seconds() > until {
+                return Err(format!(
+                    "the visit has taken its {:.0} s, the longest that this server allows (--most-seconds)",
+                    self.limits.most_seconds
+                ));
+            }
+        }
+    }
+}
+
+/// Says the last word and waits a moment until the visitor has closed the connection: one that is closed while something
+/// of the visitor's is unread is reset, and the word lost.
+fn farewell(mut stream: &TcpStream, word: &ToVisitor) {
+    use std::io::Read;
+    // Who is gone does not hear it.
+    let said = frames::write(stream, word).and_then(|()| stream.shutdown(Shutdown::Write));
+    let until = monotonic_raw_seconds() + GOOD_BYE.as_secs_f64() / 2.0;
+    while said.is_ok() && monotonic_raw_seconds() < until {
+        match frames::comes(stream, LOOK_AROUND) {
+            Ok(true) if !matches!(stream.read(&mut [0; 64]), Ok(0) | Err(_)) => {}
+            Ok(false) => {}
+            _ => return,
+        }
+    }
+}
+
+/// A visitor that says from time to time that it is still there.
+struct Visitor<'a> {
+    stream: &'a TcpStream,
+    heard: f64,
+}
+
+impl<'a> Visitor<'a> {
+    fn new(stream: &'a TcpStream) -> Self {
+        Self { stream, heard: monotonic_raw_seconds() }
+    }
+
+    /// Whether it says within so much time that it is there.
+    ///
+    /// # Errors
+    /// It has left; with a reason if that was not how one leaves.
+    fn listen(&mut self, within: Duration) -> Result<bool, Option<String>> {
+        let gone = |error: &dyn fmt::Display| Some(format!("it is gone: {error}"));
+        if !frames::comes(self.stream, within).map_err(|error| gone(&error))? {
+            let silent = monotonic_raw_seconds() - self.heard;
+            return if silent > SILENCE_SECONDS {
+                Err(Some(format!("it said nothing for {SILENCE_SECONDS:.0} s")))
+            } else {
+                Ok(false)
+            };
+        }
+        match frames::read_at_most(self.stream, Duration::from_secs_f64(SILENCE_SECONDS), MOST_BYTES_BEFORE) {
+            Ok(ToServer::Alive) => {
+                self.heard = monotonic_raw_seconds();
+                Ok(true)
+            }
+            Ok(_) => Err(Some("it said something that does not belong there".to_owned())),
+            Err(NoFrame::Ended) => Err(None),
+            Err(error) => Err(gone(&error)),
+        }
+    }
+}
+
+/// One of a limited number, as long as it lives.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl<'a> Counted<'a> {
+    /// One more, if there are fewer than so many.
+    fn below(count: &'a AtomicUsize, most: usize) -> Option<Self> {
+        let before = count.fetch_add(1, Ordering::AcqRel);
+        let counted = Self(count);
+        (before < most).then_some(counted)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// A visitor that has had its turn, once that is over.
+struct Served<'a>(&'a AtomicUsize);
+
+impl Drop for Served<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::AcqRel);
+    }
+}

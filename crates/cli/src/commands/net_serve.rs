@@ -1,0 +1,25 @@
+//! `assay net serve`: the far end of network experiments of other hosts.
+
+use bench::host;
+use bench::net::{Key, Serving, listen_address, serve as serve_visitors};
+
+use crate::args::Serve;
+use crate::exit::{Outcome, Result, complain};
+
+/// Serves until a signal, or the first visitor where one is enough. What there is to tell goes to standard error.
+pub(crate) fn serve(arguments: &Serve) -> Result {
+    let listen = arguments.listen.map_or_else(|| listen_address(None), Ok)?;
+    let key = arguments.key_file.as_deref().map(Key::read).transpose()?;
+    host::note_stop_signals();
+    let serving = Serving {
+        listen,
+        key,
+        once: arguments.once,
+        concurrent: arguments.concurrent as usize,
+        most_seconds: arguments.most_seconds,
+        udp_bytes_per_second: arguments.udp_rate.map(|rate| rate as f64),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    serve_visitors(serving, |notice| complain(&notice.to_string()))?;
+    Ok(host::stop_signal().map_or(Outcome::Done, Outcome::Interrupted))
+}
