@@ -70,7 +70,7 @@ impl Request {
                     request.pairs = Some(pairs.ok_or_else(|| format!("'{text}' is no number of pairs"))?);
                 }
                 area if (AREAS.contains(&area) || area == VETH) && request.area.is_none() => {
-                    request.area = Some(area.to_owned())
+                    request.area = Some(area.to_owned());
                 }
                 other => return Err(format!("'{other}' is not understood; areas: {}, {VETH}", AREAS.join(", "))),
             }

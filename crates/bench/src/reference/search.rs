@@ -22,8 +22,13 @@ pub enum RateSearch {
     /// As fast as it can.
     #[default]
     Unlimited,
-    /// Between a rate that held, if there is one yet, and one that did not.
-    Between { held: Option<f64>, failed: f64 },
+    /// Between two rates.
+    Between {
+        /// The highest rate that held.
+        held: Option<f64>,
+        /// The lowest that did not.
+        failed: f64,
+    },
     /// At this rate.
     Settled(f64),
 }

@@ -86,12 +86,16 @@ fn sys_cpus() -> Vec<u32> {
 
 /// A key that nobody can guess, for nobody else to read.
 fn write_key(path: &Path) -> Result<(), String> {
-    use std::io::{Read, Write};
+    use std::fmt::Write as _;
+    use std::io::{Read, Write as _};
     use std::os::unix::fs::OpenOptionsExt;
     let wrong = |error: std::io::Error| format!("{}: {error}", path.display());
     let mut random = [0_u8; 32];
     std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random)).map_err(wrong)?;
-    let text: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let text = random.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    });
     std::fs::create_dir_all(path.parent().unwrap_or(path)).map_err(wrong)?;
     let _ = std::fs::remove_file(path);
     let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(wrong)?;
@@ -151,6 +155,10 @@ struct Grown {
     /// How the tool and its server were called last.
     called: [Vec<String>; 2],
     search: RateSearch,
+    /// The tool's version, if it is there and says one.
+    version: Option<String>,
+    /// Why there is no comparison, if so.
+    failed: Option<String>,
 }
 
 impl Ends<'_> {
@@ -158,12 +166,9 @@ impl Ends<'_> {
         println!("{} beside {} over veth, {} pairs", row.id(), tool.about().tool, wanted.pairs);
         let mut grown = Grown::default();
         let found = detect(tool.about(), wanted.places).map_err(|missing| missing.reason().to_owned());
-        let failed = match &found {
-            Ok(found) => self.measure(row, tool, found, wanted.pairs, &mut grown).err(),
-            Err(reason) => Some(reason.clone()),
-        };
-        let version = found.ok().and_then(|found| found.version);
-        attempt::read(&self.as_document(row, tool, version, wanted.pairs, grown, failed))
+        grown.version = found.as_ref().ok().and_then(|found| found.version.clone());
+        grown.failed = found.and_then(|found| self.measure(row, tool, &found, wanted.pairs, &mut grown)).err();
+        attempt::read(&self.as_document(row, tool, wanted.pairs, grown))
     }
 
     fn measure(
@@ -261,21 +266,13 @@ impl Ends<'_> {
     }
 
     /// The comparison in the form of the program's own documents, from which lines are read.
-    fn as_document(
-        &self,
-        row: &Row,
-        tool: &'static dyn Reference,
-        version: Option<String>,
-        pairs: u32,
-        grown: Grown,
-        failed: Option<String>,
-    ) -> Value {
+    fn as_document(&self, row: &Row, tool: &'static dyn Reference, pairs: u32, grown: Grown) -> Value {
         let latency = row.is_latency();
         let better = if latency { Better::Lower } else { Better::Higher };
         let mut reference = json!({
-            "tool": tool.about().tool, "version": version, "pairs": pairs, "argv": grown.called[0],
+            "tool": tool.about().tool, "version": grown.version, "pairs": pairs, "argv": grown.called[0],
             "server_argv": grown.called[1], "env": {"LC_ALL": "C"}, "bytes_factor": 1.0,
-            "status": if failed.is_some() { "failed" } else { "ok" }, "reason": failed, "also": [],
+            "status": if grown.failed.is_some() { "failed" } else { "ok" }, "reason": grown.failed, "also": [],
         });
         let mut document = grown.document.unwrap_or_else(|| rows::without_figure(row));
         if reference["status"] == "ok" {
