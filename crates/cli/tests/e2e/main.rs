@@ -17,6 +17,7 @@
 //! * `live`: two sides measured in turn, and the commands that switch between them
 //! * `memory`: streams, blocks, chases and cores among each other
 //! * `net`: streams and round trips between two processes, and ends that die or hang
+//! * `net_faults`: networks that are slow, late, lossy or blind to long packets
 //! * `references`: trusted tools beside our rows, real ones and fakes
 //! * `family`: the processes that a run has started
 //! * `machines`: `assay info`, here and of recorded machines
@@ -45,6 +46,7 @@ mod live;
 mod machines;
 mod memory;
 mod net;
+mod net_faults;
 mod references;
 mod sampling;
 mod storage;
