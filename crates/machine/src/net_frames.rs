@@ -59,6 +59,13 @@ struct Packets {
     last_bytes: Option<f64>,
 }
 
+impl Packets {
+    /// What they cost together.
+    fn cost(&self, cost: impl Fn(f64) -> f64) -> f64 {
+        self.whole * cost(self.whole_bytes) + self.last_bytes.map_or(0.0, cost)
+    }
+}
+
 impl Frames {
     /// The frames on an interface's link; `None` where its kind or its largest packet is not known. `tags` are those of
     /// virtual LANs.
@@ -98,18 +105,14 @@ impl Frames {
 
     /// Bytes on the wire of one message.
     pub(crate) fn message_bytes(&self, protocol: Protocol, block: u64) -> f64 {
-        self.total(&self.packets(protocol, block), |bytes| self.on_wire(bytes))
+        self.packets(protocol, block).cost(|bytes| self.on_wire(bytes))
     }
 
     fn data_over(&self, protocol: Protocol, block: u64, cost: impl Fn(f64) -> f64) -> f64 {
         match protocol {
             Protocol::Tcp => (self.mtu - self.ip - TCP_HEADER_BYTES) / cost(self.mtu),
-            Protocol::Udp => bytes(block) / self.total(&self.packets(protocol, block), cost),
+            Protocol::Udp => bytes(block) / self.packets(protocol, block).cost(cost),
         }
-    }
-
-    fn total(&self, packets: &Packets, cost: impl Fn(f64) -> f64) -> f64 {
-        packets.whole * cost(packets.whole_bytes) + packets.last_bytes.map_or(0.0, cost)
     }
 
     /// A datagram that does not fit into one packet travels in several, each but the last a multiple of 8 B.

@@ -10,7 +10,7 @@ const DEEPEST: u32 = 8;
 #[derive(Debug)]
 pub(crate) struct Ports<'a> {
     /// The interfaces that packets leave the machine by, the fastest first.
-    pub(crate) ports: Vec<&'a Nic>,
+    pub(crate) carriers: Vec<&'a Nic>,
     /// How packets are spread over them.
     pub(crate) spread: Spread,
     /// Tags of virtual LANs on each frame.
@@ -35,7 +35,7 @@ pub(crate) fn ports<'a>(machine: &'a Machine, name: &str) -> Option<Ports<'a>> {
     let top = nic(machine, name)?;
     let mut ports = below(machine, top, 0)?;
     ports.mtu = top.mtu;
-    ports.ports.sort_by(|one, other| link_bps(other).unwrap_or(0.0).total_cmp(&link_bps(one).unwrap_or(0.0)));
+    ports.carriers.sort_by(|one, other| link_bps(other).unwrap_or(0.0).total_cmp(&link_bps(one).unwrap_or(0.0)));
     Some(ports)
 }
 
@@ -57,10 +57,10 @@ fn below<'a>(machine: &'a Machine, top: &'a Nic, depth: u32) -> Option<Ports<'a>
     }
     let lower = || top.lower.iter().map(|name| nic(machine, name)).collect::<Option<Vec<&Nic>>>();
     match top.layer.as_deref() {
-        None => Some(Ports { ports: vec![top], spread: Spread::PerFlow, tags: 0, mtu: None }),
-        Some("bond") => Some(Ports { ports: lower()?, spread: spread(top), tags: 0, mtu: None }),
+        None => Some(Ports { carriers: vec![top], spread: Spread::PerFlow, tags: 0, mtu: None }),
+        Some("bond") => Some(Ports { carriers: lower()?, spread: spread(top), tags: 0, mtu: None }),
         // How a team spreads its packets the kernel does not show: at best over all.
-        Some("team") => Some(Ports { ports: lower()?, spread: Spread::Striped, tags: 0, mtu: None }),
+        Some("team") => Some(Ports { carriers: lower()?, spread: Spread::Striped, tags: 0, mtu: None }),
         Some(layer) => {
             // Of the ports of a bridge one leads out, where only one is no other guest's or container's.
             let hardware = |nic: &&Nic| layer != "bridge" || nic.is_virtual == Some(false) || nic.layer.is_some();

@@ -55,7 +55,7 @@ pub fn net_peaks(path: &NetPath<'_>, declared: &Declared, params: &NetParams) ->
     let is_version_6 = path.is_version_6.unwrap_or_else(|| names_version_6(&params.path));
     let way = Way { ends: ends(path), params, is_version_6 };
     // A peer's address that is our own leads through memory.
-    if way.ends.iter().flat_map(|ports| &ports.ports).any(|port| port.kind.as_deref() == Some(LOOPBACK)) {
+    if way.ends.iter().flat_map(|ports| &ports.carriers).any(|port| port.kind.as_deref() == Some(LOOPBACK)) {
         return Vec::new();
     }
     match params.mode {
@@ -126,7 +126,7 @@ impl Way<'_> {
     /// What can pass: by the link that was declared, and by those that were negotiated.
     fn rates(&self, declared: &Declared) -> Vec<Peak> {
         let by_owner = declared.get("net.link_bps").map(|bits| {
-            let frames = self.ends.iter().find_map(|ports| self.frames(ports, ports.ports.first()?));
+            let frames = self.ends.iter().find_map(|ports| self.frames(ports, ports.carriers.first()?));
             let inputs = vec![input("bit/s", bits, "declared")];
             let rate = self.framed(bits, inputs, frames.as_ref());
             self.both_ways(PeakKind::Declared, rate, false)
@@ -145,7 +145,7 @@ impl Way<'_> {
     /// What an end can pass on in one direction; `None` where the rate of a port is not known.
     fn end_rate(&self, ports: &Ports<'_>) -> Option<Rate> {
         let links: Option<Vec<(&Nic, Rate)>> =
-            ports.ports.iter().map(|port| Some((*port, self.link_rate(ports, port)?))).collect();
+            ports.carriers.iter().map(|port| Some((*port, self.link_rate(ports, port)?))).collect();
         let mut links = links.filter(|links| !links.is_empty())?;
         links.sort_by(|(_, one), (_, other)| other.value.total_cmp(&one.value));
         match ports.spread {
@@ -259,7 +259,7 @@ impl Way<'_> {
             let generation = generation(port.infiniband.as_ref()?.generation.as_deref()?)?;
             Some((2.0 * generation.latency_seconds?, generation.name))
         };
-        let all = self.ends.iter().filter_map(|ports| of_port(ports.ports.first()?));
+        let all = self.ends.iter().filter_map(|ports| of_port(ports.carriers.first()?));
         all.max_by(|(one, _), (other, _)| one.total_cmp(other))
     }
 
@@ -267,7 +267,7 @@ impl Way<'_> {
     fn on_wire(&self, declared: &Declared) -> Option<(f64, PeakInput)> {
         let NetParams { protocol, block, .. } = *self.params;
         let of = |ports: &Ports<'_>| {
-            let port = ports.ports.first()?;
+            let port = ports.carriers.first()?;
             let (bits, source) = match declared.get("net.link_bps") {
                 Some(bits) => (bits, "declared".to_owned()),
                 None => (link_bps(port)?, source(port)),
@@ -288,7 +288,7 @@ fn same_slot(one: &Nic, other: &Nic) -> bool {
 }
 
 fn is_half_duplex(ports: &Ports<'_>) -> bool {
-    ports.ports.iter().any(|port| port.duplex.as_deref() == Some("half"))
+    ports.carriers.iter().any(|port| port.duplex.as_deref() == Some("half"))
 }
 
 /// Where the rate of a port's link comes from.
