@@ -17,7 +17,7 @@ use crate::plan::Planned;
 
 mod around;
 mod disk;
-mod io;
+mod net;
 mod others;
 mod setting;
 
@@ -30,6 +30,9 @@ const DISTURBED: &str = "disturbed";
 
 /// A tick of /proc/stat, in which stolen time is counted.
 const TICK_SECONDS: f64 = 0.01;
+
+/// By so much two slices of warm-up differ on a device that has settled: disks on a shared host, 100 ms each.
+const USUAL_CHANGE: f64 = 0.2;
 
 /// What one launch saw, and what went on around it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -118,7 +121,7 @@ fn seen_by(planned: &Planned, launches: &[&Launched]) -> Conditions {
         conditions.least_cpu_share = None;
         conditions.disk =
             disk::conditions(planned, launches, (timed > 0.0).then(|| sum(|one| one.cpu_seconds) / timed));
-        conditions.net = io::net(&seen, (timed > 0.0).then(|| sum(|one| one.cpu_seconds) / timed));
+        conditions.net = net::conditions(&seen, (timed > 0.0).then(|| sum(|one| one.cpu_seconds) / timed));
     }
     around::conditions(planned, launches, &mut conditions);
     conditions
@@ -158,7 +161,8 @@ pub(crate) fn warnings(planned: &Planned, row: &Row, launches: &[Launched]) -> V
     warnings.extend(around::warnings(planned, &row.conditions));
     warnings.extend(setting::warnings(planned, row, &setting::of(&all)));
     warnings.extend(set_up(&row.conditions, launches));
-    warnings.extend(io::warnings(row));
+    warnings.extend(disk::warnings(row));
+    warnings.extend(net::warnings(row, launches));
     if let Some(headline) = row.metrics.first() {
         warnings.extend(disturbed_launches(headline, &warnings, launches));
         if planned.sampling.until_steady {
@@ -250,7 +254,7 @@ fn set_up(conditions: &Conditions, launches: &[Launched]) -> Vec<Warning> {
     let refused = conditions.pages_obtained.map_or(0.0, |obtained| 1.0 - obtained);
     // What a device or a path does varies from slice to slice: only a change beyond that is one that has not settled.
     let waiting = seen.iter().any(|one| one.waiting);
-    let change = conditions.warm_up_change.unwrap_or(0.0) - if waiting { io::USUAL_CHANGE } else { 0.0 };
+    let change = conditions.warm_up_change.unwrap_or(0.0) - if waiting { USUAL_CHANGE } else { 0.0 };
     let by_system_call = seen.iter().any(|one| !one.counter_timer);
     [
         Warning::when(WarningCode::Timer, f64::from(u8::from(by_system_call)), || {

@@ -108,6 +108,28 @@ crate::isa::words! {
         CpuBound => "cpu_bound",
         /// Datagrams were lost.
         DatagramsLost => "datagrams_lost",
+        /// More datagrams were lost than the goal allows.
+        LossAboveGoal => "loss_above_goal",
+        /// Segments had to be sent again.
+        Retransmits => "retransmits",
+        /// What fills a packet does not come through.
+        MtuBlackHole => "mtu_black_hole",
+        /// The bytes did not go through the interface that leads to the other end.
+        OtherPath => "other_path",
+        /// Datagrams travel in several packets.
+        Fragmented => "fragmented",
+        /// The kernel allows a smaller receive buffer than was wanted.
+        ReceiveBufferCapped => "receive_buffer_capped",
+        /// Sends that were asked to spare their copy were copied.
+        CopyNotSpared => "copy_not_spared",
+        /// Segmentation offload could not be had.
+        NoOffload => "no_offload",
+        /// Probes left later than they were due.
+        ProbesLate => "probes_late",
+        /// The receiver's window held the stream back.
+        ReceiverLimited => "receiver_limited",
+        /// The send buffer held the stream back.
+        BufferLimited => "buffer_limited",
         /// Other programs ran on this machine.
         OtherLoad => "other_load",
         /// Tasks lost their CPUs to others more often than a quiet machine takes them.
@@ -294,8 +316,30 @@ pub const WARNINGS: &[WarningRule] = &[
         "The latency belongs to another load than the row says.", "Choose a larger --depth, or a smaller --load-percent."),
     rule(WarningCode::DatagramsLost, Cause::Method, "share of the datagrams", (Some(1e-6), Some(0.01)),
         "Messages that were lost have no latency; the percentiles are those of the others.", "Look at the receiver's buffers and at the path."),
+    rule(WarningCode::LossAboveGoal, Cause::Method, "share of the datagrams beyond the goal", (Some(1e-9), Some(0.01)),
+        "The rate is not one that meets the goal.", "Repeat on a quiet host, or allow more with --loss-goal."),
+    rule(WarningCode::Retransmits, Cause::Method, "share of the segments", (Some(1e-3), Some(0.05)),
+        "Lost segments slow the sender down, so the figure is the path's, not the link's.", "Look at the path: cables, duplex, queues, policers (ip -s link, nstat)."),
+    rule(WarningCode::MtuBlackHole, Cause::Method, "share of the samples", (None, Some(1e-9)),
+        "Somewhere packets of this size vanish without a word.", "Lower the interface's MTU to what the path carries (tracepath), or let ICMP through."),
+    rule(WarningCode::OtherPath, Cause::Method, "share of the bytes elsewhere", (None, Some(0.5)),
+        "They took another way, perhaps through memory, so the figure is not this link's.", "Look at the route (ip route get), and measure between two hosts or network namespaces."),
+    rule(WarningCode::Fragmented, Cause::Method, "packets a datagram", (None, None),
+        "With each packet that is lost the whole datagram is.", "Choose a --block that fits into one packet: 1472B on Ethernet."),
+    rule(WarningCode::ReceiveBufferCapped, Cause::Setting, "share of the buffer missing", (None, None),
+        "Bursts that it cannot hold are lost at lower rates.", "sysctl -w net.core.rmem_max=16777216"),
+    rule(WarningCode::CopyNotSpared, Cause::Method, "share of the sends", (Some(0.05), None),
+        "Loopback and veth copy always, so the row shows what asking costs.", "Measure between two hosts, over an adapter that gathers (ethtool -k: scatter-gather)."),
+    rule(WarningCode::NoOffload, Cause::Method, "1", (Some(1.0), None),
+        "The figure is of more system calls than the row's name says.", "Use Linux 4.18 or later, and an interface with checksum offload (ethtool -k)."),
+    rule(WarningCode::ProbesLate, Cause::Method, "share of the probes", (Some(0.05), Some(0.50)),
+        "Part of the latency is our own wait for the processor.", "Leave a CPU free: ask for fewer --threads."),
+    rule(WarningCode::ReceiverLimited, Cause::Method, "share of the time with data in flight", (None, None),
+        "The receiver, not the path, sets the rate.", "See what its CPU does, and raise net.ipv4.tcp_rmem where the path is long."),
+    rule(WarningCode::BufferLimited, Cause::Method, "share of the time with data in flight", (None, None),
+        "More data in flight would be allowed than the sender may hold.", "Raise net.ipv4.tcp_wmem."),
     rule(WarningCode::CpuBound, Cause::Method, "share of a CPU, or of our own loop's rate", (None, None),
-        "The processor, not the device, sets the rate.", "Spread the requests over more --threads."),
+        "The processor, not the device or the link, sets the rate.", "Spread the work over more --threads."),
     rule(WarningCode::EngineSteppedDown, Cause::Method, "steps", (None, None),
         "The rate at high depths may be below what the device can do.", "Allow io_uring (kernel.io_uring_disabled, seccomp) and locked memory (ulimit -l)."),
     rule(WarningCode::HostCache, Cause::Method, "1", (None, None),

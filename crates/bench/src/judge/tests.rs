@@ -287,8 +287,8 @@ fn a_first_sample_is_slow_only_in_the_direction_that_is_worse() {
     assert!(of_values(&low, Better::Lower).is_none(), "a low latency is no slow start");
 }
 
-/// Codes that are raised elsewhere: with the plan, with the peak and other limits (tests of `disk/limits.rs`), or when a
-/// row is cut off.
+/// Codes that are raised elsewhere: with the plan, with the peak and other limits (tests of `disk/limits.rs`), by what an
+/// interface carried (tests of `net.rs`), or when a row is cut off.
 const ELSEWHERE: &[WarningCode] = &[
     WarningCode::DebugBuild,
     WarningCode::Oversubscribed,
@@ -299,6 +299,7 @@ const ELSEWHERE: &[WarningCode] = &[
     WarningCode::CappedByProvider,
     WarningCode::ShortSpan,
     WarningCode::Impossible,
+    WarningCode::OtherPath,
 ];
 
 /// One change to launches for every code that they can raise in a row of computing or of memory.
@@ -418,7 +419,11 @@ fn every_code_about_a_measurement_can_be_raised_by_what_is_seen() {
     let net = NetConditions { link_bytes: Some(50 << 20), lost: Some(1000), ..NetConditions::default() };
     let mut row = judged(Area::Net, net_params(), &waiting(None, Some(net)));
     check(WarningCode::OtherNetTraffic, &row.warnings.iter().map(|one| one.code.clone()).collect::<Vec<_>>());
-    check(WarningCode::DatagramsLost, &io::warnings(&row).into_iter().map(|one| one.code).collect::<Vec<_>>());
+    check(WarningCode::DatagramsLost, &net::warnings(&row, &[]).into_iter().map(|one| one.code).collect::<Vec<_>>());
+    for (code, params, seen, bytes) in net::tests::raising() {
+        let found = net::warnings(&net::tests::row(params, seen, bytes), &[]);
+        check(code, &found.into_iter().map(|one| one.code).collect::<Vec<_>>());
+    }
     let drifting = (0..9).map(|index| metric_sample(3e9 * (1.0 - 0.02 * f64::from(index))).sample);
     row.metrics[1].samples = drifting.collect();
     check(WarningCode::ClockMoved, &clock(&row).into_iter().map(|one| one.code).collect::<Vec<_>>());

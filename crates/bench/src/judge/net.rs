@@ -1,0 +1,427 @@
+//! What was seen of a network row, and what follows from it.
+
+use model::document::{NetConditions, Row, TcpConditions};
+use model::experiment::{LOOPBACK, NetParams, Params};
+use model::io::{Direction, NetMode, Protocol, Segmentation};
+use model::sample::{Metric, MetricName};
+use model::warning::{Warning, WarningCode};
+use model::wire::Observations;
+
+use super::{Launched, median, percent};
+
+/// From this share of its CPU on a thread is held to be what limits a stream: the rest are ticks of the accounting.
+const BUSY: f64 = 0.95;
+
+/// From this share of its time on a stream is held to be limited by a window or a buffer.
+const LIMITED: f64 = 0.2;
+
+/// What datagrams are to be received into at least, in bytes: 8 MiB, some milliseconds of ten gigabits a second. Linux
+/// shows twice what was set, the rest being for its own book-keeping (`socket(7)`).
+const RECEIVE_BUFFER_BYTES: u64 = 8 << 20;
+
+/// Share of its bytes that an interface has to carry to be the one that they went through.
+const CARRIED: f64 = 0.5;
+
+/// Bytes of a launch from which on what an interface carried tells where they went.
+const LEAST_COUNTED_BYTES: u64 = 1 << 20;
+
+/// Headers of IP's version 4 and of UDP in the packet of a datagram (RFC 791, RFC 768).
+const DATAGRAM_HEADER_BYTES: u64 = 20 + 8;
+
+/// Headers of IP's version 4 and of TCP with its time stamps in a segment (RFC 791, RFC 793, RFC 7323).
+const SEGMENT_HEADER_BYTES: u32 = 20 + 32;
+
+/// What all launches of a network row saw: facts from the last, measurements from all.
+pub(super) fn conditions(seen: &[&Observations], cpu_busy: Option<f64>) -> Option<NetConditions> {
+    let all: Vec<&NetConditions> = seen.iter().filter_map(|one| one.net.as_ref()).collect();
+    let middle =
+        |of: fn(&NetConditions) -> Option<f64>| median(&all.iter().filter_map(|one| of(one)).collect::<Vec<f64>>());
+    let sum = |of: fn(&NetConditions) -> Option<f64>| all.iter().map(|one| of(one)).sum::<Option<f64>>();
+    let last = (*all.last()?).clone();
+    Some(NetConditions {
+        two_copy_bytes_per_second: middle(|one| one.two_copy_bytes_per_second),
+        lost: all.iter().map(|one| one.lost).sum(),
+        cpu_busy,
+        tcp: tcp(&all),
+        sending_cpu_seconds: sum(|one| one.sending_cpu_seconds),
+        receiving_cpu_seconds: sum(|one| one.receiving_cpu_seconds),
+        zero_copied_share: middle(|one| one.zero_copied_share),
+        offered_bytes_per_second: middle(|one| one.offered_bytes_per_second),
+        idle_latency_seconds: middle(|one| one.idle_latency_seconds),
+        load_bytes_per_second: middle(|one| one.load_bytes_per_second),
+        late_share: all.iter().filter_map(|one| one.late_share).reduce(f64::max),
+        ..last
+    })
+}
+
+/// What TCP said in all launches: counts and times added up, the longest and the shortest of the rest.
+fn tcp(all: &[&NetConditions]) -> Option<TcpConditions> {
+    let all: Vec<&TcpConditions> = all.iter().filter_map(|one| one.tcp.as_ref()).collect();
+    let seconds = |of: fn(&TcpConditions) -> Option<f64>| all.iter().map(|one| of(one)).sum::<Option<f64>>();
+    (!all.is_empty()).then(|| TcpConditions {
+        retransmits: all.iter().map(|one| one.retransmits).sum(),
+        round_trip_seconds: all.iter().filter_map(|one| one.round_trip_seconds).reduce(f64::max),
+        least_round_trip_seconds: all.iter().filter_map(|one| one.least_round_trip_seconds).reduce(f64::min),
+        congestion_window_bytes: all.iter().filter_map(|one| one.congestion_window_bytes).min(),
+        busy_seconds: seconds(|one| one.busy_seconds),
+        receiver_limited_seconds: seconds(|one| one.receiver_limited_seconds),
+        buffer_limited_seconds: seconds(|one| one.buffer_limited_seconds),
+    })
+}
+
+/// The warnings of a network row whose conditions are set.
+pub(super) fn warnings(row: &Row, launches: &[Launched]) -> Vec<Warning> {
+    let (Params::Net(params), Some(seen)) = (&row.params, &row.conditions.net) else { return Vec::new() };
+    let found = [
+        lost(row, params, seen),
+        above_goal(row, params),
+        retransmits(row, params, seen),
+        black_hole(row, params, seen),
+        other_path(params, launches),
+        fragmented(params, seen),
+        small_buffer(params, seen),
+        copied(params, seen),
+        no_offload(params, seen),
+        late(params, seen),
+        limited(
+            seen,
+            WarningCode::ReceiverLimited,
+            |tcp| tcp.receiver_limited_seconds,
+            "the receiver's window was full",
+        ),
+        limited(seen, WarningCode::BufferLimited, |tcp| tcp.buffer_limited_seconds, "the send buffer was full"),
+        busy(row, params, seen),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+/// Datagrams of round trips that never came back.
+fn lost(row: &Row, params: &NetParams, seen: &NetConditions) -> Option<Warning> {
+    if !matches!(params.mode, NetMode::Pingpong | NetMode::Load) {
+        return None;
+    }
+    let lost = seen.lost.unwrap_or(0);
+    let came = row.metric(MetricName::Latency)?.summary.percentiles.map_or(0, |percentiles| percentiles.count);
+    let share = lost as f64 / (lost + came).max(1) as f64;
+    Warning::when(WarningCode::DatagramsLost, share, || format!("{lost} datagrams never came back."))
+}
+
+/// A highest rate at which more is lost than it may.
+fn above_goal(row: &Row, params: &NetParams) -> Option<Warning> {
+    let goal = f64::from(params.loss_goal_per_million?) * 1e-6;
+    let loss = row.metric(MetricName::Loss)?.summary.median;
+    Warning::when(WarningCode::LossAboveGoal, loss - goal, || {
+        format!("{:.4} % of the datagrams were lost, and the goal is {:.4} %.", 100.0 * loss, 100.0 * goal)
+    })
+}
+
+/// The bytes of a row's samples, from the headline that counts them.
+fn bytes(row: &Row) -> Option<(f64, &Metric)> {
+    let metric = row.metric(MetricName::Throughput)?;
+    Some((metric.samples.iter().filter_map(|sample| sample.work).sum(), metric))
+}
+
+/// Segments that were sent again, over those that the bytes come to.
+fn retransmits(row: &Row, params: &NetParams, seen: &NetConditions) -> Option<Warning> {
+    if !is_stream_of_bytes(params) {
+        return None;
+    }
+    let again = seen.tcp.as_ref()?.retransmits?;
+    let segment = seen.mtu?.checked_sub(SEGMENT_HEADER_BYTES).filter(|bytes| *bytes > 0)?;
+    let segments = (bytes(row)?.0 / f64::from(segment)).max(1.0);
+    let share = again as f64 / (segments + again as f64);
+    Warning::when(WarningCode::Retransmits, share, || {
+        format!("{again} segments were sent again, {} of all.", percent(share))
+    })
+}
+
+/// Small packets come through, and nothing that fills one does: samples without a byte while segments are sent again, or
+/// datagrams in pieces that all vanish.
+fn black_hole(row: &Row, params: &NetParams, seen: &NetConditions) -> Option<Warning> {
+    let metric = bytes(row)?.1;
+    let again = seen.tcp.as_ref().and_then(|tcp| tcp.retransmits).unwrap_or(0);
+    let fills = again > 0 || pieces(params, seen).is_some_and(|pieces| pieces > 1);
+    let empty = metric.samples.iter().filter(|sample| sample.work.is_some_and(|work| work <= 0.0)).count();
+    let share = empty as f64 / metric.samples.len().max(1) as f64;
+    let is_stream = is_stream_of_bytes(params) || params.protocol == Protocol::Udp;
+    let found = fills && is_stream;
+    Warning::when(WarningCode::MtuBlackHole, if found { share } else { 0.0 }, || {
+        format!("In {} of the samples nothing that fills a packet came through.", percent(share))
+    })
+}
+
+fn is_stream_of_bytes(params: &NetParams) -> bool {
+    params.protocol == Protocol::Tcp && matches!(params.mode, NetMode::Stream | NetMode::Transfer)
+}
+
+/// The interface that leads to the other end did not carry what was sent.
+fn other_path(params: &NetParams, launches: &[Launched]) -> Option<Warning> {
+    let counted = |launch: &Launched| Some((launch.around.net_bytes?, launch.seen.net.as_ref()?.link_bytes?));
+    let counts: Option<Vec<(u64, u64)>> = launches.iter().map(counted).collect();
+    let counts = counts.filter(|_| params.path != LOOPBACK)?;
+    let (carried, ours): (Vec<u64>, Vec<u64>) = counts.into_iter().unzip();
+    let (carried, ours) = (carried.iter().sum::<u64>(), ours.iter().sum::<u64>());
+    let missing = 1.0 - carried as f64 / ours.max(1) as f64;
+    (ours >= LEAST_COUNTED_BYTES && missing > 1.0 - CARRIED).then(|| {
+        let seen = format!("The interface carried {carried} of the {ours} B that were sent and received.");
+        Warning::new(WarningCode::OtherPath, missing, &seen)
+    })
+}
+
+/// The packets that a datagram takes on its way.
+fn pieces(params: &NetParams, seen: &NetConditions) -> Option<u64> {
+    let mtu = u64::from(seen.mtu?);
+    let piece = mtu.checked_sub(20).filter(|piece| *piece >= 8)? / 8 * 8;
+    (params.protocol == Protocol::Udp && params.mode != NetMode::Load).then(|| {
+        let datagram = params.block + DATAGRAM_HEADER_BYTES;
+        if datagram <= mtu { 1 } else { (params.block + 8).div_ceil(piece) }
+    })
+}
+
+fn fragmented(params: &NetParams, seen: &NetConditions) -> Option<Warning> {
+    let pieces = pieces(params, seen).filter(|pieces| *pieces > 1)?;
+    let mtu = seen.mtu.unwrap_or_default();
+    let text = format!("A datagram of {} B travels in {pieces} packets of at most {mtu} B.", params.block);
+    Some(Warning::new(WarningCode::Fragmented, pieces as f64, &text))
+}
+
+/// A receive buffer that the kernel has cut down.
+fn small_buffer(params: &NetParams, seen: &NetConditions) -> Option<Warning> {
+    let is_stream = params.protocol == Protocol::Udp && matches!(params.mode, NetMode::NoDrop | NetMode::Blast);
+    let bytes = seen.receive_buffer_bytes.filter(|bytes| is_stream && *bytes < RECEIVE_BUFFER_BYTES)?;
+    let text = format!("Datagrams are received into {bytes} B, and {RECEIVE_BUFFER_BYTES} B were wanted.");
+    Some(Warning::new(WarningCode::ReceiveBufferCapped, 1.0 - bytes as f64 / RECEIVE_BUFFER_BYTES as f64, &text))
+}
+
+/// Sends that were asked to spare their copy, and did not.
+fn copied(params: &NetParams, seen: &NetConditions) -> Option<Warning> {
+    let copied = 1.0 - seen.zero_copied_share.filter(|_| params.zero_copy == Some(true))?;
+    Warning::when(WarningCode::CopyNotSpared, copied, || {
+        format!("{} of the sends were copied all the same.", percent(copied))
+    })
+}
+
+/// Segmentation offload was asked for, and something else was used.
+fn no_offload(params: &NetParams, seen: &NetConditions) -> Option<Warning> {
+    let is_used = seen.batching.iter().any(|way| way == Segmentation::Gso.name());
+    // Nothing is known of how datagrams were sent where nobody says.
+    (params.segmentation == Some(Segmentation::Gso) && !is_used && !seen.batching.is_empty()).then(|| {
+        let text = format!("Datagrams went by {} instead.", seen.batching.join(", "));
+        Warning::new(WarningCode::NoOffload, 1.0, &text)
+    })
+}
+
+/// Probes of an open loop that could not leave when they were due.
+fn late(params: &NetParams, seen: &NetConditions) -> Option<Warning> {
+    let share = seen.late_share.filter(|_| params.mode == NetMode::Load)?;
+    Warning::when(WarningCode::ProbesLate, share, || format!("{} of the probes left late.", percent(share)))
+}
+
+/// What held a stream back for so much of its time.
+fn limited(
+    seen: &NetConditions,
+    code: WarningCode,
+    of: fn(&TcpConditions) -> Option<f64>,
+    what: &str,
+) -> Option<Warning> {
+    let tcp = seen.tcp.as_ref()?;
+    let share = of(tcp)? / tcp.busy_seconds.filter(|seconds| *seconds > 0.0)?;
+    (share >= LIMITED).then(|| Warning::new(code, share, &format!("For {} of the time {what}.", percent(share))))
+}
+
+/// A stream whose threads had no time left. Who keeps to a rate may spin until the next datagram is due.
+fn busy(row: &Row, params: &NetParams, seen: &NetConditions) -> Option<Warning> {
+    let seconds: f64 = bytes(row)?.1.samples.iter().map(|sample| sample.seconds).sum();
+    let both = if params.direction == Some(Direction::Both) { 2.0 } else { 1.0 };
+    let share = |used: Option<f64>| used.map(|used| used / (seconds * f64::from(params.threads) * both));
+    let keeps_to_a_rate = params.mode == NetMode::NoDrop;
+    let streams = matches!(params.mode, NetMode::Stream | NetMode::NoDrop | NetMode::Blast);
+    let ends = [
+        ("sending", share(seen.sending_cpu_seconds).filter(|_| !keeps_to_a_rate)),
+        ("receiving", share(seen.receiving_cpu_seconds)),
+    ];
+    let (end, share) = ends
+        .into_iter()
+        .filter_map(|(end, share)| Some((end, share?)))
+        .max_by(|(_, one), (_, other)| one.total_cmp(other))
+        .filter(|(_, share)| streams && seconds > 0.0 && *share >= BUSY)?;
+    let text = format!("Each {end} thread used {} of its CPU.", percent(share));
+    Some(Warning::new(WarningCode::CpuBound, share, &text))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use model::sample::Sample;
+    use model::surroundings::Change;
+
+    use super::*;
+    use crate::tests::{document, metric_sample, planned};
+
+    /// A row of one network experiment, with two samples of half a second and so many bytes each.
+    pub(crate) fn row(params: NetParams, seen: NetConditions, bytes: f64) -> Row {
+        let mut planned = planned();
+        planned.experiment.params = Params::Net(params);
+        let mut row = Row::planned(&planned.experiment, "");
+        let metric = |name: MetricName, median: f64| {
+            let mut metric = document().experiments[0].metrics[0].clone();
+            metric.name = name.name().to_owned();
+            metric.summary.median = median;
+            metric.summary.percentiles = None;
+            metric.samples = vec![Sample { work: Some(bytes), seconds: 0.5, ..metric_sample(2.0 * bytes).sample }; 2];
+            metric
+        };
+        row.metrics = vec![
+            metric(MetricName::Throughput, 2.0 * bytes),
+            metric(MetricName::Loss, 2e-3),
+            metric(MetricName::Latency, 1e-5),
+        ];
+        row.conditions.net = Some(seen);
+        row
+    }
+
+    pub(crate) fn params(protocol: Protocol, mode: NetMode) -> NetParams {
+        NetParams {
+            protocol,
+            mode,
+            block: 1472,
+            direction: Some(Direction::Up),
+            threads: 1,
+            path: "peer".into(),
+            zero_copy: None,
+            segmentation: None,
+            loss_goal_per_million: None,
+            wait: None,
+        }
+    }
+
+    /// Conditions that nothing is to be said of.
+    pub(crate) fn good() -> NetConditions {
+        NetConditions {
+            mtu: Some(1500),
+            receive_buffer_bytes: Some(16 << 20),
+            sending_cpu_seconds: Some(0.4),
+            receiving_cpu_seconds: Some(0.5),
+            batching: vec!["gso".into(), "gro".into()],
+            zero_copied_share: Some(1.0),
+            late_share: Some(0.0),
+            lost: Some(0),
+            tcp: Some(TcpConditions {
+                retransmits: Some(0),
+                busy_seconds: Some(1.0),
+                receiver_limited_seconds: Some(0.1),
+                buffer_limited_seconds: Some(0.1),
+                ..TcpConditions::default()
+            }),
+            ..NetConditions::default()
+        }
+    }
+
+    fn stream() -> NetParams {
+        params(Protocol::Tcp, NetMode::Stream)
+    }
+
+    fn datagrams() -> NetParams {
+        let goal = Some(10_000);
+        NetParams {
+            loss_goal_per_million: goal,
+            segmentation: Some(Segmentation::Gso),
+            ..params(Protocol::Udp, NetMode::NoDrop)
+        }
+    }
+
+    fn with_tcp(change: impl FnOnce(&mut TcpConditions)) -> NetConditions {
+        let mut seen = good();
+        change(seen.tcp.as_mut().unwrap());
+        seen
+    }
+
+    /// What raises each code: the parameters, what was seen, and the bytes of each sample.
+    pub(crate) fn raising() -> Vec<(WarningCode, NetParams, NetConditions, f64)> {
+        use WarningCode as Code;
+        let load = params(Protocol::Udp, NetMode::Load);
+        let zero_copy = NetParams { zero_copy: Some(true), ..stream() };
+        let close = NetParams { loss_goal_per_million: Some(1000), ..datagrams() };
+        vec![
+            (Code::LossAboveGoal, close, good(), 1e8),
+            (Code::Retransmits, stream(), with_tcp(|tcp| tcp.retransmits = Some(1000)), 1e8),
+            (Code::MtuBlackHole, stream(), with_tcp(|tcp| tcp.retransmits = Some(5)), 0.0),
+            (Code::Fragmented, NetParams { block: 1473, ..datagrams() }, good(), 1e8),
+            (
+                Code::ReceiveBufferCapped,
+                datagrams(),
+                NetConditions { receive_buffer_bytes: Some(425_984), ..good() },
+                1e8,
+            ),
+            (Code::CopyNotSpared, zero_copy, NetConditions { zero_copied_share: Some(0.0), ..good() }, 1e8),
+            (Code::NoOffload, datagrams(), NetConditions { batching: vec!["sendmmsg".into()], ..good() }, 1e8),
+            (Code::ProbesLate, load, NetConditions { late_share: Some(0.1), ..good() }, 1e8),
+            (Code::ReceiverLimited, stream(), with_tcp(|tcp| tcp.receiver_limited_seconds = Some(0.5)), 1e8),
+            (Code::BufferLimited, stream(), with_tcp(|tcp| tcp.buffer_limited_seconds = Some(0.5)), 1e8),
+            (Code::CpuBound, stream(), NetConditions { receiving_cpu_seconds: Some(0.99), ..good() }, 1e8),
+        ]
+    }
+
+    fn codes(params: &NetParams, seen: NetConditions, bytes: f64) -> Vec<String> {
+        warnings(&row(params.clone(), seen, bytes), &[]).into_iter().map(|warning| warning.code).collect()
+    }
+
+    #[test]
+    fn each_trouble_raises_its_own_code_and_a_good_row_none() {
+        for (code, params, seen, bytes) in raising() {
+            let found = codes(&params, seen, bytes);
+            assert!(found.iter().any(|one| one == code.name()), "{code}: {found:?}");
+            assert!(found.len() == 1 || code == WarningCode::MtuBlackHole, "{code} alone: {found:?}");
+        }
+        for good_one in
+            [stream(), datagrams(), params(Protocol::Udp, NetMode::Blast), params(Protocol::Tcp, NetMode::Load)]
+        {
+            assert_eq!(codes(&good_one, good(), 1e8), [""; 0], "{good_one:?}");
+        }
+        let unknown = NetConditions::default();
+        for nothing_known in [stream(), NetParams { loss_goal_per_million: Some(1_000_000 - 1), ..datagrams() }] {
+            assert_eq!(codes(&nothing_known, unknown.clone(), 1e8), [""; 0], "what is not known is no trouble");
+        }
+    }
+
+    #[test]
+    fn a_datagram_that_just_fits_is_in_one_piece() {
+        let of = |block: u64, mtu: u32| {
+            pieces(&NetParams { block, ..datagrams() }, &NetConditions { mtu: Some(mtu), ..good() })
+        };
+        assert_eq!([of(1472, 1500), of(1473, 1500), of(32 << 10, 1500), of(32 << 10, 9000)], [1, 2, 23, 4].map(Some));
+        assert_eq!(of(65_507, 65_536), Some(1), "loopback takes the largest");
+        assert_eq!(of(1, 0), None);
+    }
+
+    #[test]
+    fn bytes_that_the_interface_did_not_carry_went_another_way() {
+        let launch = |carried: u64| {
+            let net = Some(NetConditions { link_bytes: Some(100 << 20), ..NetConditions::default() });
+            let seen = Observations { net, ..Observations::default() };
+            [Launched { seen, around: Change { net_bytes: Some(carried), ..Change::default() }, ..Launched::default() }]
+        };
+        let found = other_path(&stream(), &launch(1 << 20)).unwrap();
+        assert!(found.text.contains("carried 1048576 of the 104857600 B"), "{}", found.text);
+        assert_eq!(other_path(&stream(), &launch(101 << 20)), None);
+        let inside = NetParams { path: LOOPBACK.into(), ..stream() };
+        assert_eq!(other_path(&inside, &launch(0)), None);
+        assert_eq!(other_path(&stream(), &[]), None);
+    }
+
+    #[test]
+    fn launches_are_put_together() {
+        let with = |retransmits, share, late| {
+            let tcp =
+                TcpConditions { retransmits: Some(retransmits), busy_seconds: Some(1.0), ..TcpConditions::default() };
+            let net =
+                NetConditions { tcp: Some(tcp), zero_copied_share: Some(share), late_share: Some(late), ..good() };
+            Observations { net: Some(net), ..Observations::default() }
+        };
+        let all = [with(3, 0.2, 0.0), with(4, 0.4, 0.3), with(5, 0.9, 0.1)];
+        let found = conditions(&all.iter().collect::<Vec<_>>(), Some(0.7)).unwrap();
+        let tcp = found.tcp.unwrap();
+        assert_eq!((tcp.retransmits, tcp.busy_seconds, tcp.receiver_limited_seconds), (Some(12), Some(3.0), None));
+        assert_eq!((found.zero_copied_share, found.late_share, found.cpu_busy), (Some(0.4), Some(0.3), Some(0.7)));
+        assert_eq!(conditions(&[], None), None);
+    }
+}
