@@ -239,6 +239,8 @@ pub(crate) struct Carried {
     pub(crate) reordered: u64,
     /// Interarrival jitter in seconds; `None` where it cannot be told.
     pub(crate) jitter_seconds: Option<f64>,
+    /// Whether more was lost than the goal of the row allows.
+    pub(crate) above_goal: bool,
 }
 
 impl Tally {

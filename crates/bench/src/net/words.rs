@@ -16,6 +16,8 @@ pub(crate) enum ToFar {
     Window(Announced),
     /// What did you count in this window? Asked once it is over at the near end.
     Count(Asked),
+    /// I am still here. Who sends datagrams, which nobody acknowledges, stops where nothing is heard.
+    Alive,
 }
 
 /// What is going to be measured.
@@ -155,4 +157,10 @@ pub(crate) struct Datagrams {
     pub(crate) reordered: u64,
     /// Interarrival jitter by RFC 3550, in seconds; `null` where datagrams come in batches or nothing came.
     pub(crate) jitter_seconds: Option<f64>,
+    /// Whether they are sent, or received, with segmentation offload.
+    #[serde(default)]
+    pub(crate) offloaded: bool,
+    /// Whether they are sent, or received, several a system call.
+    #[serde(default)]
+    pub(crate) batched: bool,
 }

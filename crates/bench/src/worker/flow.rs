@@ -25,6 +25,9 @@ const SLICE_SECONDS: f64 = 0.1;
 /// Two slices of warm-up that differ by no more than this are steady: what devices do varies by itself.
 const STEADY: f64 = 0.05;
 
+/// Marks a sample in which more datagrams were lost than the row's goal allows.
+const ABOVE_GOAL: &str = "above_goal";
+
 /// One thread's part of a sample.
 #[derive(Clone, Debug)]
 pub(super) struct FlowRecord {
@@ -151,6 +154,7 @@ fn warm_up(
 fn tell_sample(launch: &Launch, profile: FlowProfile) -> Result<Option<f64>, Ended> {
     let records: Vec<FlowRecord> = lock(&launch.flows).iter_mut().filter_map(Option::take).collect();
     let start = started(&launch.timer, &records, launch.task.run_began);
+    let above_goal = records.iter().any(|record| record.tally.carried.above_goal);
     let template = Sample {
         value: 0.0,
         work: None,
@@ -162,7 +166,7 @@ fn tell_sample(launch: &Launch, profile: FlowProfile) -> Result<Option<f64>, End
         clock_hz: None,
         stolen_seconds: None,
         per_thread: Vec::new(),
-        flags: Vec::new(),
+        flags: above_goal.then(|| ABOVE_GOAL.to_owned()).into_iter().collect(),
     };
     let durations = merged(&records);
     if records.iter().any(|record| record.tally.operations == 0) {
@@ -443,6 +447,7 @@ mod tests {
             duplicates: 8,
             reordered: 4,
             jitter_seconds: Some(0.5),
+            above_goal: false,
         };
         let down = Carried { up_bytes: 0, cpu_seconds: Some(1.0), jitter_seconds: None, ..up };
         let profile = FlowProfile { metrics: METRICS, lead_microseconds: 0 };

@@ -7,12 +7,13 @@ use std::thread;
 use std::time::Duration;
 
 use model::experiment::NetParams;
-use model::io::{NetMode, Wait};
+use model::io::{NetMode, Segmentation, Wait};
 use socket2::SockRef;
 use sys::clock::{Timer, monotonic_raw_seconds};
 use sys::team;
 
 use super::content::Content;
+use super::datagrams::{self, Form};
 use super::flows::{self, DataEnd, Way, protocols, ways};
 use super::near::watch_over;
 use super::windows::Windows;
@@ -144,7 +145,9 @@ impl Launch<'_> {
         frames::write(control, &ToNear::Complete).map_err(lost)?;
         loop {
             let left = Duration::try_from_secs_f64(until - monotonic_raw_seconds()).unwrap_or_default();
-            match frames::read(control, left) {
+            let said = frames::read(control, left);
+            self.windows.hear();
+            match said {
                 Ok(ToFar::Window(announced)) => {
                     let announced = bounds::window(announced, &self.params, limits)?;
                     self.windows.open(&announced);
@@ -161,6 +164,7 @@ impl Launch<'_> {
                     let counts = Counts { number: self.windows.number(), threads: self.windows.counts() };
                     frames::write(control, &ToNear::Counted(counts)).map_err(lost)?;
                 }
+                Ok(ToFar::Alive) => {}
                 Ok(ToFar::Open(_)) => return Err("the near end opened twice".to_owned()),
                 Err(NoFrame::Ended) => return Ok(()),
                 Err(_) if self.windows.are_over() => return Ok(()),
@@ -172,6 +176,10 @@ impl Launch<'_> {
 
     /// Waits until so many bytes have come on each connection, as long as any come: the near end hears that they do.
     fn await_bytes(&self, control: &TcpStream, totals: &[u64]) -> io::Result<()> {
+        if self.is_of_datagrams() {
+            datagrams::settle(&self.ends, &self.windows);
+            return Ok(());
+        }
         let mut come = self.windows.total();
         while !self.windows.wait_for(totals, ARRIVING) {
             let now = self.windows.total();
@@ -182,6 +190,11 @@ impl Launch<'_> {
             frames::write(control, &ToNear::Arriving)?;
         }
         Ok(())
+    }
+
+    /// Whether streams of datagrams are measured, some of which never come.
+    fn is_of_datagrams(&self) -> bool {
+        matches!(self.params.mode, NetMode::Blast | NetMode::NoDrop)
     }
 
     /// One thread's part, until its connection ends.
@@ -209,6 +222,16 @@ impl Launch<'_> {
             }
             (DataEnd::Tcp(connection), ..) => {
                 pingpong::echo_stream(connection, content.block_bytes(), wait, &self.windows)
+            }
+            (DataEnd::Udp(socket), NetMode::Blast | NetMode::NoDrop, way) => {
+                let offload = self.params.segmentation == Some(Segmentation::Gso);
+                let (form, place) = (Form::new(content), (&self.windows, thread));
+                if *way == Way::Up {
+                    datagrams::receive_all(socket, form, offload, place)
+                } else {
+                    let senders = self.ways.iter().filter(|way| **way == Way::Down).count();
+                    datagrams::send_all(socket, form, offload, place, senders)
+                }
             }
             (DataEnd::Udp(socket), ..) => pingpong::echo_datagrams(socket, wait, &self.windows),
         }

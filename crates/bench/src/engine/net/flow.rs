@@ -64,7 +64,8 @@ impl NetFlow {
     /// What two copies between the CPUs of each pair of threads can move, for a stream. The other threads have taken
     /// their last sample and the other end waits, so that the CPUs are free.
     fn ceiling(&self) -> Option<f64> {
-        if self.params.mode != NetMode::Stream || self.params.path != LOOPBACK {
+        let streams = matches!(self.params.mode, NetMode::Stream | NetMode::Blast | NetMode::NoDrop);
+        if !streams || self.params.path != LOOPBACK {
             return None;
         }
         let far = &self.session.opened().cpus;

@@ -9,6 +9,7 @@ mod bounds;
 mod ceiling;
 mod connect;
 mod content;
+mod datagrams;
 pub(crate) mod far;
 mod flow;
 mod flows;

@@ -14,6 +14,7 @@ use socket2::{SockRef, TcpKeepalive};
 use sys::clock::Timer;
 use sys::net::tcp::tcp_state;
 
+use super::datagrams::Pool;
 use super::flows::{self, DataEnd, protocols};
 use super::sent;
 use crate::engine::Window;
@@ -40,6 +41,7 @@ pub(super) struct Session {
     lost: AtomicU64,
     /// Median round trip of the idle path.
     idle_seconds: OnceLock<f64>,
+    pool: Pool,
     /// Round trip before anything was measured, in seconds.
     round_trip_seconds: Option<f64>,
     /// What TCP did for each thread's sender, wherever it is, in the samples so far.
@@ -107,6 +109,7 @@ pub(super) fn meet(
         address: to,
         lost: AtomicU64::new(0),
         idle_seconds: OnceLock::new(),
+        pool: Pool::default(),
     };
     Ok((session, ends))
 }
@@ -245,6 +248,7 @@ impl Session {
     pub(super) fn leave(&self) {
         self.control().left = true;
         self.answered.notify_all();
+        self.pool.leave();
     }
 
     /// The sentence for a launch that failed so at this end: what the far end said about its end, or this if it said
@@ -289,7 +293,26 @@ impl Session {
 
     /// One more datagram that did not come back.
     pub(super) fn lose_one(&self) {
-        self.lost.fetch_add(1, Ordering::Relaxed);
+        self.lose(1);
+    }
+
+    /// So many more datagrams that did not come.
+    pub(super) fn lose(&self, count: u64) {
+        self.lost.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// Where threads bring together what their flows gave.
+    pub(super) fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// Tells the far end that we are still here.
+    ///
+    /// # Errors
+    /// The other end is gone.
+    pub(super) fn show_life(&self) -> Result<(), String> {
+        self.other_end_is_there()?;
+        frames::write(&self.control().stream, &ToFar::Alive).map_err(|error| gone(&error.to_string()))
     }
 
     /// Datagrams of all threads that did not come back.

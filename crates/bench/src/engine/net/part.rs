@@ -12,6 +12,7 @@ use sys::clock::Timer;
 
 use super::connect::Connector;
 use super::content::Content;
+use super::datagrams::{Form, Stream};
 use super::flows::{DataEnd, Way};
 use super::load::{Loading, Probe};
 use super::near::Session;
@@ -98,6 +99,9 @@ pub(super) fn part_of(
         }
         (DataEnd::Tcp(connection), NetMode::Connect, _) => Box::new(Connector::new(connection, &content, session)?),
         (DataEnd::Tcp(connection), ..) => Box::new(TcpPinger::new(connection, &content, wait)?),
+        (DataEnd::Udp(socket), NetMode::Blast | NetMode::NoDrop, way) => {
+            Box::new(Stream::new(params, way, socket, Form::new(content), Arc::clone(session))?)
+        }
         (DataEnd::Udp(socket), ..) => Box::new(UdpPinger::new(socket, &content, Arc::clone(session), wait)?),
     })
 }

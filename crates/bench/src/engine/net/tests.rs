@@ -19,6 +19,7 @@ use crate::engine::{Flow, FlowMetric, Tally, Window};
 use crate::net::frames;
 use crate::net::words::{Opened as OpenedThere, ToFar, ToNear};
 
+mod datagrams;
 mod latency;
 mod streams;
 

@@ -66,6 +66,8 @@ pub(super) struct Windows {
     /// Bits of an `f64`: what all senders together send.
     bytes: AtomicU64,
     over: AtomicBool,
+    /// When the near end was heard last, in ticks.
+    heard: AtomicU64,
     slots: Vec<Slot>,
     /// Of each thread when the window began.
     before: Mutex<Vec<Reading>>,
@@ -82,6 +84,7 @@ impl Windows {
             end: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             over: AtomicBool::new(false),
+            heard: AtomicU64::new(timer.now()),
             slots,
             before: Mutex::default(),
         }
@@ -165,6 +168,23 @@ impl Windows {
     /// many as go.
     pub(super) fn bytes(&self) -> f64 {
         f64::from_bits(self.bytes.load(Ordering::Relaxed))
+    }
+
+    /// Whether the window ends with a question, and not by itself.
+    pub(super) fn is_endless(&self) -> bool {
+        self.end.load(Ordering::Acquire) == NO_END
+    }
+
+    /// The near end has said something.
+    pub(super) fn hear(&self) {
+        self.heard.store(self.timer.now(), Ordering::Relaxed);
+    }
+
+    /// How long it has said nothing, in seconds.
+    #[inline]
+    pub(super) fn silent_seconds(&self, now: u64) -> f64 {
+        let heard = self.heard.load(Ordering::Relaxed);
+        self.timer.seconds(heard.min(now), now)
     }
 
     /// Whether the launch is over.

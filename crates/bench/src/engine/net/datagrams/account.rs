@@ -1,0 +1,270 @@
+//! The account of what came of one flow: each datagram once, those that came again, those that came late, and how evenly
+//! they came.
+//!
+//! Nothing is known here of what was lost: that is what the sender says it sent, less what came.
+
+use super::header::{Header, nanoseconds_between};
+
+/// How far behind the latest datagram another can be told to be new or one more of the same; what is further behind does
+/// not count. 65536 datagrams are more than any receive buffer of some MB holds, and 8 KiB here.
+const SPAN: u64 = 1 << 16;
+
+/// Neighbours until jitter is said: as many as its filter averages over.
+const LEAST_PAIRS: u32 = 16;
+
+/// What came in one window.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Came {
+    /// Datagrams that were sent in it, each counted once.
+    pub(super) once: u64,
+    /// Those that came again.
+    pub(super) duplicates: u64,
+    /// Those that came after one that was sent later.
+    pub(super) reordered: u64,
+}
+
+/// The account of one flow.
+pub(super) struct Account {
+    /// The latest window that a datagram was of.
+    window: u32,
+    came: Came,
+    /// One more than the greatest sequence number that came.
+    next: u64,
+    /// Whether each of the last [`SPAN`] datagrams came, by its number's remainder.
+    seen: Box<[u64]>,
+    jitter: Jitter,
+    /// Datagrams that were not of this flow.
+    pub(super) strays: u64,
+}
+
+impl Account {
+    /// Nothing has come yet.
+    pub(super) fn new() -> Self {
+        Self {
+            window: 0,
+            came: Came::default(),
+            next: 0,
+            seen: vec![0; (SPAN / 64) as usize].into(),
+            jitter: Jitter::default(),
+            strays: 0,
+        }
+    }
+
+    /// The latest window, and what came of it.
+    pub(super) fn came(&self) -> (u32, Came) {
+        (self.window, self.came)
+    }
+
+    /// Interarrival jitter of the latest window in seconds; `None` where datagrams came in batches.
+    pub(super) fn jitter_seconds(&self) -> Option<f64> {
+        self.jitter.seconds()
+    }
+
+    /// How many datagrams the sender has sent, as far as is seen here.
+    pub(super) fn sent_so_far(&self) -> u64 {
+        self.next
+    }
+
+    /// A datagram came; whether it is a new one. `alone_at` is when it came, in nanoseconds, if it came by itself.
+    #[inline]
+    pub(super) fn take(&mut self, header: Header, alone_at: Option<u64>) -> bool {
+        let Header { sequence, window, .. } = header;
+        if window > self.window {
+            (self.window, self.came, self.jitter) = (window, Came::default(), Jitter::default());
+        }
+        let late = sequence < self.next;
+        let new = if !late {
+            self.advance(sequence);
+            true
+        } else if self.next - sequence <= SPAN {
+            !self.is_seen(sequence)
+        } else {
+            return false;
+        };
+        let (word, bit) = place(sequence);
+        self.seen[word] |= bit;
+        if window == self.window && window > 0 {
+            self.came.once += u64::from(new);
+            self.came.duplicates += u64::from(!new);
+            self.came.reordered += u64::from(new && late);
+            self.jitter.take(header, alone_at);
+        }
+        new
+    }
+
+    fn is_seen(&self, sequence: u64) -> bool {
+        let (word, bit) = place(sequence);
+        self.seen[word] & bit != 0
+    }
+
+    /// Makes this the latest number; those between it and the one before have not been seen.
+    #[inline]
+    fn advance(&mut self, sequence: u64) {
+        let skipped = sequence - self.next;
+        if skipped >= SPAN {
+            self.seen.fill(0);
+        } else {
+            for number in self.next..sequence {
+                let (word, bit) = place(number);
+                self.seen[word] &= !bit;
+            }
+        }
+        self.next = sequence.saturating_add(1);
+    }
+}
+
+/// Where a number's bit is.
+#[inline]
+fn place(sequence: u64) -> (usize, u64) {
+    let number = sequence % SPAN;
+    ((number / 64) as usize, 1 << (number % 64))
+}
+
+/// Interarrival jitter (RFC 3550, 6.4.1): how unevenly neighbours came that were sent one by one, as a running mean with a
+/// weight of 1/16.
+///
+/// Datagrams that were sent or came in one batch say nothing of it, and after a gap it begins with the next two, as if
+/// there had been nothing before them.
+#[derive(Debug, Default)]
+struct Jitter {
+    previous: Option<(Header, u64)>,
+    nanoseconds: f64,
+    pairs: u32,
+}
+
+impl Jitter {
+    #[inline]
+    fn take(&mut self, header: Header, alone_at: Option<u64>) {
+        let now = alone_at.map(|at| (header, at));
+        if let (Some((before, came_before)), Some((_, came))) = (self.previous, now)
+            && header.sequence == before.sequence.wrapping_add(1)
+            && header.nanoseconds != before.nanoseconds
+        {
+            let apart = came.wrapping_sub(came_before).cast_signed() as f64;
+            let difference = apart - nanoseconds_between(before.nanoseconds, header.nanoseconds);
+            self.nanoseconds += (difference.abs() - self.nanoseconds) / 16.0;
+            self.pairs = self.pairs.saturating_add(1);
+        }
+        self.previous = now;
+    }
+
+    fn seconds(&self) -> Option<f64> {
+        (self.pairs >= LEAST_PAIRS).then_some(self.nanoseconds * 1e-9)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use stats::random::Random;
+
+    use super::*;
+
+    fn of(sequence: u64, window: u32) -> Header {
+        Header { sequence, window, nanoseconds: 0 }
+    }
+
+    #[test]
+    fn what_a_path_does_to_datagrams_is_counted_as_a_set_would() {
+        for seed in 0..20 {
+            let mut random = Random::new(seed);
+            // Dropped, doubled and held back at random.
+            let mut order: Vec<u64> = Vec::new();
+            let mut held = None;
+            for sequence in 0..5000 {
+                match random.below(20) {
+                    0 => {}
+                    1 => order.extend([sequence, sequence]),
+                    2 if held.is_none() => held = Some(sequence),
+                    _ => order.push(sequence),
+                }
+                if random.below(10) == 0 {
+                    order.extend(held.take());
+                }
+            }
+            let (mut account, mut seen, mut expected) = (Account::new(), BTreeSet::new(), Came::default());
+            for &sequence in &order {
+                let latest = seen.last().copied();
+                let new = seen.insert(sequence);
+                expected.once += u64::from(new);
+                expected.duplicates += u64::from(!new);
+                expected.reordered += u64::from(new && latest.is_some_and(|latest| latest > sequence));
+                assert_eq!(account.take(of(sequence, 1), None), new);
+            }
+            assert_eq!(account.came(), (1, expected), "seed {seed}");
+            assert!(expected.duplicates > 0 && expected.reordered > 0 && expected.once < 5000);
+        }
+    }
+
+    #[test]
+    fn each_window_counts_its_own_and_what_is_outside_of_any_is_not_counted() {
+        let mut account = Account::new();
+        let marks = [0, 0, 1, 1, 1, 0, 2, 2];
+        for (sequence, window) in (0..).zip(marks) {
+            assert!(account.take(of(sequence, window), None), "new, counted or not");
+        }
+        assert_eq!(account.came(), (2, Came { once: 2, ..Came::default() }));
+        assert!(!account.take(of(4, 1), None), "one of a window that is over");
+        assert_eq!(account.came(), (2, Came { once: 2, ..Came::default() }));
+        assert_eq!(account.sent_so_far(), 8);
+    }
+
+    #[test]
+    fn gaps_of_any_length_are_followed() {
+        let mut account = Account::new();
+        for sequence in [0, 10, SPAN + 9, SPAN + 10, 5 * SPAN, u64::MAX - 1] {
+            assert!(account.take(of(sequence, 1), None));
+            assert!(!account.take(of(sequence, 1), None), "{sequence} again");
+        }
+        assert!(!account.take(of(3, 1), None), "so far behind that nobody can tell");
+        let mut account = Account::new();
+        account.take(of(100, 1), None);
+        account.take(of(100 + SPAN, 1), None);
+        assert!(account.take(of(101, 1), None) && !account.take(of(101, 1), None), "the last that can be told");
+        assert!(!account.take(of(100, 1), None));
+    }
+
+    /// A flow sent every millisecond that came with these delays, in nanoseconds.
+    fn jitter_of(delays: &[u64]) -> Account {
+        let mut account = Account::new();
+        for (sequence, delay) in (0..).zip(delays) {
+            let sent = sequence * 1_000_000;
+            account.take(Header { sequence, window: 1, nanoseconds: sent }, Some(5_000_000_000 + sent + delay));
+        }
+        account
+    }
+
+    #[test]
+    fn jitter_is_that_of_rfc_3550() {
+        // Whatever the distance of the two clocks.
+        assert_eq!(jitter_of(&[70_000; 100]).jitter_seconds(), Some(0.0));
+        // Delays in turn: the difference of neighbours is always the same, and the mean comes to it.
+        let delays: Vec<u64> = (0..1000).map(|number| 10_000 + 8_000 * (number % 2)).collect();
+        let found = jitter_of(&delays).jitter_seconds().unwrap();
+        assert!((found - 8e-6).abs() < 1e-9, "{found}");
+        assert_eq!(jitter_of(&delays[..16]).jitter_seconds(), None, "too few to say");
+    }
+
+    #[test]
+    fn jitter_does_not_run_on_over_gaps_and_batches() {
+        let mut account = Account::new();
+        for sequence in (0..2000).filter(|sequence| sequence % 100 != 0) {
+            // After each gap everything comes a second later.
+            let delay = sequence / 100 * 1_000_000_000;
+            let sent = sequence * 1_000_000;
+            account.take(Header { sequence, window: 1, nanoseconds: sent }, Some(sent + delay));
+        }
+        assert_eq!(account.jitter_seconds(), Some(0.0));
+        let mut batched = Account::new();
+        for sequence in 0..1000 {
+            batched.take(Header { sequence, window: 1, nanoseconds: sequence * 1000 }, None);
+        }
+        assert_eq!(batched.jitter_seconds(), None);
+        let mut sent_together = Account::new();
+        for sequence in 0..1000 {
+            sent_together.take(Header { sequence, window: 1, nanoseconds: 5 }, Some(sequence * 700));
+        }
+        assert_eq!(sent_together.jitter_seconds(), None);
+    }
+}

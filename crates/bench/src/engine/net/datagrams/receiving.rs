@@ -1,0 +1,151 @@
+//! The receiving side of a flow of datagrams, the same at either end of a launch.
+
+use std::io;
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use socket2::SockRef;
+use sys::clock::Timer;
+use sys::net::datagrams::Receiver;
+
+use super::account::Account;
+use super::header::Form;
+use super::sending::nanoseconds;
+use crate::net::words::Datagrams;
+
+/// What is asked for as receive buffer: at 10 Gb/s what comes within 7 ms. The kernel gives no more than
+/// `net.core.rmem_max`, and what it gave is read back.
+const RECEIVE_BUFFER_BYTES: usize = 8 << 20;
+
+/// Bytes compared in full in each window, from what comes before it begins on.
+const VERIFIED_BYTES: usize = 1 << 20;
+
+/// Of later batches the first datagram of every so manieth.
+const VERIFIED_BATCHES: u32 = 16;
+
+/// A flow as it comes.
+pub(super) struct Receiving {
+    form: Form,
+    receiver: Receiver,
+    account: Account,
+    /// When its time begins, in ticks.
+    origin: u64,
+    /// Bytes that are still to be compared in full.
+    unverified: usize,
+    batches: u32,
+    /// The last window that something came of.
+    window: u32,
+}
+
+impl Receiving {
+    /// Nothing has come yet. The socket's receives end after `patience`, or where the launch does.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub(super) fn new(
+        socket: &UdpSocket,
+        form: Form,
+        offload: bool,
+        patience: Duration,
+        timer: &Timer,
+    ) -> io::Result<Self> {
+        socket.set_read_timeout(Some(patience))?;
+        // What was got instead of it is read back at the end, and said.
+        let _ = SockRef::from(socket).set_recv_buffer_size(RECEIVE_BUFFER_BYTES);
+        let receiver = Receiver::new(socket, form.bytes(), offload);
+        Ok(Self {
+            form,
+            receiver,
+            account: Account::new(),
+            origin: timer.now(),
+            unverified: VERIFIED_BYTES,
+            batches: 0,
+            window: 0,
+        })
+    }
+
+    /// Bytes of a datagram.
+    pub(super) fn datagram_bytes(&self) -> usize {
+        self.form.bytes()
+    }
+
+    /// What carries the datagrams.
+    pub(super) fn receiver(&self) -> &Receiver {
+        &self.receiver
+    }
+
+    /// Waits for datagrams; `None` where none came in time.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub(super) fn receive(&mut self, socket: &UdpSocket) -> io::Result<Option<usize>> {
+        match self.receiver.receive(socket) {
+            Ok(messages) => Ok(Some(messages)),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Checks and counts what came at this time in so many messages; how many new datagrams there were.
+    ///
+    /// # Errors
+    /// A datagram of this flow is not what was sent.
+    pub(super) fn take(&mut self, (timer, now): (&Timer, u64), messages: usize) -> Result<u64, String> {
+        let Self { form, receiver, account, .. } = self;
+        let alone = messages == 1 && receiver.datagrams().nth(1).is_none();
+        let alone_at = alone.then(|| nanoseconds(timer, self.origin, now));
+        self.batches = self.batches.wrapping_add(1);
+        let mut look = self.batches.is_multiple_of(VERIFIED_BATCHES);
+        let mut new = 0;
+        for datagram in receiver.datagrams() {
+            let Some(header) = form.read(datagram) else {
+                account.strays += 1;
+                continue;
+            };
+            let whole = std::mem::take(&mut look) || self.unverified > 0;
+            if !form.holds(datagram, whole) {
+                let (number, bytes) = (header.sequence, datagram.len());
+                return Err(format!(
+                    "what came is not what was sent: datagram {number}, which came with {bytes} bytes"
+                ));
+            }
+            self.unverified = self.unverified.saturating_sub(datagram.len());
+            new += u64::from(account.take(header, alone_at));
+        }
+        let (window, _) = account.came();
+        if window != self.window {
+            (self.window, self.unverified) = (window, VERIFIED_BYTES);
+        }
+        Ok(new)
+    }
+
+    /// What came of the window of this number.
+    pub(super) fn datagrams(&self, number: u32) -> Datagrams {
+        let [offloaded, batched] = ["gro", "recvmmsg"].map(|word| self.receiver.in_use().any(|other| other == word));
+        let (window, came) = self.account.came();
+        let nothing = Datagrams { offloaded, batched, ..Datagrams::default() };
+        if window != number {
+            return nothing;
+        }
+        // Of what was put together on the way nobody knows when its parts came.
+        let jitter_seconds = self.account.jitter_seconds().filter(|_| !offloaded);
+        Datagrams { came: came.once, duplicates: came.duplicates, reordered: came.reordered, jitter_seconds, ..nothing }
+    }
+
+    /// Datagrams that have been sent since the launch began, as far as is seen here.
+    pub(super) fn sent_so_far(&self) -> u64 {
+        self.account.sent_so_far()
+    }
+
+    /// Datagrams that were not of this flow.
+    pub(super) fn strays(&self) -> u64 {
+        self.account.strays
+    }
+}
+
+/// Whether a datagram waits in a socket.
+pub(super) fn holds_some(socket: &UdpSocket) -> bool {
+    /// `MSG_PEEK | MSG_DONTWAIT` (`bits/socket.h`).
+    const PEEK_NOW: i32 = 0x02 | 0x40;
+    SockRef::from(socket).recv_with_flags(&mut [std::mem::MaybeUninit::uninit()], PEEK_NOW).is_ok_and(|count| count > 0)
+}

@@ -1,0 +1,277 @@
+//! The search for the highest rate whose loss stays within a goal: pure, told what each trial gave, and asked for the next.
+//!
+//! First as many datagrams as go. Where those that were lost are too many, the rate is halved until a trial keeps to the
+//! goal, and then found between the last that did and the last that did not, until the two are close; the rate that is
+//! found has to keep to the goal twice more. A rate has failed when it failed twice: one trial can be disturbed (Lencse
+//! and Kovács, 2020, on benchmarks of software that are decided by single trials).
+
+/// The bounds of the rate are close enough when their quotient is less.
+const CLOSE: f64 = 1.05;
+
+/// Trials that a rate fails until it has failed.
+const FAILURES: u32 = 2;
+
+/// Times that the rate that was found has to keep to the goal once more.
+const CONFIRMATIONS: u32 = 2;
+
+/// Where it does not, the next rate is so much lower; and so much lower is the rate after a sample that lost too many.
+const STEP_DOWN: f64 = 0.97;
+
+/// Where nothing kept to the goal down to this share of what was first offered, the rate is not what loses datagrams.
+const LEAST_SHARE: f64 = 1.0 / 1024.0;
+
+/// Trials after which the search is over, whatever was found: ten to halve a thousandth, ten to come close, each twice.
+const MOST_TRIALS: u32 = 40;
+
+/// What one trial gave, over all flows.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Outcome {
+    /// Datagrams that were sent.
+    pub(super) sent: u64,
+    /// Those that came.
+    pub(super) came: u64,
+    /// Bytes a second that were sent.
+    pub(super) offered: f64,
+}
+
+impl Outcome {
+    /// Whether no more was lost than so many of a million.
+    pub(super) fn keeps_to(&self, goal_per_million: u32) -> bool {
+        let lost = self.sent.saturating_sub(self.came);
+        self.sent > 0 && u128::from(lost) * 1_000_000 <= u128::from(self.sent) * u128::from(goal_per_million)
+    }
+}
+
+/// What is next.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Next {
+    /// A trial at so many bytes a second; infinite: as many as go.
+    Trial(f64),
+    /// This is the rate.
+    Found(f64),
+    /// There is no such rate, and why.
+    Hopeless(String),
+}
+
+/// A search.
+#[derive(Clone, Debug)]
+pub(super) struct Search {
+    goal_per_million: u32,
+    /// The highest rate that kept to the goal; 0 before the first.
+    low: f64,
+    /// The lowest rate that did not; infinite before the first.
+    high: f64,
+    /// What was offered when as many as go were sent.
+    first_offered: f64,
+    rate: f64,
+    failures: u32,
+    /// Whether the rate is found and being confirmed, and how often it has been.
+    confirmed: Option<u32>,
+    trials: u32,
+    last: Outcome,
+}
+
+impl Search {
+    /// For a rate that loses no more than so many datagrams of a million.
+    pub(super) fn new(goal_per_million: u32) -> Self {
+        Self {
+            goal_per_million,
+            low: 0.0,
+            high: f64::INFINITY,
+            first_offered: f64::INFINITY,
+            rate: f64::INFINITY,
+            failures: 0,
+            confirmed: None,
+            trials: 0,
+            last: Outcome::default(),
+        }
+    }
+
+    /// What is next.
+    pub(super) fn next(&self) -> Next {
+        if self.confirmed.is_some_and(|times| times >= CONFIRMATIONS) {
+            return Next::Found(self.rate);
+        }
+        let least = self.first_offered * LEAST_SHARE;
+        let too_low = self.first_offered.is_finite() && self.rate < least;
+        if self.low <= 0.0 && (too_low || self.trials >= MOST_TRIALS) {
+            return Next::Hopeless(self.hopeless());
+        }
+        if self.trials >= MOST_TRIALS {
+            // The samples lower it where it is still too high.
+            return Next::Found(self.low.min(self.rate));
+        }
+        Next::Trial(self.rate)
+    }
+
+    fn hopeless(&self) -> String {
+        let Outcome { sent, came, offered } = self.last;
+        let (goal, lost) = (self.goal_per_million, sent.saturating_sub(came));
+        let rate = offered / 1e6;
+        format!(
+            "no rate loses {goal} datagrams of a million or less: at {rate:.3} MB/s {lost} of {sent} were still lost, so it is not \
+             the rate that loses them; look for a path that drops datagrams, or allow more loss"
+        )
+    }
+
+    /// What the trial gave that was asked for.
+    pub(super) fn saw(&mut self, outcome: Outcome) {
+        (self.trials, self.last) = (self.trials + 1, outcome);
+        if outcome.keeps_to(self.goal_per_million) {
+            return self.kept();
+        }
+        if self.rate.is_infinite() {
+            self.first_offered = outcome.offered;
+        }
+        self.failures += 1;
+        if self.failures >= FAILURES {
+            self.failed();
+        }
+    }
+
+    fn kept(&mut self) {
+        self.failures = 0;
+        self.low = self.low.max(self.rate);
+        match &mut self.confirmed {
+            Some(times) => *times += 1,
+            // As many as go: there is nothing above.
+            None if self.rate.is_infinite() => self.confirmed = Some(0),
+            None => self.go_between(),
+        }
+    }
+
+    fn failed(&mut self) {
+        self.failures = 0;
+        if self.confirmed.take().is_some() && self.rate.is_finite() {
+            // What kept to the goal before does so no longer, or did by chance.
+            (self.high, self.low) = (self.rate, self.rate * STEP_DOWN);
+            (self.rate, self.confirmed) = (self.low, Some(0));
+            return;
+        }
+        self.high = if self.rate.is_infinite() { self.first_offered } else { self.rate };
+        if self.low.is_infinite() {
+            self.low = 0.0;
+        }
+        self.go_between();
+    }
+
+    /// The next rate: halfway to the bounds, or the lower one where they are close.
+    fn go_between(&mut self) {
+        if self.high < self.low * CLOSE {
+            (self.rate, self.confirmed) = (self.low, Some(0));
+        } else {
+            self.rate = f64::midpoint(self.low, self.high);
+        }
+    }
+}
+
+/// The rate after a sample at this one that lost more than the goal.
+pub(super) fn lowered(rate: f64, outcome: &Outcome) -> f64 {
+    STEP_DOWN * if rate.is_finite() { rate } else { outcome.offered }
+}
+
+#[cfg(test)]
+mod tests {
+    use stats::random::Random;
+
+    use super::*;
+
+    /// A sender that makes this many bytes a second at most.
+    const SENDER: f64 = 4e9;
+
+    /// What a trial of 50 ms gives over a link that is told how much was sent and says how much of it comes.
+    fn trial(rate: f64, link: &mut dyn FnMut(f64, u64) -> u64) -> Outcome {
+        let offered = rate.min(SENDER);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some thousand datagrams")]
+        let sent = (offered * 0.05 / 1472.0) as u64;
+        Outcome { sent, came: link(offered, sent), offered }
+    }
+
+    fn search(goal: u32, link: &mut dyn FnMut(f64, u64) -> u64) -> (Next, u32) {
+        let mut search = Search::new(goal);
+        loop {
+            match search.next() {
+                Next::Trial(rate) => search.saw(trial(rate, link)),
+                end => return (end, search.trials),
+            }
+        }
+    }
+
+    /// A link that carries so much and drops the rest.
+    fn cliff(capacity: f64) -> impl FnMut(f64, u64) -> u64 {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of what was sent")]
+        move |offered, sent| (sent as f64 * (capacity / offered).min(1.0)) as u64
+    }
+
+    #[test]
+    fn a_cliff_is_found_from_below() {
+        for capacity in [1e7, 3e8, 1.25e9, 3.9e9] {
+            for goal in [0, 1, 1000] {
+                let (end, trials) = search(goal, &mut cliff(capacity));
+                let Next::Found(rate) = end else { panic!("{end:?} at {capacity}") };
+                assert!(rate <= capacity * 1.002 && rate >= capacity / 1.06, "{rate} of {capacity}, goal {goal}");
+                assert!(trials < MOST_TRIALS, "{trials}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_sender_that_loses_nothing_sends_as_it_can() {
+        let (end, trials) = search(0, &mut cliff(SENDER * 2.0));
+        assert_eq!((end, trials), (Next::Found(f64::INFINITY), 3));
+    }
+
+    #[test]
+    fn loss_at_any_rate_is_a_reason_and_no_rate() {
+        let mut random = Random::new(3);
+        let mut lossy = |_: f64, sent: u64| sent - (0..sent).filter(|_| random.below(50) == 0).count() as u64;
+        let (end, _) = search(1000, &mut lossy);
+        let Next::Hopeless(reason) = end else { panic!("{end:?}") };
+        assert!(reason.contains("1000 datagrams of a million") && reason.contains("not the rate"), "{reason}");
+        let (end, trials) = search(0, &mut |_, _| 0);
+        assert!(matches!(end, Next::Hopeless(_)) && trials <= MOST_TRIALS, "{end:?}");
+        assert!(matches!(search(1_000_000, &mut |_, _| 0).0, Next::Found(_)), "all may be lost");
+    }
+
+    #[test]
+    fn a_trial_that_is_disturbed_now_and_then_does_not_move_the_rate_far() {
+        for seed in 0..50 {
+            let mut random = Random::new(seed);
+            let mut link = cliff(1e9);
+            let mut noisy = |offered: f64, sent: u64| {
+                let came = link(offered, sent);
+                if random.below(10) == 0 { came / 2 } else { came }
+            };
+            let (end, _) = search(0, &mut noisy);
+            let Next::Found(rate) = end else { panic!("{end:?}") };
+            // One time in a hundred two trials in a row are disturbed, and the search goes on below.
+            assert!(rate <= 1.002e9 && rate > 0.2e9, "seed {seed}: {rate}");
+        }
+    }
+
+    #[test]
+    fn a_rate_that_is_not_confirmed_is_lowered() {
+        // It carries 1e9 at first and 10 % less from the fifteenth trial on.
+        let mut trials = 0;
+        let mut tiring = |offered: f64, sent: u64| {
+            trials += 1;
+            cliff(if trials < 15 { 1e9 } else { 0.9e9 })(offered, sent)
+        };
+        let (end, _) = search(0, &mut tiring);
+        let Next::Found(rate) = end else { panic!("{end:?}") };
+        assert!(rate <= 1e9, "{rate}");
+        let lost = Outcome { sent: 100, came: 99, offered: 2e9 };
+        assert!((lowered(1e9, &lost) - 0.97e9).abs() < 1.0);
+        assert!((lowered(f64::INFINITY, &lost) - 1.94e9).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_goal_counts_datagrams() {
+        let outcome = |sent, came| Outcome { sent, came, offered: 1.0 };
+        assert!(outcome(1000, 1000).keeps_to(0) && !outcome(1000, 999).keeps_to(0));
+        assert!(outcome(1000, 999).keeps_to(1000) && !outcome(999, 998).keeps_to(1000));
+        assert!(outcome(1_000_000, 999_999).keeps_to(1) && !outcome(999_999, 999_998).keeps_to(1));
+        assert!(!outcome(0, 0).keeps_to(1_000_000), "of nothing nobody can tell");
+        assert!(outcome(5, 6).keeps_to(0));
+    }
+}

@@ -1,0 +1,446 @@
+//! Streams of datagrams, both ends in one process: between them nothing, or a relay that does to datagrams what networks
+//! do.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::net::{Shutdown, SocketAddr, TcpListener, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use model::io::Segmentation;
+use sys::clock::monotonic_raw_seconds;
+
+use super::*;
+
+/// A row of one flow, or two where both directions are measured.
+fn of(mode: NetMode, direction: Direction, block: u64, segmentation: Segmentation, goal: Option<u32>) -> NetParams {
+    let params = rows::params(Protocol::Udp, mode, block, direction, 1);
+    let loss_goal_per_million = goal.or(params.loss_goal_per_million);
+    let params = NetParams { segmentation: Some(segmentation), loss_goal_per_million, ..params };
+    rows::check(&params).unwrap();
+    params
+}
+
+fn blast(direction: Direction, block: u64, segmentation: Segmentation) -> NetParams {
+    of(NetMode::Blast, direction, block, segmentation, None)
+}
+
+/// The task of one end.
+fn task_of(params: &NetParams, role: Role, token: &str) -> Task {
+    let kind = (params.protocol, params.mode, params.direction.unwrap_or(Direction::Up));
+    let mut task = task(kind, params.block, params.threads, role, token);
+    task.experiment.params = Params::Net(params.clone());
+    task
+}
+
+/// Runs the near end's threads beside the engine's own far end, through a relay where there is one. Each thread measures
+/// for itself; what they found, in their order.
+fn through<T: Send>(
+    params: &NetParams,
+    relay: Option<Fate>,
+    work: Option<f64>,
+    measure: impl Fn(&mut dyn Flow) -> T + Sync,
+) -> Vec<T> {
+    let token = Token::new();
+    let (tell, told) = mpsc::channel();
+    let over = Arc::new(AtomicBool::new(false));
+    thread::scope(|scope| {
+        let theirs = task_of(params, Role::Peer, token.as_str());
+        // Where the near end fails the far one is told, or notices, and its complaint is not this test's.
+        scope.spawn(move || drop(NetEngine.peer(&theirs, &mut Telling(tell))));
+        let mut address = told.recv().unwrap();
+        if let Some(fate) = relay {
+            address = relayed(scope, address.parse().unwrap(), fate, &over).to_string();
+        }
+        let mut ours = addressed(task_of(params, Role::Measure, token.as_str()), address);
+        ours.exact_work = work;
+        NetEngine.prepare(&ours, &mut Telling(mpsc::channel().0)).unwrap();
+        let threads: Vec<_> = (0..ours.cpus.len())
+            .map(|thread| {
+                let (ours, measure) = (ours.clone(), &measure);
+                scope.spawn(move || {
+                    let Ok(Opened::Flow(mut flow)) = NetEngine.open(&ours, thread) else { panic!("thread {thread}") };
+                    measure(flow.as_mut())
+                })
+            })
+            .collect();
+        let found = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+        over.store(true, Ordering::SeqCst);
+        found
+    })
+}
+
+/// The same with one thread.
+fn alone<T: Send>(params: &NetParams, relay: Option<Fate>, measure: impl Fn(&mut dyn Flow) -> T + Sync) -> T {
+    through(params, relay, None, measure).remove(0)
+}
+
+/// What becomes of the datagram of this number among all that the relay has seen: what is sent on instead.
+type Fate = fn(number: u64, datagram: &[u8], held: &mut Vec<u8>) -> Vec<Vec<u8>>;
+
+/// A relay to this address, for its connections and, at the same port, its datagrams; those with data meet their fate.
+fn relayed<'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    to: SocketAddr,
+    fate: Fate,
+    over: &Arc<AtomicBool>,
+) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let socket = UdpSocket::bind(listener.local_addr().unwrap()).unwrap();
+    let address = listener.local_addr().unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let ended = Arc::clone(over);
+    scope.spawn(move || {
+        while !ended.load(Ordering::SeqCst) {
+            let Ok((near, _)) = listener.accept() else {
+                thread::sleep(Duration::from_millis(1));
+                continue;
+            };
+            near.set_nonblocking(false).unwrap();
+            let far = TcpStream::connect(to).unwrap();
+            near.set_nodelay(true).unwrap();
+            far.set_nodelay(true).unwrap();
+            for (mut from, mut onto) in [(near.try_clone().unwrap(), far.try_clone().unwrap()), (far, near)] {
+                scope.spawn(move || {
+                    // Either side may have gone before the other.
+                    let _ = std::io::copy(&mut from, &mut onto);
+                    let _ = onto.shutdown(Shutdown::Both);
+                });
+            }
+        }
+    });
+    let ended = Arc::clone(over);
+    scope.spawn(move || pass_on(&socket, to, fate, &ended));
+    address
+}
+
+/// Passes datagrams on in both directions, on one thread: those of a flow have a socket of their own towards the far end.
+fn pass_on(socket: &UdpSocket, to: SocketAddr, fate: Fate, over: &AtomicBool) {
+    socket.set_nonblocking(true).unwrap();
+    let mut onward: BTreeMap<SocketAddr, UdpSocket> = BTreeMap::new();
+    let (mut buffer, mut held) = (vec![0; 1 << 16], Vec::new());
+    let mut number = 0;
+    let mut meet = |datagram: &[u8], held: &mut Vec<u8>| {
+        // What opens a flow comes through.
+        if datagram.starts_with(b"assaynet") {
+            return vec![datagram.to_vec()];
+        }
+        number += 1;
+        fate(number, datagram, held)
+    };
+    while !over.load(Ordering::SeqCst) {
+        let mut idle = true;
+        while let Ok((count, from)) = socket.recv_from(&mut buffer) {
+            idle = false;
+            let far = onward.entry(from).or_insert_with(|| {
+                let far = UdpSocket::bind("127.0.0.1:0").unwrap();
+                far.connect(to).unwrap();
+                far.set_nonblocking(true).unwrap();
+                far
+            });
+            for datagram in meet(&buffer[..count], &mut held) {
+                let _ = far.send(&datagram);
+            }
+        }
+        for (near, far) in &onward {
+            while let Ok(count) = far.recv(&mut buffer) {
+                idle = false;
+                for datagram in meet(&buffer[..count], &mut held) {
+                    let _ = socket.send_to(&datagram, near);
+                }
+            }
+        }
+        if idle {
+            thread::sleep(Duration::from_micros(50));
+        }
+    }
+}
+
+/// What every window keeps to, whatever the machine is busy with.
+fn conserved(tally: &Tally, params: &NetParams, up: bool) {
+    let carried = &tally.carried;
+    assert_eq!(tally.bytes, tally.operations * params.block);
+    assert!(carried.datagrams_came <= carried.datagrams_sent, "{carried:?}");
+    assert_eq!(carried.up_bytes, if up { tally.bytes } else { 0 });
+    // A far end that has only just begun may not know yet.
+    assert!(carried.cpu_seconds.is_none_or(|seconds| seconds >= 0.0), "{carried:?}");
+}
+
+const DIRECTIONS: [Direction; 3] = [Direction::Up, Direction::Down, Direction::Both];
+
+#[test]
+fn datagrams_of_every_size_and_direction_are_counted_once_and_none_is_made_up() {
+    for direction in DIRECTIONS {
+        for (block, segmentation) in
+            [(64, Segmentation::Off), (1472, Segmentation::Gso), (9000, Segmentation::Off), (65_507, Segmentation::Gso)]
+        {
+            let params = blast(direction, block, segmentation);
+            let flows = through(&params, None, None, |flow| {
+                let metrics = flow.profile().metrics;
+                assert_eq!(metrics[0], FlowMetric::Bytes);
+                assert_eq!(metrics.contains(&FlowMetric::Up), params.direction == Some(Direction::Both));
+                assert!(metrics.contains(&FlowMetric::Loss) && metrics.contains(&FlowMetric::Jitter));
+                let tallies: Vec<Tally> = (0..3).map(|_| window(flow, 40).unwrap()).collect();
+                (tallies, conditions(flow))
+            });
+            let mut came = 0;
+            for (thread, (tallies, seen)) in flows.iter().enumerate() {
+                let up = direction == Direction::Up || direction == Direction::Both && thread == 1;
+                for tally in tallies {
+                    conserved(tally, &params, up);
+                }
+                came += tallies.iter().map(|tally| tally.operations).sum::<u64>();
+                assert!(tallies.iter().all(|tally| tally.carried.duplicates == 0), "nobody doubles datagrams here");
+                assert!(seen.batching.iter().any(|word| word == "sendmmsg"), "{seen:?}");
+                assert!(seen.batching.iter().any(|word| word == "recvmmsg"), "{seen:?}");
+                assert!(seen.receive_buffer_bytes.is_some_and(|bytes| bytes > 0));
+                assert!(seen.link_bytes.is_some_and(|bytes| bytes > 0) && seen.congestion_control.is_none());
+            }
+            assert!(came > 0, "{direction}, {block} B");
+            let first = &flows[0].1;
+            assert!(first.two_copy_bytes_per_second.is_some_and(|rate| rate > 0.0));
+            assert!(flows.iter().all(|(_, seen)| seen.lost.is_some()));
+        }
+    }
+}
+
+#[test]
+fn several_threads_have_a_flow_each() {
+    let params = NetParams { threads: 3, ..blast(Direction::Both, 1000, Segmentation::Off) };
+    let flows = through(&params, None, None, |flow| (0..3).map(|_| window(flow, 60).unwrap()).collect::<Vec<_>>());
+    assert_eq!(flows.len(), 6);
+    for (thread, tallies) in flows.iter().enumerate() {
+        for tally in tallies {
+            conserved(tally, &params, thread >= 3);
+        }
+    }
+}
+
+/// Drops every tenth, sends every tenth but three twice, swaps the two before, and lets a stranger in.
+fn mistreat(number: u64, datagram: &[u8], held: &mut Vec<u8>) -> Vec<Vec<u8>> {
+    match number % 10 {
+        0 => Vec::new(),
+        3 => vec![datagram.to_vec(), datagram.to_vec()],
+        5 => {
+            *held = datagram.to_vec();
+            Vec::new()
+        }
+        6 => vec![datagram.to_vec(), std::mem::take(held)],
+        8 => vec![b"a stranger's datagram".to_vec(), datagram.to_vec()],
+        _ => vec![datagram.to_vec()],
+    }
+}
+
+/// A row that a relay of one thread can carry: so few datagrams that no buffer overflows. The goal allows what the relay
+/// does.
+fn slow(direction: Direction) -> NetParams {
+    of(NetMode::NoDrop, direction, 1472, Segmentation::Off, Some(200_000))
+}
+
+#[test]
+fn what_a_relay_does_to_datagrams_is_what_is_found() {
+    for direction in [Direction::Up, Direction::Down] {
+        let params = slow(direction);
+        let found = alone(&params, Some(mistreat), |flow| {
+            let tallies: Result<Vec<Tally>, String> = (0..4).map(|_| window(flow, 150)).collect();
+            tallies.map(|tallies| (tallies, conditions(flow)))
+        });
+        // On a machine that is too busy for the relay no rate may keep to the goal, and that is said.
+        let (tallies, seen) = match found {
+            Ok(found) => found,
+            Err(reason) => {
+                assert!(reason.contains("not the rate that loses them"), "{reason}");
+                eprintln!("SKIPPED: this machine is too busy for a relay: {reason}");
+                continue;
+            }
+        };
+        for tally in &tallies {
+            conserved(tally, &params, direction == Direction::Up);
+        }
+        let sum = |of: fn(&crate::engine::Carried) -> u64| tallies.iter().map(|one| of(&one.carried)).sum::<u64>();
+        let (sent, came) = (sum(|one| one.datagrams_sent), sum(|one| one.datagrams_came));
+        let share = |count: u64, of: u64| count as f64 / of as f64;
+        assert!(sent > 100, "{sent}");
+        // A tenth, and at most some more where the machine was too busy.
+        let loss = 1.0 - share(came, sent);
+        assert!(loss > 0.09 && loss < 0.5, "{loss} of {sent}");
+        let (doubled, swapped) = (share(sum(|one| one.duplicates), came), share(sum(|one| one.reordered), came));
+        assert!((doubled - 1.0 / 9.0).abs() < 0.04, "{doubled}");
+        assert!((swapped - 1.0 / 9.0).abs() < 0.04, "{swapped}");
+        assert!(seen.offered_bytes_per_second.is_some_and(|rate| rate > 0.0));
+    }
+}
+
+#[test]
+fn a_datagram_that_was_changed_on_the_way_is_found() {
+    /// Changes one byte in the middle of its data.
+    fn change(number: u64, datagram: &[u8], _: &mut Vec<u8>) -> Vec<Vec<u8>> {
+        let mut datagram = datagram.to_vec();
+        if number.is_multiple_of(7) {
+            let middle = datagram.len() / 2;
+            datagram[middle] ^= 1;
+        }
+        vec![datagram]
+    }
+    /// Cuts its end off.
+    fn cut(_: u64, datagram: &[u8], _: &mut Vec<u8>) -> Vec<Vec<u8>> {
+        vec![datagram[..datagram.len() - 1].to_vec()]
+    }
+    for direction in [Direction::Up, Direction::Down] {
+        for fate in [change as Fate, cut] {
+            let error = alone(&blast(direction, 1472, Segmentation::Off), Some(fate), |flow| {
+                (0..20).find_map(|_| window(flow, 50).err()).expect("nothing was found")
+            });
+            assert!(error.contains("what came is not what was sent"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn headers_that_were_changed_belong_to_nobody() {
+    fn scramble(_: u64, datagram: &[u8], _: &mut Vec<u8>) -> Vec<Vec<u8>> {
+        let mut datagram = datagram.to_vec();
+        datagram[9] ^= 0x10;
+        vec![datagram]
+    }
+    let error =
+        alone(&blast(Direction::Down, 1472, Segmentation::Off), Some(scramble), |flow| window(flow, 50).unwrap_err());
+    assert!(error.contains("not one was of this launch"), "{error}");
+    let tally = alone(&blast(Direction::Up, 1472, Segmentation::Off), Some(scramble), |flow| window(flow, 50).unwrap());
+    assert_eq!((tally.operations, tally.carried.datagrams_came), (0, 0));
+    assert!(tally.carried.datagrams_sent > 0);
+}
+
+#[test]
+fn a_path_that_loses_at_any_rate_has_no_rate_without_loss() {
+    fn lose_some(number: u64, datagram: &[u8], _: &mut Vec<u8>) -> Vec<Vec<u8>> {
+        if number.is_multiple_of(3) { Vec::new() } else { vec![datagram.to_vec()] }
+    }
+    for direction in DIRECTIONS {
+        let params = of(NetMode::NoDrop, direction, 1472, Segmentation::Gso, Some(0));
+        let reasons = through(&params, Some(lose_some), None, |flow| window(flow, 50).unwrap_err());
+        for reason in &reasons {
+            assert!(reason.contains("0 datagrams of a million") && reason.contains("allow more loss"), "{reason}");
+        }
+    }
+}
+
+#[test]
+fn a_rate_that_was_found_is_kept_to_and_lowered_after_a_sample_that_lost_more() {
+    for direction in DIRECTIONS {
+        let params = of(NetMode::NoDrop, direction, 1472, Segmentation::Gso, Some(100_000));
+        let flows = through(&params, None, None, |flow| {
+            flow.warmed_up();
+            let tallies: Result<Vec<Tally>, String> = (0..4).map(|_| window(flow, 60)).collect();
+            tallies.map(|tallies| (tallies, conditions(flow)))
+        });
+        for (thread, found) in flows.iter().enumerate() {
+            let (tallies, seen) = match found {
+                Ok(found) => found,
+                Err(reason) => {
+                    assert!(reason.contains("not the rate that loses them"), "{reason}");
+                    eprintln!("SKIPPED: this machine is too busy for a rate: {reason}");
+                    return;
+                }
+            };
+            let up = direction == Direction::Up || direction == Direction::Both && thread == 1;
+            for tally in tallies {
+                conserved(tally, &params, up);
+            }
+            assert!(seen.offered_bytes_per_second.is_some_and(|rate| rate > 0.0 && rate.is_finite()));
+        }
+        // What all flows lost together is what is held against the goal, and every thread comes to the same answer.
+        let of_window = |window: usize| flows.iter().map(move |flow| &flow.as_ref().unwrap().0[window].carried);
+        for number in 0..4 {
+            let sent: u64 = of_window(number).map(|one| one.datagrams_sent).sum();
+            let came: u64 = of_window(number).map(|one| one.datagrams_came).sum();
+            let above = (sent - came) * 10 > sent;
+            assert!(of_window(number).all(|one| one.above_goal == above), "{came} of {sent}");
+        }
+        let lost: u64 = (0..4).flat_map(of_window).map(|one| one.datagrams_sent - one.datagrams_came).sum();
+        assert_eq!(flows[0].as_ref().unwrap().1.lost, Some(lost));
+    }
+}
+
+#[test]
+fn work_that_is_done_in_full_is_sent_to_the_last_datagram() {
+    for direction in [Direction::Up, Direction::Down] {
+        for mode in [NetMode::Blast, NetMode::NoDrop] {
+            let params = of(mode, direction, 1000, Segmentation::Gso, (mode == NetMode::NoDrop).then_some(100_000));
+            let found = through(&params, None, Some(300_500.0), |flow| {
+                let timer = Timer::system();
+                let window = Window { begin: timer.now() + timer.ticks(0.01), end: Window::NO_END };
+                let mut tally = Tally::new(&timer);
+                tally.begin(window);
+                flow.run(&timer, window, &mut tally).map(|()| tally)
+            });
+            let tally = match &found[0] {
+                Ok(tally) => tally,
+                Err(reason) => {
+                    assert!(reason.contains("not the rate that loses them"), "{reason}");
+                    continue;
+                }
+            };
+            assert_eq!(tally.carried.datagrams_sent, 301);
+            conserved(tally, &params, direction == Direction::Up);
+            assert!(tally.operations <= 301 && tally.window().end < Window::NO_END);
+        }
+    }
+}
+
+#[test]
+fn a_far_end_that_is_mute_or_vanishes_is_an_error_in_seconds() {
+    let began = monotonic_raw_seconds();
+    for direction in [Direction::Up, Direction::Down] {
+        let kind = (Protocol::Udp, NetMode::Blast, direction);
+        let vanishing = |task: &Task, telling: &mut Telling| with_end(task, telling, |_, _| ());
+        let error = beside(kind, 1000, vanishing, |flow| {
+            (0..10).find_map(|_| window(flow, 20_000).err()).expect("nothing was noticed")
+        });
+        assert!(error.contains("the other end"), "{error}");
+    }
+    let (release, held) = mpsc::channel::<()>();
+    let mute = move |task: &Task, telling: &mut Telling| {
+        with_end(task, telling, move |_, _| held.recv().unwrap_or_default());
+    };
+    let error = beside((Protocol::Udp, NetMode::Blast, Direction::Down), 1000, mute, |flow| {
+        let error = window(flow, 60_000).unwrap_err();
+        drop(release);
+        error
+    });
+    assert!(error.contains("has not answered for 5 s"), "{error}");
+    assert!(monotonic_raw_seconds() - began < 60.0);
+}
+
+#[test]
+fn who_sends_datagrams_stops_where_nothing_is_heard() {
+    let params = blast(Direction::Down, 1000, Segmentation::Off);
+    let token = Token::new();
+    let (tell, told) = mpsc::channel();
+    thread::scope(|scope| {
+        let theirs = task_of(&params, Role::Peer, token.as_str());
+        scope.spawn(move || drop(NetEngine.peer(&theirs, &mut Telling(tell))));
+        let ours = addressed(task_of(&params, Role::Measure, token.as_str()), told.recv().unwrap());
+        let opening = Opening { params: params.clone(), most_seconds: 60.0 };
+        let address = ours.ends.as_ref().unwrap().address.clone().unwrap();
+        let (session, ends) = near::meet(&address, token.as_str(), opening, PATIENCE).unwrap();
+        let DataEnd::Udp(socket) = &ends[0] else { panic!("datagrams") };
+        let timer = Timer::system();
+        let window = Window { begin: timer.now(), end: timer.now() + timer.ticks(30.0) };
+        session.announce(1, window, Some(1e6), &timer).unwrap();
+        // It sends, and then it hears nothing more of us.
+        socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        let (mut came, mut buffer, began) = (0, [0; 2000], monotonic_raw_seconds());
+        loop {
+            match socket.recv(&mut buffer) {
+                Ok(_) => came += 1,
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => break,
+                Err(error) => panic!("{error}"),
+            }
+            assert!(monotonic_raw_seconds() - began < 20.0, "it goes on and on");
+        }
+        assert!(came > 0);
+        session.show_life().unwrap();
+        assert!(socket.recv(&mut buffer).is_ok(), "and goes on when it does");
+    });
+}
