@@ -127,10 +127,14 @@ impl ZeroCopySender {
     /// # Errors
     /// What the kernel said; that it keeps the buffers, or has no memory for another send, for longer than the patience.
     pub fn send(&mut self, write: impl FnOnce(&mut [u8])) -> io::Result<()> {
+        let place = self.next;
+        // Twice a round what has been told is taken, so that no more than half a round waits to be read.
+        if place.is_multiple_of(self.ring.len().div_ceil(2)) {
+            self.drain()?;
+        }
         while self.in_flight.buffers >= self.ring.len() {
             self.hear()?;
         }
-        let place = self.next;
         write(&mut self.ring[place]);
         let mut sent = 0;
         while sent < self.ring[place].len() {
