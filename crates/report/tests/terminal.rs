@@ -307,6 +307,7 @@ fn only_loopback_is_said_to_have_no_wire() {
     assert!(running(&fixture::net_area()).contains(there_is_none));
     let peer = running(&fixture::net_peer());
     assert!(!peer.contains(there_is_none) && peer.contains("MTU 1500, IPv4, round trip 112.0 us"), "{peer}");
+    assert!(peer.contains("Far end: node7.example.org (10.1.0.7:5211)") && peer.contains("MTU 9000"), "{peer}");
 }
 
 #[test]

@@ -55,7 +55,7 @@ pub fn render(document: &Document, style: &Style) -> String {
         paragraphs.push(table.lines);
         paragraphs.extend(memory::paragraphs(section, &notes, style));
         paragraphs.extend(disk::paragraphs(section, &notes, style));
-        paragraphs.extend(net::paragraphs(section, &notes, style));
+        paragraphs.extend(net::paragraphs(section, document.peer.as_deref(), &notes, style));
     }
     let marks = |id: &str| notes.marks(document.experiments.iter().find(|row| row.id == id)?, style);
     paragraphs.extend(classic::paragraphs(document, &marks, style));

@@ -2,13 +2,14 @@
 //! datagrams with what became of them, round trips with their percentiles, connections, latency under load, and
 //! transfers there and back. Each is one small table below the area's.
 
-use model::document::{NetConditions, Row, Status, TcpConditions};
+use model::document::{NetConditions, Peer, Row, Status, TcpConditions};
 use model::experiment::{LOOPBACK, NetParams};
 use model::io::NetMode;
 use model::sample::{Metric, MetricName, Percentiles};
 use model::unit::Unit;
 
 use super::drawing::{Drawing, Named, decimal, figure, left, percentiles};
+use super::header::machine_words;
 use super::headline;
 use super::notes::Notes;
 use super::section::Section;
@@ -57,7 +58,12 @@ fn kinds_of_round_trips(rows: &[&Row]) -> usize {
 }
 
 /// The tables of a section's rows that are read together.
-pub(super) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style) -> Vec<Vec<String>> {
+pub(super) fn paragraphs(
+    section: &Section<'_>,
+    peer: Option<&Peer>,
+    notes: &Notes<'_>,
+    style: &Style,
+) -> Vec<Vec<String>> {
     let all: Vec<&Row> = section.rows().chain(section.apart.iter().copied()).collect();
     let of = |modes: &[NetMode]| -> Vec<&Row> {
         all.iter().copied().filter(|row| params(row).is_some_and(|own| modes.contains(&own.mode))).collect()
@@ -67,7 +73,7 @@ pub(super) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style
         section.apart.iter().copied().filter(wanted).collect()
     };
     let draw = Drawing { notes, style };
-    let path = of(NetMode::ALL).first().map_or_else(Vec::new, |first| draw.path(first, &all));
+    let path = of(NetMode::ALL).first().map_or_else(Vec::new, |first| draw.path(first, &all, peer));
     vec![
         path,
         draw.both_ways(&of(&[NetMode::Stream, NetMode::NoDrop, NetMode::Blast])),
@@ -85,6 +91,20 @@ fn words(own: &NetParams) -> String {
     let direction = own.direction.map_or_else(String::new, |direction| format!(" {direction}"));
     let first = format!("{} {}{direction}", protocol(own), block_words(own.block));
     std::iter::once(first.as_str()).chain(how_words(own)).collect::<Vec<_>>().join(", ")
+}
+
+/// Who the other end is, and what it has of the path.
+fn far_end(peer: &Peer) -> String {
+    let parts = [
+        Some(format!("{} ({})", peer.name, peer.address)),
+        Some(machine_words(&peer.machine)),
+        Some(format!("Assay {}", peer.version)).filter(|_| !peer.version.is_empty()),
+        peer.interface.as_ref().map(|name| format!("interface {name}")),
+        peer.mtu.map(|mtu| format!("MTU {mtu}")),
+        Some(format!("offloads {}", peer.offloads.join(" "))).filter(|_| !peer.offloads.is_empty()),
+        peer.congestion_control.as_ref().map(|name| format!("congestion control {name}")),
+    ];
+    format!("{}.", parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
 /// The rows of a table by name, with a column for their connections, or in the title what all have.
@@ -154,7 +174,7 @@ impl Times {
 
 impl Drawing<'_> {
     /// What the bytes went through, as far as all rows have it in common.
-    fn path(&self, first: &Row, rows: &[&Row]) -> Vec<String> {
+    fn path(&self, first: &Row, rows: &[&Row], peer: Option<&Peer>) -> Vec<String> {
         let seen = || rows.iter().filter_map(|row| conditions(row));
         if seen().next().is_none() {
             return Vec::new();
@@ -177,9 +197,10 @@ impl Drawing<'_> {
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         let what = if inside { " There is no wire: copies in memory and the scheduler set these figures." } else { "" };
         let text = if parts.is_empty() { what.trim_start().to_owned() } else { format!("{}.{what}", parts.join(", ")) };
-        let lines =
-            if text.is_empty() { Vec::new() } else { wrap(&self.style.clean(&text), "  Path: ", self.style.width) };
-        lines.iter().map(|line| self.style.paint(line, Tone::Dim)).collect()
+        let told = [("  Path: ", text), ("  Far end: ", peer.filter(|_| !inside).map_or_else(String::new, far_end))];
+        let told = told.iter().filter(|(_, text)| !text.is_empty());
+        let lines = told.flat_map(|(first, text)| wrap(&self.style.clean(text), first, self.style.width));
+        lines.map(|line| self.style.paint(&line, Tone::Dim)).collect()
     }
 
     /// Streams in both directions at once, each direction by itself.
@@ -332,7 +353,10 @@ impl Drawing<'_> {
             blocks.extend((step < 3).then(|| time("p99", &p99)));
             blocks.push(decimal("a minute", rows.iter().map(|row| per_minute(row))));
             blocks.push(decimal("load", rows.iter().map(|row| load(row))));
-            blocks.extend((step < 2).then(|| shares("late", rows, |row| conditions(row)?.late_share)));
+            if step < 2 {
+                blocks.push(shares("late", rows, |row| conditions(row)?.late_share));
+                blocks.push(shares("lost", rows, |row| median(row, MetricName::Loss)));
+            }
             blocks
         })
     }
