@@ -188,6 +188,8 @@ struct Outbox<K> {
     segments: usize,
     /// Whether a call carries several messages.
     many: bool,
+    /// Whether such a call has worked: what refuses one later is a firewall that takes the message, and not the call.
+    proven: bool,
 }
 
 impl<K: Kernel> Outbox<K> {
@@ -206,6 +208,7 @@ impl<K: Kernel> Outbox<K> {
             vectors: vectors(capacity),
             segments: if granted { of_a_message } else { 1 },
             many: true,
+            proven: false,
         }
     }
 
@@ -217,14 +220,17 @@ impl<K: Kernel> Outbox<K> {
         }
         loop {
             match self.call(socket, bytes.clone()) {
-                Ok(messages) => return Ok((messages * self.segments).min(end - start)),
+                Ok(messages) => {
+                    self.proven = true;
+                    return Ok((messages * self.segments).min(end - start));
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if self.segments > 1 && is_no_segmentation(&error) => {
                     self.segments = 1;
                     // Where this fails too a message of one segment goes out as it is.
                     let _ = self.kernel.set(socket, libc::UDP_SEGMENT, 0);
                 }
-                Err(error) if self.many && is_no_call(&error) => self.many = false,
+                Err(error) if self.many && !self.proven && is_no_call(&error) => self.many = false,
                 Err(error) => return Err(error),
             }
         }

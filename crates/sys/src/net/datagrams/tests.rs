@@ -235,6 +235,20 @@ fn other_errors_are_the_callers() {
 }
 
 #[test]
+fn a_message_that_is_refused_later_does_not_change_the_way() {
+    let (near, _far) = pair("127.0.0.1");
+    let mut outbox = Outbox::new(Filter::default(), &near, 100, false);
+    outbox.send(near.as_raw_fd(), 0..2).unwrap();
+    outbox.kernel.send_many = Some(libc::EPERM);
+    let error = outbox.send(near.as_raw_fd(), 0..2).unwrap_err();
+    assert_eq!(
+        (error.kind(), outbox.many),
+        (io::ErrorKind::PermissionDenied, true),
+        "a firewall, and no filter of calls"
+    );
+}
+
+#[test]
 fn a_longer_datagram_and_an_empty_one_are_seen_as_what_they_are() {
     let (near, far) = pair("127.0.0.1");
     for coalesced in [false, true] {
