@@ -48,7 +48,7 @@ pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned
             for threads in thread_counts(request, &stanza.threads, machine) {
                 let params = NetParams { threads, ..kind.clone() };
                 check(&params).map_err(PlanError)?;
-                rows.push(row(request, machine, stanza, params));
+                rows.push(row(request, machine, stanza, &params));
             }
         }
     }
@@ -160,20 +160,20 @@ pub(super) fn params(protocol: Protocol, mode: NetMode, block: u64, direction: D
     }
 }
 
-fn row(request: &Request, machine: &Machine, stanza: &NetStanza, params: NetParams) -> Planned {
-    let (cpus, oversubscribed) = near_cpus(&params, machine);
-    let (sampling, exact_work) = sampling(request, stanza, &params);
+fn row(request: &Request, machine: &Machine, stanza: &NetStanza, params: &NetParams) -> Planned {
+    let (cpus, oversubscribed) = near_cpus(params, machine);
+    let (sampling, exact_work) = sampling(request, stanza, params);
     let is_here = params.path == LOOPBACK;
     Planned {
         experiment: Experiment {
-            id: net_id(&params),
+            id: net_id(params),
             area: Area::Net,
-            method: method(&params),
+            method: method(params),
             classic: stanza.classic.as_ref().map(|workload| Classic {
                 table: Area::Net.to_string(),
                 workload: workload.clone(),
                 class: None,
-                total: stanza.total.or_else(|| transfer_bytes(&params)),
+                total: stanza.total.or_else(|| transfer_bytes(params)),
             }),
             kernel: None,
             params: Params::Net(params.clone()),
@@ -184,7 +184,7 @@ fn row(request: &Request, machine: &Machine, stanza: &NetStanza, params: NetPara
         beside: Vec::new(),
         sampling,
         exact_work,
-        setup_seconds: setup_seconds(&params),
+        setup_seconds: setup_seconds(params),
         obstacle: None,
         warnings: oversubscribed.into_iter().collect(),
     }
