@@ -64,6 +64,9 @@ fn conversation(control: &TcpStream, home: &Home<'_>) -> Result<(), String> {
     };
     let Opening { params, most_seconds } = *opening;
     super::rows::check(&params)?;
+    if let Some(reason) = super::rows::obstacle(&params) {
+        return Err(reason);
+    }
     let ways = ways(&params);
     bounds::check(&params, ways.len(), home.limits)?;
     let token = Token::new();
