@@ -133,7 +133,9 @@ impl Door {
             };
             while self.open.load(Ordering::Acquire) {
                 if let Some(handed_back) = self.step_back() {
-                    handed_back.into_iter().for_each(|(stream, begun)| welcome(stream, begun));
+                    for (stream, begun) in handed_back {
+                        welcome(stream, begun);
+                    }
                     continue;
                 }
                 match self.listener.accept() {

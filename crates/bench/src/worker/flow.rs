@@ -505,7 +505,7 @@ mod tests {
     fn the_tail_of_a_latency_is_that_of_all_threads_together() {
         let window = Window { begin: 0, end: 1_000_000_000 };
         // One of 20 000 round trips took 50 ms, on the third of four threads, and three of them 5 ms.
-        let of = |slow: &[u64]| record(window, &[&[10_000; 4999][..], slow].concat());
+        let of = |slow: &[u64]| record(window, &[vec![10_000; 4999], slow.to_vec()].concat());
         let records = [of(&[10_000]), of(&[5_000_000, 5_000_000]), of(&[50_000_000]), of(&[5_000_000, 10_000])];
         let all = merged(&records);
         let near = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 2e-3, "{found} {expected}");

@@ -2,7 +2,7 @@
 //! next does. Its time is that of all of it, from making the socket to having closed it.
 //!
 //! The near end closes with a reset (`SO_LINGER` of nothing). Otherwise each connection would keep its port for a minute
-//! (TIME_WAIT, `TCP_TIMEWAIT_LEN` in `net/tcp.h`), and the 28 232 ports that Linux has for it
+//! (`TIME_WAIT`, `TCP_TIMEWAIT_LEN` in `net/tcp.h`), and the 28 232 ports that Linux has for it
 //! (`ip_local_port_range`) would be used up within seconds. What is measured is the setting up, and the round trip after
 //! it; not how TCP takes leave.
 //!

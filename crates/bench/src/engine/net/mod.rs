@@ -81,7 +81,9 @@ impl Engine for NetEngine {
         let (session, data) = near::meet(address, &ends.token, opening, PATIENCE).map_err(Trouble::Failed)?;
         if let (NetMode::Load, Some(probe), Some(cpu)) = (params.mode, data.first(), task.cpus.first()) {
             let idle = load::idle_seconds(&session, probe, params, *cpu).map_err(Trouble::Failed)?;
-            idle.into_iter().for_each(|seconds| session.keep_idle_seconds(seconds));
+            if let Some(seconds) = idle {
+                session.keep_idle_seconds(seconds);
+            }
         }
         prepared::keep(&ends.token, session, data);
         Ok(())
@@ -117,11 +119,9 @@ fn serve_at(address: SocketAddr, task: &Task, launch: &mut dyn Preparing) -> Res
     let admitted = Mutex::new(false);
     let outcome = Mutex::new(Ok(()));
     let received = door.receive(&|preface, stream| match preface.purpose {
-        Purpose::Session if Some(preface.token) == admission => {
-            if !std::mem::replace(&mut *lock(&admitted), true) {
-                *lock(&outcome) = far::serve(&stream, &home);
-                door.close();
-            }
+        Purpose::Session if Some(preface.token) == admission && !std::mem::replace(&mut *lock(&admitted), true) => {
+            *lock(&outcome) = far::serve(&stream, &home);
+            door.close();
         }
         Purpose::Data => lobby.bring(preface, stream),
         _ => {}

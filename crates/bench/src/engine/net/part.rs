@@ -109,6 +109,9 @@ pub(super) fn part_of(
 /// IPv4 and TCP headers.
 const TCP_HEADER_BYTES: u64 = 20 + 20;
 
+/// IPv6 and TCP headers (RFC 8200, RFC 9293).
+const TCP6_HEADER_BYTES: u64 = 40 + 20;
+
 /// The option of time stamps in each TCP header, padded. With it, 52.00 B a segment were seen beside the payload.
 const TIME_STAMPS_BYTES: u64 = 12;
 
@@ -116,7 +119,8 @@ const TIME_STAMPS_BYTES: u64 = 12;
 /// does not count it (`drivers/net/loopback.c`).
 pub(super) fn tcp_link_bytes(connection: &TcpStream) -> Option<u64> {
     let carried = sys::net::tcp::tcp_carried(connection)?;
-    let header = TCP_HEADER_BYTES + if carried.time_stamps { TIME_STAMPS_BYTES } else { 0 };
+    let headers = if connection.peer_addr().ok()?.is_ipv6() { TCP6_HEADER_BYTES } else { TCP_HEADER_BYTES };
+    let header = headers + if carried.time_stamps { TIME_STAMPS_BYTES } else { 0 };
     let segments = u64::from(carried.segments_sent) + u64::from(carried.segments_received);
     Some(carried.sent_bytes + carried.received_bytes + header * segments)
 }
