@@ -35,10 +35,10 @@ struct Kept {
     histograms: Vec<(String, String)>,
 }
 
-/// A run of every kind of row with one connection.
+/// A run of streams and round trips with one connection.
 static RUN: LazyLock<Kept> = LazyLock::new(|| {
     let scratch = Scratch::new();
-    let ran = assay(&scratch, &format!("net --threads 1 --repeat {REPEAT}"));
+    let ran = assay(&scratch, &format!("net --mode stream,pingpong --threads 1 --repeat {REPEAT}"));
     assert_eq!(ran.status, Some(0), "{ran:?}");
     assert!(ran.stdout.contains("stream") && ran.stdout.contains("ping-pong"), "{ran:?}");
     let folder = only_run(&scratch);
@@ -84,14 +84,16 @@ fn rows_of_the_network_keep_the_contract() {
 #[test]
 fn nothing_is_lost_between_connections_work_and_value() {
     for row in of_mode("stream") {
-        assert_eq!(metric_names(row), ["throughput"]);
+        assert_eq!(metric_names(row), ["throughput", "cpu_cost", "retransmits"]);
         assert_eq!(row["metrics"][0]["unit"], "B/s");
     }
     for row in of_mode("pingpong") {
-        assert_eq!(metric_names(row), ["latency", "throughput"]);
+        let lossy: &[&str] = if row["params"]["protocol"] == "udp" { &["loss"] } else { &[] };
+        assert_eq!(metric_names(row), [&["latency", "throughput"], lossy].concat());
         assert_eq!((&row["metrics"][0]["unit"], &row["metrics"][1]["unit"]), (&json!("s"), &json!("op/s")));
     }
-    for metric in rows(&RUN.document).iter().flat_map(|row| list(row, "metrics")) {
+    let counted = |metric: &&Value| ["throughput", "latency"].contains(&text(metric, "name"));
+    for metric in rows(&RUN.document).iter().flat_map(|row| list(row, "metrics")).filter(counted) {
         for sample in list(metric, "samples") {
             let (work, seconds) = (number(sample, "work"), number(sample, "seconds"));
             assert!(work > 0.0 && seconds > 0.0, "{sample:#}");
@@ -185,8 +187,8 @@ fn verified(arguments: &str) -> Value {
 
 #[test]
 fn any_number_of_connections_is_verified_and_more_than_cpus_are_labelled() {
-    let document = verified("--threads 1,2,5");
-    assert_eq!(rows(&document).len(), 9);
+    let document = verified("--mode stream,pingpong,connect --threads 1,2,5");
+    assert_eq!(rows(&document).len(), 12);
     let cpus = std::thread::available_parallelism().unwrap().get() as u64;
     for row in rows(&document) {
         let threads = row["params"]["threads"].as_u64().unwrap();
@@ -196,12 +198,33 @@ fn any_number_of_connections_is_verified_and_more_than_cpus_are_labelled() {
     }
 }
 
+/// What else is measured over loopback, as arguments, and the metrics of its rows in their order.
+const MODES: &[(&str, &[&str])] = &[
+    ("--mode stream --direction down", &["throughput", "cpu_cost", "retransmits"]),
+    ("--mode stream --direction both", &["throughput", "throughput_up", "throughput_down", "cpu_cost", "retransmits"]),
+    ("--mode pingpong --protocol tcp --wait spinning", &["latency", "throughput"]),
+    ("--mode connect", &["throughput", "latency"]),
+    ("--mode load --protocol tcp --direction up", &["latency", "throughput"]),
+    ("--mode load --protocol tcp --direction both", &["latency", "throughput", "throughput_up", "throughput_down"]),
+    ("--mode transfer --protocol tcp", &["throughput", "latency", "cpu_cost", "retransmits"]),
+];
+
+#[test]
+fn every_mode_has_its_metrics() {
+    for (arguments, metrics) in MODES {
+        let document = verified(&format!("{arguments} --threads 1"));
+        let [row] = rows(&document) else { panic!("{arguments}: {:?}", ids(&document)) };
+        assert_eq!(metric_names(row), *metrics, "{arguments}");
+        assert!(text(row, "id").contains(arguments.split_whitespace().nth(1).unwrap()), "{row:#}");
+    }
+}
+
 #[test]
 fn blocks_of_any_possible_size_are_verified() {
-    let tcp = verified("--protocol tcp --block 1,14,1MiB --threads 1");
+    let tcp = verified("--mode stream,pingpong --protocol tcp --block 1,14,1MiB --threads 1");
     assert_eq!(rows(&tcp).len(), 6);
     assert!(ids(&tcp).contains(&"net/tcp-pingpong/14B/t1"), "{:?}", ids(&tcp));
-    let udp = verified("--protocol udp --block 1,14,65507 --threads 1");
+    let udp = verified("--mode pingpong --protocol udp --block 1,14,65507 --threads 1");
     assert_eq!(rows(&udp).len(), 3);
     assert!(ids(&udp).contains(&"net/udp-pingpong/65507B/t1"), "{:?}", ids(&udp));
 }
@@ -209,7 +232,7 @@ fn blocks_of_any_possible_size_are_verified() {
 #[test]
 fn what_cannot_be_is_refused() {
     for (arguments, says) in [
-        ("--protocol udp --mode stream", "tcp with stream"),
+        ("--protocol udp --mode stream", "stream over tcp"),
         ("--mode kitchen", "kitchen"),
         ("--protocol sctp", "sctp"),
         ("--block 0", "at least 1 byte"),
@@ -251,7 +274,7 @@ struct Midway {
     scratch: Scratch,
     run: Running,
     folder: PathBuf,
-    /// The measuring worker, and the one at the other end.
+    /// The measuring worker, and the one at the other end, which is started first.
     ends: [u32; 2],
 }
 
@@ -260,8 +283,8 @@ fn midway(protocol: &str, mode: &str) -> Midway {
     let suite = suite(&scratch, 200, &[(protocol, mode, "[\"1KiB\", \"4KiB\"]")]);
     let run = Running::assay(&scratch, &format!("run {}", suite.display()));
     let folder = samples_in_journal(&scratch, 1);
-    let ends = children(run.id()).try_into().unwrap_or_else(|ends| panic!("not two workers: {ends:?}"));
-    Midway { scratch, run, folder, ends }
+    let [other, measuring] = children(run.id()).try_into().unwrap_or_else(|ends| panic!("not two workers: {ends:?}"));
+    Midway { scratch, run, folder, ends: [measuring, other] }
 }
 
 /// Asserts that a row has failed, and that the other one was measured all the same; the reason.
@@ -402,8 +425,9 @@ impl Drop for ByHand {
 /// hangs up.
 fn strangers(address: &str) -> Vec<TcpStream> {
     let mut wrong = b"assaynet".to_vec();
+    // A session, in the form of this version, with a token of nobody's.
+    wrong.extend_from_slice(&[1, 2, 0, 0, 0, 0, 0, 0]);
     wrong.extend_from_slice(&[b'f'; 32]);
-    wrong.extend_from_slice(&[0xff; 20]);
     let greetings: [&[u8]; 5] = [&[0xa5; 4096], b"assay", &wrong, b"GET / HTTP/1.1\r\n\r\n", b""];
     let connect = |greeting: &&[u8]| {
         let mut stream = TcpStream::connect(address).unwrap();
@@ -417,19 +441,19 @@ fn strangers(address: &str) -> Vec<TcpStream> {
 #[test]
 fn strangers_at_the_listening_port_disturb_nobody() {
     for protocol in ["tcp", "udp"] {
-        let mut measuring = ByHand::start(protocol, "measure", None);
-        let said = measuring.says();
+        let mut other = ByHand::start(protocol, "peer", None);
+        let said = other.says();
         assert_eq!(text(&said, "kind"), "listening");
         let address = text(&said, "address").to_owned();
         assert!(address.starts_with("127.0.0.1:"), "nobody outside this machine can connect: {address}");
         let before = strangers(&address);
-        let mut other = ByHand::start(protocol, "peer", Some(&address));
+        let mut measuring = ByHand::start(protocol, "measure", Some(&address));
         while text(&measuring.says(), "kind") != "ready" {}
-        assert!(TcpStream::connect(&address).is_err(), "nobody can come any more");
         let kinds: Vec<String> = (0..3).map(|_| text(&measuring.says(), "kind").to_owned()).collect();
         assert_eq!(kinds, ["sample", "sample", "done"], "{protocol}");
         assert!(measuring.child.wait().unwrap().success());
         assert_eq!(text(&other.says(), "kind"), "done", "the other end ends by itself");
+        assert!(TcpStream::connect(&address).is_err(), "nobody can come any more");
         drop(before);
     }
 }
