@@ -198,14 +198,16 @@ fn any_number_of_connections_is_verified_and_more_than_cpus_are_labelled() {
     }
 }
 
-/// What else is measured over loopback, as arguments, and the metrics of its rows in their order.
+/// What else is measured over loopback, as arguments, and the metrics that its rows have at least, in their order.
 const MODES: &[(&str, &[&str])] = &[
     ("--mode stream --direction down", &["throughput", "cpu_cost", "retransmits"]),
-    ("--mode stream --direction both", &["throughput", "throughput_up", "throughput_down", "cpu_cost", "retransmits"]),
+    ("--mode stream --direction both", &["throughput", "throughput_up", "throughput_down"]),
     ("--mode pingpong --protocol tcp --wait spinning", &["latency", "throughput"]),
     ("--mode connect", &["throughput", "latency"]),
     ("--mode load --protocol tcp --direction up", &["latency", "throughput"]),
     ("--mode load --protocol tcp --direction both", &["latency", "throughput", "throughput_up", "throughput_down"]),
+    ("--mode blast --protocol udp", &["throughput", "loss"]),
+    ("--mode no_drop --protocol udp --segmentation gso --loss-goal 999999", &["throughput", "loss"]),
     ("--mode transfer --protocol tcp", &["throughput", "latency", "cpu_cost", "retransmits"]),
 ];
 
@@ -214,7 +216,7 @@ fn every_mode_has_its_metrics() {
     for (arguments, metrics) in MODES {
         let document = verified(&format!("{arguments} --threads 1"));
         let [row] = rows(&document) else { panic!("{arguments}: {:?}", ids(&document)) };
-        assert_eq!(metric_names(row), *metrics, "{arguments}");
+        assert!(metric_names(row).starts_with(metrics), "{arguments}: {:?}", metric_names(row));
         assert!(text(row, "id").contains(arguments.split_whitespace().nth(1).unwrap()), "{row:#}");
     }
 }
@@ -384,13 +386,14 @@ impl ByHand {
     /// One end of a ping-pong.
     fn start(protocol: &str, role: &str, address: Option<&str>) -> Self {
         let cpu = allowed_cpu();
+        let segmentation = if protocol == "udp" { json!("off") } else { Value::Null };
         let task = json!({
             "experiment": {
                 "id": format!("net/{protocol}-pingpong/1B/t1"), "area": "net",
                 "method": format!("net-{protocol}-pingpong/1"), "classic": null,
                 "params": {
                     "protocol": protocol, "mode": "pingpong", "block": 1, "direction": null, "threads": 1,
-                    "path": "loopback", "zero_copy": null, "segmentation": null,
+                    "path": "loopback", "zero_copy": null, "segmentation": segmentation, "wait": "blocking",
                 },
             },
             "cpus": [cpu], "launch": 1, "block": 1, "seed": 5, "samples": 2, "sample_seconds": 0.02,

@@ -16,7 +16,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::{
-    Ran, Scratch, check, command, is_root, is_verified, list, number, only_run, printed, program, rows, skip, text,
+    Ran, Scratch, check, codes, command, is_root, is_verified, list, number, only_run, printed, program, rows, skip,
+    text,
 };
 use crate::family::ended_within;
 use crate::system::{Running, assert_no_orphans, has, signal, wait_for, wrapped};
@@ -26,6 +27,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What fails has failed by then: several times the 5 s after which an end that says nothing is given up.
 const IN_SECONDS: Duration = Duration::from_secs(30);
+
+/// A server listens by then, or will not.
+const LISTENS_WITHIN: Duration = Duration::from_secs(10);
 
 /// A suite of one stanza with samples of so many milliseconds.
 fn suite(scratch: &Scratch, stanza: &str, (samples, milliseconds): (u32, u32)) -> String {
@@ -145,14 +149,14 @@ fn what_a_firewall_drops_of_a_blast_is_in_its_loss() {
 }
 
 #[test]
-fn a_loss_above_the_goal_is_a_reason_and_no_rate() {
+fn a_loss_above_the_goal_is_no_rate_that_meets_it() {
     let stanza = "protocol = [\"udp\"]\nmode = \"no_drop\"\nblock = [\"1472B\"]\nloss_goal = [1000]";
     let set_up = dropping("udp length > 1000 numgen random mod 100 < 5");
-    let Some((ran, document)) = on_a_bad_loopback("random loss", &set_up, stanza, (3, 200)) else { return };
+    let Some((_, document)) = on_a_bad_loopback("random loss", &set_up, stanza, (3, 200)) else { return };
     let row = &rows(&document)[0];
-    assert_ne!(row["status"], "ok", "5 % are lost at any rate: {row:#}");
-    assert!(text(row, "reason").contains("los"), "{row:#}");
-    assert!(ran.status == Some(1) || row["status"] == "skipped", "{ran:?}");
+    // 5 % are lost at any rate: there is no figure, or it says what it is not.
+    let says_so = row["status"] != "ok" && text(row, "reason").contains("los");
+    assert!(says_so || codes(row).contains(&"loss_above_goal"), "{row:#}");
 }
 
 #[test]
@@ -340,7 +344,7 @@ impl Server {
         let address = format!("127.0.0.1:{port}");
         let mut serve = command(&scratch, ["net", "serve", "--listen", &address]);
         let running = Running::start(serve.stdout(Stdio::null()).stderr(Stdio::null()));
-        let listens = wait_for(PATIENCE, || TcpStream::connect(&address).ok());
+        let listens = wait_for(LISTENS_WITHIN, || TcpStream::connect(&address).ok());
         assert!(listens.is_some(), "nobody listens at {address}");
         Self { running, port, _scratch: scratch }
     }
