@@ -20,6 +20,9 @@ const STEP_DOWN: f64 = 0.97;
 /// Where nothing kept to the goal down to this share of what was first offered, the rate is not what loses datagrams.
 const LEAST_SHARE: f64 = 1.0 / 1024.0;
 
+/// A trial of fewer datagrams says nothing of a rate, and samples at it hold next to nothing.
+const LEAST_DATAGRAMS: u64 = 32;
+
 /// Trials after which the search is over, whatever was found: ten to halve a thousandth, ten to come close, each twice.
 const MOST_TRIALS: u32 = 40;
 
@@ -93,8 +96,9 @@ impl Search {
             return Next::Found(self.rate);
         }
         let least = self.first_offered * LEAST_SHARE;
-        let too_low = self.first_offered.is_finite() && self.rate < least;
-        if self.low <= 0.0 && (too_low || self.trials >= MOST_TRIALS) {
+        let too_few = self.rate.is_finite() && self.trials > 0 && self.last.sent < LEAST_DATAGRAMS;
+        let too_low = too_few || self.first_offered.is_finite() && self.rate < least;
+        if too_few || self.low <= 0.0 && (too_low || self.trials >= MOST_TRIALS) {
             return Next::Hopeless(self.hopeless());
         }
         if self.trials >= MOST_TRIALS {
@@ -231,6 +235,13 @@ mod tests {
         let (end, trials) = search(0, &mut |_, _| 0);
         assert!(matches!(end, Next::Hopeless(_)) && trials <= MOST_TRIALS, "{end:?}");
         assert!(matches!(search(1_000_000, &mut |_, _| 0).0, Next::Found(_)), "all may be lost");
+    }
+
+    #[test]
+    fn so_few_datagrams_that_they_say_nothing_are_no_rate() {
+        // 0.2 MB/s are 6 datagrams in a trial.
+        let (end, _) = search(0, &mut cliff(2e5));
+        assert!(matches!(end, Next::Hopeless(_)), "{end:?}");
     }
 
     #[test]
