@@ -65,7 +65,7 @@ impl CpuClock {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: the time is live and writable for the call; a clock of a thread that has ended is an error, not a fault.
         let status = unsafe { libc::clock_gettime(self.0, &raw mut time) };
-        (status == 0).then(|| time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9)
+        (status == 0).then_some(time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9)
     }
 }
 

@@ -238,9 +238,8 @@ fn prove(stream: &TcpStream, target: &Target, key: Option<&Key>, version: &str) 
     };
     // Where that fails there may still be a refusal to be read.
     let _ = frames::write(stream, &ToServer::Hello(hello));
-    let welcome = match hear(stream, target)? {
-        ToVisitor::Welcome(welcome) => welcome,
-        _ => return Err(no_server(target, "it did not say who it is")),
+    let ToVisitor::Welcome(welcome) = hear(stream, target)? else {
+        return Err(no_server(target, "it did not say who it is"));
     };
     // Both have the same rule, so that this is a server that does not keep to it.
     let agreed = common(VERSIONS, [welcome.version; 2]).is_some();

@@ -282,9 +282,9 @@ mod tests {
             near.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
             let launch = visits.launch(place.turn(HOME).unwrap(), HOME, &far).unwrap();
             if close {
-                visits.close()
+                visits.close();
             } else {
-                drop(place)
+                drop(place);
             }
             assert_eq!(near.read(&mut [0]).unwrap(), 0, "the control connection has ended");
             drop(launch);

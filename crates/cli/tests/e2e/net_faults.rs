@@ -23,7 +23,7 @@ use crate::family::ended_within;
 use crate::system::{Running, assert_no_orphans, has, signal, wait_for, wrapped};
 
 /// Longer than anything here takes; shorter than a hang.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What fails has failed by then: several times the 5 s after which an end that says nothing is given up.
 const IN_SECONDS: Duration = Duration::from_secs(30);
