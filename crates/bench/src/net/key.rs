@@ -74,7 +74,7 @@ impl Key {
     }
 
     /// From what a file holds.
-    fn new(bytes: &[u8]) -> Result<Self, String> {
+    pub(super) fn new(bytes: &[u8]) -> Result<Self, String> {
         let key = bytes.trim_ascii();
         match key.len() {
             length if length < LEAST_KEY_BYTES => Err(format!(

@@ -27,3 +27,21 @@ pub use key::Key;
 pub use server::{Notice, Serving, serve};
 pub use target::{PORT, Target, listen_address};
 pub use visit::{NoVisit, Visit};
+
+/// Reads bytes as everything that may come over a connection, and forgets what they said: for tests and the fuzzer, to
+/// which it matters that nothing panics and nothing large is made.
+#[doc(hidden)]
+pub fn read_as_everything(bytes: &[u8]) {
+    if let Some(first) = bytes.first_chunk() {
+        let _ = preface::Preface::read(first);
+    }
+    let _ = frames::parse::<words::ToFar>(bytes);
+    let _ = frames::parse::<words::ToNear>(bytes);
+    let _ = frames::parse::<greetings::ToServer>(bytes);
+    let _ = frames::parse::<greetings::ToVisitor>(bytes);
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        let _ = Target::parse(text);
+        let _ = listen_address(Some(text));
+        let _ = preface::Token::parse(text);
+    }
+}

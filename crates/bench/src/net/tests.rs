@@ -1,1 +1,255 @@
+//! A server and its visitors in one process: who is let in, who waits, who is sent away, and what the server outlives.
 
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use model::io::NetMode;
+use proptest::prelude::*;
+
+use super::greetings::{Cause, Hello, ToServer, ToVisitor, VERSIONS};
+use super::preface::{Preface, Purpose, Token};
+use super::server::Server;
+use super::words::ToNear;
+use super::*;
+use crate::engine::net::far::{self, Home};
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn key(text: &str) -> Key {
+    Key::new(text.as_bytes()).unwrap()
+}
+
+fn serving(key: Option<Key>) -> Serving {
+    Serving {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        key,
+        once: false,
+        concurrent: 1,
+        most_seconds: 60.0,
+        udp_bytes_per_second: None,
+        version: "0.0.1".to_owned(),
+    }
+}
+
+/// A server that runs as long as this does; gives what it told.
+fn with_server(
+    serving: Serving,
+    launch: fn(&TcpStream, &Home<'_>) -> Result<(), String>,
+    act: impl FnOnce(SocketAddr),
+) -> Vec<Notice> {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let telling = Arc::clone(&told);
+    let tell = Box::new(move |notice: &Notice| telling.lock().unwrap().push(notice.clone()));
+    let server = Arc::new(Server::open(serving, tell, launch).unwrap());
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| server.until(&|| stop.load(Ordering::Acquire)).unwrap());
+        let acted = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| act(server.door.address())));
+        stop.store(true, Ordering::Release);
+        acted.unwrap();
+    });
+    assert!(TcpStream::connect(server.door.address()).is_err(), "the port is closed");
+    let told = told.lock().unwrap();
+    told.clone()
+}
+
+fn visit(address: SocketAddr, key: Option<&Key>) -> Result<Visit, NoVisit> {
+    Visit::begin(&Target::parse(&address.to_string()).unwrap(), key, "0.0.2", &mut |_| {})
+}
+
+fn named(visit: Result<Visit, NoVisit>) -> String {
+    match visit {
+        Err(NoVisit::Named(sentence)) => sentence,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A connection of a stranger that has said what it is for.
+fn stranger(address: SocketAddr, purpose: Purpose, token: Token) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(&Preface { purpose, number: 0, token }.bytes()).unwrap();
+    stream
+}
+
+#[test]
+fn who_knows_the_key_is_let_in_and_learns_of_the_other_host() {
+    let key = key("a key that both know");
+    let told = with_server(serving(Some(key.clone())), far::serve, |address| {
+        let visit = visit(address, Some(&key)).unwrap();
+        assert_eq!((visit.peer().name.as_str(), visit.peer().version.as_str()), ("127.0.0.1", "0.0.1"));
+        assert_eq!(visit.peer().interface.as_deref(), Some("lo"));
+        assert!(!visit.peer().machine.cpu.placement_order().is_empty());
+        assert_eq!(visit.obstacle(NetMode::Stream), None);
+    });
+    let Some(Notice::Visited { version, because: None, launches: 0, .. }) = told.last() else { panic!("{told:?}") };
+    assert_eq!(version, "0.0.2");
+}
+
+#[test]
+fn who_does_not_know_the_key_is_not() {
+    let (ours, other) = (key("a key that both know"), key("a key that one of them has"));
+    let told = with_server(serving(Some(ours)), far::serve, |address| {
+        assert!(named(visit(address, Some(&other))).contains("the key is not the server's"));
+        assert!(named(visit(address, None)).contains("--key-file"));
+    });
+    assert_eq!(told.iter().filter(|notice| matches!(notice, Notice::NotVisited { .. })).count(), 2, "{told:?}");
+    with_server(serving(None), far::serve, |address| {
+        assert!(named(visit(address, Some(&other))).contains("has no key"));
+    });
+    let everywhere = Serving { listen: "0.0.0.0:0".parse().unwrap(), ..serving(None) };
+    let error = serve(everywhere, |_| {}).unwrap_err();
+    assert!(error.contains("--key-file"), "{error}");
+}
+
+#[test]
+fn an_older_or_newer_visitor_hears_so() {
+    let told = with_server(serving(None), far::serve, |address| {
+        let stream = stranger(address, Purpose::Visit, Token::NONE);
+        let hello = Hello {
+            versions: [VERSIONS[1] + 1; 2],
+            program: "9\x1b[2J".to_owned(),
+            capabilities: Vec::new(),
+            nonce: Token::new().as_str().to_owned(),
+        };
+        frames::write(&stream, &ToServer::Hello(hello)).unwrap();
+        let ToVisitor::Refused { cause: Cause::Version, reason } = frames::read(&stream, PATIENCE).unwrap() else {
+            panic!("refused")
+        };
+        assert!(reason.contains("same version of assay") && !reason.contains('\x1b'), "{reason}");
+    });
+    let Some(Notice::NotVisited { because, .. }) = told.last() else { panic!("{told:?}") };
+    assert!(because.contains("same version of assay"), "{because}");
+}
+
+#[test]
+fn visitors_take_turns_and_hear_their_place() {
+    with_server(serving(None), far::serve, |address| {
+        let first = visit(address, None).unwrap();
+        let places = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            let second = scope.spawn(|| {
+                let target = Target::parse(&address.to_string()).unwrap();
+                Visit::begin(&target, None, "0.0.2", &mut |ahead| places.lock().unwrap().push(ahead)).unwrap()
+            });
+            while places.lock().unwrap().is_empty() {
+                thread::sleep(Duration::from_millis(5));
+            }
+            assert!(!second.is_finished(), "it waits");
+            drop(first);
+            drop(second.join().unwrap());
+        });
+        assert_eq!(places.lock().unwrap()[0], 1);
+    });
+}
+
+#[test]
+fn a_visit_that_takes_too_long_is_ended_and_says_so() {
+    let brief = Serving { most_seconds: 0.2, ..serving(None) };
+    with_server(brief, far::serve, |address| {
+        let visit = visit(address, None).unwrap();
+        let mut waits = 0;
+        while visit.obstacle(NetMode::Stream).is_none() {
+            thread::sleep(Duration::from_millis(10));
+            waits += 1;
+            assert!(waits < 1000, "it goes on");
+        }
+        let why = visit.obstacle(NetMode::Stream).unwrap();
+        assert!(why.contains("--most-seconds"), "{why}");
+    });
+}
+
+#[test]
+fn a_launch_that_panics_ends_alone() {
+    let panics = |_: &TcpStream, _: &Home<'_>| panic!("on purpose");
+    let told = with_server(serving(None), panics, |address| {
+        let first = visit(address, None).unwrap();
+        let control = stranger(address, Purpose::Session, first.token());
+        let ToNear::Refused { reason } = frames::read(&control, PATIENCE).unwrap() else { panic!("refused") };
+        assert!(reason.contains("panicked"), "{reason}");
+        drop(first);
+        drop(visit(address, None).unwrap());
+    });
+    assert!(told.iter().any(|notice| matches!(notice, Notice::LaunchFailed { .. })), "{told:?}");
+}
+
+#[test]
+fn hostile_strangers_do_not_keep_others_out() {
+    let told = with_server(serving(None), far::serve, |address| {
+        let mut kept = Vec::new();
+        let frame = |length: u32, body: &[u8]| [&length.to_be_bytes()[..], body].concat();
+        let attacks: [Vec<u8>; 6] = [
+            frame(u32::MAX, b""),
+            frame(5000, &[b' '; 5000]),
+            frame(10, b"{\"ki"),
+            frame(9, b"\xff\xfe garbage"),
+            frame(2, b"{}"),
+            frame(16, b"{\"kind\":\"alive\"}"),
+        ];
+        for attack in &attacks {
+            let mut stream = stranger(address, Purpose::Visit, Token::NONE);
+            // The server may have closed it already.
+            let _ = stream.write_all(attack);
+            kept.push(stream);
+        }
+        for purpose in [Purpose::Session, Purpose::Data, Purpose::Operation] {
+            kept.push(stranger(address, purpose, Token::NONE));
+        }
+        let mut http = TcpStream::connect(address).unwrap();
+        http.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        kept.push(http);
+        kept.extend((0..100).map(|_| TcpStream::connect(address).unwrap()));
+        drop(visit(address, None).unwrap());
+    });
+    assert!(told.iter().any(|notice| matches!(notice, Notice::Visited { .. })), "{told:?}");
+}
+
+#[test]
+fn what_is_no_server_has_its_sentence() {
+    for answer in [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b"SSH-2.0-OpenSSH_9.2\r\n", b""] {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::scope(|scope| {
+            scope.spawn(move || listener.accept().unwrap().0.write_all(answer).unwrap());
+            let sentence = match visit(address, None) {
+                Err(NoVisit::Named(sentence) | NoVisit::Failed(sentence)) => sentence,
+                other => panic!("{other:?}"),
+            };
+            assert!(sentence.contains(&address.to_string()), "{sentence}");
+        });
+    }
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    assert!(named(visit(closed, None)).contains("no server answers"));
+}
+
+#[test]
+fn a_server_for_one_ends_after_one() {
+    let once = Serving { once: true, ..serving(None) };
+    let server = Arc::new(Server::open(once, Box::new(|_| {}), far::serve).unwrap());
+    let address = server.door.address();
+    thread::scope(|scope| {
+        let serving = scope.spawn(|| server.until(&|| false));
+        drop(visit(address, None).unwrap());
+        assert_eq!(serving.join().unwrap(), Ok(()));
+    });
+    assert!(TcpStream::connect(address).is_err());
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_a_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        read_as_everything(&bytes);
+    }
+
+    #[test]
+    fn nor_does_json_that_is_nearly_right(
+        kind in "hello|welcome|open|window|count|counted|refused|admitted|queued|x",
+        rest in "[\\[\\]{}\":,a-z0-9.e-]{0,60}",
+    ) {
+        read_as_everything(format!("{{\"kind\":\"{kind}\",{rest}}}").as_bytes());
+    }
+}

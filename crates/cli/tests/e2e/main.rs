@@ -18,6 +18,7 @@
 //! * `memory`: streams, blocks, chases and cores among each other
 //! * `net`: streams and round trips between two processes, and ends that die or hang
 //! * `net_faults`: networks that are slow, late, lossy or blind to long packets
+//! * `net_server`: servers and their visitors, queues, keys, hostile clients, ends that are stopped or killed
 //! * `references`: trusted tools beside our rows, real ones and fakes
 //! * `family`: the processes that a run has started
 //! * `machines`: `assay info`, here and of recorded machines
@@ -47,6 +48,7 @@ mod machines;
 mod memory;
 mod net;
 mod net_faults;
+mod net_server;
 mod references;
 mod sampling;
 mod storage;
