@@ -176,6 +176,8 @@ fn measure(suite: Suite, chosen: Chosen, there: Option<There<'_>>, options: &Mea
         visit: visit.as_ref(),
     };
     let finished = carry_out(&plan, &setting, folder, options.quiet)?;
+    // Others wait for the server; whoever reads our output may take its time.
+    drop(visit);
     show(&finished.0, finished.1.as_deref(), options)?;
     Ok(outcome(&finished.0))
 }
