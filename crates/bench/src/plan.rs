@@ -431,7 +431,7 @@ mod tests {
         let plan = plan(&request("quick"), &machine_with_cpus(2)).unwrap();
         let ids: Vec<_> = plan.rows.iter().map(|row| row.experiment.id.as_str()).collect();
         let of = |area: &str| ids.iter().filter(|id| id.starts_with(area)).count();
-        assert_eq!((of("cpu/"), of("memory/"), of("disk/"), of("net/")), (12, 10, 8, 6), "{ids:#?}");
+        assert_eq!((of("cpu/"), of("memory/"), of("disk/"), of("net/")), (12, 10, 8, 7), "{ids:#?}");
         assert!(ids.contains(&"disk/random-read/4KiB/d32/t1"));
         assert!(ids.contains(&"cpu/fma/fp64/scalar/t1"));
         assert!(ids.contains(&"memory/chase-load/4KiB/t1"));

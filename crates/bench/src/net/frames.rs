@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use sys::clock::monotonic_raw_seconds;
 
 /// The longest frame. A machine's facts, the longest message, take some 20 kB.
@@ -101,12 +102,28 @@ pub(crate) fn comes(stream: &TcpStream, within: Duration) -> io::Result<bool> {
     }
 }
 
-/// The message of a frame's bytes.
+/// The message of a frame's bytes. What the other end writes may be shown to people and kept in documents, so control
+/// characters in it, which would steer a terminal, become spaces.
 ///
 /// # Errors
 /// It is none.
 pub(crate) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, NoFrame> {
-    serde_json::from_slice(body).map_err(|error| NoFrame::Garbage(error.to_string()))
+    let garbage = |error: serde_json::Error| NoFrame::Garbage(error.to_string());
+    let mut message: Value = serde_json::from_slice(body).map_err(garbage)?;
+    make_plain(&mut message);
+    serde_json::from_value(message).map_err(garbage)
+}
+
+/// Takes the control characters out of every text of a message.
+fn make_plain(value: &mut Value) {
+    match value {
+        Value::String(text) if text.chars().any(char::is_control) => {
+            *text = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        }
+        Value::Array(values) => values.iter_mut().for_each(make_plain),
+        Value::Object(fields) => fields.iter_mut().for_each(|(_, value)| make_plain(value)),
+        _ => {}
+    }
 }
 
 /// Reads so many bytes until the deadline. `first` says that nothing of a frame has come yet.
@@ -173,6 +190,13 @@ mod tests {
         assert!(matches!(read_of(&[0, 0, 0, 2, b'{', b'}'], false), Err(NoFrame::Garbage(_))));
         assert!(matches!(read_of(b"\0\0\0\x02\xff\xff", false), Err(NoFrame::Garbage(_))));
         assert!(NoFrame::TooLong(7).to_string().contains("7 bytes"));
+    }
+
+    #[test]
+    fn what_the_other_end_writes_steers_no_terminal() {
+        let written = serde_json::json!({"host": "a\u{1b}[2Jb", "caches": [{"name": "L1\r\n"}], "fine": "ä ∞"});
+        let read: Value = parse(written.to_string().as_bytes()).unwrap();
+        assert_eq!(read, serde_json::json!({"host": "a [2Jb", "caches": [{"name": "L1  "}], "fine": "ä ∞"}));
     }
 
     #[test]

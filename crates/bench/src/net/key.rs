@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
 
 use hmac::{Hmac, KeyInit, Mac};
@@ -54,18 +54,18 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
-    /// The key in a file, or on standard input where the file's name is `-`, without white space around it. Arguments
-    /// would be seen by every user of the machine.
+    /// The key in a file, or in what `input` brings where the file's name is `-`, without white space around it.
+    /// Arguments would be seen by every user of the machine.
     ///
     /// # Errors
     /// A sentence: it cannot be read, or is too short or too long.
-    pub fn read(path: &Path) -> Result<Self, String> {
-        let input = path == Path::new("-");
-        let name = if input { "standard input".to_owned() } else { format!("'{}'", path.display()) };
+    pub fn read(path: &Path, input: &mut dyn Read) -> Result<Self, String> {
+        let from_input = path == Path::new("-");
+        let name = if from_input { "standard input".to_owned() } else { format!("'{}'", path.display()) };
         let mut bytes = Vec::new();
         let most = MOST_KEY_BYTES as u64 + 1;
-        let read = if input {
-            io::stdin().lock().take(most).read_to_end(&mut bytes)
+        let read = if from_input {
+            input.take(most).read_to_end(&mut bytes)
         } else {
             File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))
         };
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(Key::new(b"  0123456789abcdef\n").unwrap().0, KEY);
         assert!(Key::new(b"0123456789abcde\n\n\n\n").unwrap_err().contains("15 bytes"));
         assert!(Key::new(&[b'x'; MOST_KEY_BYTES + 1]).unwrap_err().contains("longer"));
-        assert!(Key::read(Path::new("/no/such/key")).unwrap_err().contains("'/no/such/key'"));
+        assert!(Key::read(Path::new("/no/such/key"), &mut std::io::empty()).unwrap_err().contains("'/no/such/key'"));
         assert_eq!(format!("{:?}", Key::new(KEY).unwrap()), "Key(…)");
     }
 }

@@ -5,7 +5,7 @@
 
 use model::document::{Document, Row, Status, Stop};
 use model::experiment::{MemoryParams, Params};
-use model::io::DiskEngine;
+use model::io::{DiskEngine, NetMode};
 use model::isa::MemoryOp;
 use model::machine::Machine;
 use model::peak::{Efficiency, Peak};
@@ -288,8 +288,10 @@ fn clock_uncertainty(row: &Row) -> Option<f64> {
 
 /// Sets the efficiency against the tightest limit that carries one; the warning, where there is none or it is exceeded.
 fn set_efficiency(metric: &mut Metric, params: &Params) -> Option<Warning> {
-    // What was asked for is no achievement.
-    if matches!(params, Params::Disk(disk) if disk.load_percent.is_some()) {
+    // What was asked for is no achievement, nor are round trips that something else was made to delay.
+    if matches!(params, Params::Disk(disk) if disk.load_percent.is_some())
+        || matches!(params, Params::Net(net) if net.mode == NetMode::Load)
+    {
         return None;
     }
     let median = metric.summary.median;
@@ -307,7 +309,9 @@ fn set_efficiency(metric: &mut Metric, params: &Params) -> Option<Warning> {
     };
     let value = if metric.better == Better::Higher { median / peak.value } else { peak.value / median };
     if value > 1.0 + peak.uncertainty.unwrap_or(MOST_UNCERTAINTY) {
-        let seen = format!("Measured {:.1} % of the {} peak ({}).", 100.0 * value, peak.kind, peak.formula);
+        let kind = peak.kind.name().replace('_', " ");
+        let what = if peak.kind.stands_in() { kind } else { format!("{kind} peak") };
+        let seen = format!("Measured {:.1} % of the {what} ({}).", 100.0 * value, peak.formula);
         return Some(Warning::new(WarningCode::AbovePeak, value, &seen));
     }
     metric.efficiency = Some(Efficiency { value, of: peak.kind });

@@ -1,15 +1,25 @@
 //! `assay net serve`: the far end of network experiments of other hosts.
 
+use std::path::Path;
+
 use bench::host;
 use bench::net::{Key, Serving, listen_address, serve as serve_visitors};
 
 use crate::args::Serve;
 use crate::exit::{Outcome, Result, complain};
 
+/// The key in this file, or on standard input.
+///
+/// # Errors
+/// A sentence: it cannot be read, or is no key.
+pub(crate) fn key(file: Option<&Path>) -> Result<Option<Key>> {
+    file.map(|file| Key::read(file, &mut std::io::stdin())).transpose()
+}
+
 /// Serves until a signal, or the first visitor where one is enough. What there is to tell goes to standard error.
 pub(crate) fn serve(arguments: &Serve) -> Result {
     let listen = arguments.listen.map_or_else(|| listen_address(None), Ok)?;
-    let key = arguments.key_file.as_deref().map(Key::read).transpose()?;
+    let key = key(arguments.key_file.as_deref())?;
     host::note_stop_signals();
     let serving = Serving {
         listen,

@@ -18,6 +18,7 @@ use model::io::DiskCache;
 use model::machine::Machine;
 use report::Render;
 
+use super::net_serve;
 use crate::args::{Cpu, Disk, Measure, Memory, Net, Run};
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, complain, print};
@@ -99,7 +100,7 @@ pub(crate) fn net(arguments: &Net, began: f64) -> Result {
         waits: arguments.wait.clone(),
         loss_goals: arguments.loss_goal.clone(),
     };
-    let key = arguments.key_file.as_deref().map(Key::read).transpose()?;
+    let key = net_serve::key(arguments.key_file.as_deref())?;
     let there = arguments.to.as_ref().map(|target| There { target, key });
     measure(Suite::of_net(&choice)?, Chosen::default(), there, &arguments.measure, began)
 }

@@ -20,6 +20,9 @@ const PEER_SETUP_SECONDS: f64 = 0.3;
 /// The same for the ceiling of a stream.
 const CEILING_SECONDS: f64 = 0.06;
 
+/// The same for the search of the highest rate: some dozen trials.
+const SEARCH_SECONDS: f64 = 1.0;
+
 /// Samples of a row that does its total in full.
 const EXACT_SAMPLES: u32 = 3;
 
@@ -214,9 +217,11 @@ fn near_cpus(params: &NetParams, machine: &Machine) -> (Vec<u32>, Option<Warning
 /// Expected seconds of a launch beside samples and warm-up.
 fn setup_seconds(params: &NetParams) -> f64 {
     match (params.path.as_str(), params.mode) {
-        (LOOPBACK, NetMode::Stream) => SETUP_SECONDS + CEILING_SECONDS,
+        (LOOPBACK, NetMode::Stream | NetMode::Blast) => SETUP_SECONDS + CEILING_SECONDS,
+        (LOOPBACK, NetMode::NoDrop) => SETUP_SECONDS + CEILING_SECONDS + SEARCH_SECONDS,
         (LOOPBACK, NetMode::Load) => SETUP_SECONDS + super::load::IDLE_SECONDS,
         (LOOPBACK, _) => SETUP_SECONDS,
+        (_, NetMode::NoDrop) => PEER_SETUP_SECONDS + SEARCH_SECONDS,
         (_, NetMode::Load) => PEER_SETUP_SECONDS + super::load::IDLE_SECONDS,
         _ => PEER_SETUP_SECONDS,
     }
