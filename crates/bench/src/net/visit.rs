@@ -158,11 +158,16 @@ impl Shared {
                     break format!("the server at {name} ended the visit: {}", tame(&reason));
                 }
                 Ok(Some(_)) => break format!("the server at {name} said something that does not belong there"),
-                Err(why) => break format!("the server at {name} is gone: {why}"),
+                Err(why) => break gone(name, &why),
             }
         };
         *self.lost() = Some(over);
     }
+}
+
+/// The sentence for a server that is no longer there, or says nothing.
+fn gone(name: &str, why: &str) -> String {
+    format!("the server at {name} is gone: {why}; look whether 'assay net serve' still runs there")
 }
 
 /// The connection of a visit on which both say from time to time that they are there.
@@ -309,7 +314,7 @@ fn turn(stream: &TcpStream, target: &Target, waiting: &mut dyn FnMut(u32)) -> Re
             Ok(Some(ToVisitor::Admitted(admitted))) => return Ok(*admitted),
             Ok(Some(ToVisitor::Refused { cause, reason })) => return Err(refused(target, cause, &reason)),
             Ok(Some(_)) => return Err(no_server(target, "it said something that does not belong there")),
-            Err(why) => return Err(NoVisit::Failed(format!("the server at {target} is gone: {why}"))),
+            Err(why) => return Err(NoVisit::Failed(gone(&target.to_string(), &why))),
         }
     }
 }

@@ -201,7 +201,7 @@ fn any_number_of_connections_is_verified_and_more_than_cpus_are_labelled() {
 /// What else is measured over loopback, as arguments, and the metrics that its rows have at least, in their order.
 const MODES: &[(&str, &[&str])] = &[
     ("--mode stream --direction down", &["throughput", "cpu_cost", "retransmits"]),
-    ("--mode stream --direction both", &["throughput", "throughput_up", "throughput_down"]),
+    ("--mode stream --direction both", &["throughput", "throughput_up", "throughput_down", "cpu_cost", "retransmits"]),
     ("--mode pingpong --protocol tcp --wait spinning", &["latency", "throughput"]),
     ("--mode connect", &["throughput", "latency"]),
     ("--mode load --protocol tcp --direction up", &["latency", "throughput"]),

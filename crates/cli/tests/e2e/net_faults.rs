@@ -16,8 +16,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::{
-    Ran, Scratch, check, codes, command, is_root, is_verified, list, number, only_run, printed, program, rows, skip,
-    text,
+    Ran, Scratch, check, codes, command, is_root, is_verified, list, number, only_run, program, rows, skip, text,
 };
 use crate::family::ended_within;
 use crate::system::{Running, assert_no_orphans, has, signal, wait_for, wrapped};
@@ -79,8 +78,14 @@ const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 
 /// The rules of a firewall that drops what this matches as it arrives: what is dropped as it leaves, its sender hears of.
 fn dropping(what: &str) -> String {
+    dropping_at("input", what)
+}
+
+/// The same at this point of a packet's way.
+fn dropping_at(hook: &str, what: &str) -> String {
     format!(
-        "nft 'add table inet t; add chain inet t c {{ type filter hook input priority 0; }}; add rule inet t c {what} drop'"
+        "nft 'add table inet t; add chain inet t c {{ type filter hook {hook} priority 0; }}; \
+         add rule inet t c {what} drop'"
     )
 }
 
@@ -145,6 +150,21 @@ fn what_a_firewall_drops_of_a_blast_is_in_its_loss() {
     for name in ["duplicates", "reordered"] {
         let samples = list(metric(row, name), "samples");
         assert!(samples.iter().all(|sample| number(sample, "value") <= 0.0), "nothing came {name}: {samples:?}");
+    }
+}
+
+#[test]
+fn what_a_firewall_does_not_let_out_is_not_blamed_on_the_other_end() {
+    let set_up = dropping_at("output", "udp length > 100");
+    for mode in ["pingpong", "blast"] {
+        let stanza = format!("protocol = [\"udp\"]\nmode = \"{mode}\"\nblock = [\"1000B\"]");
+        let Some((_, document)) = on_a_bad_loopback("a firewall on the way out", &set_up, &stanza, (3, 100)) else {
+            return;
+        };
+        let row = &rows(&document)[0];
+        let reason = text(row, "reason");
+        assert!(reason.contains("firewall") && !reason.contains("is gone"), "{mode}: {reason}");
+        assert_eq!(row["status"], "failed");
     }
 }
 
@@ -355,10 +375,11 @@ fn through(fault: Fault, arguments: &str) -> Value {
     let server = Server::start();
     let relay = Relay::start(server.port, fault);
     let scratch = Scratch::new();
-    let line = format!("net --to 127.0.0.1:{} {arguments} --threads 1 --json -", relay.port);
+    let line = format!("net --to 127.0.0.1:{} {arguments} --threads 1", relay.port);
     let ran = ended_within(Running::assay(&scratch, &line), PATIENCE);
     assert_eq!(ran.status, Some(0), "{ran:?}");
-    let document = printed(&ran);
+    // A document on standard output would fill the pipe that nobody reads from before the end.
+    let document = crate::common::document(&only_run(&scratch));
     check(&document);
     document
 }

@@ -15,7 +15,7 @@ use sys::team;
 use super::content::Content;
 use super::datagrams::{self, Form};
 use super::flows::{self, DataEnd, Way, protocols, ways};
-use super::near::watch_over;
+use super::near::{forbidden, watch_over};
 use super::windows::Windows;
 use super::{PATIENCE, bounds, connect, flow_block_bytes, load, pingpong, stream, transfer};
 use crate::net::door::{Door, Lobby};
@@ -118,10 +118,19 @@ impl Launch<'_> {
                 })
                 .map_err(|error| format!("cannot start a thread: {error}"))?;
             let worked = team::run(cpus, |thread, gate| {
+                let failed = |error: io::Error| {
+                    let why = forbidden(&error).unwrap_or_else(|| error.to_string());
+                    format!("thread {thread} of the far end failed: {why}")
+                };
+                self.enter(thread).map_err(failed)?;
                 // One that could not be pinned breaks the gate, and nobody waits for messages that will not come.
                 gate.meet(self.windows.timer(), 0.0).map_err(|_| "another thread failed".to_owned())?;
-                self.windows.enter(thread);
-                let failed = |error| format!("thread {thread} of the far end failed: {error}");
+                if thread == 0 {
+                    // Not before: of the first window too it is known what each thread used.
+                    frames::write(control, &ToNear::Complete)
+                        .map_err(|error| format!("the control connection failed: {error}"))
+                        .inspect_err(|_| self.end())?;
+                }
                 self.work(thread).map_err(failed).inspect_err(|_| self.end())
             });
             if let Err(reason) = &worked {
@@ -135,6 +144,16 @@ impl Launch<'_> {
         })
     }
 
+    /// Makes it known what a thread uses, and what TCP does where it sends.
+    fn enter(&self, thread: usize) -> io::Result<()> {
+        self.windows.enter(thread);
+        match (self.ends.get(thread), self.params.mode, self.ways.get(thread)) {
+            (Some(DataEnd::Tcp(connection)), NetMode::Stream | NetMode::Load, Some(Way::Down))
+            | (Some(DataEnd::Tcp(connection)), NetMode::Transfer, _) => self.windows.watch(thread, connection),
+            _ => Ok(()),
+        }
+    }
+
     /// Nobody waits at a data connection any longer.
     fn end(&self) {
         self.windows.end_all();
@@ -145,7 +164,6 @@ impl Launch<'_> {
     fn answer(&self, control: &TcpStream, (most_seconds, limits): (f64, &Limits)) -> Result<(), String> {
         let until = monotonic_raw_seconds() + most_seconds;
         let lost = |error: io::Error| format!("the control connection failed: {error}");
-        frames::write(control, &ToNear::Complete).map_err(lost)?;
         loop {
             let left = Duration::try_from_secs_f64(until - monotonic_raw_seconds()).unwrap_or_default();
             let said = frames::read(control, left);
@@ -213,9 +231,7 @@ impl Launch<'_> {
                 let zero_copy = self.params.zero_copy == Some(true);
                 stream::send_all(connection, &content, zero_copy, &self.windows, thread)
             }
-            (DataEnd::Tcp(connection), NetMode::Transfer, _) => {
-                transfer::give_back(connection, content, &self.windows, thread)
-            }
+            (DataEnd::Tcp(connection), NetMode::Transfer, _) => transfer::give_back(connection, content),
             (DataEnd::Tcp(connection), NetMode::Load, Way::Down) => {
                 load::await_the_first(&self.windows);
                 stream::send_all(connection, &content, false, &self.windows, thread)

@@ -79,7 +79,9 @@ pub(super) fn meet(
     let to: SocketAddr =
         address.parse().map_err(|error| format!("the address of the other end, '{address}', is none: {error}"))?;
     let admission = Token::parse(admission).ok_or("the launch was started without the token of its two ends")?;
-    let cannot = |error: io::Error| format!("cannot connect to the other end at {address}: {error}");
+    let cannot = |error: io::Error| {
+        format!("cannot connect to the other end at {address}: {error}; look whether it still runs, and for a firewall")
+    };
     let preface = Preface { purpose: Purpose::Session, number: 0, token: admission };
     let control = flows::connected(to, &preface, patience).map_err(cannot)?;
     watch_over(&control).map_err(cannot)?;
@@ -374,6 +376,33 @@ pub(super) fn trouble(error: &io::Error) -> String {
         io::ErrorKind::UnexpectedEof => gone("it closed its connections"),
         // The other end has no part in it.
         io::ErrorKind::OutOfMemory => error.to_string(),
-        _ => gone(&error.to_string()),
+        _ => forbidden(error).unwrap_or_else(|| gone(&error.to_string())),
+    }
+}
+
+/// The sentence for a message that was not let through, of which the other end knows nothing: what a firewall drops on
+/// its way out its sender hears of (`EPERM`), and what a routing rule prohibits too (`EACCES`).
+pub(super) fn forbidden(error: &io::Error) -> Option<String> {
+    (error.kind() == io::ErrorKind::PermissionDenied).then(|| {
+        format!(
+            "a message was not let out: {error}; look for a firewall or a routing rule that forbids it \
+             ('nft list ruleset', 'ip rule')"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_let_out_is_not_blamed_on_the_other_end() {
+        // EPERM and EACCES (`errno.h`).
+        for code in [1, 13] {
+            let sentence = trouble(&io::Error::from_raw_os_error(code));
+            assert!(sentence.contains("firewall") && !sentence.contains("other end"), "{sentence}");
+        }
+        assert!(trouble(&io::ErrorKind::ConnectionReset.into()).starts_with("the other end is gone"));
+        assert_eq!(trouble(&io::ErrorKind::WouldBlock.into()), silent());
     }
 }

@@ -15,7 +15,7 @@ use socket2::SockRef;
 use sys::clock::Timer;
 
 use super::content::{Content, number};
-use super::near::{SILENCE, Session, gone, silent, trouble};
+use super::near::{SILENCE, Session, silent, trouble};
 use super::part::{Moment, Part, tcp_link_bytes};
 use super::spinning::{self, Spinning, again};
 use super::stream::is_end;
@@ -253,7 +253,7 @@ impl UdpPinger {
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
                     return self.lose().map(|()| false);
                 }
-                Err(error) => return Err(gone(&error.to_string())),
+                Err(error) => return Err(trouble(&error)),
             }
         }
     }

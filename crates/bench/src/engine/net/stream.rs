@@ -365,7 +365,6 @@ pub(super) fn send_all(
     windows: &Windows,
     thread: usize,
 ) -> io::Result<()> {
-    windows.watch(thread, stream)?;
     let mut outbox = Outbox::new(content, zero_copy.then_some(stream))?;
     let mut last = Told::default();
     loop {

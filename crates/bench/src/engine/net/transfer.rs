@@ -22,7 +22,6 @@ use super::near::{SILENCE, gone, trouble};
 use super::part::{Moment, Part, tcp_link_bytes};
 use super::sent::{self, InSamples, Look};
 use super::stream::is_end;
-use super::windows::Windows;
 use crate::engine::{FlowMetric, FlowProfile, Tally, Window};
 
 const METRICS: &[FlowMetric] = &[FlowMetric::Bytes, FlowMetric::Latency, FlowMetric::CpuCost, FlowMetric::Retransmits];
@@ -219,8 +218,7 @@ impl Part for Exchanger {
 ///
 /// # Errors
 /// What the kernel said, other than that the connection has ended; what came was not what was sent.
-pub(super) fn give_back(stream: &TcpStream, content: Content, windows: &Windows, thread: usize) -> io::Result<()> {
-    windows.watch(thread, stream)?;
+pub(super) fn give_back(stream: &TcpStream, content: Content) -> io::Result<()> {
     let mut outbox = Outbox::new(&content, None)?;
     let mut inbox = Inbox::new(content);
     loop {

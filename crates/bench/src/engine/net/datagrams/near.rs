@@ -258,6 +258,18 @@ impl Stream {
         carried.jitter_seconds = seen.came.jitter_seconds;
     }
 
+    /// The sentence where not one datagram of a sample came. In a slice of warm-up there may be none yet.
+    fn swallowed(&self, seen: &Seen) -> Option<String> {
+        (self.sampling && seen.sent > 0 && seen.came.came == 0).then(|| {
+            format!(
+                "of {} datagrams of {} B that were sent not one came; look for a firewall, or for a part of the path that \
+                 lets no datagrams of this length through",
+                seen.sent,
+                self.datagram_bytes()
+            )
+        })
+    }
+
     /// The sentence where not one datagram came, but others.
     fn strangers(&self) -> Option<String> {
         match &self.side {
@@ -292,7 +304,7 @@ impl Part for Stream {
         let rate = if let Rate::Found(_, rate) = self.rate { rate } else { f64::INFINITY };
         let seen = self.pass(moment, window, rate)?;
         if seen.datagrams == 0
-            && let Some(reason) = self.strangers()
+            && let Some(reason) = self.strangers().or_else(|| self.swallowed(&seen))
         {
             return Err(reason);
         }
