@@ -10,6 +10,7 @@ use stats::random::Random;
 const STAMP_BYTES: usize = 8;
 
 /// The blocks of one thread.
+#[derive(Clone)]
 pub(super) struct Content {
     template: Box<[u8]>,
 }

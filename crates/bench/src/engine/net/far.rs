@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use model::experiment::NetParams;
-use model::io::{NetMode, Segmentation, Wait};
+use model::io::{NetMode, Protocol, Segmentation, Wait};
 use socket2::SockRef;
 use sys::clock::{Timer, monotonic_raw_seconds};
 use sys::team;
@@ -64,9 +64,6 @@ fn conversation(control: &TcpStream, home: &Home<'_>) -> Result<(), String> {
     };
     let Opening { params, most_seconds } = *opening;
     super::rows::check(&params)?;
-    if let Some(reason) = super::rows::obstacle(&params) {
-        return Err(reason);
-    }
     let ways = ways(&params);
     bounds::check(&params, ways.len(), home.limits)?;
     let token = Token::new();
@@ -213,9 +210,10 @@ impl Launch<'_> {
         Ok(())
     }
 
-    /// Whether streams of datagrams are measured, some of which never come.
+    /// Whether datagrams are counted, some of which never come.
     fn is_of_datagrams(&self) -> bool {
-        matches!(self.params.mode, NetMode::Blast | NetMode::NoDrop)
+        let transfer = (self.params.protocol, self.params.mode) == (Protocol::Udp, NetMode::Transfer);
+        transfer || matches!(self.params.mode, NetMode::Blast | NetMode::NoDrop)
     }
 
     /// One thread's part, until its connection ends.
@@ -223,6 +221,7 @@ impl Launch<'_> {
         let (Some(end), Some(way)) = (self.ends.get(thread), self.ways.get(thread)) else { return Ok(()) };
         let content = Content::new(self.token.seed(), thread, flow_block_bytes(&self.params, *way));
         let wait = self.params.wait.unwrap_or(Wait::Blocking);
+        let offload = self.params.segmentation == Some(Segmentation::Gso);
         match (end, self.params.mode, way) {
             (DataEnd::Tcp(connection), NetMode::Stream | NetMode::Load, Way::Up) => {
                 stream::receive_all(connection, content, &self.windows, thread)
@@ -242,8 +241,10 @@ impl Launch<'_> {
             (DataEnd::Tcp(connection), ..) => {
                 pingpong::echo_stream(connection, content.block_bytes(), wait, &self.windows)
             }
+            (DataEnd::Udp(socket), NetMode::Transfer, _) => {
+                datagrams::give_back(socket, content, offload, (&self.windows, thread), self.ways.len())
+            }
             (DataEnd::Udp(socket), NetMode::Blast | NetMode::NoDrop, way) => {
-                let offload = self.params.segmentation == Some(Segmentation::Gso);
                 let (form, place) = (Form::new(content), (&self.windows, thread));
                 if *way == Way::Up {
                     datagrams::receive_all(socket, form, offload, place)

@@ -12,7 +12,7 @@ use sys::clock::Timer;
 
 use super::connect::Connector;
 use super::content::Content;
-use super::datagrams::{Form, Stream};
+use super::datagrams::{self, Form, Stream};
 use super::flows::{DataEnd, Way};
 use super::load::{Loading, Probe};
 use super::near::Session;
@@ -101,6 +101,9 @@ pub(super) fn part_of(
         (DataEnd::Tcp(connection), ..) => Box::new(TcpPinger::new(connection, &content, wait)?),
         (DataEnd::Udp(socket), NetMode::Blast | NetMode::NoDrop, way) => {
             Box::new(Stream::new(params, way, socket, Form::new(content), Arc::clone(session))?)
+        }
+        (DataEnd::Udp(socket), NetMode::Transfer, _) => {
+            Box::new(datagrams::Exchanger::new(params, socket, content, Arc::clone(session))?)
         }
         (DataEnd::Udp(socket), ..) => Box::new(UdpPinger::new(socket, &content, Arc::clone(session), wait)?),
     })

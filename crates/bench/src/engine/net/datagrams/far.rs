@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const LOOK_FOR_WINDOW: Duration = Duration::from_micros(200);
 
 /// A sender of datagrams, which nobody acknowledges, stops when nothing was heard of the near end for so many seconds.
-const DEAD_MAN_SECONDS: f64 = 0.5;
+pub(super) const DEAD_MAN_SECONDS: f64 = 0.5;
 
 /// Once nothing came for so long nothing more will. The question came behind the last datagrams on the same path, so that
 /// only what is still in this machine is waited for.
@@ -60,7 +60,7 @@ pub(in super::super) fn receive_all(
 }
 
 /// Whether this is how a flow ends.
-fn is_gone(error: &io::Error) -> bool {
+pub(super) fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::ConnectionRefused || is_end(error)
 }
 
@@ -80,7 +80,7 @@ pub(in super::super) fn send_all(
     let timer = windows.timer();
     let mut sending = Sending::new(socket, form, offload, timer);
     let bytes = sending.datagram_bytes() as u64;
-    let mut work = Work { number: 0, rate: f64::INFINITY, quota: None, sent: 0 };
+    let mut work = Work::none();
     let (mut pace, mut began) = (sending.pace(0.0), 0);
     while !windows.are_over() {
         let now = timer.now();
@@ -106,7 +106,7 @@ pub(in super::super) fn send_all(
                 };
                 pace.sent(sent);
                 if inside {
-                    work.sent += sent as u64;
+                    work.did(sent as u64);
                     work.say(windows, thread, &sending, 0);
                 }
                 windows.note(thread, now, sent as u64, sent as u64 * bytes);
@@ -119,7 +119,7 @@ pub(in super::super) fn send_all(
 }
 
 /// What a sender has to do in a window, and has done.
-struct Work {
+pub(super) struct Work {
     number: u32,
     /// Bytes a second.
     rate: f64,
@@ -129,8 +129,18 @@ struct Work {
 }
 
 impl Work {
+    /// None yet.
+    pub(super) fn none() -> Self {
+        Self { number: 0, rate: f64::INFINITY, quota: None, sent: 0 }
+    }
+
+    /// Number of the window that it is for.
+    pub(super) fn number(&self) -> u32 {
+        self.number
+    }
+
     /// That of the window that was opened last.
-    fn begin(&mut self, windows: &Windows, senders: usize, datagram_bytes: u64) {
+    pub(super) fn begin(&mut self, windows: &Windows, senders: usize, datagram_bytes: u64) {
         let share = windows.bytes() / senders.max(1) as f64;
         (self.number, self.sent, self.quota) = (windows.number(), 0, None);
         if windows.is_endless() {
@@ -143,7 +153,7 @@ impl Work {
     }
 
     /// Datagrams that may leave now, inside of the window or before it.
-    fn left(&self, inside: bool) -> u64 {
+    pub(super) fn left(&self, inside: bool) -> u64 {
         match self.quota {
             None => u64::MAX,
             Some(quota) if inside => quota.saturating_sub(self.sent),
@@ -151,8 +161,13 @@ impl Work {
         }
     }
 
+    /// So many more were sent.
+    pub(super) fn did(&mut self, datagrams: u64) {
+        self.sent += datagrams;
+    }
+
     /// Says what was sent, with so many that are about to be.
-    fn say(&self, windows: &Windows, thread: usize, sending: &Sending, more: usize) {
+    pub(super) fn say(&self, windows: &Windows, thread: usize, sending: &Sending, more: usize) {
         let [offloaded, batched] = ["gso", "sendmmsg"].map(|word| sending.sender().in_use().any(|other| other == word));
         let sent = self.sent + more as u64;
         windows.note_datagrams(thread, Datagrams { sent, offloaded, batched, ..Datagrams::default() });

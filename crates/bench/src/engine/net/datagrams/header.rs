@@ -46,6 +46,11 @@ impl Form {
         Self { key, content, template }
     }
 
+    /// Those of the same socket that go the other way: a datagram that is thrown back is none of them.
+    pub(super) fn back(self) -> Self {
+        Self { key: !self.key, ..self }
+    }
+
     /// Bytes of a datagram.
     pub(super) fn bytes(&self) -> usize {
         self.content.block_bytes()
@@ -154,6 +159,8 @@ mod tests {
         let mut datagram = other.template().to_vec();
         other.write(&mut datagram, Header { sequence: 1, window: 1, nanoseconds: 1 });
         assert_eq!(ours.read(&datagram), None, "another flow's");
+        assert_eq!(form(100, 1).back().read(&datagram), None, "thrown back");
+        assert!(form(100, 1).back().back().read(&datagram).is_some());
         assert!((0..HEADER_BYTES).all(|length| other.read(&datagram[..length]).is_none()));
     }
 

@@ -1,4 +1,5 @@
-//! Streams of datagrams: as many as go (`blast`), or the highest rate whose loss stays within a goal (`no_drop`).
+//! Streams of datagrams: as many as go (`blast`), or the highest rate whose loss stays within a goal (`no_drop`); and a
+//! fixed amount there and back (`transfer`, [`exchange`]).
 //!
 //! Each datagram says which flow it is of, its number, when it was sent and in which window ([`header`]). The receiver
 //! takes the account ([`account`]): goodput is what came inside its window by its own clock, each datagram once; loss is
@@ -7,6 +8,7 @@
 //! first window, in trials that are windows too, on what all flows gave together ([`pool`]).
 
 mod account;
+mod exchange;
 mod far;
 mod header;
 mod near;
@@ -17,6 +19,7 @@ mod search;
 mod sending;
 mod used;
 
+pub(super) use exchange::{Exchanger, give_back};
 pub(super) use far::{receive_all, send_all, settle};
 pub(super) use header::Form;
 pub(super) use near::Stream;

@@ -137,9 +137,15 @@ impl Receiving {
         self.account.sent_so_far()
     }
 
-    /// Datagrams that were not of this flow.
-    pub(super) fn strays(&self) -> u64 {
-        self.account.strays
+    /// The sentence where not one datagram of this flow came, but others.
+    pub(super) fn strangers(&self) -> Option<String> {
+        let strays = self.account.strays;
+        (strays > 0 && self.sent_so_far() == 0).then(|| {
+            format!(
+                "of {strays} datagrams that came not one was of this launch; look for something between the two ends \
+                 that changes them"
+            )
+        })
     }
 }
 

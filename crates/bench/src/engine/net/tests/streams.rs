@@ -310,21 +310,6 @@ fn a_transfer_goes_there_and_back_once_a_sample() {
 }
 
 #[test]
-fn a_transfer_of_datagrams_is_refused_at_the_far_end_too() {
-    let token = Token::new();
-    let (tell, told) = mpsc::channel();
-    thread::scope(|scope| {
-        let theirs = task(TRANSFER, 1000, 1, Role::Peer, token.as_str());
-        let far = scope.spawn(move || NetEngine.peer(&theirs, &mut Telling(tell)));
-        let params = rows::params(Protocol::Udp, NetMode::Transfer, 1000, Direction::Up, 1);
-        let opening = Opening { params, most_seconds: 60.0 };
-        let refused = near::meet(&told.recv().unwrap(), token.as_str(), opening, PATIENCE).unwrap_err();
-        assert!(refused.contains("a transfer over udp has no end"), "{refused}");
-        assert!(far.join().unwrap().is_err());
-    });
-}
-
-#[test]
 fn a_transfer_whose_bytes_come_back_wrong_or_not_at_all_is_an_error() {
     let flipping = |task: &Task, telling: &mut Telling| {
         with_end(task, telling, |end, _| {
