@@ -111,7 +111,9 @@ fn above_goal(row: &Row, params: &NetParams) -> Option<Warning> {
     let goal = f64::from(params.loss_goal_per_million?) * 1e-6;
     let loss = row.metric(MetricName::Loss)?.summary.median;
     Warning::when(WarningCode::LossAboveGoal, loss - goal, || {
-        format!("{:.4} % of the datagrams were lost, and the goal is {:.4} %.", 100.0 * loss, 100.0 * goal)
+        let words = |share: f64| format!("{:.4}", 100.0 * share).trim_end_matches('0').trim_end_matches('.').to_owned();
+        let loss = if loss > 0.01 { format!("{:.1}", 100.0 * loss) } else { words(loss) };
+        format!("{loss} % of the datagrams were lost, and the goal is {} %.", words(goal))
     })
 }
 
