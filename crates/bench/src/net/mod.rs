@@ -5,8 +5,8 @@
 //! and timed. What the two ends of a launch say is in `words`; what goes over the data connections is the engine's
 //! business (`engine::net`), which also does the work of both ends.
 //!
-//! Between hosts there is a visit around it: the client ([`visit`]) is let in by the [`server`], once both have proven
-//! that they know the same [`key`] and its turn has come ([`visits`]); their words are in [`greetings`]. Its launches
+//! Between hosts there is a visit around it: the client (`visit`) is let in by the `server`, once both have proven
+//! that they know the same `key` and its turn has come (`visits`); their words are in `greetings`. Its launches
 //! then come with the token of the visit.
 
 pub(crate) mod door;
