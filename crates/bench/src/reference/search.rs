@@ -13,7 +13,7 @@ const CLOSE: f64 = 1.03;
 const SLOWER: f64 = 0.95;
 
 /// Runs of one pair at most: eight halvings (a path that carries a 256th of what can be sent) and the six further runs
-/// that close a factor of two to [`CLOSE`].
+/// that close a factor of two to `CLOSE`.
 pub const MOST_RUNS: u32 = 15;
 
 /// A search over runs of a tool, in bytes per second.
