@@ -446,7 +446,7 @@ mod tests {
         let plan = plan(&request("quick"), &machine_with_cpus(1)).unwrap();
         assert!(plan.rows.iter().all(|row| row.experiment.params.threads() == 1));
         let of = |areas: &[Area]| plan.rows.iter().filter(|row| areas.contains(&row.experiment.area)).count();
-        assert_eq!((of(&[Area::Cpu, Area::Memory]), of(&[Area::Disk]), of(&[Area::Net])), (12, 8, 3));
+        assert_eq!((of(&[Area::Cpu, Area::Memory]), of(&[Area::Disk]), of(&[Area::Net])), (12, 8, 4));
     }
 
     #[test]
