@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use model::document::{Row, Scaling};
-use model::experiment::Params;
+use model::experiment::{Params, id_without_threads};
 use model::io::NetMode;
 use model::sample::MetricName;
 
@@ -16,19 +16,19 @@ pub(crate) fn set(rows: &mut [Row]) {
     for row in rows.iter() {
         let Some(rate) = rate(row) else { continue };
         let threads = row.params.threads();
-        let first = fewest.entry(stem(row).to_owned()).or_insert_with(|| (row.id.clone(), threads, rate));
+        let first = fewest.entry(stem(row)).or_insert_with(|| (row.id.clone(), threads, rate));
         if threads < first.1 {
             *first = (row.id.clone(), threads, rate);
         }
     }
     for row in rows.iter_mut() {
-        row.scaling = fewest.get(stem(row)).and_then(|first| scaling(row, first));
+        row.scaling = fewest.get(&stem(row)).and_then(|first| scaling(row, first));
     }
 }
 
 /// The id without its threads.
-pub(crate) fn stem(row: &Row) -> &str {
-    row.id.rsplit_once('/').map_or(row.id.as_str(), |(stem, _)| stem)
+pub(crate) fn stem(row: &Row) -> String {
+    id_without_threads(&row.id)
 }
 
 /// The rate that scales, of a measured row. Round trips of several connections answer no question of scaling: each waits

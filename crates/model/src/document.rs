@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::experiment::{Area, Classic, Experiment, Loop, Params};
 use crate::io::DiskEngine;
+use crate::linpack::LinpackConditions;
 use crate::machine::Machine;
 use crate::sample::{Metric, MetricName};
 use crate::warning::{Grade, Warning};
@@ -220,6 +221,8 @@ pub struct Conditions {
     pub disk: Option<DiskConditions>,
     /// What else was seen, for a network row.
     pub net: Option<NetConditions>,
+    /// What else was seen, for a LINPACK row.
+    pub linpack: Option<LinpackConditions>,
 }
 
 /// What was seen of the file, the engine and the device while a disk row was measured.

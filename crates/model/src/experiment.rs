@@ -10,6 +10,7 @@ use crate::io::{
     Direction, DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync, NetMode, Protocol, Segmentation, Wait,
 };
 use crate::isa::{CpuOp, Element, Isa, MemoryOp, MemoryPattern, Pages, Placement};
+use crate::linpack::LinpackParams;
 use crate::unit::format_size;
 
 crate::isa::words! {
@@ -157,6 +158,8 @@ pub struct NetParams {
 pub enum Params {
     /// Of a cpu experiment.
     Cpu(CpuParams),
+    /// Of a LINPACK experiment.
+    Linpack(LinpackParams),
     /// Of a memory experiment.
     Memory(MemoryParams),
     /// Of a disk experiment.
@@ -172,6 +175,7 @@ impl Params {
     pub fn threads(&self) -> u32 {
         match self {
             Self::Cpu(params) => params.threads,
+            Self::Linpack(params) => params.threads,
             Self::Memory(params) => params.threads,
             Self::Disk(params) => params.threads,
             Self::Net(params) => params.threads,
@@ -241,6 +245,17 @@ pub struct MemoryChoices {
     pub pages: bool,
     /// The instruction set was chosen.
     pub isa: bool,
+}
+
+/// An id without its threads (`t2`), which is the same for all thread counts of an experiment.
+pub fn id_without_threads(id: &str) -> String {
+    let is_threads = |part: &str| {
+        part.strip_prefix('t').is_some_and(|count| !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let parts: Vec<&str> = id.split('/').collect();
+    let threads = parts.iter().rposition(|part| is_threads(part));
+    let kept = parts.iter().enumerate().filter(|(index, _)| Some(*index) != threads);
+    kept.map(|(_, part)| *part).collect::<Vec<_>>().join("/")
 }
 
 /// The id of a cpu experiment: `cpu/fma/fp64/avx512/t2`.
@@ -362,6 +377,7 @@ pub fn net_id(params: &NetParams) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linpack::{LinpackEngine, LinpackOp};
 
     #[test]
     fn ids_follow_the_contract() {
@@ -457,8 +473,28 @@ mod tests {
     }
 
     #[test]
+    fn threads_are_taken_out_of_an_id_wherever_they_stand() {
+        assert_eq!(id_without_threads("cpu/fma/fp64/avx512/t2"), "cpu/fma/fp64/avx512");
+        assert_eq!(id_without_threads("linpack/gemm/n5000/t16/fp32"), "linpack/gemm/n5000/fp32");
+        assert_eq!(id_without_threads("net/tcp-transfer/1B/t1"), "net/tcp-transfer/1B");
+        assert_eq!(id_without_threads("t"), "t");
+    }
+
+    #[test]
     fn every_area_reads_its_own_params_back() {
+        let linpack = LinpackParams {
+            op: LinpackOp::Lu,
+            engine: LinpackEngine::System,
+            n: 1000,
+            nb: None,
+            lda: 1000,
+            align: 4096,
+            threads: 2,
+            element: Element::Fp64,
+            isa: None,
+        };
         let all = [
+            Params::Linpack(linpack),
             Params::Cpu(CpuParams { op: CpuOp::Fma, element: Element::Fp64, isa: Isa::Avx512, threads: 2 }),
             Params::Disk(disk()),
             Params::Net(net()),

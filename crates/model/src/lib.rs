@@ -9,6 +9,7 @@ pub mod document;
 pub mod experiment;
 pub mod io;
 pub mod isa;
+pub mod linpack;
 pub mod machine;
 pub mod peak;
 pub mod reference;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::document::{DiskConditions, NetConditions};
 use crate::experiment::Experiment;
+use crate::linpack::LinpackConditions;
 use crate::sample::{MetricName, Sample};
 use crate::surroundings::Settings;
 use crate::unit::{Better, Unit};
@@ -204,6 +205,8 @@ pub struct Observations {
     pub disk: Option<DiskConditions>,
     /// Of a network experiment.
     pub net: Option<NetConditions>,
+    /// Of a LINPACK experiment.
+    pub linpack: Option<LinpackConditions>,
 }
 
 /// What a worker says, one line each.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use model::document::{Finding, Row};
 use model::experiment::{Area, Params};
+use model::linpack::LinpackOp;
 use model::machine::Machine;
 use model::sample::{Metric, MetricName};
 use model::unit::format_size;
@@ -48,12 +49,12 @@ const fn has_own_rules(area: Area) -> bool {
 
 /// Rows that differ in their threads alone, by the id without them, each ascending in threads; only what was measured.
 fn series(rows: &[Row]) -> Vec<Vec<&Row>> {
-    let mut order: Vec<&str> = Vec::new();
-    let mut by_stem: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
+    let mut order: Vec<String> = Vec::new();
+    let mut by_stem: BTreeMap<String, Vec<&Row>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.grade.is_some()) {
         let stem = stem(row);
         if !order.contains(&stem) {
-            order.push(stem);
+            order.push(stem.clone());
         }
         by_stem.entry(stem).or_default().push(row);
     }
@@ -100,6 +101,10 @@ fn name(row: &Row) -> String {
         Params::Memory(params) => match params.op.name().strip_suffix("_nt") {
             Some(op) => format!("Memory {op} (non-temporal)"),
             None => format!("Memory {}", params.op),
+        },
+        Params::Linpack(params) => match params.op {
+            LinpackOp::Gemm => format!("GEMM of {}", params.element),
+            LinpackOp::Lu | LinpackOp::LuMixed => format!("LINPACK (N = {})", params.n),
         },
         Params::Disk(_) | Params::Net(_) | Params::Other(_) => row.id.clone(),
     }

@@ -246,7 +246,7 @@ fn peaks(planned: &Planned, row: &Row, best: Option<f64>, setting: &Setting<'_>)
             };
             machine::net_peaks(&path, declared, params)
         }
-        Params::Memory(_) | Params::Other(_) => Vec::new(),
+        Params::Linpack(_) | Params::Memory(_) | Params::Other(_) => Vec::new(),
     }
 }
 

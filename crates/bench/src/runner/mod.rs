@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use model::document::{Document, MachineState, MachineStates, Program, Row, RunInfo, SCHEMA, TimerFacts};
-use model::experiment::{Area, LOOPBACK, Params};
+use model::experiment::{Area, LOOPBACK, Params, id_without_threads};
 use model::machine::Machine;
 use model::surroundings::{Change, Surroundings};
 use model::warning::Grade;
@@ -340,7 +340,7 @@ impl<'a> Run<'a> {
     /// how many there are to be, there are so many.
     fn repeat_if_disturbed(&mut self, index: usize) {
         let planned = &self.plan.rows[index];
-        let best = self.best_ops_per_cycle.get(kernel_of(&planned.experiment.id)).copied();
+        let best = self.best_ops_per_cycle.get(&id_without_threads(&planned.experiment.id)).copied();
         let exact = self.plan.repeat.is_some() || self.setting.verify_only || planned.sampling.until_steady;
         let Some(last) = self.rows[index].launches.last().filter(|_| !exact) else { return };
         if judge::disturbed(planned, last, best).is_none() {
@@ -510,7 +510,7 @@ impl<'a> Run<'a> {
     /// Rebuilds a row of the document, and remembers what its kernel has shown.
     fn assemble(&mut self, index: usize) {
         let planned = &self.plan.rows[index];
-        let kernel = kernel_of(&planned.experiment.id).to_owned();
+        let kernel = id_without_threads(&planned.experiment.id);
         let best = self.best_ops_per_cycle.get(&kernel).copied();
         let mut row = assemble::row(planned, &self.rows[index], best, self.setting);
         let shown = row.conditions.ops_per_cycle_p90;
@@ -629,11 +629,6 @@ fn begin_rows(plan: &Plan, setting: &Setting<'_>) -> Vec<Progressing> {
         row.beside = beside;
     }
     rows
-}
-
-/// An id without its threads.
-fn kernel_of(id: &str) -> &str {
-    id.rsplit_once('/').map_or(id, |(kernel, _)| kernel)
 }
 
 /// The worst grade of the headline rows: all that were measured but the scalar ones, which only stand beside.

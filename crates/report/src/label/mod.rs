@@ -2,6 +2,7 @@
 
 pub(crate) mod cpu;
 pub(crate) mod disk;
+pub(crate) mod linpack;
 pub(crate) mod memory;
 pub(crate) mod net;
 
@@ -153,7 +154,7 @@ fn aspects(row: &Row, axis: Axis) -> Vec<String> {
     match &row.params {
         Params::Disk(params) => disk::aspects(params, axis),
         Params::Net(params) => net::aspects(params),
-        Params::Cpu(_) | Params::Memory(_) | Params::Other(_) => Vec::new(),
+        Params::Cpu(_) | Params::Linpack(_) | Params::Memory(_) | Params::Other(_) => Vec::new(),
     }
 }
 
@@ -175,6 +176,7 @@ impl Label {
     pub(crate) fn of(row: &Row, common: &Common, axis: Axis) -> Self {
         let mut label = match &row.params {
             Params::Cpu(params) => cpu::label(params, &row.method, row.kernel.as_ref()),
+            Params::Linpack(params) => linpack::label(row, params),
             Params::Memory(params) => memory::label(params, common, row.conditions.c_library.as_deref()),
             Params::Disk(params) => disk::label(params),
             Params::Net(params) => net::label(params),

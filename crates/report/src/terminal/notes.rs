@@ -305,7 +305,7 @@ fn declaration(row: &Row) -> Option<&'static str> {
             Some("--declare net.latency_s=1e-6")
         }
         Params::Net(_) => Some("--declare net.link_bps=25e9"),
-        Params::Cpu(_) | Params::Other(_) => None,
+        Params::Cpu(_) | Params::Linpack(_) | Params::Other(_) => None,
     }
 }
 

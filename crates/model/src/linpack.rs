@@ -1,0 +1,203 @@
+//! What LINPACK experiments are asked to do: words, parameters and ids.
+//!
+//! Names and plain data only. How they are carried out is `bench`'s business.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::isa::{Element, Isa, words};
+use crate::unit::format_size;
+
+words! {
+    /// What a LINPACK experiment computes.
+    LinpackOp, "LINPACK operation", {
+        /// Solves a dense system `A x = b`: LU factors with partial pivoting, then two triangular solutions (HPL's rules).
+        Lu => "lu",
+        /// The same to the same accuracy with factors of lower precision, and refinement (HPL-MxP's rules).
+        LuMixed => "lu_mixed",
+        /// Multiplies two square matrices, `C = A B`: what an LU cannot be faster than.
+        Gemm => "gemm",
+    }
+}
+
+impl LinpackOp {
+    /// The element type that it has where none is named: of `lu_mixed`, that of the factors.
+    pub const fn usual_element(self) -> Element {
+        match self {
+            Self::Lu | Self::Gemm => Element::Fp64,
+            Self::LuMixed => Element::Fp32,
+        }
+    }
+
+    /// Floating-point operations that it counts for on a system, or on square matrices, of order `n`. A solution counts
+    /// for 2/3 n^3 + 3/2 n^2, whatever the solver does, as in HPL 2.3 (`HPL_pdtest.c`); a product for 2 n^3.
+    pub fn operations(self, n: u64) -> f64 {
+        let n = n as f64;
+        match self {
+            Self::Lu | Self::LuMixed => (2.0 / 3.0 * n + 1.5) * n * n,
+            Self::Gemm => 2.0 * n * n * n,
+        }
+    }
+}
+
+words! {
+    /// Whose solver does it.
+    LinpackEngine, "LINPACK engine", {
+        /// The one inside this program.
+        Own => "own",
+        /// The Rust library faer.
+        Faer => "faer",
+        /// The system's BLAS and LAPACK, loaded at run time.
+        System => "system",
+    }
+}
+
+/// Parameters of a LINPACK experiment. What does not apply is `null`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LinpackParams {
+    /// What is computed.
+    pub op: LinpackOp,
+    /// Whose solver does it.
+    pub engine: LinpackEngine,
+    /// Order of the system, or of the matrices.
+    pub n: u64,
+    /// Columns that are factored at a time; `null` where the solver chooses and does not say, and for products.
+    pub nb: Option<u32>,
+    /// Elements from one column of the matrix to the next.
+    pub lda: u64,
+    /// Alignment of the matrix's first element, in bytes.
+    pub align: u64,
+    /// Threads that compute at the same time.
+    pub threads: u32,
+    /// Type of the matrix's elements; of `lu_mixed`, of the factors.
+    #[serde(rename = "type")]
+    pub element: Element,
+    /// Instruction set of the solver's kernel; `null` where it chooses.
+    #[serde(default)]
+    pub isa: Option<Isa>,
+}
+
+/// The parameters of a LINPACK experiment that an id shows only when they were chosen, by the user or by a suite: where
+/// they follow from the machine, the id must not, or the same experiment would have other names on other machines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each says of one parameter whether it was chosen")]
+pub struct LinpackChoices {
+    /// The order was chosen.
+    pub n: bool,
+    /// The width of the panels was chosen.
+    pub nb: bool,
+    /// The leading dimension was chosen.
+    pub lda: bool,
+    /// The alignment was chosen.
+    pub align: bool,
+    /// The instruction set was chosen.
+    pub isa: bool,
+}
+
+/// The id of a LINPACK experiment: `linpack/lu/n10000/t2`, `linpack/gemm/n5000/t2/fp32`. The engine is shown where it is
+/// not our own, the element type where it is not the usual one.
+pub fn linpack_id(params: &LinpackParams, chosen: LinpackChoices) -> String {
+    let mut id = format!("linpack/{}", params.op);
+    let mut add = |part: &dyn std::fmt::Display| {
+        id.push('/');
+        id.push_str(&part.to_string());
+    };
+    if params.engine != LinpackEngine::Own {
+        add(&params.engine);
+    }
+    if chosen.n {
+        add(&format_args!("n{}", params.n));
+    }
+    if let Some(nb) = params.nb.filter(|_| chosen.nb) {
+        add(&format_args!("nb{nb}"));
+    }
+    if chosen.lda {
+        add(&format_args!("lda{}", params.lda));
+    }
+    if chosen.align {
+        add(&format_args!("align{}", format_size(params.align)));
+    }
+    if let Some(isa) = params.isa.filter(|_| chosen.isa) {
+        add(&isa);
+    }
+    add(&format_args!("t{}", params.threads));
+    if params.element != params.op.usual_element() {
+        add(&params.element);
+    }
+    id
+}
+
+/// What was seen of the solver and of the processor under its load while a LINPACK row was measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct LinpackConditions {
+    /// The kernel of our own solver, or the library: `avx512 24x8`, `OpenBLAS 0.3.21 SkylakeX`.
+    pub kernel: Option<String>,
+    /// Columns that were factored at a time.
+    pub nb: Option<u32>,
+    /// Elements from one column to the next.
+    pub lda: Option<u64>,
+    /// Bytes mapped for the matrix and everything beside it.
+    pub mapped_bytes: Option<u64>,
+    /// Bytes of the matrix alone, or of the matrices of a product: n^2 elements each.
+    pub matrix_bytes: Option<u64>,
+    /// Seconds in which the matrix was made anew before a sample, which are not timed (median).
+    pub fill_seconds: Option<f64>,
+    /// Seconds in which a sample's result was checked, which are not timed (median).
+    pub check_seconds: Option<f64>,
+    /// What fused multiply-adds in registers alone reached on the same threads just before the samples, in flop/s
+    /// (median).
+    pub fma_flop_per_second: Option<f64>,
+    /// The clock that the cores had under them, in Hz (median).
+    pub fma_clock_hz: Option<f64>,
+    /// Share of that rate lost because the clock was lower while the row was measured than under the multiply-adds;
+    /// negative where it was higher.
+    pub lost_to_clock: Option<f64>,
+    /// Share of what the cores can do at the row's own clock that the algorithm did not reach: 1 less the efficiency
+    /// against the sustained peak.
+    pub lost_to_algorithm: Option<f64>,
+    /// Solutions refined: rounds that brought a solution of lower precision to the accuracy of fp64 (median).
+    pub refinements: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lu() -> LinpackParams {
+        LinpackParams {
+            op: LinpackOp::Lu,
+            engine: LinpackEngine::Own,
+            n: 10_000,
+            nb: Some(192),
+            lda: 10_008,
+            align: 4096,
+            threads: 2,
+            element: Element::Fp64,
+            isa: Some(Isa::Avx512),
+        }
+    }
+
+    #[test]
+    fn an_id_shows_only_what_was_chosen() {
+        assert_eq!(linpack_id(&lu(), LinpackChoices::default()), "linpack/lu/t2");
+        let sized = LinpackChoices { n: true, ..LinpackChoices::default() };
+        assert_eq!(linpack_id(&lu(), sized), "linpack/lu/n10000/t2");
+        let all = LinpackChoices { n: true, nb: true, lda: true, align: true, isa: true };
+        assert_eq!(linpack_id(&lu(), all), "linpack/lu/n10000/nb192/lda10008/align4KiB/avx512/t2");
+        let other = LinpackParams { engine: LinpackEngine::System, nb: None, isa: None, ..lu() };
+        assert_eq!(linpack_id(&other, all), "linpack/lu/system/n10000/lda10008/align4KiB/t2");
+        let single = LinpackParams { op: LinpackOp::Gemm, element: Element::Fp32, ..lu() };
+        assert_eq!(linpack_id(&single, sized), "linpack/gemm/n10000/t2/fp32");
+        let mixed = LinpackParams { op: LinpackOp::LuMixed, ..single };
+        assert_eq!(linpack_id(&mixed, sized), "linpack/lu_mixed/n10000/t2");
+    }
+
+    #[test]
+    fn operations_are_those_of_hpl() {
+        // HPL 2.3 at N = 1000: 2/3 10^9 + 3/2 10^6.
+        assert!((LinpackOp::Lu.operations(1000) - (2e9 / 3.0 + 1.5e6)).abs() < 1.0);
+        assert!((LinpackOp::Gemm.operations(1000) - 2e9).abs() < 1.0);
+        assert!(LinpackOp::LuMixed.operations(0).abs() < f64::EPSILON);
+    }
+}
