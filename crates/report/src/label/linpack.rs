@@ -2,16 +2,10 @@
 //! here.
 
 use model::document::Row;
-use model::experiment::Params;
 use model::isa::Element;
 use model::linpack::{LinpackChoices, LinpackEngine, LinpackOp, LinpackParams, linpack_id};
 
 use super::Label;
-
-/// The parameters of a LINPACK row; `None` for what is none of this version.
-pub(crate) fn params(row: &Row) -> Option<&LinpackParams> {
-    if let Params::Linpack(params) = &row.params { Some(params) } else { None }
-}
 
 /// The letter by which BLAS names a routine for such elements.
 const fn letter(element: Element) -> &'static str {
@@ -23,7 +17,7 @@ const fn letter(element: Element) -> &'static str {
 }
 
 /// What a row computes: `LINPACK`, `DGEMM`.
-pub(crate) fn what(params: &LinpackParams) -> String {
+fn what(params: &LinpackParams) -> String {
     match params.op {
         LinpackOp::Lu | LinpackOp::LuMixed => "LINPACK".to_owned(),
         LinpackOp::Gemm => format!("{}GEMM", letter(params.element)),
