@@ -17,7 +17,7 @@ use std::time::Duration;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use sys::clock::monotonic_raw_seconds;
 
-use super::preface::{PREFACE_BYTES, Preface, Token};
+use super::preface::{PREFACE_BYTES, Preface, Purpose, Token};
 
 /// A connection that has not said all of its preface by then is closed.
 const PREFACE_SECONDS: f64 = 2.0;
@@ -60,6 +60,8 @@ struct Helping {
     stepped_back: bool,
     /// Connections that are not theirs.
     handed_back: Vec<(TcpStream, Begun)>,
+    /// Of each helper, the launch that it helps for, and the bytes of that launch's messages.
+    operations: Vec<(Token, usize)>,
 }
 
 /// What becomes of a connection that has said what it is for; may take as long as the connection lives.
@@ -168,19 +170,30 @@ impl Door {
         Some(std::mem::take(&mut helping.handed_back))
     }
 
+    /// Bytes of the message that such a connection brings and wants back; `None` where it is no operation of a launch that
+    /// measures setting up connections now.
+    pub(crate) fn message_bytes(&self, preface: &Preface) -> Option<usize> {
+        if preface.purpose != Purpose::Operation {
+            return None;
+        }
+        let helping = self.helping();
+        helping.operations.iter().find(|(token, _)| *token == preface.token).map(|(_, bytes)| *bytes)
+    }
+
     /// From now on, as long as the helper is there, its owner takes connections too, and [`Door::receive`] only what is
-    /// handed back.
+    /// handed back. It helps for the launch with this token, whose operations bring messages of so many bytes.
     ///
     /// # Errors
     /// What the kernel said.
-    pub(crate) fn help(&self) -> io::Result<Helper<'_>> {
+    pub(crate) fn help(&self, token: Token, message_bytes: usize) -> io::Result<Helper<'_>> {
         let mut helping = self.helping();
         if helping.helpers == 0 {
             // Accepting ends with it, and connections inherit it.
             SockRef::from(&self.listener).set_read_timeout(Some(LOOK))?;
         }
         helping.helpers += 1;
-        let helper = Helper(self);
+        helping.operations.push((token, message_bytes));
+        let helper = Helper { door: self, token, message_bytes };
         if !helping.stepped_back {
             // A connection of our own is what makes it look up that waits in accept. It says nothing and is closed.
             let _ = TcpStream::connect_timeout(&reachable(self.address), STEPPING_BACK);
@@ -211,18 +224,23 @@ fn reachable(listening: SocketAddr) -> SocketAddr {
     if listening.ip().is_unspecified() { SocketAddr::new(here, listening.port()) } else { listening }
 }
 
-/// One who takes connections beside [`Door::receive`].
+/// One who takes connections beside [`Door::receive`], for a launch.
 #[derive(Debug)]
-pub(crate) struct Helper<'a>(&'a Door);
+pub(crate) struct Helper<'a> {
+    door: &'a Door,
+    token: Token,
+    message_bytes: usize,
+}
 
 impl Helper<'_> {
-    /// The next connection that is wanted, past its preface; `None` if there was none for a moment. Reads from it end
-    /// after as short a moment. What is not wanted is handed back.
+    /// The next operation, past its preface, with the bytes of its message; `None` if there was none for a moment. Reads
+    /// from it end after as short a moment. It may be one of another launch that measures at the same time: all listen at
+    /// this door, and who takes a connection serves it. What is no operation, or does not say so at once, is handed back.
     ///
     /// # Errors
     /// The kernel refuses to let anyone in.
-    pub(crate) fn accept(&self, is_wanted: &dyn Fn(&Preface) -> bool) -> io::Result<Option<TcpStream>> {
-        let door = self.0;
+    pub(crate) fn accept(&self) -> io::Result<Option<(TcpStream, usize)>> {
+        let door = self.door;
         let stream = match door.listener.accept() {
             Ok((stream, _)) => stream,
             Err(_) if !door.open.load(Ordering::Acquire) => return Ok(None),
@@ -231,8 +249,11 @@ impl Helper<'_> {
         let mut begun = Begun::default();
         match begun.read(&stream) {
             Ok(0) => return Ok(None),
-            Ok(_) if begun.preface().is_some_and(|preface| is_wanted(&preface)) => return Ok(Some(stream)),
-            Ok(_) => {}
+            Ok(_) => {
+                if let Some(bytes) = begun.preface().and_then(|preface| self.message_bytes(&preface)) {
+                    return Ok(Some((stream, bytes)));
+                }
+            }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(_) => return Ok(None),
         }
@@ -244,16 +265,24 @@ impl Helper<'_> {
         }
         Ok(None)
     }
+
+    fn message_bytes(&self, preface: &Preface) -> Option<usize> {
+        let ours = preface.purpose == Purpose::Operation && preface.token == self.token;
+        if ours { Some(self.message_bytes) } else { self.door.message_bytes(preface) }
+    }
 }
 
 impl Drop for Helper<'_> {
     fn drop(&mut self) {
-        let mut helping = self.0.helping();
+        let mut helping = self.door.helping();
         helping.helpers -= 1;
+        if let Some(place) = helping.operations.iter().position(|(token, _)| *token == self.token) {
+            helping.operations.swap_remove(place);
+        }
         if helping.helpers == 0 {
             // Where that fails the ordinary way only looks up more often.
-            let _ = SockRef::from(&self.0.listener).set_read_timeout(None);
-            self.0.changed.notify_all();
+            let _ = SockRef::from(&self.door.listener).set_read_timeout(None);
+            self.door.changed.notify_all();
         }
     }
 }
@@ -396,7 +425,6 @@ impl Drop for Arrivals<'_> {
 mod tests {
     use std::io::Write;
 
-    use super::super::preface::Purpose;
     use super::*;
 
     fn at_home() -> SocketAddr {
@@ -440,7 +468,7 @@ mod tests {
     fn helpers_take_what_is_theirs_and_hand_back_the_rest() {
         let door = Door::open(at_home()).unwrap();
         let lobby = Lobby::default();
-        let (token, other) = (Token::new(), Token::new());
+        let (token, other, another) = (Token::new(), Token::new(), Token::new());
         let arrivals = lobby.expect(other);
         let of = |purpose, token| Preface { purpose, number: 0, token };
         let say = |bytes: &[u8]| {
@@ -451,26 +479,31 @@ mod tests {
         thread::scope(|scope| {
             scope.spawn(|| door.receive(&|preface, stream| lobby.bring(preface, stream)).unwrap());
             for _ in 0..2 {
-                let helper = door.help().unwrap();
-                let second = door.help().unwrap();
+                let helper = door.help(token, 1).unwrap();
+                let second = door.help(another, 7).unwrap();
                 assert!(door.helping().stepped_back, "nobody else takes connections");
                 let _silent = TcpStream::connect(door.address()).unwrap();
                 let mut half = say(&of(Purpose::Data, other).bytes()[..20]);
                 let _theirs = say(&of(Purpose::Data, other).bytes());
                 let _ours = say(&[&of(Purpose::Operation, token).bytes()[..], b"x"].concat());
-                let wanted = |preface: &Preface| preface.purpose == Purpose::Operation && preface.token == token;
-                let taken: Vec<TcpStream> = (0..100).filter_map(|_| helper.accept(&wanted).unwrap()).take(1).collect();
-                assert!((&taken[0]).read_exact(&mut [0]).is_ok(), "nothing of what follows the preface is lost");
+                let _of_another = say(&of(Purpose::Operation, another).bytes());
+                let _of_nobody = say(&of(Purpose::Operation, other).bytes());
+                let taken: Vec<_> = (0..100).filter_map(|_| helper.accept().unwrap()).take(2).collect();
+                let (mut first, bytes) = (&taken[0].0, taken[0].1);
+                assert!(first.read_exact(&mut [0]).is_ok(), "nothing of what follows the preface is lost");
+                assert_eq!((bytes, taken[1].1), (1, 7), "each with the message of its own launch");
                 half.write_all(&of(Purpose::Data, other).bytes()[20..]).unwrap();
-                for _ in 0..2 {
+                // The one that is half there, the other, and an operation that nobody measures.
+                assert!(second.accept().unwrap().is_none(), "nobody else came");
+                for _ in 0..3 {
                     arrivals.come.recv_timeout(Duration::from_secs(5)).unwrap();
                 }
-                assert!(second.accept(&wanted).unwrap().is_none(), "nobody else came");
                 drop((helper, second));
+                assert_eq!(door.message_bytes(&of(Purpose::Operation, token)), None, "that launch is over");
                 let _ordinary = say(&of(Purpose::Data, other).bytes());
                 arrivals.come.recv_timeout(Duration::from_secs(5)).unwrap();
             }
-            let _left_open = door.help().unwrap();
+            let _left_open = door.help(token, 1).unwrap();
             door.close();
         });
         assert_eq!(reachable("[::]:7".parse().unwrap()), "[::1]:7".parse().unwrap());

@@ -28,7 +28,7 @@ use super::preface::{Preface, Purpose, Token};
 use super::visits::{Place, Visits};
 use super::words::ToNear;
 use crate::engine::net::far::{self, Home};
-use crate::engine::net::watch_over;
+use crate::engine::net::{serve_late, watch_over};
 use crate::plan::place;
 use crate::suite::MOST_BLOCK_BYTES;
 
@@ -246,7 +246,8 @@ impl Server {
         let greeted = catch_unwind(AssertUnwindSafe(move || match preface.purpose {
             Purpose::Visit => self.visit(&stream, from),
             Purpose::Session => self.launch(preface.token, &stream, from),
-            Purpose::Data | Purpose::Operation => self.lobby.bring(preface, stream),
+            Purpose::Data => self.lobby.bring(preface, stream),
+            Purpose::Operation => serve_late(&self.door, &preface, &stream),
         }));
         if greeted.is_err() {
             (self.tell)(&Notice::LaunchFailed { from, because: "it panicked, which is a defect".to_owned() });

@@ -6,7 +6,8 @@
 //! (`ip_local_port_range`) would be used up within seconds. What is measured is the setting up, and the round trip after
 //! it; not how TCP takes leave.
 //!
-//! At the far end the threads of the launch accept at the door themselves: no thread is made for a connection.
+//! At the far end the threads of the launch accept at the door themselves: no thread is made for a connection, but for one
+//! that takes long to say what it is for.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -122,7 +123,7 @@ impl Part for Connector {
     fn describe(&self, _: &mut NetConditions) {}
 }
 
-/// The far end: serves such connections of the launch with this token until it is over.
+/// The far end: serves such connections until the launch with this token is over, its own and those of launches beside it.
 ///
 /// # Errors
 /// What the kernel said of the door; a connection that fails is the near end's to tell.
@@ -133,17 +134,47 @@ pub(super) fn serve(
     message_bytes: usize,
     windows: &Windows,
 ) -> io::Result<()> {
-    let helper = door.help()?;
+    let helper = door.help(token, message_bytes)?;
     data.write_all(&[WELCOME])?;
-    let mut message = vec![0; message_bytes];
-    let is_ours = |preface: &Preface| preface.purpose == Purpose::Operation && preface.token == token;
+    let mut message = Vec::with_capacity(message_bytes);
     while !windows.are_over() {
-        if let Some(mut stream) = helper.accept(&is_ours)? {
+        if let Some((stream, bytes)) = helper.accept()? {
+            message.resize(bytes, 0);
             // Its end does not wait for the near one's: a reset answers it.
-            let _ = stream.read_exact(&mut message).and_then(|()| stream.write_all(&message));
+            let _ = send_back(&stream, &mut message);
         }
     }
     Ok(())
+}
+
+/// Serves a connection that did not say at once what it is for, and so came past those who serve such: on a busy machine,
+/// or a path that lost its first segment. One of no launch that is going on is closed.
+pub(crate) fn serve_late(door: &Door, preface: &Preface, stream: &TcpStream) {
+    if let Some(bytes) = door.message_bytes(preface)
+        && stream.set_read_timeout(Some(SILENCE)).is_ok()
+    {
+        // As above.
+        let _ = send_back(stream, &mut vec![0; bytes]);
+    }
+}
+
+/// Takes a message and sends it back. What has not come within the time limit of the connection's reads is waited for as
+/// long as for anything.
+fn send_back(mut stream: &TcpStream, message: &mut [u8]) -> io::Result<()> {
+    let (mut filled, mut waited) = (0, false);
+    while filled < message.len() {
+        match stream.read(&mut message[filled..]) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && !waited => {
+                waited = true;
+                stream.set_read_timeout(Some(SILENCE))?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    stream.write_all(message)
 }
 
 #[cfg(test)]
@@ -206,5 +237,39 @@ mod tests {
         assert_eq!(far.read(&mut [0]).unwrap_err().kind(), io::ErrorKind::ConnectionReset);
         // In TIME_WAIT it could not be bound.
         assert!(TcpListener::bind(port).is_ok());
+    }
+    #[test]
+    fn a_connection_that_takes_its_time_is_served_all_the_same() {
+        let door = Door::open("127.0.0.1:0".parse().unwrap()).unwrap();
+        let (token, windows) = (Token::new(), Windows::new(1, sys::clock::Timer::system()));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let data = listener.accept().unwrap().0;
+        thread::scope(|scope| {
+            scope.spawn(|| door.receive(&|preface, stream| serve_late(&door, &preface, &stream)).unwrap());
+            scope.spawn(|| serve(&data, &door, token, 8, &windows).unwrap());
+            near.read_exact(&mut [0]).unwrap();
+            let operate = |token: Token, pieces: [usize; 2]| -> io::Result<[u8; 8]> {
+                let preface = Preface { purpose: Purpose::Operation, number: 0, token };
+                let all = [&preface.bytes()[..], b"message!"].concat();
+                let (mut stream, mut back) = (connected(door.address())?, [0; 8]);
+                let mut rest = &all[..];
+                for piece in pieces {
+                    stream.write_all(&rest[..piece])?;
+                    rest = &rest[piece..];
+                    // Longer than anybody waits at the door.
+                    thread::sleep(Duration::from_millis(100));
+                }
+                stream.write_all(rest)?;
+                stream.read_exact(&mut back).map(|()| back)
+            };
+            // Cut before the preface, in its middle, and in the middle of the message.
+            for pieces in [[0, 0], [0, 20], [PREFACE_BYTES, 3]] {
+                assert_eq!(&operate(token, pieces).unwrap(), b"message!", "{pieces:?}");
+            }
+            assert!(operate(Token::new(), [0, 0]).is_err(), "one of another launch");
+            windows.end_all();
+            door.close();
+        });
     }
 }

@@ -43,6 +43,7 @@ use crate::net::greetings::Limits;
 use crate::net::preface::{Purpose, Token};
 use crate::net::words::Opening;
 use crate::plan::{PlanError, Planned, Request};
+pub(crate) use connect::serve_late;
 use flow::NetFlow;
 use flows::Way;
 pub(crate) use near::watch_over;
@@ -124,6 +125,7 @@ fn serve_at(address: SocketAddr, task: &Task, launch: &mut dyn Preparing) -> Res
             door.close();
         }
         Purpose::Data => lobby.bring(preface, stream),
+        Purpose::Operation => connect::serve_late(&door, &preface, &stream),
         _ => {}
     });
     received.map_err(|error| Trouble::Failed(format!("cannot take connections: {error}")))?;

@@ -14,7 +14,7 @@ use socket2::{SockRef, TcpKeepalive};
 use sys::clock::Timer;
 use sys::net::tcp::tcp_state;
 
-use super::datagrams::Pool;
+use super::datagrams::{ANOTHER_FAILED, Pool, did_not_come};
 use super::flows::{self, DataEnd, protocols};
 use super::sent;
 use crate::engine::Window;
@@ -42,6 +42,8 @@ pub(super) struct Session {
     /// Median round trip of the idle path.
     idle_seconds: OnceLock<f64>,
     pool: Pool,
+    /// Threads wait for each other no longer than the launch may take.
+    patience: Duration,
     /// Round trip before anything was measured, in seconds.
     round_trip_seconds: Option<f64>,
     /// What TCP did for each thread's sender, wherever it is, in the samples so far.
@@ -86,6 +88,7 @@ pub(super) fn meet(
     let control = flows::connected(to, &preface, patience).map_err(cannot)?;
     watch_over(&control).map_err(cannot)?;
     let params = opening.params.clone();
+    let together = Duration::try_from_secs_f64(opening.most_seconds).unwrap_or(Duration::MAX);
     frames::write(&control, &ToFar::Open(Box::new(opening))).map_err(cannot)?;
     let ToNear::Opened(opened) = hear(&control, patience)? else { return Err(odd()) };
     let token = Token::parse(&opened.token).ok_or_else(odd)?;
@@ -111,7 +114,8 @@ pub(super) fn meet(
         address: to,
         lost: AtomicU64::new(0),
         idle_seconds: OnceLock::new(),
-        pool: Pool::default(),
+        pool: Pool::new(together),
+        patience: together,
     };
     Ok((session, ends))
 }
@@ -236,11 +240,15 @@ impl Session {
             control.rounds += 1;
             self.answered.notify_all();
         }
-        // However long the others take: of work that is done in full one has more than another, and who fails says so.
+        // As long as the launch may take: of work that is done in full one has more than another, and who fails says so.
         let waiting = |control: &mut Control| control.rounds == round && !control.left;
-        let control = self.answered.wait_while(control, waiting).unwrap_or_else(PoisonError::into_inner);
+        let waited = self.answered.wait_timeout_while(control, self.patience, waiting);
+        let (mut control, _) = waited.unwrap_or_else(PoisonError::into_inner);
         if control.rounds == round {
-            return Err("another thread failed".to_owned());
+            let why = if control.left { ANOTHER_FAILED.to_owned() } else { did_not_come(self.patience) };
+            control.left = true;
+            self.answered.notify_all();
+            return Err(why);
         }
         let counted = control.answer.clone()?;
         counted.get(thread).cloned().ok_or_else(odd)

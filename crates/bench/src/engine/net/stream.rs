@@ -367,6 +367,10 @@ pub(super) fn send_all(
 ) -> io::Result<()> {
     let mut outbox = Outbox::new(content, zero_copy.then_some(stream))?;
     let mut last = Told::default();
+    if let Some(told) = outbox.told() {
+        // Nothing yet, which is known: a first window in which the kernel tells nothing has spared nothing.
+        windows.note_zero_copies(thread, told);
+    }
     loop {
         if let Err(error) = outbox.send(stream) {
             return if is_end(&error) { Ok(()) } else { Err(error) };

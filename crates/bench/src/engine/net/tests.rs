@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use model::io::{Direction, NetMode, Protocol};
 use model::wire::{Observations, Role};
 use sys::clock::Timer;
 
+use super::datagrams::{Pool, Share};
 use super::flows::DataEnd;
 use super::*;
 use crate::engine::{Flow, FlowMetric, Tally, Window};
@@ -68,12 +69,105 @@ impl Preparing for Telling {
     }
 }
 
+/// The threads of a near end. As those of a worker they meet before each window, and it is the same for all of them.
+struct Threads {
+    count: usize,
+    pool: Pool,
+}
+
+impl Threads {
+    /// Who waits longer for the others is told so: no test hangs.
+    const PATIENCE: Duration = Duration::from_secs(120);
+
+    fn of(count: usize) -> Self {
+        Self { count, pool: Pool::new(Self::PATIENCE) }
+    }
+}
+
+/// Whoever fails lets the others know.
+struct Leaving<'a>(&'a Threads);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.pool.leave();
+        }
+    }
+}
+
+/// The flow of one thread, driven as a worker drives it.
+struct Driven<'a> {
+    flow: Box<dyn Flow>,
+    threads: &'a Threads,
+}
+
+impl Driven<'_> {
+    /// Waits for all threads; the sum of what they say, and when the last of them came: the same for all.
+    fn meet(&self, says: u64) -> (u64, u64) {
+        let share = Share { sent: says, came: 0 };
+        let (all, at) = self.threads.pool.meet(self.threads.count, share, &Timer::system()).unwrap();
+        (all.sent, at)
+    }
+}
+
+impl std::ops::Deref for Driven<'_> {
+    type Target = dyn Flow;
+
+    fn deref(&self) -> &Self::Target {
+        self.flow.as_ref()
+    }
+}
+
+impl std::ops::DerefMut for Driven<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.flow.as_mut()
+    }
+}
+
+/// The flow of a thread of a near end that is prepared.
+fn opened(task: &Task, thread: usize) -> Box<dyn Flow> {
+    match NetEngine.open(task, thread) {
+        Ok(Opened::Flow(flow)) => flow,
+        Ok(_) => panic!("a network experiment waits"),
+        Err(trouble) => panic!("thread {thread}: {trouble:?}"),
+    }
+}
+
+/// Prepares a near end.
+fn prepared(task: &Task) {
+    NetEngine.prepare(task, &mut Telling(mpsc::channel().0)).unwrap_or_else(|trouble| {
+        let ends = task.ends.as_ref().unwrap();
+        let (purpose, token) = (Purpose::Session, Token::parse(&ends.token).unwrap());
+        let preface = crate::net::preface::Preface { purpose, number: 0, token };
+        // A far end that nobody has come to would wait for ever.
+        drop(flows::connected(ends.address.as_ref().unwrap().parse().unwrap(), &preface, PATIENCE));
+        panic!("{trouble:?}");
+    });
+}
+
+/// Prepares a near end and lets each of its threads measure with its flow; what they found, in their order.
+fn in_threads<T: Send>(task: &Task, measure: impl Fn(usize, &mut Driven<'_>) -> T + Sync) -> Vec<T> {
+    prepared(task);
+    let threads = Threads::of(task.cpus.len());
+    thread::scope(|scope| {
+        let one = |thread: usize| {
+            let (threads, measure) = (&threads, &measure);
+            scope.spawn(move || {
+                let _leaving = Leaving(threads);
+                measure(thread, &mut Driven { flow: opened(task, thread), threads })
+            })
+        };
+        let all: Vec<_> = (0..threads.count).map(one).collect();
+        all.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
 /// Runs a near end of one thread beside this far end, which is given its task and says where it listens.
 fn beside<T>(
     kind: Kind,
     block: u64,
     far: impl FnOnce(&Task, &mut Telling) + Send,
-    measure: impl FnOnce(&mut dyn Flow) -> T,
+    measure: impl FnOnce(&mut Driven<'_>) -> T,
 ) -> T {
     let token = Token::new();
     let (tell, told) = mpsc::channel();
@@ -81,11 +175,8 @@ fn beside<T>(
         let theirs = task(kind, block, 1, Role::Peer, token.as_str());
         scope.spawn(move || far(&theirs, &mut Telling(tell)));
         let ours = addressed(task(kind, block, 1, Role::Measure, token.as_str()), told.recv().unwrap());
-        NetEngine.prepare(&ours, &mut Telling(mpsc::channel().0)).unwrap();
-        let Opened::Flow(mut flow) = NetEngine.open(&ours, 0).unwrap_or_else(|trouble| panic!("{trouble:?}")) else {
-            panic!("a network experiment waits")
-        };
-        measure(flow.as_mut())
+        prepared(&ours);
+        measure(&mut Driven { flow: opened(&ours, 0), threads: &Threads::of(1) })
     })
 }
 
@@ -128,27 +219,58 @@ fn conversing(task: &Task, telling: &mut Telling, act: impl FnOnce(&TcpStream, &
     .unwrap();
 }
 
-/// One window of so many milliseconds after a lead of 10 ms.
-fn window(flow: &mut dyn Flow, milliseconds: u32) -> Result<Tally, String> {
+/// One window of so many milliseconds after a lead of 10 ms, the same for all threads.
+fn window(flow: &mut Driven<'_>, milliseconds: u32) -> Result<Tally, String> {
     let timer = Timer::system();
-    let begin = timer.now() + timer.ticks(0.01);
+    flow.prepare()?;
+    let begin = flow.meet(0).1 + timer.ticks(0.01);
     let window = Window { begin, end: begin + timer.ticks(f64::from(milliseconds) * 1e-3) };
     let mut tally = Tally::new(&timer);
     tally.begin(window);
-    flow.prepare()?;
     flow.run(&timer, window, &mut tally)?;
     assert!(timer.now() >= window.end, "the window was not used up");
     flow.verify()?;
     Ok(tally)
 }
 
-/// A window in which something was counted: on a busy machine a short one may hold nothing.
-fn busy_window(flow: &mut dyn Flow, milliseconds: u32) -> Tally {
-    let mut tries = (0..100).map(|_| window(flow, milliseconds).unwrap());
-    tries.find(|tally| tally.operations > 0).expect("nothing was counted in a hundred windows")
+/// A window without an end, in which the task's work is done in full.
+fn in_full(flow: &mut Driven<'_>) -> Result<Tally, String> {
+    let timer = Timer::system();
+    flow.prepare()?;
+    let window = Window { begin: flow.meet(0).1 + timer.ticks(0.01), end: Window::NO_END };
+    let mut tally = Tally::new(&timer);
+    tally.begin(window);
+    flow.run(&timer, window, &mut tally)?;
+    flow.verify()?;
+    Ok(tally)
 }
 
-fn conditions(flow: &mut dyn Flow) -> NetConditions {
+/// All windows until in each thread one of them held what is wanted, this one's first: on a busy machine a short window may
+/// hold nothing. All threads have as many.
+fn windows_until(flow: &mut Driven<'_>, milliseconds: u32, wanted: impl Fn(&Tally) -> bool) -> Vec<Tally> {
+    let mut tallies: Vec<Tally> = Vec::new();
+    for _ in 0..200 {
+        tallies.push(window(flow, milliseconds).unwrap());
+        let lacks = !tallies.iter().any(&wanted);
+        if flow.meet(u64::from(lacks)).0 == 0 {
+            return tallies;
+        }
+    }
+    panic!("in 200 windows there was none like this: {:?}", tallies.last());
+}
+
+/// A window in which something was counted.
+fn busy_window(flow: &mut Driven<'_>, milliseconds: u32) -> Tally {
+    let busy = |tally: &Tally| tally.operations > 0;
+    windows_until(flow, milliseconds, busy).into_iter().find(busy).unwrap()
+}
+
+/// The error of one of these windows: in a short one there may have been nothing yet to find.
+fn error_of_a_window(flow: &mut Driven<'_>, milliseconds: u32) -> String {
+    (0..200).find_map(|_| window(flow, milliseconds).err()).expect("nothing was found in 200 windows")
+}
+
+fn conditions(flow: &mut Driven<'_>) -> NetConditions {
     let mut seen = Observations::default();
     flow.conclude(&mut seen);
     seen.net.unwrap()
@@ -207,28 +329,16 @@ fn every_thread_has_a_connection_of_its_own() {
         let token = Token::new();
         let (tell, told) = mpsc::channel();
         let theirs = task(kind, 1000, 3, Role::Peer, token.as_str());
-        let count = theirs.cpus.len();
-        assert_eq!(count, if kind == BOTH { 6 } else { 3 });
-        let began = AtomicU32::new(0);
+        assert_eq!(theirs.cpus.len(), if kind == BOTH { 6 } else { 3 });
         thread::scope(|scope| {
             scope.spawn(move || our_own(&theirs, &mut Telling(tell)));
             let ours = addressed(task(kind, 1000, 3, Role::Measure, token.as_str()), told.recv().unwrap());
-            NetEngine.prepare(&ours, &mut Telling(mpsc::channel().0)).unwrap();
-            for thread in 0..count {
-                let (ours, began) = (ours.clone(), &began);
-                scope.spawn(move || {
-                    let Ok(Opened::Flow(mut flow)) = NetEngine.open(&ours, thread) else { panic!("thread {thread}") };
-                    assert!(NetEngine.open(&ours, thread).is_err(), "a connection is taken once");
-                    began.fetch_add(1, Ordering::SeqCst);
-                    while (began.load(Ordering::SeqCst) as usize) < count {
-                        thread::yield_now();
-                    }
-                    // The threads of a stream ask together what was counted, so all have as many windows.
-                    let tallies: Vec<Tally> = (0..3).map(|_| window(flow.as_mut(), 60).unwrap()).collect();
-                    assert!(tallies.iter().map(|tally| tally.operations).sum::<u64>() > 0);
-                    let up = tallies.iter().any(|tally| tally.carried.up_bytes > 0);
-                    assert_eq!(up, kind == UP || kind == BOTH && thread >= 3, "{kind:?}, thread {thread}");
-                });
+            let ups = in_threads(&ours, |thread, flow| {
+                assert!(NetEngine.open(&ours, thread).is_err(), "a connection is taken once");
+                busy_window(flow, 60).carried.up_bytes > 0
+            });
+            for (thread, up) in ups.into_iter().enumerate() {
+                assert_eq!(up, kind == UP || kind == BOTH && thread >= 3, "{kind:?}, thread {thread}");
             }
         });
         let again = task(kind, 1000, 3, Role::Measure, token.as_str());
@@ -274,11 +384,12 @@ fn lost_datagrams_are_counted_and_the_next_is_sent() {
         });
     };
     beside(DATAGRAM, 14, forgetful, |flow| {
-        let tally = window(flow, 900).unwrap();
+        let lost = |tally: &Tally| tally.carried.datagrams_sent - tally.carried.datagrams_came;
+        let tallies = windows_until(flow, 900, |tally| lost(tally) >= 2 && tally.operations > lost(tally));
         let seen = conditions(flow);
         // One that is merely late counts as lost too, so there may be more on a busy machine.
         assert!(seen.lost.unwrap() >= dropped.load(Ordering::SeqCst) && seen.lost.unwrap() >= 2, "{seen:?}");
-        assert_eq!(tally.durations.count(), tally.operations);
+        assert!(tallies.iter().all(|tally| tally.durations.count() == tally.operations));
     });
 }
 
@@ -425,9 +536,7 @@ fn strangers_are_refused_and_disturb_nobody() {
         let refusal = NetEngine.prepare(&addressed(wrong, address.clone()), &mut Telling(mpsc::channel().0));
         assert!(refusal.unwrap_err().reason().contains("the other end"));
         let ours = addressed(task(MESSAGE, 14, 1, Role::Measure, token.as_str()), address);
-        NetEngine.prepare(&ours, &mut Telling(mpsc::channel().0)).unwrap();
-        let Ok(Opened::Flow(mut flow)) = NetEngine.open(&ours, 0) else { panic!("no flow") };
-        assert!(busy_window(flow.as_mut(), 20).operations > 0);
+        assert!(in_threads(&ours, |_, flow| busy_window(flow, 20).operations)[0] > 0);
     });
 }
 

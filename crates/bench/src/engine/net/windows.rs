@@ -314,7 +314,7 @@ mod tests {
         let windows = Windows::new(2, Timer::system());
         windows.note(0, windows.timer().now(), 1, 100);
         windows.open(&announced(1, Some(0.02)));
-        let inside = windows.timer().now();
+        let inside = windows.begin.load(Ordering::Relaxed) + windows.timer().ticks(0.01);
         windows.note(0, inside, 2, 30);
         windows.note(1, inside, 1, 7);
         windows.note(0, inside + windows.timer().ticks(1.0), 1, 1000);
@@ -330,15 +330,15 @@ mod tests {
     #[test]
     fn a_window_without_an_end_lasts_until_the_last_byte() {
         let windows = Windows::new(1, Timer::system());
+        let before = windows.timer().now();
         windows.open(&announced(1, None));
-        let begin = windows.timer().now();
         std::thread::sleep(Duration::from_millis(5));
         let last = windows.timer().now();
         windows.note(0, last, 1, 500);
         windows.wait_for(&[500], Duration::from_secs(5));
         std::thread::sleep(Duration::from_millis(20));
         let counted = &windows.counts()[0];
-        let longest = windows.timer().seconds(begin, last) + 0.02;
+        let longest = windows.timer().seconds(before, last);
         assert!(counted.seconds >= 0.005 && counted.seconds < longest, "{counted:?}");
         assert_eq!(counted.bytes, 500);
         assert!(!windows.holds(windows.timer().now()));
@@ -364,13 +364,18 @@ mod tests {
                     std::hint::spin_loop();
                 }
             });
-            std::thread::sleep(Duration::from_millis(5));
-            windows.open(&announced(1, Some(0.05)));
-            let counts = windows.counts();
+            // On a busy machine a thread may get no CPU in a short window.
+            let used = (1..200).find_map(|number| {
+                let before = windows.timer().now();
+                windows.open(&announced(number, Some(0.05)));
+                let counts = windows.counts();
+                let passed = windows.timer().seconds(before, windows.timer().now());
+                assert_eq!(counts[1].cpu_seconds, None, "who never entered has no clock");
+                counts[0].cpu_seconds.filter(|used| *used > 0.0).map(|used| (used, passed))
+            });
             windows.end_all();
-            let used = counts[0].cpu_seconds.unwrap();
-            assert!(used > 0.0 && used < 0.5, "{used}");
-            assert_eq!(counts[1].cpu_seconds, None, "who never entered has no clock");
+            let (used, passed) = used.unwrap();
+            assert!(used <= passed + 0.01, "{used} s of {passed} s");
         });
     }
 }

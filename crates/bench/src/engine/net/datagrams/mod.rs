@@ -23,4 +23,6 @@ pub(super) use exchange::{Exchanger, give_back};
 pub(super) use far::{receive_all, send_all, settle};
 pub(super) use header::Form;
 pub(super) use near::Stream;
-pub(super) use pool::Pool;
+#[cfg(test)]
+pub(super) use pool::Share;
+pub(super) use pool::{ANOTHER_FAILED, Pool, did_not_come};

@@ -2,6 +2,7 @@
 //! time.
 
 use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use sys::clock::Timer;
 
@@ -14,11 +15,25 @@ pub(in super::super) struct Share {
     pub(in super::super) came: u64,
 }
 
+/// The sentence for a thread whose partner has failed, which says why itself.
+pub(in super::super) const ANOTHER_FAILED: &str = "another thread failed";
+
+/// The sentence for a thread that has waited so long for another.
+pub(in super::super) fn did_not_come(patience: Duration) -> String {
+    format!(
+        "another thread has not come within {:.0} s, longer than all of the launch may take; look whether the machine is \
+         overloaded, or the process was stopped, and measure again",
+        patience.as_secs_f64()
+    )
+}
+
 /// The meeting of all threads.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in super::super) struct Pool {
     state: Mutex<State>,
     met: Condvar,
+    /// Who has not come by then will not.
+    patience: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -33,11 +48,16 @@ struct State {
 }
 
 impl Pool {
+    /// Nobody has come yet; and nobody waits longer than this for another.
+    pub(in super::super) fn new(patience: Duration) -> Self {
+        Self { state: Mutex::default(), met: Condvar::new(), patience }
+    }
+
     /// Waits for so many threads; what all brought, and the moment at which the last one came: the same for all.
     ///
     /// # Errors
     /// Another thread did not come.
-    pub(super) fn meet(&self, threads: usize, share: Share, timer: &Timer) -> Result<(Share, u64), String> {
+    pub(in super::super) fn meet(&self, threads: usize, share: Share, timer: &Timer) -> Result<(Share, u64), String> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let round = state.rounds;
         state.sum.sent += share.sent;
@@ -49,8 +69,18 @@ impl Pool {
             self.met.notify_all();
         }
         let waiting = |state: &mut State| state.rounds == round && !state.left;
-        let state = self.met.wait_while(state, waiting).unwrap_or_else(PoisonError::into_inner);
-        if state.rounds == round { Err("another thread failed".to_owned()) } else { Ok(state.last) }
+        let waited = self.met.wait_timeout_while(state, self.patience, waiting);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if state.rounds != round {
+            return Ok(state.last);
+        }
+        if state.left {
+            return Err(ANOTHER_FAILED.to_owned());
+        }
+        // Nor does anybody wait for this one.
+        state.left = true;
+        self.met.notify_all();
+        Err(did_not_come(self.patience))
     }
 
     /// A thread will not come any more: nobody waits for it.
@@ -66,9 +96,11 @@ mod tests {
 
     use super::*;
 
+    const PATIENCE: Duration = Duration::from_secs(120);
+
     #[test]
     fn all_threads_hear_the_same_in_every_round() {
-        let (pool, timer) = (Pool::default(), Timer::system());
+        let (pool, timer) = (Pool::new(PATIENCE), Timer::system());
         let answers: Vec<Vec<(Share, u64)>> = thread::scope(|scope| {
             let (pool, timer) = (&pool, &timer);
             let one = |thread: u64| {
@@ -87,11 +119,19 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_a_thread_that_failed() {
-        let (pool, timer) = (Pool::default(), Timer::system());
+        let (pool, timer) = (Pool::new(PATIENCE), Timer::system());
         thread::scope(|scope| {
             let waiting = scope.spawn(|| pool.meet(2, Share::default(), &timer));
             pool.leave();
             assert!(waiting.join().unwrap().unwrap_err().contains("another thread failed"));
         });
+    }
+    #[test]
+    fn one_that_never_comes_is_waited_for_no_longer_than_a_launch() {
+        let (pool, timer) = (Pool::new(Duration::from_millis(20)), Timer::system());
+        let first = pool.meet(2, Share::default(), &timer).unwrap_err();
+        assert!(first.contains("has not come within 0 s"), "{first}");
+        // Who comes later still is not let wait for the one that has given up.
+        assert!(pool.meet(3, Share::default(), &timer).unwrap_err().contains("another thread failed"));
     }
 }

@@ -39,7 +39,7 @@ fn through<T: Send>(
     params: &NetParams,
     relay: Option<Fate>,
     work: Option<f64>,
-    measure: impl Fn(&mut dyn Flow) -> T + Sync,
+    measure: impl Fn(&mut Driven<'_>) -> T + Sync,
 ) -> Vec<T> {
     let token = Token::new();
     let (tell, told) = mpsc::channel();
@@ -54,24 +54,22 @@ fn through<T: Send>(
         }
         let mut ours = addressed(task_of(params, Role::Measure, token.as_str()), address);
         ours.exact_work = work;
-        NetEngine.prepare(&ours, &mut Telling(mpsc::channel().0)).unwrap();
-        let threads: Vec<_> = (0..ours.cpus.len())
-            .map(|thread| {
-                let (ours, measure) = (ours.clone(), &measure);
-                scope.spawn(move || {
-                    let Ok(Opened::Flow(mut flow)) = NetEngine.open(&ours, thread) else { panic!("thread {thread}") };
-                    measure(flow.as_mut())
-                })
-            })
-            .collect();
-        let found = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
-        over.store(true, Ordering::SeqCst);
-        found
+        let _over = Over(&over);
+        in_threads(&ours, |_, flow| measure(flow))
     })
 }
 
+/// Ends the relay, whatever came of what went through it.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 /// The same with one thread.
-fn alone<T: Send>(params: &NetParams, relay: Option<Fate>, measure: impl Fn(&mut dyn Flow) -> T + Sync) -> T {
+fn alone<T: Send>(params: &NetParams, relay: Option<Fate>, measure: impl Fn(&mut Driven<'_>) -> T + Sync) -> T {
     through(params, relay, None, measure).remove(0)
 }
 
@@ -180,7 +178,7 @@ fn datagrams_of_every_size_and_direction_are_counted_once_and_none_is_made_up() 
                 assert_eq!(metrics[0], FlowMetric::Bytes);
                 assert_eq!(metrics.contains(&FlowMetric::Up), params.direction == Some(Direction::Both));
                 assert!(metrics.contains(&FlowMetric::Loss) && metrics.contains(&FlowMetric::Jitter));
-                let tallies: Vec<Tally> = (0..3).map(|_| window(flow, 40).unwrap()).collect();
+                let tallies = windows_until(flow, 40, |tally| tally.operations > 0);
                 (tallies, conditions(flow))
             });
             let mut came = 0;
@@ -242,8 +240,19 @@ fn what_a_relay_does_to_datagrams_is_what_is_found() {
     for direction in [Direction::Up, Direction::Down] {
         let params = slow(direction);
         let found = alone(&params, Some(mistreat), |flow| {
-            let tallies: Result<Vec<Tally>, String> = (0..4).map(|_| window(flow, 150)).collect();
-            tallies.map(|tallies| (tallies, conditions(flow)))
+            let (mut tallies, mut sent) = (Vec::new(), 0);
+            // A sample that lost more than the goal was more than the relay could carry; the next has a lower rate.
+            for _ in 0..60 {
+                let tally = window(flow, 150)?;
+                if !tally.carried.above_goal {
+                    sent += tally.carried.datagrams_sent;
+                    tallies.push(tally);
+                }
+                if sent > 1000 && tallies.len() >= 4 {
+                    return Ok((tallies, conditions(flow)));
+                }
+            }
+            Err(format!("{sent} datagrams in {} samples, not the rate that loses them", tallies.len()))
         });
         // On a machine that is too busy for the relay no rate may keep to the goal, and that is said.
         let (tallies, seen) = match found {
@@ -260,10 +269,9 @@ fn what_a_relay_does_to_datagrams_is_what_is_found() {
         let sum = |of: fn(&crate::engine::Carried) -> u64| tallies.iter().map(|one| of(&one.carried)).sum::<u64>();
         let (sent, came) = (sum(|one| one.datagrams_sent), sum(|one| one.datagrams_came));
         let share = |count: u64, of: u64| count as f64 / of as f64;
-        assert!(sent > 100, "{sent}");
-        // A tenth, and at most some more where the machine was too busy.
+        // A tenth, and up to the goal more where the machine was busy.
         let loss = 1.0 - share(came, sent);
-        assert!(loss > 0.09 && loss < 0.5, "{loss} of {sent}");
+        assert!(loss > 0.09 && loss <= 0.2, "{loss} of {sent}");
         let (doubled, swapped) = (share(sum(|one| one.duplicates), came), share(sum(|one| one.reordered), came));
         assert!((doubled - 1.0 / 9.0).abs() < 0.04, "{doubled}");
         assert!((swapped - 1.0 / 9.0).abs() < 0.04, "{swapped}");
@@ -288,9 +296,8 @@ fn a_datagram_that_was_changed_on_the_way_is_found() {
     }
     for direction in [Direction::Up, Direction::Down] {
         for fate in [change as Fate, cut] {
-            let error = alone(&blast(direction, 1472, Segmentation::Off), Some(fate), |flow| {
-                (0..20).find_map(|_| window(flow, 50).err()).expect("nothing was found")
-            });
+            let error =
+                alone(&blast(direction, 1472, Segmentation::Off), Some(fate), |flow| error_of_a_window(flow, 50));
             assert!(error.contains("what came is not what was sent"), "{error}");
         }
     }
@@ -303,12 +310,14 @@ fn headers_that_were_changed_belong_to_nobody() {
         datagram[9] ^= 0x10;
         vec![datagram]
     }
-    let error =
-        alone(&blast(Direction::Down, 1472, Segmentation::Off), Some(scramble), |flow| window(flow, 50).unwrap_err());
+    let down = blast(Direction::Down, 1472, Segmentation::Off);
+    let error = alone(&down, Some(scramble), |flow| error_of_a_window(flow, 50));
     assert!(error.contains("not one was of this launch"), "{error}");
-    let tally = alone(&blast(Direction::Up, 1472, Segmentation::Off), Some(scramble), |flow| window(flow, 50).unwrap());
-    assert_eq!((tally.operations, tally.carried.datagrams_came), (0, 0));
-    assert!(tally.carried.datagrams_sent > 0);
+    let up = blast(Direction::Up, 1472, Segmentation::Off);
+    let sent = |tally: &Tally| tally.carried.datagrams_sent > 0;
+    for tally in alone(&up, Some(scramble), |flow| windows_until(flow, 50, sent)) {
+        assert_eq!((tally.operations, tally.carried.datagrams_came), (0, 0));
+    }
 }
 
 #[test]
@@ -367,13 +376,7 @@ fn work_that_is_done_in_full_is_sent_to_the_last_datagram() {
     for direction in [Direction::Up, Direction::Down] {
         for mode in [NetMode::Blast, NetMode::NoDrop] {
             let params = of(mode, direction, 1000, Segmentation::Gso, (mode == NetMode::NoDrop).then_some(100_000));
-            let found = through(&params, None, Some(300_500.0), |flow| {
-                let timer = Timer::system();
-                let window = Window { begin: timer.now() + timer.ticks(0.01), end: Window::NO_END };
-                let mut tally = Tally::new(&timer);
-                tally.begin(window);
-                flow.run(&timer, window, &mut tally).map(|()| tally)
-            });
+            let found = through(&params, None, Some(300_500.0), in_full);
             let tally = match &found[0] {
                 Ok(tally) => tally,
                 Err(reason) => {
@@ -450,18 +453,6 @@ fn transfer(block: u64, segmentation: Segmentation) -> NetParams {
     of(NetMode::Transfer, Direction::Up, block, segmentation, None)
 }
 
-/// One exchange of the task's bytes.
-fn exchanged(flow: &mut dyn Flow) -> Result<Tally, String> {
-    let timer = Timer::system();
-    let window = Window { begin: timer.now() + timer.ticks(0.01), end: Window::NO_END };
-    let mut tally = Tally::new(&timer);
-    tally.begin(window);
-    flow.prepare()?;
-    flow.run(&timer, window, &mut tally)?;
-    flow.verify()?;
-    Ok(tally)
-}
-
 /// What every exchange of so many datagrams each way keeps to.
 fn is_conserved(tally: &Tally, params: &NetParams, each_way: u64) {
     let carried = &tally.carried;
@@ -496,7 +487,7 @@ fn a_transfer_of_datagrams_goes_there_and_back_and_counts_what_came() {
             let warm_up = window(flow, 40).unwrap();
             assert!(warm_up.carried.datagrams_came <= warm_up.carried.datagrams_sent);
             flow.warmed_up();
-            let tallies: Vec<Tally> = (0..4).map(|_| exchanged(flow).unwrap()).collect();
+            let tallies: Vec<Tally> = (0..4).map(|_| in_full(flow).unwrap()).collect();
             (tallies, conditions(flow))
         });
         let mut lost = 0;
@@ -520,32 +511,41 @@ fn a_transfer_of_datagrams_goes_there_and_back_and_counts_what_came() {
 }
 
 #[test]
-fn a_transfer_shows_the_loss_of_both_ways() {
-    /// Datagrams with data that the relay has dropped.
-    static DROPPED: AtomicU64 = AtomicU64::new(0);
-    fn drop_every_tenth(number: u64, datagram: &[u8], _: &mut Vec<u8>) -> Vec<Vec<u8>> {
-        if !number.is_multiple_of(10) {
+fn a_transfer_shows_what_the_path_did_both_ways() {
+    /// Datagrams with data that the relay has seen.
+    static DATA: AtomicU64 = AtomicU64::new(0);
+    fn mistreat_data(_: u64, datagram: &[u8], held: &mut Vec<u8>) -> Vec<Vec<u8>> {
+        // What wakes the far end carries none.
+        if datagram.len() == 1 {
             return vec![datagram.to_vec()];
         }
-        // What wakes the far end carries none.
-        DROPPED.fetch_add(u64::from(datagram.len() > 1), Ordering::SeqCst);
-        Vec::new()
+        mistreat(DATA.fetch_add(1, Ordering::SeqCst), datagram, held)
     }
     let params = transfer(1000, Segmentation::Off);
-    // So few at once that they fit in any buffer of the relay's.
-    let tallies = through(&params, Some(drop_every_tenth), Some(2.0 * 50.0 * 1000.0), |flow| {
+    // So few at once that they fit in any buffer of the relay's, and each way is whole rounds of what it does.
+    let (each_way, mistreated) = (50, 2 * 50 / 10);
+    let tallies = through(&params, Some(mistreat_data), Some(2.0 * 50.0 * 1000.0), |flow| {
         flow.warmed_up();
-        let tallies: Vec<Tally> = (0..6).map(|_| exchanged(flow).unwrap()).collect();
+        let exact = |tally: &Tally| {
+            let carried = &tally.carried;
+            let lost = carried.datagrams_sent - carried.datagrams_came;
+            // On a machine that is too busy for the relay some come too late, and are lost.
+            assert!(lost >= mistreated, "{carried:?}");
+            assert!(carried.duplicates <= mistreated && carried.reordered <= mistreated, "{carried:?}");
+            [lost, carried.duplicates, carried.reordered] == [mistreated; 3]
+        };
+        let mut tallies: Vec<Tally> = Vec::new();
+        while tallies.len() < 3 || !tallies.iter().any(exact) {
+            assert!(tallies.len() < 60, "not one exchange was as the relay made it: {:?}", tallies.last());
+            tallies.push(in_full(flow).unwrap());
+        }
         (tallies, conditions(flow))
     });
     let (tallies, seen) = &tallies[0];
     for tally in tallies {
-        is_conserved(tally, &params, 50);
+        is_conserved(tally, &params, each_way);
     }
     let lost: u64 = tallies.iter().map(|tally| tally.carried.datagrams_sent - tally.carried.datagrams_came).sum();
-    let dropped = DROPPED.load(Ordering::SeqCst);
-    // On a machine that is too busy for the relay more come too late.
-    assert!(dropped >= 40 && lost >= dropped && lost < 600, "{lost} lost, {dropped} dropped");
     assert_eq!(seen.lost, Some(lost));
 }
 
@@ -576,7 +576,7 @@ fn a_transfer_whose_datagrams_are_changed_or_none_of_ours_is_an_error() {
         (back, "what came is not what was sent"),
         (scramble, "not one was of this launch"),
     ] {
-        let errors = through(&params, Some(fate), Some(40_000.0), |flow| exchanged(flow).unwrap_err());
+        let errors = through(&params, Some(fate), Some(40_000.0), |flow| in_full(flow).unwrap_err());
         assert!(errors[0].contains(says), "{errors:?}");
     }
 }
