@@ -1,10 +1,11 @@
 //! The operating system made safe: clock, affinity, memory, usage, processes, thread teams, cycle counters, raw CPUID,
-//! permission for tiles, files and requests in flight on them, network interfaces.
+//! permission for tiles, files and requests in flight on them, network interfaces, the system's linear algebra.
 //!
 //! One of the two crates that may use `unsafe`, each block with its reason. It holds no policy: which CPU, how much
 //! memory and how long are the caller's to say.
 
 pub mod affinity;
+pub mod blas;
 pub mod clock;
 pub mod copy;
 pub mod cpuid;

@@ -77,6 +77,7 @@ impl Half<'_> {
             env: environment.clone(),
             cpus: Vec::new(),
             server: None,
+            folder: None,
             files: Vec::new(),
             settings: Vec::new(),
             otherwise: None,

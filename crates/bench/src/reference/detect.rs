@@ -36,6 +36,8 @@ pub struct Found {
     pub path: PathBuf,
     /// Its version, as it or its file says; `None` of a tool that says none.
     pub version: Option<String>,
+    /// The program that starts its processes, where it needs one.
+    pub launcher: Option<PathBuf>,
 }
 
 /// Why a tool cannot be used.
@@ -75,8 +77,13 @@ pub fn detect(about: &About, places: &Places) -> Result<Found, NotFound> {
 /// It is missing, or cannot be used.
 pub fn detect_within(about: &About, places: &Places, timeout_seconds: f64) -> Result<Found, NotFound> {
     let path = program(about, places).map_err(NotFound::Missing)?;
+    let launcher = about.launcher.map(|name| {
+        let missing = || format!("{} is started by '{name}', which is not on the search path", about.tool);
+        on_the_path(name, places).ok_or_else(missing)
+    });
+    let launcher = launcher.transpose().map_err(NotFound::Missing)?;
     match ask_version(about, &path, timeout_seconds) {
-        Ok(version) => Ok(Found { path, version }),
+        Ok(version) => Ok(Found { path, version, launcher }),
         Err(reason) => Err(NotFound::Unusable { path, reason }),
     }
 }
@@ -90,12 +97,15 @@ fn program(about: &About, places: &Places) -> Result<PathBuf, String> {
             Err(format!("'{}', named for {}, is no program that can be run", named.display(), about.tool))
         };
     }
+    on_the_path(about.program, places)
+        .ok_or_else(|| format!("{} is not installed: there is no '{}' on the search path", about.tool, about.program))
+}
+
+/// The first program of this name.
+fn on_the_path(name: &str, places: &Places) -> Option<PathBuf> {
     // An empty entry of a search path means the current folder, from which nothing is ever run unasked.
     let folders = places.search_path.iter().filter(|folder| folder.is_absolute());
-    folders
-        .map(|folder| folder.join(about.program))
-        .find(|path| is_program(path))
-        .ok_or_else(|| format!("{} is not installed: there is no '{}' on the search path", about.tool, about.program))
+    folders.map(|folder| folder.join(name)).find(|path| is_program(path))
 }
 
 fn is_program(path: &Path) -> bool {
@@ -256,7 +266,7 @@ mod tests {
     #[test]
     fn a_tool_on_the_search_path_is_found() {
         let (scratch, found) = played("echo fio-3.36");
-        assert_eq!(found, Ok(Found { path: scratch.path().join("fio"), version: Some("3.36".into()) }));
+        assert_eq!(found, Ok(Found { path: scratch.path().join("fio"), version: Some("3.36".into()), launcher: None }));
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub(super) struct Fio;
 static ABOUT: About = About {
     tool: "fio",
     program: "fio",
+    launcher: None,
     version: Version::Asked { argument: "--version", prefix: "fio-", oldest: (3, 0) },
     stands_beside: "direct reads and writes of a disk, random, sequential and backward, and random mixtures of them",
     how_to_get: "Debian package fio; https://github.com/axboe/fio",
@@ -315,6 +316,7 @@ mod tests {
             our_rate: None,
             version: "",
             offered_rate: None,
+            launcher: None,
         })
     }
 

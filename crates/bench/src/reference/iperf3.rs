@@ -26,6 +26,7 @@ pub(super) struct Iperf3;
 static ABOUT: About = About {
     tool: "iperf3",
     program: "iperf3",
+    launcher: None,
     version: Version::Asked { argument: "--version", prefix: "iperf ", oldest: (3, 1) },
     stands_beside: "streams on the loopback interface, TCP and UDP, in any direction",
     how_to_get: "Debian package iperf3; https://github.com/esnet/iperf",
@@ -318,6 +319,7 @@ mod tests {
             our_rate: None,
             version: "",
             offered_rate: None,
+            launcher: None,
         };
         let invocation = Iperf3.invocation(&target).unwrap();
         assert_eq!(invocation.argv.join(" "), "/usr/bin/iperf3 -c127.0.0.1 -p{port} -l131072 -P2 -t1 -J");
@@ -342,6 +344,7 @@ mod tests {
                 our_rate: Some(1e9),
                 version,
                 offered_rate,
+                launcher: None,
             };
             Iperf3.invocation(&target).unwrap().argv.join(" ")
         };

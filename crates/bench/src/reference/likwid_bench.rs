@@ -24,6 +24,7 @@ pub(super) struct LikwidBench;
 static ABOUT: About = About {
     tool: "likwid-bench",
     program: "likwid-bench",
+    launcher: None,
     version: Version::Asked { argument: "-v", prefix: "likwid-bench -- Version ", oldest: (5, 2) },
     stands_beside: "multiply-add of fp64 and fp32; sequential reads, writes, copies and triads of memory and caches",
     how_to_get: "Debian package likwid; https://github.com/RRZE-HPC/likwid",
@@ -290,6 +291,7 @@ mod tests {
             our_rate: Some(30e9),
             version: "",
             offered_rate: None,
+            launcher: None,
         };
         let invocation = LikwidBench.invocation(&target).unwrap();
         // 30 GB/s for 0.5 s are 15 GB, and a pass over 1 GiB counts as so many bytes: 13.97.

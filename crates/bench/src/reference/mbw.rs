@@ -19,6 +19,7 @@ pub(super) struct Mbw;
 static ABOUT: About = About {
     tool: "mbw",
     program: "mbw",
+    launcher: None,
     version: Version::Unsaid { argument: "-h", help: "[options] array_size_in_MiB" },
     stands_beside: "the C library's copy of memory on one thread",
     how_to_get: "Debian package mbw; https://github.com/raas/mbw",
@@ -135,6 +136,7 @@ mod tests {
             our_rate: Some(10e9),
             version: "",
             offered_rate: None,
+            launcher: None,
         };
         let argv = |our_rate| Mbw.invocation(&Target { our_rate, ..target }).unwrap().argv.join(" ");
         // 5 GB, in passes that count 1.07 GB.

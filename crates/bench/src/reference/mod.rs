@@ -21,6 +21,7 @@ mod listening;
 mod mbw;
 mod memory;
 mod multichase;
+mod own_folder;
 mod ping;
 mod pmbw;
 pub mod run;
@@ -46,6 +47,9 @@ pub static REFERENCES: &[&dyn Reference] = &[
 /// Stands for the port in the command lines of tools that need a server: which one is free is known only when the
 /// server is started.
 pub const PORT: &str = "{port}";
+
+/// Stands for the path of a tool's own folder in its environment: it is made when the tool is started.
+pub const FOLDER: &str = "{folder}";
 
 /// How far apart the two may be before a difference is worth explaining.
 const WORTH_EXPLAINING: f64 = 0.05;
@@ -90,6 +94,8 @@ pub struct About {
     pub tool: &'static str,
     /// The program's file name.
     pub program: &'static str,
+    /// The file name of the program that starts its processes; `None` where it starts by itself.
+    pub launcher: Option<&'static str>,
     /// How it is known that a program is this tool, and which version of it.
     pub version: Version,
     /// The experiments that it stands beside, in a few words.
@@ -133,6 +139,8 @@ pub struct Target<'a> {
     pub experiment: &'a Experiment,
     /// The program, as found.
     pub program: &'a Path,
+    /// The program that starts its processes, as found, where it needs one.
+    pub launcher: Option<&'a Path>,
     /// The CPUs of our threads; of the measuring end's, for the network.
     pub cpus: &'a [u32],
     /// The CPUs of the other end's threads, for the network.
@@ -161,6 +169,8 @@ pub struct Invocation {
     pub cpus: Vec<u32>,
     /// The server that it talks to.
     pub server: Option<Server>,
+    /// The folder that it is started in, where it wants one of its own.
+    pub folder: Option<OwnFolder>,
     /// Files that it works on. They are looked at before it is started.
     pub files: Vec<NeededFile>,
     /// Settings that it would change if they were others. They are looked at before it is started.
@@ -171,6 +181,15 @@ pub struct Invocation {
     pub expected_seconds: f64,
     /// Seconds after which it is ended.
     pub timeout_seconds: f64,
+}
+
+/// A folder of its own that a tool is started in, and that is gone after it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnFolder {
+    /// What it finds there: texts by the names of their files.
+    pub files: BTreeMap<&'static str, String>,
+    /// The file that it writes its results to, if it does not print them. What is in it counts as printed.
+    pub results: Option<&'static str>,
 }
 
 /// A second way to call a tool, for what our own kernels also do without where they must.

@@ -23,6 +23,7 @@ pub(super) struct Multichase;
 static ABOUT: About = About {
     tool: "multichase",
     program: "multichase",
+    launcher: None,
     version: Version::Unsaid { argument: "-h", help: "TLB locality in bytes" },
     stands_beside: "latency of memory: a chase with one chain on one thread",
     how_to_get: "https://github.com/google/multichase; make multichase",
@@ -193,6 +194,7 @@ mod tests {
             our_rate: None,
             version: "",
             offered_rate: None,
+            launcher: None,
         };
         Multichase.invocation(&target).unwrap()
     }

@@ -21,6 +21,7 @@ pub(super) struct Ping;
 static ABOUT: About = About {
     tool: "ping",
     program: "ping",
+    launcher: None,
     version: Version::Asked { argument: "-V", prefix: "ping from iputils ", oldest: (20_200_821, 0) },
     stands_beside: "UDP ping-pongs of 16 B and more on the loopback interface",
     how_to_get: "Debian package iputils-ping; https://github.com/iputils/iputils",
@@ -185,6 +186,7 @@ mod tests {
             our_rate: None,
             version: "",
             offered_rate: None,
+            launcher: None,
         };
         let invocation = Ping.invocation(&target).unwrap();
         assert_eq!(invocation.argv.join(" "), "/usr/bin/ping -n -c250 -i0.002 -s64 -W1 127.0.0.1");

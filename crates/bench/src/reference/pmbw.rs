@@ -23,6 +23,7 @@ pub(super) struct Pmbw;
 static ABOUT: About = About {
     tool: "pmbw",
     program: "pmbw",
+    launcher: None,
     version: Version::Unsaid { argument: "-h", help: "Limit the maximum amount of memory allocated at startup" },
     stands_beside: "sequential reads and writes of memory, up to 256 bits at a time",
     how_to_get: "https://github.com/bingmann/pmbw; ./configure && make",
@@ -199,6 +200,7 @@ mod tests {
                 our_rate: None,
                 version: "",
                 offered_rate: None,
+                launcher: None,
             };
             Pmbw.invocation(&target).unwrap().argv.join(" ")
         };

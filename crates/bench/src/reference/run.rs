@@ -1,8 +1,10 @@
 //! Running a tool as it was told: alone in its process group, with nothing of our environment, no longer than it may,
 //! and with its server beside it. Whatever happens becomes a value, and nothing is left running.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +15,8 @@ use sys::clock::monotonic_raw_seconds;
 use sys::process::{signal_name, stop_signal};
 
 use super::listening::{free_port, is_listened_at};
-use super::{Invocation, NeededFile, NeededSetting, Output, PORT, Server, complaint};
+use super::own_folder::Folder;
+use super::{FOLDER, Invocation, NeededFile, NeededSetting, Output, PORT, Server, complaint};
 
 /// How often we look whether we are to stop. Waking up costs the measured CPUs some microseconds each time.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
@@ -35,6 +38,8 @@ pub struct Ran {
     pub output: Output,
     /// Its command line, with the port that was used.
     pub argv: Vec<String>,
+    /// What it found in its own folder: texts by the names of their files.
+    pub files: BTreeMap<&'static str, String>,
     /// Its server's command line; empty without one.
     pub server_argv: Vec<String>,
     /// What the server printed, both streams.
@@ -46,7 +51,9 @@ pub struct Ran {
 impl Ran {
     /// Exactly what was called and printed, as one text for the run's folder.
     pub fn raw(&self) -> String {
-        let mut text = format!("$ {}\n{}{}", self.argv.join(" "), self.output.stdout, self.output.stderr);
+        let files: Vec<String> = self.files.iter().map(|(name, text)| format!("# {name}\n{text}\n")).collect();
+        let (files, called) = (files.concat(), self.argv.join(" "));
+        let mut text = format!("{files}$ {called}\n{}{}", self.output.stdout, self.output.stderr);
         if !self.server_argv.is_empty() {
             text = format!("{text}\n$ {}\n{}", self.server_argv.join(" "), self.server_output);
         }
@@ -153,7 +160,9 @@ fn listening(server: &Server, port: u16, on_start: &mut dyn FnMut(u32)) -> Resul
 
 fn client(invocation: &Invocation, argv: Vec<String>, on_start: &mut dyn FnMut(u32)) -> Result<Ran, String> {
     let began = monotonic_raw_seconds();
-    let mut running = Running::start(&argv, &invocation.env, &invocation.cpus)?;
+    let folder = invocation.folder.as_ref().map(Folder::make).transpose()?;
+    let place = folder.as_ref().map(Folder::path);
+    let mut running = Running::start_in(place, &argv, &invocation.env, &invocation.cpus)?;
     on_start(running.child.id());
     let status = loop {
         if let Some(status) = running.wait(LOOK_AROUND)? {
@@ -171,10 +180,15 @@ fn client(invocation: &Invocation, argv: Vec<String>, on_start: &mut dyn FnMut(u
     let seconds = monotonic_raw_seconds() - began;
     running.end();
     let mut output = running.output(Some(status));
+    let results = invocation.folder.as_ref().and_then(|folder| folder.results);
+    if let Some((folder, name)) = folder.as_ref().zip(results) {
+        output.stdout.push_str(&folder.text(name, KEPT_BYTES));
+    }
     if let Some(signal) = status.signal() {
         output.stderr = format!("{}\nended by {}\n", output.stderr, signal_name(signal));
     }
-    Ok(Ran { output, argv, seconds, ..Ran::default() })
+    let files = invocation.folder.as_ref().map(|folder| folder.files.clone()).unwrap_or_default();
+    Ok(Ran { output, argv, files, seconds, ..Ran::default() })
 }
 
 fn stopped(argv: &[String]) -> String {
@@ -217,10 +231,26 @@ impl Stream {
 }
 
 impl Running {
-    fn start(argv: &[String], env: &std::collections::BTreeMap<String, String>, cpus: &[u32]) -> Result<Self, String> {
+    fn start(argv: &[String], env: &BTreeMap<String, String>, cpus: &[u32]) -> Result<Self, String> {
+        Self::start_in(None, argv, env, cpus)
+    }
+
+    /// The same in a folder, whose path stands in the environment where [`FOLDER`] does.
+    fn start_in(
+        folder: Option<&Path>,
+        argv: &[String],
+        env: &BTreeMap<String, String>,
+        cpus: &[u32],
+    ) -> Result<Self, String> {
         let (program, rest) = argv.split_first().ok_or("a tool without a program cannot be started")?;
         let mut command = Command::new(program);
-        command.args(rest).env_clear().envs(env).process_group(0);
+        command.args(rest).env_clear().process_group(0);
+        if let Some(folder) = folder {
+            let path = folder.display().to_string();
+            command.current_dir(folder).envs(env.iter().map(|(name, value)| (name, value.replace(FOLDER, &path))));
+        } else {
+            command.envs(env);
+        }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // A child inherits the CPUs of the thread that starts it, so a thread of its own starts it.
         let spawned = std::thread::scope(|scope| {

@@ -21,6 +21,7 @@ pub(super) struct Sockperf;
 static ABOUT: About = About {
     tool: "sockperf",
     program: "sockperf",
+    launcher: None,
     version: Version::Asked { argument: "--version", prefix: "sockperf, version ", oldest: (3, 7) },
     stands_beside: "ping-pongs of 14 B and more, TCP and UDP, on the loopback interface",
     how_to_get: "Debian package sockperf; https://github.com/Mellanox/sockperf",
@@ -207,6 +208,7 @@ mod tests {
             our_rate: None,
             version: "",
             offered_rate: None,
+            launcher: None,
         };
         let invocation = Sockperf.invocation(&target).unwrap();
         let expected = "/usr/bin/sockperf pp --tcp --full-rtt -i 127.0.0.1 -p {port} -m 14 -t 1";
@@ -236,6 +238,7 @@ mod tests {
             our_rate: None,
             version: "",
             offered_rate: None,
+            launcher: None,
         };
         let invocation = Sockperf.invocation(&target).unwrap();
         assert_eq!(invocation.argv.join(" "), "sockperf pp --full-rtt --nonblocked -i 127.0.0.1 -p {port} -m 14 -t 1");

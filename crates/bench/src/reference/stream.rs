@@ -30,6 +30,7 @@ pub(super) struct Stream;
 static ABOUT: About = About {
     tool: "stream",
     program: "stream",
+    launcher: None,
     version: Version::Written { prefix: "STREAM version $Revision: ", oldest: (5, 10) },
     stands_beside: "copy, scale, add and triad of memory at the size that it was compiled with",
     how_to_get: "https://github.com/jeffhammond/STREAM; compile stream.c with OpenMP, \
@@ -204,6 +205,7 @@ mod tests {
             our_rate: None,
             version: "",
             offered_rate: None,
+            launcher: None,
         };
         let invocation = Stream.invocation(&target).unwrap();
         assert_eq!((invocation.argv, invocation.cpus), (vec!["/opt/stream".to_owned()], vec![1, 3]));

@@ -162,6 +162,7 @@ impl Beside {
             let target = Target {
                 experiment: &at.planned.experiment,
                 program: &found.path,
+                launcher: found.launcher.as_deref(),
                 cpus: &at.planned.cpus,
                 other_cpus: &at.planned.other_cpus,
                 seconds: BLOCK_SECONDS,
@@ -374,7 +375,7 @@ mod tests {
 
     fn likwid(samples: &[(f64, f64)]) -> Beside {
         let tool = find("likwid-bench").unwrap();
-        let found = Found { path: "/usr/bin/likwid-bench".into(), version: Some("5.2.2".into()) };
+        let found = Found { path: "/usr/bin/likwid-bench".into(), version: Some("5.2.2".into()), launcher: None };
         let pairs = u32::try_from(samples.len()).unwrap();
         let mut beside = Beside::new(tool, Ok(found), pairs, "likwid-bench-01.txt".into());
         for (ours, theirs) in samples {
@@ -407,7 +408,7 @@ mod tests {
     #[test]
     fn what_both_sides_report_besides_is_compared_over_the_same_pairs() {
         let tool = find("fio").unwrap();
-        let found = Found { path: "/usr/bin/fio".into(), version: Some("3.33".into()) };
+        let found = Found { path: "/usr/bin/fio".into(), version: Some("3.33".into()), launcher: None };
         let mut beside = Beside::new(tool, Ok(found), 8, "fio-01.txt".into());
         for pair in 0..8_u8 {
             let details = serde_json::json!({"latency": {"p50": 2e-4, "p99": 1e-3}, "cpu_seconds_per_request": 4e-6});
@@ -432,7 +433,7 @@ mod tests {
     #[test]
     fn the_99th_percentile_of_a_round_trip_stands_beside_the_median() {
         let tool = find("sockperf").unwrap();
-        let found = Found { path: "/usr/bin/sockperf".into(), version: Some("3.7".into()) };
+        let found = Found { path: "/usr/bin/sockperf".into(), version: Some("3.7".into()), launcher: None };
         let mut beside = Beside::new(tool, Ok(found), 6, "sockperf-01.txt".into());
         for _ in 0..6 {
             let details = serde_json::json!({"p99": 4e-5, "loss": 0.0}).as_object().cloned().unwrap();
@@ -459,6 +460,7 @@ mod tests {
     static LOSSY: About = About {
         tool: "lossy",
         program: "echo",
+        launcher: None,
         version: Version::Unsaid { argument: "--help", help: "" },
         stands_beside: "",
         how_to_get: "",
@@ -494,7 +496,12 @@ mod tests {
     }
 
     fn lossy(tool: &'static Lossy) -> Beside {
-        Beside::new(tool, Ok(Found { path: "/bin/echo".into(), version: None }), 6, "lossy-01.txt".into())
+        Beside::new(
+            tool,
+            Ok(Found { path: "/bin/echo".into(), version: None, launcher: None }),
+            6,
+            "lossy-01.txt".into(),
+        )
     }
 
     #[test]

@@ -241,6 +241,7 @@ impl Ends<'_> {
                 our_rate: None,
                 version: found.version.as_deref().unwrap_or_default(),
                 offered_rate: grown.search.rate(),
+                launcher: None,
             };
             let invocation = tool.invocation(&target)?;
             let server =
