@@ -1,40 +1,100 @@
 //! Running the tests of the workspace: those that may share the machine first, those that measure it one at a time.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
-use crate::shell::{Shell, watch};
+use crate::shell::{Shell, succeeds};
 use crate::tally::Tally;
+use crate::watch::{Ending, Patience, watch};
 
 /// Names the file to which a test appends a line when it cannot run here: `what: why`. The harness has no word for
 /// that.
 const SKIPS: &str = "ASSAY_TEST_SKIPS";
 
+/// How long a harness may say nothing. Each test is a line, and the longest takes half a minute on an idle machine.
+const SILENCE: Patience = Patience::Silent(Duration::from_mins(5));
+
 /// The tests of every crate but the program.
 pub(crate) fn crates(shell: &Shell) -> Tally {
-    let mut command = shell.cargo(&["test", "--workspace", "--exclude", "assay", "--no-fail-fast"]);
-    count(shell, &mut command, &shell.target(), "crate-tests")
+    cargo_test(shell, &["--workspace", "--exclude", "assay"], &[], "crate-tests")
 }
 
 /// The tests of the program, which measure and so must be alone.
 pub(crate) fn program(shell: &Shell) -> Tally {
-    let mut command = shell.cargo(&["test", "--package", "assay", "--no-fail-fast", "--", "--test-threads=1"]);
-    count(shell, &mut command, &shell.target(), "program-tests")
+    cargo_test(shell, &["--package", "assay"], &["--test-threads=1"], "program-tests")
 }
 
-/// Runs a test command and counts what its harnesses report. A command that fails without a failed test (it did not
-/// compile, or a test killed its process) is one failure. Tests that skip themselves say so to a file in `scratch`.
+/// Builds the tests of some packages and runs them. They are built first, since the compiler says nothing for longer
+/// than a test may.
+fn cargo_test(shell: &Shell, packages: &[&str], options: &[&str], name: &str) -> Tally {
+    let words = [&["test"], packages].concat();
+    if !succeeds(shell.cargo(&words).arg("--no-run")) {
+        return Tally::failure(format!("{name}: the tests do not compile"));
+    }
+    let mut command = shell.cargo(&words);
+    command.args(["--no-fail-fast", "--"]).args(options);
+    count(shell, &mut command, &shell.target(), name)
+}
+
+/// Runs a test command and counts what its harnesses report. A command that fails without a failed test (a test killed
+/// its process) is one failure, and so is each test that has not ended when the command has. Tests that skip themselves
+/// say so to a file in `scratch`.
 pub(crate) fn count(shell: &Shell, command: &mut Command, scratch: &Path, name: &str) -> Tally {
     let skips = Skips::new(scratch, name);
     // Snapshots are compared, never rewritten.
     command.env(SKIPS, &skips.file).env("INSTA_UPDATE", "no").env("INSTA_WORKSPACE_ROOT", shell.root());
-    let mut tally = Tally::default();
-    let succeeded = watch(command, |line| tally.read_harness(line, name));
-    if !succeeded && tally.failed == 0 {
-        tally.failed = 1;
-    }
+    let mut report = Report::new(name);
+    let ending = watch(command, SILENCE, |line| report.read(line));
+    let mut tally = report.end(&ending);
     tally.skipped.extend(skips.read());
     tally
+}
+
+/// What harnesses have said so far.
+struct Report<'a> {
+    tally: Tally,
+    /// The tests that are known to have begun and not to have ended: a harness names a test when it begins where there
+    /// is one at a time, and after a minute where there are several.
+    running: BTreeSet<String>,
+    of: &'a str,
+}
+
+impl<'a> Report<'a> {
+    fn new(of: &'a str) -> Self {
+        Self { tally: Tally::default(), running: BTreeSet::new(), of }
+    }
+
+    /// Reads one line.
+    fn read(&mut self, line: &str) {
+        self.tally.read_harness(line, self.of);
+        let Some(said) = line.trim().strip_prefix("test ") else { return };
+        if let Some((name, _)) = said.split_once(" has been running for over ") {
+            self.running.insert(name.to_owned());
+        } else if let Some(name) = said.strip_suffix(" ...") {
+            self.running.insert(name.to_owned());
+        } else if let Some((name, _)) = said.split_once(" ... ") {
+            self.running.remove(name);
+        }
+    }
+
+    /// What it comes to, once the command has ended in this way.
+    fn end(self, ending: &Ending) -> Tally {
+        let Self { mut tally, running, of } = self;
+        let why = match ending {
+            Ending::Well => return tally,
+            Ending::Badly => "the harness ended without a failed test",
+            Ending::Ended(why) => why,
+        };
+        tally.failures.extend(running.iter().map(|test| format!("{test} ({of}) did not end: {why}")));
+        // Failures that no figures came for any more.
+        tally.failed = tally.failed.max(tally.failures.len() as u64);
+        if tally.failed == 0 {
+            tally.add(Tally::failure(format!("{of}: {why}")));
+        }
+        tally
+    }
 }
 
 /// The file that tests report to when they cannot run.
@@ -62,5 +122,46 @@ impl Skips {
         lines.sort();
         lines.dedup();
         lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reported(lines: &[&str], ending: &Ending) -> Tally {
+        let mut report = Report::new("step");
+        for line in lines {
+            report.read(line);
+        }
+        report.end(ending)
+    }
+
+    #[test]
+    fn a_test_that_hangs_is_a_failure_of_its_own_name() {
+        let lines = ["running 3 tests", "test a ... ok", "test b ... FAILED", "test c ... "];
+        let tally = reported(&lines, &Ending::Ended("it has said nothing for 300 s".into()));
+        assert_eq!(tally.failed, 2);
+        assert_eq!(tally.failures, ["b (step)", "c (step) did not end: it has said nothing for 300 s"]);
+    }
+
+    #[test]
+    fn of_several_tests_at_a_time_those_that_go_on_for_long_are_known() {
+        let slow = |name| format!("test {name} has been running for over 60 seconds");
+        let lines = [&slow("a"), &slow("b"), "test a ... ok", "test c ... ok"];
+        let tally = reported(&lines, &Ending::Badly);
+        assert_eq!(tally.failures, ["b (step) did not end: the harness ended without a failed test"]);
+        assert_eq!(tally.failed, 1);
+    }
+
+    #[test]
+    fn a_harness_that_dies_is_one_failure_and_has_a_name() {
+        let tally = reported(&["test a ... ok"], &Ending::Badly);
+        assert_eq!((tally.failed, tally.failures.len()), (1, 1), "{tally}");
+        let counted = ["test b ... FAILED", "test result: FAILED. 1 passed; 1 failed; 0 ignored"];
+        let tally = reported(&counted, &Ending::Badly);
+        assert_eq!((tally.passed, tally.failed), (1, 1));
+        assert_eq!(tally.failures, ["b (step)"]);
+        assert_eq!(reported(&["test a ... ok"], &Ending::Well), Tally::default());
     }
 }

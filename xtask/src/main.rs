@@ -13,6 +13,7 @@
 mod codegen;
 mod deny;
 mod documents;
+mod family;
 mod harness;
 mod invariants;
 mod peers;
@@ -22,6 +23,7 @@ mod steps;
 mod tally;
 mod trust;
 mod unprivileged;
+mod watch;
 
 use std::process::ExitCode;
 

@@ -1,12 +1,11 @@
 //! Running other programs: never through a shell, never with a standard input, always said aloud.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Where commands run, and whose `cargo`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Shell {
     root: PathBuf,
     cargo: std::ffi::OsString,
@@ -67,28 +66,8 @@ pub(crate) fn output(command: &mut Command) -> Option<String> {
     String::from_utf8(output.stdout).ok()
 }
 
-/// Runs a command, showing its standard output line by line and handing each line on; whether it succeeded.
-pub(crate) fn watch(command: &mut Command, mut line_seen: impl FnMut(&str)) -> bool {
-    announce(command);
-    let mut child = match command.stdout(Stdio::piped()).spawn() {
-        Ok(child) => child,
-        Err(error) => {
-            println!("cannot start {}: {error}", command.get_program().display());
-            return false;
-        }
-    };
-    if let Some(stdout) = child.stdout.take() {
-        for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
-            let line = String::from_utf8_lossy(&line);
-            println!("{line}");
-            line_seen(&line);
-        }
-    }
-    child.wait().is_ok_and(|status| status.success())
-}
-
 /// Says what is about to run, as a reader could type it.
-fn announce(command: &Command) {
+pub(crate) fn announce(command: &Command) {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let line: Vec<String> = words.map(|word| word.display().to_string()).collect();
     println!("$ {}", line.join(" "));

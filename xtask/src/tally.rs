@@ -21,6 +21,11 @@ impl Tally {
         Self { passed: u64::from(holds), failed: u64::from(!holds), ..Self::default() }
     }
 
+    /// Something that failed, and is named since nothing else names it.
+    pub(crate) fn failure(what_and_why: impl Into<String>) -> Self {
+        Self { failed: 1, failures: vec![what_and_why.into()], ..Self::default() }
+    }
+
     /// Something that could not be done here.
     pub(crate) fn skip(what_and_why: impl Into<String>) -> Self {
         Self { skipped: vec![what_and_why.into()], ..Self::default() }

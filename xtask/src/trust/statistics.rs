@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::shell::{succeeds, watch};
+use crate::shell::succeeds;
+use crate::watch::{Ending, Patience, watch};
 
 use super::Keeper;
 
@@ -51,7 +52,8 @@ fn of_comparison(line: &str) -> Option<Value> {
 
 fn compare(keeper: &mut Keeper) -> Result<(), String> {
     let mut found = Vec::new();
-    let agreed = watch(&mut keeper.shell.cargo(&words(COMPARISON)), |line| found.extend(of_comparison(line)));
+    let mut command = keeper.shell.cargo(&words(COMPARISON));
+    let agreed = watch(&mut command, Patience::Endless, |line| found.extend(of_comparison(line))) == Ending::Well;
     for mut method in found {
         method["part"] = json!("statistics");
         method["what"] = json!("scipy");
@@ -62,8 +64,9 @@ fn compare(keeper: &mut Keeper) -> Result<(), String> {
 
 fn cover(keeper: &mut Keeper) -> Result<(), String> {
     let mut cases: Vec<Value> = Vec::new();
-    let ran =
-        watch(&mut keeper.shell.cargo(&words(SIMULATION)), |line| cases.extend(serde_json::from_str::<Value>(line)));
+    let mut command = keeper.shell.cargo(&words(SIMULATION));
+    let read = |line: &str| cases.extend(serde_json::from_str::<Value>(line));
+    let ran = watch(&mut command, Patience::Endless, read) == Ending::Well;
     for case in &mut cases {
         case["part"] = json!("statistics");
         case["what"] = json!("coverage");
