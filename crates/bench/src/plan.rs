@@ -441,6 +441,41 @@ mod tests {
         assert_eq!(unique.len(), ids.len());
     }
 
+    /// Why rows of the classic suite may be left out: what a processor lacks, and nothing else.
+    const STATED: &[&str] = &["this CPU", "this program has no"];
+
+    /// A directory with room for whatever is asked.
+    fn roomy() -> DiskTarget {
+        DiskTarget {
+            directory: "/data".into(),
+            named: false,
+            storage: model::machine::Storage::default(),
+            total_bytes: 1 << 40,
+            available_bytes: 1 << 40,
+            obstacle: None,
+            no_io_uring: None,
+            no_libaio: None,
+            limits: machine::IoLimits::default(),
+            remote: false,
+        }
+    }
+
+    #[test]
+    fn nothing_of_the_classic_suite_is_left_out_without_a_stated_reason() {
+        let mut machine = machine_with_cpus(2);
+        machine.memory.available_bytes = Some(23 << 30);
+        machine.caches[0].bytes = Some(260 << 20);
+        let request = Request { disk: Some(roomy()), ..request("classic") };
+        let plan = plan(&request, &machine).unwrap();
+        let left_out: Vec<_> =
+            plan.rows.iter().filter_map(|row| Some((&row.experiment.id, row.obstacle.as_deref()?))).collect();
+        let stated = |reason: &str| STATED.iter().any(|stated| reason.contains(stated));
+        assert!(left_out.iter().all(|(_, reason)| stated(reason)), "{left_out:#?}");
+        assert!(left_out.iter().all(|(id, _)| !id.starts_with("memory/")), "{left_out:#?}");
+        let of_memory = plan.rows.iter().filter(|row| row.experiment.area == Area::Memory).count();
+        assert_eq!(of_memory, 198);
+    }
+
     #[test]
     fn one_cpu_has_one_row_where_two_would_be_the_same() {
         let plan = plan(&request("quick"), &machine_with_cpus(1)).unwrap();

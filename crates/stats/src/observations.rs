@@ -26,6 +26,8 @@ pub enum Unusable {
         /// Where it stands, counted from 0.
         index: usize,
     },
+    /// The values do not vary, where their spread is to be divided by.
+    Constant,
     /// Not every value has its group.
     GroupsMissing {
         /// How many values there are.
@@ -42,6 +44,9 @@ impl fmt::Display for Unusable {
             Self::NotFinite { index } => write!(f, "value {} is not a finite number", index + 1),
             Self::NotPositive { index } => {
                 write!(f, "value {} is not a positive number, so that no ratio can be formed", index + 1)
+            }
+            Self::Constant => {
+                f.write_str("the values do not vary, so that nothing can be told in terms of their spread")
             }
             Self::GroupsMissing { values, groups } => {
                 write!(f, "{values} values cannot belong to {groups} groups one by one")

@@ -151,7 +151,7 @@ fn median(ascending: &[(f64, usize)], times: &[u32]) -> f64 {
 
 /// The share of resamples outside each bound: the normal tail beyond sqrt(n / (n - 1)) t, with t the two-sided quantile
 /// of Student's distribution of n - 1 degrees of freedom. For n = 6 it is 0.0024 instead of 0.025, for n = 40 0.0203.
-fn expanded_tail(n: usize, confidence: f64) -> f64 {
+pub(crate) fn expanded_tail(n: usize, confidence: f64) -> f64 {
     let n_minus_1 = (n - 1) as f64;
     normal_tail((n as f64 / n_minus_1).sqrt() * student_quantile(n - 1, confidence))
 }

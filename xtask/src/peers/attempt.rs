@@ -1,6 +1,7 @@
 //! One comparison of one run: what a document says of one tool beside one metric, as a line of `docs/peers.jsonl`.
 
 use serde_json::{Map, Value, json};
+use stats::SpreadRatio;
 
 /// One line. Kept as the JSON it is, so that lines of earlier and later versions stay readable.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +38,7 @@ fn of(document: &Value, row: &Value, metric: &Value, reference: &Value) -> Attem
         "ours": metric["summary"]["median"],
         "ours_cv_robust": reference["spread"]["ours"],
         "theirs_cv_robust": reference["spread"]["theirs"],
+        "figures": figures(reference),
         "tool": reference["tool"],
         "version": reference["version"],
         "argv": reference["argv"],
@@ -56,6 +58,13 @@ fn of(document: &Value, row: &Value, metric: &Value, reference: &Value) -> Attem
         "loop_iops": row["conditions"]["disk"]["loop_iops"],
     });
     Attempt(line.as_object().cloned().unwrap_or_default())
+}
+
+/// Ours and theirs of every pair, in the order of measurement; `null` where there is none.
+fn figures(reference: &Value) -> Value {
+    let pair = |sample: &Value| json!([sample["ours"], sample["value"]]);
+    let pairs: Vec<Value> = reference["samples"].as_array().into_iter().flatten().map(pair).collect();
+    if pairs.is_empty() { Value::Null } else { json!(pairs) }
 }
 
 /// The machine in a line: processor, cores, memory, hypervisor.
@@ -112,6 +121,23 @@ impl Attempt {
         list.map(|list| list.iter().filter_map(Value::as_u64).collect()).unwrap_or_default()
     }
 
+    /// The figures of every pair, ours first; none in lines of versions that did not keep them.
+    fn pairs(&self) -> Vec<(f64, f64)> {
+        let list = self.0.get("figures").and_then(Value::as_array).into_iter().flatten();
+        list.filter_map(|pair| Some((pair[0].as_f64()?, pair[1].as_f64()?))).collect()
+    }
+
+    /// How much further our figures scatter than the tool's; `None` where the line does not hold them, or theirs do not
+    /// scatter.
+    pub(crate) fn spread_ratio(&self) -> Option<SpreadRatio> {
+        stats::spread_ratio(&self.pairs()).ok()
+    }
+
+    /// The area of its row.
+    pub(crate) fn area(&self) -> &str {
+        self.text("id").split('/').next().unwrap_or_default()
+    }
+
     /// The two ends of the ratio's interval.
     pub(crate) fn interval(&self) -> Option<(f64, f64)> {
         let ends = self.0.get("ratio_ci95")?.as_array()?;
@@ -159,6 +185,7 @@ mod tests {
                 {"name": "throughput", "unit": "B/s", "better": "higher", "summary": {"median": 4e9},
                  "references": [
                     {"tool": "iperf3", "version": "3.12", "argv": ["iperf3", "-c"], "env": {"LC_ALL": "C", "X": "{1},{2}"}, "status": "ok", "pairs": 20,
+                     "samples": [{"value": 3.9e9, "ours": 4.0e9, "pair": 1}, {"value": 3.8e9, "ours": 4.1e9, "pair": 2}],
                      "median": 3.9e9, "ratio": 1.026, "ratio_ci95": [1.0, 1.05], "spread": {"ours": 0.02, "theirs": 0.03}, "verdict": "at_least"},
                     {"tool": "other", "status": "skipped", "reason": "not found", "median": null}]}]}],
         })
@@ -173,6 +200,9 @@ mod tests {
         assert_eq!(attempts[0].number("theirs_cv_robust"), Some(0.03));
         assert_eq!((attempts[0].environment(), attempts[0].cpus()), (vec!["X='{1},{2}'".to_owned()], vec![0]));
         assert!(attempts[0].is_beside_the_same_as(&attempts[1]));
+        assert_eq!((attempts[0].pairs(), attempts[0].area()), (vec![(4.0e9, 3.9e9), (4.1e9, 3.8e9)], "net"));
+        assert_eq!(attempts[0].spread_ratio().map(|spread| (spread.n, spread.interval)), Some((2, None)));
+        assert_eq!((attempts[1].pairs(), attempts[1].spread_ratio()), (vec![], None));
         assert_eq!(attempts[1].text("reason"), "not found");
         assert_eq!(attempts[1].number("ratio"), None);
     }

@@ -2,9 +2,11 @@
 //!
 //! The program measures and compares (`assay run suites/peers.toml --references …`); here it is built, called, and what
 //! its document says is kept: every attempt in `docs/peers.jsonl`, whatever it shows, and the latest of each comparison
-//! in `docs/performance.md`. No ratio, interval or verdict is worked out here. `cargo xtask peers limits` does the same
-//! for our arithmetic kernels against their own limits (`docs/limits.jsonl`), and `cargo xtask peers veth` compares the
-//! network rows between two namespaces, where the tools and ours need servers that only this command starts.
+//! in `docs/performance.md`. No ratio of figures, no interval and no verdict on one is worked out here; that of spreads is, for
+//! the page alone, from the figures of the pairs. `cargo xtask peers limits` does the same for our arithmetic kernels
+//! against their own limits (`docs/limits.jsonl`), and `cargo xtask peers veth` compares the network rows between two
+//! namespaces, where the tools and ours need servers that only this command starts. `cargo xtask peers page` measures
+//! nothing and writes the page anew.
 
 mod attempt;
 mod limits;
@@ -42,7 +44,7 @@ const VETH: &str = "veth";
 const VETH_PAIRS: u32 = 20;
 
 /// What this command takes, for the usage.
-pub(crate) const USAGE: &str = "peers [limits | AREA | veth] [--filter GLOB] [--tool NAME=PATH] [--pairs N]";
+pub(crate) const USAGE: &str = "peers [page | limits | AREA | veth] [--filter GLOB] [--tool NAME=PATH] [--pairs N]";
 
 /// What was asked for.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -102,7 +104,9 @@ impl Request {
 
 /// Runs the comparisons and keeps what they show.
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
-    let kept = if arguments == ["limits"] {
+    let kept = if arguments == ["page"] {
+        write_page(shell.root())
+    } else if arguments == ["limits"] {
         reach(shell).and_then(|new| keep(shell.root(), LIMITS, &new))
     } else {
         let attempts = Request::read(arguments).and_then(|request| compare(shell, &request));
@@ -179,21 +183,29 @@ fn fresh_folder(beside: &Path) -> PathBuf {
 
 /// Appends new lines to a file, and writes the page from all that there are.
 fn keep(root: &Path, file: &str, new: &[Attempt]) -> Result<(), String> {
-    let write =
-        |path: &Path, text: &str| std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()));
     let mut text = std::fs::read_to_string(root.join(file)).unwrap_or_default();
     for attempt in new {
         text.push_str(&attempt.line());
         text.push('\n');
     }
     write(&root.join(file), &text)?;
+    println!("{} lines more in {file}", new.len());
+    write_page(root)
+}
+
+/// Writes the page from all lines that there are.
+fn write_page(root: &Path) -> Result<(), String> {
     let all = |file: &str| -> Vec<Attempt> {
         let text = std::fs::read_to_string(root.join(file)).unwrap_or_default();
         text.lines().filter_map(Attempt::of_line).collect()
     };
     write(&root.join(PAGE), &page::render(&all(ATTEMPTS), &all(LIMITS)))?;
-    println!("{} lines more in {file}; {PAGE} shows the latest of each", new.len());
+    println!("{PAGE} shows the latest of each comparison");
     Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]

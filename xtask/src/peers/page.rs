@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use stats::SpreadVerdict;
+
 use super::attempt::Attempt;
 
 const HEAD: &str = "\
@@ -14,8 +16,11 @@ number of pairs fixed beforehand) through the same seam that `assay run --refere
 whatever it shows, to [peers.jsonl](peers.jsonl).
 
 - **ratio**: ours over theirs, of the medians, with its 95 % interval over pairs. For latencies less is better.
-- **cv**: how far the figures of a side scatter from pair to pair: 1.4826 MAD / median; ours is bold where it is the
-  greater.
+- **cv**: how far the figures of a side scatter from pair to pair: 1.4826 MAD / median.
+- **spread**: how far ours scatter over how far theirs do, with its 95 % interval over the same pairs: of the logarithms,
+  less the level that both share over a few pairs, by Rousseeuw and Croux's Qn. *Above*: the whole interval is above 1.
+  *Not above*: the ratio is at most 1 and the interval ends by 1.5. *Cannot tell*: anything between. From 20 pairs a
+  ratio of spreads is known to a factor of about 2 only. – stands where the figures of the pairs were not kept.
 - **the best of …**: of several tools beside one row, the one with the best figure: what we have to reach.
 - **verdict**: *at least as good*: the ratio is on our side of 1 and its worse end within 5 % of it. *Behind*: the whole
   interval is on the other side of 1. *Cannot tell*: anything between; ± is half of the interval.
@@ -70,12 +75,16 @@ fn section(page: &mut String, here: &[&Attempt]) {
         .iter()
         .filter_map(|comparison| Some((of(*comparison).next_back()?, of(*comparison).collect())))
         .collect();
-    page.push_str("| what | tool | ours | theirs | ratio (95 %) | pairs | verdict | attempts |\n|---|---|---|---|---|---|---|---|\n");
+    page.push_str(
+        "| what | tool | ours | theirs | ratio (95 %) | pairs | verdict | spread (95 %) | attempts |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
+    );
     let each: Vec<&Attempt> = latest.iter().map(|(attempt, _)| *attempt).collect();
     for (attempt, all) in &latest {
         page.push_str(&line(attempt, all, best_of(&each, attempt)));
     }
     summary(page, &each);
+    spreads(page, &each);
     costs(page, &each);
     tails(page, &each);
     page.push_str("\nThe commands, as they were run last:\n\n```text\n");
@@ -170,15 +179,43 @@ fn summary(page: &mut String, latest: &[&Attempt]) {
     );
 }
 
+/// In each area, how many of our rows scatter further than the tool beside them.
+fn spreads(page: &mut String, latest: &[&Attempt]) {
+    let known: Vec<(&str, SpreadVerdict)> =
+        latest.iter().filter_map(|attempt| Some((attempt.area(), attempt.spread_ratio()?.verdict()))).collect();
+    let in_area = |area: &str| {
+        let count =
+            |wanted: SpreadVerdict| known.iter().filter(|(of, verdict)| *of == area && *verdict == wanted).count();
+        let [above, not_above, open] =
+            [SpreadVerdict::Above, SpreadVerdict::NotAbove, SpreadVerdict::CannotTell].map(count);
+        let all = above + not_above + open;
+        format!("{area}: of {all} comparisons {above} above, {not_above} not above, {open} cannot tell")
+    };
+    let areas: Vec<String> = in_order(known.iter().map(|(area, _)| *area)).into_iter().map(in_area).collect();
+    if !areas.is_empty() {
+        let _ = writeln!(page, "\nSpread beside the tools. {}.", areas.join("; "));
+    }
+}
+
+/// How far ours scatter over how far theirs do, and what that says.
+fn spread(attempt: &Attempt) -> String {
+    let Some(spread) = attempt.spread_ratio() else { return "–".to_owned() };
+    let end = |value: f64| if value.is_finite() { format!("{value:.2}") } else { "∞".to_owned() };
+    let interval = spread.interval.map_or_else(String::new, |[low, high]| format!(" ({} … {})", end(low), end(high)));
+    let verdict = match spread.verdict() {
+        SpreadVerdict::Above => "**above**",
+        SpreadVerdict::NotAbove => "not above",
+        SpreadVerdict::CannotTell => "cannot tell",
+    };
+    format!("{:.2}{interval} {verdict}", spread.ratio)
+}
+
 /// One row of the table; whether its tool is the best of several.
 fn line(attempt: &Attempt, all: &[&Attempt], best_of: Option<usize>) -> String {
     let figure =
         |key| attempt.number(key).map_or_else(|| "–".to_owned(), |value| quantity(value, attempt.text("unit")));
     let [ours_cv, theirs_cv] = ["ours_cv_robust", "theirs_cv_robust"].map(|key| attempt.number(key));
-    let spread = |cv: Option<f64>, mark: &str| {
-        cv.map_or_else(String::new, |cv| format!(" (cv {mark}{:.1} %{mark})", 100.0 * cv))
-    };
-    let wider = ours_cv.zip(theirs_cv).is_some_and(|(ours, theirs)| ours > theirs);
+    let cv = |cv: Option<f64>| cv.map_or_else(String::new, |cv| format!(" (cv {:.1} %)", 100.0 * cv));
     let best = best_of.map_or_else(String::new, |tools| format!(", the best of {tools}"));
     let ratio = match (attempt.number("ratio"), attempt.interval()) {
         (Some(ratio), Some((low, high))) => format!("{ratio:.3} ({low:.3} … {high:.3})"),
@@ -190,17 +227,18 @@ fn line(attempt: &Attempt, all: &[&Attempt], best_of: Option<usize>) -> String {
     let range =
         range.filter(|_| ratios.len() > 1).map_or_else(String::new, |(low, high)| format!(": {low:.3} … {high:.3}"));
     format!(
-        "| `{}` {} | {} {}{best} | {}{} | {}{} | {ratio} | {} | {} | {}{range} |\n",
+        "| `{}` {} | {} {}{best} | {}{} | {}{} | {ratio} | {} | {} | {} | {}{range} |\n",
         attempt.text("id"),
         attempt.text("metric"),
         attempt.text("tool"),
         attempt.text("version"),
         figure("ours"),
-        spread(ours_cv, if wider { "**" } else { "" }),
+        cv(ours_cv),
         figure("theirs"),
-        spread(theirs_cv, ""),
+        cv(theirs_cv),
         attempt.number("pairs").unwrap_or(0.0),
         verdict(attempt),
+        spread(attempt),
         all.len(),
     )
 }
@@ -267,8 +305,8 @@ mod tests {
             &[],
         );
         assert_eq!(page.matches("| `a` ").count(), 1, "{page}");
-        assert!(page.contains("| 4.200 GB/s | 4.000 GB/s | 1.050 (0.900 … 1.200) | 20 | at least as good (±15.0 %) | 2: 0.950 … 1.050 |"), "{page}");
-        assert!(page.contains("**behind** (±15.0 %) | 1 |"), "{page}");
+        assert!(page.contains("| 4.200 GB/s | 4.000 GB/s | 1.050 (0.900 … 1.200) | 20 | at least as good (±15.0 %) | – | 2: 0.950 … 1.050 |"), "{page}");
+        assert!(page.contains("**behind** (±15.0 %) | – | 1 |"), "{page}");
         assert!(page.contains("/usr/bin/t -x"), "{page}");
     }
 
@@ -330,10 +368,41 @@ mod tests {
     }
 
     #[test]
-    fn the_greater_spread_of_ours_stands_out_and_commands_are_whole() {
+    fn spreads_and_commands_are_told() {
         let page = render(&[beside("x", "higher", "4.0", "below")], &[]);
-        assert!(page.contains("(cv **2.0 %**) | 4.000 s (cv 1.0 %)"), "{page}");
+        assert!(page.contains("(cv 2.0 %) | 4.000 s (cv 1.0 %)") && !page.contains("Spread beside"), "{page}");
         assert!(page.contains(", CPUs 0,1\nOMP_PLACES='{0},{1}' /t\n"), "{page}");
+    }
+
+    /// An attempt whose figures scatter so much on our side, where theirs scatter by one in a hundred.
+    fn scattering(id: &str, ours: f64) -> Attempt {
+        let wave = |i: usize| [0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 1.5, -1.5, 0.1, -0.1][i % 11];
+        let pairs: Vec<[f64; 2]> =
+            (0..24).map(|i| [4.0 * (1.0 + ours * wave(i)), 4.0 * (1.0 + 0.01 * wave(5 * i + 3))]).collect();
+        let line = format!(
+            r#"{{"machine": "M", "id": "{id}", "metric": "m", "unit": "s", "tool": "x", "ours": 4.0, "theirs": 4.0,
+               "status": "ok", "verdict": "at_least", "figures": {pairs:?}}}"#
+        );
+        Attempt::of_line(&line).unwrap()
+    }
+
+    #[test]
+    fn the_ratio_of_the_spreads_has_a_verdict_and_each_area_a_count() {
+        let known = [
+            scattering("cpu/a", 0.1),
+            scattering("memory/a", 0.1),
+            scattering("memory/b", 0.001),
+            scattering("memory/c", 0.0105),
+            beside("x", "lower", "4.0", "below"),
+        ];
+        let page = render(&known, &[]);
+        let line = |id: &str| page.lines().find(|line| line.contains(&format!("`{id}`"))).unwrap();
+        assert!(line("memory/a").contains(") **above** |"), "{page}");
+        assert!(line("memory/b").contains(") not above |"), "{page}");
+        assert!(line("memory/c").contains(") cannot tell |"), "{page}");
+        let sums = "cpu: of 1 comparisons 1 above, 0 not above, 0 cannot tell; \
+                    memory: of 3 comparisons 1 above, 1 not above, 1 cannot tell.";
+        assert!(page.contains(sums), "{page}");
     }
 
     #[test]

@@ -279,6 +279,8 @@ impl Ends<'_> {
         if reference["status"] == "ok" {
             rows::put_ratio(&mut reference, &grown.pairs, better);
             rows::put_tail(&mut reference, &grown.tails);
+            let sample = |pair: &(f64, f64)| json!({"ours": pair.0, "value": pair.1});
+            reference["samples"] = json!(grown.pairs.iter().map(sample).collect::<Vec<_>>());
             document["experiments"][0]["metrics"][0]["summary"]["median"] = reference["ours"].clone();
         }
         let experiment = &mut document["experiments"][0];

@@ -10,6 +10,7 @@ use model::machine::Machine;
 use model::unit::format_size;
 use model::warning::{Warning, WarningCode};
 
+use super::buffers::parts;
 use super::handoff;
 use super::seats::{Seats, seats};
 use super::sets::{InstructionSet, instruction_sets, method};
@@ -30,6 +31,9 @@ const LINK_SECONDS: f64 = 30e-9;
 
 /// Samples of a total that is done in full, where nobody said how many: the fewest that the mission allows.
 const EXACT_SAMPLES: u32 = 3;
+
+/// Working sets of our own choice are whole numbers of these.
+const MIB: u64 = 1 << 20;
 
 /// The smallest page: a group of lines is a number of them.
 const PAGE_BYTES: u64 = 4 << 10;
@@ -146,7 +150,8 @@ fn rows_of(
     seats: &Seats,
 ) -> Result<Vec<Planned>, PlanError> {
     let cache_bytes = machine.last_level_caches_behind(&seats.cpus);
-    let sets = working_sets(request, machine, stanza, cache_bytes)?;
+    let room = room_for_blocks(stanza, combination.op, seats.cpus.len(), most_bytes(machine));
+    let sets = working_sets(request, machine, stanza, Asked { cache_bytes, room })?;
     let varied = matches!(stanza.working_sets(), WorkingSets::Sweep { .. } | WorkingSets::Exactly(_));
     let one = One { request, machine, stanza, combination, seats, cache_bytes, varied };
     let unfit = |working_set: &u64| unfit_blocks(&one.params(*working_set));
@@ -210,9 +215,18 @@ impl One<'_> {
 
     fn params(&self, working_set: u64) -> MemoryParams {
         let params = self.params_of(working_set);
-        // A generated random order is one of a power of two of blocks.
-        let most = obtainable_bytes(self.machine).map(|obtainable| obtainable / AVAILABLE_SHARE);
-        let working_set = if is_visits(&params) { visits::whole_orders(&params, most) } else { working_set };
+        if !is_visits(&params) {
+            return params;
+        }
+        // A generated random order is one of a power of two of blocks: so that all blocks have the same working set, it
+        // is one for each of them where memory allows.
+        let most = most_bytes(self.machine);
+        let whole = |working_set: u64, block: Option<u64>| {
+            visits::whole_orders(&MemoryParams { block, working_set, ..params.clone() }, most)
+        };
+        let others = if self.varied { &[] } else { &self.stanza.block[..] };
+        let of_all = others.iter().fold(working_set, |bytes, block| whole(bytes, Some(*block))).max(working_set);
+        let working_set = whole(of_all, params.block);
         MemoryParams { working_set, ..params }
     }
 
@@ -321,21 +335,45 @@ fn obtainable_bytes(machine: &Machine) -> Option<u64> {
     memory.available_bytes.into_iter().chain(in_group).min()
 }
 
+/// The most that a working set of our own choice takes.
+fn most_bytes(machine: &Machine) -> Option<u64> {
+    obtainable_bytes(machine).map(|obtainable| obtainable / AVAILABLE_SHARE)
+}
+
+/// What blocks ask of the working set of an operation on so many threads: that the largest of them fits into each
+/// thread's share of each array, in whole MiB. Blocks for which memory does not suffice ask for nothing.
+fn room_for_blocks(stanza: &MemoryStanza, op: MemoryOp, threads: usize, most: Option<u64>) -> u64 {
+    let times = parts(op).saturating_mul(threads as u64);
+    let room = |block: &u64| block.saturating_mul(times).checked_next_multiple_of(MIB);
+    let rooms = stanza.block.iter().filter_map(room);
+    rooms.filter(|bytes| most.is_none_or(|most| *bytes <= most)).max().unwrap_or(0)
+}
+
+/// What a working set of our own choice has to be for, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Asked {
+    /// The last-level caches that it is to be beyond.
+    cache_bytes: Option<u64>,
+    /// What its blocks take.
+    room: u64,
+}
+
 /// The working sets of a stanza, in bytes; those of our own choice fit.
 fn working_sets(
     request: &Request,
     machine: &Machine,
     stanza: &MemoryStanza,
-    cache_bytes: Option<u64>,
+    asked: Asked,
 ) -> Result<Vec<u64>, PlanError> {
     let obtainable = obtainable_bytes(machine);
     // Under load the chase has half of the working set, and is to be beyond the caches with that.
     let caches = if stanza.background.is_empty() { CACHES_PER_WORKING_SET } else { 2 * CACHES_PER_WORKING_SET };
-    let beyond = |least: u64| within(least.max(cache_bytes.unwrap_or(0).saturating_mul(caches)), obtainable);
+    let caches_ask = asked.cache_bytes.unwrap_or(0).saturating_mul(caches);
+    let beyond = |least: u64| within(least.max(caches_ask).max(asked.room), obtainable);
     match stanza.working_sets() {
         _ if stanza.pattern == MemoryPattern::Pair => Ok(vec![handoff::WORKING_SET]),
         WorkingSets::Least(least) => Ok(vec![beyond(least)]),
-        WorkingSets::About(bytes) => Ok(vec![bytes.min(within(bytes, obtainable).max(bytes.min(1 << 20)))]),
+        WorkingSets::About(bytes) => Ok(vec![bytes.min(within(bytes, obtainable).max(bytes.min(MIB)))]),
         WorkingSets::Sweep { from, least } => Ok(octaves(from, beyond(least))),
         WorkingSets::Exactly(sets) => {
             let refused = sets.iter().find_map(|bytes| Some((*bytes, obtainable.filter(|most| bytes > most)?)));
@@ -350,7 +388,7 @@ fn working_sets(
 /// So many bytes, or what half of the memory there is allows, in whole MiB.
 fn within(wanted: u64, obtainable: Option<u64>) -> u64 {
     let bounded = obtainable.map_or(wanted, |obtainable| wanted.min(obtainable / AVAILABLE_SHARE));
-    (bounded >> 20 << 20).max(1 << 20)
+    (bounded / MIB * MIB).max(MIB)
 }
 
 /// Sizes from the first on, two in each octave (powers of two, and half as much again), and the last; none that is
@@ -384,13 +422,14 @@ mod tests {
     fn a_working_set_is_four_caches_or_what_memory_allows() {
         let machine = machine_with_cpus(2);
         let gib = 1_u64 << 30;
-        let least = |cache| working_sets(&request(false), &machine, &stanza(|_| {}), Some(cache)).unwrap();
+        let asked = |cache| Asked { cache_bytes: Some(cache), room: 0 };
+        let least = |cache| working_sets(&request(false), &machine, &stanza(|_| {}), asked(cache)).unwrap();
         assert_eq!(least(32 << 20), [gib]);
         assert_eq!(least(gib), [4 * gib]);
         assert_eq!(least(64 * gib), [8 * gib], "half of 16 GiB");
         let exactly = |bytes| {
             let stanza = stanza(|stanza| stanza.working_sets = vec![bytes]);
-            working_sets(&request(true), &machine, &stanza, Some(gib))
+            working_sets(&request(true), &machine, &stanza, asked(gib))
         };
         assert_eq!(exactly(8 << 20), Ok(vec![8 << 20]));
         assert!(exactly(17 * gib).unwrap_err().0.contains("does not fit"));
@@ -404,7 +443,8 @@ mod tests {
         assert_eq!(octaves(4 << 10, 4 << 10), [4 << 10]);
         let machine = machine_with_cpus(2);
         let sweep = stanza(|stanza| stanza.sweep_from = Some(4 << 10));
-        let sizes = working_sets(&request(false), &machine, &sweep, Some(512 << 20)).unwrap();
+        let asked = Asked { cache_bytes: Some(512 << 20), room: 0 };
+        let sizes = working_sets(&request(false), &machine, &sweep, asked).unwrap();
         assert_eq!(sizes.last(), Some(&(2 << 30)));
     }
 
@@ -425,7 +465,7 @@ mod tests {
             |stanza: &mut MemoryStanza| (stanza.op, stanza.working_sets) = (vec![MemoryOp::Read], vec![4 << 30]);
         let rows = rows_on(&machine, too_large).unwrap();
         assert!(rows.iter().all(|row| row.obstacle.as_ref().is_some_and(|reason| reason.contains("2.0 GiB"))));
-        let refused = working_sets(&request(true), &machine, &stanza(too_large), None).unwrap_err();
+        let refused = working_sets(&request(true), &machine, &stanza(too_large), Asked::default()).unwrap_err();
         assert!(refused.0.contains("4GiB") && refused.0.contains("2.0 GiB"), "{refused}");
     }
 
@@ -474,6 +514,33 @@ mod tests {
             |row: &Planned| row.obstacle.as_ref().is_some_and(|reason| reason.contains("a block of 16MiB is larger"));
         let found: Vec<bool> = rows.unwrap().iter().map(known).collect();
         assert_eq!(found, [false, true], "two threads with two arrays of 8 MiB each");
+    }
+
+    /// Working sets by block, of copies of these blocks in a pattern on eight threads.
+    fn sets_of_blocks(machine: &Machine, pattern: MemoryPattern, blocks: &[u64]) -> Vec<(u64, bool)> {
+        let rows = rows_on(machine, |stanza| {
+            (stanza.pattern, stanza.op, stanza.block) = (pattern, vec![MemoryOp::Copy], blocks.to_vec());
+            stanza.threads = vec![Threads::Count(8)];
+        });
+        let set = |row: &Planned| match &row.experiment.params {
+            Params::Memory(params) => (params.working_set, row.obstacle.is_none()),
+            other => panic!("{other:?}"),
+        };
+        rows.unwrap().iter().map(set).collect()
+    }
+
+    #[test]
+    fn blocks_share_a_working_set_in_which_the_largest_of_them_fits() {
+        let mut machine = machine_with_cpus(2);
+        let blocks = [8, 1 << 10, 10 << 20, 80 << 20];
+        let all = |bytes: u64| vec![(bytes, true); 4];
+        assert_eq!(sets_of_blocks(&machine, MemoryPattern::Sequential, &blocks), all(1280 << 20));
+        assert_eq!(sets_of_blocks(&machine, MemoryPattern::Random, &blocks), all(2 << 30), "powers of two of blocks");
+        // 80 MiB for each of two arrays of eight threads are more than half of this.
+        machine.memory.available_bytes = Some(2 << 30);
+        let found = sets_of_blocks(&machine, MemoryPattern::Sequential, &blocks);
+        assert_eq!(found.iter().map(|set| set.1).collect::<Vec<_>>(), [true, true, true, false], "{found:?}");
+        assert!(found.iter().all(|set| set.0 == 1 << 30), "those that fit are not kept from it: {found:?}");
     }
 
     #[test]
