@@ -29,6 +29,10 @@ const TOOLS: &[Tool] = &[
     // It fails when it is asked for help; copying 1 MiB takes it no time.
     Tool { program: "mbw", package: "mbw", version: "1", needed_for: "mbw beside the C library's copy" },
     Tool { program: "fio", package: "fio", version: "--version", needed_for: "fio beside our disk rows" },
+    Tool { program: "sysbench", package: "sysbench", version: "--version", needed_for: "sysbench beside our streams" },
+    Tool { program: "ioping", package: "ioping", version: "-v", needed_for: "ioping beside our disk rows" },
+    Tool { program: "iperf", package: "iperf", version: "-v", needed_for: "iperf 2 beside our streams" },
+    Tool { program: "qperf", package: "qperf", version: "--version", needed_for: "qperf beside our round trips" },
     Tool { program: "iperf3", package: "iperf3", version: "--version", needed_for: "iperf3 beside our streams" },
     Tool {
         program: "sockperf",
@@ -74,7 +78,9 @@ pub(crate) fn run(shell: &Shell) -> Tally {
 
 /// Whether a program is there and runs.
 fn has(program: &str, version: &str) -> bool {
-    is_there(Command::new(program).arg(version))
+    // Some leave with 1 after they have said their version.
+    let mut command = Command::new(program);
+    command.arg(version).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
 }
 
 /// Whether cargo knows this command.

@@ -15,6 +15,8 @@ use serde_json::{Map, Value};
 
 pub mod detect;
 mod fio;
+mod ioping;
+mod iperf;
 mod iperf3;
 mod likwid_bench;
 mod listening;
@@ -24,10 +26,12 @@ mod multichase;
 mod own_folder;
 mod ping;
 mod pmbw;
+mod qperf;
 pub mod run;
 pub mod search;
 mod sockperf;
 mod stream;
+mod sysbench;
 #[cfg(test)]
 mod tests;
 
@@ -38,9 +42,13 @@ pub static REFERENCES: &[&dyn Reference] = &[
     &pmbw::Pmbw,
     &multichase::Multichase,
     &mbw::Mbw,
+    &sysbench::Sysbench,
     &fio::Fio,
+    &ioping::Ioping,
     &iperf3::Iperf3,
+    &iperf::Iperf,
     &sockperf::Sockperf,
+    &qperf::Qperf,
     &ping::Ping,
 ];
 

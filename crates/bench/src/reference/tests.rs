@@ -8,7 +8,7 @@ use model::experiment::Params;
 use model::experiment::{
     Area, CpuParams, DiskChoices, DiskParams, MemoryChoices, MemoryParams, NetParams, disk_id, memory_id, net_id,
 };
-use model::io::{Direction, DiskOp, NetMode, Protocol};
+use model::io::{Direction, DiskEngine, DiskOp, NetMode, Protocol};
 use model::isa::{CpuOp, Element, Isa, MemoryOp, MemoryPattern, Pages};
 
 use super::detect::{Places, detect};
@@ -127,9 +127,11 @@ fn beside(tool: &str) -> Experiment {
         "pmbw" => memory(MemoryOp::Write, Isa::Avx2, 64 << 20, 1),
         "multichase" => chase(64 << 20),
         "mbw" => memory(MemoryOp::Memcpy, Isa::Scalar, 64 << 20, 1),
+        "sysbench" => memory(MemoryOp::Read, Isa::Avx2, 64 << 20, 2),
         "fio" => disk(disk_params(4)),
-        "iperf3" => net(Protocol::Tcp, NetMode::Stream, 128 << 10, 1),
-        "sockperf" => net(Protocol::Udp, NetMode::Pingpong, 14, 1),
+        "ioping" => disk(disk_params(1)),
+        "iperf3" | "iperf" => net(Protocol::Tcp, NetMode::Stream, 128 << 10, 1),
+        "sockperf" | "qperf" => net(Protocol::Udp, NetMode::Pingpong, 14, 1),
         "ping" => net(Protocol::Udp, NetMode::Pingpong, 16, 1),
         other => panic!("no experiment for {other}"),
     }
@@ -485,6 +487,43 @@ fn the_real_iperf3_and_sockperf_run_as_told() {
             assert!(reading.details["p99"].as_f64().unwrap() >= reading.value);
         }
     }
+}
+
+#[test]
+fn the_real_iperf_qperf_and_sysbench_run_as_told() {
+    if let Some(reading) = live("iperf", &net(Protocol::Tcp, NetMode::Stream, 64 << 10, 2), None, None) {
+        assert_eq!((reading.metric, &reading.details["streams"]), (MetricName::Throughput, &serde_json::json!(2)));
+    }
+    for protocol in [Protocol::Tcp, Protocol::Udp] {
+        if let Some(reading) = live("qperf", &net(protocol, NetMode::Pingpong, 14, 1), None, None) {
+            assert_eq!((reading.metric, &reading.details["doubled"]), (MetricName::Latency, &Value::Bool(true)));
+        }
+    }
+    for op in [MemoryOp::Read, MemoryOp::Write] {
+        if let Some(reading) = live("sysbench", &memory(op, Isa::Sse2, 32 << 20, 1), None, None) {
+            assert_eq!(reading.metric, MetricName::Throughput);
+            assert!(reading.details["blocks"].as_f64().unwrap() >= 1.0, "{reading:?}");
+        }
+    }
+}
+
+#[test]
+fn the_real_ioping_reads_our_file_and_leaves_it_as_it_was() {
+    let scratch = scratch();
+    let folder = scratch.path();
+    let (_file, held) = scratch_file(folder, 1 << 20);
+    if let Err(error) = sys::file::open(&folder.join("file"), true, true, false) {
+        return skip("reference ioping", &format!("no direct I/O in {}: {error}", folder.display()));
+    }
+    let contents = || std::fs::read(folder.join("file")).unwrap();
+    let before = contents();
+    for engine in [DiskEngine::Sync, DiskEngine::Libaio] {
+        let experiment = disk(DiskParams { engine, ..disk_params(1) });
+        let Some(reading) = live("ioping", &experiment, Some(&held), None) else { break };
+        assert_eq!(reading.metric, MetricName::Iops);
+    }
+    assert!(contents() == before, "it only reads");
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 1, "and makes no file of its own");
 }
 
 #[test]
