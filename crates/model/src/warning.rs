@@ -68,6 +68,8 @@ crate::isa::words! {
         PossiblyCached => "possibly_cached",
         /// Measured above the peak: the peak is wrong.
         AbovePeak => "above_peak",
+        /// A drive does a little more than its maker says.
+        AboveDatasheet => "above_datasheet",
         /// No device of this kind can have done this.
         Impossible => "impossible",
         /// No peak is known.
@@ -370,6 +372,8 @@ pub const WARNINGS: &[WarningRule] = &[
         "A cache answered, here or on the way to the device, so no efficiency is given.", "Choose a --size much larger than the caches of host, controller and drive."),
     rule(WarningCode::AbovePeak, Cause::Knowledge, "measured over peak", (Some(1.0), None),
         "The measured figure is above the peak, so the peak is wrong and no efficiency is given.", "Report it, with the output of `assay info --json`."),
+    rule(WarningCode::AboveDatasheet, Cause::Knowledge, "measured over data sheet", (None, None),
+        "A data sheet is what the maker promises, no limit; the efficiency is against a limit, where one is known.", "Nothing: the drive is as good as it should be."),
     rule(WarningCode::PeakUnknown, Cause::Knowledge, "1", (None, None), "The limit is not visible on this machine.", "Declare it, if you know it."),
 ];
 

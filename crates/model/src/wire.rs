@@ -62,6 +62,32 @@ pub struct Task {
     pub ends: Option<Ends>,
 }
 
+/// The smallest part of a test file that can be written by itself and is checked by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grain {
+    /// Sectors of 512 bytes, with stamps.
+    #[default]
+    Sectors,
+    /// Words of 8 bytes.
+    Words,
+    /// Single bytes.
+    Bytes,
+}
+
+impl Grain {
+    /// The coarsest one that divides blocks of so many bytes.
+    pub const fn of_blocks(bytes: u64) -> Self {
+        if bytes.is_multiple_of(512) {
+            Self::Sectors
+        } else if bytes.is_multiple_of(8) {
+            Self::Words
+        } else {
+            Self::Bytes
+        }
+    }
+}
+
 /// A file that outlives workers: it has no name, the runner holds it, and workers open it through /proc.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldFile {
@@ -80,9 +106,9 @@ pub struct HeldFile {
     pub bytes: u64,
     /// Seed of its contents, the same in every launch of a run.
     pub seed: u64,
-    /// Whether it holds single words and not stamped sectors: for blocks that are no whole sectors.
+    /// What its contents are checked in.
     #[serde(default)]
-    pub words: bool,
+    pub grain: Grain,
     /// How long its layout may take, in seconds: what is written by then is the file. `null`: as long as it takes.
     #[serde(default)]
     pub layout_seconds: Option<u32>,
@@ -95,11 +121,6 @@ impl HeldFile {
     /// The file of a thread: its own, or the one that all share.
     pub fn of_thread(&self, thread: usize) -> &Self {
         thread.checked_sub(1).and_then(|other| self.others.get(other)).unwrap_or(self)
-    }
-
-    /// Whether a file for blocks of so many bytes holds words.
-    pub const fn is_of_words(block: u64) -> bool {
-        !block.is_multiple_of(512)
     }
 
     /// This one and those of the other threads.

@@ -192,6 +192,16 @@ pub fn spread(summary: &Summary, plus_minus: &str) -> String {
     }
 }
 
+/// From which part of the median on a standard deviation is one: samples that are equal differ by the rounding of their
+/// quotients, some 1e-16 each, and no measurement is as exact as a millionth.
+const LEAST_DEVIATION: f64 = 1e-6;
+
+/// The samples' standard deviation for a reader: 0 where it is nothing but rounding; `None` of one sample.
+pub fn deviation(summary: &Summary) -> Option<f64> {
+    let is_rounding = |deviation: f64| deviation < LEAST_DEVIATION * summary.median.abs();
+    summary.stddev.map(|deviation| if is_rounding(deviation) { 0.0 } else { deviation })
+}
+
 /// A span of time as one would say it: `3.4 s`, `88 s` is `1 min 28 s`, `2 h 05 min`.
 pub fn duration(seconds: f64) -> String {
     const MINUTE: f64 = 60.0;
@@ -269,6 +279,13 @@ mod tests {
         assert_eq!(quantity(4.05e9, Notation::of(Area::Net, Unit::BytePerSecond)), "32.40 Gb/s");
         assert_eq!(quantity(4.05e9, Notation::of(Area::Disk, Unit::BytePerSecond)), "4.050 GB/s");
         assert_eq!(quantity(0.0, Notation::Bits), "0 b/s");
+    }
+
+    #[test]
+    fn equal_samples_have_no_deviation_but_that_of_their_rounding() {
+        let of = |stddev| deviation(&Summary { stddev, ..summary(3, 4e6, None) });
+        assert_eq!((of(Some(4.2e-8)), of(Some(3.9)), of(None)), (Some(0.0), Some(0.0), None));
+        assert_eq!(of(Some(4.1)), Some(4.1), "what is measured is told");
     }
 
     #[test]

@@ -3,12 +3,14 @@
 //!
 //! Everything here can be worked out again from the samples; nothing measures.
 
+use std::ops::Range;
+
 use model::document::{Document, Row, Status, Stop};
 use model::experiment::{MemoryParams, Params};
 use model::io::{DiskEngine, NetMode};
 use model::isa::MemoryOp;
 use model::machine::Machine;
-use model::peak::{Efficiency, Peak};
+use model::peak::{Efficiency, Peak, PeakKind};
 use model::sample::{Metric, MetricName, Sample, Summary};
 use model::unit::Better;
 use model::warning::{self, Warning, WarningCode};
@@ -26,6 +28,10 @@ use crate::plan::Planned;
 /// The most by which an efficiency may exceed 1 before the peak is held to be wrong; so much too where too few samples
 /// tell how far the clock is known.
 const MOST_UNCERTAINTY: f64 = 0.02;
+
+/// The most of its data sheet's figure that a drive is believed to do. Makers round down and state what the slowest of a
+/// series does, by a few per cent; what is further above is another drive, or no drive.
+const MOST_OF_DATASHEET: f64 = 1.1;
 
 /// The mark of a sample that lies far from the others.
 const OUTLIER: &str = "outlier";
@@ -48,19 +54,24 @@ pub(super) fn row(planned: &Planned, progress: &Progressing, best: Option<f64>, 
         return row;
     }
     (row.status, row.reason, row.verified) = (Status::Ok, None, Some(true));
+    let steady = row.metrics.first().filter(|_| planned.sampling.until_steady).and_then(judge::steady_rounds);
+    let counted = steady.clone().and_then(|rounds| progress.samples.get(rounds)).unwrap_or(&progress.samples);
+    if steady.is_some() {
+        count_only(counted, &mut row.metrics);
+    }
     row.conditions = judge::conditions(planned, &row.metrics, &progress.launches, best, setting.machine);
     if let Some(disk) = &mut row.conditions.disk {
         if let Some(target) = setting.disk.as_ref().filter(|_| disk.filesystem.is_some()) {
             disk.devices = target.storage.disks();
         }
-        let histograms = progress.samples.iter().filter_map(|one| one.histogram.as_deref());
-        disk.mean_latency_seconds = Histogram::merged(histograms).mean();
+        disk.mean_latency_seconds = histogram_of(counted).mean();
         // A median of launches may come out beyond that of all samples, which a flush only takes from.
         let throughput = row.metrics.iter().find(|metric| metric.name == MetricName::Throughput.name());
         let most = throughput.map_or(f64::INFINITY, |metric| metric.summary.median);
         disk.flushed_bytes_per_second = disk.flushed_bytes_per_second.map(|rate| rate.min(most));
     }
-    row.conditions.stop_reason = stop_reason(progress.over.as_ref());
+    let reason = stop_reason(progress.over.as_ref());
+    row.conditions.stop_reason = reason.map(|reason| with_what_counts(reason, steady.as_ref()));
     row.conditions.stop = stop(progress.over.as_ref());
     row.conditions.disturbed_launches = count(disturbed.iter().filter(|disturbed| **disturbed).count());
     row.conditions.repeated_launches = count(progress.launches.iter().filter(|launch| launch.repeat).count());
@@ -89,6 +100,28 @@ pub(super) fn row(planned: &Planned, progress: &Progressing, best: Option<f64>, 
     }
     row.grade = Some(warning::grade(&row.warnings));
     row
+}
+
+/// Sums the metrics up over some of their samples only; the others stay in the document.
+fn count_only(counted: &[Repetition], metrics: &mut [Metric]) {
+    for of_counted in self::metrics(counted) {
+        if let Some(metric) = metrics.iter_mut().find(|metric| metric.name == of_counted.name) {
+            metric.summary = of_counted.summary;
+        }
+    }
+}
+
+/// Why a row stopped and, where not all of its rounds count, which do.
+fn with_what_counts(reason: String, counted: Option<&Range<usize>>) -> String {
+    match counted {
+        Some(rounds) => format!("{reason}; the figure is that of rounds {} to {}", rounds.start + 1, rounds.end),
+        None => reason,
+    }
+}
+
+/// The latencies of these samples together.
+fn histogram_of(samples: &[Repetition]) -> Histogram {
+    Histogram::merged(samples.iter().filter_map(|one| one.histogram.as_deref()))
 }
 
 /// Whether there is a limit that could be known.
@@ -163,9 +196,8 @@ fn metrics(repetitions: &[Repetition]) -> Vec<Metric> {
             metric(one.name.name(), one.unit, one.better, samples)
         })
         .collect();
-    let histograms = Histogram::merged(repetitions.iter().filter_map(|one| one.histogram.as_deref()));
     if let Some(latency) = metrics.iter_mut().find(|metric| metric.name == MetricName::Latency.name()) {
-        latency.summary.percentiles = histograms.percentiles();
+        latency.summary.percentiles = histogram_of(repetitions).percentiles();
     }
     metrics
 }
@@ -302,6 +334,13 @@ fn set_efficiency(metric: &mut Metric, params: &Params) -> Option<Warning> {
             Better::Lower => carrying.max_by(|a, b| a.value.total_cmp(&b.value)),
         }
     };
+    let datasheet = exceeded_datasheet(metric, params);
+    if datasheet.is_some() {
+        metric.efficiency = tightest_of(|peak| peak.kind.carries_efficiency() && peak.kind != PeakKind::Datasheet)
+            .map(|peak| Efficiency { value: median / peak.value, of: peak.kind })
+            .filter(|efficiency| efficiency.value <= 1.0 + MOST_UNCERTAINTY);
+        return datasheet;
+    }
     // What another measurement reached stands in where nothing physical is there: on loopback, and not for memory.
     let stands_in = || tightest_of(|peak| peak.kind.stands_in()).filter(|_| !matches!(params, Params::Memory(_)));
     let Some(peak) = tightest_of(|peak| peak.kind.carries_efficiency()).or_else(stands_in) else {
@@ -316,6 +355,19 @@ fn set_efficiency(metric: &mut Metric, params: &Params) -> Option<Warning> {
     }
     metric.efficiency = Some(Efficiency { value, of: peak.kind });
     None
+}
+
+/// That a drive does a little more than its data sheet says, which is no limit. `None` where another peak is as tight,
+/// or where it is so much more that the data sheet cannot be this drive's.
+fn exceeded_datasheet(metric: &Metric, params: &Params) -> Option<Warning> {
+    let carrying = metric.peaks.iter().filter(|peak| peak.kind.carries_efficiency());
+    let tightest = carrying.min_by(|a, b| a.value.total_cmp(&b.value))?;
+    let of_a_drive = matches!(params, Params::Disk(_)) && tightest.kind == PeakKind::Datasheet;
+    let value = metric.summary.median / tightest.value;
+    (of_a_drive && value > 1.0 + MOST_UNCERTAINTY && value <= MOST_OF_DATASHEET).then(|| {
+        let seen = format!("Measured {:.1} % of the data sheet ({}).", 100.0 * value, tightest.formula);
+        Warning::new(WarningCode::AboveDatasheet, value, &seen)
+    })
 }
 
 /// That there is no peak, in the words of the row's area.
@@ -358,9 +410,9 @@ fn extend(row: &mut Row, new: &[Repetition]) {
     }
     row.metrics = metrics;
     row.warnings.retain(|warning| {
-        ![WarningCode::PeakUnknown, WarningCode::AbovePeak, WarningCode::CutShort]
+        [WarningCode::PeakUnknown, WarningCode::AbovePeak, WarningCode::AboveDatasheet, WarningCode::CutShort]
             .iter()
-            .any(|code| warning.code == code.name())
+            .all(|code| warning.code != code.name())
     });
     let samples = row.metrics.first().map_or(0, |metric| metric.samples.len());
     row.warnings.extend(cut_short(1.0, samples));
@@ -374,14 +426,13 @@ fn extend(row: &mut Row, new: &[Repetition]) {
 
 #[cfg(test)]
 mod tests {
-    use model::peak::PeakKind;
     use model::unit::Unit;
     use model::wire::Observations;
 
     use super::*;
     use crate::findings::memory::tests as memory_rows;
     use crate::suite::Sampling;
-    use crate::tests::{document, machine_with_cpus, metric_sample, planned, repetition, setting};
+    use crate::tests::{disk_params, document, machine_with_cpus, metric_sample, planned, repetition, setting};
 
     fn measured(values: &[f64]) -> Progressing {
         let mut progress = Progressing::new(&planned(), Some(u32::try_from(values.len()).unwrap()), false);
@@ -441,10 +492,15 @@ mod tests {
         let (row, codes) = assembled(&[9.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
         let seen = row.conditions.disk.unwrap();
         assert_eq!((row.conditions.stop, seen.steady_rounds), (Some(Stop::Steady), Some(6)));
-        assert!(row.conditions.stop_reason.unwrap().starts_with("steady after 6 rounds"));
+        let reason = row.conditions.stop_reason.unwrap();
+        assert!(reason.starts_with("steady after 6 rounds"), "{reason}");
+        assert!(reason.ends_with("; the figure is that of rounds 2 to 6"), "{reason}");
+        let summary = &row.metrics[0].summary;
+        assert_eq!((summary.n, summary.max, row.metrics[0].samples.len()), (5, 1.0, 6), "all are kept, five count");
         assert!(!of_samples(&codes) && row.metrics[0].samples[0].flags.iter().any(|flag| flag == "before_steady"));
         let (row, codes) = assembled(&[9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0]);
         assert_eq!((row.conditions.stop, row.grade), (Some(Stop::NotSteady), Some(warning::Grade::C)));
+        assert_eq!(row.metrics[0].summary.n, 8, "no round is better than another");
         assert!(codes.contains(&"no_steady_state".to_owned()) && !of_samples(&codes), "{codes:?}");
     }
 
@@ -466,6 +522,31 @@ mod tests {
         let mut metric = metric_with(&[(PeakKind::Sustained, 100.0)], 103.0, Better::Higher);
         assert_eq!(set_efficiency(&mut metric, &planned().experiment.params).unwrap().code, "above_peak");
         assert!(metric.efficiency.is_none());
+    }
+
+    #[test]
+    fn a_data_sheet_is_no_limit_and_a_link_is() {
+        let disk = Params::Disk(disk_params(32));
+        let sheet = (PeakKind::Datasheet, 100.0);
+        let set = |peaks: &[(PeakKind, f64)], median, params: &Params| {
+            let mut metric = metric_with(peaks, median, Better::Higher);
+            let warning = set_efficiency(&mut metric, params).map(|warning| (warning.code, warning.grade));
+            (warning, metric.efficiency)
+        };
+        let remark = Some(("above_datasheet".to_owned(), warning::Grade::A));
+        let of_link = Some(Efficiency { value: 0.515, of: PeakKind::Link });
+        assert_eq!(set(&[sheet, (PeakKind::Link, 200.0)], 103.0, &disk), (remark.clone(), of_link));
+        assert_eq!(set(&[sheet], 103.0, &disk), (remark, None));
+        let within = Some(Efficiency { value: 1.01, of: PeakKind::Datasheet });
+        assert_eq!(set(&[sheet], 101.0, &disk), (None, within));
+        let wrong = Some(("above_peak".to_owned(), warning::Grade::B));
+        for (peak, median, params) in [
+            (sheet, 111.0, &disk),
+            ((PeakKind::Link, 100.0), 103.0, &disk),
+            (sheet, 103.0, &planned().experiment.params),
+        ] {
+            assert_eq!(set(&[peak], median, params), (wrong.clone(), None), "{peak:?} {median}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use model::experiment::{DiskParams, Params};
 use model::io::DiskLayout;
-use model::wire::HeldFile;
+use model::wire::{Grain, HeldFile};
 
 use crate::journal::Journal;
 use crate::plan::{Plan, Planned};
@@ -42,8 +42,8 @@ struct Key {
     directory: PathBuf,
     /// The size that it is to have.
     bytes: u64,
-    /// See [`HeldFile::words`].
-    words: bool,
+    /// See [`HeldFile::grain`].
+    grain: Grain,
     /// The thread whose file it is.
     thread: u32,
 }
@@ -89,7 +89,7 @@ impl Held {
         journal: Option<&mut Journal>,
     ) -> Result<HeldFile, String> {
         let directory = PathBuf::from(&params.path);
-        let key = Key { directory, bytes: params.size, words: HeldFile::is_of_words(params.block), thread };
+        let key = Key { directory, bytes: params.size, grain: Grain::of_blocks(params.block), thread };
         let filesystem = target.and_then(|target| target.storage.filesystem.as_deref());
         if let Some(holding) = self.0.iter().find(|holding| holding.key == key) {
             return Ok(describe(holding, params, plan, filesystem));
@@ -135,7 +135,7 @@ impl Holding {
 }
 
 fn describe(holding: &Holding, params: &DiskParams, plan: &Plan, filesystem: Option<&str>) -> HeldFile {
-    let Key { bytes, words, thread, .. } = holding.key;
+    let Key { bytes, grain, thread, .. } = holding.key;
     HeldFile {
         path: holding.path(),
         directory: params.path.clone(),
@@ -145,7 +145,7 @@ fn describe(holding: &Holding, params: &DiskParams, plan: &Plan, filesystem: Opt
         bytes: holding.cut_bytes().filter(|_| plan.layout_seconds.is_some()).unwrap_or(bytes),
         // No two files have the same pages.
         seed: plan.seed.wrapping_add(u64::from(thread) << u32::BITS),
-        words,
+        grain,
         layout_seconds: plan.layout_seconds,
         others: Vec::new(),
     }
@@ -228,8 +228,10 @@ mod tests {
         let plain = file(|_| {});
         let large = file(|params| params.size *= 2);
         let words = file(|params| params.block = 8);
+        let bytes = file(|params| params.block = 7);
         assert!(plain.path != large.path && large.bytes == 2 * plain.bytes);
-        assert!(words.path != plain.path && words.words && !plain.words);
+        assert_eq!([plain.grain, words.grain, bytes.grain], [Grain::Sectors, Grain::Words, Grain::Bytes]);
+        assert!(words.path != plain.path && bytes.path != plain.path && bytes.path != words.path);
         let four = file(|params| (params.layout, params.threads) = (DiskLayout::PerThread, 4));
         let two = file(|params| (params.layout, params.threads) = (DiskLayout::PerThread, 2));
         assert_eq!((&four.path, four.others.len()), (&plain.path, 3), "the first is the one that others share");

@@ -12,6 +12,7 @@ use model::unit::Unit;
 use model::warning::Grade;
 
 use crate::label::{Label, cpu, stem_of};
+use crate::number::deviation;
 
 /// The name of this table in a row's [`Classic`].
 const TABLE: &str = "cpu";
@@ -233,7 +234,7 @@ fn point(row: &Row, classic: &Classic, document: &Document) -> Point {
         unit: metric.map(|metric| metric.unit),
         measured: rate,
         interval: metric.and_then(|metric| metric.summary.ci95),
-        stddev: metric.and_then(|metric| metric.summary.stddev),
+        stddev: metric.and_then(|metric| deviation(&metric.summary)),
         theory,
         vector_theory: metric.and_then(|metric| peak(metric, PeakKind::PlatformMaximum)).map(|peak| peak.value),
         efficiency: metric.and_then(|metric| metric.efficiency).map(|efficiency| efficiency.value),

@@ -9,6 +9,7 @@ use model::unit::Unit;
 use model::warning::Grade;
 
 use super::cpu::{Theory, did, tightest};
+use crate::number::deviation;
 
 /// The name of this table in a row's [`Classic`].
 const TABLE: &str = "memory";
@@ -191,7 +192,7 @@ impl MemorySeries {
 impl Figure {
     pub(super) fn of(metric: &Metric) -> Self {
         let summary = &metric.summary;
-        Self { median: summary.median, interval: summary.ci95, stddev: summary.stddev }
+        Self { median: summary.median, interval: summary.ci95, stddev: deviation(summary) }
     }
 
     /// The same in a unit of which this one has so many.

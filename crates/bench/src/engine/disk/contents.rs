@@ -7,11 +7,13 @@
 //! block unique therefore costs one stamp a page, not a fill.
 //!
 //! Blocks that are no whole sectors are words of 8 bytes in a file of their own: each word follows from the seed, its
-//! place and the launch that wrote it, and can be checked by itself. No I/O here.
+//! place and the launch that wrote it, and can be checked by itself. Blocks that are no whole words are bytes in a third
+//! one: each is the byte of its word, and half of its bits carry the launch. No I/O here.
 
 use std::fmt;
+use std::ops::Range;
 
-use model::wire::HeldFile;
+use model::wire::{Grain, HeldFile};
 use stats::random::Random;
 
 /// What a stamp stands for where blocks are whole pages. Compression and deduplication of file systems and drives work
@@ -37,6 +39,8 @@ const KIND_SHIFT: u32 = 40;
 const LAUNCH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Launches are told apart by so many bits, as in stamps; the others of a word are there to find what is wrong.
 const LAUNCH_BITS: u32 = 24;
+/// In a file of bytes launches are told apart by so many bits, which leaves as many of each byte to find what is wrong.
+const MARK_BITS: u32 = 4;
 /// Places are counted in sectors with 48 bits: 128 PiB.
 const PLACE_BITS: u32 = 48;
 const COUNT_BITS: u32 = 40;
@@ -92,6 +96,7 @@ enum What {
     Mixed,
     Stale { origin: Origin },
     StaleWord { launch: u32 },
+    StaleByte,
 }
 
 impl fmt::Display for Wrong {
@@ -106,6 +111,7 @@ impl fmt::Display for Wrong {
             }
             What::Mixed => write!(f, "there is a page put together from two"),
             What::StaleWord { launch } => write!(f, "the last write is missing: there is a word of launch {launch}"),
+            What::StaleByte => write!(f, "the last write is missing: there is a byte of another launch"),
             What::Stale { origin: Origin { launch, lane, count } } => {
                 write!(f, "the last write is missing: there is block {count} of lane {lane} of launch {launch}")
             }
@@ -137,8 +143,8 @@ pub(super) struct Contents {
     seed: u64,
     /// Hides the regular words, so that they too look random.
     key: u64,
-    /// Whether it is single words.
-    words: bool,
+    /// What of it can be checked by itself.
+    grain: Grain,
 }
 
 type Sector = [[u8; WORD_BYTES]; SECTOR_WORDS];
@@ -146,18 +152,18 @@ type Sector = [[u8; WORD_BYTES]; SECTOR_WORDS];
 impl Contents {
     /// Those of this seed.
     pub(super) fn new(seed: u64) -> Self {
-        Self { seed, key: Random::new(seed).next_u64(), words: false }
+        Self { seed, key: Random::new(seed).next_u64(), grain: Grain::Sectors }
     }
 
     /// Those of a file.
     pub(super) fn of(held: &HeldFile) -> Self {
-        Self { words: held.words, ..Self::new(held.seed) }
+        Self { grain: held.grain, ..Self::new(held.seed) }
     }
 
     /// Fills a pool with its sectors from number `first` on. Nothing of it is stamped yet.
     pub(super) fn fill(&self, pool: &mut [u8], first: u32) {
-        if self.words {
-            // Each is written when its place is known.
+        if self.grain != Grain::Sectors {
+            // Words and bytes are written when their place is known.
             return;
         }
         for (sector, number) in sectors_mut(pool).zip(first..) {
@@ -171,14 +177,18 @@ impl Contents {
 
     /// Stamps a block of a pool, which begins with the pool's sector `first`, for its place in the file, in bytes.
     ///
-    /// Words have no stamps: all of them are written. Only writes: a pool is larger than caches, and to wait for each
+    /// Words and bytes have no stamps: all of them are written. Only writes: a pool is larger than caches, and to wait for each
     /// stamp's line would cost more than all the rest.
     pub(super) fn stamp(&self, block: &mut [u8], first: u32, offset: u64, unit: Unit, origin: Origin) {
-        if self.words {
-            for (word, at) in block.as_chunks_mut().0.iter_mut().zip((offset..).step_by(WORD_BYTES)) {
-                *word = self.word(at, origin.launch).to_le_bytes();
+        match self.grain {
+            Grain::Sectors => {}
+            Grain::Words => {
+                for (word, at) in block.as_chunks_mut().0.iter_mut().zip((offset..).step_by(WORD_BYTES)) {
+                    *word = self.word(at, origin.launch).to_le_bytes();
+                }
+                return;
             }
-            return;
+            Grain::Bytes => return self.write_bytes(block, offset, mark(origin.launch)),
         }
         let kind = if unit == Unit::Page { Kind::Page } else { Kind::Sector };
         let places = (offset..).step_by(unit.bytes()).zip((first..).step_by(unit.bytes() / SECTOR_BYTES));
@@ -194,23 +204,25 @@ impl Contents {
     /// Checks the stamp at the beginning of a block that was read from this place: one cache line. A block that begins
     /// inside a page may have none.
     pub(super) fn check_place(&self, block: &[u8], offset: u64) -> Result<(), Wrong> {
-        if self.words {
-            return self.check_words(&block[..block.len().min(WORD_BYTES)], offset, |_| true);
+        if self.grain != Grain::Sectors {
+            return self.check(&block[..block.len().min(WORD_BYTES)], offset, |_| true);
         }
         let Some(sector) = sectors(block).next() else { return Ok(()) };
         self.check_stamp(sector, offset).map(drop)
     }
 
-    /// Checks every byte of whole sectors (or words) that were read from this place; each stamp's origin must be
-    /// `accepted`. Of words only the launch is known.
+    /// Checks every byte of whole sectors (or words, or bytes) that were read from this place; each stamp's origin must
+    /// be `accepted`. Of words only the launch is known, and of bytes the end of its number.
     pub(super) fn check(
         &self,
         bytes: &[u8],
         offset: u64,
         mut accepted: impl FnMut(Origin) -> bool,
     ) -> Result<(), Wrong> {
-        if self.words {
-            return self.check_words(bytes, offset, accepted);
+        match self.grain {
+            Grain::Sectors => {}
+            Grain::Words => return self.check_words(bytes, offset, accepted),
+            Grain::Bytes => return self.check_bytes(bytes, offset, accepted),
         }
         // The number of the page's first sector, where it was stamped for the page.
         let mut page = None;
@@ -268,6 +280,41 @@ impl Contents {
             let origin = Origin { launch: low(launch), ..Origin::default() };
             if !accepted(origin) {
                 return Err(wrong(What::StaleWord { launch: origin.launch }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an origin that was found is of this launch, as far as it tells.
+    pub(super) fn is_of_launch(&self, found: Origin, launch: u32) -> bool {
+        let bits = if self.grain == Grain::Bytes { MARK_BITS } else { LAUNCH_BITS };
+        u64::from(found.launch ^ launch) & ones(bits) == 0
+    }
+
+    /// Writes the bytes of this place under a launch's mark.
+    fn write_bytes(&self, block: &mut [u8], offset: u64, mark: u8) {
+        for (at, inside, of_word) in words_within(offset, block.len()) {
+            let word = self.place_word(at).to_le_bytes();
+            for (byte, plain) in block[inside].iter_mut().zip(&word[of_word..]) {
+                *byte = plain ^ mark;
+            }
+        }
+    }
+
+    /// Checks every byte that was read from this place: what is left without its place must be a mark.
+    fn check_bytes(&self, bytes: &[u8], offset: u64, mut accepted: impl FnMut(Origin) -> bool) -> Result<(), Wrong> {
+        for (at, inside, of_word) in words_within(offset, bytes.len()) {
+            let word = self.place_word(at).to_le_bytes();
+            for ((found, plain), at) in bytes[inside].iter().zip(&word[of_word..]).zip(at + of_word as u64..) {
+                let wrong = |what| Wrong { at, what };
+                let launch = u32::from(found ^ plain);
+                if u64::from(launch) > ones(MARK_BITS) {
+                    let zeros = bytes.iter().all(|byte| *byte == 0);
+                    return Err(wrong(if zeros { What::Zeros } else { What::Foreign }));
+                }
+                if !accepted(Origin { launch, ..Origin::default() }) {
+                    return Err(wrong(What::StaleByte));
+                }
             }
         }
         Ok(())
@@ -342,6 +389,24 @@ impl Contents {
         let mix = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x5851_f42d_4c95_7f2d).rotate_left(29);
         words.into_iter().fold(self.key, mix)
     }
+}
+
+/// How a launch marks its bytes.
+fn mark(launch: u32) -> u8 {
+    launch.to_le_bytes()[0] & ((1 << MARK_BITS) - 1)
+}
+
+/// The words that a part of a file touches: where each begins in the file, which bytes of the part lie in it, and from
+/// which byte of the word on.
+fn words_within(offset: u64, bytes: usize) -> impl Iterator<Item = (u64, Range<usize>, usize)> {
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let place = offset + start as u64;
+        let of_word = usize::try_from(place % WORD_BYTES as u64).unwrap_or(0);
+        let inside = start..bytes.min(start + WORD_BYTES - of_word);
+        start = inside.end;
+        (!inside.is_empty()).then_some((place - of_word as u64, inside, of_word))
+    })
 }
 
 /// What an odd number is multiplied by to get 1. Each step of Newton's doubles the low bits that are right, of which an
@@ -442,7 +507,7 @@ mod tests {
     }
 
     fn of_words(seed: u64) -> Contents {
-        Contents { words: true, ..Contents::new(seed) }
+        Contents { grain: Grain::Words, ..Contents::new(seed) }
     }
 
     #[test]
@@ -481,6 +546,53 @@ mod tests {
         assert!(contents.check(&word, 72, ANY).unwrap_err().to_string().contains("has not written"), "another place");
         assert!(contents.check(&[0; 8], 64, ANY).unwrap_err().to_string().contains("there are zeros"));
         assert!(of_words(12).check(&word, 64, ANY).is_err(), "another run's");
+    }
+
+    /// A stretch of a file of bytes, block by block.
+    fn in_blocks(contents: &Contents, block: usize, bytes: usize, launch: u32) -> Vec<u8> {
+        let mut written = vec![0; bytes / block * block];
+        for (index, part) in written.chunks_mut(block).enumerate() {
+            let origin = Origin { launch, ..Origin::default() };
+            contents.stamp(part, 0, (index * block) as u64, Unit::Sector, origin);
+        }
+        written
+    }
+
+    #[test]
+    fn bytes_are_the_same_in_blocks_of_any_size_and_say_which_launch_wrote_them() {
+        let contents = Contents { grain: Grain::Bytes, ..Contents::new(7) };
+        let whole = in_blocks(&contents, 5000, 5000, 3);
+        for block in [1, 2, 3, 7, 9, 13, 100, 1001, 4099] {
+            let parts = in_blocks(&contents, block, 5000, 3);
+            assert_eq!(parts, whole[..parts.len()], "blocks of {block}");
+            for (index, part) in parts.chunks(block).enumerate() {
+                let offset = (index * block) as u64;
+                contents.check(part, offset, |found| contents.is_of_launch(found, 3)).unwrap();
+                contents.check_place(part, offset).unwrap();
+                let stale = contents.check(part, offset, |found| contents.is_of_launch(found, 4));
+                assert!(stale.unwrap_err().to_string().contains("a byte of another launch"));
+            }
+        }
+        assert!(bits_per_byte(in_blocks(&contents, 7, 1 << 20, 9).into_iter()) > 7.97, "nothing to compress");
+    }
+
+    #[test]
+    fn a_wrong_byte_is_found_by_half_of_its_bits_and_a_wrong_block_by_many_bytes() {
+        let contents = Contents { grain: Grain::Bytes, ..Contents::new(11) };
+        let mut bytes = in_blocks(&contents, 13, 13 * 40, 5);
+        for bit in 0..bytes.len() * 8 {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let own = contents.check(&bytes, 0, |found| contents.is_of_launch(found, 5));
+            assert!(own.is_err(), "bit {bit}: no byte of this launch");
+            let of_any_launch = contents.check(&bytes, 0, ANY);
+            assert_eq!(of_any_launch.is_err(), bit % 8 >= 4, "bit {bit}: another launch's where the mark is");
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+        let moved = |offset| contents.check(&bytes[13..26], offset, ANY);
+        assert!(moved(13).is_ok() && moved(0).is_err() && moved(26).is_err(), "another place");
+        assert!(contents.check(&[0; 13], 0, ANY).unwrap_err().to_string().contains("there are zeros"));
+        let other = Contents { grain: Grain::Bytes, ..Contents::new(12) };
+        assert!(other.check(&bytes, 0, ANY).unwrap_err().to_string().contains("has not written"), "another run's");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use model::io::{DiskOp, DiskSync};
-use model::wire::HeldFile;
+use model::wire::{Grain, HeldFile};
 use stats::random::Random;
 use sys::clock::{Timer, thread_cpu_seconds};
 use sys::queue::{Completion, Engine, Options, Queue, Request};
@@ -469,13 +469,12 @@ impl Lane {
 
     /// Whether what is found in one of its blocks can be from the last window.
     pub(super) fn wrote(&self, origin: Origin) -> bool {
-        // Stamps keep 24 bits of the launch.
-        let launch = (origin.launch ^ self.job.launch).trailing_zeros() >= 24;
-        // Words have room for nothing else.
+        let launch = self.job.contents.is_of_launch(origin, self.job.launch);
+        // Words and bytes have room for nothing else.
         let own = || {
             if origin.lane == self.number { origin.count >= self.written_before } else { self.job.shared_stream }
         };
-        launch && (self.job.held.words || own())
+        launch && (self.job.held.grain != Grain::Sectors || own())
     }
 }
 

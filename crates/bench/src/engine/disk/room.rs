@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use model::io::DiskLayout;
 use model::machine::Machine;
 use model::unit::format_size;
-use model::wire::HeldFile;
+use model::wire::Grain;
 
 use super::contents::PAGE_BYTES;
 use crate::plan::{PlanError, Request, thread_counts};
@@ -63,14 +63,14 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// How many files of which size all rows together need, those of words apart: all of them are there at the same time.
-fn wishes(request: &Request, machine: &Machine, stanzas: &[DiskStanza]) -> BTreeMap<(u64, bool), u32> {
-    let mut wishes: BTreeMap<(u64, bool), u32> = BTreeMap::new();
+/// How many files of which size all rows together need, those of words and of bytes apart: all of them are there at the same time.
+fn wishes(request: &Request, machine: &Machine, stanzas: &[DiskStanza]) -> BTreeMap<(u64, Grain), u32> {
+    let mut wishes: BTreeMap<(u64, Grain), u32> = BTreeMap::new();
     for stanza in stanzas {
         let most_threads = thread_counts(request, &stanza.threads, machine).into_iter().max().unwrap_or(1);
         let files = stanza.layout.iter().map(|layout| files_of(*layout, most_threads)).max().unwrap_or(1);
         for block in &stanza.block {
-            let count = wishes.entry((stanza.size, HeldFile::is_of_words(*block))).or_default();
+            let count = wishes.entry((stanza.size, Grain::of_blocks(*block))).or_default();
             *count = files.max(*count);
         }
     }
@@ -86,7 +86,7 @@ fn halved(wanted: u64, halvings: u32) -> u64 {
 /// How often the sizes must be halved until all files have room: never, where the size was chosen.
 fn fit(
     target: &DiskTarget,
-    wishes: &BTreeMap<(u64, bool), u32>,
+    wishes: &BTreeMap<(u64, Grain), u32>,
     chosen: bool,
 ) -> Result<(u32, Option<String>), PlanError> {
     let reserve = MOST_RESERVE_BYTES.min(target.total_bytes / RESERVE_PART);

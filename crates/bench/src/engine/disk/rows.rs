@@ -9,9 +9,9 @@ use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync
 use model::machine::Machine;
 use model::unit::format_size;
 use model::warning::{Warning, WarningCode};
-use model::wire::HeldFile;
+use model::wire::Grain;
 
-use super::contents::{SECTOR_BYTES, WORD_BYTES};
+use super::contents::SECTOR_BYTES;
 use super::room::{Ground, files_of, rounded};
 use crate::plan::{PlanError, Planned, Request, place, thread_counts};
 use crate::suite::{DiskStanza, Sampling, Steady};
@@ -52,7 +52,7 @@ const SLOW_BYTES_PER_SECOND: f64 = 200e6;
 const CACHE_SHARE: u64 = 2;
 
 /// The method of writes that go on until the drive is steady.
-const STEADY: &str = "disk-steady/1";
+const STEADY: &str = "disk-steady/2";
 
 /// Memory that has not been used for a while, in bytes per second, for the expected cost: a guest gives such pages back to
 /// its host, and has them again at 2.8 s a GiB (seen on the build machine).
@@ -91,11 +91,11 @@ pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned
 /// Adds to the first row of each file what laying it out is expected to take. The plan counts set-up for each launch of
 /// a row.
 fn add_layouts(request: &Request, rows: &mut [Planned]) {
-    let mut laid_out: BTreeMap<(u64, bool), u32> = BTreeMap::new();
+    let mut laid_out: BTreeMap<(u64, Grain), u32> = BTreeMap::new();
     for row in rows.iter_mut().filter(|row| row.obstacle.is_none()) {
         let Params::Disk(params) = &row.experiment.params else { continue };
         let files = files_of(params.layout, params.threads);
-        let there = laid_out.entry((params.size, HeldFile::is_of_words(params.block))).or_default();
+        let there = laid_out.entry((params.size, Grain::of_blocks(params.block))).or_default();
         let bytes = u64::from(files.saturating_sub(*there)) * params.size;
         *there = files.max(*there);
         let launches = row.least_samples(request.repeat).div_ceil(row.sampling.per_launch);
@@ -257,7 +257,7 @@ fn rounds(request: &Request, sampling: &Sampling, steady: Steady) -> Sampling {
     }
 }
 
-/// The method of a row, and a sentence for what is not there yet. The order of the visits, what a write waits for and
+/// The method of a row, and a sentence for what is refused. The order of the visits, what a write waits for and
 /// how threads share files are parameters of one method; what is done, through which cache and at which moments are not.
 fn method(pattern: DiskPattern, kind: Kind, engine: DiskEngine) -> (&'static str, Option<String>) {
     let bypassed = kind.cache == DiskCache::Bypassed;
@@ -275,8 +275,13 @@ fn method(pattern: DiskPattern, kind: Kind, engine: DiskEngine) -> (&'static str
         DiskOp::Rewrite => "disk-rewrite/1",
         DiskOp::Reread => "disk-reread/1",
     };
-    let form = (kind.load_percent.is_some() && !bypassed).then_some("at a load through the page cache");
-    (method, form.map(|form| format!("{pattern} {} of a disk {form} is not there yet", kind.op)))
+    let of_cache = kind.load_percent.is_some() && !bypassed && engine != DiskEngine::Null;
+    let refusal = format!(
+        "a load of {pattern} {} through the page cache is not offered: what memory answers at once has no queue, and what \
+         it hands on later has no latency of the request's own; leave --load-percent or --cache out",
+        kind.op
+    );
+    (method, of_cache.then_some(refusal))
 }
 
 /// The engine of a stanza's rows: the one it names, else the fastest that works here; and why that cannot be had.
@@ -311,12 +316,8 @@ fn engine(
 /// Whether requests of this kind make sense at all.
 fn check_request(params: &DiskParams) -> Result<(), PlanError> {
     let DiskParams { block, depth, threads, .. } = *params;
-    let (unit, why) = if params.direct {
-        (SECTOR_BYTES, "direct I/O needs multiples of 512 bytes (with --cache warm: of 8)")
-    } else {
-        (WORD_BYTES, "its contents are checked in words of 8 bytes")
-    };
-    if block == 0 || !block.is_multiple_of(unit as u64) {
+    if block == 0 || params.direct && !block.is_multiple_of(SECTOR_BYTES as u64) {
+        let why = "direct I/O needs multiples of 512 bytes (with --cache warm it may be any size)";
         return Err(PlanError(format!("a block of {} cannot be: {why}", format_size(block))));
     }
     if block > MOST_BLOCK_BYTES {
@@ -693,7 +694,7 @@ mod tests {
         asked.suite.disk.push(writes);
         let row = &expanded(&asked).unwrap()[0];
         let seen = (row.experiment.id.as_str(), row.experiment.method.as_str());
-        assert_eq!(seen, ("disk/random-write/4KiB/d32/steady/t1", "disk-steady/1"));
+        assert_eq!(seen, ("disk/random-write/4KiB/d32/steady/t1", "disk-steady/2"));
         assert!(row.sampling.until_steady && row.obstacle.is_none() && row.exact_work.is_none());
         assert_eq!((row.sampling.samples, row.sampling.per_launch), (25, 25));
         let written = 2.0 * params(row).size as f64 / LAYOUT_BYTES_PER_SECOND;
@@ -714,7 +715,8 @@ mod tests {
         assert!(refused(DiskStanza { block: vec![2 * GIB], ..stanza() }).contains("too large"));
         assert!(refused(DiskStanza { depth: vec![0], ..stanza() }).contains("depth of 0"));
         assert!(refused(DiskStanza { depth: vec![5000], ..stanza() }).contains("depth of 5000"));
-        assert!(refused(DiskStanza { block: vec![12], cache: warm(), ..stanza() }).contains("words of 8 bytes"));
+        let odd = request(DiskStanza { block: vec![1, 12], cache: warm(), ..stanza() }, target());
+        assert!(expanded(&odd).is_ok(), "through the page cache a block may have any size");
         for percent in [0, 101] {
             let sentence = refused(DiskStanza { load_percent: vec![percent], ..stanza() });
             assert!(sentence.contains(&format!("a load of {percent} %")), "{sentence}");

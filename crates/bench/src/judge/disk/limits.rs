@@ -97,7 +97,8 @@ pub(crate) fn withdraw(row: &mut Row) {
         return;
     }
     // Not the peak is wrong.
-    row.warnings.retain(|warning| warning.code != WarningCode::AbovePeak.name());
+    let about_peak = [WarningCode::AbovePeak.name(), WarningCode::AboveDatasheet.name()];
+    row.warnings.retain(|warning| !about_peak.contains(&warning.code.as_str()));
     if let Some(headline) = row.metrics.first_mut() {
         headline.efficiency = None;
     }

@@ -1,19 +1,26 @@
 //! Rounds of writes that went on until the drive was steady: which of them are the result, and whether there is one.
 //!
-//! The rule is that of `stats::steadiness`. The rounds before count like all samples in the row's summary, since nothing
-//! is ever removed; the steady state itself is among the conditions.
+//! The rule is that of `stats::steadiness`. All rounds stay in the document; the steady ones are what the row's figure is
+//! made of, and what else is to be told of the state is among the conditions.
+
+use std::ops::Range;
 
 use model::document::{Row, Stop};
-use model::sample::MetricName;
+use model::sample::{Metric, MetricName};
 use model::warning::{Warning, WarningCode};
 use stats::STEADY_ROUNDS;
 
 /// The mark of a round before the drive was steady.
 const BEFORE: &str = "before_steady";
 
+/// The first rounds in a row that are steady, by a row's headline; `None` while there are none.
+pub(crate) fn rounds(headline: &Metric) -> Option<Range<usize>> {
+    stats::first_steady(&values(headline))
+}
+
 /// Sets what the rounds of a row tell of the drive's state, and marks those before it was steady.
 pub(crate) fn set(row: &mut Row) {
-    let values = values(row);
+    let Some(values) = row.metrics.first().map(values) else { return };
     let steady = stats::first_steady(&values);
     let found = stats::steadiness(&values[..steady.as_ref().map_or(values.len(), |steady| steady.end)]);
     let Some(disk) = &mut row.conditions.disk else { return };
@@ -32,7 +39,7 @@ pub(crate) fn set(row: &mut Row) {
 
 /// Whether the rounds of a row have no steady state, or left it again, or are too few to have one.
 pub(crate) fn warning(row: &Row) -> Option<Warning> {
-    let values = values(row);
+    let values = row.metrics.first().map(values).unwrap_or_default();
     let (rounds, state) = (values.len(), WarningCode::NoSteadyState);
     let (code, figure, seen) = match (stats::first_steady(&values), stats::steadiness(&values)) {
         (Some(steady), _) => {
@@ -52,9 +59,9 @@ pub(crate) fn warning(row: &Row) -> Option<Warning> {
     Some(Warning::new(code, figure, &seen))
 }
 
-/// The headline's values, in the order of the rounds.
-fn values(row: &Row) -> Vec<f64> {
-    row.metrics.first().map(|metric| metric.samples.iter().map(|sample| sample.value).collect()).unwrap_or_default()
+/// A metric's values, in the order of the rounds.
+fn values(metric: &Metric) -> Vec<f64> {
+    metric.samples.iter().map(|sample| sample.value).collect()
 }
 
 #[cfg(test)]

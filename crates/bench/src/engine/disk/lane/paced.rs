@@ -28,7 +28,7 @@ const AWAKE_SECONDS: f64 = 100e-6;
 pub(in crate::engine::disk) struct Due {
     /// Requests that were due inside windows.
     pub(in crate::engine::disk) all: u64,
-    /// Those of them that began late, or never, since all places were taken.
+    /// Those of them that began late, or never, since all places were taken or the thread was not there yet.
     pub(in crate::engine::disk) late: u64,
 }
 
@@ -58,9 +58,11 @@ trait Places {
 fn run(places: &mut impl Places, moments: &mut Moments, window: Window) -> Result<Due, String> {
     let mut seen = Due::default();
     let last_begin = window.end + (window.end - window.begin);
-    moments.restart(places.now());
-    // Until when all places were taken.
-    let mut full_until = 0;
+    // Who comes late is late: what was due in the window before that is due all the same.
+    let came = places.now();
+    moments.restart(came.min(window.begin));
+    // Until when all places were taken, or nobody was there.
+    let mut full_until = came;
     loop {
         let now = places.now();
         let given_up = now >= last_begin;
@@ -275,6 +277,14 @@ mod tests {
             let late = device.begun.iter().filter(|(due, began)| WINDOW.holds(*due) && began > due).count() as u64;
             assert_eq!(seen.late, late, "depth {depth}, {service}");
         }
+    }
+
+    #[test]
+    fn what_fell_due_before_it_came_is_due_and_late() {
+        let mut device = Stalling { now: WINDOW.begin + 200_000, ..Stalling::new(4, 10, NEVER) };
+        let seen = run(&mut device, &mut Moments::new(1000.0, 5), WINDOW).unwrap();
+        assert!((900..1100).contains(&seen.all) && (150..250).contains(&seen.late), "{seen:?}");
+        assert_eq!(device.over.iter().filter(|over| WINDOW.holds(over.0)).count() as u64, seen.all);
     }
 
     #[test]

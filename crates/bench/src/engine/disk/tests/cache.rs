@@ -1,6 +1,8 @@
 //! Files in the page cache and past it, files of words, of threads, and of less than was planned; and totals that are
 //! done in full.
 
+use model::wire::Grain;
+
 use super::*;
 use crate::engine::disk::contents::Contents;
 use crate::engine::disk::layout::as_laid_out;
@@ -19,10 +21,15 @@ fn prepare(params: &DiskParams, held: &Held) -> Result<(), Trouble> {
 
 /// A file of words that is laid out.
 fn of_words(bytes: u64) -> Held {
+    of_grain(Grain::Words, bytes)
+}
+
+/// A file whose contents are checked in this grain, which is laid out.
+fn of_grain(grain: Grain, bytes: u64) -> Held {
     let held = held(bytes);
-    let words = Held { held: HeldFile { words: true, ..held.held }, file: held.file };
-    layout::ensure(&words.held, &mut Told::default()).unwrap();
-    words
+    let own = Held { held: HeldFile { grain, ..held.held }, file: held.file };
+    layout::ensure(&own.held, &mut Told::default()).unwrap();
+    own
 }
 
 /// Prepares, and runs one window that ends by itself.
@@ -154,6 +161,43 @@ fn blocks_below_a_sector_are_words_that_are_checked() {
     held.file.read_exact_at(&mut bytes, 0).unwrap();
     contents.check(&bytes, 0, |origin| origin.launch <= 3).unwrap();
     assert!(contents.check(&bytes, 0, |origin| origin.launch == 0).is_err(), "nothing was written");
+}
+
+#[test]
+fn blocks_that_are_no_whole_words_are_bytes_that_are_checked() {
+    let held = of_grain(Grain::Bytes, MIB);
+    let contents = Contents::of(&held.held);
+    for (launch, (block, engine, pattern)) in (1..).zip([
+        (1, DiskEngine::Sync, DiskPattern::Sequential),
+        (10, DiskEngine::IoUring, DiskPattern::Random),
+        (100_003, DiskEngine::Sync, DiskPattern::Sequential),
+        (4099, DiskEngine::IoUring, DiskPattern::Backward),
+    ]) {
+        for op in [DiskOp::Write, DiskOp::Read, DiskOp::Mixed] {
+            let params = DiskParams { engine, ..cached(pattern, op, block, 2, DiskCache::Warm) };
+            prepare(&params, &held).unwrap();
+            let mut flow = open(&params, &held, launch).unwrap();
+            let tally = run_until_counted(&mut flow);
+            assert_eq!(tally.bytes, tally.operations * block, "{params:?}");
+            flow.verify().unwrap();
+        }
+    }
+    let mut bytes = vec![0; usize::try_from(MIB).unwrap()];
+    held.file.read_exact_at(&mut bytes, 0).unwrap();
+    contents.check(&bytes, 0, |origin| origin.launch <= 4).unwrap();
+    assert!(contents.check(&bytes, 0, |origin| origin.launch == 0).is_err(), "nothing was written");
+    // What is wrong is found by reading, and a lost write by reading back.
+    let read = cached(DiskPattern::Random, DiskOp::Read, 7, 1, DiskCache::Warm);
+    let mut flow = open(&read, &held, 5).unwrap();
+    held.file.write_all_at(&vec![0x5a; bytes.len()], 0).unwrap();
+    assert!(run(&mut flow, 100).unwrap_err().contains("this run has not written"));
+    held.file.write_all_at(&bytes, 0).unwrap();
+    let write = cached(DiskPattern::Random, DiskOp::Write, 7, 1, DiskCache::Warm);
+    let mut flow = open(&write, &held, 6).unwrap();
+    run(&mut flow, 50).unwrap();
+    held.file.write_all_at(&bytes, 0).unwrap();
+    let error = flow.verify().unwrap_err();
+    assert!(error.contains("the last write is missing: there is a byte of another launch"), "{error}");
 }
 
 #[test]
