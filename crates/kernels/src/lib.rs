@@ -7,6 +7,7 @@
 //! * [`visits::VISIT_KERNELS`] — visits to blocks in ascending or random order, verified against a
 //!   [`visits::Content`];
 //! * [`chase::Chase`] — dependent loads through random cycles over every line;
+//! * [`dense`] — products and systems of linear equations, by a crew of threads;
 //! * [`handoff::HandoffLine`] — a line that goes from core to core and back.
 //!
 //! What it is not: it reads no clock, allocates nothing, makes no system call and decides no policy. A caller brings
@@ -21,6 +22,7 @@
 pub mod chain;
 pub mod chase;
 mod data;
+pub mod dense;
 pub mod features;
 pub mod handoff;
 mod inspect;

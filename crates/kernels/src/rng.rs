@@ -9,6 +9,15 @@ pub(crate) struct Rng(u64);
 /// The odd integer nearest to 2^64 divided by the golden ratio: the Weyl step of `SplitMix64`.
 pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// The output of `SplitMix64` for a state: any output can be had from its number, without those before it.
+#[inline]
+pub(crate) const fn mix(state: u64) -> u64 {
+    let mut z = state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
 impl Rng {
     pub(crate) const fn new(seed: u64) -> Self {
         Self(seed)
@@ -17,10 +26,7 @@ impl Rng {
     /// The next 64 random bits.
     pub(crate) const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GOLDEN);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        mix(self.0)
     }
 
     /// A number below `bound`, each equally likely: multiply-shift with rejection (Lemire, "Fast random integer

@@ -10,6 +10,7 @@ pub(crate) mod features;
 mod fma;
 mod memory;
 mod plain;
+pub mod tiles;
 pub(crate) mod visits;
 
 use crate::memory::MemoryKernel;

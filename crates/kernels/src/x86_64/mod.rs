@@ -22,6 +22,7 @@ mod matrix;
 mod memory;
 mod muladd;
 mod plain;
+pub(crate) mod tiles;
 pub(crate) mod visits;
 
 use crate::table::Kernel;

@@ -1,0 +1,78 @@
+//! How a problem is cut so that its parts stay in the caches.
+//!
+//! The loops are those of Goto and van de Geijn ("Anatomy of High-Performance Matrix Multiplication", ACM TOMS 2008): a
+//! strip of the right factor stays in the first-level cache while a block of the left one passes by from the second;
+//! each part of the result is then read and written once for every `panel` multiply-adds.
+
+use super::real::Real;
+use super::tile::Tile;
+
+/// Bytes of the data caches that one thread can count on. Zero where unknown, for which a small one is assumed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Caches {
+    /// First level.
+    pub l1d: usize,
+    /// Second level.
+    pub l2: usize,
+}
+
+/// How a problem is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocking {
+    /// Columns that are factored at a time, and the depth of the products: `NB` of HPL.
+    pub panel: usize,
+    /// Rows of the left factor that pass through the second-level cache at a time; a multiple of the tile's.
+    pub rows: usize,
+    /// The most columns that a thread takes at a time; a multiple of the tile's.
+    pub columns: usize,
+}
+
+/// Where a cache's size is unknown: the smallest of processors with AVX2 (Haswell: 32 KiB and 256 KiB).
+const SMALL: Caches = Caches { l1d: 32 << 10, l2: 256 << 10 };
+
+/// The deepest products: beyond, nothing is gained, and the panels, which one thread factors, grow.
+const DEEPEST: usize = 384;
+
+impl Blocking {
+    /// For problems of order `n` with this tile.
+    pub fn new<T: Real>(tile: &Tile<T>, n: usize, caches: Caches) -> Self {
+        let known = |bytes: usize, small: usize| if bytes == 0 { small } else { bytes };
+        let (l1d, l2) = (known(caches.l1d, SMALL.l1d), known(caches.l2, SMALL.l2));
+        // A strip of the right factor may have half of the first level.
+        let deepest = (l1d / 2 / (tile.columns * size_of::<T>())).min(DEEPEST);
+        // Small problems are cut into a score of panels at least, or the first and the last are all there is.
+        let panel = (n / 20).max(4 * tile.rows).min(deepest);
+        Self { panel, rows: 0, columns: 0 }.fitted(tile, l2)
+    }
+
+    /// The same caches, but panels of so many columns (at least 1).
+    #[must_use]
+    pub fn with_panel<T: Real>(self, tile: &Tile<T>, panel: usize, caches: Caches) -> Self {
+        let l2 = if caches.l2 == 0 { SMALL.l2 } else { caches.l2 };
+        Self { panel: panel.max(1), ..self }.cut(tile, l2)
+    }
+
+    /// Whole stripes in a panel, so that the next begins on a line where this one does.
+    fn fitted<T: Real>(self, tile: &Tile<T>, l2: usize) -> Self {
+        Self { panel: (self.panel / tile.rows).max(1) * tile.rows, ..self }.cut(tile, l2)
+    }
+
+    /// Half of the second level for a block of the left factor, a third for the columns of a job.
+    fn cut<T: Real>(self, tile: &Tile<T>, l2: usize) -> Self {
+        let level = self.panel * size_of::<T>();
+        let whole = |elements: usize, unit: usize| (elements / unit).max(1) * unit;
+        Self {
+            panel: self.panel,
+            rows: whole(l2 / 2 / level, tile.rows),
+            columns: whole((l2 / 3 / level).clamp(48, 768), tile.columns),
+        }
+    }
+}
+
+/// A leading dimension for columns of `rows` elements: whole cache lines, and an odd number of them, so that columns
+/// side by side do not fall into the same sets of a cache.
+pub const fn padded<T>(rows: usize) -> usize {
+    let line = 64 / size_of::<T>();
+    let lines = rows.div_ceil(line);
+    (lines + 1 - lines % 2) * line
+}

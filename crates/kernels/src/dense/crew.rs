@@ -1,0 +1,185 @@
+//! The threads that work one problem together: how they wait for each other without the operating system.
+//!
+//! A crew starts no thread. Its caller calls the same method of a problem on every thread of the crew, each with its own
+//! number, and the threads meet inside. They wait by spinning, as a wait is short against a system call; where it is
+//! not, because there are more threads than cores, the caller's `pause` lets another thread run.
+//!
+//! A thread that panics or gives up abandons the crew: every other thread returns [`Abandoned`] instead of waiting for
+//! ever, and so does every later call.
+
+use core::error::Error;
+use core::fmt;
+use core::hint::spin_loop;
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+/// The most threads of a crew.
+pub const MOST_THREADS: usize = 1024;
+
+/// Looks at what is waited for between two calls of `pause`: about ten microseconds, as a processor's hint that it spins
+/// takes 10 to 140 cycles. Short against the time slice of a thread that has no core, long against the meetings of
+/// threads that have one.
+const PATIENCE: u32 = 256;
+
+/// Nobody works on the problem.
+const IDLE: usize = 0;
+
+/// How many threads work on a problem, and what they do while they wait long.
+pub struct Crew {
+    threads: usize,
+    pause: fn(),
+    /// Threads that have come to the present meeting.
+    arrived: AtomicUsize,
+    /// Meetings that have taken place.
+    meetings: AtomicUsize,
+    /// What the threads are about to do together, or are doing.
+    phase: AtomicUsize,
+    /// A bit for each thread that is inside.
+    inside: [AtomicU64; MOST_THREADS / 64],
+    abandoned: AtomicBool,
+}
+
+/// A thread of the crew has panicked, or the crew was called in a way that cannot work: twice under the same number, by
+/// more threads than it has, or for different things at a time. The problem is in no defined state, and all its
+/// methods return this from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Abandoned;
+
+impl fmt::Display for Abandoned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a thread of the crew has given up, so that the others cannot go on; begin with a new problem")
+    }
+}
+
+impl Error for Abandoned {}
+
+impl fmt::Debug for Crew {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Crew")
+            .field("threads", &self.threads)
+            .field("abandoned", &self.is_abandoned())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Crew {
+    /// A crew of 1 to [`MOST_THREADS`] threads (other numbers are brought into that range), which calls `pause` every
+    /// ten microseconds or so while it waits.
+    pub fn new(threads: usize, pause: fn()) -> Self {
+        Self {
+            threads: threads.clamp(1, MOST_THREADS),
+            pause,
+            arrived: AtomicUsize::new(0),
+            meetings: AtomicUsize::new(0),
+            phase: AtomicUsize::new(IDLE),
+            inside: [const { AtomicU64::new(0) }; MOST_THREADS / 64],
+            abandoned: AtomicBool::new(false),
+        }
+    }
+
+    /// How many threads it has.
+    pub const fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Gives up: whoever waits, or comes later, is told so.
+    pub fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Release);
+    }
+
+    /// Whether a thread has given up.
+    pub fn is_abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::Acquire)
+    }
+
+    /// Has `work` done by all threads of the crew, each of which calls this with its own number below
+    /// [`threads`](Self::threads) and the same `phase`, a number above 0. No thread begins before all are there and
+    /// `before` has been called by one of them, and none returns before all have finished.
+    pub(super) fn together<R>(
+        &self,
+        thread: usize,
+        phase: usize,
+        before: impl FnOnce(),
+        work: impl FnOnce() -> Result<R, Abandoned>,
+    ) -> Result<R, Abandoned> {
+        let leave = self.enter(thread, phase)?;
+        self.meet_and(before)?;
+        let result = work()?;
+        self.meet_and(|| self.phase.store(IDLE, Ordering::Relaxed))?;
+        leave.in_peace();
+        Ok(result)
+    }
+
+    /// Waits until all threads of the crew have come here.
+    #[inline]
+    pub(super) fn meet(&self) -> Result<(), Abandoned> {
+        self.meet_and(|| {})
+    }
+
+    /// Waits until all threads of the crew have come here and the last of them has done what it was given to do.
+    pub(super) fn meet_and(&self, last: impl FnOnce()) -> Result<(), Abandoned> {
+        let meeting = self.meetings.load(Ordering::Acquire);
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+            if self.is_abandoned() {
+                return Err(Abandoned);
+            }
+            last();
+            self.arrived.store(0, Ordering::Relaxed);
+            self.meetings.store(meeting.wrapping_add(1), Ordering::Release);
+            return Ok(());
+        }
+        self.wait_until(|| self.meetings.load(Ordering::Acquire) != meeting)
+    }
+
+    /// Spins until something is so.
+    pub(super) fn wait_until(&self, mut is_so: impl FnMut() -> bool) -> Result<(), Abandoned> {
+        let mut looks = 0_u32;
+        while !is_so() {
+            if self.is_abandoned() {
+                return Err(Abandoned);
+            }
+            looks = looks.wrapping_add(1);
+            if looks.is_multiple_of(PATIENCE) {
+                (self.pause)();
+            }
+            spin_loop();
+        }
+        if self.is_abandoned() { Err(Abandoned) } else { Ok(()) }
+    }
+
+    /// Registers a thread for a phase; what is returned gives the crew up unless it is told that all went well.
+    fn enter(&self, thread: usize, phase: usize) -> Result<Leave<'_>, Abandoned> {
+        if thread >= self.threads {
+            self.abandon();
+            return Err(Abandoned);
+        }
+        let bit = 1 << (thread % 64);
+        if self.inside[thread / 64].fetch_or(bit, Ordering::AcqRel) & bit != 0 {
+            self.abandon();
+            return Err(Abandoned);
+        }
+        let leave = Leave { crew: self, thread };
+        let agreed = self.phase.compare_exchange(IDLE, phase, Ordering::AcqRel, Ordering::Acquire);
+        // Dropping `leave` abandons the crew.
+        if agreed.is_ok() || agreed == Err(phase) { Ok(leave) } else { Err(Abandoned) }
+    }
+}
+
+/// Gives the crew up when it is dropped, as by a panic.
+struct Leave<'a> {
+    crew: &'a Crew,
+    thread: usize,
+}
+
+impl Leave<'_> {
+    /// The thread has done its part and may come again.
+    fn in_peace(self) {
+        self.crew.inside[self.thread / 64].fetch_and(!(1 << (self.thread % 64)), Ordering::AcqRel);
+        core::mem::forget(self);
+    }
+}
+
+impl Drop for Leave<'_> {
+    fn drop(&mut self) {
+        self.crew.abandon();
+    }
+}

@@ -1,0 +1,460 @@
+//! The solution of `A x = b` by LU factorisation with partial pivoting, as LINPACK and HPL do it.
+//!
+//! `b` is one more column of the matrix and takes part in the elimination, so the lower factor is never needed again and
+//! its rows need not be interchanged. A step takes one panel's effect on all that is to its right. One thread of the crew
+//! looks ahead: it brings the next panel's columns up to date first and factors them while the others work on the rest,
+//! of which it then takes its share. So threads meet once a step, and none waits for a panel while there is other work.
+//!
+//! Whichever thread does a piece of work, every entry is computed by the same operations in the same order: results are
+//! the same bits for any number of threads.
+
+use core::error::Error;
+use core::fmt;
+use core::ops::{DerefMut, Range};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::blocking::Blocking;
+use super::crew::{Abandoned, Crew};
+use super::gemm::{Jobs, Share};
+use super::grid::{Grid, Store};
+use super::pack;
+use super::panel::Panel;
+use super::random::Uniform;
+use super::real::Real;
+use super::residual::{Checked, Norms};
+use super::step::{Bench, Step};
+use super::tile::BoundTile;
+use super::triangle;
+
+/// The least columns of a piece of work: fewer, and the left factor is read from beyond the second-level cache faster
+/// than it comes.
+const LEAST_COLUMNS: usize = 48;
+
+/// A problem: its order, where its entries come from, and how it is cut.
+#[derive(Clone, Copy, Debug)]
+pub struct Problem<T: 'static> {
+    /// The order, at least 1.
+    pub n: usize,
+    /// Elements from one column to the next, at least `n`.
+    pub lda: usize,
+    /// From what the entries are drawn.
+    pub seed: u64,
+    /// The tile.
+    pub tile: BoundTile<T>,
+    /// How it is cut.
+    pub blocking: Blocking,
+}
+
+/// Why a problem cannot be set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// The order is 0, or too large to be addressed.
+    Order,
+    /// The leading dimension is below the order.
+    LeadingDimension,
+    /// The buffer for the matrix has fewer elements than these.
+    Matrix(usize),
+    /// The buffer for everything else has fewer elements than these.
+    Workspace(usize),
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Order => f.write_str("the order is 0 or beyond what can be addressed"),
+            Self::LeadingDimension => f.write_str("the leading dimension is less than the order"),
+            Self::Matrix(needed) => write!(f, "the matrix needs {needed} elements"),
+            Self::Workspace(needed) => write!(f, "the workspace needs {needed} elements"),
+        }
+    }
+}
+
+impl Error for Unfit {}
+
+/// Where things lie in the workspace, in elements.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    /// The lower parts of two panels, packed.
+    packed: [usize; 2],
+    /// The inverses of their diagonal blocks.
+    inverses: [usize; 2],
+    /// The rows with which rows are interchanged, as 32-bit integers.
+    pivots: usize,
+    /// What each thread has for itself begins here.
+    threads: usize,
+    /// Elements of each thread.
+    each: usize,
+    /// Of these, those of the right factor.
+    right: usize,
+    /// All.
+    len: usize,
+}
+
+/// So many elements, brought up to whole pairs of cache lines, so that what threads write is far enough apart.
+fn apart<T>(elements: usize) -> usize {
+    elements.next_multiple_of(128 / size_of::<T>())
+}
+
+impl<T: Real> Problem<T> {
+    /// Elements of the matrix with its right-hand side; `None` where that is beyond what can be addressed.
+    pub fn matrix_len(&self) -> Option<usize> {
+        let len = self.lda.checked_mul(self.n.checked_add(1)?)?;
+        let is_addressable = len.checked_mul(size_of::<T>())? <= isize::MAX.unsigned_abs() / 2;
+        (is_addressable && u32::try_from(self.n).is_ok()).then_some(len)
+    }
+
+    /// Elements of the workspace for so many threads.
+    pub fn workspace_len(&self, threads: usize) -> usize {
+        self.layout(threads).len
+    }
+
+    /// Floating-point operations of factorisation and solution, as LINPACK and HPL count them, whatever is done:
+    /// 2/3 n^3 + 3/2 n^2 (HPL, `testing/ptest/HPL_pdtest.c`).
+    pub fn operations(&self) -> f64 {
+        let n = self.n as f64;
+        n * n * (2.0 / 3.0 * n + 1.5)
+    }
+
+    fn layout(&self, threads: usize) -> Layout {
+        let height = self.tile.rows();
+        let depth = self.depth();
+        let packed = apart::<T>(self.n.next_multiple_of(height) * depth);
+        let inverses = apart::<T>(depth.next_multiple_of(height) * height);
+        let pivots = apart::<T>((self.n * size_of::<u32>()).div_ceil(size_of::<T>()));
+        let widest = self.job_columns().next_multiple_of(self.tile.columns());
+        let right = apart::<T>(widest * depth);
+        let each = right + apart::<T>(height * depth);
+        let own = 2 * (packed + inverses) + pivots;
+        Layout {
+            packed: [0, packed],
+            inverses: [2 * packed, 2 * packed + inverses],
+            pivots: 2 * (packed + inverses),
+            threads: own,
+            each,
+            right,
+            len: own + threads * each,
+        }
+    }
+
+    /// Columns of a panel.
+    fn depth(&self) -> usize {
+        self.blocking.panel.clamp(1, self.n.max(1))
+    }
+
+    /// The most columns that are worked on at a time: of a job, or of a panel's part.
+    fn job_columns(&self) -> usize {
+        self.blocking.columns.max(LEAST_COLUMNS).max(self.depth())
+    }
+
+    /// Where the entries come from.
+    const fn uniform(&self) -> Uniform {
+        Uniform::new(self.seed, self.n)
+    }
+}
+
+/// What the threads do together.
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    Fill = 1,
+    Factor,
+    Check,
+}
+
+/// A system of linear equations that a crew of threads fills, solves and checks.
+///
+/// Every method with a `thread` is called by all threads of the crew, each with its own number from 0, and returns when
+/// all have done their part. Nothing is allocated.
+pub struct Solver<T: Real, S> {
+    problem: Problem<T>,
+    crew: Crew,
+    matrix: Store<T, S>,
+    workspace: Store<T, S>,
+    layout: Layout,
+    /// Columns that are worked on in even and in odd steps, and whether somebody looks ahead.
+    jobs: [Jobs; 2],
+    ahead: [AtomicBool; 2],
+    singular: AtomicUsize,
+    norms: Norms,
+    fault: AtomicBool,
+}
+
+impl<T: Real, S> fmt::Debug for Solver<T, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Solver").field("problem", &self.problem).field("crew", &self.crew).finish_non_exhaustive()
+    }
+}
+
+/// No column without a pivot.
+const REGULAR: usize = usize::MAX;
+
+impl<T: Real, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
+    /// Sets a problem up in two buffers, of at least [`Problem::matrix_len`] and [`Problem::workspace_len`] elements.
+    /// They are not written to before [`fill`](Self::fill), so that their pages come to be near the threads that fill
+    /// them. Alignment to cache lines makes it fast; huge pages make it faster.
+    ///
+    /// # Errors
+    /// The problem is none, or a buffer is too small.
+    pub fn new(problem: Problem<T>, crew: Crew, matrix: S, workspace: S) -> Result<Self, Unfit> {
+        if problem.n == 0 {
+            return Err(Unfit::Order);
+        }
+        if problem.lda < problem.n {
+            return Err(Unfit::LeadingDimension);
+        }
+        let needed = problem.matrix_len().ok_or(Unfit::Order)?;
+        let matrix = Store::new(matrix, needed).map_err(|_| Unfit::Matrix(needed))?;
+        let layout = problem.layout(crew.threads());
+        let workspace = Store::new(workspace, layout.len).map_err(|_| Unfit::Workspace(layout.len))?;
+        let (jobs, ahead, norms, fault) = Default::default();
+        Ok(Self {
+            problem,
+            crew,
+            matrix,
+            workspace,
+            layout,
+            jobs,
+            ahead,
+            singular: AtomicUsize::new(REGULAR),
+            norms,
+            fault,
+        })
+    }
+
+    /// The problem.
+    pub const fn problem(&self) -> &Problem<T> {
+        &self.problem
+    }
+
+    /// The crew.
+    pub const fn crew(&self) -> &Crew {
+        &self.crew
+    }
+
+    /// The first column without a pivot, counted from 0, where the matrix that was factored is singular.
+    pub fn singular(&self) -> Option<usize> {
+        Some(self.singular.load(Ordering::Acquire)).filter(|column| *column != REGULAR)
+    }
+
+    /// The buffers.
+    pub fn into_buffers(self) -> (S, S) {
+        (self.matrix.into_inner(), self.workspace.into_inner())
+    }
+
+    /// The matrix with its right-hand side in the column behind it, which [`factor_and_solve`](Self::factor_and_solve)
+    /// replaces by the factors and the solution.
+    pub fn matrix_mut(&mut self) -> &mut [T] {
+        self.matrix.get_mut()
+    }
+
+    /// For each row in turn, counted from 0, with which it was interchanged.
+    pub fn pivots(&mut self) -> &[u32] {
+        let n = self.problem.n;
+        let pivots: *const u32 = self.workspace.get_mut()[self.layout.pivots..].as_ptr().cast();
+        // SAFETY: the layout has room for one for each row there, aligned as the elements are, which are as wide at least;
+        // any bits are a number, and `self` is borrowed alone.
+        unsafe { core::slice::from_raw_parts(pivots, n) }
+    }
+
+    /// For tests: the next solution is that of another matrix, which the check must find.
+    #[doc(hidden)]
+    pub fn plant_fault(&self) {
+        self.fault.store(true, Ordering::Release);
+    }
+
+    /// Writes the system, and zeros into the workspace: panels by turns, as any thread will work on any column.
+    ///
+    /// # Errors
+    /// Another thread has given up.
+    pub fn fill(&self, thread: usize) -> Result<(), Abandoned> {
+        let n = self.problem.n;
+        self.together(thread, Phase::Fill, || {
+            let width = self.problem.depth();
+            for first in (thread * width..=n).step_by(width * self.crew.threads()) {
+                for column in first..(first + width).min(n + 1) {
+                    // SAFETY: the column is within the buffer, and only this thread's.
+                    let entries = unsafe { self.grid().column_mut(column, 0..n) };
+                    self.problem.uniform().fill(column, 0, entries);
+                }
+            }
+            let each = self.layout.len.div_ceil(self.crew.threads());
+            let own = (thread * each).min(self.layout.len)..((thread + 1) * each).min(self.layout.len);
+            // SAFETY: this part of the buffer is only this thread's.
+            unsafe { self.work().column_mut(0, own) }.fill(T::ZERO);
+            Ok(())
+        })
+    }
+
+    /// Factors the matrix and solves the system. `look` is called between pieces of work, of some milliseconds at most
+    /// where the order is below about 50 000.
+    ///
+    /// # Errors
+    /// Another thread has given up.
+    pub fn factor_and_solve(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
+        self.together(thread, Phase::Factor, || {
+            // SAFETY: all threads of the crew are here, each under a number of its own.
+            unsafe { self.factor(thread, look) }?;
+            let upper = triangle::Upper { tile: self.problem.tile, grid: self.grid(), n: self.problem.n };
+            // SAFETY: as above.
+            unsafe { upper.solve(thread, &self.crew, self.problem.depth(), look) }
+        })
+    }
+
+    /// The residual of the solution against the system drawn again.
+    ///
+    /// # Errors
+    /// Another thread has given up.
+    pub fn check(&self, thread: usize) -> Result<Checked, Abandoned> {
+        self.together(thread, Phase::Check, || {
+            let n = self.problem.n;
+            // SAFETY: nobody writes to the solution.
+            let solution = unsafe { self.grid().column(n, 0..n) };
+            let each = n.div_ceil(self.crew.threads());
+            let own = (thread * each).min(n)..((thread + 1) * each).min(n);
+            self.norms.add_rows(self.problem.uniform(), solution, own);
+            self.crew.meet()?;
+            Ok(self.norms.checked::<T>(n))
+        })
+    }
+
+    /// Has the threads do something with the buffers.
+    fn together<R>(
+        &self,
+        thread: usize,
+        phase: Phase,
+        work: impl FnOnce() -> Result<R, Abandoned>,
+    ) -> Result<R, Abandoned> {
+        let before = || {
+            // SAFETY: called by one thread while all others wait, so none has a reference into the buffers.
+            let is_lent = unsafe { self.matrix.lend() && self.workspace.lend() };
+            if !is_lent {
+                self.crew.abandon();
+            }
+            match phase {
+                Phase::Fill => {}
+                Phase::Factor => self.singular.store(REGULAR, Ordering::Relaxed),
+                Phase::Check => self.norms.clear(),
+            }
+        };
+        self.crew.together(thread, phase as usize, before, work)
+    }
+
+    fn grid(&self) -> Grid<T> {
+        Grid::new(self.matrix.first(), self.problem.lda)
+    }
+
+    fn work(&self) -> Grid<T> {
+        Grid::new(self.workspace.first(), 0)
+    }
+
+    /// What a thread has for itself.
+    fn bench(&self, thread: usize) -> Bench<T> {
+        let own = self.layout.threads + thread * self.layout.each;
+        let block = self.problem.blocking.rows.next_multiple_of(self.problem.tile.rows()).max(1);
+        Bench { right: self.work().at(own, 0), stripe: self.work().at(own + self.layout.right, 0), block }
+    }
+
+    /// The columns of a panel by its number.
+    fn panel(&self, number: usize) -> Range<usize> {
+        let (n, depth) = (self.problem.n, self.problem.depth());
+        (number * depth).min(n)..((number + 1) * depth).min(n)
+    }
+
+    /// A panel that is factored, as a step.
+    fn step(&self, number: usize) -> Step<T> {
+        let panel = self.panel(number);
+        Step {
+            tile: self.problem.tile,
+            grid: self.grid(),
+            rows: self.problem.n,
+            pivots: self.interchanges().wrapping_add(panel.start).cast_const(),
+            inverses: Some(self.work().at(self.layout.inverses[number % 2], 0).cast_const()),
+            packed: Some(self.work().at(self.layout.packed[number % 2], 0).cast_const()),
+            panel,
+        }
+    }
+
+    fn interchanges(&self) -> *mut u32 {
+        self.work().at(self.layout.pivots, 0).cast()
+    }
+
+    /// Factors a panel that is up to date, and packs what is below its triangle.
+    ///
+    /// # Safety
+    /// No other thread uses its columns, or what was kept of the panel before the last.
+    unsafe fn prepare(&self, number: usize, bench: Bench<T>, look: &mut dyn FnMut()) {
+        let columns = self.panel(number);
+        let mut panel = Panel {
+            tile: self.problem.tile,
+            grid: self.grid(),
+            columns: columns.clone(),
+            rows: self.problem.n,
+            pivots: self.interchanges().wrapping_add(columns.start),
+            inverses: self.work().at(self.layout.inverses[number % 2], 0),
+            bench,
+            look,
+            singular: None,
+        };
+        // SAFETY: the caller's promise; the bench is this thread's.
+        unsafe { panel.factor() };
+        if let Some(column) = panel.singular {
+            self.singular.fetch_min(column, Ordering::AcqRel);
+        }
+        let height = self.problem.tile.rows();
+        let packed = self.work().at(self.layout.packed[number % 2], 0);
+        for row in (columns.end..self.problem.n).step_by(height) {
+            let rows = row..self.problem.n.min(row + height);
+            let target = packed.wrapping_add((row - columns.end) * columns.len());
+            // SAFETY: as above.
+            unsafe { pack::stripe(self.grid(), rows, columns.clone(), target, height) };
+        }
+    }
+
+    /// The factorisation.
+    ///
+    /// # Safety
+    /// All threads of the crew call it together, each under its own number.
+    unsafe fn factor(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
+        let (n, bench) = (self.problem.n, self.bench(thread));
+        let panels = n.div_ceil(self.problem.depth());
+        let share = Share {
+            unit: self.problem.tile.columns(),
+            most: self.problem.blocking.columns.max(LEAST_COLUMNS),
+            least: LEAST_COLUMNS,
+            threads: self.crew.threads(),
+        };
+        if thread == 0 {
+            if self.fault.swap(false, Ordering::AcqRel) {
+                // SAFETY: the others wait.
+                unsafe { self.grid().at(n / 2, n / 3).write(T::ONE) };
+            }
+            // SAFETY: as above.
+            unsafe { self.prepare(0, bench, look) };
+            self.begin(0);
+        }
+        self.crew.meet()?;
+        for number in 0..panels {
+            let step = self.step(number);
+            let next = self.panel(number + 1);
+            if !next.is_empty() && !self.ahead[number % 2].swap(true, Ordering::AcqRel) {
+                // SAFETY: only one thread comes here, and jobs begin to the right of the next panel. What is kept of
+                // that panel was last used in the step before this, after which the threads have met.
+                unsafe { step.reduce(next.clone(), bench, look) };
+                // SAFETY: as above.
+                unsafe { self.prepare(number + 1, bench, look) };
+            }
+            while let Some(columns) = self.jobs[number % 2].take(n + 1, share) {
+                // SAFETY: each column is taken once; the panel is factored and only read.
+                unsafe { step.reduce(columns, bench, look) };
+                look();
+            }
+            self.crew.meet_and(|| self.begin(number + 1))?;
+        }
+        Ok(())
+    }
+
+    /// Makes a step ready: everything to the right of the next panel is to be done, and nobody has the panel.
+    fn begin(&self, number: usize) {
+        self.jobs[number % 2].restart(self.panel(number + 1).end);
+        self.ahead[number % 2].store(false, Ordering::Release);
+    }
+}

@@ -1,0 +1,32 @@
+//! Dense linear algebra that is timed: the product of two matrices, and the solution of `A x = b` by LU factorisation
+//! with partial pivoting, as LINPACK and HPL do it.
+//!
+//! * [`Tile`] — the innermost loops, one row of a table for each element type and instruction set;
+//! * [`Blocking`] — how a problem is cut for the caches;
+//! * [`Crew`] — the threads that work a problem together: they are the caller's, and meet inside;
+//! * [`Solver`] — a system of equations that a crew fills, solves and checks, in the caller's buffers.
+//!
+//! Matrices lie in columns, entries are drawn from a seed by [`Uniform`], so that a result is checked against a system
+//! drawn again. Nothing here allocates, reads a clock or calls the operating system.
+
+mod blocking;
+mod crew;
+mod gemm;
+mod grid;
+mod lu;
+mod pack;
+mod panel;
+mod random;
+mod real;
+mod residual;
+mod step;
+pub(crate) mod tile;
+mod triangle;
+
+pub use blocking::{Blocking, Caches, padded};
+pub use crew::{Abandoned, Crew, MOST_THREADS};
+pub use lu::{Problem, Solver, Unfit};
+pub use random::Uniform;
+pub use real::Real;
+pub use residual::{Checked, THRESHOLD, check};
+pub use tile::{BoundTile, Tile, find, widest};

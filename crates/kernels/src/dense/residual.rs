@@ -1,0 +1,95 @@
+//! Whether a solution is one, against the system drawn again.
+
+use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use super::random::Uniform;
+use super::real::Real;
+
+/// The scaled residual below which HPL accepts a solution (`HPL.dat`'s usual threshold).
+pub const THRESHOLD: f64 = 16.0;
+
+/// A solution's residual and what it is measured by. Norms are maximum norms.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Checked {
+    /// `||A x - b||`.
+    pub residual: f64,
+    /// `||A||`, the largest sum of magnitudes of a row.
+    pub matrix_norm: f64,
+    /// `||x||`.
+    pub solution_norm: f64,
+    /// `||b||`.
+    pub rhs_norm: f64,
+    /// `||A x - b|| / (eps (||A|| ||x|| + ||b||) n)`, with the unit roundoff of the type solved in.
+    pub scaled: f64,
+}
+
+impl Checked {
+    /// Whether it is a solution; what is no number is none.
+    pub fn passes(&self) -> bool {
+        self.scaled < THRESHOLD
+    }
+}
+
+/// Checks a solution of the system of its order that belongs to a seed, on this thread. The right-hand side is the column
+/// behind the matrix.
+pub fn check<T: Real>(seed: u64, solution: &[T]) -> Checked {
+    let norms = Norms::default();
+    norms.add_rows(Uniform::new(seed, solution.len()), solution, 0..solution.len());
+    norms.checked::<T>(solution.len())
+}
+
+/// Rows that are summed at a time: their sums stay in the first-level cache.
+const PART: usize = 256;
+
+/// Maximum norms that threads add rows to, in any order. Stored as the bits of numbers that are not negative, whose order
+/// is that of the numbers; what is no number is above all.
+#[derive(Debug, Default)]
+pub(super) struct Norms {
+    residual: AtomicU64,
+    matrix: AtomicU64,
+    solution: AtomicU64,
+    rhs: AtomicU64,
+}
+
+impl Norms {
+    /// Forgets all rows.
+    pub(super) fn clear(&self) {
+        for norm in [&self.residual, &self.matrix, &self.solution, &self.rhs] {
+            norm.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Adds some rows of the system. Each is summed in `f64` in the order of columns, whoever does it.
+    pub(super) fn add_rows<T: Real>(&self, uniform: Uniform, solution: &[T], rows: Range<usize>) {
+        let add = |norm: &AtomicU64, value: f64| norm.fetch_max(value.abs().to_bits(), Ordering::AcqRel);
+        for first in rows.clone().step_by(PART) {
+            let count = PART.min(rows.end - first);
+            let mut sums = [(0.0, 0.0); PART];
+            for (column, x) in solution.iter().enumerate() {
+                let x = x.to_f64();
+                for (row, (product, magnitude)) in (first..).zip(&mut sums[..count]) {
+                    let entry = uniform.real::<T>(row, column).to_f64();
+                    *product += entry * x;
+                    *magnitude += entry.abs();
+                }
+            }
+            for (row, (product, magnitude)) in (first..).zip(&sums[..count]) {
+                let rhs = uniform.real::<T>(row, solution.len()).to_f64();
+                add(&self.residual, product - rhs);
+                add(&self.matrix, *magnitude);
+                add(&self.solution, solution[row].to_f64());
+                add(&self.rhs, rhs);
+            }
+        }
+    }
+
+    /// What comes out, after all rows.
+    pub(super) fn checked<T: Real>(&self, n: usize) -> Checked {
+        let [residual, matrix_norm, solution_norm, rhs_norm] =
+            [&self.residual, &self.matrix, &self.solution, &self.rhs]
+                .map(|norm| f64::from_bits(norm.load(Ordering::Acquire)));
+        let scale = T::ROUNDOFF * (matrix_norm * solution_norm + rhs_norm) * n as f64;
+        Checked { residual, matrix_norm, solution_norm, rhs_norm, scaled: residual / scale }
+    }
+}

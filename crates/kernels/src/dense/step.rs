@@ -1,0 +1,186 @@
+//! What a factored panel does to the columns to its right: interchange of rows, triangular solve, product.
+
+use core::ops::Range;
+
+use super::gemm::{Left, Product};
+use super::grid::Grid;
+use super::pack;
+use super::real::Real;
+use super::tile::{BoundTile, Scratch};
+
+/// A panel of the matrix that is factored: unit lower triangular on top, and what is below it.
+pub(super) struct Step<T: 'static> {
+    pub(super) tile: BoundTile<T>,
+    pub(super) grid: Grid<T>,
+    /// Where the panel is: its columns, which are also the rows of its triangle.
+    pub(super) panel: Range<usize>,
+    /// Rows of the matrix.
+    pub(super) rows: usize,
+    /// For each row, with which it is interchanged.
+    pub(super) pivots: *const u32,
+    /// The negated inverses of the diagonal blocks of the triangle, each of the tile's rows; none where the panel is
+    /// at most one block, and the block may not be whole.
+    pub(super) inverses: Option<*const T>,
+    /// The part below the triangle in packed stripes, where that was done.
+    pub(super) packed: Option<*const T>,
+}
+
+/// What a thread needs for itself to work on columns.
+#[derive(Clone, Copy)]
+pub(super) struct Bench<T> {
+    /// Room for the right factor: the depth by the columns of a job.
+    pub(super) right: *mut T,
+    /// Room for one stripe of the left factor.
+    pub(super) stripe: *mut T,
+    /// Rows of the left factor that pass through the cache at a time.
+    pub(super) block: usize,
+}
+
+impl<T: Real> Step<T> {
+    /// Brings columns up to date with the panel. `look` is called now and then.
+    ///
+    /// # Safety
+    /// The panel is factored and nobody writes to it; nobody else uses these columns or what is on the bench.
+    pub(super) unsafe fn reduce(&self, columns: Range<usize>, bench: Bench<T>, look: &mut dyn FnMut()) {
+        // SAFETY: the caller's promise, here and in what follows.
+        unsafe { self.interchange(columns.clone()) };
+        // SAFETY: as above.
+        unsafe { self.solve(columns.clone(), bench) };
+        let below = self.panel.end..self.rows;
+        if below.is_empty() {
+            return;
+        }
+        let height = self.tile.rows();
+        let left = match self.packed {
+            Some(packed) => Left { first: packed, stripe: height * self.panel.len(), step: height, edge: None },
+            // SAFETY: as above.
+            None => unsafe { self.in_place(below.clone(), self.panel.clone(), bench) },
+        };
+        let product = Product {
+            tile: self.tile,
+            depth: self.panel.len(),
+            left,
+            right: bench.right,
+            result: Grid::new(self.grid.at(below.start, columns.start), self.grid.step()),
+            rows: below.len(),
+            columns: columns.len(),
+        };
+        if self.packed.is_none() {
+            // SAFETY: as above.
+            unsafe { product.by_stripes() };
+            return;
+        }
+        for first in (0..product.rows).step_by(bench.block) {
+            // SAFETY: as above.
+            unsafe { product.by_strips(first..product.rows.min(first + bench.block)) };
+            look();
+        }
+    }
+
+    /// Interchanges the rows of some columns as the panel's were.
+    ///
+    /// # Safety
+    /// Nobody else uses these columns.
+    pub(super) unsafe fn interchange(&self, columns: Range<usize>) {
+        let first = self.panel.start;
+        // SAFETY: as many pivots as the panel has columns are there.
+        let pivots = unsafe { core::slice::from_raw_parts(self.pivots, self.panel.len()) };
+        for column in columns {
+            // SAFETY: the caller has these columns alone.
+            let entries = unsafe { self.grid.column_mut(column, first..self.rows) };
+            for (row, pivot) in pivots.iter().enumerate() {
+                entries.swap(row, *pivot as usize - first);
+            }
+        }
+    }
+
+    /// Solves with the triangle: the panel's rows of these columns become those of the upper factor, and the bench's
+    /// right factor a packed copy of them.
+    ///
+    /// # Safety
+    /// As for [`reduce`](Self::reduce).
+    unsafe fn solve(&self, columns: Range<usize>, bench: Bench<T>) {
+        let (width, depth) = (self.tile.columns(), self.panel.len());
+        for first in columns.clone().step_by(width) {
+            let strip = first..columns.end.min(first + width);
+            let target = bench.right.wrapping_add((first - columns.start) * depth);
+            // SAFETY: the caller's promise.
+            unsafe { pack::strip(self.grid, self.panel.clone(), strip.clone(), target, width) };
+            // SAFETY: this strip was just written and is nobody else's.
+            let packed = unsafe { core::slice::from_raw_parts_mut(target, depth * width) };
+            match self.inverses {
+                // SAFETY: the caller's promise.
+                Some(inverses) => unsafe { self.solve_by_blocks(packed, inverses, bench) },
+                // SAFETY: the caller's promise.
+                None => unsafe { self.substitute(packed) },
+            }
+            // SAFETY: the caller's promise.
+            unsafe { pack::unpack_strip(packed, width, self.grid, self.panel.clone(), strip) };
+        }
+    }
+
+    /// Solves a strip row by row.
+    unsafe fn substitute(&self, packed: &mut [T]) {
+        let width = self.tile.columns();
+        for (row, column) in self.panel.clone().enumerate() {
+            // SAFETY: the panel is factored and nobody writes to it.
+            let factors = unsafe { self.grid.column(column, column + 1..self.panel.end) };
+            let (known, unknown) = packed[row * width..].split_at_mut(width);
+            for (entries, factor) in unknown.chunks_exact_mut(width).zip(factors) {
+                for (entry, known) in entries.iter_mut().zip(&*known) {
+                    *entry = *entry - *factor * *known;
+                }
+            }
+        }
+    }
+
+    /// Solves a strip block by block of the tile's rows: what is known is taken from a block by the tile's loop, and so
+    /// is the product with the inverse of its diagonal.
+    unsafe fn solve_by_blocks(&self, packed: &mut [T], inverses: *const T, bench: Bench<T>) {
+        let (height, width) = (self.tile.rows(), self.tile.columns());
+        let (first, depth) = (self.panel.start, self.panel.len());
+        for start in (0..depth).step_by(height) {
+            let rows = height.min(depth - start);
+            let (known, unknown) = packed.split_at_mut(start * width);
+            let block = &mut unknown[..rows * width];
+            if start > 0 {
+                let mut scratch = Scratch::<T>::new();
+                let at = first + start;
+                // SAFETY: the panel is factored and nobody writes to it.
+                let left = unsafe { self.in_place(at..self.rows.min(at + height), first..at, bench) };
+                let left = left.edge.map_or((left.first, left.step), |edge| (edge, height));
+                // SAFETY: the stripe is valid, whole or padded; so are the strip and the scratch tile.
+                unsafe { self.tile.run(start, left, known.as_ptr(), (scratch.0.as_mut_ptr(), height)) };
+                add_transposed(block, &scratch.0, (height, width));
+            }
+            let mut solution = Scratch::<T>::new();
+            let inverse = inverses.wrapping_add(start * height);
+            // SAFETY: the inverse has as many columns as the block has rows, and whole stripes.
+            unsafe { self.tile.run(rows, (inverse, height), block.as_ptr(), (solution.0.as_mut_ptr(), height)) };
+            block.fill(T::ZERO);
+            add_transposed(block, &solution.0, (height, width));
+        }
+    }
+
+    /// Rows and columns of the panel as a left factor, where they are; the last stripe, if it is not whole, is copied to
+    /// the bench.
+    unsafe fn in_place(&self, rows: Range<usize>, columns: Range<usize>, bench: Bench<T>) -> Left<T> {
+        let height = self.tile.rows();
+        let rest = rows.len() % height;
+        let edge = (rest > 0).then(|| {
+            // SAFETY: nobody writes to the panel, and nobody else uses what is on the bench.
+            unsafe { pack::stripe(self.grid, rows.end - rest..rows.end, columns.clone(), bench.stripe, height) };
+            bench.stripe.cast_const()
+        });
+        Left { first: self.grid.at(rows.start, columns.start), stripe: height, step: self.grid.step(), edge }
+    }
+}
+
+/// Adds the rows of a tile of so many rows and columns to those of a packed strip.
+fn add_transposed<T: Real>(strip: &mut [T], tile: &[T], (height, width): (usize, usize)) {
+    for (row, entries) in strip.chunks_exact_mut(width).enumerate() {
+        for (entry, change) in entries.iter_mut().zip(tile[row..].iter().step_by(height)) {
+            *entry = *entry + *change;
+        }
+    }
+}

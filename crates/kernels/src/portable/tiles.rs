@@ -1,0 +1,134 @@
+//! The tiles of dense linear algebra as Rust writes them, and the loop over columns that every instruction set shares.
+
+use model::isa::Isa;
+
+use crate::dense::Real;
+use crate::dense::tile::{Elimination, Tile};
+
+/// Rows and columns of the tile: sixteen 128-bit registers hold two of its columns and the sums.
+const ROWS: usize = 4;
+const COLUMNS: usize = 4;
+
+/// Elements of a column that are worked on at once, a multiple of every vector's lanes.
+const CHUNK: usize = 16;
+
+/// The portable tile of fp64.
+pub(crate) const FP64_SCALAR: Tile<f64> = Tile {
+    name: "scalar/4x4",
+    isa: Isa::Scalar,
+    requires: &[],
+    rows: ROWS,
+    columns: COLUMNS,
+    body: tile::<f64>,
+    eliminate: eliminate::<f64>,
+};
+
+/// The portable tile of fp32.
+pub(crate) const FP32_SCALAR: Tile<f32> = Tile {
+    name: "scalar/4x4",
+    isa: Isa::Scalar,
+    requires: &[],
+    rows: ROWS,
+    columns: COLUMNS,
+    body: tile::<f32>,
+    eliminate: eliminate::<f32>,
+};
+
+/// The tiles of fp64 that need no instruction set.
+pub static FP64: &[Tile<f64>] = &[FP64_SCALAR];
+
+/// The tiles of fp32 that need no instruction set.
+pub static FP32: &[Tile<f32>] = &[FP32_SCALAR];
+
+/// See [`TileBody`](crate::dense::tile::TileBody).
+unsafe extern "C" fn tile<T: Real>(depth: usize, a: *const T, a_step: usize, b: *const T, c: *mut T, c_step: usize) {
+    let mut sums = [[T::ZERO; ROWS]; COLUMNS];
+    for level in 0..depth {
+        // SAFETY: the caller vouches for `ROWS` elements of this column of `a` and `COLUMNS` of this row of `b`.
+        let (left, right) = unsafe {
+            (a.add(level * a_step).cast::<[T; ROWS]>().read(), b.add(level * COLUMNS).cast::<[T; COLUMNS]>().read())
+        };
+        for (sum, factor) in sums.iter_mut().zip(right) {
+            for (sum, value) in sum.iter_mut().zip(left) {
+                *sum = *sum + value * factor;
+            }
+        }
+    }
+    for (column, sum) in sums.iter().enumerate() {
+        // SAFETY: the caller vouches for `ROWS` elements of this column of `c`, which nothing else refers to.
+        let target = unsafe { &mut *c.add(column * c_step).cast::<[T; ROWS]>() };
+        for (entry, sum) in target.iter_mut().zip(sum) {
+            *entry = *entry - *sum;
+        }
+    }
+}
+
+/// See [`ColumnsBody`](crate::dense::tile::ColumnsBody). Inlined into the function of each instruction set, whose
+/// vectors the compiler then uses.
+#[expect(clippy::inline_always, reason = "it takes the instruction set of the function that it is inlined into")]
+#[inline(always)]
+pub(crate) unsafe fn eliminate<T: Real>(job: &Elimination<T>) -> T {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match job.count {
+            0 => take::<T, 0>(job),
+            1 => take::<T, 1>(job),
+            2 => take::<T, 2>(job),
+            3 => take::<T, 3>(job),
+            4 => take::<T, 4>(job),
+            5 => take::<T, 5>(job),
+            6 => take::<T, 6>(job),
+            7 => take::<T, 7>(job),
+            _ => take::<T, 8>(job),
+        }
+    }
+}
+
+/// The elimination of a number of sources known to the compiler.
+#[expect(clippy::inline_always, reason = "it takes the instruction set of the function that it is inlined into")]
+#[inline(always)]
+unsafe fn take<T: Real, const COUNT: usize>(job: &Elimination<T>) -> T {
+    let whole = job.rows / CHUNK * CHUNK;
+    let mut most = [T::ZERO; CHUNK];
+    for first in (0..whole).step_by(CHUNK) {
+        // SAFETY: this and all elements up to `CHUNK` on are among the job's rows.
+        unsafe { part::<T, COUNT, CHUNK>(job, first, &mut most) };
+    }
+    for first in whole..job.rows {
+        // SAFETY: this is one of the job's rows.
+        unsafe { part::<T, COUNT, 1>(job, first, most.first_chunk_mut().unwrap_or(&mut [T::ZERO])) };
+    }
+    most.into_iter().fold(T::ZERO, |most, one| if one > most { one } else { most })
+}
+
+/// The elimination in `LENGTH` rows from `first` on.
+#[expect(clippy::inline_always, reason = "it takes the instruction set of the function that it is inlined into")]
+#[inline(always)]
+unsafe fn part<T: Real, const COUNT: usize, const LENGTH: usize>(
+    job: &Elimination<T>,
+    first: usize,
+    most: &mut [T; LENGTH],
+) {
+    // SAFETY: the caller vouches for these rows of the target, which overlaps no source.
+    let target = unsafe { &mut *job.target.add(first).cast::<[T; LENGTH]>() };
+    let mut values = *target;
+    for index in 0..COUNT {
+        // SAFETY: and of each source.
+        let source = unsafe { job.sources.add(index * job.step + first).cast::<[T; LENGTH]>() };
+        // SAFETY: as above.
+        let mut factors = unsafe { source.read() };
+        if let (Some(scale), true) = (job.scale, index + 1 == COUNT) {
+            factors = factors.map(|factor| factor * scale);
+            // SAFETY: the last source may be written where it is scaled.
+            unsafe { source.write(factors) };
+        }
+        for (value, factor) in values.iter_mut().zip(factors) {
+            *value = *value - factor * job.factors[index];
+        }
+    }
+    for (most, value) in most.iter_mut().zip(values) {
+        let magnitude = value.abs();
+        *most = if magnitude > *most { magnitude } else { *most };
+    }
+    *target = values;
+}

@@ -1,0 +1,291 @@
+//! The tiles of dense linear algebra.
+//!
+//! A step of the depth loads a column of the left stripe into three registers and broadcasts the right strip's elements
+//! one after another, each of which is multiplied by the three and added to sums of its own. With 8 columns that is 24
+//! multiply-adds and 11 loads: two of each a cycle would do with half of the load ports. All sums are independent, so
+//! 24 (12 with sixteen registers) cover the latency of a multiply-add, four or five cycles of two each.
+//!
+//! The part of C that the sums are taken from at the end is fetched meanwhile, a column at a time during the first eight
+//! tenths of the depth: all at once they would take the line-fill buffers (10 to 16) that the left stripe needs.
+//! PREFETCHW asks for a line that is going to be written; processors without it take it for a no-operation.
+
+use model::isa::Isa;
+
+use crate::dense::tile::{Elimination, Tile};
+use crate::features::Feature;
+use crate::portable::tiles::{FP32_SCALAR, FP64_SCALAR, eliminate};
+
+/// The tiles of fp64, widest first.
+pub(crate) static FP64: &[Tile<f64>] = &[FP64_AVX512, FP64_AVX2, FP64_SCALAR];
+
+/// The tiles of fp32, widest first.
+pub(crate) static FP32: &[Tile<f32>] = &[FP32_AVX512, FP32_AVX2, FP32_SCALAR];
+
+/// The assembler's macros for one step and for four, of the shape that a tile has.
+macro_rules! steps {
+    ($vector:literal, $row:literal, [$left0:literal, $left1:literal, $left2:literal],
+        $load:literal, $broadcast:literal, $fma:literal,
+        [$(($place:literal, $right:literal, $sum0:literal, $sum1:literal, $sum2:literal)),+]
+    ) => {
+        concat!(
+            // The left column so far from RSI, and the row of the right strip by its number.
+            ".macro assay_step at, place\n",
+            $load, " ", $left0, ", [rsi + \\at]\n",
+            $load, " ", $left1, ", [rsi + \\at + ", $vector, "]\n",
+            $load, " ", $left2, ", [rsi + \\at + 2 * ", $vector, "]\n",
+            $(
+                $broadcast, " ", $right, ", [rcx + \\place * ", $row, " + ", $place, "]\n",
+                $fma, " ", $sum0, ", ", $left0, ", ", $right, "\n",
+                $fma, " ", $sum1, ", ", $left1, ", ", $right, "\n",
+                $fma, " ", $sum2, ", ", $left2, ", ", $right, "\n",
+            )+
+            ".endm\n",
+            ".macro assay_steps\n",
+            "assay_step 0, 0\n",
+            "assay_step rdx, 1\n",
+            "assay_step rdx * 2, 2\n",
+            "assay_step r10, 3\n",
+            "lea rsi, [rsi + rdx * 4]\n",
+            "add rcx, 4 * ", $row, "\n",
+            ".endm\n",
+        )
+    };
+}
+
+/// The whole depth: fours of steps, between which a column of C is fetched, then the other fours, then the rest.
+macro_rules! depth {
+    ($vector:literal, $row:literal, $columns:literal) => {
+        concat!(
+            // Fours of steps from one column that is fetched to the next: the depth by 5 times the columns, nearly, as
+            // 13108 / 2^18 is 1/20 and a little.
+            "mov eax, 13108\n",
+            "imul rax, rdi\n",
+            "shr rax, 18\n",
+            ".if ",
+            $columns,
+            " == 8\n",
+            "shr rax\n",
+            ".endif\n",
+            "mov ebx, ",
+            $columns,
+            "\n",
+            "mov r11, r8\n",
+            "2:\n",
+            "prefetchw [r11]\n",
+            "prefetchw [r11 + ",
+            $vector,
+            "]\n",
+            "prefetchw [r11 + 2 * ",
+            $vector,
+            "]\n",
+            "add r11, r9\n",
+            "mov rbp, rax\n",
+            "test rbp, rbp\n",
+            "jz 4f\n",
+            ".p2align 6\n",
+            "3:\n",
+            "assay_steps\n",
+            "dec rbp\n",
+            "jnz 3b\n",
+            "4:\n",
+            "dec ebx\n",
+            "jnz 2b\n",
+            "imul rax, rax, 4 * ",
+            $columns,
+            "\n",
+            "sub rdi, rax\n",
+            "mov rbp, rdi\n",
+            "shr rbp, 2\n",
+            "jz 6f\n",
+            ".p2align 6\n",
+            "5:\n",
+            "assay_steps\n",
+            "dec rbp\n",
+            "jnz 5b\n",
+            "6:\n",
+            "and edi, 3\n",
+            "jz 8f\n",
+            "7:\n",
+            "assay_step 0, 0\n",
+            "add rsi, rdx\n",
+            "add rcx, ",
+            $row,
+            "\n",
+            "dec edi\n",
+            "jnz 7b\n",
+            "8:\n",
+        )
+    };
+}
+
+/// Defines a tile's loop of three vectors by some columns. RDI is the depth, RSI the left stripe and RDX the elements
+/// from one of its columns to the next, RCX the right strip, R8 the tile and R9 the elements from one of its columns to
+/// the next. A column is its place in a row of the right strip, the register that its element is broadcast to, and its
+/// three sums.
+macro_rules! tile_loop {
+    ($(#[$doc:meta])* $name:ident($element:ty) {
+        vector: $vector:literal, shift: $shift:literal, row: $row:literal,
+        left: [$left0:literal, $left1:literal, $left2:literal],
+        load: $load:literal, broadcast: $broadcast:literal, fma: $fma:literal, sub: $sub:literal, zero: $zero:literal,
+        columns: $count:literal [$(($place:literal, $right:literal, $sum0:literal, $sum1:literal, $sum2:literal)),+],
+    }) => {
+        $(#[$doc])*
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name(
+            depth: usize, a: *const $element, a_step: usize, b: *const $element, c: *mut $element, c_step: usize,
+        ) {
+            ::core::arch::naked_asm!(
+                steps!($vector, $row, [$left0, $left1, $left2], $load, $broadcast, $fma,
+                    [$(($place, $right, $sum0, $sum1, $sum2)),+]),
+                "push rbx",
+                "push rbp",
+                concat!("shl rdx, ", $shift),
+                concat!("shl r9, ", $shift),
+                "lea r10, [rdx + rdx * 2]",
+                $(
+                    concat!($zero, " ", $sum0, ", ", $sum0, ", ", $sum0),
+                    concat!($zero, " ", $sum1, ", ", $sum1, ", ", $sum1),
+                    concat!($zero, " ", $sum2, ", ", $sum2, ", ", $sum2),
+                )+
+                depth!($vector, $row, $count),
+                $(
+                    concat!($load, " ", $left0, ", [r8]"),
+                    concat!($load, " ", $left1, ", [r8 + ", $vector, "]"),
+                    concat!($load, " ", $left2, ", [r8 + 2 * ", $vector, "]"),
+                    concat!($sub, " ", $left0, ", ", $left0, ", ", $sum0),
+                    concat!($sub, " ", $left1, ", ", $left1, ", ", $sum1),
+                    concat!($sub, " ", $left2, ", ", $left2, ", ", $sum2),
+                    concat!($load, " [r8], ", $left0),
+                    concat!($load, " [r8 + ", $vector, "], ", $left1),
+                    concat!($load, " [r8 + 2 * ", $vector, "], ", $left2),
+                    "add r8, r9",
+                )+
+                "pop rbp",
+                "pop rbx",
+                "vzeroupper",
+                "ret",
+                ".purgem assay_step",
+                ".purgem assay_steps",
+            )
+        }
+    };
+}
+
+tile_loop!(
+    /// 24 rows by 8 columns of fp64: sums in ZMM8-31.
+    fp64_avx512(f64) {
+        vector: "64", shift: "3", row: "64", left: ["zmm0", "zmm1", "zmm2"],
+        load: "vmovupd", broadcast: "vbroadcastsd", fma: "vfmadd231pd", sub: "vsubpd", zero: "vpxorq",
+        columns: "8" [
+            ("0", "zmm3", "zmm8", "zmm9", "zmm10"), ("8", "zmm4", "zmm11", "zmm12", "zmm13"),
+            ("16", "zmm5", "zmm14", "zmm15", "zmm16"), ("24", "zmm6", "zmm17", "zmm18", "zmm19"),
+            ("32", "zmm7", "zmm20", "zmm21", "zmm22"), ("40", "zmm3", "zmm23", "zmm24", "zmm25"),
+            ("48", "zmm4", "zmm26", "zmm27", "zmm28"), ("56", "zmm5", "zmm29", "zmm30", "zmm31")
+        ],
+    }
+);
+tile_loop!(
+    /// 48 rows by 8 columns of fp32: sums in ZMM8-31.
+    fp32_avx512(f32) {
+        vector: "64", shift: "2", row: "32", left: ["zmm0", "zmm1", "zmm2"],
+        load: "vmovups", broadcast: "vbroadcastss", fma: "vfmadd231ps", sub: "vsubps", zero: "vpxord",
+        columns: "8" [
+            ("0", "zmm3", "zmm8", "zmm9", "zmm10"), ("4", "zmm4", "zmm11", "zmm12", "zmm13"),
+            ("8", "zmm5", "zmm14", "zmm15", "zmm16"), ("12", "zmm6", "zmm17", "zmm18", "zmm19"),
+            ("16", "zmm7", "zmm20", "zmm21", "zmm22"), ("20", "zmm3", "zmm23", "zmm24", "zmm25"),
+            ("24", "zmm4", "zmm26", "zmm27", "zmm28"), ("28", "zmm5", "zmm29", "zmm30", "zmm31")
+        ],
+    }
+);
+tile_loop!(
+    /// 12 rows by 4 columns of fp64: sums in YMM4-15.
+    fp64_avx2(f64) {
+        vector: "32", shift: "3", row: "32", left: ["ymm0", "ymm1", "ymm2"],
+        load: "vmovupd", broadcast: "vbroadcastsd", fma: "vfmadd231pd", sub: "vsubpd", zero: "vxorpd",
+        columns: "4" [
+            ("0", "ymm3", "ymm4", "ymm5", "ymm6"), ("8", "ymm3", "ymm7", "ymm8", "ymm9"),
+            ("16", "ymm3", "ymm10", "ymm11", "ymm12"), ("24", "ymm3", "ymm13", "ymm14", "ymm15")
+        ],
+    }
+);
+tile_loop!(
+    /// 24 rows by 4 columns of fp32: sums in YMM4-15.
+    fp32_avx2(f32) {
+        vector: "32", shift: "2", row: "16", left: ["ymm0", "ymm1", "ymm2"],
+        load: "vmovups", broadcast: "vbroadcastss", fma: "vfmadd231ps", sub: "vsubps", zero: "vxorps",
+        columns: "4" [
+            ("0", "ymm3", "ymm4", "ymm5", "ymm6"), ("4", "ymm3", "ymm7", "ymm8", "ymm9"),
+            ("8", "ymm3", "ymm10", "ymm11", "ymm12"), ("12", "ymm3", "ymm13", "ymm14", "ymm15")
+        ],
+    }
+);
+
+/// Defines the loop over columns of an instruction set.
+macro_rules! columns_loop {
+    ($(#[$doc:meta])* $name:ident($element:ty), $features:literal) => {
+        $(#[$doc])*
+        #[target_feature(enable = $features)]
+        unsafe fn $name(job: &Elimination<$element>) -> $element {
+            // SAFETY: the caller's promise.
+            unsafe { eliminate(job) }
+        }
+    };
+}
+
+columns_loop!(
+    /// Eight fp64 lanes.
+    fp64_avx512_columns(f64), "avx512f"
+);
+columns_loop!(
+    /// Sixteen fp32 lanes.
+    fp32_avx512_columns(f32), "avx512f"
+);
+columns_loop!(
+    /// Four fp64 lanes.
+    fp64_avx2_columns(f64), "avx2,fma"
+);
+columns_loop!(
+    /// Eight fp32 lanes.
+    fp32_avx2_columns(f32), "avx2,fma"
+);
+
+/// 512 bits.
+const FP64_AVX512: Tile<f64> = Tile {
+    name: "avx512/24x8",
+    isa: Isa::Avx512,
+    requires: &[Feature::Avx512F],
+    rows: 24,
+    columns: 8,
+    body: fp64_avx512,
+    eliminate: fp64_avx512_columns,
+};
+/// 256 bits.
+const FP64_AVX2: Tile<f64> = Tile {
+    name: "avx2/12x4",
+    isa: Isa::Avx2,
+    requires: &[Feature::Avx2, Feature::Fma],
+    rows: 12,
+    columns: 4,
+    body: fp64_avx2,
+    eliminate: fp64_avx2_columns,
+};
+/// 512 bits.
+const FP32_AVX512: Tile<f32> = Tile {
+    name: "avx512/48x8",
+    isa: Isa::Avx512,
+    requires: &[Feature::Avx512F],
+    rows: 48,
+    columns: 8,
+    body: fp32_avx512,
+    eliminate: fp32_avx512_columns,
+};
+/// 256 bits.
+const FP32_AVX2: Tile<f32> = Tile {
+    name: "avx2/24x4",
+    isa: Isa::Avx2,
+    requires: &[Feature::Avx2, Feature::Fma],
+    rows: 24,
+    columns: 4,
+    body: fp32_avx2,
+    eliminate: fp32_avx2_columns,
+};
