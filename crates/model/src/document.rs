@@ -381,6 +381,12 @@ pub struct NetConditions {
     /// Of a latency under load: probes that could not leave when they were due, as a share.
     #[serde(default)]
     pub late_share: Option<f64>,
+    /// The longest packet, in bytes, that the path takes as far as the measuring end's kernel knows.
+    #[serde(default)]
+    pub path_mtu: Option<u32>,
+    /// How that is found out (`IP_MTU_DISCOVER`): `off`, `want`, `do`, `probe`, `interface`, `omit`.
+    #[serde(default)]
+    pub mtu_discovery: Option<String>,
 }
 
 /// What TCP says of connections (`struct tcp_info`), over the senders of all threads.

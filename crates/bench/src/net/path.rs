@@ -14,7 +14,8 @@ pub(crate) fn end_towards(address: IpAddr) -> PathEnd {
     let mtu = host.text(&format!("sys/class/net/{interface}/mtu"));
     let offloads = sys::net::offloads(&interface).unwrap_or_default();
     PathEnd {
-        mtu: mtu.and_then(|text| text.trim().parse().ok()),
+        // In a network of its own a process may be shown the interfaces of another.
+        mtu: sys::net::mtu(&interface).ok().or_else(|| mtu.and_then(|text| text.trim().parse().ok())),
         offloads: offloads.into_iter().map(str::to_owned).collect(),
         interface: Some(interface),
         congestion_control: None,

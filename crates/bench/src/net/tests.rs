@@ -1,6 +1,6 @@
 //! A server and its visitors in one process: who is let in, who waits, who is sent away, and what the server outlives.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use model::io::NetMode;
 use proptest::prelude::*;
+use sys::clock::monotonic_raw_seconds;
 
-use super::greetings::{Cause, Hello, ToServer, ToVisitor, VERSIONS};
+use super::greetings::{Admitted, Cause, Hello, Limits, ToServer, ToVisitor, VERSIONS, Welcome};
 use super::preface::{Preface, Purpose, Token};
 use super::server::Server;
 use super::words::ToNear;
@@ -110,12 +111,8 @@ fn who_does_not_know_the_key_is_not() {
 fn an_older_or_newer_visitor_hears_so() {
     let told = with_server(serving(None), far::serve, |address| {
         let stream = stranger(address, Purpose::Visit, Token::NONE);
-        let hello = Hello {
-            versions: [VERSIONS[1] + 1; 2],
-            program: "9\x1b[2J".to_owned(),
-            capabilities: Vec::new(),
-            nonce: Token::new().as_str().to_owned(),
-        };
+        let ToServer::Hello(ours) = hello() else { panic!("a visitor's first word") };
+        let hello = Hello { versions: [VERSIONS[1] + 1; 2], program: "9\x1b[2J".to_owned(), ..ours };
         frames::write(&stream, &ToServer::Hello(hello)).unwrap();
         let ToVisitor::Refused { cause: Cause::Version, reason } = frames::read(&stream, PATIENCE).unwrap() else {
             panic!("refused")
@@ -144,6 +141,77 @@ fn visitors_take_turns_and_hear_their_place() {
             drop(second.join().unwrap());
         });
         assert_eq!(places.lock().unwrap()[0], 1);
+    });
+}
+
+/// A visitor's first word.
+fn hello() -> ToServer {
+    let nonce = Token::new().as_str().to_owned();
+    ToServer::Hello(Hello { versions: VERSIONS, program: "0.0.2".to_owned(), capabilities: Vec::new(), nonce })
+}
+
+#[test]
+fn a_visitor_that_says_nothing_for_5_s_loses_its_turn_and_the_next_has_it() {
+    let told = with_server(serving(None), far::serve, |address| {
+        // As one whose process is stopped, or whose host is gone.
+        let silent = stranger(address, Purpose::Visit, Token::NONE);
+        frames::write(&silent, &hello()).unwrap();
+        frames::write(&silent, &ToServer::Proof { proof: None }).unwrap();
+        while !matches!(frames::read(&silent, PATIENCE).unwrap(), ToVisitor::Admitted(_)) {}
+        let began = monotonic_raw_seconds();
+        drop(visit(address, None).unwrap());
+        let waited = monotonic_raw_seconds() - began;
+        assert!(waited > 4.9, "not before: {waited} s");
+        let ToVisitor::Over { reason } = frames::read(&silent, PATIENCE).unwrap() else { panic!("it is over") };
+        assert!(reason.contains("it said nothing for 5 s"), "{reason}");
+    });
+    let of_both: Vec<_> = told.iter().filter(|notice| matches!(notice, Notice::Visited { .. })).collect();
+    let Notice::Visited { because: Some(because), .. } = of_both[0] else { panic!("{told:?}") };
+    assert!(because.contains("it said nothing for 5 s"), "{because}");
+    assert!(matches!(of_both[1], Notice::Visited { because: None, .. }), "{told:?}");
+}
+
+#[test]
+fn a_server_that_says_nothing_any_more_is_an_obstacle() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::scope(|scope| {
+        let silent = scope.spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            stream.read_exact(&mut [0; super::preface::PREFACE_BYTES]).unwrap();
+            let ToServer::Hello(_) = frames::read(&stream, PATIENCE).unwrap() else { panic!("a visitor") };
+            let welcome = Welcome {
+                version: VERSIONS[1],
+                program: "0.0.1".to_owned(),
+                capabilities: vec![NetMode::Stream.name().to_owned()],
+                nonce: Token::new().as_str().to_owned(),
+                key_needed: false,
+            };
+            frames::write(&stream, &ToVisitor::Welcome(welcome)).unwrap();
+            let ToServer::Proof { .. } = frames::read(&stream, PATIENCE).unwrap() else { panic!("its proof") };
+            frames::write(&stream, &ToVisitor::Known { proof: None }).unwrap();
+            let admitted = Admitted {
+                token: Token::new().as_str().to_owned(),
+                limits: Limits::none(),
+                path: path::end_towards(address.ip()),
+                machine: machine::discover(&machine::Sysroot::host()),
+            };
+            frames::write(&stream, &ToVisitor::Admitted(Box::new(admitted))).unwrap();
+            // The connection stays.
+            stream
+        });
+        let visit = visit(address, None).unwrap();
+        let _kept = silent.join().unwrap();
+        assert_eq!(visit.obstacle(NetMode::Stream), None);
+        let began = monotonic_raw_seconds();
+        let why = loop {
+            if let Some(why) = visit.obstacle(NetMode::Stream) {
+                break why;
+            }
+            thread::sleep(Duration::from_millis(50));
+            assert!(monotonic_raw_seconds() - began < 60.0, "it goes on");
+        };
+        assert!(why.contains("it said nothing for 6 s") && why.contains("; look"), "{why}");
     });
 }
 

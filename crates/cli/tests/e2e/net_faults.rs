@@ -189,7 +189,7 @@ fn a_path_that_swallows_long_packets_is_a_failed_row_in_seconds() {
     let row = &rows(&document)[0];
     assert_eq!((ran.status, &row["status"]), (Some(1), &Value::from("failed")), "{row:#}");
     let reason = text(row, "reason");
-    assert!(reason.contains("; look") || reason.contains("MTU"), "it says what to look for: {reason}");
+    assert!(reason.contains("seem to vanish on the path") && reason.contains("ICMP"), "{reason}");
     assert!(number(&document["run"], "seconds") < IN_SECONDS.as_secs_f64(), "{reason}");
 }
 

@@ -6,10 +6,13 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::common::{
-    Ran, Scratch, assay, check, command, document, is_verified, only_run, printed, program, refusal, rows, text,
+    Ran, Scratch, assay, check, command, document, is_root, is_verified, only_run, printed, program, refusal, rows, skip,
+    text,
 };
-use crate::system::{Running, samples_in_journal, signal, wait_for};
+use crate::system::{Running, has, samples_in_journal, signal, wait_for, wrapped};
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(25);
@@ -183,4 +186,81 @@ fn whichever_end_is_stopped_both_end_and_what_was_measured_is_stored() {
     let ran = server.measured(&next, &format!("{ROW} --repeat 2"));
     assert_eq!(ran.status, Some(0), "{ran:?}");
     assert_eq!(server.stop("INT"), Some(130));
+}
+
+#[test]
+fn a_client_that_is_stopped_loses_its_turn_and_the_next_is_served() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch, "", "127.0.0.1");
+    let client = measuring(&scratch, &server);
+    signal(client.id(), "STOP");
+    // It waits until the server has heard nothing of the other for 5 s.
+    let next = Scratch::new();
+    let ran = server.measured(&next, &format!("{ROW} --repeat 2"));
+    signal(client.id(), "CONT");
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let ran = client.end();
+    let document = document(&only_run(&scratch));
+    check(&document);
+    let row = &rows(&document)[0];
+    assert_eq!((ran.status, text(row, "status")), (Some(1), "failed"), "{ran:?}");
+    assert!(text(row, "reason").contains("; look"), "it says what to look for: {row:#}");
+    let log = std::fs::read_to_string(scratch.join("serve.log")).unwrap();
+    assert!(log.contains("it said nothing for 5 s"), "{log}");
+    assert_eq!(server.stop("INT"), Some(130));
+}
+
+/// Two networks that a pair of interfaces joins: `near`, where the shell is, and `far`, where the server listens at `$1`
+/// for one visitor. The rest of the arguments is the program that visits it.
+const JOINED: &str = r#"
+    listen=$1 log=$2 key=$3 program=$4; shift 3
+    ip link set lo up || exit 99
+    unshare -n sleep 60 & far=$!
+    until [ "$(readlink /proc/$far/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.01; done
+    there() { nsenter -t "$far" -n "$@"; }
+    ip link add near type veth peer name far netns "$far" || exit 99
+    ip addr add 10.9.0.1/24 dev near && ip addr add fd09::1/64 dev near nodad && ip link set near up &&
+    there ip addr add 10.9.0.2/24 dev far && there ip addr add fd09::2/64 dev far nodad &&
+    there ip link set lo up && there ip link set far up || exit 99
+    there "$program" net serve --once --listen "$listen" --key-file "$key" 2> "$log" & serving=$!
+    until grep -q 'listening on' "$log" || ! kill -0 "$serving"; do sleep 0.05; done
+    "$@"; status=$?
+    wait "$serving" || status=98
+    kill "$far"
+    exit "$status"
+"#;
+
+#[test]
+fn who_listens_on_all_addresses_is_reached_at_each_of_them() {
+    let what = "a server on all addresses, over veth";
+    let tried = || Command::new("unshare").args(["-n", "ip", "link", "add", "a", "type", "veth", "peer", "b"]).output();
+    let missing = ["unshare", "nsenter", "ip"].into_iter().find(|tool| !has(tool));
+    let why = match missing {
+        _ if !is_root() => Some("it needs the superuser".to_owned()),
+        Some(tool) => Some(format!("there is no {tool} (Debian: util-linux, iproute2)")),
+        None => tried().map_or_else(
+            |error| Some(error.to_string()),
+            |tried| (!tried.status.success()).then(|| String::from_utf8_lossy(&tried.stderr).trim().to_owned()),
+        ),
+    };
+    if let Some(why) = why {
+        return skip(what, &why);
+    }
+    let scratch = Scratch::new();
+    let key = key(&scratch, "net.key", "a key that both ends of the pair know");
+    // All of version 6 are those of version 4 too.
+    for (listen, to) in [("0.0.0.0", "10.9.0.2"), ("[::]", "[fd09::2]"), ("[::]", "10.9.0.2")] {
+        let log = scratch.join(&format!("serve-{}.log", to.replace(['[', ']', ':'], "_"))).display().to_string();
+        let mut shell = Command::new("unshare");
+        shell.args(["-n", "sh", "-c", JOINED, "sh", &format!("{listen}:5211"), &log, &key]).arg(program());
+        let options = format!("net --to {to} --key-file {key} --mode pingpong,stream --threads 1 --block 1000");
+        shell.args(options.split_whitespace()).args(["--repeat", "2", "--json", "-"]);
+        let ran = Running::start(wrapped(&scratch, shell).stdout(Stdio::piped()).stderr(Stdio::piped())).end();
+        assert_eq!(ran.status, Some(0), "{listen} at {to}: {ran:?}");
+        let document = printed(&ran);
+        check(&document);
+        assert!(rows(&document).len() >= 3 && rows(&document).iter().all(is_verified), "{document:#}");
+        let seen = &rows(&document)[0]["conditions"]["net"];
+        assert_eq!((text(seen, "interface"), &document["peer"]["interface"]), ("near", &Value::from("far")), "{seen:#}");
+    }
 }

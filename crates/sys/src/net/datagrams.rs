@@ -4,6 +4,9 @@
 //! those that come together into one (`UDP_GRO`). Without it a call carries several messages of one datagram each
 //! (`sendmmsg(2)`, `recvmmsg(2)`), and where that is refused too, one. Nothing is allocated once a sender or receiver is
 //! there, and it stays with what worked.
+//!
+//! When a message came the kernel says (`SO_TIMESTAMPNS`, `socket(7)`): those of one call have come before it, each at a
+//! time of its own.
 
 use std::fmt;
 use std::io;
@@ -61,8 +64,8 @@ trait Kernel {
     /// As above.
     unsafe fn receive_one(&self, socket: RawFd, header: &mut libc::mmsghdr) -> io::Result<()>;
 
-    /// `setsockopt(2)` of UDP, with a number.
-    fn set(&self, socket: RawFd, option: libc::c_int, value: libc::c_int) -> io::Result<()>;
+    /// `setsockopt(2)` at this level (`SOL_…`), with a number.
+    fn set(&self, socket: RawFd, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()>;
 }
 
 /// The kernel that is there.
@@ -102,10 +105,10 @@ impl Kernel for Linux {
         Ok(())
     }
 
-    fn set(&self, socket: RawFd, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    fn set(&self, socket: RawFd, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
         let length = libc::socklen_t::try_from(size_of_val(&value)).unwrap_or(0);
         // SAFETY: the value is live for the call, and its length is passed with it.
-        let status = unsafe { libc::setsockopt(socket, libc::SOL_UDP, option, (&raw const value).cast(), length) };
+        let status = unsafe { libc::setsockopt(socket, level, option, (&raw const value).cast(), length) };
         count(status as isize).map(drop)
     }
 }
@@ -199,7 +202,7 @@ impl<K: Kernel> Outbox<K> {
         let of_a_message = (MOST_MESSAGE_BYTES / datagram_bytes).clamp(1, MOST_SEGMENTS);
         let option = libc::c_int::try_from(datagram_bytes).unwrap_or(libc::c_int::MAX);
         let wanted = segmented && of_a_message > 1;
-        let granted = wanted && kernel.set(socket.as_raw_fd(), libc::UDP_SEGMENT, option).is_ok();
+        let granted = wanted && kernel.set(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, option).is_ok();
         Self {
             kernel,
             datagram_bytes,
@@ -228,7 +231,7 @@ impl<K: Kernel> Outbox<K> {
                 Err(error) if self.segments > 1 && is_no_segmentation(&error) => {
                     self.segments = 1;
                     // Where this fails too a message of one segment goes out as it is.
-                    let _ = self.kernel.set(socket, libc::UDP_SEGMENT, 0);
+                    let _ = self.kernel.set(socket, libc::SOL_UDP, libc::UDP_SEGMENT, 0);
                 }
                 Err(error) if self.many && !self.proven && is_no_call(&error) => self.many = false,
                 Err(error) => return Err(error),
@@ -256,6 +259,16 @@ impl<K: Kernel> Outbox<K> {
     }
 }
 
+/// A datagram that came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival<'a> {
+    /// Its bytes.
+    pub bytes: &'a [u8],
+    /// When it came, in nanoseconds of the system's clock; `None` where the kernel does not say, and of those that were put
+    /// together with one before them.
+    pub came_nanoseconds: Option<u64>,
+}
+
 /// Receives batches of datagrams.
 pub struct Receiver(Inbox<Linux>);
 
@@ -276,8 +289,13 @@ impl Receiver {
     }
 
     /// The datagrams that came last, in their order. An empty one is a datagram too.
-    pub fn datagrams(&self) -> impl Iterator<Item = &[u8]> {
+    pub fn datagrams(&self) -> impl Iterator<Item = Arrival<'_>> {
         self.0.datagrams()
+    }
+
+    /// Whether the kernel says when messages came.
+    pub fn is_stamped(&self) -> bool {
+        self.0.stamped
     }
 
     /// What carries the datagrams: `gro`, `recvmmsg`; nothing where each takes a call of its own.
@@ -301,15 +319,26 @@ struct Inbox<K> {
     controls: Box<[[u64; CONTROL_WORDS]]>,
     headers: Box<[libc::mmsghdr]>,
     vectors: Box<[libc::iovec]>,
-    /// Length and segment of each message that came last.
-    came: Vec<(usize, usize)>,
+    /// The messages that came last.
+    came: Vec<Message>,
     coalesced: bool,
+    stamped: bool,
     many: bool,
+}
+
+/// A message that came.
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    bytes: usize,
+    /// Bytes of the datagrams that it holds; the last may be shorter.
+    segment: usize,
+    came_nanoseconds: Option<u64>,
 }
 
 impl<K: Kernel> Inbox<K> {
     fn new(kernel: K, socket: &UdpSocket, datagram_bytes: usize, coalesced: bool) -> Self {
-        let coalesced = coalesced && kernel.set(socket.as_raw_fd(), libc::UDP_GRO, 1).is_ok();
+        let coalesced = coalesced && kernel.set(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_GRO, 1).is_ok();
+        let stamped = kernel.set(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1).is_ok();
         let room = if coalesced { COALESCED_BYTES } else { datagram_bytes.min(MOST_MESSAGE_BYTES) + 1 };
         let messages = (RECEIVING_BYTES / room).clamp(1, MOST_MESSAGES);
         Self {
@@ -321,6 +350,7 @@ impl<K: Kernel> Inbox<K> {
             vectors: vectors(messages),
             came: Vec::with_capacity(messages),
             coalesced,
+            stamped,
             many: true,
         }
     }
@@ -348,7 +378,8 @@ impl<K: Kernel> Inbox<K> {
             *vector = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
             (header.msg_hdr.msg_iov, header.msg_hdr.msg_iovlen) = (std::ptr::from_mut(vector), 1);
             header.msg_hdr.msg_control = control.as_mut_ptr().cast();
-            header.msg_hdr.msg_controllen = if self.coalesced { size_of_val(control) } else { 0 };
+            let tells = self.coalesced || self.stamped;
+            header.msg_hdr.msg_controllen = if tells { size_of_val(control) } else { 0 };
         }
         if !self.many {
             // SAFETY: the first header points to its vector and its control words, and the vector to its room in the
@@ -360,39 +391,60 @@ impl<K: Kernel> Inbox<K> {
         unsafe { self.kernel.receive_many(socket, &mut self.headers) }
     }
 
-    /// Notes how long the first messages are, and their segments.
+    /// Notes how long the first messages are, their segments, and when they came.
     fn note(&mut self, messages: usize) {
         for (header, control) in self.headers.iter().zip(&self.controls).take(messages) {
-            let length = (header.msg_len as usize).min(self.room);
+            let bytes = (header.msg_len as usize).min(self.room);
             let known = header.msg_hdr.msg_controllen.min(size_of_val(control)) / size_of::<u64>();
-            let segment = segment_of(&control[..known.min(CONTROL_WORDS)]).unwrap_or(length);
-            self.came.push((length, segment.max(1)));
+            let told = told_by(&control[..known.min(CONTROL_WORDS)]);
+            let segment = told.segment.unwrap_or(bytes).max(1);
+            self.came.push(Message { bytes, segment, came_nanoseconds: told.came_nanoseconds });
         }
     }
 
-    fn datagrams(&self) -> impl Iterator<Item = &[u8]> {
-        self.came.iter().zip(self.arena.chunks_exact(self.room)).flat_map(|(&(length, segment), room)| {
+    fn datagrams(&self) -> impl Iterator<Item = Arrival<'_>> {
+        self.came.iter().zip(self.arena.chunks_exact(self.room)).flat_map(|(message, room)| {
             // Nothing to cut into segments is still one datagram.
-            let empty = (length == 0).then_some(&room[..0]);
-            room[..length].chunks(segment).chain(empty)
+            let empty = (message.bytes == 0).then_some(&room[..0]);
+            let stamps = std::iter::once(message.came_nanoseconds).chain(std::iter::repeat(None));
+            let datagrams = room[..message.bytes].chunks(message.segment).chain(empty);
+            datagrams.zip(stamps).map(|(bytes, came_nanoseconds)| Arrival { bytes, came_nanoseconds })
         })
     }
 }
 
-/// The length of the segments that the control messages in these words tell of; `None` where none does. A message is its
-/// length, header included, in a word, then level and type in one, then its data, filled up to whole words (`cmsg(3)`).
-fn segment_of(mut words: &[u64]) -> Option<usize> {
+/// What control messages say of a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Told {
+    /// Length of the datagrams that were put together.
+    segment: Option<usize>,
+    /// When it came, or the first of them.
+    came_nanoseconds: Option<u64>,
+}
+
+/// What the control messages in these words tell. A message is its length, header included, in a word, then level and type
+/// in one, then its data, filled up to whole words (`cmsg(3)`).
+fn told_by(mut words: &[u64]) -> Told {
     const HEADER_WORDS: usize = 2;
+    let mut told = Told::default();
     while let [length, kind, rest @ ..] = words {
-        let length = usize::try_from(*length).ok()?.div_ceil(size_of::<u64>());
-        let [level, what] = halves(*kind);
-        if (level, what) == (libc::SOL_UDP, libc::UDP_GRO) && length > HEADER_WORDS {
+        let length = usize::try_from(*length).unwrap_or(usize::MAX).div_ceil(size_of::<u64>());
+        let data = rest.get(..length.saturating_sub(HEADER_WORDS)).unwrap_or_default();
+        match (halves(*kind), data) {
             // An `int`: the first half of the word.
-            return rest.first().and_then(|word| usize::try_from(halves(*word)[0]).ok()).filter(|bytes| *bytes > 0);
+            ([libc::SOL_UDP, libc::UDP_GRO], [word, ..]) => {
+                told.segment = usize::try_from(halves(*word)[0]).ok().filter(|bytes| *bytes > 0);
+            }
+            // A `timespec`: seconds, and nanoseconds.
+            ([libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS], [seconds, nanoseconds, ..]) => {
+                let whole = seconds.checked_mul(1_000_000_000);
+                told.came_nanoseconds = whole.and_then(|whole| whole.checked_add(*nanoseconds));
+            }
+            _ => {}
         }
-        words = words.get(length.max(HEADER_WORDS)..)?;
+        words = words.get(length.max(HEADER_WORDS)..).unwrap_or_default();
     }
-    None
+    told
 }
 
 /// The two numbers in a word, in the order of memory.

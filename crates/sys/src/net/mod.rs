@@ -1,10 +1,11 @@
 //! What the kernel says of a network interface that sysfs does not, which offloads are on; and what it says of TCP
-//! connections ([`tcp`]). Many datagrams a system call ([`datagrams`]), sends that spare their copy ([`zero_copy`]), and
+//! connections ([`tcp`]) and of paths ([`path`]). Many datagrams a system call ([`datagrams`]), sends that spare their copy ([`zero_copy`]), and
 //! how a thread waits for a socket ([`wait`]).
 //!
 //! Sockets otherwise are safe through the standard library.
 
 pub mod datagrams;
+pub mod path;
 pub mod tcp;
 pub mod wait;
 pub mod zero_copy;
@@ -69,9 +70,25 @@ pub fn offloads(interface: &str) -> io::Result<Vec<&'static str>> {
     }
 }
 
-/// One question to the driver.
-fn ask(socket: &UnixDatagram, interface: &str, command: u32) -> io::Result<u32> {
-    let mut value = EthtoolValue { command, data: 0 };
+/// The longest packet of an interface, in bytes: of one in this process's network, which is not always what sysfs shows.
+///
+/// # Errors
+/// There is no such interface.
+pub fn mtu(interface: &str) -> io::Result<u32> {
+    let socket = UnixDatagram::unbound()?;
+    let mut request = request_about(interface)?;
+    // SAFETY: the request is live and writable for the call, which fills in its number.
+    let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request) };
+    if status != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has filled in this member, and any bits are a number.
+    let bytes = unsafe { request.ifr_ifru.ifru_mtu };
+    u32::try_from(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+/// A question about an interface of this name.
+fn request_about(interface: &str) -> io::Result<libc::ifreq> {
     // SAFETY: all-zero bytes are a valid `ifreq`: an array of characters and a union of plain data.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     // The name ends with a NUL, so one that fills the field is none.
@@ -81,6 +98,13 @@ fn ask(socket: &UnixDatagram, interface: &str, command: u32) -> io::Result<u32> 
     for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
         *to = from.cast_signed();
     }
+    Ok(request)
+}
+
+/// One question to the driver.
+fn ask(socket: &UnixDatagram, interface: &str, command: u32) -> io::Result<u32> {
+    let mut value = EthtoolValue { command, data: 0 };
+    let mut request = request_about(interface)?;
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
     // SAFETY: the request and the value that it points to are live and writable for the call, and of the form that
     // these commands take: the kernel writes no more than the value's second word.
@@ -101,7 +125,16 @@ mod tests {
     }
 
     #[test]
+    fn the_longest_packet_is_what_sysfs_says() {
+        let found = mtu("lo").unwrap();
+        assert!(found >= 1280, "{found}");
+        let shown = std::fs::read_to_string("/sys/class/net/lo/mtu").ok().and_then(|text| text.trim().parse().ok());
+        assert!(shown.is_none_or(|shown: u32| shown == found), "{shown:?} {found}");
+    }
+
+    #[test]
     fn an_interface_that_is_not_there_is_an_error() {
+        assert!(mtu("none-such").is_err());
         assert!(offloads("none-such").is_err());
         assert!(offloads("").is_err());
         assert!(offloads("a-name-that-is-too-long-for-the-kernel").is_err());

@@ -18,6 +18,9 @@ use super::{block_bytes, ceiling, flow_block_bytes, sent};
 use crate::engine::{Flow, FlowProfile, Tally, Window};
 use crate::net::path;
 
+/// Headers of IP's version 4 and of UDP, the least that a message has (RFC 791, RFC 768).
+const HEADERS_BYTES: u32 = 20 + 8;
+
 /// One thread of the near end.
 pub(super) struct NetFlow {
     part: Box<dyn Part>,
@@ -79,6 +82,14 @@ impl NetFlow {
         complete.then(|| ceiling::two_copies(&pairs, block_bytes(&self.params), &self.timer)).flatten()
     }
 
+    /// The longest packet that carries data, in bytes: a stream fills them, a message may be shorter.
+    fn longest_packet(&self) -> u32 {
+        let mtu = self.session.path_mtu().0.unwrap_or(u32::MAX);
+        let fills = matches!(self.params.mode, NetMode::Stream | NetMode::Transfer | NetMode::Load);
+        let block = u32::try_from(self.params.block).unwrap_or(u32::MAX);
+        if fills && self.params.protocol == Protocol::Tcp { mtu } else { block.saturating_add(HEADERS_BYTES).min(mtu) }
+    }
+
     /// What the launch went through: the first thread says it.
     fn path(&self) -> NetConditions {
         let address = self.session.address();
@@ -86,6 +97,7 @@ impl NetFlow {
         let opened = self.session.opened();
         let tcp = self.params.protocol == Protocol::Tcp;
         let sent = self.session.sent();
+        let (path_mtu, mtu_discovery) = self.session.path_mtu();
         NetConditions {
             interface: end.interface,
             mtu: end.mtu,
@@ -97,6 +109,8 @@ impl NetFlow {
             congestion_control: opened.congestion_control.clone().filter(|_| tcp),
             peer_cpus: opened.cpus.clone(),
             two_copy_bytes_per_second: self.ceiling(),
+            path_mtu,
+            mtu_discovery: mtu_discovery.map(str::to_owned),
             ..NetConditions::default()
         }
     }
@@ -124,7 +138,7 @@ impl Flow for NetFlow {
         let (session, thread, number) = (&*self.session, self.thread, self.last.0);
         let work = self.share_of_work;
         let ran = self.part.run(&Moment { session, thread, number, timer, window, work }, tally);
-        ran.map_err(|failure| session.explain(failure))
+        ran.map_err(|failure| session.explain(failure, self.longest_packet()))
     }
 
     fn verify(&mut self) -> Result<(), String> {
@@ -132,7 +146,7 @@ impl Flow for NetFlow {
         let (session, thread, timer) = (&*self.session, self.thread, &self.timer);
         let work = self.share_of_work;
         let verified = self.part.verify(&Moment { session, thread, number, timer, window, work });
-        verified.map_err(|failure| session.explain(failure))
+        verified.map_err(|failure| session.explain(failure, self.longest_packet()))
     }
 
     fn conclude(&mut self, seen: &mut Observations) {

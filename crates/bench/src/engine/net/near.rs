@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 use sys::clock::Timer;
+use sys::net::path::{mtu_discovery, path_mtu};
 use sys::net::tcp::tcp_state;
 
 use super::datagrams::{ANOTHER_FAILED, Pool, did_not_come};
@@ -28,6 +29,12 @@ pub(super) const SILENCE: Duration = Duration::from_secs(5);
 
 /// So long a far end that has closed a data connection has to say why.
 const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// A far end that is not stopped answers a question by then: it waits up to a second for datagrams that are still coming.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
+
+/// Any path takes packets of so many bytes: what every host has to accept (RFC 791, 3.1).
+const SHORT_PACKET_BYTES: u32 = 576;
 
 /// What the threads of a launch share.
 #[derive(Debug)]
@@ -262,14 +269,17 @@ impl Session {
     }
 
     /// The sentence for a launch that failed so at this end: what the far end said about its end, or this if it said
-    /// nothing; the same for every thread. The far end closes the data connections before it says why.
-    pub(super) fn explain(&self, failure: String) -> String {
+    /// nothing; the same for every thread. The far end closes the data connections before it says why. `longest` is the
+    /// longest packet that carried data: where the far end answers here, and on its data connections does not, it is not
+    /// stopped, but the path does not let them through.
+    pub(super) fn explain(&self, failure: String, longest: u32) -> String {
         let mut control = self.control();
         if let Err(said) = &control.answer {
             return said.clone();
         }
         let said = match hear(&control.stream, LAST_WORDS) {
             Err(Unheard::Refused(reason)) => reason,
+            _ if failure == silent() && answers(&control) => vanished(&control.stream, longest),
             _ => failure,
         };
         control.answer = Err(said.clone());
@@ -309,6 +319,12 @@ impl Session {
     /// So many more datagrams that did not come.
     pub(super) fn lose(&self, count: u64) {
         self.lost.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// The longest packet that the path takes as far as this host knows, in bytes, and how that is found out.
+    pub(super) fn path_mtu(&self) -> (Option<u32>, Option<&'static str>) {
+        let control = self.control();
+        (path_mtu(&control.stream), mtu_discovery(&control.stream))
     }
 
     /// Where threads bring together what their flows gave.
@@ -359,6 +375,28 @@ fn ask(control: &Control, number: u32) -> Result<Vec<Counted>, String> {
             _ => return Err(odd()),
         }
     }
+}
+
+/// Whether the far end answers on the control connection: who is stopped, or hangs, does not.
+fn answers(control: &Control) -> bool {
+    let asked = Asked { number: control.announced, sent_bytes: vec![0; control.sent_bytes.len()] };
+    frames::write(&control.stream, &ToFar::Count(asked)).is_ok()
+        && matches!(hear(&control.stream, ANSWERS_WITHIN), Ok(ToNear::Counted(_)))
+}
+
+/// The sentence for data that does not come over a path on which short messages do, in packets of so many bytes at most.
+fn vanished(control: &TcpStream, longest: u32) -> String {
+    let short = "the other end answers, but its data connections carry nothing";
+    if longest <= SHORT_PACKET_BYTES {
+        return format!("{short}; look for a firewall between the two that lets only some connections through");
+    }
+    let known = path_mtu(control).map_or("unknown".to_owned(), |bytes| format!("{bytes} bytes"));
+    let way = mtu_discovery(control).unwrap_or("unknown");
+    format!(
+        "{short}: packets of {longest} bytes seem to vanish on the path (path MTU here {known}, discovery '{way}'); look for \
+         a tunnel that takes less, and a firewall that drops ICMP 'fragmentation needed', lower the MTU of the interface, or \
+         set net.ipv4.tcp_mtu_probing=1"
+    )
 }
 
 /// Flags of `recv(2)` that the socket library names none of.

@@ -77,7 +77,7 @@ struct Threads {
 
 impl Threads {
     /// Who waits longer for the others is told so: no test hangs.
-    const PATIENCE: Duration = Duration::from_secs(120);
+    const PATIENCE: Duration = Duration::from_mins(2);
 
     fn of(count: usize) -> Self {
         Self { count, pool: Pool::new(Self::PATIENCE) }

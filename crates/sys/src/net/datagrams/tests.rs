@@ -65,9 +65,9 @@ impl Kernel for Filter {
         unsafe { Linux.receive_one(socket, header) }
     }
 
-    fn set(&self, socket: RawFd, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    fn set(&self, socket: RawFd, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
         self.pass(self.set)?;
-        Linux.set(socket, option, value)
+        Linux.set(socket, level, option, value)
     }
 }
 
@@ -100,7 +100,7 @@ fn there<K: Kernel, L: Kernel>(
         (sent, calls) = (sent + left, calls + 1);
         while came < sent {
             assert!(inbox.receive(far.as_raw_fd()).unwrap() >= 1);
-            for datagram in inbox.datagrams() {
+            for datagram in inbox.datagrams().map(|came| came.bytes) {
                 assert_eq!(datagram.len(), outbox.datagram_bytes, "datagram {came}");
                 assert!(datagram.iter().all(|byte| usize::from(*byte) == came), "datagram {came}");
                 came += 1;
@@ -150,7 +150,7 @@ fn what_is_in_use_is_said() {
 #[test]
 fn a_message_is_cut_into_segments_and_the_last_may_be_short() {
     let (near, far) = pair("127.0.0.1");
-    if Linux.set(near.as_raw_fd(), libc::UDP_SEGMENT, 1472).is_err() {
+    if Linux.set(near.as_raw_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, 1472).is_err() {
         eprintln!("SKIPPED: this kernel has no segmentation offload");
         return;
     }
@@ -160,7 +160,7 @@ fn a_message_is_cut_into_segments_and_the_last_may_be_short() {
         let mut lengths = Vec::new();
         while lengths.len() < 4 {
             inbox.receive(far.as_raw_fd()).unwrap();
-            lengths.extend(inbox.datagrams().map(<[u8]>::len));
+            lengths.extend(inbox.datagrams().map(|came| came.bytes.len()));
         }
         assert_eq!(lengths, [1472, 1472, 1472, 100]);
     }
@@ -256,7 +256,7 @@ fn a_longer_datagram_and_an_empty_one_are_seen_as_what_they_are() {
         let mut one = |bytes: usize| {
             near.send(&vec![1; bytes]).unwrap();
             inbox.receive(far.as_raw_fd()).unwrap();
-            inbox.datagrams().map(<[u8]>::len).collect::<Vec<_>>()
+            inbox.datagrams().map(|came| came.bytes.len()).collect::<Vec<_>>()
         };
         assert_eq!(one(0), [0]);
         assert_eq!(one(99), [99]);
@@ -272,13 +272,51 @@ fn control_messages_are_read_and_garbage_is_none() {
     };
     let segment = [20, pair(libc::SOL_UDP, libc::UDP_GRO), pair(1472, -1)];
     let stamp = [32, pair(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS), 1, 2];
-    assert_eq!(segment_of(&segment), Some(1472));
-    assert_eq!(segment_of(&[&stamp[..], &segment].concat()), Some(1472));
-    assert_eq!(segment_of(&stamp), None);
-    assert_eq!(segment_of(&[]), None);
+    let (of_segment, of_stamp) = (Some(1472), Some(1_000_000_002));
+    assert_eq!(told_by(&segment), Told { segment: of_segment, came_nanoseconds: None });
+    let both = Told { segment: of_segment, came_nanoseconds: of_stamp };
+    assert_eq!(told_by(&[&stamp[..], &segment].concat()), both);
+    assert_eq!(told_by(&[&segment[..], &stamp].concat()), both);
+    assert_eq!(told_by(&stamp), Told { segment: None, came_nanoseconds: of_stamp });
+    assert_eq!(told_by(&[]), Told::default());
     let kind = segment[1];
     for broken in [&segment[..2], &[0, 0, 0], &[u64::MAX; 12], &[16, kind, 5], &[20, kind, 0], &[u64::MAX, kind]] {
-        assert_eq!(segment_of(broken), None, "{broken:?}");
+        assert_eq!(told_by(broken), Told::default(), "{broken:?}");
     }
-    assert_eq!(segment_of(&[20, kind, pair(-1, 0)]), None);
+    for broken in [&stamp[..3], &[24, stamp[1], 1, 2], &[32, stamp[1], u64::MAX, 2]] {
+        assert_eq!(told_by(broken), Told::default(), "{broken:?}");
+    }
+    assert_eq!(told_by(&[20, kind, pair(-1, 0)]).segment, None);
+}
+
+#[test]
+fn messages_of_one_call_came_each_at_a_time_of_its_own() {
+    let (near, far) = pair("127.0.0.1");
+    for coalesced in [false, true] {
+        let mut inbox = Inbox::new(Linux, &far, 100, coalesced);
+        assert!(inbox.stamped, "every kernel has such stamps since 2.6.22");
+        for number in 0..5 {
+            near.send(&[number; 100]).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        let mut came: Vec<(u8, u64)> = Vec::new();
+        while came.len() < 5 {
+            inbox.receive(far.as_raw_fd()).unwrap();
+            came.extend(inbox.datagrams().map(|came| (came.bytes[0], came.came_nanoseconds.unwrap())));
+        }
+        for (number, neighbours) in (0..).zip(came.windows(2)) {
+            assert_eq!((neighbours[0].0, neighbours[1].0), (number, number + 1));
+            let apart = neighbours[1].1.checked_sub(neighbours[0].1).unwrap();
+            assert!(apart >= 1_000_000, "they were sent 2 ms apart, and came {apart} ns apart");
+        }
+    }
+}
+
+#[test]
+fn a_receiver_without_stamps_says_so() {
+    let (near, far) = pair("127.0.0.1");
+    let mut inbox = Inbox::new(Filter { set: Some(libc::ENOPROTOOPT), ..Filter::default() }, &far, 100, false);
+    near.send(&[1; 100]).unwrap();
+    inbox.receive(far.as_raw_fd()).unwrap();
+    assert!(!inbox.stamped && inbox.datagrams().all(|came| came.came_nanoseconds.is_none()));
 }

@@ -55,7 +55,7 @@ impl Account {
         (self.window, self.came)
     }
 
-    /// Interarrival jitter of the latest window in seconds; `None` where datagrams came in batches.
+    /// Interarrival jitter of the latest window in seconds; `None` where too few datagrams have a time of their own.
     pub(super) fn jitter_seconds(&self) -> Option<f64> {
         self.jitter.seconds()
     }
@@ -65,9 +65,10 @@ impl Account {
         self.next
     }
 
-    /// A datagram came; whether it is a new one. `alone_at` is when it came, in nanoseconds, if it came by itself.
+    /// A datagram came; whether it is a new one. `came_at` is when, in nanoseconds since any moment of the receiver's, where
+    /// that is known.
     #[inline]
-    pub(super) fn take(&mut self, header: Header, alone_at: Option<u64>) -> bool {
+    pub(super) fn take(&mut self, header: Header, came_at: Option<u64>) -> bool {
         let Header { sequence, window, .. } = header;
         if window > self.window {
             (self.window, self.came, self.jitter) = (window, Came::default(), Jitter::default());
@@ -87,7 +88,7 @@ impl Account {
             self.came.once += u64::from(new);
             self.came.duplicates += u64::from(!new);
             self.came.reordered += u64::from(new && late);
-            self.jitter.take(header, alone_at);
+            self.jitter.take(header, came_at);
         }
         new
     }
@@ -120,13 +121,18 @@ fn place(sequence: u64) -> (usize, u64) {
     ((number / 64) as usize, 1 << (number % 64))
 }
 
-/// Interarrival jitter (RFC 3550, 6.4.1): how unevenly neighbours came that were sent one by one, as a running mean with a
-/// weight of 1/16.
+/// Interarrival jitter (RFC 3550, 6.4.1): how unevenly datagrams came against how they were sent, as a running mean of the
+/// difference between neighbours with a weight of 1/16.
 ///
-/// Datagrams that were sent or came in one batch say nothing of it, and after a gap it begins with the next two, as if
+/// Datagrams that are sent together bear one time, and it is that of the first of them: the others leave after it, nobody
+/// knows when. So those that begin a batch are the neighbours, which is each where each is sent alone. Of those that the
+/// kernel put together on the way the first alone has a time of its coming. After a gap it begins with the next two, as if
 /// there had been nothing before them.
 #[derive(Debug, Default)]
 struct Jitter {
+    /// The datagram before.
+    last: Option<Header>,
+    /// The last that began a batch, and when it came; `None` where that is not known.
     previous: Option<(Header, u64)>,
     nanoseconds: f64,
     pairs: u32,
@@ -134,12 +140,18 @@ struct Jitter {
 
 impl Jitter {
     #[inline]
-    fn take(&mut self, header: Header, alone_at: Option<u64>) {
-        let now = alone_at.map(|at| (header, at));
-        if let (Some((before, came_before)), Some((_, came))) = (self.previous, now)
-            && header.sequence == before.sequence.wrapping_add(1)
-            && header.nanoseconds != before.nanoseconds
-        {
+    fn take(&mut self, header: Header, came_at: Option<u64>) {
+        let follows = |last: &Header| header.sequence == last.sequence.wrapping_add(1);
+        let before = self.last.replace(header).filter(follows);
+        let Some(before) = before else {
+            self.previous = None;
+            return;
+        };
+        if before.nanoseconds == header.nanoseconds {
+            return;
+        }
+        let now = came_at.map(|at| (header, at));
+        if let (Some((before, came_before)), Some((_, came))) = (self.previous, now) {
             let apart = came.wrapping_sub(came_before).cast_signed() as f64;
             let difference = apart - nanoseconds_between(before.nanoseconds, header.nanoseconds);
             self.nanoseconds += (difference.abs() - self.nanoseconds) / 16.0;
@@ -247,6 +259,22 @@ mod tests {
     }
 
     #[test]
+    fn of_datagrams_that_are_sent_together_the_first_one_counts() {
+        for batch in [1, 2, 32] {
+            let mut account = Account::new();
+            for sequence in 0..3200 {
+                let (of_batch, place) = (sequence / batch, sequence % batch);
+                let nanoseconds = of_batch * 1_000_000;
+                // The later ones of a batch queue behind the first, and every other batch comes 8 us later.
+                let came = nanoseconds + 8_000 * (of_batch % 2) + place * 700;
+                account.take(Header { sequence, window: 1, nanoseconds }, Some(came));
+            }
+            let found = account.jitter_seconds().unwrap();
+            assert!((found - 8e-6).abs() < 0.1e-6, "{found} in batches of {batch}");
+        }
+    }
+
+    #[test]
     fn jitter_does_not_run_on_over_gaps_and_batches() {
         let mut account = Account::new();
         for sequence in (0..2000).filter(|sequence| sequence % 100 != 0) {
@@ -256,11 +284,11 @@ mod tests {
             account.take(Header { sequence, window: 1, nanoseconds: sent }, Some(sent + delay));
         }
         assert_eq!(account.jitter_seconds(), Some(0.0));
-        let mut batched = Account::new();
+        let mut timeless = Account::new();
         for sequence in 0..1000 {
-            batched.take(Header { sequence, window: 1, nanoseconds: sequence * 1000 }, None);
+            timeless.take(Header { sequence, window: 1, nanoseconds: sequence * 1000 }, None);
         }
-        assert_eq!(batched.jitter_seconds(), None);
+        assert_eq!(timeless.jitter_seconds(), None);
         let mut sent_together = Account::new();
         for sequence in 0..1000 {
             sent_together.take(Header { sequence, window: 1, nanoseconds: 5 }, Some(sequence * 700));

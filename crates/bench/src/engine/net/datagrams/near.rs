@@ -19,7 +19,7 @@ use super::header::Form;
 use super::pace::Due;
 use super::pool::Share;
 use super::receiving::Receiving;
-use super::search::{Next, Outcome, Search, lowered};
+use super::search::{LEAST_DATAGRAMS, Next, Outcome, Search, lowered};
 use super::sending::{Sending, wait};
 use super::used::Used;
 use crate::engine::{FlowMetric, FlowProfile, Tally, Window};
@@ -131,7 +131,7 @@ pub(super) struct Plan<'a> {
 /// What one window gave, by its two ends.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
-    /// Datagrams inside the receiver's window.
+    /// Datagrams inside the receiver's window; of work that is done in full those that are part of it.
     datagrams: u64,
     /// What was sent and what came, at its two ends.
     pub(super) sent: u64,
@@ -222,15 +222,17 @@ impl Stream {
     /// Looks for the rate in trials of its own; where the window may begin afterwards.
     fn look_for_rate(&mut self, moment: &Moment<'_>, goal: u32) -> Result<u64, String> {
         let timer = moment.timer;
-        let mut search = Search::new(goal);
+        let least_rate = (LEAST_DATAGRAMS * self.datagram_bytes() as u64) as f64 / TRIAL_SECONDS;
+        let mut search = Search::new(goal, least_rate);
         let (_, mut at) = self.together(moment, &Seen::default(), TRIAL_SECONDS)?;
         loop {
             match search.next() {
                 Next::Trial(rate) => {
                     let begin = at + timer.ticks(TRIAL_LEAD_SECONDS);
-                    let window = Window { begin, end: begin + timer.ticks(TRIAL_SECONDS) };
+                    let seconds = TRIAL_SECONDS * search.stretch();
+                    let window = Window { begin, end: begin + timer.ticks(seconds) };
                     let seen = self.pass(moment, window, rate)?;
-                    let (outcome, met_at) = self.together(moment, &seen, TRIAL_SECONDS)?;
+                    let (outcome, met_at) = self.together(moment, &seen, seconds)?;
                     at = met_at;
                     search.saw(outcome);
                 }
@@ -312,7 +314,7 @@ impl Part for Stream {
             let seconds = seen.seconds.unwrap_or_else(|| timer.seconds(window.begin, window.end));
             let (outcome, _) = self.together(moment, &seen, seconds)?;
             self.offered = Some(outcome.offered);
-            if !outcome.keeps_to(goal) {
+            if outcome.breaks(goal) {
                 tally.carried.above_goal = true;
                 self.rate = Rate::Found(goal, lowered(rate, &outcome));
             }
@@ -389,10 +391,12 @@ pub(super) fn send(sending: &mut Sending, socket: &UdpSocket, plan: &Plan<'_>) -
     }
     let sending_cpu = Some(used.seconds());
     let there = session.counted(number, thread, 0)?;
+    let came = there.datagrams.unwrap_or_default();
     let seen = Seen {
-        datagrams: there.messages,
+        // What was sent before the window and comes late is no part of the work.
+        datagrams: if quota.is_some() { came.came } else { there.messages },
         sent,
-        came: there.datagrams.unwrap_or_default(),
+        came,
         sending_cpu,
         receiving_cpu: there.cpu_seconds,
         seconds: quota.map(|_| there.seconds),
@@ -443,10 +447,11 @@ pub(super) fn receive(
     }
     let receiving_cpu = Some(used.seconds());
     let there = session.counted(number, thread, 0)?;
+    let came = receiving.datagrams(number);
     let seen = Seen {
-        datagrams,
+        datagrams: if quota.is_some() { came.came } else { datagrams },
         sent: there.datagrams.map_or(0, |datagrams| datagrams.sent),
-        came: receiving.datagrams(number),
+        came,
         sending_cpu: there.cpu_seconds,
         receiving_cpu,
         seconds: quota.map(|_| timer.seconds(window.begin, last_inside)),

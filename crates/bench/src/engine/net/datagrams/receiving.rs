@@ -92,12 +92,15 @@ impl Receiving {
     /// A datagram of this flow is not what was sent.
     pub(super) fn take(&mut self, (timer, now): (&Timer, u64), messages: usize) -> Result<u64, String> {
         let Self { form, receiver, account, .. } = self;
-        let alone = messages == 1 && receiver.datagrams().nth(1).is_none();
-        let alone_at = alone.then(|| nanoseconds(timer, self.origin, now));
+        let mut look_at_the_time =
+            (!receiver.is_stamped() && messages == 1).then(|| nanoseconds(timer, self.origin, now));
         self.batches = self.batches.wrapping_add(1);
         let mut look = self.batches.is_multiple_of(VERIFIED_BATCHES);
         let mut new = 0;
-        for datagram in receiver.datagrams() {
+        for arrival in receiver.datagrams() {
+            let datagram = arrival.bytes;
+            // Of those that the kernel put together the first alone has a time.
+            let came_at = arrival.came_nanoseconds.or(look_at_the_time.take());
             let Some(header) = form.read(datagram) else {
                 account.strays += 1;
                 continue;
@@ -110,7 +113,7 @@ impl Receiving {
                 ));
             }
             self.unverified = self.unverified.saturating_sub(datagram.len());
-            new += u64::from(account.take(header, alone_at));
+            new += u64::from(account.take(header, came_at));
         }
         let (window, _) = account.came();
         if window != self.window {
@@ -127,8 +130,7 @@ impl Receiving {
         if window != number {
             return nothing;
         }
-        // Of what was put together on the way nobody knows when its parts came.
-        let jitter_seconds = self.account.jitter_seconds().filter(|_| !offloaded);
+        let jitter_seconds = self.account.jitter_seconds();
         Datagrams { came: came.once, duplicates: came.duplicates, reordered: came.reordered, jitter_seconds, ..nothing }
     }
 

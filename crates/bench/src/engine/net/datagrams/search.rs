@@ -20,8 +20,12 @@ const STEP_DOWN: f64 = 0.97;
 /// Where nothing kept to the goal down to this share of what was first offered, the rate is not what loses datagrams.
 const LEAST_SHARE: f64 = 1.0 / 1024.0;
 
-/// A trial of fewer datagrams says nothing of a rate, and samples at it hold next to nothing.
-const LEAST_DATAGRAMS: u64 = 32;
+/// A trial of fewer datagrams says nothing of a rate, and samples at one that comes to so few hold next to nothing.
+pub(super) const LEAST_DATAGRAMS: u64 = 32;
+
+/// Such trials in a row until the search is given up, each twice as long as the one before: 64 times as long in all as one
+/// alone. A machine on which the senders do not get their CPUs for that long measures nothing.
+const MUTE_TRIALS: u32 = 6;
 
 /// Trials after which the search is over, whatever was found: ten to halve a thousandth, ten to come close, each twice.
 const MOST_TRIALS: u32 = 40;
@@ -43,6 +47,11 @@ impl Outcome {
         let lost = self.sent.saturating_sub(self.came);
         self.sent > 0 && u128::from(lost) * 1_000_000 <= u128::from(self.sent) * u128::from(goal_per_million)
     }
+
+    /// Whether more was lost. Where nothing was sent, since the senders did not get their CPUs, neither is known.
+    pub(super) fn breaks(&self, goal_per_million: u32) -> bool {
+        self.sent > 0 && !self.keeps_to(goal_per_million)
+    }
 }
 
 /// What is next.
@@ -60,6 +69,8 @@ pub(super) enum Next {
 #[derive(Clone, Debug)]
 pub(super) struct Search {
     goal_per_million: u32,
+    /// A lower rate comes to less than [`LEAST_DATAGRAMS`] in a trial.
+    least_rate: f64,
     /// The highest rate that kept to the goal; 0 before the first.
     low: f64,
     /// The lowest rate that did not; infinite before the first.
@@ -71,14 +82,17 @@ pub(super) struct Search {
     /// Whether the rate is found and being confirmed, and how often it has been.
     confirmed: Option<u32>,
     trials: u32,
+    /// The last of them, in a row, that said nothing.
+    mute: u32,
     last: Outcome,
 }
 
 impl Search {
-    /// For a rate that loses no more than so many datagrams of a million.
-    pub(super) fn new(goal_per_million: u32) -> Self {
+    /// For a rate that loses no more than so many datagrams of a million, and is not lower than so many bytes a second.
+    pub(super) fn new(goal_per_million: u32, least_rate: f64) -> Self {
         Self {
             goal_per_million,
+            least_rate,
             low: 0.0,
             high: f64::INFINITY,
             first_offered: f64::INFINITY,
@@ -86,6 +100,7 @@ impl Search {
             failures: 0,
             confirmed: None,
             trials: 0,
+            mute: 0,
             last: Outcome::default(),
         }
     }
@@ -96,9 +111,8 @@ impl Search {
             return Next::Found(self.rate);
         }
         let least = self.first_offered * LEAST_SHARE;
-        let too_few = self.rate.is_finite() && self.trials > 0 && self.last.sent < LEAST_DATAGRAMS;
-        let too_low = too_few || self.first_offered.is_finite() && self.rate < least;
-        if too_few || self.low <= 0.0 && (too_low || self.trials >= MOST_TRIALS) {
+        let too_low = self.rate < self.least_rate || self.first_offered.is_finite() && self.rate < least;
+        if self.mute >= MUTE_TRIALS || self.low <= 0.0 && (too_low || self.trials >= MOST_TRIALS) {
             return Next::Hopeless(self.hopeless());
         }
         if self.trials >= MOST_TRIALS {
@@ -108,8 +122,19 @@ impl Search {
         Next::Trial(self.rate)
     }
 
+    /// The next trial is so many times as long as one usually is.
+    pub(super) fn stretch(&self) -> f64 {
+        f64::from(1_u32 << self.mute.min(MUTE_TRIALS))
+    }
+
     fn hopeless(&self) -> String {
         let Outcome { sent, came, offered } = self.last;
+        if self.mute > 0 {
+            return format!(
+                "no rate was found: of the last trials, each twice as long as the one before, {sent} datagrams left in the \
+                 longest; look for other processes that hold the CPUs"
+            );
+        }
         let (goal, lost) = (self.goal_per_million, sent.saturating_sub(came));
         let rate = offered / 1e6;
         format!(
@@ -121,6 +146,11 @@ impl Search {
     /// What the trial gave that was asked for.
     pub(super) fn saw(&mut self, outcome: Outcome) {
         (self.trials, self.last) = (self.trials + 1, outcome);
+        if outcome.sent == 0 || self.rate.is_finite() && outcome.sent < LEAST_DATAGRAMS {
+            self.mute += 1;
+            return;
+        }
+        self.mute = 0;
         if outcome.keeps_to(self.goal_per_million) {
             return self.kept();
         }
@@ -183,6 +213,9 @@ mod tests {
     /// A sender that makes this many bytes a second at most.
     const SENDER: f64 = 4e9;
 
+    /// [`LEAST_DATAGRAMS`] of them in a trial.
+    const LEAST_RATE: f64 = 32.0 * 1472.0 / 0.05;
+
     /// What a trial of 50 ms gives over a link that is told how much was sent and says how much of it comes.
     fn trial(rate: f64, link: &mut dyn FnMut(f64, u64) -> u64) -> Outcome {
         let offered = rate.min(SENDER);
@@ -192,7 +225,7 @@ mod tests {
     }
 
     fn search(goal: u32, link: &mut dyn FnMut(f64, u64) -> u64) -> (Next, u32) {
-        let mut search = Search::new(goal);
+        let mut search = Search::new(goal, LEAST_RATE);
         loop {
             match search.next() {
                 Next::Trial(rate) => search.saw(trial(rate, link)),
@@ -242,6 +275,39 @@ mod tests {
         // 0.2 MB/s are 6 datagrams in a trial.
         let (end, _) = search(0, &mut cliff(2e5));
         assert!(matches!(end, Next::Hopeless(_)), "{end:?}");
+    }
+
+    #[test]
+    fn a_trial_in_which_nobody_could_send_decides_nothing() {
+        for seed in 0..50 {
+            let mut random = Random::new(seed);
+            let mut search = Search::new(0, LEAST_RATE);
+            let mut link = cliff(1e9);
+            let end = loop {
+                match search.next() {
+                    Next::Trial(rate) if random.below(4) > 0 => search.saw(trial(rate, &mut link)),
+                    // Not one datagram, or a few.
+                    Next::Trial(_) => {
+                        let sent = random.below(2) * 10;
+                        search.saw(Outcome { sent, came: sent, offered: sent as f64 });
+                    }
+                    end => break end,
+                }
+            };
+            match end {
+                Next::Found(rate) => assert!(rate > 0.2e9, "seed {seed}: {rate}"),
+                // So many in a row: one time in 4096.
+                end => assert!(search.mute == MUTE_TRIALS, "seed {seed}: {end:?}"),
+            }
+        }
+        let mut search = Search::new(0, LEAST_RATE);
+        for mute in 0..MUTE_TRIALS {
+            assert_eq!((search.next(), search.stretch()), (Next::Trial(f64::INFINITY), 2_f64.powi(mute.cast_signed())));
+            search.saw(Outcome::default());
+        }
+        let Next::Hopeless(reason) = search.next() else { panic!("nobody sends") };
+        assert!(reason.contains("hold the CPUs"), "{reason}");
+        assert!(!Outcome::default().breaks(0) && !Outcome::default().keeps_to(0));
     }
 
     #[test]

@@ -229,6 +229,12 @@ fn mistreat(number: u64, datagram: &[u8], held: &mut Vec<u8>) -> Vec<Vec<u8>> {
     }
 }
 
+/// Says that no rate was found, as it may be on a machine that is too busy for one.
+fn too_busy(what: &str, reason: &str) {
+    assert!(reason.contains("not the rate that loses them") || reason.contains("hold the CPUs"), "{reason}");
+    eprintln!("SKIPPED: {what}: this machine is too busy: {reason}");
+}
+
 /// A row that a relay of one thread can carry: so few datagrams that no buffer overflows. The goal allows what the relay
 /// does.
 fn slow(direction: Direction) -> NetParams {
@@ -244,7 +250,7 @@ fn what_a_relay_does_to_datagrams_is_what_is_found() {
             // A sample that lost more than the goal was more than the relay could carry; the next has a lower rate.
             for _ in 0..60 {
                 let tally = window(flow, 150)?;
-                if !tally.carried.above_goal {
+                if !tally.carried.above_goal && tally.carried.datagrams_sent > 0 {
                     sent += tally.carried.datagrams_sent;
                     tallies.push(tally);
                 }
@@ -255,11 +261,11 @@ fn what_a_relay_does_to_datagrams_is_what_is_found() {
             Err(format!("{sent} datagrams in {} samples, not the rate that loses them", tallies.len()))
         });
         // On a machine that is too busy for the relay no rate may keep to the goal, and that is said.
-        let (tallies, seen) = match found {
+        let (tallies, seen): (Vec<Tally>, NetConditions) = match found {
             Ok(found) => found,
             Err(reason) => {
-                assert!(reason.contains("not the rate that loses them"), "{reason}");
-                eprintln!("SKIPPED: this machine is too busy for a relay: {reason}");
+                let reason: String = reason;
+                too_busy("a relay between datagrams", &reason);
                 continue;
             }
         };
@@ -321,13 +327,40 @@ fn headers_that_were_changed_belong_to_nobody() {
 }
 
 #[test]
+fn a_path_that_swallows_datagrams_is_told_from_an_end_that_is_stopped() {
+    fn swallow_long(_: u64, datagram: &[u8], _: &mut Vec<u8>) -> Vec<Vec<u8>> {
+        if datagram.len() > 1000 { Vec::new() } else { vec![datagram.to_vec()] }
+    }
+    fn swallow_all(_: u64, _: &[u8], _: &mut Vec<u8>) -> Vec<Vec<u8>> {
+        Vec::new()
+    }
+    for (block, fate, says) in [
+        (1472, swallow_long as Fate, "packets of 1500 bytes seem to vanish on the path"),
+        (14, swallow_all, "look for a firewall between the two"),
+    ] {
+        let params = rows::params(Protocol::Udp, NetMode::Pingpong, block, Direction::Up, 1);
+        let error = alone(&params, Some(fate), |flow| window(flow, 60_000).unwrap_err());
+        assert!(error.contains("the other end answers") && error.contains(says), "{error}");
+        assert_eq!(error.contains("ICMP"), block == 1472, "{error}");
+    }
+    let short = rows::params(Protocol::Udp, NetMode::Pingpong, 14, Direction::Up, 1);
+    let seen = alone(&short, Some(swallow_long), |flow| {
+        assert!(busy_window(flow, 50).operations > 0, "short ones come through");
+        conditions(flow)
+    });
+    assert!(seen.path_mtu.is_some_and(|bytes| bytes >= 1280) && seen.mtu_discovery.is_some(), "{seen:?}");
+}
+
+#[test]
 fn a_path_that_loses_at_any_rate_has_no_rate_without_loss() {
     fn lose_some(number: u64, datagram: &[u8], _: &mut Vec<u8>) -> Vec<Vec<u8>> {
         if number.is_multiple_of(3) { Vec::new() } else { vec![datagram.to_vec()] }
     }
     for direction in DIRECTIONS {
         let params = of(NetMode::NoDrop, direction, 1472, Segmentation::Gso, Some(0));
-        let reasons = through(&params, Some(lose_some), None, |flow| window(flow, 50).unwrap_err());
+        let mut tries = (0..10).map(|_| through(&params, Some(lose_some), None, |flow| window(flow, 50).unwrap_err()));
+        // A machine that is too busy to send says that instead.
+        let reasons = tries.find(|reasons| !reasons[0].contains("hold the CPUs")).unwrap();
         for reason in &reasons {
             assert!(reason.contains("0 datagrams of a million") && reason.contains("allow more loss"), "{reason}");
         }
@@ -340,16 +373,21 @@ fn a_rate_that_was_found_is_kept_to_and_lowered_after_a_sample_that_lost_more() 
         let params = of(NetMode::NoDrop, direction, 1472, Segmentation::Gso, Some(100_000));
         let flows = through(&params, None, None, |flow| {
             flow.warmed_up();
-            let tallies: Result<Vec<Tally>, String> = (0..4).map(|_| window(flow, 60)).collect();
-            tallies.map(|tallies| (tallies, conditions(flow)))
+            let (mut tallies, mut sent) = (Vec::new(), 0);
+            // On a busy machine nobody may send in a short window.
+            while tallies.len() < 4 || sent == 0 && tallies.len() < 200 {
+                let tally = window(flow, 60)?;
+                sent = flow.meet(tally.carried.datagrams_sent).0;
+                tallies.push(tally);
+            }
+            Ok((tallies, conditions(flow)))
         });
         for (thread, found) in flows.iter().enumerate() {
             let (tallies, seen) = match found {
                 Ok(found) => found,
                 Err(reason) => {
-                    assert!(reason.contains("not the rate that loses them"), "{reason}");
-                    eprintln!("SKIPPED: this machine is too busy for a rate: {reason}");
-                    return;
+                    let reason: &String = reason;
+                    return too_busy("a rate without loss", reason);
                 }
             };
             let up = direction == Direction::Up || direction == Direction::Both && thread == 1;
@@ -360,13 +398,15 @@ fn a_rate_that_was_found_is_kept_to_and_lowered_after_a_sample_that_lost_more() 
         }
         // What all flows lost together is what is held against the goal, and every thread comes to the same answer.
         let of_window = |window: usize| flows.iter().map(move |flow| &flow.as_ref().unwrap().0[window].carried);
-        for number in 0..4 {
+        let windows = flows[0].as_ref().unwrap().0.len();
+        for number in 0..windows {
             let sent: u64 = of_window(number).map(|one| one.datagrams_sent).sum();
             let came: u64 = of_window(number).map(|one| one.datagrams_came).sum();
+            // Of nothing nobody can tell.
             let above = (sent - came) * 10 > sent;
             assert!(of_window(number).all(|one| one.above_goal == above), "{came} of {sent}");
         }
-        let lost: u64 = (0..4).flat_map(of_window).map(|one| one.datagrams_sent - one.datagrams_came).sum();
+        let lost: u64 = (0..windows).flat_map(of_window).map(|one| one.datagrams_sent - one.datagrams_came).sum();
         assert_eq!(flows[0].as_ref().unwrap().1.lost, Some(lost));
     }
 }
@@ -380,7 +420,7 @@ fn work_that_is_done_in_full_is_sent_to_the_last_datagram() {
             let tally = match &found[0] {
                 Ok(tally) => tally,
                 Err(reason) => {
-                    assert!(reason.contains("not the rate that loses them"), "{reason}");
+                    too_busy("work in full at a rate", reason);
                     continue;
                 }
             };
@@ -424,27 +464,34 @@ fn who_sends_datagrams_stops_where_nothing_is_heard() {
         let theirs = task_of(&params, Role::Peer, token.as_str());
         scope.spawn(move || drop(NetEngine.peer(&theirs, &mut Telling(tell))));
         let ours = addressed(task_of(&params, Role::Measure, token.as_str()), told.recv().unwrap());
-        let opening = Opening { params: params.clone(), most_seconds: 60.0 };
+        let opening = Opening { params: params.clone(), most_seconds: 120.0 };
         let address = ours.ends.as_ref().unwrap().address.clone().unwrap();
         let (session, ends) = near::meet(&address, token.as_str(), opening, PATIENCE).unwrap();
         let DataEnd::Udp(socket) = &ends[0] else { panic!("datagrams") };
         let timer = Timer::system();
-        let window = Window { begin: timer.now(), end: timer.now() + timer.ticks(30.0) };
+        let window = Window { begin: timer.now(), end: timer.now() + timer.ticks(90.0) };
         session.announce(1, window, Some(1e6), &timer).unwrap();
-        // It sends, and then it hears nothing more of us.
+        // It sends while it hears of us: on a busy machine not at once.
         socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
-        let (mut came, mut buffer, began) = (0, [0; 2000], monotonic_raw_seconds());
+        let mut buffer = [0; 2000];
+        let mut comes_when_we_show_life = || {
+            (0..60).any(|_| {
+                session.show_life().unwrap();
+                socket.recv(&mut buffer).is_ok()
+            })
+        };
+        assert!(comes_when_we_show_life());
+        // And then it hears nothing more.
+        let began = monotonic_raw_seconds();
         loop {
-            match socket.recv(&mut buffer) {
-                Ok(_) => came += 1,
+            match socket.recv(&mut [0; 2000]) {
+                Ok(_) => {}
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => break,
                 Err(error) => panic!("{error}"),
             }
             assert!(monotonic_raw_seconds() - began < 20.0, "it goes on and on");
         }
-        assert!(came > 0);
-        session.show_life().unwrap();
-        assert!(socket.recv(&mut buffer).is_ok(), "and goes on when it does");
+        assert!(comes_when_we_show_life(), "and goes on when it does");
     });
 }
 

@@ -138,9 +138,9 @@ fn what_the_far_end_found_wrong_is_the_reason_here() {
         let mut connection: &TcpStream = connection;
         connection.write_all(&[7; 1000]).unwrap();
         while connection.write_all(&[7; 1000]).is_ok() {}
-        let said = session.explain("the connection broke".to_owned());
+        let said = session.explain("the connection broke".to_owned(), 1500);
         assert!(said.contains("what came is not what was sent"), "{said}");
-        assert_eq!(session.explain("another thread's".to_owned()), said, "every thread says the same");
+        assert_eq!(session.explain("another thread's".to_owned(), 1500), said, "every thread says the same");
         assert!(far.join().unwrap().is_err());
     });
 }
