@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::{Ran, Scratch, command, list, names, number, printed, program, refusal, skip, text};
-use crate::system::{Cgroup, Running, signal, wait_for};
+use crate::system::{Cgroup, Running, reacting, signal, wait_for};
 
 /// A row that is measured in a fifth of a second.
 const ROW: &str = "cpu --op fma --type fp64 --isa scalar --threads 1";
@@ -116,8 +116,8 @@ fn an_interrupted_comparison_shows_what_it_has_and_restores_side_a() {
     let scratch = Scratch::new();
     let file = scratch.join("sides");
     let (a, b) = (writes("A", &file), writes("B", &file));
-    let mut command = live(&scratch, [ROW, ROW], &["--pairs", "500", "--json", "--switch-a", &a, "--switch-b", &b]);
-    let run = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let command = live(&scratch, [ROW, ROW], &["--pairs", "500", "--json", "--switch-a", &a, "--switch-b", &b]);
+    let run = Running::start(reacting(&command).stdout(Stdio::piped()).stderr(Stdio::piped()));
     let sides = || std::fs::read_to_string(&file).unwrap_or_default();
     wait_for(Duration::from_mins(1), || (sides().len() >= 6 && sides().ends_with('B')).then_some(())).unwrap();
     signal(run.id(), "INT");

@@ -57,6 +57,22 @@ pub(crate) fn signal(process: u32, name: &str) {
     assert!(succeeded("kill", &["-s", name, &process.to_string()]), "cannot send {name} to {process}");
 }
 
+/// A command without a standard input and with the usual reaction to signals, whatever the tests themselves were started
+/// with: what a shell starts in the background ignores an interrupt, and so does all that it starts.
+pub(crate) fn reacting(command: &Command) -> Command {
+    let mut plain = Command::new("env");
+    plain.args(["-i", "--default-signal=INT,TERM,HUP"]);
+    for (name, value) in command.get_envs().filter_map(|(name, value)| Some((name, value?))) {
+        let mut variable = name.to_owned();
+        variable.push("=");
+        variable.push(value);
+        plain.arg(variable);
+    }
+    plain.arg(command.get_program()).args(command.get_args());
+    plain.stdin(Stdio::null());
+    plain
+}
+
 /// A program that is stopped when its value is dropped.
 pub(crate) struct Running(Option<Child>);
 
@@ -65,14 +81,10 @@ impl Running {
         Self(Some(command.spawn().unwrap()))
     }
 
-    /// Starts the program under test with the usual reaction to signals, whatever the tests themselves were started
-    /// with.
+    /// Starts the program under test, which reacts to signals as usual.
     pub(crate) fn assay(scratch: &Scratch, arguments: &str) -> Self {
-        let mut plain = Command::new("env");
-        plain.args(["-i", "--default-signal=INT,TERM,HUP", "LANG=C.UTF-8"]);
-        plain.arg(format!("ASSAY_STORE={}", scratch.join("store").display()));
-        plain.arg(program()).args(arguments.split_whitespace());
-        Self::start(plain.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()))
+        let mut plain = reacting(&command(scratch, arguments.split_whitespace()));
+        Self::start(plain.stdout(Stdio::piped()).stderr(Stdio::piped()))
     }
 
     pub(crate) fn id(&self) -> u32 {
