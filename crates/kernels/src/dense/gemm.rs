@@ -27,8 +27,8 @@ impl<T> Clone for Left<T> {
 
 impl<T> Copy for Left<T> {}
 
-/// A product: how deep, its right factor in packed strips of the tile's columns, and where its result lies.
-pub(super) struct Product<T: 'static> {
+/// A product that is taken from something: how deep, its right factor in packed strips of the tile's columns, and where its result lies.
+pub(super) struct Update<T: 'static> {
     pub(super) tile: BoundTile<T>,
     pub(super) depth: usize,
     pub(super) left: Left<T>,
@@ -39,7 +39,7 @@ pub(super) struct Product<T: 'static> {
     pub(super) columns: usize,
 }
 
-impl<T: Real> Product<T> {
+impl<T: Real> Update<T> {
     /// Takes the product from the result, in these rows of it, which begin with a stripe: strip after strip, each by all
     /// stripes.
     ///

@@ -28,7 +28,7 @@ use super::triangle;
 
 /// The least columns of a piece of work: fewer, and the left factor is read from beyond the second-level cache faster
 /// than it comes.
-const LEAST_COLUMNS: usize = 48;
+pub(super) const LEAST_COLUMNS: usize = 48;
 
 /// A problem: its order, where its entries come from, and how it is cut.
 #[derive(Clone, Copy, Debug)]
@@ -91,7 +91,7 @@ struct Layout {
 }
 
 /// So many elements, brought up to whole pairs of cache lines, so that what threads write is far enough apart.
-fn apart<T>(elements: usize) -> usize {
+pub(super) fn apart<T>(elements: usize) -> usize {
     elements.next_multiple_of(128 / size_of::<T>())
 }
 

@@ -4,7 +4,8 @@
 //! * [`Tile`] — the innermost loops, one row of a table for each element type and instruction set;
 //! * [`Blocking`] — how a problem is cut for the caches;
 //! * [`Crew`] — the threads that work a problem together: they are the caller's, and meet inside;
-//! * [`Solver`] — a system of equations that a crew fills, solves and checks, in the caller's buffers.
+//! * [`Product`] — the product of two matrices that a crew draws, multiplies and checks, in the caller's buffers;
+//! * [`Solver`] — a system of equations that a crew fills, solves and checks.
 //!
 //! Matrices lie in columns, entries are drawn from a seed by [`Uniform`], so that a result is checked against a system
 //! drawn again. Nothing here allocates, reads a clock or calls the operating system.
@@ -16,6 +17,7 @@ mod grid;
 mod lu;
 mod pack;
 mod panel;
+mod product;
 mod random;
 mod real;
 mod residual;
@@ -26,6 +28,7 @@ mod triangle;
 pub use blocking::{Blocking, Caches, padded};
 pub use crew::{Abandoned, Crew, MOST_THREADS};
 pub use lu::{Problem, Solver, Unfit};
+pub use product::{Product, SAMPLES, Shape, Verified};
 pub use random::Uniform;
 pub use real::Real;
 pub use residual::{Checked, THRESHOLD, check};

@@ -39,6 +39,11 @@ pub fn check<T: Real>(seed: u64, solution: &[T]) -> Checked {
     norms.checked::<T>(solution.len())
 }
 
+/// The larger one, or no number where either is none.
+pub(super) const fn larger(one: f64, other: f64) -> f64 {
+    if one.is_nan() || one > other { one } else { other }
+}
+
 /// Rows that are summed at a time: their sums stay in the first-level cache.
 const PART: usize = 256;
 

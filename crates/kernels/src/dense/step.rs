@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::gemm::{Left, Product};
+use super::gemm::{Left, Update};
 use super::grid::Grid;
 use super::pack;
 use super::real::Real;
@@ -56,7 +56,7 @@ impl<T: Real> Step<T> {
             // SAFETY: as above.
             None => unsafe { self.in_place(below.clone(), self.panel.clone(), bench) },
         };
-        let product = Product {
+        let update = Update {
             tile: self.tile,
             depth: self.panel.len(),
             left,
@@ -67,12 +67,12 @@ impl<T: Real> Step<T> {
         };
         if self.packed.is_none() {
             // SAFETY: as above.
-            unsafe { product.by_stripes() };
+            unsafe { update.by_stripes() };
             return;
         }
-        for first in (0..product.rows).step_by(bench.block) {
+        for first in (0..update.rows).step_by(bench.block) {
             // SAFETY: as above.
-            unsafe { product.by_strips(first..product.rows.min(first + bench.block)) };
+            unsafe { update.by_strips(first..update.rows.min(first + bench.block)) };
             look();
         }
     }

@@ -54,10 +54,14 @@ pub(crate) fn crewed<T: Real, R: Send + Debug>(
     solver: &Solver<T, Vec<T>>,
     work: impl Fn(&Solver<T, Vec<T>>, usize) -> Result<R, Abandoned> + Sync,
 ) -> Vec<Result<R, Abandoned>> {
+    together(solver.crew().threads(), |thread| work(solver, thread))
+}
+
+/// What comes out on each of so many threads.
+pub(crate) fn together<R: Send>(threads: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
     let work = &work;
     std::thread::scope(|scope| {
-        let spawn = |thread| scope.spawn(move || work(solver, thread));
-        let handles: Vec<_> = (0..solver.crew().threads()).map(spawn).collect();
+        let handles: Vec<_> = (0..threads).map(|thread| scope.spawn(move || work(thread))).collect();
         handles.into_iter().map(|handle| handle.join().unwrap()).collect()
     })
 }

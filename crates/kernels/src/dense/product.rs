@@ -1,0 +1,430 @@
+//! The product of two matrices, `C = C - A B`: what BLAS calls GEMM with -1 and 1, the part of a factorisation that takes
+//! nearly all of its time, and so the ceiling that its rate has.
+//!
+//! All threads pack a part of the depth of both factors, meet, and then take columns of C by turns.
+
+use core::fmt;
+use core::ops::{DerefMut, Range};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use super::blocking::Blocking;
+use super::crew::{Abandoned, Crew};
+use super::gemm::{Jobs, Left, Share, Update};
+use super::grid::{Grid, Store};
+use super::lu::{LEAST_COLUMNS, Unfit, apart};
+use super::pack;
+use super::random::Uniform;
+use super::real::Real;
+use super::tile::BoundTile;
+use crate::rng::mix;
+
+/// Products are `rows x depth` by `depth x columns`.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape<T: 'static> {
+    /// Rows of A and C, at least 1.
+    pub rows: usize,
+    /// Columns of B and C, at least 1.
+    pub columns: usize,
+    /// Columns of A and rows of B, at least 1.
+    pub depth: usize,
+    /// Elements from one column of A, B and C to the next, at least their rows.
+    pub steps: [usize; 3],
+    /// From what the entries are drawn.
+    pub seed: u64,
+    /// The tile.
+    pub tile: BoundTile<T>,
+    /// How it is cut: into parts of the depth of [`Blocking::panel`].
+    pub blocking: Blocking,
+}
+
+impl<T: Real> Shape<T> {
+    /// Two square matrices of order `n`, with columns `step` elements apart.
+    pub const fn square(n: usize, step: usize, seed: u64, tile: BoundTile<T>, blocking: Blocking) -> Self {
+        Self { rows: n, columns: n, depth: n, steps: [step; 3], seed, tile, blocking }
+    }
+
+    /// Elements of A, B and C; `None` where that is beyond what can be addressed.
+    pub fn operand_lens(&self) -> Option<[usize; 3]> {
+        let lens = [(self.steps[0], self.depth), (self.steps[1], self.columns), (self.steps[2], self.columns)];
+        let [a, b, c] = lens.map(|(step, columns)| {
+            let len = step.checked_mul(columns)?;
+            (len.checked_mul(size_of::<T>())? <= isize::MAX.unsigned_abs() / 2).then_some(len)
+        });
+        Some([a?, b?, c?])
+    }
+
+    /// Elements of the workspace.
+    pub fn workspace_len(&self) -> usize {
+        let right = apart::<T>(self.columns.next_multiple_of(self.tile.columns()) * self.part());
+        (self.left_len() + right).max(VECTORS * self.depth)
+    }
+
+    /// Floating-point operations: a multiplication and an addition for each row, column and step of the depth.
+    pub fn operations(&self) -> f64 {
+        2.0 * self.rows as f64 * self.columns as f64 * self.depth as f64
+    }
+
+    /// How much of the depth is worked on at a time.
+    fn part(&self) -> usize {
+        self.blocking.panel.clamp(1, self.depth.max(1))
+    }
+
+    fn left_len(&self) -> usize {
+        apart::<T>(self.rows.next_multiple_of(self.tile.rows()) * self.part())
+    }
+
+    /// Where the entries of A, B and C come from.
+    fn uniforms(&self) -> [Uniform; 3] {
+        let of = |number, rows| Uniform::new(mix(self.seed.wrapping_add(number)), rows);
+        [of(0, self.rows), of(1, self.depth), of(2, self.rows)]
+    }
+}
+
+/// Whether a product is one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Verified {
+    /// The largest error of `C x` over the rows, for vectors `x` of random signs (Freivalds, "Probabilistic machines can
+    /// use less running time", 1977), as a share of what rounding can be expected to stay below.
+    pub scaled: f64,
+    /// Entries, of [`SAMPLES`], whose error is larger than rounding can make it.
+    pub wrong_entries: usize,
+}
+
+impl Verified {
+    /// Whether it is the product; what is no number is none.
+    pub fn passes(&self) -> bool {
+        self.scaled < 1.0 && self.wrong_entries == 0
+    }
+}
+
+/// Entries that are computed anew one by one.
+pub const SAMPLES: usize = 64;
+
+/// Vectors that the product is multiplied by. A fault of several entries of a row escapes one with a probability of
+/// one half at most, a fault of one entry none.
+const VECTORS: usize = 4;
+
+/// What the threads do together.
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    Fill = 1,
+    Multiply,
+    Verify,
+}
+
+/// What is to be done in a part of the depth: stripes of A and strips of B to pack, columns of C to compute.
+#[derive(Debug, Default)]
+struct Work {
+    left: Jobs,
+    right: Jobs,
+    columns: Jobs,
+}
+
+/// Two matrices that a crew of threads draws, multiplies and checks.
+///
+/// Every method with a `thread` is called by all threads of the crew, each with its own number from 0, and returns when
+/// all have done their part. Nothing is allocated.
+pub struct Product<T: Real, S> {
+    shape: Shape<T>,
+    crew: Crew,
+    operands: [Store<T, S>; 3],
+    workspace: Store<T, S>,
+    work: Work,
+    /// The largest scaled error, as the bits of a number that is not negative.
+    error: AtomicU64,
+    wrong_entries: AtomicUsize,
+}
+
+impl<T: Real, S> fmt::Debug for Product<T, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Product").field("shape", &self.shape).field("crew", &self.crew).finish_non_exhaustive()
+    }
+}
+
+impl<T: Real, S: DerefMut<Target = [T]> + Send> Product<T, S> {
+    /// Sets a product up in the buffers of A, B and C, of at least [`Shape::operand_lens`] elements, and a workspace of
+    /// [`Shape::workspace_len`].
+    ///
+    /// # Errors
+    /// The shape is none, or a buffer is too small.
+    pub fn new(shape: Shape<T>, crew: Crew, operands: [S; 3], workspace: S) -> Result<Self, Unfit> {
+        if shape.rows == 0 || shape.columns == 0 || shape.depth == 0 {
+            return Err(Unfit::Order);
+        }
+        if shape.steps[0] < shape.rows || shape.steps[1] < shape.depth || shape.steps[2] < shape.rows {
+            return Err(Unfit::LeadingDimension);
+        }
+        let [a_len, b_len, c_len] = shape.operand_lens().ok_or(Unfit::Order)?;
+        let [a, b, c] = operands;
+        let store = |buffer, needed| Store::new(buffer, needed).map_err(|_| Unfit::Matrix(needed));
+        let operands = [store(a, a_len)?, store(b, b_len)?, store(c, c_len)?];
+        let needed = shape.workspace_len();
+        let workspace = Store::new(workspace, needed).map_err(|_| Unfit::Workspace(needed))?;
+        let (work, error, wrong_entries) = Default::default();
+        Ok(Self { shape, crew, operands, workspace, work, error, wrong_entries })
+    }
+
+    /// The shape.
+    pub const fn shape(&self) -> &Shape<T> {
+        &self.shape
+    }
+
+    /// The crew.
+    pub const fn crew(&self) -> &Crew {
+        &self.crew
+    }
+
+    /// The buffers of A, B and C, and the workspace.
+    pub fn into_buffers(self) -> ([S; 3], S) {
+        (self.operands.map(Store::into_inner), self.workspace.into_inner())
+    }
+
+    /// C.
+    pub fn result_mut(&mut self) -> &mut [T] {
+        self.operands[2].get_mut()
+    }
+
+    /// Draws A, B and C.
+    ///
+    /// # Errors
+    /// Another thread has given up.
+    pub fn fill(&self, thread: usize) -> Result<(), Abandoned> {
+        self.together(thread, Phase::Fill, || {
+            let Shape { rows, columns, depth, .. } = self.shape;
+            let sizes = [(rows, depth), (depth, columns), (rows, columns)];
+            for ((uniform, (rows, columns)), index) in self.shape.uniforms().into_iter().zip(sizes).zip(0..) {
+                for column in own(columns, thread, self.crew.threads()) {
+                    // SAFETY: the column is within the buffer, and only this thread's.
+                    uniform.fill(column, 0, unsafe { self.operand(index).column_mut(column, 0..rows) });
+                }
+            }
+            let own = own(self.shape.workspace_len(), thread, self.crew.threads());
+            // SAFETY: this part of the buffer is only this thread's.
+            unsafe { self.room().column_mut(0, own) }.fill(T::ZERO);
+            Ok(())
+        })
+    }
+
+    /// Takes the product from C. `look` is called between pieces of work of a few milliseconds at most.
+    ///
+    /// # Errors
+    /// Another thread has given up.
+    pub fn multiply(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
+        self.together(thread, Phase::Multiply, || {
+            let part = self.shape.part();
+            for first in (0..self.shape.depth).step_by(part) {
+                let levels = first..self.shape.depth.min(first + part);
+                // SAFETY: all threads are here, and have met since the packed factors were read.
+                unsafe { self.pack(levels.clone()) };
+                self.crew.meet()?;
+                // SAFETY: all threads have packed, and none packs before all have met again.
+                unsafe { self.compute(levels.len(), look) };
+                self.crew.meet_and(|| self.restart())?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Checks C after one [`multiply`](Self::multiply) of what was filled, against operands drawn again.
+    ///
+    /// # Errors
+    /// Another thread has given up.
+    pub fn verify(&self, thread: usize) -> Result<Verified, Abandoned> {
+        self.together(thread, Phase::Verify, || {
+            let (threads, vectors) = (self.crew.threads(), Grid::new(self.room().at(0, 0), self.shape.depth));
+            for row in own(self.shape.depth, thread, threads) {
+                for (vector, value) in self.right_times_signs(row).into_iter().enumerate() {
+                    // SAFETY: the workspace has room for so many vectors, and the row is only this thread's.
+                    unsafe { vectors.at(row, vector).write(T::from_f64(value)) };
+                }
+            }
+            self.crew.meet()?;
+            for row in own(self.shape.rows, thread, threads) {
+                // SAFETY: all threads have written their rows of the vectors.
+                let error = unsafe { self.row_error(row, vectors) };
+                self.error.fetch_max(error.to_bits(), Ordering::AcqRel);
+            }
+            for sample in own(SAMPLES, thread, threads) {
+                self.wrong_entries.fetch_add(usize::from(self.is_wrong(sample)), Ordering::AcqRel);
+            }
+            self.crew.meet()?;
+            let scaled = f64::from_bits(self.error.load(Ordering::Acquire)) / self.expected_error();
+            Ok(Verified { scaled, wrong_entries: self.wrong_entries.load(Ordering::Acquire) })
+        })
+    }
+
+    /// Has the threads do something with the buffers.
+    fn together<R>(
+        &self,
+        thread: usize,
+        phase: Phase,
+        work: impl FnOnce() -> Result<R, Abandoned>,
+    ) -> Result<R, Abandoned> {
+        let before = || {
+            // SAFETY: called by one thread while all others wait, so none has a reference into the buffers.
+            let are_lent = self.operands.iter().chain([&self.workspace]).all(|store| unsafe { store.lend() });
+            if !are_lent {
+                self.crew.abandon();
+            }
+            self.restart();
+            self.error.store(0, Ordering::Relaxed);
+            self.wrong_entries.store(0, Ordering::Relaxed);
+        };
+        self.crew.together(thread, phase as usize, before, work)
+    }
+
+    fn restart(&self) {
+        for jobs in [&self.work.left, &self.work.right, &self.work.columns] {
+            jobs.restart(0);
+        }
+    }
+
+    fn operand(&self, index: usize) -> Grid<T> {
+        Grid::new(self.operands[index].first(), self.shape.steps[index])
+    }
+
+    fn room(&self) -> Grid<T> {
+        Grid::new(self.workspace.first(), 0)
+    }
+
+    /// Where the packed left and right factors lie.
+    fn packed(&self) -> (*mut T, *mut T) {
+        (self.room().at(0, 0), self.room().at(self.shape.left_len(), 0))
+    }
+
+    /// How threads share something.
+    fn share(&self, unit: usize, most: usize, least: usize) -> Share {
+        Share { unit, most, least, threads: self.crew.threads() }
+    }
+
+    /// Packs a part of the depth of both factors, together with the other threads.
+    ///
+    /// # Safety
+    /// Nobody reads the packed factors.
+    unsafe fn pack(&self, levels: Range<usize>) {
+        let (height, width) = (self.shape.tile.rows(), self.shape.tile.columns());
+        let (left, right) = self.packed();
+        while let Some(rows) = self.work.left.take(self.shape.rows, self.share(height, 8 * height, height)) {
+            for row in rows.clone().step_by(height) {
+                let stripe = row..rows.end.min(row + height);
+                let target = left.wrapping_add(row * levels.len());
+                // SAFETY: each stripe is packed by one thread.
+                unsafe { pack::stripe(self.operand(0), stripe, levels.clone(), target, height) };
+            }
+        }
+        while let Some(columns) = self.work.right.take(self.shape.columns, self.share(width, 16 * width, width)) {
+            for column in columns.clone().step_by(width) {
+                let strip = column..columns.end.min(column + width);
+                let target = right.wrapping_add(column * levels.len());
+                // SAFETY: each strip is packed by one thread.
+                unsafe { pack::strip(self.operand(1), levels.clone(), strip, target, width) };
+            }
+        }
+    }
+
+    /// Takes the product of the packed factors from C, together with the other threads.
+    ///
+    /// # Safety
+    /// Both are packed, and nobody writes to them.
+    unsafe fn compute(&self, depth: usize, look: &mut dyn FnMut()) {
+        let tile = self.shape.tile;
+        let (left, right) = self.packed();
+        let block = self.shape.blocking.rows.next_multiple_of(tile.rows()).max(tile.rows());
+        let share = self.share(tile.columns(), self.shape.blocking.columns.max(LEAST_COLUMNS), LEAST_COLUMNS);
+        while let Some(columns) = self.work.columns.take(self.shape.columns, share) {
+            let update = Update {
+                tile,
+                depth,
+                left: Left { first: left, stripe: tile.rows() * depth, step: tile.rows(), edge: None },
+                right: right.wrapping_add(columns.start * depth),
+                result: Grid::new(self.operand(2).at(0, columns.start), self.shape.steps[2]),
+                rows: self.shape.rows,
+                columns: columns.len(),
+            };
+            for first in (0..update.rows).step_by(block) {
+                // SAFETY: the caller's promise; each column is taken by one thread.
+                unsafe { update.by_strips(first..update.rows.min(first + block)) };
+                look();
+            }
+        }
+    }
+
+    /// A row of B times the vectors.
+    fn right_times_signs(&self, row: usize) -> [f64; VECTORS] {
+        let [_, right, _] = self.shape.uniforms();
+        let mut sums = [0.0; VECTORS];
+        for column in 0..self.shape.columns {
+            add_signed(&mut sums, right.real::<T>(row, column).to_f64(), signs(self.shape.seed, column));
+        }
+        sums
+    }
+
+    /// The largest error of a row of C times the vectors, where B times these is given.
+    ///
+    /// # Safety
+    /// It is, and nobody writes to it or to C.
+    unsafe fn row_error(&self, row: usize, right: Grid<T>) -> f64 {
+        let [left, _, before] = self.shape.uniforms();
+        let mut errors = [0.0; VECTORS];
+        for column in 0..self.shape.columns {
+            // SAFETY: the caller's promise.
+            let after = unsafe { *self.operand(2).at(row, column) }.to_f64();
+            let change = after - before.real::<T>(row, column).to_f64();
+            add_signed(&mut errors, change, signs(self.shape.seed, column));
+        }
+        for level in 0..self.shape.depth {
+            let factor = left.real::<T>(row, level).to_f64();
+            for (vector, error) in errors.iter_mut().enumerate() {
+                // SAFETY: as above.
+                *error += factor * unsafe { *right.at(level, vector) }.to_f64();
+            }
+        }
+        errors.into_iter().fold(0.0, |most, error| super::residual::larger(error.abs(), most))
+    }
+
+    /// What the error of a row stays below: a sum of products of numbers up to 1/2 grows like the root of its length,
+    /// and so do rounding errors that are as often up as down, of `depth` steps in an entry and `columns` entries in a
+    /// row. The deviation is about a thirtieth of this.
+    fn expected_error(&self) -> f64 {
+        let root = self.shape.columns.isqrt() + 1;
+        T::ROUNDOFF * (self.shape.depth.max(self.shape.columns) + 16) as f64 * root as f64
+    }
+
+    /// Whether an entry differs from the one computed anew by more than every rounding going the same way would make.
+    fn is_wrong(&self, sample: usize) -> bool {
+        let place = mix(self.shape.seed ^ mix(sample as u64 + 1));
+        let pick = |bits: u64, bound: usize| usize::try_from(bits % bound as u64).unwrap_or(0);
+        let (row, column) = (pick(place >> 32, self.shape.rows), pick(place & 0xffff_ffff, self.shape.columns));
+        let [left, right, before] = self.shape.uniforms();
+        let mut expected = before.real::<T>(row, column).to_f64();
+        let mut magnitude = expected.abs();
+        for level in 0..self.shape.depth {
+            let product = left.real::<T>(row, level).to_f64() * right.real::<T>(level, column).to_f64();
+            expected -= product;
+            magnitude += product.abs();
+        }
+        // SAFETY: the entry is in C, which nobody writes to.
+        let found = unsafe { *self.operand(2).at(row, column) }.to_f64();
+        let limit = 2.0 * T::ROUNDOFF * (self.shape.depth + 2) as f64 * magnitude;
+        let is_right = (found - expected).abs() <= limit;
+        !is_right
+    }
+}
+
+/// What a thread has of so many things.
+fn own(count: usize, thread: usize, threads: usize) -> Range<usize> {
+    let each = count.div_ceil(threads);
+    (thread * each).min(count)..((thread + 1) * each).min(count)
+}
+
+/// The signs of the vectors in a row of theirs, a bit each.
+const fn signs(seed: u64, row: usize) -> u64 {
+    mix(seed ^ mix(row as u64))
+}
+
+/// Adds a value to each sum or takes it from it.
+fn add_signed(sums: &mut [f64; VECTORS], value: f64, signs: u64) {
+    for (vector, sum) in sums.iter_mut().enumerate() {
+        *sum += if signs >> vector & 1 == 0 { value } else { -value };
+    }
+}
