@@ -15,6 +15,8 @@ use serde_json::{Map, Value};
 
 pub mod detect;
 mod fio;
+mod hpcc;
+mod hpl;
 mod ioping;
 mod iperf;
 mod iperf3;
@@ -43,6 +45,8 @@ pub static REFERENCES: &[&dyn Reference] = &[
     &multichase::Multichase,
     &mbw::Mbw,
     &sysbench::Sysbench,
+    &hpl::Hpl,
+    &hpcc::Hpcc,
     &fio::Fio,
     &ioping::Ioping,
     &iperf3::Iperf3,

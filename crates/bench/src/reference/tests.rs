@@ -10,6 +10,7 @@ use model::experiment::{
 };
 use model::io::{Direction, DiskEngine, DiskOp, NetMode, Protocol};
 use model::isa::{CpuOp, Element, Isa, MemoryOp, MemoryPattern, Pages};
+use model::linpack::{LinpackChoices, LinpackEngine, LinpackOp, LinpackParams, linpack_id};
 
 use super::detect::{Places, detect};
 use super::run::run;
@@ -119,10 +120,34 @@ pub(super) fn net(protocol: Protocol, mode: NetMode, block: u64, threads: u32) -
     }
 }
 
+/// A solution by our own solver with AVX-512.
+pub(super) fn linpack(n: u64, threads: u32) -> Experiment {
+    let params = LinpackParams {
+        op: LinpackOp::Lu,
+        engine: LinpackEngine::Own,
+        n,
+        nb: Some(192),
+        lda: n,
+        align: 64,
+        threads,
+        element: Element::Fp64,
+        isa: Some(Isa::Avx512),
+    };
+    Experiment {
+        id: linpack_id(&params, LinpackChoices { n: true, ..LinpackChoices::default() }),
+        area: Area::Linpack,
+        params: Params::Linpack(params),
+        method: "linpack-lu/1".to_owned(),
+        classic: None,
+        kernel: None,
+    }
+}
+
 /// One experiment that each tool stands beside.
 fn beside(tool: &str) -> Experiment {
     match tool {
         "likwid-bench" => memory(MemoryOp::Read, Isa::Sse2, 64 << 20, 1),
+        "hpl" | "hpcc" => linpack(1000, 2),
         "stream" => memory(MemoryOp::Triad, Isa::Avx2, 1 << 30, 1),
         "pmbw" => memory(MemoryOp::Write, Isa::Avx2, 64 << 20, 1),
         "multichase" => chase(64 << 20),
@@ -180,10 +205,11 @@ fn invocations_hold_no_environment_and_end_in_time() {
             our_rate: Some(1e9),
             version: "",
             offered_rate: None,
-            launcher: None,
+            launcher: Some(Path::new("/opt/launcher")),
         };
         let invocation = reference.invocation(&target).unwrap();
-        assert_eq!(invocation.argv[0], "/opt/tool");
+        let by = if reference.about().launcher.is_some() { "/opt/launcher" } else { "/opt/tool" };
+        assert!(invocation.argv[0] == by && invocation.argv.iter().any(|word| word == "/opt/tool"));
         assert!(invocation.argv.iter().all(|word| !word.is_empty()), "{:?}", invocation.argv);
         let is_its_own = |name: &&String| *name != "LC_ALL" && !name.starts_with("OMP_");
         let told = ["hpl", "hpcc"].contains(&reference.about().tool);
@@ -503,6 +529,21 @@ fn the_real_iperf_qperf_and_sysbench_run_as_told() {
         if let Some(reading) = live("sysbench", &memory(op, Isa::Sse2, 32 << 20, 1), None, None) {
             assert_eq!(reading.metric, MetricName::Throughput);
             assert!(reading.details["blocks"].as_f64().unwrap() >= 1.0, "{reading:?}");
+        }
+    }
+}
+
+#[test]
+fn the_real_hpl_and_hpcc_run_as_told() {
+    for tool in ["hpl", "hpcc"] {
+        let mut experiment = linpack(200, 1);
+        if let Params::Linpack(params) = &mut experiment.params {
+            // Kernels that every machine has.
+            params.isa = Some(Isa::Sse2);
+        }
+        if let Some(reading) = live(tool, &experiment, None, None) {
+            assert_eq!((reading.metric, &reading.details["p"]), (MetricName::Throughput, &serde_json::json!(1)));
+            assert!(reading.details["residual"].as_f64().unwrap() < 16.0, "{reading:?}");
         }
     }
 }

@@ -1,0 +1,464 @@
+//! HPL (`xhpl`) beside our LINPACK: the program by which the world's machines are ranked, on the same order of matrix and
+//! as many processes as our threads, each with one thread of the BLAS that it was linked with.
+//!
+//! It counts as we do, 2/3 N^3 + 3/2 N^2 operations over the time of factoring and solving, and refuses what we refuse:
+//! a scaled residual of 16 or more. Its matrix is another of the same distribution.
+//!
+//! `OpenBLAS` chooses its kernels by the processor's model, and takes the slowest where it does not know it. It is told
+//! which to take, those for the instruction set of our row, so that the two differ in what they do and not in what the
+//! library had heard of; which it took, it says, and that is kept.
+
+use std::collections::BTreeMap;
+
+use model::experiment::{Experiment, Params};
+use model::isa::{Element, Isa};
+use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
+use model::sample::MetricName;
+use serde_json::{Map, Value, json};
+
+use super::{
+    About, FOLDER, Invocation, Output, OwnFolder, Reading, Reference, Target, Version, bare_environment, distinct,
+    positive, succeeded,
+};
+
+pub(super) struct Hpl;
+
+static ABOUT: About = About {
+    tool: "hpl",
+    program: "xhpl",
+    launcher: Some("mpirun"),
+    version: Version::Written { prefix: "HPLinpack ", oldest: (2, 0) },
+    stands_beside: "LINPACK in fp64 with our own solver",
+    how_to_get: "https://www.netlib.org/benchmark/hpl: ./configure && make, with an MPI and a BLAS such as OpenBLAS \
+                 (Debian packages libopenmpi-dev and libopenblas-dev)",
+};
+
+/// The file that it reads.
+const INPUT: &str = "HPL.dat";
+/// Widths of its panels: its TUNING file says that the best "is almost always in the [32 .. 256] interval", and below 64
+/// products of today's libraries are slow.
+const PANELS: (u32, u32) = (64, 256);
+/// That width where our own row has none.
+const USUAL_PANEL: u32 = 192;
+/// What its residual must be below, as it prints and judges it itself.
+const THRESHOLD: f64 = 16.0;
+/// Flop per second and thread that it reaches at least, for the expected time where our own rate is not known.
+const SLOW_FLOP_PER_SECOND: f64 = 2e9;
+/// How many times as long as ours it may be expected to take.
+const SLOWER: f64 = 2.0;
+/// Elements that a process makes or checks per second at least: it makes its matrix twice.
+const ELEMENTS_PER_SECOND: f64 = 20e6;
+/// Seconds until its processes have found each other.
+const START_SECONDS: f64 = 2.0;
+/// The most that its rate may contradict its time beyond what its two digits after the point leave open.
+const CONTRADICTION: f64 = 1e-3;
+
+/// The parameters, where HPL measures the same.
+pub(super) fn parameters<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a LinpackParams, String> {
+    let Params::Linpack(params) = &experiment.params else { return Err(format!("{tool} measures LINPACK")) };
+    if params.engine != LinpackEngine::Own {
+        return Err(format!("{tool} stands beside our own solver, not beside {}", params.engine));
+    }
+    if params.op != LinpackOp::Lu || params.element != Element::Fp64 {
+        return Err(format!("{tool} solves with fp64 alone, it has no {} of {}", params.op, params.element));
+    }
+    if i32::try_from(params.n).is_err() || params.n == 0 {
+        return Err(format!("{tool} has no matrix of order {}", params.n));
+    }
+    Ok(params)
+}
+
+/// Rows and columns of its processes: as near to a square as their number allows, rather wide than high, as its TUNING
+/// file recommends.
+const fn grid(processes: u32) -> (u32, u32) {
+    let mut rows = processes.isqrt();
+    while rows > 1 && !processes.is_multiple_of(rows) {
+        rows -= 1;
+    }
+    let rows = if rows == 0 { 1 } else { rows };
+    (rows, processes / rows)
+}
+
+/// The width of its panels: ours, as far as it is of use to it.
+fn panel(params: &LinpackParams) -> u32 {
+    params.nb.unwrap_or(USUAL_PANEL).clamp(PANELS.0, PANELS.1)
+}
+
+/// What it reads, line by line as its own example has them; `device` is where it prints.
+pub(super) fn input(params: &LinpackParams, device: u32) -> String {
+    let (rows, columns) = grid(params.threads);
+    // One panel ahead, where there is somebody to be ahead of.
+    let depth = u32::from(params.threads > 1);
+    let lines = [
+        "HPLinpack benchmark input file".to_owned(),
+        "written by assay".to_owned(),
+        "HPL.out      output file name (if any)".to_owned(),
+        format!("{device}            device out (6=stdout,7=stderr,file)"),
+        "1            # of problems sizes (N)".to_owned(),
+        format!("{}        Ns", params.n),
+        "1            # of NBs".to_owned(),
+        format!("{}          NBs", panel(params)),
+        "0            PMAP process mapping (0=Row-,1=Column-major)".to_owned(),
+        "1            # of process grids (P x Q)".to_owned(),
+        format!("{rows}            Ps"),
+        format!("{columns}            Qs"),
+        format!("{THRESHOLD:.1}         threshold"),
+        "1            # of panel fact".to_owned(),
+        "2            PFACTs (0=left, 1=Crout, 2=Right)".to_owned(),
+        "1            # of recursive stopping criterium".to_owned(),
+        "4            NBMINs (>= 1)".to_owned(),
+        "1            # of panels in recursion".to_owned(),
+        "2            NDIVs".to_owned(),
+        "1            # of recursive panel fact.".to_owned(),
+        "1            RFACTs (0=left, 1=Crout, 2=Right)".to_owned(),
+        "1            # of broadcast".to_owned(),
+        "1            BCASTs (0=1rg,1=1rM,2=2rg,3=2rM,4=Lng,5=LnM)".to_owned(),
+        "1            # of lookahead depth".to_owned(),
+        format!("{depth}            DEPTHs (>=0)"),
+        "2            SWAP (0=bin-exch,1=long,2=mix)".to_owned(),
+        "64           swapping threshold".to_owned(),
+        "0            L1 in (0=transposed,1=no-transposed) form".to_owned(),
+        "0            U  in (0=transposed,1=no-transposed) form".to_owned(),
+        "1            Equilibration (0=no,1=yes)".to_owned(),
+        "8            memory alignment in double (> 0)".to_owned(),
+    ];
+    lines.join("\n") + "\n"
+}
+
+/// The core type of `OpenBLAS` whose kernels use this set and no wider one (`driver/others/dynamic.c`).
+const fn core_type(isa: Isa) -> Option<&'static str> {
+    match isa {
+        Isa::Avx512 => Some("SkylakeX"),
+        Isa::Avx2 => Some("Haswell"),
+        Isa::Sse2 => Some("Prescott"),
+        _ => None,
+    }
+}
+
+/// One thread for each process, and what Open MPI needs to start them on this machine alone: for any user, with no
+/// program to reach others, each on a hardware thread of its own where there are enough. Other MPIs do not read this.
+pub(super) fn environment(params: &LinpackParams) -> BTreeMap<String, String> {
+    let mut environment = bare_environment();
+    let mut set = |name: &str, value: &str| environment.insert(name.to_owned(), value.to_owned());
+    set("OMP_NUM_THREADS", "1");
+    // It then says whose kernels it has taken.
+    set("OPENBLAS_VERBOSE", "2");
+    if let Some(core) = params.isa.and_then(core_type) {
+        set("OPENBLAS_CORETYPE", core);
+    }
+    set("OMPI_ALLOW_RUN_AS_ROOT", "1");
+    set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    set("OMPI_MCA_plm_rsh_agent", "");
+    set("OMPI_MCA_hwloc_base_use_hwthreads_as_cpus", "1");
+    set("OMPI_MCA_rmaps_base_oversubscribe", "1");
+    set("TMPDIR", FOLDER);
+    environment
+}
+
+/// Seconds of its run, start and check included.
+pub(super) fn expected_seconds(params: &LinpackParams, our_rate: Option<f64>) -> f64 {
+    let threads = f64::from(params.threads.max(1));
+    let known = our_rate.filter(|rate| rate.is_finite() && *rate > 0.0).map(|rate| rate / SLOWER);
+    let elements = params.n as f64 * params.n as f64;
+    let solving = params.op.operations(params.n) / known.unwrap_or(SLOW_FLOP_PER_SECOND * threads);
+    START_SECONDS + solving + 2.0 * elements / (ELEMENTS_PER_SECOND * threads)
+}
+
+/// A program as the launcher starts it: so many processes.
+pub(super) fn launched(tool: &str, target: &Target<'_>, processes: u32) -> Result<Vec<String>, String> {
+    let launcher = target.launcher.ok_or_else(|| format!("{tool} needs the program that starts its processes"))?;
+    let words = [launcher.to_string_lossy().into_owned(), "-np".to_owned(), processes.to_string()];
+    Ok(words.into_iter().chain([target.program.to_string_lossy().into_owned()]).collect())
+}
+
+impl Reference for Hpl {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {
+        parameters(ABOUT.tool, experiment).map(|_| ())
+    }
+
+    fn invocation(&self, target: &Target<'_>) -> Result<Invocation, String> {
+        let params = parameters(ABOUT.tool, target.experiment)?;
+        let expected_seconds = expected_seconds(params, target.our_rate);
+        Ok(Invocation {
+            argv: launched(ABOUT.tool, target, params.threads)?,
+            env: environment(params),
+            cpus: distinct(target.cpus),
+            folder: Some(OwnFolder { files: BTreeMap::from([(INPUT, input(params, 6))]), results: None }),
+            expected_seconds,
+            timeout_seconds: 60.0 + 20.0 * expected_seconds,
+            ..Invocation::default()
+        })
+    }
+
+    fn parse(&self, _version: &str, output: &Output, experiment: &Experiment) -> Result<Reading, String> {
+        read(ABOUT.tool, output, parameters(ABOUT.tool, experiment)?)
+    }
+
+    fn difference(&self, _version: &str, experiment: &Experiment, reading: &Reading) -> Option<String> {
+        difference(ABOUT.tool, experiment, reading)
+    }
+}
+
+/// What a run of HPL says, by itself or as part of another program.
+pub(super) fn read(tool: &str, output: &Output, params: &LinpackParams) -> Result<Reading, String> {
+    succeeded(tool, output)?;
+    let line = Line::of(tool, &output.stdout)?;
+    if line.n != params.n {
+        return Err(format!("{tool} solved a system of order {} and not {}", line.n, params.n));
+    }
+    if line.rows * line.columns != params.threads {
+        return Err(format!("{tool} ran {} x {} processes and not {}", line.rows, line.columns, params.threads));
+    }
+    let residual = residual(tool, &output.stdout)?;
+    if !output.stdout.contains("End of Tests.") {
+        return Err(format!("{tool} did not come to its end"));
+    }
+    let value = positive(tool, "rate", line.gigaflop_per_second * 1e9)?;
+    let seconds = params.op.operations(params.n) / value;
+    if (seconds - line.seconds).abs() > 0.005 + CONTRADICTION * seconds {
+        return Err(format!("{tool} contradicts itself: {value} flop/s do not take {} s", line.seconds));
+    }
+    let mut details = Map::new();
+    details.insert("seconds".into(), json!(seconds));
+    details.insert("nb".into(), json!(line.panel));
+    details.insert("p".into(), json!(line.rows));
+    details.insert("q".into(), json!(line.columns));
+    details.insert("variant".into(), json!(line.variant));
+    details.insert("residual".into(), json!(residual));
+    details.extend(cores(output).map(|cores| ("blas_core".to_owned(), Value::from(cores))));
+    Ok(Reading { metric: MetricName::Throughput, value, bytes_factor: 1.0, details })
+}
+
+/// Why the two may differ.
+pub(super) fn difference(tool: &str, experiment: &Experiment, reading: &Reading) -> Option<String> {
+    let params = parameters(tool, experiment).ok()?;
+    let library = match reading.details.get("blas_core").and_then(Value::as_str) {
+        Some(core) => match params.isa.and_then(core_type) {
+            Some(wanted) if wanted != core => {
+                format!("OpenBLAS's kernels for {core}, though it was told to take those for {wanted}")
+            }
+            _ => format!("OpenBLAS's kernels for {core}"),
+        },
+        None => "a library that does not say which kernels it uses".to_owned(),
+    };
+    let spread = match params.threads {
+        1 => String::new(),
+        processes => format!("; its {processes} processes send each other the panels, our threads share the matrix"),
+    };
+    Some(format!("{tool} multiplies with {library}{spread}."))
+}
+
+/// The line of its only test.
+#[derive(Debug, PartialEq)]
+struct Line<'a> {
+    variant: &'a str,
+    n: u64,
+    panel: u32,
+    rows: u32,
+    columns: u32,
+    seconds: f64,
+    gigaflop_per_second: f64,
+}
+
+impl<'a> Line<'a> {
+    /// The line under `T/V  N  NB  P  Q  Time  Gflops`.
+    fn of(tool: &str, text: &'a str) -> Result<Self, String> {
+        let mut lines = text.lines().filter_map(Self::read);
+        match (lines.next(), lines.next()) {
+            (Some(line), None) => Ok(line),
+            (None, _) => Err(format!("{tool} printed no result")),
+            (Some(_), Some(_)) => Err(format!("{tool} printed several results")),
+        }
+    }
+
+    fn read(line: &'a str) -> Option<Self> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [variant, n, panel, rows, columns, seconds, rate] = words[..] else { return None };
+        // `WR11C2R4`: mapping, look-ahead, broadcast, and how panels are factored.
+        let known = variant.len() == 8 && (variant.starts_with("WR") || variant.starts_with("WC"));
+        Some(Self {
+            variant: Some(variant).filter(|_| known)?,
+            n: n.parse().ok()?,
+            panel: panel.parse().ok()?,
+            rows: rows.parse().ok()?,
+            columns: columns.parse().ok()?,
+            seconds: seconds.parse().ok()?,
+            gigaflop_per_second: rate.parse().ok()?,
+        })
+    }
+}
+
+/// The scaled residual, which it must have found good.
+fn residual(tool: &str, text: &str) -> Result<f64, String> {
+    let line = text.lines().find(|line| line.starts_with("||Ax-b||_oo/(eps*"));
+    let (_, behind) = line.and_then(|line| line.split_once('=')).ok_or_else(|| format!("{tool} checked nothing"))?;
+    let words: Vec<&str> = behind.split_whitespace().collect();
+    let residual: f64 = words
+        .first()
+        .and_then(|word| word.parse().ok())
+        .ok_or_else(|| format!("{tool} printed '{}' as its residual", behind.trim()))?;
+    if words.last() == Some(&"PASSED") && residual < THRESHOLD {
+        return Ok(residual);
+    }
+    Err(format!("{tool} found its own solution wrong: its scaled residual is {residual}"))
+}
+
+/// The core types that `OpenBLAS` names, one for each process: all of them, where they differ.
+fn cores(output: &Output) -> Option<String> {
+    let lines = [&output.stderr, &output.stdout].into_iter().flat_map(|text| text.lines());
+    let mut cores: Vec<&str> = lines.filter_map(|line| line.strip_prefix("Core: ")).map(str::trim).collect();
+    cores.sort_unstable();
+    cores.dedup();
+    (!cores.is_empty()).then(|| cores.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::reference::tests::{failed, linpack, recorded, said};
+
+    fn parse(text: &str, n: u64, threads: u32) -> Result<Reading, String> {
+        Hpl.parse("2.3", &said(text), &linpack(n, threads))
+    }
+
+    fn target<'a>(experiment: &'a Experiment, our_rate: Option<f64>) -> Target<'a> {
+        Target {
+            experiment,
+            program: Path::new("/opt/xhpl"),
+            launcher: Some(Path::new("/usr/bin/mpirun")),
+            cpus: &[3, 1],
+            other_cpus: &[],
+            seconds: 0.5,
+            file: None,
+            our_rate,
+            version: "2.3",
+            offered_rate: None,
+        }
+    }
+
+    #[test]
+    fn processes_stand_in_a_grid_as_square_as_can_be() {
+        let expected = [(1, (1, 1)), (2, (1, 2)), (4, (2, 2)), (6, (2, 3)), (7, (1, 7)), (48, (6, 8)), (64, (8, 8))];
+        for (processes, expected) in expected {
+            assert_eq!(grid(processes), expected, "{processes}");
+        }
+        assert!((1..2000).all(|processes| {
+            let (rows, columns) = grid(processes);
+            rows * columns == processes && rows <= columns
+        }));
+    }
+
+    #[test]
+    fn it_is_told_the_same_system_and_as_many_processes() {
+        let experiment = linpack(10_000, 2);
+        let invocation = Hpl.invocation(&target(&experiment, Some(1e11))).unwrap();
+        assert_eq!(invocation.argv.join(" "), "/usr/bin/mpirun -np 2 /opt/xhpl");
+        assert_eq!(invocation.cpus, [1, 3]);
+        let told = |name: &str| invocation.env.get(name).map(String::as_str);
+        assert_eq!((told("OPENBLAS_CORETYPE"), told("OMP_NUM_THREADS")), (Some("SkylakeX"), Some("1")));
+        let input = &invocation.folder.as_ref().unwrap().files[INPUT];
+        let first = |line: usize| input.lines().nth(line - 1).unwrap().split_whitespace().next().unwrap();
+        // N, NB, P, Q, where it prints, panels ahead, and the length of its own example.
+        assert_eq!((first(6), first(8), first(11), first(12)), ("10000", "192", "1", "2"));
+        assert_eq!((first(4), first(25), input.lines().count()), ("6", "1", 31));
+        // 6.7e11 operations at half of our rate are 13 s, the matrix takes 5 more.
+        assert!((18.0..25.0).contains(&invocation.expected_seconds), "{}", invocation.expected_seconds);
+        let slow = Hpl.invocation(&target(&experiment, None)).unwrap();
+        assert!(slow.expected_seconds > invocation.expected_seconds, "{}", slow.expected_seconds);
+        let alone = Target { launcher: None, ..target(&experiment, None) };
+        assert!(Hpl.invocation(&alone).unwrap_err().contains("starts its processes"));
+    }
+
+    #[test]
+    fn the_kernels_are_those_of_our_rows_set() {
+        let core = |isa| {
+            let mut experiment = linpack(1000, 1);
+            if let Params::Linpack(params) = &mut experiment.params {
+                params.isa = isa;
+            }
+            Hpl.invocation(&target(&experiment, None)).unwrap().env.get("OPENBLAS_CORETYPE").cloned()
+        };
+        assert_eq!(core(Some(Isa::Avx2)), Some("Haswell".to_owned()));
+        assert_eq!((core(Some(Isa::Scalar)), core(None)), (None, None));
+    }
+
+    #[test]
+    fn only_what_it_does_is_compared() {
+        let why = |change: fn(&mut LinpackParams)| {
+            let mut experiment = linpack(1000, 1);
+            if let Params::Linpack(params) = &mut experiment.params {
+                change(params);
+            }
+            Hpl.stands_beside(&experiment).unwrap_err()
+        };
+        assert!(why(|params| params.op = LinpackOp::Gemm).contains("no gemm"));
+        assert!(why(|params| params.op = LinpackOp::LuMixed).contains("no lu_mixed"));
+        assert!(why(|params| params.engine = LinpackEngine::System).contains("not beside system"));
+        assert!(why(|params| params.n = 1 << 40).contains("of order"));
+        assert!(why(|params| params.n = 0).contains("of order 0"));
+    }
+
+    #[test]
+    fn recorded_runs_are_read() {
+        for (name, n, threads, panel) in
+            [("hpl-2.3-n2000-t2.txt", 2000, 2, 192), ("hpl-2.3-n1000-t1.txt", 1000, 1, 128)]
+        {
+            let reading = parse(&recorded(name), n, threads).unwrap();
+            assert_eq!((reading.metric, reading.bytes_factor), (MetricName::Throughput, 1.0));
+            assert_eq!(reading.details["nb"], panel);
+            let seconds = reading.details["seconds"].as_f64().unwrap();
+            assert!((LinpackOp::Lu.operations(n) / seconds / reading.value - 1.0).abs() < 1e-12);
+            assert!(reading.details["residual"].as_f64().unwrap() < 1.0 && !reading.details.contains_key("blas_core"));
+        }
+    }
+
+    #[test]
+    fn whose_kernels_it_used_is_kept_and_told() {
+        let experiment = linpack(2000, 2);
+        let with = |stderr: &str| {
+            let output = Output { stderr: stderr.to_owned(), ..said(&recorded("hpl-2.3-n2000-t2.txt")) };
+            let reading = Hpl.parse("2.3", &output, &experiment).unwrap();
+            (reading.details.get("blas_core").cloned(), Hpl.difference("2.3", &experiment, &reading).unwrap())
+        };
+        let (core, sentence) = with("Core: SkylakeX\nCore: SkylakeX\n");
+        assert_eq!(core, Some(Value::from("SkylakeX")));
+        assert!(sentence.contains("for SkylakeX;") && sentence.contains("2 processes"), "{sentence}");
+        let (core, sentence) = with("Core: Prescott\nCore: Haswell\n");
+        assert_eq!(core, Some(Value::from("Haswell, Prescott")));
+        assert!(sentence.contains("though it was told to take those for SkylakeX"), "{sentence}");
+        assert!(with("").1.contains("does not say which kernels"));
+    }
+
+    #[test]
+    fn what_it_did_not_measure_is_no_reading() {
+        let whole = recorded("hpl-2.3-n2000-t2.txt");
+        let line = whole.lines().find(|line| line.starts_with("WR")).unwrap();
+        for (text, why) in [
+            (String::new(), "printed no result"),
+            ("\u{fffd}garbage\n".repeat(9), "printed no result"),
+            (whole.replace(line, &format!("{line}\n{line}")), "several results"),
+            (whole.replace("||Ax-b||_oo/(eps*", "x"), "checked nothing"),
+            (whole.replace("PASSED", "FAILED"), "its own solution wrong"),
+            (whole.replace("   3.37595811e-03", " 3.4e+05"), "its own solution wrong"),
+            (whole.replace("   3.37595811e-03", " nan"), "its own solution wrong"),
+            (whole.split("Finished").next().unwrap().to_owned(), "did not come to its end"),
+            (whole.replace("2.6318e+00", "2.6318e+01"), "contradicts itself"),
+            (whole.replace("2.6318e+00", "-2.6318e+00"), "no measurement"),
+            (whole.replace("2.6318e+00", "nan"), "no measurement"),
+        ] {
+            assert_ne!(text, whole, "{why}");
+            let reason = parse(&text, 2000, 2).unwrap_err();
+            assert!(reason.contains(why), "{why}: {reason}");
+        }
+        assert!(parse(&whole, 1999, 2).unwrap_err().contains("order 2000 and not 1999"));
+        assert!(parse(&whole, 2000, 4).unwrap_err().contains("1 x 2 processes and not 4"));
+        let aborted = Hpl.parse("2.3", &failed(1, "MPI_ABORT was invoked"), &linpack(1000, 2)).unwrap_err();
+        assert!(aborted.contains("MPI_ABORT"), "{aborted}");
+    }
+}
