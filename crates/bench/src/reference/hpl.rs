@@ -327,7 +327,7 @@ mod tests {
         Hpl.parse("2.3", &said(text), &linpack(n, threads))
     }
 
-    fn target<'a>(experiment: &'a Experiment, our_rate: Option<f64>) -> Target<'a> {
+    fn target(experiment: &Experiment, our_rate: Option<f64>) -> Target<'_> {
         Target {
             experiment,
             program: Path::new("/opt/xhpl"),
