@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use bench::net::{Target, listen_address};
 use bench::reference::REFERENCES;
-use bench::suite::{IsaChoice, Threads};
+use bench::suite::{IsaChoice, NodePair, Threads};
 use clap::{Args, Parser, Subcommand};
 use model::experiment::Area;
 use model::io::{
@@ -202,6 +202,9 @@ pub(crate) struct Memory {
     /// Which cores are filled first: compact, scatter.
     #[arg(long, value_delimiter = ',')]
     pub(crate) placement: Vec<Placement>,
+    /// Memory nodes of threads and of their memory, such as 0-0,0-1; by default all pairs where there are several.
+    #[arg(long, value_name = "NODE-NODE,…", value_delimiter = ',')]
+    pub(crate) nodes: Vec<NodePair>,
 
     #[command(flatten)]
     pub(crate) measure: Measure,

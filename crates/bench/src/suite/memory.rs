@@ -1,5 +1,8 @@
 //! The memory rows of a suite: how they are written, and what `assay memory` makes of `suites/memory.toml`.
 
+use std::fmt;
+use std::str::FromStr;
+
 use model::experiment::Area;
 use model::isa::{MemoryOp, MemoryPattern, Pages, Placement};
 use model::unit::parse_size;
@@ -54,6 +57,9 @@ pub struct MemoryStanza {
     /// Every pair of memory nodes, threads on one and memory on the other; rows only where there are several.
     #[serde(default)]
     pub nodes: bool,
+    /// Of these pairs the ones that were chosen; all of them where it is empty.
+    #[serde(skip)]
+    pub node_pairs: Vec<NodePair>,
     /// Thread counts.
     pub threads: Vec<Threads>,
     /// How these rows are sampled, where not as the area.
@@ -68,6 +74,34 @@ pub struct MemoryStanza {
     /// Not part of `assay memory` unless an operation, a pattern or a block is asked for.
     #[serde(default)]
     pub on_request: bool,
+}
+
+/// Two memory nodes, which may be the same: `0-1` is threads on node 0, memory on node 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodePair {
+    /// Where the threads run.
+    pub threads: u32,
+    /// Where their memory lies.
+    pub memory: u32,
+}
+
+impl fmt::Display for NodePair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.threads, self.memory)
+    }
+}
+
+impl FromStr for NodePair {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let pair = text
+            .split_once('-')
+            .and_then(|(threads, memory)| Some(Self { threads: threads.parse().ok()?, memory: memory.parse().ok()? }));
+        pair.ok_or_else(|| {
+            format!("'{text}' names no two memory nodes; write that of the threads and that of the memory: 0-1")
+        })
+    }
 }
 
 /// The working sets of a stanza.
@@ -119,6 +153,8 @@ pub struct MemoryChoice {
     pub chains: Vec<u32>,
     /// Which cores are filled first.
     pub placement: Vec<Placement>,
+    /// Nodes of threads and of memory.
+    pub nodes: Vec<NodePair>,
 }
 
 impl MemoryChoice {
@@ -134,7 +170,8 @@ impl MemoryChoice {
         let of_pattern = self.patterns.is_empty() || self.patterns.contains(&stanza.pattern);
         // A curve, a load, a matrix of nodes or a comparison of vectors is more than one operation at one size.
         let compared = stanza.isa.iter().any(|isa| matches!(isa, IsaChoice::Named(_)));
-        let plain = stanza.sweep_from.is_none() && stanza.background.is_empty() && !stanza.nodes && !compared;
+        let of_nodes = stanza.nodes && self.nodes.is_empty();
+        let plain = stanza.sweep_from.is_none() && stanza.background.is_empty() && !of_nodes && !compared;
         let wanted = [
             !op.is_empty() && of_pattern,
             !stanza.on_request || !self.is_open(),
@@ -145,6 +182,7 @@ impl MemoryChoice {
                 !stanza.block.is_empty()
             },
             self.chains.is_empty() || stanza.pattern == MemoryPattern::Chase && plain,
+            self.nodes.is_empty() || stanza.nodes,
             plain || self.ops.is_empty() && self.working_sets.is_empty() && self.isa.is_empty(),
         ];
         let chains = if stanza.pattern == MemoryPattern::Chase { or(&self.chains, &stanza.chains) } else { Vec::new() };
@@ -155,6 +193,7 @@ impl MemoryChoice {
             isa: or(&self.isa, &stanza.isa),
             working_sets: or(&self.working_sets, &stanza.working_sets),
             placement: or(&self.placement, &stanza.placement),
+            node_pairs: self.nodes.clone(),
             chains,
             ..stanza.clone()
         })
@@ -174,7 +213,7 @@ impl Suite {
             let blocks: Vec<&str> = MemoryOp::OF_BLOCKS.iter().map(|op| op.name()).collect();
             return Err(format!(
                 "there is no memory experiment of that combination; known: --pattern sequential with --op {}; random with {} \
-                 in blocks, and increment; chase with load; pair with handoff",
+                 in blocks, and increment; chase with load; pair with handoff; --nodes with read, copy_nt and load",
                 streams.join(", "),
                 blocks.join(", ")
             ));
@@ -219,6 +258,21 @@ mod tests {
         assert!(!blocks.is_empty() && blocks.iter().all(|stanza| stanza.block == [1 << 20]));
         let sized = rows(&MemoryChoice { working_sets: vec![1 << 20], ..MemoryChoice::default() });
         assert!(sized.iter().all(|stanza| stanza.working_sets() == WorkingSets::Exactly(vec![1 << 20])));
+    }
+
+    #[test]
+    fn chosen_nodes_are_those_of_the_stanzas_about_nodes() {
+        let pair = "0-12".parse::<NodePair>().unwrap();
+        assert_eq!((pair, pair.to_string().as_str()), (NodePair { threads: 0, memory: 12 }, "0-12"));
+        for bad in ["", "0", "0-", "-1", "0-1-2", "a-b", "0--1"] {
+            assert!(bad.parse::<NodePair>().is_err(), "{bad}");
+        }
+        let of =
+            |ops: &[MemoryOp]| rows(&MemoryChoice { nodes: vec![pair], ops: ops.to_vec(), ..MemoryChoice::default() });
+        let all = of(&[]);
+        assert!(all.len() == 2 && all.iter().all(|stanza| stanza.nodes && stanza.node_pairs == [pair]), "{all:?}");
+        let read = of(&[MemoryOp::Read]);
+        assert!(read.len() == 1 && read[0].nodes && read[0].op == [MemoryOp::Read], "{read:?}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ mod disk;
 mod memory;
 mod net;
 pub use disk::{DiskChoice, DiskStanza, Steady};
-pub use memory::{MemoryChoice, MemoryStanza, WorkingSets};
+pub use memory::{MemoryChoice, MemoryStanza, NodePair, WorkingSets};
 pub(crate) use net::{LOSS_GOAL_PER_MILLION, MOST_BLOCK_BYTES, Traits, block_range, known_modes, traits};
 pub use net::{NetChoice, NetStanza};
 

@@ -53,6 +53,7 @@ pub(crate) fn memory(arguments: &Memory, began: f64) -> Result {
         working_sets: arguments.working_set.clone(),
         chains: arguments.chains.clone(),
         placement: arguments.placement.clone(),
+        nodes: arguments.nodes.clone(),
     };
     let chosen = Chosen {
         isa: !choice.isa.is_empty(),

@@ -12,7 +12,7 @@ use model::warning::{Warning, WarningCode};
 
 use super::buffers::parts;
 use super::handoff;
-use super::seats::{Seats, seats};
+use super::seats::{Seats, check_nodes, seats};
 use super::sets::{InstructionSet, instruction_sets, method};
 use super::visits;
 use crate::findings::memory::levels::CACHES_PER_WORKING_SET;
@@ -56,6 +56,7 @@ struct Combination {
 pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError> {
     let mut rows = Vec::new();
     for stanza in &request.suite.memory {
+        check_nodes(machine, stanza)?;
         let seats = seats(request, machine, stanza);
         for combination in combinations(request, stanza)? {
             for seats in &seats {

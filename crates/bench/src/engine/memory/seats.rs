@@ -2,11 +2,13 @@
 //! node with their memory on another, or in pairs. Pure.
 
 use model::isa::MemoryPattern;
-use model::machine::Machine;
+use model::machine::{Machine, NumaNode};
 use model::warning::Warning;
 
-use crate::plan::{Request, place, place_on, placed_order, placement_matters, thread_counts, thread_counts_on};
-use crate::suite::MemoryStanza;
+use crate::plan::{
+    PlanError, Request, place, place_on, placed_order, placement_matters, thread_counts, thread_counts_on,
+};
+use crate::suite::{MemoryStanza, NodePair};
 
 /// The CPUs of one row.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -59,12 +61,49 @@ pub(super) fn seats(request: &Request, machine: &Machine, stanza: &MemoryStanza)
     all
 }
 
-/// Threads on each node that has CPUs, memory on each that has memory; nothing where there is one node.
+/// Whether this machine has the nodes that were chosen: the threads' with CPUs, the other with memory.
+///
+/// # Errors
+/// It has not.
+pub(super) fn check_nodes(machine: &Machine, stanza: &MemoryStanza) -> Result<(), PlanError> {
+    let nodes = |of: &dyn Fn(&NumaNode) -> bool| -> Vec<u32> {
+        machine.numa.iter().filter(|node| of(node)).map(|node| node.node).collect()
+    };
+    let with_cpus = nodes(&|node| node.cpus.iter().any(|cpu| machine.cpu.available_cpus.contains(cpu)));
+    let with_memory = nodes(&has_memory);
+    for pair in &stanza.node_pairs {
+        for (node, those, what) in
+            [(pair.threads, &with_cpus, "a CPU that we may use"), (pair.memory, &with_memory, "memory")]
+        {
+            if !those.contains(&node) {
+                let known = match &those[..] {
+                    [] => "nothing is known of memory nodes here; leave --nodes out".to_owned(),
+                    known => format!(
+                        "those that have are {}; take two of `assay info`'s memory nodes",
+                        known.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+                    ),
+                };
+                return Err(PlanError(format!("--nodes {pair}: there is no node {node} with {what}: {known}")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A node of which nothing is known has memory, as nearly all have.
+fn has_memory(node: &NumaNode) -> bool {
+    node.total_bytes != Some(0)
+}
+
+/// Threads on each node that has CPUs, memory on each that has memory, or on those that were chosen; nothing where there
+/// is one node, unless it was chosen.
 fn on_nodes(request: &Request, machine: &Machine, stanza: &MemoryStanza) -> Vec<Seats> {
-    let with_memory: Vec<u32> =
-        machine.numa.iter().filter(|node| node.total_bytes != Some(0)).map(|node| node.node).collect();
+    let with_memory = || machine.numa.iter().filter(|node| has_memory(node)).map(|node| node.node);
+    let chosen = |threads: u32, memory: u32| {
+        stanza.node_pairs.is_empty() || stanza.node_pairs.contains(&NodePair { threads, memory })
+    };
     let mut all = Vec::new();
-    for node in machine.numa.iter().filter(|_| machine.numa.len() > 1) {
+    for node in machine.numa.iter().filter(|_| machine.numa.len() > 1 || !stanza.node_pairs.is_empty()) {
         let mut order = machine.cpu.placement_order();
         order.retain(|cpu| node.cpus.contains(cpu));
         if order.is_empty() {
@@ -72,7 +111,7 @@ fn on_nodes(request: &Request, machine: &Machine, stanza: &MemoryStanza) -> Vec<
         }
         for threads in thread_counts_on(request, &stanza.threads, machine, &order) {
             let (cpus, oversubscribed) = place_on(threads, order.clone());
-            all.extend(with_memory.iter().map(|memory| Seats {
+            all.extend(with_memory().filter(|memory| chosen(node.node, *memory)).map(|memory| Seats {
                 cpus: cpus.clone(),
                 nodes: Some(format!("{}-{memory}", node.node)),
                 oversubscribed: oversubscribed.clone(),
@@ -141,13 +180,11 @@ fn spread_out(pairs: &[(u32, u32)]) -> Vec<(u32, u32)> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use model::isa::Placement;
-    use model::machine::NumaNode;
-
     use super::*;
     use crate::plan::Chosen;
     use crate::suite::{MemoryChoice, Suite, Threads};
     use crate::tests::machine_with_cpus;
+    use model::isa::Placement;
 
     fn request(placement: bool) -> Request {
         let chosen = Chosen { placement, ..Chosen::default() };
@@ -193,6 +230,28 @@ mod tests {
         let found = seats(&request(false), &machine, &across);
         assert_eq!(nodes_of(&found), ["0-1", "0-2", "1-1", "1-2"], "no CPU on node 2, no memory on node 0");
         assert_eq!(seats(&request(false), &machine_of(4, 2, 1), &across), [], "one node is no pair of them");
+    }
+
+    #[test]
+    fn chosen_nodes_are_taken_or_refused_with_those_there_are() {
+        let pair = |threads, memory| NodePair { threads, memory };
+        let with = |pairs: &[NodePair]| {
+            stanza(|stanza| {
+                (stanza.nodes, stanza.node_pairs, stanza.threads) = (true, pairs.to_vec(), vec![Threads::All])
+            })
+        };
+        let mut machine = machine_of(4, 2, 2);
+        machine.numa.push(NumaNode { node: 2, ..NumaNode::default() });
+        let chosen = with(&[pair(1, 0), pair(0, 2)]);
+        assert_eq!(check_nodes(&machine, &chosen), Ok(()));
+        assert_eq!(nodes_of(&seats(&request(false), &machine, &chosen)), ["0-2", "1-0"]);
+        let one = machine_of(4, 4, 1);
+        assert_eq!(nodes_of(&seats(&request(false), &one, &with(&[pair(0, 0)]))), ["0-0"], "one node, if it is named");
+        let refused = |machine: &Machine, pair| check_nodes(machine, &with(&[pair])).unwrap_err().0;
+        let sentence = refused(&machine, pair(2, 0));
+        assert!(sentence.contains("node 2 with a CPU") && sentence.contains("0, 1;"), "{sentence}");
+        assert!(refused(&one, pair(0, 1)).contains("--nodes 0-1: there is no node 1 with memory"));
+        assert!(refused(&machine_with_cpus(2), pair(0, 0)).contains("leave --nodes out"));
     }
 
     #[test]
