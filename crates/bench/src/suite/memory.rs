@@ -99,7 +99,7 @@ impl FromStr for NodePair {
             .split_once('-')
             .and_then(|(threads, memory)| Some(Self { threads: threads.parse().ok()?, memory: memory.parse().ok()? }));
         pair.ok_or_else(|| {
-            format!("'{text}' names no two memory nodes; write that of the threads and that of the memory: 0-1")
+            format!("'{text}' names no two memory nodes; write the threads' and the memory's, as in 0-1")
         })
     }
 }
@@ -212,8 +212,8 @@ impl Suite {
             let streams: Vec<&str> = MemoryOp::STREAMS.iter().map(|op| op.name()).collect();
             let blocks: Vec<&str> = MemoryOp::OF_BLOCKS.iter().map(|op| op.name()).collect();
             return Err(format!(
-                "there is no memory experiment of that combination; known: --pattern sequential with --op {}; random with {} \
-                 in blocks, and increment; chase with load; pair with handoff; --nodes with read, copy_nt and load",
+                "there is no memory experiment of that combination; known: --pattern sequential with --op {}; random with \
+                 {} in blocks, and increment; chase with load; pair with handoff; --nodes with read, copy_nt and load",
                 streams.join(", "),
                 blocks.join(", ")
             ));

@@ -72,9 +72,8 @@ pub(super) fn check_nodes(machine: &Machine, stanza: &MemoryStanza) -> Result<()
     let with_cpus = nodes(&|node| node.cpus.iter().any(|cpu| machine.cpu.available_cpus.contains(cpu)));
     let with_memory = nodes(&has_memory);
     for pair in &stanza.node_pairs {
-        for (node, those, what) in
-            [(pair.threads, &with_cpus, "a CPU that we may use"), (pair.memory, &with_memory, "memory")]
-        {
+        let needed = [(pair.threads, &with_cpus, "a CPU that we may use"), (pair.memory, &with_memory, "memory")];
+        for (node, those, what) in needed {
             if !those.contains(&node) {
                 let known = match &those[..] {
                     [] => "nothing is known of memory nodes here; leave --nodes out".to_owned(),
@@ -95,8 +94,8 @@ fn has_memory(node: &NumaNode) -> bool {
     node.total_bytes != Some(0)
 }
 
-/// Threads on each node that has CPUs, memory on each that has memory, or on those that were chosen; nothing where there
-/// is one node, unless it was chosen.
+/// Threads on each node that has CPUs, memory on each that has memory, or on those that were chosen; nothing where
+/// there is one node, unless it was chosen.
 fn on_nodes(request: &Request, machine: &Machine, stanza: &MemoryStanza) -> Vec<Seats> {
     let with_memory = || machine.numa.iter().filter(|node| has_memory(node)).map(|node| node.node);
     let chosen = |threads: u32, memory: u32| {
