@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::{
-    Ran, Scratch, assay, check, command, document, is_root, is_verified, only_run, printed, program, refusal, rows, skip,
-    text,
+    Ran, Scratch, assay, check, command, document, is_root, is_verified, only_run, printed, program, refusal, rows,
+    skip, text,
 };
 use crate::system::{Running, has, samples_in_journal, signal, wait_for, wrapped};
 
@@ -261,6 +261,10 @@ fn who_listens_on_all_addresses_is_reached_at_each_of_them() {
         check(&document);
         assert!(rows(&document).len() >= 3 && rows(&document).iter().all(is_verified), "{document:#}");
         let seen = &rows(&document)[0]["conditions"]["net"];
-        assert_eq!((text(seen, "interface"), &document["peer"]["interface"]), ("near", &Value::from("far")), "{seen:#}");
+        assert_eq!(
+            (text(seen, "interface"), &document["peer"]["interface"]),
+            ("near", &Value::from("far")),
+            "{seen:#}"
+        );
     }
 }

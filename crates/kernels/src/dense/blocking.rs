@@ -23,7 +23,7 @@ pub struct Blocking {
     pub panel: usize,
     /// Rows of the left factor that pass through the second-level cache at a time; a multiple of the tile's.
     pub rows: usize,
-    /// The most columns that a thread takes at a time; a multiple of the tile's.
+    /// The most columns that a thread takes at a time.
     pub columns: usize,
 }
 
@@ -32,6 +32,10 @@ const SMALL: Caches = Caches { l1d: 32 << 10, l2: 256 << 10 };
 
 /// The deepest products: beyond, nothing is gained, and the panels, which one thread factors, grow.
 const DEEPEST: usize = 384;
+
+/// The most columns of a piece of work: each reads the whole left factor from beyond the second-level cache, which is
+/// then less than a hundredth of what it computes; more would only take memory.
+const MOST_COLUMNS: usize = 2048;
 
 impl Blocking {
     /// For problems of order `n` with this tile.
@@ -57,15 +61,12 @@ impl Blocking {
         Self { panel: (self.panel / tile.rows).max(1) * tile.rows, ..self }.cut(tile, l2)
     }
 
-    /// Half of the second level for a block of the left factor, a third for the columns of a job.
+    /// Five eighths of the second level for a block of the left factor; strips of the right factor and tiles of the
+    /// result pass through the rest.
     fn cut<T: Real>(self, tile: &Tile<T>, l2: usize) -> Self {
         let level = self.panel * size_of::<T>();
-        let whole = |elements: usize, unit: usize| (elements / unit).max(1) * unit;
-        Self {
-            panel: self.panel,
-            rows: whole(l2 / 2 / level, tile.rows),
-            columns: whole((l2 / 3 / level).clamp(48, 768), tile.columns),
-        }
+        let stripes = (l2 * 5 / 8 / level / tile.rows).max(1);
+        Self { panel: self.panel, rows: stripes * tile.rows, columns: MOST_COLUMNS }
     }
 }
 

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::grid::Grid;
 use super::real::Real;
-use super::tile::{BoundTile, Scratch};
+use super::tile::{BoundTile, FETCHED, Scratch};
 
 /// A left factor in stripes of the tile's rows.
 pub(super) struct Left<T> {
@@ -47,9 +47,11 @@ impl<T: Real> Update<T> {
     /// Factors and result are valid; nobody else writes to the factors or uses this part of the result.
     pub(super) unsafe fn by_strips(&self, rows: Range<usize>) {
         for column in (0..self.columns).step_by(self.tile.columns()) {
+            let mut next = self.right.wrapping_add((column + self.tile.columns()) * self.depth);
             for row in rows.clone().step_by(self.tile.rows()) {
                 // SAFETY: the caller's promise.
-                unsafe { self.one(row, column) };
+                unsafe { self.one(row, column, next) };
+                next = next.wrapping_add(self.tile.columns() * FETCHED / size_of::<T>());
             }
         }
     }
@@ -62,14 +64,14 @@ impl<T: Real> Update<T> {
         for row in (0..self.rows).step_by(self.tile.rows()) {
             for column in (0..self.columns).step_by(self.tile.columns()) {
                 // SAFETY: the caller's promise.
-                unsafe { self.one(row, column) };
+                unsafe { self.one(row, column, self.right) };
             }
         }
     }
 
     /// One tile, whole or at the edge.
     #[inline]
-    unsafe fn one(&self, row: usize, column: usize) {
+    unsafe fn one(&self, row: usize, column: usize, next: *const T) {
         let (tile_rows, tile_columns) = (self.tile.rows(), self.tile.columns());
         let right = self.right.wrapping_add(column * self.depth);
         let is_whole_stripe = row + tile_rows <= self.rows;
@@ -80,13 +82,13 @@ impl<T: Real> Update<T> {
         let result = self.result.at(row, column);
         if is_whole_stripe && column + tile_columns <= self.columns {
             // SAFETY: the factors and this tile of the result are valid, the caller says.
-            unsafe { self.tile.run(self.depth, left, right, (result, self.result.step())) };
+            unsafe { self.tile.run(self.depth, left, right, (result, self.result.step()), next) };
         } else {
             let rows = tile_rows.min(self.rows - row);
             let columns = tile_columns.min(self.columns - column);
             let mut scratch = Scratch::<T>::new();
             // SAFETY: as above; the scratch tile has room for a tile of any row of the table.
-            unsafe { self.tile.run(self.depth, left, right, (scratch.0.as_mut_ptr(), tile_rows)) };
+            unsafe { self.tile.run(self.depth, left, right, (scratch.0.as_mut_ptr(), tile_rows), next) };
             for (index, part) in scratch.0.chunks_exact(tile_rows).take(columns).enumerate() {
                 // SAFETY: these rows of the column are in the result, which nobody else uses.
                 let target = unsafe { self.result.column_mut(column + index, row..row + rows) };

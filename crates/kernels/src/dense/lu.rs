@@ -121,7 +121,7 @@ impl<T: Real> Problem<T> {
         let packed = apart::<T>(self.n.next_multiple_of(height) * depth);
         let inverses = apart::<T>(depth.next_multiple_of(height) * height);
         let pivots = apart::<T>((self.n * size_of::<u32>()).div_ceil(size_of::<T>()));
-        let widest = self.job_columns().next_multiple_of(self.tile.columns());
+        let widest = self.job_columns(threads).max(self.depth()).next_multiple_of(self.tile.columns());
         let right = apart::<T>(widest * depth);
         let each = right + apart::<T>(height * depth);
         let own = 2 * (packed + inverses) + pivots;
@@ -141,9 +141,10 @@ impl<T: Real> Problem<T> {
         self.blocking.panel.clamp(1, self.n.max(1))
     }
 
-    /// The most columns that are worked on at a time: of a job, or of a panel's part.
-    fn job_columns(&self) -> usize {
-        self.blocking.columns.max(LEAST_COLUMNS).max(self.depth())
+    /// The most columns of a piece of work: no more than a thread's share at the beginning.
+    fn job_columns(&self, threads: usize) -> usize {
+        let share = self.n / (2 * threads.max(1));
+        self.blocking.columns.min(share).max(LEAST_COLUMNS)
     }
 
     /// Where the entries come from.
@@ -418,7 +419,7 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         let panels = n.div_ceil(self.problem.depth());
         let share = Share {
             unit: self.problem.tile.columns(),
-            most: self.problem.blocking.columns.max(LEAST_COLUMNS),
+            most: self.problem.job_columns(self.crew.threads()),
             least: LEAST_COLUMNS,
             threads: self.crew.threads(),
         };

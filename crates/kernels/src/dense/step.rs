@@ -150,13 +150,14 @@ impl<T: Real> Step<T> {
                 let left = unsafe { self.in_place(at..self.rows.min(at + height), first..at, bench) };
                 let left = left.edge.map_or((left.first, left.step), |edge| (edge, height));
                 // SAFETY: the stripe is valid, whole or padded; so are the strip and the scratch tile.
-                unsafe { self.tile.run(start, left, known.as_ptr(), (scratch.0.as_mut_ptr(), height)) };
+                unsafe { self.tile.run(start, left, known.as_ptr(), (scratch.0.as_mut_ptr(), height), known.as_ptr()) };
                 add_transposed(block, &scratch.0, (height, width));
             }
             let mut solution = Scratch::<T>::new();
             let inverse = inverses.wrapping_add(start * height);
+            let next = block.as_ptr();
             // SAFETY: the inverse has as many columns as the block has rows, and whole stripes.
-            unsafe { self.tile.run(rows, (inverse, height), block.as_ptr(), (solution.0.as_mut_ptr(), height)) };
+            unsafe { self.tile.run(rows, (inverse, height), block.as_ptr(), (solution.0.as_mut_ptr(), height), next) };
             block.fill(T::ZERO);
             add_transposed(block, &solution.0, (height, width));
         }

@@ -18,13 +18,24 @@ pub(crate) const SOURCES: usize = 8;
 /// A tile's loop: `c -= a * b`, where `a` has the tile's rows and `depth` columns, of which each begins `a_step` elements
 /// after the one before; `b` has `depth` rows of the tile's columns, packed row by row; and `c` has the tile's rows and
 /// columns, of which each begins `c_step` elements after the one before. Sums begin at zero and are taken from `c` at
-/// the end, in the order of `depth`: an entry does not depend on where in a tile it lies.
+/// the end, in the order of `depth`: an entry does not depend on where in a tile it lies. [`FETCHED`] bytes from
+/// `next` on for each column of the tile are fetched into the first-level cache, whatever lies there.
 ///
 /// # Safety
 /// The CPU must support the features that the tile requires. All elements named must be valid to read, those of `c` to
 /// write, and `c` must not overlap the others.
-pub(crate) type TileBody<T> =
-    unsafe extern "C" fn(depth: usize, a: *const T, a_step: usize, b: *const T, c: *mut T, c_step: usize);
+pub(crate) type TileBody<T> = unsafe extern "C" fn(
+    depth: usize,
+    a: *const T,
+    a_step: usize,
+    b: *const T,
+    c: *mut T,
+    c_step: usize,
+    next: *const T,
+);
+
+/// Bytes of what comes next that a tile fetches for each of its columns: two cache lines.
+pub(crate) const FETCHED: usize = 2 * 64;
 
 /// A loop over columns: see [`Elimination`]. Returns the largest magnitude that it leaves in the target, NaN left out.
 ///
@@ -135,10 +146,17 @@ impl<T: Real> BoundTile<T> {
     /// # Safety
     /// As for [`TileBody`], but for the features, which this type vouches for.
     #[inline]
-    pub(crate) unsafe fn run(self, depth: usize, a: (*const T, usize), b: *const T, c: (*mut T, usize)) {
+    pub(crate) unsafe fn run(
+        self,
+        depth: usize,
+        a: (*const T, usize),
+        b: *const T,
+        c: (*mut T, usize),
+        next: *const T,
+    ) {
         // SAFETY: a `BoundTile` exists only where `Features::usable` has found what the tile requires; the rest is the
         // caller's promise.
-        unsafe { (self.tile.body)(depth, a.0, a.1, b, c.0, c.1) }
+        unsafe { (self.tile.body)(depth, a.0, a.1, b, c.0, c.1, next) }
     }
 
     /// Runs the loop over columns.

@@ -41,7 +41,15 @@ pub static FP64: &[Tile<f64>] = &[FP64_SCALAR];
 pub static FP32: &[Tile<f32>] = &[FP32_SCALAR];
 
 /// See [`TileBody`](crate::dense::tile::TileBody).
-unsafe extern "C" fn tile<T: Real>(depth: usize, a: *const T, a_step: usize, b: *const T, c: *mut T, c_step: usize) {
+unsafe extern "C" fn tile<T: Real>(
+    depth: usize,
+    a: *const T,
+    a_step: usize,
+    b: *const T,
+    c: *mut T,
+    c_step: usize,
+    _next: *const T,
+) {
     let mut sums = [[T::ZERO; ROWS]; COLUMNS];
     for level in 0..depth {
         // SAFETY: the caller vouches for `ROWS` elements of this column of `a` and `COLUMNS` of this row of `b`.

@@ -7,7 +7,10 @@
 //!
 //! The part of C that the sums are taken from at the end is fetched meanwhile, a column at a time during the first eight
 //! tenths of the depth: all at once they would take the line-fill buffers (10 to 16) that the left stripe needs.
-//! PREFETCHW asks for a line that is going to be written; processors without it take it for a no-operation.
+//! PREFETCHW asks for a line that is going to be written; processors without it take it for a no-operation. With each
+//! column of C goes a part of the right strip that comes next. The left stripe, which passes by from the second-level
+//! cache, is fetched 1536 bytes ahead, eight steps of the widest
+//! tiles.
 
 use model::isa::Isa;
 
@@ -30,6 +33,9 @@ macro_rules! steps {
         concat!(
             // The left column so far from RSI, and the row of the right strip by its number.
             ".macro assay_step at, place\n",
+            "prefetcht0 [rsi + \\at + 1536]\n",
+            "prefetcht0 [rsi + \\at + 1536 + ", $vector, "]\n",
+            "prefetcht0 [rsi + \\at + 1536 + 2 * ", $vector, "]\n",
             $load, " ", $left0, ", [rsi + \\at]\n",
             $load, " ", $left1, ", [rsi + \\at + ", $vector, "]\n",
             $load, " ", $left2, ", [rsi + \\at + 2 * ", $vector, "]\n",
@@ -120,7 +126,7 @@ macro_rules! depth {
 
 /// Defines a tile's loop of three vectors by some columns. RDI is the depth, RSI the left stripe and RDX the elements
 /// from one of its columns to the next, RCX the right strip, R8 the tile and R9 the elements from one of its columns to
-/// the next. A column is its place in a row of the right strip, the register that its element is broadcast to, and its
+/// the next; on the stack is where the next right strip goes on. A column is its place in a row of the right strip, the register that its element is broadcast to, and its
 /// three sums.
 macro_rules! tile_loop {
     ($(#[$doc:meta])* $name:ident($element:ty) {
@@ -133,12 +139,14 @@ macro_rules! tile_loop {
         #[unsafe(naked)]
         unsafe extern "C" fn $name(
             depth: usize, a: *const $element, a_step: usize, b: *const $element, c: *mut $element, c_step: usize,
+            next: *const $element,
         ) {
             ::core::arch::naked_asm!(
                 steps!($vector, $row, [$left0, $left1, $left2], $load, $broadcast, $fma,
                     [$(($place, $right, $sum0, $sum1, $sum2)),+]),
                 "push rbx",
                 "push rbp",
+                "push r12",
                 concat!("shl rdx, ", $shift),
                 concat!("shl r9, ", $shift),
                 "lea r10, [rdx + rdx * 2]",
@@ -160,6 +168,7 @@ macro_rules! tile_loop {
                     concat!($load, " [r8 + 2 * ", $vector, "], ", $left2),
                     "add r8, r9",
                 )+
+                "pop r12",
                 "pop rbp",
                 "pop rbx",
                 "vzeroupper",
