@@ -80,6 +80,13 @@ Examples:
   assay doctor && assay                     measure only if it is
 ";
 
+const REFERENCES_EXAMPLES: &str = "\
+Examples:
+  assay references                          which trusted tools are here, and how to get the others
+  assay references --check                  run each of them once and read what it prints
+  assay references --tool stream=/opt/stream --json
+";
+
 const COMPARE_EXAMPLES: &str = "\
 Examples:
   assay compare BASE NEW                    two runs: changed, same, or cannot tell
@@ -130,6 +137,11 @@ pub(crate) enum Command {
     /// Say in five seconds whether numbers taken now can be trusted, and what to change.
     #[command(before_help = DOCTOR_EXAMPLES)]
     Doctor(Doctor),
+    /// Say which trusted tools are here, what each can stand beside, and how to get the others.
+    ///
+    /// The exit status is 1 if a tool failed when it was tried.
+    #[command(before_help = REFERENCES_EXAMPLES)]
+    References(References),
     /// Say what changed between two runs, what did not, and what cannot be told.
     ///
     /// The exit status is 1 if anything changed for the worse, else 3 if anything cannot be told, else 0; 2 if there is
@@ -407,6 +419,22 @@ pub(crate) struct Info {
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
     /// For programs: the checks as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct References {
+    /// Run each tool that is here once, briefly, and read what it prints.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Where a tool is, if not where programs are looked for.
+    #[arg(long, value_name = "NAME=PATH")]
+    pub(crate) tool: Vec<String>,
+    /// Where the file of a disk tool is made for its check; by default the store's directory.
+    #[arg(long, value_name = "DIR", requires = "check")]
+    pub(crate) dir: Option<PathBuf>,
+    /// For programs: the list as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         },
         Some(Command::Info(info)) => commands::info::info(&info, began),
         Some(Command::Doctor(doctor)) => commands::doctor::doctor(&doctor, began),
+        Some(Command::References(references)) => commands::references::references(&references),
         Some(Command::Compare(compare)) => commands::compare::compare(&compare, began),
         Some(Command::Report(report)) => commands::report::report(&report),
         Some(Command::Runs(runs)) => commands::runs::runs(&runs),

@@ -113,3 +113,60 @@ pub struct Reference {
     /// The file with exactly what it printed, relative to the run's folder.
     pub raw: Option<String>,
 }
+/// The schema name of the list of known tools.
+pub const CATALOGUE_SCHEMA: &str = "assay.references/1";
+
+/// The tools that are known (schema `assay.references/1`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Catalogue {
+    /// [`CATALOGUE_SCHEMA`].
+    pub schema: String,
+    /// The tools, in the order of their table.
+    pub tools: Vec<KnownTool>,
+}
+
+/// A tool that is known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KnownTool {
+    /// Its fixed lower-case id.
+    pub tool: String,
+    /// Whether it is there and can be used.
+    pub found: bool,
+    /// Where it is; `null` where there is none.
+    pub path: Option<String>,
+    /// Its version; `null` where it is not found, or does not say.
+    pub version: Option<String>,
+    /// Why it cannot be used; `null` where it can.
+    pub reason: Option<String>,
+    /// The experiments that it stands beside, in a few words.
+    pub stands_beside: String,
+    /// How to get it.
+    pub how_to_get: String,
+    /// What came of running it once; `null` where it was not.
+    pub check: Option<ToolCheck>,
+}
+
+crate::isa::words! {
+    /// What came of running a tool once.
+    CheckOutcome, "check outcome", {
+        /// It ran and was read.
+        Ok => "ok",
+        /// It did not run, or what it printed could not be read.
+        Failed => "failed",
+    }
+}
+
+/// One run of a tool, to see that it works and is understood. No measurement: it is brief, and nothing stands beside it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolCheck {
+    /// What came of it.
+    pub status: CheckOutcome,
+    /// The id of the experiment that it was run as if beside.
+    pub experiment: String,
+    /// Its figure, in `unit`; `null` where it failed.
+    pub value: Option<f64>,
+    /// The figure's unit; `null` where it failed.
+    pub unit: Option<Unit>,
+    /// Why it failed; `null` where it did not.
+    pub reason: Option<String>,
+}

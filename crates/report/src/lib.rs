@@ -18,6 +18,7 @@ mod label;
 mod layout;
 pub mod number;
 pub mod plan;
+pub mod references;
 pub mod schema;
 mod style;
 pub mod terminal;

@@ -15,16 +15,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use machine::{Declared, Sysroot, Watched};
-use model::doctor::{Check, CheckStatus, Diagnosis, FoundTool, SCHEMA};
+use model::doctor::{Check, CheckStatus, Diagnosis, SCHEMA};
 use model::document::Program;
 use model::machine::Machine;
 use model::warning::{WARNINGS, WarningCode};
 use sys::clock::{Calibration, Source as TimerSource, monotonic_raw_seconds};
 
 use crate::plan::{Plan, Planned, Request, plan};
-use crate::reference::About;
-use crate::reference::REFERENCES;
-use crate::reference::detect::{NotFound, Places, detect_within};
+use crate::reference::catalogue;
+use crate::reference::detect::Places;
 use crate::runner::{Setting, WorkerCommand};
 use crate::suite::Suite;
 use crate::target::DiskTarget;
@@ -82,7 +81,7 @@ pub fn check_names() -> Vec<&'static str> {
 /// and what it says then is worth nothing.
 pub fn diagnose(patient: &Patient) -> Diagnosis {
     // Before anything is watched, so that the tools' own work is not taken for that of others.
-    let references = references(&patient.places);
+    let references = catalogue::found(&patient.places, VERSION_SECONDS);
     let machine = machine::discover(&Sysroot::host());
     let disk = patient.store.clone().map(|directory| DiskTarget::look(directory, false));
     let mut found = found_settings(&machine, disk.as_ref());
@@ -172,22 +171,6 @@ fn worst_of_each(found: &[Check]) -> Vec<Check> {
     };
     let unseen = |name: &str| looks::told(name, "Not looked at: the probe has not come so far.");
     check_names().iter().map(|name| worst(name).unwrap_or_else(|| unseen(name))).collect()
-}
-
-/// Asks all tools at once for their versions.
-fn references(places: &Places) -> Vec<FoundTool> {
-    let look = |about: &About| {
-        let (path, version, reason) = match detect_within(about, places, VERSION_SECONDS) {
-            Ok(found) => (Some(found.path), found.version, None),
-            Err(NotFound::Unusable { path, reason }) => (Some(path), None, Some(reason)),
-            Err(NotFound::Missing(_)) => (None, None, None),
-        };
-        FoundTool { tool: about.tool.to_owned(), path: path.map(|path| path.display().to_string()), version, reason }
-    };
-    std::thread::scope(|scope| {
-        let asked: Vec<_> = REFERENCES.iter().map(|reference| scope.spawn(move || look(reference.about()))).collect();
-        asked.into_iter().filter_map(|answer| answer.join().ok()).collect()
-    })
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     About, Invocation, NeededFile, Otherwise, Output, Reading, Reference, Target, Version, arguments, bare_environment,
-    complaint, distinct, positive, succeeded,
+    complaint, distinct, examples, positive, succeeded,
 };
 
 pub(super) struct Fio;
@@ -81,6 +81,10 @@ fn parameters(experiment: &Experiment) -> Result<&DiskParams, String> {
 impl Reference for Fio {
     fn about(&self) -> &'static About {
         &ABOUT
+    }
+
+    fn example(&self) -> Experiment {
+        examples::random_reads(DiskEngine::Sync, 4)
     }
 
     fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {

@@ -10,7 +10,7 @@ use model::experiment::Experiment;
 use serde_json::Value;
 
 use super::hpl::{difference, environment, expected_seconds, input, launched, parameters, read};
-use super::{About, Invocation, Output, OwnFolder, Reading, Reference, Target, Version, distinct};
+use super::{About, Invocation, Output, OwnFolder, Reading, Reference, Target, Version, distinct, examples};
 
 pub(super) struct Hpcc;
 
@@ -38,6 +38,10 @@ const OTHERS_SECONDS_PER_ELEMENT: f64 = 4e-6;
 impl Reference for Hpcc {
     fn about(&self) -> &'static About {
         &ABOUT
+    }
+
+    fn example(&self) -> Experiment {
+        examples::linpack(1000, 2)
     }
 
     fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     About, FOLDER, Invocation, Output, OwnFolder, Reading, Reference, Target, Version, bare_environment, distinct,
-    positive, succeeded,
+    examples, positive, succeeded,
 };
 
 pub(super) struct Hpl;
@@ -174,6 +174,10 @@ pub(super) fn launched(tool: &str, target: &Target<'_>, processes: u32) -> Resul
 impl Reference for Hpl {
     fn about(&self) -> &'static About {
         &ABOUT
+    }
+
+    fn example(&self) -> Experiment {
+        examples::linpack(1000, 2)
     }
 
     fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {

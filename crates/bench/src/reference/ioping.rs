@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     About, Invocation, NeededFile, Output, Reading, Reference, Target, Version, arguments, bare_environment, complaint,
-    distinct, positive, succeeded,
+    distinct, examples, positive, succeeded,
 };
 
 pub(super) struct Ioping;
@@ -62,6 +62,10 @@ fn parameters(experiment: &Experiment) -> Result<&DiskParams, String> {
 impl Reference for Ioping {
     fn about(&self) -> &'static About {
         &ABOUT
+    }
+
+    fn example(&self) -> Experiment {
+        examples::random_reads(DiskEngine::Sync, 1)
     }
 
     fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {

@@ -14,7 +14,7 @@ use serde_json::{Map, json};
 
 use super::{
     About, Invocation, ListensFor, Output, PORT, Reading, Reference, Server, Target, Version, arguments,
-    bare_environment, complaint, distinct, positive, succeeded,
+    bare_environment, complaint, distinct, examples, positive, succeeded,
 };
 
 pub(super) struct Iperf;
@@ -57,6 +57,10 @@ fn parameters(experiment: &Experiment) -> Result<&NetParams, String> {
 impl Reference for Iperf {
     fn about(&self) -> &'static About {
         &ABOUT
+    }
+
+    fn example(&self) -> Experiment {
+        examples::net(Protocol::Tcp, NetMode::Stream, 128 << 10, 1)
     }
 
     fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     About, Invocation, ListensFor, Output, PORT, Reading, Reference, Server, Target, Version, arguments,
-    bare_environment, complaint, distinct, major_minor, positive, succeeded,
+    bare_environment, complaint, distinct, examples, major_minor, positive, succeeded,
 };
 
 pub(super) struct Iperf3;
@@ -97,6 +97,10 @@ fn pace(params: &NetParams, rate: Option<f64>) -> String {
 impl Reference for Iperf3 {
     fn about(&self) -> &'static About {
         &ABOUT
+    }
+
+    fn example(&self) -> Experiment {
+        examples::net(Protocol::Tcp, NetMode::Stream, 128 << 10, 1)
     }
 
     fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {

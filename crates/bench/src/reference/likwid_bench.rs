@@ -15,8 +15,8 @@ use serde_json::{Map, Value, json};
 
 use super::memory::{no_loop, stream};
 use super::{
-    About, Invocation, Output, Reading, Reference, Target, Version, arguments, bare_environment, distinct, positive,
-    succeeded,
+    About, Invocation, Output, Reading, Reference, Target, Version, arguments, bare_environment, distinct, examples,
+    positive, succeeded,
 };
 
 pub(super) struct LikwidBench;
@@ -110,6 +110,10 @@ fn work(experiment: &Experiment) -> Result<(Loop, u64), String> {
 impl Reference for LikwidBench {
     fn about(&self) -> &'static About {
         &ABOUT
+    }
+
+    fn example(&self) -> Experiment {
+        examples::memory(MemoryOp::Read, Isa::Sse2, 64 << 20, 1)
     }
 
     fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {

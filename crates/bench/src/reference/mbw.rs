@@ -4,14 +4,14 @@
 //! Sizes are whole MiB of each array.
 
 use model::experiment::{Experiment, MemoryParams};
-use model::isa::MemoryOp;
+use model::isa::{Isa, MemoryOp};
 use model::sample::MetricName;
 use serde_json::{Map, json};
 
 use super::memory::{no_loop, stream};
 use super::{
     About, Invocation, Output, Reading, Reference, Target, Version, arguments, bare_environment, complaint, distinct,
-    positive, succeeded,
+    examples, positive, succeeded,
 };
 
 pub(super) struct Mbw;
@@ -52,6 +52,10 @@ fn parameters(experiment: &Experiment) -> Result<(&MemoryParams, u64), String> {
 impl Reference for Mbw {
     fn about(&self) -> &'static About {
         &ABOUT
+    }
+
+    fn example(&self) -> Experiment {
+        examples::memory(MemoryOp::Memcpy, Isa::Scalar, 64 << 20, 1)
     }
 
     fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {

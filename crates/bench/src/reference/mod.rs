@@ -13,7 +13,9 @@ use model::sample::MetricName;
 use model::wire::HeldFile;
 use serde_json::{Map, Value};
 
+pub mod catalogue;
 pub mod detect;
+mod examples;
 mod fio;
 mod hpcc;
 mod hpl;
@@ -70,6 +72,9 @@ const WORTH_EXPLAINING: f64 = 0.05;
 pub trait Reference: Sync {
     /// What is fixed about it.
     fn about(&self) -> &'static About;
+
+    /// A small experiment that it stands beside, to try it with.
+    fn example(&self) -> Experiment;
 
     /// Whether it can measure what this experiment measures, at equal settings.
     ///

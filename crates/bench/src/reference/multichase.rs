@@ -15,7 +15,7 @@ use serde_json::{Map, json};
 use super::memory::of_memory;
 use super::{
     About, Invocation, NeededSetting, Output, Reading, Reference, Target, Version, arguments, bare_environment,
-    complaint, distinct, positive, succeeded,
+    complaint, distinct, examples, positive, succeeded,
 };
 
 pub(super) struct Multichase;
@@ -84,6 +84,10 @@ fn settings(params: &MemoryParams) -> [(&'static str, u64, &'static str); 4] {
 impl Reference for Multichase {
     fn about(&self) -> &'static About {
         &ABOUT
+    }
+
+    fn example(&self) -> Experiment {
+        examples::chase(64 << 20)
     }
 
     fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {

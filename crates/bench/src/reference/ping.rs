@@ -13,7 +13,7 @@ use serde_json::{Map, json};
 
 use super::{
     About, Invocation, Otherwise, Output, Reading, Reference, Target, Version, arguments, bare_environment, complaint,
-    distinct, positive, succeeded,
+    distinct, examples, positive, succeeded,
 };
 
 pub(super) struct Ping;
@@ -74,6 +74,10 @@ fn requests(seconds: f64, interval_ms: u64) -> f64 {
 impl Reference for Ping {
     fn about(&self) -> &'static About {
         &ABOUT
+    }
+
+    fn example(&self) -> Experiment {
+        examples::net(Protocol::Udp, NetMode::Pingpong, 16, 1)
     }
 
     fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {

@@ -15,7 +15,7 @@ use serde_json::{Map, json};
 use super::memory::{no_loop, of_memory, stream};
 use super::{
     About, Invocation, Output, Reading, Reference, Target, Version, arguments, bare_environment, complaint, distinct,
-    positive, succeeded,
+    examples, positive, succeeded,
 };
 
 pub(super) struct Pmbw;
@@ -92,6 +92,10 @@ fn memory_limit(params: &MemoryParams) -> u64 {
 impl Reference for Pmbw {
     fn about(&self) -> &'static About {
         &ABOUT
+    }
+
+    fn example(&self) -> Experiment {
+        examples::memory(MemoryOp::Write, Isa::Avx2, 64 << 20, 1)
     }
 
     fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     About, Invocation, ListensFor, Output, PORT, Reading, Reference, Server, Target, Version, arguments,
-    bare_environment, complaint, distinct, positive, succeeded,
+    bare_environment, complaint, distinct, examples, positive, succeeded,
 };
 
 pub(super) struct Sockperf;
@@ -62,6 +62,10 @@ fn parameters(experiment: &Experiment) -> Result<&NetParams, String> {
 impl Reference for Sockperf {
     fn about(&self) -> &'static About {
         &ABOUT
+    }
+
+    fn example(&self) -> Experiment {
+        examples::net(Protocol::Udp, NetMode::Pingpong, 14, 1)
     }
 
     fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {

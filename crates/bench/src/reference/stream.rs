@@ -14,15 +14,15 @@
 use std::collections::BTreeMap;
 
 use model::experiment::{Experiment, MemoryParams};
-use model::isa::MemoryOp;
+use model::isa::{Isa, MemoryOp};
 use model::sample::MetricName;
 use model::unit::format_size;
 use serde_json::{Map, Value, json};
 
 use super::memory::{no_loop, stream};
 use super::{
-    About, Invocation, Output, Reading, Reference, Target, Version, arguments, bare_environment, distinct, positive,
-    succeeded,
+    About, Invocation, Output, Reading, Reference, Target, Version, arguments, bare_environment, distinct, examples,
+    positive, succeeded,
 };
 
 pub(super) struct Stream;
@@ -68,6 +68,10 @@ fn parameters(experiment: &Experiment) -> Result<(&MemoryParams, &'static str), 
 impl Reference for Stream {
     fn about(&self) -> &'static About {
         &ABOUT
+    }
+
+    fn example(&self) -> Experiment {
+        examples::memory(MemoryOp::Triad, Isa::Avx2, 1 << 30, 1)
     }
 
     fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {

@@ -9,14 +9,14 @@
 //! Its cpu test looks for prime numbers and its fileio test makes files of its own: nothing of ours is like them.
 
 use model::experiment::{Experiment, MemoryParams};
-use model::isa::MemoryOp;
+use model::isa::{Isa, MemoryOp};
 use model::sample::MetricName;
 use serde_json::{Map, json};
 
 use super::memory::{no_loop, stream};
 use super::{
     About, Invocation, Output, Reading, Reference, Target, Version, arguments, bare_environment, complaint, distinct,
-    positive, succeeded,
+    examples, positive, succeeded,
 };
 
 pub(super) struct Sysbench;
@@ -58,6 +58,10 @@ fn parameters(experiment: &Experiment) -> Result<(&MemoryParams, &'static str, u
 impl Reference for Sysbench {
     fn about(&self) -> &'static About {
         &ABOUT
+    }
+
+    fn example(&self) -> Experiment {
+        examples::memory(MemoryOp::Read, Isa::Avx2, 64 << 20, 2)
     }
 
     fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {

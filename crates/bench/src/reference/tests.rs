@@ -4,15 +4,12 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use model::experiment::Params;
-use model::experiment::{
-    Area, CpuParams, DiskChoices, DiskParams, MemoryChoices, MemoryParams, NetParams, disk_id, memory_id, net_id,
-};
+use model::experiment::{Area, CpuParams, DiskParams, Params, cpu_id};
 use model::io::{Direction, DiskEngine, DiskOp, NetMode, Protocol};
-use model::isa::{CpuOp, Element, Isa, MemoryOp, MemoryPattern, Pages};
-use model::linpack::{LinpackChoices, LinpackEngine, LinpackOp, LinpackParams, linpack_id};
+use model::isa::{CpuOp, Element, Isa, MemoryOp};
 
 use super::detect::{Places, detect};
+pub(super) use super::examples::{chase, disk, linpack, memory, net};
 use super::run::run;
 use super::*;
 use crate::tests::{disk_params, scratch};
@@ -41,124 +38,12 @@ pub(super) fn program_in(folder: &Path, name: &str, script: &str) {
 pub(super) fn cpu(isa: Isa, threads: u32) -> Experiment {
     let params = CpuParams { op: CpuOp::Fma, element: Element::Fp64, isa, threads };
     Experiment {
-        id: model::experiment::cpu_id(&params),
+        id: cpu_id(&params),
         area: Area::Cpu,
         params: Params::Cpu(params),
         method: "cpu-fma/1".to_owned(),
         classic: None,
         kernel: None,
-    }
-}
-
-pub(super) fn memory(op: MemoryOp, isa: Isa, working_set: u64, threads: u32) -> Experiment {
-    let params = MemoryParams {
-        pattern: MemoryPattern::Sequential,
-        op,
-        block: None,
-        working_set,
-        pages: Pages::Base4K,
-        isa,
-        chains: None,
-        threads,
-        level: None,
-        nodes: None,
-        group: None,
-        background: None,
-        placement: None,
-    };
-    Experiment {
-        id: memory_id(&params, MemoryChoices::default()),
-        area: Area::Memory,
-        params: Params::Memory(params),
-        method: "memory-read/1".to_owned(),
-        classic: None,
-        kernel: None,
-    }
-}
-
-/// A chase of one chain through a whole buffer in huge pages.
-pub(super) fn chase(working_set: u64) -> Experiment {
-    let mut experiment = memory(MemoryOp::Load, Isa::Scalar, working_set, 1);
-    if let Params::Memory(params) = &mut experiment.params {
-        (params.pattern, params.pages, params.chains) = (MemoryPattern::Chase, Pages::Huge2M, Some(1));
-        experiment.id = memory_id(params, MemoryChoices::default());
-    }
-    experiment
-}
-
-pub(super) fn disk(params: DiskParams) -> Experiment {
-    Experiment {
-        id: disk_id(&params, DiskChoices::default()),
-        area: Area::Disk,
-        params: Params::Disk(params),
-        method: "disk-random/1".to_owned(),
-        classic: None,
-        kernel: None,
-    }
-}
-
-pub(super) fn net(protocol: Protocol, mode: NetMode, block: u64, threads: u32) -> Experiment {
-    let params = NetParams {
-        protocol,
-        mode,
-        block,
-        direction: matches!(mode, NetMode::Stream | NetMode::Blast | NetMode::NoDrop).then_some(Direction::Up),
-        threads,
-        path: "loopback".to_owned(),
-        zero_copy: None,
-        segmentation: None,
-        loss_goal_per_million: None,
-        wait: None,
-    };
-    Experiment {
-        id: net_id(&params),
-        area: Area::Net,
-        params: Params::Net(params),
-        method: "net-stream/1".to_owned(),
-        classic: None,
-        kernel: None,
-    }
-}
-
-/// A solution by our own solver with AVX-512.
-pub(super) fn linpack(n: u64, threads: u32) -> Experiment {
-    let params = LinpackParams {
-        op: LinpackOp::Lu,
-        engine: LinpackEngine::Own,
-        n,
-        nb: Some(192),
-        lda: n,
-        align: 64,
-        threads,
-        element: Element::Fp64,
-        isa: Some(Isa::Avx512),
-    };
-    Experiment {
-        id: linpack_id(&params, LinpackChoices { n: true, ..LinpackChoices::default() }),
-        area: Area::Linpack,
-        params: Params::Linpack(params),
-        method: "linpack-lu/1".to_owned(),
-        classic: None,
-        kernel: None,
-    }
-}
-
-/// One experiment that each tool stands beside.
-fn beside(tool: &str) -> Experiment {
-    match tool {
-        "likwid-bench" => memory(MemoryOp::Read, Isa::Sse2, 64 << 20, 1),
-        "hpl" | "hpcc" => linpack(1000, 2),
-        "stream" => memory(MemoryOp::Triad, Isa::Avx2, 1 << 30, 1),
-        "pmbw" => memory(MemoryOp::Write, Isa::Avx2, 64 << 20, 1),
-        "multichase" => chase(64 << 20),
-        "mbw" => memory(MemoryOp::Memcpy, Isa::Scalar, 64 << 20, 1),
-        "sysbench" => memory(MemoryOp::Read, Isa::Avx2, 64 << 20, 2),
-        "fio" => disk(disk_params(4)),
-        "ioping" => disk(disk_params(1)),
-        "iperf3" | "iperf" => net(Protocol::Tcp, NetMode::Stream, 128 << 10, 1),
-        "sockperf" | "qperf" => net(Protocol::Udp, NetMode::Pingpong, 14, 1),
-        "ping" => net(Protocol::Udp, NetMode::Pingpong, 16, 1),
-        other => panic!("no experiment for {other}"),
     }
 }
 
@@ -179,10 +64,9 @@ fn the_table_is_sound() {
         assert!(find(about.tool).is_some_and(|found| found.about() == about));
         let how = about.how_to_get;
         assert!(how.contains("https://") && !how.ends_with('.') && !about.stands_beside.is_empty(), "{}", about.tool);
-        assert_eq!(reference.stands_beside(&beside(about.tool)), Ok(()));
-        let elsewhere =
-            REFERENCES.iter().filter(|other| other.about() != about).map(|other| beside(other.about().tool));
-        for experiment in elsewhere.filter(|experiment| experiment.area != beside(about.tool).area) {
+        assert_eq!(reference.stands_beside(&reference.example()), Ok(()));
+        let elsewhere = REFERENCES.iter().filter(|other| other.about() != about).map(|other| other.example());
+        for experiment in elsewhere.filter(|experiment| experiment.area != reference.example().area) {
             let reason = reference.stands_beside(&experiment).unwrap_err();
             assert!(reason.contains("measures"), "{}: {reason}", about.tool);
         }
@@ -193,7 +77,7 @@ fn the_table_is_sound() {
 #[test]
 fn invocations_hold_no_environment_and_end_in_time() {
     for reference in REFERENCES {
-        let experiment = beside(reference.about().tool);
+        let experiment = reference.example();
         let file = held(Path::new("/proc/1/fd/9"), 1 << 20);
         let target = Target {
             experiment: &experiment,

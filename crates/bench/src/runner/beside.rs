@@ -471,6 +471,10 @@ mod tests {
             &LOSSY
         }
 
+        fn example(&self) -> Experiment {
+            planned().experiment
+        }
+
         fn stands_beside(&self, _: &Experiment) -> Result<(), String> {
             Ok(())
         }

@@ -5,6 +5,7 @@ mod compare_live;
 pub(crate) mod doctor;
 pub(crate) mod info;
 pub(crate) mod net_serve;
+pub(crate) mod references;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod runs;

@@ -139,7 +139,7 @@ fn measure(suite: Suite, chosen: Chosen, there: Option<There<'_>>, options: &Mea
     let time_budget = time_budget(&suite, options);
     let peer = there.as_ref().map(|there| there.target.host().to_owned());
     let request = Request { peer, ..request(suite, chosen, options)? };
-    let places = places(options)?;
+    let places = places(&options.tool)?;
     let plan = plan(&request, &machine).map_err(|error| error.to_string())?;
     // Of all that are known most have no row to stand beside: only what was named is missed.
     let named = |tool: &&&str| options.references.iter().any(|name| name == **tool);
@@ -267,9 +267,9 @@ fn unknown_tool(name: &str) -> String {
 }
 
 /// Where trusted tools are looked for.
-fn places(options: &Measure) -> Result<Places> {
+pub(super) fn places(named: &[String]) -> Result<Places> {
     let mut places = Places { search_path: environment::search_path(), ..Places::default() };
-    for item in &options.tool {
+    for item in named {
         let (name, path) =
             item.split_once('=').ok_or_else(|| format!("'{item}' is no NAME=PATH, such as fio=/opt/fio/bin/fio"))?;
         let tool = known_tool(name).ok_or_else(|| unknown_tool(name))?;

@@ -236,7 +236,7 @@ mod tests {
         let pair = |threads, memory| NodePair { threads, memory };
         let with = |pairs: &[NodePair]| {
             stanza(|stanza| {
-                (stanza.nodes, stanza.node_pairs, stanza.threads) = (true, pairs.to_vec(), vec![Threads::All])
+                (stanza.nodes, stanza.node_pairs, stanza.threads) = (true, pairs.to_vec(), vec![Threads::All]);
             })
         };
         let mut machine = machine_of(4, 2, 2);
