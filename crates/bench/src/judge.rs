@@ -17,6 +17,7 @@ use crate::plan::Planned;
 
 mod around;
 mod disk;
+mod linpack;
 mod net;
 mod others;
 mod setting;
@@ -24,6 +25,7 @@ mod setting;
 use around::Scale;
 pub(crate) use disk::limits::{Limits, hold_against, hold_against_each_other, withdraw};
 pub(crate) use disk::steady::{rounds as steady_rounds, set as set_steady};
+pub(crate) use linpack::set_losses;
 
 /// What marks the samples of a launch that others disturbed.
 const DISTURBED: &str = "disturbed";
@@ -64,7 +66,9 @@ pub(crate) fn conditions(
         quota_cpus: machine.cpu.quota_cpus,
         ..seen_by(planned, &launches.iter().collect::<Vec<_>>())
     };
-    if !launches.iter().any(|launch| launch.seen.waiting) {
+    // Who did how much of a solution is not known.
+    let has_shares = !matches!(planned.experiment.params, Params::Linpack(_));
+    if has_shares && !launches.iter().any(|launch| launch.seen.waiting) {
         conditions.slowest_over_fastest = metrics.first().and_then(slowest_over_fastest);
     }
     conditions.lost_share = lost_share(planned, metrics, &conditions, best, machine);
@@ -123,6 +127,7 @@ fn seen_by(planned: &Planned, launches: &[&Launched]) -> Conditions {
             disk::conditions(planned, launches, (timed > 0.0).then(|| sum(|one| one.cpu_seconds) / timed));
         conditions.net = net::conditions(&seen, (timed > 0.0).then(|| sum(|one| one.cpu_seconds) / timed));
     }
+    conditions.linpack = linpack::conditions(&seen);
     around::conditions(planned, launches, &mut conditions);
     conditions
 }
@@ -135,7 +140,12 @@ fn lost_share(
     best: Option<f64>,
     machine: &Machine,
 ) -> Option<f64> {
-    let undisturbed = best.or(conditions.ops_per_cycle_p90)? * conditions.clock_hz?;
+    let best = best.or(conditions.ops_per_cycle_p90)?;
+    if matches!(planned.experiment.params, Params::Linpack(_)) {
+        // What the cores can do is known of the loop beside the work.
+        return conditions.ops_per_cycle.map(|ops| (1.0 - ops / best).max(0.0));
+    }
+    let undisturbed = best * conditions.clock_hz?;
     // SMT siblings share one core's pipes: what one of them has, the other has not lost to strangers.
     let best = undisturbed * machine.cpu.one_per_core(&planned.cpus).len() as f64;
     Some((1.0 - metrics.first()?.summary.median / best).max(0.0))

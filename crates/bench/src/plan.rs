@@ -80,6 +80,8 @@ pub struct Chosen {
     pub placement: bool,
     /// The size of a file: one for which there is no room is then an error instead of a smaller one.
     pub size: bool,
+    /// The order of a system: one that does not fit into memory is then an error instead of a skipped row.
+    pub order: bool,
     /// A disk engine: one that cannot be had is then an error instead of another one.
     pub engine: bool,
 }

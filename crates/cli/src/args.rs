@@ -5,13 +5,14 @@ use std::path::PathBuf;
 
 use bench::net::{Target, listen_address};
 use bench::reference::REFERENCES;
-use bench::suite::{IsaChoice, NodePair, Threads};
+use bench::suite::{IsaChoice, Leading, NodePair, Order, Threads, parse_alignment};
 use clap::{Args, Parser, Subcommand};
 use model::experiment::Area;
 use model::io::{
     Direction, DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync, NetMode, Protocol, Segmentation, Wait,
 };
 use model::isa::{CpuOp, Element, MemoryOp, MemoryPattern, Pages, Placement};
+use model::linpack::{LinpackEngine, LinpackOp};
 use model::unit::{parse_seconds, parse_size};
 
 /// The deepest queue that can be asked for, which is what the disk engine takes.
@@ -36,6 +37,13 @@ Examples:
   assay cpu                                 every precision and instruction set
   assay cpu --op fma --type fp64 --isa avx2 one kernel
   assay cpu --type int8,bf16 --threads 1,2,4
+";
+
+const LINPACK_EXAMPLES: &str = "\
+Examples:
+  assay linpack                             LINPACK and DGEMM, on 1 and all cores
+  assay linpack --n 2000,5000,10000 --threads 1,2
+  assay linpack --n 10000 --lda n,padded    what padding of the columns does
 ";
 
 const MEMORY_EXAMPLES: &str = "\
@@ -122,6 +130,9 @@ pub(crate) enum Command {
     /// Measure arithmetic.
     #[command(before_help = CPU_EXAMPLES)]
     Cpu(Cpu),
+    /// Measure the solution of dense systems of equations, and products of matrices.
+    #[command(before_help = LINPACK_EXAMPLES)]
+    Linpack(Linpack),
     /// Measure memory.
     #[command(before_help = MEMORY_EXAMPLES)]
     Memory(Memory),
@@ -180,6 +191,39 @@ pub(crate) struct Cpu {
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
     pub(crate) elements: Vec<Element>,
     /// Instruction sets: vector (the widest here), all, scalar, sse2, avx2, avx512, `avx512_vnni`, amx …
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) isa: Vec<IsaChoice>,
+
+    #[command(flatten)]
+    pub(crate) measure: Measure,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Linpack {
+    /// What is computed: lu (a solution in fp64), `lu_mixed` (with factors of lower precision, refined), gemm (a product).
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) op: Vec<LinpackOp>,
+    /// Whose solver does it: own, faer, system (the system's OpenBLAS, MKL or BLIS).
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) engine: Vec<LinpackEngine>,
+    /// Orders of the systems; auto, the default, is the largest multiple of 1000 that half of the memory holds and that all
+    /// cores are expected to solve in some seconds.
+    #[arg(long, value_name = "N,…", value_delimiter = ',')]
+    pub(crate) n: Vec<Order>,
+    /// Columns that are factored at a time; by default what suits the caches.
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(crate) nb: Vec<u32>,
+    /// Elements from one column to the next: a number, n (none between columns), padded (an odd number of cache lines, the
+    /// default).
+    #[arg(long, value_name = "N,…", value_delimiter = ',')]
+    pub(crate) lda: Vec<Leading>,
+    /// Alignment of the matrix: a power of two from 8B to 2MiB.
+    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = parse_alignment)]
+    pub(crate) align: Vec<u64>,
+    /// Element types: fp64, and fp32 for products.
+    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
+    pub(crate) elements: Vec<Element>,
+    /// Instruction sets: vector (the widest here), all, scalar, avx2, avx512.
     #[arg(long, value_delimiter = ',')]
     pub(crate) isa: Vec<IsaChoice>,
 
@@ -354,7 +398,7 @@ pub(crate) struct Measure {
     /// Wait for others to finish, in all for at most this long, such as 60s; then measure all the same.
     #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
     pub(crate) wait_quiet: Option<f64>,
-    /// Only these areas of the suite: cpu, memory, disk, net.
+    /// Only these areas of the suite: cpu, linpack, memory, disk, net.
     #[arg(long, value_delimiter = ',', value_name = "AREA,…")]
     pub(crate) area: Vec<Area>,
     /// Only ids that match; `*` does not cross `/`, `**` does.
@@ -512,7 +556,7 @@ mod tests {
 
     #[test]
     fn every_measuring_command_begins_its_help_with_three_examples() {
-        for name in ["", "run", "cpu", "memory", "disk", "net", "info", "report"] {
+        for name in ["", "run", "cpu", "linpack", "memory", "disk", "net", "info", "report"] {
             let mut command = Arguments::command();
             let help = match command.find_subcommand_mut(name) {
                 Some(found) => found.render_help().to_string(),

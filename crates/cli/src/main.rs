@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         None => commands::run::quick(&arguments.measure, began),
         Some(Command::Run(run)) => commands::run::suite(&run, began),
         Some(Command::Cpu(cpu)) => commands::run::cpu(&cpu, began),
+        Some(Command::Linpack(linpack)) => commands::run::linpack(&linpack, began),
         Some(Command::Memory(memory)) => commands::run::memory(&memory, began),
         Some(Command::Disk(disk)) => commands::run::disk(&disk, began),
         Some(Command::Net(net)) => match &net.command {

@@ -13,6 +13,7 @@ pub mod cycles;
 pub mod file;
 pub mod memory;
 pub mod net;
+pub mod numbers;
 pub mod process;
 pub mod queue;
 pub mod team;

@@ -127,8 +127,28 @@ impl Region {
 
     /// Which share of it is in huge pages now, from /proc/self/smaps; `None` where that cannot be read.
     pub fn huge_share(&self) -> Option<f64> {
+        self.place().huge_share()
+    }
+
+    /// Where it is, for who does not hold it.
+    pub fn place(&self) -> Place {
+        Place { start: self.start.as_ptr() as u64, bytes: self.bytes as u64 }
+    }
+}
+
+/// Where a [`Region`] is, or was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    start: u64,
+    bytes: u64,
+}
+
+impl Place {
+    /// Which share of it is in huge pages now, from /proc/self/smaps; `None` where that cannot be read. Nothing where the
+    /// region is gone.
+    pub fn huge_share(self) -> Option<f64> {
         let maps = std::fs::read_to_string("/proc/self/smaps").ok()?;
-        Some(huge_bytes_of(&maps, self.start.as_ptr() as u64, self.bytes as u64) as f64 / self.bytes as f64)
+        Some(huge_bytes_of(&maps, self.start, self.bytes) as f64 / self.bytes as f64)
     }
 }
 

@@ -5,6 +5,7 @@
 
 use model::comparison::NotCompared;
 use model::document::{Document, Row, Status};
+use model::experiment::Area;
 use model::sample::{Metric, MetricName};
 use model::unit::format_size;
 use serde_json::{Map, Value};
@@ -132,7 +133,9 @@ pub(crate) fn metrics(row: &Row) -> impl Iterator<Item = &Metric> {
     let wanted = move |metric: &&Metric| {
         let name = metric.name.as_str();
         let known = [MetricName::Throughput, MetricName::Latency].iter().any(|known| known.name() == name);
-        (known && name != derived.name()) || name == headline
+        // A solution's time is its rate once more.
+        let is_rate = row.area == Area::Linpack && name == MetricName::Latency.name();
+        (known && !is_rate && name != derived.name()) || name == headline
     };
     row.metrics.iter().filter(wanted)
 }

@@ -16,15 +16,18 @@ use crate::plan::{PlanError, Planned, Request};
 
 mod cpu;
 mod disk;
+mod linpack;
 mod memory;
 mod moments;
 pub(crate) mod net;
 #[cfg(test)]
 pub(crate) mod null;
+#[cfg(test)]
+pub(crate) use linpack::planted;
 
 /// Every engine; a new area is one file and one line here.
 pub(crate) static ENGINES: &[&dyn Engine] =
-    &[&cpu::CpuEngine, &memory::MemoryEngine, &disk::DiskEngine, &net::NetEngine];
+    &[&cpu::CpuEngine, &linpack::LinpackEngine, &memory::MemoryEngine, &disk::DiskEngine, &net::NetEngine];
 
 /// What can measure one area.
 pub(crate) trait Engine: Sync {
@@ -82,6 +85,80 @@ pub(crate) enum Opened {
     Paced(Box<dyn Trial>),
     /// Operations that take their own time: requests to a device, messages to another process.
     Flow(Box<dyn Flow>),
+    /// A piece of work that all threads do together, and a loop of the instructions that bound it.
+    Job {
+        /// This thread's part of it.
+        job: Box<dyn Job>,
+        /// The loop, in registers alone.
+        bound: Box<dyn Trial>,
+    },
+}
+
+/// One thread's part of a piece of work that all threads of a launch do together: once for each sample, from beginning to
+/// end, however long it takes.
+///
+/// Just before it the threads run a loop of the instructions that bound it, for some milliseconds: what that reached, and
+/// at which clock, stands beside the sample.
+pub(crate) trait Job {
+    /// What is worth knowing before it is run.
+    fn profile(&self) -> JobProfile;
+
+    /// Makes its data anew, with the other threads. Not timed.
+    ///
+    /// # Errors
+    /// What cannot be done.
+    fn prepare(&mut self) -> Result<(), String>;
+
+    /// Does it, with the other threads. This is timed: no allocation, no lock, no system call. Calls `look` every few
+    /// milliseconds, between two pieces of the work.
+    ///
+    /// # Errors
+    /// What went wrong.
+    fn run(&mut self, look: &mut dyn FnMut()) -> Result<(), String>;
+
+    /// Checks the result, with the other threads. Not timed.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn verify(&mut self) -> Result<Residuals, String>;
+
+    /// Share of its buffers in pages of the size asked for, where it has any.
+    fn pages_obtained(&self) -> Option<f64>;
+
+    /// Adds what only it knows to what the launch has seen; called once, at the end, on the thread that was told what
+    /// stood beside the samples.
+    fn conclude(&mut self, beside: &[BesideJob], seen: &mut Observations);
+}
+
+/// How a job is counted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct JobProfile {
+    /// The unit of its rate.
+    pub(crate) unit: Unit,
+    /// Its work, by all threads together.
+    pub(crate) work: f64,
+}
+
+/// How far a result is from an exact one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Residuals {
+    /// In multiples of what rounding explains.
+    pub(crate) scaled: f64,
+    /// As it is.
+    pub(crate) raw: f64,
+}
+
+/// What stood beside one sample of a job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct BesideJob {
+    /// What the loop that bounds it reached on all threads just before, in the unit of its rate.
+    pub(crate) bound_rate: f64,
+    /// The clock under that loop, as a mean of the threads, in Hz.
+    pub(crate) bound_clock_hz: f64,
+    /// Seconds in which its data was made.
+    pub(crate) prepare_seconds: f64,
+    /// Seconds in which its result was checked.
+    pub(crate) verify_seconds: f64,
 }
 
 /// One thread's part of an experiment whose operations wait for something: it works through a window of time and notes

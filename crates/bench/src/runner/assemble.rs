@@ -5,10 +5,11 @@
 
 use std::ops::Range;
 
+use kernels::table::KERNELS;
 use model::document::{Document, Row, Status, Stop};
 use model::experiment::{MemoryParams, Params};
 use model::io::{DiskEngine, NetMode};
-use model::isa::MemoryOp;
+use model::isa::{CpuOp, Element, Isa, MemoryOp};
 use model::machine::Machine;
 use model::peak::{Efficiency, Peak, PeakKind};
 use model::sample::{Metric, MetricName, Sample, Summary};
@@ -94,6 +95,7 @@ pub(super) fn row(planned: &Planned, progress: &Progressing, best: Option<f64>, 
             }),
         );
     }
+    judge::set_losses(&mut row);
     if let Some(target) = &setting.disk {
         let Setting { machine, declared, .. } = setting;
         judge::hold_against(&mut row, judge::Limits { target, machine, declared });
@@ -258,6 +260,16 @@ fn peaks(planned: &Planned, row: &Row, best: Option<f64>, setting: &Setting<'_>)
             let best = best.or(row.conditions.ops_per_cycle_p90);
             machine::cpu_peaks(machine, kernel, &planned.cpus, clocks.as_deref(), best)
         }
+        Params::Linpack(params) => {
+            let Some(isa) = params.isa.or_else(|| widest_multiply_add(machine, params.element)) else {
+                return Vec::new();
+            };
+            let kernel = machine::CpuKernel { op: CpuOp::Fma, element: params.element, isa };
+            let clocks = row.metrics.first().and_then(|metric| thread_clocks(&metric.samples));
+            // Of the loop beside the work.
+            let best = best.or(row.conditions.ops_per_cycle_p90);
+            machine::cpu_peaks(machine, kernel, &planned.cpus, clocks.as_deref(), best)
+        }
         Params::Memory(params) if is_beyond_caches(params, &planned.cpus, machine) => {
             machine::memory_peaks(machine, declared, params, &planned.cpus)
         }
@@ -278,8 +290,14 @@ fn peaks(planned: &Planned, row: &Row, best: Option<f64>, setting: &Setting<'_>)
             };
             machine::net_peaks(&path, declared, params)
         }
-        Params::Linpack(_) | Params::Memory(_) | Params::Other(_) => Vec::new(),
+        Params::Memory(_) | Params::Other(_) => Vec::new(),
     }
+}
+
+/// The widest instruction set of this machine that multiplies and adds such elements.
+fn widest_multiply_add(machine: &Machine, element: Element) -> Option<Isa> {
+    let kernels = KERNELS.iter().filter(|kernel| (kernel.op, kernel.element) == (CpuOp::Fma, element));
+    kernels.map(|kernel| kernel.isa).find(|isa| machine.cpu.isa.contains(isa))
 }
 
 /// Whether a row moves bytes to and from memory: a rate of bytes, and a working set that the caches hold little of. What is

@@ -13,9 +13,12 @@ use model::unit::{parse_seconds, parse_size};
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 mod disk;
+mod linpack;
 mod memory;
 mod net;
 pub use disk::{DiskChoice, DiskStanza, Steady};
+pub(crate) use linpack::MOST_N;
+pub use linpack::{Leading, LinpackChoice, LinpackStanza, Order, parse_alignment};
 pub use memory::{MemoryChoice, MemoryStanza, NodePair, WorkingSets};
 pub(crate) use net::{LOSS_GOAL_PER_MILLION, MOST_BLOCK_BYTES, Traits, block_range, known_modes, traits};
 pub use net::{NetChoice, NetStanza};
@@ -31,6 +34,9 @@ const EMBEDDED: &[(&str, &str)] = &[
     ("classic", include_str!("../../../../suites/classic.toml")),
     ("steady", include_str!("../../../../suites/steady.toml")),
 ];
+
+/// The suite of `assay linpack`, of which the command line chooses.
+const LINPACK: &str = include_str!("../../../../suites/linpack.toml");
 
 /// The suite of `assay memory`, of which the command line chooses.
 const MEMORY: &str = include_str!("../../../../suites/memory.toml");
@@ -69,6 +75,9 @@ pub struct Suite {
     /// Rows of the cpu area.
     #[serde(default)]
     pub cpu: Vec<CpuStanza>,
+    /// Rows of the LINPACK area.
+    #[serde(default)]
+    pub linpack: Vec<LinpackStanza>,
     /// Rows of the memory area.
     #[serde(default)]
     pub memory: Vec<MemoryStanza>,
@@ -203,6 +212,7 @@ macro_rules! from_text {
         }
     )+};
 }
+use from_text;
 from_text!(IsaChoice, Threads);
 
 fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
@@ -281,23 +291,30 @@ impl Suite {
         for (area, sampling) in &suite.sampling {
             sampling.check().map_err(|problem| format!("suite '{origin}', [sampling.{area}]: {problem}"))?;
         }
+        let linpack = suite.linpack.iter().map(|stanza| (Area::Linpack, &stanza.sampling));
         let memory = suite.memory.iter().map(|stanza| (Area::Memory, &stanza.sampling));
         let disk = suite.disk.iter().map(|stanza| (Area::Disk, &stanza.sampling));
         let net = suite.net.iter().map(|stanza| (Area::Net, &stanza.sampling));
         for (area, sampling) in
-            memory.chain(disk).chain(net).filter_map(|(area, sampling)| Some((area, sampling.as_ref()?)))
+            linpack.chain(memory).chain(disk).chain(net).filter_map(|(area, sampling)| Some((area, sampling.as_ref()?)))
         {
             sampling.check().map_err(|problem| format!("suite '{origin}', [[{area}]] sampling: {problem}"))?;
         }
         for stanza in &suite.disk {
             stanza.check().map_err(|problem| format!("suite '{origin}', [[disk]] steady: {problem}"))?;
         }
-        if suite.cpu.is_empty() && suite.memory.is_empty() && suite.disk.is_empty() && suite.net.is_empty() {
+        if suite.is_empty() {
             return Err(format!(
-                "suite '{origin}' has no experiments; add a [[cpu]], [[memory]], [[disk]] or [[net]] block"
+                "suite '{origin}' has no experiments; add a [[cpu]], [[linpack]], [[memory]], [[disk]] or [[net]] block"
             ));
         }
         Ok(suite)
+    }
+
+    /// Whether it has no rows.
+    fn is_empty(&self) -> bool {
+        let Self { cpu, linpack, memory, disk, net, .. } = self;
+        cpu.is_empty() && linpack.is_empty() && memory.is_empty() && disk.is_empty() && net.is_empty()
     }
 
     /// How an area is sampled.
@@ -428,7 +445,7 @@ impl Suite {
 
     /// Its sampling alone.
     fn without_rows(self) -> Self {
-        Self { cpu: Vec::new(), memory: Vec::new(), disk: Vec::new(), net: Vec::new(), ..self }
+        Self { cpu: Vec::new(), linpack: Vec::new(), memory: Vec::new(), disk: Vec::new(), net: Vec::new(), ..self }
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod clock_probe;
 mod flow;
+mod job;
 mod observe;
 mod pacing;
 mod record;
@@ -177,6 +178,7 @@ fn add_up(reports: Vec<ThreadReport>, counter_timer: bool) -> Observations {
             sum.waiting = true;
             (sum.disk, sum.net) = (of_threads(sum.disk.take(), of_flow.disk), both(sum.net.take(), of_flow.net));
         }
+        sum.linpack = sum.linpack.or(report.of_job.and_then(|of_job| of_job.linpack));
         if let Some(watched) = report.watched {
             sum.watched_seconds = watched.seconds;
             sum.steal_seconds = watched.steal_seconds;

@@ -314,6 +314,18 @@ impl Pacer {
         self.probe.look_under_load(trial, PacedLoop { plain_seconds: plain.unwrap_or(paced.plain_seconds), ..paced })
     }
 
+    /// A look at the clock now, under the load of this trial's loop where that makes a difference: beside other work that
+    /// loads the core as the trial does.
+    pub(super) fn look_beside(&mut self, trial: &mut dyn Trial) -> Look {
+        let look = match self.paced {
+            Some(paced) => self.probe.look_under_load(trial, paced),
+            None => self.probe.look(),
+        };
+        self.paced_looks += usize::from(look.paced);
+        self.looks += 1;
+        look
+    }
+
     fn cycles(&self) -> Option<u64> {
         // Read only where the clock is looked at between bursts: elsewhere a system call would disturb the loop.
         self.counter.as_ref().filter(|_| self.profile.clock_between_bursts)?.read()

@@ -144,6 +144,11 @@ impl Record {
         self.gap_seconds
     }
 
+    /// The clock beside it, in Hz.
+    pub(super) fn clock_hz(&self) -> f64 {
+        self.clock_hz
+    }
+
     /// Its bursts.
     pub(super) fn bursts(&self) -> impl Iterator<Item = BurstSum> {
         self.bursts.iter().copied()
@@ -233,7 +238,7 @@ impl Usual {
 }
 
 /// The clock by the looks: their median; where most of them were under load, that of those.
-fn clock(looks: &[Look]) -> f64 {
+pub(super) fn clock(looks: &[Look]) -> f64 {
     let paced: Vec<f64> = looks.iter().filter(|look| look.paced).map(|look| look.hz).collect();
     if 2 * paced.len() > looks.len() { median(paced.into_iter()) } else { median(looks.iter().map(|look| look.hz)) }
 }

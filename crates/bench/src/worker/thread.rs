@@ -12,6 +12,7 @@ use sys::usage::ThreadUsage;
 
 use super::clock_probe::ClockProbe;
 use super::flow::{self, FlowRecord};
+use super::job::{self, JobRecord};
 use super::observe::{Nodes, Observer, Watched};
 use super::pacing::{Extent, Pacer, Steadiness};
 use super::record::{self, Record};
@@ -38,6 +39,8 @@ pub(super) struct Launch<'a> {
     records: Mutex<Vec<Option<Record>>>,
     /// The same, where operations wait.
     pub(super) flows: Mutex<Vec<Option<FlowRecord>>>,
+    /// The same, where a sample is a whole job.
+    pub(super) jobs: Mutex<Vec<Option<JobRecord>>>,
     output: Mutex<&'a mut (dyn Write + Send)>,
     /// The memory nodes of the threads, where there are several.
     nodes: Option<Nodes>,
@@ -68,6 +71,8 @@ pub(super) struct ThreadReport {
     pub(super) watched: Option<Watched>,
     /// What a flow alone knows.
     pub(super) of_flow: Option<Box<Observations>>,
+    /// What a job alone knows; the first thread speaks for all.
+    pub(super) of_job: Option<Box<Observations>>,
 }
 
 /// Why a thread ended early: its own trouble, or `None` because another thread had some.
@@ -89,6 +94,7 @@ impl<'a> Launch<'a> {
             over: AtomicBool::new(false),
             records: Mutex::new(vec![None; threads]),
             flows: Mutex::new(vec![None; threads]),
+            jobs: Mutex::new(vec![None; threads]),
             output: Mutex::new(output),
             nodes: Nodes::of(&task.cpus, |of_threads| engine.homes(task, of_threads)),
         }
@@ -114,6 +120,7 @@ pub(super) fn run(launch: &Launch, thread: usize, gate: &Gate) -> Result<ThreadR
     match launch.engine.open(launch.task, thread).map_err(Some)? {
         Opened::Paced(trial) => paced(launch, thread, gate, trial, began),
         Opened::Flow(flow) => flow::run(launch, thread, gate, flow, began),
+        Opened::Job { job, bound } => job::run(launch, thread, gate, job::Parts { job, bound }, began),
     }
 }
 
@@ -176,12 +183,12 @@ fn paced(
         c_library: trial.c_library(),
         start_spread_seconds,
         watched,
-        of_flow: None,
+        ..ThreadReport::default()
     })
 }
 
 /// Where the buffers of all threads lie, while all are still there. One thread speaks for the process.
-fn remote_pages(launch: &Launch, thread: usize, gate: &Gate) -> Result<Option<f64>, Ended> {
+pub(super) fn remote_pages(launch: &Launch, thread: usize, gate: &Gate) -> Result<Option<f64>, Ended> {
     let Some(nodes) = &launch.nodes else { return Ok(None) };
     let share = (thread == 0).then(|| nodes.remote_pages()).flatten();
     gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
@@ -194,7 +201,7 @@ pub(super) fn another_failed(_: Broken) -> Ended {
 
 /// Warms up all threads together, slice by slice, until every thread's rate has settled or the time is up. Returns the
 /// seconds it took and the last relative change of this thread's rate.
-fn warm_up(
+pub(super) fn warm_up(
     launch: &Launch,
     thread: usize,
     gate: &Gate,

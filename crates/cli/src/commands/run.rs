@@ -9,7 +9,7 @@ use bench::reference::detect::Places;
 use bench::reference::{REFERENCES, find};
 use bench::runner::{self, Ending, Finished, Setting, WorkerCommand};
 use bench::store::{RunFolder, check_writable, write_whole};
-use bench::suite::{CpuChoice, DiskChoice, MemoryChoice, NetChoice, Suite};
+use bench::suite::{CpuChoice, DiskChoice, LinpackChoice, MemoryChoice, NetChoice, Suite};
 use bench::target::DiskTarget;
 use machine::{Declared, Sysroot};
 use model::document::{Document, Program, Status};
@@ -19,7 +19,7 @@ use model::machine::Machine;
 use report::Render;
 
 use super::net_serve;
-use crate::args::{Cpu, Disk, Measure, Memory, Net, Run};
+use crate::args::{Cpu, Disk, Linpack, Measure, Memory, Net, Run};
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, complain, print};
 use crate::progress::Progress;
@@ -40,6 +40,22 @@ pub(crate) fn cpu(arguments: &Cpu, began: f64) -> Result {
         CpuChoice { ops: arguments.op.clone(), elements: arguments.elements.clone(), isa: arguments.isa.clone() };
     let chosen = Chosen { isa: !choice.isa.is_empty(), ..Chosen::default() };
     measure(Suite::of_cpu(&choice)?, chosen, None, &arguments.measure, began)
+}
+
+/// `assay linpack`.
+pub(crate) fn linpack(arguments: &Linpack, began: f64) -> Result {
+    let choice = LinpackChoice {
+        ops: arguments.op.clone(),
+        engines: arguments.engine.clone(),
+        orders: arguments.n.clone(),
+        nbs: arguments.nb.clone(),
+        ldas: arguments.lda.clone(),
+        aligns: arguments.align.clone(),
+        elements: arguments.elements.clone(),
+        isa: arguments.isa.clone(),
+    };
+    let chosen = Chosen { isa: !choice.isa.is_empty(), order: !choice.orders.is_empty(), ..Chosen::default() };
+    measure(Suite::of_linpack(&choice)?, chosen, None, &arguments.measure, began)
 }
 
 /// `assay memory`.

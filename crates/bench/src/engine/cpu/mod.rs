@@ -9,7 +9,7 @@ use kernels::features::{Feature, Features};
 use kernels::state::ArithmeticState;
 use kernels::table::{self, Bound};
 use model::experiment::{Area, CpuParams, Experiment, Params};
-use model::isa::{Element, Isa};
+use model::isa::{CpuOp, Element, Isa};
 use model::machine::Machine;
 use model::unit::Unit;
 use model::wire::Task;
@@ -42,14 +42,12 @@ impl Engine for CpuEngine {
 
     fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble> {
         let CpuParams { op, element, isa, .. } = *params(&task.experiment)?;
-        let features = Features::detect();
-        let bound = table::find(op, element, isa, &features).ok_or_else(|| {
+        let trial = trial(op, element, isa, task.seed ^ thread as u64).ok_or_else(|| {
             let cpu =
                 task.cpus.get(thread).map_or_else(String::new, |cpu| format!("CPU {cpu}, or the operating system, "));
             Trouble::Unavailable(format!("{cpu}lacks {isa} for {op} of {element}"))
         })?;
-        let state = bound.seeded(task.seed ^ thread as u64);
-        Ok(Opened::Paced(Box::new(CpuTrial { bound, state })))
+        Ok(Opened::Paced(trial))
     }
 }
 
@@ -62,7 +60,7 @@ fn params(experiment: &Experiment) -> Result<&CpuParams, Trouble> {
 
 /// What the cores of each kind can do, by the index of their kind; nothing where all are of one kind, or where a look
 /// from one of them fails.
-fn features_by_type(machine: &Machine) -> BTreeMap<usize, Features> {
+pub(super) fn features_by_type(machine: &Machine) -> BTreeMap<usize, Features> {
     let types = machine.cpu.core_types.iter().enumerate().filter(|_| machine.cpu.core_types.len() > 1);
     let available = |cpus: &[u32]| cpus.iter().copied().find(|cpu| machine.cpu.available_cpus.contains(cpu));
     let seen = types.filter_map(|(index, core_type)| {
@@ -73,7 +71,7 @@ fn features_by_type(machine: &Machine) -> BTreeMap<usize, Features> {
 }
 
 /// What all of these CPUs can do.
-fn common(machine: &Machine, by_type: &BTreeMap<usize, Features>, cpus: &[u32]) -> Features {
+pub(super) fn common(machine: &Machine, by_type: &BTreeMap<usize, Features>, cpus: &[u32]) -> Features {
     let uses = |index: usize| machine.cpu.core_types[index].cpus.iter().any(|cpu| cpus.contains(cpu));
     let used: Vec<Features> = by_type.iter().filter(|(index, _)| uses(**index)).map(|(_, found)| *found).collect();
     if used.is_empty() {
@@ -89,6 +87,20 @@ pub(crate) fn unit_of(element: Element) -> Unit {
         Element::Fp64 | Element::Fp32 | Element::Fp16 | Element::Bf16 => Unit::FlopPerSecond,
         Element::Int8 | Element::Int16 | Element::Int32 | Element::Int64 => Unit::OpPerSecond,
     }
+}
+
+/// The kernel of this operation, element and instruction set with its operands, drawn from `seed`; `None` where this
+/// machine cannot run it.
+pub(super) fn trial(op: CpuOp, element: Element, isa: Isa, seed: u64) -> Option<Box<dyn Trial>> {
+    let bound = table::find(op, element, isa, &Features::detect())?;
+    let state = bound.seeded(seed);
+    Some(Box::new(CpuTrial { bound, state }))
+}
+
+/// The same with the widest instruction set that this machine has for it.
+pub(super) fn widest_trial(op: CpuOp, element: Element, seed: u64) -> Option<Box<dyn Trial>> {
+    let widest = table::widest(op, element, &Features::detect())?;
+    trial(op, element, widest.kernel().isa, seed)
 }
 
 /// One kernel with its operands and accumulators.

@@ -103,7 +103,7 @@ mod tests {
     fn several_chains_are_a_rate_and_one_is_a_latency() {
         let measure = |chains| match open(&chase(1 << 20, chains, None), 3).unwrap() {
             Opened::Paced(trial) => trial.profile(),
-            Opened::Flow(_) => panic!("a chase keeps no time"),
+            Opened::Flow(_) | Opened::Job { .. } => panic!("a chase keeps no time"),
         };
         assert_eq!((measure(1).measure, measure(1).work_per_iteration), (Measure::Latency, 64.0));
         assert_eq!((measure(12).measure, measure(12).work_per_iteration), (Measure::Rate(Unit::OpPerSecond), 60.0));

@@ -22,6 +22,8 @@ use model::isa::MemoryPattern;
 use model::machine::Machine;
 use model::wire::Task;
 
+pub(super) use rows::obtainable_bytes;
+
 use super::{Engine, Opened, Trouble};
 use crate::plan::{PlanError, Planned, Request};
 
@@ -99,7 +101,7 @@ mod tests {
                     trial.run(10);
                     trial.verify().map_err(Trouble::Failed)
                 }
-                Opened::Flow(_) => Err(Trouble::Failed("a chase keeps no time".to_owned())),
+                Opened::Flow(_) | Opened::Job { .. } => Err(Trouble::Failed("a chase keeps no time".to_owned())),
             })
             .join()
             .unwrap()

@@ -330,7 +330,7 @@ fn unfit_blocks(params: &MemoryParams) -> Option<String> {
 }
 
 /// Memory that can be had: what is available, or what the control group still allows.
-fn obtainable_bytes(machine: &Machine) -> Option<u64> {
+pub(in crate::engine) fn obtainable_bytes(machine: &Machine) -> Option<u64> {
     let memory = &machine.memory;
     let in_group = memory.limit_bytes.map(|limit| limit.saturating_sub(memory.limit_used_bytes.unwrap_or(0)));
     memory.available_bytes.into_iter().chain(in_group).min()

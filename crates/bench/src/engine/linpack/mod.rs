@@ -1,0 +1,183 @@
+//! The LINPACK engine: solutions of dense systems, and products of matrices, each checked.
+//!
+//! Which rows a request comes to, and at what cost, [`rows`] says; which solver has what, [`solver`]. Here a launch's
+//! problem is set up before there are threads, and each thread takes its part of it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use model::experiment::{Area, Params};
+use model::isa::CpuOp;
+use model::linpack::{LinpackConditions, LinpackEngine as Whose, LinpackOp, LinpackParams};
+use model::machine::Machine;
+use model::unit::Unit;
+use model::wire::{Observations, Task};
+
+use super::cpu;
+use super::{BesideJob, Engine, Job, JobProfile, Opened, Preparing, Residuals, Trouble};
+use crate::plan::{PlanError, Planned, Request};
+
+mod cost;
+mod own;
+#[cfg(test)]
+pub(crate) mod planted;
+mod rows;
+mod series;
+mod solver;
+
+/// Measures LINPACK.
+pub(super) struct LinpackEngine;
+
+impl Engine for LinpackEngine {
+    fn area(&self) -> Area {
+        Area::Linpack
+    }
+
+    fn expand(&self, request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError> {
+        let by_type = cpu::features_by_type(machine);
+        rows::expand(request, machine, &|cpus| cpu::common(machine, &by_type, cpus))
+    }
+
+    fn prepare(&self, task: &Task, _launch: &mut dyn Preparing) -> Result<(), Trouble> {
+        let params = params(task)?;
+        let team = match params.engine {
+            Whose::Own => own::team(task, params)?,
+            other => return Err(Trouble::Unavailable(format!("this version has no engine {other}"))),
+        };
+        let open = Open { id: task.experiment.id.clone(), launch: task.launch, left: task.cpus.len(), team };
+        prepared().push(open);
+        Ok(())
+    }
+
+    fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble> {
+        let params = params(task)?;
+        let team = take(task)
+            .ok_or_else(|| Trouble::Failed(format!("'{}' was not set up before its threads", task.experiment.id)))?;
+        let bound = bound(params, task.seed ^ thread as u64)
+            .ok_or_else(|| Trouble::Unavailable(format!("this CPU has no multiply-add for {}", params.element)))?;
+        let job = TeamJob { team, thread, params: params.clone() };
+        Ok(Opened::Job { job: Box::new(job), bound })
+    }
+}
+
+fn params(task: &Task) -> Result<&LinpackParams, Trouble> {
+    match &task.experiment.params {
+        Params::Linpack(params) => Ok(params),
+        _ => Err(Trouble::Failed(format!("'{}' is no LINPACK experiment", task.experiment.id))),
+    }
+}
+
+/// The multiply-adds that bound a row: those of the set that its solver uses, or the widest where it chooses.
+fn bound(params: &LinpackParams, seed: u64) -> Option<Box<dyn super::Trial>> {
+    match params.isa {
+        Some(isa) => cpu::trial(CpuOp::Fma, params.element, isa, seed),
+        None => cpu::widest_trial(CpuOp::Fma, params.element, seed),
+    }
+}
+
+/// A problem that all threads of a launch work on together, each under its number.
+trait Team: Send + Sync {
+    /// Makes its data anew.
+    ///
+    /// # Errors
+    /// Another thread has given up.
+    fn fill(&self, thread: usize) -> Result<(), String>;
+
+    /// Works it; calls `look` between pieces.
+    ///
+    /// # Errors
+    /// Another thread has given up.
+    fn work(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), String>;
+
+    /// Checks the result.
+    ///
+    /// # Errors
+    /// What is wrong with it; another thread has given up.
+    fn check(&self, thread: usize) -> Result<Residuals, String>;
+
+    /// Lets nobody wait for a thread that has left.
+    fn abandon(&self);
+
+    /// Share of its buffers in huge pages.
+    fn huge_share(&self) -> Option<f64>;
+
+    /// What it is worked with.
+    fn describe(&self) -> LinpackConditions;
+}
+
+/// A problem that was set up for a launch and that some of its threads have yet to take.
+struct Open {
+    id: String,
+    launch: u32,
+    left: usize,
+    team: Arc<dyn Team>,
+}
+
+/// Problems are set up before there are threads, in an engine that is one static value; so they are kept here.
+static PREPARED: Mutex<Vec<Open>> = Mutex::new(Vec::new());
+
+fn prepared() -> std::sync::MutexGuard<'static, Vec<Open>> {
+    PREPARED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The problem of this launch, for one of its threads; the last one leaves nothing behind.
+fn take(task: &Task) -> Option<Arc<dyn Team>> {
+    let mut all = prepared();
+    let index = all.iter().position(|open| (&open.id, open.launch) == (&task.experiment.id, task.launch))?;
+    let open = &mut all[index];
+    open.left = open.left.saturating_sub(1);
+    if open.left == 0 { Some(all.swap_remove(index).team) } else { Some(Arc::clone(&open.team)) }
+}
+
+/// One thread's part of a problem.
+struct TeamJob {
+    team: Arc<dyn Team>,
+    thread: usize,
+    params: LinpackParams,
+}
+
+impl Drop for TeamJob {
+    fn drop(&mut self) {
+        // After its last sample nobody is in there any more; before, the others must not wait for this thread.
+        self.team.abandon();
+    }
+}
+
+impl Job for TeamJob {
+    fn profile(&self) -> JobProfile {
+        JobProfile { unit: Unit::FlopPerSecond, work: self.params.op.operations(self.params.n) }
+    }
+
+    fn prepare(&mut self) -> Result<(), String> {
+        self.team.fill(self.thread)
+    }
+
+    fn run(&mut self, look: &mut dyn FnMut()) -> Result<(), String> {
+        self.team.work(self.thread, look)
+    }
+
+    fn verify(&mut self) -> Result<Residuals, String> {
+        self.team.check(self.thread)
+    }
+
+    fn pages_obtained(&self) -> Option<f64> {
+        // One thread speaks for all: the buffers are theirs together.
+        if self.thread == 0 { self.team.huge_share() } else { None }
+    }
+
+    fn conclude(&mut self, beside: &[BesideJob], seen: &mut Observations) {
+        let median = |of: fn(&BesideJob) -> f64| {
+            let values: Vec<f64> = beside.iter().map(of).filter(|value| value.is_finite() && *value > 0.0).collect();
+            stats::summarise(&values).ok().map(|summary| summary.median)
+        };
+        let factors = self.params.op != LinpackOp::Gemm;
+        seen.linpack = Some(LinpackConditions {
+            nb: self.params.nb.filter(|_| factors),
+            lda: Some(self.params.lda),
+            fill_seconds: median(|one| one.prepare_seconds),
+            check_seconds: median(|one| one.verify_seconds),
+            fma_flop_per_second: median(|one| one.bound_rate),
+            fma_clock_hz: median(|one| one.bound_clock_hz),
+            ..self.team.describe()
+        });
+    }
+}

@@ -1,0 +1,117 @@
+//! Systems that are solved wrong on purpose, to see that nothing of them becomes a figure.
+
+use std::sync::{Arc, Mutex};
+
+use kernels::dense::{Blocking, Caches, Crew, Problem, Solver, widest};
+use kernels::features::Features;
+use model::experiment::{Area, Experiment, Params};
+use model::isa::{Element, Isa};
+use model::linpack::{LinpackConditions, LinpackEngine, LinpackOp, LinpackParams};
+use model::wire::Task;
+
+use super::{Open, Residuals, Team, own, prepared};
+
+/// What is done to a system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Nothing.
+    None,
+    /// One entry is another before it is factored, so that the factors are those of another system.
+    Factor,
+    /// One entry of the solution is another.
+    Solution,
+    /// One entry of the solution is no number.
+    NotANumber,
+    /// Two columns are the same, but for the rounding of their elimination.
+    Dependent,
+    /// The last column is zero.
+    Singular,
+}
+
+/// A task of one thread on a system of this order.
+pub(crate) fn task(n: u64, threads: u32) -> Task {
+    let params = LinpackParams {
+        op: LinpackOp::Lu,
+        engine: LinpackEngine::Own,
+        n,
+        nb: None,
+        lda: n + 8,
+        align: 64,
+        threads,
+        element: Element::Fp64,
+        isa: Some(super::solver::sets(Element::Fp64).last().map_or(Isa::Scalar, |set| set.isa)),
+    };
+    let cpu = sys::affinity::allowed_cpus().unwrap()[0];
+    Task {
+        experiment: Experiment {
+            id: format!("linpack/lu/n{n}/t{threads}"),
+            area: Area::Linpack,
+            params: Params::Linpack(params),
+            method: "linpack-lu/1".into(),
+            classic: None,
+            kernel: None,
+        },
+        cpus: vec![cpu; threads as usize],
+        samples: 2,
+        ..crate::tests::task()
+    }
+}
+
+/// Has the next launch of this task, which has one thread, solve a system with this fault.
+pub(crate) fn plant(task: &Task, fault: Fault) {
+    let Params::Linpack(params) = &task.experiment.params else { panic!("{task:?}") };
+    let n = usize::try_from(params.n).unwrap();
+    let tile = widest::<f64>(&Features::detect()).unwrap();
+    let blocking = Blocking::new(tile.tile(), n, Caches::default());
+    let problem = Problem { n, lda: n, seed: task.seed, tile, blocking };
+    let (matrix, workspace) = (vec![0.0; problem.matrix_len().unwrap()], vec![0.0; problem.workspace_len(1)]);
+    let solver = Solver::new(problem, Crew::new(1, std::thread::yield_now), matrix, workspace).unwrap();
+    let team = Arc::new(Planted { solver: Mutex::new(solver), fault });
+    prepared().push(Open { id: task.experiment.id.clone(), launch: task.launch, left: 1, team });
+}
+
+/// A system with a fault.
+struct Planted {
+    solver: Mutex<Solver<f64, Vec<f64>>>,
+    fault: Fault,
+}
+
+impl Team for Planted {
+    fn fill(&self, thread: usize) -> Result<(), String> {
+        self.solver.lock().unwrap().fill(thread).map_err(|error| error.to_string())
+    }
+
+    fn work(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), String> {
+        let mut solver = self.solver.lock().unwrap();
+        let n = solver.problem().n;
+        match self.fault {
+            Fault::Factor => solver.matrix_mut()[n / 2 * n + n / 3] += 1e-3,
+            Fault::Dependent => solver.matrix_mut().copy_within(0..n, (n - 1) * n),
+            Fault::Singular => solver.matrix_mut()[(n - 1) * n..][..n].fill(0.0),
+            _ => {}
+        }
+        solver.factor_and_solve(thread, look).map_err(|error| error.to_string())?;
+        // The solution is the column behind the matrix.
+        match self.fault {
+            Fault::Solution => solver.matrix_mut()[n * n + n / 2] *= 1.0 + 1e-9,
+            Fault::NotANumber => solver.matrix_mut()[n * n] = f64::NAN,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn check(&self, thread: usize) -> Result<Residuals, String> {
+        let solver = self.solver.lock().unwrap();
+        own::judged(&solver.check(thread).unwrap(), solver.singular())
+    }
+
+    fn abandon(&self) {}
+
+    fn huge_share(&self) -> Option<f64> {
+        None
+    }
+
+    fn describe(&self) -> LinpackConditions {
+        LinpackConditions::default()
+    }
+}

@@ -1,0 +1,170 @@
+use std::collections::BTreeSet;
+
+use kernels::features::Feature;
+
+use super::*;
+use crate::plan::Chosen;
+use crate::suite::{LinpackChoice, Suite, Threads};
+use crate::tests::machine_with_cpus;
+
+fn sizes(orders: &[u64]) -> LinpackChoice {
+    LinpackChoice { orders: orders.iter().map(|n| Order::Count(*n)).collect(), ..LinpackChoice::default() }
+}
+
+fn request(choice: &LinpackChoice) -> Request {
+    let chosen = Chosen { order: !choice.orders.is_empty(), isa: !choice.isa.is_empty(), ..Chosen::default() };
+    Request { chosen, ..Request::of(Suite::of_linpack(choice).unwrap()) }
+}
+
+/// The rows of a choice on a machine of so many cores that can do all that is asked of them.
+fn rows(choice: &LinpackChoice, cpus: u32) -> Vec<Planned> {
+    expand(&request(choice), &machine_with_cpus(cpus), &everything).unwrap()
+}
+
+fn everything(_: &[u32]) -> Features {
+    Features::of(Feature::ALL)
+}
+
+fn params(row: &Planned) -> &LinpackParams {
+    let Params::Linpack(params) = &row.experiment.params else { panic!("{row:?}") };
+    params
+}
+
+fn refused(choice: &LinpackChoice) -> String {
+    expand(&request(choice), &machine_with_cpus(2), &everything).unwrap_err().0
+}
+
+#[test]
+fn the_plan_has_a_solution_and_its_ceilings_on_one_thread_and_on_all() {
+    let found = rows(&LinpackChoice::default(), 2);
+    let ids: BTreeSet<&str> = found.iter().map(|row| row.experiment.id.as_str()).collect();
+    assert_eq!(ids.len(), found.len());
+    for wanted in ["linpack/lu/t1", "linpack/lu/t2", "linpack/gemm/n5000/t1", "linpack/gemm/n5000/t2/fp32"] {
+        assert!(ids.contains(wanted), "{ids:?}");
+    }
+    for row in &found {
+        assert!(row.obstacle.is_none() && row.setup_seconds > 0.0 && row.sampling.sample_seconds > 0.0, "{row:?}");
+        assert_eq!(row.cpus.len(), params(row).threads as usize);
+        assert!(params(row).lda >= params(row).n && row.sampling.samples >= FEW_SAMPLES);
+        assert_eq!(params(row).nb.is_none(), params(row).op == LinpackOp::Gemm);
+    }
+}
+
+#[test]
+fn orders_are_as_named_in_ids_and_repeated_as_their_length_allows() {
+    let found = rows(&sizes(&[1, 2, 2000, 30_000]), 2);
+    let of = |id: &str| found.iter().find(|row| row.experiment.id == id).unwrap_or_else(|| panic!("{id}"));
+    assert_eq!((params(of("linpack/lu/n1/t1")).n, params(of("linpack/lu/n2/t2")).n), (1, 2));
+    assert_eq!(of("linpack/lu/n2000/t2").sampling.samples, 6);
+    let long = of("linpack/lu/n30000/t1");
+    assert_eq!((long.sampling.samples, long.sampling.most), (FEW_SAMPLES, None));
+    assert!(long.sampling.sample_seconds > LONG_SECONDS);
+    assert!(of("linpack/lu/n30000/t2").sampling.sample_seconds < long.sampling.sample_seconds);
+}
+
+#[test]
+fn columns_are_padded_unless_somebody_says_otherwise() {
+    let all = LinpackChoice {
+        ldas: vec![Leading::Order, Leading::Padded, Leading::Count(2050)],
+        aligns: vec![64, 4096],
+        nbs: vec![64],
+        ..sizes(&[2000])
+    };
+    let found = rows(&all, 1);
+    let ids: Vec<&str> = found.iter().map(|row| row.experiment.id.as_str()).collect();
+    assert_eq!(found.len(), 6, "{ids:?}");
+    assert!(ids.contains(&"linpack/lu/n2000/nb64/lda2050/align4KiB/t1"), "{ids:?}");
+    assert!(found.iter().all(|row| params(row).nb == Some(64)));
+    let usual = rows(&sizes(&[2000]), 1);
+    let usual = params(&usual[0]);
+    assert!(usual.lda > 2000 && usual.lda < 2064, "{usual:?}");
+    let short = LinpackChoice { ldas: vec![Leading::Count(1999)], ..sizes(&[2000]) };
+    assert!(refused(&short).contains("1999") && refused(&short).contains("2000 elements"), "{}", refused(&short));
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_the_largest_that_does() {
+    // 16 GiB can be had on this machine.
+    let sentence = refused(&sizes(&[60_000]));
+    let largest: u64 = sentence.rsplit(' ').next().unwrap().parse().unwrap();
+    assert!((44_000..46_000).contains(&largest), "{sentence}");
+    assert!(!rows(&sizes(&[largest]), 2).is_empty());
+    assert!(refused(&sizes(&[largest + 1])).contains(&format!("the largest N that fits is {largest}")));
+    let mut limited = machine_with_cpus(2);
+    limited.memory.limit_bytes = Some(1 << 30);
+    limited.memory.limit_used_bytes = Some(100 << 20);
+    let sentence = expand(&request(&sizes(&[20_000])), &limited, &everything).unwrap_err().0;
+    assert!(sentence.contains("924MiB"), "{sentence}");
+    let auto = expand(&request(&LinpackChoice::default()), &limited, &everything).unwrap();
+    assert!(params(&auto[0]).n <= 8000, "what is chosen here fits: {:?}", params(&auto[0]));
+    // Of a suite such a row is skipped.
+    let mut suite = request(&sizes(&[60_000]));
+    suite.chosen.order = false;
+    let skipped = expand(&suite, &machine_with_cpus(2), &everything).unwrap();
+    assert!(skipped[0].obstacle.as_ref().is_some_and(|reason| reason.contains("the largest N that fits")));
+}
+
+#[test]
+fn the_classic_series_has_its_sizes_trials_and_limits() {
+    let classic = Request::of(Suite::find("classic").unwrap());
+    let found = expand(&classic, &machine_with_cpus(2), &everything).unwrap();
+    assert_eq!(found.len(), 15 * 4);
+    let of = |id: &str| found.iter().find(|row| row.experiment.id == id).unwrap_or_else(|| panic!("{id}"));
+    let first = of("linpack/lu/n1000/lda1000/align4KiB/t1");
+    assert_eq!((first.sampling.samples, first.sampling.per_launch), (4, 4));
+    assert!(first.experiment.classic.as_ref().is_some_and(|classic| classic.table == "linpack"));
+    assert_eq!(of("linpack/lu/n5000/lda5008/align4KiB/t2").sampling.samples, 2);
+    let large = of("linpack/lu/n45000/lda45000/align1KiB/t2");
+    assert!(large.obstacle.is_some() && large.sampling.samples == 1, "{large:?}");
+    let long = of("linpack/lu/n40000/lda40000/align1KiB/t1");
+    assert!(long.obstacle.as_ref().is_some_and(|reason| reason.contains("--exact-workload")), "{long:?}");
+    let exact = Request { exact_workload: true, ..classic };
+    let found = expand(&exact, &machine_with_cpus(2), &everything).unwrap();
+    let long = found.iter().find(|row| row.experiment.id == long.experiment.id).unwrap();
+    assert!(long.obstacle.is_none() && long.exact_work.is_some(), "{long:?}");
+    let crowded = found.iter().find(|row| params(row).threads == 8).unwrap();
+    assert!(crowded.warnings.iter().any(|warning| warning.code == "oversubscribed"), "{crowded:?}");
+}
+
+#[test]
+fn instruction_sets_are_the_widest_the_named_or_refused() {
+    let isa = |row: &Planned| params(row).isa.unwrap();
+    let found = rows(&sizes(&[2000]), 1);
+    let widest = solver::sets(Element::Fp64)[0].isa;
+    assert_eq!(isa(&found[0]), widest);
+    let all = rows(&LinpackChoice { isa: vec![IsaChoice::All], ..sizes(&[2000]) }, 1);
+    let solutions = all.iter().filter(|row| params(row).op == LinpackOp::Lu);
+    assert_eq!(solutions.count(), solver::sets(Element::Fp64).len());
+    assert!(all.iter().all(|row| row.experiment.id.contains(&format!("/{}/", isa(row)))));
+    let named = LinpackChoice { isa: vec![IsaChoice::Named(widest)], ..sizes(&[2000]) };
+    let none = |_: &[u32]| Features::of(&[]);
+    let sentence = expand(&request(&named), &machine_with_cpus(1), &none).unwrap_err().0;
+    assert!(sentence.contains("leave --isa out"), "{sentence}");
+    let unknown = LinpackChoice { isa: vec![IsaChoice::Named(Isa::Neon)], ..sizes(&[2000]) };
+    if !solver::sets(Element::Fp64).iter().any(|set| set.isa == Isa::Neon) {
+        assert!(refused(&unknown).contains("no kernel for lu of fp64 with neon"), "{}", refused(&unknown));
+    }
+    // On a machine without any of the wide sets there is always a kernel.
+    let plain = expand(&request(&sizes(&[100])), &machine_with_cpus(1), &none).unwrap();
+    assert!(plain[0].obstacle.is_none());
+}
+
+#[test]
+fn what_a_solver_lacks_is_refused_with_what_it_has() {
+    let integers = LinpackChoice { elements: vec![Element::Int8], ops: vec![LinpackOp::Lu], ..sizes(&[100]) };
+    let sentence = refused(&integers);
+    assert!(sentence.contains("no lu of int8") && sentence.contains("lu of fp64"), "{sentence}");
+}
+
+#[test]
+fn threads_that_were_asked_for_are_taken() {
+    let choice = sizes(&[100]);
+    let threads = [1, 2, 3].map(Threads::Count).to_vec();
+    let request = Request { threads, ..request(&choice) };
+    let found = expand(&request, &machine_with_cpus(2), &everything).unwrap();
+    let solutions: Vec<u32> =
+        found.iter().map(params).filter(|own| own.op == LinpackOp::Lu).map(|own| own.threads).collect();
+    assert_eq!(solutions, [1, 2, 3]);
+    let three = found.iter().find(|row| params(row).threads == 3).unwrap();
+    assert_eq!(three.cpus, [0, 1, 0]);
+}

@@ -1,0 +1,166 @@
+//! Which solver can do what, and how our own cuts a problem: the one place that knows the numerics' tables.
+
+use kernels::dense::{self, Blocking, BoundTile, Caches, Real};
+use kernels::features::{Feature, Features};
+use model::isa::{Element, Isa};
+use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
+use model::machine::Machine;
+
+/// What a solver can compute.
+struct Ability {
+    engine: LinpackEngine,
+    op: LinpackOp,
+    elements: &'static [Element],
+    /// Kernel and counting rule, with a revision.
+    method: &'static str,
+}
+
+/// Every solver and what it has. One table: the plan, the refusals and the methods go by it.
+const ABILITIES: &[Ability] = &[
+    Ability { engine: LinpackEngine::Own, op: LinpackOp::Lu, elements: &[Element::Fp64], method: "linpack-lu/1" },
+    Ability {
+        engine: LinpackEngine::Own,
+        op: LinpackOp::Gemm,
+        elements: &[Element::Fp64, Element::Fp32],
+        method: "linpack-gemm/1",
+    },
+];
+
+fn ability(engine: LinpackEngine, op: LinpackOp) -> Option<&'static Ability> {
+    ABILITIES.iter().find(|one| (one.engine, one.op) == (engine, op))
+}
+
+/// Whether a solver has an operation for a type of elements.
+pub(super) fn has(engine: LinpackEngine, op: LinpackOp, element: Element) -> bool {
+    ability(engine, op).is_some_and(|one| one.elements.contains(&element))
+}
+
+/// What a solver has, for messages: `lu of fp64, gemm of fp64 and fp32`.
+pub(super) fn known(engine: LinpackEngine) -> String {
+    let of = |one: &Ability| {
+        let elements: Vec<&str> = one.elements.iter().map(|element| element.name()).collect();
+        format!("{} of {}", one.op, elements.join(" and "))
+    };
+    let all: Vec<String> = ABILITIES.iter().filter(|one| one.engine == engine).map(of).collect();
+    if all.is_empty() { "nothing in this version".to_owned() } else { all.join(", ") }
+}
+
+/// The method of an operation by a solver.
+pub(super) fn method(engine: LinpackEngine, op: LinpackOp) -> &'static str {
+    ability(engine, op).map_or("linpack/1", |one| one.method)
+}
+
+/// Why a solver cannot be had in this program, if it cannot.
+pub(super) const fn refused(_engine: LinpackEngine) -> Option<String> {
+    None
+}
+
+/// An instruction set that our own solver has kernels for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Set {
+    pub(super) isa: Isa,
+    /// What the processor must have for them.
+    pub(super) requires: &'static [Feature],
+}
+
+/// The instruction sets of our own solver for a type of elements, the widest first.
+pub(super) fn sets(element: Element) -> Vec<Set> {
+    fn of<T: Real>() -> Vec<Set> {
+        T::tiles().iter().map(|tile| Set { isa: tile.isa, requires: tile.requires }).collect()
+    }
+    match element {
+        Element::Fp64 => of::<f64>(),
+        Element::Fp32 => of::<f32>(),
+        _ => Vec::new(),
+    }
+}
+
+/// The leading dimension for columns of so many elements that do not fall on each other in the caches.
+pub(super) fn padded(element: Element, n: u64) -> u64 {
+    let rows = usize::try_from(n).unwrap_or(usize::MAX / 2);
+    let lda = if element == Element::Fp32 { dense::padded::<f32>(rows) } else { dense::padded::<f64>(rows) };
+    lda as u64
+}
+
+/// Columns that our own solver factors at a time unless it is told; `None` of other solvers, and of products.
+pub(super) fn panel(params: &LinpackParams, machine: &Machine, cpus: &[u32]) -> Option<u32> {
+    fn of<T: Real>(params: &LinpackParams, caches: Caches) -> Option<u32> {
+        // The plan may be of another machine: what it lacks is no reason not to say how it would be cut.
+        let tile = tile::<T>(params)?;
+        u32::try_from(blocking(params, &tile, caches).panel).ok()
+    }
+    let factors = params.engine == LinpackEngine::Own && params.op != LinpackOp::Gemm;
+    let caches = caches(machine, cpus);
+    match params.element {
+        Element::Fp64 if factors => of::<f64>(params, caches),
+        Element::Fp32 if factors => of::<f32>(params, caches),
+        _ => None,
+    }
+}
+
+/// The tile for a row, where this machine can run it.
+pub(super) fn tile<T: Real>(params: &LinpackParams) -> Option<BoundTile<T>> {
+    dense::find::<T>(params.isa?, &Features::detect())
+}
+
+/// How a problem is cut for the caches, in panels of the width that was asked for, if one was.
+pub(super) fn blocking<T: Real>(params: &LinpackParams, tile: &BoundTile<T>, caches: Caches) -> Blocking {
+    let n = usize::try_from(params.n).unwrap_or(usize::MAX / 2);
+    let blocking = Blocking::new(tile.tile(), n, caches);
+    match params.nb {
+        Some(nb) => blocking.with_panel(tile.tile(), nb as usize, caches),
+        None => blocking,
+    }
+}
+
+/// What of each level of data cache a thread on the least endowed of these CPUs can count on, with the others on theirs.
+pub(super) fn caches(machine: &Machine, cpus: &[u32]) -> Caches {
+    let share = |level: u32, cpu: &u32| {
+        let data = machine.caches.iter().filter(|cache| cache.kind != "instruction" && cache.level == level);
+        let cache = data.into_iter().find(|cache| cache.cpus.contains(cpu))?;
+        let mut sharing: Vec<&u32> = cpus.iter().filter(|cpu| cache.cpus.contains(cpu)).collect();
+        sharing.sort_unstable();
+        sharing.dedup();
+        usize::try_from(cache.bytes? / sharing.len().max(1) as u64).ok()
+    };
+    let least = |level: u32| cpus.iter().filter_map(|cpu| share(level, cpu)).min().unwrap_or(0);
+    Caches { l1d: least(1), l2: least(2) }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::machine::Cache;
+
+    use super::*;
+
+    #[test]
+    fn every_operation_is_in_the_table_once_and_tells_what_it_has() {
+        for one in ABILITIES {
+            assert_eq!(ABILITIES.iter().filter(|other| (other.engine, other.op) == (one.engine, one.op)).count(), 1);
+            assert!(one.elements.iter().all(|element| has(one.engine, one.op, *element)));
+            assert!(one.method.starts_with("linpack-") && known(one.engine).contains(one.op.name()));
+            if one.engine == LinpackEngine::Own {
+                assert!(one.elements.iter().all(|element| !sets(*element).is_empty()), "{}", one.op);
+            }
+        }
+        assert!(!has(LinpackEngine::Own, LinpackOp::Lu, Element::Int8));
+    }
+
+    #[test]
+    fn threads_on_one_core_share_its_caches() {
+        let cache = |level, bytes, cpus: &[u32]| Cache {
+            level,
+            kind: "unified".into(),
+            bytes: Some(bytes),
+            cpus: cpus.to_vec(),
+            ..Cache::default()
+        };
+        let caches = vec![cache(1, 48 << 10, &[0, 1]), cache(2, 2 << 20, &[0, 1]), cache(1, 32 << 10, &[2])];
+        let machine = Machine { caches, ..Machine::default() };
+        assert_eq!(super::caches(&machine, &[0]), Caches { l1d: 48 << 10, l2: 2 << 20 });
+        assert_eq!(super::caches(&machine, &[0, 1]), Caches { l1d: 24 << 10, l2: 1 << 20 });
+        assert_eq!(super::caches(&machine, &[0, 0]), Caches { l1d: 48 << 10, l2: 2 << 20 }, "they take turns");
+        assert_eq!(super::caches(&machine, &[0, 2]).l1d, 32 << 10);
+        assert_eq!(super::caches(&machine, &[7]), Caches::default());
+    }
+}

@@ -1,0 +1,325 @@
+//! One thread of a launch whose samples are whole jobs, such as the solution of a system: all threads do each together,
+//! from beginning to end.
+//!
+//! The job's data is made anew before every sample and its result checked after it; neither is timed. Just before the
+//! timed part all threads run the loop of the instructions that bound the job, so that what the cores could do, and their
+//! clock under such a load, is known of the same second. The clock during the job is looked at in between its pieces.
+
+use model::sample::{MetricName, Sample, ThreadShare};
+use model::unit::{Better, Unit};
+use model::wire::{Message, MetricSample, Observations, Task};
+use sys::clock::{Timer, monotonic_raw_seconds};
+use sys::team::{Gate, spin_until};
+use sys::usage::ThreadUsage;
+
+use super::clock_probe::{ClockProbe, Look};
+use super::lock;
+use super::observe::Observer;
+use super::pacing::{Extent, Pacer};
+use super::record::{self, Record};
+use super::thread::{Ended, HEARING, Launch, START_DELAY_SECONDS, ThreadReport, another_failed, remote_pages, warm_up};
+use crate::engine::{BesideJob, Job, JobProfile, Residuals, Trial, Trouble};
+
+/// How long the loop that bounds the job is run before each sample: some dozen bursts.
+const BOUND_SECONDS: f64 = 30e-3;
+
+/// From one look at the clock to the next: with 50 us each they take a thousandth of the time.
+const LOOK_SECONDS: f64 = 50e-3;
+
+/// Looks of one sample at most: enough for half an hour, and room that is there before the first.
+const MOST_LOOKS: usize = 1 << 15;
+
+/// From so many looks during a job on, those before and after it say nothing more.
+const ENOUGH_LOOKS: usize = 3;
+
+/// What a thread works with.
+pub(super) struct Parts {
+    pub(super) job: Box<dyn Job>,
+    pub(super) bound: Box<dyn Trial>,
+}
+
+/// One thread's part of a sample.
+#[derive(Clone, Debug)]
+pub(super) struct JobRecord {
+    /// When it began and ended, in ticks of the launch's timer.
+    begin: u64,
+    end: u64,
+    clock_hz: f64,
+    /// The loop before it.
+    bound: Record,
+    residuals: Residuals,
+    prepare_seconds: f64,
+    verify_seconds: f64,
+}
+
+/// Runs one thread's part from the first preparation to the last check.
+pub(super) fn run(
+    launch: &Launch,
+    thread: usize,
+    gate: &Gate,
+    mut parts: Parts,
+    began: f64,
+) -> Result<ThreadReport, Ended> {
+    let failed = |reason| Some(Trouble::Failed(reason));
+    let probe = ClockProbe::new(launch.timer, launch.task.imul_cycles);
+    let profile = parts.bound.profile();
+    let mut pacer = Pacer::new(launch.timer, probe, None, profile, Extent::Seconds(BOUND_SECONDS));
+    pacer.calibrate(parts.bound.as_mut()).map_err(failed)?;
+    let setup_seconds = monotonic_raw_seconds() - began;
+    let (warm_up_seconds, warm_up_change) = warm_up(launch, thread, gate, &mut pacer, parts.bound.as_mut())?;
+    pacer.calibrate(parts.bound.as_mut()).map_err(failed)?;
+    if thread == 0 {
+        launch.tell(&Message::Ready)?;
+    }
+    let mut work = Work { parts, pacer, looks: Vec::with_capacity(MOST_LOOKS), used: ThreadUsage::default() };
+    let observer = (thread == 0).then(|| Observer::begin(&launch.task.cpus));
+    let (mut timed_seconds, mut beside) = (0.0, Vec::new());
+    for _ in 0..launch.task.samples {
+        let record = work.sample(launch, gate)?;
+        timed_seconds += launch.timer.seconds(record.begin, record.end);
+        lock(&launch.jobs)[thread] = Some(record);
+        gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
+        if thread == 0 {
+            beside.push(tell_sample(launch, work.parts.job.profile(), profile)?);
+            std::thread::sleep(HEARING);
+        }
+    }
+    let watched = observer.map(Observer::end);
+    let mut seen = Observations::default();
+    if thread == 0 {
+        work.parts.job.conclude(&beside, &mut seen);
+    }
+    Ok(ThreadReport {
+        migrated: !sys::affinity::is_pinned_to(launch.task.cpus[thread]),
+        remote_pages: remote_pages(launch, thread, gate)?,
+        setup_seconds,
+        warm_up_seconds,
+        warm_up_change,
+        timed_seconds,
+        used: work.used,
+        ops_per_cycle: work.pacer.take_ops_per_cycle(),
+        clock_disagreement: work.pacer.take_clock_disagreement(),
+        paced_clock: work.pacer.has_paced_clock(),
+        pages_obtained: work.parts.job.pages_obtained(),
+        watched,
+        of_job: Some(Box::new(seen)),
+        ..ThreadReport::default()
+    })
+}
+
+/// What a thread needs from sample to sample.
+struct Work {
+    parts: Parts,
+    pacer: Pacer,
+    /// Looks at the clock of one sample; reused.
+    looks: Vec<Look>,
+    /// What the kernel counted in the timed parts.
+    used: ThreadUsage,
+}
+
+impl Work {
+    /// One sample with the other threads: data, loop, job, check.
+    fn sample(&mut self, launch: &Launch, gate: &Gate) -> Result<JobRecord, Ended> {
+        let failed = |reason| Some(Trouble::Failed(reason));
+        let timer = &launch.timer;
+        let began = timer.now();
+        self.parts.job.prepare().map_err(failed)?;
+        let prepare_seconds = timer.seconds(began, timer.now());
+        let start = gate.meet(timer, START_DELAY_SECONDS).map_err(another_failed)?;
+        let (bound, _) = self.pacer.sample(self.parts.bound.as_mut(), start).map_err(failed)?;
+        let start = gate.meet(timer, START_DELAY_SECONDS).map_err(another_failed)?;
+        let (begin, end) = self.timed(timer, start).map_err(failed)?;
+        let clock_hz = clock(&self.looks);
+        let checked = timer.now();
+        let residuals = self.parts.job.verify().map_err(failed)?;
+        let verify_seconds = timer.seconds(checked, timer.now());
+        // The looks were under the load of the loop, whose results are checked as always.
+        self.parts.bound.verify().map_err(failed)?;
+        Ok(JobRecord { begin, end, clock_hz, bound, residuals, prepare_seconds, verify_seconds })
+    }
+
+    /// The job itself from this time stamp on, with looks at the clock before, during and after it; when it began and
+    /// ended.
+    fn timed(&mut self, timer: &Timer, start: u64) -> Result<(u64, u64), String> {
+        let Self { parts: Parts { job, bound }, pacer, looks, used } = self;
+        looks.clear();
+        looks.push(pacer.look_beside(bound.as_mut()));
+        spin_until(timer, start);
+        let before = ThreadUsage::now();
+        let begin = timer.now();
+        let every = timer.ticks(LOOK_SECONDS);
+        let mut next = begin + every;
+        job.run(&mut || {
+            let now = timer.now();
+            if now >= next && looks.len() + 1 < MOST_LOOKS {
+                looks.push(pacer.look_beside(bound.as_mut()));
+                next = now + every;
+            }
+        })?;
+        let end = timer.now();
+        *used = used.plus(ThreadUsage::now().since(before));
+        looks.push(pacer.look_beside(bound.as_mut()));
+        Ok((begin, end))
+    }
+}
+
+/// The clock of a job by the looks before, during and after it: by those during it, where they are enough.
+fn clock(looks: &[Look]) -> f64 {
+    let during = looks.get(1..looks.len().saturating_sub(1)).unwrap_or_default();
+    record::clock(if during.len() >= ENOUGH_LOOKS { during } else { looks })
+}
+
+/// Reports the sample whose records all threads have left; what stood beside it.
+fn tell_sample(launch: &Launch, job: JobProfile, bound: crate::engine::Profile) -> Result<BesideJob, Ended> {
+    let records: Vec<JobRecord> = lock(&launch.jobs).iter_mut().filter_map(Option::take).collect();
+    let metrics = combine(&records, job, &launch.timer, launch.task);
+    launch.tell(&Message::Sample { metrics, histogram: None })?;
+    let bounds: Vec<Record> = records.iter().map(|record| record.bound.clone()).collect();
+    let rate = record::combine(&bounds, bound, &launch.timer, launch.task);
+    let most = |of: fn(&JobRecord) -> f64| records.iter().map(of).fold(0.0, f64::max);
+    Ok(BesideJob {
+        bound_rate: rate.first().map_or(0.0, |headline| headline.sample.value),
+        bound_clock_hz: mean(bounds.iter().map(Record::clock_hz)),
+        prepare_seconds: most(|record| record.prepare_seconds),
+        verify_seconds: most(|record| record.verify_seconds),
+    })
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len().max(1) as f64;
+    values.sum::<f64>() / count
+}
+
+/// The metrics of a sample from the records of all threads: it lasts from the first that began to the last that ended.
+/// Who did how much of the work is not known: each thread's part of it is an equal one.
+fn combine(records: &[JobRecord], job: JobProfile, timer: &Timer, task: &Task) -> Vec<MetricSample> {
+    let begin = records.iter().map(|record| record.begin).min().unwrap_or(0);
+    let end = records.iter().map(|record| record.end).max().unwrap_or(0);
+    let seconds = timer.seconds(begin, end);
+    let clock_hz = mean(records.iter().map(|record| record.clock_hz));
+    let part = |record: &JobRecord| ThreadShare {
+        work: job.work / records.len() as f64,
+        seconds: timer.seconds(record.begin, record.end),
+        clock_hz: Some(record.clock_hz),
+    };
+    let sample = Sample {
+        value: job.work / seconds,
+        work: Some(job.work),
+        seconds,
+        // The timer's zero differs from the run's; the distance from now to the beginning is the same by both clocks.
+        start: (monotonic_raw_seconds() - task.run_began - timer.seconds(begin, timer.now())).max(0.0),
+        launch: task.launch,
+        block: task.block,
+        session: task.session,
+        clock_hz: Some(clock_hz),
+        stolen_seconds: None,
+        per_thread: records.iter().map(part).collect(),
+        flags: Vec::new(),
+    };
+    let worst = |of: fn(&Residuals) -> f64| records.iter().map(|record| of(&record.residuals)).fold(0.0, f64::max);
+    let figures = [
+        (MetricName::Latency, Unit::Second, Better::Lower, seconds),
+        (MetricName::Residual, Unit::One, Better::Lower, worst(|residuals| residuals.scaled)),
+        (MetricName::ResidualRaw, Unit::One, Better::Lower, worst(|residuals| residuals.raw)),
+        (MetricName::Clock, Unit::Hertz, Better::Higher, clock_hz),
+    ];
+    let beside = figures.map(|(name, unit, better, value)| {
+        let sample = Sample { value, work: None, per_thread: Vec::new(), ..sample.clone() };
+        MetricSample { name, unit, better, sample }
+    });
+    let headline =
+        MetricSample { name: MetricName::Throughput, unit: job.unit, better: Better::Higher, sample: sample.clone() };
+    std::iter::once(headline).chain(beside).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::thread;
+    use super::*;
+    use crate::engine::planted::{Fault, plant, task};
+    use crate::engine::{self, Preparing};
+
+    struct Silent;
+
+    impl Preparing for Silent {
+        fn progress(&mut self, _: f64) {}
+
+        fn listening(&mut self, _: &str) {}
+    }
+
+    /// What a launch tells, and how it ends.
+    fn launched(task: &Task) -> (Vec<Message>, Result<Vec<ThreadReport>, String>) {
+        let engine = engine::of(task.experiment.area).unwrap();
+        let mut output = Vec::new();
+        let launch = Launch::new(task, engine, Timer::system(), &mut output);
+        let reports = sys::team::run(&task.cpus, |thread, gate| {
+            let reason = |ended: Ended| ended.map_or_else(String::new, |trouble| trouble.reason().to_owned());
+            thread::run(&launch, thread, gate).map_err(reason)
+        });
+        drop(launch);
+        let text = String::from_utf8(output).unwrap();
+        (text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), reports)
+    }
+
+    fn samples(messages: &[Message]) -> Vec<&[MetricSample]> {
+        let of = |message: &'_ Message| matches!(message, Message::Sample { .. });
+        let metrics = messages.iter().filter(|message| of(message)).map(|message| match message {
+            Message::Sample { metrics, .. } => metrics.as_slice(),
+            _ => &[],
+        });
+        metrics.collect()
+    }
+
+    #[test]
+    fn solutions_are_told_with_their_time_residuals_and_clock() {
+        for threads in [1, 2, 3] {
+            let task = task(150, threads);
+            engine::of(task.experiment.area).unwrap().prepare(&task, &mut Silent).unwrap();
+            let (messages, reports) = launched(&task);
+            let (reports, samples) = (reports.unwrap(), samples(&messages));
+            assert_eq!(samples.len(), 2);
+            for metrics in samples {
+                let names: Vec<&str> = metrics.iter().map(|metric| metric.name.name()).collect();
+                assert_eq!(names, ["throughput", "latency", "residual", "residual_raw", "clock"]);
+                let [rate, time, residual, raw, clock] = metrics else { panic!("{metrics:?}") };
+                let work = rate.sample.work.unwrap();
+                assert!((work - (2.0 / 3.0 * 150.0 + 1.5) * 150.0 * 150.0).abs() < 1e-6);
+                assert!((rate.sample.value * time.sample.value / work - 1.0).abs() < 1e-9);
+                assert_eq!(rate.sample.per_thread.len(), threads as usize);
+                assert!((0.0..16.0).contains(&residual.sample.value) && residual.sample.value > 0.0);
+                assert!(raw.sample.value > 0.0 && raw.sample.value < 1e-9 && clock.sample.value > 1e6);
+            }
+            let seen = reports[0].of_job.as_ref().and_then(|seen| seen.linpack.clone()).unwrap();
+            assert!(seen.fma_flop_per_second.is_some_and(|rate| rate > 0.0) && seen.fma_clock_hz.is_some());
+            assert!(seen.matrix_bytes == Some(8 * 150 * 150) && seen.mapped_bytes > seen.matrix_bytes, "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_solved_wrong_is_a_failure_and_never_a_figure() {
+        let failure = |fault| {
+            let task = task(100, 1);
+            plant(&task, fault);
+            let (messages, reports) = launched(&task);
+            (samples(&messages).len(), reports.map(drop))
+        };
+        assert_eq!(failure(Fault::None), (2, Ok(())));
+        for fault in [Fault::Factor, Fault::Solution, Fault::NotANumber, Fault::Dependent] {
+            let (samples, ended) = failure(fault);
+            let sentence = ended.unwrap_err();
+            assert!(samples == 0 && sentence.contains("the solution is wrong"), "{fault:?}: {sentence}");
+        }
+        let (samples, ended) = failure(Fault::Singular);
+        let sentence = ended.unwrap_err();
+        assert!(samples == 0 && sentence.contains("singular: column 99"), "{sentence}");
+    }
+
+    #[test]
+    fn the_clock_is_that_of_the_looks_during_a_job_where_there_are_some() {
+        let look = |hz| Look { hz, disagreement: 0.0, nominal_seconds: 0.0, seconds: 0.0, paced: false };
+        let all = |clocks: &[f64]| clock(&clocks.iter().map(|hz| look(*hz)).collect::<Vec<_>>());
+        assert!((all(&[3e9, 2.5e9, 2.6e9, 2.5e9, 3e9]) - 2.5e9).abs() < 1.0);
+        assert!((all(&[3e9, 2.8e9]) - 2.9e9).abs() < 1.0);
+        assert!((all(&[3e9, 2.8e9, 2.9e9]) - 2.9e9).abs() < 1.0);
+    }
+}
