@@ -36,10 +36,10 @@ crate::isa::words! {
         Retransmits => "retransmits",
         /// CPU seconds of both ends' threads per byte.
         CpuCost => "cpu_cost",
-        /// HPL's scaled residual of a solution, below 16 where it is right; of a product, how far its entries are off
-        /// in rounding errors.
+        /// HPL's scaled residual of a solution, below 16 where it is right; of a product, its error as a share of the
+        /// most that rounding explains.
         Residual => "residual",
-        /// The largest entry of `A x - b`, or the largest error of a product.
+        /// The largest entry of `A x - b` of a solution.
         ResidualRaw => "residual_raw",
     }
 }

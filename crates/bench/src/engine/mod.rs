@@ -144,8 +144,8 @@ pub(crate) struct JobProfile {
 pub(crate) struct Residuals {
     /// In multiples of what rounding explains.
     pub(crate) scaled: f64,
-    /// As it is.
-    pub(crate) raw: f64,
+    /// As it is; `None` where only its share of what rounding explains is known.
+    pub(crate) raw: Option<f64>,
 }
 
 /// What stood beside one sample of a job.

@@ -216,16 +216,17 @@ fn combine(records: &[JobRecord], job: JobProfile, timer: &Timer, task: &Task) -
         per_thread: records.iter().map(part).collect(),
         flags: Vec::new(),
     };
-    let worst = |of: fn(&Residuals) -> f64| records.iter().map(|record| of(&record.residuals)).fold(0.0, f64::max);
+    let worst =
+        |of: fn(&Residuals) -> Option<f64>| records.iter().filter_map(|record| of(&record.residuals)).reduce(f64::max);
     let figures = [
-        (MetricName::Latency, Unit::Second, Better::Lower, seconds),
-        (MetricName::Residual, Unit::One, Better::Lower, worst(|residuals| residuals.scaled)),
+        (MetricName::Latency, Unit::Second, Better::Lower, Some(seconds)),
+        (MetricName::Residual, Unit::One, Better::Lower, worst(|residuals| Some(residuals.scaled))),
         (MetricName::ResidualRaw, Unit::One, Better::Lower, worst(|residuals| residuals.raw)),
-        (MetricName::Clock, Unit::Hertz, Better::Higher, clock_hz),
+        (MetricName::Clock, Unit::Hertz, Better::Higher, Some(clock_hz)),
     ];
-    let beside = figures.map(|(name, unit, better, value)| {
-        let sample = Sample { value, work: None, per_thread: Vec::new(), ..sample.clone() };
-        MetricSample { name, unit, better, sample }
+    let beside = figures.into_iter().filter_map(|(name, unit, better, value)| {
+        let sample = Sample { value: value?, work: None, per_thread: Vec::new(), ..sample.clone() };
+        Some(MetricSample { name, unit, better, sample })
     });
     let headline =
         MetricSample { name: MetricName::Throughput, unit: job.unit, better: Better::Higher, sample: sample.clone() };

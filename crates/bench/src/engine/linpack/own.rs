@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use kernels::dense::{Abandoned, Checked, Crew, Problem, Real, Solver, THRESHOLD};
+use kernels::dense::{
+    Abandoned, Blocking, BoundTile, Checked, Crew, Problem, Product, Real, SAMPLES, Shape, Solver, THRESHOLD, Unfit,
+    Verified,
+};
 use model::isa::Element;
 use model::linpack::{LinpackConditions, LinpackOp, LinpackParams};
 use model::unit::format_size;
@@ -22,6 +25,8 @@ const WORKSPACE_ALIGN: usize = 2 << 20;
 pub(super) fn team(task: &Task, params: &LinpackParams) -> Result<Arc<dyn Team>, Trouble> {
     match (params.op, params.element) {
         (LinpackOp::Lu, Element::Fp64) => Ok(Arc::new(Lu::<f64>::new(task, params)?)),
+        (LinpackOp::Gemm, Element::Fp64) => Ok(Arc::new(Gemm::<f64>::new(task, params)?)),
+        (LinpackOp::Gemm, Element::Fp32) => Ok(Arc::new(Gemm::<f32>::new(task, params)?)),
         (op, element) => Err(Trouble::Failed(format!("this version has no {op} of {element}"))),
     }
 }
@@ -39,6 +44,34 @@ fn map<T: Number>(len: usize, align: usize) -> Result<Numbers<T>, Trouble> {
     })
 }
 
+/// What a solver is made of besides its memory.
+struct Parts<T: 'static> {
+    tile: BoundTile<T>,
+    blocking: Blocking,
+    crew: Crew,
+    n: usize,
+    lda: usize,
+}
+
+impl<T: Real> Parts<T> {
+    fn new(task: &Task, params: &LinpackParams) -> Result<Self, Trouble> {
+        let lacking = || {
+            let isa = params.isa.map_or("any kernel", |isa| isa.name());
+            Trouble::Unavailable(format!("this CPU, or the operating system, lacks {isa} for {}", params.op))
+        };
+        let tile = solver::tile::<T>(params).ok_or_else(lacking)?;
+        let machine = machine::discover(&machine::Sysroot::host());
+        let blocking = solver::blocking(params, &tile, solver::caches(&machine, &task.cpus));
+        let crew = Crew::new(task.cpus.len(), std::thread::yield_now);
+        Ok(Self { tile, blocking, crew, n: index(params.n)?, lda: index(params.lda)? })
+    }
+}
+
+/// That a problem is none.
+fn unfit(unfit: Unfit) -> Trouble {
+    Trouble::Failed(format!("the problem cannot be set up: {unfit}"))
+}
+
 /// What is said where a thread finds that another one has left.
 fn abandoned(_: Abandoned) -> String {
     "another thread of the solver has given up".to_owned()
@@ -54,7 +87,7 @@ pub(super) fn judged(checked: &Checked, singular: Option<usize>) -> Result<Resid
     }
     let Checked { residual, scaled, .. } = *checked;
     if checked.passes() && residual.is_finite() {
-        return Ok(Residuals { scaled, raw: residual });
+        return Ok(Residuals { scaled, raw: Some(residual) });
     }
     Err(format!(
         "the solution is wrong: its scaled residual is {scaled:.3e}, where HPL accepts less than {THRESHOLD} \
@@ -72,23 +105,13 @@ struct Lu<T: Real + Number> {
 
 impl<T: Real + Number> Lu<T> {
     fn new(task: &Task, params: &LinpackParams) -> Result<Self, Trouble> {
-        let lacking = || {
-            let isa = params.isa.map_or("any kernel", |isa| isa.name());
-            Trouble::Unavailable(format!("this CPU, or the operating system, lacks {isa} for {}", params.op))
-        };
-        let tile = solver::tile::<T>(params).ok_or_else(lacking)?;
-        let machine = machine::discover(&machine::Sysroot::host());
-        let blocking = solver::blocking(params, &tile, solver::caches(&machine, &task.cpus));
-        let (n, lda) = (index(params.n)?, index(params.lda)?);
+        let Parts { tile, blocking, crew, n, lda } = Parts::<T>::new(task, params)?;
         let problem = Problem { n, lda, seed: task.seed, tile, blocking };
-        let crew = Crew::new(task.cpus.len(), std::thread::yield_now);
-        let matrix_len = problem.matrix_len().ok_or_else(|| Trouble::Failed(format!("N = {n} is too large")))?;
-        let matrix = map::<T>(matrix_len, index(params.align)?)?;
+        let matrix = map::<T>(problem.matrix_len().ok_or(Unfit::Order).map_err(unfit)?, index(params.align)?)?;
         let workspace = map::<T>(problem.workspace_len(crew.threads()), WORKSPACE_ALIGN)?;
         let mapped_bytes = (matrix.region().len() + workspace.region().len()) as u64;
         let place = matrix.region().place();
-        let solver =
-            Solver::new(problem, crew, matrix, workspace).map_err(|unfit| Trouble::Failed(unfit.to_string()))?;
+        let solver = Solver::new(problem, crew, matrix, workspace).map_err(unfit)?;
         Ok(Self { solver, place, mapped_bytes })
     }
 }
@@ -124,5 +147,117 @@ impl<T: Real + Number> Team for Lu<T> {
             matrix_bytes: Some(n * n * size_of::<T>() as u64),
             ..LinpackConditions::default()
         }
+    }
+}
+
+/// What a check of a product comes to.
+///
+/// # Errors
+/// It is not the product.
+fn judged_product(verified: &Verified) -> Result<Residuals, String> {
+    let Verified { scaled, wrong_entries } = *verified;
+    if verified.passes() {
+        return Ok(Residuals { scaled, raw: None });
+    }
+    Err(format!(
+        "the product is wrong: its error is {scaled:.3e} times what rounding explains, and {wrong_entries} of {SAMPLES} entries \
+         that were computed anew are others"
+    ))
+}
+
+/// A product of two square matrices.
+struct Gemm<T: Real + Number> {
+    product: Product<T, Numbers<T>>,
+    /// Where the matrices are.
+    places: [Place; 3],
+    mapped_bytes: u64,
+}
+
+impl<T: Real + Number> Gemm<T> {
+    fn new(task: &Task, params: &LinpackParams) -> Result<Self, Trouble> {
+        let Parts { tile, blocking, crew, n, lda } = Parts::<T>::new(task, params)?;
+        let shape = Shape::square(n, lda, task.seed, tile, blocking);
+        let [a, b, c] = shape.operand_lens().ok_or(Unfit::Order).map_err(unfit)?;
+        let align = index(params.align)?;
+        let operands = [map::<T>(a, align)?, map::<T>(b, align)?, map::<T>(c, align)?];
+        let workspace = map::<T>(shape.workspace_len(), WORKSPACE_ALIGN)?;
+        let bytes = |numbers: &Numbers<T>| numbers.region().len() as u64;
+        let mapped_bytes = operands.iter().map(bytes).sum::<u64>() + bytes(&workspace);
+        let places = [0, 1, 2].map(|one: usize| operands[one].region().place());
+        let product = Product::new(shape, crew, operands, workspace).map_err(unfit)?;
+        Ok(Self { product, places, mapped_bytes })
+    }
+}
+
+impl<T: Real + Number> Team for Gemm<T> {
+    fn fill(&self, thread: usize) -> Result<(), String> {
+        self.product.fill(thread).map_err(abandoned)
+    }
+
+    fn work(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), String> {
+        self.product.multiply(thread, look).map_err(abandoned)
+    }
+
+    fn check(&self, thread: usize) -> Result<Residuals, String> {
+        judged_product(&self.product.verify(thread).map_err(abandoned)?)
+    }
+
+    fn abandon(&self) {
+        self.product.crew().abandon();
+    }
+
+    fn huge_share(&self) -> Option<f64> {
+        self.places.iter().map(|place| place.huge_share()).reduce(|a, b| a.zip(b).map(|(a, b)| a.min(b))).flatten()
+    }
+
+    fn describe(&self) -> LinpackConditions {
+        let shape = self.product.shape();
+        let n = shape.rows as u64;
+        LinpackConditions {
+            kernel: Some(shape.tile.tile().name.to_owned()),
+            mapped_bytes: Some(self.mapped_bytes),
+            matrix_bytes: Some(3 * n * n * size_of::<T>() as u64),
+            ..LinpackConditions::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_rounding_explains_is_a_result() {
+        let checked = |scaled, residual| {
+            let norms = Checked { residual, matrix_norm: 1.0, solution_norm: 1.0, rhs_norm: 1.0, scaled };
+            judged(&norms, None)
+        };
+        assert_eq!(checked(0.02, 1e-12), Ok(Residuals { scaled: 0.02, raw: Some(1e-12) }));
+        for bad in [16.0, 1e9, f64::INFINITY, f64::NAN] {
+            assert!(checked(bad, 1.0).unwrap_err().contains("the solution is wrong"), "{bad}");
+        }
+        assert!(checked(0.02, f64::NAN).is_err());
+        let verified = |scaled, wrong_entries| judged_product(&Verified { scaled, wrong_entries });
+        assert_eq!(verified(0.1, 0), Ok(Residuals { scaled: 0.1, raw: None }));
+        assert!(verified(0.1, 1).unwrap_err().contains("1 of 64"));
+        assert!(verified(2.0, 0).is_err() && verified(f64::NAN, 0).is_err());
+    }
+
+    #[test]
+    fn a_product_that_is_changed_afterwards_is_found() {
+        let mut task = super::super::planted::task(60, 1);
+        let model::experiment::Params::Linpack(params) = &mut task.experiment.params else { panic!("{task:?}") };
+        params.op = LinpackOp::Gemm;
+        let params = params.clone();
+        let mut gemm = Gemm::<f64>::new(&task, &params).unwrap();
+        let checked = |gemm: &Gemm<f64>| {
+            gemm.fill(0).and_then(|()| gemm.work(0, &mut || {})).unwrap();
+            gemm.check(0)
+        };
+        assert!(checked(&gemm).is_ok());
+        // One entry of the third column, once all are computed.
+        gemm.product.result_mut()[2 * 68 + 7] += 1e-6;
+        assert!(gemm.check(0).unwrap_err().contains("the product is wrong"));
+        assert!(checked(&gemm).is_ok(), "made anew it is right again");
     }
 }
