@@ -146,7 +146,7 @@ pub struct LinpackConditions {
     /// Seconds in which a sample's result was checked, which are not timed (median).
     pub check_seconds: Option<f64>,
     /// What fused multiply-adds in registers alone reached on the same threads just before the samples, in flop/s
-    /// (median).
+    /// (median); `null` where the threads had no time in common.
     pub fma_flop_per_second: Option<f64>,
     /// The clock that the cores had under them, in Hz (median).
     pub fma_clock_hz: Option<f64>,

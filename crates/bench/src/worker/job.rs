@@ -291,7 +291,9 @@ mod tests {
                 assert!(raw.sample.value > 0.0 && raw.sample.value < 1e-9 && clock.sample.value > 1e6);
             }
             let seen = reports[0].of_job.as_ref().and_then(|seen| seen.linpack.clone()).unwrap();
-            assert!(seen.fma_flop_per_second.is_some_and(|rate| rate > 0.0) && seen.fma_clock_hz.is_some());
+            // Threads that take turns on one CPU may have no time in common.
+            assert!(threads > 1 || seen.fma_flop_per_second.is_some_and(|rate| rate > 0.0));
+            assert!(seen.fma_clock_hz.is_some_and(|hz| hz > 1e6));
             assert!(seen.matrix_bytes == Some(8 * 150 * 150) && seen.mapped_bytes > seen.matrix_bytes, "{seen:?}");
         }
     }
