@@ -30,8 +30,8 @@ pub(super) const SILENCE: Duration = Duration::from_secs(5);
 /// So long a far end that has closed a data connection has to say why.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// A far end that is not stopped answers a question by then: it waits up to a second for datagrams that are still coming.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
+/// A far end that is not stopped answers a question by then: it waits up to 3 s for datagrams that are still coming.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(4);
 
 /// Any path takes packets of so many bytes: what every host has to accept (RFC 791, 3.1).
 const SHORT_PACKET_BYTES: u32 = 576;

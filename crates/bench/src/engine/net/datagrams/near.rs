@@ -86,6 +86,8 @@ pub(in super::super) struct Stream {
     flows: Flows,
     /// Number of the last window, trials included.
     number: u32,
+    /// Whether any datagram has come since the launch began.
+    some_came: bool,
     rate: Rate,
     cost: Cost,
     /// What the far end's side of the flow was carried by.
@@ -172,6 +174,7 @@ impl Stream {
             side,
             flows: Flows { all: ways.len(), down, both: params.direction == Some(Direction::Both) },
             number: 0,
+            some_came: false,
             rate,
             cost: Cost::new(),
             there: Datagrams::default(),
@@ -208,6 +211,7 @@ impl Stream {
             Side::Receiving(receiving) => receive(receiving, &self.socket, &plan)?,
         };
         self.there = there.datagrams.unwrap_or(self.there);
+        self.some_came |= seen.came.came > 0;
         Ok(seen)
     }
 
@@ -260,9 +264,10 @@ impl Stream {
         carried.jitter_seconds = seen.came.jitter_seconds;
     }
 
-    /// The sentence where not one datagram of a sample came. In a slice of warm-up there may be none yet.
+    /// The sentence where not one datagram has come by a sample's end. In a slice of warm-up there may be none yet; and where
+    /// some came before, the path lets them through, and those of one sample were late.
     fn swallowed(&self, seen: &Seen) -> Option<String> {
-        (self.sampling && seen.sent > 0 && seen.came.came == 0).then(|| {
+        (self.sampling && seen.sent > 0 && !self.some_came).then(|| {
             format!(
                 "of {} datagrams of {} B that were sent not one came; look for a firewall, or for a part of the path that \
                  lets no datagrams of this length through",
@@ -415,6 +420,8 @@ pub(super) fn receive(
     let (mut used, mut datagrams) = (Used::default(), 0);
     let (mut last, mut next_look) = (timer.now(), 0);
     let mut last_inside = window.begin;
+    // When we first saw that the window is over: on a busy machine that may be late, and more waits to be received.
+    let mut ended = u64::MAX;
     loop {
         let messages = receiving.receive(socket).map_err(|error| trouble(&error))?;
         let now = timer.now();
@@ -426,9 +433,12 @@ pub(super) fn receive(
             }
             last = now;
         }
+        if now >= window.end {
+            ended = ended.min(now);
+        }
         let silence = now - last;
         let over = match quota {
-            None => now >= window.end && (silence >= quiet || timer.seconds(window.end, now) > MOST_SETTLING_SECONDS),
+            None => now >= window.end && (silence >= quiet || timer.seconds(ended, now) > MOST_SETTLING_SECONDS),
             Some(quota) => {
                 receiving.datagrams(number).came >= quota
                     || now > window.begin + done && datagrams > 0 && silence >= done
