@@ -125,7 +125,8 @@ impl Jobs {
     /// The next piece below `end`.
     pub(super) fn take(&self, end: usize, share: Share) -> Option<Range<usize>> {
         let piece = |at: usize| {
-            let fair = (end - at) / (2 * share.threads);
+            // One thread has nobody to wait for.
+            let fair = if share.threads == 1 { end - at } else { (end - at) / (2 * share.threads) };
             fair.clamp(share.least, share.most.max(share.least)).div_ceil(share.unit) * share.unit
         };
         let advance = |at: usize| (at < end).then(|| end.min(at + piece(at)));

@@ -402,11 +402,11 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         }
         let height = self.problem.tile.rows();
         let packed = self.work().at(self.layout.packed[number % 2], 0);
-        for row in (columns.end..self.problem.n).step_by(height) {
-            let rows = row..self.problem.n.min(row + height);
+        for row in (columns.end..self.problem.n).step_by(height * pack::STRIPES) {
+            let rows = row..self.problem.n.min(row + height * pack::STRIPES);
             let target = packed.wrapping_add((row - columns.end) * columns.len());
             // SAFETY: as above.
-            unsafe { pack::stripe(self.grid(), rows, columns.clone(), target, height) };
+            unsafe { pack::stripes(self.grid(), rows, columns.clone(), target, height) };
         }
     }
 

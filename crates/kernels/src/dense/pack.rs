@@ -5,25 +5,33 @@ use core::ops::Range;
 use super::grid::Grid;
 use super::real::Real;
 
-/// Packs a stripe of a left factor: `rows` (at most `height`) of `depth` columns from `column` on, padded with zeros to
-/// `height` rows.
+/// Stripes that are packed at once, where there are so many: a column of them is long enough for the processor to fetch
+/// it ahead, and few enough targets are written to.
+pub(super) const STRIPES: usize = 8;
+
+/// Packs some stripes of a left factor one after another, each of `height` rows of some columns; the last is padded with
+/// zeros where it has fewer.
 ///
 /// # Safety
-/// The entries are valid to read, and `target` for `height * depth` elements to write; nobody else uses the target or
-/// writes to the entries.
-pub(super) unsafe fn stripe<T: Real>(
+/// The entries are valid to read, and `target` for `height` by the number of columns elements of each stripe to write;
+/// nobody else uses the target or writes to the entries.
+pub(super) unsafe fn stripes<T: Real>(
     grid: Grid<T>,
     rows: Range<usize>,
     columns: Range<usize>,
     target: *mut T,
     height: usize,
 ) {
+    let stripe = height * columns.len();
     for (level, column) in columns.enumerate() {
-        // SAFETY: this column of the target, and these entries, as the caller says.
-        unsafe {
-            let packed = core::slice::from_raw_parts_mut(target.add(level * height), height);
-            let (entries, padding) = packed.split_at_mut(rows.len());
-            entries.copy_from_slice(grid.column(column, rows.clone()));
+        // SAFETY: the caller's promise.
+        let entries = unsafe { grid.column(column, rows.clone()) };
+        for (index, entries) in entries.chunks(height).enumerate() {
+            // SAFETY: this column of this stripe of the target, as the caller says.
+            let packed =
+                unsafe { core::slice::from_raw_parts_mut(target.add(index * stripe + level * height), height) };
+            let (packed, padding) = packed.split_at_mut(entries.len());
+            packed.copy_from_slice(entries);
             padding.fill(T::ZERO);
         }
     }

@@ -304,13 +304,11 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Product<T, S> {
     unsafe fn pack(&self, levels: Range<usize>) {
         let (height, width) = (self.shape.tile.rows(), self.shape.tile.columns());
         let (left, right) = self.packed();
-        while let Some(rows) = self.work.left.take(self.shape.rows, self.share(height, 8 * height, height)) {
-            for row in rows.clone().step_by(height) {
-                let stripe = row..rows.end.min(row + height);
-                let target = left.wrapping_add(row * levels.len());
-                // SAFETY: each stripe is packed by one thread.
-                unsafe { pack::stripe(self.operand(0), stripe, levels.clone(), target, height) };
-            }
+        let share = self.share(height, height * pack::STRIPES, height * pack::STRIPES);
+        while let Some(rows) = self.work.left.take(self.shape.rows, share) {
+            let target = left.wrapping_add(rows.start * levels.len());
+            // SAFETY: each stripe is packed by one thread.
+            unsafe { pack::stripes(self.operand(0), rows, levels.clone(), target, height) };
         }
         while let Some(columns) = self.work.right.take(self.shape.columns, self.share(width, 16 * width, width)) {
             for column in columns.clone().step_by(width) {

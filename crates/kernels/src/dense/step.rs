@@ -170,7 +170,7 @@ impl<T: Real> Step<T> {
         let rest = rows.len() % height;
         let edge = (rest > 0).then(|| {
             // SAFETY: nobody writes to the panel, and nobody else uses what is on the bench.
-            unsafe { pack::stripe(self.grid, rows.end - rest..rows.end, columns.clone(), bench.stripe, height) };
+            unsafe { pack::stripes(self.grid, rows.end - rest..rows.end, columns.clone(), bench.stripe, height) };
             bench.stripe.cast_const()
         });
         Left { first: self.grid.at(rows.start, columns.start), stripe: height, step: self.grid.step(), edge }
