@@ -26,7 +26,7 @@ pub(super) struct Panel<'a, T: 'static> {
     pub(super) rows: usize,
     /// Where the pivots go, one for each column.
     pub(super) pivots: *mut u32,
-    /// Where the negated inverses of the diagonal blocks go, each the square of the tile's rows.
+    /// Where the inverses of the diagonal blocks go, less one and negated, each the square of the tile's rows.
     pub(super) inverses: *mut T,
     pub(super) bench: Bench<T>,
     /// Is called now and then.
@@ -171,7 +171,8 @@ impl<T: Real> Panel<'_, T> {
         Some(T::ONE / *pivot)
     }
 
-    /// Inverts a diagonal block of the unit lower triangle, negated and padded to the tile's rows.
+    /// Inverts a diagonal block of the unit lower triangle: what the inverse differs from one by, negated and padded to
+    /// the tile's rows.
     unsafe fn invert(&mut self, block: Range<usize>) {
         let height = self.tile.rows();
         let first = self.inverses.wrapping_add((block.start - self.columns.start) * height);
@@ -188,6 +189,7 @@ impl<T: Real> Panel<'_, T> {
                     *entry = *entry - *factor * known[0];
                 }
             }
+            target[index] = T::ZERO;
         }
     }
 }

@@ -6,7 +6,7 @@ use super::gemm::{Left, Update};
 use super::grid::Grid;
 use super::pack;
 use super::real::Real;
-use super::tile::{BoundTile, Scratch};
+use super::tile::BoundTile;
 
 /// A panel of the matrix that is factored: unit lower triangular on top, and what is below it.
 pub(super) struct Step<T: 'static> {
@@ -18,7 +18,7 @@ pub(super) struct Step<T: 'static> {
     pub(super) rows: usize,
     /// For each row, with which it is interchanged.
     pub(super) pivots: *const u32,
-    /// The negated inverses of the diagonal blocks of the triangle, each of the tile's rows; none where the panel is
+    /// What the inverses of the diagonal blocks of the triangle, each of the tile's rows, differ from one by, negated; none where the panel is
     /// at most one block, and the block may not be whole.
     pub(super) inverses: Option<*const T>,
     /// The part below the triangle in packed stripes, where that was done.
@@ -104,18 +104,19 @@ impl<T: Real> Step<T> {
         for first in columns.clone().step_by(width) {
             let strip = first..columns.end.min(first + width);
             let target = bench.right.wrapping_add((first - columns.start) * depth);
-            // SAFETY: the caller's promise.
-            unsafe { pack::strip(self.grid, self.panel.clone(), strip.clone(), target, width) };
-            // SAFETY: this strip was just written and is nobody else's.
-            let packed = unsafe { core::slice::from_raw_parts_mut(target, depth * width) };
-            match self.inverses {
+            let Some(inverses) = self.inverses else {
                 // SAFETY: the caller's promise.
-                Some(inverses) => unsafe { self.solve_by_blocks(packed, inverses, bench) },
+                unsafe { pack::strip(self.grid, self.panel.clone(), strip.clone(), target, width) };
+                // SAFETY: this strip was just written and is nobody else's.
+                let packed = unsafe { core::slice::from_raw_parts_mut(target, depth * width) };
                 // SAFETY: the caller's promise.
-                None => unsafe { self.substitute(packed) },
-            }
+                unsafe { self.substitute(packed) };
+                // SAFETY: the caller's promise.
+                unsafe { pack::unpack_strip(packed, width, self.grid, self.panel.clone(), strip) };
+                continue;
+            };
             // SAFETY: the caller's promise.
-            unsafe { pack::unpack_strip(packed, width, self.grid, self.panel.clone(), strip) };
+            unsafe { self.solve_by_blocks(strip, target, inverses, bench) };
         }
     }
 
@@ -134,32 +135,35 @@ impl<T: Real> Step<T> {
         }
     }
 
-    /// Solves a strip block by block of the tile's rows: what is known is taken from a block by the tile's loop, and so
-    /// is the product with the inverse of its diagonal.
-    unsafe fn solve_by_blocks(&self, packed: &mut [T], inverses: *const T, bench: Bench<T>) {
+    /// Solves a strip of columns where it is, block by block of the tile's rows, and packs it: what is known is taken from a
+    /// block, and then the block times what its inverse differs from one by.
+    unsafe fn solve_by_blocks(&self, strip: Range<usize>, packed: *mut T, inverses: *const T, bench: Bench<T>) {
         let (height, width) = (self.tile.rows(), self.tile.columns());
         let (first, depth) = (self.panel.start, self.panel.len());
         for start in (0..depth).step_by(height) {
-            let rows = height.min(depth - start);
-            let (known, unknown) = packed.split_at_mut(start * width);
-            let block = &mut unknown[..rows * width];
-            if start > 0 {
-                let mut scratch = Scratch::<T>::new();
-                let at = first + start;
-                // SAFETY: the panel is factored and nobody writes to it.
-                let left = unsafe { self.in_place(at..self.rows.min(at + height), first..at, bench) };
-                let left = left.edge.map_or((left.first, left.step), |edge| (edge, height));
-                // SAFETY: the stripe is valid, whole or padded; so are the strip and the scratch tile.
-                unsafe { self.tile.run(start, left, known.as_ptr(), (scratch.0.as_mut_ptr(), height), known.as_ptr()) };
-                add_transposed(block, &scratch.0, (height, width));
+            let block = first + start..self.panel.end.min(first + start + height);
+            let update = |left, right: *mut T, depth| Update {
+                tile: self.tile,
+                depth,
+                left,
+                right,
+                result: Grid::new(self.grid.at(block.start, strip.start), self.grid.step()),
+                rows: block.len(),
+                columns: strip.len(),
+            };
+            let target = packed.wrapping_add(start * width);
+            let inverse = Left { first: inverses.wrapping_add(start * height), stripe: 0, step: height, edge: None };
+            // SAFETY: the panel is factored and nobody writes to it; nobody else uses the columns or the strip, whose
+            // rows above this block are packed.
+            unsafe {
+                if start > 0 {
+                    let left = self.in_place(block.clone(), first..block.start, bench);
+                    update(left, packed, start).by_stripes();
+                }
+                pack::strip(self.grid, block.clone(), strip.clone(), target, width);
+                update(inverse, target, block.len()).by_stripes();
+                pack::strip(self.grid, block.clone(), strip.clone(), target, width);
             }
-            let mut solution = Scratch::<T>::new();
-            let inverse = inverses.wrapping_add(start * height);
-            let next = block.as_ptr();
-            // SAFETY: the inverse has as many columns as the block has rows, and whole stripes.
-            unsafe { self.tile.run(rows, (inverse, height), block.as_ptr(), (solution.0.as_mut_ptr(), height), next) };
-            block.fill(T::ZERO);
-            add_transposed(block, &solution.0, (height, width));
         }
     }
 
@@ -174,14 +178,5 @@ impl<T: Real> Step<T> {
             bench.stripe.cast_const()
         });
         Left { first: self.grid.at(rows.start, columns.start), stripe: height, step: self.grid.step(), edge }
-    }
-}
-
-/// Adds the rows of a tile of so many rows and columns to those of a packed strip.
-fn add_transposed<T: Real>(strip: &mut [T], tile: &[T], (height, width): (usize, usize)) {
-    for (row, entries) in strip.chunks_exact_mut(width).enumerate() {
-        for (entry, change) in entries.iter_mut().zip(tile[row..].iter().step_by(height)) {
-            *entry = *entry + *change;
-        }
     }
 }
