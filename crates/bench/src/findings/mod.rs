@@ -14,6 +14,7 @@ use crate::scaling::{rate, stem};
 
 mod cpu;
 mod disk;
+mod linpack;
 pub(crate) mod memory;
 mod net;
 mod words;
@@ -37,6 +38,7 @@ pub(crate) fn findings(rows: &[Row], machine: &Machine) -> Vec<Finding> {
     findings.extend(memory::findings(rows, &series, machine));
     let others = series.iter().filter(|rows| rows.first().is_some_and(|row| !has_own_rules(row.area)));
     findings.extend(others.filter_map(|rows| scaling(rows)));
+    findings.extend(linpack::findings(rows, machine));
     findings.extend(disk::findings(rows, &series));
     findings.extend(net::findings(rows, &series));
     findings

@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 
 use model::document::{Document, Row, Status};
-use model::experiment::{Area, Classic};
+use model::experiment::{Area, Classic, Params};
 use model::isa::Element;
+use model::linpack::{LinpackEngine, LinpackOp};
 use model::peak::{Peak, PeakKind};
 use model::sample::Metric;
 use model::unit::Unit;
@@ -35,6 +36,9 @@ const ELEMENTS: [Element; 8] = [
 /// Work that differs from the total by less than this was the total: each thread does whole iterations of a loop, which
 /// come to some ten million operations at most (tiles), a hundred thousandth of 10^12.
 const WHOLE: f64 = 1e-4;
+
+/// The tools that are HPL, or have it in them.
+const HPL: [&str; 2] = ["hpl", "hpcc"];
 
 /// The whole table.
 #[derive(Clone, Debug, PartialEq)]
@@ -263,14 +267,24 @@ pub(super) fn tightest(metric: &Metric) -> Option<&Peak> {
     carrying.min_by(|one, other| one.value.total_cmp(&other.value))
 }
 
+/// Whether a row solves as HPL does: our own solver, in fp64 throughout. Of a later version only the area is known.
+fn is_linpack(row: &Row) -> bool {
+    match &row.params {
+        Params::Linpack(params) => {
+            (params.op, params.engine, params.element) == (LinpackOp::Lu, LinpackEngine::Own, Element::Fp64)
+        }
+        _ => row.area == Area::Linpack,
+    }
+}
+
 /// The fastest that HPL was with as many threads; without it, the fastest that our own LINPACK was.
 fn hpl(document: &Document, threads: u32, theory: Option<Theory>) -> Option<Hpl> {
     let rows = || document.experiments.iter().filter(|row| row.params.threads() == threads);
     let metrics = || rows().flat_map(|row| &row.metrics).filter(|metric| metric.unit == Unit::FlopPerSecond);
     let references = metrics().flat_map(|metric| &metric.references);
-    let tool = references.filter(|reference| reference.tool == "hpl" && reference.status == Status::Ok);
+    let tool = references.filter(|reference| HPL.contains(&reference.tool.as_str()) && reference.status == Status::Ok);
     let tool = tool.filter_map(|reference| reference.median).reduce(f64::max);
-    let own = rows().filter(|row| row.area == Area::Linpack).filter_map(measured);
+    let own = rows().filter(|row| is_linpack(row)).filter_map(measured);
     let own = own.filter(|metric| metric.unit == Unit::FlopPerSecond).map(|metric| metric.summary.median);
     let found = tool.map(|value| (value, HplSource::Tool));
     let (value, source) = found.or_else(|| own.reduce(f64::max).map(|value| (value, HplSource::Own)))?;

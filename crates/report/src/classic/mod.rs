@@ -6,6 +6,8 @@
 mod cpu;
 mod disk;
 mod disk_text;
+mod linpack;
+mod linpack_text;
 mod memory;
 mod memory_text;
 mod net;
@@ -14,6 +16,7 @@ mod text;
 
 pub use cpu::{CpuTable, Hpl, HplSource, Place, Point, Series, Theory};
 pub use disk::{DiskPoint, DiskSeries, DiskTable, ToolFigures};
+pub use linpack::{LinpackSeries, LinpackSize, LinpackTable, Trial};
 pub use memory::{Figure, MemoryPoint, MemorySeries, MemoryTable, ToolRate};
 pub use net::{NetKind, NetPoint, NetSeries, NetTable};
 
@@ -30,6 +33,11 @@ const SUITE: &str = "classic";
 /// The CPU's table of a run of the classic suite; `None` for other runs, and where the run has no such rows.
 pub fn cpu_table(document: &Document) -> Option<CpuTable> {
     (document.run.suite == SUITE).then(|| CpuTable::of(document)).flatten()
+}
+
+/// LINPACK's tables of a run of the classic suite; `None` for other runs, and where the run has no such rows.
+pub fn linpack_table(document: &Document) -> Option<LinpackTable> {
+    (document.run.suite == SUITE).then(|| LinpackTable::of(document)).flatten()
 }
 
 /// The memory's table of a run of the classic suite; `None` for other runs, and where the run has no such rows.
@@ -55,9 +63,10 @@ pub(crate) fn is_in_table_only(row: &Row, document: &Document) -> bool {
 
 /// The tables of this document in a terminal; none where it is no run of the classic suite.
 pub(crate) fn paragraphs(document: &Document, marks: Marks<'_>, style: &Style) -> Vec<Vec<String>> {
+    let linpack = linpack_table(document).map(|table| linpack_text::paragraphs(&table, marks, style));
     let memory = memory_table(document).map(|table| memory_text::paragraphs(&table, marks, style));
     let disk = disk_table(document).map(|table| disk_text::paragraphs(&table, marks, style));
     let net = net_table(document).map(|table| net_text::paragraphs(&table, marks, style));
-    let others = memory.into_iter().chain(disk).chain(net).flatten();
+    let others = linpack.into_iter().chain(memory).chain(disk).chain(net).flatten();
     text::paragraph(document, style).into_iter().chain(others).collect()
 }

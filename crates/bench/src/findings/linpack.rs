@@ -1,0 +1,333 @@
+//! What the LINPACK rows say together: the ladder from multiply-adds over products to solutions, how the rate grows with
+//! the order, what padding the columns changes, and whose kernels the system's library took.
+
+use std::collections::BTreeMap;
+
+use model::document::{Finding, Row};
+use model::experiment::{Area, Params};
+use model::isa::{Element, Isa};
+use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
+use model::machine::Machine;
+use model::sample::MetricName;
+
+use super::words::{percent, prefixed};
+use super::{FEW, ratio};
+use crate::scaling::rate;
+
+/// Orders that a curve needs before it is said where half of its best rate is reached.
+const CURVE: usize = 3;
+
+const RATES: &[(f64, &str)] = &[(1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s")];
+
+/// A measured row with its parameters and rate.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    row: &'a Row,
+    params: &'a LinpackParams,
+    rate: f64,
+}
+
+/// All of them.
+pub(super) fn findings(rows: &[Row], machine: &Machine) -> Vec<Finding> {
+    let known: Vec<Known<'_>> = rows.iter().filter_map(known).collect();
+    let mut threads: Vec<u32> = known.iter().map(|one| one.params.threads).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    let mut found: Vec<Finding> = threads.iter().filter_map(|threads| ladder(&known, *threads)).collect();
+    found.extend(threads.iter().filter_map(|threads| half(&known, *threads)));
+    found.extend(padding(&known));
+    found.extend(core_types(&known, machine));
+    found
+}
+
+fn known(row: &Row) -> Option<Known<'_>> {
+    let Params::Linpack(params) = &row.params else { return None };
+    rate(row).map(|rate| Known { row, params, rate })
+}
+
+fn finding(code: &str, text: String, evidence: impl IntoIterator<Item = String>) -> Finding {
+    Finding { code: code.to_owned(), area: Area::Linpack, text, evidence: evidence.into_iter().collect() }
+}
+
+/// Whether a row is of our own solver in fp64.
+fn is_ours(one: &&Known<'_>, op: LinpackOp) -> bool {
+    one.params.engine == LinpackEngine::Own && one.params.op == op && one.params.element == Element::Fp64
+}
+
+/// The fastest of them.
+fn fastest<'a>(rows: impl Iterator<Item = &'a Known<'a>>) -> Option<&'a Known<'a>> {
+    rows.reduce(|best, other| if other.rate > best.rate { other } else { best })
+}
+
+/// From what the cores can do to what a solution reaches of it. Each rung is set against the multiply-adds that ran just
+/// before its own samples.
+fn ladder(all: &[Known<'_>], threads: u32) -> Option<Finding> {
+    let of = |op| all.iter().filter(move |one| one.params.threads == threads && is_ours(one, op));
+    let beside = |one: &Known<'_>| {
+        let seen = one.row.conditions.linpack.as_ref()?;
+        seen.fma_flop_per_second.filter(|rate| *rate > 0.0).map(|rate| (rate, one.rate / rate))
+    };
+    let (product, solution) = (fastest(of(LinpackOp::Gemm))?, fastest(of(LinpackOp::Lu))?);
+    let ((adds, share), (_, product_share)) = (beside(solution)?, beside(product)?);
+    let lost = match product_share - share {
+        more if more > 0.0 => {
+            format!("{} go in the product, {} more in factors and solution", left(product_share), percent(more))
+        }
+        _ => format!("{} go in all, none of it beyond the product's own loss", left(share)),
+    };
+    let text = format!(
+        "LINPACK on {}: multiply-adds alone reach {}, DGEMM (N = {}) {} of them, a solution (N = {}) {}, {}: {lost}.",
+        words(threads),
+        prefixed(adds, RATES),
+        product.params.n,
+        percent(product_share),
+        solution.params.n,
+        prefixed(solution.rate, RATES),
+        percent(share),
+    );
+    Some(finding("linpack_ladder", text, [product.row.id.clone(), solution.row.id.clone()]))
+}
+
+/// What is missing to the whole.
+fn left(share: f64) -> String {
+    percent((1.0 - share).max(0.0))
+}
+
+fn words(threads: u32) -> String {
+    if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") }
+}
+
+/// At which order half of the best rate is reached, between two that were measured by a straight line.
+fn half(all: &[Known<'_>], threads: u32) -> Option<Finding> {
+    let mut best_of: BTreeMap<u64, &Known<'_>> = BTreeMap::new();
+    for one in all.iter().filter(|one| one.params.threads == threads && is_ours(one, LinpackOp::Lu)) {
+        let entry = best_of.entry(one.params.n).or_insert(one);
+        if one.rate > entry.rate {
+            *entry = one;
+        }
+    }
+    let curve: Vec<&Known<'_>> = best_of.into_values().collect();
+    let best = fastest(curve.iter().copied())?;
+    if curve.len() < CURVE {
+        return None;
+    }
+    let goal = best.rate / 2.0;
+    let first = curve.iter().position(|one| one.rate >= goal)?;
+    let at = match first.checked_sub(1) {
+        None => format!("at N = {} already, the smallest that was measured", curve[0].params.n),
+        Some(below) => {
+            let (low, high) = (curve[below], curve[first]);
+            let part = (goal - low.rate) / (high.rate - low.rate);
+            let n = low.params.n as f64 + part * (high.params.n - low.params.n) as f64;
+            format!("at about N = {n:.0}")
+        }
+    };
+    let text = format!(
+        "LINPACK on {} reaches half of its best rate ({}, N = {}) {at}.",
+        words(threads),
+        prefixed(best.rate, RATES),
+        best.params.n,
+    );
+    Some(finding("linpack_half", text, [curve[first].row.id.clone(), best.row.id.clone()]))
+}
+
+/// What longer columns change, where the same was measured with both.
+fn padding(all: &[Known<'_>]) -> Vec<Finding> {
+    let key = |one: &Known<'_>| LinpackParams { lda: 0, nb: None, ..one.params.clone() };
+    let mut found = Vec::new();
+    for (index, plain) in all.iter().enumerate().filter(|(_, one)| one.params.lda == one.params.n) {
+        let padded = all
+            .iter()
+            .enumerate()
+            .find(|(other, one)| *other != index && one.params.lda > one.params.n && key(one) == key(plain));
+        let Some((_, padded)) = padded else { continue };
+        let Some((times, differs)) = ratio(plain.row, padded.row, MetricName::Throughput) else { continue };
+        let change =
+            if differs { format!("makes it {times:.2}x as fast") } else { "changes it within its noise".to_owned() };
+        let text = format!(
+            "Padding the columns of N = {} from {} to {} elements {change} ({}, {}).",
+            plain.params.n,
+            plain.params.lda,
+            padded.params.lda,
+            plain.params.op,
+            words(plain.params.threads),
+        );
+        found.push(finding("linpack_padding", text, [plain.row.id.clone(), padded.row.id.clone()]));
+    }
+    found.truncate(FEW);
+    found
+}
+
+/// Where the system's library took kernels of a narrower instruction set than the machine has.
+fn core_types(all: &[Known<'_>], machine: &Machine) -> Vec<Finding> {
+    let widest = [Isa::Avx512, Isa::Avx2].into_iter().find(|isa| machine.cpu.isa.contains(isa));
+    let Some(widest) = widest else { return Vec::new() };
+    let mut by_kernel: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for one in all.iter().filter(|one| one.params.engine == LinpackEngine::System) {
+        let kernel = one.row.conditions.linpack.as_ref().and_then(|seen| seen.kernel.as_deref());
+        if let Some(kernel) = kernel.filter(|kernel| core_set(kernel).is_some_and(|set| is_narrower(set, widest))) {
+            by_kernel.entry(kernel).or_default().push(one.row.id.clone());
+        }
+    }
+    let sentence = |(kernel, ids): (&str, Vec<String>)| {
+        let text = format!(
+            "The system's library runs as {kernel}: kernels without {}, which this machine has. It does not know this \
+             processor; a newer release may. Its rows show the library, not the machine.",
+            widest.title()
+        );
+        finding("linpack_core_type", text, ids)
+    };
+    by_kernel.into_iter().map(sentence).collect()
+}
+
+/// Whether a set is less than another of the three that libraries choose among.
+fn is_narrower(set: Isa, than: Isa) -> bool {
+    let rank = |isa| match isa {
+        Isa::Avx512 => 2,
+        Isa::Avx2 => 1,
+        _ => 0,
+    };
+    rank(set) < rank(than)
+}
+
+/// The set of the kernels of a library by the core type that its label ends in, in the words of `OpenBLAS`
+/// (`driver/others/dynamic.c`), MKL's branches and BLIS (`frame/base/bli_arch.c`); `None` of one that is not known.
+fn core_set(label: &str) -> Option<Isa> {
+    const AVX512: &[&str] = &["skylakex", "cooperlake", "sapphirerapids", "skx", "zen4", "zen5", "avx-512"];
+    const AVX2: &[&str] = &["haswell", "zen", "zen2", "zen3", "excavator", "avx2"];
+    const OLDER: &[&str] = &[
+        "prescott",
+        "core2",
+        "penryn",
+        "dunnington",
+        "nehalem",
+        "atom",
+        "nano",
+        "athlon",
+        "opteron",
+        "opteron_sse3",
+        "barcelona",
+        "bobcat",
+        "sandybridge",
+        "bulldozer",
+        "piledriver",
+        "steamroller",
+        "generic",
+        "avx",
+        "sse2",
+        "ssse3",
+        "sse4.1",
+        "sse4.2",
+    ];
+    let word = label.split_whitespace().next_back()?.to_lowercase();
+    let sets = [(AVX512, Isa::Avx512), (AVX2, Isa::Avx2), (OLDER, Isa::Sse2)];
+    sets.into_iter().find(|(words, _)| words.contains(&word.as_str())).map(|(_, isa)| isa)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::linpack::{LinpackChoices, LinpackConditions, linpack_id};
+
+    use super::*;
+    use crate::tests::document;
+
+    /// A row of our own solver, but for what is changed, at this rate.
+    fn row(n: u64, threads: u32, rate: f64, change: impl FnOnce(&mut LinpackParams)) -> Row {
+        let mut params = LinpackParams {
+            op: LinpackOp::Lu,
+            engine: LinpackEngine::Own,
+            n,
+            nb: Some(192),
+            lda: n + 8,
+            align: 64,
+            threads,
+            element: Element::Fp64,
+            isa: Some(Isa::Avx512),
+        };
+        change(&mut params);
+        let mut row = document().experiments.remove(0);
+        let chosen = LinpackChoices { n: true, lda: true, ..LinpackChoices::default() };
+        (row.id, row.area) = (linpack_id(&params, chosen), Area::Linpack);
+        row.params = Params::Linpack(params);
+        row.metrics[0].name = MetricName::Throughput.name().to_owned();
+        row.metrics[0].summary.median = rate;
+        row.metrics[0].summary.ci95 = Some([rate * 0.99, rate * 1.01]);
+        let seen = LinpackConditions { fma_flop_per_second: Some(100e9), ..LinpackConditions::default() };
+        row.conditions.linpack = Some(seen);
+        row
+    }
+
+    fn found(rows: &[Row], code: &str) -> Vec<String> {
+        let mut machine = Machine::default();
+        machine.cpu.isa = vec![Isa::Avx2, Isa::Avx512];
+        let all = findings(rows, &machine);
+        assert!(all.iter().all(|one| one.evidence.iter().all(|id| rows.iter().any(|row| row.id == *id))));
+        all.into_iter().filter(|one| one.code == code).map(|one| one.text).collect()
+    }
+
+    fn product(rate: f64) -> Row {
+        row(5000, 2, rate, |params| params.op = LinpackOp::Gemm)
+    }
+
+    #[test]
+    fn the_ladder_says_what_is_lost_where() {
+        let rows = [product(92e9), row(10_000, 2, 87e9, |_| {}), row(1000, 2, 40e9, |_| {})];
+        let text = found(&rows, "linpack_ladder");
+        assert_eq!(text.len(), 1);
+        let expected = "LINPACK on 2 threads: multiply-adds alone reach 100 GFLOP/s, DGEMM (N = 5000) 92 % of them, a \
+                        solution (N = 10000) 87.0 GFLOP/s, 87 %: 8.0 % go in the product, 5.0 % more in factors and \
+                        solution.";
+        assert_eq!(text[0], expected);
+        let reversed = found(&[product(80e9), row(10_000, 2, 87e9, |_| {})], "linpack_ladder");
+        assert!(reversed[0].contains("13 % go in all, none of it beyond the product's own loss"), "{reversed:?}");
+        assert!(found(&[product(92e9)], "linpack_ladder").is_empty(), "a ladder needs all rungs");
+        let of_others = [product(92e9), row(10_000, 1, 87e9, |_| {})];
+        assert!(found(&of_others, "linpack_ladder").is_empty(), "of the same number of threads");
+        let foreign = [product(92e9), row(10_000, 2, 87e9, |params| params.engine = LinpackEngine::Faer)];
+        assert!(found(&foreign, "linpack_ladder").is_empty(), "of our own solver");
+    }
+
+    #[test]
+    fn half_of_the_best_rate_lies_between_two_orders() {
+        let curve = |rates: &[(u64, f64)]| {
+            let rows: Vec<Row> = rates.iter().map(|(n, rate)| row(*n, 2, *rate, |_| {})).collect();
+            found(&rows, "linpack_half")
+        };
+        let text = curve(&[(1000, 30e9), (2000, 50e9), (5000, 70e9), (10_000, 80e9)]);
+        assert_eq!(
+            text,
+            ["LINPACK on 2 threads reaches half of its best rate (80.0 GFLOP/s, N = 10000) at about N = 1500."]
+        );
+        let flat = curve(&[(1000, 70e9), (2000, 75e9), (5000, 80e9)]);
+        assert!(flat[0].contains("at N = 1000 already"), "{flat:?}");
+        assert!(curve(&[(1000, 30e9), (2000, 50e9)]).is_empty(), "two sizes are no curve");
+    }
+
+    #[test]
+    fn padding_is_told_where_both_were_measured() {
+        let plain = row(4096, 2, 70e9, |params| params.lda = 4096);
+        let text = found(&[plain.clone(), row(4096, 2, 77e9, |_| {})], "linpack_padding");
+        assert_eq!(
+            text,
+            ["Padding the columns of N = 4096 from 4096 to 4104 elements makes it 1.10x as fast (lu, 2 threads)."]
+        );
+        let same = found(&[plain.clone(), row(4096, 2, 70.5e9, |_| {})], "linpack_padding");
+        assert!(same[0].contains("changes it within its noise"), "{same:?}");
+        assert!(found(&[plain, row(4096, 1, 77e9, |_| {})], "linpack_padding").is_empty());
+    }
+
+    #[test]
+    fn a_library_that_does_not_know_the_processor_is_named() {
+        let system = |kernel: &str| {
+            let mut row = row(2000, 2, 5e9, |params| (params.engine, params.isa) = (LinpackEngine::System, None));
+            row.conditions.linpack.as_mut().unwrap().kernel = Some(kernel.to_owned());
+            found(&[row], "linpack_core_type")
+        };
+        let text = system("OpenBLAS 0.3.21 Prescott");
+        assert!(text[0].contains("OpenBLAS 0.3.21 Prescott") && text[0].contains("without AVX-512"), "{text:?}");
+        assert_eq!(system("OpenBLAS 0.3.21 Haswell").len(), 1);
+        for good in ["OpenBLAS 0.3.29 SapphireRapids", "oneMKL 2023.1-Product AVX-512", "BLIS 0.9.0 skx", "odd"] {
+            assert!(system(good).is_empty(), "{good}");
+        }
+    }
+}
