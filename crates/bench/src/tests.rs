@@ -196,3 +196,14 @@ pub(crate) fn setting<'a>(machine: &'a Machine, declared: &'a machine::Declared)
         visit: None,
     }
 }
+
+/// Says, loudly and in the file that the harness names, that a test could not run here.
+pub(crate) fn skip(test: &str, reason: &str) {
+    use std::io::Write;
+    eprintln!("SKIPPED: {test}: {reason}");
+    #[expect(clippy::disallowed_methods, reason = "the harness says through the environment where skips are noted")]
+    if let Some(path) = std::env::var_os("ASSAY_TEST_SKIPS") {
+        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
+        writeln!(file, "{test}: {reason}").unwrap();
+    }
+}

@@ -12,7 +12,7 @@ use super::detect::{Places, detect};
 pub(super) use super::examples::{chase, disk, linpack, memory, net};
 use super::run::run;
 use super::*;
-use crate::tests::{disk_params, scratch};
+use crate::tests::{disk_params, scratch, skip};
 
 /// What a tool printed once, from `recorded/`.
 pub(super) fn recorded(name: &str) -> String {
@@ -288,18 +288,6 @@ fn a_server_that_does_not_stay_is_a_reason() {
     assert!(reason.contains("did not stay") && reason.contains("cannot do this"), "{reason}");
     let taken = play("true", Some("echo bind: Address already in use; exit 1"), 5.0).unwrap_err();
     assert!(taken.contains("5 ports") && taken.contains("in use"), "{taken}");
-}
-
-/// Says, loudly and in the file that the harness names, that a test could not run here.
-#[cfg(test)]
-fn skip(test: &str, reason: &str) {
-    use std::io::Write;
-    eprintln!("SKIPPED: {test}: {reason}");
-    #[expect(clippy::disallowed_methods, reason = "the harness says through the environment where skips are noted")]
-    if let Some(path) = std::env::var_os("ASSAY_TEST_SKIPS") {
-        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
-        writeln!(file, "{test}: {reason}").unwrap();
-    }
 }
 
 /// Runs the real tool beside an experiment; `None` where it is not installed.

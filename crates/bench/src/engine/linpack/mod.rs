@@ -17,12 +17,14 @@ use super::{BesideJob, Engine, Job, JobProfile, Opened, Preparing, Residuals, Tr
 use crate::plan::{PlanError, Planned, Request};
 
 mod cost;
+mod library;
 mod own;
 #[cfg(test)]
 pub(crate) mod planted;
 mod rows;
 mod series;
 mod solver;
+mod system;
 
 /// Measures LINPACK.
 pub(super) struct LinpackEngine;
@@ -41,7 +43,8 @@ impl Engine for LinpackEngine {
         let params = params(task)?;
         let team = match params.engine {
             Whose::Own => own::team(task, params)?,
-            other => return Err(Trouble::Unavailable(format!("this version has no engine {other}"))),
+            Whose::System => system::team(task, params)?,
+            other @ Whose::Faer => return Err(Trouble::Unavailable(format!("this version has no engine {other}"))),
         };
         let open = Open { id: task.experiment.id.clone(), launch: task.launch, left: task.cpus.len(), team };
         prepared().push(open);
