@@ -6,7 +6,7 @@ mod dense;
 use std::thread::ScopedJoinHandle;
 
 use dense::{Setting, crewed, every_tile, naive, solver, solver_of};
-use kernels::dense::{Abandoned, Crew, Problem, Real, Solver, Unfit, check, padded};
+use kernels::dense::{Abandoned, Blocking, Caches, Crew, Problem, Real, Solver, Unfit, check, padded};
 use kernels::features::Features;
 
 /// Solves and checks, and returns the bits of the solution.
@@ -235,6 +235,20 @@ fn a_problem_that_does_not_fit_is_refused() {
     let huge = Problem { n: usize::MAX / 2, lda: usize::MAX / 2, ..problem };
     assert_eq!((new(huge, matrix, work), huge.matrix_len()), (Unfit::Order, None));
     assert!(solver_of(problem, 2).factor_and_solve(2, &mut || {}).is_err());
+}
+
+#[test]
+fn the_workspace_is_small_beside_the_matrix() {
+    for tile in every_tile::<f64>() {
+        for (n, threads) in [(1000, 1), (2000, 2), (10_000, 2), (10_000, 16), (20_000, 2), (20_000, 64), (45_000, 128)]
+        {
+            let caches = Caches { l1d: 48 << 10, l2: 2 << 20 };
+            let blocking = Blocking::new(tile.tile(), n, caches);
+            let problem = Problem { n, lda: padded::<f64>(n), seed: 1, tile, blocking };
+            let bytes = 8 * problem.workspace_len(threads);
+            assert!(bytes <= (8 * n * n / 20).max(64 << 20), "{n}, {threads} threads: {bytes}");
+        }
+    }
 }
 
 #[test]

@@ -30,8 +30,9 @@ pub struct Blocking {
 /// Where a cache's size is unknown: the smallest of processors with AVX2 (Haswell: 32 KiB and 256 KiB).
 const SMALL: Caches = Caches { l1d: 32 << 10, l2: 256 << 10 };
 
-/// The deepest products: beyond, nothing is gained, and the panels, which one thread factors, grow.
-const DEEPEST: usize = 384;
+/// The deepest products, a multiple of the rows of the fp64 tiles: beyond, little is gained, the panels grow, which one
+/// thread factors, and so do their two packed copies, which are to stay below 64 MiB where the order is 10000.
+const DEEPEST: usize = 264;
 
 /// The most columns of a piece of work: each reads the whole left factor from beyond the second-level cache, which is
 /// then less than a hundredth of what it computes; more would only take memory.

@@ -7,6 +7,11 @@ use super::grid::Grid;
 use super::pack;
 use super::real::Real;
 use super::tile::BoundTile;
+use crate::native::tiles::fetch;
+
+/// The rows of a column that are interchanged lie anywhere in it, where no processor would look ahead; they are fetched
+/// so many columns ahead.
+const AHEAD: usize = 2;
 
 /// A panel of the matrix that is factored: unit lower triangular on top, and what is below it.
 pub(super) struct Step<T: 'static> {
@@ -88,6 +93,9 @@ impl<T: Real> Step<T> {
         for column in columns {
             // SAFETY: the caller has these columns alone.
             let entries = unsafe { self.grid.column_mut(column, first..self.rows) };
+            for pivot in pivots {
+                fetch(self.grid.at(*pivot as usize, column + AHEAD));
+            }
             for (row, pivot) in pivots.iter().enumerate() {
                 entries.swap(row, *pivot as usize - first);
             }

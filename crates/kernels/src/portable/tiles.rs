@@ -40,6 +40,11 @@ pub static FP64: &[Tile<f64>] = &[FP64_SCALAR];
 /// The tiles of fp32 that need no instruction set.
 pub static FP32: &[Tile<f32>] = &[FP32_SCALAR];
 
+/// Does nothing: Rust has no word for it.
+#[inline]
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+pub(crate) const fn fetch<T>(_place: *const T) {}
+
 /// See [`TileBody`](crate::dense::tile::TileBody).
 unsafe extern "C" fn tile<T: Real>(
     depth: usize,

@@ -12,6 +12,8 @@
 //! cache, is fetched 1536 bytes ahead, eight steps of the widest
 //! tiles.
 
+use core::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+
 use model::isa::Isa;
 
 use crate::dense::tile::{Elimination, Tile};
@@ -23,6 +25,13 @@ pub(crate) static FP64: &[Tile<f64>] = &[FP64_AVX512, FP64_AVX2, FP64_SCALAR];
 
 /// The tiles of fp32, widest first.
 pub(crate) static FP32: &[Tile<f32>] = &[FP32_AVX512, FP32_AVX2, FP32_SCALAR];
+
+/// Has a line fetched into the second-level cache, whatever lies there.
+#[inline]
+pub(crate) fn fetch<T>(place: *const T) {
+    // SAFETY: PREFETCHT1 is part of SSE, which x86-64 has, and faults nowhere.
+    unsafe { _mm_prefetch::<_MM_HINT_T1>(place.cast()) };
+}
 
 /// The assembler's macros for one step and for four, of the shape that a tile has.
 macro_rules! steps {
