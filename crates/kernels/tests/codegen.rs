@@ -14,6 +14,7 @@ use iced_x86::{
 };
 use kernels::chain::{CHAINS, Chain};
 use kernels::chase::{Chase, MOST_CHAINS};
+use kernels::dense::{Real, Tile};
 use kernels::lines::Block;
 use kernels::memory::{MEMORY_KERNELS, MemoryKernel, Stride};
 use kernels::table::{KERNELS, Kernel};
@@ -327,4 +328,44 @@ fn a_chase_is_one_dependent_load_for_each_chain_in_turn_and_nothing_else() {
         assert_eq!(in_memory, chains.saturating_sub(12), "chains that have no register");
     }
     assert!(Chase::code(0).is_none() && Chase::code(MOST_CHAINS + 1).is_none());
+}
+
+/// The loops of a tile, by their ends.
+fn tile_loops(code: &[Instruction]) -> impl Iterator<Item = &[Instruction]> {
+    let back = |end: &Instruction| end.is_jcc_short_or_near() && end.near_branch_target() <= end.ip();
+    (0..code.len()).filter(move |&end| back(&code[end])).map(|end| {
+        let begin = code[end].near_branch_target();
+        &code[code.iter().position(|one| one.ip() == begin).unwrap_or(end)..=end]
+    })
+}
+
+/// Every loop of a tile that multiplies: each left column loaded once, each right element broadcast once and used for
+/// every vector of the column, all by fused multiply-adds on registers, nothing stored.
+fn check_tile<T: Real>(tile: &Tile<T>) {
+    let all: Vec<Instruction> =
+        Decoder::with_ip(64, bytes(tile.code()), tile.code() as u64, DecoderOptions::NONE).into_iter().collect();
+    let mut depths = BTreeSet::new();
+    for body in tile_loops(&all) {
+        let count = |word: &str| body.iter().filter(|one| name(one).starts_with(word)).count();
+        let steps = count("vfmadd231p") / (3 * tile.columns);
+        if body.iter().filter(|one| one.is_jcc_short_or_near()).count() > 1 {
+            continue;
+        }
+        assert_eq!(count("vfmadd231p"), steps * 3 * tile.columns, "{}", tile.name);
+        assert_eq!((count("vbroadcasts"), count("vmovup")), (steps * tile.columns, steps * 3), "{}", tile.name);
+        assert!(body.iter().all(|one| one.op0_kind() != OpKind::Memory || name(one).starts_with("prefetch")));
+        let vectors = body.iter().filter(|one| name(one).starts_with("vfmadd231p"));
+        assert!(vectors.clone().all(|one| !touches_memory(one)), "{}", tile.name);
+        let sums: BTreeSet<_> = vectors.map(Instruction::op0_register).collect();
+        assert_eq!(sums.len(), 3 * tile.columns, "{}", tile.name);
+        depths.insert(steps);
+    }
+    assert_eq!(depths, BTreeSet::from([1, 4]), "{}", tile.name);
+}
+
+#[test]
+fn tiles_multiply_and_add_in_registers_and_do_nothing_else() {
+    let (doubles, singles) = (f64::tiles().iter().filter(|tile| !tile.requires.is_empty()), f32::tiles().iter());
+    doubles.for_each(check_tile);
+    singles.filter(|tile| !tile.requires.is_empty()).for_each(check_tile);
 }
