@@ -14,6 +14,7 @@
 //! * `documents`: plans, documents, formats
 //! * `doctor`: `assay doctor`, on this machine as it is and where something is wrong on purpose
 //! * `disturbances`: what rows are warned of when they are disturbed on purpose
+//! * `linpack`: systems that are solved and checked, products, refusals, interrupts
 //! * `live`: two sides measured in turn, and the commands that switch between them
 //! * `memory`: streams, blocks, chases and cores among each other
 //! * `net`: streams and round trips between two processes, and ends that die or hang
@@ -43,6 +44,7 @@ mod doctor;
 mod documents;
 mod emulation;
 mod family;
+mod linpack;
 mod live;
 mod machines;
 mod memory;

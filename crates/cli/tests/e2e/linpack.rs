@@ -1,0 +1,162 @@
+//! Rows of LINPACK: systems that are solved and checked, products, what is refused, and runs that are cut off.
+
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::common::{
+    Scratch, assay, check, codes, command, document, is_verified, list, listed, number, only_run, printed, refusal,
+    rows, samples, text,
+};
+
+/// The document of a run of these arguments, checked, every row of it measured and verified.
+fn verified(arguments: &str) -> Value {
+    let ran = assay(&Scratch::new(), &format!("{arguments} --json -"));
+    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
+    let document = printed(&ran);
+    check(&document);
+    for row in rows(&document) {
+        assert!(is_verified(row), "{row:#}");
+    }
+    document
+}
+
+/// The median of a row's metric.
+fn median(row: &Value, name: &str) -> Option<f64> {
+    let metric = list(row, "metrics").iter().find(|metric| metric["name"] == name)?;
+    Some(number(&metric["summary"], "median"))
+}
+
+#[test]
+fn the_plan_has_solutions_products_and_the_classic_series() {
+    let ids = listed("linpack --threads 1,2");
+    for wanted in ["linpack/lu/t1", "linpack/lu/t2", "linpack/gemm/n5000/t2", "linpack/gemm/n5000/t1/fp32"] {
+        assert!(ids.iter().any(|id| id == wanted), "{wanted}: {ids:#?}");
+    }
+    let sized = listed("linpack --op lu --n 2000,5000,10000 --threads 1,2");
+    assert_eq!(sized.len(), 6, "{sized:#?}");
+    assert!(sized.iter().any(|id| id == "linpack/lu/n10000/t2"), "{sized:#?}");
+    let classic = listed("run classic --area linpack");
+    assert_eq!(classic.len(), 60, "15 orders on 1, 2, 4 and 8 threads: {classic:#?}");
+    assert!(classic.iter().any(|id| id == "linpack/lu/n5000/lda5008/align4KiB/t8"), "{classic:#?}");
+    let quick = listed("run quick --area linpack");
+    assert!(quick.iter().all(|id| id.starts_with("linpack/lu/t")) && !quick.is_empty(), "{quick:#?}");
+}
+
+#[test]
+fn systems_of_every_shape_are_solved_and_checked() {
+    let document = verified("linpack --op lu --n 1,2,97,300 --threads 1,2,3 --isa all --repeat 2");
+    for row in rows(&document) {
+        let n = number(&row["params"], "n");
+        let (rate, seconds) = (median(row, "throughput").unwrap(), median(row, "latency").unwrap());
+        assert!(rate > 0.0 && seconds > 0.0, "{row:#}");
+        // What is counted is what HPL counts.
+        let work = number(&samples(row)[0], "work");
+        assert!((work / ((2.0 / 3.0 * n + 1.5) * n * n) - 1.0).abs() < 1e-9, "{row:#}");
+        let residual = median(row, "residual").unwrap();
+        assert!((0.0..16.0).contains(&residual) && median(row, "clock").is_some(), "{row:#}");
+        let seen = &row["conditions"]["linpack"];
+        assert!(number(seen, "mapped_bytes") >= number(seen, "matrix_bytes"), "{row:#}");
+        assert!(number(seen, "fma_clock_hz") > 1e6, "{row:#}");
+    }
+}
+
+#[test]
+fn the_memory_is_the_matrix_and_little_beside() {
+    let document = verified("linpack --op lu --n 1000 --threads 1,2 --verify");
+    for row in rows(&document) {
+        let seen = &row["conditions"]["linpack"];
+        let (mapped, matrix) = (number(seen, "mapped_bytes"), number(seen, "matrix_bytes"));
+        assert!(mapped - matrix <= f64::max(0.05 * matrix, 64.0 * 1024.0 * 1024.0), "{seen:#}");
+    }
+}
+
+#[test]
+fn layouts_and_products_verify() {
+    let document =
+        verified("linpack --op lu --n 256 --lda n,padded,333 --align 8,64,4KiB --nb 16 --threads 2 --verify");
+    assert_eq!(rows(&document).len(), 9);
+    let document = verified("linpack --op gemm --type fp64,fp32 --n 1,150 --threads 1,2 --verify");
+    assert_eq!(rows(&document).len(), 8);
+    for row in rows(&document) {
+        let n = number(&row["params"], "n");
+        assert!((number(&samples(row)[0], "work") / (2.0 * n * n * n) - 1.0).abs() < 1e-9, "{row:#}");
+        assert!(row["params"]["nb"].is_null() && median(row, "residual").is_some(), "{row:#}");
+    }
+}
+
+#[test]
+fn the_same_seed_is_the_same_system() {
+    let residuals = |seed: u32| {
+        let arguments = format!("linpack --op lu --n 200 --threads 1,2 --repeat 2 --seed {seed}");
+        let document = verified(&arguments);
+        let of = |row: &Value| {
+            let metric = list(row, "metrics").iter().find(|metric| metric["name"] == "residual_raw").unwrap();
+            list(metric, "samples").iter().map(|sample| number(sample, "value").to_bits()).collect::<Vec<_>>()
+        };
+        rows(&document).iter().map(of).collect::<Vec<_>>()
+    };
+    let first = residuals(1);
+    assert_eq!(first, residuals(1), "to the last bit");
+    assert_ne!(first, residuals(2));
+}
+
+#[test]
+fn more_threads_than_cpus_say_so() {
+    let threads = crate::system::allowed_cpus().len() + 1;
+    let document = verified(&format!("linpack --op lu --n 300 --threads {threads} --verify"));
+    assert!(codes(&rows(&document)[0]).contains(&"oversubscribed"), "{document:#}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_what_can() {
+    let refused = |arguments: &str, says: &[&str]| {
+        let ran = assay(&Scratch::new(), arguments);
+        let sentence = refusal(&ran);
+        for part in says {
+            assert!(sentence.contains(part), "'{arguments}': {sentence}");
+        }
+    };
+    refused("linpack --n 0", &["'0'", "auto"]);
+    refused("linpack --n=-5", &["'-5'", "auto"]);
+    refused("linpack --n 1e4", &["'1e4'"]);
+    refused("linpack --n 1000000", &["N = 1000000", "the largest N that fits is"]);
+    refused("linpack --n 100 --lda 99", &["99", "100 elements"]);
+    refused("linpack --align 48", &["'48'", "power of two"]);
+    refused("linpack --nb 0", &["0"]);
+    refused("linpack --op qr", &["qr", "lu"]);
+    refused("linpack --op lu --type int8", &["no lu of int8", "fp64"]);
+    refused("linpack --isa neon --op lu", &["neon"]);
+    refused("linpack --engine cray", &["cray", "own"]);
+}
+
+#[test]
+fn an_interrupt_ends_a_long_solution_and_keeps_what_was_finished() {
+    let scratch = Scratch::new();
+    // With this seed the small system comes first; the large one takes minutes, whatever the machine.
+    let arguments = "linpack --op lu --n 64,12000 --threads 1 --repeat 1 --isa scalar --seed 1 --quiet";
+    let mut child = command(&scratch, arguments.split(' ')).spawn().unwrap();
+    let deadline = std::time::Instant::now() + Duration::from_secs(120);
+    let finished = || {
+        let runs = crate::common::stored_runs(&scratch);
+        let stored = runs.first().filter(|run| run.join("run.json").is_file()).map(|run| document(run));
+        stored.is_some_and(|document| rows(&document).iter().any(|row| row["status"] == "ok"))
+    };
+    while !finished() && std::time::Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(50));
+        if child.try_wait().unwrap().is_some() {
+            break;
+        }
+    }
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let status = child.wait().unwrap();
+    if !killed.success() {
+        return crate::common::skip("interrupt", "the run was over before it could be interrupted");
+    }
+    let stored = document(&only_run(&scratch));
+    check(&stored);
+    let (ok, not): (Vec<&Value>, Vec<&Value>) = rows(&stored).iter().partition(|row| row["status"] == "ok");
+    assert_eq!((status.code(), stored["run"]["complete"].as_bool()), (Some(130), Some(false)), "{stored:#}");
+    assert!(ok.len() == 1 && text(ok[0], "id") == "linpack/lu/n64/scalar/t1" && not.len() == 1, "{stored:#}");
+}
