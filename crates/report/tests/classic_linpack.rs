@@ -70,7 +70,8 @@ fn row(like: &Row, params: LinpackParams, rates: &[f64]) -> Row {
 /// A classic run with these rows of LINPACK alone.
 fn run() -> Document {
     let mut document = fixture::classic_in_full();
-    let like = document.experiments.iter().find(|row| row.area == Area::Linpack).unwrap().clone();
+    let like = document.experiments.iter().find(|row| row.area == Area::Linpack).cloned();
+    let like = like.unwrap_or_else(|| panic!("the fixture has no LINPACK row"));
     document.experiments = vec![
         row(&like, params(5000, 2), &[90.0 * GIGA, 110.0 * GIGA]),
         row(&like, params(1000, 2), &[40.0 * GIGA, 50.0 * GIGA, 60.0 * GIGA]),
@@ -81,7 +82,7 @@ fn run() -> Document {
 }
 
 fn table(document: &Document) -> LinpackTable {
-    linpack_table(document).unwrap()
+    linpack_table(document).unwrap_or_else(|| panic!("the run has no LINPACK table"))
 }
 
 #[test]

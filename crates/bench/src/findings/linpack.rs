@@ -50,7 +50,7 @@ fn finding(code: &str, text: String, evidence: impl IntoIterator<Item = String>)
 }
 
 /// Whether a row is of our own solver in fp64.
-fn is_ours(one: &&Known<'_>, op: LinpackOp) -> bool {
+fn is_ours(one: &Known<'_>, op: LinpackOp) -> bool {
     one.params.engine == LinpackEngine::Own && one.params.op == op && one.params.element == Element::Fp64
 }
 

@@ -4,7 +4,10 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use model::linpack::LinpackConditions;
+use model::unit::format_size;
 use model::wire::Task;
+use sys::memory::PageSize;
+use sys::numbers::{Number, Numbers};
 
 use super::{Residuals, Team, Trouble};
 
@@ -127,6 +130,26 @@ pub(super) fn on_the_rows_cpus<T>(task: &Task, start: impl FnOnce() -> Result<T,
     let started = start();
     sys::affinity::restrict_to(&before).map_err(chosen)?;
     started
+}
+
+/// So many elements, as an index.
+///
+/// # Errors
+/// They cannot be addressed.
+pub(super) fn index(count: u64) -> Result<usize, Trouble> {
+    usize::try_from(count).map_err(|_| Trouble::Failed(format!("{count} elements are more than can be addressed")))
+}
+
+/// Maps room for numbers, in huge pages as our own solver has them.
+///
+/// # Errors
+/// There is none.
+pub(super) fn map<T: Number>(len: Option<usize>, align: u64) -> Result<Numbers<T>, Trouble> {
+    let mapped = len.zip(usize::try_from(align).ok()).map(|(len, align)| Numbers::map(len, align, PageSize::Huge));
+    mapped.ok_or_else(|| Trouble::Failed("the matrix is larger than can be addressed".to_owned()))?.map_err(|error| {
+        let size = format_size((len.unwrap_or(0) * size_of::<T>()) as u64);
+        Trouble::Unavailable(format!("no memory for a matrix of {size}: {error}; choose a smaller --n"))
+    })
 }
 
 #[cfg(test)]

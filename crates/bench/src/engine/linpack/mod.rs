@@ -18,6 +18,7 @@ use crate::plan::{PlanError, Planned, Request};
 
 mod cost;
 mod library;
+mod operands;
 mod own;
 #[cfg(test)]
 pub(crate) mod planted;

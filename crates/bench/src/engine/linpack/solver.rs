@@ -30,6 +30,12 @@ const ABILITIES: &[Ability] = &[
         elements: &[Element::Fp64],
         method: "linpack-lu-system/1",
     },
+    Ability {
+        engine: LinpackEngine::System,
+        op: LinpackOp::Gemm,
+        elements: &[Element::Fp64, Element::Fp32],
+        method: "linpack-gemm-system/1",
+    },
 ];
 
 fn ability(engine: LinpackEngine, op: LinpackOp) -> Option<&'static Ability> {

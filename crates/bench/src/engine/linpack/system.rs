@@ -6,16 +6,15 @@
 
 use std::sync::Arc;
 
-use kernels::dense::{Uniform, check};
+use kernels::dense::{Real, Uniform, check};
 use model::isa::Element;
 use model::linpack::{LinpackConditions, LinpackOp, LinpackParams};
-use model::unit::format_size;
 use model::wire::Task;
 use sys::blas::{Blas, LIBRARIES, Unsolved};
-use sys::memory::PageSize;
 use sys::numbers::{Number, Numbers};
 
-use super::library::{Around, Library, on_the_rows_cpus};
+use super::library::{Around, Library, index, map, on_the_rows_cpus};
+use super::operands::Operands;
 use super::{Residuals, Team, Trouble, own};
 
 /// Sets a problem up for the system's library.
@@ -23,9 +22,15 @@ use super::{Residuals, Team, Trouble, own};
 /// # Errors
 /// There is none that has it, or no memory.
 pub(super) fn team(task: &Task, params: &LinpackParams) -> Result<Arc<dyn Team>, Trouble> {
+    if i32::try_from(params.lda).is_err() {
+        let what = format!("the system's libraries count elements of a column up to 2^31, not {}", params.lda);
+        return Err(Trouble::Unavailable(what));
+    }
     let blas = on_the_rows_cpus(task, || loaded(params))?;
     let library: Box<dyn Library> = match (params.op, params.element) {
         (LinpackOp::Lu, Element::Fp64) => Box::new(Solution::new(blas, task, params)?),
+        (LinpackOp::Gemm, Element::Fp64) => Box::new(Product::<f64> { blas, operands: Operands::new(task, params)? }),
+        (LinpackOp::Gemm, Element::Fp32) => Box::new(Product::<f32> { blas, operands: Operands::new(task, params)? }),
         (op, element) => return Err(Trouble::Failed(format!("the system's library has no {op} of {element} here"))),
     };
     Ok(Arc::new(Around::new(library, task.cpus.len())))
@@ -69,15 +74,6 @@ fn label(blas: &Blas) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// Maps room for numbers, in huge pages as our own solver has them.
-fn map<T: Number>(len: Option<usize>, align: u64) -> Result<Numbers<T>, Trouble> {
-    let mapped = len.zip(usize::try_from(align).ok()).map(|(len, align)| Numbers::map(len, align, PageSize::Huge));
-    mapped.ok_or_else(|| Trouble::Failed("the matrix is larger than can be addressed".to_owned()))?.map_err(|error| {
-        let size = format_size((len.unwrap_or(0) * size_of::<T>()) as u64);
-        Trouble::Unavailable(format!("no memory for a matrix of {size}: {error}; choose a smaller --n"))
-    })
-}
-
 /// A system of equations, solved by LAPACK's `DGESV`.
 struct Solution {
     blas: Blas,
@@ -92,13 +88,7 @@ struct Solution {
 
 impl Solution {
     fn new(blas: Blas, task: &Task, params: &LinpackParams) -> Result<Self, Trouble> {
-        let index = |count: u64| usize::try_from(count).ok();
-        let (Some(n), Some(lda)) = (index(params.n), index(params.lda)) else {
-            return Err(Trouble::Failed(format!("N = {} cannot be addressed", params.n)));
-        };
-        if i32::try_from(lda).is_err() {
-            return Err(Trouble::Failed(format!("{} takes no more than 2^31 elements a column", label(&blas))));
-        }
+        let (n, lda) = (index(params.n)?, index(params.lda)?);
         let matrix = map(lda.checked_mul(n), params.align)?;
         Ok(Self { blas, n, lda, seed: task.seed, matrix, right: vec![0.0; n], pivots: vec![0; n] })
     }
@@ -143,6 +133,36 @@ impl Library for Solution {
     }
 }
 
+/// A product of matrices by BLAS's `DGEMM` or `SGEMM`.
+struct Product<T: Real + Number> {
+    blas: Blas,
+    operands: Operands<T>,
+}
+
+impl<T: Real + Number + sys::blas::Element> Library for Product<T> {
+    fn fill(&mut self) {
+        self.operands.fill();
+    }
+
+    fn work(&mut self) -> Result<(), String> {
+        let Operands { n, lda, a, b, c, .. } = &mut self.operands;
+        self.blas.multiply(*n, a, b, c, *lda);
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<Residuals, String> {
+        self.operands.check()
+    }
+
+    fn huge_share(&self) -> Option<f64> {
+        self.operands.huge_share()
+    }
+
+    fn describe(&self) -> LinpackConditions {
+        self.operands.describe(label(&self.blas))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use model::experiment::Params;
@@ -181,6 +201,24 @@ mod tests {
             let said = solution.describe();
             assert!(said.kernel.is_some_and(|kernel| kernel.split(' ').count() >= 2), "name and version");
             assert_eq!(said.matrix_bytes, Some(8 * n * n));
+        }
+    }
+
+    #[test]
+    fn products_are_those_of_the_matrices() {
+        let mut task = planted::task(90, 1);
+        for element in [Element::Fp64, Element::Fp32] {
+            let Params::Linpack(params) = &mut task.experiment.params else { panic!("{task:?}") };
+            (params.op, params.engine, params.element) = (LinpackOp::Gemm, LinpackEngine::System, element);
+            let params = params.clone();
+            let team = match team(&task, &params) {
+                Ok(team) => team,
+                Err(trouble) => return crate::tests::skip("products by the system's library", trouble.reason()),
+            };
+            team.fill(0).and_then(|()| team.work(0, &mut || {})).unwrap();
+            assert!(team.check(0).is_ok_and(|found| found.scaled < 1.0), "{element}");
+            team.fill(0).unwrap();
+            assert!(team.check(0).is_err(), "what was not multiplied is no product");
         }
     }
 
