@@ -190,7 +190,7 @@ impl LinpackChoice {
             // Shown for what is measured here, and with the same solver.
             let shown =
                 self.elements.is_empty() && self.nbs.is_empty() && self.ldas.is_empty() && self.aligns.is_empty();
-            return shown.then(|| LinpackStanza { op, isa, engine, ..stanza.clone() });
+            return shown.then(|| LinpackStanza { op, engine, isa, ..stanza.clone() });
         }
         let n = or(&self.orders, &stanza.n);
         let chosen = LinpackStanza {

@@ -99,7 +99,7 @@ pub(super) fn panel(params: &LinpackParams, machine: &Machine, cpus: &[u32]) -> 
     fn of<T: Real>(params: &LinpackParams, caches: Caches) -> Option<u32> {
         // The plan may be of another machine: what it lacks is no reason not to say how it would be cut.
         let tile = tile::<T>(params)?;
-        u32::try_from(blocking(params, &tile, caches).panel).ok()
+        u32::try_from(blocking(params, tile, caches).panel).ok()
     }
     let factors = params.engine == LinpackEngine::Own && params.op != LinpackOp::Gemm;
     let caches = caches(machine, cpus);
@@ -116,7 +116,7 @@ pub(super) fn tile<T: Real>(params: &LinpackParams) -> Option<BoundTile<T>> {
 }
 
 /// How a problem is cut for the caches, in panels of the width that was asked for, if one was.
-pub(super) fn blocking<T: Real>(params: &LinpackParams, tile: &BoundTile<T>, caches: Caches) -> Blocking {
+pub(super) fn blocking<T: Real>(params: &LinpackParams, tile: BoundTile<T>, caches: Caches) -> Blocking {
     let n = usize::try_from(params.n).unwrap_or(usize::MAX / 2);
     let blocking = Blocking::new(tile.tile(), n, caches);
     match params.nb {
