@@ -203,7 +203,7 @@ pub(crate) struct Linpack {
     /// What is computed: lu (a solution in fp64), `lu_mixed` (with factors of lower precision, refined), gemm (a product).
     #[arg(long, value_delimiter = ',')]
     pub(crate) op: Vec<LinpackOp>,
-    /// Whose solver does it: own, faer, system (the system's OpenBLAS, MKL or BLIS).
+    /// Whose solver does it: own, faer, system (the BLAS and LAPACK that are installed).
     #[arg(long, value_delimiter = ',')]
     pub(crate) engine: Vec<LinpackEngine>,
     /// Orders of the systems; auto, the default, is the largest multiple of 1000 that half of the memory holds and that all
