@@ -200,7 +200,7 @@ pub(crate) struct Cpu {
 
 #[derive(Debug, Args)]
 pub(crate) struct Linpack {
-    /// What is computed: lu (a solution in fp64), `lu_mixed` (with factors of lower precision, refined), gemm (a product).
+    /// What is computed: lu (a solution in fp64), gemm (a product).
     #[arg(long, value_delimiter = ',')]
     pub(crate) op: Vec<LinpackOp>,
     /// Whose solver does it: own, faer, system (the BLAS and LAPACK that are installed).

@@ -227,9 +227,11 @@ impl Suite {
         let suite = Self::parse(LINPACK, "linpack")?;
         let linpack: Vec<LinpackStanza> = suite.linpack.iter().filter_map(|stanza| choice.of(stanza)).collect();
         if linpack.is_empty() {
-            return Err("there is no LINPACK experiment of that combination; known: --op lu and lu_mixed, and gemm with --type \
-                        fp64 or fp32"
-                .to_owned());
+            return Err(
+                "there is no LINPACK experiment of that combination; known: --op lu with --type fp64, and gemm with \
+                        --type fp64 or fp32"
+                    .to_owned(),
+            );
         }
         Ok(Self { name: Area::Linpack.to_string(), linpack, ..suite })
     }
