@@ -1,8 +1,9 @@
 //! What is written beside the code and must agree with it: the schema, the API documentation, the commands of
 //! README.md.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use crate::builds::Built;
 use crate::shell::{Shell, output, succeeds};
 use crate::tally::Tally;
 
@@ -11,9 +12,17 @@ const SCHEMA: &str = "schema/run-v1.json";
 /// How a block of commands in README.md opens that is run here.
 const RUNNABLE: &str = "```console run";
 
+/// What makes a release build quick to build. Overflow checks and the absence of debug assertions stay.
+const UNOPTIMISED: [(&str, &str); 4] = [
+    ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0"),
+    ("CARGO_PROFILE_RELEASE_LTO", "off"),
+    ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
+    ("CARGO_PROFILE_RELEASE_DEBUG", "false"),
+];
+
 /// The schema as the program prints it.
 fn schema(shell: &Shell) -> Option<String> {
-    output(&mut shell.cargo(&["run", "--quiet", "--package", "assay", "--", "schema"])).filter(|text| !text.is_empty())
+    output(&mut shell.command(Built::now(shell)?.program, &["schema"])).filter(|text| !text.is_empty())
 }
 
 /// Whether the committed schema is what the code generates.
@@ -46,13 +55,11 @@ pub(crate) fn commands(shell: &Shell) -> Tally {
         println!("README.md marks no command as runnable");
         return Tally::default();
     }
-    if !succeeds(&mut shell.cargo(&["build", "--quiet", "--package", "assay"])) {
-        return Tally::check(false);
-    }
+    let Some(built) = Built::now(shell) else { return Tally::failure("docs-test: the program does not compile") };
     let scratch = std::env::temp_dir().join(format!("assay-readme-{}", std::process::id()));
     let mut tally = Tally::default();
     for command in &documented {
-        tally.add(Tally::check(ends_as_documented(shell, command, &scratch)));
+        tally.add(Tally::check(ends_as_documented(shell, &built.program, command, &scratch)));
     }
     // What is left there is of no use; nothing is lost if it stays.
     let _ = std::fs::remove_dir_all(&scratch);
@@ -86,11 +93,15 @@ fn runnable(document: &str) -> Vec<Documented> {
 }
 
 /// Runs a command as a reader would, with the program on the path and a store of its own.
-fn ends_as_documented(shell: &Shell, documented: &Documented, scratch: &Path) -> bool {
-    let mut path = vec![shell.target().join("debug")];
+///
+/// What a command builds itself is built in a folder of its own and not optimised: that it builds is what is tested, and
+/// a program as slow as this must not lie where a reader expects one to measure with.
+fn ends_as_documented(shell: &Shell, program: &Path, documented: &Documented, scratch: &Path) -> bool {
+    let mut path: Vec<PathBuf> = program.parent().map(Path::to_path_buf).into_iter().collect();
     path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
     let mut command = shell.command("sh", &["-c", &documented.text]);
-    command.env("ASSAY_STORE", scratch.join("store"));
+    command.env("ASSAY_STORE", scratch.join("store")).env("CARGO_TARGET_DIR", shell.target().join("readme"));
+    command.envs(UNOPTIMISED);
     if let Ok(path) = std::env::join_paths(path) {
         command.env("PATH", path);
     }

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::shell::{Shell, succeeds};
+use crate::builds::{Built, Tests};
+use crate::passes::{User, passes};
+use crate::shell::Shell;
 use crate::tally::Tally;
 use crate::watch::{Ending, Patience, watch};
 
@@ -16,26 +18,42 @@ const SKIPS: &str = "ASSAY_TEST_SKIPS";
 /// How long a harness may say nothing. Each test is a line, and the longest takes half a minute on an idle machine.
 const SILENCE: Patience = Patience::Silent(Duration::from_mins(5));
 
-/// The tests of every crate but the program.
+/// The tests of every crate but the program, and the examples in its documentation.
 pub(crate) fn crates(shell: &Shell) -> Tally {
-    cargo_test(shell, &["--workspace", "--exclude", "assay"], &[], "crate-tests")
-}
-
-/// The tests of the program, which measure and so must be alone.
-pub(crate) fn program(shell: &Shell) -> Tally {
-    cargo_test(shell, &["--package", "assay"], &["--test-threads=1"], "program-tests")
-}
-
-/// Builds the tests of some packages and runs them. They are built first, since the compiler says nothing for longer
-/// than a test may.
-fn cargo_test(shell: &Shell, packages: &[&str], options: &[&str], name: &str) -> Tally {
-    let words = [&["test"], packages].concat();
-    if !succeeds(shell.cargo(&words).arg("--no-run")) {
-        return Tally::failure(format!("{name}: the tests do not compile"));
+    const NAME: &str = "crate-tests";
+    let Some(built) = Built::now(shell) else { return does_not_compile(NAME) };
+    let mut tally = Tally::default();
+    for tests in built.of_crates(shell) {
+        tally.add(count(shell, &mut command(shell, tests), &shell.target(), NAME));
     }
-    let mut command = shell.cargo(&words);
-    command.args(["--no-fail-fast", "--"]).args(options);
-    count(shell, &mut command, &shell.target(), name)
+    let mut examples = shell.cargo(&["test", "--quiet", "--workspace", "--doc", "--no-fail-fast"]);
+    tally.add(count(shell, &mut examples, &shell.target(), NAME));
+    tally
+}
+
+/// The tests of the program: several at a time where they may be, and then those that must be alone.
+pub(crate) fn program(shell: &Shell) -> Tally {
+    const NAME: &str = "program-tests";
+    let Some(built) = Built::now(shell) else { return does_not_compile(NAME) };
+    let mut tally = Tally::default();
+    for tests in built.of_program(shell) {
+        for pass in passes(User::Ours) {
+            tally.add(count(shell, command(shell, tests).args(pass), &shell.target(), NAME));
+        }
+    }
+    tally
+}
+
+/// What a step comes to whose tests do not compile.
+pub(crate) fn does_not_compile(name: &str) -> Tally {
+    Tally::failure(format!("{name}: the tests do not compile"))
+}
+
+/// Runs a program of tests as cargo does.
+fn command(shell: &Shell, tests: &Tests) -> Command {
+    let mut command = shell.command(&tests.executable, &[""; 0]);
+    command.current_dir(&tests.folder).env("CARGO_MANIFEST_DIR", &tests.folder);
+    command
 }
 
 /// Runs a test command and counts what its harnesses report. A command that fails without a failed test (a test killed

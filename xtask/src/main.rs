@@ -10,12 +10,14 @@
     reason = "this is a program for developers: it reads argv, prints, and times its steps"
 )]
 
+mod builds;
 mod codegen;
 mod deny;
 mod documents;
 mod family;
 mod harness;
 mod invariants;
+mod passes;
 mod peers;
 mod set_up;
 mod shell;

@@ -29,7 +29,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "lint", about: "clippy, warnings as errors", in_test: true, minutes: 15, run: lint },
     Step { name: "crate-tests", about: "the tests of every crate but the program, in parallel", in_test: true, minutes: 25, run: harness::crates },
     Step { name: "codegen", about: "the program's machine code, every kernel (alone: the release build, or --binary PATH)", in_test: true, minutes: 10, run: codegen::step },
-    Step { name: "program-tests", about: "the program end to end, one test at a time", in_test: true, minutes: 20, run: harness::program },
+    Step { name: "program-tests", about: "the program end to end, what disturbs or measures others one at a time", in_test: true, minutes: 20, run: harness::program },
     Step { name: "unprivileged-tests", about: "the same as a user without any right", in_test: true, minutes: 15, run: unprivileged::run },
     Step { name: "schema-check", about: "whether the committed schema is the code's", in_test: true, minutes: 5, run: documents::check_schema },
     Step { name: "schema", about: "write schema/run-v1.json anew", in_test: false, minutes: 5, run: documents::write_schema },

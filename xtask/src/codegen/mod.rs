@@ -15,6 +15,7 @@ use std::process::ExitCode;
 
 use kernels::table::{KERNELS, Kernel};
 
+use crate::builds::Built;
 use crate::shell::{Shell, succeeds};
 use crate::tally::Tally;
 use machine_code::{TableRow, check};
@@ -26,7 +27,7 @@ pub(crate) const USAGE: &str = "codegen [--binary PATH]";
 /// The table for the release build, or for the program named.
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
     let tally = match arguments {
-        [] => built(shell, &["--release"], "release"),
+        [] => release(shell),
         [option, path] if option == "--binary" => program(Path::new(path)),
         _ => {
             println!("usage: cargo xtask {USAGE}");
@@ -39,16 +40,16 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
 
 /// The table for the program that the tests use.
 pub(crate) fn step(shell: &Shell) -> Tally {
-    built(shell, &[], "debug")
+    Built::now(shell)
+        .map_or_else(|| Tally::failure("codegen: the program does not compile"), |built| program(&built.program))
 }
 
-/// Builds the program and looks at it.
-fn built(shell: &Shell, profile: &[&str], folder: &str) -> Tally {
-    let build = ["build", "--quiet", "--package", "assay"];
-    if !succeeds(&mut shell.cargo(&[&build, profile].concat())) {
+/// Builds the program that is shipped and looks at it.
+fn release(shell: &Shell) -> Tally {
+    if !succeeds(&mut shell.cargo(&["build", "--quiet", "--package", "assay", "--release"])) {
         return Tally::check(false);
     }
-    program(&shell.target().join(folder).join("assay"))
+    program(&shell.target().join("release/assay"))
 }
 
 /// Prints the table of one program; each kernel counts.
