@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::shell::{Shell, output};
 
 /// What cargo builds for `cargo test`.
-const BUILD: [&str; 5] = ["test", "--workspace", "--no-run", "--quiet", "--message-format=json"];
+const BUILD: [&str; 5] = ["test", "--workspace", "--no-run", "--quiet", "--message-format=json-render-diagnostics"];
 
 /// A program of tests.
 #[derive(Clone, Debug, PartialEq, Eq)]

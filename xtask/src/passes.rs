@@ -19,6 +19,10 @@ const TOGETHER: &[&str] = &[
 /// How many at a time: two CPUs are the fewest that tests are run on, and most tests wait most of the time.
 const AT_A_TIME: u32 = 3;
 
+/// Tests of those modules that need every CPU at once all the same: two threads hand a line to each other, and neither
+/// gets on while the other waits for a CPU.
+const ALONE_AMONG_THEM: &[&str] = &["memory::cores_hand_a_line_to_each_other"];
+
 /// Tests that a user without rights need not repeat: they check what kernels compute, and a kernel asks the operating
 /// system for nothing. How its memory was obtained and where documents go is checked by others, as every user.
 const SAME_FOR_EVERYBODY: &[&str] = &[
@@ -42,13 +46,14 @@ pub(crate) enum User {
 
 /// The options of the harness for each pass over the program's tests. Every test but those that need no repetition is in
 /// one of them.
-pub(crate) fn passes(user: User) -> [Vec<String>; 2] {
+pub(crate) fn passes(user: User) -> [Vec<String>; 3] {
     let skipped: &[&str] = if user == User::Nobody { SAME_FOR_EVERYBODY } else { &[] };
-    let skips = |names: &[&str]| -> Vec<String> { names.iter().map(|name| format!("--skip={name}")).collect() };
-    let together = TOGETHER.iter().map(|module| (*module).to_owned());
-    let together = [format!("--test-threads={AT_A_TIME}")].into_iter().chain(together).chain(skips(skipped));
-    let alone = ["--test-threads=1".to_owned()].into_iter().chain(skips(TOGETHER)).chain(skips(skipped));
-    [together.collect(), alone.collect()]
+    let pass = |at_a_time: u32, names: &[&str], skips: &[&str]| -> Vec<String> {
+        let names = names.iter().map(|name| (*name).to_owned());
+        let skips = skips.iter().chain(skipped).map(|name| format!("--skip={name}"));
+        [format!("--test-threads={at_a_time}")].into_iter().chain(names).chain(skips).collect()
+    };
+    [pass(AT_A_TIME, TOGETHER, ALONE_AMONG_THEM), pass(1, ALONE_AMONG_THEM, &[]), pass(1, &[], TOGETHER)]
 }
 
 #[cfg(test)]
@@ -58,7 +63,7 @@ mod tests {
 
     /// What changes the machine for others, or asks whether others did.
     const NOT_TOGETHER: [&str; 6] =
-        ["Cgroup::make(\"cpu\")", "put_first", "do :; done", "cpu_shared", "clock_unsteady", "{cpu}/online"];
+        ["Cgroup::make(\"cpu\")", "put_first", "do :; done", "cpu_shared", "clock_unsteady", "SwitchedOff"];
 
     /// What needs rights, or is about where something is put.
     const RIGHTS: [&str; 8] = ["is_root", "Cgroup", "Tmpfs", "LoopDisk", "Locked", "ReadOnly", "Overlay", "--dir"];
@@ -108,17 +113,29 @@ mod tests {
     }
 
     #[test]
-    fn every_module_is_in_one_pass() {
-        let [together, alone] = passes(User::Ours);
-        for module in TOGETHER {
-            assert!(together.iter().any(|word| word == module));
-            assert!(alone.iter().any(|word| *word == format!("--skip={module}")));
+    fn every_test_is_in_one_pass() {
+        let takes = |pass: &[String], test: &str| {
+            let (skips, names): (Vec<_>, Vec<_>) = pass.iter().skip(1).partition(|word| word.starts_with("--skip="));
+            let named = names.is_empty() || names.iter().any(|name| test.contains(name.as_str()));
+            named && !skips.iter().any(|word| test.contains(word.strip_prefix("--skip=").unwrap()))
+        };
+        let count = |user, test: &str| passes(user).iter().filter(|pass| takes(pass, test)).count();
+        let invented = ["new_module::new_test", "live::x", "disk::x", "disk_trouble::x", "memory::x", "args::tests::x"];
+        for test in invented.iter().chain(ALONE_AMONG_THEM) {
+            assert_eq!((count(User::Ours, test), count(User::Nobody, test)), (1, 1), "{test}");
         }
-        assert!(alone.contains(&"--test-threads=1".to_owned()));
-        assert_eq!(alone.len(), 1 + TOGETHER.len(), "nothing else is left out");
-        let of_nobody = passes(User::Nobody);
-        assert!(
-            of_nobody.iter().all(|pass| SAME_FOR_EVERYBODY.iter().all(|name| pass.contains(&format!("--skip={name}"))))
-        );
+        for test in SAME_FOR_EVERYBODY {
+            assert_eq!((count(User::Ours, test), count(User::Nobody, test)), (1, 0), "{test}");
+        }
+        assert!(!takes(&passes(User::Ours)[0], ALONE_AMONG_THEM[0]));
+    }
+
+    #[test]
+    fn tests_that_are_named_are_there() {
+        for name in ALONE_AMONG_THEM.iter().chain(SAME_FOR_EVERYBODY) {
+            let (module, function) = name.split_once("::").unwrap();
+            assert!(TOGETHER.contains(&format!("{module}::").as_str()), "{name}");
+            assert!(source(module).contains(&format!("#[test]\nfn {function}() {{")), "{name}");
+        }
     }
 }
