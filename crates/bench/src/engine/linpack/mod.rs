@@ -17,6 +17,8 @@ use super::{BesideJob, Engine, Job, JobProfile, Opened, Preparing, Residuals, Tr
 use crate::plan::{PlanError, Planned, Request};
 
 mod cost;
+#[cfg(feature = "faer")]
+mod faer;
 mod library;
 mod operands;
 mod own;
@@ -45,7 +47,10 @@ impl Engine for LinpackEngine {
         let team = match params.engine {
             Whose::Own => own::team(task, params)?,
             Whose::System => system::team(task, params)?,
-            other @ Whose::Faer => return Err(Trouble::Unavailable(format!("this version has no engine {other}"))),
+            #[cfg(feature = "faer")]
+            Whose::Faer => faer::team(task, params)?,
+            #[cfg(not(feature = "faer"))]
+            other @ Whose::Faer => return Err(Trouble::Unavailable(solver::refused(other).unwrap_or_default())),
         };
         let open = Open { id: task.experiment.id.clone(), launch: task.launch, left: task.cpus.len(), team };
         prepared().push(open);

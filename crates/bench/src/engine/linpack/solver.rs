@@ -24,6 +24,13 @@ const ABILITIES: &[Ability] = &[
         elements: &[Element::Fp64, Element::Fp32],
         method: "linpack-gemm/1",
     },
+    Ability { engine: LinpackEngine::Faer, op: LinpackOp::Lu, elements: &[Element::Fp64], method: "linpack-lu-faer/1" },
+    Ability {
+        engine: LinpackEngine::Faer,
+        op: LinpackOp::Gemm,
+        elements: &[Element::Fp64, Element::Fp32],
+        method: "linpack-gemm-faer/1",
+    },
     Ability {
         engine: LinpackEngine::System,
         op: LinpackOp::Lu,
@@ -63,8 +70,12 @@ pub(super) fn method(engine: LinpackEngine, op: LinpackOp) -> &'static str {
 }
 
 /// Why a solver cannot be had in this program, if it cannot.
-pub(super) const fn refused(_engine: LinpackEngine) -> Option<String> {
-    None
+pub(super) fn refused(engine: LinpackEngine) -> Option<String> {
+    let is_missing = engine == LinpackEngine::Faer && cfg!(not(feature = "faer"));
+    is_missing.then(|| {
+        "the engine faer is not in this program; build one that has it with `cargo build --release --features faer`"
+            .to_owned()
+    })
 }
 
 /// An instruction set that our own solver has kernels for.
@@ -156,6 +167,14 @@ mod tests {
             }
         }
         assert!(!has(LinpackEngine::Own, LinpackOp::Lu, Element::Int8));
+    }
+
+    #[test]
+    fn a_solver_that_is_not_built_in_is_refused_with_how_to_build_it() {
+        let refusal = refused(LinpackEngine::Faer);
+        assert_eq!(refusal.is_none(), cfg!(feature = "faer"));
+        assert!(refusal.is_none_or(|sentence| sentence.contains("--features faer")));
+        assert!(refused(LinpackEngine::Own).is_none() && refused(LinpackEngine::System).is_none());
     }
 
     #[test]
