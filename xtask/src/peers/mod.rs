@@ -34,10 +34,12 @@ const ALL_KERNELS: &[&str] = &["cpu", "--isa", "all", "--threads", "1,all"];
 const LIMIT_RUNS: usize = 2;
 /// What a reader looks at.
 const PAGE: &str = "docs/performance.md";
+/// How the tools were called, for who wants to know.
+const COMMANDS_PAGE: &str = "docs/performance-commands.md";
 /// Every tool that the program knows: it runs each beside the rows that it can stand beside.
 const TOOLS: &str = "all";
 /// What the area may be.
-const AREAS: &[&str] = &["cpu", "memory", "disk", "net"];
+const AREAS: &[&str] = &["cpu", "linpack", "memory", "disk", "net"];
 /// The word for the network rows between two namespaces.
 const VETH: &str = "veth";
 /// Pairs of them where nothing is said: as many as the suite takes.
@@ -200,6 +202,7 @@ fn write_page(root: &Path) -> Result<(), String> {
         text.lines().filter_map(Attempt::of_line).collect()
     };
     write(&root.join(PAGE), &page::render(&all(ATTEMPTS), &all(LIMITS)))?;
+    write(&root.join(COMMANDS_PAGE), &page::render_commands(&all(ATTEMPTS)))?;
     println!("{PAGE} shows the latest of each comparison");
     Ok(())
 }

@@ -36,6 +36,14 @@ ours is `assay net --to` against `assay net serve`, with the same options and on
 
 ";
 
+/// What is said above the commands.
+const COMMANDS_HEAD: &str = "\
+# How the tools were called
+
+Written by `cargo xtask peers` beside [performance.md](performance.md): for each comparison there, on which CPUs and with
+which words the tool was run last, and its server before it.
+";
+
 /// The page: what was compared with peers, and our own kernels against their limits.
 pub(crate) fn render(attempts: &[Attempt], limits: &[Attempt]) -> String {
     let mut page = HEAD.to_owned();
@@ -87,11 +95,22 @@ fn section(page: &mut String, here: &[&Attempt]) {
     spreads(page, &each);
     costs(page, &each);
     tails(page, &each);
-    page.push_str("\nThe commands, as they were run last:\n\n```text\n");
-    for (attempt, _) in &latest {
-        commands(page, attempt);
+    page.push_str("\nThe commands, as they were run last: [performance-commands.md](performance-commands.md).\n\n");
+}
+
+/// The second page: how each tool was called when it was compared last.
+pub(crate) fn render_commands(attempts: &[Attempt]) -> String {
+    let mut page = COMMANDS_HEAD.to_owned();
+    for machine in in_order(attempts.iter().map(|attempt| attempt.text("machine"))) {
+        let here: Vec<&Attempt> = attempts.iter().filter(|attempt| attempt.text("machine") == machine).collect();
+        let _ = writeln!(page, "\n## {machine}\n\n```text");
+        for comparison in in_order(here.iter().map(|attempt| attempt.comparison())) {
+            let latest = here.iter().rfind(|attempt| attempt.comparison() == comparison);
+            latest.into_iter().for_each(|attempt| commands(&mut page, attempt));
+        }
+        page.push_str("```\n");
     }
-    page.push_str("```\n\n");
+    page
 }
 
 /// The disk rows' median latencies and what a request costs the processor, where the latest attempts compared them.
@@ -371,7 +390,8 @@ mod tests {
     fn spreads_and_commands_are_told() {
         let page = render(&[beside("x", "higher", "4.0", "below")], &[]);
         assert!(page.contains("(cv 2.0 %) | 4.000 s (cv 1.0 %)") && !page.contains("Spread beside"), "{page}");
-        assert!(page.contains(", CPUs 0,1\nOMP_PLACES='{0},{1}' /t\n"), "{page}");
+        let commands = render_commands(&[beside("x", "higher", "4.0", "below"), beside("x", "higher", "4.0", "below")]);
+        assert_eq!(commands.matches(", CPUs 0,1\nOMP_PLACES='{0},{1}' /t\n").count(), 1, "the last alone: {commands}");
     }
 
     /// An attempt whose figures scatter so much on our side, where theirs scatter by one in a hundred.
