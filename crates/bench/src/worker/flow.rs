@@ -28,6 +28,12 @@ const STEADY: f64 = 0.05;
 /// Marks a sample in which more datagrams were lost than the row's goal allows.
 const ABOVE_GOAL: &str = "above_goal";
 
+/// How many times as long the window is that is taken in the place of an empty one.
+const LONGER: f64 = 4.0;
+
+/// An empty window of this length is taken for the answer: what takes longer than that for one operation hangs.
+const LONGEST_EMPTY_SECONDS: f64 = 2.0;
+
 /// One thread's part of a sample.
 #[derive(Clone, Debug)]
 pub(super) struct FlowRecord {
@@ -64,10 +70,7 @@ pub(super) fn run(
         if launch.over.load(Ordering::Acquire) {
             break;
         }
-        let extent = launch.task.exact_work.map_or(Extent::Seconds(launch.task.sample_seconds), Extent::Work);
-        let window = work(launch, gate, flow.as_mut(), &mut worked, extent)?;
-        lock(&launch.flows)[thread] = Some(FlowRecord { tally: worked.tally.clone(), window });
-        gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
+        take_sample(launch, thread, gate, flow.as_mut(), &mut worked)?;
         if thread == 0 {
             values.extend(tell_sample(launch, flow.profile())?);
             let steady = || stats::steadiness(&values).is_some_and(|found| found.is_steady());
@@ -93,6 +96,31 @@ pub(super) fn run(
         of_flow: Some(Box::new(seen)),
         ..ThreadReport::default()
     })
+}
+
+/// One sample of all threads, whose records are left for the first of them. A window in which a thread finished nothing
+/// says nothing (a slow device, CPUs that others have): it is taken again, longer.
+fn take_sample(
+    launch: &Launch,
+    thread: usize,
+    gate: &Gate,
+    flow: &mut dyn Flow,
+    worked: &mut Worked,
+) -> Result<(), Ended> {
+    let mut seconds = launch.task.sample_seconds;
+    loop {
+        let extent = launch.task.exact_work.map_or(Extent::Seconds(seconds), Extent::Work);
+        let window = work(launch, gate, flow, worked, extent)?;
+        lock(&launch.flows)[thread] = Some(FlowRecord { tally: worked.tally.clone(), window });
+        gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
+        let is_idle = lock(&launch.flows).iter().flatten().any(|record| record.tally.operations == 0);
+        // Every thread has looked before the records change.
+        gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
+        if !is_idle || seconds >= LONGEST_EMPTY_SECONDS {
+            return Ok(());
+        }
+        seconds *= LONGER;
+    }
 }
 
 /// One window of this extent, with all threads; which it was for this one.
@@ -170,7 +198,8 @@ fn tell_sample(launch: &Launch, profile: FlowProfile) -> Result<Option<f64>, End
     };
     let durations = merged(&records);
     if records.iter().any(|record| record.tally.operations == 0) {
-        let reason = format!("not one operation ended within {:.3} s", launch.task.sample_seconds);
+        let seconds = records.iter().map(|record| launch.timer.seconds(record.window.begin, record.window.end));
+        let reason = format!("not one operation ended within {:.3} s", seconds.fold(0.0, f64::max));
         return Err(Some(Trouble::Failed(reason)));
     }
     let metrics = combine(&records, &durations, profile, &launch.timer, &template);
@@ -320,10 +349,15 @@ mod tests {
 
     /// How many samples a launch of two threads tells that was to take as many as there are numbers.
     fn samples_of(series: &[u64], until_steady: bool) -> usize {
+        launch_of(series, u32::try_from(series.len()).unwrap(), until_steady).unwrap()
+    }
+
+    /// The same of this many samples, or why there were none.
+    fn launch_of(series: &[u64], samples: u32, until_steady: bool) -> Result<usize, String> {
         let cpu = sys::affinity::allowed_cpus().unwrap()[0];
         let task = model::wire::Task {
             cpus: vec![cpu; 2],
-            samples: u32::try_from(series.len()).unwrap(),
+            samples,
             sample_seconds: 1e-3,
             until_steady,
             ..crate::tests::task()
@@ -334,9 +368,17 @@ mod tests {
             let flow = Box::new(Series(series.iter().rev().copied().collect()));
             run(&launch, thread, gate, flow, 0.0).map_err(|ended| format!("{ended:?}"))
         });
-        assert_eq!(reports.unwrap().len(), 2);
+        assert_eq!(reports.map_err(|error| format!("{error:?}"))?.len(), 2);
         let text = String::from_utf8(output).unwrap();
-        text.lines().filter(|line| line.contains(r#""kind":"sample""#)).count()
+        Ok(text.lines().filter(|line| line.contains(r#""kind":"sample""#)).count())
+    }
+
+    #[test]
+    fn an_empty_window_is_taken_again_and_longer_until_it_is_an_answer() {
+        assert_eq!(launch_of(&[0, 5, 0, 0, 7], 2, false), Ok(2));
+        // From a millisecond to 4 s in steps of four.
+        let reason = launch_of(&[0; 12], 1, false).unwrap_err();
+        assert!(reason.contains("not one operation ended within 4.096 s"), "{reason}");
     }
 
     #[test]

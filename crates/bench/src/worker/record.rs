@@ -258,10 +258,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 
 /// The metrics of a sample from the records of all threads.
 pub(super) fn combine(records: &[Record], profile: Profile, timer: &Timer, task: &Task) -> Vec<MetricSample> {
-    let window = Stretch {
-        begin: records.iter().map(Record::begin).fold(f64::NEG_INFINITY, f64::max),
-        end: records.iter().map(Record::end).fold(f64::INFINITY, f64::min),
-    };
+    let window = counted_window(records);
     let whole = task.exact_work.is_some();
     let per_thread: Vec<ThreadShare> = match profile.measure {
         Measure::Rate(_) | Measure::Visits(_) if whole => records.iter().map(Record::whole).collect(),
@@ -295,6 +292,21 @@ pub(super) fn combine(records: &[Record], profile: Profile, timer: &Timer, task:
     let clock = MetricSample { name: MetricName::Clock, unit: Unit::Hertz, better: Better::Higher, sample: clock };
     let beside = beside_the_headline(profile.measure, &sample, records, window);
     [Some(MetricSample { name, unit, better, sample }), beside, Some(clock)].into_iter().flatten().collect()
+}
+
+/// Where all threads worked. Threads that took turns, on CPUs that others had, have no such time in common: what they did
+/// then counts over all of the time that they took together.
+fn counted_window(records: &[Record]) -> Stretch {
+    let ends = |of: fn(&Record) -> f64, pick: fn(f64, f64) -> f64| records.iter().map(of).reduce(pick).unwrap_or(0.0);
+    let common = Stretch { begin: ends(Record::begin, f64::max), end: ends(Record::end, f64::min) };
+    let works = |record: &Record| {
+        let share = record.inside(common);
+        share.work > 0.0 && share.seconds > 0.0
+    };
+    if records.iter().all(works) {
+        return common;
+    }
+    Stretch { begin: ends(Record::begin, f64::min), end: ends(Record::end, f64::max) }
 }
 
 /// Seconds between the first work of the thread that began first and that of the last one; `None` of a single thread.
@@ -448,6 +460,15 @@ mod tests {
         assert!(close(shares[0].work, 1600.0) && close(shares[1].work, 1600.0), "{shares:?}");
         let (value, work, seconds) = headline(RATE, &shares);
         assert!(close(value, 2.0 * 1600.0 / 800e-6) && close(work / seconds, value));
+    }
+
+    #[test]
+    fn threads_that_took_turns_are_counted_over_all_of_their_time() {
+        let records = [record(0, &[100; 10]), record(2000, &[100; 10])];
+        let window = counted_window(&records);
+        let shares: Vec<_> = records.iter().map(|record| record.inside(window)).collect();
+        let (value, work, seconds) = headline(RATE, &shares);
+        assert!(close(value * 3e-3, work) && close(seconds, 3e-3), "{value} for {seconds} s");
     }
 
     #[test]
