@@ -173,13 +173,20 @@ impl Lines {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Mutex, PoisonError};
+
     use super::*;
 
     /// Longer than any test may take.
     const LONG: Duration = Duration::from_mins(1);
 
+    /// Held while a script is watched: a process that another test has just forked still holds our pipe for a moment, and
+    /// would be taken for one of this script's.
+    static ALONE: Mutex<()> = Mutex::new(());
+
     /// Watches a script that may be silent for so many seconds; its end, its lines, and the time taken.
     fn watched(script: &str, silent: u64, open: Duration) -> (Ending, Vec<String>, Duration) {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let mut lines = Vec::new();
         let start = Instant::now();
         let mut command = Command::new("sh");

@@ -185,6 +185,20 @@ impl Plan {
         self.rows.iter().map(|row| (row.experiment.id.clone(), row.expected_seconds(self.repeat))).collect()
     }
 
+    /// Why rows cannot be measured here, each reason with the ids of its rows, in the plan's order.
+    pub fn obstacles(&self) -> Vec<(String, Vec<String>)> {
+        let mut obstacles: Vec<(String, Vec<String>)> = Vec::new();
+        for row in &self.rows {
+            let Some(reason) = &row.obstacle else { continue };
+            let id = row.experiment.id.clone();
+            match obstacles.iter_mut().find(|(other, _)| other == reason) {
+                Some((_, ids)) => ids.push(id),
+                None => obstacles.push((reason.clone(), vec![id])),
+            }
+        }
+        obstacles
+    }
+
     /// Expected seconds of all rows, and of the pauses between sessions.
     pub fn expected_seconds(&self) -> f64 {
         let pauses = f64::from(self.sessions.saturating_sub(1)) * self.pause_seconds;

@@ -15,6 +15,20 @@ pub fn total(plan: &[(String, f64)]) -> String {
     format!("{}, about {}", counted(plan.len() as u64, "row"), duration(seconds))
 }
 
+/// What of the plan will be skipped, a line for each reason, with the first ids that it is the reason of.
+pub fn skipped(obstacles: &[(String, Vec<String>)]) -> Vec<String> {
+    let line = |(reason, ids): &(String, Vec<String>)| {
+        let named = ids.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let more = ids.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("skipped: {named}{more}: {reason}")
+    };
+    obstacles.iter().map(line).collect()
+}
+
+/// Ids that stand before a reason.
+const NAMED: usize = 4;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -25,5 +39,12 @@ mod tests {
         assert_eq!(render(&plan), "cpu/fma/fp64/avx512/t1\t3.4 s\nmemory/sequential-read/t2\t70.0 s\n");
         assert_eq!(total(&plan), "2 rows, about 1 min 13 s");
         assert_eq!((render(&[]), total(&[])), (String::new(), "0 rows, about 0.0 s".to_owned()));
+    }
+
+    #[test]
+    fn what_is_skipped_is_named_with_its_reason() {
+        let ids = |count: usize| (0..count).map(|id| format!("a/{id}")).collect::<Vec<_>>();
+        assert_eq!(skipped(&[("too long".to_owned(), ids(2))]), ["skipped: a/0, a/1: too long"]);
+        assert_eq!(skipped(&[("no room".to_owned(), ids(6))]), ["skipped: a/0, a/1, a/2, a/3 and 2 more: no room"]);
     }
 }

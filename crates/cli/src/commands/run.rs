@@ -168,6 +168,9 @@ fn measure(suite: Suite, chosen: Chosen, there: Option<There<'_>>, options: &Mea
         let list = plan.list();
         print(report::plan::render(&list).as_bytes())?;
         complain(&report::plan::total(&list));
+        for line in report::plan::skipped(&plan.obstacles()) {
+            complain(&line);
+        }
         return Ok(Outcome::Done);
     }
     check_json(options)?;
