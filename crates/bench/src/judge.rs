@@ -24,7 +24,7 @@ mod setting;
 
 use around::Scale;
 pub(crate) use disk::limits::{Limits, hold_against, hold_against_each_other, withdraw};
-pub(crate) use disk::steady::{rounds as steady_rounds, set as set_steady};
+pub(crate) use disk::steady::set as set_steady;
 pub(crate) use linpack::set_losses;
 
 /// What marks the samples of a launch that others disturbed.

@@ -85,7 +85,7 @@ pub struct Sample {
     /// Each thread's part.
     pub per_thread: Vec<ThreadShare>,
     /// Marks on this sample: `outlier`; `disturbed` where others disturbed its launch, `repeat` where its launch was made
-    /// because of such a one; `before_steady` where its drive had not settled yet. Only the last are left out of summaries.
+    /// because of such a one; `before_steady` where its drive had not settled yet. Nothing marked is left out of a summary.
     pub flags: Vec<String>,
 }
 

@@ -3,8 +3,6 @@
 //!
 //! Everything here can be worked out again from the samples; nothing measures.
 
-use std::ops::Range;
-
 use kernels::table::KERNELS;
 use model::document::{Document, Row, Status, Stop};
 use model::experiment::{MemoryParams, Params};
@@ -55,24 +53,18 @@ pub(super) fn row(planned: &Planned, progress: &Progressing, best: Option<f64>, 
         return row;
     }
     (row.status, row.reason, row.verified) = (Status::Ok, None, Some(true));
-    let steady = row.metrics.first().filter(|_| planned.sampling.until_steady).and_then(judge::steady_rounds);
-    let counted = steady.clone().and_then(|rounds| progress.samples.get(rounds)).unwrap_or(&progress.samples);
-    if steady.is_some() {
-        count_only(counted, &mut row.metrics);
-    }
     row.conditions = judge::conditions(planned, &row.metrics, &progress.launches, best, setting.machine);
     if let Some(disk) = &mut row.conditions.disk {
         if let Some(target) = setting.disk.as_ref().filter(|_| disk.filesystem.is_some()) {
             disk.devices = target.storage.disks();
         }
-        disk.mean_latency_seconds = histogram_of(counted).mean();
+        disk.mean_latency_seconds = histogram_of(&progress.samples).mean();
         // A median of launches may come out beyond that of all samples, which a flush only takes from.
         let throughput = row.metrics.iter().find(|metric| metric.name == MetricName::Throughput.name());
         let most = throughput.map_or(f64::INFINITY, |metric| metric.summary.median);
         disk.flushed_bytes_per_second = disk.flushed_bytes_per_second.map(|rate| rate.min(most));
     }
-    let reason = stop_reason(progress.over.as_ref());
-    row.conditions.stop_reason = reason.map(|reason| with_what_counts(reason, steady.as_ref()));
+    row.conditions.stop_reason = stop_reason(progress.over.as_ref());
     row.conditions.stop = stop(progress.over.as_ref());
     row.conditions.disturbed_launches = count(disturbed.iter().filter(|disturbed| **disturbed).count());
     row.conditions.repeated_launches = count(progress.launches.iter().filter(|launch| launch.repeat).count());
@@ -102,23 +94,6 @@ pub(super) fn row(planned: &Planned, progress: &Progressing, best: Option<f64>, 
     }
     row.grade = Some(warning::grade(&row.warnings));
     row
-}
-
-/// Sums the metrics up over some of their samples only; the others stay in the document.
-fn count_only(counted: &[Repetition], metrics: &mut [Metric]) {
-    for of_counted in self::metrics(counted) {
-        if let Some(metric) = metrics.iter_mut().find(|metric| metric.name == of_counted.name) {
-            metric.summary = of_counted.summary;
-        }
-    }
-}
-
-/// Why a row stopped and, where not all of its rounds count, which do.
-fn with_what_counts(reason: String, counted: Option<&Range<usize>>) -> String {
-    match counted {
-        Some(rounds) => format!("{reason}; the figure is that of rounds {} to {}", rounds.start + 1, rounds.end),
-        None => reason,
-    }
 }
 
 /// The latencies of these samples together.
@@ -357,7 +332,10 @@ fn set_efficiency(metric: &mut Metric, params: &Params) -> Option<Warning> {
         metric.efficiency = tightest_of(|peak| peak.kind.carries_efficiency() && peak.kind != PeakKind::Datasheet)
             .map(|peak| Efficiency { value: median / peak.value, of: peak.kind })
             .filter(|efficiency| efficiency.value <= 1.0 + MOST_UNCERTAINTY);
-        return datasheet;
+        // Without a limit to be held against there is no efficiency, and the contract's word for that is the other one.
+        if metric.efficiency.is_some() {
+            return datasheet;
+        }
     }
     // What another measurement reached stands in where nothing physical is there: on loopback, and not for memory.
     let stands_in = || tightest_of(|peak| peak.kind.stands_in()).filter(|_| !matches!(params, Params::Memory(_)));
@@ -512,9 +490,8 @@ mod tests {
         assert_eq!((row.conditions.stop, seen.steady_rounds), (Some(Stop::Steady), Some(6)));
         let reason = row.conditions.stop_reason.unwrap();
         assert!(reason.starts_with("steady after 6 rounds"), "{reason}");
-        assert!(reason.ends_with("; the figure is that of rounds 2 to 6"), "{reason}");
-        let summary = &row.metrics[0].summary;
-        assert_eq!((summary.n, summary.max, row.metrics[0].samples.len()), (5, 1.0, 6), "all are kept, five count");
+        let (summary, samples) = (&row.metrics[0].summary, &row.metrics[0].samples);
+        assert_eq!((summary.n, summary.max, samples.len()), (6, 9.0, 6), "a summary is of all samples");
         assert!(!of_samples(&codes) && row.metrics[0].samples[0].flags.iter().any(|flag| flag == "before_steady"));
         let (row, codes) = assembled(&[9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0]);
         assert_eq!((row.conditions.stop, row.grade), (Some(Stop::NotSteady), Some(warning::Grade::C)));
@@ -553,12 +530,12 @@ mod tests {
         };
         let remark = Some(("above_datasheet".to_owned(), warning::Grade::A));
         let of_link = Some(Efficiency { value: 0.515, of: PeakKind::Link });
-        assert_eq!(set(&[sheet, (PeakKind::Link, 200.0)], 103.0, &disk), (remark.clone(), of_link));
-        assert_eq!(set(&[sheet], 103.0, &disk), (remark, None));
+        assert_eq!(set(&[sheet, (PeakKind::Link, 200.0)], 103.0, &disk), (remark, of_link));
         let within = Some(Efficiency { value: 1.01, of: PeakKind::Datasheet });
         assert_eq!(set(&[sheet], 101.0, &disk), (None, within));
         let wrong = Some(("above_peak".to_owned(), warning::Grade::B));
         for (peak, median, params) in [
+            (sheet, 103.0, &disk),
             (sheet, 111.0, &disk),
             ((PeakKind::Link, 100.0), 103.0, &disk),
             (sheet, 103.0, &planned().experiment.params),

@@ -52,7 +52,7 @@ const SLOW_BYTES_PER_SECOND: f64 = 200e6;
 const CACHE_SHARE: u64 = 2;
 
 /// The method of writes that go on until the drive is steady.
-const STEADY: &str = "disk-steady/2";
+const STEADY: &str = "disk-steady/1";
 
 /// Memory that has not been used for a while, in bytes per second, for the expected cost: a guest gives such pages back to
 /// its host, and has them again at 2.8 s a GiB (seen on the build machine).
@@ -694,7 +694,7 @@ mod tests {
         asked.suite.disk.push(writes);
         let row = &expanded(&asked).unwrap()[0];
         let seen = (row.experiment.id.as_str(), row.experiment.method.as_str());
-        assert_eq!(seen, ("disk/random-write/4KiB/d32/steady/t1", "disk-steady/2"));
+        assert_eq!(seen, ("disk/random-write/4KiB/d32/steady/t1", "disk-steady/1"));
         assert!(row.sampling.until_steady && row.obstacle.is_none() && row.exact_work.is_none());
         assert_eq!((row.sampling.samples, row.sampling.per_launch), (25, 25));
         let written = 2.0 * params(row).size as f64 / LAYOUT_BYTES_PER_SECOND;

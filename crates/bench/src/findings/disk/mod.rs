@@ -70,7 +70,7 @@ fn is_quiet(row: &Row) -> bool {
     on_device && row.grade.is_some_and(|grade| grade < Grade::C) && !is_until_steady(row)
 }
 
-/// Whether a row went on until the drive was steady: its figure is of that state, and those of other rows are of another.
+/// Whether a row went on until the drive was steady: its median is of all rounds, and no figure of one state.
 fn is_until_steady(row: &Row) -> bool {
     conditions(row).is_some_and(|seen| seen.steady_range.is_some())
 }
@@ -78,11 +78,9 @@ fn is_until_steady(row: &Row) -> bool {
 /// The steady state that a drive came to, which is what such a row is for.
 fn steady(row: &Row) -> Option<Finding> {
     let (params, seen) = (disk(row)?, conditions(row)?);
-    let rounds = seen.steady_rounds?;
+    let (rounds, iops) = (seen.steady_rounds?, seen.steady_iops?);
     row.grade.filter(|grade| *grade < Grade::C)?;
-    // The row's own figure, which is that of the steady rounds.
-    let metric = row.metric(MetricName::Iops)?;
-    let (iops, first) = (metric.summary.median, metric.samples.first()?.value);
+    let first = row.metric(MetricName::Iops)?.samples.first()?.value;
     let text = format!(
         "{} are steady after {rounds} rounds, at {} ({}), {} of the first round's; the five rounds range over {} of \
          their mean and drift by {}.",

@@ -246,7 +246,7 @@ fn disturbed_rows_and_our_own_loop_take_no_part() {
 #[test]
 fn a_steady_state_is_told_with_its_rounds_and_no_other_rule_takes_the_median_over_all_rounds() {
     let writes = params(|params| params.op = DiskOp::Write);
-    let fresh = row(writes.clone(), 0.5);
+    let fresh = row(writes.clone(), 40_000.0);
     let steady = seen(fresh, |disk| {
         (disk.steady_rounds, disk.steady_iops) = (Some(9), Some(0.5));
         (disk.steady_range, disk.steady_drift) = (Some(0.06), Some(0.021));

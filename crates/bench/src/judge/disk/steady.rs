@@ -1,9 +1,7 @@
 //! Rounds of writes that went on until the drive was steady: which of them are the result, and whether there is one.
 //!
-//! The rule is that of `stats::steadiness`. All rounds stay in the document; the steady ones are what the row's figure is
-//! made of, and what else is to be told of the state is among the conditions.
-
-use std::ops::Range;
+//! The rule is that of `stats::steadiness`. The rounds before count like all samples in the row's summary, since nothing
+//! is ever removed; the steady state itself is among the conditions.
 
 use model::document::{Row, Stop};
 use model::sample::{Metric, MetricName};
@@ -12,11 +10,6 @@ use stats::STEADY_ROUNDS;
 
 /// The mark of a round before the drive was steady.
 const BEFORE: &str = "before_steady";
-
-/// The first rounds in a row that are steady, by a row's headline; `None` while there are none.
-pub(crate) fn rounds(headline: &Metric) -> Option<Range<usize>> {
-    stats::first_steady(&values(headline))
-}
 
 /// Sets what the rounds of a row tell of the drive's state, and marks those before it was steady.
 pub(crate) fn set(row: &mut Row) {
