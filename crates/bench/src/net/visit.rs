@@ -155,7 +155,9 @@ impl Shared {
             match line.next(Duration::from_secs_f64(ALIVE_SECONDS / 2.0)) {
                 Ok(None | Some(ToVisitor::Alive)) => {}
                 Ok(Some(ToVisitor::Over { reason } | ToVisitor::Refused { reason, .. })) => {
-                    break format!("the server at {name} ended the visit: {}", tame(&reason));
+                    let (reason, look) =
+                        (tame(&reason), "look whether this run was stopped or the path between was lost");
+                    break format!("the server at {name} ended the visit, and says of this run: {reason}; {look}");
                 }
                 Ok(Some(_)) => break format!("the server at {name} said something that does not belong there"),
                 Err(why) => break gone(name, &why),
