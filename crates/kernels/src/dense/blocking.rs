@@ -62,8 +62,8 @@ impl Blocking {
         Self { panel: (self.panel / tile.rows).max(1) * tile.rows, ..self }.cut(tile, l2)
     }
 
-    /// A quarter of the second level for a block of the left factor: with more of it the product was slower (on Emerald
-    /// Rapids by 4 % at five eighths), as strips of the right factor and tiles of the result pass through the same cache.
+    /// A quarter of the second level for a block of the left factor: strips of the right factor and tiles of the result
+    /// pass through the same cache, and of a virtual machine's a neighbour may use a part.
     fn cut<T: Real>(self, tile: &Tile<T>, l2: usize) -> Self {
         let level = self.panel * size_of::<T>();
         let stripes = (l2 / 4 / level / tile.rows).max(1);

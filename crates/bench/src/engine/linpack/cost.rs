@@ -25,8 +25,8 @@ const REACHED: f64 = 0.8;
 /// The clock where the machine does not say one, in Hz.
 const USUAL_HZ: f64 = 2.5e9;
 
-/// Bytes per second at which a hypervisor gives memory to a guest that has not used it before: 0.4 GB/s on the machine
-/// that this was written on.
+/// Bytes per second at which a hypervisor gives memory to a guest that has not used it before: a cautious guess, for the
+/// expected time alone.
 const TOUCH_BYTES_PER_SECOND: f64 = 0.4e9;
 
 /// Seconds in which a thread makes an entry, or checks it by making it once more.
