@@ -12,6 +12,7 @@ pub mod classic;
 pub mod comparison;
 pub mod csv;
 pub mod doctor;
+pub mod grid;
 pub mod info;
 pub mod json;
 mod label;

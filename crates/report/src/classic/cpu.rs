@@ -259,7 +259,7 @@ fn peak(metric: &Metric, kind: PeakKind) -> Option<&Peak> {
 }
 
 /// The peak that the efficiency is of; without one, the tightest that could carry it.
-pub(super) fn tightest(metric: &Metric) -> Option<&Peak> {
+pub(crate) fn tightest(metric: &Metric) -> Option<&Peak> {
     if let Some(efficiency) = metric.efficiency {
         return peak(metric, efficiency.of);
     }

@@ -3,7 +3,9 @@
 //!
 //! Nothing is measured or estimated here: every figure is the document's, or the quotient of two of them.
 
+mod cells;
 mod cpu;
+mod cpu_grid;
 mod disk;
 mod disk_text;
 mod linpack;
@@ -14,6 +16,7 @@ mod net;
 mod net_text;
 mod text;
 
+pub(crate) use cpu::tightest;
 pub use cpu::{CpuTable, Hpl, HplSource, Place, Point, Series, Theory};
 pub use disk::{DiskPoint, DiskSeries, DiskTable, ToolFigures};
 pub use linpack::{LinpackSeries, LinpackSize, LinpackTable, Trial};
@@ -21,7 +24,9 @@ pub use memory::{Figure, MemoryPoint, MemorySeries, MemoryTable, ToolRate};
 pub use net::{NetKind, NetPoint, NetSeries, NetTable};
 
 use model::document::{Document, Row};
+use model::experiment::Area;
 
+use crate::grid::Grid;
 use crate::style::{Style, Tone};
 
 /// What stands beside the row of this id where its grade is below A, or where it was not measured: `B ¹`.
@@ -69,4 +74,12 @@ pub(crate) fn paragraphs(document: &Document, marks: Marks<'_>, style: &Style) -
     let net = net_table(document).map(|table| net_text::paragraphs(&table, marks, style));
     let others = linpack.into_iter().chain(memory).chain(disk).chain(net).flatten();
     text::paragraph(document, style).into_iter().chain(others).collect()
+}
+
+/// The tables of this area as values; none where this is no run of the classic suite.
+pub(crate) fn grids(area: Area, document: &Document) -> Vec<Grid> {
+    match area {
+        Area::Cpu => cpu_table(document).iter().map(cpu_grid::grid).collect(),
+        Area::Linpack | Area::Memory | Area::Disk | Area::Net => Vec::new(),
+    }
 }

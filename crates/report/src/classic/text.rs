@@ -155,7 +155,7 @@ pub(super) fn known(text: Option<String>) -> Cell {
 }
 
 /// What must be known to read the table, and what follows from it.
-fn notes(table: &CpuTable, dropped: &[&str]) -> Vec<String> {
+pub(super) fn notes(table: &CpuTable, dropped: &[&str]) -> Vec<String> {
     let too_narrow = format!("Left out for want of room: {}; a wider terminal shows it.", dropped.join(", "));
     let notes = [
         best_threads(table),

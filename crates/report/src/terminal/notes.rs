@@ -368,7 +368,7 @@ pub(super) const fn short_kind(kind: PeakKind) -> &'static str {
 }
 
 /// A kind of peak in a sentence.
-const fn kind_words(kind: PeakKind) -> &'static str {
+pub(crate) const fn kind_words(kind: PeakKind) -> &'static str {
     match kind {
         PeakKind::Sustained => "sustained peak",
         PeakKind::Boost => "boost peak",
@@ -403,7 +403,7 @@ pub(super) fn without_words(row: &Row) -> String {
 }
 
 /// A reason as a sentence.
-pub(super) fn reason_words(reason: &str) -> String {
+pub(crate) fn reason_words(reason: &str) -> String {
     let known = REASONS.iter().find(|(word, _)| *word == reason).map_or(reason, |(_, words)| *words).trim_end();
     if known.ends_with(['.', '!', '?']) { known.to_owned() } else { format!("{known}.") }
 }

@@ -1,0 +1,233 @@
+//! A table as a value: what a page, a Markdown file, a LaTeX document and a spreadsheet have in common.
+//!
+//! A cell has the text that people read and, where it is a figure, the figure in a base unit, for sorting and for
+//! machines. Texts are raw: names, reasons and paths stand in them as the document has them, and it is the renderer that
+//! escapes them for its form. How a table is set (widths, what gives way, which figure is bold) is the renderer's too.
+//!
+//! Every figure is the document's, or the quotient of two of them.
+
+mod measured;
+mod peaks;
+mod references;
+mod warnings;
+
+use model::document::{Document, Row};
+use model::experiment::Area;
+use model::unit::Unit;
+use model::warning::Grade;
+
+use crate::classic;
+use crate::number::{percent, quantity};
+
+/// What stands where nothing is known or applies.
+pub const ABSENT: &str = "-";
+
+/// A table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grid {
+    /// Unique in a document and the same in every run; small letters, digits and hyphens, so that it can be a file name or
+    /// an anchor.
+    pub name: String,
+    /// The area it is about; `None` for the run as a whole.
+    pub area: Option<Area>,
+    /// What it shows, for a heading or a caption.
+    pub title: String,
+    /// Its columns, from left to right.
+    pub columns: Vec<Column>,
+    /// Its lines, in reading order; each has as many cells as there are columns.
+    pub lines: Vec<Line>,
+    /// What follows from it, and what must be known to read it: sentences to be set below it.
+    pub notes: Vec<String>,
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its heading, without a unit.
+    pub heading: String,
+    /// The unit that its texts are in and its heading names, `GB/s`; empty where each text names its own, or has none.
+    pub shown: String,
+    /// The base unit of its values, `B/s`; empty where they have none, or differ from line to line.
+    pub base: String,
+    /// Whether it holds figures, which are set flush right and sorted by value.
+    pub numeric: bool,
+}
+
+/// A line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// Id of the row that it shows; `None` where it shows none, or several.
+    pub id: Option<String>,
+    /// One for each column.
+    pub cells: Vec<Cell>,
+    /// How far its figures can be trusted; `None` where it has none of a measured row.
+    pub grade: Option<Grade>,
+}
+
+/// A cell.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cell {
+    /// What a reader sees; [`ABSENT`] where there is nothing.
+    pub text: String,
+    /// The figure behind it, in the base unit of its column; finite; `None` where it is no figure.
+    pub value: Option<f64>,
+}
+
+impl Column {
+    /// A column of words.
+    pub fn text(heading: impl Into<String>) -> Self {
+        Self { heading: heading.into(), shown: String::new(), base: String::new(), numeric: false }
+    }
+
+    /// A column of figures, each with its unit in its text, or without any.
+    pub fn number(heading: impl Into<String>) -> Self {
+        Self { numeric: true, ..Self::text(heading) }
+    }
+
+    /// The same with the unit of its texts in the heading.
+    #[must_use]
+    pub fn shown(self, unit: impl Into<String>) -> Self {
+        Self { shown: unit.into(), ..self }
+    }
+
+    /// The same with values of this unit.
+    #[must_use]
+    pub fn base(self, unit: Unit) -> Self {
+        Self { base: unit.to_string(), ..self }
+    }
+
+    /// The heading for people: `Measured GB/s`.
+    pub fn title(&self) -> String {
+        if self.shown.is_empty() { self.heading.clone() } else { format!("{} {}", self.heading, self.shown) }
+    }
+}
+
+impl Line {
+    /// The line of a row.
+    pub fn of(row: &Row, cells: Vec<Cell>) -> Self {
+        Self { id: Some(row.id.clone()), cells, grade: row.grade }
+    }
+
+    /// A line that shows no row by itself.
+    pub const fn plain(cells: Vec<Cell>) -> Self {
+        Self { id: None, cells, grade: None }
+    }
+}
+
+impl Cell {
+    /// Words; [`ABSENT`] for none.
+    pub fn text(text: impl Into<String>) -> Self {
+        let text = text.into();
+        if text.is_empty() { Self::absent() } else { Self { text, value: None } }
+    }
+
+    /// Nothing.
+    pub fn absent() -> Self {
+        Self { text: ABSENT.to_owned(), value: None }
+    }
+
+    /// A figure with its text; [`ABSENT`] where it is not known, or none that can be written.
+    pub fn figure(value: Option<f64>, text: impl FnOnce(f64) -> String) -> Self {
+        let known = value.filter(|value| value.is_finite());
+        known.map_or_else(Self::absent, |value| Self { text: text(value), value: Some(value) })
+    }
+
+    /// A count.
+    pub fn count(value: impl Into<u64>) -> Self {
+        let value = value.into();
+        Self { text: value.to_string(), value: Some(value as f64) }
+    }
+
+    /// A share as a percentage: `99.3 %`.
+    pub fn share(value: Option<f64>) -> Self {
+        Self::figure(value, percent)
+    }
+
+    /// A time with a unit that suits it: `112.0 ns`.
+    pub fn seconds(value: Option<f64>) -> Self {
+        Self::figure(value, |value| quantity(value, Unit::Second))
+    }
+
+    /// Whether nothing is known or applies here.
+    pub fn is_absent(&self) -> bool {
+        self.value.is_none() && self.text == ABSENT
+    }
+}
+
+impl Grid {
+    /// A table without lines.
+    pub fn new(name: impl Into<String>, area: Option<Area>, title: impl Into<String>, columns: Vec<Column>) -> Self {
+        Self { name: name.into(), area, title: title.into(), columns, lines: Vec::new(), notes: Vec::new() }
+    }
+
+    /// The index of the column with this heading.
+    pub fn column(&self, heading: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.heading == heading)
+    }
+
+    /// The same without the columns that say nothing in any line, those with one of the `kept` headings excepted.
+    #[must_use]
+    pub(crate) fn without_empty_columns(mut self, kept: &[&str]) -> Self {
+        let says = |index: usize| self.lines.iter().any(|line| !line.cells[index].is_absent());
+        let keep: Vec<bool> = self
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(index, column)| kept.contains(&column.heading.as_str()) || says(index))
+            .collect();
+        let mut kept = keep.iter();
+        self.columns.retain(|_| kept.next().copied().unwrap_or(true));
+        for line in &mut self.lines {
+            let mut kept = keep.iter();
+            line.cells.retain(|_| kept.next().copied().unwrap_or(true));
+        }
+        self
+    }
+}
+
+/// Every table of a document: for each area what was measured, what was not, the classic tables of a classic run, what
+/// trusted tools measured, and the peaks with their arithmetic; then the warnings.
+///
+/// The names are `AREA-measured`, `AREA-not-measured`, `classic-…`, `AREA-references`, `AREA-peaks` and `warnings`; a table
+/// without lines is left out.
+pub fn grids(document: &Document) -> Vec<Grid> {
+    let of_area = |area: &Area| {
+        let rows: Vec<&Row> = document.experiments.iter().filter(|row| row.area == *area).collect();
+        let measured = [measured::measured(*area, &rows, document), measured::not_measured(*area, &rows)];
+        let beside = [references::grid(*area, &rows), peaks::grid(*area, &rows)];
+        measured.into_iter().chain(classic::grids(*area, document)).chain(beside).collect::<Vec<_>>()
+    };
+    let all = Area::ALL.iter().flat_map(of_area).chain([warnings::grid(document)]);
+    all.filter(|grid| !grid.lines.is_empty()).collect()
+}
+
+/// The table of this name.
+pub fn grid(document: &Document, name: &str) -> Option<Grid> {
+    grids(document).into_iter().find(|grid| grid.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_line_says_is_no_column() {
+        let columns = vec![Column::text("What"), Column::number("p99"), Column::number("Peak").shown("GB/s")];
+        let mut grid = Grid::new("some", None, "Some", columns);
+        grid.lines.push(Line::plain(vec![Cell::text("read"), Cell::absent(), Cell::absent()]));
+        let grid = grid.without_empty_columns(&["Peak"]);
+        assert_eq!(grid.columns.iter().map(Column::title).collect::<Vec<_>>(), ["What", "Peak GB/s"]);
+        assert_eq!(grid.lines[0].cells, [Cell::text("read"), Cell::absent()]);
+        assert_eq!((grid.column("Peak"), grid.column("p99")), (Some(1), None));
+    }
+
+    #[test]
+    fn what_is_not_known_is_a_dash_and_no_figure() {
+        for unknown in [None, Some(f64::NAN), Some(f64::INFINITY)] {
+            assert!(Cell::share(unknown).is_absent());
+        }
+        assert!(Cell::text("").is_absent());
+        assert_eq!(Cell::share(Some(0.5)), Cell { text: "50.0 %".into(), value: Some(0.5) });
+        assert!(!Cell::figure(Some(0.0), |_| ABSENT.to_owned()).is_absent());
+    }
+}

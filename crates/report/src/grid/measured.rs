@@ -1,0 +1,125 @@
+//! What was measured in an area, a line a row, and what was not, with the reasons.
+
+use model::document::{Document, Row, Status};
+use model::experiment::Area;
+use model::sample::{Metric, MetricName};
+use model::unit::Unit;
+
+use super::{Cell, Column, Grid, Line};
+use crate::label::{Axis, Common, Label, area_title, cpu, stem};
+use crate::number::{Notation, clock, percent, quantity};
+use crate::terminal::{kind_words, reason_words};
+
+/// Columns that are there whatever they say.
+const ALWAYS: [&str; 3] = ["Measured", "Of peak", "Grade"];
+
+/// The rows that were measured, each with its headline.
+pub(super) fn measured(area: Area, rows: &[&Row], document: &Document) -> Grid {
+    let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.status == Status::Ok).collect();
+    let axis = Axis::of(area, &rows);
+    let common = Common::of(&rows, axis).on(&rows, &document.machine);
+    let place = common.words().map_or_else(String::new, |words| format!(": {words}"));
+    let columns = vec![
+        Column::text("What"),
+        Column::text("How"),
+        Column::text("Detail"),
+        Column::number(axis_heading(axis)),
+        Column::number("Measured"),
+        Column::number("±95 %"),
+        Column::number("p99").base(Unit::Second),
+        Column::number("Of peak").base(Unit::One),
+        Column::number("Peak"),
+        Column::text("Rests on"),
+        Column::number("Clock").base(Unit::Hertz),
+        Column::text("Grade"),
+        Column::number("n"),
+    ];
+    let mut grid = Grid::new(format!("{area}-measured"), Some(area), format!("{}{place}", area_title(area)), columns);
+    grid.lines = in_order(area, &rows, axis, &common)
+        .into_iter()
+        .filter_map(|(row, label)| Some(Line::of(row, cells(row, row.metrics.first()?, label, axis))))
+        .collect();
+    grid.without_empty_columns(&ALWAYS)
+}
+
+fn cells(row: &Row, metric: &Metric, label: Label, axis: Axis) -> Vec<Cell> {
+    let summary = &metric.summary;
+    let notation = Notation::of(row.area, metric.unit);
+    let told = |value: Option<f64>| Cell::figure(value, |value| quantity(value, notation));
+    let half = summary.ci95.filter(|_| summary.median != 0.0);
+    let half = half.map(|[low, high]| (high - low).abs() / 2.0 / summary.median.abs());
+    let peak = crate::classic::tightest(metric);
+    let kind = peak.map_or_else(String::new, |peak| kind_words(peak.kind).to_owned());
+    vec![
+        Cell::text(label.what),
+        Cell::text(label.how),
+        Cell::text(label.detail),
+        Cell::count(axis.position(row)),
+        told(Some(summary.median)),
+        Cell::figure(half, |half| format!("±{}", percent(half))),
+        Cell::seconds(p99(row)),
+        Cell::share(metric.efficiency.map(|efficiency| efficiency.value)),
+        told(peak.map(|peak| peak.value)),
+        Cell::text(kind),
+        Cell::figure(row.conditions.clock_hz, clock),
+        Cell::text(row.grade.map_or_else(String::new, |grade| grade.to_string())),
+        Cell::count(summary.n),
+    ]
+}
+
+/// What 99 % of the requests or round trips took at most, where they were timed one by one.
+fn p99(row: &Row) -> Option<f64> {
+    row.metric(MetricName::Latency)?.summary.percentiles.map(|percentiles| percentiles.p99)
+}
+
+/// The rows that were not measured, with the reasons.
+pub(super) fn not_measured(area: Area, rows: &[&Row]) -> Grid {
+    let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.status != Status::Ok).collect();
+    let axis = Axis::of(area, &rows);
+    let common = Common::of(&[], axis);
+    let columns = vec![
+        Column::text("What"),
+        Column::text("How"),
+        Column::text("Detail"),
+        Column::number(axis_heading(axis)),
+        Column::text("Status"),
+        Column::text("Reason"),
+    ];
+    let title = format!("{}: not measured", area_title(area));
+    let mut grid = Grid::new(format!("{area}-not-measured"), Some(area), title, columns);
+    grid.lines = in_order(area, &rows, axis, &common)
+        .into_iter()
+        .map(|(row, Label { what, how, detail })| {
+            let reason = row.reason.as_deref().map_or_else(String::new, reason_words);
+            let place = Cell::count(axis.position(row));
+            let words = [row.status.to_string(), reason].map(Cell::text);
+            Line::of(row, [what, how, detail].map(Cell::text).into_iter().chain([place]).chain(words).collect())
+        })
+        .collect();
+    grid.without_empty_columns(&["Reason"])
+}
+
+/// Rows that differ in their place on the axis alone stand together, the least first; arithmetic by precision.
+fn in_order<'a>(area: Area, rows: &[&'a Row], axis: Axis, common: &Common) -> Vec<(&'a Row, Label)> {
+    let mut groups: Vec<(String, Label, Vec<&'a Row>)> = Vec::new();
+    for row in rows {
+        let (stem, label) = (stem(row, axis), Label::of(row, common, axis));
+        match groups.iter_mut().find(|(other, words, _)| (other, words) == (&stem, &label)) {
+            Some((_, _, rows)) => rows.push(row),
+            None => groups.push((stem, label, vec![row])),
+        }
+    }
+    for (_, _, rows) in &mut groups {
+        rows.sort_by_key(|row| axis.position(row));
+    }
+    if area == Area::Cpu {
+        groups.sort_by_key(|(_, _, rows)| rows.first().map(|row| cpu::order(row)));
+    }
+    groups.into_iter().flat_map(|(_, label, rows)| rows.into_iter().map(move |row| (row, label.clone()))).collect()
+}
+
+/// The axis as a heading: `Threads`.
+fn axis_heading(axis: Axis) -> String {
+    let name = axis.name();
+    name.chars().take(1).flat_map(char::to_uppercase).chain(name.chars().skip(1)).collect()
+}

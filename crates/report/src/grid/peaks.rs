@@ -1,0 +1,75 @@
+//! The limits that an area's rows are held against, each with its arithmetic.
+
+use model::document::{Row, Status};
+use model::experiment::Area;
+use model::peak::{Peak, PeakInput};
+use model::unit::Unit;
+
+use super::{Cell, Column, Grid, Line};
+use crate::label::{Label, area_title};
+use crate::number::{Notation, quantity};
+use crate::terminal::kind_words;
+
+/// One limit with the rows that it stands beside.
+struct Limit<'a> {
+    first: &'a Row,
+    unit: Unit,
+    peak: &'a Peak,
+    rows: u64,
+}
+
+/// Each limit of the headlines, once for all rows that have it by the same arithmetic.
+pub(super) fn grid(area: Area, rows: &[&Row]) -> Grid {
+    let columns = vec![
+        Column::text("Of"),
+        Column::text("Rests on"),
+        Column::number("Peak"),
+        Column::text("Arithmetic"),
+        Column::text("Inputs"),
+        Column::number("Uncertainty").base(Unit::One),
+        Column::number("Rows"),
+    ];
+    let title = format!("{}: the peaks and how they were worked out", area_title(area));
+    let mut grid = Grid::new(format!("{area}-peaks"), Some(area), title, columns);
+    grid.lines = limits(rows).into_iter().map(|limit| line(&limit)).collect();
+    grid.without_empty_columns(&[])
+}
+
+fn limits<'a>(rows: &[&'a Row]) -> Vec<Limit<'a>> {
+    let mut limits: Vec<Limit<'a>> = Vec::new();
+    for row in rows.iter().filter(|row| row.status == Status::Ok) {
+        let Some(metric) = row.metrics.first() else { continue };
+        for peak in &metric.peaks {
+            let same = |limit: &&mut Limit<'_>| {
+                (limit.unit, limit.peak.kind, limit.peak.value.to_bits(), &limit.peak.formula)
+                    == (metric.unit, peak.kind, peak.value.to_bits(), &peak.formula)
+            };
+            match limits.iter_mut().find(same) {
+                Some(limit) => limit.rows += 1,
+                None => limits.push(Limit { first: row, unit: metric.unit, peak, rows: 1 }),
+            }
+        }
+    }
+    limits
+}
+
+fn line(limit: &Limit<'_>) -> Line {
+    let Limit { first, unit, peak, rows } = limit;
+    let notation = Notation::of(first.area, *unit);
+    let inputs = peak.inputs.iter().map(input_words).collect::<Vec<_>>().join("; ");
+    let cells = vec![
+        Cell::text(Label::sentence(first)),
+        Cell::text(kind_words(peak.kind)),
+        Cell::figure(Some(peak.value), |value| quantity(value, notation)),
+        Cell::text(peak.formula.clone()),
+        Cell::text(inputs),
+        Cell::share(peak.uncertainty),
+        Cell::count(*rows),
+    ];
+    Line { id: (*rows == 1).then(|| first.id.clone()), cells, grade: None }
+}
+
+/// `flop/cycle = 32 (table: AMD Zen 5, 2 x 512-bit FMA)`.
+fn input_words(input: &PeakInput) -> String {
+    format!("{} = {} ({})", input.name, input.value, input.source)
+}

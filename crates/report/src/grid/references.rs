@@ -1,0 +1,72 @@
+//! What trusted tools measured beside an area's rows.
+
+use model::document::{Row, Status};
+use model::experiment::Area;
+use model::reference::{Reference, Verdict};
+use model::sample::Metric;
+use model::unit::Unit;
+
+use super::{Cell, Column, Grid, Line};
+use crate::label::{Label, area_title};
+use crate::number::{Notation, quantity};
+use crate::terminal::reason_words;
+
+/// A line for each tool beside each metric.
+pub(super) fn grid(area: Area, rows: &[&Row]) -> Grid {
+    let columns = vec![
+        Column::text("Beside"),
+        Column::text("Metric"),
+        Column::text("Tool"),
+        Column::text("Version"),
+        Column::number("Ours"),
+        Column::number("Theirs"),
+        Column::number("Ours/theirs").base(Unit::One),
+        Column::text("95 % interval"),
+        Column::text("Verdict"),
+        Column::number("Pairs"),
+        Column::text("Remark"),
+    ];
+    let title = format!("{}: beside trusted tools", area_title(area));
+    let mut grid = Grid::new(format!("{area}-references"), Some(area), title, columns);
+    for row in rows {
+        for metric in &row.metrics {
+            let line = |reference| Line::of(row, cells(row, metric, reference));
+            grid.lines.extend(metric.references.iter().map(line));
+        }
+    }
+    grid.without_empty_columns(&["Ours", "Theirs", "Ours/theirs"])
+}
+
+fn cells(row: &Row, metric: &Metric, reference: &Reference) -> Vec<Cell> {
+    let notation = Notation::of(row.area, metric.unit);
+    let told = |value: Option<f64>| Cell::figure(value, |value| quantity(value, notation));
+    let theirs = reference.median.filter(|_| reference.status == Status::Ok);
+    let interval = reference.ratio_ci95.map_or_else(String::new, |[low, high]| format!("{low:.3} to {high:.3}"));
+    let remark = match reference.status {
+        Status::Ok => reference.explanation.clone().unwrap_or_default(),
+        status => {
+            format!("{status}: {}", reason_words(reference.reason.as_deref().unwrap_or("no reason was recorded")))
+        }
+    };
+    vec![
+        Cell::text(Label::sentence(row)),
+        Cell::text(metric.name.clone()),
+        Cell::text(reference.tool.clone()),
+        Cell::text(reference.version.clone().unwrap_or_default()),
+        told(Some(metric.summary.median).filter(|_| theirs.is_some())),
+        told(theirs),
+        Cell::figure(reference.ratio, |ratio| format!("{ratio:.3}")),
+        Cell::text(interval),
+        Cell::text(reference.verdict.map_or("", verdict_words)),
+        Cell::count(reference.samples.len() as u64),
+        Cell::text(remark),
+    ]
+}
+
+const fn verdict_words(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::AtLeast => "at least theirs",
+        Verdict::Below => "below theirs",
+        Verdict::Inconclusive => "inconclusive",
+    }
+}

@@ -1,0 +1,68 @@
+//! The validity log: every kind of warning with its worst figure, what to do about it, and how many rows have it.
+
+use model::document::{Document, Row};
+use model::warning::{Grade, Warning};
+
+use super::{Cell, Column, Grid, Line};
+use crate::label::Label;
+
+/// A kind of warning, and the row that it is the worst on.
+struct Kind<'a> {
+    worst: (&'a Row, &'a Warning),
+    rows: Vec<&'a Row>,
+}
+
+/// A line for each kind, those that lower a grade first.
+pub(super) fn grid(document: &Document) -> Grid {
+    let columns = vec![
+        Column::text("Warning"),
+        Column::text("Best grade left"),
+        Column::number("Rows"),
+        Column::text("Most on"),
+        Column::text("What was seen"),
+        Column::text("What to do"),
+    ];
+    let mut grid =
+        Grid::new("warnings", None, "Warnings: what makes figures doubtful, and what there is to know", columns);
+    let mut kinds = kinds(document);
+    kinds.sort_by_key(|kind| std::cmp::Reverse((kind.worst.1.grade, kind.rows.len())));
+    grid.lines = kinds.iter().map(line).collect();
+    grid
+}
+
+fn kinds(document: &Document) -> Vec<Kind<'_>> {
+    let mut kinds: Vec<Kind<'_>> = Vec::new();
+    for row in &document.experiments {
+        for warning in &row.warnings {
+            let Some(kind) = kinds.iter_mut().find(|kind| kind.worst.1.code == warning.code) else {
+                kinds.push(Kind { worst: (row, warning), rows: vec![row] });
+                continue;
+            };
+            if severity(warning) > severity(kind.worst.1) {
+                kind.worst = (row, warning);
+            }
+            if !kind.rows.iter().any(|other| std::ptr::eq(*other, row)) {
+                kind.rows.push(row);
+            }
+        }
+    }
+    kinds
+}
+
+/// The worse the grade, then the greater the figure.
+fn severity(warning: &Warning) -> (Grade, f64) {
+    (warning.grade, warning.figure.unwrap_or(f64::NEG_INFINITY))
+}
+
+fn line(kind: &Kind<'_>) -> Line {
+    let (row, warning) = kind.worst;
+    let cells = vec![
+        Cell::text(warning.code.replace('_', " ")),
+        Cell::text(warning.grade.to_string()),
+        Cell::count(kind.rows.len() as u64),
+        Cell::text(Label::sentence(row)),
+        Cell::text(warning.text.clone()),
+        Cell::text(warning.advice.clone()),
+    ];
+    Line { id: Some(row.id.clone()), cells, grade: None }
+}
