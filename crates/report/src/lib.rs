@@ -8,6 +8,7 @@
 
 use model::document::Document;
 
+pub mod chart;
 pub mod classic;
 pub mod comparison;
 pub mod csv;
