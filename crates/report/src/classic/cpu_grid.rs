@@ -4,35 +4,12 @@ use model::document::Status;
 use model::experiment::Area;
 
 use super::cells::{efficiency, grade, interval, measured};
-use super::cpu::{CpuTable, HplSource, Point, Series};
+use super::cpu::{CpuTable, Point, Series};
 use super::text::notes;
 use crate::grid::{Cell, Column, Grid, Line};
 use crate::number::giga;
 
 const TITLE: &str = "The classic CPU table, in billions of operations a second (GigaOPS: GFLOP/s, GOP/s)";
-
-/// The table.
-pub(super) fn grid(table: &CpuTable) -> Grid {
-    let columns = vec![
-        Column::text("Workload"),
-        Column::number("Concurrency"),
-        Column::number("Measured").shown("GigaOPS"),
-        Column::number("HPL measured"),
-        Column::text("HPL by"),
-        Column::number("Theoretical"),
-        Column::number("Vector theoretical"),
-        Column::number("Efficiency").shown("%"),
-        Column::number("HPL efficiency").shown("%"),
-        Column::number("Standard deviation"),
-        Column::text("95 % interval"),
-        Column::text("Grade"),
-    ];
-    let mut grid = Grid::new("classic-cpu", Some(Area::Cpu), TITLE, columns);
-    let points = table.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)));
-    grid.lines = points.map(|(series, point)| line(series, point)).collect();
-    grid.notes = notes(table, &[]);
-    grid.without_empty_columns(&KEPT)
-}
 
 /// The columns that the table always has.
 const KEPT: [&str; 8] = [
@@ -46,6 +23,28 @@ const KEPT: [&str; 8] = [
     "Standard deviation",
 ];
 
+/// The table.
+pub(super) fn grid(table: &CpuTable) -> Grid {
+    let columns = vec![
+        Column::text("Workload"),
+        Column::number("Concurrency"),
+        Column::number("Measured").shown("GigaOPS"),
+        Column::number("HPL measured"),
+        Column::number("Theoretical"),
+        Column::number("Vector theoretical"),
+        Column::number("Efficiency").shown("%"),
+        Column::number("HPL efficiency").shown("%"),
+        Column::number("Standard deviation"),
+        Column::text("95 % interval"),
+        Column::text("Grade"),
+    ];
+    let mut grid = Grid::new("classic-cpu", Some(Area::Cpu), TITLE, columns);
+    let points = table.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)));
+    grid.lines = points.map(|(series, point)| line(series, point)).collect();
+    grid.notes = notes(table, false);
+    grid.without_empty_columns(&KEPT)
+}
+
 fn line(series: &Series, point: &Point) -> Line {
     let rate = |value: Option<f64>| Cell::figure(value, giga);
     let cells = vec![
@@ -53,7 +52,6 @@ fn line(series: &Series, point: &Point) -> Line {
         Cell::count(point.threads),
         measured(point.status, rate(point.measured)),
         rate(point.hpl.map(|hpl| hpl.value)),
-        Cell::text(point.hpl.map_or("", |hpl| source_words(hpl.source))),
         rate(point.theory.map(|theory| theory.value)),
         rate(point.vector_theory),
         efficiency(point.efficiency),
@@ -63,11 +61,4 @@ fn line(series: &Series, point: &Point) -> Line {
         grade(point.grade),
     ];
     Line { id: Some(point.id.clone()), cells, grade: point.grade }
-}
-
-const fn source_words(source: HplSource) -> &'static str {
-    match source {
-        HplSource::Tool => "HPL",
-        HplSource::Own => "our own LINPACK",
-    }
 }

@@ -8,7 +8,7 @@ use model::unit::Unit;
 use super::Marks;
 use super::disk::{DiskPoint, DiskSeries, DiskTable, ToolFigures};
 use super::memory::Figure;
-use super::text::{ABSENT, known, seconds, share};
+use super::text::{ABSENT, known, left_out, seconds, share};
 use crate::label::disk::cache_column;
 use crate::label::{block_words, threads};
 use crate::layout::{Align, Block, Cell, Column, table, table_width, wrap};
@@ -28,7 +28,7 @@ const GAPS: [usize; 2] = [2, 1];
 
 /// The columns that may give way, in the order in which they do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Optional {
+pub(super) enum Optional {
     Flushed,
     Fio,
     Total,
@@ -40,7 +40,7 @@ enum Optional {
 impl Optional {
     const IN_ORDER: [Self; 6] = [Self::Flushed, Self::Fio, Self::Total, Self::P99, Self::Interval, Self::Iozone];
 
-    const fn words(self) -> &'static str {
+    pub(super) const fn words(self) -> &'static str {
         match self {
             Self::Flushed => "writes with the flush",
             Self::Fio => "fio",
@@ -164,7 +164,7 @@ impl Drawing<'_> {
         let unit = if answer.unit.is_empty() { String::new() } else { format!(", in {}", answer.unit) };
         let place = place.map_or_else(String::new, |place| format!(": {place}"));
         let title = format!("{}{unit}{place}", answer.title);
-        let notes = notes(&dropped);
+        let notes: Vec<String> = notes(&dropped).into_iter().chain(left_out(&dropped)).collect();
         let notes = notes.iter().flat_map(|note| wrap(&self.style.clean(note), "  ", self.style.width));
         self.title(&title).into_iter().chain(lines).chain(notes).collect()
     }
@@ -285,7 +285,7 @@ fn separated(series: &[&DiskSeries], lines: Vec<String>) -> Vec<String> {
 }
 
 /// What the page cache did; nothing where it was gone past.
-fn cache_of(series: &DiskSeries) -> &'static str {
+pub(super) fn cache_of(series: &DiskSeries) -> &'static str {
     match series.cache {
         DiskCache::Bypassed => "",
         _ if series.is_below_sector() => "through",
@@ -334,13 +334,7 @@ fn best_words(table: &DiskTable, of_requests: bool) -> [Option<String>; 2] {
     [fastest, highest]
 }
 
-/// The columns that gave way.
-pub(super) fn left_out(dropped: &[&str]) -> Option<String> {
-    let words = || format!("Left out for want of room: {}; a wider terminal shows it.", dropped.join(", "));
-    (!dropped.is_empty()).then(words)
-}
-
-fn rate_notes(table: &DiskTable, dropped: &[&str]) -> Vec<String> {
+pub(super) fn rate_notes(table: &DiskTable, dropped: &[&str]) -> Vec<String> {
     let [fastest, highest] = best_words(table, false);
     let points = || table.rates().flat_map(|series| &series.points);
     let has = |wanted: fn(&DiskSeries) -> bool| table.rates().any(wanted);
@@ -363,12 +357,11 @@ fn rate_notes(table: &DiskTable, dropped: &[&str]) -> Vec<String> {
         (points().any(|point| point.flushed.is_some()) && shows(dropped, Optional::Flushed))
             .then(|| "Flushed: writes with the flush after each sample counted in; measured is without it.".to_owned()),
         tool_words(&points().collect::<Vec<_>>(), |point| point.fio.rate, dropped),
-        left_out(dropped),
     ];
     notes.into_iter().flatten().collect()
 }
 
-fn latency_notes(series: &[&DiskSeries], dropped: &[&str]) -> Vec<String> {
+pub(super) fn latency_notes(series: &[&DiskSeries], dropped: &[&str]) -> Vec<String> {
     let points: Vec<&DiskPoint> = series.iter().flat_map(|series| &series.points).collect();
     let past = series.iter().filter(|series| series.cache == DiskCache::Bypassed);
     let lines = past.flat_map(|series| series.points.iter().map(move |point| (*series, point)));
@@ -389,12 +382,11 @@ fn latency_notes(series: &[&DiskSeries], dropped: &[&str]) -> Vec<String> {
                 .to_owned(),
         ),
         tool_words(&points, |point| point.fio.latency, dropped),
-        left_out(dropped),
     ];
     notes.into_iter().flatten().collect()
 }
 
-fn iops_notes(table: &DiskTable, dropped: &[&str]) -> Vec<String> {
+pub(super) fn iops_notes(table: &DiskTable, dropped: &[&str]) -> Vec<String> {
     let [fastest, highest] = best_words(table, true);
     let points = || table.requests().flat_map(|series| &series.points).filter(|point| point.total_seconds.is_some());
     let in_full = points().all(|point| point.in_full);
@@ -404,7 +396,7 @@ fn iops_notes(table: &DiskTable, dropped: &[&str]) -> Vec<String> {
         .map(|total| format!("Total in: the time for {} requests, divided among the threads; {done}.", power(total)));
     let all: Vec<&DiskPoint> = table.requests().flat_map(|series| &series.points).collect();
     let tools = tool_words(&all, |point| point.fio.iops, dropped);
-    [fastest, highest, total, tools, left_out(dropped)].into_iter().flatten().collect()
+    [fastest, highest, total, tools].into_iter().flatten().collect()
 }
 
 fn total_words(table: &DiskTable, total: f64) -> String {

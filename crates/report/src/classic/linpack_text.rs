@@ -9,7 +9,7 @@ use crate::label::threads;
 use crate::layout::{Align, Block, Cell, Column, table, table_width, wrap};
 use crate::style::{Style, Tone};
 
-const READING: &str = "Time: of factors and solution, without making the matrix and checking. GFlops: (2/3 N^3 + 3/2 N^2) \
+pub(super) const READING: &str = "Time: of factors and solution, without making the matrix and checking. GFlops: (2/3 N^3 + 3/2 N^2) \
                        over the time. Residual: ||Ax - b||; (norm): over eps (||A|| ||x|| + ||b||) N; pass: less than 16.";
 
 /// The tables with what must be known to read them.
@@ -18,7 +18,7 @@ pub(super) fn paragraphs(table: &LinpackTable, marks: Marks<'_>, style: &Style) 
     for series in &table.series {
         paragraphs.extend(trials(series, marks, style));
         paragraphs.extend(summary(series, style));
-        paragraphs.extend(missing(series, style));
+        paragraphs.extend(missing_lines(series, style));
     }
     if paragraphs.is_empty() {
         return paragraphs;
@@ -79,7 +79,7 @@ fn trials(series: &LinpackSeries, marks: Marks<'_>, style: &Style) -> Option<Vec
     Some(titled(&title, set(&blocks, style), style))
 }
 
-fn check(passes: bool) -> String {
+pub(super) fn check(passes: bool) -> String {
     if passes { "pass" } else { "fail" }.to_owned()
 }
 
@@ -94,16 +94,18 @@ fn summary(series: &LinpackSeries, style: &Style) -> Option<Vec<String>> {
     Some(titled(&title, set(&blocks, style), style))
 }
 
-/// The sizes without a trial, by what became of them.
-fn missing(series: &LinpackSeries, style: &Style) -> Option<Vec<String>> {
-    let of = |status: Status| {
-        let without = series.sizes.iter().filter(move |size| size.trials.is_empty() && size.status == status);
-        let sizes: Vec<String> = without.map(|size| size.n.to_string()).collect();
-        (!sizes.is_empty())
-            .then(|| format!("{} on {}: N = {}.", words(status), threads(series.threads), sizes.join(", ")))
-    };
-    let notes: Vec<String> = [Status::Failed, Status::Skipped].into_iter().filter_map(of).collect();
-    (!notes.is_empty()).then(|| notes.iter().flat_map(|note| wrap(note, "  ", style.width)).collect())
+/// The sizes without a trial that this became of; `None` where there are none.
+pub(super) fn missing(series: &LinpackSeries, status: Status) -> Option<String> {
+    let without = series.sizes.iter().filter(|size| size.trials.is_empty() && size.status == status);
+    let sizes: Vec<String> = without.map(|size| size.n.to_string()).collect();
+    (!sizes.is_empty()).then(|| format!("{} on {}: N = {}.", words(status), threads(series.threads), sizes.join(", ")))
+}
+
+/// All sizes without a trial, by what became of them.
+fn missing_lines(series: &LinpackSeries, style: &Style) -> Option<Vec<String>> {
+    let notes = [Status::Failed, Status::Skipped].into_iter().filter_map(|status| missing(series, status));
+    let lines: Vec<String> = notes.flat_map(|note| wrap(&note, "  ", style.width)).collect();
+    (!lines.is_empty()).then_some(lines)
 }
 
 const fn words(status: Status) -> &'static str {
@@ -114,6 +116,6 @@ const fn words(status: Status) -> &'static str {
 }
 
 /// A residual as LINPACK prints it: `1.857e-12`.
-fn scientific(value: f64) -> String {
+pub(super) fn scientific(value: f64) -> String {
     format!("{value:.3e}")
 }

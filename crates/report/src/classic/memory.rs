@@ -94,6 +94,10 @@ pub struct MemoryPoint {
     pub tool: Option<ToolRate>,
     /// Seconds of one access, for what is about accesses; of independent ones the time between two of them.
     pub access: Option<Figure>,
+    /// The least seconds of one access, where it is known.
+    pub theory_access: Option<Theory>,
+    /// Theory of the access over what was measured, as the document has it.
+    pub access_efficiency: Option<f64>,
     /// Seconds for the total of its workload, bytes or accesses.
     pub total_seconds: Option<f64>,
     /// Whether each of its samples was the whole total.
@@ -227,6 +231,8 @@ fn point(row: &Row, classic: &Classic, document: &Document) -> MemoryPoint {
     let latency = metric(MetricName::Latency);
     let theory = rate.and_then(tightest).map(|peak| Theory { value: peak.value, kind: peak.kind });
     let is_rate = WORKLOADS.contains(&classic.workload.as_str());
+    // The peak of a rate is no limit of the time between two accesses.
+    let of_access = latency.filter(|_| !is_rate && rate.is_none());
     // The total over the rate; accesses x the time of one, shared by the threads, where there is no rate.
     let seconds = |total: f64| match (rate, latency) {
         (Some(rate), _) => Some(total / rate.summary.median),
@@ -245,6 +251,8 @@ fn point(row: &Row, classic: &Classic, document: &Document) -> MemoryPoint {
         tool: tool(row, document, theory).filter(|_| is_rate),
         total_seconds: classic.total.and_then(seconds).filter(|seconds| seconds.is_finite()),
         access: access(row, rate, latency).filter(|_| !is_rate),
+        theory_access: of_access.and_then(tightest).map(|peak| Theory { value: peak.value, kind: peak.kind }),
+        access_efficiency: of_access.and_then(|metric| metric.efficiency).map(|efficiency| efficiency.value),
         in_full: is_rate && classic.total.zip(rate).is_some_and(|(total, metric)| did(total, metric)),
     }
 }

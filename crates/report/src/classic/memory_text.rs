@@ -7,7 +7,7 @@ use model::unit::Unit;
 
 use super::Marks;
 use super::memory::{Figure, MemoryPoint, MemorySeries, MemoryTable};
-use super::text::{ABSENT, known, rate, seconds, share};
+use super::text::{ABSENT, known, left_out, rate, seconds, share};
 use crate::label::{block_words, threads};
 use crate::layout::{Align, Block, Cell, Column, table_width, wrap};
 use crate::number::{percent, power, quantity, size};
@@ -50,7 +50,7 @@ pub(super) fn paragraphs(table: &MemoryTable, marks: Marks<'_>, style: &Style) -
     let mut paragraphs = Vec::new();
     if table.rates().next().is_some() {
         let lines = separated(table, crate::layout::table(&blocks(shown), gap, style));
-        let notes = notes(table, &dropped);
+        let notes: Vec<String> = notes(table, true).into_iter().chain(left_out(&dropped)).collect();
         let notes = notes.iter().flat_map(|note| wrap(&style.clean(note), "  ", style.width));
         paragraphs.push(title(RATES, style).into_iter().chain(lines).chain(notes).collect());
     }
@@ -77,7 +77,7 @@ fn separated(table: &MemoryTable, lines: Vec<String>) -> Vec<String> {
 }
 
 /// The block, or for rows without one the operation.
-fn block_of(series: &MemorySeries) -> String {
+pub(super) fn block_of(series: &MemorySeries) -> String {
     series.block.map_or_else(|| series.op.name().to_owned(), block_words)
 }
 
@@ -193,7 +193,7 @@ fn visits(table: &MemoryTable, marks: Marks<'_>, style: &Style) -> Vec<String> {
 }
 
 /// What is accessed, and what its figure means.
-const fn access_words(op: MemoryOp) -> (&'static str, &'static str) {
+pub(super) const fn access_words(op: MemoryOp) -> (&'static str, &'static str) {
     match op {
         MemoryOp::Load => ("idle latency", "each load waits for the one before: how long memory takes to answer"),
         MemoryOp::Increment => ("random access", "independent words: how many answers are waited for at a time"),
@@ -240,8 +240,8 @@ fn accesses(table: &MemoryTable, marks: Marks<'_>, style: &Style) -> Vec<String>
     found
 }
 
-/// What must be known to read the table of rates, and what follows from it.
-fn notes(table: &MemoryTable, dropped: &[&str]) -> Vec<String> {
+/// What must be known to read the table of rates, and what follows from it; of the time for the total, where it is shown.
+pub(super) fn notes(table: &MemoryTable, shows_total: bool) -> Vec<String> {
     let set = table.working_set.map_or_else(String::new, |bytes| format!(", of {} whatever the block", size(bytes)));
     let best = table.fastest();
     let best: Vec<String> = best.iter().map(|(series, point)| fastest_words(series, point)).collect();
@@ -261,7 +261,7 @@ fn notes(table: &MemoryTable, dropped: &[&str]) -> Vec<String> {
                 threads(point.threads)
             )
         }),
-        table.total.map(|total| in_full_words(table, total)),
+        table.total.filter(|_| shows_total).map(|total| in_full_words(table, total)),
         Some(
             "RWS and RWR copy a block (bytes read and bytes written both count), WS and WR write it, RS and RR read it; \
              S in order, R at random, each block once a pass. STREAM: its four loops, counted as it counts, and what pmbw \
@@ -273,7 +273,6 @@ fn notes(table: &MemoryTable, dropped: &[&str]) -> Vec<String> {
              channels."
         )),
         Some(tool_words(table)),
-        (!dropped.is_empty()).then(|| format!("Left out for want of room: {}; a wider terminal shows it.", dropped.join(", "))),
     ];
     notes.into_iter().flatten().collect()
 }

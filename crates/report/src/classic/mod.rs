@@ -7,12 +7,16 @@ mod cells;
 mod cpu;
 mod cpu_grid;
 mod disk;
+mod disk_grid;
 mod disk_text;
 mod linpack;
+mod linpack_grid;
 mod linpack_text;
 mod memory;
+mod memory_grid;
 mod memory_text;
 mod net;
+mod net_grid;
 mod net_text;
 mod text;
 
@@ -80,6 +84,9 @@ pub(crate) fn paragraphs(document: &Document, marks: Marks<'_>, style: &Style) -
 pub(crate) fn grids(area: Area, document: &Document) -> Vec<Grid> {
     match area {
         Area::Cpu => cpu_table(document).iter().map(cpu_grid::grid).collect(),
-        Area::Linpack | Area::Memory | Area::Disk | Area::Net => Vec::new(),
+        Area::Linpack => linpack_table(document).as_ref().map_or_else(Vec::new, linpack_grid::grids),
+        Area::Memory => memory_table(document).as_ref().map_or_else(Vec::new, memory_grid::grids),
+        Area::Disk => disk_table(document).as_ref().map_or_else(Vec::new, disk_grid::grids),
+        Area::Net => net_table(document).as_ref().map_or_else(Vec::new, net_grid::grids),
     }
 }

@@ -83,6 +83,8 @@ pub struct NetPoint {
     pub efficiency: Option<f64>,
     /// Bytes per second that iperf measured beside it.
     pub iperf: Option<f64>,
+    /// Which iperf it was: `iperf3` or `iperf`.
+    pub iperf_tool: Option<&'static str>,
     /// Seconds of a round trip that the system's ping measured with as large a message.
     pub ping: Option<f64>,
     /// Seconds of a round trip that sockperf measured beside it.
@@ -185,6 +187,7 @@ fn point(row: &Row, own: &NetParams, classic: &Classic, rows: &[&Row]) -> NetPoi
     let per_second = throughput.map(|metric| metric.summary.median);
     let each = latency.map(|metric| f64::from(own.threads) / metric.summary.median);
     let total_seconds = classic.total.zip(per_second.or(each)).map(|(total, speed)| total / speed);
+    let iperf = RATE_TOOLS.iter().find_map(|name| Some((*name, tool(row, MetricName::Throughput, name)?)));
     NetPoint {
         id: row.id.clone(),
         threads: own.threads,
@@ -197,7 +200,8 @@ fn point(row: &Row, own: &NetParams, classic: &Classic, rows: &[&Row]) -> NetPoi
         theory_rate: theory(rate),
         theory_latency: theory(latency).filter(|_| own.mode == NetMode::Pingpong),
         efficiency: headline.and_then(|metric| metric.efficiency).map(|share| share.value),
-        iperf: RATE_TOOLS.iter().find_map(|name| tool(row, MetricName::Throughput, name)),
+        iperf: iperf.map(|(_, rate)| rate),
+        iperf_tool: iperf.map(|(name, _)| name),
         ping: tool(row, MetricName::Latency, "ping").or_else(|| ping_of(own, rows)),
         sockperf: tool(row, MetricName::Latency, "sockperf"),
         total_seconds: total_seconds.filter(|seconds| seconds.is_finite()),

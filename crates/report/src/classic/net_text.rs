@@ -4,10 +4,10 @@ use model::document::Status;
 use model::unit::Unit;
 
 use super::Marks;
-use super::disk_text::{half, left_out};
+use super::disk_text::half;
 use super::memory::Figure;
 use super::net::{NetKind, NetPoint, NetSeries, NetTable};
-use super::text::{ABSENT, known, seconds, share};
+use super::text::{ABSENT, known, left_out, seconds, share};
 use crate::label::{block_words, counted};
 use crate::layout::{Align, Block, Cell, Column, table, table_width, wrap};
 use crate::number::{percent, power, quantity, size, whole};
@@ -31,7 +31,7 @@ const GAPS: [usize; 2] = [2, 1];
 
 /// The columns that may give way, in the order in which they do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Optional {
+pub(super) enum Optional {
     Sockperf,
     Total,
     Loss,
@@ -43,7 +43,7 @@ enum Optional {
 impl Optional {
     const IN_ORDER: [Self; 6] = [Self::Sockperf, Self::Total, Self::Loss, Self::P99, Self::Interval, Self::Tool];
 
-    const fn words(self) -> &'static str {
+    pub(super) const fn words(self) -> &'static str {
         match self {
             Self::Sockperf => "sockperf",
             Self::Total => "the time for the total",
@@ -100,7 +100,7 @@ pub(super) fn paragraphs(table: &NetTable, marks: Marks<'_>, style: &Style) -> V
     vec![
         draw.answer(&THROUGHPUT, &|dropped| rate_notes(table, dropped)),
         draw.answer(&LATENCY, &|dropped| latency_notes(table, dropped)),
-        draw.answer(&TRANSFER, &|dropped| left_out(dropped).into_iter().collect()),
+        draw.answer(&TRANSFER, &|_| Vec::new()),
     ]
 }
 
@@ -138,7 +138,7 @@ impl Drawing<'_> {
         let place = self.table.place.as_ref().map_or_else(String::new, |place| format!("; {place}"));
         let title = wrap(&self.style.clean(&format!("{}{place}", answer.title)), "", self.style.width);
         let title = title.iter().map(|line| self.style.paint(line, Tone::Strong));
-        let notes = notes(&dropped);
+        let notes: Vec<String> = notes(&dropped).into_iter().chain(left_out(&dropped)).collect();
         let notes = notes.iter().flat_map(|note| wrap(&self.style.clean(note), "  ", self.style.width));
         title.chain(lines).chain(notes).collect()
     }
@@ -263,7 +263,7 @@ fn best_words(table: &NetTable, kind: NetKind) -> [Option<String>; 2] {
     [best, highest]
 }
 
-fn rate_notes(table: &NetTable, dropped: &[&str]) -> Vec<String> {
+pub(super) fn rate_notes(table: &NetTable, dropped: &[&str]) -> Vec<String> {
     let [best, highest] = best_words(table, NetKind::Rate);
     let series: Vec<&NetSeries> = table.of_kind(NetKind::Rate).collect();
     let shown = |column: Optional| !dropped.contains(&column.words());
@@ -285,12 +285,11 @@ fn rate_notes(table: &NetTable, dropped: &[&str]) -> Vec<String> {
         ),
         has_any(&series, |point| point.loss.is_some()).then(|| lost.to_owned()),
         shown(Optional::Tool).then_some(tool),
-        left_out(dropped),
     ];
     notes.into_iter().flatten().collect()
 }
 
-fn latency_notes(table: &NetTable, dropped: &[&str]) -> Vec<String> {
+pub(super) fn latency_notes(table: &NetTable, dropped: &[&str]) -> Vec<String> {
     let [best, highest] = best_words(table, NetKind::RoundTrip);
     let series: Vec<&NetSeries> = table.of_kind(NetKind::RoundTrip).collect();
     let shown = |column: Optional| !dropped.contains(&column.words());
@@ -314,8 +313,7 @@ fn latency_notes(table: &NetTable, dropped: &[&str]) -> Vec<String> {
         )
     });
     let what = "Measured: the median of full round trips, as the thread that waits sees them, never half of one.";
-    let notes =
-        [best, highest, total, Some(what.to_owned()), theory, shown(Optional::Tool).then_some(ping), left_out(dropped)];
+    let notes = [best, highest, total, Some(what.to_owned()), theory, shown(Optional::Tool).then_some(ping)];
     notes.into_iter().flatten().collect()
 }
 

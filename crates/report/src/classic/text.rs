@@ -53,7 +53,8 @@ pub(super) fn paragraph(document: &Document, style: &Style) -> Option<Vec<String
     lines.extend(separated(&table, self::table(&blocks(&table, shown, style), gap, style)));
     let dropped = all.iter().filter(|column| !shown.contains(column)).map(|column| column.words());
     let dropped: Vec<&str> = dropped.collect();
-    lines.extend(notes(&table, &dropped).iter().flat_map(|note| wrap(&style.clean(note), "  ", style.width)));
+    let notes: Vec<String> = notes(&table, true).into_iter().chain(left_out(&dropped)).collect();
+    lines.extend(notes.iter().flat_map(|note| wrap(&style.clean(note), "  ", style.width)));
     Some(lines)
 }
 
@@ -154,13 +155,18 @@ pub(super) fn known(text: Option<String>) -> Cell {
     text.map_or_else(|| Cell::new(ABSENT, Tone::Dim), Cell::plain)
 }
 
-/// What must be known to read the table, and what follows from it.
-pub(super) fn notes(table: &CpuTable, dropped: &[&str]) -> Vec<String> {
-    let too_narrow = format!("Left out for want of room: {}; a wider terminal shows it.", dropped.join(", "));
+/// The columns that gave way.
+pub(super) fn left_out(dropped: &[&str]) -> Option<String> {
+    let words = || format!("Left out for want of room: {}; a wider terminal shows it.", dropped.join(", "));
+    (!dropped.is_empty()).then(words)
+}
+
+/// What must be known to read the table, and what follows from it; of the time for the total, where it is shown.
+pub(super) fn notes(table: &CpuTable, shows_total: bool) -> Vec<String> {
     let notes = [
         best_threads(table),
         highest_efficiency(table),
-        table.total.map(|total| workload(table, total)),
+        table.total.filter(|_| shows_total).map(|total| workload(table, total)),
         Some(
             "Measured: the median; std dev: of the samples; theory: operations per cycle x the clock measured beside \
              the row; vectors: the same for the best vector loop, beside plain ones."
@@ -168,7 +174,6 @@ pub(super) fn notes(table: &CpuTable, dropped: &[&str]) -> Vec<String> {
         ),
         kernels(table),
         Some(hpl_words(table)),
-        (!dropped.is_empty()).then_some(too_narrow),
     ];
     notes.into_iter().flatten().collect()
 }
