@@ -82,6 +82,18 @@ pub(super) fn machine(machine: &Value) -> String {
 }
 
 impl Attempt {
+    /// Made while no CPU went idle: another comparison than the same without.
+    pub(super) fn made_awake(mut self) -> Self {
+        self.0.insert("id".to_owned(), json!(format!("{} awake", self.text("id"))));
+        self.0.insert("awake".to_owned(), json!(true));
+        self
+    }
+
+    /// Whether no CPU went idle meanwhile.
+    pub(super) fn is_awake(&self) -> bool {
+        self.0.get("awake") == Some(&json!(true))
+    }
+
     /// As a line.
     pub(crate) fn line(&self) -> String {
         Value::Object(self.0.clone()).to_string()

@@ -9,6 +9,7 @@
 //! nothing and writes the page anew.
 
 mod attempt;
+mod awake;
 mod limits;
 mod page;
 mod veth;
@@ -46,7 +47,8 @@ const VETH: &str = "veth";
 const VETH_PAIRS: u32 = 20;
 
 /// What this command takes, for the usage.
-pub(crate) const USAGE: &str = "peers [page | limits | AREA | veth] [--filter GLOB] [--tool NAME=PATH] [--pairs N]";
+pub(crate) const USAGE: &str =
+    "peers [page | limits | AREA | veth] [--filter GLOB] [--tool NAME=PATH] [--pairs N] [--awake]";
 
 /// What was asked for.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -57,6 +59,8 @@ struct Request {
     /// `NAME=PATH`, for tools that are not where programs are looked for.
     tools: Vec<String>,
     pairs: Option<u32>,
+    /// Whether the CPUs are kept from going idle, for both sides.
+    awake: bool,
 }
 
 impl Request {
@@ -68,6 +72,7 @@ impl Request {
             match word.as_str() {
                 "--tool" => request.tools.push(value()?.clone()),
                 "--filter" => request.filter = Some(value()?.clone()),
+                "--awake" => request.awake = true,
                 "--pairs" => {
                     let text = value()?;
                     let pairs = text.parse().ok().filter(|pairs| *pairs > 0);
@@ -78,6 +83,9 @@ impl Request {
                 }
                 other => return Err(format!("'{other}' is not understood; areas: {}, {VETH}", AREAS.join(", "))),
             }
+        }
+        if request.awake && request.area.as_deref() == Some(VETH) {
+            return Err(format!("--awake is for the rows of one machine, not for {VETH}"));
         }
         Ok(request)
     }
@@ -150,8 +158,10 @@ fn compare(shell: &Shell, request: &Request) -> Result<Vec<Attempt>, String> {
         };
         return veth::compare(shell, &wanted);
     }
+    let awake = request.awake.then(|| awake::Awake::begin(shell)).transpose()?;
     let document = measure(shell, |run| request.arguments(Path::new(run)))?;
-    Ok(attempt::read(&document))
+    let attempts = attempt::read(&document);
+    Ok(if awake.is_some() { attempts.into_iter().map(Attempt::made_awake).collect() } else { attempts })
 }
 
 fn build(shell: &Shell) -> Result<(), String> {
@@ -227,9 +237,13 @@ mod tests {
             filter: Some("disk/**/t1".into()),
             tools: vec!["fio=/opt/fio".into()],
             pairs: Some(30),
+            awake: false,
         };
         assert_eq!(request, expected);
-        for bad in ["gpu", "--pairs", "--pairs x", "--pairs 0", "cpu memory", "net veth", "--tool", "--filter"] {
+        assert!(Request::read(&words("disk --awake")).unwrap().awake);
+        for bad in
+            ["gpu", "--pairs", "--pairs x", "--pairs 0", "cpu memory", "net veth", "--tool", "--filter", "veth --awake"]
+        {
             assert!(Request::read(&words(bad)).is_err(), "{bad}");
         }
     }

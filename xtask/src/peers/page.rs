@@ -36,6 +36,15 @@ ours is `assay net --to` against `assay net serve`, with the same options and on
 
 ";
 
+/// What is said above the comparisons with CPUs that do not go idle.
+const AWAKE: &str = "\
+### With CPUs kept awake
+
+From `cargo xtask peers AREA --awake`: a loop of the idle class (`SCHED_IDLE`) on each CPU keeps it from going idle and
+gives way at once, for ours and theirs alike. What differs above and not here is how long sleeping CPUs took to wake.
+
+";
+
 /// What is said above the commands.
 const COMMANDS_HEAD: &str = "\
 # How the tools were called
@@ -54,8 +63,13 @@ pub(crate) fn render(attempts: &[Attempt], limits: &[Attempt]) -> String {
         let _ = writeln!(page, "\n## {machine}\n");
         let (between, local): (Vec<&Attempt>, Vec<&Attempt>) =
             here.into_iter().partition(|attempt| attempt.text("path") == super::veth::PATH);
+        let (awake, local): (Vec<&Attempt>, Vec<&Attempt>) = local.into_iter().partition(|attempt| attempt.is_awake());
         if !local.is_empty() {
             section(&mut page, &local);
+        }
+        if !awake.is_empty() {
+            page.push_str(AWAKE);
+            section(&mut page, &awake);
         }
         if !between.is_empty() {
             page.push_str(BETWEEN);
@@ -359,6 +373,16 @@ mod tests {
     }
 
     /// An attempt beside row `a` with these figures.
+    #[test]
+    fn what_was_compared_with_cpus_kept_awake_has_a_table_of_its_own() {
+        let asleep = attempt("disk/a", "0.9", "behind");
+        let awake = attempt("disk/a", "1.1", "at_least_as_good").made_awake();
+        let page = render(&[asleep, awake], &[]);
+        let (ordinary, own) = page.split_once(AWAKE).unwrap();
+        assert!(ordinary.contains("`disk/a`") && !ordinary.contains("awake`"), "{page}");
+        assert!(own.contains("`disk/a awake`") && own.contains("1.100"), "{page}");
+    }
+
     fn beside(tool: &str, better: &str, theirs: &str, verdict: &str) -> Attempt {
         let line = format!(
             r#"{{"machine": "M", "id": "a", "metric": "m", "unit": "s", "better": "{better}", "tool": "{tool}", "ours": 1.0,

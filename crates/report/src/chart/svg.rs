@@ -148,10 +148,8 @@ impl Canvas {
     /// A rectangle of a class.
     pub(super) fn rect(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64)) {
         let (x, y, width, height) = (px(x), px(y), px(width.max(0.0)), px(height.max(0.0)));
-        let _ = writeln!(
-            self.out,
-            "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>"
-        );
+        let _ =
+            writeln!(self.out, "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>");
     }
 
     /// A cell of a heat map: a rectangle as strong as `share` (0 to 1), with what it shows.
