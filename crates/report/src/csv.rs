@@ -1,5 +1,7 @@
 //! Tidy CSV: one line per metric of each row, base units, no prefixes; absent facts are empty fields. Quoting as in RFC
-//! 4180, lines ended as Unix tools expect.
+//! 4180, lines ended as Unix tools expect. Text that a spreadsheet would take for a formula begins with an apostrophe.
+//!
+//! The samples themselves, one line each, are [`samples`]'s; a single table for a spreadsheet is [`table`]'s.
 //!
 //! The columns are the same for every document, whatever areas it holds, so that files of many runs can be put
 //! together. New ones come last, so that a column keeps its place.
@@ -8,6 +10,8 @@
 //! metric's unit. What trusted tools measured beside a metric stands in the columns `reference_*`: lists separated by
 //! `;`, each in the order of `reference_tool`, an absent fact being an empty item. The last columns are the row's and
 //! the same in each of its lines.
+
+mod samples;
 
 use std::borrow::Cow;
 
@@ -18,7 +22,10 @@ use model::reference::Reference;
 use model::sample::{Metric, Percentiles};
 use serde_json::Value;
 
+use crate::grid::{Cell, Column, Grid};
 use crate::{Render, RenderError};
+
+pub use samples::{CsvSamples, render as samples};
 
 /// Writes one line per metric.
 #[derive(Clone, Copy, Debug)]
@@ -293,17 +300,54 @@ fn param(value: &Value) -> String {
     }
 }
 
+/// A table as it is shown, for a spreadsheet. Where each text of a column names its own unit, the values stand in the base
+/// unit, which the heading names; what is absent is an empty field.
+pub fn table(grid: &Grid) -> String {
+    let mut text = line(&grid.columns.iter().map(heading).collect::<Vec<_>>());
+    for row in &grid.lines {
+        let cells = grid.columns.iter().zip(&row.cells);
+        text.push_str(&line(&cells.map(|(column, cell)| cell_text(column, cell)).collect::<Vec<_>>()));
+    }
+    text
+}
+
+/// Whether the texts of a column would have to be taken apart, and their values need not.
+fn is_in_base_unit(column: &Column) -> bool {
+    column.shown.is_empty() && !column.base.is_empty()
+}
+
+fn heading(column: &Column) -> String {
+    if is_in_base_unit(column) { format!("{} [{}]", column.heading, column.base) } else { column.title() }
+}
+
+fn cell_text(column: &Column, cell: &Cell) -> String {
+    match cell.value {
+        _ if cell.is_absent() => String::new(),
+        Some(value) if is_in_base_unit(column) => value.to_string(),
+        _ => cell.text.clone(),
+    }
+}
+
 fn line(fields: &[String]) -> String {
     let quoted: Vec<Cow<'_, str>> = fields.iter().map(|field| quote(field)).collect();
     format!("{}\n", quoted.join(","))
 }
 
 fn quote(field: &str) -> Cow<'_, str> {
+    let field = harmless(field);
     if field.contains(['"', ',', '\r', '\n']) {
         Cow::Owned(format!("\"{}\"", field.replace('"', "\"\"")))
     } else {
-        Cow::Borrowed(field)
+        field
     }
+}
+
+/// The field with an apostrophe before what a spreadsheet would take for a formula (OWASP, "CSV Injection"); a figure is
+/// none, whatever its sign.
+fn harmless(field: &str) -> Cow<'_, str> {
+    let is_formula = field.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) && field.parse::<f64>().is_err();
+    // A dash alone is what stands for nothing.
+    if is_formula && field != crate::grid::ABSENT { Cow::Owned(format!("'{field}")) } else { Cow::Borrowed(field) }
 }
 
 #[cfg(test)]
@@ -314,6 +358,15 @@ mod tests {
     fn only_what_needs_quotes_gets_them() {
         assert_eq!(quote("a b"), "a b");
         assert_eq!(quote("say \"no\", please\n"), "\"say \"\"no\"\", please\n\"");
+    }
+
+    #[test]
+    fn what_a_spreadsheet_would_carry_out_is_text() {
+        assert_eq!(quote("=cmd|' /C calc'!A0"), "'=cmd|' /C calc'!A0");
+        assert_eq!(quote("@SUM(1,2)"), "\"'@SUM(1,2)\"");
+        for figure in ["-1.5", "+2", "-1e-9", "-inf", "-", "a=b"] {
+            assert_eq!(quote(figure), figure);
+        }
     }
 
     #[test]

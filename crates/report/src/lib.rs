@@ -1,4 +1,5 @@
-//! From a [`Document`] to bytes: text for a terminal, CSV, JSON, and the text forms of `assay info` and `--list`.
+//! From a [`Document`] to bytes: text for a terminal, Markdown, LaTeX, CSV, JSON and what other programs read, and the
+//! text forms of `assay info` and `--list`.
 //!
 //! Nothing here measures, computes a statistic, reads a clock or does I/O: the same document always gives the same
 //! bytes. Prefixes for people (k, M, G; ns, us, ms; KiB, MiB) live in [`number`] and in no other crate.
@@ -8,18 +9,24 @@
 
 use model::document::Document;
 
+pub mod benchfmt;
 pub mod chart;
 pub mod classic;
 pub mod comparison;
 pub mod csv;
 pub mod doctor;
+mod escape;
 pub mod grid;
 pub mod info;
 pub mod json;
+pub mod junit;
 mod label;
+pub mod latex;
 mod layout;
+pub mod markdown;
 pub mod number;
 pub mod plan;
+pub mod prometheus;
 pub mod references;
 pub mod schema;
 mod style;
@@ -74,8 +81,14 @@ pub struct Renderer {
 #[rustfmt::skip]
 pub const RENDERERS: &[Renderer] = &[
     Renderer { name: "text", extension: "txt", about: "the tables of the terminal, in plain ASCII", render: &terminal::Terminal { style: Style::PLAIN } },
+    Renderer { name: "markdown", extension: "md", about: "tables for GitHub, with findings and warnings", render: &markdown::Markdown },
     Renderer { name: "csv", extension: "csv", about: "one line per metric of each row, in base units", render: &csv::Csv },
+    Renderer { name: "csv-samples", extension: "csv", about: "one line per sample, ours and those of trusted tools", render: &csv::CsvSamples },
     Renderer { name: "json", extension: "json", about: "the document itself", render: &json::Json },
+    Renderer { name: "latex", extension: "tex", about: "a document of its own with booktabs tables", render: &latex::Latex },
+    Renderer { name: "prometheus", extension: "prom", about: "gauges for node_exporter's textfile collector", render: &prometheus::Prometheus },
+    Renderer { name: "junit", extension: "xml", about: "a test case a row, for CI systems", render: &junit::Junit },
+    Renderer { name: "benchfmt", extension: "bench", about: "Go's benchmark format, a line a sample, for benchstat", render: &benchfmt::Benchfmt },
 ];
 
 /// The renderer of this name.

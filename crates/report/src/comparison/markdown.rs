@@ -6,6 +6,7 @@ use model::comparison::{Change, Compared, Comparison, Side};
 
 use super::{Notes, name, reasons, rows_of};
 use crate::label::counted;
+use crate::markdown::{code, escaped, folded};
 
 /// The comparison as Markdown (GitHub's tables), ending in a newline.
 pub fn markdown(comparison: &Comparison) -> String {
@@ -73,52 +74,10 @@ fn table(comparison: &Comparison, rows: &[&Compared], notes: &Notes<'_>) -> Stri
     text.trim_end().to_owned()
 }
 
-/// Something that opens when its title is chosen.
-fn folded(title: &str, body: &str) -> String {
-    format!("<details><summary>{title}</summary>\n\n{body}\n\n</details>")
-}
-
 fn left_out(comparison: &Comparison) -> String {
     let lines = reasons(&comparison.not_compared).into_iter().map(|(reason, ids)| {
         let ids: Vec<String> = ids.into_iter().map(code).collect();
         format!("- {}: {}", ids.join(", "), escaped(reason))
     });
     lines.collect::<Vec<_>>().join("\n")
-}
-
-/// Text that Markdown does not take for its own, on one line.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
-        if !escaped.is_empty() {
-            escaped.push(' ');
-        }
-        for c in word.chars() {
-            match c {
-                '<' => escaped.push_str("&lt;"),
-                '>' => escaped.push_str("&gt;"),
-                '&' => escaped.push_str("&amp;"),
-                '|' | '*' | '_' | '`' | '[' | ']' | '\\' | '~' | '#' => escaped.extend(['\\', c]),
-                c => escaped.push(c),
-            }
-        }
-    }
-    escaped
-}
-
-/// Text as code: what would end it is left out, and what would end a cell is escaped.
-fn code(text: &str) -> String {
-    let text: String = text.chars().filter(|c| !c.is_control() && *c != '`').collect();
-    format!("`{}`", text.replace('|', "\\|"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_from_elsewhere_stays_text() {
-        assert_eq!(escaped("a|b <c>\n*d*"), "a\\|b &lt;c&gt; \\*d\\*");
-        assert_eq!(code("a|b`c\n"), "`a\\|bc`");
-    }
 }

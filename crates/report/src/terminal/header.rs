@@ -9,6 +9,15 @@ use crate::number::{duration, size};
 use crate::style::{Style, Tone};
 
 pub(super) fn lines(document: &Document, style: &Style) -> Vec<String> {
+    let parts: Vec<String> = summary(document).iter().map(|part| style.clean(part)).collect();
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    let head = flow(&parts, style.separator(), style.width);
+    let head = head.iter().map(|line| style.paint(line, Tone::Strong));
+    head.chain(state(document).iter().flat_map(|text| wrap(text, "", style.width))).collect()
+}
+
+/// Program, suite, machine, duration and grade.
+pub(crate) fn summary(document: &Document) -> Vec<String> {
     let run = &document.run;
     let grade = run.grade.map_or_else(|| "no grade".to_owned(), |grade| format!("grade {grade}"));
     let parts = [
@@ -19,10 +28,7 @@ pub(super) fn lines(document: &Document, style: &Style) -> Vec<String> {
         duration(run.seconds),
         grade,
     ];
-    let parts: Vec<String> = parts.iter().map(|part| style.clean(part)).filter(|part| !part.is_empty()).collect();
-    let head = flow(&parts, style.separator(), style.width);
-    let head = head.iter().map(|line| style.paint(line, Tone::Strong));
-    head.chain(state(document).iter().flat_map(|text| wrap(text, "", style.width))).collect()
+    parts.into_iter().filter(|part| !part.is_empty()).collect()
 }
 
 fn is_area(suite: &str) -> bool {
@@ -63,7 +69,7 @@ fn short_model(name: &str) -> String {
 }
 
 /// What a reader must know before the tables, where a run is not whole.
-fn state(document: &Document) -> Option<String> {
+pub(crate) fn state(document: &Document) -> Option<String> {
     let planned = document.experiments.len();
     let count = |status| document.experiments.iter().filter(|row| row.status == status).count();
     let measured = count(Status::Ok);

@@ -28,7 +28,7 @@ use crate::layout::wrap;
 use crate::style::{Style, Tone};
 use crate::{Render, RenderError};
 
-pub(crate) use header::machine_words;
+pub(crate) use header::{machine_words, state, summary};
 pub use line::{provisional_line, row_line};
 pub(crate) use notes::{kind_words, reason_words};
 

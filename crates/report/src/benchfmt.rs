@@ -1,0 +1,133 @@
+//! A run in the Go benchmark format (<https://go.dev/design/14313-benchmark-format>), as `benchstat` reads it: a line for
+//! each sample of a row, so that it has its n, and compares two runs by its own statistics.
+//!
+//! Only what is the same in runs that are to be compared is configuration (`goos`, `pkg`, `cpu`): by default
+//! benchstat compares only what agrees in all of it. The run's name and what was not measured are comments.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use model::document::{Document, Row, Status};
+use model::experiment::Area;
+use model::sample::Metric;
+use model::unit::{Better, Unit};
+
+use crate::escape::one_line;
+use crate::{Render, RenderError};
+
+/// Writes the Go benchmark format.
+#[derive(Clone, Copy, Debug)]
+pub struct Benchfmt;
+
+impl Render for Benchfmt {
+    fn render(&self, document: &Document) -> Result<Vec<u8>, RenderError> {
+        Ok(render(document).into_bytes())
+    }
+}
+
+/// Nanoseconds in a second: Go tells times in them.
+const NANO: f64 = 1e9;
+
+/// The whole file.
+pub fn render(document: &Document) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = writeln!(
+        text,
+        "# {}, {} suite, Assay {}",
+        comment(&document.run.id),
+        comment(&document.run.suite),
+        comment(&document.assay.version)
+    );
+    text.push_str("goos: linux\n");
+    if let Some(model) = document.machine.cpu.model_name.as_deref().map(one_line).filter(|model| !model.is_empty()) {
+        let _ = writeln!(text, "cpu: {model}");
+    }
+    text.push_str(&units(document));
+    for area in Area::ALL {
+        let rows: Vec<&Row> = document.experiments.iter().filter(|row| row.area == *area).collect();
+        if !rows.is_empty() {
+            let _ = writeln!(text, "pkg: assay/{area}");
+        }
+        for row in rows {
+            text.push_str(&lines(row));
+        }
+    }
+    text
+}
+
+/// Which direction of each unit is better, where benchstat does not know it.
+fn units(document: &Document) -> String {
+    let metrics = document.experiments.iter().flat_map(|row| &row.metrics);
+    let units: BTreeSet<(String, Better)> = metrics.map(|metric| (unit(metric).0, metric.better)).collect();
+    let line = |(unit, better): &(String, Better)| format!("Unit {unit} better={better}\n");
+    units.iter().map(line).collect()
+}
+
+/// The samples of a row; a comment where it has none.
+fn lines(row: &Row) -> String {
+    if row.status != Status::Ok {
+        let reason = row.reason.as_deref().unwrap_or("no reason was recorded");
+        return format!("# {} {}: {}\n", row.status, comment(&row.id), comment(reason));
+    }
+    let name = name(row);
+    let count = row.metrics.iter().map(|metric| metric.samples.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for index in 0..count {
+        let values: Vec<String> = row.metrics.iter().filter_map(|metric| value(metric, index)).collect();
+        if !values.is_empty() {
+            let _ = writeln!(text, "{name} 1 {}", values.join(" "));
+        }
+    }
+    text
+}
+
+/// `BenchmarkCpu/fma/fp64/avx512/t2-2`: the id, and behind the dash the threads, as Go has its processors there.
+fn name(row: &Row) -> String {
+    let id: String = one_line(&row.id).chars().map(|c| if c == ' ' { '_' } else { c }).collect();
+    let mut chars = id.chars();
+    // What follows the word must not be a small letter.
+    let first = chars.next().map_or_else(|| "X".to_owned(), |first| first.to_uppercase().collect());
+    let first = if first.starts_with(char::is_lowercase) { format!("X{first}") } else { first };
+    format!("Benchmark{first}{}-{}", chars.as_str(), row.params.threads())
+}
+
+/// `9.5e+10 B/s`: the sample of this index.
+fn value(metric: &Metric, index: usize) -> Option<String> {
+    let value = metric.samples.get(index)?.value;
+    let (unit, factor) = unit(metric);
+    let value = value * factor;
+    value.is_finite().then(|| format!("{} {unit}", number(value)))
+}
+
+/// The shortest digits that read back as the same number, with an exponent where they would be many.
+fn number(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 || (1e-4..1e15).contains(&size) { value.to_string() } else { format!("{value:e}") }
+}
+
+/// The unit of a metric's values, and how many of it one of the base unit is. Units are names without blanks, and those
+/// of one line differ, so all but the metrics that Go has too are told with their names.
+fn unit(metric: &Metric) -> (String, f64) {
+    let name = unit_name(&metric.name);
+    match (metric.name.as_str(), metric.unit) {
+        ("throughput", unit) => (unit.to_string(), 1.0),
+        ("latency", Unit::Second) => ("ns/op".to_owned(), NANO),
+        ("iops", Unit::PerSecond) => ("IO/s".to_owned(), 1.0),
+        ("cpu_cost", Unit::SecondPerByte) => ("cpu-ns/B".to_owned(), NANO),
+        (_, Unit::Second) => (format!("{name}-ns"), NANO),
+        (_, Unit::One) => (name, 1.0),
+        (_, unit) => (format!("{name}-{unit}"), 1.0),
+    }
+}
+
+/// A metric's name without what ends a unit.
+fn unit_name(name: &str) -> String {
+    let name = one_line(name).replace(' ', "_");
+    if name.is_empty() { "unnamed".to_owned() } else { name }
+}
+
+/// Text of a comment: on one line.
+fn comment(text: &str) -> String {
+    one_line(text)
+}

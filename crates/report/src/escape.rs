@@ -1,0 +1,35 @@
+//! Text from elsewhere (names, paths, reasons, what tools said) before it goes into a file: on one line, without characters
+//! that are no text. What a form takes for its own is escaped by that form's renderer.
+
+/// Characters that turn the direction of what follows them, so that a reader sees other text than there is.
+const DIRECTIONS: [char; 12] = [
+    '\u{61c}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}', '\u{2066}',
+    '\u{2067}', '\u{2068}', '\u{2069}',
+];
+
+/// The text on one line: blanks of every kind and control characters become one blank, what turns the direction of text
+/// and what is no character goes.
+pub(crate) fn one_line(text: &str) -> String {
+    let is_gap = |c: char| c.is_whitespace() || c.is_control();
+    let words = text.split(is_gap).map(|word| word.chars().filter(|c| is_text(*c)).collect::<String>());
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+fn is_text(c: char) -> bool {
+    // The last two code points of each plane, and 32 in the first one, are set aside for ever.
+    let is_noncharacter = u32::from(c) & 0xfffe == 0xfffe || ('\u{fdd0}'..='\u{fdef}').contains(&c);
+    !is_noncharacter && !DIRECTIONS.contains(&c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_text_goes_and_what_is_stays() {
+        assert_eq!(one_line(" a\r\n\tb\u{0}c\u{1b}[31m \u{2028}d "), "a b c [31m d");
+        assert_eq!(one_line("x\u{202e}gpj.exe\u{ffff}\u{fdd0}"), "xgpj.exe");
+        assert_eq!(one_line("Größe 数据 <b>"), "Größe 数据 <b>");
+        assert_eq!(one_line("\n"), "");
+    }
+}

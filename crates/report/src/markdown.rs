@@ -1,0 +1,147 @@
+//! A run as Markdown with GitHub's tables: the verdict, then for each area its tables and findings, then the warnings.
+//!
+//! In a classic run the classic tables come first, and the table of all rows is folded.
+
+use std::fmt::Write;
+
+use model::document::{Document, Finding};
+use model::experiment::Area;
+
+use crate::escape::one_line;
+use crate::grid::{Column, Grid, grids};
+use crate::label::area_title;
+use crate::terminal::{state, summary};
+use crate::{Render, RenderError};
+
+/// How many rows a finding names; more are counted.
+const FEW: usize = 3;
+
+/// Writes Markdown.
+#[derive(Clone, Copy, Debug)]
+pub struct Markdown;
+
+impl Render for Markdown {
+    fn render(&self, document: &Document) -> Result<Vec<u8>, RenderError> {
+        Ok(render(document).into_bytes())
+    }
+}
+
+/// The whole run, ending in a newline.
+pub fn render(document: &Document) -> String {
+    let grids = grids(document);
+    let mut parts = vec![format!("# Assay: {}", escaped(&document.run.id)), verdict(document)];
+    parts.extend(state(document).map(|text| escaped(&text)));
+    for area in Area::ALL {
+        let own: Vec<&Grid> = grids.iter().filter(|grid| grid.area == Some(*area)).collect();
+        parts.extend(section(*area, &own, document));
+    }
+    let others = grids.iter().filter(|grid| grid.area.is_none());
+    parts.extend(others.map(|grid| format!("## {}\n\n{}", escaped(&grid.title), body(grid))));
+    parts.push(format!("<sub>{}</sub>", made_by(document)));
+    format!("{}\n", parts.join("\n\n"))
+}
+
+/// A table with its title and its notes, ending in a newline.
+pub fn table(grid: &Grid) -> String {
+    format!("### {}\n\n{}\n", escaped(&grid.title), body(grid))
+}
+
+/// What ran where, how long, and what it is worth.
+fn verdict(document: &Document) -> String {
+    let parts: Vec<String> = summary(document).iter().map(|part| escaped(part)).collect();
+    format!("**{}**", parts.join(" · "))
+}
+
+/// The command and the moment.
+fn made_by(document: &Document) -> String {
+    let git = document.assay.git.as_ref().map_or_else(String::new, |git| format!(" ({})", escaped(git)));
+    format!(
+        "Measured from {} by Assay {}{git}: {}",
+        escaped(&document.run.started),
+        escaped(&document.assay.version),
+        code(&document.assay.argv.join(" ")),
+    )
+}
+
+fn section(area: Area, grids: &[&Grid], document: &Document) -> Option<String> {
+    let findings: Vec<String> =
+        document.findings.iter().filter(|finding| finding.area == area).map(finding_words).collect();
+    if grids.is_empty() && findings.is_empty() {
+        return None;
+    }
+    let is_classic = |grid: &Grid| grid.name.starts_with("classic-");
+    let has_classic = grids.iter().any(|grid| is_classic(grid));
+    let (first, rest): (Vec<&Grid>, Vec<&Grid>) = grids.iter().partition(|grid| is_classic(grid) || !has_classic);
+    let mut parts = vec![format!("## {}", area_title(area))];
+    parts.extend(first.into_iter().map(|grid| table(grid).trim_end().to_owned()));
+    parts.extend(rest.into_iter().map(|grid| folded(&escaped(&grid.title), &body(grid))));
+    if !findings.is_empty() {
+        parts.push(format!("### {}: findings\n\n{}", area_title(area), findings.join("\n")));
+    }
+    Some(parts.join("\n\n"))
+}
+
+/// A finding with its rule and the rows that it rests on.
+fn finding_words(finding: &Finding) -> String {
+    let named: Vec<String> = finding.evidence.iter().take(FEW).map(|id| code(id)).collect();
+    let more = finding.evidence.len().saturating_sub(FEW);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let from = if named.is_empty() { String::new() } else { format!(" from {}{more}", named.join(", ")) };
+    format!("- {} <sub>{}{from}</sub>", escaped(&finding.text), code(&finding.code))
+}
+
+/// The lines of a table, and its notes as a list.
+fn body(grid: &Grid) -> String {
+    let mut text = String::new();
+    let heading: Vec<String> = grid.columns.iter().map(|column| escaped(&column.title())).collect();
+    let rule = |column: &Column| if column.numeric { "--:" } else { "---" };
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "| {} |", heading.join(" | "));
+    let _ = writeln!(text, "|{}|", grid.columns.iter().map(rule).collect::<Vec<_>>().join("|"));
+    for line in &grid.lines {
+        let cells: Vec<String> = line.cells.iter().map(|cell| escaped(&cell.text)).collect();
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
+    }
+    if !grid.notes.is_empty() {
+        let notes: Vec<String> = grid.notes.iter().map(|note| format!("- {}", escaped(note))).collect();
+        let _ = write!(text, "\n{}", notes.join("\n"));
+    }
+    text.trim_end().to_owned()
+}
+
+/// Something that opens when its title is chosen.
+pub(crate) fn folded(title: &str, body: &str) -> String {
+    format!("<details><summary>{title}</summary>\n\n{body}\n\n</details>")
+}
+
+/// Text that Markdown does not take for its own, on one line.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in one_line(text).chars() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '|' | '*' | '_' | '`' | '[' | ']' | '\\' | '~' | '#' | '$' => escaped.extend(['\\', c]),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// Text as code: what would end it is left out, and what would end a cell is escaped.
+pub(crate) fn code(text: &str) -> String {
+    let text: String = one_line(text).chars().filter(|c| *c != '`').collect();
+    format!("`{}`", text.replace('|', "\\|"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_from_elsewhere_stays_text() {
+        assert_eq!(escaped("a|b <c>\n*d* $e$"), "a\\|b &lt;c&gt; \\*d\\* \\$e\\$");
+        assert_eq!(code("a|b`c\n"), "`a\\|bc`");
+    }
+}

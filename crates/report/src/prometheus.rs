@@ -1,0 +1,269 @@
+//! A run in Prometheus' text exposition format, for the textfile collector of `node_exporter`: gauges in base units, a
+//! series for each row.
+//!
+//! A metric's name is `assay_`, the document's name and its base unit: `assay_throughput_bytes_per_second`. The median
+//! stands under that name, and the ends of its interval, the deviation, the peaks, the percentiles and what trusted tools
+//! measured under names of their own, so that no sum or mean over a name mixes different things. What is not known has no
+//! series.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use model::document::{Document, Row, Status};
+use model::sample::Metric;
+use model::unit::Unit;
+
+use crate::escape::one_line;
+use crate::{Render, RenderError};
+
+/// Writes the exposition format.
+#[derive(Clone, Copy, Debug)]
+pub struct Prometheus;
+
+impl Render for Prometheus {
+    fn render(&self, document: &Document) -> Result<Vec<u8>, RenderError> {
+        Ok(render(document).into_bytes())
+    }
+}
+
+/// A metric with its series, by their labels as they are written: one of equal labels only, as the format demands.
+#[derive(Debug, Default)]
+struct Family {
+    help: String,
+    series: BTreeMap<String, f64>,
+}
+
+/// The metrics, by name.
+#[derive(Debug, Default)]
+struct Exposition(BTreeMap<String, Family>);
+
+type Labels<'a> = &'a [(&'a str, &'a str)];
+
+impl Exposition {
+    /// Adds a series; the first of equal labels stays.
+    fn add(&mut self, name: &str, help: &str, labels: Labels<'_>, value: f64) {
+        if !value.is_finite() {
+            return;
+        }
+        let family = self.0.entry(name.to_owned()).or_default();
+        if family.help.is_empty() {
+            help.clone_into(&mut family.help);
+        }
+        family.series.entry(labels_text(labels)).or_insert(value);
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for (name, family) in &self.0 {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "# HELP {name} {}\n# TYPE {name} gauge\n", help_text(&family.help));
+            for (labels, value) in &family.series {
+                let _ = writeln!(text, "{name}{labels} {value:?}");
+            }
+        }
+        text
+    }
+}
+
+/// The whole file.
+pub fn render(document: &Document) -> String {
+    let mut exposition = Exposition::default();
+    add_run(&mut exposition, document);
+    for row in &document.experiments {
+        add_row(&mut exposition, row);
+    }
+    exposition.text()
+}
+
+fn add_run(exposition: &mut Exposition, document: &Document) {
+    let run = &document.run;
+    let cpu = document.machine.cpu.model_name.as_deref().unwrap_or_default();
+    let grade = run.grade.map_or("", |grade| grade.name());
+    let labels = [
+        ("id", run.id.as_str()),
+        ("suite", &run.suite),
+        ("version", &document.assay.version),
+        ("host", document.machine.host.as_deref().unwrap_or_default()),
+        ("cpu", cpu),
+        ("grade", grade),
+    ];
+    exposition.add("assay_run_info", "The run: its name, suite, program, machine and grade; always 1.", &labels, 1.0);
+    exposition.add("assay_run_duration_seconds", "How long the run took.", &[], run.seconds);
+    if let Some(started) = unix_seconds(&run.started) {
+        exposition.add("assay_run_start_time_seconds", "When the run began, in seconds since 1970.", &[], started);
+    }
+    let complete = if run.complete { 1.0 } else { 0.0 };
+    exposition.add("assay_run_complete", "Whether every planned row was reached.", &[], complete);
+    for status in Status::ALL {
+        let count = document.experiments.iter().filter(|row| row.status == *status).count();
+        exposition.add(
+            "assay_rows",
+            "Planned rows by what became of them.",
+            &[("status", status.name())],
+            count as f64,
+        );
+    }
+    let mut warned: BTreeMap<&str, u32> = BTreeMap::new();
+    for warning in document.experiments.iter().flat_map(|row| &row.warnings) {
+        *warned.entry(&warning.code).or_default() += 1;
+    }
+    for (code, count) in warned {
+        exposition.add("assay_warnings", "Warnings by kind, over all rows.", &[("code", code)], f64::from(count));
+    }
+}
+
+fn add_row(exposition: &mut Exposition, row: &Row) {
+    let (id, area) = (row.id.as_str(), row.area.name());
+    let own = [("id", id), ("area", area)];
+    let with = |name: &'static str, value: &'static str| [own[0], own[1], (name, value)];
+    exposition.add("assay_row_status", "What became of a row; always 1.", &with("status", row.status.name()), 1.0);
+    if let Some(grade) = row.grade {
+        let help = "How far a row can be trusted (A, B, C: do not quote it); always 1.";
+        exposition.add("assay_row_grade", help, &with("grade", grade.name()), 1.0);
+    }
+    for metric in &row.metrics {
+        add_metric(exposition, row, metric);
+    }
+}
+
+fn add_metric(exposition: &mut Exposition, row: &Row, metric: &Metric) {
+    let own = [("id", row.id.as_str()), ("area", row.area.name())];
+    let stem = name_part(&metric.name);
+    let name = |part: &str| format!("assay_{stem}{part}{}", suffix(&stem, metric.unit));
+    let of = one_line(&metric.name);
+    let summary = &metric.summary;
+    exposition.add(&name(""), &format!("Median of {of}."), &own, summary.median);
+    if let Some([low, high]) = summary.ci95 {
+        exposition.add(
+            &name("_ci95_low"),
+            &format!("Lower end of the 95 % interval of the median of {of}."),
+            &own,
+            low,
+        );
+        exposition.add(
+            &name("_ci95_high"),
+            &format!("Upper end of the 95 % interval of the median of {of}."),
+            &own,
+            high,
+        );
+    }
+    if let Some(stddev) = summary.stddev {
+        exposition.add(&name("_stddev"), &format!("Standard deviation of the samples of {of}."), &own, stddev);
+    }
+    let counted = [own[0], own[1], ("metric", &metric.name)];
+    exposition.add("assay_samples", "Samples of a metric.", &counted, f64::from(summary.n));
+    if let Some(found) = &summary.percentiles {
+        let quantiles = [("0.5", found.p50), ("0.9", found.p90), ("0.99", found.p99), ("0.999", found.p99_9)];
+        for (quantile, value) in quantiles.into_iter().chain([("0.9999", found.p99_99), ("1", found.max)]) {
+            let labels = [own[0], own[1], ("quantile", quantile)];
+            exposition.add(&name("_percentile"), &format!("Percentiles of {of} over all operations."), &labels, value);
+        }
+    }
+    for peak in &metric.peaks {
+        let labels = [own[0], own[1], ("kind", peak.kind.name())];
+        exposition.add(&name("_peak"), &format!("Limits of {of} by what they rest on."), &labels, peak.value);
+    }
+    if let Some(efficiency) = metric.efficiency {
+        let labels = [own[0], own[1], ("metric", &metric.name), ("of", efficiency.of.name())];
+        exposition.add("assay_efficiency_ratio", "Share of the peak that was reached.", &labels, efficiency.value);
+    }
+    for reference in &metric.references {
+        let Some(median) = reference.median else { continue };
+        let version = reference.version.as_deref().unwrap_or_default();
+        let labels = [own[0], own[1], ("tool", &reference.tool), ("version", version)];
+        exposition.add(&name("_reference"), &format!("What a trusted tool measured of {of}."), &labels, median);
+        if let Some(ratio) = reference.ratio {
+            let labels = [own[0], own[1], ("metric", &metric.name), ("tool", &reference.tool)];
+            exposition.add("assay_reference_ratio", "Ours over that of a trusted tool.", &labels, ratio);
+        }
+    }
+}
+
+/// A name of the document as a part of a metric's: small letters, digits and underscores.
+fn name_part(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect()
+}
+
+/// The base unit at the end of a metric's name. A number of requests a second is named by its name alone, and of plain
+/// numbers only those that are shares have a unit.
+fn suffix(stem: &str, unit: Unit) -> &'static str {
+    match (stem, unit) {
+        ("iops", Unit::PerSecond) => "",
+        ("loss" | "duplicates" | "reordered", Unit::One) => "_ratio",
+        (_, Unit::One) => "",
+        (_, Unit::FlopPerSecond) => "_flop_per_second",
+        (_, Unit::OpPerSecond) => "_operations_per_second",
+        (_, Unit::BytePerSecond) => "_bytes_per_second",
+        (_, Unit::Second) => "_seconds",
+        (_, Unit::PerSecond) => "_per_second",
+        (_, Unit::Hertz) => "_hertz",
+        (_, Unit::SecondPerByte) => "_seconds_per_byte",
+    }
+}
+
+/// `{id="…",area="…"}`; a backslash, a quote and the end of a line are escaped.
+fn labels_text(labels: Labels<'_>) -> String {
+    if labels.is_empty() {
+        return String::new();
+    }
+    let value = |text: &str| one_line(text).replace('\\', "\\\\").replace('"', "\\\"");
+    let labels: Vec<String> = labels.iter().map(|(name, text)| format!("{name}=\"{}\"", value(text))).collect();
+    format!("{{{}}}", labels.join(","))
+}
+
+fn help_text(help: &str) -> String {
+    one_line(help).replace('\\', "\\\\")
+}
+
+/// Seconds since 1970 of `2026-11-20T12:00:00Z`; `None` where it is no such moment.
+fn unix_seconds(text: &str) -> Option<f64> {
+    let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
+    let numbers =
+        |text: &str, separator| -> Option<Vec<u32>> { text.split(separator).map(|part| part.parse().ok()).collect() };
+    let (date, time) = (numbers(date, '-')?, numbers(time, ':')?);
+    let (&[year, month, day], &[hour, minute, second]) = (date.as_slice(), time.as_slice()) else { return None };
+    if !(1970..10_000).contains(&year) || !(1..13).contains(&month) || !(1..32).contains(&day) {
+        return None;
+    }
+    // Years are counted from March on, so that the leap day is the last of one.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days_before_month = (153 * month + 2) / 5;
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + days_before_month + day - 1;
+    // From 1 March of the year 0 to 1 January 1970.
+    let days = days.checked_sub(719_468)?;
+    (hour < 24 && minute < 60 && second < 61)
+        .then(|| f64::from(days) * 86_400.0 + f64::from(hour * 3600 + minute * 60 + second))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_seconds_since_1970() {
+        assert_eq!(unix_seconds("1970-01-01T00:00:00Z"), Some(0.0));
+        assert_eq!(unix_seconds("2000-02-29T23:59:59Z"), Some(951_868_799.0));
+        assert_eq!(unix_seconds("2026-11-20T12:00:00Z"), Some(1_795_176_000.0));
+        for none in
+            ["", "2026-11-20", "2026-13-20T12:00:00Z", "1969-12-31T00:00:00Z", "2026-11-20T12:00Z", "-1-1-1T1:1:1Z"]
+        {
+            assert_eq!(unix_seconds(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn labels_and_names_are_escaped() {
+        assert_eq!(labels_text(&[("id", "a\\b\"c\nd")]), "{id=\"a\\\\b\\\"c d\"}");
+        assert_eq!(labels_text(&[]), "");
+        assert_eq!(name_part("Through-put é"), "through_put__");
+    }
+
+    #[test]
+    fn equal_series_are_written_once_and_what_is_no_number_never() {
+        let mut exposition = Exposition::default();
+        exposition.add("a", "A.", &[("id", "x")], 1.0);
+        exposition.add("a", "A.", &[("id", "x")], 2.0);
+        exposition.add("b", "B.", &[], f64::NAN);
+        assert_eq!(exposition.text(), "# HELP a A.\n# TYPE a gauge\na{id=\"x\"} 1.0\n");
+    }
+}
