@@ -17,6 +17,7 @@ pub mod csv;
 pub mod doctor;
 mod escape;
 pub mod grid;
+pub mod html;
 pub mod info;
 pub mod json;
 pub mod junit;
@@ -80,6 +81,7 @@ pub struct Renderer {
 /// Every renderer.
 #[rustfmt::skip]
 pub const RENDERERS: &[Renderer] = &[
+    Renderer { name: "html", extension: "html", about: "a page of its own for a browser and for paper", render: &html::Html },
     Renderer { name: "text", extension: "txt", about: "the tables of the terminal, in plain ASCII", render: &terminal::Terminal { style: Style::PLAIN } },
     Renderer { name: "markdown", extension: "md", about: "tables for GitHub, with findings and warnings", render: &markdown::Markdown },
     Renderer { name: "csv", extension: "csv", about: "one line per metric of each row, in base units", render: &csv::Csv },

@@ -6,7 +6,7 @@ mod facts;
 mod peaks;
 
 use model::machine::{Machine, Storage, StorageDevice, Unknown};
-use model::peak::InfoPeak;
+use model::peak::{InfoPeak, PeakInput};
 use serde_json::{Value, json};
 
 use crate::layout::{width, wrap};
@@ -52,6 +52,19 @@ impl Section {
         let repeated = |fact: &Fact, before: &str| !before.is_empty() && before == fact.source;
         facts.flat_map(|(fact, before)| columns.lines(fact, repeated(fact, before), style)).collect()
     }
+}
+
+/// The facts of a machine under their headings, each as name, value and source; sections without facts are left out.
+pub(crate) fn facts_of(machine: &Machine) -> Vec<(&'static str, Vec<[String; 3]>)> {
+    let sections = facts::sections(machine).into_iter().filter(|section| !section.facts.is_empty());
+    let told = |fact: Fact| [fact.name, fact.value, fact.source];
+    sections.map(|section| (section.title, section.facts.into_iter().map(told).collect())).collect()
+}
+
+/// A figure in a peak's formula: its name and its value, in a reader's words.
+pub(crate) fn input_words(input: &PeakInput) -> (String, String) {
+    let fact = peaks::input(input);
+    (fact.name, fact.value)
 }
 
 /// The machine and its peaks as JSON.

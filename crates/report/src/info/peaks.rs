@@ -62,7 +62,7 @@ fn peak(peak: &InfoPeak) -> Fact {
     }
 }
 
-fn input(input: &PeakInput) -> Fact {
+pub(super) fn input(input: &PeakInput) -> Fact {
     let value = if input.name.contains("_hz") {
         clock(input.value)
     } else if input.name.contains("_bytes") && input.value >= 0.0 {

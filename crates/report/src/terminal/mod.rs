@@ -30,7 +30,7 @@ use crate::{Render, RenderError};
 
 pub(crate) use header::{machine_words, state, summary};
 pub use line::{provisional_line, row_line};
-pub(crate) use notes::{kind_words, reason_words};
+pub(crate) use notes::{kind_words, reason_words, without_words};
 
 /// Writes the tables.
 #[derive(Clone, Copy, Debug)]

@@ -392,7 +392,7 @@ pub(super) const fn status_words(status: Status) -> &'static str {
 }
 
 /// Why a row has no figures, as a sentence that names nothing that its line says, so that rows share it.
-pub(super) fn without_words(row: &Row) -> String {
+pub(crate) fn without_words(row: &Row) -> String {
     let reason = row.reason.as_deref().unwrap_or("no reason was recorded");
     let status = status_words(row.status);
     let wanting = cpu::params(row).and_then(|CpuParams { op, element, isa, threads: _ }| {

@@ -1,0 +1,161 @@
+//! The section of an area: its charts, each with the findings that it shows, the findings that no chart shows, and its
+//! tables.
+
+use model::document::{Document, Finding};
+use model::experiment::Area;
+use serde::Serialize;
+
+use super::tables::{Anchors, Table};
+use super::text;
+use crate::chart::Chart;
+use crate::grid::Grid;
+use crate::label::Label;
+
+/// The chart that has a section of its own.
+const ROOFLINE: &str = "roofline";
+
+/// At most so many rows are named as a finding's evidence; how many more there are is said.
+const MOST_EVIDENCE: usize = 3;
+
+/// A section about an area, or about the run as a whole.
+#[derive(Debug, Serialize)]
+pub(super) struct Section {
+    accent: &'static str,
+    title: &'static str,
+    /// What no chart shows.
+    findings: Vec<Said>,
+    figures: Vec<Figure>,
+    tables: Vec<Table>,
+}
+
+/// A chart with what is to be seen in it.
+#[derive(Debug, Serialize)]
+pub(super) struct Figure {
+    name: String,
+    title: String,
+    about: String,
+    svg: String,
+    narrow: String,
+    table: Table,
+    findings: Vec<Said>,
+}
+
+/// A finding with its evidence.
+#[derive(Debug, Serialize)]
+struct Said {
+    code: String,
+    text: String,
+    evidence: Vec<Evidence>,
+    /// Rows that are not named.
+    more: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Evidence {
+    anchor: Option<String>,
+    what: String,
+}
+
+/// The sections of the areas that have rows or charts, and the figures of the roofline's.
+pub(super) fn sections(
+    document: &Document,
+    grids: &[Grid],
+    charts: Vec<Chart>,
+    anchors: &mut Anchors<'_>,
+) -> (Vec<Section>, Vec<Figure>) {
+    let is_table = |grid: &&Grid| {
+        // What trusted tools measured, and the peaks, have sections of their own; so have the warnings.
+        !["references", "peaks"].iter().any(|end| grid.name.ends_with(end)) && grid.area.is_some()
+    };
+    // The classic tables answer first; every row by itself stands below them, folded.
+    let is_classic = |grid: &Grid| grid.name.starts_with("classic");
+    let repeats = |grid: &Grid| {
+        grid.name.ends_with("-measured") && grids.iter().any(|other| other.area == grid.area && is_classic(other))
+    };
+    let mut ordered: Vec<&Grid> = grids.iter().filter(is_table).collect();
+    ordered.sort_by_key(|grid| !is_classic(grid));
+    let mut set = |grid: &Grid| Table::anchored(grid, anchors).folded(repeats(grid));
+    let mut tables: Vec<(Option<Area>, Table)> = ordered.into_iter().map(|grid| (grid.area, set(grid))).collect();
+    let shown = shown(&document.findings, &charts);
+    let words = Words::of(document);
+    let said = |finding: &Finding| words.said(finding, anchors);
+    let mut figures: Vec<(Option<Area>, Figure)> = charts
+        .into_iter()
+        .enumerate()
+        .map(|(index, chart)| {
+            let own = document.findings.iter().zip(&shown).filter(|(_, place)| **place == Some(index));
+            (chart.area, Figure::of(chart, own.map(|(finding, _)| said(finding)).collect()))
+        })
+        .collect();
+    let roofline = figures.extract_if(.., |(_, figure)| figure.name.starts_with(ROOFLINE)).map(|(_, figure)| figure);
+    let roofline: Vec<Figure> = roofline.collect();
+    let areas = Area::ALL.iter().map(|area| Some(*area)).chain([None]);
+    let sections = areas.map(|area| Section {
+        accent: text::accent(area),
+        title: text::heading(area),
+        findings: document
+            .findings
+            .iter()
+            .zip(&shown)
+            .filter(|(finding, place)| place.is_none() && Some(finding.area) == area)
+            .map(|(finding, _)| said(finding))
+            .collect(),
+        figures: figures.extract_if(.., |(of, _)| *of == area).map(|(_, figure)| figure).collect(),
+        tables: tables.extract_if(.., |(of, _)| *of == area).map(|(_, table)| table).collect(),
+    });
+    let is_there =
+        |section: &Section| !(section.findings.is_empty() && section.figures.is_empty() && section.tables.is_empty());
+    let sections = sections.filter(is_there).collect();
+    (sections, roofline)
+}
+
+/// For each finding the chart of its area that shows most of its evidence; `None` where none shows any.
+fn shown(findings: &[Finding], charts: &[Chart]) -> Vec<Option<usize>> {
+    let rows: Vec<std::collections::HashSet<&str>> =
+        charts.iter().map(|chart| chart.evidence.iter().map(String::as_str).collect()).collect();
+    let place = |finding: &Finding| {
+        let seen = |index: usize| {
+            let part = finding.evidence.iter().filter(|id| rows[index].contains(id.as_str())).count();
+            // Of charts that show as much, the one that shows least besides.
+            (part, std::cmp::Reverse(rows[index].len()), std::cmp::Reverse(index))
+        };
+        let own = (0..charts.len()).filter(|index| charts[*index].area == Some(finding.area));
+        own.map(seen).filter(|(part, ..)| *part > 0).max().map(|(_, _, std::cmp::Reverse(index))| index)
+    };
+    findings.iter().map(place).collect()
+}
+
+/// Rows in words, by their ids.
+struct Words<'a>(std::collections::HashMap<&'a str, String>);
+
+impl<'a> Words<'a> {
+    /// The words of the rows that findings rest on.
+    fn of(document: &'a Document) -> Self {
+        let named: std::collections::HashSet<&str> =
+            document.findings.iter().flat_map(|finding| &finding.evidence).map(String::as_str).collect();
+        let rows = document.experiments.iter().filter(|row| named.contains(row.id.as_str()));
+        Self(rows.map(|row| (row.id.as_str(), Label::sentence(row))).collect())
+    }
+
+    fn said(&self, finding: &Finding, anchors: &Anchors<'_>) -> Said {
+        let evidence = finding
+            .evidence
+            .iter()
+            .take(MOST_EVIDENCE)
+            .map(|id| Evidence { anchor: anchors.link(id), what: self.0.get(id.as_str()).unwrap_or(id).clone() });
+        Said {
+            code: finding.code.clone(),
+            text: finding.text.clone(),
+            evidence: evidence.collect(),
+            more: finding.evidence.len().saturating_sub(MOST_EVIDENCE),
+        }
+    }
+}
+
+impl Figure {
+    fn of(chart: Chart, findings: Vec<Said>) -> Self {
+        let table = Table::of(&chart.table);
+        let Chart { name, title, about, svg, narrow, .. } = chart;
+        Self { name, title, about, svg, narrow, table, findings }
+    }
+}

@@ -1,0 +1,100 @@
+//! The raw data inside the page: the document and its table, packed, so that whoever has the page has the run.
+//!
+//! A browser without scripts saves the packed file; with them it saves what is in it.
+
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use model::document::Document;
+use serde::Serialize;
+
+use crate::number::size;
+use crate::{RenderError, csv};
+
+/// Most characters of a packed file in a page. Chromium refuses to save from an address of more than 2 MiB
+/// (`url::kMaxURLChars` in url/url_constants.h), and a page has to stay light enough to be sent.
+const MOST: usize = 1_900_000;
+
+/// A file inside the page.
+#[derive(Debug, Serialize)]
+pub(super) struct File {
+    name: &'static str,
+    media: &'static str,
+    about: &'static str,
+    /// Its size once unpacked.
+    size: String,
+    /// Packed by gzip, in base64.
+    packed: String,
+}
+
+/// The files that fit: the document with every sample, and its table of summaries.
+///
+/// # Errors
+/// Where the document cannot be written as JSON, since a figure is not finite.
+pub(super) fn files(document: &Document) -> Result<Vec<File>, RenderError> {
+    let refuse = |error: &dyn std::fmt::Display| RenderError::new(format!("the document cannot be packed: {error}"));
+    let json = serde_json::to_vec(document).map_err(|error| refuse(&error))?;
+    let table = csv::render(document).into_bytes();
+    let files = [
+        ("run.json", "application/json", "the document with every sample", json),
+        ("run.csv", "text/csv", "one line per metric of each row", table),
+    ];
+    let mut kept = Vec::new();
+    for (name, media, about, bytes) in files {
+        let packed = base64(&gzip(&bytes).map_err(|error| refuse(&error))?);
+        if packed.len() <= MOST {
+            kept.push(File { name, media, about, size: size(bytes.len() as u64), packed });
+        }
+    }
+    Ok(kept)
+}
+
+fn gzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::default());
+    encoder.write_all(bytes)?;
+    encoder.finish()
+}
+
+/// Base64 with padding (RFC 4648, section 4).
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let at = |index: usize| u32::from(three.get(index).copied().unwrap_or(0));
+        let bits = at(0) << 16 | at(1) << 8 | at(2);
+        for place in 0..4 {
+            let digit = (bits >> (18 - 6 * place)) & 63;
+            text.push(if place > three.len() { '=' } else { char::from(DIGITS[digit as usize]) });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::*;
+
+    #[test]
+    fn base64_is_that_of_the_rfc() {
+        // RFC 4648, section 10.
+        let vectors =
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE=")];
+        for (plain, coded) in vectors {
+            assert_eq!(base64(plain.as_bytes()), coded);
+        }
+        assert_eq!(base64(&[0xfb, 0xff, 0xbf]), "+/+/");
+    }
+
+    #[test]
+    fn what_is_packed_can_be_unpacked() {
+        let bytes: Vec<u8> = (0_u32..100_000).flat_map(|n| (n % 251 * n % 13).to_le_bytes()).collect();
+        let packed = gzip(&bytes).unwrap();
+        assert!(packed.len() < bytes.len() / 4 && packed.starts_with(&[0x1f, 0x8b]));
+        let mut unpacked = Vec::new();
+        flate2::read::GzDecoder::new(packed.as_slice()).read_to_end(&mut unpacked).unwrap();
+        assert_eq!(unpacked, bytes);
+    }
+}

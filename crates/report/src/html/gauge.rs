@@ -1,0 +1,173 @@
+//! One figure per area that a reader looks for first, with the share of its limit as a bar.
+//!
+//! Which row stands for an area is a rule, not a choice by the result: the first of its preferences that was measured,
+//! and of rows alike the one with the most. A disturbed row stands for its area only where there is no other.
+
+use model::document::{Document, Row, Status};
+use model::experiment::{Area, Params};
+use model::io::{DiskCache, DiskOp, DiskPattern, NetMode, Protocol};
+use model::isa::{CpuOp, Element, MemoryOp, MemoryPattern};
+use model::linpack::LinpackOp;
+use model::peak::PeakKind;
+use model::sample::{Metric, MetricName};
+use model::unit::Better;
+use model::warning::Grade;
+use serde::Serialize;
+
+use super::tables::Anchors;
+use crate::label::{Label, area_title};
+use crate::number::{Notation, percent, quantity, spread};
+
+/// What stands for an area.
+#[derive(Debug, Serialize)]
+pub(super) struct Gauge {
+    /// The area's colour and section.
+    pub(super) accent: &'static str,
+    title: &'static str,
+    pub(super) value: String,
+    spread: String,
+    pub(super) what: String,
+    /// The part of the bar that is filled, in hundredths; `None` where no limit is known.
+    filled: Option<f64>,
+    /// The same in words: `96.1 %`.
+    pub(super) share: Option<String>,
+    /// What it is a share of: `of its sustained peak`.
+    pub(super) of: Option<&'static str>,
+    grade: Option<&'static str>,
+    /// What one thing takes: `174.1 ns`, and which.
+    latency: Option<Latency>,
+    anchor: Option<String>,
+    #[serde(skip)]
+    pub(super) area: Area,
+}
+
+/// The time of a single access, request or round trip.
+#[derive(Debug, Serialize)]
+struct Latency {
+    value: String,
+    what: String,
+    anchor: Option<String>,
+}
+
+/// The areas that something was measured of, in their order.
+pub(super) fn gauges(document: &Document, anchors: &Anchors<'_>) -> Vec<Gauge> {
+    Area::ALL.iter().filter_map(|area| gauge(*area, document, anchors)).collect()
+}
+
+fn gauge(area: Area, document: &Document, anchors: &Anchors<'_>) -> Option<Gauge> {
+    let measured = |row: &&Row| row.area == area && row.status == Status::Ok && headline(row).is_some();
+    let rows: Vec<&Row> = document.experiments.iter().filter(measured).collect();
+    let row = first_of(area, &rows)?;
+    let metric = headline(row)?;
+    let share = metric.efficiency.filter(|efficiency| efficiency.value.is_finite());
+    Some(Gauge {
+        accent: area.name(),
+        title: area_title(area),
+        value: quantity(metric.summary.median, Notation::of(area, metric.unit)),
+        spread: spread(&metric.summary, "±"),
+        what: Label::sentence(row),
+        filled: share.map(|share| (share.value * 100.0).clamp(0.0, 100.0)),
+        share: share.map(|share| percent(share.value)),
+        of: share.map(|share| kind_words(share.of)),
+        grade: row.grade.map(Grade::name),
+        latency: latency(area, &rows, anchors),
+        anchor: anchors.link(&row.id),
+        area,
+    })
+}
+
+/// The metric that a row stands for.
+pub(super) fn headline(row: &Row) -> Option<&Metric> {
+    row.metrics.first().filter(|metric| metric.summary.median.is_finite())
+}
+
+/// The row that stands for an area.
+fn first_of<'a>(area: Area, rows: &[&'a Row]) -> Option<&'a Row> {
+    let most = |of: &dyn Fn(&Row) -> bool, quoted: bool| {
+        let fit = rows.iter().copied().filter(|row| of(row) && (!quoted || row.grade != Some(Grade::C)));
+        fit.reduce(|best, other| if figure(other) > figure(best) { other } else { best })
+    };
+    let preferences = preferences(area);
+    let preferred = [true, false].into_iter().find_map(|quoted| preferences.iter().find_map(|of| most(of, quoted)));
+    preferred.or_else(|| rows.first().copied())
+}
+
+fn figure(row: &Row) -> f64 {
+    headline(row).map_or(f64::NEG_INFINITY, |metric| metric.summary.median)
+}
+
+/// What stands for an area, the best first; the last of them is any rate at all.
+fn preferences(area: Area) -> Vec<fn(&Row) -> bool> {
+    fn is_rate(row: &Row) -> bool {
+        headline(row).is_some_and(|metric| metric.better == Better::Higher)
+    }
+    match area {
+        Area::Cpu => vec![
+            |row| matches!(&row.params, Params::Cpu(own) if own.op == CpuOp::Fma && own.element == Element::Fp64),
+            |row| matches!(&row.params, Params::Cpu(own) if own.op == CpuOp::Fma),
+            is_rate,
+        ],
+        Area::Linpack => vec![|row| matches!(&row.params, Params::Linpack(own) if own.op == LinpackOp::Lu), is_rate],
+        Area::Memory => vec![|row| is_of_memory(row, MemoryOp::Read), |row| is_of_memory(row, MemoryOp::Copy), is_rate],
+        Area::Disk => {
+            vec![|row| is_of_disk(row, DiskPattern::Sequential), |row| is_of_disk(row, DiskPattern::Random), is_rate]
+        }
+        Area::Net => vec![
+            |row| {
+                let is =
+                    |own: &model::experiment::NetParams| (own.protocol, own.mode) == (Protocol::Tcp, NetMode::Stream);
+                matches!(&row.params, Params::Net(own) if is(own))
+            },
+            is_rate,
+        ],
+    }
+}
+
+/// Whether a row streams through memory itself, past every cache.
+fn is_of_memory(row: &Row, op: MemoryOp) -> bool {
+    let beyond_caches = |level: &Option<String>| level.as_deref().is_none_or(|level| level == "dram");
+    matches!(&row.params, Params::Memory(own)
+        if own.pattern == MemoryPattern::Sequential && own.op == op && beyond_caches(&own.level))
+}
+
+/// Whether a row reads past the page cache.
+fn is_of_disk(row: &Row, pattern: DiskPattern) -> bool {
+    matches!(&row.params, Params::Disk(own)
+        if own.pattern == pattern && own.op == DiskOp::Read && own.cache == DiskCache::Bypassed)
+}
+
+/// The time of one thing at a time: the longest chase, a random read, a round trip.
+fn latency(area: Area, rows: &[&Row], anchors: &Anchors<'_>) -> Option<Latency> {
+    let single = |row: &Row| match &row.params {
+        Params::Memory(own) => own.pattern == MemoryPattern::Chase && own.background.is_none(),
+        Params::Disk(own) => own.depth == 1 && own.load_percent.is_none() && is_of_disk(row, DiskPattern::Random),
+        Params::Net(own) => own.mode == NetMode::Pingpong,
+        Params::Cpu(_) | Params::Linpack(_) | Params::Other(_) => false,
+    };
+    let working_set = |row: &Row| match &row.params {
+        Params::Memory(own) => own.working_set,
+        _ => 0,
+    };
+    let fit = rows.iter().copied().filter(|row| row.params.threads() == 1 && single(row));
+    let timed = fit.filter_map(|row| Some((row, row.metric(MetricName::Latency)?)));
+    let longest = timed.reduce(|best, other| if working_set(other.0) > working_set(best.0) { other } else { best });
+    let (row, metric) = longest.filter(|(_, metric)| metric.summary.median.is_finite())?;
+    let value = quantity(metric.summary.median, Notation::of(area, metric.unit));
+    Some(Latency { value, what: Label::sentence(row), anchor: anchors.link(&row.id) })
+}
+
+/// A kind of peak in a sentence, after a share.
+pub(super) const fn kind_words(kind: PeakKind) -> &'static str {
+    match kind {
+        PeakKind::Sustained => "of the sustained peak",
+        PeakKind::Boost => "of the boost peak",
+        PeakKind::Base => "of the base peak",
+        PeakKind::Declared => "of the declared limit",
+        PeakKind::Datasheet => "of the data sheet",
+        PeakKind::Link => "of the link",
+        PeakKind::Limit => "of the limit set",
+        PeakKind::PlatformMaximum => "of the platform's maximum",
+        PeakKind::MeasuredCeiling => "of the measured ceiling",
+        PeakKind::Inferred => "of an inferred peak",
+    }
+}

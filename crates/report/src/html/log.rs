@@ -1,0 +1,152 @@
+//! The validity log: every warning with its cause, its figure, its advice and its rows; and every row that has no
+//! figures, with the reason.
+
+use model::document::{Document, Row, Status};
+use model::warning::{Cause, Grade, WARNINGS, Warning};
+use serde::Serialize;
+
+use super::tables::Anchors;
+use super::text::capital;
+use crate::label::{Label, counted};
+use crate::terminal::without_words;
+
+/// All remarks of one kind.
+#[derive(Debug, Serialize)]
+pub(super) struct Kind {
+    code: String,
+    pub(super) title: String,
+    cause: Option<&'static str>,
+    /// What it does to a number.
+    consequence: Option<&'static str>,
+    /// `27 rows`.
+    pub(super) rows: String,
+    /// What it did to them: `7 not to be quoted, 20 usable`.
+    pub(super) effect: String,
+    /// The worst that was seen.
+    pub(super) worst: String,
+    pub(super) advice: String,
+    lines: Vec<Line>,
+    #[serde(skip)]
+    pub(super) disturbed: usize,
+    #[serde(skip)]
+    pub(super) doubtful: usize,
+    #[serde(skip)]
+    figure: f64,
+}
+
+/// One row's remark, or the reason why it has no figures.
+#[derive(Debug, Serialize)]
+pub(super) struct Line {
+    anchor: Option<String>,
+    what: String,
+    grade: &'static str,
+    text: String,
+}
+
+/// Rows that were not measured for the same reason.
+#[derive(Debug, Serialize)]
+pub(super) struct Absence {
+    pub(super) status: &'static str,
+    pub(super) reason: String,
+    pub(super) rows: Vec<Line>,
+}
+
+/// Every kind of warning that was raised: those that lowered most grades first.
+pub(super) fn kinds(document: &Document, anchors: &Anchors<'_>) -> Vec<Kind> {
+    let mut kinds: Vec<Kind> = Vec::new();
+    let mut places = std::collections::HashMap::new();
+    for row in &document.experiments {
+        for warning in &row.warnings {
+            let place = *places.entry(warning.code.as_str()).or_insert_with(|| {
+                kinds.push(Kind::new(warning));
+                kinds.len() - 1
+            });
+            kinds[place].add(row, warning, anchors);
+        }
+    }
+    for kind in &mut kinds {
+        kind.finish();
+    }
+    kinds.sort_by_key(|kind| std::cmp::Reverse((kind.disturbed, kind.doubtful, kind.lines.len())));
+    kinds
+}
+
+impl Kind {
+    fn new(warning: &Warning) -> Self {
+        let rule = WARNINGS.iter().find(|rule| rule.code.name() == warning.code);
+        Self {
+            code: warning.code.clone(),
+            title: capital(&warning.code.replace('_', " ").replace("cpu", "CPU")),
+            cause: rule.map(|rule| cause_words(rule.cause)),
+            consequence: rule.map(|rule| rule.consequence),
+            rows: String::new(),
+            effect: String::new(),
+            worst: String::new(),
+            advice: String::new(),
+            lines: Vec::new(),
+            disturbed: 0,
+            doubtful: 0,
+            figure: f64::NEG_INFINITY,
+        }
+    }
+
+    fn add(&mut self, row: &Row, warning: &Warning, anchors: &Anchors<'_>) {
+        self.disturbed += usize::from(warning.grade == Grade::C);
+        self.doubtful += usize::from(warning.grade == Grade::B);
+        let figure = warning.figure.unwrap_or(f64::NEG_INFINITY);
+        if self.lines.is_empty() || figure > self.figure {
+            (self.figure, self.worst, self.advice) = (figure, warning.text.clone(), warning.advice.clone());
+        }
+        self.lines.push(Line {
+            anchor: anchors.link(&row.id),
+            what: Label::sentence(row),
+            grade: warning.grade.name(),
+            text: warning.text.clone(),
+        });
+    }
+
+    /// What can be said once all rows are there. What every one of them says is not said again beside each.
+    fn finish(&mut self) {
+        self.rows = counted(self.lines.len() as u64, "row");
+        let parts = [(self.disturbed, "not to be quoted"), (self.doubtful, "usable with this in mind")];
+        let parts: Vec<String> =
+            parts.iter().filter(|(count, _)| *count > 0).map(|(count, words)| format!("{count} {words}")).collect();
+        self.effect = if parts.is_empty() { "changes no grade".to_owned() } else { parts.join(", ") };
+        if self.lines.iter().all(|line| line.text == self.worst) {
+            self.lines.iter_mut().for_each(|line| line.text.clear());
+        }
+        // The rule's words for what follows are in most texts already.
+        self.consequence = self.consequence.filter(|consequence| !self.worst.contains(consequence));
+    }
+}
+
+const fn cause_words(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Setting => "a setting",
+        Cause::Others => "others on this machine or its host",
+        Cause::Method => "how it was measured",
+        Cause::Samples => "the samples themselves",
+        Cause::Knowledge => "what is known of the machine",
+    }
+}
+
+/// Rows without figures, by what became of them and why.
+pub(super) fn absences(document: &Document, anchors: &Anchors<'_>) -> Vec<Absence> {
+    let mut absences: Vec<Absence> = Vec::new();
+    let mut places = std::collections::HashMap::new();
+    for row in document.experiments.iter().filter(|row| row.status != Status::Ok) {
+        let reason = without_words(row);
+        let place = *places.entry(reason.clone()).or_insert_with(|| {
+            absences.push(Absence { status: row.status.name(), reason, rows: Vec::new() });
+            absences.len() - 1
+        });
+        absences[place].rows.push(Line {
+            anchor: anchors.link(&row.id),
+            what: Label::sentence(row),
+            grade: "",
+            text: String::new(),
+        });
+    }
+    absences.sort_by_key(|absence| (absence.status != Status::Failed.name(), std::cmp::Reverse(absence.rows.len())));
+    absences
+}

@@ -1,0 +1,156 @@
+//! Text from elsewhere on a page: names, reasons, command lines. Whatever it holds, it stays text, on its line and in
+//! its own reading direction.
+
+use std::fmt::Write as _;
+
+use crate::label::area_title;
+use model::experiment::Area;
+
+/// Characters that turn the reading direction of what follows them (Unicode 16.0, UAX 9: marks, embeddings, overrides
+/// and isolates). A page shows that there was one and does not obey it.
+const TURNS: [std::ops::RangeInclusive<char>; 4] =
+    ['\u{61c}'..='\u{61c}', '\u{200e}'..='\u{200f}', '\u{202a}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
+
+/// What stands for a character that is not shown as it is.
+const REPLACED: char = '\u{fffd}';
+
+/// Text as it may stand between tags and in quoted attributes.
+pub(super) fn escaped(raw: &str) -> String {
+    let mut text = String::with_capacity(raw.len() + raw.len() / 8);
+    for c in raw.chars() {
+        match c {
+            '&' => text.push_str("&amp;"),
+            '<' => text.push_str("&lt;"),
+            '>' => text.push_str("&gt;"),
+            '"' => text.push_str("&quot;"),
+            '\'' => text.push_str("&#39;"),
+            '\n' | '\t' => text.push(c),
+            c if c.is_control() || TURNS.iter().any(|range| range.contains(&c)) => text.push(REPLACED),
+            c => text.push(c),
+        }
+    }
+    text
+}
+
+/// A command line as a shell takes it: arguments that need it are in single quotes.
+pub(super) fn command(arguments: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%^".contains(c);
+    let quoted = arguments.iter().map(|argument| {
+        if !argument.is_empty() && argument.chars().all(plain) {
+            return argument.clone();
+        }
+        format!("'{}'", argument.replace('\'', r"'\''"))
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+/// `2026-11-20T12:00:00Z` as `20 November 2026, 12:00 UTC`; anything else as it is.
+pub(super) fn moment(stamp: &str) -> String {
+    const MONTHS: [&str; 12] = [
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
+    ];
+    let parse = || {
+        let (date, time) = stamp.strip_suffix('Z')?.split_once('T')?;
+        let mut date = date.splitn(3, '-');
+        let (year, month, day) = (date.next()?, date.next()?.parse::<usize>().ok()?, date.next()?.parse::<u32>().ok()?);
+        let month = MONTHS.get(month.checked_sub(1)?)?;
+        let minutes = time.get(..5).filter(|minutes| minutes.as_bytes()[2] == b':')?;
+        Some(format!("{day} {month} {year}, {minutes} UTC"))
+    };
+    parse().unwrap_or_else(|| stamp.to_owned())
+}
+
+/// The name of an area inside a sentence.
+pub(super) const fn area_words(area: Area) -> &'static str {
+    match area {
+        Area::Cpu => "the processor",
+        Area::Linpack => "LINPACK",
+        Area::Memory => "memory",
+        Area::Disk => "the disk",
+        Area::Net => "the network",
+    }
+}
+
+/// The heading of a section: an area, or what concerns none alone.
+pub(super) const fn heading(area: Option<Area>) -> &'static str {
+    match area {
+        Some(area) => area_title(area),
+        None => "The whole machine",
+    }
+}
+
+/// The name of an area's colour, and of its section.
+pub(super) const fn accent(area: Option<Area>) -> &'static str {
+    match area {
+        Some(area) => area.name(),
+        None => "all",
+    }
+}
+
+/// A sentence that begins with a capital letter.
+pub(super) fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// `one`, `one and two`, `one, two and three`.
+pub(super) fn listed(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => {
+            let mut text = first.join(", ");
+            let _ = write!(text, " and {last}");
+            text
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_stays_text() {
+        assert_eq!(escaped("<script>alert('&\")</script>"), "&lt;script&gt;alert(&#39;&amp;&quot;)&lt;/script&gt;");
+        assert_eq!(
+            escaped("a\u{202e}b\u{0}c\u{1b}[31m\u{2066}\u{200f}"),
+            "a\u{fffd}b\u{fffd}c\u{fffd}[31m\u{fffd}\u{fffd}"
+        );
+        assert_eq!(escaped("Привет, 世界, שלום"), "Привет, 世界, שלום");
+    }
+
+    #[test]
+    fn a_command_line_can_be_pasted() {
+        let words = ["assay", "run", "a b", "it's", "", "--declare", "net.link_bps=25e9"].map(str::to_owned);
+        assert_eq!(command(&words), r"assay run 'a b' 'it'\''s' '' --declare net.link_bps=25e9");
+    }
+
+    #[test]
+    fn a_moment_is_read_or_left_alone() {
+        assert_eq!(moment("2026-11-20T12:00:00Z"), "20 November 2026, 12:00 UTC");
+        for odd in ["", "yesterday", "2026-13-01T00:00:00Z", "2026-11-20", "2026-00-20T12:00:00Z", "2026-1-1TabéZ"] {
+            assert_eq!(moment(odd), odd);
+        }
+    }
+
+    #[test]
+    fn a_list_reads_as_one_says_it() {
+        let list = |items: &[&str]| listed(&items.iter().map(|item| (*item).to_owned()).collect::<Vec<_>>());
+        assert_eq!(
+            [list(&[]), list(&["a"]), list(&["a", "b"]), list(&["a", "b", "c"])],
+            ["", "a", "a and b", "a, b and c"]
+        );
+    }
+}

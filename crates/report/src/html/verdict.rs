@@ -1,0 +1,135 @@
+//! The answer in three sentences: how close the machine comes to its limits, what limits are known, and how far the
+//! figures can be trusted. Each follows from the document by a rule; the warnings that matter most stand below.
+
+use model::document::{Document, Status};
+use model::warning::Grade;
+use serde::Serialize;
+
+use super::gauge::Gauge;
+use super::log::Kind;
+use super::text::{area_words, capital, listed};
+use crate::label::counted;
+
+/// At most so many warnings are told at the top; all of them are in the log.
+const MOST_WARNINGS: usize = 4;
+
+/// The first thing that is read.
+#[derive(Debug, Serialize)]
+pub(super) struct Verdict {
+    sentences: Vec<String>,
+    grade: Option<&'static str>,
+    /// What the grade means.
+    meaning: &'static str,
+    warnings: Vec<Told>,
+}
+
+/// A kind of warning at the top of the page.
+#[derive(Debug, Serialize)]
+struct Told {
+    title: String,
+    rows: String,
+    effect: String,
+    worst: String,
+    advice: String,
+}
+
+impl Verdict {
+    pub(super) fn of(document: &Document, gauges: &[Gauge], kinds: &[Kind]) -> Self {
+        let matter = kinds.iter().filter(|kind| kind.disturbed + kind.doubtful > 0).take(MOST_WARNINGS);
+        Self {
+            sentences: [closeness(gauges), limits(gauges), trust(document, kinds)].into_iter().flatten().collect(),
+            grade: document.run.grade.map(Grade::name),
+            meaning: meaning(document.run.grade),
+            warnings: matter.map(Told::of).collect(),
+        }
+    }
+}
+
+impl Told {
+    fn of(kind: &Kind) -> Self {
+        Self {
+            title: kind.title.clone(),
+            rows: kind.rows.clone(),
+            effect: kind.effect.clone(),
+            worst: kind.worst.clone(),
+            advice: kind.advice.clone(),
+        }
+    }
+}
+
+const fn meaning(grade: Option<Grade>) -> &'static str {
+    match grade {
+        Some(Grade::A) => "trust its figures",
+        Some(Grade::B) => "usable, mind the remarks",
+        Some(Grade::C) => "disturbed in places, do not quote those",
+        None => "nothing was graded",
+    }
+}
+
+/// What each area reaches of its limit.
+fn closeness(gauges: &[Gauge]) -> Option<String> {
+    let share = |gauge: &Gauge| {
+        let (share, of) = (gauge.share.as_ref()?, gauge.of?);
+        Some(format!("{} reaches {}, {share} {of}", area_words(gauge.area), gauge.value))
+    };
+    let shares: Vec<String> = gauges.iter().filter_map(share).collect();
+    (!shares.is_empty()).then(|| format!("{}.", capital(&listed(&shares))))
+}
+
+/// What can be held against a limit at all.
+fn limits(gauges: &[Gauge]) -> Option<String> {
+    let unknown: Vec<String> =
+        gauges.iter().filter(|gauge| gauge.share.is_none()).map(|gauge| area_words(gauge.area).to_owned()).collect();
+    if gauges.is_empty() {
+        return None;
+    }
+    if unknown.is_empty() {
+        let all = "Each of these limits was worked out for this machine; the arithmetic stands below.";
+        return Some(all.to_owned());
+    }
+    Some(format!(
+        "What {} could do at most is not known here, so these figures stand without a share; whoever knows the limit can \
+         give it with --declare.",
+        listed(&unknown)
+    ))
+}
+
+/// How many of the rows can be trusted, and what spoilt most of the others.
+fn trust(document: &Document, kinds: &[Kind]) -> Option<String> {
+    let rows = &document.experiments;
+    if rows.is_empty() {
+        return Some("Nothing was planned, so nothing was measured.".to_owned());
+    }
+    let with = |status: Status| rows.iter().filter(|row| row.status == status).count();
+    let graded = |grade: Grade| rows.iter().filter(|row| row.grade == Some(grade)).count();
+    let parts = [
+        (graded(Grade::A), "can be trusted as they are"),
+        (graded(Grade::B), "with their remarks in mind"),
+        (graded(Grade::C), "were disturbed and must not be quoted"),
+        (with(Status::Failed), "failed"),
+        (with(Status::Skipped), "were skipped"),
+    ];
+    let parts = parts.iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = parts.map(|(count, words)| format!("{count} {}", for_count(*count, words))).collect();
+    let worst = kinds.first().filter(|kind| kind.disturbed + kind.doubtful > 0);
+    let why = worst.map_or_else(String::new, |kind| format!("; most often because of: {}", lower(&kind.title)));
+    let cut = if document.run.complete { "" } else { "This run was cut off. " };
+    Some(format!("{cut}Of {} {}{why}.", counted(rows.len() as u64, "row"), listed(&parts)))
+}
+
+/// A verb for one row or for several.
+fn for_count(count: usize, words: &str) -> String {
+    if count == 1 {
+        words.replace("were ", "was ").replace("they are", "it is").replace("their ", "its ")
+    } else {
+        words.to_owned()
+    }
+}
+
+/// A title inside a sentence.
+fn lower(title: &str) -> String {
+    let mut chars = title.chars();
+    let is_word = chars.clone().nth(1).is_none_or(char::is_lowercase);
+    let first = chars.next().filter(|_| is_word);
+    first.map_or_else(|| title.to_owned(), |first| first.to_lowercase().chain(chars).collect())
+}
