@@ -71,6 +71,20 @@ fn working_sets_of_every_cache_verify() {
 }
 
 #[test]
+fn a_pair_of_nodes_is_measured_and_one_that_is_not_there_refused() {
+    // Machines whose nodes are not told have none to choose from.
+    if !std::path::Path::new("/sys/devices/system/node/node0/meminfo").exists() {
+        return skip("rows of chosen memory nodes", "the kernel tells of no node 0");
+    }
+    let document = verified("memory --nodes 0-0 --op read,load --working-set 16MiB --threads 1 --verify");
+    assert!(rows(&document).iter().all(|row| row["params"]["nodes"] == "0-0"), "{:#?}", ids(&document));
+    assert_eq!(rows(&document).len(), 2, "{:#?}", ids(&document));
+    let ran = assay(&Scratch::new(), "memory --nodes 0-99999 --op read");
+    let refused = refusal(&ran);
+    assert!(refused.contains("there is no node 99999 with memory"), "{refused}");
+}
+
+#[test]
 fn blocks_are_visited_in_order_and_at_random() {
     let document = verified("memory --block 8,64,1KiB,8KiB,1MiB --working-set 32MiB --threads 1,2 --repeat 2");
     for pattern in ["sequential", "random"] {
