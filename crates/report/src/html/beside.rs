@@ -75,7 +75,9 @@ pub(super) fn tools(document: &Document) -> Vec<Tool> {
     }
     let mut tools: Vec<Tool> = tools.into_values().collect();
     // A tool that gives two figures of a row was called once.
-    tools.iter_mut().for_each(|tool| tool.calls.dedup());
+    for tool in &mut tools {
+        tool.calls.dedup();
+    }
     tools
 }
 

@@ -13,7 +13,7 @@ use crate::number::size;
 use crate::{RenderError, csv};
 
 /// Most characters of a packed file in a page. Chromium refuses to save from an address of more than 2 MiB
-/// (`url::kMaxURLChars` in url/url_constants.h), and a page has to stay light enough to be sent.
+/// (`url::kMaxURLChars` in `url/url_constants.h`), and a page has to stay light enough to be sent.
 const MOST: usize = 1_900_000;
 
 /// A file inside the page.

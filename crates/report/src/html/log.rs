@@ -13,8 +13,12 @@ use crate::terminal::without_words;
 /// All remarks of one kind.
 #[derive(Debug, Serialize)]
 pub(super) struct Kind {
-    code: String,
+    /// The end of its anchor.
+    anchor: String,
     pub(super) title: String,
+    /// The same inside a sentence.
+    #[serde(skip)]
+    pub(super) words: String,
     cause: Option<&'static str>,
     /// What it does to a number.
     consequence: Option<&'static str>,
@@ -75,8 +79,9 @@ impl Kind {
     fn new(warning: &Warning) -> Self {
         let rule = WARNINGS.iter().find(|rule| rule.code.name() == warning.code);
         Self {
-            code: warning.code.clone(),
-            title: capital(&warning.code.replace('_', " ").replace("cpu", "CPU")),
+            anchor: anchor(&warning.code),
+            title: title(&warning.code),
+            words: words_of(&warning.code),
             cause: rule.map(|rule| cause_words(rule.cause)),
             consequence: rule.map(|rule| rule.consequence),
             rows: String::new(),
@@ -118,6 +123,22 @@ impl Kind {
         // The rule's words for what follows are in most texts already.
         self.consequence = self.consequence.filter(|consequence| !self.worst.contains(consequence));
     }
+}
+
+/// A kind of warning inside a sentence: `wide interval`, `vCPU shared`.
+pub(super) fn words_of(code: &str) -> String {
+    code.replace('_', " ").replace("cpu", "CPU")
+}
+
+/// The same as a heading.
+fn title(code: &str) -> String {
+    let words = words_of(code);
+    if words.starts_with("vCPU") { words } else { capital(&words) }
+}
+
+/// The end of the anchor of a kind's entry: a code of a later version may hold anything.
+pub(super) fn anchor(code: &str) -> String {
+    code.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }
 
 const fn cause_words(cause: Cause) -> &'static str {

@@ -1,6 +1,8 @@
 //! The peaks with their arithmetic: for each series of rows what it could reach at best, the formula, and every figure in
 //! it with its source.
 
+use std::collections::HashMap;
+
 use model::document::Document;
 use model::experiment::Area;
 use model::peak::{Peak, PeakInput};
@@ -11,118 +13,153 @@ use crate::info::input_words;
 use crate::label::{Axis, Label, area_title, stem, threads};
 use crate::number::{Notation, percent, quantity};
 
+/// As many different figures of one source are listed; of more the least and the most are told.
+const LISTED: usize = 3;
+
 /// The peaks of an area.
 #[derive(Debug, Serialize)]
 pub(super) struct OfArea {
     accent: &'static str,
     title: &'static str,
-    series: Vec<Series>,
+    /// Of each series the greatest of each kind.
+    greatest: Vec<Series>,
+    /// Every peak, where there are more.
+    every: Vec<Series>,
+    inputs: Vec<Input>,
 }
 
 /// The peaks of the rows that differ in their threads alone.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 struct Series {
     what: String,
-    /// The highest of those that shares are of, with its formula: what is read where the rest is folded.
-    best: String,
-    formula: String,
     lines: Vec<Line>,
-    inputs: Vec<Input>,
     #[serde(skip)]
     stem: String,
-    #[serde(skip)]
-    most: f64,
 }
 
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 struct Line {
     threads: String,
     kind: String,
     value: String,
     uncertainty: String,
     formula: String,
+    #[serde(skip)]
+    figure: f64,
 }
 
-#[derive(Debug, PartialEq, Serialize)]
+/// The figures of one name that come from one source.
+#[derive(Debug, Serialize)]
 struct Input {
     name: String,
-    value: String,
+    values: String,
     source: String,
+    #[serde(skip)]
+    figures: Vec<(f64, String)>,
 }
 
 /// The peaks of every area that has some.
 pub(super) fn areas(document: &Document) -> Vec<OfArea> {
-    let all = Area::ALL.iter().map(|area| OfArea {
-        accent: text::accent(Some(*area)),
-        title: area_title(*area),
-        series: series(*area, document),
-    });
-    all.filter(|of_area| !of_area.series.is_empty()).collect()
+    Area::ALL.iter().filter_map(|area| of_area(*area, document)).collect()
 }
 
-fn series(area: Area, document: &Document) -> Vec<Series> {
-    let mut all: Vec<Series> = Vec::new();
-    let mut places = std::collections::HashMap::new();
+fn of_area(area: Area, document: &Document) -> Option<OfArea> {
+    let mut every: Vec<Series> = Vec::new();
+    let mut places = HashMap::new();
+    let mut inputs = Inputs::default();
     for row in document.experiments.iter().filter(|row| row.area == area) {
         let Some(metric) = row.metrics.first().filter(|metric| !metric.peaks.is_empty()) else { continue };
         let stem = stem(row, Axis::Threads);
         let place = *places.entry(stem.clone()).or_insert_with(|| {
             let label = Label::alone(row);
-            all.push(Series {
-                what: format!("{} {}", label.what, label.how).trim().to_owned(),
-                best: String::new(),
-                formula: String::new(),
-                lines: Vec::new(),
-                inputs: Vec::new(),
-                stem,
-                most: f64::NEG_INFINITY,
-            });
-            all.len() - 1
+            every.push(Series { what: format!("{} {}", label.what, label.how), lines: Vec::new(), stem });
+            every.len() - 1
         });
-        let notation = Notation::of(area, metric.unit);
         for peak in &metric.peaks {
-            all[place].add(row.params.threads(), peak, notation);
+            every[place].lines.push(Line::of(row.params.threads(), peak, Notation::of(area, metric.unit)));
+            peak.inputs.iter().for_each(|input| inputs.add(input));
         }
     }
-    // Where labels are alike, the ids are not.
-    let mut named = std::collections::HashMap::new();
-    for series in &all {
-        *named.entry(series.what.clone()).or_insert(0) += 1;
+    tell_apart(&mut every);
+    let greatest: Vec<Series> = every.iter().map(Series::greatest).collect();
+    let count = |all: &[Series]| all.iter().map(|series| series.lines.len()).sum::<usize>();
+    if count(&every) == count(&greatest) {
+        every.clear();
+    }
+    let (accent, title) = (text::accent(Some(area)), area_title(area));
+    (!greatest.is_empty()).then(|| OfArea { accent, title, greatest, every, inputs: inputs.told() })
+}
+
+/// Where labels are alike, the ids are not.
+fn tell_apart(all: &mut [Series]) {
+    let mut named: HashMap<String, usize> = HashMap::new();
+    for series in all.iter() {
+        *named.entry(series.what.clone()).or_default() += 1;
     }
     for series in all.iter_mut().filter(|series| named.get(&series.what).is_some_and(|count| *count > 1)) {
         series.what = format!("{} ({})", series.what, series.stem);
     }
-    all
 }
 
 impl Series {
-    fn add(&mut self, count: u32, peak: &Peak, notation: Notation) {
-        let value = quantity(peak.value, notation);
-        let kind = peak.kind.name().replace('_', " ");
-        if (peak.kind.carries_efficiency() || self.formula.is_empty()) && peak.value > self.most {
-            self.most = peak.value;
-            self.best = format!("{value} ({kind})");
-            self.formula.clone_from(&peak.formula);
+    /// The greatest of each kind, the first of equals.
+    fn greatest(&self) -> Self {
+        let mut lines: Vec<Line> = Vec::new();
+        for line in &self.lines {
+            match lines.iter_mut().find(|other| other.kind == line.kind) {
+                Some(other) if line.figure > other.figure => *other = line.clone(),
+                Some(_) => {}
+                None => lines.push(line.clone()),
+            }
         }
+        Self { lines, ..self.clone() }
+    }
+}
+
+impl Line {
+    fn of(count: u32, peak: &Peak, notation: Notation) -> Self {
         let uncertainty = peak.uncertainty.filter(|part| *part > 0.0).map(|part| format!("±{}", percent(part)));
-        self.lines.push(Line {
+        Self {
             threads: threads(count),
-            kind,
-            value,
+            kind: peak.kind.name().replace('_', " "),
+            value: quantity(peak.value, notation),
             uncertainty: uncertainty.unwrap_or_default(),
             formula: peak.formula.clone(),
-        });
-        for input in peak.inputs.iter().map(Input::of) {
-            if !self.inputs.contains(&input) {
-                self.inputs.push(input);
-            }
+            figure: peak.value,
         }
     }
 }
 
-impl Input {
-    fn of(input: &PeakInput) -> Self {
+/// The figures of all formulas, those of one name and source together, in the order of their first appearance.
+#[derive(Debug, Default)]
+struct Inputs {
+    all: Vec<Input>,
+    places: HashMap<(String, String), usize>,
+}
+
+impl Inputs {
+    fn add(&mut self, input: &PeakInput) {
         let (name, value) = input_words(input);
-        Self { name, value, source: input.source.clone() }
+        let place = *self.places.entry((name.clone(), input.source.clone())).or_insert_with(|| {
+            let source = input.source.clone();
+            self.all.push(Input { name, values: String::new(), source, figures: Vec::new() });
+            self.all.len() - 1
+        });
+        let figures = &mut self.all[place].figures;
+        if !figures.iter().any(|(_, told)| *told == value) {
+            figures.push((input.value, value));
+        }
+    }
+
+    fn told(mut self) -> Vec<Input> {
+        for input in &mut self.all {
+            input.figures.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+            let told: Vec<&str> = input.figures.iter().map(|(_, told)| told.as_str()).collect();
+            input.values = match &told[..] {
+                [first, .., last] if told.len() > LISTED => format!("{first} to {last}"),
+                all => all.join(", "),
+            };
+        }
+        self.all
     }
 }

@@ -2,19 +2,29 @@
 
 use std::collections::{HashMap, HashSet};
 
-use model::document::Document;
+use model::document::{Document, Row};
 use model::warning::Grade;
 use serde::Serialize;
 
-use crate::grid::Grid;
+use super::log::{self, words_of};
+use super::text::capital;
+use crate::grid::{self, Grid};
+use crate::label::area_title;
+
+/// At most so many reasons stand beside a grade; all of them are in the log.
+const MOST_REASONS: usize = 2;
 
 /// A table on the page.
 #[derive(Debug, Serialize)]
 pub(super) struct Table {
     name: String,
     title: String,
+    /// The title below the heading of its area; empty where it would say the same.
+    caption: String,
     columns: Vec<Column>,
     lines: Vec<Line>,
+    /// What columns would say in every line: `Rests on: sustained peak`.
+    common: Vec<String>,
     notes: Vec<String>,
     /// Whether it only repeats, row by row, what tables beside it say.
     folded: bool,
@@ -31,7 +41,16 @@ struct Line {
     /// Only the first line of a row has its anchor, since an anchor is unique.
     anchor: Option<String>,
     grade: Option<&'static str>,
+    /// What made the grade less than A.
+    reasons: Vec<Reason>,
     cells: Vec<Cell>,
+}
+
+/// A kind of warning beside a grade, with the place of its entry in the log.
+#[derive(Debug, Serialize)]
+struct Reason {
+    code: String,
+    words: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -42,37 +61,52 @@ struct Cell {
     numeric: bool,
     /// The part of a bar behind it that is filled, in hundredths, for a share.
     share: Option<f64>,
-    absent: bool,
+    /// Whether it is the line's grade.
+    grade: bool,
 }
 
 /// Gives lines their anchors, each once.
 #[derive(Debug)]
 pub(super) struct Anchors<'a> {
-    places: HashMap<&'a str, usize>,
+    places: HashMap<&'a str, (usize, &'a Row)>,
     given: HashSet<usize>,
 }
 
 impl<'a> Anchors<'a> {
     pub(super) fn of(document: &'a Document) -> Self {
         let rows = document.experiments.iter().enumerate();
-        Self { places: rows.map(|(index, row)| (row.id.as_str(), index)).collect(), given: HashSet::new() }
+        Self { places: rows.map(|(index, row)| (row.id.as_str(), (index, row))).collect(), given: HashSet::new() }
     }
 
     /// Where a row is on the page, if anywhere.
     pub(super) fn link(&self, id: &str) -> Option<String> {
-        self.places.get(id).filter(|index| self.given.contains(index)).map(|index| super::anchor(*index))
+        let (index, _) = self.places.get(id)?;
+        self.given.contains(index).then(|| super::anchor(*index))
     }
 
     fn give(&mut self, id: &str) -> Option<String> {
-        let index = *self.places.get(id)?;
-        self.given.insert(index).then(|| super::anchor(index))
+        let (index, _) = self.places.get(id)?;
+        self.given.insert(*index).then(|| super::anchor(*index))
+    }
+
+    /// What made the grade of a row less than A.
+    fn reasons(&self, id: &str) -> Vec<Reason> {
+        let Some((_, row)) = self.places.get(id) else { return Vec::new() };
+        let Some(grade) = row.grade.filter(|grade| *grade > Grade::A) else { return Vec::new() };
+        let causes = row.warnings.iter().filter(|warning| warning.grade == grade).take(MOST_REASONS);
+        causes.map(|cause| Reason { code: log::anchor(&cause.code), words: words_of(&cause.code) }).collect()
     }
 }
 
 impl Table {
     /// A table whose lines are where links to its rows lead.
     pub(super) fn anchored(grid: &Grid, anchors: &mut Anchors<'_>) -> Self {
-        Self::set(grid, |id| anchors.give(id))
+        let mut table = Self::of(grid);
+        for (line, own) in table.lines.iter_mut().zip(&grid.lines) {
+            let Some(id) = own.id.as_deref() else { continue };
+            (line.anchor, line.reasons) = (anchors.give(id), anchors.reasons(id));
+        }
+        table
     }
 
     /// The same, to be unfolded by whoever wants it, or not.
@@ -82,41 +116,78 @@ impl Table {
 
     /// A table that repeats what others have.
     pub(super) fn of(grid: &Grid) -> Self {
-        Self::set(grid, |_| None)
-    }
-
-    fn set(grid: &Grid, mut anchor: impl FnMut(&str) -> Option<String>) -> Self {
-        let columns = grid.columns.iter().map(|column| Column { title: column.title(), numeric: column.numeric });
-        let is_share: Vec<bool> = grid.columns.iter().map(|column| is_share(&column.heading)).collect();
+        let (common, kept) = common(grid);
+        let columns: Vec<Column> = kept.iter().map(|index| Column::of(&grid.columns[*index])).collect();
         let lines = grid.lines.iter().map(|line| Line {
-            anchor: line.id.as_deref().and_then(&mut anchor),
+            anchor: None,
             grade: line.grade.map(Grade::name),
-            cells: line
-                .cells
-                .iter()
-                .zip(&grid.columns)
-                .zip(&is_share)
-                .map(|((cell, column), share)| Cell {
-                    text: if cell.is_absent() { "–".to_owned() } else { cell.text.clone() },
-                    value: cell.value.filter(|_| column.numeric),
-                    numeric: column.numeric,
-                    share: cell.value.filter(|_| *share).map(|value| (value * 100.0).clamp(0.0, 100.0)),
-                    absent: cell.is_absent(),
-                })
-                .collect(),
+            reasons: Vec::new(),
+            cells: kept.iter().map(|index| Cell::of(&line.cells[*index], &grid.columns[*index])).collect(),
         });
         Self {
             name: grid.name.clone(),
             title: grid.title.clone(),
-            columns: columns.collect(),
+            caption: caption(grid),
             lines: lines.collect(),
+            columns,
+            common,
             notes: grid.notes.clone(),
             folded: false,
         }
     }
 }
 
+impl Column {
+    fn of(column: &grid::Column) -> Self {
+        Self { title: column.title(), numeric: column.numeric }
+    }
+}
+
+impl Cell {
+    fn of(cell: &grid::Cell, column: &grid::Column) -> Self {
+        Self {
+            text: if cell.is_absent() { "–".to_owned() } else { cell.text.clone() },
+            value: cell.value.filter(|_| column.numeric),
+            numeric: column.numeric,
+            share: cell.value.filter(|_| is_share(&column.heading)).map(|value| (value * 100.0).clamp(0.0, 100.0)),
+            grade: is_grade(&column.heading),
+        }
+    }
+}
+
+/// What is the same in every line is said once, and its column left out; the columns that stay, by their places. The first
+/// column names the lines, and grades are looked for.
+fn common(grid: &Grid) -> (Vec<String>, Vec<usize>) {
+    let mut said = Vec::new();
+    let mut kept = Vec::new();
+    for (index, column) in grid.columns.iter().enumerate() {
+        let mut cells = grid.lines.iter().map(|line| &line.cells[index]);
+        let first = cells.next().filter(|first| !first.is_absent() && cells.all(|cell| cell.text == first.text));
+        let may_go = index > 0 && grid.lines.len() > 1 && !column.numeric && !is_grade(&column.heading);
+        match first.filter(|_| may_go) {
+            Some(cell) => said.push(format!("{}: {}", column.title(), cell.text)),
+            None => kept.push(index),
+        }
+    }
+    (said, kept)
+}
+
+/// A title without the area that it stands below.
+fn caption(grid: &Grid) -> String {
+    let area = grid.area.map_or("", area_title);
+    let rest = grid.title.strip_prefix(area).unwrap_or(&grid.title);
+    match rest.strip_prefix(": ") {
+        Some(rest) if !area.is_empty() => capital(rest),
+        _ if rest.is_empty() => String::new(),
+        _ => grid.title.clone(),
+    }
+}
+
 /// Whether a column holds parts of a whole.
 fn is_share(heading: &str) -> bool {
     heading == "Of peak" || heading.to_ascii_lowercase().contains("efficiency")
+}
+
+fn is_grade(heading: &str) -> bool {
+    heading == "Grade"
 }

@@ -37,7 +37,7 @@ impl Verdict {
     pub(super) fn of(document: &Document, gauges: &[Gauge], kinds: &[Kind]) -> Self {
         let matter = kinds.iter().filter(|kind| kind.disturbed + kind.doubtful > 0).take(MOST_WARNINGS);
         Self {
-            sentences: [closeness(gauges), limits(gauges), trust(document, kinds)].into_iter().flatten().collect(),
+            sentences: closeness(gauges).into_iter().chain(limits(gauges)).chain([trust(document, kinds)]).collect(),
             grade: document.run.grade.map(Grade::name),
             meaning: meaning(document.run.grade),
             warnings: matter.map(Told::of).collect(),
@@ -70,10 +70,16 @@ const fn meaning(grade: Option<Grade>) -> &'static str {
 fn closeness(gauges: &[Gauge]) -> Option<String> {
     let share = |gauge: &Gauge| {
         let (share, of) = (gauge.share.as_ref()?, gauge.of?);
-        Some(format!("{} reaches {}, {share} {of}", area_words(gauge.area), gauge.value))
+        let (share, value) = (unbroken(share), unbroken(&gauge.value));
+        Some(format!("{} reaches {share} {of} ({value}, {})", area_words(gauge.area), gauge.what))
     };
     let shares: Vec<String> = gauges.iter().filter_map(share).collect();
     (!shares.is_empty()).then(|| format!("{}.", capital(&listed(&shares))))
+}
+
+/// A figure that stays on one line with its unit.
+fn unbroken(figure: &str) -> String {
+    figure.replace(' ', "\u{a0}")
 }
 
 /// What can be held against a limit at all.
@@ -95,10 +101,10 @@ fn limits(gauges: &[Gauge]) -> Option<String> {
 }
 
 /// How many of the rows can be trusted, and what spoilt most of the others.
-fn trust(document: &Document, kinds: &[Kind]) -> Option<String> {
+fn trust(document: &Document, kinds: &[Kind]) -> String {
     let rows = &document.experiments;
     if rows.is_empty() {
-        return Some("Nothing was planned, so nothing was measured.".to_owned());
+        return "Nothing was planned, so nothing was measured.".to_owned();
     }
     let with = |status: Status| rows.iter().filter(|row| row.status == status).count();
     let graded = |grade: Grade| rows.iter().filter(|row| row.grade == Some(grade)).count();
@@ -111,10 +117,14 @@ fn trust(document: &Document, kinds: &[Kind]) -> Option<String> {
     ];
     let parts = parts.iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> = parts.map(|(count, words)| format!("{count} {}", for_count(*count, words))).collect();
-    let worst = kinds.first().filter(|kind| kind.disturbed + kind.doubtful > 0);
-    let why = worst.map_or_else(String::new, |kind| format!("; most often because of: {}", lower(&kind.title)));
+    let lowered = |kind: &&Kind| kind.disturbed + kind.doubtful;
+    // The first of equals.
+    let worst = kinds.iter().rev().max_by_key(lowered).filter(|kind| lowered(kind) > 0);
+    let why = worst.map_or_else(String::new, |kind| {
+        format!("; the commonest reason is {} ({})", kind.words, counted(lowered(&kind) as u64, "row"))
+    });
     let cut = if document.run.complete { "" } else { "This run was cut off. " };
-    Some(format!("{cut}Of {} {}{why}.", counted(rows.len() as u64, "row"), listed(&parts)))
+    format!("{cut}Of {} {}{why}.", counted(rows.len() as u64, "row"), listed(&parts))
 }
 
 /// A verb for one row or for several.
@@ -124,12 +134,4 @@ fn for_count(count: usize, words: &str) -> String {
     } else {
         words.to_owned()
     }
-}
-
-/// A title inside a sentence.
-fn lower(title: &str) -> String {
-    let mut chars = title.chars();
-    let is_word = chars.clone().nth(1).is_none_or(char::is_lowercase);
-    let first = chars.next().filter(|_| is_word);
-    first.map_or_else(|| title.to_owned(), |first| first.to_lowercase().chain(chars).collect())
 }
