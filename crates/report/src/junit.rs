@@ -53,7 +53,8 @@ fn counts(rows: &[&Row]) -> String {
 
 /// Seconds as the schema has them: no exponent, and none below 0.
 fn time(seconds: f64) -> String {
-    let seconds = if seconds.is_finite() { seconds.max(0.0) } else { 0.0 };
+    // An empty sum is -0.0.
+    let seconds = if seconds.is_finite() && seconds > 0.0 { seconds } else { 0.0 };
     format!("{seconds:.3}")
 }
 

@@ -32,6 +32,7 @@ const PREAMBLE: &str = r##"\documentclass[a4paper,landscape]{article}
 \ifPDFTeX
   \usepackage[T1]{fontenc}
   \usepackage[utf8]{inputenc}
+  \IfFileExists{lmodern.sty}{\usepackage{lmodern}}{}
   \newcommand{\assaychar}[1]{\texttt{U+#1}}
 \else
   \usepackage{fontspec}

@@ -12,7 +12,7 @@ use crate::number::giga;
 const TITLE: &str = "The classic CPU table, in billions of operations a second (GigaOPS: GFLOP/s, GOP/s)";
 
 /// The columns that the table always has.
-const KEPT: [&str; 8] = [
+const KEPT: [&str; 9] = [
     "Workload",
     "Concurrency",
     "Measured",
@@ -21,6 +21,7 @@ const KEPT: [&str; 8] = [
     "Efficiency",
     "HPL efficiency",
     "Standard deviation",
+    "95 % interval",
 ];
 
 /// The table.

@@ -13,16 +13,18 @@ use crate::label::block_words;
 use crate::number::whole;
 
 /// The columns that every table always has.
-const KEPT: [&str; 9] = [
+const KEPT: [&str; 11] = [
     "Workload",
     "Concurrency",
     "Block size",
     "Measured",
+    "Measured throughput",
     "IOzone",
     "Theoretical",
     "Efficiency",
     "IOzone efficiency",
     "Standard deviation",
+    "95 % interval",
 ];
 
 /// The columns of the terminal that these tables do not have: the notes do not speak of them.
@@ -31,6 +33,8 @@ const WITHOUT: [Optional; 3] = [Optional::Flushed, Optional::Total, Optional::P9
 /// What a table is about: a figure of each point, its theory, and what the tools measured of it.
 struct Answer {
     name: &'static str,
+    /// The heading of what was measured.
+    heading: &'static str,
     title: &'static str,
     measured: fn(&DiskPoint) -> Option<Figure>,
     theory: fn(&DiskPoint) -> Option<f64>,
@@ -45,6 +49,7 @@ struct Answer {
 
 const THROUGHPUT: Answer = Answer {
     name: "throughput",
+    heading: "Measured throughput",
     title: "The classic disk table, in 10^6 bytes a second (MB/s)",
     measured: |point| point.rate,
     theory: |point| point.theory_rate.map(|theory| theory.value),
@@ -58,6 +63,7 @@ const THROUGHPUT: Answer = Answer {
 
 const LATENCY: Answer = Answer {
     name: "latency",
+    heading: "Measured",
     title: "The classic disk table of latency: what one request takes, in milliseconds",
     measured: |point| point.latency,
     theory: |point| point.theory_latency.map(|theory| theory.value),
@@ -71,6 +77,7 @@ const LATENCY: Answer = Answer {
 
 const IOPS: Answer = Answer {
     name: "iops",
+    heading: "Measured",
     title: "The classic disk table of IOPS, in requests a second",
     measured: |point| point.iops,
     theory: |point| point.theory_iops.map(|theory| theory.value),
@@ -106,7 +113,7 @@ fn grid(answer: &Answer, series: &[&DiskSeries], notes: Vec<String>) -> Grid {
         Column::number("Concurrency"),
         Column::text("Block size"),
         Column::text("Page cache"),
-        figure("Measured"),
+        figure(answer.heading),
         figure("IOzone"),
         figure("fio"),
         figure("Theoretical"),

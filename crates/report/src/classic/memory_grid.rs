@@ -7,33 +7,39 @@ use model::unit::Unit;
 use super::cells::{efficiency, grade, interval, measured};
 use super::memory::{MemoryPoint, MemorySeries, MemoryTable};
 use super::memory_text::{access_words, block_of, notes};
-use crate::grid::{Cell, Column, Grid, Line};
+use crate::grid::{ABSENT, Cell, Column, Grid, Line};
 use crate::number::{giga, quantity};
 
 /// The columns that both tables always have.
-const KEPT: [&str; 9] = [
+const KEPT: [&str; 11] = [
     "Workload",
     "Concurrency",
     "Block size",
-    "Measured",
+    THROUGHPUT,
+    LATENCY,
     "pmbw/STREAM measured",
     "Theoretical",
     "Efficiency",
     "pmbw/STREAM efficiency",
     "Standard deviation",
+    "95 % interval",
 ];
+
+/// The headings of what was measured.
+const THROUGHPUT: &str = "Measured throughput";
+const LATENCY: &str = "Measured latency";
 
 /// The table of rates, and that of latency.
 pub(super) fn grids(table: &MemoryTable) -> Vec<Grid> {
     vec![rates(table), latencies(table)]
 }
 
-fn columns(figure: impl Fn(&str) -> Column) -> Vec<Column> {
+fn columns(measured: &str, figure: impl Fn(&str) -> Column) -> Vec<Column> {
     vec![
         Column::text("Workload"),
         Column::number("Concurrency"),
         Column::text("Block size"),
-        figure("Measured"),
+        figure(measured),
         figure("pmbw/STREAM measured"),
         Column::text("Reference"),
         figure("Theoretical"),
@@ -46,11 +52,15 @@ fn columns(figure: impl Fn(&str) -> Column) -> Vec<Column> {
 }
 
 fn rates(table: &MemoryTable) -> Grid {
-    let columns = columns(|heading| Column::number(heading).shown("GB/s").base(Unit::BytePerSecond));
+    let columns = columns(THROUGHPUT, |heading| Column::number(heading).shown("GB/s").base(Unit::BytePerSecond));
     let title = "The classic memory table, in 10^9 bytes a second (GB/s)";
     let mut grid = Grid::new("classic-memory-throughput", Some(Area::Memory), title, columns);
     grid.lines = table.rates().flat_map(|series| series.points.iter().map(|point| rate_line(series, point))).collect();
     grid.notes = notes(table, false);
+    if !table.rates().flat_map(|series| &series.points).any(|point| point.theory.is_some()) {
+        let declaration = "--declare memory.channels=12 --declare memory.mts=6000";
+        grid.notes.push(format!("The memory's limit is not known here ({ABSENT}). If you know it: {declaration}."));
+    }
     grid.without_empty_columns(&KEPT)
 }
 
@@ -75,7 +85,7 @@ fn rate_line(series: &MemorySeries, point: &MemoryPoint) -> Line {
 }
 
 fn latencies(table: &MemoryTable) -> Grid {
-    let columns = columns(|heading| Column::number(heading).base(Unit::Second));
+    let columns = columns(LATENCY, |heading| Column::number(heading).base(Unit::Second));
     let title = "The classic memory table of latency: what one thread takes for one block, or for one access";
     let mut grid = Grid::new("classic-memory-latency", Some(Area::Memory), title, columns);
     let visits = table.rates().filter(|series| series.block.is_some());

@@ -18,7 +18,7 @@ pub(super) fn measured(area: Area, rows: &[&Row], document: &Document) -> Grid {
     let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.status == Status::Ok).collect();
     let axis = Axis::of(area, &rows);
     let common = Common::of(&rows, axis).on(&rows, &document.machine);
-    let place = common.words().map_or_else(String::new, |words| format!(": {words}"));
+    let place = common.words().map_or_else(String::new, |words| format!("; {words}"));
     let columns = vec![
         Column::text("What"),
         Column::text("How"),
@@ -34,7 +34,8 @@ pub(super) fn measured(area: Area, rows: &[&Row], document: &Document) -> Grid {
         Column::text("Grade"),
         Column::number("n"),
     ];
-    let mut grid = Grid::new(format!("{area}-measured"), Some(area), format!("{}{place}", area_title(area)), columns);
+    let mut grid =
+        Grid::new(format!("{area}-measured"), Some(area), format!("{}: measured{place}", area_title(area)), columns);
     grid.lines = in_order(area, &rows, axis, &common)
         .into_iter()
         .filter_map(|(row, label)| Some(Line::of(row, cells(row, row.metrics.first()?, label, axis))))

@@ -71,5 +71,7 @@ fn line(limit: &Limit<'_>) -> Line {
 
 /// `flop/cycle = 32 (table: AMD Zen 5, 2 x 512-bit FMA)`.
 fn input_words(input: &PeakInput) -> String {
-    format!("{} = {} ({})", input.name, input.value, input.source)
+    // Of clocks and rates no part of a unit is known.
+    let value = if (1e6..1e15).contains(&input.value.abs()) { input.value.round() } else { input.value };
+    format!("{} = {value} ({})", input.name, input.source)
 }
