@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use bench::net::{Target, listen_address};
 use bench::reference::REFERENCES;
 use bench::suite::{IsaChoice, Leading, NodePair, Order, Threads, parse_alignment};
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand};
 use model::experiment::Area;
 use model::io::{
@@ -104,9 +105,9 @@ Examples:
 
 const REPORT_EXAMPLES: &str = "\
 Examples:
-  assay report RUN                          the result once more
+  assay report RUN                          the page: report.html in the run's folder
   assay report RUN --format csv -o run.csv  one line per metric
-  assay report RUN --format json            the whole document
+  assay report RUN --table classic-cpu      one table, for a spreadsheet
 ";
 
 /// Tells how close a Linux machine comes to its own limits, why, and whether the number can be trusted.
@@ -529,12 +530,24 @@ pub(crate) struct Report {
     /// A run's folder, its run.json, or its name in the store.
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
-    /// The form.
-    #[arg(long, default_value = "text", value_parser = report::RENDERERS.iter().map(|renderer| renderer.name).collect::<Vec<_>>())]
-    pub(crate) format: String,
-    /// Write to this file instead of standard output.
+    /// The form; html where none is named.
+    #[arg(long, value_parser = formats())]
+    pub(crate) format: Option<String>,
+    /// Only this table, as csv unless another form of tables is named: classic-cpu, memory-measured … (for a name that
+    /// there is none of, the names are told).
+    #[arg(long, value_name = "NAME")]
+    pub(crate) table: Option<String>,
+    /// Write to this file, - for standard output. Where none is named, html goes to report.html in the run's folder and
+    /// every other form to standard output.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// The forms of a report, each with what it is.
+fn formats() -> PossibleValuesParser {
+    PossibleValuesParser::new(
+        report::RENDERERS.iter().map(|renderer| PossibleValue::new(renderer.name).help(renderer.about)),
+    )
 }
 
 #[derive(Debug, Args)]

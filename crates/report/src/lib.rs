@@ -93,6 +93,13 @@ pub const RENDERERS: &[Renderer] = &[
     Renderer { name: "benchfmt", extension: "bench", about: "Go's benchmark format, a line a sample, for benchstat", render: &benchfmt::Benchfmt },
 ];
 
+/// A name of [`RENDERERS`], and how a single table is written in that form.
+pub type TableRenderer = (&'static str, fn(&grid::Grid) -> String);
+
+/// The forms that a single table can be had in, the usual one first.
+pub const TABLE_RENDERERS: &[TableRenderer] =
+    &[("csv", csv::table), ("markdown", markdown::table), ("latex", latex::table)];
+
 /// The renderer of this name.
 pub fn renderer(name: &str) -> Option<&'static Renderer> {
     RENDERERS.iter().find(|renderer| renderer.name == name)
@@ -110,5 +117,8 @@ mod tests {
             assert!(renderer(entry.name).is_some());
         }
         assert!(renderer("papyrus").is_none());
+        for (name, _) in TABLE_RENDERERS {
+            assert!(renderer(name).is_some(), "{name}");
+        }
     }
 }

@@ -1,31 +1,121 @@
 //! `assay report`: a stored run in another form.
 
-use bench::store::write_whole;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use bench::store::{DOCUMENT, Store, write_whole};
 use model::document::Document;
 use report::Render;
+use report::grid::{Grid, grids};
 use report::terminal::Terminal;
 
 use crate::args::Report;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, print};
 
+/// The form where none is named.
+const USUAL: &str = "html";
+
+/// The page's name in a run's folder.
+const PAGE: &str = "report.html";
+
+/// Where a report goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Target {
+    /// Standard output.
+    Output,
+    /// A file that the user named.
+    File(PathBuf),
+    /// The page in the run's folder, which is told.
+    Page(PathBuf),
+}
+
 /// Renders a run.
 pub(crate) fn report(arguments: &Report) -> Result {
-    let document = environment::store()?.load(&arguments.run)?;
-    let bytes = rendered(&document, &arguments.format, arguments.output.is_none())?;
-    match &arguments.output {
-        Some(path) => {
-            write_whole(path, &bytes).map_err(|error| format!("cannot write '{}': {error}", path.display()))?;
+    let store = environment::store()?;
+    let document = store.load(&arguments.run)?;
+    let target = target(arguments, &store)?;
+    let bytes = match &arguments.table {
+        Some(name) => table(&document, name, arguments.format.as_deref())?,
+        None => rendered(&document, arguments.format.as_deref().unwrap_or(USUAL), &target)?,
+    };
+    match &target {
+        Target::Output => print(&bytes)?,
+        Target::File(path) => write(path, &bytes)?,
+        Target::Page(path) => {
+            write(path, &bytes)?;
+            print(format!("{}\n", path.display()).as_bytes())?;
         }
-        None => print(&bytes)?,
     }
     Ok(Outcome::Done)
 }
 
+/// Where a report goes: where the user says, else html beside the document and everything else to standard output.
+fn target(arguments: &Report, store: &Store) -> Result<Target> {
+    let is_page = arguments.table.is_none() && arguments.format.as_deref().is_none_or(|format| format == USUAL);
+    match &arguments.output {
+        Some(path) if path == Path::new("-") => Ok(Target::Output),
+        Some(path) => Ok(Target::File(path.clone())),
+        None if is_page => page(&arguments.run, store).map(Target::Page),
+        None => Ok(Target::Output),
+    }
+}
+
+/// The page in the folder of a run that was loaded.
+fn page(run: &str, store: &Store) -> Result<PathBuf> {
+    let given = Path::new(run);
+    if given.is_dir() {
+        return Ok(given.join(PAGE));
+    }
+    if !given.is_file() {
+        return Ok(store.root().join("runs").join(run).join(PAGE));
+    }
+    // A document that lies alone, among other things, has no folder for a page of this name.
+    let is_in_folder = given.file_name().is_some_and(|name| name == DOCUMENT);
+    is_in_folder
+        .then(|| given.with_file_name(PAGE))
+        .ok_or_else(|| format!("'{run}' is not in a run's folder; say with -o FILE where the page is to go"))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    write_whole(path, bytes).map_err(|error| {
+        let advice = match error.kind() {
+            ErrorKind::IsADirectory => "; name a file in it",
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "; name a file elsewhere with -o",
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "; free some space, or name a file elsewhere with -o",
+            ErrorKind::NotFound => "; make its folder first",
+            _ => "",
+        };
+        format!("cannot write '{}': {error}{advice}", path.display())
+    })
+}
+
 /// The document in a form of the table of renderers; text is made for the terminal, if it goes to one.
-fn rendered(document: &Document, format: &str, to_stdout: bool) -> Result<Vec<u8>> {
+fn rendered(document: &Document, format: &str, target: &Target) -> Result<Vec<u8>> {
     let found = report::renderer(format).ok_or_else(|| format!("there is no format '{format}'"))?;
     let for_terminal = Terminal { style: Stream::Output.style() };
-    let render: &dyn Render = if format == "text" && to_stdout { &for_terminal } else { found.render };
+    let render: &dyn Render = if format == "text" && *target == Target::Output { &for_terminal } else { found.render };
     render.render(document).map_err(|error| error.to_string())
+}
+
+/// One table of the document.
+fn table(document: &Document, name: &str, format: Option<&str>) -> Result<Vec<u8>> {
+    let forms = report::TABLE_RENDERERS;
+    let usual = forms.first().map(|(name, _)| *name);
+    let form = forms.iter().find(|(name, _)| format.or(usual) == Some(*name));
+    let (_, render) = form.ok_or_else(|| {
+        let names: Vec<&str> = forms.iter().map(|(name, _)| *name).collect();
+        format!("a single table can be had as {}, not as {}", names.join(", "), format.unwrap_or_default())
+    })?;
+    let grids = grids(document);
+    let grid = grids.iter().find(|grid| grid.name == name).ok_or_else(|| no_table(name, &grids))?;
+    Ok(render(grid).into_bytes())
+}
+
+fn no_table(name: &str, grids: &[Grid]) -> String {
+    let names: Vec<&str> = grids.iter().map(|grid| grid.name.as_str()).collect();
+    if names.is_empty() {
+        return format!("there is no table '{name}' in this run, nor any other");
+    }
+    format!("there is no table '{name}' in this run; it has {}", names.join(", "))
 }

@@ -216,9 +216,9 @@ fn a_run_is_shown_alike_by_folder_file_and_name() {
         let shown = printed(&succeed(&scratch, &format!("report {run} --format json")));
         assert!(shown == *CPU_RUN, "{run}");
     }
-    let text = succeed(&scratch, "report a-run").stdout;
+    let text = succeed(&scratch, "report a-run --format text").stdout;
     assert!(text.contains("FMA"), "{text}");
-    for same in ["report a-run --format text", "runs a-run"] {
+    for same in ["report a-run --format text -o -", "runs a-run"] {
         assert_eq!(succeed(&scratch, same).stdout, text, "{same}");
     }
     let all = succeed(&scratch, "runs").stdout;
@@ -309,12 +309,12 @@ fn on_a_terminal(scratch: &Scratch, variables: &str, arguments: &str) -> Option<
 fn a_terminal_gets_colours_unless_told_otherwise() {
     let scratch = Scratch::new();
     put(&scratch, "a-run", &CPU_RUN);
-    let Some(plain) = on_a_terminal(&scratch, "NO_COLOR=1", "report a-run") else {
+    let Some(plain) = on_a_terminal(&scratch, "NO_COLOR=1", "report a-run --format text") else {
         return skip("colours on a terminal", "script (Debian: bsdutils) is missing");
     };
     assert!(plain.contains("FMA") && !plain.contains('\x1b'), "{plain}");
-    assert!(!on_a_terminal(&scratch, "TERM=dumb", "report a-run").unwrap().contains('\x1b'));
-    assert!(on_a_terminal(&scratch, "", "report a-run").unwrap().contains("\x1b["));
+    assert!(!on_a_terminal(&scratch, "TERM=dumb", "report a-run --format text").unwrap().contains('\x1b'));
+    assert!(on_a_terminal(&scratch, "", "report a-run --format text").unwrap().contains("\x1b["));
 }
 
 #[test]
@@ -355,7 +355,7 @@ fn a_pipe_gets_no_colours_and_quiet_means_silent() {
     let scratch = Scratch::new();
     put(&scratch, "a-run", &CPU_RUN);
     let brief = "cpu --op fma --type fp64 --isa scalar --threads 1 --verify";
-    for arguments in [brief, "report a-run", "runs", "info", "run --help", "run --list"] {
+    for arguments in [brief, "report a-run --format text", "runs", "info", "run --help", "run --list"] {
         let ran = succeed(&scratch, arguments);
         assert!(!ran.stdout.contains('\x1b') && !ran.stderr.contains('\x1b'), "'{arguments}': {ran:?}");
     }

@@ -137,7 +137,7 @@ fn the_next_run_takes_away_what_a_killed_one_left() {
     assert_eq!(ran.status, Some(0), "{ran:?}");
     assert!(!unfinished.exists(), "what the journal names is swept");
     assert!(foreign.exists() && folder.join("run.json").exists(), "and nothing else");
-    assert!(assay(&scratch, &format!("report {}", folder.display())).stdout.contains("FMA"));
+    assert!(assay(&scratch, &format!("report {} --format text", folder.display())).stdout.contains("FMA"));
 }
 
 #[test]
