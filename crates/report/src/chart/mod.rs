@@ -8,13 +8,20 @@
 //!
 //! Nothing is measured or estimated here: every figure is the document's. What is not a finite number is not drawn.
 
+mod areas;
+mod dots;
+mod figure;
+mod heat;
+mod key;
+mod plot;
+mod scale;
 mod style;
 mod svg;
 
 use model::document::Document;
 use model::experiment::Area;
 
-use crate::grid::Grid;
+use crate::grid::{Column, Grid, Line};
 
 pub use style::{DARK, LIGHT, colours, style};
 pub use svg::{escape, text_width};
@@ -35,6 +42,8 @@ pub struct Chart {
     pub svg: String,
     /// The same for a phone, 360 px wide. A page shows the one or the other.
     pub narrow: String,
+    /// Width and height of `svg`, in units of its view box: pixels where text is to be as large as it is meant.
+    pub size: [f64; 2],
     /// The figures that are drawn.
     pub table: Grid,
     /// Ids of the rows that it rests on.
@@ -42,8 +51,65 @@ pub struct Chart {
 }
 
 /// The charts that a document has data for, area by area.
-pub fn charts(_document: &Document) -> Vec<Chart> {
-    Vec::new()
+pub fn charts(document: &Document) -> Vec<Chart> {
+    areas::all(document)
+}
+
+/// What a chart says besides its drawing.
+#[derive(Clone, Debug)]
+struct Head {
+    area: Option<Area>,
+    name: String,
+    title: String,
+    about: String,
+    /// What the limit of a point is called.
+    peak: String,
+    /// The columns of its table behind those that name a point.
+    columns: Vec<Column>,
+    notes: Vec<String>,
+}
+
+impl Head {
+    fn new(area: Option<Area>, name: &str, title: &str) -> Self {
+        let peak = "theoretical peak".to_owned();
+        let [name, title] = [name, title].map(str::to_owned);
+        Self { area, name, title, about: String::new(), peak, columns: Vec::new(), notes: Vec::new() }
+    }
+
+    /// Its table.
+    fn grid(&self, columns: Vec<Column>, lines: Vec<Line>) -> Grid {
+        let name = format!("chart-{}", self.name);
+        Grid { name, area: self.area, title: self.title.clone(), columns, lines, notes: self.notes.clone() }
+    }
+}
+
+/// What was drawn at one width.
+#[derive(Clone, Debug)]
+struct Drawing {
+    width: f64,
+    height: f64,
+    body: String,
+}
+
+/// A chart of its parts.
+fn finish(head: Head, wide: Drawing, narrow: Drawing, table: Grid, evidence: Vec<String>) -> Chart {
+    let size = [wide.width, wide.height];
+    let whole = |drawing: &Drawing, suffix: &str| {
+        let id = format!("chart-{}{suffix}", head.name);
+        let (width, height) = (svg::px(drawing.width), svg::px(drawing.height));
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"{}\" role=\"img\" viewBox=\"0 0 {width} {height}\" \
+             aria-labelledby=\"{id}-title {id}-about\"><title id=\"{id}-title\">{}</title><desc id=\"{id}-about\">{}\
+             </desc>\n{}</svg>",
+            style::class(head.area),
+            escape(&head.title),
+            escape(&head.about),
+            drawing.body
+        )
+    };
+    let (svg, narrow) = (whole(&wide, ""), whole(&narrow, "-narrow"));
+    let Head { area, name, title, about, .. } = head;
+    Chart { name, area, title, about, svg, narrow, size, table, evidence }
 }
 
 /// Width of a sparkline, in units of the view box.
@@ -78,7 +144,34 @@ pub fn sparkline(values: &[f64], area: Area) -> String {
     )
 }
 
+/// Room about a chart in a file of its own.
+const MARGIN: f64 = 28.0;
+/// Room for its title there.
+const TITLE: f64 = 34.0;
+/// The size of the title.
+const TITLE_SIZE: f64 = 16.0;
+
 /// A chart as a file of its own: with its title above it, in the light theme.
 pub fn standalone(chart: &Chart) -> String {
-    chart.svg.clone()
+    let [width, height] = chart.size;
+    let [whole_width, whole_height] = [width + 2.0 * MARGIN, height + 2.0 * MARGIN + TITLE].map(svg::px);
+    let place = format!(
+        "<svg x=\"{MARGIN}\" y=\"{}\" width=\"{}\" height=\"{}\" ",
+        svg::px(MARGIN + TITLE),
+        svg::px(width),
+        svg::px(height)
+    );
+    let title = svg::cut(&chart.title, width * svg::TEXT / TITLE_SIZE);
+    let paper = LIGHT[0].1;
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"{}\" \
+         width=\"{whole_width}\" height=\"{whole_height}\" viewBox=\"0 0 {whole_width} {whole_height}\">\n<style>\n{}\
+         </style>\n<rect width=\"{whole_width}\" height=\"{whole_height}\" fill=\"{paper}\"/>\n<text class=\"head\" \
+         x=\"{MARGIN}\" y=\"{}\" text-anchor=\"start\" font-size=\"{TITLE_SIZE}\">{}</text>\n{}\n</svg>\n",
+        style::class(chart.area),
+        style::resolved(chart.area),
+        svg::px(MARGIN + TITLE_SIZE),
+        escape(&title),
+        chart.svg.replacen("<svg ", &place, 1)
+    )
 }

@@ -50,6 +50,7 @@ pub fn style() -> String {
         let _ = writeln!(out, ".chart-{area}{{--chart-accent:var(--chart-{area})}}");
     }
     out.push_str(".chart-run{--chart-accent:var(--chart-ink)}\n");
+    out.push_str("svg.chart{display:block;width:100%;height:auto}\nsvg.spark{display:inline;width:8em;height:1.6em}\n");
     out.push_str(RULES);
     out
 }

@@ -154,7 +154,7 @@ impl Canvas {
 
     /// A cell of a heat map: a rectangle as strong as `share` (0 to 1), with what it shows.
     pub(super) fn cell(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), share: f64, facts: &Facts) {
-        let strength = 0.06 + 0.5 * share.clamp(0.0, 1.0);
+        let strength = strength(share);
         let _ = writeln!(
             self.out,
             "<rect class=\"cell\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill-opacity=\"{strength:.3}\"{}><title>{}\
@@ -165,6 +165,16 @@ impl Canvas {
             px(height.max(0.0)),
             facts.attributes(),
             escape(&facts.text)
+        );
+    }
+
+    /// A sample of the colour of cells of this share.
+    pub(super) fn swatch(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), share: f64) {
+        let strength = strength(share);
+        let (x, y, width, height) = (px(x), px(y), px(width), px(height));
+        let _ = writeln!(
+            self.out,
+            "<rect class=\"cell\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill-opacity=\"{strength:.3}\"/>"
         );
     }
 
@@ -218,6 +228,11 @@ impl Canvas {
             escape(text)
         );
     }
+}
+
+/// How strong the colour of a cell is: never so strong that a figure on it could not be read.
+fn strength(share: f64) -> f64 {
+    0.06 + 0.5 * share.clamp(0.0, 1.0)
 }
 
 fn through(points: &[(f64, f64)]) -> String {

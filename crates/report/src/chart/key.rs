@@ -1,0 +1,73 @@
+//! The key above a chart: what signs mean that are not named beside what they stand for.
+
+use super::plot::look;
+use super::svg::{Anchor, Canvas, LINE, Shape, TEXT, cut, text_width};
+
+/// A sign and its meaning.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Item {
+    /// A series.
+    Series { look: usize, joined: bool, name: String },
+    /// A kind of mark.
+    Mark { class: &'static str, shape: Shape, name: String },
+    /// The limit of a point.
+    Peak(String),
+    /// An interval.
+    Interval(String),
+    /// A hollow mark.
+    Hollow(String),
+    /// Single samples.
+    Sample(String),
+}
+
+/// Room for a sign.
+const SIGN: f64 = 22.0;
+/// Between a meaning and the next sign.
+const GAP: f64 = 18.0;
+
+impl Item {
+    fn name(&self) -> &str {
+        match self {
+            Self::Series { name, .. } | Self::Mark { name, .. } => name,
+            Self::Peak(name) | Self::Interval(name) | Self::Hollow(name) | Self::Sample(name) => name,
+        }
+    }
+
+    /// Draws the sign about a point.
+    fn draw(&self, canvas: &mut Canvas, (x, y): (f64, f64)) {
+        match self {
+            Self::Series { look: number, joined, .. } => {
+                let (tone, dash, shape) = look(*number);
+                if *joined {
+                    canvas.line(&format!("line t{tone} d{dash}"), (x - 9.0, y), (x + 9.0, y));
+                }
+                canvas.sign(&format!("mark m{tone}"), shape, (x, y));
+            }
+            Self::Mark { class, shape, .. } => canvas.sign(class, *shape, (x, y)),
+            Self::Peak(_) => canvas.line("peak", (x - 8.0, y), (x + 8.0, y)),
+            Self::Interval(_) => {
+                canvas.rect("band b2", (x - 8.0, y - 5.0), (16.0, 10.0));
+                canvas.line("whisker t2", (x, y - 5.0), (x, y + 5.0));
+            }
+            Self::Hollow(_) => canvas.sign("mark hollow h1", Shape::Circle, (x, y)),
+            Self::Sample(_) => canvas.dots("sample", &[(x - 5.0, y), (x, y), (x + 5.0, y)], 2.2),
+        }
+    }
+}
+
+/// Draws the key in as many lines as it takes, and says where it ends.
+pub(super) fn draw(canvas: &mut Canvas, items: &[Item], width: f64) -> f64 {
+    let (mut x, mut line) = (0.0, 0.0);
+    for item in items {
+        let name = cut(item.name(), width - SIGN);
+        let needed = SIGN + text_width(&name);
+        if x > 0.0 && x + needed > width {
+            (x, line) = (0.0, line + 1.0);
+        }
+        let baseline = TEXT + line * TEXT * LINE * 1.1;
+        item.draw(canvas, (x + 9.0, baseline - 4.0));
+        canvas.text("name", (x + SIGN, baseline), Anchor::Start, &name);
+        x += needed + GAP;
+    }
+    if items.is_empty() { 0.0 } else { (line + 1.0) * TEXT * LINE * 1.1 + 10.0 }
+}

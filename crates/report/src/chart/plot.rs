@@ -1,0 +1,404 @@
+//! Charts of points over an axis: lines with bands, limits, zones, in one panel or in several that share their axes.
+
+use std::collections::BTreeSet;
+
+use model::experiment::Area;
+
+use super::key::{self, Item};
+use super::scale::{Reading, Scale, Tick, is_drawable};
+use super::svg::{Anchor, Canvas, Facts, RADIUS, Shape, TEXT, cut, text_width};
+use super::{Chart, Drawing, Head, finish};
+use crate::grid::{Cell, Column, Grid, Line};
+
+/// A chart of points over an axis.
+#[derive(Clone, Debug)]
+pub(super) struct Plot {
+    pub(super) head: Head,
+    pub(super) x: Axis,
+    pub(super) y: Axis,
+    pub(super) panels: Vec<Panel>,
+}
+
+/// An axis: its name, without a unit, and how it is read.
+#[derive(Clone, Debug)]
+pub(super) struct Axis {
+    pub(super) title: String,
+    pub(super) reading: Reading,
+}
+
+/// One of several drawings side by side.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Panel {
+    /// Empty where there is one alone.
+    pub(super) title: String,
+    pub(super) series: Vec<Series>,
+    /// Stretches of the horizontal axis that have a name, ascending.
+    pub(super) zones: Vec<Zone>,
+}
+
+/// A stretch of the horizontal axis.
+#[derive(Clone, Debug)]
+pub(super) struct Zone {
+    pub(super) from: f64,
+    pub(super) to: f64,
+    pub(super) name: String,
+}
+
+/// Points that belong together.
+#[derive(Clone, Debug)]
+pub(super) struct Series {
+    pub(super) name: String,
+    /// Which of the ways to draw it: the same number looks alike in every panel.
+    pub(super) look: usize,
+    /// Whether what lies between two points follows from them.
+    pub(super) joined: bool,
+    /// Ascending by `x`.
+    pub(super) points: Vec<Point>,
+    /// A line beside the points that rests on their values.
+    pub(super) guide: Vec<(f64, f64)>,
+}
+
+/// A point.
+#[derive(Clone, Debug)]
+pub(super) struct Point {
+    pub(super) x: f64,
+    /// Its place on the axis in words, for the table.
+    pub(super) place: String,
+    pub(super) y: f64,
+    /// What the value could be at most.
+    pub(super) peak: Option<f64>,
+    pub(super) is_hollow: bool,
+    /// The cells of the table behind series and place.
+    pub(super) cells: Vec<Cell>,
+    pub(super) line: Line,
+    pub(super) facts: Facts,
+}
+
+/// A limit beyond so many times the largest value is left out of a linear axis: it would press all else to the floor.
+const FAR_LINEAR: f64 = 2.5;
+/// The same on a logarithmic axis.
+const FAR_LOG: f64 = 100.0;
+
+/// More series than this have no direct labels.
+const MOST_LABELS: usize = 12;
+/// Share of the width that direct labels may take.
+const LABEL_SHARE: f64 = 0.36;
+/// Between the baselines of two direct labels.
+const LABEL_STEP: f64 = 16.0;
+/// From the last point to its label.
+const LABEL_GAP: f64 = 14.0;
+/// Free room about points inside the frame.
+const INSET: f64 = 12.0;
+
+/// The sizes that a drawing has.
+struct Frame {
+    width: f64,
+    columns: usize,
+    /// Of one panel, without what stands about it.
+    plot: (f64, f64),
+    left: f64,
+    top: f64,
+    /// From one row of panels to the next.
+    step: f64,
+    /// From one column to the next.
+    stride: f64,
+}
+
+impl Plot {
+    /// The chart; `None` where there is nothing to draw.
+    pub(super) fn chart(self) -> Option<Chart> {
+        let drawn = self.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
+        if drawn.clone().next().is_none() {
+            return None;
+        }
+        let mut seen = BTreeSet::new();
+        let evidence = drawn.map(|point| point.facts.id.clone()).filter(|id| seen.insert(id.clone())).collect();
+        let table = self.table();
+        let (wide, narrow) = (self.draw(720.0), self.draw(360.0));
+        Some(finish(self.head, wide, narrow, table, evidence))
+    }
+
+    fn table(&self) -> Grid {
+        let several = self.panels.len() > 1;
+        let mut columns = vec![Column::text("Series"), Column::text(self.x.title.clone())];
+        if several {
+            columns.insert(0, Column::text("Panel"));
+        }
+        columns.extend(self.head.columns.iter().cloned());
+        let lines = self.panels.iter().flat_map(|panel| {
+            panel.series.iter().flat_map(move |series| {
+                series.points.iter().map(move |point| {
+                    let first = several.then(|| Cell::text(panel.title.clone()));
+                    let places = [Cell::text(series.name.clone()), Cell::text(point.place.clone())];
+                    let cells = first.into_iter().chain(places).chain(point.cells.iter().cloned()).collect();
+                    Line { cells, ..point.line.clone() }
+                })
+            })
+        });
+        self.head.grid(columns, lines.collect())
+    }
+
+    fn draw(&self, width: f64) -> Drawing {
+        let mut canvas = Canvas::default();
+        let direct = self.labels_fit(width);
+        let y = self.scale_y((1.0, 0.0));
+        let has_peaks = self.points().any(|point| point.peak.is_some_and(|peak| y.at(peak).is_some()));
+        let top = key::draw(&mut canvas, &self.key(direct, has_peaks), width);
+        let frame = self.frame(width, top, direct, &y);
+        let unit = if y.unit.is_empty() { self.y.title.clone() } else { format!("{}, {}", self.y.title, y.unit) };
+        canvas.text("unit", (0.0, top + TEXT), Anchor::Start, &cut(&unit, width));
+        for (index, panel) in self.panels.iter().enumerate() {
+            self.panel(&mut canvas, &frame, index, panel, direct);
+        }
+        let rows = self.panels.len().div_ceil(frame.columns);
+        let bottom = frame.top + rows as f64 * frame.step;
+        let title = cut(&self.x.title, width - frame.left);
+        let columns = frame.columns.min(self.panels.len()) as f64;
+        let middle = frame.left + f64::midpoint(0.0, (columns - 1.0) * frame.stride + frame.plot.0);
+        canvas.text("unit", (middle.max(text_width(&title) / 2.0), bottom + 2.0), Anchor::Middle, &title);
+        Drawing { width, height: bottom + 12.0, body: canvas.into_body() }
+    }
+
+    fn points(&self) -> impl Iterator<Item = &Point> {
+        self.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points)
+    }
+
+    /// Whether each series can be named beside its last point.
+    fn labels_fit(&self, width: f64) -> bool {
+        let [panel] = &self.panels[..] else { return false };
+        let fits = panel.series.iter().all(|series| text_width(&series.name) + LABEL_GAP < width * LABEL_SHARE);
+        fits && panel.series.len() <= MOST_LABELS
+    }
+
+    fn frame(&self, width: f64, top: f64, direct: bool, y: &Scale) -> Frame {
+        let count = self.panels.len();
+        let wide = width > 500.0;
+        let columns = match (wide, count) {
+            (_, 0 | 1) | (false, _) => 1,
+            (true, 2 | 4) => 2,
+            (true, _) => 3,
+        };
+        let left = y.widest() + 12.0;
+        let names = self.panels.iter().flat_map(|panel| &panel.series).map(|series| text_width(&series.name));
+        let right = if direct { names.fold(0.0, f64::max) + LABEL_GAP + 6.0 } else { 12.0 };
+        let gap = 20.0;
+        let inner = width - left - right - gap * (columns as f64 - 1.0);
+        let across = inner / columns as f64;
+        let labels = if direct { self.panels.iter().map(|panel| panel.series.len()).max().unwrap_or(0) } else { 0 };
+        let usual = match (count, wide) {
+            (0 | 1, true) => 270.0,
+            (0 | 1, false) => 220.0,
+            (_, true) => 150.0,
+            (_, false) => 130.0,
+        };
+        let down = f64::max(usual, labels as f64 * LABEL_STEP);
+        let has_zones = self.panels.iter().any(|panel| !panel.zones.is_empty());
+        let heads = if count > 1 { 20.0 } else { 0.0 } + if has_zones { 18.0 } else { 0.0 };
+        let step = heads + down + 36.0;
+        Frame { width, columns, plot: (across, down), left, top: top + TEXT + 10.0, step, stride: across + gap }
+    }
+
+    fn scale_x(&self, ends: (f64, f64)) -> Scale {
+        let guides = self.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.guide);
+        let values: Vec<f64> = self.points().map(|point| point.x).chain(guides.map(|(x, _)| *x)).collect();
+        Scale::new(&self.x.reading, &values, ends, 10).thinned()
+    }
+
+    /// The scale of all values, of their intervals, and of the limits that are near.
+    fn scale_y(&self, ends: (f64, f64)) -> Scale {
+        let guides = self.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.guide);
+        let mut values: Vec<f64> = self.points().map(|point| point.y).chain(guides.map(|(_, y)| *y)).collect();
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = values.iter().copied().fold(0.0, f64::max);
+        let near = |low: f64, high: f64| move |value: &f64| is_drawable(*value) && *value >= low && *value <= high;
+        let intervals = self.points().filter_map(|point| point.facts.interval).flatten();
+        let with_intervals = intervals.filter(near(least / 2.0, most * 1.5)).collect::<Vec<_>>();
+        values.extend(with_intervals);
+        let most_ticks = if self.panels.len() > 1 { 4 } else { 6 };
+        let bare = Scale::new(&self.y.reading, &values, ends, most_ticks);
+        let far = if bare.is_logarithmic() { FAR_LOG } else { FAR_LINEAR };
+        values.extend(self.points().filter_map(|point| point.peak).filter(near(least, most * far)));
+        Scale::new(&self.y.reading, &values, ends, most_ticks)
+    }
+
+    /// What the signs mean that are not named beside what they stand for.
+    fn key(&self, direct: bool, has_peaks: bool) -> Vec<Item> {
+        let mut items: Vec<Item> = Vec::new();
+        if !direct {
+            let mut seen = BTreeSet::new();
+            for series in self.panels.iter().flat_map(|panel| &panel.series) {
+                if seen.insert(series.look) {
+                    items.push(Item::Series { look: series.look, joined: series.joined, name: series.name.clone() });
+                }
+            }
+        }
+        items.extend(has_peaks.then(|| Item::Peak(self.head.peak.clone())));
+        let bands = self.points().any(|point| point.facts.interval.is_some());
+        items.extend(bands.then(|| Item::Interval("95 % interval of the median".to_owned())));
+        items.extend(self.points().any(|point| point.is_hollow).then(|| Item::Hollow("hollow: grade C".to_owned())));
+        items
+    }
+
+    fn panel(&self, canvas: &mut Canvas, frame: &Frame, index: usize, panel: &Panel, direct: bool) {
+        let (across, down) = frame.plot;
+        let (column, row) = (index % frame.columns, index / frame.columns);
+        let left = frame.left + column as f64 * frame.stride;
+        let above = frame.top + row as f64 * frame.step;
+        let top = above + frame.step - 36.0 - down;
+        let (right, bottom) = (left + across, top + down);
+        let y = self.scale_y((bottom, top));
+        let x = self.scale_x((left + INSET, right - INSET));
+        if self.panels.len() > 1 {
+            canvas.text("head", (left, above + TEXT), Anchor::Start, &cut(&panel.title, across));
+        }
+        zones(canvas, &panel.zones, &x, (left, top, right, bottom));
+        for Tick { value, text } in &y.ticks {
+            let Some(at) = y.at(*value) else { continue };
+            canvas.line("grid", (left, at), (right, at));
+            if column == 0 {
+                canvas.text("tick", (left - 8.0, at + 4.0), Anchor::End, text);
+            }
+        }
+        canvas.line("frame", (left, bottom), (right, bottom));
+        let is_last = index + frame.columns >= self.panels.len();
+        for Tick { value, text } in &x.ticks {
+            let Some(at) = x.at(*value) else { continue };
+            canvas.line("frame", (at, bottom), (at, bottom + 4.0));
+            if is_last {
+                let half = text_width(text) / 2.0;
+                let at = at.clamp(half.min(frame.width / 2.0), (frame.width - half).max(frame.width / 2.0));
+                canvas.text("tick", (at, bottom + 17.0), Anchor::Middle, text);
+            }
+        }
+        for series in &panel.series {
+            lines(canvas, series, &x, &y);
+        }
+        for series in &panel.series {
+            marks(canvas, series, &x, &y);
+        }
+        if direct {
+            labels(canvas, panel, (&x, &y), (right, top, bottom));
+        }
+    }
+}
+
+/// The classes that a number of a series comes to: tone and dashes, beside its shape.
+pub(super) const fn look(number: usize) -> (usize, usize, Shape) {
+    (number % 3, number / 3 % 4, Shape::OF_SERIES[number % Shape::OF_SERIES.len()])
+}
+
+fn zones(canvas: &mut Canvas, zones: &[Zone], x: &Scale, (left, top, right, bottom): (f64, f64, f64, f64)) {
+    for zone in zones {
+        let from = x.clamped(zone.from).max(left);
+        let to = x.clamped(zone.to).min(right);
+        if to > from {
+            canvas.rect("zone", (from, top), (to - from, bottom - top));
+            let name = cut(&zone.name, to - from);
+            if !name.starts_with('\u{2026}') {
+                canvas.text("name", (f64::midpoint(from, to), top - 5.0), Anchor::Middle, &name);
+            }
+        }
+    }
+}
+
+/// The line of a series, its band and its limits.
+fn lines(canvas: &mut Canvas, series: &Series, x: &Scale, y: &Scale) {
+    let (tone, dash, _) = look(series.look);
+    let place = |point: &Point| Some((x.at(point.x)?, y.at(point.y)?));
+    for stretch in series.points.split(|point| point.facts.interval.is_none()).filter(|_| series.joined) {
+        let edge = |which: usize| {
+            stretch.iter().filter_map(move |point| Some((x.at(point.x)?, y.clamped(point.facts.interval?[which]))))
+        };
+        let corners: Vec<(f64, f64)> = edge(0).chain(edge(1).collect::<Vec<_>>().into_iter().rev()).collect();
+        if stretch.len() > 1 {
+            canvas.polygon(&format!("band b{tone}"), &corners);
+        }
+    }
+    if series.joined {
+        let points: Vec<(f64, f64)> = series.points.iter().filter_map(place).collect();
+        canvas.polyline(&format!("line t{tone} d{dash}"), &points);
+    }
+    let guide: Vec<(f64, f64)> = series.guide.iter().map(|(at, value)| (x.clamped(*at), y.clamped(*value))).collect();
+    canvas.polyline(&format!("line t{tone} d{dash}"), &guide);
+    for point in &series.points {
+        let Some((at, middle)) = place(point) else { continue };
+        if let Some(height) = point.peak.and_then(|peak| y.at(peak)) {
+            canvas.line("peak", (at - 9.0, height), (at + 9.0, height));
+        }
+        if let Some([low, high]) = point.facts.interval {
+            let ends = (y.clamped(low), y.clamped(high));
+            if (ends.0 - middle).abs().max((ends.1 - middle).abs()) > RADIUS {
+                canvas.line(&format!("whisker t{tone}"), (at, ends.0), (at, ends.1));
+            }
+        }
+    }
+}
+
+fn marks(canvas: &mut Canvas, series: &Series, x: &Scale, y: &Scale) {
+    let (tone, _, shape) = look(series.look);
+    for point in &series.points {
+        if let (Some(across), Some(down)) = (x.at(point.x), y.at(point.y)) {
+            let class = if point.is_hollow { format!("mark hollow h{tone}") } else { format!("mark m{tone}") };
+            canvas.mark(&class, shape, (across, down), &point.facts);
+        }
+    }
+}
+
+/// The names of series beside their last points, as near as they can be without touching.
+fn labels(canvas: &mut Canvas, panel: &Panel, (x, y): (&Scale, &Scale), (right, top, bottom): (f64, f64, f64)) {
+    let ends = panel.series.iter().filter_map(|series| {
+        let last = series.points.iter().rev().find_map(|point| Some((x.at(point.x)?, y.at(point.y)?)))?;
+        Some((series, last))
+    });
+    let mut ends: Vec<(&Series, (f64, f64))> = ends.collect();
+    ends.sort_by(|one, other| one.1.1.total_cmp(&other.1.1));
+    let wanted: Vec<f64> = ends.iter().map(|(_, (_, at))| *at).collect();
+    for ((series, (across, at)), placed) in ends.iter().zip(spread(&wanted, LABEL_STEP, (top, bottom))) {
+        let from = right - INSET + LABEL_GAP;
+        if (placed - at).abs() > 3.0 || from - across > 3.0 * LABEL_GAP {
+            canvas.line("lead", (across + RADIUS + 2.0, *at), (from - 3.0, placed));
+        }
+        canvas.text("name", (from, placed + 4.0), Anchor::Start, &series.name);
+    }
+}
+
+/// Ascending places moved apart to at least `step`, inside `ends` as far as there is room.
+pub(super) fn spread(wanted: &[f64], step: f64, (low, high): (f64, f64)) -> Vec<f64> {
+    let mut placed: Vec<f64> = Vec::with_capacity(wanted.len());
+    for at in wanted {
+        let least = placed.last().map_or(low, |before: &f64| before + step);
+        placed.push(at.max(least));
+    }
+    let mut most = high;
+    for at in placed.iter_mut().rev() {
+        *at = at.min(most);
+        most = *at - step;
+    }
+    placed
+}
+
+impl Axis {
+    /// An axis of this name.
+    pub(super) fn new(title: &str, reading: Reading) -> Self {
+        Self { title: title.to_owned(), reading }
+    }
+}
+
+impl Plot {
+    /// An empty chart of this area.
+    pub(super) fn new(area: Option<Area>, name: &str, title: &str, x: Axis, y: Axis) -> Self {
+        Self { head: Head::new(area, name, title), x, y, panels: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_moved_apart_and_stay_inside() {
+        assert_eq!(spread(&[10.0, 12.0, 13.0], 16.0, (0.0, 100.0)), [10.0, 26.0, 42.0]);
+        assert_eq!(spread(&[90.0, 95.0], 16.0, (0.0, 100.0)), [84.0, 100.0]);
+        assert_eq!(spread(&[], 16.0, (0.0, 100.0)), [0.0; 0]);
+    }
+}
