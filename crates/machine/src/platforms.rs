@@ -41,68 +41,62 @@ const fn amd(family: u32, models: &'static [u32], brand: &'static str, limits: L
     Platform { vendor: "AuthenticAMD", family, models, steppings: ANY, brand, limits }
 }
 
-/// Channels are those of `PerfSpect` (`internal/cpus/cpus.go`) where that is named. Speeds, and the channels of the other
-/// rows, were written down from memory: no maker's sheet was at hand, so each source says that it is unchecked. A figure
-/// that has been compared with its sheet names the sheet instead.
+/// Makers' own sheets were not at hand: each source names who says so, board and server makers before the press
+/// (`PerfSpect` is Intel's tool, its table `internal/cpus/cpus.go`). A figure that could be compared with nothing says that
+/// it is unchecked. Speeds are with one module on a channel.
 const PLATFORMS: &[Platform] = &[
-    intel(&[0x3f], "E5-", 4, 2133.0, "channels: PerfSpect cpus.go; speed: unchecked, for Xeon E5 v3"),
-    intel(&[0x4f], "E5-", 4, 2400.0, "channels: PerfSpect cpus.go; speed: unchecked, for Xeon E5 v4"),
-    intel(&[0x55], "Platinum 92", 12, 2933.0, "unchecked, for Xeon Platinum 9200"),
+    intel(&[0x3f], "E5-", 4, 2133.0, "channels: PerfSpect cpus.go; speed: HotHardware on Xeon E5 v4 and v3"),
+    intel(&[0x4f], "E5-", 4, 2400.0, "Intel Server Board S2600CW specification, table 4, for Xeon E5 v4"),
+    intel(&[0x55], "Platinum 92", 12, 2933.0, "two dies of Xeon Scalable, 2nd, for Xeon Platinum 9200"),
     Platform {
         steppings: 0..=4,
-        ..intel(&[0x55], "", 6, 2666.0, "channels: PerfSpect cpus.go; speed: unchecked, for Xeon Scalable, 1st")
+        ..intel(&[0x55], "", 6, 2666.0, "Kingston on the Purley platform, for Xeon Scalable, 1st")
     },
     Platform {
         steppings: 5..=9,
-        ..intel(&[0x55], "", 6, 2933.0, "channels: PerfSpect cpus.go; speed: unchecked, for Xeon Scalable, 2nd")
+        ..intel(&[0x55], "", 6, 2933.0, "xFusion 5288 V5 white paper, table 5-6, for Xeon Scalable, 2nd")
     },
-    intel(
-        &[0x55],
-        "",
-        6,
-        3200.0,
-        "channels: PerfSpect cpus.go; speed: unchecked, for Xeon Scalable, 3rd (Cooper Lake)",
-    ),
-    intel(&[0x6a], "", 8, 3200.0, "channels: PerfSpect cpus.go; speed: unchecked, for Xeon Scalable, 3rd (Ice Lake)"),
-    intel(&[0x8f], "", 8, 4800.0, "channels: PerfSpect cpus.go; speed: unchecked, for Xeon Scalable, 4th"),
-    intel(&[0xcf], "", 8, 5600.0, "channels: PerfSpect cpus.go; speed: unchecked, for Xeon Scalable, 5th"),
-    intel(&[0xdd], "", 12, 8000.0, "channels: PerfSpect cpus.go; speed: unchecked, for Clearwater Forest"),
+    intel(&[0x55], "", 6, 3200.0, "ServeTheHome, launch of Cooper Lake, for Xeon Scalable, 3rd (Cooper Lake)"),
+    intel(&[0x6a], "", 8, 3200.0, "WWT, memory population guidelines, for Xeon Scalable, 3rd (Ice Lake)"),
+    intel(&[0x8f], "", 8, 4800.0, "WWT, memory population guidelines, for Xeon Scalable, 4th"),
+    intel(&[0xcf], "", 8, 5600.0, "channels: PerfSpect cpus.go; speed: press at the launch, for Xeon Scalable, 5th"),
+    intel(&[0xdd], "", 12, 8000.0, "press at the launch, for Clearwater Forest"),
     amd(
         0x17,
         &[0x01],
         "EPYC",
-        Limits { channels: 8, mts: 2666.0, source: "channels: PerfSpect cpus.go; speed: unchecked, for EPYC 7001" },
+        Limits { channels: 8, mts: 2666.0, source: "Tom's Hardware, generations of EPYC, for EPYC 7001" },
     ),
     amd(
         0x17,
         &[0x31],
         "EPYC",
-        Limits { channels: 8, mts: 3200.0, source: "channels: PerfSpect cpus.go; speed: unchecked, for EPYC 7002" },
+        Limits { channels: 8, mts: 3200.0, source: "Thomas-Krenn on EPYC 7002 and 7003, for EPYC 7002" },
     ),
     amd(
         0x19,
         &[0x01],
         "",
-        Limits { channels: 8, mts: 3200.0, source: "channels: PerfSpect cpus.go; speed: unchecked, for EPYC 7003" },
+        Limits { channels: 8, mts: 3200.0, source: "Thomas-Krenn on EPYC 7002 and 7003, for EPYC 7003" },
     ),
-    amd(
-        0x19,
-        &[0x11],
-        "",
-        Limits { channels: 12, mts: 4800.0, source: "channels: PerfSpect cpus.go; speed: unchecked, for EPYC 9004" },
-    ),
+    amd(0x19, &[0x11], "", Limits { channels: 12, mts: 4800.0, source: "Lenovo Press LP1852, table 2, for EPYC 9004" }),
     amd(
         0x19,
         &[0xa0],
         "EPYC 9",
-        Limits { channels: 12, mts: 4800.0, source: "channels: PerfSpect cpus.go; speed: unchecked, for EPYC 97x4" },
+        Limits { channels: 12, mts: 4800.0, source: "Lenovo Press LP1852, table 2, for EPYC 97x4" },
     ),
-    amd(0x19, &[0xa0], "EPYC 8", Limits { channels: 6, mts: 4800.0, source: "unchecked, for EPYC 8004" }),
+    amd(
+        0x19,
+        &[0xa0],
+        "EPYC 8",
+        Limits { channels: 6, mts: 4800.0, source: "AnandTech and Next INpact at the launch, for EPYC 8004" },
+    ),
     amd(
         0x1a,
         &[0x02, 0x11],
         "",
-        Limits { channels: 12, mts: 6400.0, source: "channels: PerfSpect cpus.go; speed: unchecked, for EPYC 9005" },
+        Limits { channels: 12, mts: 6400.0, source: "channels: Lenovo Press LP2283; speed: unchecked, for EPYC 9005" },
     ),
 ];
 
