@@ -8,33 +8,33 @@ use model::experiment::{Area, Params};
 use model::isa::{Element, Isa};
 use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
 use model::machine::Machine;
-use model::sample::MetricName;
 
-use super::words::{percent, prefixed};
-use super::{FEW, ratio};
-use crate::scaling::rate;
+use super::figure::{Figure, rate};
+use super::rules::Code;
+use super::scaling;
+use super::words::{flops, percent, threads, times};
 
 /// Orders that a curve needs before it is said where half of its best rate is reached.
 const CURVE: usize = 3;
-
-const RATES: &[(f64, &str)] = &[(1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s")];
 
 /// A measured row with its parameters and rate.
 #[derive(Clone, Copy)]
 struct Known<'a> {
     row: &'a Row,
     params: &'a LinpackParams,
-    rate: f64,
+    rate: Figure,
 }
 
-/// All of them.
-pub(super) fn findings(rows: &[Row], machine: &Machine) -> Vec<Finding> {
-    let known: Vec<Known<'_>> = rows.iter().filter_map(known).collect();
-    let mut threads: Vec<u32> = known.iter().map(|one| one.params.threads).collect();
-    threads.sort_unstable();
-    threads.dedup();
-    let mut found: Vec<Finding> = threads.iter().filter_map(|threads| ladder(&known, *threads)).collect();
-    found.extend(threads.iter().filter_map(|threads| half(&known, *threads)));
+/// All of them, of quiet rows and their series.
+pub(super) fn findings(quiet: &[&Row], series: &[Vec<&Row>], machine: &Machine) -> Vec<Finding> {
+    let known: Vec<Known<'_>> = quiet.iter().copied().filter_map(known).collect();
+    let mut counts: Vec<u32> = known.iter().map(|one| one.params.threads).collect();
+    // The most threads first: they are what the machine can do.
+    counts.sort_unstable_by_key(|count| std::cmp::Reverse(*count));
+    counts.dedup();
+    let mut found = scaling::findings(Area::Linpack, series, machine);
+    found.extend(counts.iter().filter_map(|count| ladder(&known, *count)));
+    found.extend(counts.iter().filter_map(|count| half(&known, *count)));
     found.extend(padding(&known));
     found.extend(core_types(&known, machine));
     found
@@ -45,116 +45,93 @@ fn known(row: &Row) -> Option<Known<'_>> {
     rate(row).map(|rate| Known { row, params, rate })
 }
 
-fn finding(code: &str, text: String, evidence: impl IntoIterator<Item = String>) -> Finding {
-    Finding { code: code.to_owned(), area: Area::Linpack, text, evidence: evidence.into_iter().collect() }
-}
-
 /// Whether a row is of our own solver in fp64.
 fn is_ours(one: &Known<'_>, op: LinpackOp) -> bool {
     one.params.engine == LinpackEngine::Own && one.params.op == op && one.params.element == Element::Fp64
 }
 
 /// The fastest of them.
-fn fastest<'a>(rows: impl Iterator<Item = &'a Known<'a>>) -> Option<&'a Known<'a>> {
-    rows.reduce(|best, other| if other.rate > best.rate { other } else { best })
+fn fastest<'a, 'b>(rows: impl Iterator<Item = &'b Known<'a>>) -> Option<&'b Known<'a>>
+where
+    'a: 'b,
+{
+    rows.reduce(|best, other| if other.rate.median > best.rate.median { other } else { best })
 }
 
 /// From what the cores can do to what a solution reaches of it. Each rung is set against the multiply-adds that ran just
 /// before its own samples.
-fn ladder(all: &[Known<'_>], threads: u32) -> Option<Finding> {
-    let of = |op| all.iter().filter(move |one| one.params.threads == threads && is_ours(one, op));
+fn ladder(all: &[Known<'_>], count: u32) -> Option<Finding> {
+    let of = |op| fastest(all.iter().filter(move |one| one.params.threads == count && is_ours(one, op)));
     let beside = |one: &Known<'_>| {
-        let seen = one.row.conditions.linpack.as_ref()?;
-        seen.fma_flop_per_second.filter(|rate| *rate > 0.0).map(|rate| (rate, one.rate / rate))
+        let adds = one.row.conditions.linpack.as_ref()?.fma_flop_per_second;
+        adds.filter(|rate| rate.is_normal() && *rate > 0.0).map(|adds| (adds, one.rate.median / adds))
     };
-    let (product, solution) = (fastest(of(LinpackOp::Gemm))?, fastest(of(LinpackOp::Lu))?);
-    let ((adds, share), (_, product_share)) = (beside(solution)?, beside(product)?);
-    let lost = match product_share - share {
-        more if more > 0.0 => {
-            format!("{} go in the product, {} more in factors and solution", left(product_share), percent(more))
-        }
-        _ => format!("{} go in all, none of it beyond the product's own loss", left(share)),
+    let solution = of(LinpackOp::Lu)?;
+    let (_, share) = beside(solution)?;
+    let mut fields = vec![
+        ("threads", threads(count)),
+        ("n", solution.params.n.to_string()),
+        ("rate", flops(solution.rate.median)),
+        ("share", percent(share)),
+    ];
+    let Some((product, (adds, of_adds))) = of(LinpackOp::Gemm).and_then(|product| Some((product, beside(product)?)))
+    else {
+        return Some(Code::LinpackShare.tell(Area::Linpack, &fields, &[solution.row]));
     };
-    let text = format!(
-        "LINPACK on {}: multiply-adds alone reach {}, DGEMM (N = {}) {} of them, a solution (N = {}) {}, {}: {lost}.",
-        words(threads),
-        prefixed(adds, RATES),
-        product.params.n,
-        percent(product_share),
-        solution.params.n,
-        prefixed(solution.rate, RATES),
-        percent(share),
-    );
-    Some(finding("linpack_ladder", text, [product.row.id.clone(), solution.row.id.clone()]))
-}
-
-/// What is missing to the whole.
-fn left(share: f64) -> String {
-    percent((1.0 - share).max(0.0))
-}
-
-fn words(threads: u32) -> String {
-    if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") }
+    fields.extend([
+        ("product", percent(of_adds)),
+        ("fma", flops(adds)),
+        ("of_product", percent(solution.rate.median / product.rate.median)),
+    ]);
+    Some(Code::LinpackLadder.tell(Area::Linpack, &fields, &[product.row, solution.row]))
 }
 
 /// At which order half of the best rate is reached, between two that were measured by a straight line.
-fn half(all: &[Known<'_>], threads: u32) -> Option<Finding> {
+fn half(all: &[Known<'_>], count: u32) -> Option<Finding> {
     let mut best_of: BTreeMap<u64, &Known<'_>> = BTreeMap::new();
-    for one in all.iter().filter(|one| one.params.threads == threads && is_ours(one, LinpackOp::Lu)) {
+    for one in all.iter().filter(|one| one.params.threads == count && is_ours(one, LinpackOp::Lu)) {
         let entry = best_of.entry(one.params.n).or_insert(one);
-        if one.rate > entry.rate {
+        if one.rate.median > entry.rate.median {
             *entry = one;
         }
     }
     let curve: Vec<&Known<'_>> = best_of.into_values().collect();
-    let best = fastest(curve.iter().copied())?;
-    if curve.len() < CURVE {
-        return None;
-    }
-    let goal = best.rate / 2.0;
-    let first = curve.iter().position(|one| one.rate >= goal)?;
-    let at = match first.checked_sub(1) {
-        None => format!("at N = {} already, the smallest that was measured", curve[0].params.n),
-        Some(below) => {
-            let (low, high) = (curve[below], curve[first]);
-            let part = (goal - low.rate) / (high.rate - low.rate);
-            let n = low.params.n as f64 + part * (high.params.n - low.params.n) as f64;
-            format!("at about N = {n:.0}")
-        }
-    };
-    let text = format!(
-        "LINPACK on {} reaches half of its best rate ({}, N = {}) {at}.",
-        words(threads),
-        prefixed(best.rate, RATES),
-        best.params.n,
-    );
-    Some(finding("linpack_half", text, [curve[first].row.id.clone(), best.row.id.clone()]))
+    let (best, smallest) = (fastest(curve.iter().copied())?, *curve.first()?);
+    (curve.len() >= CURVE).then_some(())?;
+    let goal = best.rate.median / 2.0;
+    // The curve has to begin below half of its best for certain.
+    let begins = smallest.rate.span.map_or(smallest.rate.median, |[_, high]| high);
+    (begins < goal).then_some(())?;
+    let first = curve.iter().position(|one| one.rate.median >= goal)?;
+    let (low, high) = (*curve.get(first.checked_sub(1)?)?, curve[first]);
+    let part = (goal - low.rate.median) / (high.rate.median - low.rate.median);
+    let n = low.params.n as f64 + part * (high.params.n - low.params.n) as f64;
+    let fields = [
+        ("threads", threads(count)),
+        ("best", flops(best.rate.median)),
+        ("n", best.params.n.to_string()),
+        ("half", format!("{n:.0}")),
+    ];
+    Some(Code::LinpackHalf.tell(Area::Linpack, &fields, &[smallest.row, low.row, high.row, best.row]))
 }
 
 /// What longer columns change, where the same was measured with both.
 fn padding(all: &[Known<'_>]) -> Vec<Finding> {
     let key = |one: &Known<'_>| LinpackParams { lda: 0, nb: None, ..one.params.clone() };
     let mut found = Vec::new();
-    for (index, plain) in all.iter().enumerate().filter(|(_, one)| one.params.lda == one.params.n) {
-        let padded = all
-            .iter()
-            .enumerate()
-            .find(|(other, one)| *other != index && one.params.lda > one.params.n && key(one) == key(plain));
-        let Some((_, padded)) = padded else { continue };
-        let Some((times, differs)) = ratio(plain.row, padded.row, MetricName::Throughput) else { continue };
-        let change =
-            if differs { format!("makes it {times:.2}x as fast") } else { "changes it within its noise".to_owned() };
-        let text = format!(
-            "Padding the columns of N = {} from {} to {} elements {change} ({}, {}).",
-            plain.params.n,
-            plain.params.lda,
-            padded.params.lda,
-            plain.params.op,
-            words(plain.params.threads),
-        );
-        found.push(finding("linpack_padding", text, [plain.row.id.clone(), padded.row.id.clone()]));
+    for plain in all.iter().filter(|one| one.params.lda == one.params.n) {
+        let padded = all.iter().find(|one| one.params.lda > one.params.n && key(one) == key(plain));
+        let Some((padded, factor)) = padded.and_then(|padded| Some((padded, padded.rate.differs(plain.rate)?))) else {
+            continue;
+        };
+        let fields = [
+            ("n", plain.params.n.to_string()),
+            ("from", plain.params.lda.to_string()),
+            ("to", padded.params.lda.to_string()),
+            ("factor", times(factor)),
+        ];
+        found.push(Code::LinpackPadding.tell(Area::Linpack, &fields, &[plain.row, padded.row]));
     }
-    found.truncate(FEW);
     found
 }
 
@@ -162,20 +139,16 @@ fn padding(all: &[Known<'_>]) -> Vec<Finding> {
 fn core_types(all: &[Known<'_>], machine: &Machine) -> Vec<Finding> {
     let widest = [Isa::Avx512, Isa::Avx2].into_iter().find(|isa| machine.cpu.isa.contains(isa));
     let Some(widest) = widest else { return Vec::new() };
-    let mut by_kernel: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut by_kernel: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
     for one in all.iter().filter(|one| one.params.engine == LinpackEngine::System) {
         let kernel = one.row.conditions.linpack.as_ref().and_then(|seen| seen.kernel.as_deref());
         if let Some(kernel) = kernel.filter(|kernel| core_set(kernel).is_some_and(|set| is_narrower(set, widest))) {
-            by_kernel.entry(kernel).or_default().push(one.row.id.clone());
+            by_kernel.entry(kernel).or_default().push(one.row);
         }
     }
-    let sentence = |(kernel, ids): (&str, Vec<String>)| {
-        let text = format!(
-            "The system's library runs as {kernel}: kernels without {}, which this machine has. It does not know this \
-             processor; a newer release may. Its rows show the library, not the machine.",
-            widest.title()
-        );
-        finding("linpack_core_type", text, ids)
+    let sentence = |(kernel, rows): (&str, Vec<&Row>)| {
+        let fields = [("kernel", kernel.to_owned()), ("isa", widest.title().to_owned())];
+        Code::LinpackCoreType.tell(Area::Linpack, &fields, &rows)
     };
     by_kernel.into_iter().map(sentence).collect()
 }
@@ -228,7 +201,10 @@ fn core_set(label: &str) -> Option<Isa> {
 mod tests {
     use model::linpack::{LinpackChoices, LinpackConditions, linpack_id};
 
+    use model::sample::MetricName;
+
     use super::*;
+    use crate::findings::tests::known;
     use crate::tests::document;
 
     /// A row of our own solver, but for what is changed, at this rate.
@@ -250,8 +226,7 @@ mod tests {
         (row.id, row.area) = (linpack_id(&params, chosen), Area::Linpack);
         row.params = Params::Linpack(params);
         row.metrics[0].name = MetricName::Throughput.name().to_owned();
-        row.metrics[0].summary.median = rate;
-        row.metrics[0].summary.ci95 = Some([rate * 0.99, rate * 1.01]);
+        known(&mut row.metrics[0].summary, rate);
         let seen = LinpackConditions { fma_flop_per_second: Some(100e9), ..LinpackConditions::default() };
         row.conditions.linpack = Some(seen);
         row
@@ -260,7 +235,7 @@ mod tests {
     fn found(rows: &[Row], code: &str) -> Vec<String> {
         let mut machine = Machine::default();
         machine.cpu.isa = vec![Isa::Avx2, Isa::Avx512];
-        let all = findings(rows, &machine);
+        let all = crate::findings::of_area(Area::Linpack, rows, &machine);
         assert!(all.iter().all(|one| one.evidence.iter().all(|id| rows.iter().any(|row| row.id == *id))));
         all.into_iter().filter(|one| one.code == code).map(|one| one.text).collect()
     }
@@ -274,12 +249,14 @@ mod tests {
         let rows = [product(92e9), row(10_000, 2, 87e9, |_| {}), row(1000, 2, 40e9, |_| {})];
         let text = found(&rows, "linpack_ladder");
         assert_eq!(text.len(), 1);
-        let expected = "LINPACK on 2 threads: multiply-adds alone reach 100 GFLOP/s, DGEMM (N = 5000) 92 % of them, a \
-                        solution (N = 10000) 87.0 GFLOP/s, 87 %: 8.0 % go in the product, 5.0 % more in factors and \
-                        solution.";
+        let expected = "LINPACK on 2 threads: DGEMM reaches 92 % of multiply-adds alone (100 GFLOP/s), a solution \
+                        (N = 10000) 87 %; 95 % of DGEMM's rate.";
         assert_eq!(text[0], expected);
-        let reversed = found(&[product(80e9), row(10_000, 2, 87e9, |_| {})], "linpack_ladder");
-        assert!(reversed[0].contains("13 % go in all, none of it beyond the product's own loss"), "{reversed:?}");
+        let alone = found(&rows[1..], "linpack_share");
+        assert_eq!(
+            alone,
+            ["LINPACK on 2 threads: a solution (N = 10000) reaches 87.0 GFLOP/s, 87 % of multiply-adds alone."]
+        );
         assert!(found(&[product(92e9)], "linpack_ladder").is_empty(), "a ladder needs all rungs");
         let of_others = [product(92e9), row(10_000, 1, 87e9, |_| {})];
         assert!(found(&of_others, "linpack_ladder").is_empty(), "of the same number of threads");
@@ -299,7 +276,7 @@ mod tests {
             ["LINPACK on 2 threads reaches half of its best rate (80.0 GFLOP/s, N = 10000) at about N = 1500."]
         );
         let flat = curve(&[(1000, 70e9), (2000, 75e9), (5000, 80e9)]);
-        assert!(flat[0].contains("at N = 1000 already"), "{flat:?}");
+        assert!(flat.is_empty(), "half of it is reached at once: {flat:?}");
         assert!(curve(&[(1000, 30e9), (2000, 50e9)]).is_empty(), "two sizes are no curve");
     }
 
@@ -309,10 +286,10 @@ mod tests {
         let text = found(&[plain.clone(), row(4096, 2, 77e9, |_| {})], "linpack_padding");
         assert_eq!(
             text,
-            ["Padding the columns of N = 4096 from 4096 to 4104 elements makes it 1.10x as fast (lu, 2 threads)."]
+            ["Padding the columns of N = 4096 from 4096 to 4104 elements makes it 1.10x as fast."]
         );
         let same = found(&[plain.clone(), row(4096, 2, 70.5e9, |_| {})], "linpack_padding");
-        assert!(same[0].contains("changes it within its noise"), "{same:?}");
+        assert!(same.is_empty(), "{same:?}");
         assert!(found(&[plain, row(4096, 1, 77e9, |_| {})], "linpack_padding").is_empty());
     }
 
@@ -324,7 +301,7 @@ mod tests {
             found(&[row], "linpack_core_type")
         };
         let text = system("OpenBLAS 0.3.21 Prescott");
-        assert!(text[0].contains("OpenBLAS 0.3.21 Prescott") && text[0].contains("without AVX-512"), "{text:?}");
+        assert!(text[0].contains("OpenBLAS 0.3.21 Prescott") && text[0].contains("without the AVX-512"), "{text:?}");
         assert_eq!(system("OpenBLAS 0.3.21 Haswell").len(), 1);
         for good in ["OpenBLAS 0.3.29 SapphireRapids", "oneMKL 2023.1-Product AVX-512", "BLIS 0.9.0 skx", "odd"] {
             assert!(system(good).is_empty(), "{good}");

@@ -2,44 +2,37 @@
 //! vectors, by threads that are not alike, on another node.
 
 use model::document::{Finding, Row};
-use model::experiment::MemoryParams;
+use model::experiment::{Area, MemoryParams};
 use model::isa::{Isa, MemoryOp, MemoryPattern, Pages};
 use model::peak::{Peak, PeakInput, PeakKind};
 use model::sample::{MetricName, Sample};
 use model::unit::Unit;
 use model::warning::WarningCode;
 
-use super::{
-    DRAM, basis, finding, gigabytes, idle, is_idle_chase, is_stream, joined, median, memory, nanoseconds, quoted,
-    stands_for_memory,
-};
+use super::super::figure::{Against, Figure, is_quiet, rate};
+use super::super::names::{named, operation};
+use super::super::rules::Code;
+use super::super::words::{bytes, count, joined, percent, plain, threads, time, times};
+use super::{DRAM, idle, is_idle_chase, is_stream, latency, memory, stands_for_memory};
 
 /// Bytes that one miss fetches: the cache line of every x86-64 processor (Intel SDM vol. 1, 11.1; AMD APM vol. 2, 7.6).
 const LINE_BYTES: f64 = 64.0;
 
-/// More chains that add less than this no longer help.
-const STILL_GROWS: f64 = 1.05;
+/// Counts of chains that a curve of misses needs.
+const LEAST_CHAINS: usize = 3;
 
 /// A knee is at least this far below the line from the first to the last point, as a share of both their ranges: less is
 /// a curve that bends all along.
 const LEAST_BEND: f64 = 0.1;
 
-/// A fastest thread this much ahead of the slowest is worth a sentence.
+/// A fastest thread this much ahead of the slowest is worth a sentence, in the median over the samples.
 const UNEVEN: f64 = 1.1;
 
-/// What is closer to 1 than this is no difference.
-const DIFFERS: f64 = 0.03;
+/// The same in every sample.
+const ALWAYS_UNEVEN: f64 = 1.05;
 
-/// What a row does, in words, its instruction set and threads left out.
-pub(super) fn words(row: &Row) -> String {
-    let Some(params) = memory(row) else { return row.id.clone() };
-    let (op, detail) = match params.op.name().strip_suffix("_nt") {
-        Some(op) => (op, ", non-temporal"),
-        None => (params.op.name(), ""),
-    };
-    let order = if params.pattern == MemoryPattern::Random { "random " } else { "" };
-    format!("{order}{}{detail}", op.replace("mix_", "mix ").replace('_', if op.starts_with("mix") { ":" } else { " " }))
-}
+/// Samples that it needs.
+const UNEVEN_SAMPLES: usize = 3;
 
 /// A chase of several chains: how many, and the loads that it makes per second.
 struct Chains<'a> {
@@ -52,17 +45,17 @@ struct Chains<'a> {
 fn loads_per_second(row: &Row) -> Option<f64> {
     let rate = row.metric(MetricName::Throughput).filter(|metric| metric.unit == Unit::OpPerSecond);
     match rate {
-        Some(_) => median(row, MetricName::Throughput),
-        None => median(row, MetricName::Latency).map(|seconds| 1.0 / seconds),
+        Some(_) => Figure::of(row, MetricName::Throughput).map(|figure| figure.median),
+        None => latency(row).map(|figure| 1.0 / figure.median),
     }
 }
 
 /// One thread's chases with large pages by their number of chains, the single one first.
-fn chains(rows: &[Row]) -> Vec<Chains<'_>> {
+fn chains<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Chains<'a>> {
     let wanted =
         |params: &MemoryParams| is_idle_chase(params) && params.pages == Pages::Huge2M && params.group.is_none();
     let mut found: Vec<Chains<'_>> = rows
-        .iter()
+        .into_iter()
         .filter(|row| stands_for_memory(row))
         .filter_map(|row| {
             let params = memory(row).filter(|params| wanted(params))?;
@@ -73,39 +66,29 @@ fn chains(rows: &[Row]) -> Vec<Chains<'_>> {
     found
 }
 
-/// How many misses one core has in flight, and from how many chains on it has no more.
-pub(super) fn parallel_misses(rows: &[Row]) -> Option<Finding> {
-    let (row, latency) = idle(rows, Pages::Huge2M, None)?;
-    let found = chains(rows);
+/// How many misses one core has in flight, and what its loads can fetch with them.
+pub(super) fn parallel_misses(rows: &[&Row]) -> Option<Finding> {
+    let (row, idle) = idle(rows.iter().copied(), Pages::Huge2M)?;
+    let found = chains(rows.iter().copied());
     let most =
         found.iter().reduce(|best, other| if other.loads_per_second > best.loads_per_second { other } else { best })?;
-    let enough = found.iter().find(|chains| chains.loads_per_second * STILL_GROWS >= most.loads_per_second)?;
-    if found.len() < 3 || most.count < 2 {
-        return None;
-    }
-    let lines = most.loads_per_second * latency;
-    let last = found.last()?;
-    let stops = if enough.count == last.count {
-        format!("and with {} chains, the most that were tried, it still grew", last.count)
-    } else {
-        format!("and more than {} chains bring less than {:.0} % more", enough.count, 100.0 * (STILL_GROWS - 1.0))
-    };
-    let text = format!(
-        "One core makes {:.0} million independent loads a second at most, which at an idle latency of {} is {lines:.1} \
-         lines in flight; {stops}. Lines x {LINE_BYTES} B / latency = {} is what its loads can fetch without prefetching.",
-        most.loads_per_second / 1e6,
-        quoted(row)?,
-        gigabytes(most.loads_per_second * LINE_BYTES)
-    );
-    Some(finding("parallel_misses", text, &[row, enough.row, most.row]))
+    (found.len() >= LEAST_CHAINS && most.count > 1).then_some(())?;
+    let fields = [
+        ("lines", plain(most.loads_per_second * idle.median)),
+        ("rate", count(most.loads_per_second)),
+        ("latency", time(idle.median)),
+        ("bytes", bytes(most.loads_per_second * LINE_BYTES)),
+    ];
+    Some(Code::ParallelMisses.tell(Area::Memory, &fields, &[row, most.row]))
 }
 
 /// The ceiling that one core's misses in flight put on what it can fetch; `None` where they were not measured.
 pub(crate) fn core_ceiling(rows: &[Row]) -> Option<Peak> {
-    let (row, latency) = idle(rows, Pages::Huge2M, None)?;
+    let (row, idle) = idle(rows.iter().filter(|row| is_quiet(row)), Pages::Huge2M)?;
+    let latency = idle.median;
     let found = chains(rows);
     let most = found.iter().map(|chains| chains.loads_per_second).fold(0.0, f64::max);
-    if found.len() < 3 {
+    if found.len() < LEAST_CHAINS {
         return None;
     }
     let lines = most * latency;
@@ -114,7 +97,7 @@ pub(crate) fn core_ceiling(rows: &[Row]) -> Option<Peak> {
     Some(Peak {
         kind: PeakKind::MeasuredCeiling,
         value: lines * LINE_BYTES / latency,
-        formula: format!("{lines:.1} lines in flight x {LINE_BYTES} B / {}", nanoseconds(latency)),
+        formula: format!("{lines:.1} lines in flight x {LINE_BYTES} B / {}", time(latency)),
         inputs: vec![
             input("lines_in_flight", lines, format!("measured: the most of {}", source(&found))),
             input("line_bytes", LINE_BYTES, "the cache line of x86-64".to_owned()),
@@ -128,211 +111,168 @@ pub(crate) fn core_ceiling(rows: &[Row]) -> Option<Peak> {
 struct Loaded<'a> {
     row: &'a Row,
     bytes_per_second: f64,
-    seconds: f64,
+    latency: Figure,
 }
 
-/// Latency under load: idle, at half and four fifths of the most bandwidth, at the most, and where it bends.
-pub(super) fn under_load(rows: &[Row]) -> Option<Finding> {
-    let mut points: Vec<Loaded<'_>> = rows
-        .iter()
-        .filter(|row| memory(row).is_some_and(|params| params.background.is_some() && params.nodes.is_none()))
+/// Latency under load: where it starts to climb, or what it comes to.
+pub(super) fn under_load(rows: &[&Row]) -> Option<Finding> {
+    let is_loaded = |row: &&Row| memory(row).is_some_and(|own| own.background.is_some() && own.nodes.is_none());
+    let loaded = || rows.iter().copied().filter(is_loaded);
+    // Of several thread counts the most: a curve is of one.
+    let most_threads = loaded().map(|row| row.params.threads()).max()?;
+    let mut points: Vec<Loaded<'_>> = loaded()
+        .filter(|row| row.params.threads() == most_threads)
         .filter_map(|row| {
-            let seconds = median(row, MetricName::Latency)?;
-            Some(Loaded { row, bytes_per_second: median(row, MetricName::Throughput)?, seconds })
+            Some(Loaded { row, bytes_per_second: rate(row)?.median, latency: latency(row)? })
         })
         .collect();
     points.sort_by(|a, b| a.bytes_per_second.total_cmp(&b.bytes_per_second));
-    let (first, most) = (points.first()?, points.last()?);
-    if points.len() < 3 || most.bytes_per_second <= first.bytes_per_second {
-        return None;
-    }
-    let at = |share: f64| {
-        let wanted = share * most.bytes_per_second;
-        let seconds = between(&points, wanted)?;
-        Some(format!("{} at {} ({:.0} %)", nanoseconds(seconds), gigabytes(wanted), 100.0 * share))
-    };
-    let idle = idle(rows, Pages::Huge2M, None).and_then(|(row, _)| Some((row, format!("{} idle", quoted(row)?))));
-    let told = [idle.as_ref().map(|(_, words)| words.clone()), at(0.5), at(0.8)];
-    let basis = most.row.metric(MetricName::Latency).map(basis).unwrap_or_default();
-    let end = format!("{} at {}, the most ({basis})", nanoseconds(most.seconds), gigabytes(most.bytes_per_second));
-    let told: Vec<String> = told.into_iter().flatten().chain([end]).collect();
-    let knee = knee(&points).map_or_else(String::new, |knee| {
-        format!(" It bends at {}, where a load takes {}.", gigabytes(knee.bytes_per_second), nanoseconds(knee.seconds))
-    });
-    let op = memory(most.row)?.background?.op;
-    let text = format!("A load while {} other threads {op}: {}.{knee}", most.row.params.threads() - 1, told.join(", "));
-    let text = text.replace("1 other threads read", "1 other thread reads");
-    let evidence: Vec<&Row> = idle.iter().map(|(row, _)| *row).chain(points.iter().map(|point| point.row)).collect();
-    Some(finding("loaded_latency", text, &evidence))
+    let (first, last) = (points.first()?, points.last()?);
+    let climbs = points.len() > 2 && last.bytes_per_second > first.bytes_per_second;
+    (climbs && last.latency.against(first.latency)? == Against::More).then_some(())?;
+    let evidence: Vec<&Row> = points.iter().map(|point| point.row).collect();
+    Some(match knee(&points) {
+        Some(knee) => {
+            let fields = [
+                ("rate", bytes(knee.bytes_per_second)),
+                ("share", percent(knee.bytes_per_second / last.bytes_per_second)),
+                ("latency", time(knee.latency.median)),
+                ("most", time(last.latency.median)),
+            ];
+            Code::LoadBends.tell(Area::Memory, &fields, &evidence)
+        }
+        None => {
+            let fields = [
+                ("least", time(first.latency.median)),
+                ("little", bytes(first.bytes_per_second)),
+                ("most", time(last.latency.median)),
+                ("much", bytes(last.bytes_per_second)),
+            ];
+            Code::LoadedLatency.tell(Area::Memory, &fields, &evidence)
+        }
+    })
 }
 
-/// The latency at a bandwidth between two points of the curve, on the line between them.
-fn between(points: &[Loaded<'_>], bytes_per_second: f64) -> Option<f64> {
-    let pair = points
-        .windows(2)
-        .find(|pair| (pair[0].bytes_per_second..=pair[1].bytes_per_second).contains(&bytes_per_second))?;
-    let span = pair[1].bytes_per_second - pair[0].bytes_per_second;
-    let share = if span > 0.0 { (bytes_per_second - pair[0].bytes_per_second) / span } else { 0.0 };
-    Some(pair[0].seconds + share * (pair[1].seconds - pair[0].seconds))
-}
-
-/// Where the curve bends: the point farthest below the line from its first point to its last, in units of their distance.
+/// Where the curve bends: the point farthest below the line from its first point to its last, in units of their distance,
+/// if the last takes longer than it for certain.
 fn knee<'a, 'b>(points: &'b [Loaded<'a>]) -> Option<&'b Loaded<'a>> {
     let (first, last) = (points.first()?, points.last()?);
-    let (wide, high) = (last.bytes_per_second - first.bytes_per_second, last.seconds - first.seconds);
+    let (wide, high) =
+        (last.bytes_per_second - first.bytes_per_second, last.latency.median - first.latency.median);
     let below = |point: &Loaded<'_>| {
-        (point.bytes_per_second - first.bytes_per_second) / wide - (point.seconds - first.seconds) / high
+        (point.bytes_per_second - first.bytes_per_second) / wide - (point.latency.median - first.latency.median) / high
     };
     let inner = points.get(1..points.len() - 1).filter(|_| wide > 0.0 && high > 0.0)?;
     let farthest = inner.iter().max_by(|a, b| below(a).total_cmp(&below(b)))?;
-    (below(farthest) >= LEAST_BEND).then_some(farthest)
+    let climbs = last.latency.against(farthest.latency) == Some(Against::More);
+    (climbs && below(farthest) >= LEAST_BEND).then_some(farthest)
 }
 
-/// The stream of an operation on the most threads that both it and another have, with the usual vectors.
-fn pair(rows: &[Row], one: MemoryOp, other: MemoryOp) -> Option<(&Row, &Row, f64)> {
-    let of =
-        |op: MemoryOp| rows.iter().filter(move |row| is_stream(row) && memory(row).is_some_and(|own| own.op == op));
-    let found = of(one).filter_map(|first| {
-        let params = memory(first)?;
-        let alike = |row: &&Row| {
-            memory(row).is_some_and(|own| {
-                MemoryParams { op: own.op, level: None, ..params.clone() }
-                    == MemoryParams { level: None, ..own.clone() }
-            })
-        };
-        let second = of(other).find(alike)?;
-        let ratio = median(second, MetricName::Throughput)? / median(first, MetricName::Throughput)?;
-        Some((first, second, ratio))
-    });
-    found.max_by_key(|(row, _, _)| row.params.threads())
+/// Streams in pairs that differ in one thing, on the most threads that have any such pair.
+fn on_most_threads<'a>(pairs: Vec<(&'a Row, &'a Row)>) -> (u32, Vec<(&'a Row, &'a Row)>) {
+    let most = pairs.iter().map(|(row, _)| row.params.threads()).max().unwrap_or(0);
+    (most, pairs.into_iter().filter(|(row, _)| row.params.threads() == most).collect())
+}
+
+/// What each pair gains, where it differs: words and evidence.
+fn gains<'a>(pairs: &[(&'a Row, &'a Row)], counts: fn(f64) -> bool) -> (Vec<String>, Vec<&'a Row>) {
+    let mut told = Vec::new();
+    let mut evidence = Vec::new();
+    for (one, other) in pairs {
+        let gain = rate(other).zip(rate(one)).and_then(|(other, one)| other.differs(one));
+        if let (Some(gain), Some(params)) = (gain.filter(|gain| counts(*gain)), memory(one)) {
+            told.push(format!("{} {}", operation(params.op), times(gain)));
+            evidence.extend([*one, *other]);
+        }
+    }
+    (told, evidence)
 }
 
 /// What stores through the cache read before they write, as the rates show it.
-pub(super) fn write_allocate(rows: &[Row]) -> Option<Finding> {
-    let found: Vec<(&Row, &Row, f64)> = [
-        (MemoryOp::Write, MemoryOp::WriteNt),
-        (MemoryOp::Copy, MemoryOp::CopyNt),
-        (MemoryOp::Triad, MemoryOp::TriadNt),
-    ]
-    .into_iter()
-    .filter_map(|(cached, past)| pair(rows, cached, past))
-    .collect();
-    let threads = found.first()?.0.params.threads();
-    let told: Vec<String> = found
-        .iter()
-        .filter(|(row, _, _)| row.params.threads() == threads)
-        .map(|(row, _, ratio)| format!("{} {ratio:.2}x", words(row)))
-        .collect();
-    let gains = found.iter().filter(|(_, _, ratio)| *ratio > 1.0 + DIFFERS).count();
-    let meaning = if gains == found.len() {
-        "stores through the cache read each line before they write it (write-allocate), traffic that no figure counts; if \
-         the memory were the only limit, leaving it out would bring 2x, 1.5x and 1.33x"
-    } else if gains == 0 {
-        "either the processor saves that read by itself, or something before the memory is the limit"
-    } else {
-        "where it is more than 1x, stores through the cache read each line before they write it (write-allocate)"
+pub(super) fn write_allocate(rows: &[&Row]) -> Option<Finding> {
+    let past = |op: MemoryOp| match op {
+        MemoryOp::Write => Some(MemoryOp::WriteNt),
+        MemoryOp::Copy => Some(MemoryOp::CopyNt),
+        MemoryOp::Triad => Some(MemoryOp::TriadNt),
+        _ => None,
     };
-    let with = if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
-    let text = format!("Past the cache (non-temporal stores) with {with}: {}; {meaning}.", joined(&told));
-    let evidence: Vec<&Row> = found.iter().flat_map(|(one, other, _)| [*one, *other]).collect();
-    Some(finding("write_allocate", text, &evidence))
+    let alike = |row: &Row| memory(row).filter(|_| is_stream(row)).map(|own| MemoryParams { level: None, ..own.clone() });
+    let pair = |row: &&'_ Row| {
+        let params = alike(row)?;
+        let wanted = MemoryParams { op: past(params.op)?, ..params };
+        rows.iter().copied().find(|other| alike(other).as_ref() == Some(&wanted))
+    };
+    let pairs = rows.iter().filter_map(|row| Some((*row, pair(row)?))).collect();
+    let (most, pairs) = on_most_threads(pairs);
+    let (told, evidence) = gains(&pairs, |gain| gain > 1.0);
+    let fields = [("threads", threads(most)), ("gains", joined(&told))];
+    (!told.is_empty()).then(|| Code::WriteAllocate.tell(Area::Memory, &fields, &evidence))
 }
 
 /// Whether 512-bit vectors move more than 256-bit ones.
-pub(super) fn wider_vectors(rows: &[Row]) -> Option<Finding> {
-    let is = |row: &Row, isa: Isa| is_stream(row) && memory(row).is_some_and(|params| params.isa == isa);
-    let found: Vec<(&Row, &Row, f64)> = rows
-        .iter()
-        .filter(|row| is(row, Isa::Avx512))
-        .filter_map(|wide| {
-            let params = memory(wide)?;
-            let alike = |row: &&Row| {
-                memory(row)
-                    .is_some_and(|own| (own.op, own.threads, own.pages) == (params.op, params.threads, params.pages))
-            };
-            let narrow = rows.iter().filter(|row| is(row, Isa::Avx2)).find(alike)?;
-            let ratio = median(wide, MetricName::Throughput)? / median(narrow, MetricName::Throughput)?;
-            Some((narrow, wide, ratio))
-        })
+pub(super) fn wider_vectors(rows: &[&Row]) -> Option<Finding> {
+    let of = |isa: Isa| {
+        rows.iter().copied().filter(move |row| is_stream(row) && memory(row).is_some_and(|own| own.isa == isa))
+    };
+    let common = |row: &Row| memory(row).map(|own| MemoryParams { isa: Isa::Avx2, level: None, ..own.clone() });
+    let pairs = of(Isa::Avx2)
+        .filter_map(|narrow| Some((narrow, of(Isa::Avx512).find(|wide| common(wide) == common(narrow))?)))
         .collect();
-    let threads = found.iter().map(|(row, _, _)| row.params.threads()).max()?;
-    let told: Vec<String> = found
-        .iter()
-        .filter(|(row, _, _)| row.params.threads() == threads)
-        .map(|(row, _, ratio)| format!("{} {ratio:.2}x", words(row)))
-        .collect();
-    let text = format!("512-bit vectors against 256-bit ones with {threads} threads: {}.", joined(&told));
-    let text = text.replace("with 1 threads", "with 1 thread");
-    let evidence: Vec<&Row> = found.iter().flat_map(|(narrow, wide, _)| [*narrow, *wide]).collect();
-    Some(finding("wider_vectors", text, &evidence))
+    let (most, pairs) = on_most_threads(pairs);
+    let (told, evidence) = gains(&pairs, |_| true);
+    let fields = [("threads", threads(most)), ("gains", joined(&told))];
+    (!told.is_empty()).then(|| Code::WiderVectors.tell(Area::Memory, &fields, &evidence))
 }
 
-/// The fastest thread's rate over the slowest's, as a median over the samples.
+/// The fastest thread's rate over the slowest's, as a median over the samples; `None` unless it is so in all of them.
 fn unevenness(row: &Row) -> Option<f64> {
-    let metric = row.metric(MetricName::Throughput).filter(|_| median(row, MetricName::Throughput).is_some())?;
+    let metric = row.metric(MetricName::Throughput).filter(|_| rate(row).is_some())?;
     let ratio = |sample: &Sample| {
         let rates = || sample.per_thread.iter().map(|share| share.work / share.seconds);
         let (slowest, fastest) = (rates().reduce(f64::min)?, rates().reduce(f64::max)?);
-        (sample.per_thread.len() > 1 && slowest > 0.0).then_some(fastest / slowest)
+        let known = sample.per_thread.len() > 1 && slowest > 0.0 && fastest.is_finite();
+        known.then_some(fastest / slowest)
     };
     let ratios: Vec<f64> = metric.samples.iter().filter_map(ratio).collect();
-    stats::summarise(&ratios).ok().map(|summary| summary.median)
+    let always = ratios.len() >= UNEVEN_SAMPLES && ratios.iter().all(|ratio| *ratio >= ALWAYS_UNEVEN);
+    always.then(|| stats::summarise(&ratios).ok().map(|summary| summary.median))?
 }
 
-/// Threads that should have been alike and were not.
-pub(super) fn uneven_threads(rows: &[Row]) -> Option<Finding> {
+/// Threads that should have been alike and were not: the row where they differ most.
+pub(super) fn uneven_threads(rows: &[&Row]) -> Option<Finding> {
     let oversubscribed =
         |row: &Row| row.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed.name());
-    let alike = |row: &&Row| is_stream(row) && !oversubscribed(row);
-    let found: Vec<(&Row, f64)> = rows
-        .iter()
-        .filter(alike)
-        .filter_map(|row| Some((row, unevenness(row)?)))
-        .filter(|(_, by)| *by >= UNEVEN)
-        .collect();
-    let (row, by) = found.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let n = row.metric(MetricName::Throughput)?.summary.n;
-    let others = match found.len() {
-        1 => String::new(),
-        several => format!(", the most of {several} rows that differ by {:.0} % or more", 100.0 * (UNEVEN - 1.0)),
-    };
-    let text = format!(
-        "The threads of {} did not go alike: of {} the fastest did {by:.2} times what the slowest did (n={n}){others}.",
-        words(row),
-        row.params.threads()
-    );
-    Some(finding("uneven_threads", text, &found.iter().map(|(row, _)| *row).collect::<Vec<_>>()))
+    let alike = rows.iter().copied().filter(|row| is_stream(row) && !oversubscribed(row));
+    let found = alike.filter_map(|row| Some((row, unevenness(row).filter(|by| *by >= UNEVEN)?)));
+    let (row, by) = found.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let fields = [("what", named(row)), ("factor", times(by))];
+    Some(Code::UnevenThreads.tell(Area::Memory, &fields, &[row]))
 }
 
 /// What another node's memory costs against the own.
-pub(super) fn other_nodes(rows: &[Row]) -> Vec<Finding> {
-    let of_op = |op: MemoryOp| rows.iter().filter(move |row| memory(row).is_some_and(|params| params.op == op));
+pub(super) fn other_nodes(rows: &[&Row]) -> Vec<Finding> {
     let compare = |op: MemoryOp, name: MetricName, what: &str, told: fn(f64) -> String| {
-        let figures = || of_op(op).filter_map(|row| Some((row, memory(row)?.nodes.as_deref()?, median(row, name)?)));
-        let is_local = |nodes: &str| nodes.split_once('-').is_some_and(|(threads, memory)| threads == memory);
-        let own: Vec<(&Row, f64)> =
-            figures().filter(|(_, nodes, _)| is_local(nodes)).map(|(row, _, value)| (row, value)).collect();
-        let other: Vec<(&Row, f64)> =
-            figures().filter(|(_, nodes, _)| !is_local(nodes)).map(|(row, _, value)| (row, value)).collect();
-        let middle = |of: &[(&Row, f64)]| {
-            let values: Vec<f64> = of.iter().map(|(_, value)| *value).collect();
-            stats::summarise(&values).ok().map(|summary| summary.median)
+        let figures = rows.iter().copied().filter_map(|row| {
+            let params = memory(row).filter(|params| params.op == op && params.pattern != MemoryPattern::Pair)?;
+            let (threads, memory) = params.nodes.as_deref()?.split_once('-')?;
+            Some((row, threads == memory, Figure::of(row, name)?.median))
+        });
+        let (own, other): (Vec<_>, Vec<_>) = figures.partition(|(_, is_local, _)| *is_local);
+        let middle = |of: &[(&Row, bool, f64)]| {
+            let values: Vec<f64> = of.iter().map(|(.., value)| *value).collect();
+            let middle = stats::summarise(&values).ok()?.median;
+            let range = [values.iter().copied().fold(f64::MAX, f64::min), values.iter().copied().fold(0.0, f64::max)];
+            Some((middle, range))
         };
-        let (near, far) = (middle(&own)?, middle(&other)?);
-        let text = format!(
-            "{what} on another node's memory is {:.2} times that on the own: {} against {} (medians of {} and {} pairs of \
-             nodes).",
-            far / near,
-            told(far),
-            told(near),
-            other.len(),
-            own.len()
-        );
-        let evidence: Vec<&Row> = own.iter().chain(&other).map(|(row, _)| *row).collect();
-        Some(finding("remote_memory", text, &evidence))
+        let ((near, [near_low, near_high]), (far, [far_low, far_high])) = (middle(&own)?, middle(&other)?);
+        (far_low > near_high || far_high < near_low).then_some(())?;
+        let fields =
+            [("figure", what.to_owned()), ("factor", times(far / near)), ("far", told(far)), ("near", told(near))];
+        let evidence: Vec<&Row> = own.iter().chain(&other).map(|(row, ..)| *row).collect();
+        Some(Code::RemoteMemory.tell(Area::Memory, &fields, &evidence))
     };
-    let latency = compare(MemoryOp::Load, MetricName::Latency, "Latency", nanoseconds);
-    let reading = compare(MemoryOp::Read, MetricName::Throughput, "The read rate", gigabytes);
+    let latency = compare(MemoryOp::Load, MetricName::Latency, "Latency", time);
+    let reading = compare(MemoryOp::Read, MetricName::Throughput, "The read rate", bytes);
     latency.into_iter().chain(reading).collect()
 }
 

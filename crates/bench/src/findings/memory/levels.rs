@@ -7,9 +7,9 @@ use model::document::Row;
 use model::experiment::{MemoryParams, Params, memory_id_names_working_set};
 use model::isa::MemoryPattern;
 use model::machine::Machine;
-use model::sample::MetricName;
 use model::unit::Better;
-use model::warning::Grade;
+
+use super::super::figure::{Figure, is_quiet};
 
 /// What is to be memory's is this many times the last-level caches behind it: a quarter of it may still hit them.
 pub(crate) const CACHES_PER_WORKING_SET: u64 = 4;
@@ -52,16 +52,10 @@ pub(super) fn stands_for_memory(row: &Row) -> bool {
     memory(row).is_some_and(|params| !memory_id_names_working_set(&row.id, params))
 }
 
-/// The median of a row's metric, where the row was measured and not disturbed.
-pub(super) fn median(row: &Row, name: MetricName) -> Option<f64> {
-    let trusted = row.grade.is_some_and(|grade| grade < Grade::C);
-    row.metric(name).filter(|_| trusted).map(|metric| metric.summary.median)
-}
-
 /// Every curve of a run, those of latency first: latency shows levels best, since nothing is fetched ahead in it.
-pub(super) fn curves<'a>(rows: &'a [Row], machine: &Machine) -> Vec<Curve<'a>> {
+pub(super) fn curves<'a>(rows: &[&'a Row], machine: &Machine) -> Vec<Curve<'a>> {
     let mut groups: Vec<(MemoryParams, Vec<&'a Row>)> = Vec::new();
-    for row in rows.iter().filter(|row| headline(row).is_some() && !stands_for_memory(row)) {
+    for row in rows.iter().copied().filter(|row| headline(row).is_some() && !stands_for_memory(row)) {
         let Some(params) = memory(row) else { continue };
         let common = MemoryParams { working_set: 0, level: None, ..params.clone() };
         match groups.iter_mut().find(|(other, _)| *other == common) {
@@ -75,8 +69,8 @@ pub(super) fn curves<'a>(rows: &'a [Row], machine: &Machine) -> Vec<Curve<'a>> {
 
 /// The headline of a measured row that was not disturbed: time or rate, and which of the two.
 fn headline(row: &Row) -> Option<(f64, Better)> {
-    let metric = row.metrics.first().filter(|_| row.grade.is_some_and(|grade| grade < Grade::C))?;
-    Some((metric.summary.median, metric.better))
+    let metric = row.metrics.first().filter(|_| is_quiet(row))?;
+    Some((Figure::of_metric(metric)?.median, metric.better))
 }
 
 fn working_set(row: &Row) -> u64 {
@@ -119,7 +113,8 @@ fn cache_of(middle: f64, left: &mut &[(u32, u64)]) -> Option<&'static str> {
 /// Sets the level of every row of memory, as the run's first curve shows it: `null` where there is none, or where the row
 /// is between two levels.
 pub(crate) fn set(rows: &mut [Row], machine: &Machine) {
-    let levels = curves(rows, machine).into_iter().next().map(|curve| curve.levels).unwrap_or_default();
+    let quiet: Vec<&Row> = rows.iter().filter(|row| is_quiet(row)).collect();
+    let levels = curves(&quiet, machine).into_iter().next().map(|curve| curve.levels).unwrap_or_default();
     for row in rows.iter_mut().filter(|row| row.grade.is_some()) {
         let behind = machine.last_level_caches_behind(&row.conditions.cpus);
         if let Params::Memory(params) = &mut row.params {
@@ -147,6 +142,8 @@ fn level_of(params: &MemoryParams, levels: &[Level], behind: Option<u64>) -> Opt
 
 #[cfg(test)]
 mod tests {
+    use model::warning::Grade;
+
     use super::super::tests::{curve_rows, machine};
     use super::*;
 

@@ -13,9 +13,11 @@ use model::isa::{MemoryOp, MemoryPattern, Pages};
 use model::machine::Machine;
 use model::sample::MetricName;
 
-use super::{FEW, basis, scaling, size};
-use crate::scaling::rate;
-use levels::{Curve, DRAM, Level, curves, median, memory, stands_for_memory};
+use super::figure::{Against, Figure};
+use super::rules::Code;
+use super::scaling;
+use super::words::{bytes, joined, size, time};
+use levels::{Curve, DRAM, Level, curves, memory, stands_for_memory};
 
 pub(crate) use access::{core_ceiling, reads_memory_alone};
 
@@ -25,52 +27,27 @@ const AGREES: (f64, f64) = (0.5, 1.5);
 /// A page size that changes latency by less than this is not worth a sentence.
 const TRANSLATION_MATTERS: f64 = 1.05;
 
-/// All findings of the memory area.
-pub(super) fn findings(rows: &[Row], series: &[Vec<&Row>], machine: &Machine) -> Vec<Finding> {
-    let curves = curves(rows, machine);
-    let mut findings = Vec::new();
+/// All findings of the memory area, of its quiet rows and their series.
+pub(super) fn findings(quiet: &[&Row], series: &[Vec<&Row>], machine: &Machine) -> Vec<Finding> {
+    let curves = curves(quiet, machine);
+    let mut findings = scaling::findings(Area::Memory, &that_grow(series), machine);
     if let Some(curve) = curves.first() {
         findings.extend(levels_found(curve));
         findings.extend(against_caches(curve, machine));
     }
-    findings.extend(growth(series));
-    findings.extend(translation(rows, machine));
-    findings.extend(access::parallel_misses(rows));
-    findings.extend(access::under_load(rows));
-    findings.extend(access::write_allocate(rows));
-    findings.extend(access::wider_vectors(rows));
-    findings.extend(access::uneven_threads(rows));
-    findings.extend(access::other_nodes(rows));
+    findings.extend(translation(quiet));
+    findings.extend(access::parallel_misses(quiet));
+    findings.extend(access::under_load(quiet));
+    findings.extend(access::write_allocate(quiet));
+    findings.extend(access::wider_vectors(quiet));
+    findings.extend(access::uneven_threads(quiet));
+    findings.extend(access::other_nodes(quiet));
     findings
 }
 
-fn finding(code: &str, text: String, evidence: &[&Row]) -> Finding {
-    let evidence = evidence.iter().map(|row| row.id.clone()).collect();
-    Finding { code: code.to_owned(), area: Area::Memory, text, evidence }
-}
-
-/// A time as a sentence has it: three digits.
-fn nanoseconds(seconds: f64) -> String {
-    let value = 1e9 * seconds;
-    if value < 9.95 {
-        format!("{value:.2} ns")
-    } else if value < 99.95 {
-        format!("{value:.1} ns")
-    } else {
-        format!("{value:.0} ns")
-    }
-}
-
-/// A rate as a sentence has it.
-fn gigabytes(bytes_per_second: f64) -> String {
-    let value = bytes_per_second / 1e9;
-    if value < 99.95 { format!("{value:.1} GB/s") } else { format!("{value:.0} GB/s") }
-}
-
-/// A row's latency with what it rests on: `98.7 ns (n=9, ±0.8 %)`.
-fn quoted(row: &Row) -> Option<String> {
-    let metric = row.metric(MetricName::Latency)?;
-    Some(format!("{} ({})", nanoseconds(metric.summary.median), basis(metric)))
+/// A quiet row's latency.
+fn latency(row: &Row) -> Option<Figure> {
+    Figure::of(row, MetricName::Latency)
 }
 
 /// Whether a row streams through memory in order, and in no special way.
@@ -91,16 +68,26 @@ fn is_idle_chase(params: &MemoryParams) -> bool {
 }
 
 /// The idle latency of memory: one chain through the whole buffer.
-fn idle(rows: &[Row], pages: Pages, group: Option<u64>) -> Option<(&Row, f64)> {
+fn idle<'a>(rows: impl IntoIterator<Item = &'a Row>, pages: Pages) -> Option<(&'a Row, Figure)> {
     let wanted = |row: &&Row| {
         memory(row).is_some_and(|params| {
             is_idle_chase(params)
                 && params.chains.unwrap_or(1) == 1
-                && (params.pages, params.group.is_some()) == (pages, group.is_some())
+                && params.pages == pages
+                && params.group.is_none()
         }) && stands_for_memory(row)
     };
-    let row = rows.iter().find(wanted)?;
-    Some((row, median(row, MetricName::Latency)?))
+    let row = rows.into_iter().find(wanted)?;
+    Some((row, latency(row)?))
+}
+
+/// The series that say how memory grows with threads: plain streams, and independent updates at random.
+fn that_grow<'a>(series: &[Vec<&'a Row>]) -> Vec<Vec<&'a Row>> {
+    let grows = |row: &Row| {
+        let random = memory(row).is_some_and(|params| params.op == MemoryOp::Increment);
+        is_stream(row) || random && stands_for_memory(row)
+    };
+    series.iter().filter(|rows| rows.first().is_some_and(|row| grows(row))).cloned().collect()
 }
 
 /// The name of a level in a sentence: `L2`, `DRAM`.
@@ -108,18 +95,11 @@ fn title(level: &Level) -> Option<String> {
     level.name.map(str::to_uppercase)
 }
 
-/// What the curve goes by: `Latency`, or `The read rate`.
-fn curve_words(curve: &Curve<'_>) -> String {
-    match memory(curve.rows[0]) {
-        Some(params) if params.pattern != MemoryPattern::Chase => format!("The {} rate", params.op),
-        _ => "Latency".to_owned(),
-    }
-}
-
 /// The levels that the curve shows.
 fn levels_found(curve: &Curve<'_>) -> Option<Finding> {
-    let chase = memory(curve.rows[0])?.pattern == MemoryPattern::Chase;
-    let value = |level: &Level| if chase { nanoseconds(level.value) } else { gigabytes(level.value) };
+    let params = memory(curve.rows[0])?;
+    let chase = params.pattern == MemoryPattern::Chase;
+    let value = |level: &Level| if chase { time(level.value) } else { bytes(level.value) };
     let count = curve.levels.len();
     let told = curve.levels.iter().enumerate().map(|(index, level)| {
         let name = title(level).map_or_else(String::new, |name| format!(" ({name})"));
@@ -129,156 +109,59 @@ fn levels_found(curve: &Curve<'_>) -> Option<Finding> {
             format!("{} up to {}{name}", value(level), size(level.last))
         }
     });
-    let (first, last) = (curve.rows.first()?, curve.rows.last()?);
-    let from_to = format!("{} to {}", size(memory(first)?.working_set), size(memory(last)?.working_set));
-    let n = curve.rows.iter().filter_map(|row| row.metrics.first()).map(|metric| metric.summary.n).min()?;
-    let text = format!(
-        "{} over working sets of {from_to} ({} points, n={n} each) has {count} level{}: {}.",
-        curve_words(curve),
-        curve.rows.len(),
-        if count == 1 { "" } else { "s" },
-        told.collect::<Vec<_>>().join(", ")
-    );
-    Some(finding("memory_levels", text, &[first, last]))
+    let what = if chase { "Latency".to_owned() } else { format!("The {} rate", params.op) };
+    let fields =
+        [("what", what), ("count", count.to_string()), ("levels", told.collect::<Vec<_>>().join(", "))];
+    (count > 1).then(|| Code::MemoryLevels.tell(Area::Memory, &fields, &curve.rows))
 }
 
 /// The curve's levels beside the caches that the machine reports, as far as the curve goes.
 fn against_caches(curve: &Curve<'_>, machine: &Machine) -> Vec<Finding> {
     let cpu = curve.rows[0].conditions.cpus.first().copied().unwrap_or(0);
-    let (Some(first), Some(last)) = (curve.rows.first(), curve.rows.last()) else { return Vec::new() };
-    let reach = memory(last).map_or(0, |params| params.working_set);
-    let caches = machine.data_caches_of(cpu);
+    let Some(reach) = curve.rows.last().and_then(|row| memory(row)).map(|params| params.working_set) else {
+        return Vec::new();
+    };
     let mut agreeing: Vec<String> = Vec::new();
     let mut findings = Vec::new();
-    for (level, bytes) in caches.into_iter().filter(|(_, bytes)| *bytes < reach) {
+    for (level, bytes) in machine.data_caches_of(cpu).into_iter().filter(|(_, bytes)| *bytes > 0 && *bytes < reach) {
         let cache = format!("L{level}");
-        let ends = |level: &&Level| title(level).is_some_and(|name| name == cache);
-        match curve.levels.iter().rev().find(ends) {
+        let serves = |level: &&Level| title(level).is_some_and(|name| name == cache);
+        let fields = |end: u64| {
+            let guest = match machine.virtualization {
+                Some(_) => "; in a guest it may be shared, or made up",
+                None => "",
+            };
+            [("cache", cache.clone()), ("size", size(bytes)), ("guest", guest.to_owned()), ("end", size(end))]
+        };
+        match curve.levels.iter().rev().find(serves) {
             Some(found) if (AGREES.0..=AGREES.1).contains(&(found.last as f64 / bytes as f64)) => {
                 agreeing.push(format!("{cache} of {}", size(bytes)));
             }
-            Some(found) if found.last > bytes => {
-                let text = format!(
-                    "The curve goes on level beyond the {cache} of {} that the machine reports, up to {}: it is not \
-                     that cache alone that serves it{}.",
-                    size(bytes),
-                    size(found.last),
-                    shared_words(machine)
-                );
-                findings.push(finding("cache_size_differs", text, &[first, last]));
-            }
             Some(found) => {
-                let text = format!(
-                    "The machine reports an {cache} of {}, but the level of the curve that it would serve ends at {}{}.",
-                    size(bytes),
-                    size(found.last),
-                    shared_words(machine)
-                );
-                findings.push(finding("cache_size_differs", text, &[first, last]));
+                findings.push(Code::CacheSizeDiffers.tell(Area::Memory, &fields(found.last), &curve.rows));
             }
-            None => {
-                let text = format!(
-                    "The curve has no level of its own for the {cache} of {} that the machine reports{}.",
-                    size(bytes),
-                    shared_words(machine)
-                );
-                findings.push(finding("cache_not_seen", text, &[first, last]));
-            }
+            None => findings.push(Code::CacheNotSeen.tell(Area::Memory, &fields(0), &curve.rows)),
         }
     }
     if !agreeing.is_empty() {
-        let text = format!("The curve leaves its levels where the machine reports the ends of {}.", joined(&agreeing));
-        findings.insert(0, finding("cache_sizes_agree", text, &[first, last]));
+        let fields = [("caches", joined(&agreeing))];
+        findings.insert(0, Code::CacheSizesAgree.tell(Area::Memory, &fields, &curve.rows));
     }
     findings
 }
 
-/// Why a guest may not have the cache that it is shown.
-fn shared_words(machine: &Machine) -> &'static str {
-    match machine.virtualization {
-        Some(_) => ": in a guest, part of it may be somebody else's, and its size made up",
-        None => "",
-    }
-}
-
-/// `a`, `a and b`, `a, b and c`.
-fn joined(parts: &[String]) -> String {
-    match parts {
-        [] => String::new(),
-        [one] => one.clone(),
-        [before @ .., last] => format!("{} and {last}", before.join(", ")),
-    }
-}
-
-/// How rates grow with their threads: a sentence each where they are few, else one for all.
-fn growth(series: &[Vec<&Row>]) -> Vec<Finding> {
-    let plain = |rows: &&Vec<&Row>| {
-        let first = rows.first().copied();
-        let random = |row: &Row| memory(row).is_some_and(|params| params.op == MemoryOp::Increment);
-        first.is_some_and(|row| is_stream(row) || random(row) && stands_for_memory(row))
-    };
-    let several: Vec<&Vec<&Row>> = series.iter().filter(plain).filter(|rows| rows.len() > 1).collect();
-    if several.len() <= FEW {
-        return several.iter().filter_map(|rows| scaling(rows)).collect();
-    }
-    let step = |rows: &&Vec<&'_ Row>| -> Option<f64> {
-        let quiet = rows.iter().all(|row| row.grade.is_some_and(|grade| grade < model::warning::Grade::C));
-        rate(rows.last()?).zip(rate(rows.first()?)).filter(|_| quiet).map(|(last, first)| last / first)
-    };
-    let steps: Vec<(f64, &Row, &Row)> =
-        several.iter().filter_map(|rows| Some((step(rows)?, *rows.first()?, *rows.last()?))).collect();
-    let least = steps.iter().min_by(|a, b| a.0.total_cmp(&b.0));
-    let most = steps.iter().max_by(|a, b| a.0.total_cmp(&b.0));
-    let (Some(least), Some(most)) = (least, most) else { return Vec::new() };
-    let (few, many) = (least.1.params.threads(), least.2.params.threads());
-    let limit = super::LIMITED * f64::from(many) / f64::from(few);
-    let limited = steps.iter().filter(|step| step.0 < limit).count();
-    let bound = match limited {
-        0 => "none is held back by the memory that all share",
-        all if all == steps.len() => "memory, not cores, is the limit of all of them",
-        _ => "memory, not cores, is the limit of those below",
-    };
-    let bound = if limited > 0 && limited < steps.len() { format!("{bound} {limit:.2}x") } else { bound.to_owned() };
-    let text = format!(
-        "From {few} to {many} threads {} kinds of access grow {:.2}x ({}) to {:.2}x ({}): {bound}.",
-        steps.len(),
-        least.0,
-        access::words(least.1),
-        most.0,
-        access::words(most.1)
-    );
-    vec![finding("memory_scaling", text, &[least.1, least.2, most.1, most.2])]
-}
-
-/// What address translation costs: the same chase with large pages, with small ones, and with small ones that it takes
-/// group by group.
-fn translation(rows: &[Row], machine: &Machine) -> Option<Finding> {
-    let (huge, with_huge) = idle(rows, Pages::Huge2M, None)?;
-    let (small, with_small) = idle(rows, Pages::Base4K, None)?;
-    let grouped = idle(rows, Pages::Base4K, Some(1));
-    if with_small / with_huge < TRANSLATION_MATTERS {
-        return None;
-    }
-    let guest = match machine.virtualization {
-        Some(_) => {
-            " In a guest, 2 MiB pages need not be 2 MiB pages of the host: what remains of translation in the lower \
-             figure cannot be told from here."
-        }
-        None => "",
-    };
-    let by_group = grouped.and_then(|(row, _)| {
-        let bytes = memory(row)?.group?;
-        Some(format!(" Taken {} by {} it is {}: nearly no page is walked for.", size(bytes), size(bytes), quoted(row)?))
-    });
-    let text = format!(
-        "A random access takes {} with 4 KiB pages and {} with 2 MiB pages: address translation costs {}.{}{guest}",
-        quoted(small)?,
-        quoted(huge)?,
-        nanoseconds(with_small - with_huge),
-        by_group.unwrap_or_default()
-    );
-    let evidence: Vec<&Row> = [huge, small].into_iter().chain(grouped.map(|(row, _)| row)).collect();
-    Some(finding("translation_cost", text, &evidence))
+/// What address translation costs: the same chase with large pages and with small ones.
+fn translation(rows: &[&Row]) -> Option<Finding> {
+    let (huge, with_huge) = idle(rows.iter().copied(), Pages::Huge2M)?;
+    let (small, with_small) = idle(rows.iter().copied(), Pages::Base4K)?;
+    let matters = with_small.median / with_huge.median >= TRANSLATION_MATTERS;
+    (matters && with_small.against(with_huge)? == Against::More).then_some(())?;
+    let fields = [
+        ("small", time(with_small.median)),
+        ("large", time(with_huge.median)),
+        ("cost", time(with_small.median - with_huge.median)),
+    ];
+    Some(Code::TranslationCost.tell(Area::Memory, &fields, &[huge, small]))
 }
 
 #[cfg(test)]
