@@ -63,28 +63,23 @@ fn disturbed(area: Area, measured: &[&Row]) -> Option<Finding> {
     causes.truncate(CAUSES);
     causes.extend((others > 0).then(|| ("other causes".to_owned(), others)));
     let told: Vec<String> = causes.iter().map(|(cause, count)| format!("{cause} ({count})")).collect();
-    let fields =
-        [("count", rows.len().to_string()), ("all", measured.len().to_string()), ("causes", told.join(", "))];
+    let fields = [("count", rows.len().to_string()), ("all", measured.len().to_string()), ("causes", told.join(", "))];
     Some(Code::Disturbed.tell(area, &fields, &rows))
 }
 
 /// The advice that would help the most rows.
 fn what_to_try(area: Area, measured: &[&Row]) -> Option<Finding> {
     let with = |code: WarningCode| -> Vec<&Row> {
-        let costs = |row: &Row| {
-            row.warnings.iter().any(|warning| warning.code == code.name() && warning.grade > Grade::A)
-        };
+        let costs =
+            |row: &Row| row.warnings.iter().any(|warning| warning.code == code.name() && warning.grade > Grade::A);
         measured.iter().copied().filter(|row| costs(row)).collect()
     };
     let helped = WARNINGS.iter().map(|rule| (rule, with(rule.code)));
     // Of as many rows the first of the table: it has causes before symptoms.
     let (rule, rows) = helped.reduce(|best, other| if other.1.len() > best.1.len() { other } else { best })?;
     (!rows.is_empty()).then_some(())?;
-    let fields = [
-        ("count", rows.len().to_string()),
-        ("all", measured.len().to_string()),
-        ("advice", rule.advice.to_owned()),
-    ];
+    let fields =
+        [("count", rows.len().to_string()), ("all", measured.len().to_string()), ("advice", rule.advice.to_owned())];
     Some(Code::WhatToTry.tell(area, &fields, &rows))
 }
 
@@ -167,19 +162,22 @@ fn references(area: Area, quiet: &[&Row]) -> Vec<Finding> {
             }
         }
     }
-    let differs = |(ratio, ..): &&Beside<'_>| {
-        ratio.span.is_some_and(|[low, high]| low > DIFFERS || high < 1.0 / DIFFERS)
-    };
+    let differs =
+        |(ratio, ..): &&Beside<'_>| ratio.span.is_some_and(|[low, high]| low > DIFFERS || high < 1.0 / DIFFERS);
     let off = |(ratio, ..): &Beside<'_>| ratio.median.ln().abs();
     let mut findings = Vec::new();
     for all in tools.values() {
         let farthest = all.iter().filter(differs).max_by(|a, b| off(a).total_cmp(&off(b)));
-        findings.extend(farthest.and_then(|(ratio, reference, metric, row)| {
-            difference(area, *ratio, reference, metric, row)
-        }));
+        findings.extend(
+            farthest.and_then(|(ratio, reference, metric, row)| difference(area, *ratio, reference, metric, row)),
+        );
     }
     for (tool, all) in tools {
-        findings.extend(agreement(area, tool, &all.iter().map(|(ratio, _, _, row)| (*ratio, *row)).collect::<Vec<_>>()));
+        findings.extend(agreement(
+            area,
+            tool,
+            &all.iter().map(|(ratio, _, _, row)| (*ratio, *row)).collect::<Vec<_>>(),
+        ));
     }
     findings
 }

@@ -284,10 +284,7 @@ mod tests {
     fn padding_is_told_where_both_were_measured() {
         let plain = row(4096, 2, 70e9, |params| params.lda = 4096);
         let text = found(&[plain.clone(), row(4096, 2, 77e9, |_| {})], "linpack_padding");
-        assert_eq!(
-            text,
-            ["Padding the columns of N = 4096 from 4096 to 4104 elements makes it 1.10x as fast."]
-        );
+        assert_eq!(text, ["Padding the columns of N = 4096 from 4096 to 4104 elements makes it 1.10x as fast."]);
         let same = found(&[plain.clone(), row(4096, 2, 70.5e9, |_| {})], "linpack_padding");
         assert!(same.is_empty(), "{same:?}");
         assert!(found(&[plain, row(4096, 1, 77e9, |_| {})], "linpack_padding").is_empty());

@@ -137,7 +137,8 @@ fn answer<'a>(places: &[&Place<'a>]) -> Option<(String, Vec<&'a Row>)> {
 /// The highest efficiency of a table and where it occurs.
 fn highest(area: Area, table: &str, places: &[Place<'_>]) -> Option<Finding> {
     let known = places.iter().filter_map(|place| Some((efficiency(place.row)?, place.row)));
-    let ((share, kind), row) = known.reduce(|best, other| if other.0.0.median > best.0.0.median { other } else { best })?;
+    let ((share, kind), row) =
+        known.reduce(|best, other| if other.0.0.median > best.0.0.median { other } else { best })?;
     let fields = [
         ("table", table.to_owned()),
         ("share", percent(share.median)),

@@ -242,9 +242,10 @@ fn flushed(rows: &[&Row]) -> Vec<Finding> {
         (flushed < rate.span?[0] && share < FLUSHED).then_some((share, flushed, rate))
     };
     let worst = |is_past: bool| {
-        let writes = rows.iter().copied().filter(|row| {
-            disk(row).is_some_and(|own| is_free(own) && (own.cache == DiskCache::Bypassed) == is_past)
-        });
+        let writes = rows
+            .iter()
+            .copied()
+            .filter(|row| disk(row).is_some_and(|own| is_free(own) && (own.cache == DiskCache::Bypassed) == is_past));
         let losing = writes.filter_map(|row| Some((loses(row)?, row)));
         let ((share, flushed, rate), row) = losing.min_by(|a, b| a.0.0.total_cmp(&b.0.0))?;
         let fields = [

@@ -136,7 +136,8 @@ fn in_turn(row: &Row, rows: &[&Row]) -> Option<Finding> {
     let (read, write) = (with(rows, &reads)?, with(rows, &DiskParams { op: DiskOp::Write, ..params.clone() })?);
     let (ours, reads, writes) = (iops(row)?, iops(read)?, iops(write)?);
     let harmonic = |read: f64, write: f64| 2.0 / (1.0 / read + 1.0 / write);
-    let span = reads.span.zip(writes.span).map(|(read, write)| [harmonic(read[0], write[0]), harmonic(read[1], write[1])]);
+    let span =
+        reads.span.zip(writes.span).map(|(read, write)| [harmonic(read[0], write[0]), harmonic(read[1], write[1])]);
     let expected = Figure { median: harmonic(reads.median, writes.median), span, ..reads };
     let share = ours.over(expected)?;
     let [low, high] = share.span?;

@@ -128,7 +128,10 @@ fn rates_grow_with_threads_or_do_not() {
     assert!(limited.ends_with("60 % of the ideal: what they share, down to the device, is the limit."), "{limited}");
     assert!(text(&two(1.0), "scaling_none").contains("no gain from more at a time, 1.00x from 1 to 2 threads"));
     let mut wide = two(1.5);
-    wide[1].metrics.iter_mut().for_each(|metric| metric.summary.ci95 = metric.summary.ci95.map(|[a, b]| [a * 0.7, b * 1.3]));
+    wide[1]
+        .metrics
+        .iter_mut()
+        .for_each(|metric| metric.summary.ci95 = metric.summary.ci95.map(|[a, b]| [a * 0.7, b * 1.3]));
     assert!(!told(&wide).iter().any(|(code, _)| code.starts_with("scaling")), "anything is possible");
     let mut disturbed = two(1.1);
     disturbed[1].grade = Some(Grade::C);
@@ -175,7 +178,10 @@ fn both_in_turn_are_held_against_the_time_of_each_alone() {
     let of = |op, iops| row(params(|params| params.op = op), iops);
     let alone = |both| [of(DiskOp::Read, 60_000.0), of(DiskOp::Write, 30_000.0), of(DiskOp::Mixed, both)];
     let sentence = text(&alone(20_000.0), "mixed_hinders");
-    assert!(sentence.contains("0.50x the 40.0 thousand requests/s of reads and writes alone: they hinder"), "{sentence}");
+    assert!(
+        sentence.contains("0.50x the 40.0 thousand requests/s of reads and writes alone: they hinder"),
+        "{sentence}"
+    );
     assert!(!told(&alone(40_500.0)).iter().any(|(code, _)| code.starts_with("mixed")), "neither helps nor hinders");
     assert!(has(&alone(55_000.0), "mixed_overlaps"));
     assert!(!has(&alone(20_000.0)[1..], "mixed_hinders"), "without the reads there is nothing to compare");
@@ -191,8 +197,13 @@ fn a_load_curve_has_a_knee_where_p99_doubles() {
     };
     let curve = [load(25, 100e-6), load(50, 150e-6), load(75, 220e-6), load(90, 900e-6)];
     let sentence = text(&curve, "load_knee");
-    assert!(sentence.contains("p99 has doubled at 75 % of the highest rate, 220 us after 100 us at 25 %."), "{sentence}");
-    assert!(text(&curve[..2], "load_flat").contains("p99 stays below twice its 100 us up to 50 % of the highest rate."));
+    assert!(
+        sentence.contains("p99 has doubled at 75 % of the highest rate, 220 us after 100 us at 25 %."),
+        "{sentence}"
+    );
+    assert!(
+        text(&curve[..2], "load_flat").contains("p99 stays below twice its 100 us up to 50 % of the highest rate.")
+    );
     assert!(!has(&curve[..1], "load_flat") && !has(&curve[..2], "load_knee"));
 }
 
@@ -209,7 +220,9 @@ fn what_was_touched_just_before_is_faster_or_is_not() {
 fn our_own_loop_sets_a_figure_or_is_not_told() {
     let with_loop = |own| seen(row(params(|params| params.threads = 2), 100_000.0), |disk| disk.loop_iops = Some(own));
     let sentence = text(&[with_loop(55_000.0)], "loop_limits");
-    assert!(sentence.contains("take 91 % of what our own loop makes without a device (55.0 thousand requests/s a thread)"));
+    assert!(
+        sentence.contains("take 91 % of what our own loop makes without a device (55.0 thousand requests/s a thread)")
+    );
     assert!(!has(&[with_loop(80_000.0)], "loop_limits") && !has(&[row(params(|_| {}), 1e5)], "loop_limits"));
 }
 
@@ -220,9 +233,13 @@ fn the_flush_is_counted_in() {
         seen(row(of, 10_000.0), |disk| disk.flushed_bytes_per_second = Some(share * 40.96e6))
     };
     let sentence = text(&[write(DiskCache::Bypassed, 0.5)], "flush_costs");
-    assert!(sentence.contains("come to 20.5 MB/s with the flush after them counted in, 50 % of the 41.0 MB/s without."));
+    assert!(
+        sentence.contains("come to 20.5 MB/s with the flush after them counted in, 50 % of the 41.0 MB/s without.")
+    );
     assert!(!has(&[write(DiskCache::Bypassed, 0.98)], "flush_costs"));
-    assert!(text(&[write(DiskCache::Warm, 0.3)], "flush_costs").contains("through a warm page cache come to 12.3 MB/s"));
+    assert!(
+        text(&[write(DiskCache::Warm, 0.3)], "flush_costs").contains("through a warm page cache come to 12.3 MB/s")
+    );
 }
 
 #[test]

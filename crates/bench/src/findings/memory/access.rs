@@ -122,9 +122,7 @@ pub(super) fn under_load(rows: &[&Row]) -> Option<Finding> {
     let most_threads = loaded().map(|row| row.params.threads()).max()?;
     let mut points: Vec<Loaded<'_>> = loaded()
         .filter(|row| row.params.threads() == most_threads)
-        .filter_map(|row| {
-            Some(Loaded { row, bytes_per_second: rate(row)?.median, latency: latency(row)? })
-        })
+        .filter_map(|row| Some(Loaded { row, bytes_per_second: rate(row)?.median, latency: latency(row)? }))
         .collect();
     points.sort_by(|a, b| a.bytes_per_second.total_cmp(&b.bytes_per_second));
     let (first, last) = (points.first()?, points.last()?);
@@ -157,8 +155,7 @@ pub(super) fn under_load(rows: &[&Row]) -> Option<Finding> {
 /// if the last takes longer than it for certain.
 fn knee<'a, 'b>(points: &'b [Loaded<'a>]) -> Option<&'b Loaded<'a>> {
     let (first, last) = (points.first()?, points.last()?);
-    let (wide, high) =
-        (last.bytes_per_second - first.bytes_per_second, last.latency.median - first.latency.median);
+    let (wide, high) = (last.bytes_per_second - first.bytes_per_second, last.latency.median - first.latency.median);
     let below = |point: &Loaded<'_>| {
         (point.bytes_per_second - first.bytes_per_second) / wide - (point.latency.median - first.latency.median) / high
     };
@@ -196,7 +193,8 @@ pub(super) fn write_allocate(rows: &[&Row]) -> Option<Finding> {
         MemoryOp::Triad => Some(MemoryOp::TriadNt),
         _ => None,
     };
-    let alike = |row: &Row| memory(row).filter(|_| is_stream(row)).map(|own| MemoryParams { level: None, ..own.clone() });
+    let alike =
+        |row: &Row| memory(row).filter(|_| is_stream(row)).map(|own| MemoryParams { level: None, ..own.clone() });
     let pair = |row: &&'_ Row| {
         let params = alike(row)?;
         let wanted = MemoryParams { op: past(params.op)?, ..params };

@@ -71,10 +71,7 @@ fn is_idle_chase(params: &MemoryParams) -> bool {
 fn idle<'a>(rows: impl IntoIterator<Item = &'a Row>, pages: Pages) -> Option<(&'a Row, Figure)> {
     let wanted = |row: &&Row| {
         memory(row).is_some_and(|params| {
-            is_idle_chase(params)
-                && params.chains.unwrap_or(1) == 1
-                && params.pages == pages
-                && params.group.is_none()
+            is_idle_chase(params) && params.chains.unwrap_or(1) == 1 && params.pages == pages && params.group.is_none()
         }) && stands_for_memory(row)
     };
     let row = rows.into_iter().find(wanted)?;
@@ -110,8 +107,7 @@ fn levels_found(curve: &Curve<'_>) -> Option<Finding> {
         }
     });
     let what = if chase { "Latency".to_owned() } else { format!("The {} rate", params.op) };
-    let fields =
-        [("what", what), ("count", count.to_string()), ("levels", told.collect::<Vec<_>>().join(", "))];
+    let fields = [("what", what), ("count", count.to_string()), ("levels", told.collect::<Vec<_>>().join(", "))];
     (count > 1).then(|| Code::MemoryLevels.tell(Area::Memory, &fields, &curve.rows))
 }
 

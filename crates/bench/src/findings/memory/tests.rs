@@ -132,7 +132,10 @@ fn the_curve_is_held_against_the_caches_that_the_machine_reports() {
     let agrees = text(&rows, &machine(32 * MIB), "cache_sizes_agree");
     assert!(agrees.contains("L1 of 48 KiB, L2 of 2 MiB and L3 of 32 MiB"), "{agrees}");
     let differs = text(&rows, &guest(128 * MIB), "cache_size_differs");
-    assert!(differs.contains("The level of the L3 ends at 32 MiB, not at the 128 MiB") && differs.contains("; in a guest"), "{differs}");
+    assert!(
+        differs.contains("The level of the L3 ends at 32 MiB, not at the 128 MiB") && differs.contains("; in a guest"),
+        "{differs}"
+    );
     assert!(!text(&rows, &machine(128 * MIB), "cache_size_differs").contains("guest"));
 }
 
@@ -279,7 +282,10 @@ fn memory_of_another_node_stands_beside_the_own() {
     let of = |nodes: &str, value| plain(MemoryParams { nodes: Some(nodes.into()), ..params(MemoryOp::Load, 1) }, value);
     let rows = [of("0-0", 100e-9), of("0-1", 160e-9), of("1-0", 160e-9), of("1-1", 100e-9)];
     let told = text(&rows, &machine(32 * MIB), "remote_memory");
-    assert!(told.contains("Latency on another node's memory is 1.60x that on the own: 160 ns against 100 ns."), "{told}");
+    assert!(
+        told.contains("Latency on another node's memory is 1.60x that on the own: 160 ns against 100 ns."),
+        "{told}"
+    );
     assert!(!has(&rows[..1], &machine(32 * MIB), "remote_memory"));
 }
 

@@ -44,7 +44,8 @@ pub(super) fn limits(rows: &[&Row]) -> Vec<Finding> {
 fn limit(row: &Row) -> Option<Finding> {
     let rate = rate(row)?;
     let seen = conditions(row)?;
-    let physical = efficiency(row).filter(|(_, kind)| *kind != PeakKind::MeasuredCeiling).map(|(share, _)| share.median);
+    let physical =
+        efficiency(row).filter(|(_, kind)| *kind != PeakKind::MeasuredCeiling).map(|(share, _)| share.median);
     let busy = |used: Option<f64>| busy(row, used?).filter(|share| *share >= BUSY);
     let waited = |seconds: Option<f64>| {
         let tcp = seen.tcp.as_ref()?;

@@ -227,7 +227,10 @@ fn the_calls_of_small_blocks_are_told_from_their_bytes() {
     let cost = |block: u64| 1e-10 + 2e-6 / block as f64;
     let of = |block: u64| and(moving(stream(|own| own.block = block), 1e9), MetricName::CpuCost, cost(block));
     let sentence = text(&[of(KIB), of(128 * KIB)], "small_blocks_cost_calls");
-    holds(&sentence, &["TCP streams of 1 KiB cost 2.05 CPU seconds per GB, those of 128 KiB 0.12: 2.00 us go into the calls"]);
+    holds(
+        &sentence,
+        &["TCP streams of 1 KiB cost 2.05 CPU seconds per GB, those of 128 KiB 0.12: 2.00 us go into the calls"],
+    );
     assert!(!has(&[of(KIB)], "small_blocks_cost_calls"));
     let flat =
         [KIB, 128 * KIB].map(|block| and(moving(stream(|own| own.block = block), 1e9), MetricName::CpuCost, 1e-10));
@@ -239,7 +242,10 @@ fn segmentation_and_zero_copy_are_told_with_what_they_bring() {
     let off = and(moving(no_drop(1000, Segmentation::Off), 0.4e9), MetricName::CpuCost, 2.5e-9);
     let on = |rate| and(moving(no_drop(1000, Segmentation::Gso), rate), MetricName::CpuCost, 0.6e-9);
     let sentence = text(&[off.clone(), on(1.6e9)], "segmentation_gain");
-    holds(&sentence, &["UDP datagrams of 1472 B with segmentation offload move 12.8 Gb/s, 4.00x the 3.20 Gb/s without."]);
+    holds(
+        &sentence,
+        &["UDP datagrams of 1472 B with segmentation offload move 12.8 Gb/s, 4.00x the 3.20 Gb/s without."],
+    );
     assert!(!has(&[off, on(0.4e9)], "segmentation_gain"));
     let copied = moving(stream(|_| {}), 4e9);
     let zero = |share| {
