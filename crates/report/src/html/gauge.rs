@@ -11,12 +11,15 @@ use model::linpack::LinpackOp;
 use model::peak::PeakKind;
 use model::sample::{Metric, MetricName};
 use model::unit::Better;
-use model::warning::Grade;
+use model::warning::{Grade, WarningCode};
 use serde::Serialize;
 
 use super::tables::Anchors;
 use crate::label::{Label, area_title};
 use crate::number::{Notation, percent, quantity, spread};
+
+/// What is said of a figure that no peak allows.
+const ABOVE: &str = "more than its peak allows, so the peak is wrong";
 
 /// What stands for an area.
 #[derive(Debug, Serialize)]
@@ -33,6 +36,8 @@ pub(super) struct Gauge {
     pub(super) share: Option<String>,
     /// What it is a share of: `of its sustained peak`.
     pub(super) of: Option<&'static str>,
+    /// Why there is no share, where there is none.
+    why: &'static str,
     grade: Option<&'static str>,
     /// What one thing takes: `174.1 ns`, and which.
     latency: Option<Latency>,
@@ -69,11 +74,24 @@ fn gauge(area: Area, document: &Document, anchors: &Anchors<'_>) -> Option<Gauge
         filled: share.map(|share| (share.value * 100.0).clamp(0.0, 100.0)),
         share: share.map(|share| percent(share.value)),
         of: share.map(|share| kind_words(share.of)),
+        why: if is_above(row) { ABOVE } else { "no known limit" },
         grade: row.grade.map(Grade::name),
         latency: latency(area, &rows, anchors),
         anchor: anchors.link(&row.id),
         area,
     })
+}
+
+/// Whether more was measured than the peak that is known allows.
+fn is_above(row: &Row) -> bool {
+    row.warnings.iter().any(|warning| warning.code == WarningCode::AbovePeak.name())
+}
+
+impl Gauge {
+    /// Whether there is nothing that its figure could be held against.
+    pub(super) fn is_without_limit(&self) -> bool {
+        self.share.is_none() && self.why != ABOVE
+    }
 }
 
 /// The metric that a row stands for.

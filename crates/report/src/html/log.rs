@@ -138,7 +138,9 @@ fn title(code: &str) -> String {
 
 /// The end of the anchor of a kind's entry: a code of a later version may hold anything.
 pub(super) fn anchor(code: &str) -> String {
-    code.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
+    let place =
+        |c: char| if c.is_ascii_alphanumeric() || c == '_' { c.to_string() } else { format!("-{:x}", u32::from(c)) };
+    code.chars().map(place).collect()
 }
 
 const fn cause_words(cause: Cause) -> &'static str {
@@ -158,7 +160,8 @@ pub(super) fn absences(document: &Document, anchors: &Anchors<'_>) -> Vec<Absenc
     for row in document.experiments.iter().filter(|row| row.status != Status::Ok) {
         let reason = without_words(row);
         let place = *places.entry(reason.clone()).or_insert_with(|| {
-            absences.push(Absence { status: row.status.name(), reason, rows: Vec::new() });
+            let status = row.status.name();
+            absences.push(Absence { status, reason: after_status(&reason, status), rows: Vec::new() });
             absences.len() - 1
         });
         absences[place].rows.push(Line {
@@ -170,4 +173,10 @@ pub(super) fn absences(document: &Document, anchors: &Anchors<'_>) -> Vec<Absenc
     }
     absences.sort_by_key(|absence| (absence.status != Status::Failed.name(), std::cmp::Reverse(absence.rows.len())));
     absences
+}
+
+/// A reason without the status that it begins with, which stands before it.
+fn after_status(reason: &str, status: &str) -> String {
+    let rest = reason.strip_prefix(capital(status).as_str()).map(|rest| rest.trim_start_matches([':', ' ']));
+    rest.map_or_else(|| reason.to_owned(), capital)
 }

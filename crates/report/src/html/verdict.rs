@@ -21,6 +21,8 @@ pub(super) struct Verdict {
     /// What the grade means.
     meaning: &'static str,
     warnings: Vec<Told>,
+    /// How many rows have no figures: `1 failed, 4 skipped`; empty where all have.
+    absent: String,
 }
 
 /// A kind of warning at the top of the page.
@@ -41,6 +43,7 @@ impl Verdict {
             grade: document.run.grade.map(Grade::name),
             meaning: meaning(document.run.grade),
             warnings: matter.map(Told::of).collect(),
+            absent: absent(document),
         }
     }
 }
@@ -55,6 +58,13 @@ impl Told {
             advice: kind.advice.clone(),
         }
     }
+}
+
+fn absent(document: &Document) -> String {
+    let count = |status: Status| document.experiments.iter().filter(|row| row.status == status).count();
+    let counts = [Status::Failed, Status::Skipped].map(|status| (count(status), status.name()));
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    counts.map(|(count, name)| format!("{count} {name}")).collect::<Vec<_>>().join(", ")
 }
 
 const fn meaning(grade: Option<Grade>) -> &'static str {
@@ -85,13 +95,17 @@ fn unbroken(figure: &str) -> String {
 /// What can be held against a limit at all.
 fn limits(gauges: &[Gauge]) -> Option<String> {
     let unknown: Vec<String> =
-        gauges.iter().filter(|gauge| gauge.share.is_none()).map(|gauge| area_words(gauge.area).to_owned()).collect();
+        gauges.iter().filter(|gauge| gauge.is_without_limit()).map(|gauge| area_words(gauge.area).to_owned()).collect();
     if gauges.is_empty() {
         return None;
     }
     if unknown.is_empty() {
-        let all = "Each of these limits was worked out for this machine; the arithmetic stands below.";
-        return Some(all.to_owned());
+        let how = match gauges.iter().filter(|gauge| gauge.share.is_some()).count() {
+            0 => return None,
+            1 => "This limit was worked out for this machine; the arithmetic stands below.",
+            _ => "Each of these limits was worked out for this machine; the arithmetic stands below.",
+        };
+        return Some(how.to_owned());
     }
     Some(format!(
         "What {} could do at most is not known here, so these figures stand without a share; whoever knows the limit can \

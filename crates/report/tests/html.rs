@@ -1,0 +1,430 @@
+//! The page: that it is well formed whatever a document holds, reaches nowhere, keeps text text, and says in its order
+//! what there is to say.
+
+mod fixture;
+#[path = "html/parse.rs"]
+mod parse;
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::io::Read as _;
+
+use model::document::{Document, Row, Status};
+use model::machine::Unknown;
+use parse::{Element, parse};
+use report::html::render;
+
+/// Every fixture, with its name.
+fn documents() -> Vec<(&'static str, Document)> {
+    vec![
+        ("good", fixture::good()),
+        ("clean", fixture::clean()),
+        ("troubled", fixture::troubled()),
+        ("interrupted", fixture::interrupted()),
+        ("empty", fixture::empty()),
+        ("later_version", fixture::later_version()),
+        ("many_threads", fixture::many_threads()),
+        ("many_counts", fixture::many_counts()),
+        ("every_kernel", fixture::every_kernel()),
+        ("short", fixture::short()),
+        ("classic", fixture::classic()),
+        ("classic_in_full", fixture::classic_in_full()),
+        ("classic_memory", fixture::classic_memory()),
+        ("classic_disk", fixture::classic_disk()),
+        ("classic_net", fixture::classic_net()),
+        ("memory_area", fixture::memory_area()),
+        ("memory_nodes", fixture::memory_nodes()),
+        ("disk_area", fixture::disk_area()),
+        ("net_area", fixture::net_area()),
+        ("net_peer", fixture::net_peer()),
+        ("all_areas", fixture::all_areas()),
+        ("references", fixture::references()),
+        ("references_absent", fixture::references_absent()),
+        ("io_unavailable", fixture::io_unavailable()),
+        ("hostile", hostile()),
+        ("extreme", extreme()),
+        ("one_thread", one_thread()),
+    ]
+}
+
+/// What somebody may have called a host, a directory or a file: markup, quotes, other scripts, turned text, 500 letters.
+fn hostile_texts() -> Vec<String> {
+    vec![
+        "<script>alert(1)</script>".to_owned(),
+        "\"><img src=x onerror='alert(1)'>".to_owned(),
+        "</style></svg></title><b>&amp;&#60;{{ 7 * 7 }}{% raw %}".to_owned(),
+        "日本語 Ελληνικά עברית 😀".to_owned(),
+        "evil\u{202e}gnp.exe\u{2066}\u{0}\u{1b}[31m\r\nnext line".to_owned(),
+        "long-name-".repeat(50),
+    ]
+}
+
+/// A document with such texts wherever it has text from elsewhere.
+fn hostile() -> Document {
+    let mut document = fixture::references();
+    let texts = hostile_texts();
+    let text = |index: usize| texts[index % texts.len()].clone();
+    document.machine.host = Some(texts.join(" "));
+    document.machine.cpu.model_name = Some(text(0));
+    document.machine.os.name = Some(text(4));
+    let gap = |index| Unknown { fact: text(index), why: text(index + 1), consequence: text(index + 2) };
+    document.machine.unknown = (0..texts.len()).map(gap).collect();
+    document.assay.argv = texts.clone();
+    document.assay.version = text(1);
+    (document.run.id, document.run.suite, document.run.started) = (text(2), text(0), text(3));
+    document.run.declared = texts.iter().map(|text| (text.clone(), 1.0)).collect();
+    let known: HashSet<String> = document.experiments.iter().map(|row| row.id.clone()).collect();
+    document.experiments.extend(fixture::troubled().experiments.into_iter().filter(|row| !known.contains(&row.id)));
+    for (index, row) in document.experiments.iter_mut().enumerate() {
+        row.reason = row.reason.as_ref().map(|_| text(index));
+        for warning in &mut row.warnings {
+            (warning.code, warning.text, warning.advice) = (text(index), text(index + 1), text(index + 2));
+        }
+        for metric in &mut row.metrics {
+            for peak in &mut metric.peaks {
+                peak.formula = text(index + 3);
+                for input in &mut peak.inputs {
+                    (input.name, input.source) = (text(index), text(index + 1));
+                }
+            }
+            for reference in &mut metric.references {
+                (reference.tool, reference.version) = (text(index), Some(text(index + 1)));
+                (reference.argv, reference.explanation) = (texts.clone(), Some(text(index)));
+                reference.env = texts.iter().map(|text| (text.clone(), text.clone())).collect();
+            }
+        }
+    }
+    let ids: Vec<String> = document.experiments.iter().map(|row| row.id.clone()).collect();
+    for (finding, own) in fixture::good().findings.iter().cycle().zip(&texts) {
+        let evidence = ids.iter().take(4).cloned().chain([own.clone()]).collect();
+        document.findings.push(model::document::Finding {
+            code: own.clone(),
+            text: own.clone(),
+            evidence,
+            ..finding.clone()
+        });
+    }
+    document
+}
+
+/// Figures at the ends of what a figure can be.
+fn extreme() -> Document {
+    let mut document = fixture::good();
+    let values = [0.0, 1e-300, 1e300, -5.0, f64::MAX, f64::MIN_POSITIVE];
+    let metrics = document.experiments.iter_mut().flat_map(|row| &mut row.metrics);
+    for (metric, value) in metrics.zip(values.iter().cycle()) {
+        metric.summary.median = *value;
+        (metric.summary.ci95, metric.summary.n) = (Some([*value, *value]), u32::MAX);
+        for peak in &mut metric.peaks {
+            peak.value = *value;
+        }
+        for efficiency in &mut metric.efficiency {
+            efficiency.value = *value;
+        }
+    }
+    document.run.seconds = f64::MAX;
+    document
+}
+
+fn one_thread() -> Document {
+    let mut document = fixture::good();
+    document.experiments.retain(|row| row.params.threads() == 1);
+    document
+}
+
+/// What is wrong with a page, by rules that have nothing to do with how it is made.
+fn faults(page: &str) -> Vec<String> {
+    let root = match parse(page) {
+        Ok(root) => root,
+        Err(error) => return vec![error],
+    };
+    let all = root.all();
+    let mut faults = Vec::new();
+    let ids: Vec<&str> = all.iter().filter_map(|element| element.attribute("id")).collect();
+    let known: HashSet<&str> = ids.iter().copied().collect();
+    let mut seen = HashSet::new();
+    faults.extend(ids.iter().filter(|id| !seen.insert(**id)).map(|id| format!("the id {id} is there twice")));
+    for element in &all {
+        for (name, value) in &element.attributes {
+            match name.as_str() {
+                name if name.starts_with("on") => faults.push(format!("<{} {name}>: a handler", element.name)),
+                "href" => match value.strip_prefix('#') {
+                    Some(anchor) if known.contains(anchor) => {}
+                    Some(anchor) => faults.push(format!("#{anchor} leads nowhere")),
+                    None if value.starts_with("data:application/gzip;base64,") => {}
+                    None => faults.push(format!("a link leaves the page: {value:.60}")),
+                },
+                "src" | "srcset" | "action" | "poster" | "background" | "xlink:href" => {
+                    faults.push(format!("<{} {name}=\"{value:.60}\">", element.name));
+                }
+                "aria-labelledby" | "aria-describedby" => {
+                    let missing = value.split_whitespace().filter(|id| !known.contains(id));
+                    faults.extend(missing.map(|id| format!("{name} names {id}, which is not there")));
+                }
+                "style" if value.contains("url(") => faults.push(format!("a style fetches: {value:.60}")),
+                _ => {}
+            }
+        }
+        match element.name.as_str() {
+            "link" | "img" | "iframe" | "object" | "embed" | "base" | "form" => {
+                faults.push(format!("<{}> has no place here", element.name));
+            }
+            "style" if ["url(", "@import"].iter().any(|word| element.text().contains(word)) => {
+                faults.push("the style sheet fetches something".to_owned());
+            }
+            "table" => faults.extend(faults_of_table(element)),
+            _ => {}
+        }
+    }
+    faults.extend(faults_of_headings(&all));
+    let policy = all.iter().any(|element| {
+        element.attribute("http-equiv") == Some("Content-Security-Policy")
+            && element.attribute("content").is_some_and(|policy| policy.starts_with("default-src 'none'"))
+    });
+    faults.extend((!policy).then(|| "nothing forbids the network".to_owned()));
+    let scripts = all.iter().filter(|element| element.name == "script").count();
+    faults.extend((scripts != 1).then(|| format!("{scripts} scripts")));
+    faults
+}
+
+/// A table has a caption, heads with scopes, and as many cells in each line.
+fn faults_of_table(table: &Element) -> Vec<String> {
+    let mut faults = Vec::new();
+    let caption = table.named("caption").map(Element::text).collect::<String>();
+    if caption.is_empty() {
+        faults.push("a table without a caption".to_owned());
+    }
+    if table.named("th").any(|head| head.attribute("scope").is_none()) {
+        faults.push(format!("a head without scope: {caption}"));
+    }
+    let mut lines = table.named("tr");
+    let width = lines.next().map_or(0, |heads| heads.children().count());
+    // Cells of lines before that reach into this one.
+    let mut reaching = 0_usize;
+    for line in lines {
+        let cells: Vec<&Element> = line.children().collect();
+        let own = cells.len() + usize::from(reaching > 0);
+        reaching = reaching.saturating_sub(1);
+        if let Some(span) = cells.first().and_then(|cell| cell.attribute("rowspan")) {
+            reaching = span.parse::<usize>().unwrap_or(1) - 1;
+        }
+        if own != width {
+            faults.push(format!("{own} cells below {width} heads: {caption}"));
+        }
+    }
+    faults
+}
+
+/// One first heading, and none that skips a level.
+fn faults_of_headings(all: &[&Element]) -> Vec<String> {
+    let level = |element: &&&Element| match element.name.as_str() {
+        "h1" => Some(1),
+        "h2" => Some(2),
+        "h3" => Some(3),
+        "h4" => Some(4),
+        _ => None,
+    };
+    let levels: Vec<i32> = all.iter().filter_map(|element| level(&element)).collect();
+    let mut faults = Vec::new();
+    if levels.first() != Some(&1) || levels.iter().filter(|level| **level == 1).count() != 1 {
+        faults.push("there is one first heading, at the top".to_owned());
+    }
+    faults.extend(
+        levels.windows(2).filter(|two| two[1] > two[0] + 1).map(|two| format!("h{} after h{}", two[1], two[0])),
+    );
+    faults
+}
+
+#[test]
+fn every_page_is_well_formed_and_reaches_nowhere() {
+    for (name, document) in documents() {
+        let page = render(&document).unwrap();
+        assert_eq!(faults(&page), Vec::<String>::new(), "{name}");
+        assert_eq!(page, render(&document).unwrap(), "{name}");
+        // The packed data may hold anything.
+        let shown = page.split("base64,").map(|part| part.trim_start_matches(|c: char| !"\" ".contains(c)));
+        assert!(shown.clone().all(|part| !part.contains("NaN") && !part.contains("Infinity")), "{name}");
+        assert!(page.ends_with("</html>\n"), "{name}");
+    }
+}
+
+#[test]
+fn planted_faults_are_found() {
+    let page = render(&fixture::good()).unwrap();
+    let planted = |from: &str, to: &str| {
+        assert!(page.contains(from), "{from}");
+        faults(&page.replacen(from, to, 1))
+    };
+    let cases = [
+        ("</h1>", "", "ended by"),
+        ("<h1>", "<h1 onclick=\"x()\">", "handler"),
+        ("<h1>", "<img src=\"x.png\"><h1>", "src"),
+        ("<h1>", "<a href=\"https://example.org/\">x</a><h1>", "leaves the page"),
+        ("<h1>", "<a href=\"#nowhere\">x</a><h1>", "leads nowhere"),
+        ("<h1>", "<b id=\"main\">x</b><h1>", "twice"),
+        ("<h1>", "<script>1</script><h1>", "2 scripts"),
+        ("<h1>", "a & b<h1>", "unknown reference"),
+        ("<h1>", "<b class=x>b</b><h1>", "not quoted"),
+        ("<h1>", "<h4>b</h4><h1>", "heading"),
+        ("</style>", "body { background: url(x) }</style>", "fetches"),
+        ("default-src 'none'", "default-src *", "network"),
+        ("<caption", "<p", "ended by"),
+        (" scope=\"col\"", "", "scope"),
+        ("<td", "<td>x</td><td", "cells below"),
+    ];
+    for (from, to, expected) in cases {
+        let found = planted(from, to);
+        assert!(found.iter().any(|fault| fault.contains(expected)), "{from} -> {to}: {found:?}");
+    }
+}
+
+#[test]
+fn text_from_elsewhere_stays_text() {
+    let page = render(&hostile()).unwrap();
+    let root = parse(&page).unwrap();
+    let text = root.text();
+    for hostile in hostile_texts() {
+        // What is shown is what it was, but for characters that would turn or hide others.
+        let shown: String = hostile
+            .chars()
+            .map(|c| match c {
+                '\u{202e}' | '\u{2066}' | '\0' | '\u{1b}' | '\r' => '\u{fffd}',
+                c => c,
+            })
+            .collect();
+        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(&shown), "{shown:.40}");
+    }
+    assert!(page.contains("{{ 7 * 7 }}"), "a template inside a text is not carried out");
+    let odd = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') || c.is_control() && c != '\n';
+    assert_eq!(page.chars().find(|c| odd(*c)), None);
+}
+
+#[test]
+fn the_data_inside_the_page_is_the_run() {
+    for document in [fixture::good(), fixture::troubled(), hostile(), fixture::empty()] {
+        let page = render(&document).unwrap();
+        let root = parse(&page).unwrap();
+        let files: Vec<&Element> = root.named("a").filter(|link| link.attribute("download").is_some()).collect();
+        let names: Vec<_> = files.iter().map(|file| file.attribute("data-name").unwrap()).collect();
+        assert_eq!(names, ["run.json", "run.csv"]);
+        let unpacked = |file: &Element| {
+            let data = file.attribute("href").unwrap().strip_prefix("data:application/gzip;base64,").unwrap();
+            let mut bytes = Vec::new();
+            flate2::read::GzDecoder::new(&unbase64(data)[..]).read_to_end(&mut bytes).unwrap();
+            String::from_utf8(bytes).unwrap()
+        };
+        let loaded: Document = serde_json::from_str(&unpacked(files[0])).unwrap();
+        assert_eq!(report::json::render(&loaded).unwrap(), report::json::render(&document).unwrap());
+        assert_eq!(unpacked(files[1]), report::csv::render(&document));
+    }
+}
+
+/// What base64 stands for, by the definition.
+fn unbase64(text: &str) -> Vec<u8> {
+    const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut bits = text.bytes().filter(|byte| *byte != b'=').flat_map(|byte| {
+        let digit = DIGITS.bytes().position(|own| own == byte).unwrap();
+        (0..6).rev().map(move |place| (digit >> place) & 1 == 1)
+    });
+    let mut bytes = Vec::new();
+    loop {
+        let eight: Vec<bool> = bits.by_ref().take(8).collect();
+        if eight.len() < 8 {
+            return bytes;
+        }
+        bytes.push(eight.iter().fold(0, |byte, bit| byte << 1 | u8::from(*bit)));
+    }
+}
+
+#[test]
+fn every_row_every_warning_and_every_finding_is_on_the_page() {
+    for (name, document) in documents() {
+        let page = render(&document).unwrap();
+        let root = parse(&page).unwrap();
+        let anchors: HashSet<&str> = root.named("tr").filter_map(|line| line.attribute("id")).collect();
+        for (index, row) in document.experiments.iter().enumerate() {
+            let is_told = row.status != Status::Ok || !row.metrics.is_empty();
+            assert_eq!(anchors.contains(format!("r{}", index + 1).as_str()), is_told, "{name}: {}", row.id);
+        }
+        let log = root.named("section").find(|section| section.attribute("id") == Some("validity")).unwrap();
+        let entries: Vec<String> = log.named("details").filter(|entry| entry.is("entry")).map(Element::text).collect();
+        let codes: HashSet<&str> =
+            document.experiments.iter().flat_map(|row| &row.warnings).map(|warning| warning.code.as_str()).collect();
+        let without = document.experiments.iter().filter(|row| row.status != Status::Ok);
+        assert!(entries.len() >= codes.len() + without.count().min(1), "{name}");
+        for row in document.experiments.iter().filter(|row| row.status != Status::Ok) {
+            let lines = log.named("li").filter(|line| line.named("a").any(|link| is_to(link, &document, row)));
+            assert_eq!(lines.count(), 1 + row.warnings.len(), "{name}: {}", row.id);
+        }
+        let findings = root.named("ul").filter(|list| list.is("findings"));
+        assert_eq!(findings.map(|list| list.children().count()).sum::<usize>(), document.findings.len(), "{name}");
+    }
+}
+
+/// Whether a link leads to this row.
+fn is_to(link: &Element, document: &Document, row: &Row) -> bool {
+    let place = document.experiments.iter().position(|own| std::ptr::eq(own, row)).unwrap();
+    link.attribute("href").is_some_and(|href| href == format!("#r{}", place + 1))
+}
+
+/// The page in outline: headings, the verdict, gauges, tables with their sizes, what can be unfolded. Charts and findings
+/// have tests of their own.
+fn outline(document: &Document) -> String {
+    fn walk(element: &Element, out: &mut String) {
+        let line = match element.name.as_str() {
+            "style" | "script" | "svg" | "figure" | "nav" => return,
+            "h1" | "h2" | "h3" | "h4" => Some((element.name.as_str(), element.text())),
+            "summary" => Some(("unfold", element.text())),
+            "caption" => None,
+            "table" => {
+                let caption = element.named("caption").map(Element::text).collect::<String>();
+                let heads = element.named("thead").next().map_or_else(String::new, |heads| {
+                    heads.named("th").map(Element::text).collect::<Vec<_>>().join(" | ")
+                });
+                let lines = element.named("tbody").next().map_or(0, |body| body.children().count());
+                Some(("table", format!("{caption}: {lines} x [{heads}]")))
+            }
+            "p" | "li"
+                if element.children().all(|child| ["b", "a", "span", "bdi", "code"].contains(&child.name.as_str())) =>
+            {
+                let is_listed = ["findings", "evidence"].iter().any(|class| element.is(class));
+                (!is_listed).then(|| (element.name.as_str(), element.text()))
+            }
+            "ul" if element.is("findings") => return,
+            _ => None,
+        };
+        if let Some((kind, text)) = line {
+            let text: String = text.chars().take(160).collect();
+            writeln!(out, "{kind:<7}{text}").unwrap();
+        } else {
+            element.children().for_each(|child| walk(child, out));
+        }
+    }
+    let mut out = String::new();
+    let page = render(document).unwrap();
+    let root = parse(&page).unwrap();
+    walk(root.named("body").next().unwrap(), &mut out);
+    out
+}
+
+#[test]
+fn the_outline_of_each_page() {
+    let shown = [
+        "good",
+        "clean",
+        "troubled",
+        "interrupted",
+        "empty",
+        "later_version",
+        "classic_disk",
+        "references",
+        "net_peer",
+        "io_unavailable",
+    ];
+    for (name, document) in documents().into_iter().filter(|(name, _)| shown.contains(name)) {
+        insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
+            insta::assert_snapshot!(format!("html_{name}"), outline(&document));
+        });
+    }
+}
