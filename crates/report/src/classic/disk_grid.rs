@@ -131,8 +131,14 @@ fn grid(answer: &Answer, series: &[&DiskSeries], notes: Vec<String>) -> Grid {
     grid.without_empty_columns(&KEPT)
 }
 
+/// A figure without an exponent where it has no more than nanoseconds' worth of digits: a column of milliseconds is read
+/// from top to bottom.
+fn plain(value: f64) -> String {
+    if (1e-6..1e-3).contains(&value.abs()) { format!("{value:.6}") } else { whole(value) }
+}
+
 fn line(answer: &Answer, series: &DiskSeries, point: &DiskPoint) -> Line {
-    let words = |value: f64| whole(value * answer.factor);
+    let words = |value: f64| plain(value * answer.factor);
     let told = |value: Option<f64>| Cell::figure(value, words);
     let theory = (answer.theory)(point);
     let of_theory = |tool: &ToolFigures| {

@@ -1,0 +1,542 @@
+//! Tables as values, and the forms that are made of them or that other programs read: what they hold, that they read back,
+//! and that text from elsewhere stays text in each of them.
+
+mod fixture;
+mod readers;
+
+use std::collections::BTreeSet;
+
+use model::document::{Document, Status};
+use model::unit::Unit;
+use proptest::prelude::*;
+use readers::{Series, benchmarks, check_latex, check_markdown, records, series};
+use report::grid::{ABSENT, Grid, grid, grids};
+use report::{RENDERERS, TABLE_RENDERERS, benchfmt, csv, junit, latex, markdown, prometheus};
+
+fn snapshot(name: &str, text: &str) {
+    insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!(name, text);
+    });
+}
+
+/// A run of the classic suite with the rows of every area.
+fn classic() -> Document {
+    let mut document = fixture::classic_in_full();
+    let others = [fixture::classic_memory(), fixture::classic_disk(), fixture::classic_net()];
+    document.experiments.extend(others.into_iter().flat_map(|other| other.experiments));
+    document
+}
+
+fn every() -> Vec<Document> {
+    let mut single = fixture::good();
+    single.experiments.retain(|row| row.params.threads() == 1);
+    let mut extreme = fixture::good();
+    for (index, row) in extreme.experiments.iter_mut().enumerate() {
+        let factor = [1e-300, 1e300, 1e18, 1e-18, 0.0, -1.0][index % 6];
+        scale(row, factor);
+    }
+    let mut unmeasured = fixture::good();
+    for row in &mut unmeasured.experiments {
+        (row.status, row.metrics, row.grade) = (Status::Skipped, Vec::new(), None);
+    }
+    vec![
+        fixture::good(),
+        fixture::troubled(),
+        fixture::interrupted(),
+        fixture::empty(),
+        fixture::later_version(),
+        fixture::references(),
+        fixture::io_unavailable(),
+        fixture::disk_varied(),
+        fixture::memory_nodes(),
+        fixture::net_peer(),
+        fixture::hostile(),
+        classic(),
+        single,
+        extreme,
+        unmeasured,
+    ]
+}
+
+fn scale(row: &mut model::document::Row, factor: f64) {
+    for metric in &mut row.metrics {
+        let summary = &mut metric.summary;
+        summary.median *= factor;
+        summary.ci95 = summary.ci95.map(|ends| ends.map(|end| end * factor));
+        metric.samples.iter_mut().for_each(|sample| sample.value *= factor);
+        metric.peaks.iter_mut().for_each(|peak| peak.value *= factor);
+    }
+}
+
+/// What is wrong with any form of this document.
+fn check(document: &Document) -> Result<(), String> {
+    check_grids(&grids(document))?;
+    records(&csv::render(document))?;
+    check_samples(document)?;
+    check_markdown(&markdown::render(document))?;
+    check_latex(&latex::render(document))?;
+    check_prometheus(document)?;
+    check_junit(document)?;
+    check_benchmarks(document)
+}
+
+fn check_grids(grids: &[Grid]) -> Result<(), String> {
+    let names: BTreeSet<&str> = grids.iter().map(|grid| grid.name.as_str()).collect();
+    if names.len() != grids.len() {
+        return Err(format!("two tables of one name: {names:?}"));
+    }
+    for grid in grids {
+        let wrong = |what: &str| Err(format!("{}: {what}", grid.name));
+        if !grid.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-') {
+            return wrong("no name for a file");
+        }
+        if grid.lines.is_empty() || grid.lines.iter().any(|line| line.cells.len() != grid.columns.len()) {
+            return wrong("no lines, or one with other columns");
+        }
+        let cells = || grid.lines.iter().flat_map(|line| &line.cells);
+        if cells().any(|cell| cell.text.is_empty() || cell.value.is_some_and(|value| !value.is_finite())) {
+            return wrong("a cell without a text, or with a figure that is none");
+        }
+        let headings: BTreeSet<&str> = grid.columns.iter().map(|column| column.heading.as_str()).collect();
+        if headings.len() != grid.columns.len() {
+            return wrong("two columns of one heading");
+        }
+        for (name, render) in TABLE_RENDERERS {
+            if *name == "csv" {
+                let lines = records(&render(grid))?.len();
+                if lines != grid.lines.len() + 1 {
+                    return wrong("CSV with other lines");
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_samples(document: &Document) -> Result<(), String> {
+    let read = records(&csv::samples(document))?;
+    let value = read[0].iter().position(|name| name == "value").unwrap();
+    let metrics = document.experiments.iter().flat_map(|row| &row.metrics);
+    let values = metrics.flat_map(|metric| {
+        let theirs = metric.references.iter().flat_map(|one| &one.samples).map(|sample| sample.value);
+        metric.samples.iter().map(|sample| sample.value).chain(theirs).collect::<Vec<_>>()
+    });
+    let values: Vec<u64> = values.map(f64::to_bits).collect();
+    let read: Vec<u64> = read[1..].iter().map(|record| record[value].parse::<f64>().unwrap().to_bits()).collect();
+    if values == read { Ok(()) } else { Err("the samples are others".into()) }
+}
+
+fn check_prometheus(document: &Document) -> Result<(), String> {
+    let read = series(&prometheus::render(document))?;
+    let of = |name: &str| read.iter().filter(|one| one.name == name).cloned().collect::<Vec<Series>>();
+    let rows: f64 = of("assay_rows").iter().map(|one| one.value).sum();
+    #[expect(clippy::float_cmp, reason = "counts")]
+    let all_there = rows == document.experiments.len() as f64;
+    if !all_there || of("assay_run_info").len() != 1 {
+        return Err(format!("{rows} rows, {:?}", of("assay_run_info")));
+    }
+    Ok(())
+}
+
+fn check_junit(document: &Document) -> Result<(), String> {
+    let text = junit::render(document);
+    let read = roxmltree::Document::parse(&text).map_err(|error| format!("{error}: {text}"))?;
+    let cases: Vec<_> = read.descendants().filter(|node| node.has_tag_name("testcase")).collect();
+    let count = |tag: &str| read.descendants().filter(|node| node.has_tag_name(tag)).count();
+    let of = |status: Status| document.experiments.iter().filter(|row| row.status == status).count();
+    let found = (cases.len(), count("failure"), count("skipped"));
+    if found != (document.experiments.len(), of(Status::Failed), of(Status::Skipped)) {
+        return Err(format!("{found:?} cases, failures and skipped"));
+    }
+    let root = read.root_element();
+    if root.attribute("tests") != Some(cases.len().to_string().as_str()) {
+        return Err(format!("{:?} tests are told", root.attribute("tests")));
+    }
+    Ok(())
+}
+
+/// Each row has as many lines as its longest metric has samples, and each finite sample is there.
+fn check_benchmarks(document: &Document) -> Result<(), String> {
+    let read = benchmarks(&benchfmt::render(document))?;
+    let rows = document.experiments.iter().filter(|row| row.status == Status::Ok);
+    let metrics = || rows.clone().flat_map(|row| &row.metrics);
+    let finite = |values: &[model::sample::Sample]| values.iter().filter(|sample| sample.value.is_finite()).count();
+    let samples: usize = metrics().map(|metric| finite(&metric.samples)).sum();
+    let values: usize = read.iter().map(|line| line.values.len()).sum();
+    // A time of more than 10^299 s has no nanoseconds.
+    let huge = metrics().any(|metric| metric.samples.iter().any(|sample| sample.value.abs() > 1e299));
+    if values == samples || (huge && values < samples) {
+        Ok(())
+    } else {
+        Err(format!("{values} values of {samples} samples"))
+    }
+}
+
+#[test]
+fn every_form_of_every_document_reads_back() {
+    for document in every() {
+        check(&document).unwrap_or_else(|error| panic!("{}: {error}", document.run.id));
+    }
+}
+
+#[test]
+fn a_row_is_in_exactly_one_of_measured_and_not_measured() {
+    for document in every() {
+        let of_rows = |grid: &&Grid| grid.name.ends_with("measured");
+        let all = grids(&document);
+        let mut found: Vec<&str> =
+            all.iter().filter(of_rows).flat_map(|grid| &grid.lines).filter_map(|line| line.id.as_deref()).collect();
+        let mut planned: Vec<&str> = document.experiments.iter().map(|row| row.id.as_str()).collect();
+        found.sort_unstable();
+        planned.sort_unstable();
+        assert_eq!(found, planned, "{}", document.run.id);
+    }
+}
+
+#[test]
+fn figures_of_a_table_are_those_of_the_document() {
+    let document = fixture::good();
+    let table = grid(&document, "cpu-measured").unwrap();
+    let [measured, share] = ["Measured", "Of peak"].map(|heading| table.column(heading).unwrap());
+    for line in &table.lines {
+        let row = document.experiments.iter().find(|row| Some(&row.id) == line.id.as_ref()).unwrap();
+        assert_eq!(line.cells[measured].value, Some(row.metrics[0].summary.median));
+        assert_eq!(line.cells[share].value, row.metrics[0].efficiency.map(|share| share.value));
+        assert_eq!(line.grade, row.grade);
+    }
+    assert!(grid(&document, "classic-cpu").is_none(), "only a classic run has classic tables");
+}
+
+/// The columns of the classic tables as the suite demands them, without their units.
+const CLASSIC: &[(&str, &[&str])] = &[
+    (
+        "classic-cpu",
+        &[
+            "Workload",
+            "Concurrency",
+            "Measured",
+            "HPL measured",
+            "Theoretical",
+            "Efficiency",
+            "HPL efficiency",
+            "Standard deviation",
+        ],
+    ),
+    (
+        "classic-memory-throughput",
+        &[
+            "Workload",
+            "Concurrency",
+            "Block size",
+            "Measured throughput",
+            "pmbw/STREAM measured",
+            "Theoretical",
+            "Efficiency",
+            "pmbw/STREAM efficiency",
+            "Standard deviation",
+        ],
+    ),
+    (
+        "classic-memory-latency",
+        &[
+            "Workload",
+            "Concurrency",
+            "Block size",
+            "Measured latency",
+            "pmbw/STREAM measured",
+            "Theoretical",
+            "Efficiency",
+            "pmbw/STREAM efficiency",
+            "Standard deviation",
+        ],
+    ),
+    (
+        "classic-disk-throughput",
+        &[
+            "Workload",
+            "Concurrency",
+            "Block size",
+            "Measured throughput",
+            "IOzone",
+            "Theoretical",
+            "Efficiency",
+            "IOzone efficiency",
+            "Standard deviation",
+        ],
+    ),
+    (
+        "classic-disk-latency",
+        &[
+            "Workload",
+            "Concurrency",
+            "Block size",
+            "Measured",
+            "IOzone",
+            "Theoretical",
+            "Efficiency",
+            "IOzone efficiency",
+            "Standard deviation",
+        ],
+    ),
+    (
+        "classic-disk-iops",
+        &[
+            "Workload",
+            "Concurrency",
+            "Block size",
+            "Measured",
+            "IOzone",
+            "Theoretical",
+            "Efficiency",
+            "IOzone efficiency",
+            "Standard deviation",
+        ],
+    ),
+    (
+        "classic-net-throughput",
+        &[
+            "Protocol",
+            "Concurrency",
+            "Block size",
+            "Measured",
+            "iperf measured",
+            "Theoretical",
+            "Efficiency",
+            "iperf efficiency",
+            "Standard deviation",
+        ],
+    ),
+    (
+        "classic-net-latency",
+        &[
+            "Protocol",
+            "Concurrency",
+            "Message size",
+            "Measured latency",
+            "ping measured",
+            "Theoretical latency",
+            "Efficiency",
+            "ping efficiency",
+            "Standard deviation",
+        ],
+    ),
+];
+
+/// What may stand between or behind them: what is needed to read a line, and the interval beside the deviation.
+const BESIDE: [&str; 9] = [
+    "Vector theoretical",
+    "Reference",
+    "Page cache",
+    "fio",
+    "fio efficiency",
+    "Lost",
+    "There and back",
+    "95 % interval",
+    "Grade",
+];
+
+#[test]
+fn classic_tables_have_the_columns_of_the_suite_in_its_order() {
+    let document = classic();
+    for (name, columns) in CLASSIC {
+        let table = grid(&document, name).unwrap_or_else(|| panic!("no table {name}"));
+        let headings: Vec<&str> = table.columns.iter().map(|column| column.heading.as_str()).collect();
+        let of_suite: Vec<&str> = headings.iter().copied().filter(|heading| !BESIDE.contains(heading)).collect();
+        assert_eq!(of_suite, *columns, "{name}");
+        let place = |heading| headings.iter().position(|other| *other == heading);
+        assert_eq!(place("95 % interval"), place("Standard deviation").map(|place| place + 1), "{name}");
+        assert!(
+            table
+                .notes
+                .iter()
+                .any(|note| note.contains("ighest") || note.contains("hortest") || note.contains("astest"))
+        );
+    }
+    let linpack = grids(&document).into_iter().filter(|grid| grid.name.starts_with("classic-linpack-"));
+    for table in linpack {
+        let headings: Vec<&str> = table.columns.iter().map(|column| column.heading.as_str()).collect();
+        if table.name.contains("-trials-") {
+            let columns = ["Size", "LDA", "Align", "Time", "GFlops", "Residual", "Residual(norm)", "Check", "Grade"];
+            assert_eq!(headings, columns, "{}", table.name);
+        } else {
+            assert_eq!(headings, ["Size", "Average", "Maximal"], "{}", table.name);
+        }
+    }
+}
+
+#[test]
+fn no_classic_row_is_left_out_of_the_classic_tables() {
+    let document = classic();
+    let all = grids(&document);
+    let tables = all.iter().filter(|grid| grid.name.starts_with("classic-"));
+    let shown: BTreeSet<&str> = tables.flat_map(|grid| &grid.lines).filter_map(|line| line.id.as_deref()).collect();
+    for row in document.experiments.iter().filter(|row| row.classic.is_some() && row.status == Status::Ok) {
+        let table = row.classic.as_ref().map(|classic| classic.table.as_str());
+        // Of several kernels of a type the fastest stands for all.
+        assert!(table == Some("cpu") || shown.contains(row.id.as_str()), "{}", row.id);
+    }
+}
+
+#[test]
+fn what_a_spreadsheet_reads_of_a_table_is_what_is_shown_or_the_base_unit() {
+    let document = classic();
+    let table = grid(&document, "classic-memory-latency").unwrap();
+    let read = records(&csv::table(&table)).unwrap();
+    let column = read[0].iter().position(|heading| heading == "Measured latency [s]").unwrap();
+    for (line, record) in table.lines.iter().zip(&read[1..]) {
+        match line.cells[column].value {
+            Some(value) => assert_eq!(record[column].parse(), Ok(value)),
+            None => assert!(record[column].is_empty() || record[column] == line.cells[column].text),
+        }
+        assert!(!record.iter().any(|field| field == ABSENT));
+    }
+    let rates = records(&csv::table(&grid(&document, "classic-memory-throughput").unwrap())).unwrap();
+    assert!(rates[0].iter().any(|heading| heading == "Measured throughput GB/s"), "{:?}", rates[0]);
+}
+
+#[test]
+fn text_from_elsewhere_stays_text_in_every_form() {
+    let document = fixture::hostile();
+    let of = |name: &str| String::from_utf8(report::renderer(name).unwrap().render.render(&document).unwrap()).unwrap();
+    // Formulas begin no field; figures keep their sign.
+    for record in records(&of("csv")).unwrap().iter().chain(&records(&of("csv-samples")).unwrap()) {
+        for field in record {
+            let is_formula = field.starts_with(['=', '+', '-', '@']) && field.parse::<f64>().is_err();
+            assert!(!is_formula, "{field:?}");
+        }
+    }
+    for name in ["markdown", "junit"] {
+        assert!(!of(name).contains("<script>"), "{name}");
+    }
+    for name in ["markdown", "latex", "prometheus", "junit", "benchfmt"] {
+        let text = of(name);
+        let stray = text.chars().find(|c| (c.is_control() && *c != '\n') || *c == '\u{202e}');
+        assert_eq!(stray, None, "{name}");
+    }
+    let read = series(&of("prometheus")).unwrap();
+    assert!(!read.iter().any(|one| one.labels.iter().any(|(name, _)| name == "evil")), "a label came out of a text");
+    let lines = benchmarks(&of("benchfmt")).unwrap();
+    assert!(lines.iter().all(|line| line.name != "X"), "a result came out of a text");
+}
+
+#[test]
+fn a_failed_row_is_a_failure_and_a_skipped_one_is_skipped() {
+    let document = fixture::troubled();
+    let text = junit::render(&document);
+    let read = roxmltree::Document::parse(&text).unwrap();
+    for row in &document.experiments {
+        let case = read.descendants().find(|node| node.attribute("name") == Some(&row.id)).unwrap();
+        let has = |tag: &str| case.children().any(|child| child.has_tag_name(tag));
+        assert_eq!(has("failure"), row.status == Status::Failed, "{}", row.id);
+        assert_eq!(has("skipped"), row.status == Status::Skipped, "{}", row.id);
+        let output = case.children().find(|child| child.has_tag_name("system-out"));
+        for warning in &row.warnings {
+            assert!(output.unwrap().text().unwrap().contains(&warning.code), "{}", row.id);
+        }
+    }
+    let suite = read.descendants().find(|node| node.attribute("name") == Some("cpu")).unwrap();
+    assert_eq!((suite.attribute("failures"), suite.attribute("skipped")), (Some("1"), Some("3")));
+}
+
+#[test]
+fn benchstat_is_given_every_sample_of_every_metric() {
+    let document = fixture::net_area();
+    let read = benchmarks(&benchfmt::render(&document)).unwrap();
+    let row = document.experiments.iter().find(|row| row.metrics.len() > 2).unwrap();
+    let first = row.id.split_once('/').unwrap().1;
+    let name = format!("Net/{first}-{}", row.params.threads());
+    let own: Vec<_> = read.iter().filter(|line| line.name == name).collect();
+    assert_eq!(own.len(), row.metrics[0].samples.len(), "{name}");
+    assert!(own.iter().all(|line| line.pkg == "assay/net"));
+    for (line, sample) in own.iter().zip(&row.metrics[0].samples) {
+        let (factor, unit) =
+            if row.metrics[0].unit == Unit::Second { (1e9, "ns/op") } else { (1.0, row.metrics[0].unit.name()) };
+        assert!(line.values.contains(&(sample.value * factor, unit.to_owned())), "{line:?}");
+    }
+}
+
+#[test]
+fn prometheus_has_base_units_in_its_names() {
+    let document = fixture::good();
+    let read = series(&prometheus::render(&document)).unwrap();
+    let row = &document.experiments[0];
+    let of = |name: &str| {
+        let own = |one: &&Series| one.name == name && one.label("id") == Some(&row.id);
+        read.iter().find(own).map(|one| one.value)
+    };
+    assert_eq!(of("assay_throughput_flop_per_second"), Some(row.metrics[0].summary.median));
+    assert_eq!(of("assay_throughput_ci95_low_flop_per_second"), row.metrics[0].summary.ci95.map(|ends| ends[0]));
+    assert_eq!(of("assay_efficiency_ratio"), row.metrics[0].efficiency.map(|share| share.value));
+    assert_eq!(of("assay_row_status"), Some(1.0));
+    let started = read.iter().find(|one| one.name == "assay_run_start_time_seconds").unwrap();
+    assert_eq!(started.value.to_bits(), 1_795_176_000.0_f64.to_bits());
+}
+
+#[test]
+fn forms_as_they_are() {
+    let (troubled, hostile) = (fixture::troubled(), fixture::hostile());
+    for renderer in RENDERERS.iter().filter(|one| !["html", "text", "json", "csv"].contains(&one.name)) {
+        let text = |document: &Document| String::from_utf8(renderer.render.render(document).unwrap()).unwrap();
+        let name = renderer.name.replace('-', "_");
+        snapshot(&format!("{name}_troubled"), &text(&troubled));
+        let mut few = hostile.clone();
+        few.experiments.truncate(4);
+        snapshot(&format!("{name}_hostile"), &text(&few));
+    }
+    snapshot("markdown_references", &markdown::render(&fixture::references()));
+    let mut net = fixture::net_area();
+    net.experiments.truncate(3);
+    snapshot("prometheus_net", &prometheus::render(&net));
+    snapshot("benchfmt_net", &benchfmt::render(&net));
+}
+
+#[test]
+fn classic_tables_as_they_are() {
+    let document = classic();
+    let tables: Vec<Grid> = grids(&document).into_iter().filter(|grid| grid.name.starts_with("classic-")).collect();
+    let text: Vec<String> = tables.iter().map(|grid| format!("{}\n\n{}", grid.name, csv::table(grid))).collect();
+    snapshot("classic_tables_csv", &text.join("\n"));
+    let text: Vec<String> = tables
+        .into_iter()
+        .map(|mut grid| {
+            grid.lines.truncate(3);
+            markdown::table(&grid)
+        })
+        .collect();
+    snapshot("classic_tables_markdown", &text.join("\n"));
+}
+
+/// A figure of any size, now and then none at all.
+fn figure() -> impl Strategy<Value = f64> {
+    prop_oneof![4 => proptest::num::f64::NORMAL, 1 => proptest::num::f64::ANY, 2 => 1e-9..1e15]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn whatever_is_written_reads_back(texts in prop::collection::vec(".{0,40}|[\\x00-\\x7f]{0,40}", 1..20), figures in prop::collection::vec(figure(), 1..20), which in 0_usize..5) {
+        let base = [fixture::troubled, fixture::references, fixture::disk_varied, fixture::net_area, classic][which]();
+        let mut next = texts.into_iter().cycle();
+        let mut document = fixture::with_text(base, &mut || next.next().unwrap_or_default());
+        let mut value = figures.into_iter().cycle();
+        let mut value = || value.next().unwrap_or_default();
+        for row in &mut document.experiments {
+            row.seconds = value();
+            for metric in &mut row.metrics {
+                (metric.summary.median, metric.summary.ci95) = (value(), Some([value(), value()]));
+                for sample in &mut metric.samples {
+                    sample.value = value();
+                }
+            }
+        }
+        // A figure that is none has no digits that read back as the same bits.
+        let has_nan = document.experiments.iter().flat_map(|row| &row.metrics).any(|metric| {
+            metric.samples.iter().any(|sample| sample.value.is_nan())
+        });
+        prop_assume!(!has_nan);
+        if let Err(error) = check(&document) {
+            prop_assert!(false, "{}", error);
+        }
+    }
+}
