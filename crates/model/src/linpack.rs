@@ -139,7 +139,8 @@ pub struct LinpackConditions {
     pub lda: Option<u64>,
     /// Bytes mapped for the matrix and everything beside it.
     pub mapped_bytes: Option<u64>,
-    /// Bytes of the matrix alone, or of the matrices of a product: n^2 elements each.
+    /// Bytes of the matrix alone, or of the matrices of a product: n^2 elements each; of `lu_mixed` of the matrix in
+    /// fp64 and its factors.
     pub matrix_bytes: Option<u64>,
     /// Seconds in which the matrix was made anew before a sample, which are not timed (median).
     pub fill_seconds: Option<f64>,
@@ -156,7 +157,8 @@ pub struct LinpackConditions {
     /// Share of what the cores can do at the row's own clock that the algorithm did not reach: 1 less the efficiency
     /// against the sustained peak.
     pub lost_to_algorithm: Option<f64>,
-    /// Solutions refined: rounds that brought a solution of lower precision to the accuracy of fp64 (median).
+    /// Rounds of refinement that brought a solution by factors of lower precision to the accuracy of fp64 (median of
+    /// the launches).
     pub refinements: Option<f64>,
 }
 

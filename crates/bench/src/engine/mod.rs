@@ -22,6 +22,7 @@ mod moments;
 pub(crate) mod net;
 #[cfg(test)]
 pub(crate) mod null;
+pub(crate) use linpack::computes as linpack_computes;
 #[cfg(test)]
 pub(crate) use linpack::planted;
 

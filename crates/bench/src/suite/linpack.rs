@@ -6,6 +6,8 @@ use model::linpack::{LinpackEngine, LinpackOp};
 use model::unit::parse_size;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
+use crate::engine::linpack_computes;
+
 use super::{IsaChoice, LINPACK, Sampling, Suite, Threads, from_text, or, some_seconds};
 
 /// The largest order that can be asked for: a matrix of 8 TB, and far from what its indices can hold.
@@ -56,10 +58,22 @@ pub struct LinpackStanza {
     /// Whether they stand in the classic tables.
     #[serde(default)]
     pub classic: bool,
-    /// Stands beside solutions as what they cannot exceed: an order that is chosen for those is not its own, unless its
-    /// operation is asked for.
+    /// What they are to the others, unless their operation is asked for.
     #[serde(default)]
-    pub ceiling: bool,
+    pub role: Role,
+}
+
+/// What the rows of a stanza are to the others of its suite.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// What the suite is about.
+    #[default]
+    Subject,
+    /// Stands beside it: where a chosen order does not fit it is left out, and does not refuse the order.
+    Beside,
+    /// What it cannot exceed: an order that is chosen for the subject is not its own.
+    Ceiling,
 }
 
 /// The order of a system.
@@ -185,8 +199,15 @@ impl LinpackChoice {
             return None;
         }
         let isa = or(&self.isa, &stanza.isa);
-        let engine = or(&self.engines, &stanza.engine);
-        if stanza.ceiling && self.ops.is_empty() {
+        let mut engine = or(&self.engines, &stanza.engine);
+        if self.ops.is_empty() {
+            // An operation that nobody asked for is of the solvers that have it.
+            engine.retain(|engine| op.iter().all(|op| linpack_computes(*engine, *op)));
+        }
+        if engine.is_empty() {
+            return None;
+        }
+        if stanza.role == Role::Ceiling && self.ops.is_empty() {
             // Shown for what is measured here, and with the same solver.
             let shown =
                 self.elements.is_empty() && self.nbs.is_empty() && self.ldas.is_empty() && self.aligns.is_empty();
@@ -202,6 +223,7 @@ impl LinpackChoice {
             align: or(&self.aligns, &stanza.align),
             elements: or(&self.elements, &stanza.elements),
             isa,
+            role: if self.ops.is_empty() { stanza.role } else { Role::Subject },
             ..stanza.clone()
         };
         // Of an operation's stanzas for several types each keeps its own.
@@ -228,8 +250,8 @@ impl Suite {
         let linpack: Vec<LinpackStanza> = suite.linpack.iter().filter_map(|stanza| choice.of(stanza)).collect();
         if linpack.is_empty() {
             return Err(
-                "there is no LINPACK experiment of that combination; known: --op lu with --type fp64, and gemm with \
-                        --type fp64 or fp32"
+                "there is no LINPACK experiment of that combination; known: --op lu with --type fp64, lu_mixed with \
+                        --type fp32, and gemm with --type fp64 or fp32"
                     .to_owned(),
             );
         }
@@ -256,8 +278,27 @@ mod tests {
         assert!(rows(&gemm).iter().all(|stanza| stanza.op == [LinpackOp::Gemm] && stanza.n == sizes));
         let single = LinpackChoice { elements: vec![Element::Fp32], ..gemm };
         assert!(rows(&single).iter().all(|stanza| stanza.elements == [Element::Fp32]));
+        let mixed = || sized.iter().filter(|stanza| stanza.op == [LinpackOp::LuMixed]);
+        assert!(mixed().count() == 1 && mixed().all(|stanza| stanza.n == sizes && stanza.elements == [Element::Fp32]));
         let aligned = rows(&LinpackChoice { aligns: vec![64], ..LinpackChoice::default() });
-        assert!(aligned.iter().all(|stanza| stanza.align == [64] && !stanza.ceiling));
+        assert!(aligned.iter().all(|stanza| stanza.align == [64] && stanza.role != Role::Ceiling));
+    }
+
+    #[test]
+    fn an_operation_that_was_not_asked_for_is_of_the_solvers_that_have_it() {
+        let of = |ops: &[LinpackOp], engines: &[LinpackEngine]| {
+            let (ops, engines) = (ops.to_vec(), engines.to_vec());
+            rows(&LinpackChoice { ops, engines, ..LinpackChoice::default() })
+        };
+        let system = of(&[], &[LinpackEngine::System]);
+        assert!(!system.iter().any(|stanza| stanza.op.contains(&LinpackOp::LuMixed)) && !system.is_empty());
+        let both = of(&[], &[LinpackEngine::Own, LinpackEngine::System]);
+        let mixed = both.iter().find(|stanza| stanza.op.contains(&LinpackOp::LuMixed)).unwrap();
+        assert_eq!(mixed.engine, [LinpackEngine::Own]);
+        let asked = of(&[LinpackOp::LuMixed], &[LinpackEngine::System]);
+        assert_eq!(asked[0].engine, [LinpackEngine::System], "which is refused with what it has");
+        let double = LinpackChoice { elements: vec![Element::Fp64], ..LinpackChoice::default() };
+        assert!(!rows(&double).iter().any(|stanza| stanza.op.contains(&LinpackOp::LuMixed)));
     }
 
     #[test]

@@ -18,7 +18,7 @@ mod memory;
 mod net;
 pub use disk::{DiskChoice, DiskStanza, Steady};
 pub(crate) use linpack::MOST_N;
-pub use linpack::{Leading, LinpackChoice, LinpackStanza, Order, parse_alignment};
+pub use linpack::{Leading, LinpackChoice, LinpackStanza, Order, Role, parse_alignment};
 pub use memory::{MemoryChoice, MemoryStanza, NodePair, WorkingSets};
 pub(crate) use net::{LOSS_GOAL_PER_MILLION, MOST_BLOCK_BYTES, Traits, block_range, known_modes, traits};
 pub use net::{NetChoice, NetStanza};

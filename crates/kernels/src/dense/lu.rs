@@ -24,7 +24,7 @@ use super::real::Real;
 use super::residual::{Checked, Norms};
 use super::step::{Bench, Step};
 use super::tile::BoundTile;
-use super::triangle;
+use super::triangle::{Triangles, own_rows};
 
 /// The least columns of a piece of work: fewer, and the left factor is read from beyond the second-level cache faster
 /// than it comes.
@@ -90,6 +90,12 @@ struct Layout {
     len: usize,
 }
 
+/// What a thread has of so many things.
+pub(super) fn own(count: usize, thread: usize, threads: usize) -> Range<usize> {
+    let each = count.div_ceil(threads);
+    (thread * each).min(count)..((thread + 1) * each).min(count)
+}
+
 /// So many elements, brought up to whole pairs of cache lines, so that what threads write is far enough apart.
 pub(super) fn apart<T>(elements: usize) -> usize {
     elements.next_multiple_of(128 / size_of::<T>())
@@ -148,7 +154,7 @@ impl<T: Real> Problem<T> {
     }
 
     /// Where the entries come from.
-    const fn uniform(&self) -> Uniform {
+    pub(super) const fn uniform(&self) -> Uniform {
         Uniform::new(self.seed, self.n)
     }
 }
@@ -269,20 +275,32 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
     pub fn fill(&self, thread: usize) -> Result<(), Abandoned> {
         let n = self.problem.n;
         self.together(thread, Phase::Fill, || {
-            let width = self.problem.depth();
-            for first in (thread * width..=n).step_by(width * self.crew.threads()) {
-                for column in first..(first + width).min(n + 1) {
-                    // SAFETY: the column is within the buffer, and only this thread's.
-                    let entries = unsafe { self.grid().column_mut(column, 0..n) };
-                    self.problem.uniform().fill(column, 0, entries);
-                }
+            for column in self.own_columns(thread) {
+                // SAFETY: the column is within the buffer, and only this thread's.
+                let entries = unsafe { self.grid().column_mut(column, 0..n) };
+                self.problem.uniform().fill(column, 0, entries);
             }
-            let each = self.layout.len.div_ceil(self.crew.threads());
-            let own = (thread * each).min(self.layout.len)..((thread + 1) * each).min(self.layout.len);
-            // SAFETY: this part of the buffer is only this thread's.
-            unsafe { self.work().column_mut(0, own) }.fill(T::ZERO);
+            // SAFETY: all threads of the crew are here, each under a number of its own.
+            unsafe { self.clear_workspace(thread) };
             Ok(())
         })
+    }
+
+    /// The columns that a thread writes first: panels by turns.
+    pub(super) fn own_columns(&self, thread: usize) -> impl Iterator<Item = usize> + use<T, S> {
+        let (end, width) = (self.problem.n + 1, self.problem.depth());
+        let firsts = (thread * width..end).step_by(width * self.crew.threads());
+        firsts.flat_map(move |first| first..end.min(first + width))
+    }
+
+    /// Writes zeros into a thread's part of the workspace.
+    ///
+    /// # Safety
+    /// The buffers are lent, and nobody else uses this part.
+    pub(super) unsafe fn clear_workspace(&self, thread: usize) {
+        let own = own(self.layout.len, thread, self.crew.threads());
+        // SAFETY: the caller's promise.
+        unsafe { self.work().column_mut(0, own) }.fill(T::ZERO);
     }
 
     /// Factors the matrix and solves the system. `look` is called between pieces of work, of some milliseconds at most
@@ -294,9 +312,8 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         self.together(thread, Phase::Factor, || {
             // SAFETY: all threads of the crew are here, each under a number of its own.
             unsafe { self.factor(thread, look) }?;
-            let upper = triangle::Upper { tile: self.problem.tile, grid: self.grid(), n: self.problem.n };
             // SAFETY: as above.
-            unsafe { upper.solve(thread, &self.crew, self.problem.depth(), look) }
+            unsafe { self.solve_upper(thread, look) }
         })
     }
 
@@ -309,9 +326,7 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
             let n = self.problem.n;
             // SAFETY: nobody writes to the solution.
             let solution = unsafe { self.grid().column(n, 0..n) };
-            let each = n.div_ceil(self.crew.threads());
-            let own = (thread * each).min(n)..((thread + 1) * each).min(n);
-            self.norms.add_rows(self.problem.uniform(), solution, own);
+            self.norms.add_rows(self.problem.uniform(), solution, own(n, thread, self.crew.threads()));
             self.crew.meet()?;
             Ok(self.norms.checked::<T>(n))
         })
@@ -326,20 +341,34 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
     ) -> Result<R, Abandoned> {
         let before = || {
             // SAFETY: called by one thread while all others wait, so none has a reference into the buffers.
-            let is_lent = unsafe { self.matrix.lend() && self.workspace.lend() };
-            if !is_lent {
-                self.crew.abandon();
-            }
+            unsafe { self.lend() };
             match phase {
                 Phase::Fill => {}
-                Phase::Factor => self.singular.store(REGULAR, Ordering::Relaxed),
+                Phase::Factor => self.forget_singular(),
                 Phase::Check => self.norms.clear(),
             }
         };
         self.crew.together(thread, phase as usize, before, work)
     }
 
-    fn grid(&self) -> Grid<T> {
+    /// Looks up where the buffers lie; where they have become too short, the crew is given up.
+    ///
+    /// # Safety
+    /// One thread calls it while no other uses the buffers.
+    pub(super) unsafe fn lend(&self) {
+        // SAFETY: the caller's promise.
+        let is_lent = unsafe { self.matrix.lend() && self.workspace.lend() };
+        if !is_lent {
+            self.crew.abandon();
+        }
+    }
+
+    /// No column is without a pivot yet.
+    pub(super) fn forget_singular(&self) {
+        self.singular.store(REGULAR, Ordering::Relaxed);
+    }
+
+    pub(super) fn grid(&self) -> Grid<T> {
         Grid::new(self.matrix.first(), self.problem.lda)
     }
 
@@ -414,7 +443,7 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
     ///
     /// # Safety
     /// All threads of the crew call it together, each under its own number.
-    unsafe fn factor(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
+    pub(super) unsafe fn factor(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
         let (n, bench) = (self.problem.n, self.bench(thread));
         let panels = n.div_ceil(self.problem.depth());
         let share = Share {
@@ -451,6 +480,45 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
             self.crew.meet_and(|| self.begin(number + 1))?;
         }
         Ok(())
+    }
+
+    /// Replaces the column behind the factored matrix by the solution of the upper triangle.
+    ///
+    /// # Safety
+    /// All threads of the crew call it together, each under its own number; nobody else uses the buffers.
+    pub(super) unsafe fn solve_upper(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
+        // SAFETY: the caller's promise.
+        unsafe { self.triangles().solve_upper(thread, &self.crew, self.problem.depth(), look) }
+    }
+
+    /// Replaces the column behind the factored matrix, a right-hand side, by its solution. The lower factor's rows are
+    /// in the order in which each panel left them, so interchanges go panel by panel as well.
+    ///
+    /// # Safety
+    /// As for [`solve_upper`](Self::solve_upper).
+    pub(super) unsafe fn solve_again(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
+        let n = self.problem.n;
+        for number in 0..n.div_ceil(self.problem.depth()) {
+            let columns = self.panel(number);
+            if thread == 0 {
+                // SAFETY: the others wait.
+                unsafe { self.step(number).interchange(n..n + 1) };
+                // SAFETY: as above.
+                unsafe { self.triangles().lower_block(columns.clone()) };
+            }
+            self.crew.meet()?;
+            let below = own_rows(columns.end..n, thread, self.crew.threads());
+            // SAFETY: each row is taken by one thread, and the solution of this block is only read.
+            unsafe { self.triangles().take_from(below, columns) };
+            look();
+            self.crew.meet()?;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.solve_upper(thread, look) }
+    }
+
+    fn triangles(&self) -> Triangles<T> {
+        Triangles { tile: self.problem.tile, grid: self.grid(), n: self.problem.n }
     }
 
     /// Makes a step ready: everything to the right of the next panel is to be done, and nobody has the panel.

@@ -5,7 +5,8 @@
 //! * [`Blocking`] — how a problem is cut for the caches;
 //! * [`Crew`] — the threads that work a problem together: they are the caller's, and meet inside;
 //! * [`Product`] — the product of two matrices that a crew draws, multiplies and checks, in the caller's buffers;
-//! * [`Solver`] — a system of equations that a crew fills, solves and checks.
+//! * [`Solver`] — a system of equations that a crew fills, solves and checks;
+//! * [`Mixed`] — the same in fp64 by factors in fp32, and refinement.
 //!
 //! Matrices lie in columns, entries are drawn from a seed by [`Uniform`], so that a result is checked against a system
 //! drawn again. Nothing here allocates, reads a clock or calls the operating system.
@@ -13,8 +14,10 @@
 mod blocking;
 mod crew;
 mod gemm;
+mod gmres;
 mod grid;
 mod lu;
+mod mixed;
 mod pack;
 mod panel;
 mod product;
@@ -27,7 +30,9 @@ mod triangle;
 
 pub use blocking::{Blocking, Caches, padded};
 pub use crew::{Abandoned, Crew, MOST_THREADS};
+pub use gmres::{MOST_REFINEMENTS, Refined};
 pub use lu::{Problem, Solver, Unfit};
+pub use mixed::Mixed;
 pub use product::{Product, SAMPLES, Shape, Verified};
 pub use random::Uniform;
 pub use real::Real;

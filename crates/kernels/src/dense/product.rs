@@ -11,7 +11,7 @@ use super::blocking::Blocking;
 use super::crew::{Abandoned, Crew};
 use super::gemm::{Jobs, Left, Share, Update};
 use super::grid::{Grid, Store};
-use super::lu::{LEAST_COLUMNS, Unfit, apart};
+use super::lu::{LEAST_COLUMNS, Unfit, apart, own};
 use super::pack;
 use super::random::Uniform;
 use super::real::Real;
@@ -407,12 +407,6 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         let is_right = (found - expected).abs() <= limit;
         !is_right
     }
-}
-
-/// What a thread has of so many things.
-fn own(count: usize, thread: usize, threads: usize) -> Range<usize> {
-    let each = count.div_ceil(threads);
-    (thread * each).min(count)..((thread + 1) * each).min(count)
 }
 
 /// The signs of the vectors in a row of theirs, a bit each.

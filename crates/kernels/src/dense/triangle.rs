@@ -1,7 +1,7 @@
-//! The upper triangular system of one right-hand side, by all threads.
+//! The triangular systems of one right-hand side, and a matrix times a vector, by all threads.
 //!
-//! It reads the triangle once and is bound by memory: blocks of columns from the right, of which one thread solves the
-//! triangle and all take the effect from the rows above, each from rows of its own.
+//! Each reads its matrix once and is bound by memory. Triangles go by blocks of columns: one thread solves what is on the
+//! diagonal, and all take the effect from the other rows, each from rows of its own.
 
 use core::ops::Range;
 
@@ -16,20 +16,20 @@ const PART: usize = 1024;
 /// Fewer rows are left to one thread: dividing them costs more than they do.
 const FEW: usize = 256;
 
-/// The upper triangle of a matrix whose next column is the right-hand side.
-pub(super) struct Upper<T: 'static> {
+/// The triangles of a factored matrix whose next column is the right-hand side.
+pub(super) struct Triangles<T: 'static> {
     pub(super) tile: BoundTile<T>,
     pub(super) grid: Grid<T>,
     pub(super) n: usize,
 }
 
-impl<T: Real> Upper<T> {
-    /// Replaces the right-hand side by the solution, by blocks of so many columns.
+impl<T: Real> Triangles<T> {
+    /// Replaces the right-hand side by the solution of the upper one, by blocks of so many columns.
     ///
     /// # Safety
     /// All threads of the crew call this together, each under its own number; nobody else writes to the matrix or uses
     /// the right-hand side.
-    pub(super) unsafe fn solve(
+    pub(super) unsafe fn solve_upper(
         &self,
         thread: usize,
         crew: &Crew,
@@ -41,25 +41,36 @@ impl<T: Real> Upper<T> {
             let columns = number * block..self.n.min((number + 1) * block);
             if thread == 0 {
                 // SAFETY: the others wait.
-                unsafe { self.solve_block(columns.clone()) };
+                unsafe { self.upper_block(columns.clone()) };
             }
             crew.meet()?;
             // SAFETY: each row is taken by one thread, and the solution of this block is only read.
-            unsafe { self.take_from(Self::own_rows(columns.start, thread, crew.threads()), columns) };
+            unsafe { self.take_from(own_rows(0..columns.start, thread, crew.threads()), columns) };
             look();
             crew.meet()?;
         }
         Ok(())
     }
 
-    /// The rows above a block that a thread works on.
-    fn own_rows(above: usize, thread: usize, threads: usize) -> Range<usize> {
-        let each = above.div_ceil(threads).max(FEW).next_multiple_of(SOURCES);
-        (thread * each).min(above)..((thread + 1) * each).min(above)
+    /// Solves the lower triangle of some columns, which has ones on its diagonal.
+    ///
+    /// # Safety
+    /// Nobody else uses these rows of the right-hand side, or writes to the matrix.
+    pub(super) unsafe fn lower_block(&self, columns: Range<usize>) {
+        for column in columns.clone() {
+            // SAFETY: the caller's promise.
+            let (factors, solution) = unsafe {
+                (self.grid.column(column, column + 1..columns.end), self.grid.column_mut(self.n, column..columns.end))
+            };
+            let [known, unknown @ ..] = solution else { continue };
+            for (entry, factor) in unknown.iter_mut().zip(factors) {
+                *entry = *entry - *factor * *known;
+            }
+        }
     }
 
-    /// Solves the triangle of some columns.
-    unsafe fn solve_block(&self, columns: Range<usize>) {
+    /// Solves the upper triangle of some columns.
+    unsafe fn upper_block(&self, columns: Range<usize>) {
         for column in columns.clone().rev() {
             // SAFETY: the caller has the right-hand side alone, and nobody writes to the matrix.
             let (entries, solution) = unsafe {
@@ -76,26 +87,58 @@ impl<T: Real> Upper<T> {
         }
     }
 
-    /// Takes the effect of some solved columns from some rows above.
-    unsafe fn take_from(&self, rows: Range<usize>, columns: Range<usize>) {
-        for first in rows.clone().step_by(PART) {
-            for source in columns.clone().rev().step_by(SOURCES) {
-                let sources = (source + 1).saturating_sub(SOURCES).max(columns.start)..source + 1;
-                let mut factors = [T::ZERO; SOURCES];
-                // SAFETY: this block is solved.
-                factors[..sources.len()].copy_from_slice(unsafe { self.grid.column(self.n, sources.clone()) });
-                let job = Elimination {
-                    sources: self.grid.at(first, sources.start),
-                    step: self.grid.step(),
-                    count: sources.len(),
-                    factors,
-                    scale: None,
-                    target: self.grid.at(first, self.n),
-                    rows: PART.min(rows.end - first),
-                };
-                // SAFETY: these rows of the right-hand side are the caller's, and the sources are only read.
-                unsafe { self.tile.eliminate(&job) };
+    /// Takes the effect of some solved columns from some other rows.
+    ///
+    /// # Safety
+    /// Nobody else uses these rows of the right-hand side, or writes to those of the columns or to the matrix.
+    pub(super) unsafe fn take_from(&self, rows: Range<usize>, columns: Range<usize>) {
+        // SAFETY: the caller's promise; the rows are not those of the columns.
+        let solution = unsafe { self.grid.column(self.n, columns.clone()) };
+        let factor = |column: usize| solution[column - columns.start];
+        // SAFETY: as above.
+        unsafe { take_columns(self.tile, self.grid, columns.clone(), rows, factor, self.grid.at(0, self.n)) };
+    }
+}
+
+/// What one of so many threads has of some rows.
+pub(super) fn own_rows(rows: Range<usize>, thread: usize, threads: usize) -> Range<usize> {
+    let each = rows.len().div_ceil(threads).max(FEW).next_multiple_of(SOURCES);
+    let place = |thread: usize| rows.start + (thread * each).min(rows.len());
+    place(thread)..place(thread + 1)
+}
+
+/// Takes multiples of some columns of a matrix from some rows of a vector: each entry by the same operations in the same
+/// order, whatever the rows are.
+///
+/// # Safety
+/// These rows of the columns and of the vector, whose first is at `target`, are valid; nobody writes to the columns, and
+/// nobody else uses these rows of the vector.
+pub(super) unsafe fn take_columns<T: Real>(
+    tile: BoundTile<T>,
+    grid: Grid<T>,
+    columns: Range<usize>,
+    rows: Range<usize>,
+    factor: impl Fn(usize) -> T,
+    target: *mut T,
+) {
+    for first in rows.clone().step_by(PART) {
+        for source in columns.clone().rev().step_by(SOURCES) {
+            let sources = (source + 1).saturating_sub(SOURCES).max(columns.start)..source + 1;
+            let mut factors = [T::ZERO; SOURCES];
+            for (entry, column) in factors.iter_mut().zip(sources.clone()) {
+                *entry = factor(column);
             }
+            let job = Elimination {
+                sources: grid.at(first, sources.start),
+                step: grid.step(),
+                count: sources.len(),
+                factors,
+                scale: None,
+                target: target.wrapping_add(first),
+                rows: PART.min(rows.end - first),
+            };
+            // SAFETY: the caller's promise; the sources are only read.
+            unsafe { tile.eliminate(&job) };
         }
     }
 }

@@ -16,10 +16,11 @@ const fn letter(element: Element) -> &'static str {
     }
 }
 
-/// What a row computes: `LINPACK`, `DGEMM`.
+/// What a row computes: `LINPACK`, `LINPACK mixed`, `DGEMM`.
 fn what(params: &LinpackParams) -> String {
     match params.op {
-        LinpackOp::Lu | LinpackOp::LuMixed => "LINPACK".to_owned(),
+        LinpackOp::Lu => "LINPACK".to_owned(),
+        LinpackOp::LuMixed => "LINPACK mixed".to_owned(),
         LinpackOp::Gemm => format!("{}GEMM", letter(params.element)),
     }
 }
@@ -43,7 +44,7 @@ pub(super) fn label(row: &Row, params: &LinpackParams) -> Label {
     let chosen = chosen(row, params);
     let mut how = vec![format!("N = {}", params.n)];
     if params.op == LinpackOp::LuMixed {
-        how.push(format!("{} factors, refined", params.element.name().to_uppercase()));
+        how.push(format!("{} factors", params.element.name().to_uppercase()));
     } else if params.op == LinpackOp::Lu && params.element != Element::Fp64 {
         how.push(params.element.name().to_uppercase());
     }

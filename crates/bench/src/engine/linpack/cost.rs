@@ -41,7 +41,7 @@ pub(super) const fn element_bytes(element: Element) -> u64 {
     }
 }
 
-/// Matrices that lie in memory.
+/// Matrices that are drawn.
 const fn matrices(op: LinpackOp) -> u64 {
     match op {
         LinpackOp::Lu | LinpackOp::LuMixed => 1,
@@ -49,9 +49,17 @@ const fn matrices(op: LinpackOp) -> u64 {
     }
 }
 
+/// Bytes in memory of an entry of each matrix: beside factors of lower precision the system is kept in fp64.
+const fn entry_bytes(op: LinpackOp, element: Element) -> u64 {
+    match op {
+        LinpackOp::Lu | LinpackOp::Gemm => element_bytes(element),
+        LinpackOp::LuMixed => element_bytes(element) + element_bytes(Element::Fp64),
+    }
+}
+
 /// The most bytes that a solver takes: its matrices, and beside them the larger of 5 % and 64 MiB.
 pub(super) fn most_bytes(op: LinpackOp, element: Element, n: u64, lda: u64) -> u64 {
-    let matrices = matrices(op).saturating_mul(n).saturating_mul(lda).saturating_mul(element_bytes(element));
+    let matrices = matrices(op).saturating_mul(n).saturating_mul(lda).saturating_mul(entry_bytes(op, element));
     matrices.saturating_add((matrices / 20).max(64 << 20))
 }
 
@@ -150,6 +158,8 @@ mod tests {
             assert!(most_bytes(LU, Element::Fp64, n + 1, n + 1) > bytes);
         }
         assert_eq!(largest_order(LU, Element::Fp64, 64 << 20, |n| n), 0, "no room for anything beside the matrix");
+        let mixed = most_bytes(LinpackOp::LuMixed, Element::Fp32, 20_000, 20_000);
+        assert_eq!(mixed, 20_000 * 20_000 * 12 / 20 * 21, "the matrix in fp64 and its factors in fp32, and 5 %");
         assert!(most_bytes(LinpackOp::Gemm, Element::Fp64, u64::MAX / 2, u64::MAX / 2) == u64::MAX);
     }
 

@@ -20,6 +20,7 @@ mod cost;
 #[cfg(feature = "faer")]
 mod faer;
 mod library;
+mod mixed;
 mod operands;
 mod own;
 #[cfg(test)]
@@ -28,6 +29,8 @@ mod rows;
 mod series;
 mod solver;
 mod system;
+
+pub(crate) use solver::computes;
 
 /// Measures LINPACK.
 pub(super) struct LinpackEngine;
@@ -109,7 +112,7 @@ trait Team: Send + Sync {
     /// Share of its buffers in huge pages.
     fn huge_share(&self) -> Option<f64>;
 
-    /// What it is worked with.
+    /// What it is worked with, once it was.
     fn describe(&self) -> LinpackConditions;
 }
 

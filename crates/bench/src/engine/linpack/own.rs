@@ -13,10 +13,11 @@ use model::wire::Task;
 use sys::memory::{PageSize, Place};
 use sys::numbers::{Number, Numbers};
 
+use super::mixed::LuMixed;
 use super::{Residuals, Team, Trouble, solver};
 
 /// Alignment of what a solver has beside its matrix.
-const WORKSPACE_ALIGN: usize = 2 << 20;
+pub(super) const WORKSPACE_ALIGN: usize = 2 << 20;
 
 /// Sets the problem of a task up: its memory is mapped, and touched by nobody.
 ///
@@ -25,6 +26,7 @@ const WORKSPACE_ALIGN: usize = 2 << 20;
 pub(super) fn team(task: &Task, params: &LinpackParams) -> Result<Arc<dyn Team>, Trouble> {
     match (params.op, params.element) {
         (LinpackOp::Lu, Element::Fp64) => Ok(Arc::new(Lu::<f64>::new(task, params)?)),
+        (LinpackOp::LuMixed, Element::Fp32) => Ok(Arc::new(LuMixed::new(task, params)?)),
         (LinpackOp::Gemm, Element::Fp64) => Ok(Arc::new(Gemm::<f64>::new(task, params)?)),
         (LinpackOp::Gemm, Element::Fp32) => Ok(Arc::new(Gemm::<f32>::new(task, params)?)),
         (op, element) => Err(Trouble::Failed(format!("this version has no {op} of {element}"))),
@@ -32,12 +34,18 @@ pub(super) fn team(task: &Task, params: &LinpackParams) -> Result<Arc<dyn Team>,
 }
 
 /// So many elements, as an index.
-fn index(count: u64) -> Result<usize, Trouble> {
+///
+/// # Errors
+/// They cannot be addressed.
+pub(super) fn index(count: u64) -> Result<usize, Trouble> {
     usize::try_from(count).map_err(|_| Trouble::Failed(format!("{count} elements are more than can be addressed")))
 }
 
 /// Maps room for numbers.
-fn map<T: Number>(len: usize, align: usize) -> Result<Numbers<T>, Trouble> {
+///
+/// # Errors
+/// There is none.
+pub(super) fn map<T: Number>(len: usize, align: usize) -> Result<Numbers<T>, Trouble> {
     Numbers::map(len, align, PageSize::Huge).map_err(|error| {
         let size = format_size((len * size_of::<T>()) as u64);
         Trouble::Unavailable(format!("no memory for a matrix of {size}: {error}; choose a smaller --n"))
@@ -45,16 +53,20 @@ fn map<T: Number>(len: usize, align: usize) -> Result<Numbers<T>, Trouble> {
 }
 
 /// What a solver is made of besides its memory.
-struct Parts<T: 'static> {
-    tile: BoundTile<T>,
-    blocking: Blocking,
-    crew: Crew,
-    n: usize,
-    lda: usize,
+pub(super) struct Parts<T: 'static> {
+    pub(super) tile: BoundTile<T>,
+    pub(super) blocking: Blocking,
+    pub(super) crew: Crew,
+    pub(super) n: usize,
+    pub(super) lda: usize,
 }
 
 impl<T: Real> Parts<T> {
-    fn new(task: &Task, params: &LinpackParams) -> Result<Self, Trouble> {
+    /// The parts of a row.
+    ///
+    /// # Errors
+    /// There is no kernel for it here.
+    pub(super) fn new(task: &Task, params: &LinpackParams) -> Result<Self, Trouble> {
         let lacking = || {
             let isa = params.isa.map_or("any kernel", |isa| isa.name());
             Trouble::Unavailable(format!("this CPU, or the operating system, lacks {isa} for {}", params.op))
@@ -68,12 +80,12 @@ impl<T: Real> Parts<T> {
 }
 
 /// That a problem is none.
-fn unfit(unfit: Unfit) -> Trouble {
+pub(super) fn unfit(unfit: Unfit) -> Trouble {
     Trouble::Failed(format!("the problem cannot be set up: {unfit}"))
 }
 
 /// What is said where a thread finds that another one has left.
-fn abandoned(_: Abandoned) -> String {
+pub(super) fn abandoned(_: Abandoned) -> String {
     "another thread of the solver has given up".to_owned()
 }
 

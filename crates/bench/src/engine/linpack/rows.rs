@@ -16,7 +16,7 @@ use super::series::SERIES;
 use super::solver;
 use crate::engine::memory::obtainable_bytes;
 use crate::plan::{PlanError, Planned, Request, place, thread_counts};
-use crate::suite::{IsaChoice, Leading, LinpackStanza, Order, Sampling};
+use crate::suite::{IsaChoice, Leading, LinpackStanza, Order, Role, Sampling};
 
 /// Alignment of the first element where nobody chose one: that of the memory that is mapped.
 const USUAL_ALIGN: u64 = 2 << 20;
@@ -81,7 +81,11 @@ pub(super) fn expand(
         for means in means(request, machine, stanza, features_of(&most.cpus))? {
             for shape in shapes(stanza, means.op) {
                 for seats in &seats {
-                    rows.push(Row { request, machine, stanza, means: &means, shape, seats, most }.planned()?);
+                    let row = Row { request, machine, stanza, means: &means, shape, seats, most }.planned()?;
+                    // Columns of some orders are padded by being as long as they are.
+                    if !rows.iter().any(|other: &Planned| other.experiment.id == row.experiment.id) {
+                        rows.push(row);
+                    }
                 }
             }
         }
@@ -208,7 +212,7 @@ impl Row<'_> {
         let sample_seconds = cost::sample_seconds(&params, rate);
         let obstacle = match self.means.obstacle.clone().or_else(|| self.too_large(&params)) {
             // A matrix that the user asked for and that does not fit is bad input.
-            Some(sentence) if self.means.obstacle.is_none() && self.request.chosen.order => {
+            Some(sentence) if self.means.obstacle.is_none() && self.request.chosen.order && self.is_asked_for() => {
                 return Err(PlanError(sentence));
             }
             obstacle => obstacle.or_else(|| self.too_long(sample_seconds)),
@@ -247,6 +251,11 @@ impl Row<'_> {
         })
     }
 
+    /// Whether it is what the command is about, and not what stands beside it.
+    fn is_asked_for(&self) -> bool {
+        self.stanza.role == Role::Subject
+    }
+
     fn params(&self) -> Result<LinpackParams, PlanError> {
         let Means { op, engine, element, isa, .. } = *self.means;
         let n = match self.shape.n {
@@ -279,18 +288,25 @@ impl Row<'_> {
     }
 
     fn rate(&self, cpus: &[u32]) -> f64 {
-        cost::expected_rate(self.machine, self.means.isa, self.means.element, cpus)
+        self.rate_of(self.means.element, cpus)
     }
 
-    /// The order that memory and time allow.
+    fn rate_of(&self, element: Element, cpus: &[u32]) -> f64 {
+        cost::expected_rate(self.machine, self.means.isa, element, cpus)
+    }
+
+    /// The order that memory and time allow. In mixed precision it is that of the solution in fp64, where memory allows
+    /// it, so that the two are of one system.
     fn order(&self) -> u64 {
+        let timed =
+            if self.means.op == LinpackOp::LuMixed { LinpackOp::Lu.usual_element() } else { self.means.element };
         let bounds = Bounds {
             op: self.means.op,
             element: self.means.element,
             obtainable_bytes: obtainable_bytes(self.machine),
             aim_seconds: self.stanza.aim_seconds,
         };
-        bounds.order(self.rate(&self.seats.cpus), self.rate(&self.most.cpus))
+        bounds.order(self.rate_of(timed, &self.seats.cpus), self.rate_of(timed, &self.most.cpus))
     }
 
     /// Why it does not fit into memory.

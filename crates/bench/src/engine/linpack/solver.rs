@@ -20,6 +20,12 @@ const ABILITIES: &[Ability] = &[
     Ability { engine: LinpackEngine::Own, op: LinpackOp::Lu, elements: &[Element::Fp64], method: "linpack-lu/1" },
     Ability {
         engine: LinpackEngine::Own,
+        op: LinpackOp::LuMixed,
+        elements: &[Element::Fp32],
+        method: "linpack-lu-mixed/1",
+    },
+    Ability {
+        engine: LinpackEngine::Own,
         op: LinpackOp::Gemm,
         elements: &[Element::Fp64, Element::Fp32],
         method: "linpack-gemm/1",
@@ -47,6 +53,11 @@ const ABILITIES: &[Ability] = &[
 
 fn ability(engine: LinpackEngine, op: LinpackOp) -> Option<&'static Ability> {
     ABILITIES.iter().find(|one| (one.engine, one.op) == (engine, op))
+}
+
+/// Whether a solver has an operation for any type of elements.
+pub(crate) fn computes(engine: LinpackEngine, op: LinpackOp) -> bool {
+    ability(engine, op).is_some()
 }
 
 /// Whether a solver has an operation for a type of elements.
@@ -167,6 +178,8 @@ mod tests {
             }
         }
         assert!(!has(LinpackEngine::Own, LinpackOp::Lu, Element::Int8));
+        assert!(has(LinpackEngine::Own, LinpackOp::LuMixed, Element::Fp32));
+        assert!(!computes(LinpackEngine::System, LinpackOp::LuMixed));
     }
 
     #[test]

@@ -1,0 +1,364 @@
+//! How a solution by factors of lower precision is brought to the accuracy of fp64: flexible GMRES (Saad, "A Flexible
+//! Inner-Outer Preconditioned GMRES Algorithm", SIAM J. Sci. Comput. 1993), preconditioned by the factors, as HPL-MxP has
+//! it.
+//!
+//! Classical refinement multiplies the error by about the condition number times the unit roundoff of the factors in
+//! each round, and HPL's matrices are not diagonally dominant: at orders of some ten thousands that is no longer small. A
+//! round of GMRES reads the same matrices and leaves the least residual of all that classical refinement, and any other
+//! method of so many rounds, could have reached. What the factors in fp32 make of a vector is kept as it came out, so their
+//! rounding does not disturb the recurrence.
+//!
+//! Here is what one thread does between the rounds: a few vectors of the order's length. What reads whole matrices, all
+//! threads do, as they are asked.
+
+use super::grid::Grid;
+use super::real::Real;
+
+/// The most rounds of refinement: "If the implementation takes more than 50 iterations, the method should trigger a
+/// failure and the run is invalid" (hpl-mxp.org, rules).
+pub const MOST_REFINEMENTS: usize = 50;
+
+/// How often the factors are used at most: once for the solution that is refined.
+const MOST_USES: usize = MOST_REFINEMENTS + 1;
+
+/// Units of roundoff that the residual may have, measured by norms that make it `||b - A x|| / (||A|| ||x|| + ||b||)` (2-norms,
+/// of the matrix the Frobenius norm). HPL's scaled residual is then at most this, for any matrix, and far less
+/// for those of HPL.
+const ACCURACY: f64 = 2.0;
+
+/// What all threads are to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ask {
+    /// The factors' solution for the right-hand side that is in the column behind them, and the matrix times it into this
+    /// vector of the basis.
+    Apply(usize),
+    /// The residual of the solution, into the first vector of the basis.
+    Residual,
+    /// Nothing: it has ended.
+    End,
+}
+
+/// How a refinement ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refined {
+    /// Rounds after the first solution.
+    pub refinements: usize,
+    /// Whether the residual has become as small as that of a solution in fp64.
+    pub converged: bool,
+}
+
+/// The vectors of a refinement, one behind the other: the solution, the basis, and what the factors made of it; then the
+/// triangular factor of the small system.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    vectors: Grid<f64>,
+    n: usize,
+}
+
+impl Room {
+    /// Elements that it takes for systems of order `n`.
+    pub(super) const fn len(n: usize) -> usize {
+        (2 + 2 * MOST_USES) * Self::pitch(n) + MOST_USES * MOST_USES
+    }
+
+    /// Elements from one vector to the next: whole pairs of cache lines.
+    const fn pitch(n: usize) -> usize {
+        n.next_multiple_of(16)
+    }
+
+    /// The room that begins there.
+    pub(super) const fn new(first: *mut f64, n: usize) -> Self {
+        Self { vectors: Grid::new(first, Self::pitch(n)), n }
+    }
+
+    /// Where the solution is.
+    pub(super) const fn solution(self) -> *mut f64 {
+        self.vectors.at(0, 0)
+    }
+
+    /// Where a vector of the basis is.
+    pub(super) const fn basis(self, index: usize) -> *mut f64 {
+        self.vectors.at(0, 1 + index)
+    }
+
+    /// The numbers of a vector by its place.
+    ///
+    /// # Safety
+    /// Nobody else uses them.
+    unsafe fn vector<'a>(self, place: usize) -> &'a mut [f64] {
+        // SAFETY: the caller's promise, and the room is as long as `len` says.
+        unsafe { self.vectors.column_mut(place, 0..self.n) }
+    }
+
+    /// The place of what the factors made of a vector of the basis.
+    const fn applied(index: usize) -> usize {
+        2 + MOST_USES + index
+    }
+
+    /// The small system's triangular factor.
+    const fn triangle(self) -> Grid<f64> {
+        Grid::new(self.vectors.at(0, 2 + 2 * MOST_USES), MOST_USES)
+    }
+}
+
+/// The state of a refinement.
+#[derive(Debug)]
+pub(super) struct Gmres {
+    room: Room,
+    /// The right-hand side.
+    rhs: *const f64,
+    /// The column behind the factors.
+    column: *mut f32,
+    matrix_norm: f64,
+    rhs_norm: f64,
+    solution_norm: f64,
+    /// Rotations that made the small system triangular: cosine and sine.
+    rotations: [(f64, f64); MOST_USES],
+    /// Its right-hand side; the last in use is the residual that is left, but for its sign.
+    small: [f64; MOST_USES + 1],
+    /// How often the factors were used.
+    uses: usize,
+    asked: Option<Ask>,
+    converged: bool,
+}
+
+impl Gmres {
+    /// Begins with the factors' solution for the right-hand side itself, which is in the column behind them.
+    ///
+    /// # Safety
+    /// The right-hand side has as many elements as the room's vectors, and the column too; nobody writes to the one while
+    /// this lives, and nobody uses the others while its methods run.
+    pub(super) unsafe fn new(room: Room, rhs: *const f64, column: *mut f32, matrix_norm: f64) -> Self {
+        // SAFETY: the caller's promise.
+        let rhs_norm = norm(unsafe { core::slice::from_raw_parts(rhs, room.n) });
+        Self {
+            room,
+            rhs,
+            column,
+            matrix_norm,
+            rhs_norm,
+            solution_norm: 0.0,
+            rotations: [(0.0, 0.0); MOST_USES],
+            small: [0.0; MOST_USES + 1],
+            uses: 0,
+            asked: None,
+            converged: false,
+        }
+    }
+
+    /// How it has ended.
+    pub(super) const fn refined(&self) -> Refined {
+        Refined { refinements: self.uses.saturating_sub(1), converged: self.converged }
+    }
+
+    /// Takes what all threads have done as they were asked, and says what comes next.
+    ///
+    /// # Safety
+    /// The other threads wait.
+    pub(super) unsafe fn next(&mut self) -> Ask {
+        // SAFETY: the caller's promise, in all four.
+        let ask = unsafe {
+            match self.asked {
+                None => self.begin(),
+                Some(Ask::Apply(index)) => self.extend(index),
+                Some(Ask::Residual) => self.judge(),
+                Some(Ask::End) => Ask::End,
+            }
+        };
+        self.asked = Some(ask);
+        ask
+    }
+
+    /// A solution of zeros, whose residual is the right-hand side.
+    unsafe fn begin(&mut self) -> Ask {
+        // SAFETY: the others wait.
+        let (solution, residual) = unsafe { (self.room.vector(0), self.room.vector(1)) };
+        solution.fill(0.0);
+        // SAFETY: as above.
+        residual.copy_from_slice(unsafe { core::slice::from_raw_parts(self.rhs, self.room.n) });
+        // SAFETY: as above.
+        unsafe { self.judge() }
+    }
+
+    /// The residual that is allowed to a solution of this norm.
+    fn allowed(&self, solution_norm: f64) -> f64 {
+        ACCURACY * f64::ROUNDOFF * (self.matrix_norm * solution_norm + self.rhs_norm)
+    }
+
+    /// Ends where the residual, the first vector of the basis, is small enough, and where it cannot become so; else begins
+    /// a basis with it.
+    unsafe fn judge(&mut self) -> Ask {
+        // SAFETY: the others wait.
+        let (solution, residual) = unsafe { (self.room.vector(0), self.room.vector(1)) };
+        self.solution_norm = norm(solution);
+        let length = norm(residual);
+        self.converged = length <= self.allowed(self.solution_norm);
+        if self.converged || !length.is_finite() || self.uses == MOST_USES {
+            return Ask::End;
+        }
+        for entry in &mut *residual {
+            *entry /= length;
+        }
+        self.small[0] = length;
+        if self.uses > 0 {
+            // SAFETY: as above.
+            unsafe { self.hand_over(residual) };
+        }
+        Ask::Apply(0)
+    }
+
+    /// Puts a vector into the column behind the factors.
+    unsafe fn hand_over(&self, vector: &[f64]) {
+        // SAFETY: the others wait.
+        let column = unsafe { core::slice::from_raw_parts_mut(self.column, self.room.n) };
+        for (entry, value) in column.iter_mut().zip(vector) {
+            *entry = f32::from_f64(*value);
+        }
+    }
+
+    /// Takes one more vector into the basis, and ends this one where the residual has become small enough, as far as the
+    /// small system tells.
+    unsafe fn extend(&mut self, index: usize) -> Ask {
+        self.uses += 1;
+        // SAFETY: the others wait, here and below; the vectors are different ones.
+        let (applied, found) = unsafe { (self.room.vector(Room::applied(index)), self.room.vector(2 + index)) };
+        // SAFETY: as above.
+        let column = unsafe { core::slice::from_raw_parts(self.column, self.room.n) };
+        for (entry, value) in applied.iter_mut().zip(column) {
+            *entry = value.to_f64();
+        }
+        if self.solution_norm <= 0.0 && index == 0 {
+            self.solution_norm = norm(applied);
+        }
+        // SAFETY: as above; the small system's factor has so many columns.
+        let small = unsafe { self.room.triangle().column_mut(index, 0..MOST_USES) };
+        for (place, entry) in small.iter_mut().enumerate().take(index + 1) {
+            // SAFETY: as above.
+            let other = unsafe { self.room.vector(1 + place) };
+            *entry = dot(other, found);
+            for (value, part) in found.iter_mut().zip(&*other) {
+                *value -= *entry * part;
+            }
+        }
+        let length = norm(found);
+        self.rotate(index, small, length);
+        let left = self.small[index + 1].abs();
+        // Half, as the residual itself has roundings of its own; what is no number ends it too.
+        let goes_on = left > self.allowed(self.solution_norm) / 2.0 && length > 0.0 && length.is_finite();
+        if goes_on && self.uses < MOST_USES {
+            for entry in &mut *found {
+                *entry /= length;
+            }
+            // SAFETY: as above.
+            unsafe { self.hand_over(found) };
+            return Ask::Apply(index + 1);
+        }
+        // SAFETY: as above.
+        unsafe { self.update(index + 1) };
+        Ask::Residual
+    }
+
+    /// Makes one more column of the small system triangular: the rotations so far, and one that takes `below` to zero.
+    fn rotate(&mut self, index: usize, column: &mut [f64], below: f64) {
+        for (place, (cosine, sine)) in self.rotations.iter().enumerate().take(index) {
+            let (above, here) = (column[place], column[place + 1]);
+            (column[place], column[place + 1]) = (cosine * above + sine * here, cosine * here - sine * above);
+        }
+        let length = root(column[index] * column[index] + below * below);
+        let (cosine, sine) = (column[index] / length, below / length);
+        column[index] = length;
+        self.rotations[index] = (cosine, sine);
+        self.small[index + 1] = -sine * self.small[index];
+        self.small[index] *= cosine;
+    }
+
+    /// Adds the best combination of so many vectors to the solution.
+    unsafe fn update(&self, count: usize) {
+        let mut weights = [0.0; MOST_USES];
+        weights[..count].copy_from_slice(&self.small[..count]);
+        // SAFETY: the others wait, here and below.
+        let solution = unsafe { self.room.vector(0) };
+        for index in (0..count).rev() {
+            // SAFETY: as above.
+            let column = unsafe { self.room.triangle().column(index, 0..count) };
+            weights[index] /= column[index];
+            let weight = weights[index];
+            for (entry, factor) in weights[..index].iter_mut().zip(column) {
+                *entry -= factor * weight;
+            }
+            // SAFETY: as above.
+            let applied = unsafe { self.room.vector(Room::applied(index)) };
+            for (entry, part) in solution.iter_mut().zip(&*applied) {
+                *entry += weight * part;
+            }
+        }
+    }
+}
+
+/// Sums that are added up at a time: independent, so that none waits for another.
+const SUMS: usize = 16;
+
+/// The product of two vectors, in an order that depends on their length alone.
+fn dot(left: &[f64], right: &[f64]) -> f64 {
+    let mut sums = [0.0; SUMS];
+    for (left, right) in left.chunks(SUMS).zip(right.chunks(SUMS)) {
+        for (sum, (left, right)) in sums.iter_mut().zip(left.iter().zip(right)) {
+            *sum += left * right;
+        }
+    }
+    sums.into_iter().sum()
+}
+
+/// The 2-norm of a vector.
+fn norm(vector: &[f64]) -> f64 {
+    root(dot(vector, vector))
+}
+
+/// A column in fp32, and the sum of its squares.
+pub(super) fn rounded(from: &[f64], to: &mut [f32]) -> f64 {
+    for (entry, value) in to.iter_mut().zip(from) {
+        *entry = f32::from_f64(*value);
+    }
+    dot(from, from)
+}
+
+/// The square root, which `core` has none of: Newton's iteration from half the exponent, whose error of at most 4 % five
+/// rounds take below the roundoff. What is no positive number stays what it is.
+pub(super) fn root(value: f64) -> f64 {
+    if !(value.is_finite() && value > 0.0) {
+        return value;
+    }
+    // The bits of 1.0, halved, make up for those of the exponent's offset.
+    let first = f64::from_bits(value.to_bits() / 2 + 1.0_f64.to_bits() / 2);
+    (0..5).fold(first, |root, _| 0.5 * (root + value / root))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roots_are_right_to_the_last_places() {
+        for index in 1..2000_i32 {
+            let value = f64::from(index) * 0.37;
+            let value = value * value * value * value;
+            let scaled = (root(value) * root(value) / value - 1.0).abs();
+            assert!(scaled < 4.0 * f64::EPSILON, "{value}: {scaled}");
+        }
+        for (value, expected) in [(0.0, 0.0), (4.0, 2.0), (1e-300, 1e-150), (1e300, 1e150)] {
+            assert!((root(value) - expected).abs() <= 1e-15 * expected, "{value}");
+        }
+        assert!(root(f64::NAN).is_nan() && root(f64::INFINITY).is_infinite());
+    }
+
+    #[test]
+    fn products_of_vectors_are_those_of_the_definition() {
+        let left: [f64; 37] = core::array::from_fn(|index| index as f64 - 11.0);
+        let right: [f64; 37] = core::array::from_fn(|index| 3.0 - index as f64 / 4.0);
+        let expected: f64 = left.iter().zip(&right).map(|(left, right)| left * right).sum();
+        assert!((dot(&left, &right) - expected).abs() < 1e-9);
+        let mut single = [0.0_f32; 37];
+        assert!((rounded(&left, &mut single) - dot(&left, &left)).abs() < 1e-9);
+        assert!(single.iter().zip(&left).all(|(single, left)| (f64::from(*single) - left).abs() < 1e-6));
+    }
+}

@@ -1,0 +1,370 @@
+//! The solution of `A x = b` in mixed precision, as HPL-MxP has it: factors in fp32, by the same LU with partial pivoting as
+//! in fp64, and from them by refinement a solution as accurate as in fp64.
+//!
+//! The matrix in fp64 is kept beside its copy in fp32, which becomes the factors: making that copy is part of the
+//! solution, as is the refinement. Like the factors, the solution is the same bits for any number of threads.
+
+use core::fmt;
+use core::ops::DerefMut;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::crew::{Abandoned, Crew};
+use super::gmres::{Ask, Gmres, Refined, Room, root, rounded};
+use super::grid::{Grid, Store};
+use super::lu::{Problem, Solver, Unfit, own};
+use super::random::Uniform;
+use super::residual::{Checked, Norms};
+use super::tile::BoundTile;
+use super::triangle::{own_rows, take_columns};
+
+/// What the threads do together.
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    Fill = 1,
+    Solve,
+    Check,
+}
+
+/// What a refinement has been asked for, as a number.
+const RESIDUAL: usize = usize::MAX - 1;
+const END: usize = usize::MAX;
+
+/// A system of linear equations in fp64 that a crew of threads fills, solves by factors in fp32, and checks.
+///
+/// Every method with a `thread` is called by all threads of the crew, each with its own number from 0, and returns when
+/// all have done their part. Nothing is allocated.
+pub struct Mixed<W, N> {
+    /// The matrix in fp32 with its right-hand side, and its factors.
+    low: Solver<f32, N>,
+    tile: BoundTile<f64>,
+    matrix: Store<f64, W>,
+    workspace: Store<f64, W>,
+    norms: Norms,
+    asked: AtomicUsize,
+    refinements: AtomicUsize,
+    converged: AtomicBool,
+    other_matrix: AtomicBool,
+    other_factors: AtomicBool,
+}
+
+impl<W, N> fmt::Debug for Mixed<W, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mixed").field("low", &self.low).finish_non_exhaustive()
+    }
+}
+
+impl Problem<f32> {
+    /// Elements of the matrix in fp64 that is kept beside this one, with its right-hand side; `None` where that is beyond
+    /// what can be addressed.
+    pub fn kept_len(&self) -> Option<usize> {
+        // Twice the bytes of what `matrix_len` vouches for, a quarter of the address space.
+        self.matrix_len().filter(|len| *len <= isize::MAX.unsigned_abs() / 2 / size_of::<f64>())
+    }
+
+    /// Elements in fp64 of what a refinement works with.
+    pub fn refinement_len(&self) -> usize {
+        Room::len(self.n)
+    }
+}
+
+impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mixed<W, N> {
+    /// Sets a problem up in the buffers of the matrix and its workspace, in fp64 (of at least [`Problem::kept_len`] and
+    /// [`Problem::refinement_len`] elements) and in fp32 ([`Problem::matrix_len`] and [`Problem::workspace_len`]). They
+    /// are not written to before [`fill`](Self::fill). `tile` is for products in fp64.
+    ///
+    /// # Errors
+    /// The problem is none, or a buffer is too small.
+    pub fn new(
+        problem: Problem<f32>,
+        tile: BoundTile<f64>,
+        crew: Crew,
+        (matrix, workspace): (W, W),
+        (low_matrix, low_workspace): (N, N),
+    ) -> Result<Self, Unfit> {
+        let needed = problem.kept_len().ok_or(Unfit::Order)?;
+        let room = problem.refinement_len();
+        let low = Solver::new(problem, crew, low_matrix, low_workspace)?;
+        let matrix = Store::new(matrix, needed).map_err(|_| Unfit::Matrix(needed))?;
+        let workspace = Store::new(workspace, room).map_err(|_| Unfit::Workspace(room))?;
+        let (norms, asked, refinements, converged, other_matrix, other_factors) = Default::default();
+        Ok(Self { low, tile, matrix, workspace, norms, asked, refinements, converged, other_matrix, other_factors })
+    }
+
+    /// The problem of the factors.
+    pub const fn problem(&self) -> &Problem<f32> {
+        self.low.problem()
+    }
+
+    /// The crew.
+    pub const fn crew(&self) -> &Crew {
+        self.low.crew()
+    }
+
+    /// The first column without a pivot, counted from 0, where the matrix in fp32 that was factored is singular.
+    pub fn singular(&self) -> Option<usize> {
+        self.low.singular()
+    }
+
+    /// How the last refinement ended.
+    pub fn refined(&self) -> Refined {
+        Refined {
+            refinements: self.refinements.load(Ordering::Acquire),
+            converged: self.converged.load(Ordering::Acquire),
+        }
+    }
+
+    /// The matrix in fp64 with its right-hand side in the column behind it, neither of which a solution changes.
+    pub fn matrix_mut(&mut self) -> &mut [f64] {
+        self.matrix.get_mut()
+    }
+
+    /// The solution.
+    pub fn solution_mut(&mut self) -> &mut [f64] {
+        let n = self.problem().n;
+        &mut self.workspace.get_mut()[..n]
+    }
+
+    /// For tests: the next solution is that of another matrix, which the check must find.
+    #[doc(hidden)]
+    pub fn plant_other_matrix(&self) {
+        self.other_matrix.store(true, Ordering::Release);
+    }
+
+    /// For tests: the next factors are those of another matrix, which a refinement must not take for good.
+    #[doc(hidden)]
+    pub fn plant_other_factors(&self) {
+        self.other_factors.store(true, Ordering::Release);
+    }
+
+    /// Writes the system in fp64, and zeros into everything else: panels by turns, as any thread will work on any column.
+    ///
+    /// # Errors
+    /// Another thread has given up.
+    pub fn fill(&self, thread: usize) -> Result<(), Abandoned> {
+        let n = self.problem().n;
+        self.together(thread, Phase::Fill, || {
+            for column in self.low.own_columns(thread) {
+                // SAFETY: the column is within the buffers, and only this thread's.
+                let (kept, low) =
+                    unsafe { (self.grid().column_mut(column, 0..n), self.low.grid().column_mut(column, 0..n)) };
+                self.uniform().fill(column, 0, kept);
+                low.fill(0.0);
+            }
+            // SAFETY: all threads of the crew are here, each under a number of its own.
+            unsafe { self.low.clear_workspace(thread) };
+            let own = own(Room::len(n), thread, self.crew().threads());
+            // SAFETY: this part of the buffer is only this thread's.
+            unsafe { Grid::new(self.workspace.first(), 0).column_mut(0, own) }.fill(0.0);
+            Ok(())
+        })
+    }
+
+    /// Solves the system: its matrix in fp32, that one's factors, and refinement. `look` is called between pieces of work,
+    /// of some milliseconds at most where the order is below about 50 000.
+    ///
+    /// # Errors
+    /// Another thread has given up.
+    pub fn factor_and_solve(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
+        self.together(thread, Phase::Solve, || {
+            // SAFETY: all threads of the crew are here, each under a number of its own, here and below.
+            unsafe { self.round(thread, look) };
+            self.crew().meet()?;
+            // SAFETY: as above.
+            unsafe { self.low.factor(thread, look) }?;
+            if thread == 0 && self.other_factors.swap(false, Ordering::AcqRel) {
+                // SAFETY: the others use the factors after the next meeting.
+                unsafe { self.spoil_factors() };
+            }
+            // SAFETY: as above.
+            unsafe { self.low.solve_upper(thread, look) }?;
+            // SAFETY: as above.
+            unsafe { self.refine(thread, look) }
+        })
+    }
+
+    /// The residual of the solution against the system drawn again, in fp64.
+    ///
+    /// # Errors
+    /// Another thread has given up.
+    pub fn check(&self, thread: usize) -> Result<Checked, Abandoned> {
+        self.together(thread, Phase::Check, || {
+            let n = self.problem().n;
+            // SAFETY: nobody writes to the solution.
+            let solution = unsafe { core::slice::from_raw_parts(self.room().solution().cast_const(), n) };
+            self.norms.add_rows(self.uniform(), solution, own(n, thread, self.crew().threads()));
+            self.crew().meet()?;
+            Ok(self.norms.checked::<f64>(n))
+        })
+    }
+
+    /// Has the threads do something with the buffers.
+    fn together<R>(
+        &self,
+        thread: usize,
+        phase: Phase,
+        work: impl FnOnce() -> Result<R, Abandoned>,
+    ) -> Result<R, Abandoned> {
+        let before = || {
+            // SAFETY: called by one thread while all others wait, so none has a reference into the buffers.
+            unsafe { self.low.lend() };
+            // SAFETY: as above.
+            let is_lent = unsafe { self.matrix.lend() && self.workspace.lend() };
+            if !is_lent {
+                self.crew().abandon();
+            }
+            match phase {
+                Phase::Fill => {}
+                Phase::Solve => self.low.forget_singular(),
+                Phase::Check => self.norms.clear(),
+            }
+        };
+        self.crew().together(thread, phase as usize, before, work)
+    }
+
+    fn grid(&self) -> Grid<f64> {
+        Grid::new(self.matrix.first(), self.problem().lda)
+    }
+
+    fn room(&self) -> Room {
+        Room::new(self.workspace.first(), self.problem().n)
+    }
+
+    /// Where the entries come from.
+    const fn uniform(&self) -> Uniform {
+        self.problem().uniform()
+    }
+
+    /// Writes a thread's columns in fp32, and the sum of squares of each where the solution is going to be.
+    ///
+    /// # Safety
+    /// All threads of the crew call it together, each under its own number.
+    unsafe fn round(&self, thread: usize, look: &mut dyn FnMut()) {
+        let n = self.problem().n;
+        for column in self.low.own_columns(thread) {
+            if column == n / 3 && self.other_matrix.swap(false, Ordering::AcqRel) {
+                // SAFETY: the column is this thread's.
+                unsafe { self.grid().at(n / 2, column).write(1.0) };
+            }
+            // SAFETY: the column is this thread's.
+            let (kept, low) = unsafe { (self.grid().column(column, 0..n), self.low.grid().column_mut(column, 0..n)) };
+            let squares = rounded(kept, low);
+            if column < n {
+                // SAFETY: as is the entry of its number.
+                unsafe { self.room().solution().add(column).write(squares) };
+            }
+            look();
+        }
+    }
+
+    /// Turns the sign of every other pivot.
+    ///
+    /// # Safety
+    /// No other thread uses the factors.
+    unsafe fn spoil_factors(&self) {
+        for row in (0..self.problem().n).step_by(2) {
+            let pivot = self.low.grid().at(row, row);
+            // SAFETY: the caller's promise.
+            unsafe { pivot.write(-pivot.read()) };
+        }
+    }
+
+    /// Refines the solution that is behind the factors.
+    ///
+    /// # Safety
+    /// All threads of the crew call it together, each under its own number.
+    unsafe fn refine(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
+        let n = self.problem().n;
+        // SAFETY: nobody uses the buffers before the others are told what to do.
+        let mut gmres = (thread == 0).then(|| unsafe { self.gmres() });
+        let mut is_solved = true;
+        loop {
+            if let Some(gmres) = &mut gmres {
+                // SAFETY: the others wait.
+                let ask = unsafe { gmres.next() };
+                self.tell(ask, gmres.refined());
+            }
+            self.crew().meet()?;
+            let own = own_rows(0..n, thread, self.crew().threads());
+            match self.asked.load(Ordering::Acquire) {
+                END => return Ok(()),
+                RESIDUAL => {
+                    // SAFETY: nobody writes to the solution, and the rows are this thread's.
+                    unsafe { self.residual(own) };
+                }
+                index => {
+                    if !core::mem::take(&mut is_solved) {
+                        // SAFETY: the caller's promise.
+                        unsafe { self.low.solve_again(thread, look) }?;
+                    }
+                    // SAFETY: all threads have solved, and the rows are this thread's.
+                    unsafe { self.multiply(own, index + 1) };
+                }
+            }
+            look();
+            self.crew().meet()?;
+        }
+    }
+
+    /// The refinement before its first round.
+    ///
+    /// # Safety
+    /// The other threads wait, and all have rounded their columns.
+    unsafe fn gmres(&self) -> Gmres {
+        let n = self.problem().n;
+        let room = self.room();
+        // SAFETY: the caller's promise.
+        let squares = unsafe { core::slice::from_raw_parts(room.solution().cast_const(), n) };
+        let matrix_norm = root(squares.iter().sum());
+        // SAFETY: as above; both columns have so many rows.
+        unsafe { Gmres::new(room, self.grid().at(0, n).cast_const(), self.low.grid().at(0, n), matrix_norm) }
+    }
+
+    /// Says what all threads are to do.
+    fn tell(&self, ask: Ask, refined: Refined) {
+        self.refinements.store(refined.refinements, Ordering::Release);
+        self.converged.store(refined.converged, Ordering::Release);
+        let number = match ask {
+            Ask::Apply(index) => index,
+            Ask::Residual => RESIDUAL,
+            Ask::End => END,
+        };
+        self.asked.store(number, Ordering::Release);
+    }
+
+    /// Some rows of the residual, into the first vector of the basis.
+    ///
+    /// # Safety
+    /// Nobody writes to the solution, and nobody else uses these rows of the vector.
+    unsafe fn residual(&self, rows: core::ops::Range<usize>) {
+        let (n, room) = (self.problem().n, self.room());
+        let target = room.basis(0);
+        // SAFETY: the caller's promise.
+        let (solution, own) = unsafe {
+            (
+                core::slice::from_raw_parts(room.solution().cast_const(), n),
+                core::slice::from_raw_parts_mut(target.add(rows.start), rows.len()),
+            )
+        };
+        // SAFETY: nobody writes to the system.
+        own.copy_from_slice(unsafe { self.grid().column(n, rows.clone()) });
+        // SAFETY: as above.
+        unsafe { take_columns(self.tile, self.grid(), 0..n, rows, |column| solution[column], target) };
+    }
+
+    /// Some rows of the matrix times what is behind the factors, into a vector of the basis.
+    ///
+    /// # Safety
+    /// Nobody writes to the column behind the factors, and nobody else uses these rows of the vector.
+    unsafe fn multiply(&self, rows: core::ops::Range<usize>, index: usize) {
+        let n = self.problem().n;
+        let target = self.room().basis(index);
+        // SAFETY: the caller's promise.
+        let (vector, own) = unsafe {
+            (self.low.grid().column(n, 0..n), core::slice::from_raw_parts_mut(target.add(rows.start), rows.len()))
+        };
+        own.fill(0.0);
+        let factor = |column: usize| -f64::from(vector[column]);
+        // SAFETY: as above.
+        unsafe { take_columns(self.tile, self.grid(), 0..n, rows, factor, target) };
+    }
+}

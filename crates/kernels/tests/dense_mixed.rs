@@ -1,0 +1,226 @@
+//! Systems solved in mixed precision against a naive oracle: every small size, odd shapes, any number of threads, and what
+//! refinement cannot mend.
+#![expect(clippy::unwrap_used, reason = "what fails here is a test")]
+
+#[path = "support/dense.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
+mod dense;
+
+use dense::{Setting, every_tile, naive, solver, together};
+use kernels::dense::{
+    Blocking, BoundTile, Caches, Checked, Crew, MOST_REFINEMENTS, Mixed, Problem, Refined, Unfit, find, padded,
+};
+use kernels::features::Features;
+
+type Buffers = Mixed<Vec<f64>, Vec<f32>>;
+
+/// The tile of the same instruction set for products in fp64.
+fn wide(tile: BoundTile<f32>) -> BoundTile<f64> {
+    find::<f64>(tile.tile().isa, &Features::detect()).unwrap()
+}
+
+fn mixed(setting: Setting<f32>) -> Buffers {
+    let problem = setting.problem();
+    let crew = Crew::new(setting.threads, std::thread::yield_now);
+    let wide_buffers = (vec![0.0; problem.kept_len().unwrap()], vec![0.0; problem.refinement_len()]);
+    let low_buffers = (vec![0.0; problem.matrix_len().unwrap()], vec![0.0; problem.workspace_len(setting.threads)]);
+    Mixed::new(problem, wide(setting.tile), crew, wide_buffers, low_buffers).unwrap()
+}
+
+fn filled(setting: Setting<f32>) -> Buffers {
+    let mixed = mixed(setting);
+    together(setting.threads, |thread| mixed.fill(thread).unwrap());
+    mixed
+}
+
+/// Solves what was filled.
+fn solve(mixed: &Buffers) -> Refined {
+    together(mixed.crew().threads(), |thread| mixed.factor_and_solve(thread, &mut || {}).unwrap());
+    mixed.refined()
+}
+
+fn check(mixed: &Buffers) -> Checked {
+    let checks = together(mixed.crew().threads(), |thread| mixed.check(thread).unwrap());
+    assert!(checks.iter().all(|check| format!("{check:?}") == format!("{:?}", checks[0])), "{checks:?}");
+    checks[0]
+}
+
+/// Fills, solves and checks, and returns the solution and how it was refined.
+fn solved(setting: Setting<f32>) -> (Vec<f64>, Refined) {
+    let mut mixed = filled(setting);
+    let refined = solve(&mixed);
+    let checked = check(&mixed);
+    assert!(refined.converged && checked.scaled < 2.0 && mixed.singular().is_none(), "{setting:?}: {checked:?}");
+    (mixed.solution_mut().to_vec(), refined)
+}
+
+fn bits((solution, refined): &(Vec<f64>, Refined)) -> (Vec<u64>, usize) {
+    (solution.iter().map(|x| x.to_bits()).collect(), refined.refinements)
+}
+
+#[test]
+fn every_small_order_is_solved_by_any_number_of_threads_to_the_same_bits() {
+    for tile in every_tile::<f32>() {
+        for n in 1..=100 {
+            let setting = Setting { n, lda: n + n % 3, panel: [None, Some(1 + n % 50)][n % 2], ..Setting::new(tile) };
+            let alone = solved(setting);
+            let together = solved(Setting { threads: [2, 3, 5][n % 3], ..setting });
+            assert_eq!(bits(&alone), bits(&together), "{setting:?}");
+        }
+    }
+}
+
+#[test]
+fn odd_orders_of_several_panels_are_solved_to_the_accuracy_of_fp64() {
+    for tile in every_tile::<f32>() {
+        for (n, panel, threads) in [(257, 48, 2), (401, 36, 3), (517, 96, 4), (640, 30, 2), (1031, 96, 2)] {
+            let setting = Setting { n, lda: padded::<f32>(n), panel: Some(panel), threads, ..Setting::new(tile) };
+            let (solution, refined) = solved(setting);
+            let oracle = naive(n, setting.seed);
+            let largest = solution.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+            for (found, expected) in solution.iter().zip(&oracle.matrix[n * n..]) {
+                // The error is the condition number, which is up to some 10^5 here, times the roundoff.
+                assert!((found - expected).abs() < 1e-9 * largest, "{setting:?}: {found} {expected}");
+            }
+            assert!((1..20).contains(&refined.refinements), "{n}: {refined:?}");
+        }
+    }
+}
+
+#[test]
+fn the_system_stays_as_it_was_drawn_and_can_be_solved_again() {
+    let tile = every_tile::<f32>()[0];
+    let mut mixed = mixed(Setting { n: 61, lda: 70, threads: 2, ..Setting::new(tile) });
+    mixed.matrix_mut().fill(f64::NAN);
+    together(2, |thread| mixed.fill(thread).unwrap());
+    let before: Vec<u64> = mixed.matrix_mut().iter().map(|entry| entry.to_bits()).collect();
+    let first = (solve(&mixed), mixed.solution_mut().to_vec());
+    let second = (solve(&mixed), mixed.solution_mut().to_vec());
+    assert_eq!(first, second);
+    let after: Vec<u64> = mixed.matrix_mut().iter().map(|entry| entry.to_bits()).collect();
+    assert_eq!(before, after);
+    for column in mixed.matrix_mut().chunks(70) {
+        assert!(column.iter().skip(61).all(|entry| entry.is_nan()), "what lies between the columns is left alone");
+    }
+}
+
+#[test]
+fn the_solution_of_another_matrix_fails_the_residual() {
+    for tile in every_tile::<f32>() {
+        for n in [1, 2, 50, 300] {
+            let mixed = filled(Setting { n, lda: n, threads: 2, ..Setting::new(tile) });
+            mixed.plant_other_matrix();
+            assert!(solve(&mixed).converged, "it is a system like any other");
+            assert!(!check(&mixed).passes(), "{n}");
+            together(2, |thread| mixed.fill(thread).unwrap());
+            assert!(solve(&mixed).converged && check(&mixed).passes(), "the fault is planted once");
+        }
+    }
+}
+
+#[test]
+fn wrong_factors_are_no_precondition_and_the_refinement_says_so() {
+    for tile in every_tile::<f32>() {
+        let mixed = filled(Setting { n: 400, lda: 400, threads: 2, ..Setting::new(tile) });
+        mixed.plant_other_factors();
+        let refined = solve(&mixed);
+        assert_eq!(refined, Refined { refinements: MOST_REFINEMENTS, converged: false });
+        assert!(!check(&mixed).passes());
+        assert!(solve(&mixed).converged && check(&mixed).passes(), "the fault is planted once");
+    }
+}
+
+#[test]
+fn a_system_too_ill_conditioned_for_factors_in_fp32_does_not_converge() {
+    const N: usize = 300;
+    // A third of the columns is, but for some units of the last place in fp32, that of another.
+    let nearly_dependent = |matrix: &mut [f64]| {
+        for column in 0..N / 3 {
+            for row in 0..N {
+                let noise = matrix[(column + N / 3) * N + row] * 1e-7;
+                matrix[(column + N / 3) * N + row] = matrix[column * N + row] + noise;
+            }
+        }
+    };
+    let tile = every_tile::<f32>()[0];
+    let mut mixed = filled(Setting { n: N, lda: N, threads: 2, ..Setting::new(tile) });
+    nearly_dependent(mixed.matrix_mut());
+    let refined = solve(&mixed);
+    assert!(!refined.converged && refined.refinements <= MOST_REFINEMENTS, "{refined:?}");
+    // In fp64 the same system is nothing special.
+    let mut wide = solver(Setting { n: N, lda: N, ..Setting::new(wide(tile)) });
+    wide.fill(0).unwrap();
+    nearly_dependent(wide.matrix_mut());
+    let system = wide.matrix_mut().to_vec();
+    wide.factor_and_solve(0, &mut || {}).unwrap();
+    let solution = wide.matrix_mut()[N * N..].to_vec();
+    let largest = solution.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    for row in 0..N {
+        let product: f64 = (0..N).map(|column| system[column * N + row] * solution[column]).sum();
+        assert!((product - system[N * N + row]).abs() < 1e-12 * largest, "row {row}");
+    }
+}
+
+#[test]
+fn a_singular_matrix_is_reported_and_its_solution_fails() {
+    for tile in every_tile::<f32>() {
+        for (n, zero) in [(1, 0), (9, 8), (60, 25), (130, 129)] {
+            let mut mixed = filled(Setting { n, lda: n, threads: 2, panel: Some(32), ..Setting::new(tile) });
+            mixed.matrix_mut()[zero * n..][..n].fill(0.0);
+            assert!(!solve(&mixed).converged, "{n}");
+            assert_eq!(mixed.singular(), Some(zero), "{n}");
+            assert!(!check(&mixed).passes());
+        }
+    }
+}
+
+#[test]
+fn a_right_hand_side_of_zeros_has_a_solution_of_zeros() {
+    let tile = every_tile::<f32>()[0];
+    let mut mixed = filled(Setting { n: 40, lda: 40, ..Setting::new(tile) });
+    mixed.matrix_mut()[40 * 40..].fill(0.0);
+    assert!(solve(&mixed).converged);
+    assert!(mixed.solution_mut().iter().all(|x| x.abs() <= 0.0));
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let tile = every_tile::<f32>()[0];
+    let problem = Setting { n: 10, lda: 12, ..Setting::new(tile) }.problem();
+    let lens = [
+        problem.kept_len().unwrap(),
+        problem.refinement_len(),
+        problem.matrix_len().unwrap(),
+        problem.workspace_len(1),
+    ];
+    let new = |problem: Problem<f32>, [kept, room, matrix, work]: [usize; 4]| {
+        let (wide_buffers, low_buffers) =
+            ((vec![0.0; kept], vec![0.0; room]), (vec![0.0_f32; matrix], vec![0.0_f32; work]));
+        let crew = Crew::new(1, || {});
+        Mixed::new(problem, wide(tile), crew, wide_buffers, low_buffers).map(|_| ()).unwrap_err()
+    };
+    let short = |index: usize| {
+        let mut lens = lens;
+        lens[index] -= 1;
+        new(problem, lens)
+    };
+    assert_eq!((short(0), short(1)), (Unfit::Matrix(lens[0]), Unfit::Workspace(lens[1])));
+    assert_eq!((short(2), short(3)), (Unfit::Matrix(lens[2]), Unfit::Workspace(lens[3])));
+    assert_eq!(new(Problem { n: 0, ..problem }, lens), Unfit::Order);
+    assert_eq!(new(Problem { lda: 9, ..problem }, lens), Unfit::LeadingDimension);
+    let huge = Problem { n: usize::MAX / 2, lda: usize::MAX / 2, ..problem };
+    assert_eq!((new(huge, lens), huge.kept_len()), (Unfit::Order, None));
+}
+
+#[test]
+fn what_is_beside_the_matrices_is_small() {
+    for tile in every_tile::<f32>() {
+        for (n, threads) in [(1000, 1), (2000, 2), (10_000, 2), (10_000, 16), (20_000, 64), (45_000, 128)] {
+            let caches = Caches { l1d: 48 << 10, l2: 2 << 20 };
+            let blocking = Blocking::new(tile.tile(), n, caches);
+            let problem = Problem { n, lda: padded::<f32>(n), seed: 1, tile, blocking };
+            let bytes = 4 * problem.workspace_len(threads) + 8 * problem.refinement_len();
+            assert!(bytes <= (12 * n * n / 20).max(64 << 20), "{n}, {threads} threads: {bytes}");
+        }
+    }
+}
