@@ -73,7 +73,7 @@ impl Dots {
         let evidence = marks().map(|mark| mark.facts.id.clone()).filter(|id| seen.insert(id.clone())).collect();
         let table = self.table();
         let (wide, narrow) = (self.draw(720.0), self.draw(360.0));
-        Some(finish(self.head, wide, narrow, table, evidence))
+        Some(finish(self.head, [&wide, &narrow], table, evidence))
     }
 
     fn table(&self) -> Grid {

@@ -143,7 +143,7 @@ impl<'a> Group<'a> {
     /// As a line.
     pub(super) fn series(&self, name: String, look: usize, place: impl Fn(f64) -> String) -> Series {
         let points = self.figures.iter().map(|(x, figure)| figure.point(*x, place(*x))).collect();
-        Series { name, look, joined: true, points, guide: Vec::new() }
+        Series { name, look, joined: true, points, guide: Vec::new(), is_named_above: false }
     }
 }
 
@@ -195,6 +195,6 @@ fn is_distinct(names: &[String]) -> bool {
 }
 
 /// Whether a chart over an axis says anything: at least one group of at least two places.
-pub(super) fn lines<'a>(groups: Vec<Group<'a>>) -> Vec<Group<'a>> {
+pub(super) fn lines(groups: Vec<Group<'_>>) -> Vec<Group<'_>> {
     groups.into_iter().filter(|group| group.figures.len() > 1).collect()
 }

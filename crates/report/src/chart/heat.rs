@@ -47,7 +47,7 @@ impl Heat {
         let columns = first.into_iter().chain(self.head.columns.iter().cloned()).collect();
         let table = self.head.grid(columns, lines.collect());
         let (wide, narrow) = (self.draw(720.0), self.draw(360.0));
-        Some(finish(self.head, wide, narrow, table, evidence))
+        Some(finish(self.head, [&wide, &narrow], table, evidence))
     }
 
     fn values(&self) -> Vec<f64> {

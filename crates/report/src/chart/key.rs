@@ -28,8 +28,12 @@ const GAP: f64 = 18.0;
 impl Item {
     fn name(&self) -> &str {
         match self {
-            Self::Series { name, .. } | Self::Mark { name, .. } => name,
-            Self::Peak(name) | Self::Interval(name) | Self::Hollow(name) | Self::Sample(name) => name,
+            Self::Series { name, .. }
+            | Self::Mark { name, .. }
+            | Self::Peak(name)
+            | Self::Interval(name)
+            | Self::Hollow(name)
+            | Self::Sample(name) => name,
         }
     }
 

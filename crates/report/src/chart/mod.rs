@@ -92,7 +92,7 @@ struct Drawing {
 }
 
 /// A chart of its parts.
-fn finish(head: Head, wide: Drawing, narrow: Drawing, table: Grid, evidence: Vec<String>) -> Chart {
+fn finish(head: Head, [wide, narrow]: [&Drawing; 2], table: Grid, evidence: Vec<String>) -> Chart {
     let size = [wide.width, wide.height];
     let whole = |drawing: &Drawing, suffix: &str| {
         let id = format!("chart-{}{suffix}", head.name);
@@ -107,7 +107,7 @@ fn finish(head: Head, wide: Drawing, narrow: Drawing, table: Grid, evidence: Vec
             drawing.body
         )
     };
-    let (svg, narrow) = (whole(&wide, ""), whole(&narrow, "-narrow"));
+    let (svg, narrow) = (whole(wide, ""), whole(narrow, "-narrow"));
     let Head { area, name, title, about, .. } = head;
     Chart { name, area, title, about, svg, narrow, size, table, evidence }
 }

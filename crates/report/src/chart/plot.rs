@@ -56,6 +56,8 @@ pub(super) struct Series {
     pub(super) points: Vec<Point>,
     /// A line beside the points that rests on their values.
     pub(super) guide: Vec<(f64, f64)>,
+    /// Whether its name stands above its last point, and not beside it.
+    pub(super) is_named_above: bool,
 }
 
 /// A point.
@@ -106,16 +108,21 @@ struct Frame {
 
 impl Plot {
     /// The chart; `None` where there is nothing to draw.
-    pub(super) fn chart(self) -> Option<Chart> {
-        let drawn = self.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
-        if drawn.clone().next().is_none() {
-            return None;
+    pub(super) fn chart(mut self) -> Option<Chart> {
+        if let [Panel { series, .. }] = &mut self.panels[..]
+            && let [only] = &mut series[..]
+            && only.name.eq_ignore_ascii_case(&self.y.title)
+        {
+            // The axis says it already.
+            only.name.clear();
         }
+        let drawn = self.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
+        drawn.clone().next()?;
         let mut seen = BTreeSet::new();
         let evidence = drawn.map(|point| point.facts.id.clone()).filter(|id| seen.insert(id.clone())).collect();
         let table = self.table();
         let (wide, narrow) = (self.draw(720.0), self.draw(360.0));
-        Some(finish(self.head, wide, narrow, table, evidence))
+        Some(finish(self.head, [&wide, &narrow], table, evidence))
     }
 
     fn table(&self) -> Grid {
@@ -192,8 +199,9 @@ impl Plot {
             (_, false) => 130.0,
         };
         let down = f64::max(usual, labels as f64 * LABEL_STEP);
-        let has_zones = self.panels.iter().any(|panel| !panel.zones.is_empty());
-        let heads = if count > 1 { 20.0 } else { 0.0 } + if has_zones { 18.0 } else { 0.0 };
+        let is_above = |panel: &Panel| panel.series.iter().any(|series| series.is_named_above);
+        let has_names = self.panels.iter().any(|panel| !panel.zones.is_empty() || is_above(panel));
+        let heads = if count > 1 { 20.0 } else { 0.0 } + if has_names { 18.0 } else { 0.0 };
         let step = heads + down + 36.0;
         Frame { width, columns, plot: (across, down), left, top: top + TEXT + 10.0, step, stride: across + gap }
     }
@@ -277,7 +285,7 @@ impl Plot {
             marks(canvas, series, &x, &y);
         }
         if direct {
-            labels(canvas, panel, (&x, &y), (right, top, bottom));
+            labels(canvas, panel, (&x, &y), (left, top, right, bottom));
         }
     }
 }
@@ -305,7 +313,7 @@ fn zones(canvas: &mut Canvas, zones: &[Zone], x: &Scale, (left, top, right, bott
 fn lines(canvas: &mut Canvas, series: &Series, x: &Scale, y: &Scale) {
     let (tone, dash, _) = look(series.look);
     let place = |point: &Point| Some((x.at(point.x)?, y.at(point.y)?));
-    for stretch in series.points.split(|point| point.facts.interval.is_none()).filter(|_| series.joined) {
+    for stretch in series.points.split(|point| point.facts.interval.is_none()).filter(|_| has_band(series)) {
         let edge = |which: usize| {
             stretch.iter().filter_map(move |point| Some((x.at(point.x)?, y.clamped(point.facts.interval?[which]))))
         };
@@ -325,13 +333,19 @@ fn lines(canvas: &mut Canvas, series: &Series, x: &Scale, y: &Scale) {
         if let Some(height) = point.peak.and_then(|peak| y.at(peak)) {
             canvas.line("peak", (at - 9.0, height), (at + 9.0, height));
         }
-        if let Some([low, high]) = point.facts.interval {
+        if let Some([low, high]) = point.facts.interval.filter(|_| !has_band(series)) {
             let ends = (y.clamped(low), y.clamped(high));
             if (ends.0 - middle).abs().max((ends.1 - middle).abs()) > RADIUS {
                 canvas.line(&format!("whisker t{tone}"), (at, ends.0), (at, ends.1));
             }
         }
     }
+}
+
+/// Whether the intervals of a series make a band.
+fn has_band(series: &Series) -> bool {
+    let two = |two: &[Point]| two.iter().all(|point| point.facts.interval.is_some());
+    series.joined && series.points.windows(2).any(two)
 }
 
 fn marks(canvas: &mut Canvas, series: &Series, x: &Scale, y: &Scale) {
@@ -345,20 +359,30 @@ fn marks(canvas: &mut Canvas, series: &Series, x: &Scale, y: &Scale) {
 }
 
 /// The names of series beside their last points, as near as they can be without touching.
-fn labels(canvas: &mut Canvas, panel: &Panel, (x, y): (&Scale, &Scale), (right, top, bottom): (f64, f64, f64)) {
-    let ends = panel.series.iter().filter_map(|series| {
-        let last = series.points.iter().rev().find_map(|point| Some((x.at(point.x)?, y.at(point.y)?)))?;
-        Some((series, last))
-    });
-    let mut ends: Vec<(&Series, (f64, f64))> = ends.collect();
-    ends.sort_by(|one, other| one.1.1.total_cmp(&other.1.1));
-    let wanted: Vec<f64> = ends.iter().map(|(_, (_, at))| *at).collect();
-    for ((series, (across, at)), placed) in ends.iter().zip(spread(&wanted, LABEL_STEP, (top, bottom))) {
+fn labels(canvas: &mut Canvas, panel: &Panel, (x, y): (&Scale, &Scale), frame: (f64, f64, f64, f64)) {
+    let (left, top, right, bottom) = frame;
+    let last = |series: &Series| series.points.iter().rev().find_map(|point| Some((x.at(point.x)?, y.at(point.y)?)));
+    let named = |above: bool| -> Vec<(&Series, (f64, f64))> {
+        let own = panel.series.iter().filter(|series| series.is_named_above == above && !series.name.is_empty());
+        own.filter_map(|series| Some((series, last(series)?))).collect()
+    };
+    let mut beside = named(false);
+    beside.sort_by(|one, other| one.1.1.total_cmp(&other.1.1));
+    let wanted: Vec<f64> = beside.iter().map(|(_, (_, at))| *at).collect();
+    for ((series, (across, at)), placed) in beside.iter().zip(spread(&wanted, LABEL_STEP, (top, bottom))) {
         let from = right - INSET + LABEL_GAP;
         if (placed - at).abs() > 3.0 || from - across > 3.0 * LABEL_GAP {
             canvas.line("lead", (across + RADIUS + 2.0, *at), (from - 3.0, placed));
         }
         canvas.text("name", (from, placed + 4.0), Anchor::Start, &series.name);
+    }
+    let mut above = named(true);
+    above.sort_by(|one, other| one.1.0.total_cmp(&other.1.0));
+    let wanted: Vec<f64> = above.iter().map(|(_, (across, _))| *across).collect();
+    let widest = above.iter().map(|(series, _)| text_width(&series.name)).fold(0.0, f64::max);
+    let placed = spread(&wanted, widest + 8.0, (left + widest / 2.0, right - widest / 2.0));
+    for ((series, (_, at)), middle) in above.iter().zip(placed) {
+        canvas.text("name", (middle, at - 10.0), Anchor::Middle, &series.name);
     }
 }
 

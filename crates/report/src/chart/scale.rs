@@ -156,7 +156,7 @@ impl Scale {
         (self.is_log, self.low, self.high) = (true, low / told, high / told);
         let candidates = [(1, true), (1, false), (2, false), (3, false), (5, false), (10, false)];
         let all = candidates.map(|(every, fine)| decades(low, high, every, fine));
-        let chosen = all.iter().find(|ticks| ticks.len() <= most).unwrap_or(&all[all.len() - 1]);
+        let chosen = all.iter().find(|ticks| ticks.len() <= most + 2).unwrap_or(&all[all.len() - 1]);
         let ends = [low, high];
         let chosen: &[f64] = if chosen.len() < 2 { &ends } else { chosen };
         self.ticks = chosen.iter().map(|value| Tick { value: value / told, text: String::new() }).collect();

@@ -57,7 +57,10 @@ pub fn style() -> String {
 
 /// Declarations of custom properties: `--chart-paper:#ffffff;…`.
 pub fn colours(theme: &[(&str, &str)]) -> String {
-    theme.iter().map(|(name, value)| format!("--chart-{name}:{value};")).collect()
+    theme.iter().fold(String::new(), |mut out, (name, value)| {
+        let _ = write!(out, "--chart-{name}:{value};");
+        out
+    })
 }
 
 /// The rules for a file of its own: the light colours in the place of custom properties, which not every program that

@@ -128,15 +128,19 @@ fn plain_and_vector(all: &[Figure<'_>]) -> Option<Chart> {
         pairs.extend(best.map(|(plain, vector)| (*element, plain, vector)));
     }
     let (plain, vector, peak) = (0, 1, 2);
+    let threads = label::same(pairs.iter().map(|(_, loops, _)| loops.row.params.threads()));
     let lines = pairs.into_iter().map(|(element, loops, vectors)| {
         let ratio = vectors.value() / loops.value();
-        let note = if ratio.is_finite() { format!("{}x", crate::number::digits(ratio)) } else { String::new() };
-        let label = format!("{}, {}", cpu::precision(element), label::threads(loops.row.params.threads()));
+        let note = if ratio.is_finite() { format!("{ratio:.1}x") } else { String::new() };
+        let precision = cpu::precision(element);
+        let own_threads = label::threads(loops.row.params.threads());
+        let label = if threads.is_some() { precision } else { format!("{precision}, {own_threads}") };
         let marks = [Some(own(&loops, plain)), Some(own(&vectors, vector)), limit(&vectors, peak), limit(&loops, peak)];
         DotLine { label, note, marks: marks.into_iter().flatten().collect(), samples: Vec::new() }
     });
     let lines: Vec<DotLine> = lines.collect();
-    let mut head = Head::new(Some(Area::Cpu), "cpu-plain-and-vector", "What do vectors bring?");
+    let beside = threads.map_or_else(String::new, |threads| format!(" ({})", label::threads(threads)));
+    let mut head = Head::new(Some(Area::Cpu), "cpu-plain-and-vector", &format!("What do vectors bring?{beside}"));
     head.about =
         "Operations per second of an ordinary scalar loop and of the best vector kernel of each precision, with the \
                   theoretical peak of each; how many times faster vectors are stands at the end of each line."

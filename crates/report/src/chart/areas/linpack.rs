@@ -7,7 +7,7 @@ use model::sample::MetricName;
 use model::unit::Unit;
 
 use super::shared::{figures, samples, sides, widest};
-use crate::chart::figure::{Figure, grouped, lines, names};
+use crate::chart::figure::{Figure, Group, grouped, lines, names};
 use crate::chart::plot::{Axis, Panel, Plot};
 use crate::chart::scale::Reading;
 use crate::chart::{Chart, Head};
@@ -49,7 +49,7 @@ fn over_size(all: &[Figure<'_>]) -> Option<Chart> {
                        and solver, with the theoretical peak as a dash at each point."
             .into();
     plot.head.columns = Figure::columns(Unit::FlopPerSecond);
-    let rows: Vec<&Row> = groups.iter().map(|group| group.first()).collect();
+    let rows: Vec<&Row> = groups.iter().map(Group::first).collect();
     let names = names(&rows, Places::Threads);
     let series = groups.iter().zip(names).take(super::shared::MOST_LINES).enumerate().map(|(look, (group, name))| {
         let order = params(group.first()).map(|params| format!("N = {}", params.n)).unwrap_or_default();

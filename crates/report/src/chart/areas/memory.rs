@@ -10,7 +10,7 @@ use super::shared::{
     Over, by_thread_lines, figures, is_finer, is_of_curve, memory, one_block, only, over_blocks, samples, sides,
     widest, with_other_blocks,
 };
-use crate::chart::figure::{Figure, grouped, lines, names};
+use crate::chart::figure::{Figure, Group, grouped, lines, names};
 use crate::chart::heat::{Heat, HeatCell};
 use crate::chart::plot::{Axis, Panel, Plot, Series, Zone};
 use crate::chart::scale::Reading;
@@ -166,7 +166,7 @@ fn curve(all: &[Figure<'_>], is_latency: bool) -> Option<Chart> {
          in the data, are named above."
     );
     plot.head.columns = Figure::columns(unit);
-    let rows: Vec<&Row> = groups.iter().map(|group| group.first()).collect();
+    let rows: Vec<&Row> = groups.iter().map(Group::first).collect();
     let zones = groups.first().map(|group| levels(&group.figures)).unwrap_or_default();
     let told = |group_rows: &[&Row]| -> Vec<String> {
         // The rows of a curve differ in their working sets, which are no part of its name.
@@ -177,7 +177,7 @@ fn curve(all: &[Figure<'_>], is_latency: bool) -> Option<Chart> {
         group_rows.iter().zip(names(group_rows, Places::Threads)).map(sized).collect()
     };
     let series = groups.iter().zip(told(&rows)).enumerate();
-    let series = series.map(|(look, (group, name))| group.series(name, look, |bytes| bytes_words(bytes))).collect();
+    let series = series.map(|(look, (group, name))| group.series(name, look, bytes_words)).collect();
     plot.panels.push(Panel { series, zones, ..Panel::default() });
     plot.chart()
 }
@@ -250,7 +250,7 @@ fn loaded(times: &[Figure<'_>]) -> Option<Chart> {
         let load = memory(figures[0].1.row).and_then(|params| params.background);
         let name = load.map_or_else(String::new, |load| format!("while others {}", load.op));
         let points = figures.iter().map(|(at, figure)| figure.point(*at, quantity(*at, bandwidth))).collect();
-        Series { name, look, joined: true, points, guide: Vec::new() }
+        Series { name, look, joined: true, points, guide: Vec::new(), is_named_above: false }
     });
     let series = series.collect();
     plot.panels.push(Panel { series, ..Panel::default() });

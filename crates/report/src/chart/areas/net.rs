@@ -109,7 +109,7 @@ fn blocks(is_latency: bool) -> Over {
 
 fn sides_head(name: &str, title: &str) -> Head {
     let mut head = Head::new(Some(Area::Net), name, title);
-    head.peak = "limit of the path".to_owned();
+    head.peak = "limit of the path".into();
     head.about = "Each row beside the limit of its path, where that is known, and what trusted tools measured.".into();
     head
 }

@@ -15,8 +15,8 @@ use crate::chart::scale::Reading;
 use crate::label::{self, cpu};
 
 /// Operations per byte at the left end; at the right end there are at least so many.
-const LEAST: f64 = 1.0 / 32.0;
-const MOST: f64 = 64.0;
+const LEAST: f64 = 0.02;
+const MOST: f64 = 100.0;
 
 /// A roof of arithmetic: its name and its row.
 struct Flat<'a> {
@@ -102,22 +102,29 @@ fn chart(flats: &[Flat<'_>], reads: &[Figure<'_>], threads: u32) -> Option<Chart
             column
         })
         .collect();
+    let fastest = slopes.iter().map(|(_, figure)| figure.value()).fold(slowest, f64::max);
     let mut series: Vec<Series> = Vec::new();
     for (look, Flat { name, figure }) in flats.iter().enumerate() {
-        let fastest = slopes.iter().map(|(_, figure)| figure.value()).fold(slowest, f64::max);
         let ridge = (figure.value() / fastest).clamp(LEAST, right);
         let mut point = figure.point(right, "level");
         (point.peak, point.facts.interval) = (None, None);
         let guide = vec![(ridge, figure.value()), (right, figure.value())];
-        series.push(Series { name: name.clone(), look, joined: false, points: vec![point], guide });
+        series.push(Series {
+            name: name.clone(),
+            look,
+            joined: false,
+            points: vec![point],
+            guide,
+            is_named_above: false,
+        });
     }
-    for (index, (name, figure)) in slopes.iter().enumerate() {
+    for (index, (name, figure)) in slopes.into_iter().enumerate() {
         let ridge = (top / figure.value()).clamp(LEAST, right);
         let mut point = figure.point(ridge, "rising");
         (point.y, point.peak, point.facts.interval) = (ridge * figure.value(), None, None);
         let guide = vec![(LEAST, LEAST * figure.value()), (ridge, ridge * figure.value())];
         let look = flats.len() + index;
-        series.push(Series { name: format!("{name} read"), look, joined: false, points: vec![point], guide });
+        series.push(Series { name, look, joined: false, points: vec![point], guide, is_named_above: true });
     }
     plot.panels.push(Panel { series, ..Panel::default() });
     plot.chart()

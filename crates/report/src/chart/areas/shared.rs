@@ -85,7 +85,14 @@ impl Over {
 
 fn push(series: &mut Vec<Series>, name: String, points: Vec<Point>) {
     if !points.is_empty() {
-        series.push(Series { name, look: series.len(), joined: true, points, guide: Vec::new() });
+        series.push(Series {
+            name,
+            look: series.len(),
+            joined: true,
+            points,
+            guide: Vec::new(),
+            is_named_above: false,
+        });
     }
 }
 
@@ -142,6 +149,7 @@ pub(super) fn figures(document: &Document, area: Area, metric: MetricName) -> im
 }
 
 /// Where a row stands by its threads, and what it shares with those that differ in nothing else.
+#[expect(clippy::unnecessary_wraps, reason = "a place as `grouped` wants it, and not every row has every place")]
 pub(super) fn by_threads(row: &Row) -> Option<(String, f64)> {
     Some((label::stem_of(row), f64::from(row.params.threads())))
 }
@@ -266,7 +274,7 @@ pub(super) fn over_blocks(over: &Over, figures: Vec<Figure<'_>>) -> Option<Chart
         let series = groups.iter().map(|group| {
             let threads = group.first().params.threads();
             let look = counts.iter().position(|count| *count == threads).unwrap_or(0);
-            group.series(over.places.words(threads), look, |bytes| bytes_words(bytes))
+            group.series(over.places.words(threads), look, bytes_words)
         });
         plot.panels.push(Panel { title, series: series.collect(), zones: Vec::new() });
     }
@@ -285,7 +293,7 @@ fn workload_names(rows: &[&Row], places: Places) -> Vec<String> {
         .map(|row| {
             let mut bare = (*row).clone();
             if let Params::Memory(params) = &mut bare.params {
-                params.block = None;
+                (params.block, params.working_set) = (None, 0);
             }
             bare
         })
@@ -451,7 +459,7 @@ pub(super) fn samples(area: Area, name: &str, figures: &[Figure<'_>]) -> Option<
     let mut head = Head::new(Some(area), name, "How steady were the samples?");
     head.about = "Every sample of some rows as a dot, by how far it is from the row's median, with the median's 95 % \
                   interval; the median itself stands at the end of each line."
-        .to_owned();
+        .into();
     head.columns = figure_columns(Unit::One);
     for column in &mut head.columns {
         column.base.clear();
@@ -476,7 +484,7 @@ pub(super) fn percentiles(area: Area, name: &str, title: &str, figures: &[Figure
     plot.head.about =
         "Latency percentiles over all operations of all repetitions, a line for each row; the latency is on a \
                        logarithmic axis."
-            .to_owned();
+            .into();
     plot.head.columns = vec![Column::number("Latency").base(Unit::Second), Column::number("Operations")];
     let series = with.iter().zip(things(&rows)).enumerate().filter_map(|(look, (figure, name))| {
         let of = figure.metric.summary.percentiles?;
@@ -490,7 +498,14 @@ pub(super) fn percentiles(area: Area, name: &str, title: &str, figures: &[Figure
             let cells = vec![Cell::figure(Some(value), |_| told), Cell::count(of.count)];
             Point { y: value, peak: None, cells, facts, ..figure.point(index as f64, share) }
         };
-        Some(Series { name, look, joined: true, points: points.map(point).collect(), guide: Vec::new() })
+        Some(Series {
+            name,
+            look,
+            joined: true,
+            points: points.map(point).collect(),
+            guide: Vec::new(),
+            is_named_above: false,
+        })
     });
     let series = series.collect();
     plot.panels.push(Panel { series, ..Panel::default() });
