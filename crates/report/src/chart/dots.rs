@@ -106,12 +106,7 @@ impl Dots {
             let at = at.clamp(half.min(width / 2.0), (width - half).max(width / 2.0));
             canvas.text("tick", (at, bottom + 15.0), Anchor::Middle, text);
         }
-        let unit = if scale.unit.is_empty() {
-            self.axis.title.clone()
-        } else {
-            format!("{}, {}", self.axis.title, scale.unit)
-        };
-        let unit = cut(&unit, width - 4.0);
+        let unit = cut(&scale.titled(&self.axis.title), width - 4.0);
         let half = text_width(&unit) / 2.0;
         let middle = f64::midpoint(left, right).clamp(half.min(width / 2.0), (width - half).max(width / 2.0));
         canvas.text("unit", (middle, bottom + 34.0), Anchor::Middle, &unit);
@@ -166,6 +161,14 @@ impl Dots {
         if self.spanned && greatest > least {
             canvas.line("span", (least, y), (greatest, y));
         }
+        for mark in &line.marks {
+            let (Some(at), Some([low, high])) = (scale.at(mark.at), mark.interval) else { continue };
+            let (from, to) = (scale.clamped(low), scale.clamped(high));
+            if (at - from).max(to - at) > RADIUS {
+                let tone = if line.samples.is_empty() { self.kinds[mark.kind].tone.unwrap_or(0) } else { 2 };
+                canvas.line(&format!("whisker t{tone}"), (from, y), (to, y));
+            }
+        }
         let samples: Vec<(f64, f64)> = line.samples.iter().filter_map(|value| Some((scale.at(*value)?, y))).collect();
         canvas.dots("sample", &samples, SAMPLE);
         // Limits lie under what was measured.
@@ -174,13 +177,6 @@ impl Dots {
         for mark in marks {
             let Some(at) = scale.at(mark.at) else { continue };
             let kind = &self.kinds[mark.kind];
-            let tone = kind.tone.unwrap_or(0);
-            if let Some([low, high]) = mark.interval {
-                let (from, to) = (scale.clamped(low), scale.clamped(high));
-                if (at - from).max(to - at) > RADIUS {
-                    canvas.line(&format!("whisker t{tone}"), (from, y), (to, y));
-                }
-            }
             let class = match kind.tone {
                 None => "limit".to_owned(),
                 Some(tone) if mark.is_hollow => format!("mark hollow h{tone}"),

@@ -38,7 +38,9 @@ impl Heat {
         self.cells.first()?;
         let mut seen = BTreeSet::new();
         let ids = self.cells.iter().map(|cell| cell.facts.id.clone());
-        let evidence = ids.filter(|id| seen.insert(id.clone())).collect();
+        let evidence: Vec<String> = ids.filter(|id| seen.insert(id.clone())).collect();
+        // One cell is no picture.
+        evidence.get(1)?;
         let lines = self.cells.iter().map(|cell| {
             let places = [cell.from, cell.to].map(|place| Cell::text(place.to_string()));
             Line { cells: places.into_iter().chain(cell.line.cells.iter().cloned()).collect(), ..cell.line.clone() }

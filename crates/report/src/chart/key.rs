@@ -18,6 +18,8 @@ pub(super) enum Item {
     Hollow(String),
     /// Single samples.
     Sample(String),
+    /// Words without a sign.
+    Note(String),
 }
 
 /// Room for a sign.
@@ -33,7 +35,8 @@ impl Item {
             | Self::Peak(name)
             | Self::Interval(name)
             | Self::Hollow(name)
-            | Self::Sample(name) => name,
+            | Self::Sample(name)
+            | Self::Note(name) => name,
         }
     }
 
@@ -54,6 +57,7 @@ impl Item {
                 canvas.line("whisker t2", (x, y - 5.0), (x, y + 5.0));
             }
             Self::Hollow(_) => canvas.sign("mark hollow h1", Shape::Circle, (x, y)),
+            Self::Note(_) => {}
             Self::Sample(_) => canvas.dots("sample", &[(x - 5.0, y), (x, y), (x + 5.0, y)], 2.2),
         }
     }
@@ -63,14 +67,15 @@ impl Item {
 pub(super) fn draw(canvas: &mut Canvas, items: &[Item], width: f64) -> f64 {
     let (mut x, mut line) = (0.0, 0.0);
     for item in items {
-        let name = cut(item.name(), width - SIGN);
-        let needed = SIGN + text_width(&name);
+        let sign = if matches!(item, Item::Note(_)) { 0.0 } else { SIGN };
+        let name = cut(item.name(), width - sign);
+        let needed = sign + text_width(&name);
         if x > 0.0 && x + needed > width {
             (x, line) = (0.0, line + 1.0);
         }
         let baseline = TEXT + line * TEXT * LINE * 1.1;
         item.draw(canvas, (x + 9.0, baseline - 4.0));
-        canvas.text("name", (x + SIGN, baseline), Anchor::Start, &name);
+        canvas.text("name", (x + sign, baseline), Anchor::Start, &name);
         x += needed + GAP;
     }
     if items.is_empty() { 0.0 } else { (line + 1.0) * TEXT * LINE * 1.1 + 10.0 }

@@ -9,6 +9,7 @@ use super::scale::{Reading, Scale, Tick, is_drawable};
 use super::svg::{Anchor, Canvas, Facts, RADIUS, Shape, TEXT, cut, text_width};
 use super::{Chart, Drawing, Head, finish};
 use crate::grid::{Cell, Column, Grid, Line};
+use crate::number::quantity;
 
 /// A chart of points over an axis.
 #[derive(Clone, Debug)]
@@ -149,17 +150,16 @@ impl Plot {
         let mut canvas = Canvas::default();
         let direct = self.labels_fit(width);
         let y = self.scale_y((1.0, 0.0));
-        let has_peaks = self.points().any(|point| point.peak.is_some_and(|peak| y.at(peak).is_some()));
-        let top = key::draw(&mut canvas, &self.key(direct, has_peaks), width);
+        let top = key::draw(&mut canvas, &self.key(direct, &y), width);
         let frame = self.frame(width, top, direct, &y);
-        let unit = if y.unit.is_empty() { self.y.title.clone() } else { format!("{}, {}", self.y.title, y.unit) };
+        let unit = y.titled(&self.y.title);
         canvas.text("unit", (0.0, top + TEXT), Anchor::Start, &cut(&unit, width));
         for (index, panel) in self.panels.iter().enumerate() {
             self.panel(&mut canvas, &frame, index, panel, direct);
         }
         let rows = self.panels.len().div_ceil(frame.columns);
         let bottom = frame.top + rows as f64 * frame.step;
-        let title = cut(&self.x.title, width - frame.left);
+        let title = cut(&self.scale_x((0.0, 1.0)).titled(&self.x.title), width - frame.left);
         let columns = frame.columns.min(self.panels.len()) as f64;
         let middle = frame.left + f64::midpoint(0.0, (columns - 1.0) * frame.stride + frame.plot.0);
         canvas.text("unit", (middle.max(text_width(&title) / 2.0), bottom + 2.0), Anchor::Middle, &title);
@@ -230,8 +230,9 @@ impl Plot {
     }
 
     /// What the signs mean that are not named beside what they stand for.
-    fn key(&self, direct: bool, has_peaks: bool) -> Vec<Item> {
+    fn key(&self, direct: bool, y: &Scale) -> Vec<Item> {
         let mut items: Vec<Item> = Vec::new();
+        let has_peaks = self.points().any(|point| point.peak.is_some_and(|peak| y.at(peak).is_some()));
         if !direct {
             let mut seen = BTreeSet::new();
             for series in self.panels.iter().flat_map(|panel| &panel.series) {
@@ -241,6 +242,11 @@ impl Plot {
             }
         }
         items.extend(has_peaks.then(|| Item::Peak(self.head.peak.clone())));
+        let beyond = self.points().filter_map(|point| point.peak).filter(|peak| y.at(*peak).is_none());
+        let beyond = beyond.reduce(f64::max).zip(self.y.reading.notation());
+        items.extend(beyond.map(|(peak, notation)| {
+            Item::Note(format!("{} beyond the axis: {}", self.head.peak, quantity(peak, notation)))
+        }));
         let bands = self.points().any(|point| point.facts.interval.is_some());
         items.extend(bands.then(|| Item::Interval("95 % interval of the median".to_owned())));
         items.extend(self.points().any(|point| point.is_hollow).then(|| Item::Hollow("hollow: grade C".to_owned())));
@@ -279,7 +285,7 @@ impl Plot {
             }
         }
         for series in &panel.series {
-            lines(canvas, series, &x, &y);
+            lines(canvas, series, panel.series.len(), (&x, &y));
         }
         for series in &panel.series {
             marks(canvas, series, &x, &y);
@@ -310,10 +316,10 @@ fn zones(canvas: &mut Canvas, zones: &[Zone], x: &Scale, (left, top, right, bott
 }
 
 /// The line of a series, its band and its limits.
-fn lines(canvas: &mut Canvas, series: &Series, x: &Scale, y: &Scale) {
+fn lines(canvas: &mut Canvas, series: &Series, count: usize, (x, y): (&Scale, &Scale)) {
     let (tone, dash, _) = look(series.look);
     let place = |point: &Point| Some((x.at(point.x)?, y.at(point.y)?));
-    for stretch in series.points.split(|point| point.facts.interval.is_none()).filter(|_| has_band(series)) {
+    for stretch in series.points.split(|point| point.facts.interval.is_none()).filter(|_| has_band(series, count)) {
         let edge = |which: usize| {
             stretch.iter().filter_map(move |point| Some((x.at(point.x)?, y.clamped(point.facts.interval?[which]))))
         };
@@ -333,7 +339,7 @@ fn lines(canvas: &mut Canvas, series: &Series, x: &Scale, y: &Scale) {
         if let Some(height) = point.peak.and_then(|peak| y.at(peak)) {
             canvas.line("peak", (at - 9.0, height), (at + 9.0, height));
         }
-        if let Some([low, high]) = point.facts.interval.filter(|_| !has_band(series)) {
+        if let Some([low, high]) = point.facts.interval.filter(|_| !has_band(series, count)) {
             let ends = (y.clamped(low), y.clamped(high));
             if (ends.0 - middle).abs().max((ends.1 - middle).abs()) > RADIUS {
                 canvas.line(&format!("whisker t{tone}"), (at, ends.0), (at, ends.1));
@@ -342,10 +348,13 @@ fn lines(canvas: &mut Canvas, series: &Series, x: &Scale, y: &Scale) {
     }
 }
 
-/// Whether the intervals of a series make a band.
-fn has_band(series: &Series) -> bool {
+/// More series than this would bury each other under their bands: their intervals are whiskers.
+const MOST_BANDS: usize = 4;
+
+/// Whether the intervals of a series, one of so many, make a band.
+fn has_band(series: &Series, count: usize) -> bool {
     let two = |two: &[Point]| two.iter().all(|point| point.facts.interval.is_some());
-    series.joined && series.points.windows(2).any(two)
+    series.joined && count <= MOST_BANDS && series.points.windows(2).any(two)
 }
 
 fn marks(canvas: &mut Canvas, series: &Series, x: &Scale, y: &Scale) {

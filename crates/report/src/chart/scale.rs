@@ -38,6 +38,16 @@ pub(super) enum Reading {
     Steps(Vec<String>),
 }
 
+impl Reading {
+    /// How its values are told, where they have a unit.
+    pub(super) const fn notation(&self) -> Option<Notation> {
+        match self {
+            Self::Auto(notation) | Self::Linear(notation) | Self::Log(notation) => Some(*notation),
+            _ => None,
+        }
+    }
+}
+
 /// A place on an axis that is named.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tick {
@@ -81,9 +91,7 @@ impl Scale {
             Reading::Auto(notation) | Reading::Linear(notation) | Reading::Log(notation) => {
                 plain.linear((least, greatest), told(*notation), most).told(*notation)
             }
-            Reading::Share => {
-                plain.linear((least, greatest.max(1.0)), 100.0, most).texts(|value| trimmed(&percent(value)))
-            }
+            Reading::Share => plain.shares((least, greatest.max(1.0)), most),
             Reading::Difference => {
                 let reach = greatest.abs().max(least.abs()).max(0.001);
                 plain.linear((-reach, reach), 100.0, most).texts(|value| {
@@ -115,6 +123,11 @@ impl Scale {
         self.from + share * (self.to - self.from)
     }
 
+    /// The name of an axis with what its ticks are in.
+    pub(super) fn titled(&self, title: &str) -> String {
+        if self.unit.is_empty() { title.to_owned() } else { format!("{title}, {}", self.unit) }
+    }
+
     /// Whether equal distances are equal ratios.
     pub(super) const fn is_logarithmic(&self) -> bool {
         self.is_log
@@ -134,7 +147,7 @@ impl Scale {
         let (least, greatest) = (least.min(0.0) * told, greatest.max(0.0) * told);
         let span = if greatest > least { greatest - least } else { told };
         let step = nice_above(span / most as f64);
-        let (first, last) = ((least / step - 1e-9).floor(), (greatest / step - 1e-9).ceil());
+        let (first, last) = ((least / step + 1e-9).floor(), (greatest / step - 1e-9).ceil());
         let last = if last > first { last } else { first + 1.0 };
         (self.low, self.high) = (first * step / told, last * step / told);
         // The quotients above are bounded by `most`, so there are few.
@@ -144,6 +157,18 @@ impl Scale {
             index += 1.0;
         }
         self
+    }
+
+    /// Shares of a whole: from 0 on, or from the last tenth below them where all are beyond the half.
+    fn shares(self, (least, greatest): (f64, f64), most: usize) -> Self {
+        let from = if least >= 0.5 { ((least * 10.0 - 1e-9).floor() / 10.0).min(0.9) } else { 0.0 };
+        let mut scale = self.linear((least.min(0.0), greatest - from), 100.0, most);
+        scale.low += from;
+        scale.high += from;
+        for tick in &mut scale.ticks {
+            tick.value += from;
+        }
+        scale.texts(|value| trimmed(&percent(value)))
     }
 
     /// Between two of 1, 2 and 5 times a power of ten.

@@ -6,7 +6,7 @@ use model::isa::{CpuOp, Element, Isa};
 use model::sample::MetricName;
 use model::unit::Unit;
 
-use super::shared::{self, Over, by_threads, figure_columns, figures, kind, limit, own, samples, sides, widest};
+use super::shared::{self, Over, PEAK, by_threads, figure_columns, figures, kind, limit, own, samples, sides, widest};
 use crate::chart::dots::{DotLine, Dots};
 use crate::chart::figure::{Figure, Group, grouped, lines};
 use crate::chart::plot::Axis;
@@ -52,6 +52,7 @@ fn throughput() -> Over {
         x: Axis::new("Threads", Reading::Counts),
         y: Axis::new("Operations per second", OPERATIONS),
         places: Places::Threads,
+        limit: PEAK,
     }
 }
 

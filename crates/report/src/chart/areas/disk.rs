@@ -7,8 +7,8 @@ use model::sample::MetricName;
 use model::unit::Unit;
 
 use super::shared::{
-    Over, axis_title, by_thread_lines, figure_columns, figures, is_faster, is_finer, kind, one_block, only,
-    over_blocks, own, percentiles, samples, sides, with_other_blocks,
+    Over, PEAK, axis_title, by_thread_lines, figure_columns, figures, is_faster, is_finer, kind, one_block, only,
+    over_blocks, own, percentiles, samples, sides, widest, with_other_blocks,
 };
 use crate::chart::dots::{DotLine, Dots};
 use crate::chart::figure::{Figure, Group, grouped, lines, names};
@@ -27,7 +27,7 @@ pub(super) fn charts(document: &Document) -> Vec<Chart> {
     let (small, order) = (only(&requests, is_random), only(&rates, |row| !is_random(row)));
     let waits = only(&times, is_random);
     let slow: Vec<Figure<'_>> = finest(&waits);
-    let headline: Vec<Figure<'_>> = order.iter().chain(&small).filter(|figure| is_first(figure)).copied().collect();
+    let headline = widest(order.iter().chain(&small).filter(|figure| is_first(figure)).copied());
     [
         over_depth("disk-iops-over-depth", MetricName::Iops).chart(depths(&small)),
         over_depth("disk-latency-over-depth", MetricName::Latency).chart(depths(&waits)),
@@ -108,6 +108,7 @@ fn over_depth(name: &'static str, metric: MetricName) -> Over {
         x: Axis::new("Requests in flight per thread", Reading::Counts),
         y: axis(metric),
         places: Places::Depth,
+        limit: PEAK,
     }
 }
 
@@ -131,6 +132,7 @@ fn over_threads(name: &'static str, metric: MetricName) -> Over {
         x: Axis::new("Threads", Reading::Counts),
         y: axis(metric),
         places: Places::Threads,
+        limit: PEAK,
     }
 }
 

@@ -7,7 +7,7 @@ use model::sample::MetricName;
 use model::unit::{Better, Unit};
 
 use super::shared::{
-    Over, by_thread_lines, figures, is_finer, is_of_curve, memory, one_block, only, over_blocks, samples, sides,
+    Over, PEAK, by_thread_lines, figures, is_finer, is_of_curve, memory, one_block, only, over_blocks, samples, sides,
     widest, with_other_blocks,
 };
 use crate::chart::figure::{Figure, Group, grouped, lines, names};
@@ -81,6 +81,7 @@ fn throughput() -> Over {
         x: Axis::new("Threads", Reading::Counts),
         y: Axis::new("Throughput", Reading::Auto(Unit::BytePerSecond.into())),
         places: Places::Threads,
+        limit: PEAK,
     }
 }
 

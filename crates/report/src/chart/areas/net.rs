@@ -8,7 +8,7 @@ use model::unit::Unit;
 
 use super::shared::{
     Over, by_thread_lines, figure_columns, figures, is_faster, is_finer, kind, mark, one_block, only, over_blocks, own,
-    percentiles, samples, sides, things, with_other_blocks,
+    percentiles, samples, sides, things, widest, with_other_blocks,
 };
 use crate::chart::dots::{DotLine, Dots};
 use crate::chart::figure::Figure;
@@ -19,13 +19,16 @@ use crate::chart::{Chart, Head};
 use crate::label::{Axis as Places, Label, net};
 use crate::number::{Notation, quantity};
 
+/// What limits a network: its link, or on the loopback two copies of every byte.
+const LIMIT: &str = "limit of the path";
+
 pub(super) fn charts(document: &Document) -> Vec<Chart> {
     let rates: Vec<Figure<'_>> = figures(document, Area::Net, MetricName::Throughput).collect();
     let rates: Vec<Figure<'_>> = rates.into_iter().filter(|figure| figure.metric.unit == Unit::BytePerSecond).collect();
     let rates = only(&rates, |row| !is_mode(row, NetMode::Load));
     let times: Vec<Figure<'_>> = figures(document, Area::Net, MetricName::Latency).collect();
     let trips = only(&times, |row| is_mode(row, NetMode::Pingpong));
-    let headline = [rates.clone(), trips.clone()].concat();
+    let headline = widest(rates.iter().chain(&trips).copied());
     [
         over_threads(false).chart(one_block(by_thread_lines(&rates), is_faster)),
         over_threads(true).chart(one_block(by_thread_lines(&trips), is_finer)),
@@ -75,6 +78,7 @@ fn over_threads(is_latency: bool) -> Over {
         x: Axis::new("Connections", Reading::Counts),
         y,
         places: Places::Connections,
+        limit: LIMIT,
     }
 }
 
@@ -109,7 +113,7 @@ fn blocks(is_latency: bool) -> Over {
 
 fn sides_head(name: &str, title: &str) -> Head {
     let mut head = Head::new(Some(Area::Net), name, title);
-    head.peak = "limit of the path".into();
+    head.peak = LIMIT.into();
     head.about = "Each row beside the limit of its path, where that is known, and what trusted tools measured.".into();
     head
 }
@@ -132,12 +136,9 @@ fn compared(head: Head, words: [&str; 2], all: &[Figure<'_>], side: impl Fn(&Net
     groups.truncate(14);
     let first = groups.first()?.1[0].1;
     let (unit, notation) = (first.metric.unit, first.notation());
-    let rows: Vec<&Row> = groups.iter().map(|(_, group)| group[0].1.row).collect();
-    // What is compared is no part of the name of what both did.
-    let protocol = |name: String| name.trim_start_matches("TCP ").trim_start_matches("UDP ").to_owned();
-    let lines = groups.iter().zip(things(&rows)).map(|((_, group), label)| {
+    let lines = groups.iter().map(|(_, group)| {
         let marks = group.iter().map(|(which, figure)| own(figure, *which)).collect();
-        let label = if words[0] == "TCP" { protocol(label) } else { label };
+        let label = undivided(&Label::sentence(group[0].1.row));
         DotLine { label, note: String::new(), marks, samples: Vec::new() }
     });
     let lines = lines.collect();
@@ -146,6 +147,12 @@ fn compared(head: Head, words: [&str; 2], all: &[Figure<'_>], side: impl Fn(&Net
     let kinds = vec![kind(words[0], Shape::Circle, Some(0)), kind(words[1], Shape::Square, Some(1))];
     let title = if unit == Unit::Second { "Round trip" } else { "Throughput" };
     Dots { head, axis: Axis::new(title, Reading::Auto(notation)), kinds, lines, spanned: true }.chart()
+}
+
+/// A sentence about a row without what is compared: the protocol, the path.
+fn undivided(sentence: &str) -> String {
+    let rest = ["TCP ", "UDP "].iter().find_map(|protocol| sentence.strip_prefix(protocol)).unwrap_or(sentence);
+    rest.split(", ").filter(|token| *token != LOOPBACK).collect::<Vec<_>>().join(", ")
 }
 
 fn protocols(name: &'static str, all: &[Figure<'_>]) -> Option<Chart> {
@@ -193,7 +200,7 @@ fn loaded(times: &[Figure<'_>]) -> Option<Chart> {
             mark(figure, 1, seconds, text)
         });
         let ratio = idle(figure).map(|seconds| figure.value() / seconds).filter(|ratio| ratio.is_finite());
-        let note = ratio.map_or_else(String::new, |ratio| format!("{}x", crate::number::digits(ratio)));
+        let note = ratio.map_or_else(String::new, |ratio| format!("{ratio:.1}x"));
         DotLine { label, note, marks: before.into_iter().chain([own(figure, 0)]).collect(), samples: Vec::new() }
     });
     let lines = lines.collect();

@@ -35,7 +35,12 @@ pub(super) struct Over {
     pub(super) y: Axis,
     /// What the rows of a line differ in.
     pub(super) places: Places,
+    /// What a limit is called.
+    pub(super) limit: &'static str,
 }
+
+/// What most limits are.
+pub(super) const PEAK: &str = "theoretical peak";
 
 impl Over {
     /// A line for each group, as far as they can be told apart in one drawing.
@@ -60,6 +65,7 @@ impl Over {
     fn empty(&self, columns: Vec<Column>) -> Plot {
         let mut plot = Plot::new(Some(self.area), self.name, &self.title, self.x.clone(), self.y.clone());
         plot.head.about.clone_from(&self.about);
+        self.limit.clone_into(&mut plot.head.peak);
         plot.head.columns = columns;
         plot
     }
