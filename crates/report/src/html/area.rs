@@ -156,6 +156,37 @@ impl Figure {
     fn of(chart: Chart, findings: Vec<Said>) -> Self {
         let table = Table::of(&chart.table);
         let Chart { name, title, about, svg, narrow, .. } = chart;
+        let [svg, narrow] = [svg, narrow].map(|drawing| without_data(&drawing));
         Self { name, title, about, svg, narrow, table, findings }
+    }
+}
+
+/// A drawing without the figures in its `data-` attributes: what a mark stands for is its title, which is all that a page
+/// shows of it. A quote in a text is escaped, so only attributes look like them.
+fn without_data(drawing: &str) -> String {
+    const START: &str = " data-";
+    let mut parts = drawing.split(START);
+    let mut kept = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let is_name = |name: &str| name.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+        match part.split_once("=\"").filter(|(name, _)| is_name(name)).and_then(|(_, rest)| rest.split_once('"')) {
+            Some((_, rest)) => kept.push_str(rest),
+            None => kept.extend([START, part]),
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_attributes_are_taken_out() {
+        let drawing = r#"<path class="mark" data-id="a/b" data-n="3" d="M0 0"><title>the data-set data-n=&quot;4&quot;</title></path>"#;
+        let kept = r#"<path class="mark" d="M0 0"><title>the data-set data-n=&quot;4&quot;</title></path>"#;
+        assert_eq!(without_data(drawing), kept);
+        assert_eq!(without_data(kept), kept);
+        assert_eq!(without_data(" data-n=\"open"), " data-n=\"open");
     }
 }

@@ -8,7 +8,7 @@ use model::reference::{Reference, Verdict};
 use model::sample::Metric;
 use serde::Serialize;
 
-use super::tables::Anchors;
+use super::tables::{Anchors, short};
 use super::text;
 use crate::label::{Label, counted};
 use crate::number::{Notation, Scale, digits};
@@ -29,7 +29,9 @@ pub(super) struct Beside {
     ours: String,
     theirs: String,
     /// For sorting.
-    ratio_value: Option<f64>,
+    ours_value: Option<String>,
+    theirs_value: Option<String>,
+    ratio_value: Option<String>,
     ratio: String,
     interval: String,
     pairs: usize,
@@ -108,6 +110,7 @@ impl Beside {
             let value = value.filter(|value| value.is_finite()).zip(scale);
             value.map_or_else(String::new, |(value, scale)| format!("{} {}", scale.digits(value), scale.unit()))
         };
+        let finite = |value: Option<f64>| value.filter(|value| value.is_finite()).map(short);
         let row_words = Label::sentence(row);
         let headline = row.metrics.first().is_some_and(|first| std::ptr::eq(first, metric));
         Self {
@@ -120,7 +123,9 @@ impl Beside {
             measured,
             ours: told(ours),
             theirs: told(reference.median),
-            ratio_value: reference.ratio.filter(|ratio| ratio.is_finite()),
+            ours_value: finite(ours),
+            theirs_value: finite(reference.median),
+            ratio_value: finite(reference.ratio),
             ratio: reference.ratio.map_or_else(String::new, digits),
             interval: reference
                 .ratio_ci95

@@ -12,9 +12,9 @@ use serde::Serialize;
 use crate::number::size;
 use crate::{RenderError, csv};
 
-/// Most characters of a packed file in a page. Chromium refuses to save from an address of more than 2 MiB
+/// Most characters of packed files in a page, all of them together. Chromium refuses to save from an address of more than 2 MiB
 /// (`url::kMaxURLChars` in `url/url_constants.h`), and a page has to stay light enough to be sent.
-const MOST: usize = 1_900_000;
+const MOST: usize = 1_600_000;
 
 /// A file inside the page.
 #[derive(Debug, Serialize)]
@@ -43,7 +43,8 @@ pub(super) fn files(document: &Document) -> Result<Vec<File>, RenderError> {
     let mut kept = Vec::new();
     for (name, media, about, bytes) in files {
         let packed = base64(&gzip(&bytes).map_err(|error| refuse(&error))?);
-        if packed.len() <= MOST {
+        let before: usize = kept.iter().map(|file: &File| file.packed.len()).sum();
+        if before + packed.len() <= MOST {
             kept.push(File { name, media, about, size: size(bytes.len() as u64), packed });
         }
     }

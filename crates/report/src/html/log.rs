@@ -29,7 +29,7 @@ pub(super) struct Kind {
     /// The worst that was seen.
     pub(super) worst: String,
     pub(super) advice: String,
-    lines: Vec<Line>,
+    parts: Vec<Part>,
     #[serde(skip)]
     pub(super) disturbed: usize,
     #[serde(skip)]
@@ -38,12 +38,20 @@ pub(super) struct Kind {
     figure: f64,
 }
 
+/// The rows that it did the same to.
+#[derive(Debug, Serialize)]
+struct Part {
+    effect: &'static str,
+    lines: Vec<Line>,
+    #[serde(skip)]
+    grade: Grade,
+}
+
 /// One row's remark, or the reason why it has no figures.
 #[derive(Debug, Serialize)]
 pub(super) struct Line {
     anchor: Option<String>,
     what: String,
-    grade: &'static str,
     text: String,
 }
 
@@ -71,7 +79,7 @@ pub(super) fn kinds(document: &Document, anchors: &Anchors<'_>) -> Vec<Kind> {
     for kind in &mut kinds {
         kind.finish();
     }
-    kinds.sort_by_key(|kind| std::cmp::Reverse((kind.disturbed, kind.doubtful, kind.lines.len())));
+    kinds.sort_by_key(|kind| std::cmp::Reverse((kind.disturbed, kind.doubtful, kind.count())));
     kinds
 }
 
@@ -88,7 +96,7 @@ impl Kind {
             effect: String::new(),
             worst: String::new(),
             advice: String::new(),
-            lines: Vec::new(),
+            parts: Vec::new(),
             disturbed: 0,
             doubtful: 0,
             figure: f64::NEG_INFINITY,
@@ -99,29 +107,47 @@ impl Kind {
         self.disturbed += usize::from(warning.grade == Grade::C);
         self.doubtful += usize::from(warning.grade == Grade::B);
         let figure = warning.figure.unwrap_or(f64::NEG_INFINITY);
-        if self.lines.is_empty() || figure > self.figure {
+        if self.parts.is_empty() || figure > self.figure {
             (self.figure, self.worst, self.advice) = (figure, warning.text.clone(), warning.advice.clone());
         }
-        self.lines.push(Line {
-            anchor: anchors.link(&row.id),
-            what: Label::sentence(row),
-            grade: warning.grade.name(),
-            text: warning.text.clone(),
-        });
+        // What follows for a number is the same for all of a kind, and told above them.
+        let own = self.consequence.and_then(|consequence| warning.text.strip_suffix(consequence));
+        let text = own.unwrap_or(&warning.text).trim_end().to_owned();
+        let line = Line { anchor: anchors.link(&row.id), what: Label::sentence(row), text };
+        match self.parts.iter_mut().find(|part| part.grade == warning.grade) {
+            Some(part) => part.lines.push(line),
+            None => self.parts.push(Part { effect: effect(warning.grade), lines: vec![line], grade: warning.grade }),
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.parts.iter().map(|part| part.lines.len()).sum()
     }
 
     /// What can be said once all rows are there. What every one of them says is not said again beside each.
     fn finish(&mut self) {
-        self.rows = counted(self.lines.len() as u64, "row");
-        let parts = [(self.disturbed, "not to be quoted"), (self.doubtful, "usable with this in mind")];
+        self.parts.sort_by_key(|part| std::cmp::Reverse(part.grade));
+        self.rows = counted(self.count() as u64, "row");
+        let parts = [(self.disturbed, effect(Grade::C)), (self.doubtful, effect(Grade::B))];
         let parts: Vec<String> =
             parts.iter().filter(|(count, _)| *count > 0).map(|(count, words)| format!("{count} {words}")).collect();
-        self.effect = if parts.is_empty() { "changes no grade".to_owned() } else { parts.join(", ") };
-        if self.lines.iter().all(|line| line.text == self.worst) {
-            self.lines.iter_mut().for_each(|line| line.text.clear());
+        self.effect = if parts.is_empty() { effect(Grade::A).to_owned() } else { parts.join(", ") };
+        let mut lines = self.parts.iter().flat_map(|part| &part.lines);
+        let first = lines.next().map(|line| line.text.clone()).unwrap_or_default();
+        if lines.all(|line| line.text == first) {
+            self.parts.iter_mut().flat_map(|part| &mut part.lines).for_each(|line| line.text.clear());
         }
-        // The rule's words for what follows are in most texts already.
+        // The worst says it already, as a rule.
         self.consequence = self.consequence.filter(|consequence| !self.worst.contains(consequence));
+    }
+}
+
+/// What a warning did to a row that it left at this grade.
+const fn effect(grade: Grade) -> &'static str {
+    match grade {
+        Grade::A => "changes no grade",
+        Grade::B => "usable with this in mind",
+        Grade::C => "not to be quoted",
     }
 }
 
@@ -167,7 +193,6 @@ pub(super) fn absences(document: &Document, anchors: &Anchors<'_>) -> Vec<Absenc
         absences[place].rows.push(Line {
             anchor: anchors.link(&row.id),
             what: Label::sentence(row),
-            grade: "",
             text: String::new(),
         });
     }

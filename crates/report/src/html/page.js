@@ -37,7 +37,8 @@
     if (!cell) return null;
     if (cell.dataset.value !== undefined) return Number(cell.dataset.value);
     const text = cell.textContent.trim();
-    return text === "" || text === "–" ? null : text;
+    if (text === "" || text === "–") return null;
+    return Number.isNaN(Number(text)) ? text : Number(text);
   }
 
   const words = new Intl.Collator("en", { numeric: true });
@@ -65,13 +66,14 @@
     if (table.tBodies[0].rows.length < 2) return;
     const heads = Array.from(table.tHead.rows[0].cells);
     heads.forEach((head, index) => {
-      const button = make("button", { type: "button", className: "sort", textContent: head.textContent });
+      const isFigure = table.classList.contains("n" + (index + 1));
+      const button = make("button", { type: "button", className: isFigure ? "sort n" : "sort", textContent: head.textContent });
       head.setAttribute("aria-sort", "none");
       head.replaceChildren(button);
       button.addEventListener("click", () => {
         // Of figures the greatest are wanted first, of words the first.
         const before = head.getAttribute("aria-sort");
-        const descending = before === "none" ? head.classList.contains("n") : before === "ascending";
+        const descending = before === "none" ? isFigure : before === "ascending";
         heads.forEach((other) => other.setAttribute("aria-sort", "none"));
         head.setAttribute("aria-sort", descending ? "descending" : "ascending");
         sort(table, index, descending);
@@ -103,10 +105,11 @@
     scroll.parentNode.insertBefore(box, scroll);
   }
 
-  // What a mark of a chart stands for, beside the pointer, or by the arrow keys on the chart.
+  // What a mark of a chart stands for, beside the pointer, or by the arrow keys on the chart. It is the mark's title; the
+  // browser's own tip would stand over ours.
   function tips() {
     const tip = document.getElementById("tip");
-    const marks = (chart) => all("[data-text]", chart);
+    const told = new Map();
     let shown = null;
     const hide = () => {
       tip.hidden = true;
@@ -117,28 +120,33 @@
       hide();
       shown = mark;
       mark.classList.add("shown");
-      tip.textContent = mark.dataset.text;
+      tip.textContent = told.get(mark);
       tip.hidden = false;
       const box = mark.getBoundingClientRect();
-      const left = Math.min(box.left + box.width / 2 + 12, innerWidth - tip.offsetWidth - 8);
+      const left = Math.min(box.left + box.width / 2 + 12, root.clientWidth - tip.offsetWidth - 8);
       const above = box.top - tip.offsetHeight - 10;
       tip.style.left = Math.max(8, left) + scrollX + "px";
       tip.style.top = (above > 4 ? above : box.bottom + 10) + scrollY + "px";
     };
     for (const chart of all("svg.chart")) {
-      const own = marks(chart);
+      const own = [];
+      for (const title of all("title", chart)) {
+        const mark = title.parentElement;
+        if (mark === chart) continue;
+        own.push(mark);
+        told.set(mark, title.textContent);
+        title.remove();
+      }
       if (!own.length) continue;
-      // The browser's own tips would stand over ours.
-      own.forEach((mark) => all(":scope > title", mark).forEach((title) => title.remove()));
       chart.addEventListener("pointerover", (event) => {
-        const mark = event.target.closest("[data-text]");
-        if (mark) show(mark); else hide();
+        let mark = event.target;
+        while (mark !== chart && !told.has(mark)) mark = mark.parentElement;
+        if (told.has(mark)) show(mark); else hide();
       });
       chart.addEventListener("pointerleave", hide);
       chart.tabIndex = 0;
       chart.addEventListener("keydown", (event) => {
         const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-        if (event.key === "Escape") hide();
         if (!step) return;
         event.preventDefault();
         const at = own.indexOf(shown);

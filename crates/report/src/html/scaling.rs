@@ -4,7 +4,7 @@ use model::document::{Document, Row, Status};
 use model::experiment::Area;
 use serde::Serialize;
 
-use super::tables::Anchors;
+use super::tables::{Anchors, part, short};
 use super::text;
 use crate::label::{Axis, Label, area_title, counted, stem};
 use crate::number::{digits, percent};
@@ -19,11 +19,10 @@ pub(super) struct Series {
     threads: String,
     most: u32,
     speed_up: String,
-    speed_up_value: f64,
+    speed_up_value: String,
     ideal: String,
-    ideal_value: f64,
-    /// The filled part of the bar, in hundredths.
-    filled: f64,
+    ideal_value: String,
+    part: String,
     grade: Option<&'static str>,
 }
 
@@ -66,10 +65,10 @@ impl Series {
             threads: format!("{} to {}", scaling.threads_from, counted(u64::from(row.params.threads()), "thread")),
             most: row.params.threads(),
             speed_up: format!("{}x", digits(scaling.speed_up)),
-            speed_up_value: scaling.speed_up,
+            speed_up_value: short(scaling.speed_up),
             ideal: percent(scaling.parallel_efficiency),
-            ideal_value: scaling.parallel_efficiency,
-            filled: (scaling.parallel_efficiency * 100.0).clamp(0.0, 100.0),
+            ideal_value: short(scaling.parallel_efficiency),
+            part: part(scaling.parallel_efficiency),
             grade: row.grade.map(model::warning::Grade::name),
         })
     }

@@ -23,6 +23,8 @@ pub(super) struct Table {
     caption: String,
     columns: Vec<Column>,
     lines: Vec<Line>,
+    /// Classes of the columns that hold figures, `n3 n4`: said once, not in each cell.
+    numeric: String,
     /// What columns would say in every line: `Rests on: sustained peak`.
     common: Vec<String>,
     notes: Vec<String>,
@@ -33,7 +35,6 @@ pub(super) struct Table {
 #[derive(Debug, Serialize)]
 struct Column {
     title: String,
-    numeric: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -57,10 +58,9 @@ struct Reason {
 struct Cell {
     text: String,
     /// What it is sorted by, where the text would not do.
-    value: Option<f64>,
-    numeric: bool,
+    value: Option<String>,
     /// The part of a bar behind it that is filled, in hundredths, for a share.
-    share: Option<f64>,
+    share: Option<String>,
     /// Whether it is the line's grade.
     grade: bool,
 }
@@ -104,7 +104,9 @@ impl Table {
         let mut table = Self::of(grid);
         for (line, own) in table.lines.iter_mut().zip(&grid.lines) {
             let Some(id) = own.id.as_deref() else { continue };
-            (line.anchor, line.reasons) = (anchors.give(id), anchors.reasons(id));
+            line.anchor = anchors.give(id);
+            // What repeats a line does not repeat its reasons.
+            line.reasons = line.anchor.as_ref().map_or_else(Vec::new, |_| anchors.reasons(id));
         }
         table
     }
@@ -117,7 +119,9 @@ impl Table {
     /// A table that repeats what others have.
     pub(super) fn of(grid: &Grid) -> Self {
         let (common, kept) = common(grid);
-        let columns: Vec<Column> = kept.iter().map(|index| Column::of(&grid.columns[*index])).collect();
+        let columns: Vec<Column> = kept.iter().map(|index| Column { title: grid.columns[*index].title() }).collect();
+        let numeric = kept.iter().enumerate().filter(|(_, index)| grid.columns[**index].numeric);
+        let numeric: Vec<String> = numeric.map(|(place, _)| format!("n{}", place + 1)).collect();
         let lines = grid.lines.iter().map(|line| Line {
             anchor: None,
             grade: line.grade.map(Grade::name),
@@ -130,6 +134,7 @@ impl Table {
             caption: caption(grid),
             lines: lines.collect(),
             columns,
+            numeric: numeric.join(" "),
             common,
             notes: grid.notes.clone(),
             folded: false,
@@ -137,22 +142,32 @@ impl Table {
     }
 }
 
-impl Column {
-    fn of(column: &grid::Column) -> Self {
-        Self { title: column.title(), numeric: column.numeric }
-    }
-}
-
 impl Cell {
     fn of(cell: &grid::Cell, column: &grid::Column) -> Self {
+        let value = cell.value.filter(|_| column.numeric);
         Self {
             text: if cell.is_absent() { "–".to_owned() } else { cell.text.clone() },
-            value: cell.value.filter(|_| column.numeric),
-            numeric: column.numeric,
-            share: cell.value.filter(|_| is_share(&column.heading)).map(|value| (value * 100.0).clamp(0.0, 100.0)),
+            // A count is its own text; of others six digits are enough to tell them apart.
+            value: value.filter(|value| value.to_string() != cell.text).map(short),
+            share: cell.value.filter(|_| is_share(&column.heading)).map(part),
             grade: is_grade(&column.heading),
         }
     }
+}
+
+/// A figure in a few characters, for sorting.
+pub(super) fn short(value: f64) -> String {
+    let text = format!("{value:.5e}");
+    match text.split_once('e') {
+        Some((digits, exponent)) => format!("{}e{exponent}", digits.trim_end_matches('0').trim_end_matches('.')),
+        None => text,
+    }
+}
+
+/// The part of a bar that a share fills: `97.8%`.
+pub(super) fn part(share: f64) -> String {
+    let percent = (share * 100.0).clamp(0.0, 100.0);
+    format!("{percent:.0}%")
 }
 
 /// What is the same in every line is said once, and its column left out; the columns that stay, by their places. The first
@@ -190,4 +205,19 @@ fn is_share(heading: &str) -> bool {
 
 fn is_grade(heading: &str) -> bool {
     heading == "Grade"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_short_and_keep_their_order() {
+        let values = [-1e300, -2.5, 0.0, 1e-300, 0.1, 1.0, 87_265_089_551.879_7, 87_266_089_551.0, 1e18, f64::MAX];
+        let short: Vec<String> = values.iter().map(|value| short(*value)).collect();
+        assert_eq!((short[2].as_str(), short[5].as_str(), short[6].as_str()), ("0e0", "1e0", "8.72651e10"));
+        let read: Vec<f64> = short.iter().map(|text| text.parse().unwrap()).collect();
+        assert!(read.windows(2).all(|two| two[0] < two[1]), "{short:?}");
+        assert_eq!([part(0.978), part(-3.0), part(7.0)], ["98%", "0%", "100%"]);
+    }
 }
