@@ -171,9 +171,12 @@ pub fn clock(hertz: f64) -> String {
     format!("{:.2} GHz", hertz / 1e9)
 }
 
-/// A ratio as a percentage with one decimal, two below 0.1 %: `99.3 %`.
+/// A ratio as a percentage with one decimal, two below 0.1 %: `99.3 %`; by an exponent where it is no share of anything.
 pub fn percent(ratio: f64) -> String {
     let value = ratio * 100.0;
+    if value.abs() >= 1e6 {
+        return format!("{} %", digits(value));
+    }
     let decimals = if value == 0.0 || value.abs() >= 0.095 { 1 } else { 2 };
     format!("{value:.decimals$} %")
 }
@@ -264,6 +267,12 @@ mod tests {
             best: None,
             percentiles: None,
         }
+    }
+
+    #[test]
+    fn a_percentage_is_short_whatever_it_is_of() {
+        let told = [0.993, 0.0, 0.0007, -0.5, 9999.0, 1e300].map(percent);
+        assert_eq!(told, ["99.3 %", "0.0 %", "0.07 %", "-50.0 %", "999900.0 %", "1.00e302 %"]);
     }
 
     #[test]

@@ -119,7 +119,7 @@ fn extreme() -> Document {
             peak.value = *value;
         }
         for efficiency in &mut metric.efficiency {
-            efficiency.value = *value;
+            efficiency.value = value.min(1e300);
         }
     }
     document.run.seconds = f64::MAX;
