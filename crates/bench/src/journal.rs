@@ -1,16 +1,21 @@
-//! The journal of a run: every sample as it comes, and every thing that would outlive us if we were killed, noted
-//! before it is made.
+//! The journal of a run: what it was asked, every sample as it comes, what came of every launch, and every thing that
+//! would outlive us if we were killed, noted before it is made.
 //!
-//! One JSON object a line, appended and never changed. It goes when the document is complete; of a run that was cut off
-//! it gives the samples that the document does not hold yet, and tells the next run what to take away.
+//! One JSON object a line, appended and never changed. It goes when nothing is left to do; of a run that was cut off it
+//! gives the samples that the document does not hold yet and all that it takes to go on, and tells the next run what to
+//! take away.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use machine::Sysroot;
+use model::surroundings::Change;
 use model::wire::MetricSample;
 use serde::{Deserialize, Serialize};
+
+use crate::asked::Asked;
+use crate::runner::{BesideSoFar, Outcome};
 
 /// Its name in a run's folder.
 pub(crate) const JOURNAL: &str = "journal.jsonl";
@@ -18,20 +23,53 @@ pub(crate) const JOURNAL: &str = "journal.jsonl";
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-enum Entry {
-    /// The process that writes it.
+pub(crate) enum Entry {
+    /// The process that writes it from here on.
     Owner(Owner),
+    /// What the run was asked.
+    Asked(Box<Asked>),
     /// A file that is going to be made and must not outlive the run.
     WillMake { path: PathBuf },
     /// A process that leads a group of its own, a trusted tool or its server, and must not outlive the run.
     Started(Owner),
     /// A sample of a row.
     Sample(Journalled),
+    /// A launch of a row is over.
+    Launched(Ended),
+    /// The samples of a row's last launch are asked for once more, since others had disturbed it.
+    Again { id: String },
+    /// The time was over for a row that had as many samples as it was to have at least.
+    Enough { id: String },
+    /// What the trusted tools beside a row have measured so far.
+    Beside { id: String, tools: Vec<BesideSoFar> },
+    /// The samples of these launches of a row do not count any more: they are taken again.
+    Dropped { id: String, launches: Vec<u32> },
+    /// A row that had failed is tried again.
+    Retried { id: String },
 }
+
+impl Entry {
+    /// The row that it is about, if it is about one.
+    pub(crate) fn row(&self) -> Option<&str> {
+        match self {
+            Self::Owner(_) | Self::Asked(_) | Self::WillMake { .. } | Self::Started(_) => None,
+            Self::Sample(Journalled { id, .. })
+            | Self::Launched(Ended { id, .. })
+            | Self::Again { id }
+            | Self::Enough { id }
+            | Self::Beside { id, .. }
+            | Self::Dropped { id, .. }
+            | Self::Retried { id } => Some(id),
+        }
+    }
+}
+
+/// What lines begin with that tell the next run what to take away.
+const TO_SWEEP: &[&str] = &["{\"kind\":\"owner\"", "{\"kind\":\"will_make\"", "{\"kind\":\"started\""];
 
 /// A process that cannot be mistaken for a later one of the same number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Owner {
+pub(crate) struct Owner {
     process: u32,
     /// When it started, in ticks since boot, from /proc.
     started: Option<u64>,
@@ -56,9 +94,29 @@ pub(crate) struct Repetition {
     pub(crate) histogram: Option<String>,
 }
 
+/// What came of a launch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Ended {
+    pub(crate) id: String,
+    /// Its number.
+    pub(crate) launch: u32,
+    /// Seconds that it took.
+    pub(crate) seconds: f64,
+    /// What the kernel counted all over the machine meanwhile.
+    pub(crate) around: Change,
+    pub(crate) outcome: Outcome,
+}
+
+impl Repetition {
+    /// The launch that it came from; 0 of one without a metric.
+    pub(crate) fn launch(&self) -> u32 {
+        self.metrics.first().map_or(0, |metric| metric.sample.launch)
+    }
+}
+
 /// The journal of the run that we are measuring.
 #[derive(Debug)]
-pub struct Journal {
+pub(crate) struct Journal {
     file: File,
     path: PathBuf,
     will_make: Vec<PathBuf>,
@@ -70,6 +128,8 @@ impl Journal {
     pub(crate) fn create(folder: &Path) -> io::Result<Self> {
         let path = folder.join(JOURNAL);
         let file = OpenOptions::new().create_new(true).append(true).open(&path)?;
+        // Where files cannot be locked, the owner's process alone tells whether the run goes on.
+        let _ = file.try_lock();
         let mut journal = Self { file, path, will_make: Vec::new(), broken: false };
         // A journal that cannot even be begun is not left behind.
         let begun = journal.append(&Entry::Owner(Owner::of(std::process::id())));
@@ -77,6 +137,40 @@ impl Journal {
             let _ = fs::remove_file(&journal.path);
         })?;
         Ok(journal)
+    }
+
+    /// Goes on with the journal of a run that was cut off; what it holds. Nothing is written yet.
+    pub(crate) fn reopen(folder: &Path) -> Result<(Self, Vec<Entry>), Reopening> {
+        let path = folder.join(JOURNAL);
+        let mut file = OpenOptions::new().read(true).append(true).open(&path).map_err(Reopening::Unusable)?;
+        let locked = file.try_lock();
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes)).map_err(Reopening::Unusable)?;
+        let entries = parse(&bytes, |_| true);
+        match (locked, owner(&entries)) {
+            (Err(TryLockError::WouldBlock), owner) => return Err(Reopening::Alive(owner.map(|owner| owner.process))),
+            (_, Some(owner)) if !owner.is_gone() => return Err(Reopening::Alive(Some(owner.process))),
+            _ => {}
+        }
+        // A last line that was cut off is ended by the next one.
+        let broken = bytes.last().is_some_and(|last| *last != b'\n');
+        Ok((Self { file, path, will_make: Vec::new(), broken }, entries))
+    }
+
+    /// From here on the journal is ours.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub(crate) fn take_over(&mut self) -> io::Result<()> {
+        self.append(&Entry::Owner(Owner::of(std::process::id())))
+    }
+
+    /// Notes what comes of a row.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub(crate) fn note(&mut self, entry: &Entry) -> io::Result<()> {
+        self.append(entry)
     }
 
     /// Notes that this file is going to be made. Call it before making it.
@@ -112,14 +206,34 @@ impl Journal {
         written
     }
 
-    /// The run is over and the document holds everything.
+    /// The run is over, the document holds everything, and nothing is left to do.
     pub(crate) fn close(self) {
+        self.take_away();
+        let _ = fs::remove_file(&self.path);
+    }
+
+    /// The run is over for now: the journal stays, for who goes on with it.
+    pub(crate) fn leave(self) {
+        self.take_away();
+        let _ = self.file.sync_all();
+    }
+
+    /// Takes away what must not outlive the run.
+    fn take_away(&self) {
         // Mostly they had a name for a moment only. Taking away even what is not there waits for a disk that hangs.
         for path in self.will_make.iter().filter(|path| path.symlink_metadata().is_ok()) {
             let _ = fs::remove_file(path);
         }
-        let _ = fs::remove_file(&self.path);
     }
+}
+
+/// Why a journal cannot be gone on with.
+#[derive(Debug)]
+pub(crate) enum Reopening {
+    /// Its run is being measured, by the process of this number where it is known.
+    Alive(Option<u32>),
+    /// It is not there, or cannot be read or written.
+    Unusable(io::Error),
 }
 
 impl Owner {
@@ -139,22 +253,44 @@ impl Owner {
     }
 }
 
-/// The whole lines of a run's journal. A last line that was cut off, or one of a later version, is passed over.
-fn entries(folder: &Path) -> Vec<Entry> {
-    let text = fs::read(folder.join(JOURNAL)).unwrap_or_default();
-    String::from_utf8_lossy(&text).lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+/// The whole lines of a run's journal that are wanted. A last line that was cut off, or one of a later version, is passed
+/// over.
+fn entries(folder: &Path, wanted: fn(&str) -> bool) -> Vec<Entry> {
+    parse(&fs::read(folder.join(JOURNAL)).unwrap_or_default(), wanted)
 }
 
-/// The samples in a run's journal, in the order in which they were taken.
+fn parse(bytes: &[u8], wanted: fn(&str) -> bool) -> Vec<Entry> {
+    let text = String::from_utf8_lossy(bytes);
+    text.lines().filter(|line| wanted(line)).filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// Who wrote last.
+fn owner(entries: &[Entry]) -> Option<&Owner> {
+    entries.iter().rev().find_map(|entry| if let Entry::Owner(owner) = entry { Some(owner) } else { None })
+}
+
+/// The samples in a run's journal that count, in the order in which they were taken.
 pub(crate) fn samples(folder: &Path) -> Vec<Journalled> {
-    let sample = |entry| if let Entry::Sample(sample) = entry { Some(sample) } else { None };
-    entries(folder).into_iter().filter_map(sample).collect()
+    let mut samples: Vec<Journalled> = Vec::new();
+    for entry in entries(folder, |_| true) {
+        match entry {
+            Entry::Sample(sample) => samples.push(sample),
+            Entry::Dropped { id, launches } => {
+                samples.retain(|sample| sample.id != id || !launches.contains(&sample.repetition.launch()));
+            }
+            Entry::Launched(Ended { launch, outcome: Outcome::Failed(_) | Outcome::Unavailable(_), .. }) => {
+                samples.retain(|sample| sample.repetition.launch() != launch);
+            }
+            _ => {}
+        }
+    }
+    samples
 }
 
 /// Takes away what a run's journal names, if the process that wrote it is gone.
 pub(crate) fn sweep(folder: &Path) {
-    let entries = entries(folder);
-    let gone = entries.iter().any(|entry| matches!(entry, Entry::Owner(owner) if owner.is_gone()));
+    let entries = entries(folder, |line| TO_SWEEP.iter().any(|start| line.starts_with(start)));
+    let gone = owner(&entries).is_some_and(Owner::is_gone);
     for entry in entries.iter().filter(|_| gone) {
         match entry {
             Entry::WillMake { path } => {

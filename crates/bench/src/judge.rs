@@ -39,6 +39,8 @@ const USUAL_CHANGE: f64 = 0.2;
 /// What one launch saw, and what went on around it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Launched {
+    /// Its number, which its samples bear.
+    pub(crate) number: u32,
     /// What its worker reports.
     pub(crate) seen: Observations,
     /// What the kernel counted all over the machine meanwhile.

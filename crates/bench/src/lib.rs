@@ -4,6 +4,7 @@
 //! status.
 #![forbid(unsafe_code)]
 
+mod asked;
 pub mod compare;
 pub mod doctor;
 mod engine;

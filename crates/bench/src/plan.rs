@@ -10,7 +10,9 @@ use model::experiment::{Area, Experiment};
 use model::isa::Placement;
 use model::machine::Machine;
 use model::warning::{Warning, WarningCode};
+use serde::{Deserialize, Serialize};
 
+use crate::asked;
 use crate::engine::ENGINES;
 use crate::reference::find;
 use crate::runner::BLOCK_SECONDS;
@@ -87,7 +89,7 @@ pub struct Chosen {
 }
 
 /// One planned row.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Planned {
     /// What is measured.
     pub experiment: Experiment,
@@ -96,8 +98,10 @@ pub struct Planned {
     /// The CPU of each thread of the other end, for an experiment between two processes.
     pub other_cpus: Vec<u32>,
     /// Trusted tools that are run beside it, by their ids.
+    #[serde(with = "asked::tool_names")]
     pub beside: Vec<&'static str>,
     /// How it is sampled.
+    #[serde(with = "asked::kept_sampling")]
     pub sampling: Sampling,
     /// Work that all threads together do in every sample, whatever time it takes; `None` where samples are so many
     /// seconds long. The sampling's seconds are then what that is expected to take.
@@ -111,7 +115,7 @@ pub struct Planned {
 }
 
 /// A plan.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The suite's name.
     pub suite: String,

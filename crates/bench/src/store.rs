@@ -10,12 +10,16 @@ use std::path::{Path, PathBuf};
 
 use model::document::{Document, SCHEMA};
 
-use crate::journal::{self, Journal};
+use crate::asked::Asked;
+use crate::journal::{self, Entry, Journal};
 
 /// The document's name in a run's folder.
 pub const DOCUMENT: &str = "run.json";
 
-/// The name under which the document is written before it takes the place of the old one.
+/// The page's name in a run's folder.
+pub const PAGE: &str = "report.html";
+
+/// The name under which a file is written before it takes the place of the old one.
 const UNFINISHED: &str = ".run.json.unfinished";
 
 /// Where runs are kept.
@@ -54,6 +58,11 @@ impl Store {
         &self.root
     }
 
+    /// Whether a run's folder is in it, so that its name is enough to find it.
+    pub fn holds(&self, folder: &Path) -> bool {
+        folder.parent() == Some(&self.runs())
+    }
+
     fn runs(&self) -> PathBuf {
         self.root.join("runs")
     }
@@ -83,20 +92,36 @@ impl Store {
     /// # Errors
     /// One sentence: nothing of that name, or what is wrong with the document.
     pub fn load(&self, run: &str) -> Result<Document, String> {
+        let path = self.find(run)?;
+        if path.is_dir() { load_folder(&path) } else { load_file(&path) }
+    }
+
+    /// The folder of a run that `run` names, likewise.
+    ///
+    /// # Errors
+    /// One sentence: nothing of that name, or a document outside a run's folder.
+    pub fn folder(&self, run: &str) -> Result<RunFolder, String> {
+        let path = self.find(run)?;
+        let is_document = !path.is_dir() && path.file_name().is_some_and(|name| name == DOCUMENT);
+        let folder = if path.is_dir() { Some(path.as_path()) } else { path.parent().filter(|_| is_document) };
+        let folder = folder.map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+        let folder = folder.ok_or_else(|| format!("'{run}' is no run's folder; name the folder, or its {DOCUMENT}"))?;
+        Ok(RunFolder { path: folder.to_owned(), made: false, journal_begun: false.into() })
+    }
+
+    /// The folder or file that `run` names.
+    fn find(&self, run: &str) -> Result<PathBuf, String> {
         let given = Path::new(run);
         let in_store = self.runs().join(run);
         let is_name = !run.is_empty() && !run.contains('/') && in_store.is_dir();
-        if given.is_dir() {
-            load_folder(given)
-        } else if given.is_file() {
-            load_file(given)
+        if given.is_dir() || given.is_file() {
+            Ok(given.to_owned())
         } else if is_name {
-            load_folder(&in_store)
+            Ok(in_store)
         } else {
-            Err(format!(
-                "there is no run '{run}': neither a folder, nor a file, nor a name in the store '{}'",
-                self.runs().display()
-            ))
+            let store = self.runs();
+            let store = store.display();
+            Err(format!("there is no run '{run}': neither a folder, nor a file, nor a name in the store '{store}'"))
         }
     }
 
@@ -164,9 +189,29 @@ impl RunFolder {
     ///
     /// # Errors
     /// One sentence with the path.
-    pub fn begin_journal(&self) -> Result<Journal, String> {
-        let mut journal = Journal::create(&self.path).map_err(|error| self.cannot_write(&error))?;
+    pub(crate) fn begin_journal(&self, asked: Asked) -> Result<Journal, String> {
+        let journal = Journal::create(&self.path).map_err(|error| self.cannot_write(&error))?;
         self.journal_begun.set(true);
+        let mut journal = self.with_its_files(journal)?;
+        match journal.note(&Entry::Asked(Box::new(asked))) {
+            // A path that is no text: the run can be measured, and cannot be gone on with.
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
+            noted => noted.map_err(|error| self.cannot_write(&error))?,
+        }
+        Ok(journal)
+    }
+
+    /// Goes on with the journal of a run that was cut off.
+    ///
+    /// # Errors
+    /// One sentence with the path.
+    pub(crate) fn go_on_with_journal(&self, mut journal: Journal) -> Result<Journal, String> {
+        journal.take_over().map_err(|error| self.cannot_write(&error))?;
+        self.with_its_files(journal)
+    }
+
+    /// Notes the files that are made and must not stay.
+    fn with_its_files(&self, mut journal: Journal) -> Result<Journal, String> {
         journal.will_make(&self.path.join(UNFINISHED)).map_err(|error| self.cannot_write(&error))?;
         Ok(journal)
     }
@@ -179,11 +224,15 @@ impl RunFolder {
         let mut text =
             serde_json::to_vec_pretty(document).map_err(|error| format!("cannot write the document: {error}"))?;
         text.push(b'\n');
-        let unfinished = self.path.join(UNFINISHED);
-        replace(&unfinished, &self.path.join(DOCUMENT), &text).map_err(|error| {
-            let _ = fs::remove_file(&unfinished);
-            self.cannot_write(&error)
-        })
+        self.replace(&self.path, DOCUMENT, &text)
+    }
+
+    /// Writes the page beside the document, whole or not at all; where it is.
+    ///
+    /// # Errors
+    /// One sentence with the path.
+    pub fn write_page(&self, page: &[u8]) -> Result<PathBuf, String> {
+        self.replace(&self.path, PAGE, page).map(|()| self.path.join(PAGE))
     }
 
     /// Writes a file in a folder of the run's folder, whole or not at all.
@@ -193,6 +242,11 @@ impl RunFolder {
     pub fn write_in(&self, folder: &str, name: &str, bytes: &[u8]) -> Result<(), String> {
         let folder = self.path.join(folder);
         fs::create_dir_all(&folder).map_err(|error| self.cannot_write(&error))?;
+        self.replace(&folder, name, bytes)
+    }
+
+    /// Puts a file in the place of one of this name in a folder of the run.
+    fn replace(&self, folder: &Path, name: &str, bytes: &[u8]) -> Result<(), String> {
         let unfinished = folder.join(UNFINISHED);
         replace(&unfinished, &folder.join(name), bytes).map_err(|error| {
             let _ = fs::remove_file(&unfinished);
@@ -306,7 +360,7 @@ pub(crate) fn load_file(path: &Path) -> Result<Document, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{document, scratch};
+    use crate::tests::{asked, document, scratch};
 
     #[test]
     fn a_document_comes_back_as_it_was_written() {
@@ -349,8 +403,8 @@ mod tests {
         RunFolder::at(&path).unwrap().abandon();
         assert!(path.exists(), "somebody else made it");
         let (first, second) = (RunFolder::at(&path).unwrap(), RunFolder::at(&path).unwrap());
-        let _journal = first.begin_journal().unwrap();
-        assert!(second.begin_journal().is_err());
+        let _journal = first.begin_journal(asked()).unwrap();
+        assert!(second.begin_journal(asked()).is_err());
         second.abandon();
         assert!(path.join(journal::JOURNAL).exists(), "it is the other run's");
     }

@@ -178,6 +178,21 @@ pub(crate) fn document() -> Document {
     }
 }
 
+/// What a run of one row was asked.
+pub(crate) fn asked() -> crate::asked::Asked {
+    let plan = crate::plan::Plan {
+        suite: "cpu".into(),
+        rows: vec![planned()],
+        seed: 1,
+        repeat: None,
+        sessions: 1,
+        pause_seconds: 0.0,
+        repeat_share: 0.0,
+        layout_seconds: None,
+    };
+    crate::asked::Asked { plan, verify_only: false, disk: None, server: None, tools: crate::runner::Detected::new() }
+}
+
 /// A setting in which nothing can be launched.
 pub(crate) fn setting<'a>(machine: &'a Machine, declared: &'a machine::Declared) -> crate::runner::Setting<'a> {
     crate::runner::Setting {

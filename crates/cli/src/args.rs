@@ -7,7 +7,9 @@ use bench::net::{Target, listen_address};
 use bench::reference::REFERENCES;
 use bench::suite::{IsaChoice, Leading, NodePair, Order, Threads, parse_alignment};
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{Args, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource::CommandLine;
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use model::experiment::Area;
 use model::io::{
     Direction, DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync, NetMode, Protocol, Segmentation, Wait,
@@ -175,9 +177,8 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// The suite: quick, standard, rigorous, classic, steady, or a file that ends in .toml.
-    #[arg(default_value = "quick")]
-    pub(crate) suite: String,
+    /// The suite: quick (the default), standard, rigorous, classic, steady, or a file that ends in .toml.
+    pub(crate) suite: Option<String>,
 
     #[command(flatten)]
     pub(crate) measure: Measure,
@@ -314,10 +315,10 @@ pub(crate) struct Net {
     #[command(subcommand)]
     pub(crate) command: Option<NetCommand>,
     /// The server at the other end; without it both ends are on this machine. The port is 5211 unless named.
-    #[arg(long, value_name = "HOST[:PORT]", value_parser = Target::parse)]
+    #[arg(long, value_name = "HOST[:PORT]", value_parser = Target::parse, group = "other_end")]
     pub(crate) to: Option<Target>,
     /// The file with the key that the server asks for; - is standard input.
-    #[arg(long, value_name = "FILE", requires = "to")]
+    #[arg(long, value_name = "FILE", requires = "other_end")]
     pub(crate) key_file: Option<PathBuf>,
     /// Transports: tcp, udp.
     #[arg(long, value_delimiter = ',')]
@@ -422,6 +423,13 @@ pub(crate) struct Measure {
     /// A fact only you know, such as memory.channels=12 or memory.mts=6000.
     #[arg(long, value_delimiter = ',', value_name = "KEY=VALUE")]
     pub(crate) declare: Vec<String>,
+    /// Go on with a run that was cut off: its folder, its run.json, or its name in the store. What is left is measured as it
+    /// was asked then; only what is printed, and how long it may take, can be said anew.
+    #[arg(long, value_name = "RUN", group = "other_end")]
+    pub(crate) resume: Option<String>,
+    /// With --resume: try again what failed.
+    #[arg(long, requires = "resume")]
+    pub(crate) retry_failed: bool,
     /// Seed of order, data and permutations.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
@@ -434,6 +442,38 @@ pub(crate) struct Measure {
     /// No progress.
     #[arg(long)]
     pub(crate) quiet: bool,
+}
+
+/// What may be said of a run that is gone on with: the rest was said when it was begun.
+const SAID_ANEW: &[&str] =
+    &["resume", "retry_failed", "suite", "time_budget", "wait_quiet", "key_file", "json", "quiet"];
+
+/// Reads the command line; whatever is wrong with it ends the program, with a sentence and status 2.
+pub(crate) fn parse() -> Arguments {
+    let mut command = Arguments::command();
+    let read = command.clone().try_get_matches().and_then(|matches| {
+        contradiction(&mut command, &matches)?;
+        Arguments::from_arg_matches(&matches)
+    });
+    read.unwrap_or_else(|error| error.exit())
+}
+
+/// An option that contradicts `--resume`, anywhere on the command line.
+fn contradiction(command: &mut clap::Command, matches: &ArgMatches) -> Result<(), clap::Error> {
+    if let Some((name, matches)) = matches.subcommand()
+        && let Some(command) = command.find_subcommand_mut(name)
+    {
+        contradiction(command, matches)?;
+    }
+    let given = |id: &str| matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(CommandLine);
+    if !given("resume") {
+        return Ok(());
+    }
+    let anew =
+        |argument: &&clap::Arg| given(argument.get_id().as_str()) && !SAID_ANEW.contains(&argument.get_id().as_str());
+    let Some(argument) = command.get_arguments().find(anew).map(ToString::to_string) else { return Ok(()) };
+    let sentence = format!("'{argument}' cannot be used with --resume: the run goes on as it was asked\n");
+    Err(command.error(ErrorKind::ArgumentConflict, sentence))
 }
 
 /// The help of `--references`, with the name of every tool.
@@ -560,11 +600,42 @@ pub(crate) struct Runs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    /// What is wrong with a command line that is right word by word, if anything.
+    fn contradiction_in(line: &str) -> Option<String> {
+        let mut command = Arguments::command();
+        let matches = command.try_get_matches_from_mut(line.split(' ')).unwrap();
+        contradiction(&mut command, &matches).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_run_that_goes_on_is_asked_nothing_anew() {
+        for fine in [
+            "assay --resume x",
+            "assay run --resume x",
+            "assay run classic --resume x --time-budget 1h --quiet",
+            "assay cpu --resume x --json - --retry-failed --wait-quiet 5s",
+            "assay net --resume x",
+            "assay cpu --threads 2",
+        ] {
+            assert_eq!(contradiction_in(fine), None, "{fine}");
+        }
+        for (line, named) in [
+            ("assay --resume x --seed 1", "--seed"),
+            ("assay run --resume x --threads 2", "--threads"),
+            ("assay cpu --isa avx2 --resume x", "--isa"),
+            ("assay net --resume x --to y", "--to"),
+            ("assay run --resume x --list", "--list"),
+        ] {
+            let sentence = contradiction_in(line).unwrap_or_else(|| panic!("{line} was taken"));
+            assert!(sentence.contains(named) && sentence.contains("--resume"), "{sentence}");
+        }
+        assert!(Arguments::command().try_get_matches_from(["assay", "--retry-failed"]).is_err());
     }
 
     #[test]

@@ -12,14 +12,12 @@ mod progress;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use args::{Arguments, Command, NetCommand};
+use args::{Command, NetCommand};
 use exit::Outcome;
 
 fn main() -> ExitCode {
     let began = bench::host::monotonic_raw_seconds();
-    let arguments = Arguments::parse();
+    let arguments = args::parse();
     let outcome = match arguments.command {
         None => commands::run::quick(&arguments.measure, began),
         Some(Command::Run(run)) => commands::run::suite(&run, began),

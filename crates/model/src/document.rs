@@ -67,7 +67,7 @@ pub struct RunInfo {
     pub suite: String,
     /// When it began, UTC, ISO 8601.
     pub started: String,
-    /// How long it took.
+    /// How long it took; of a run that was cut off and gone on with, without the time in between.
     pub seconds: f64,
     /// Seed of order, data and permutations.
     pub seed: u64,
@@ -81,6 +81,23 @@ pub struct RunInfo {
     /// Limits the user declared, by key.
     #[serde(default)]
     pub declared: std::collections::BTreeMap<String, f64>,
+    /// Each time that the run was gone on with after it had been cut off, in their order.
+    #[serde(default)]
+    pub resumed: Vec<Resumed>,
+}
+
+/// A run that had been cut off was gone on with.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Resumed {
+    /// When, UTC, ISO 8601.
+    pub at: String,
+    /// Where in the run, in its seconds: samples that start later were taken after it. The time in between, in which
+    /// nothing was measured, is not counted.
+    pub at_seconds: f64,
+    /// Version of Assay that went on.
+    pub version: String,
+    /// Commit it was built from, `null` outside a checkout.
+    pub git: Option<String>,
 }
 
 const fn one() -> u32 {

@@ -51,7 +51,7 @@ pub struct Surroundings {
 }
 
 /// The temperature of a disk and the one from which on it slows itself down.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DiskHeat {
     /// Now, in degrees Celsius.
     pub celsius: f64,
@@ -67,7 +67,8 @@ impl DiskHeat {
 }
 
 /// What was added between two moments; counts that went backwards are unknown.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Change {
     /// Seconds in between.
     pub seconds: f64,

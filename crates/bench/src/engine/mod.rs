@@ -4,7 +4,7 @@
 //! run it. The clock, warm-up, repetition, interleaving and the stop rule belong to the worker and the runner, so that
 //! no engine can get them wrong.
 
-use model::experiment::Area;
+use model::experiment::{Area, Experiment, Params};
 use model::machine::Machine;
 use model::sample::MetricName;
 use model::unit::{Better, Unit};
@@ -29,6 +29,19 @@ pub(crate) use linpack::planted;
 /// Every engine; a new area is one file and one line here.
 pub(crate) static ENGINES: &[&dyn Engine] =
     &[&cpu::CpuEngine, &linpack::LinpackEngine, &memory::MemoryEngine, &disk::DiskEngine, &net::NetEngine];
+
+/// Kernel and counting rule by which this version measures an experiment that nothing is in the way of; `None` where it
+/// has none for it.
+pub(crate) fn method(experiment: &Experiment) -> Option<String> {
+    match &experiment.params {
+        Params::Cpu(params) => cpu::method(params).map(str::to_owned),
+        Params::Linpack(params) => Some(linpack::method(params.engine, params.op).to_owned()),
+        Params::Memory(params) => Some(memory::method(params)),
+        Params::Disk(params) => Some(disk::method(params, &experiment.method).to_owned()),
+        Params::Net(params) => Some(net::method(params)),
+        Params::Other(_) => None,
+    }
+}
 
 /// What can measure one area.
 pub(crate) trait Engine: Sync {

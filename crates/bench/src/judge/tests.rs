@@ -46,7 +46,7 @@ fn quiet() -> Launched {
         swapped_bytes_per_second: Some(0.0),
         ..Change::default()
     };
-    Launched { seen, around, samples: 3, repeat: false }
+    Launched { number: 1, seen, around, samples: 3, repeat: false }
 }
 
 fn memory_params() -> Params {

@@ -9,6 +9,8 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::run::run;
 use super::{About, Invocation, Output, Version, bare_environment, complaint, major_minor};
 
@@ -30,7 +32,7 @@ pub struct Places {
 }
 
 /// A tool that is there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
     /// Its program.
     pub path: PathBuf,
@@ -41,7 +43,7 @@ pub struct Found {
 }
 
 /// Why a tool cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NotFound {
     /// There is no such program.
     Missing(String),

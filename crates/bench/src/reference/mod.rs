@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use model::experiment::Experiment;
 use model::sample::MetricName;
 use model::wire::HeldFile;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub mod catalogue;
@@ -275,7 +276,7 @@ pub struct Output {
 }
 
 /// A tool's figure, in our terms.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
     /// The metric of ours that it stands beside.
     pub metric: MetricName,

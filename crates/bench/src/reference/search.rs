@@ -5,6 +5,8 @@
 //! at the rate that was found, and a little slower once that no longer holds. Only a run that keeps the goal is a figure,
 //! as with our own search; all runs are in the tool's raw output.
 
+use serde::{Deserialize, Serialize};
+
 /// How close the highest rate that held and the lowest that did not are to be: within this share nothing more is looked
 /// for, which costs a tool at most so much of its figure.
 const CLOSE: f64 = 1.03;
@@ -17,7 +19,7 @@ const SLOWER: f64 = 0.95;
 pub const MOST_RUNS: u32 = 15;
 
 /// A search over runs of a tool, in bytes per second.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum RateSearch {
     /// As fast as it can.
     #[default]

@@ -115,9 +115,9 @@ fn has_limit(planned: &Planned, machine: &Machine) -> bool {
 /// others.
 fn mark(metrics: &mut [Metric], launches: &[Launched], disturbed: &[bool]) {
     for metric in metrics {
-        let mut samples = metric.samples.iter_mut();
         for (launch, disturbed) in launches.iter().zip(disturbed) {
-            for sample in samples.by_ref().take(launch.samples as usize) {
+            // Of a launch that was cut off nothing but its samples is known.
+            for sample in metric.samples.iter_mut().filter(|sample| sample.launch == launch.number) {
                 let marks = [("disturbed", *disturbed), ("repeat", launch.repeat)];
                 sample.flags.extend(marks.iter().filter(|(_, is)| *is).map(|(mark, _)| (*mark).to_owned()));
             }

@@ -4,7 +4,7 @@
 //! slow drift of the machine weighs on both sides alike. How many pairs there will be is fixed beforehand. A tool that
 //! fails loses its place; the row goes on without it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::document::Status;
 use model::experiment::Experiment;
@@ -12,6 +12,7 @@ use model::reference::{self as word, ReferenceSample, Verdict};
 use model::sample::Metric;
 use model::unit::{Better, Unit};
 use model::wire::HeldFile;
+use serde::{Deserialize, Serialize};
 use stats::{RatioVerdict, ratio};
 
 use crate::plan::Planned;
@@ -88,7 +89,7 @@ pub(super) struct Beside {
 }
 
 /// How a tool was called.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Called {
     argv: Vec<String>,
     server_argv: Vec<String>,
@@ -102,6 +103,19 @@ impl std::fmt::Debug for Beside {
     }
 }
 
+/// What a tool beside a row has measured so far, for who goes on with a run that was cut off. What it printed is in its
+/// file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct BesideSoFar {
+    tool: String,
+    samples: Vec<ReferenceSample>,
+    common: Vec<Vec<(f64, f64)>>,
+    search: RateSearch,
+    failed: Option<String>,
+    called: Called,
+    last: Option<Reading>,
+}
+
 /// What a tool needs to know of the moment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment<'a> {
@@ -113,15 +127,25 @@ pub(super) struct Moment<'a> {
     pub(super) now: f64,
 }
 
-/// The tools that are beside each row of a plan, each looked for once.
-pub(super) fn beside_rows(rows: &[Planned], pairs: &dyn Fn(&Planned) -> u32, places: &Places) -> Vec<Vec<Beside>> {
-    let mut found: BTreeMap<&str, Result<Found, NotFound>> = BTreeMap::new();
+/// What was found of tools, by their ids.
+pub(crate) type Detected = BTreeMap<String, Result<Found, NotFound>>;
+
+/// The tools that are beside rows of a plan, each looked for once.
+pub(super) fn detected(rows: &[Planned], places: &Places) -> Detected {
+    let names: BTreeSet<&str> = rows.iter().flat_map(|row| row.beside.iter().copied()).collect();
+    let tools = names.into_iter().filter_map(find);
+    tools.map(|tool| (tool.about().tool.to_owned(), detect(tool.about(), places))).collect()
+}
+
+/// The tools beside each row of a plan.
+pub(super) fn beside_rows(rows: &[Planned], pairs: &dyn Fn(&Planned) -> u32, found: &Detected) -> Vec<Vec<Beside>> {
     let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
     let mut of_row = |planned: &Planned| {
         let tools = planned.beside.iter().filter_map(|tool| find(tool));
         let beside = tools.map(|tool| {
             let name = tool.about().tool;
-            let found = found.entry(name).or_insert_with(|| detect(tool.about(), places)).clone();
+            let unknown = || Err(NotFound::Missing(format!("{name} was not looked for")));
+            let found = found.get(name).cloned().unwrap_or_else(unknown);
             let number = numbers.entry(name).or_insert(0);
             *number += 1;
             Beside::new(tool, found, pairs(planned), format!("{name}-{number:02}.txt"))
@@ -147,6 +171,56 @@ impl Beside {
             raw: String::new(),
             raw_name,
         }
+    }
+
+    /// What it has measured so far.
+    pub(super) fn so_far(&self) -> BesideSoFar {
+        let Self { tool, samples, common, search, failed, called, last, .. } = self;
+        BesideSoFar {
+            tool: tool.about().tool.to_owned(),
+            samples: samples.clone(),
+            common: common.clone(),
+            search: *search,
+            failed: failed.clone(),
+            called: called.clone(),
+            last: last.clone(),
+        }
+    }
+
+    /// Goes on from there, if it is of this tool.
+    pub(super) fn go_on_from(&mut self, so_far: &BesideSoFar) {
+        let BesideSoFar { tool, samples, common, search, failed, called, last } = so_far.clone();
+        if tool == self.tool.about().tool {
+            (self.samples, self.search, self.failed, self.called, self.last) = (samples, search, failed, called, last);
+            self.common = common;
+            // Another version may compare more figures: of those there are too few then.
+            self.common.resize(COMMON.len(), Vec::new());
+        }
+    }
+
+    /// Pairs that it has.
+    pub(super) const fn pairs_measured(&self) -> usize {
+        self.samples.len()
+    }
+
+    /// Holds the tool against what is found of it `now`: figures of two versions are no figures of one tool.
+    pub(super) fn hold_against(&mut self, now: &Detected) {
+        let (Ok(then), None) = (&self.found, &self.failed) else { return };
+        let version = |found: &Found| found.version.clone().unwrap_or_else(|| NO_VERSION.to_owned());
+        self.failed = match now.get(self.tool.about().tool) {
+            Some(Ok(now)) if now.version == then.version => None,
+            Some(Ok(now)) => {
+                let (was, is) = (version(then), version(now));
+                Some(format!("it was version {was} when the run began, and is version {is} now"))
+            }
+            Some(Err(reason)) => Some(format!("it is gone since the run began: {}", reason.reason())),
+            None => None,
+        };
+    }
+
+    /// Takes over what it printed before the run was cut off.
+    pub(super) fn printed_before(&mut self, read: &dyn Fn(&str) -> Option<String>) {
+        self.raw = read(&self.raw_name).unwrap_or_default();
     }
 
     /// Whether it is still to be run.

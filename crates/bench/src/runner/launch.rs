@@ -10,6 +10,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use model::wire::{Ends, Message, Observations, Role, Task};
+use serde::{Deserialize, Serialize};
 use sys::clock::monotonic_raw_seconds;
 use sys::process;
 
@@ -44,8 +45,9 @@ pub struct WorkerCommand {
 }
 
 /// What came of a launch.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Outcome {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Outcome {
     /// All samples taken and checked.
     Done(Box<Observations>),
     /// Cannot be done on this machine.

@@ -8,6 +8,7 @@ mod assemble;
 mod beside;
 mod held;
 mod launch;
+mod resume;
 mod row;
 
 use std::collections::BTreeMap;
@@ -23,9 +24,10 @@ use stats::random::Random;
 use sys::clock::{Calibration, Source, Timer, monotonic_raw_seconds, utc_now};
 use sys::process;
 
+use crate::asked::Asked;
 use crate::doctor::{Host, wait_until_quiet};
 use crate::histogram::{self, Logged};
-use crate::journal::{Journal, Repetition};
+use crate::journal::{Ended, Entry, Journal, Repetition};
 use crate::judge;
 use crate::net::Visit;
 use crate::net::preface::Token;
@@ -34,11 +36,12 @@ use crate::reference::detect::Places;
 use crate::store::RunFolder;
 use crate::target::DiskTarget;
 pub(crate) use assemble::add_journalled;
-pub(crate) use beside::BLOCK_SECONDS;
-use beside::{Beside, Moment};
+pub(crate) use beside::{BLOCK_SECONDS, BesideSoFar, Detected};
+use beside::{Beside, Moment, beside_rows, detected};
 use held::Held;
-use launch::Outcome;
+pub(crate) use launch::Outcome;
 pub use launch::WorkerCommand;
+pub use resume::{CutOff, go_on};
 use row::Progressing;
 
 /// The interface that rows between two processes of this machine go through.
@@ -175,9 +178,8 @@ pub fn run(
     folder: Option<&RunFolder>,
     watcher: &mut dyn Watcher,
 ) -> Result<Finished, String> {
-    let mut run = Run::begin(plan, setting, folder, watcher)?;
-    let ending = run.measure();
-    Ok(run.end(ending))
+    let run = Run::begin(plan, setting, folder, watcher)?;
+    Ok(run.to_its_end())
 }
 
 struct Run<'a> {
@@ -190,6 +192,8 @@ struct Run<'a> {
     /// What has come of each row of the plan, in its order.
     rows: Vec<Progressing>,
     launches: u32,
+    /// How many there had been when the session began.
+    launches_before_session: u32,
     /// Files of disk rows.
     held: Held,
     random: Random,
@@ -212,42 +216,63 @@ impl<'a> Run<'a> {
         folder: Option<&'a RunFolder>,
         watcher: &'a mut dyn Watcher,
     ) -> Result<Self, String> {
+        let mut run = Self::prepare(plan, setting, folder, watcher);
+        let tools = if setting.verify_only { Detected::new() } else { detected(&plan.rows, &setting.places) };
+        run.journal = folder.map(|folder| folder.begin_journal(asked(plan, setting, &tools))).transpose()?;
+        if let Some(folder) = folder {
+            folder.write(&run.document)?;
+        }
+        run.rows = begin_rows(plan, setting.verify_only, &tools);
+        Ok(run)
+    }
+
+    /// A run of which nothing has been measured, without rows and a journal.
+    fn prepare(
+        plan: &'a Plan,
+        setting: &'a Setting<'a>,
+        folder: Option<&'a RunFolder>,
+        watcher: &'a mut dyn Watcher,
+    ) -> Self {
         let calibration = Calibration::begin();
         let mut document = empty_document(plan, setting);
         let timer = calibration.finish(CALIBRATION);
         document.conditions.timer = timer_facts(&timer);
-        let journal = folder.map(RunFolder::begin_journal).transpose()?;
-        if let Some(folder) = folder {
-            folder.write(&document)?;
-        }
-        let rows = begin_rows(plan, setting);
-        let random = Random::new(plan.seed);
-        Ok(Self {
+        Self {
             plan,
             setting,
             folder,
-            journal,
+            journal: None,
             watcher,
             document,
-            rows,
+            rows: Vec::new(),
             launches: 0,
+            launches_before_session: 0,
             held: Held::default(),
-            random,
+            random: Random::new(plan.seed),
             session: 1,
             repeat_seconds: plan.repeat_share * plan.expected_seconds(),
             not_stored: None,
             best_ops_per_cycle: BTreeMap::new(),
             calibration,
             timer,
-        })
+        }
+    }
+
+    /// Measures all that is left.
+    fn to_its_end(mut self) -> Finished {
+        let ending = self.measure();
+        self.end(ending)
     }
 
     fn measure(&mut self) -> Ending {
         for session in 1..=self.plan.sessions {
+            let before = self.launches;
             self.session = session;
-            if session > 1 {
+            // Between sessions of which nothing was left there is nothing to wait for.
+            if session > 1 && before > self.launches_before_session {
                 self.pause();
             }
+            self.launches_before_session = before;
             for area in self.plan.areas() {
                 let signal = self.measure_area(area);
                 // The space of a test file is needed no longer than its area.
@@ -270,7 +295,7 @@ impl<'a> Run<'a> {
 
     /// Blocks of all unfinished rows of an area, each block in a new order; a signal, if one ended it.
     fn measure_area(&mut self, area: Area) -> Option<i32> {
-        let mut block = 0;
+        let mut block = self.last_block(area);
         loop {
             let of_area = |index: &usize| self.plan.rows[*index].experiment.area == area;
             let mut order: Vec<usize> =
@@ -294,6 +319,13 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// The last block of an area in this session; 0 unless it was begun before the run was cut off.
+    fn last_block(&self, area: Area) -> u32 {
+        let of_area = self.rows.iter().zip(&self.plan.rows).filter(|(_, planned)| planned.experiment.area == area);
+        let samples = of_area.flat_map(|(row, _)| &row.samples).filter_map(|one| Some(&one.metrics.first()?.sample));
+        samples.filter(|sample| sample.session == self.session).map(|sample| sample.block).max().unwrap_or(0)
+    }
+
     /// Whether a row needs no more launches in this session.
     fn has_its_share(&self, index: usize) -> bool {
         self.rows[index].is_done_for(self.session, self.plan.sessions)
@@ -308,6 +340,9 @@ impl<'a> Run<'a> {
         let left = self.setting.time_budget.map(|budget| budget - self.seconds_so_far());
         if left.is_some_and(|left| expected > left && !self.rows[index].fit_into(left, planned)) {
             self.rows[index].out_of_time(TIME_BUDGET);
+            if !self.rows[index].is_left() {
+                self.note(&Entry::Enough { id: self.id(index) });
+            }
         } else if tools == 0 {
             self.launch_row(index, block);
             self.repeat_if_disturbed(index);
@@ -355,6 +390,7 @@ impl<'a> Run<'a> {
         if cost <= left {
             self.repeat_seconds -= cost;
             self.rows[index].ask_again();
+            self.note(&Entry::Again { id: self.id(index) });
         }
     }
 
@@ -374,6 +410,8 @@ impl<'a> Run<'a> {
                 self.run_tools(index, false);
             }
             self.rows[index].complete_pairs();
+            let tools = self.rows[index].beside.iter().map(Beside::so_far).collect();
+            self.note(&Entry::Beside { id: self.id(index), tools });
         }
     }
 
@@ -417,9 +455,7 @@ impl<'a> Run<'a> {
         let there = without_server(planned, self.setting.visit).map_or(Ok(()), Err);
         let file = match there.and_then(|()| self.file_for(index)) {
             Ok(file) => file,
-            Err(reason) => {
-                return self.rows[index].launched(0.0, Outcome::Failed(reason), Change::default());
-            }
+            Err(reason) => return self.launched(index, 0.0, Outcome::Failed(reason), Change::default()),
         };
         let task = self.task(index, block, file);
         let before = self.look_around(index);
@@ -433,10 +469,32 @@ impl<'a> Run<'a> {
                 row.pending(repetition);
             });
         let around = self.look_around(index).since(&before);
-        self.rows[index].launched(monotonic_raw_seconds() - began, outcome, around);
         if let Some(error) = lost {
-            self.cannot_store(&format!("cannot write the run's journal: {error}"));
+            self.cannot_journal(&error);
         }
+        self.launched(index, monotonic_raw_seconds() - began, outcome, around);
+    }
+
+    /// A launch of a row is over.
+    fn launched(&mut self, index: usize, seconds: f64, outcome: Outcome, around: Change) {
+        let ended = Ended { id: self.id(index), launch: self.launches, seconds, around, outcome: outcome.clone() };
+        self.note(&Entry::Launched(ended));
+        self.rows[index].launched(seconds, outcome, around);
+    }
+
+    /// Notes in the journal what has come of a row.
+    fn note(&mut self, entry: &Entry) {
+        if let Some(Err(error)) = self.journal.as_mut().map(|journal| journal.note(entry)) {
+            self.cannot_journal(&error);
+        }
+    }
+
+    fn cannot_journal(&mut self, error: &io::Error) {
+        self.cannot_store(&format!("cannot write the run's journal: {error}"));
+    }
+
+    fn id(&self, index: usize) -> String {
+        self.plan.rows[index].experiment.id.clone()
     }
 
     /// What the kernel counts just now of what a row depends on.
@@ -495,9 +553,9 @@ impl<'a> Run<'a> {
         self.assemble(index);
         self.document.run.seconds = self.seconds_so_far();
         self.store();
+        self.store_raw(index);
         if self.rows[index].is_over() {
             self.store_histograms(index);
-            self.store_raw(index);
         }
         let row = &self.document.experiments[index];
         if self.rows[index].is_over() {
@@ -562,7 +620,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Stores what the tools beside a finished row have printed.
+    /// Stores what the tools beside a row have printed so far.
     fn store_raw(&mut self, index: usize) {
         let Some(folder) = self.folder.filter(|_| self.not_stored.is_none()) else { return };
         let written = self.rows[index].beside.iter().filter_map(Beside::raw);
@@ -607,24 +665,37 @@ impl<'a> Run<'a> {
             Some(Ok(())) => self.not_stored = None,
             None => {}
         }
-        if let Some(journal) = self.journal.take().filter(|_| self.not_stored.is_none()) {
-            journal.close();
+        let is_left = self.rows.iter().any(|row| row.is_left() || row.has_failed());
+        match self.journal.take().filter(|_| self.not_stored.is_none()) {
+            Some(journal) if is_left => journal.leave(),
+            Some(journal) => journal.close(),
+            None => {}
         }
         Finished { document: self.document, ending, not_stored: self.not_stored }
     }
 }
 
+/// What a run is asked, for its journal.
+fn asked(plan: &Plan, setting: &Setting<'_>, tools: &Detected) -> Asked {
+    Asked {
+        plan: plan.clone(),
+        verify_only: setting.verify_only,
+        disk: setting.disk.as_ref().map(|target| (target.directory.display().to_string(), target.named)),
+        server: setting.visit.map(|visit| visit.address().to_string()),
+        tools: tools.clone(),
+    }
+}
+
 /// The rows of a plan before anything has come of them, with the tools that are beside them.
-fn begin_rows(plan: &Plan, setting: &Setting<'_>) -> Vec<Progressing> {
+fn begin_rows(plan: &Plan, verify_only: bool, tools: &Detected) -> Vec<Progressing> {
     let progressing = |row: &Planned| {
         // The number of pairs is fixed beforehand: no stop rule.
         let pairs = (!row.beside.is_empty()).then_some(row.sampling.samples);
-        Progressing::new(row, plan.repeat.or(pairs), setting.verify_only)
+        Progressing::new(row, plan.repeat.or(pairs), verify_only)
     };
     let mut rows: Vec<Progressing> = plan.rows.iter().map(progressing).collect();
     let pairs = |row: &Planned| plan.repeat.unwrap_or(row.sampling.samples);
-    let none = setting.verify_only;
-    let beside = if none { Vec::new() } else { beside::beside_rows(&plan.rows, &pairs, &setting.places) };
+    let beside = if verify_only { Vec::new() } else { beside_rows(&plan.rows, &pairs, tools) };
     for (row, beside) in rows.iter_mut().zip(beside) {
         row.beside = beside;
     }
@@ -696,6 +767,7 @@ fn empty_document(plan: &Plan, setting: &Setting<'_>) -> Document {
             grade: None,
             sessions: plan.sessions,
             declared: setting.declared.to_map(),
+            resumed: Vec::new(),
         },
         machine: setting.machine.clone(),
         peer: setting.visit.map(|visit| Box::new(visit.peer().clone())),

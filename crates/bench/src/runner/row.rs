@@ -4,9 +4,9 @@ use model::document::Status;
 use model::surroundings::Change;
 use stats::{Adaptive, STEADY_ROUNDS, StopReason, StopRule};
 
-use super::TIME_BUDGET;
 use super::beside::{Beside, LATENCY_P99};
 use super::launch::Outcome;
+use super::{INTERRUPTED, TIME_BUDGET};
 use crate::histogram::Histogram;
 use crate::journal::Repetition;
 use crate::judge::Launched;
@@ -157,11 +157,11 @@ impl Progressing {
         let pending = std::mem::take(&mut self.pending);
         match outcome {
             Outcome::Done(observations) => {
-                let samples = count(pending.len());
+                let (samples, number) = (count(pending.len()), pending.first().map_or(0, Repetition::launch));
                 self.samples.extend(pending);
                 // The samples that were asked for again are those beyond what was planned.
                 let repeat = self.again > 0 && self.samples.len() > self.rule.at_least() - self.again as usize;
-                self.launches.push(Launched { seen: *observations, around, samples, repeat });
+                self.launches.push(Launched { number, seen: *observations, around, samples, repeat });
                 // The rounds of another launch would not follow upon these.
                 let cut = || self.is_until_steady().then(|| Over::CutShort(TIME_BUDGET.to_owned()));
                 self.over = self.rule.check(&self.values()).map(Over::Measured).or_else(cut);
@@ -170,7 +170,8 @@ impl Progressing {
             Outcome::Failed(reason) => self.over = Some(Over::Not(Status::Failed, reason)),
             Outcome::Interrupted => {
                 // Each of these samples was checked before it was reported.
-                self.samples.extend(pending);
+                self.pending = pending;
+                self.cut_off();
             }
         }
     }
@@ -199,6 +200,50 @@ impl Progressing {
         } else {
             Over::CutShort(reason.to_owned())
         });
+    }
+
+    /// Whether there is something left to do for who goes on with the run: it was cut off, or there was no time for it.
+    pub(super) fn is_left(&self) -> bool {
+        match &self.over {
+            None | Some(Over::CutShort(_)) => true,
+            Some(Over::Not(Status::Skipped, reason)) => reason == TIME_BUDGET || reason == INTERRUPTED,
+            Some(Over::Measured(_) | Over::Not(..)) => false,
+        }
+    }
+
+    /// Whether something went wrong with it.
+    pub(super) const fn has_failed(&self) -> bool {
+        matches!(self.over, Some(Over::Not(Status::Failed, _)))
+    }
+
+    /// It has failed, and is tried again: what was measured and checked before stays.
+    pub(super) fn retry(&mut self) {
+        self.over = None;
+    }
+
+    /// The launches whose samples have to be taken again before the row is gone on with. Rounds follow upon each other
+    /// without a pause, so there are all or none; and each sample beside tools needs its partner.
+    pub(super) fn to_be_dropped(&self) -> Vec<u32> {
+        if !self.is_left() {
+            return Vec::new();
+        }
+        let pairs = self.beside.iter().filter(|beside| beside.is_alive()).map(Beside::pairs_measured).min();
+        let kept = if self.is_until_steady() { 0 } else { pairs.unwrap_or(self.samples.len()) };
+        let mut launches: Vec<u32> = self.samples.iter().skip(kept).map(Repetition::launch).collect();
+        launches.dedup();
+        launches
+    }
+
+    /// The samples of these launches do not count any more.
+    pub(super) fn drop_launches(&mut self, launches: &[u32]) {
+        self.samples.retain(|sample| !launches.contains(&sample.launch()));
+        self.launches.retain(|launch| !launches.contains(&launch.number));
+        self.over = None;
+    }
+
+    /// Whoever measured it is gone: what its last launch had reported counts.
+    pub(super) fn cut_off(&mut self) {
+        self.samples.append(&mut self.pending);
     }
 
     /// The headline metric's values, in the order of measurement.

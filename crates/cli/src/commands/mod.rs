@@ -7,6 +7,7 @@ pub(crate) mod info;
 pub(crate) mod net_serve;
 pub(crate) mod references;
 pub(crate) mod report;
+mod resume;
 pub(crate) mod run;
 pub(crate) mod runs;
 

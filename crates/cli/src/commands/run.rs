@@ -1,6 +1,6 @@
 //! The measuring commands: from options to a request, from the request to a plan, from the plan to a stored document.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bench::host;
 use bench::net::{Key, NoVisit, Target, Visit};
@@ -18,20 +18,31 @@ use model::io::DiskCache;
 use model::machine::Machine;
 use report::Render;
 
-use super::net_serve;
+use super::{net_serve, resume};
 use crate::args::{Cpu, Disk, Linpack, Measure, Memory, Net, Run};
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, complain, print};
 use crate::progress::Progress;
 
+/// The renderer of the page that every stored run is given.
+const PAGE_FORMAT: &str = "html";
+
 /// `assay` without a command.
 pub(crate) fn quick(options: &Measure, began: f64) -> Result {
-    measure(Suite::find("quick")?, Chosen::default(), None, options, began)
+    match &options.resume {
+        Some(run) => resume::resume(run, None, None, options, began),
+        None => measure(Suite::find("quick")?, Chosen::default(), None, options, began),
+    }
 }
 
 /// `assay run`.
 pub(crate) fn suite(arguments: &Run, began: f64) -> Result {
-    measure(Suite::find(&arguments.suite)?, Chosen::default(), None, &arguments.measure, began)
+    let options = &arguments.measure;
+    // One that goes on needs its suite's file no more.
+    if let Some(run) = &options.resume {
+        return resume::resume(run, arguments.suite.as_deref(), None, options, began);
+    }
+    measure(Suite::find(arguments.suite.as_deref().unwrap_or("quick"))?, Chosen::default(), None, options, began)
 }
 
 /// `assay cpu`.
@@ -118,6 +129,9 @@ pub(crate) fn net(arguments: &Net, began: f64) -> Result {
         loss_goals: arguments.loss_goal.clone(),
     };
     let key = net_serve::key(arguments.key_file.as_deref())?;
+    if let Some(run) = &arguments.measure.resume {
+        return resume::resume(run, Some("net"), key, &arguments.measure, began);
+    }
     let there = arguments.to.as_ref().map(|target| There { target, key });
     measure(Suite::of_net(&choice)?, Chosen::default(), there, &arguments.measure, began)
 }
@@ -132,14 +146,14 @@ fn disk_target(suite: &Suite, options: &Measure) -> Option<DiskTarget> {
 }
 
 /// The server at the other end.
-struct There<'a> {
-    target: &'a Target,
-    key: Option<Key>,
+pub(super) struct There<'a> {
+    pub(super) target: &'a Target,
+    pub(super) key: Option<Key>,
 }
 
 impl There<'_> {
     /// Visits it, once it has the time.
-    fn visit(&self, quiet: bool) -> std::result::Result<Visit, NoVisit> {
+    pub(super) fn visit(&self, quiet: bool) -> std::result::Result<Visit, NoVisit> {
         let mut told = None;
         Visit::begin(self.target, self.key.as_ref(), env!("CARGO_PKG_VERSION"), &mut |ahead| {
             if !quiet && told.replace(ahead) != Some(ahead) {
@@ -150,6 +164,9 @@ impl There<'_> {
 }
 
 fn measure(suite: Suite, chosen: Chosen, there: Option<There<'_>>, options: &Measure, began: f64) -> Result {
+    if let Some(run) = &options.resume {
+        return resume::resume(run, Some(&suite.name), None, options, began);
+    }
     let declared = Declared::parse(&options.declare)?;
     let machine = machine::discover(&Sysroot::host());
     let time_budget = time_budget(&suite, options);
@@ -175,7 +192,7 @@ fn measure(suite: Suite, chosen: Chosen, there: Option<There<'_>>, options: &Mea
     }
     check_json(options)?;
     host::note_stop_signals();
-    let visit = match there.map(|there| there.visit(options.quiet)).transpose() {
+    let visit = match there.as_ref().map(|there| there.visit(options.quiet)).transpose() {
         Ok(visit) => visit,
         Err(why) => return no_visit(why),
     };
@@ -199,12 +216,17 @@ fn measure(suite: Suite, chosen: Chosen, there: Option<There<'_>>, options: &Mea
     let finished = carry_out(&plan, &setting, folder, options.quiet)?;
     // Others wait for the server; whoever reads our output may take its time.
     drop(visit);
-    show(&finished.0, finished.1.as_deref(), options)?;
-    Ok(outcome(&finished.0))
+    end(&finished.0, finished.1.as_ref(), options)
+}
+
+/// Shows the result of a run, and says how the command ends.
+pub(super) fn end(finished: &Finished, folder: Option<&RunFolder>, options: &Measure) -> Result {
+    show(finished, folder, options)?;
+    Ok(outcome(finished))
 }
 
 /// How a command ends whose server could not be visited.
-fn no_visit(why: NoVisit) -> Result {
+pub(super) fn no_visit(why: NoVisit) -> Result {
     match why {
         NoVisit::Named(sentence) => Err(sentence),
         NoVisit::Failed(sentence) => {
@@ -227,7 +249,7 @@ fn json_file(options: &Measure) -> Option<&Path> {
 }
 
 /// Makes sure, before anything is measured, that the document can go where it is wanted.
-fn check_json(options: &Measure) -> Result<()> {
+pub(super) fn check_json(options: &Measure) -> Result<()> {
     let Some(path) = json_file(options) else { return Ok(()) };
     check_writable(path).map_err(|error| cannot_write(path, &error))
 }
@@ -316,12 +338,12 @@ fn carry_out(
     setting: &Setting<'_>,
     folder: Option<RunFolder>,
     quiet: bool,
-) -> Result<(Finished, Option<std::path::PathBuf>)> {
+) -> Result<(Finished, Option<RunFolder>)> {
     let mut progress = Progress::new(quiet);
     let finished = runner::run(plan, setting, folder.as_ref(), &mut progress);
     progress.end();
     match finished {
-        Ok(finished) => Ok((finished, folder.map(|folder| folder.path().to_owned()))),
+        Ok(finished) => Ok((finished, folder)),
         Err(sentence) => {
             if let Some(folder) = folder {
                 folder.abandon();
@@ -331,21 +353,54 @@ fn carry_out(
     }
 }
 
-/// Shows the result, and writes the document where it was asked for.
-fn show(finished: &Finished, stored_in: Option<&Path>, options: &Measure) -> Result<()> {
+/// Shows the result, and writes the page and the document where they are wanted.
+fn show(finished: &Finished, folder: Option<&RunFolder>, options: &Measure) -> Result<()> {
+    // That it could not be stored has been said when it happened.
+    let folder = folder.filter(|_| finished.not_stored.is_none());
+    let page = folder.and_then(|folder| write_page(&finished.document, folder));
     if options.json.as_deref() == Some(Path::new("-")) {
         return print(json(finished)?.as_bytes());
     }
-    let table = report::terminal::Terminal { style: Stream::Output.style() };
+    let style = Stream::Output.style();
+    let table = report::terminal::Terminal { style };
     print(&table.render(&finished.document).map_err(|error| error.to_string())?)?;
-    // That it could not be stored has been said when it happened.
-    if let Some(path) = stored_in.filter(|_| finished.not_stored.is_none()) {
-        print(format!("\nStored: {}\n", path.display()).as_bytes())?;
+    if let Some(folder) = folder {
+        print(where_it_is(folder.path(), page.as_deref(), style.width).as_bytes())?;
     }
     if let Some(path) = json_file(options) {
         write_whole(path, json(finished)?.as_bytes()).map_err(|error| cannot_write(path, &error))?;
     }
     Ok(())
+}
+
+/// Writes the page of a stored run into its folder; where it is. A page that cannot be made or written is complained of:
+/// the run is stored all the same, and `assay report` makes its page at any time.
+fn write_page(document: &Document, folder: &RunFolder) -> Option<PathBuf> {
+    let renderer = report::renderer(PAGE_FORMAT)?;
+    let page = renderer.render.render(document).map_err(|error| error.to_string());
+    match page.and_then(|page| folder.write_page(&page)) {
+        Ok(path) => Some(path),
+        Err(reason) => {
+            let again = folder.path().display();
+            complain(&format!(
+                "there is no page of this run: {reason}; to try again: assay report '{again}' --format {PAGE_FORMAT}"
+            ));
+            None
+        }
+    }
+}
+
+/// The last words of a run: where it is, and what can be done with it. One line where it fits into so many columns.
+fn where_it_is(folder: &Path, page: Option<&Path>, columns: usize) -> String {
+    let stored = match page {
+        Some(page) => format!("Report: {}", page.display()),
+        None => format!("Stored: {}", folder.display()),
+    };
+    let in_store = environment::store().is_ok_and(|store| store.holds(folder));
+    let name = folder.file_name().filter(|_| in_store).map_or(folder.as_os_str(), |name| name);
+    let compare = format!("Compare later: assay compare {} NAME", name.display());
+    let line = format!("{stored}      {compare}");
+    if line.chars().count() <= columns { format!("\n{line}\n") } else { format!("\n{compare}\n{stored}\n") }
 }
 
 fn json(finished: &Finished) -> Result<String> {

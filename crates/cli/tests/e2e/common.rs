@@ -142,6 +142,11 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
+/// The names in a run's folder but the page, sorted.
+pub(crate) fn left_in(folder: &Path) -> Vec<String> {
+    names(folder).into_iter().filter(|name| name != "report.html").collect()
+}
+
 /// The rows of a document.
 pub(crate) fn rows(document: &Value) -> &[Value] {
     document["experiments"].as_array().unwrap()

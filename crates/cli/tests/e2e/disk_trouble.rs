@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::{
-    Ran, Scratch, assay, check, codes, document, is_verified, names, number, only_run, printed, refusal, rows, samples,
-    skip, text,
+    Ran, Scratch, assay, check, codes, document, is_verified, left_in, names, number, only_run, printed, refusal, rows,
+    samples, skip, text,
 };
 use crate::disk::{brief, directory};
 use crate::family::{ended_within, lives};
@@ -318,7 +318,7 @@ fn a_signal_in_the_middle_of_a_disk_row_gives_everything_back() {
         assert_eq!(document["run"]["complete"], false);
         let measured: Vec<&Value> = rows(&document).iter().filter(|row| is_verified(row)).collect();
         assert!(!measured.is_empty(), "{ran:?}");
-        assert_eq!(names(&folder), ["histograms", "run.json"]);
+        assert_eq!(left_in(&folder), ["histograms", "journal.jsonl", "run.json"]);
         assert_eq!(names(&folder.join("histograms")).len(), measured.len(), "{ran:?}");
     }
 }

@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use crate::common::{
-    Ran, Scratch, assay, check, codes, document, ids, is_verified, list, names, number, only_run, printed, program,
-    root, rows, samples, skip, stored_runs, text,
+    Ran, Scratch, assay, check, codes, document, ids, is_verified, left_in, list, names, number, only_run, printed,
+    program, root, rows, samples, skip, stored_runs, text,
 };
 use crate::system::wrapped;
 
@@ -248,7 +248,7 @@ fn the_document_goes_where_it_is_wanted() {
     assert!(ran.stdout.contains(out.to_str().unwrap()), "where it is stored is said: {ran:?}");
     let copy: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     assert!(copy == document(&out));
-    assert_eq!(names(&out), ["run.json"]);
+    assert_eq!(left_in(&out), ["run.json"]);
     assert_eq!(names(scratch.path()), ["out", "run.json"], "nothing unfinished is left, and no store");
 }
 

@@ -21,6 +21,7 @@
 //! * `net_faults`: networks that are slow, late, lossy or blind to long packets
 //! * `net_server`: servers and their visitors, queues, keys, hostile clients, ends that are stopped or killed
 //! * `references`: trusted tools beside our rows, real ones and fakes
+//! * `resume`: runs that were cut off, and go on
 //! * `family`: the processes that a run has started
 //! * `machines`: `assay info`, here and of recorded machines
 //! * `trouble`: signals, killed runs and killed workers
@@ -52,6 +53,7 @@ mod net;
 mod net_faults;
 mod net_server;
 mod references;
+mod resume;
 mod sampling;
 mod storage;
 mod surroundings;

@@ -11,8 +11,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::common::{
-    Ran, Scratch, assay, check, codes, command, document, ids, is_root, is_verified, list, names, number, only_run,
-    printed, program, refusal, rows, samples, skip, text,
+    Ran, Scratch, assay, check, codes, command, document, ids, is_root, is_verified, left_in, list, names, number,
+    only_run, printed, program, refusal, rows, samples, skip, text,
 };
 use crate::family::{children, ended_within, lives};
 use crate::system::{
@@ -42,7 +42,7 @@ static RUN: LazyLock<Kept> = LazyLock::new(|| {
     assert_eq!(ran.status, Some(0), "{ran:?}");
     assert!(ran.stdout.contains("stream") && ran.stdout.contains("ping-pong"), "{ran:?}");
     let folder = only_run(&scratch);
-    assert_eq!(names(&folder), ["histograms", "run.json"]);
+    assert_eq!(left_in(&folder), ["histograms", "run.json"]);
     let histograms = folder.join("histograms");
     let read = |name: String| (name.clone(), std::fs::read_to_string(histograms.join(name)).unwrap());
     Kept { document: document(&folder), histograms: names(&histograms).into_iter().map(read).collect() }

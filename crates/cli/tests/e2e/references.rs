@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::common::{
-    Ran, Scratch, assay, check, command, document, is_verified, list, names, number, only_run, refusal, rows, samples,
-    skip, stored_runs, text,
+    Ran, Scratch, assay, check, command, document, is_verified, left_in, list, names, number, only_run, refusal, rows,
+    samples, skip, stored_runs, text,
 };
 use crate::disk;
 use crate::family::{ended_within, group};
@@ -390,7 +390,7 @@ fn a_tool_whose_version_is_not_known_is_not_used() {
         let ran = assay(&scratch, &with_fake(&scratch, "likwid-bench"));
         let reason = of_no_use(&scratch, &ran, "skipped");
         assert!(reason.contains(why) && reason.len() < 1000, "{says}: {reason}");
-        assert_eq!(names(&only_run(&scratch)), ["run.json"], "it was never run");
+        assert_eq!(left_in(&only_run(&scratch)), ["run.json"], "it was never run");
     }
 }
 

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::common::{
-    Ran, Scratch, assay, check, command, document, is_root, is_verified, names, printed, refusal, rows, samples, skip,
-    stored_runs,
+    Ran, Scratch, assay, check, command, document, is_root, is_verified, left_in, names, printed, refusal, rows,
+    samples, skip, stored_runs,
 };
 use crate::system::{Locked, Running, Tmpfs, journalled, samples_in_journal, through_shell, wait_for};
 
@@ -176,5 +176,5 @@ fn space_that_comes_back_in_time_saves_the_run() {
     let document = document(&folder);
     check(&document);
     assert!(rows(&document).iter().all(|row| samples(row).len() == 12), "every sample is there after all");
-    assert_eq!(names(&folder), ["run.json"]);
+    assert_eq!(left_in(&folder), ["run.json"]);
 }

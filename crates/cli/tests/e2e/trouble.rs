@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::{
-    Scratch, assay, check, command, document, is_verified, names, one_launch, printed, refusal, rows, samples,
+    Scratch, assay, check, command, document, is_verified, left_in, one_launch, printed, refusal, rows, samples,
     stored_runs, text,
 };
 use crate::system::{Running, assert_no_orphans, journalled, samples_in_journal, signal, through_shell, wait_for};
@@ -26,8 +26,8 @@ fn sample_count(document: &Value) -> usize {
     rows(document).iter().map(|row| samples(row).len()).sum()
 }
 
-/// Asserts that a run was stored as one that was cut off, with at least so many samples and nothing but the document
-/// beside it.
+/// Asserts that a run was stored as one that was cut off, with at least so many samples and nothing beside it but what it
+/// takes to go on.
 fn assert_cut_off(folder: &Path, at_least: usize) {
     let document = document(folder);
     check(&document);
@@ -37,7 +37,7 @@ fn assert_cut_off(folder: &Path, at_least: usize) {
         let interrupted = row["status"] == "skipped" && text(row, "reason") == "interrupted";
         assert!(is_verified(row) || interrupted, "{row:#}");
     }
-    assert_eq!(names(folder), ["run.json"], "something was left behind");
+    assert_eq!(left_in(folder), ["journal.jsonl", "run.json"], "something was left behind");
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_worker_that_is_killed_is_a_failed_row_and_no_more() {
         assert!(text(failed[0], "reason").contains(says), "{:#}", failed[0]);
         assert!(is_verified(fine[0]) && samples(fine[0]).len() == 4, "{:#}", fine[0]);
         assert_eq!(document["run"]["complete"], true);
-        assert_eq!(names(&folder), ["run.json"]);
+        assert_eq!(left_in(&folder), ["journal.jsonl", "run.json"]);
         assert!(ran.stdout.contains(says), "the table says why: {ran:?}");
     }
 }

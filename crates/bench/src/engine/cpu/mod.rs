@@ -22,6 +22,13 @@ mod rows;
 /// Measures arithmetic.
 pub(super) struct CpuEngine;
 
+/// Kernel and counting rule of an experiment; `None` where there is no kernel for it.
+pub(super) fn method(params: &CpuParams) -> Option<&'static str> {
+    let is_its =
+        |kernel: &&table::Kernel| (kernel.op, kernel.element, kernel.isa) == (params.op, params.element, params.isa);
+    table::KERNELS.iter().find(is_its).map(|kernel| kernel.method)
+}
+
 impl Engine for CpuEngine {
     fn area(&self) -> Area {
         Area::Cpu

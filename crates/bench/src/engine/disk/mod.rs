@@ -30,6 +30,8 @@ use model::wire::{HeldFile, Task};
 use super::{Engine, Opened, Preparing, Trouble};
 use crate::plan::{PlanError, Planned, Request};
 
+pub(super) use rows::method_of as method;
+
 /// Measures disks.
 pub(super) struct DiskEngine;
 

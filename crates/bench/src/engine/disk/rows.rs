@@ -257,6 +257,13 @@ fn rounds(request: &Request, sampling: &Sampling, steady: Steady) -> Sampling {
     }
 }
 
+/// The method of an experiment whose plan names this one: whether writes go on until they are steady is no parameter.
+pub(in crate::engine) fn method_of(params: &DiskParams, planned: &str) -> &'static str {
+    let &DiskParams { op, block, depth, load_percent, sync, cache, layout, .. } = params;
+    let kind = Kind { op, block, depth, load_percent, sync, cache, layout };
+    if planned == STEADY { STEADY } else { method(params.pattern, kind, params.engine).0 }
+}
+
 /// The method of a row, and a sentence for what is refused. The order of the visits, what a write waits for and
 /// how threads share files are parameters of one method; what is done, through which cache and at which moments are not.
 fn method(pattern: DiskPattern, kind: Kind, engine: DiskEngine) -> (&'static str, Option<String>) {

@@ -31,6 +31,7 @@ mod solver;
 mod system;
 
 pub(crate) use solver::computes;
+pub(super) use solver::method;
 
 /// Measures LINPACK.
 pub(super) struct LinpackEngine;

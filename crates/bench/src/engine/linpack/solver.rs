@@ -76,7 +76,7 @@ pub(super) fn known(engine: LinpackEngine) -> String {
 }
 
 /// The method of an operation by a solver.
-pub(super) fn method(engine: LinpackEngine, op: LinpackOp) -> &'static str {
+pub(in crate::engine) fn method(engine: LinpackEngine, op: LinpackOp) -> &'static str {
     ability(engine, op).map_or("linpack/1", |one| one.method)
 }
 

@@ -23,6 +23,7 @@ use model::machine::Machine;
 use model::wire::Task;
 
 pub(super) use rows::obtainable_bytes;
+pub(super) use sets::method;
 
 use super::{Engine, Opened, Trouble};
 use crate::plan::{PlanError, Planned, Request};

@@ -19,7 +19,7 @@ const WITHOUT_A_ROW: &[MemoryOp] = &[MemoryOp::Load, MemoryOp::Increment, Memory
 
 /// Kernel and counting rule: what it does, in which order, and a revision that changes whenever a figure would mean
 /// something else.
-pub(super) fn method(params: &MemoryParams) -> String {
+pub(in crate::engine) fn method(params: &MemoryParams) -> String {
     let what = params.op.name().replace('_', "-");
     match (params.pattern, params.block) {
         (MemoryPattern::Chase, _) => chase_method(params),

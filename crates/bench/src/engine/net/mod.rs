@@ -47,6 +47,7 @@ pub(crate) use connect::serve_late;
 use flow::NetFlow;
 use flows::Way;
 pub(crate) use near::watch_over;
+pub(super) use rows::method;
 
 /// Measures the network.
 pub(super) struct NetEngine;

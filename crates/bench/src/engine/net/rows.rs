@@ -244,7 +244,7 @@ fn sampling(request: &Request, stanza: &NetStanza, params: &NetParams) -> (Sampl
 
 /// The way of counting. Streams of the first revision went from the far end to the near one and were called `up`; jitter of
 /// datagrams was by the receiving program's clock, and of those alone that it received one by one.
-fn method(params: &NetParams) -> String {
+pub(in crate::engine) fn method(params: &NetParams) -> String {
     let revision = if matches!(params.mode, NetMode::Stream | NetMode::Blast | NetMode::NoDrop) { 2 } else { 1 };
     format!("net-{}-{}/{revision}", params.protocol, params.mode)
 }

@@ -1,0 +1,66 @@
+//! `--resume`: a run that was cut off goes on as it was asked.
+
+use bench::host;
+use bench::net::{Key, Target};
+use bench::runner::{self, CutOff, Setting};
+use bench::target::DiskTarget;
+use machine::{Declared, Sysroot};
+
+use super::run::{There, check_json, end, no_visit, places, program, worker_command};
+use crate::args::Measure;
+use crate::environment;
+use crate::exit::{Result, complain};
+use crate::progress::Progress;
+
+/// Goes on with the run that `run` names, which must be of this suite where one was named. A server at the other end that
+/// asks for a key is given this one.
+pub(crate) fn resume(run: &str, suite: Option<&str>, key: Option<Key>, options: &Measure, began: f64) -> Result {
+    let cut_off = CutOff::open(&environment::store()?, run, options.retry_failed)?;
+    let of = &cut_off.plan().suite;
+    if let Some(suite) = suite.filter(|suite| suite != of) {
+        return Err(format!("the run '{run}' is of the suite '{of}', not '{suite}'; leave the suite out"));
+    }
+    cut_off.check_same(&machine::discover(&Sysroot::host()))?;
+    let disk = cut_off.disk().map(|(directory, named)| DiskTarget::look(directory.to_owned(), named));
+    if let Some(obstacle) = disk.as_ref().and_then(|target| target.obstacle.as_ref()) {
+        return Err(format!("the run '{run}' cannot be gone on with: {obstacle}"));
+    }
+    check_json(options)?;
+    host::note_stop_signals();
+    let target = cut_off.server().map(Target::parse).transpose()?;
+    let there = target.as_ref().map(|target| There { target, key });
+    let visit = match there.as_ref().map(|there| there.visit(options.quiet)).transpose() {
+        Ok(visit) => visit,
+        Err(why) => return no_visit(why),
+    };
+    let document = cut_off.document().clone();
+    let declared = document.run.declared.iter().map(|(key, value)| format!("{key}={value}"));
+    let declared = Declared::parse(&declared.collect::<Vec<_>>())?;
+    let before = cut_off.seconds();
+    let setting = Setting {
+        worker: worker_command()?,
+        machine: &document.machine,
+        declared: &declared,
+        program: program(),
+        id: document.run.id.clone(),
+        time_budget: options.time_budget.map(|budget| before + budget),
+        wait_quiet: options.wait_quiet,
+        began: began - before,
+        verify_only: cut_off.verify_only(),
+        disk,
+        places: places(&options.tool)?,
+        stored: true,
+        visit: visit.as_ref(),
+    };
+    if !options.quiet {
+        let (left, rows) = (cut_off.left().len(), cut_off.plan().rows.len());
+        complain(&format!("going on with {}: {left} of {rows} rows are left", document.run.id));
+    }
+    let mut progress = Progress::new(options.quiet);
+    let finished = runner::go_on(cut_off, &setting, &mut progress);
+    progress.end();
+    let (finished, folder) = finished?;
+    // Others wait for the server; whoever reads our output may take its time.
+    drop(visit);
+    end(&finished, Some(&folder), options)
+}

@@ -1,0 +1,211 @@
+//! `--resume`: runs that were cut off go on, whatever cut them off, and end as if nothing had.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::common::{
+    Scratch, assay, check, document, ids, is_verified, left_in, list, number, printed, refusal, rows, samples,
+    stored_runs, text,
+};
+use crate::system::{Running, assert_no_orphans, samples_in_journal, signal, wait_for};
+
+/// A suite of five rows of two areas, each of six samples from three launches.
+const SUITE: &str = "name = \"tiny\"\n\
+    [sampling.cpu]\nsamples = 6\nper_launch = 2\nsample = \"40ms\"\nwarm_up = [\"1ms\", \"2ms\"]\n\
+    [sampling.memory]\nsamples = 6\nper_launch = 2\nsample = \"40ms\"\nwarm_up = [\"1ms\", \"2ms\"]\n\
+    [[cpu]]\nop = \"fma\"\ntype = [\"fp64\", \"fp32\"]\nisa = [\"scalar\", \"vector\"]\nthreads = [\"1\"]\n\
+    [[memory]]\npattern = \"chase\"\nop = [\"load\"]\nworking_set = \"1MiB\"\nthreads = [\"1\"]\n";
+
+/// Samples of a row in the end.
+const SAMPLES: usize = 6;
+
+/// The command that begins a run of the suite.
+fn begin(scratch: &Scratch) -> String {
+    let path = scratch.join("tiny.toml");
+    std::fs::write(&path, SUITE).unwrap();
+    format!("run {}", path.display())
+}
+
+/// A row's samples by their launch and value: what a launch has measured never changes.
+fn figures(document: &Value) -> Vec<(String, u64, f64)> {
+    let of = |row: &Value| -> Vec<(String, u64, f64)> {
+        let id = text(row, "id").to_owned();
+        let figure = |sample: &Value| (id.clone(), sample["launch"].as_u64().unwrap(), number(sample, "value"));
+        samples(row).iter().map(figure).collect()
+    };
+    rows(document).iter().flat_map(of).collect()
+}
+
+/// What a run that was cut off shows of itself.
+fn shown(scratch: &Scratch, folder: &Path) -> Value {
+    let shown = printed(&assay(scratch, &format!("report {} --format json", folder.display())));
+    check(&shown);
+    shown
+}
+
+/// Asserts that a run that was gone on with so many times is whole: every row once, with all that was there `before`, and
+/// what came later from other launches.
+#[track_caller]
+fn assert_whole(folder: &Path, before: &Value, times: usize) {
+    let whole = document(folder);
+    check(&whole);
+    assert_eq!(whole["run"]["complete"], true);
+    assert_eq!(ids(&whole), ids(before), "the same rows in the same order");
+    for row in rows(&whole) {
+        assert!(is_verified(row) && samples(row).len() == SAMPLES, "{row:#}");
+    }
+    let (now, then) = (figures(&whole), figures(before));
+    assert!(then.iter().all(|figure| now.contains(figure)), "{then:?} before, {now:?} now");
+    let resumed = list(&whole["run"], "resumed");
+    assert_eq!(resumed.len(), times, "{resumed:?}");
+    let at = number(resumed.last().unwrap(), "at_seconds");
+    for sample in rows(&whole).iter().flat_map(samples) {
+        let launch = sample["launch"].as_u64().unwrap();
+        let is_new = !then.iter().any(|(_, old, _)| *old == launch);
+        assert_eq!(number(sample, "start") >= at, is_new, "{sample:#}");
+    }
+    let of_both = then.iter().map(|(_, launch, _)| launch).max();
+    let new = now.iter().filter(|figure| !then.contains(figure));
+    assert!(new.map(|(_, launch, _)| Some(launch)).all(|launch| launch > of_both), "launches are counted on");
+    assert_eq!(left_in(folder), ["run.json"], "nothing is left of the journal");
+    assert!(folder.join("report.html").exists());
+    assert_no_orphans();
+}
+
+#[test]
+fn an_interrupted_run_goes_on_and_ends_whole() {
+    let scratch = Scratch::new();
+    let run = Running::assay(&scratch, &begin(&scratch));
+    let folder = samples_in_journal(&scratch, 5);
+    signal(run.id(), "INT");
+    assert_eq!(run.end().status, Some(130));
+    let before = document(&folder);
+    assert_eq!(before["run"]["complete"], false);
+    // The suite's file has changed: what was asked has not.
+    std::fs::write(scratch.join("tiny.toml"), "name = 5").unwrap();
+    let name = folder.file_name().unwrap().to_str().unwrap();
+    let ran = assay(&scratch, &format!("run tiny --resume {name}"));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("of 5 rows are left"), "{ran:?}");
+    assert_whole(&folder, &before, 1);
+    assert_eq!(stored_runs(&scratch).len(), 1, "it is the same run");
+    let sentence = refusal(&assay(&scratch, &format!("run --resume {name}"))).to_owned();
+    assert!(sentence.contains("nothing is left to do"), "{sentence}");
+}
+
+#[test]
+fn a_run_that_is_killed_at_any_moment_goes_on_and_so_does_one_that_is_killed_again() {
+    for (first, second) in [(1, 9), (4, 12), (7, 17), (12, 23)] {
+        let scratch = Scratch::new();
+        let run = Running::assay(&scratch, &begin(&scratch));
+        let folder = samples_in_journal(&scratch, first);
+        signal(run.id(), "KILL");
+        run.end();
+        let before = shown(&scratch, &folder);
+        let again = Running::assay(&scratch, &format!("run --resume {}", folder.display()));
+        samples_in_journal(&scratch, second);
+        signal(again.id(), "KILL");
+        again.end();
+        let between = shown(&scratch, &folder);
+        let (now, then) = (figures(&between), figures(&before));
+        assert!(then.iter().all(|figure| now.contains(figure)) && now.len() >= second, "{then:?} before, {now:?} now");
+        let ran = assay(&scratch, &format!("--resume {} --quiet", folder.join("run.json").display()));
+        assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
+        assert_whole(&folder, &between, 2);
+    }
+}
+
+#[test]
+fn a_run_that_is_killed_before_its_first_sample_goes_on() {
+    let scratch = Scratch::new();
+    let run = Running::assay(&scratch, &begin(&scratch));
+    let folder = wait_for(Duration::from_secs(10), || {
+        stored_runs(&scratch).pop().filter(|folder| folder.join("run.json").exists())
+    });
+    let folder = folder.expect("a document");
+    signal(run.id(), "KILL");
+    run.end();
+    let before = shown(&scratch, &folder);
+    assert_eq!(assay(&scratch, &format!("run --resume {}", folder.display())).status, Some(0));
+    assert_whole(&folder, &before, 1);
+}
+
+#[test]
+fn rows_that_there_was_no_time_for_are_measured_when_it_goes_on() {
+    let scratch = Scratch::new();
+    let ran = assay(&scratch, &format!("{} --time-budget 400ms", begin(&scratch)));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let folder = stored_runs(&scratch).remove(0);
+    let before = document(&folder);
+    assert!(rows(&before).iter().any(|row| row["reason"] == "time_budget"), "{before:#}");
+    let brief = assay(&scratch, &format!("run --resume {} --time-budget 1ms", folder.display()));
+    assert_eq!(brief.status, Some(0), "the time that it may take is said anew: {brief:?}");
+    assert_eq!(figures(&document(&folder)), figures(&before));
+    let ran = assay(&scratch, &format!("run --resume {} --json -", folder.display()));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    assert_eq!(printed(&ran), document(&folder), "nothing but the document is printed");
+    assert_whole(&folder, &before, 2);
+}
+
+#[test]
+fn an_area_goes_on_under_its_own_name_and_a_failed_row_only_where_it_is_asked_for() {
+    let scratch = Scratch::new();
+    let arguments = "cpu --op fma --type fp64,fp32 --isa scalar --threads 1 --repeat 6";
+    let run = Running::assay(&scratch, arguments);
+    let folder = samples_in_journal(&scratch, 1);
+    signal(run.worker(), "KILL");
+    assert_eq!(run.end().status, Some(1));
+    let name = folder.display();
+    let sentence = refusal(&assay(&scratch, &format!("cpu --resume {name}"))).to_owned();
+    assert!(sentence.contains("--retry-failed"), "{sentence}");
+    let other = refusal(&assay(&scratch, &format!("memory --resume {name} --retry-failed"))).to_owned();
+    assert!(other.contains("'cpu'") && other.contains("'memory'"), "{other}");
+    let before = document(&folder);
+    let ran = assay(&scratch, &format!("cpu --resume {name} --retry-failed"));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    assert_whole(&folder, &before, 1);
+}
+
+#[test]
+fn a_run_that_lives_or_that_another_machine_or_version_began_is_refused() {
+    let scratch = Scratch::new();
+    let run = Running::assay(&scratch, &begin(&scratch));
+    let folder = samples_in_journal(&scratch, 3);
+    let resume = format!("run --resume {}", folder.display());
+    let alive = refusal(&assay(&scratch, &resume)).to_owned();
+    assert!(alive.contains(&format!("by process {}", run.id())), "{alive}");
+    signal(run.id(), "KILL");
+    run.end();
+    let changed = |file: &str, from: &str, to: &str| {
+        let path = folder.join(file);
+        let whole = std::fs::read_to_string(&path).unwrap();
+        assert!(whole.contains(from), "{from}");
+        std::fs::write(&path, whole.replace(from, to)).unwrap();
+        let sentence = refusal(&assay(&scratch, &resume)).to_owned();
+        std::fs::write(&path, whole).unwrap();
+        sentence
+    };
+    let elsewhere = changed("run.json", "\"host\": \"", "\"host\": \"not-");
+    assert!(elsewhere.contains("another machine") && elsewhere.contains("not-"), "{elsewhere}");
+    let other = changed("journal.jsonl", "\"method\":\"cpu-fma/1\"", "\"method\":\"cpu-fma/0\"");
+    assert!(other.contains("other methods") && other.contains("cpu/fma/"), "{other}");
+    let old = changed("journal.jsonl", "{\"kind\":\"asked\"", "{\"kind\":\"unheard of\"");
+    assert!(old.contains("does not say what it was asked"), "{old}");
+    let nothing = refusal(&assay(&scratch, "run --resume nothing")).to_owned();
+    assert!(nothing.contains("no run 'nothing'"), "{nothing}");
+    assert_eq!(assay(&scratch, &resume).status, Some(0), "and after all that it goes on");
+}
+
+#[test]
+fn a_run_that_goes_on_is_asked_nothing_anew() {
+    let scratch = Scratch::new();
+    for options in
+        ["--threads 2", "--seed 2", "--repeat 3", "--area cpu", "--filter x", "--out x", "--dir /", "--verify"]
+    {
+        let sentence = refusal(&assay(&scratch, &format!("run --resume x {options}"))).to_owned();
+        let option = options.split(' ').next().unwrap();
+        assert!(sentence.contains("cannot be used with --resume") && sentence.contains(option), "{sentence}");
+    }
+}
