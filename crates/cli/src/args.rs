@@ -451,6 +451,7 @@ const SAID_ANEW: &[&str] =
 /// Reads the command line; whatever is wrong with it ends the program, with a sentence and status 2.
 pub(crate) fn parse() -> Arguments {
     let mut command = Arguments::command();
+    command.build();
     let read = command.clone().try_get_matches().and_then(|matches| {
         contradiction(&mut command, &matches)?;
         Arguments::from_arg_matches(&matches)
@@ -469,9 +470,12 @@ fn contradiction(command: &mut clap::Command, matches: &ArgMatches) -> Result<()
     if !given("resume") {
         return Ok(());
     }
-    let anew =
-        |argument: &&clap::Arg| given(argument.get_id().as_str()) && !SAID_ANEW.contains(&argument.get_id().as_str());
-    let Some(argument) = command.get_arguments().find(anew).map(ToString::to_string) else { return Ok(()) };
+    let anew = |argument: &&clap::Arg| {
+        let id = argument.get_id().as_str();
+        given(id) && !SAID_ANEW.contains(&id)
+    };
+    let Some(argument) = command.get_arguments().find(anew) else { return Ok(()) };
+    let argument = argument.get_long().map_or_else(|| argument.get_id().to_string(), |long| format!("--{long}"));
     let sentence = format!("'{argument}' cannot be used with --resume: the run goes on as it was asked\n");
     Err(command.error(ErrorKind::ArgumentConflict, sentence))
 }
