@@ -382,9 +382,7 @@ fn write_page(document: &Document, folder: &RunFolder) -> Option<PathBuf> {
         Ok(path) => Some(path),
         Err(reason) => {
             let again = folder.path().display();
-            complain(&format!(
-                "there is no page of this run: {reason}; to try again: assay report '{again}' --format {PAGE_FORMAT}"
-            ));
+            complain(&format!("there is no page of this run: {reason}; to try again: assay report '{again}'"));
             None
         }
     }
