@@ -32,6 +32,12 @@ const TOOLS: &[Tool] = &[
     Tool { program: "mpirun", package: "hpcc", version: "--version", needed_for: "HPL beside our LINPACK" },
     Tool { program: "fio", package: "fio", version: "--version", needed_for: "fio beside our disk rows" },
     Tool { program: "sysbench", package: "sysbench", version: "--version", needed_for: "sysbench beside our streams" },
+    Tool {
+        program: "stress-ng",
+        package: "stress-ng",
+        version: "--version",
+        needed_for: "stress-ng beside our reads of memory",
+    },
     Tool { program: "ioping", package: "ioping", version: "-v", needed_for: "ioping beside our disk rows" },
     Tool { program: "iperf", package: "iperf", version: "-v", needed_for: "iperf 2 beside our streams" },
     Tool { program: "qperf", package: "qperf", version: "--version", needed_for: "qperf beside our round trips" },

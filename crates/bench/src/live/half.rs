@@ -78,6 +78,7 @@ impl Half<'_> {
             cpus: Vec::new(),
             server: None,
             folder: None,
+            own_files: None,
             files: Vec::new(),
             settings: Vec::new(),
             otherwise: None,

@@ -117,6 +117,7 @@ fn is_program(path: &Path) -> bool {
 fn ask_version(about: &About, path: &Path, timeout_seconds: f64) -> Result<Option<String>, String> {
     let argument = match about.version {
         Version::Written { prefix, oldest } => return written_version(about, path, prefix, oldest).map(Some),
+        Version::Marked { words } => return is_marked(about, path, words).map(|()| None),
         Version::Asked { argument, .. } | Version::Unsaid { argument, .. } => argument,
     };
     let invocation = Invocation {
@@ -143,7 +144,7 @@ fn version_in(about: &About, output: &Output) -> Result<Option<String>, String> 
         },
         Version::Unsaid { help, .. } if lines.any(|line| line.contains(help)) => Ok(None),
         Version::Unsaid { argument, .. } => said(argument, &format!("print the help of {}", about.tool)),
-        Version::Written { .. } => Err(format!("{} has no answer", about.tool)),
+        Version::Written { .. } | Version::Marked { .. } => Err(format!("{} has no answer", about.tool)),
     }
 }
 
@@ -153,11 +154,24 @@ fn behind<'a>(line: &'a str, prefix: &str) -> Option<&'a str> {
     rest.trim_start().split([' ', ',', '(']).next()
 }
 
+/// What is searched of a program's file.
+fn beginning(path: &Path) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(SEARCHED_BYTES).read_to_end(&mut bytes));
+    read.map(|_| bytes).map_err(|error| format!("'{}' cannot be read: {error}", path.display()))
+}
+
+/// Whether a program's file has these words.
+fn is_marked(about: &About, path: &Path, words: &str) -> Result<(), String> {
+    if beginning(path)?.windows(words.len()).any(|window| window == words.as_bytes()) {
+        return Ok(());
+    }
+    Err(format!("'{}' is not {}: it does not have the words '{words}'", path.display(), about.tool))
+}
+
 /// The version in a program's file.
 fn written_version(about: &About, path: &Path, prefix: &str, oldest: (u32, u32)) -> Result<String, String> {
-    let unreadable = |error: std::io::Error| format!("'{}' cannot be read: {error}", path.display());
-    let mut bytes = Vec::new();
-    File::open(path).and_then(|file| file.take(SEARCHED_BYTES).read_to_end(&mut bytes)).map_err(unreadable)?;
+    let bytes = beginning(path)?;
     let places = bytes.windows(prefix.len()).enumerate().filter(|(_, window)| *window == prefix.as_bytes());
     let versions = places.filter_map(|(place, _)| {
         let rest = &bytes[place..bytes.len().min(place + prefix.len() + LONGEST_VERSION)];
@@ -205,7 +219,7 @@ mod tests {
                 let says = match about.version {
                     Version::Asked { .. } => "does not name a version",
                     Version::Unsaid { .. } => "does not print the help",
-                    Version::Written { .. } => "has no answer",
+                    Version::Written { .. } | Version::Marked { .. } => "has no answer",
                 };
                 let reason = version_in(about, &said(garbage)).unwrap_err();
                 assert!(reason.contains(says), "{reason}");
@@ -254,6 +268,19 @@ mod tests {
             let reason = version(&program(text)).unwrap_err();
             assert!(reason.reason().contains(why), "{text}: {reason:?}");
         }
+    }
+
+    #[test]
+    fn a_tool_without_a_version_may_be_known_by_words_in_its_file() {
+        let scratch = scratch();
+        let places = Places { search_path: vec![scratch.path().to_owned()], ..Places::default() };
+        let found = |contents: &str| {
+            program_in(scratch.path(), "xlinpack_xeon64", contents);
+            detect(find("xlinpack").unwrap().about(), &places)
+        };
+        assert_eq!(found("exit 1 # Timing linear equation system solver").map(|found| found.version), Ok(None));
+        let reason = found("echo something else").unwrap_err();
+        assert!(reason.reason().contains("does not have the words"), "{reason:?}");
     }
 
     /// A tool played by a script.

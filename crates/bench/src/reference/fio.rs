@@ -32,6 +32,7 @@ static ABOUT: About = About {
     launcher: None,
     version: Version::Asked { argument: "--version", prefix: "fio-", oldest: (3, 0) },
     stands_beside: "direct reads and writes of a disk, random, sequential and backward, and random mixtures of them",
+    equal: "the block, the depth, the engine, the file and the CPUs",
     how_to_get: "Debian package fio; https://github.com/axboe/fio",
 };
 

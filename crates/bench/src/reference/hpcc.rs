@@ -21,6 +21,7 @@ static ABOUT: About = About {
     // Of itself it says the version only while it runs.
     version: Version::Written { prefix: "HPLinpack ", oldest: (2, 0) },
     stands_beside: "LINPACK in fp64 with our own solver, up to N = 2000",
+    equal: "the order of the matrix, as many processes as threads, the CPUs and the instruction set",
     how_to_get: "Debian packages hpcc and libopenblas0-pthread; https://github.com/icl-utk-edu/hpcc",
 };
 

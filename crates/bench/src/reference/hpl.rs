@@ -29,6 +29,7 @@ static ABOUT: About = About {
     launcher: Some("mpirun"),
     version: Version::Written { prefix: "HPLinpack ", oldest: (2, 0) },
     stands_beside: "LINPACK in fp64 with our own solver",
+    equal: "the order of the matrix, as many processes as threads, the CPUs and the instruction set",
     how_to_get: "https://www.netlib.org/benchmark/hpl: ./configure && make, with an MPI and a BLAS such as OpenBLAS \
                  (Debian packages libopenmpi-dev and libopenblas-dev)",
 };

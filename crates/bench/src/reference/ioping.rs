@@ -24,6 +24,7 @@ static ABOUT: About = About {
     // Its JSON came with 1.2.
     version: Version::Asked { argument: "-v", prefix: "ioping ", oldest: (1, 2) },
     stands_beside: "random direct reads of a disk, one at a time, by system calls that wait or by libaio",
+    equal: "the block, the engine, the file and the CPU",
     how_to_get: "Debian package ioping; https://github.com/koct9i/ioping",
 };
 

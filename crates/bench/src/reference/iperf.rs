@@ -25,6 +25,7 @@ static ABOUT: About = About {
     launcher: None,
     version: Version::Asked { argument: "-v", prefix: "iperf version ", oldest: (2, 0) },
     stands_beside: "TCP streams on the loopback interface, from the client to the server",
+    equal: "the block, the connections and the CPUs of each end",
     how_to_get: "Debian package iperf; https://sourceforge.net/projects/iperf2",
 };
 

@@ -29,6 +29,7 @@ static ABOUT: About = About {
     launcher: None,
     version: Version::Asked { argument: "--version", prefix: "iperf ", oldest: (3, 1) },
     stands_beside: "streams on the loopback interface, TCP and UDP, in any direction",
+    equal: "the block, the connections, the direction and the CPUs of each end",
     how_to_get: "Debian package iperf3; https://github.com/esnet/iperf",
 };
 

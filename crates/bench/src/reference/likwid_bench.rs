@@ -27,6 +27,7 @@ static ABOUT: About = About {
     launcher: None,
     version: Version::Asked { argument: "-v", prefix: "likwid-bench -- Version ", oldest: (5, 2) },
     stands_beside: "multiply-add of fp64 and fp32; sequential reads, writes, copies and triads of memory and caches",
+    equal: "the vector width, the CPUs and the working set",
     how_to_get: "Debian package likwid; https://github.com/RRZE-HPC/likwid",
 };
 

@@ -22,6 +22,7 @@ static ABOUT: About = About {
     launcher: None,
     version: Version::Unsaid { argument: "-h", help: "[options] array_size_in_MiB" },
     stands_beside: "the C library's copy of memory on one thread",
+    equal: "the CPU and the arrays",
     how_to_get: "Debian package mbw; https://github.com/raas/mbw",
 };
 

@@ -21,6 +21,7 @@ mod fio;
 mod hpcc;
 mod hpl;
 mod ioping;
+mod iozone;
 mod iperf;
 mod iperf3;
 mod likwid_bench;
@@ -28,6 +29,7 @@ mod listening;
 mod mbw;
 mod memory;
 mod multichase;
+mod own_files;
 mod own_folder;
 mod ping;
 mod pmbw;
@@ -36,9 +38,12 @@ pub mod run;
 pub mod search;
 mod sockperf;
 mod stream;
+mod stress_ng;
 mod sysbench;
 #[cfg(test)]
 mod tests;
+mod tinymembench;
+mod xlinpack;
 
 /// Every tool; a new one is one file and one line here.
 pub static REFERENCES: &[&dyn Reference] = &[
@@ -47,11 +52,15 @@ pub static REFERENCES: &[&dyn Reference] = &[
     &pmbw::Pmbw,
     &multichase::Multichase,
     &mbw::Mbw,
+    &tinymembench::Tinymembench,
     &sysbench::Sysbench,
+    &stress_ng::StressNg,
     &hpl::Hpl,
     &hpcc::Hpcc,
+    &xlinpack::Xlinpack,
     &fio::Fio,
     &ioping::Ioping,
+    &iozone::Iozone,
     &iperf3::Iperf3,
     &iperf::Iperf,
     &sockperf::Sockperf,
@@ -65,6 +74,9 @@ pub const PORT: &str = "{port}";
 
 /// Stands for the path of a tool's own folder in its environment: it is made when the tool is started.
 pub const FOLDER: &str = "{folder}";
+
+/// Stands, as an argument of its own, for the paths of a tool's own files: they are made when the tool is started.
+pub const FILES: &str = "{files}";
 
 /// How far apart the two may be before a difference is worth explaining.
 const WORTH_EXPLAINING: f64 = 0.05;
@@ -118,6 +130,8 @@ pub struct About {
     pub version: Version,
     /// The experiments that it stands beside, in a few words.
     pub stands_beside: &'static str,
+    /// What is equal on both sides, for a sentence.
+    pub equal: &'static str,
     /// How to get it.
     pub how_to_get: &'static str,
 }
@@ -140,6 +154,11 @@ pub enum Version {
         prefix: &'static str,
         /// The oldest version whose output is known: major and minor.
         oldest: (u32, u32),
+    },
+    /// It has no version to ask for. It is known by words in its program's file that others do not have.
+    Marked {
+        /// The words.
+        words: &'static str,
     },
     /// It has no version to ask for. It is known by the help that it prints when it is run with `argument`.
     Unsaid {
@@ -189,6 +208,8 @@ pub struct Invocation {
     pub server: Option<Server>,
     /// The folder that it is started in, where it wants one of its own.
     pub folder: Option<OwnFolder>,
+    /// The files of its own that it works on, where it lays out its data itself.
+    pub own_files: Option<OwnFiles>,
     /// Files that it works on. They are looked at before it is started.
     pub files: Vec<NeededFile>,
     /// Settings that it would change if they were others. They are looked at before it is started.
@@ -208,6 +229,17 @@ pub struct OwnFolder {
     pub files: BTreeMap<&'static str, String>,
     /// The file that it writes its results to, if it does not print them. What is in it counts as printed.
     pub results: Option<&'static str>,
+}
+
+/// Files of its own for a tool that lays out its data itself: empty when it is started, without names, and gone after it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnFiles {
+    /// The directory whose file system they are on.
+    pub directory: PathBuf,
+    /// How many.
+    pub count: u32,
+    /// Bytes that the tool will write to each. Without room for them it is not started.
+    pub bytes_each: u64,
 }
 
 /// A second way to call a tool, for what our own kernels also do without where they must.
@@ -293,8 +325,7 @@ pub fn find(tool: &str) -> Option<&'static dyn Reference> {
     REFERENCES.iter().copied().find(|reference| reference.about().tool == tool)
 }
 
-/// Why the two differ, by stated rules; `None` where they are within 5 % of each other or nothing is known to set them
-/// apart.
+/// Why the two differ, by stated rules, or that none of them explains it; `None` where they are within 5 % of each other.
 pub fn explain(
     reference: &dyn Reference,
     version: &str,
@@ -303,7 +334,10 @@ pub fn explain(
     ours: f64,
 ) -> Option<String> {
     let apart = (ours / reading.value - 1.0).abs() > WORTH_EXPLAINING;
-    apart.then(|| reference.difference(version, experiment, reading)).flatten()
+    apart.then(|| {
+        let unexplained = || format!("No stated rule explains it; equal were {}.", reference.about().equal);
+        reference.difference(version, experiment, reading).unwrap_or_else(unexplained)
+    })
 }
 
 /// The environment of every tool: no search path, no locale but the one that writes numbers with a point.

@@ -26,6 +26,7 @@ static ABOUT: About = About {
     launcher: None,
     version: Version::Unsaid { argument: "-h", help: "TLB locality in bytes" },
     stands_beside: "latency of memory: a chase with one chain on one thread",
+    equal: "the buffer, a node for each line of it, the page size and the CPU",
     how_to_get: "https://github.com/google/multichase; make multichase",
 };
 

@@ -24,6 +24,7 @@ static ABOUT: About = About {
     launcher: None,
     version: Version::Asked { argument: "-V", prefix: "ping from iputils ", oldest: (20_200_821, 0) },
     stands_beside: "UDP ping-pongs of 16 B and more on the loopback interface",
+    equal: "the message",
     how_to_get: "Debian package iputils-ping; https://github.com/iputils/iputils",
 };
 

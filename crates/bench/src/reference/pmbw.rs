@@ -26,6 +26,7 @@ static ABOUT: About = About {
     launcher: None,
     version: Version::Unsaid { argument: "-h", help: "Limit the maximum amount of memory allocated at startup" },
     stands_beside: "sequential reads and writes of memory, up to 256 bits at a time",
+    equal: "the vector width, the CPUs and the working set",
     how_to_get: "https://github.com/bingmann/pmbw; ./configure && make",
 };
 

@@ -24,6 +24,7 @@ static ABOUT: About = About {
     launcher: None,
     version: Version::Asked { argument: "--version", prefix: "qperf ", oldest: (0, 4) },
     stands_beside: "ping-pongs, TCP and UDP, and TCP streams of one connection, on the loopback interface",
+    equal: "the message or block and the CPUs of each end",
     how_to_get: "Debian package qperf; https://github.com/linux-rdma/qperf",
 };
 

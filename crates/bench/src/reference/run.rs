@@ -15,6 +15,7 @@ use sys::clock::monotonic_raw_seconds;
 use sys::process::{signal_name, stop_signal};
 
 use super::listening::{free_port, is_listened_at};
+use super::own_files::Files;
 use super::own_folder::Folder;
 use super::{FOLDER, Invocation, NeededFile, NeededSetting, Output, PORT, Server, complaint};
 
@@ -30,6 +31,15 @@ const GRACE_SECONDS: f64 = 1.0;
 const KEPT_BYTES: usize = 4 << 20;
 /// Ports that are tried when others are quicker to take them.
 const PORTS_TRIED: u32 = 5;
+
+/// What a run has begun that would outlive us if we were killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lasting<'a> {
+    /// The leader of a group of processes, just started.
+    Process(u32),
+    /// A file that is about to be made.
+    File(&'a Path),
+}
 
 /// What came of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -61,20 +71,20 @@ impl Ran {
     }
 }
 
-/// Runs a tool, after its server where it has one. `on_start` hears the number of every process as it is started: the
-/// leader of a group that is to be ended, should we be killed meanwhile.
+/// Runs a tool, after its server where it has one. `on_start` hears of everything that is to be ended or taken
+/// away, should we be killed meanwhile.
 ///
 /// # Errors
 /// One sentence: a file or a setting is not as it must be, a program cannot be started, took too long, or was stopped
 /// with us. A tool that fails by itself is no error: its output says so.
-pub fn run(invocation: &Invocation, on_start: &mut dyn FnMut(u32)) -> Result<Ran, String> {
+pub fn run(invocation: &Invocation, on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Ran, String> {
     invocation.files.iter().try_for_each(check)?;
     invocation.settings.iter().try_for_each(check_setting)?;
     let Some(server) = &invocation.server else {
-        let ran = client(invocation, invocation.argv.clone(), on_start)?;
+        let ran = client(invocation, &invocation.argv, on_start)?;
         return match &invocation.otherwise {
             Some(other) if ran.output.status != Some(0) && ran.output.stderr.contains(other.when_it_says) => {
-                client(invocation, other.argv.clone(), on_start)
+                client(invocation, &other.argv, on_start)
             }
             _ => Ok(ran),
         };
@@ -84,7 +94,7 @@ pub fn run(invocation: &Invocation, on_start: &mut dyn FnMut(u32)) -> Result<Ran
         let port = free_port(server.listens_for).map_err(|error| format!("there is no free port: {error}"))?;
         match listening(server, port, on_start)? {
             Listening::Yes(mut running) => {
-                let mut ran = client(invocation, with_port(&invocation.argv, port), on_start)?;
+                let mut ran = client(invocation, &with_port(&invocation.argv, port), on_start)?;
                 running.end();
                 (ran.server_argv, ran.server_output) = (with_port(&server.argv, port), running.printed());
                 return Ok(ran);
@@ -129,10 +139,10 @@ enum Listening {
     PortTaken(String),
 }
 
-fn listening(server: &Server, port: u16, on_start: &mut dyn FnMut(u32)) -> Result<Listening, String> {
+fn listening(server: &Server, port: u16, on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Listening, String> {
     let argv = with_port(&server.argv, port);
     let mut running = Running::start(&argv, &server.env, &server.cpus)?;
-    on_start(running.child.id());
+    on_start(Lasting::Process(running.child.id()));
     let began = monotonic_raw_seconds();
     while monotonic_raw_seconds() - began < LISTEN_SECONDS {
         if stop_signal().is_some() {
@@ -158,12 +168,14 @@ fn listening(server: &Server, port: u16, on_start: &mut dyn FnMut(u32)) -> Resul
     Err(format!("the server '{}' did not listen within {LISTEN_SECONDS} s", argv.join(" ")))
 }
 
-fn client(invocation: &Invocation, argv: Vec<String>, on_start: &mut dyn FnMut(u32)) -> Result<Ran, String> {
+fn client(invocation: &Invocation, argv: &[String], on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Ran, String> {
     let began = monotonic_raw_seconds();
     let folder = invocation.folder.as_ref().map(Folder::make).transpose()?;
     let place = folder.as_ref().map(Folder::path);
+    let own_files = invocation.own_files.as_ref().map(|wanted| Files::make(wanted, on_start)).transpose()?;
+    let argv = own_files.as_ref().map_or_else(|| argv.to_vec(), |files| files.named_in(argv));
     let mut running = Running::start_in(place, &argv, &invocation.env, &invocation.cpus)?;
-    on_start(running.child.id());
+    on_start(Lasting::Process(running.child.id()));
     let status = loop {
         if let Some(status) = running.wait(LOOK_AROUND)? {
             break status;

@@ -24,6 +24,7 @@ static ABOUT: About = About {
     launcher: None,
     version: Version::Asked { argument: "--version", prefix: "sockperf, version ", oldest: (3, 7) },
     stands_beside: "ping-pongs of 14 B and more, TCP and UDP, on the loopback interface",
+    equal: "the message, the way of waiting and the CPUs of each end",
     how_to_get: "Debian package sockperf; https://github.com/Mellanox/sockperf",
 };
 

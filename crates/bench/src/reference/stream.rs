@@ -33,6 +33,7 @@ static ABOUT: About = About {
     launcher: None,
     version: Version::Written { prefix: "STREAM version $Revision: ", oldest: (5, 10) },
     stands_beside: "copy, scale, add and triad of memory at the size that it was compiled with",
+    equal: "the operation, the threads and their CPUs",
     how_to_get: "https://github.com/jeffhammond/STREAM; compile stream.c with OpenMP, \
                  -DSTREAM_ARRAY_SIZE= a 24th of the working set in bytes, and -DNTIMES=2",
 };

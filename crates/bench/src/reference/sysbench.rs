@@ -27,6 +27,7 @@ static ABOUT: About = About {
     launcher: None,
     version: Version::Asked { argument: "--version", prefix: "sysbench ", oldest: (1, 0) },
     stands_beside: "reads and writes of memory, by 8 bytes at a time",
+    equal: "the working set, the threads and the CPUs",
     how_to_get: "Debian package sysbench; https://github.com/akopytov/sysbench",
 };
 

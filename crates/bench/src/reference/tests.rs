@@ -10,7 +10,7 @@ use model::isa::{CpuOp, Element, Isa, MemoryOp};
 
 use super::detect::{Places, detect};
 pub(super) use super::examples::{chase, disk, linpack, memory, net};
-use super::run::run;
+use super::run::{Lasting, run};
 use super::*;
 use crate::tests::{disk_params, scratch, skip};
 
@@ -96,7 +96,7 @@ fn invocations_hold_no_environment_and_end_in_time() {
         assert!(invocation.argv[0] == by && invocation.argv.iter().any(|word| word == "/opt/tool"));
         assert!(invocation.argv.iter().all(|word| !word.is_empty()), "{:?}", invocation.argv);
         let is_its_own = |name: &&String| *name != "LC_ALL" && !name.starts_with("OMP_");
-        let told = ["hpl", "hpcc"].contains(&reference.about().tool);
+        let told = ["hpl", "hpcc", "xlinpack"].contains(&reference.about().tool);
         assert!(told || !invocation.env.keys().any(|name| is_its_own(&name)), "only the locale, and threads: where");
         assert!(invocation.expected_seconds < invocation.timeout_seconds);
         let ports = |argv: &[String]| argv.iter().filter(|word| word.contains(PORT)).count();
@@ -124,6 +124,14 @@ fn versions_are_compared_by_number() {
     assert_eq!(major_minor("4"), Some((4, 0)));
     for garbage in ["", "x", "-1.2", ".5"] {
         assert_eq!(major_minor(garbage), None, "{garbage}");
+    }
+}
+
+/// The number of a process that was started.
+fn process(lasting: Lasting<'_>) -> u32 {
+    match lasting {
+        Lasting::Process(number) => number,
+        Lasting::File(path) => panic!("no file is made here: {}", path.display()),
     }
 }
 
@@ -168,7 +176,7 @@ fn a_tool_runs_on_its_cpus_in_a_group_of_its_own() {
         timeout_seconds: 5.0,
         ..Invocation::default()
     };
-    let ran = run(&invocation, &mut |number| pid = number).unwrap();
+    let ran = run(&invocation, &mut |lasting| pid = process(lasting)).unwrap();
     let words: Vec<_> = ran.output.stdout.split_whitespace().collect();
     assert_eq!(words, ["Cpus_allowed_list:", &cpu.to_string(), &pid.to_string()]);
 }
@@ -266,6 +274,42 @@ fn a_tool_has_a_folder_of_its_own_that_is_gone_after_it() {
 }
 
 #[test]
+fn a_tool_has_files_of_its_own_without_names_that_are_gone_after_it() {
+    let scratch = scratch();
+    let script = "for file; do printf laid >$file; cat $file; ls -l $file; done; rm -f $1; ls";
+    let own_files = |bytes_each| OwnFiles { directory: scratch.path().to_owned(), count: 2, bytes_each };
+    let invocation = Invocation {
+        argv: ["/bin/sh", "-c", script, "sh", FILES].map(str::to_owned).to_vec(),
+        env: BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]),
+        own_files: Some(own_files(4096)),
+        timeout_seconds: 5.0,
+        ..Invocation::default()
+    };
+    let mut noted = Vec::new();
+    let mut note = |lasting: Lasting<'_>| {
+        if let Lasting::File(path) = lasting {
+            noted.push(path.to_owned());
+        }
+    };
+    let ran = run(&invocation, &mut note).unwrap();
+    assert_eq!(ran.output.stdout.matches("laid").count(), 2, "{ran:?}");
+    assert_eq!(ran.argv.iter().filter(|word| word.starts_with("/proc/")).count(), 2, "it is told what was called");
+    assert!(noted.len() == 2 && noted.iter().all(|path| path.parent() == Some(scratch.path())), "{noted:?}");
+    assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0, "nothing has a name there");
+    let paths: Vec<&String> = ran.argv.iter().filter(|word| word.starts_with("/proc/")).collect();
+    assert!(
+        paths.iter().all(|path| std::fs::read_to_string(path).map_or(true, |text| text != "laid")),
+        "they are gone"
+    );
+    let huge = Invocation { own_files: Some(own_files(1 << 60)), ..invocation.clone() };
+    let reason = run(&huge, &mut |_| {}).unwrap_err();
+    assert!(reason.contains("they need 2305843009213693952 B"), "{reason}");
+    let nowhere = OwnFiles { directory: "/no/such/directory".into(), ..own_files(1) };
+    let reason = run(&Invocation { own_files: Some(nowhere), ..invocation }, &mut |_| {}).unwrap_err();
+    assert!(reason.contains("'/no/such/directory'"), "{reason}");
+}
+
+#[test]
 fn a_tool_that_would_change_a_setting_is_not_run() {
     let scratch = scratch();
     let with = |path: &'static str, one_of: &'static [&'static str]| {
@@ -316,7 +360,12 @@ fn live(tool: &str, experiment: &Experiment, file: Option<&HeldFile>, our_rate: 
         offered_rate: None,
     };
     let mut pids = Vec::new();
-    let ran = run(&reference.invocation(&target).unwrap(), &mut |pid| pids.push(pid)).unwrap();
+    let mut note = |lasting: Lasting<'_>| {
+        if let Lasting::Process(number) = lasting {
+            pids.push(number);
+        }
+    };
+    let ran = run(&reference.invocation(&target).unwrap(), &mut note).unwrap();
     assert!(pids.iter().all(|pid| !sys::process::exists(*pid)), "nothing is left running");
     assert_eq!(pids.len(), 1 + usize::from(!ran.server_argv.is_empty()));
     let reading = reference.parse(found.version.as_deref().unwrap_or_default(), &ran.output, experiment);
@@ -437,6 +486,25 @@ fn the_real_ioping_reads_our_file_and_leaves_it_as_it_was() {
     }
     assert!(contents() == before, "it only reads");
     assert_eq!(std::fs::read_dir(folder).unwrap().count(), 1, "and makes no file of its own");
+}
+
+#[test]
+fn the_real_stress_ng_and_tools_that_have_no_package_run_as_told() {
+    if let Some(reading) = live("stress-ng", &memory(MemoryOp::Read, Isa::Sse2, 4 << 20, 1), None, Some(1e9)) {
+        assert_eq!((reading.metric, &reading.details["loop"]), (MetricName::Throughput, &serde_json::json!("read128")));
+    }
+    let scratch = scratch();
+    let held = held(&scratch.path().join("file"), 4 << 20);
+    if let Err(error) = sys::file::unnamed(scratch.path(), std::ffi::OsStr::new("direct")) {
+        return skip("reference iozone", &error.to_string());
+    }
+    for threads in [1, 2] {
+        let experiment = disk(DiskParams { size: 4 << 20, depth: 1, threads, ..disk_params(1) });
+        if let Some(reading) = live("iozone", &experiment, Some(&held), None) {
+            assert_eq!(reading.metric, MetricName::Iops);
+        }
+    }
+    assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0, "its files have no names");
 }
 
 #[test]

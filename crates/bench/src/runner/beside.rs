@@ -17,7 +17,7 @@ use stats::{RatioVerdict, ratio};
 
 use crate::plan::Planned;
 use crate::reference::detect::{Found, NotFound, Places, detect};
-use crate::reference::run::run;
+use crate::reference::run::{Lasting, run};
 use crate::reference::search::{MOST_RUNS, RateSearch};
 use crate::reference::{Invocation, Reading, Reference, Target, explain, find};
 
@@ -229,7 +229,7 @@ impl Beside {
     }
 
     /// Runs the tool for a figure; whether it has overwritten the file that it was given.
-    pub(super) fn measure(&mut self, at: Moment<'_>, on_start: &mut dyn FnMut(u32)) -> bool {
+    pub(super) fn measure(&mut self, at: Moment<'_>, on_start: &mut dyn FnMut(Lasting<'_>)) -> bool {
         let Ok(found) = self.found.clone() else { return false };
         let mut overwritten = false;
         for _ in 0..MOST_RUNS {
@@ -271,7 +271,7 @@ impl Beside {
         &mut self,
         invocation: &Invocation,
         target: &Target<'_>,
-        on_start: &mut dyn FnMut(u32),
+        on_start: &mut dyn FnMut(Lasting<'_>),
     ) -> Result<Reading, String> {
         self.called = Called {
             argv: invocation.argv.clone(),
@@ -537,6 +537,7 @@ mod tests {
         launcher: None,
         version: Version::Unsaid { argument: "--help", help: "" },
         stands_beside: "",
+        equal: "",
         how_to_get: "",
     };
 

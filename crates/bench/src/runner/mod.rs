@@ -33,6 +33,7 @@ use crate::net::Visit;
 use crate::net::preface::Token;
 use crate::plan::{Plan, Planned, TOOL_SECONDS};
 use crate::reference::detect::Places;
+use crate::reference::run::Lasting;
 use crate::store::RunFolder;
 use crate::target::DiskTarget;
 pub(crate) use assemble::add_journalled;
@@ -435,9 +436,12 @@ impl<'a> Run<'a> {
         let our_rate = self.rows[index].values().last().copied();
         let moment = Moment { planned: &self.plan.rows[index], file: file.as_ref(), our_rate, now };
         let journal = &mut self.journal;
-        let overwritten = self.rows[index].beside[tool].measure(moment, &mut |group| {
-            // What cannot be journalled is not lost: the tool ends by itself, only later.
-            journal.as_mut().map(|journal| journal.started(group));
+        let overwritten = self.rows[index].beside[tool].measure(moment, &mut |lasting| {
+            // What cannot be journalled is not lost: the tool ends by itself, only later, and its files have no names.
+            journal.as_mut().map(|journal| match lasting {
+                Lasting::Process(group) => journal.started(group),
+                Lasting::File(path) => journal.will_make(path),
+            });
         });
         for file in file.iter().filter(|_| overwritten).flat_map(HeldFile::all) {
             self.held.overwritten(&file.path);

@@ -1,0 +1,555 @@
+//! `IOzone` beside our direct disk rows of one request at a time: records as large as our blocks, a process for each of our
+//! threads, and a file for each process.
+//!
+//! It lays out its data itself, so it is given files of its own, of the size that our own rate fills in the time of a
+//! run ([`OwnFiles`]): its test `-i 0` writes them and writes over them, which is what our writes do, and the tests that
+//! read come after that. One process prints a line of the table that its automatic mode (`-a`) prints many of; several
+//! print what they reached together, at worst and at best, and how far the slowest had come when the first was done.
+//!
+//! Its `kB` are 1024 B, and `-s` is for each process. `-I` is `O_DIRECT`, `-o` `O_SYNC`, `-+D` `O_DSYNC`; `-e` and `-c`,
+//! which count the flush and the close, are left out, as our rate counts neither. Tests 9 and 10 make the system calls of
+//! our `sync` rows (`pwrite`, `pread`); the others seek, read and write. `-+n` leaves out what would be done again, `-+N`
+//! keeps test 9 from emptying the file that it is to write over.
+
+use model::experiment::{DiskParams, Experiment, Params};
+use model::io::{DiskCache, DiskEngine, DiskOp, DiskPattern, DiskSync};
+use model::sample::MetricName;
+use serde_json::{Map, Value, json};
+
+use super::{
+    About, FILES, Invocation, Output, OwnFiles, Reading, Reference, Target, Version, arguments, bare_environment,
+    complaint, distinct, examples, positive, succeeded,
+};
+
+pub(super) struct Iozone;
+
+static ABOUT: About = About {
+    tool: "iozone",
+    program: "iozone",
+    launcher: None,
+    version: Version::Asked { argument: "-v", prefix: "Version $Revision: ", oldest: (3, 398) },
+    stands_beside: "direct reads and writes of a disk, one request at a time: in order, backward, with a stride, at random",
+    equal: "the block, the number of requests at a time, direct I/O, the file system and the CPUs",
+    how_to_get: "https://www.iozone.org; no Debian package in main (non-free: iozone3)",
+};
+
+/// Bytes of its `kB`.
+const KIB: u64 = 1024;
+/// Seconds that a run takes beside its tests: it finds out how fine its clock is, and its processes wait for each other.
+const START_SECONDS: f64 = 0.5;
+/// Bytes per second that a disk writes at least, for the expected time.
+const SLOWEST_BYTES_PER_SECOND: f64 = 20e6;
+/// Bytes per second that are assumed where our own rate is not known.
+const UNKNOWN_BYTES_PER_SECOND: f64 = 100e6;
+/// Records of a process at least, where our file has so many: fewer are over before all have begun.
+const LEAST_RECORDS: u64 = 16;
+
+/// One of its tests, and where its figure stands.
+#[derive(Debug, PartialEq, Eq)]
+struct Test {
+    op: DiskOp,
+    pattern: DiskPattern,
+    /// Whether it makes the system calls that take a position.
+    positioned: bool,
+    /// What it is called with, behind `-i 0`, which lays out the data.
+    options: &'static [&'static str],
+    /// How many times the files are gone through in all.
+    passes: u32,
+    /// How many figures a line of the table has, and which of them is its own.
+    columns: usize,
+    column: usize,
+    /// What its processes are called.
+    processes: &'static str,
+}
+
+/// The common part of tests that go through a file in order, each followed by one that does it again.
+const READ: Test = Test {
+    op: DiskOp::Read,
+    pattern: DiskPattern::Sequential,
+    positioned: false,
+    options: &["-i", "1", "-+n"],
+    passes: 2,
+    columns: 4,
+    column: 2,
+    processes: "readers",
+};
+
+/// All that we use.
+static TESTS: &[Test] = &[
+    READ,
+    Test { positioned: true, options: &["-i", "10", "-+n"], processes: "pread readers", ..READ },
+    Test { op: DiskOp::Write, options: &[], columns: 2, column: 1, processes: "rewriters", ..READ },
+    Test {
+        op: DiskOp::Write,
+        positioned: true,
+        options: &["-i", "9", "-+n", "-+N"],
+        processes: "pwrite writers",
+        ..READ
+    },
+    Test { pattern: DiskPattern::Random, options: &["-i", "2"], passes: 4, processes: "random readers", ..READ },
+    Test {
+        op: DiskOp::Write,
+        pattern: DiskPattern::Random,
+        options: &["-i", "2"],
+        passes: 4,
+        column: 3,
+        processes: "random writers",
+        ..READ
+    },
+    Test {
+        pattern: DiskPattern::Backward,
+        options: &["-i", "3", "-+n"],
+        columns: 3,
+        processes: "reverse readers",
+        ..READ
+    },
+    Test {
+        pattern: DiskPattern::Strided,
+        // Left alone it goes on by seventeen records, as ours.
+        options: &["-i", "5", "-+n", "-j", "17"],
+        columns: 3,
+        processes: "stride readers",
+        ..READ
+    },
+];
+
+/// The parameters, and the test that does the same.
+fn parameters(experiment: &Experiment) -> Result<(&DiskParams, &'static Test), String> {
+    let Params::Disk(params) = &experiment.params else { return Err("iozone measures disks".to_owned()) };
+    let refuse = |why: &str| Err(format!("iozone is not run beside this: {why}"));
+    if !params.direct || params.cache != DiskCache::Bypassed {
+        return refuse("only direct I/O is compared");
+    }
+    if params.engine == DiskEngine::Null {
+        return refuse("there is no device");
+    }
+    if params.depth != 1 {
+        return refuse("each of its processes has one request at a time");
+    }
+    if params.load_percent.is_some() {
+        return refuse("its requests do not wait for their moment");
+    }
+    if !params.block.is_multiple_of(KIB) {
+        return refuse("its records are whole KiB");
+    }
+    if params.sync != DiskSync::None && !params.op.writes() {
+        return refuse("what a write waits for does not matter to what only reads");
+    }
+    // Only in order does it have both kinds of system calls.
+    let positioned = params.engine == DiskEngine::Sync && params.pattern == DiskPattern::Sequential;
+    let is_it = |test: &&Test| (test.op, test.pattern, test.positioned) == (params.op, params.pattern, positioned);
+    match TESTS.iter().find(is_it) {
+        Some(test) => Ok((params, test)),
+        None => refuse(&format!("it has no test that does {} {} as ours do", params.pattern, params.op)),
+    }
+}
+
+/// The size of each process's file, in bytes: what is gone through in the time of a run, in whole records.
+fn bytes_each(params: &DiskParams, our_rate: Option<f64>, seconds: f64) -> u64 {
+    let per_value = if params.pattern == DiskPattern::Random { params.block as f64 } else { 1.0 };
+    let rate = our_rate.map_or(UNKNOWN_BYTES_PER_SECOND, |rate| rate * per_value);
+    let threads = u64::from(params.threads);
+    let most = params.size / threads / params.block;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of records, then bounded")]
+    let wanted = (rate.max(0.0) * seconds / params.block as f64) as u64 / threads;
+    wanted.max(LEAST_RECORDS).min(most).max(1) * params.block
+}
+
+/// Whether it prints its figures in a table, as one process does; not those of the system calls that take a position.
+const fn in_a_table(params: &DiskParams, test: &Test) -> bool {
+    params.threads == 1 && !test.positioned
+}
+
+impl Reference for Iozone {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn example(&self) -> Experiment {
+        examples::random_reads(DiskEngine::Sync, 1)
+    }
+
+    fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {
+        parameters(experiment).map(|_| ())
+    }
+
+    fn invocation(&self, target: &Target<'_>) -> Result<Invocation, String> {
+        let (params, test) = parameters(target.experiment)?;
+        let file = target.file.ok_or("iozone needs to know where the file of the experiment is")?;
+        let bytes_each = bytes_each(params, target.our_rate, target.seconds);
+        let mut argv = arguments(
+            target.program,
+            [
+                "-I".to_owned(),
+                "-w".to_owned(),
+                format!("-s{}k", bytes_each / KIB),
+                format!("-r{}k", params.block / KIB),
+            ],
+        );
+        let mut say = |words: &[&str]| argv.extend(words.iter().map(|word| (*word).to_owned()));
+        match params.sync {
+            DiskSync::None => {}
+            DiskSync::Dsync => say(&["-+D"]),
+            DiskSync::Sync => say(&["-o"]),
+        }
+        say(&["-i", "0"]);
+        say(test.options);
+        if in_a_table(params, test) {
+            say(&["-f", FILES]);
+        } else {
+            // As many processes at least as at most.
+            let processes = params.threads.to_string();
+            say(&["-l", &processes, "-u", &processes, "-F", FILES]);
+        }
+        let all_bytes = bytes_each as f64 * f64::from(params.threads) * f64::from(test.passes);
+        let expected_seconds = START_SECONDS + f64::from(test.passes) * target.seconds;
+        Ok(Invocation {
+            argv,
+            env: bare_environment(),
+            cpus: distinct(target.cpus),
+            own_files: Some(OwnFiles { directory: file.directory.clone().into(), count: params.threads, bytes_each }),
+            expected_seconds,
+            timeout_seconds: 20.0 + 4.0 * expected_seconds + all_bytes / SLOWEST_BYTES_PER_SECOND,
+            ..Invocation::default()
+        })
+    }
+
+    fn parse(&self, _version: &str, output: &Output, experiment: &Experiment) -> Result<Reading, String> {
+        let (params, test) = parameters(experiment)?;
+        // It complains on its standard output, and then leaves with a status of its own.
+        if let Some(line) = output.stdout.lines().find(|line| line.starts_with("Error: ")) {
+            return Err(format!("iozone says: {}", line.trim_start_matches("Error: ").trim()));
+        }
+        succeeded(ABOUT.tool, output)?;
+        let mut details = Map::new();
+        let rate = if in_a_table(params, test) {
+            let line = of_one_process(&output.stdout, params.block, test)?;
+            details.insert("bytes_per_process".into(), json!(line.file_bytes));
+            line.rates[test.column]
+        } else {
+            let group = of_processes(&output.stdout, params, test)?;
+            details.insert("bytes_per_process".into(), json!(group.bytes_each));
+            details.insert("process_min".into(), json!(group.min));
+            details.insert("process_max".into(), json!(group.max));
+            details.insert("throughput_with_the_wait_for_the_last".into(), json!(group.parent));
+            group.children
+        };
+        let throughput = positive(ABOUT.tool, test.processes, rate)?;
+        details.insert("test".into(), json!(test.processes));
+        details.insert("throughput".into(), json!(throughput));
+        let (metric, value) = match params.pattern {
+            DiskPattern::Random => (MetricName::Iops, throughput / params.block as f64),
+            _ => (MetricName::Throughput, throughput),
+        };
+        Ok(Reading { metric, value, bytes_factor: 1.0, details })
+    }
+
+    fn difference(&self, _version: &str, experiment: &Experiment, reading: &Reading) -> Option<String> {
+        let (params, test) = parameters(experiment).ok()?;
+        let mut reasons = Vec::new();
+        let bytes = reading.details.get("bytes_per_process").and_then(Value::as_u64)?;
+        if bytes * u64::from(params.threads) != params.size {
+            let whose = if params.threads == 1 { "file has" } else { "processes have a file each of" };
+            reasons.push(format!("iozone's {whose} {bytes} B, ours has {} B", params.size));
+        } else if params.threads > 1 {
+            reasons.push("iozone's processes have a file each, our threads share one".to_owned());
+        }
+        if params.engine != DiskEngine::Sync {
+            reasons.push(format!("it waits inside a system call for each record, ours goes through {}", params.engine));
+        } else if !test.positioned {
+            reasons.push("it makes two system calls for each record, a seek and the transfer".to_owned());
+        }
+        if params.op.writes() {
+            reasons.push("what it writes is nearly all the same byte, which some devices store as less".to_owned());
+        }
+        (!reasons.is_empty()).then(|| format!("{}.", reasons.join("; ")))
+    }
+}
+
+/// One line of the table that its automatic mode prints.
+#[derive(Clone, Debug, PartialEq)]
+struct Line {
+    file_bytes: u64,
+    record_bytes: u64,
+    /// Bytes per second, test after test, each first time before the second: 0 for what was left out.
+    rates: Vec<f64>,
+}
+
+/// The lines of the table, whichever sizes it goes over.
+fn table(text: &str) -> Vec<Line> {
+    let behind = text.lines().skip_while(|line| !line.split_whitespace().take(2).eq(["kB", "reclen"]));
+    let line = |line: &str| {
+        let numbers: Option<Vec<u64>> = line.split_whitespace().map(|word| word.parse().ok()).collect();
+        let [file, record, rates @ ..] = numbers.as_deref()? else { return None };
+        let rates: Vec<f64> = rates.iter().map(|rate| (*rate as f64) * KIB as f64).collect();
+        Some(Line { file_bytes: file.checked_mul(KIB)?, record_bytes: record.checked_mul(KIB)?, rates })
+    };
+    behind.skip(1).filter_map(line).collect()
+}
+
+/// The line of records as large as our blocks.
+fn of_one_process(text: &str, block: u64, test: &Test) -> Result<Line, String> {
+    let line = table(text).into_iter().find(|line| line.record_bytes == block);
+    let line = line.ok_or_else(|| {
+        let said = complaint(&Output { stdout: text.to_owned(), ..Output::default() });
+        format!("iozone printed no figures for records of {} KiB: {said}", block / KIB)
+    })?;
+    if line.rates.len() != test.columns {
+        let (found, wanted) = (line.rates.len(), test.columns);
+        return Err(format!("iozone printed {found} figures and not {wanted}: is it built without one of its tests?"));
+    }
+    Ok(line)
+}
+
+/// What several processes reached, in bytes per second.
+#[derive(Debug, PartialEq)]
+struct Group {
+    bytes_each: u64,
+    children: f64,
+    parent: f64,
+    min: f64,
+    max: f64,
+}
+
+/// The lines on one test: from that of its processes to the next test's.
+fn of_processes(text: &str, params: &DiskParams, test: &Test) -> Result<Group, String> {
+    let missing = |what: &str| format!("iozone printed no {what} for its {}", test.processes);
+    let laid_out = text.lines().map(str::trim).find_map(|line| line.strip_prefix("Each process writes a "));
+    let mut words = laid_out.ok_or_else(|| missing("file size"))?.split_whitespace();
+    let (file, record) = (words.next().and_then(kib), words.nth(3).and_then(kib));
+    let (file, record) = file.zip(record).ok_or_else(|| missing("file size"))?;
+    if record != params.block {
+        return Err(format!("iozone's records have {record} B and not {} B", params.block));
+    }
+    let heading = format!("Children see throughput for {:>2} {}", params.threads, test.processes);
+    let squeezed = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let heading = squeezed(&heading);
+    let is_it = |line: &str| squeezed(line).strip_prefix(&heading).is_some_and(|rest| rest.trim().starts_with('='));
+    let mut lines = text.lines().skip_while(|line| !is_it(line));
+    let children = lines.next().and_then(rate).ok_or_else(|| missing("throughput"))?;
+    let of_test: Vec<&str> = lines.take_while(|line| !line.contains("Children see")).collect();
+    let figure = |what: &str| {
+        let line = of_test.iter().find(|line| line.trim_start().starts_with(what));
+        line.and_then(|line| rate(line)).ok_or_else(|| missing(what))
+    };
+    let group = Group {
+        bytes_each: file,
+        children,
+        parent: figure("Parent sees throughput")?,
+        min: figure("Min throughput per process")?,
+        max: figure("Max throughput per process")?,
+    };
+    // All between the slowest and the fastest, as often as there are processes.
+    let processes = f64::from(params.threads);
+    let whole = (group.min * processes * 0.999..=group.max * processes * 1.001).contains(&group.children);
+    if !whole {
+        return Err(format!("iozone contradicts itself: {processes} processes did {group:?}"));
+    }
+    Ok(group)
+}
+
+/// A number of its `kB`, in bytes.
+fn kib(word: &str) -> Option<u64> {
+    word.parse::<u64>().ok()?.checked_mul(KIB)
+}
+
+/// The figure behind `=` in its `kB/sec`, in bytes per second.
+fn rate(line: &str) -> Option<f64> {
+    let mut words = line.split_once('=')?.1.split_whitespace();
+    let number: f64 = words.next()?.parse().ok()?;
+    let unit = words.next()?;
+    let is_kib = unit.eq_ignore_ascii_case("kB/sec") || unit.eq_ignore_ascii_case("kBytes/sec");
+    (is_kib && number.is_finite()).then_some(number * KIB as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use model::io::DiskLayout;
+    use model::wire::HeldFile;
+
+    use super::*;
+    use crate::reference::tests::{disk, failed, recorded, said};
+    use crate::tests::disk_params;
+
+    const MIB: u64 = 1 << 20;
+
+    /// Requests one at a time, of the size that the recorded runs had.
+    fn params(op: DiskOp, pattern: DiskPattern, engine: DiskEngine, threads: u32) -> DiskParams {
+        let size = 16 * MIB * u64::from(threads);
+        DiskParams { op, pattern, engine, threads, block: MIB, size, depth: 1, ..disk_params(1) }
+    }
+
+    fn argv(params: DiskParams, our_rate: Option<f64>) -> Result<(String, OwnFiles), String> {
+        let file = HeldFile { directory: "/data".to_owned(), bytes: params.size, ..HeldFile::default() };
+        let experiment = disk(params);
+        let invocation = Iozone.invocation(&Target {
+            experiment: &experiment,
+            program: Path::new("/opt/iozone"),
+            launcher: None,
+            cpus: &[1, 0],
+            other_cpus: &[],
+            seconds: 0.5,
+            file: Some(&file),
+            our_rate,
+            version: "3.508",
+            offered_rate: None,
+        })?;
+        assert!(invocation.files.is_empty(), "it is never given our own file");
+        Ok((invocation.argv.join(" "), invocation.own_files.unwrap()))
+    }
+
+    #[test]
+    fn each_process_has_a_file_of_its_own_as_large_as_our_rate_fills() {
+        let read = params(DiskOp::Read, DiskPattern::Sequential, DiskEngine::IoUring, 2);
+        let (called, files) = argv(DiskParams { size: 1 << 30, ..read.clone() }, Some(100.0 * MIB as f64)).unwrap();
+        assert_eq!(called, "/opt/iozone -I -w -s25600k -r1024k -i 0 -i 1 -+n -l 2 -u 2 -F {files}");
+        assert_eq!((files.directory.as_path(), files.count, files.bytes_each), (Path::new("/data"), 2, 25 * MIB));
+        let (called, files) = argv(read, None).unwrap();
+        assert!(called.contains("-s16384k") && files.bytes_each == 16 * MIB, "no more than ours: {called}");
+        let random = DiskParams {
+            block: 4096,
+            size: 1 << 30,
+            sync: DiskSync::Dsync,
+            ..params(DiskOp::Write, DiskPattern::Random, DiskEngine::Sync, 1)
+        };
+        // A thousand a second for half a second.
+        let (called, _) = argv(random, Some(1000.0)).unwrap();
+        assert_eq!(called, "/opt/iozone -I -w -s2000k -r4k -+D -i 0 -i 2 -f {files}");
+    }
+
+    #[test]
+    fn the_system_calls_are_ours_where_it_has_them() {
+        let called = |op, pattern, engine| argv(params(op, pattern, engine, 1), None).unwrap().0;
+        let (read, write) = (DiskOp::Read, DiskOp::Write);
+        let (in_order, at_random) = (DiskPattern::Sequential, DiskPattern::Random);
+        for (op, pattern, engine, options) in [
+            (read, in_order, DiskEngine::Sync, "-i 0 -i 10 -+n -l 1 -u 1 -F {files}"),
+            (read, in_order, DiskEngine::Libaio, "-i 0 -i 1 -+n -f {files}"),
+            (write, in_order, DiskEngine::Sync, "-i 0 -i 9 -+n -+N -l 1 -u 1 -F {files}"),
+            (write, in_order, DiskEngine::IoUring, "-i 0 -f {files}"),
+            (read, at_random, DiskEngine::Sync, "-i 0 -i 2 -f {files}"),
+            (read, DiskPattern::Backward, DiskEngine::Sync, "-i 0 -i 3 -+n -f {files}"),
+            (read, DiskPattern::Strided, DiskEngine::Sync, "-i 0 -i 5 -+n -j 17 -f {files}"),
+        ] {
+            assert!(called(op, pattern, engine).ends_with(options), "{op} {pattern} {engine}");
+        }
+        let synced = DiskParams { sync: DiskSync::Sync, ..params(write, in_order, DiskEngine::IoUring, 1) };
+        assert!(argv(synced, None).unwrap().0.contains("-r1024k -o -i 0"));
+    }
+
+    #[test]
+    fn only_what_it_does_is_compared() {
+        let read = params(DiskOp::Read, DiskPattern::Sequential, DiskEngine::IoUring, 1);
+        let why = |params| Iozone.stands_beside(&disk(params)).unwrap_err();
+        for (params, reason) in [
+            (DiskParams { depth: 4, ..read.clone() }, "one request at a time"),
+            (DiskParams { direct: false, ..read.clone() }, "direct"),
+            (DiskParams { block: 512, ..read.clone() }, "whole KiB"),
+            (DiskParams { engine: DiskEngine::Null, ..read.clone() }, "no device"),
+            (DiskParams { op: DiskOp::Mixed, ..read.clone() }, "no test that does sequential mixed"),
+            (DiskParams { op: DiskOp::Reread, ..read.clone() }, "no test"),
+            (DiskParams { load_percent: Some(50), ..read.clone() }, "moment"),
+        ] {
+            assert!(why(params).contains(reason), "{reason}");
+        }
+        let layout = DiskLayout::PerThread;
+        assert_eq!(Iozone.stands_beside(&disk(DiskParams { layout, threads: 2, ..read })), Ok(()));
+    }
+
+    fn read(name: &str, params: DiskParams) -> Result<Reading, String> {
+        Iozone.parse("3.508", &said(&recorded(name)), &disk(params))
+    }
+
+    #[test]
+    fn recorded_runs_are_read_as_they_stand() {
+        let (reads, writes, in_order) = (DiskOp::Read, DiskOp::Write, DiskPattern::Sequential);
+        let several = read("iozone-3.471-read-1MiB-t2.txt", params(reads, in_order, DiskEngine::IoUring, 2)).unwrap();
+        assert_eq!((several.metric, several.value), (MetricName::Throughput, 1_166_611.06 * 1024.0));
+        let detail = |key: &str| several.details[key].as_f64().unwrap();
+        assert_eq!((detail("process_min"), detail("process_max")), (570_831.56 * 1024.0, 595_779.50 * 1024.0));
+        assert_eq!(several.details["throughput_with_the_wait_for_the_last"], 1_084_642.43 * 1024.0);
+        assert_eq!(several.details["bytes_per_process"], 16 * MIB);
+        for (name, op, engine, threads, kib) in [
+            ("iozone-3.508-read-1MiB-t2.txt", reads, DiskEngine::IoUring, 2, 808_644.16),
+            ("iozone-3.508-pwrite-1MiB-t2.txt", writes, DiskEngine::Sync, 2, 1_502_084.75),
+            ("iozone-3.508-pread-1MiB-t1.txt", reads, DiskEngine::Sync, 1, 584_952.12),
+            ("iozone-3.508-write-1MiB-t1.txt", writes, DiskEngine::Libaio, 1, 1_670_104.0),
+        ] {
+            let reading = read(name, params(op, in_order, engine, threads)).unwrap();
+            assert_eq!((reading.bytes_factor, reading.value), (1.0, kib * 1024.0), "{name}");
+        }
+        for (op, kib) in [(reads, 42_363.0), (writes, 43_753.0)] {
+            let random = DiskParams { block: 4096, ..params(op, DiskPattern::Random, DiskEngine::Sync, 1) };
+            let reading = read("iozone-3.508-random-4KiB-t1.txt", random).unwrap();
+            assert_eq!((reading.metric, reading.value), (MetricName::Iops, kib / 4.0));
+        }
+    }
+
+    #[test]
+    fn the_table_of_its_automatic_mode_is_read_line_by_line() {
+        let lines = table(&recorded("iozone-3.508-automatic.txt"));
+        let sizes: Vec<(u64, u64)> =
+            lines.iter().map(|line| (line.file_bytes >> 10, line.record_bytes >> 10)).collect();
+        let all =
+            [(64, 64), (128, 64), (128, 128), (256, 64), (256, 128), (256, 256), (512, 64), (512, 128), (512, 256)];
+        assert_eq!(sizes, all);
+        assert!(lines.iter().all(|line| line.rates.len() == 13), "write to freread");
+        assert_eq!((lines[0].rates[0], lines[8].rates[12]), (1_553_394.0 * 1024.0, 15_471_149.0 * 1024.0));
+    }
+
+    #[test]
+    fn what_it_did_not_measure_is_no_reading() {
+        let two = params(DiskOp::Read, DiskPattern::Sequential, DiskEngine::IoUring, 2);
+        let whole = recorded("iozone-3.508-read-1MiB-t2.txt");
+        for (text, why) in [
+            (String::new(), "no file size"),
+            (whole.replace("1024 kByte records", "64 kByte records"), "65536 B and not 1048576 B"),
+            (whole.split("2 readers").next().unwrap().to_owned(), "no throughput for its readers"),
+            (whole.replace("kB/sec", "ops/sec"), "no throughput"),
+            (whole.replace("808644.16", "nan"), "no throughput"),
+            (whole.replace("808644.16", "1808644.16"), "contradicts itself"),
+            (whole.split("Max throughput per process \t\t\t=  420").next().unwrap().to_owned(), "no Max throughput"),
+        ] {
+            let reason = Iozone.parse("3.508", &said(&text), &disk(two.clone())).unwrap_err();
+            assert!(reason.contains(why), "{why}: {reason}");
+        }
+        let one = params(DiskOp::Write, DiskPattern::Sequential, DiskEngine::IoUring, 1);
+        let table = recorded("iozone-3.508-write-1MiB-t1.txt");
+        for (text, why) in [
+            (table.replace("   1670104", ""), "printed 1 figures and not 2"),
+            (table.replace("1670104", "-"), "no figures for records of 1024 KiB"),
+            (table.replace("1670104", "0"), "no measurement"),
+            (table.replace("    1024   13", "    2048   13"), "no figures for records of 1024 KiB"),
+        ] {
+            let reason = Iozone.parse("3.508", &said(&text), &disk(one.clone())).unwrap_err();
+            assert!(reason.contains(why), "{why}: {reason}");
+        }
+        let refused = read("iozone-3.508-record-100MiB.txt", one.clone()).unwrap_err();
+        assert!(refused.contains("102400 kB is greater than maximum buffer size 16384 kB"), "{refused}");
+        let failed = Iozone.parse("3.508", &failed(44, "open: Invalid argument"), &disk(one)).unwrap_err();
+        assert!(failed.contains("Invalid argument"), "{failed}");
+    }
+
+    #[test]
+    fn what_sets_it_apart_is_said() {
+        let explained = |params: DiskParams, bytes: u64| {
+            let details = Map::from_iter([("bytes_per_process".to_owned(), json!(bytes))]);
+            let reading = Reading { metric: MetricName::Throughput, value: 1.0, bytes_factor: 1.0, details };
+            Iozone.difference("3.508", &disk(params), &reading)
+        };
+        let in_order = |op, engine, threads| params(op, DiskPattern::Sequential, engine, threads);
+        assert_eq!(explained(in_order(DiskOp::Read, DiskEngine::Sync, 1), 16 * MIB), None, "nothing sets them apart");
+        for (params, bytes, reason) in [
+            (in_order(DiskOp::Read, DiskEngine::Sync, 1), MIB, "iozone's file has 1048576 B, ours has 16777216 B"),
+            (in_order(DiskOp::Read, DiskEngine::Sync, 2), 16 * MIB, "our threads share one"),
+            (in_order(DiskOp::Read, DiskEngine::IoUring, 1), 16 * MIB, "ours goes through io_uring"),
+            (in_order(DiskOp::Write, DiskEngine::Sync, 1), 16 * MIB, "the same byte"),
+            (params(DiskOp::Read, DiskPattern::Random, DiskEngine::Sync, 1), 16 * MIB, "two system calls"),
+        ] {
+            let sentence = explained(params, bytes).unwrap();
+            assert!(sentence.contains(reason), "{reason}: {sentence}");
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Intel's LINPACK benchmark (`xlinpack_xeon64`) beside our own solver: the same order of matrix, with as many threads of
+//! its own library.
+//!
+//! It cannot be had here: this adapter rests on its documentation and on the form of outputs that others have published,
+//! not on runs of ours. It solves what its input file lists, prints a line for each
+//! trial, and counts 2/3 N^3 + 2 N^2 operations, where HPL and we count 2/3 N^3 + 3/2 N^2: that is put right here.
+//! Its library takes the widest instructions that it knows of; it is told to take those of our row.
+
+use std::collections::BTreeMap;
+
+use model::experiment::Experiment;
+use model::isa::Isa;
+use model::linpack::LinpackParams;
+use model::sample::MetricName;
+use serde_json::{Map, Value, json};
+
+use super::hpl::{expected_seconds, parameters};
+use super::{
+    About, Invocation, Output, OwnFolder, Reading, Reference, Target, Version, arguments, bare_environment, complaint,
+    distinct, examples, positive, succeeded,
+};
+
+pub(super) struct Xlinpack;
+
+static ABOUT: About = About {
+    tool: "xlinpack",
+    program: "xlinpack_xeon64",
+    launcher: None,
+    version: Version::Marked { words: "Timing linear equation system solver" },
+    stands_beside: "LINPACK in fp64 with our own solver (by its documentation: never tried)",
+    equal: "the order of the matrix, its leading dimension and alignment, the threads and the instruction set",
+    how_to_get: "in Intel's oneAPI Math Kernel Library, benchmarks/linpack; \
+                 https://www.intel.com/content/www/us/en/developer/articles/technical/onemkl-benchmarks-suite.html",
+};
+
+/// The file that it reads: the name of its own example.
+const INPUT: &str = "lininput_xeon64";
+/// The largest alignment that its documentation speaks of, in KiB; it takes no other unit.
+const MOST_ALIGNMENT_KIB: u64 = 64;
+
+/// The parameters, where it can be told them.
+fn told(experiment: &Experiment) -> Result<&LinpackParams, String> {
+    let params = parameters(ABOUT.tool, experiment)?;
+    match params.isa {
+        Some(isa) if library_set(isa).is_none() => Err(format!("xlinpack's library cannot be told to take {isa}")),
+        _ => Ok(params),
+    }
+}
+
+/// What its library calls an instruction set (`MKL_ENABLE_INSTRUCTIONS` in its developer guide).
+const fn library_set(isa: Isa) -> Option<&'static str> {
+    match isa {
+        Isa::Avx512 => Some("AVX512"),
+        Isa::Avx2 => Some("AVX2"),
+        Isa::Sse2 => Some("SSE4_2"),
+        _ => None,
+    }
+}
+
+/// What it reads: two lines that it only prints, then how many tests there are, and a line for each setting of them.
+fn input(params: &LinpackParams) -> String {
+    let kib = (params.align >> 10).clamp(1, MOST_ALIGNMENT_KIB);
+    let (n, lda) = (params.n, params.lda);
+    format!(
+        "Written by assay\nIntel(R) Optimized LINPACK Benchmark data\n1 # number of tests\n{n} # problem sizes\n\
+         {lda} # leading dimensions\n1 # times to run a test\n{kib} # alignment values (in KBytes)\n"
+    )
+}
+
+/// As many threads as ours, each on a CPU of its own among ours, with the instructions of our row.
+fn environment(params: &LinpackParams, cpus: &[u32]) -> BTreeMap<String, String> {
+    let mut environment = bare_environment();
+    let mut set = |name: &str, value: &str| environment.insert(name.to_owned(), value.to_owned());
+    set("OMP_NUM_THREADS", &params.threads.to_string());
+    set("OMP_DYNAMIC", "false");
+    if !cpus.is_empty() {
+        let places: Vec<String> = cpus.iter().map(|cpu| format!("{{{cpu}}}")).collect();
+        set("OMP_PROC_BIND", "close");
+        set("OMP_PLACES", &places.join(","));
+    }
+    if let Some(set_of_library) = params.isa.and_then(library_set) {
+        set("MKL_ENABLE_INSTRUCTIONS", set_of_library);
+    }
+    environment
+}
+
+impl Reference for Xlinpack {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn example(&self) -> Experiment {
+        examples::linpack(1000, 2)
+    }
+
+    fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {
+        told(experiment).map(|_| ())
+    }
+
+    fn invocation(&self, target: &Target<'_>) -> Result<Invocation, String> {
+        let params = told(target.experiment)?;
+        let cpus = distinct(target.cpus);
+        let expected_seconds = expected_seconds(params, target.our_rate);
+        Ok(Invocation {
+            argv: arguments(target.program, [INPUT.to_owned()]),
+            env: environment(params, &cpus),
+            cpus,
+            folder: Some(OwnFolder { files: BTreeMap::from([(INPUT, input(params))]), results: None }),
+            expected_seconds,
+            timeout_seconds: 60.0 + 20.0 * expected_seconds,
+            ..Invocation::default()
+        })
+    }
+
+    fn parse(&self, _version: &str, output: &Output, experiment: &Experiment) -> Result<Reading, String> {
+        let params = told(experiment)?;
+        let tool = ABOUT.tool;
+        succeeded(tool, output)?;
+        let text = output.stdout.as_str();
+        let threads = text.lines().find_map(|line| line.strip_prefix("Number of threads:")).map(str::trim);
+        if threads != Some(params.threads.to_string().as_str()) {
+            let found = threads.unwrap_or("an unknown number of");
+            return Err(format!("xlinpack ran {found} threads and not {}: {}", params.threads, complaint(output)));
+        }
+        let line = Line::of(text)?;
+        if line.n != params.n {
+            return Err(format!("xlinpack solved a system of order {} and not {}", line.n, params.n));
+        }
+        if !text.contains("Residual checks PASSED") || line.check != "pass" {
+            return Err(format!("xlinpack does not say that its residual passes, but '{}'", line.check));
+        }
+        let as_ours = params.op.operations(line.n) / its_operations(line.n);
+        let value = positive(tool, "rate", line.gigaflop_per_second * 1e9 * as_ours)?;
+        let mut details = Map::new();
+        details.insert("seconds".into(), json!(its_operations(line.n) / (line.gigaflop_per_second * 1e9)));
+        details.insert("leading_dimension".into(), json!(line.lda));
+        details.insert("residual".into(), json!(line.residual));
+        Ok(Reading { metric: MetricName::Throughput, value, bytes_factor: 1.0, details })
+    }
+
+    fn difference(&self, _version: &str, experiment: &Experiment, reading: &Reading) -> Option<String> {
+        let params = told(experiment).ok()?;
+        let lda = reading.details.get("leading_dimension").and_then(Value::as_u64)?;
+        let apart = if lda == params.lda {
+            String::new()
+        } else {
+            format!("; its leading dimension is {lda}, ours {}", params.lda)
+        };
+        Some(format!("xlinpack multiplies with Intel's own library, whose kernels and panels are not known{apart}."))
+    }
+}
+
+/// What it takes the solution of a system to be worth, as its published times and rates show (N = 20000 in 119.912 s are
+/// 44.4837 Gflop/s).
+fn its_operations(n: u64) -> f64 {
+    let n = n as f64;
+    (2.0 / 3.0 * n + 2.0) * n * n
+}
+
+/// The line of its only trial: `20000  20000  4      119.912    44.4837  3.917629e-10 3.467960e-02   pass`.
+#[derive(Debug, PartialEq)]
+struct Line<'a> {
+    n: u64,
+    lda: u64,
+    gigaflop_per_second: f64,
+    /// Scaled by the norms of the system.
+    residual: f64,
+    check: &'a str,
+}
+
+impl<'a> Line<'a> {
+    fn of(text: &'a str) -> Result<Self, String> {
+        let table = text.lines().skip_while(|line| !line.contains("Timing linear equation system solver"));
+        let until = table.take_while(|line| !line.starts_with("Performance Summary"));
+        let lines: Vec<Self> = until.filter_map(Self::read).collect();
+        match <[Self; 1]>::try_from(lines) {
+            Ok([line]) => Ok(line),
+            Err(lines) => Err(format!("xlinpack printed {} lines of trials and not 1", lines.len())),
+        }
+    }
+
+    fn read(line: &'a str) -> Option<Self> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [n, lda, _align, _seconds, rate, _residual, residual, check] = words[..] else { return None };
+        let number = |word: &str| word.parse::<f64>().ok().filter(|number| number.is_finite());
+        Some(Self {
+            n: n.parse().ok()?,
+            lda: lda.parse().ok()?,
+            gigaflop_per_second: number(rate)?,
+            residual: number(residual)?,
+            check,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::reference::tests::{failed, linpack, said};
+
+    /// An output of the published form; the figures of its line have been published with it.
+    const DOCUMENTED: &str = "\
+Written by assay
+Intel(R) Optimized LINPACK Benchmark data
+
+Current date/time: Thu Jan  1 00:00:00 1970
+
+CPU frequency:    3.050 GHz
+Number of CPUs: 1
+Number of cores: 4
+Number of threads: 8
+
+Parameters are set to:
+
+Number of tests: 1
+Number of equations to solve (problem size) : 20000
+Leading dimension of array                  : 20000
+Number of trials to run                     : 1
+Data alignment value (in Kbytes)            : 4
+
+Maximum memory requested that can be used=3200404096, at the size=20000
+
+=================== Timing linear equation system solver ===================
+
+Size   LDA    Align. Time(s)    GFlops   Residual     Residual(norm) Check
+20000  20000  4      119.912    44.4837  3.917629e-10 3.467960e-02   pass
+
+Performance Summary (GFlops)
+
+Size   LDA    Align.  Average  Maximal
+20000  20000  4       44.4837  44.4837
+
+Residual checks PASSED
+
+End of tests
+";
+
+    fn parse(text: &str, n: u64, threads: u32) -> Result<Reading, String> {
+        Xlinpack.parse("", &said(text), &linpack(n, threads))
+    }
+
+    #[test]
+    fn a_documented_output_is_read_and_its_operations_counted_as_ours() {
+        let reading = parse(DOCUMENTED, 20000, 8).unwrap();
+        let seconds = reading.details["seconds"].as_f64().unwrap();
+        assert!((seconds - 119.912).abs() < 0.001, "its rate and its time agree by its own count: {seconds}");
+        let ours = (2.0 / 3.0 * 20000.0 + 1.5) * 20000.0 * 20000.0;
+        assert!((reading.value * seconds / ours - 1.0).abs() < 1e-12, "{reading:?}");
+        assert_eq!(reading.details["residual"], 3.467_960e-2);
+    }
+
+    #[test]
+    fn it_is_told_order_threads_and_instructions() {
+        let experiment = linpack(2000, 2);
+        let target = Target {
+            experiment: &experiment,
+            program: Path::new("/opt/xlinpack_xeon64"),
+            launcher: None,
+            cpus: &[3, 1],
+            other_cpus: &[],
+            seconds: 0.5,
+            file: None,
+            our_rate: Some(1e11),
+            version: "",
+            offered_rate: None,
+        };
+        let invocation = Xlinpack.invocation(&target).unwrap();
+        assert_eq!(invocation.argv, ["/opt/xlinpack_xeon64", INPUT]);
+        let env: Vec<String> = invocation.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(
+            env.join(" "),
+            "LC_ALL=C MKL_ENABLE_INSTRUCTIONS=AVX512 OMP_DYNAMIC=false OMP_NUM_THREADS=2 OMP_PLACES={1},{3} \
+             OMP_PROC_BIND=close"
+        );
+        let input = &invocation.folder.unwrap().files[INPUT];
+        let numbers: Vec<&str> = input.lines().skip(2).filter_map(|line| line.split(' ').next()).collect();
+        assert_eq!(numbers, ["1", "2000", "2000", "1", "1"], "{input}");
+    }
+
+    #[test]
+    fn what_it_did_not_measure_is_no_reading() {
+        for (text, n, threads, why) in [
+            (String::new(), 20000, 8, "an unknown number of threads"),
+            (DOCUMENTED.to_owned(), 20000, 4, "8 threads and not 4"),
+            (DOCUMENTED.to_owned(), 1000, 8, "order 20000 and not 1000"),
+            (DOCUMENTED.replace("   pass", "   FAIL"), 20000, 8, "but 'FAIL'"),
+            (DOCUMENTED.replace("PASSED", "FAILED"), 20000, 8, "does not say that its residual passes"),
+            (DOCUMENTED.replace("    44.4837", "    inf"), 20000, 8, "0 lines of trials"),
+            (DOCUMENTED.replace("    44.4837", "    0.0000"), 20000, 8, "no measurement"),
+        ] {
+            let reason = parse(&text, n, threads).unwrap_err();
+            assert!(reason.contains(why), "{why}: {reason}");
+        }
+        let refused = Xlinpack.parse("", &failed(1, "cannot open"), &linpack(1000, 1)).unwrap_err();
+        assert!(refused.contains("cannot open"), "{refused}");
+    }
+
+    #[test]
+    fn what_sets_it_apart_is_said() {
+        let reading = parse(DOCUMENTED, 20000, 8).unwrap();
+        let mut experiment = linpack(20000, 8);
+        let says = |experiment: &Experiment| Xlinpack.difference("", experiment, &reading).unwrap();
+        assert!(!says(&experiment).contains("leading dimension"));
+        if let model::experiment::Params::Linpack(params) = &mut experiment.params {
+            params.lda = 20016;
+        }
+        assert!(says(&experiment).contains("its leading dimension is 20000, ours 20016"));
+    }
+}
