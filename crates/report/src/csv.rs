@@ -17,6 +17,7 @@ use std::borrow::Cow;
 
 use model::document::{DiskConditions, Document, NetConditions, Row, TcpConditions};
 use model::experiment::{DiskParams, MemoryParams, NetParams, Params};
+use model::linpack::LinpackConditions;
 use model::peak::Peak;
 use model::reference::Reference;
 use model::sample::{Metric, Percentiles};
@@ -154,8 +155,13 @@ fn tcp(row: &Row) -> Option<&TcpConditions> {
     net(row)?.tcp.as_ref()
 }
 
-/// The columns about loops, threads, disks, classic tables, networks and what later versions added to the parameters,
-/// and what each holds of a row.
+/// What was seen of the solver of a row of LINPACK.
+fn linpack(row: &Row) -> Option<&LinpackConditions> {
+    row.conditions.linpack.as_ref()
+}
+
+/// The columns about loops, threads, disks, classic tables, networks, solvers and what later versions added to the
+/// parameters, and what each holds of a row.
 const ROW_FIGURES: &[(&str, RowField)] = &[
     ("accumulator", |row| text(row.kernel.as_ref().map(|kernel| &kernel.accumulator))),
     ("ops_per_cycle", |row| figure(row.conditions.ops_per_cycle)),
@@ -202,6 +208,16 @@ const ROW_FIGURES: &[(&str, RowField)] = &[
     ("tcp_buffer_limited_seconds", |row| figure(tcp(row).and_then(|tcp| tcp.buffer_limited_seconds))),
     ("tcp_round_trip_seconds", |row| figure(tcp(row).and_then(|tcp| tcp.round_trip_seconds))),
     ("tcp_least_round_trip_seconds", |row| figure(tcp(row).and_then(|tcp| tcp.least_round_trip_seconds))),
+    ("solver", |row| text(linpack(row).and_then(|seen| seen.kernel.as_ref()))),
+    ("matrix_bytes", |row| text(linpack(row).and_then(|seen| seen.matrix_bytes))),
+    ("mapped_bytes", |row| text(linpack(row).and_then(|seen| seen.mapped_bytes))),
+    ("fill_seconds", |row| figure(linpack(row).and_then(|seen| seen.fill_seconds))),
+    ("check_seconds", |row| figure(linpack(row).and_then(|seen| seen.check_seconds))),
+    ("fma_flop_per_second", |row| figure(linpack(row).and_then(|seen| seen.fma_flop_per_second))),
+    ("fma_clock_hz", |row| figure(linpack(row).and_then(|seen| seen.fma_clock_hz))),
+    ("lost_to_clock", |row| figure(linpack(row).and_then(|seen| seen.lost_to_clock))),
+    ("lost_to_algorithm", |row| figure(linpack(row).and_then(|seen| seen.lost_to_algorithm))),
+    ("refinements", |row| figure(linpack(row).and_then(|seen| seen.refinements))),
 ];
 
 /// The whole file, with its heading.

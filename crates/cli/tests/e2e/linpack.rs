@@ -6,9 +6,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::{
-    Scratch, assay, check, codes, command, document, is_verified, list, listed, number, only_run, printed, refusal,
-    rows, samples, text,
+    Ran, Scratch, assay, check, codes, command, document, is_verified, list, listed, number, only_run, printed,
+    refusal, rows, samples, skip, text,
 };
+use crate::system::Cgroup;
 
 /// The document of a run of these arguments, checked, every row of it measured and verified.
 fn verified(arguments: &str) -> Value {
@@ -63,8 +64,54 @@ fn systems_of_every_shape_are_solved_and_checked() {
 }
 
 #[test]
+fn mixed_precision_is_as_accurate_as_fp64_and_says_how_often_it_was_refined() {
+    let document = verified("linpack --op lu_mixed --n 1,97,500 --threads 1,2 --isa all --verify");
+    for row in rows(&document) {
+        assert!(text(row, "id").starts_with("linpack/lu_mixed/n") && row["params"]["type"] == "fp32", "{row:#}");
+        assert!((0.0..16.0).contains(&median(row, "residual").unwrap()), "{row:#}");
+        let seen = &row["conditions"]["linpack"];
+        let n = number(&row["params"], "n");
+        assert!((number(seen, "matrix_bytes") - 12.0 * n * n).abs() < 1.0, "{seen:#}");
+        // A single equation may be exact at once.
+        assert!((if n > 1.0 { 1.0..50.0 } else { 0.0..50.0 }).contains(&number(seen, "refinements")), "{seen:#}");
+        // What is counted is what HPL counts, whatever the factors are.
+        assert!((number(&samples(row)[0], "work") / ((2.0 / 3.0 * n + 1.5) * n * n) - 1.0).abs() < 1e-9, "{row:#}");
+    }
+    let beside = listed("linpack --n 2000 --threads 1");
+    assert!(beside.iter().any(|id| id == "linpack/lu_mixed/n2000/t1"), "{beside:#?}");
+    let system = listed("linpack --n 2000 --threads 1 --engine system");
+    assert!(!system.iter().any(|id| id.contains("lu_mixed")), "{system:#?}");
+}
+
+#[test]
+fn the_largest_order_that_a_control_group_has_room_for_is_solved_in_it() {
+    let Some(group) = Cgroup::make("memory") else {
+        return skip("LINPACK in a small control group", "a control group of our own needs the superuser");
+    };
+    // 64 MiB may be beside the matrix, and the program is there too.
+    group.allow_memory(160 << 20);
+    for op in ["lu", "lu_mixed"] {
+        let run = |n: u64| {
+            let scratch = Scratch::new();
+            let arguments = format!("linpack --op {op} --n {n} --threads 2 --verify --json -");
+            Ran::from(group.assay(&scratch, &arguments).output().unwrap())
+        };
+        let refused = run(100_000);
+        let sentence = refusal(&refused);
+        let largest: u64 = sentence.trim().rsplit(' ').next().unwrap().trim_end_matches('.').parse().unwrap();
+        assert!((500..4000).contains(&largest), "{sentence}");
+        // What the program itself takes differs from run to run.
+        let largest = largest * 19 / 20;
+        let ran = run(largest);
+        assert_eq!(ran.status, Some(0), "{op} {largest}: {}", ran.stderr);
+        let document = printed(&ran);
+        assert!(rows(&document).iter().all(is_verified), "{document:#}");
+    }
+}
+
+#[test]
 fn the_memory_is_the_matrix_and_little_beside() {
-    let document = verified("linpack --op lu --n 1000 --threads 1,2 --verify");
+    let document = verified("linpack --op lu,lu_mixed --n 1000 --threads 1,2 --verify");
     for row in rows(&document) {
         let seen = &row["conditions"]["linpack"];
         let (mapped, matrix) = (number(seen, "mapped_bytes"), number(seen, "matrix_bytes"));
@@ -100,6 +147,21 @@ fn the_same_seed_is_the_same_system() {
     let first = residuals(1);
     assert_eq!(first, residuals(1), "to the last bit");
     assert_ne!(first, residuals(2));
+}
+
+#[test]
+fn faer_solves_where_it_is_in_the_program_and_is_refused_with_how_to_get_it_elsewhere() {
+    if cfg!(feature = "faer") {
+        let document = verified("linpack --engine faer --op lu,gemm --n 1,150 --threads 1,2 --verify");
+        assert_eq!(rows(&document).len(), 8);
+        for row in rows(&document) {
+            assert!(text(row, "id").contains("/faer/"), "{row:#}");
+            assert!(text(&row["conditions"]["linpack"], "kernel").starts_with("faer "), "{row:#}");
+        }
+        return;
+    }
+    let ran = assay(&Scratch::new(), "linpack --engine faer --n 100");
+    assert!(refusal(&ran).contains("cargo build --release --features faer"), "{}", refusal(&ran));
 }
 
 #[test]
@@ -152,7 +214,7 @@ fn an_interrupt_ends_a_long_solution_and_keeps_what_was_finished() {
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     let status = child.wait().unwrap();
     if !killed.success() {
-        return crate::common::skip("interrupt", "the run was over before it could be interrupted");
+        return skip("interrupt", "the run was over before it could be interrupted");
     }
     let stored = document(&only_run(&scratch));
     check(&stored);

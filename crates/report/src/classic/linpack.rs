@@ -96,7 +96,7 @@ impl LinpackSeries {
 fn row_of(row: &Row) -> Option<(&Row, &LinpackParams)> {
     let Params::Linpack(params) = &row.params else { return None };
     let of_table = row.classic.as_ref().is_some_and(|classic| classic.table == TABLE);
-    (of_table && row.area == Area::Linpack && params.op != LinpackOp::Gemm).then_some((row, params))
+    (of_table && row.area == Area::Linpack && params.op == LinpackOp::Lu).then_some((row, params))
 }
 
 fn size(row: &Row, params: &LinpackParams) -> LinpackSize {

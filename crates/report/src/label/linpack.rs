@@ -2,7 +2,7 @@
 //! here.
 
 use model::document::Row;
-use model::isa::Element;
+use model::isa::{Element, Isa};
 use model::linpack::{LinpackChoices, LinpackEngine, LinpackOp, LinpackParams, linpack_id};
 
 use super::Label;
@@ -23,6 +23,22 @@ fn what(params: &LinpackParams) -> String {
         LinpackOp::LuMixed => "LINPACK mixed".to_owned(),
         LinpackOp::Gemm => format!("{}GEMM", letter(params.element)),
     }
+}
+
+/// What a curve over orders is of: `LINPACK over N`; `LINPACK mixed over N, FP32 factors, AVX-512`.
+pub(crate) fn curve_title(op: LinpackOp, engine: LinpackEngine, element: Element, isa: Option<Isa>) -> String {
+    let what = if op == LinpackOp::LuMixed { "LINPACK mixed" } else { "LINPACK" };
+    let mut words = vec![format!("{what} over N")];
+    if op == LinpackOp::LuMixed {
+        words.push(format!("{} factors", element.name().to_uppercase()));
+    }
+    words.extend(isa.map(|isa| isa.title().to_owned()));
+    match engine {
+        LinpackEngine::Own => {}
+        LinpackEngine::Faer => words.push("faer".to_owned()),
+        LinpackEngine::System => words.push("system library".to_owned()),
+    }
+    words.join(", ")
 }
 
 /// What the id of a row shows because it was chosen.

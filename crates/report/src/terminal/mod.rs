@@ -9,6 +9,7 @@ mod drawing;
 mod header;
 mod legend;
 mod line;
+mod linpack;
 mod memory;
 mod net;
 mod notes;
@@ -54,6 +55,7 @@ pub fn render(document: &Document, style: &Style) -> String {
     let how = [sampling::lines(document, style), legend::lines(document, &tables, style)].concat();
     for (section, table) in sections.iter().zip(tables) {
         paragraphs.push(table.lines);
+        paragraphs.extend(linpack::paragraphs(section, &notes, style));
         paragraphs.extend(memory::paragraphs(section, &notes, style));
         paragraphs.extend(disk::paragraphs(section, &notes, style));
         paragraphs.extend(net::paragraphs(section, document.peer.as_deref(), &notes, style));

@@ -4,7 +4,7 @@
 use model::document::{Document, Row};
 use model::experiment::Area;
 
-use super::{disk, memory, net};
+use super::{disk, linpack, memory, net};
 use crate::classic;
 use crate::label::{Axis, Common, Label, cpu, stem};
 
@@ -55,7 +55,12 @@ pub(super) fn sections(document: &Document) -> Vec<Section<'_>> {
 fn section<'a>(area: Area, rows: Vec<&'a Row>, document: &Document) -> Section<'a> {
     let (classic, rows): (Vec<&Row>, Vec<&Row>) =
         rows.into_iter().partition(|row| classic::is_in_table_only(row, document));
-    let is_apart = |row: &Row| memory::is_apart(row, &rows) || disk::is_apart(row, &rows) || net::is_apart(row, &rows);
+    let is_apart = |row: &Row| {
+        linpack::is_apart(row, &rows)
+            || memory::is_apart(row, &rows)
+            || disk::is_apart(row, &rows)
+            || net::is_apart(row, &rows)
+    };
     let (apart, rows): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| is_apart(row));
     let axis = Axis::of(area, &rows);
     let common = Common::of(&rows, axis).on(&rows, &document.machine);

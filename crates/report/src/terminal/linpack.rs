@@ -1,0 +1,162 @@
+//! Solutions of several orders: how the rate grows with N, with the share of the peak and the residual of each, for each
+//! number of threads. One small table below the area's for what differs in nothing else; every such row is in one.
+
+use model::document::{Row, Status};
+use model::experiment::Params;
+use model::isa::Element;
+use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
+use model::sample::MetricName;
+
+use super::drawing::{Drawing, Figures, decimal, figure};
+use super::headline;
+use super::notes::Notes;
+use super::section::Section;
+use crate::label::{linpack, threads};
+use crate::layout::{Align, Block, Cell, Column, wrap};
+use crate::number::percent;
+use crate::style::{Style, Tone};
+
+/// From so many orders on, rows that differ in nothing else are a curve.
+const LEAST_ORDERS: usize = 2;
+
+fn params(row: &Row) -> Option<&LinpackParams> {
+    if let Params::Linpack(params) = &row.params { Some(params) } else { None }
+}
+
+/// What the points of one curve have in common.
+type Kind = (LinpackOp, LinpackEngine, Element, Option<model::isa::Isa>);
+
+/// The curve that a row may be a point of. Products have none: they stand beside solutions as what those cannot exceed;
+/// nor have the rows of a classic table, which has all that this one shows.
+fn kind(row: &Row) -> Option<Kind> {
+    let own = params(row).filter(|own| own.op != LinpackOp::Gemm && row.classic.is_none())?;
+    Some((own.op, own.engine, own.element, own.isa))
+}
+
+/// Whether a row of these belongs to a table of its own.
+pub(super) fn is_apart(row: &Row, rows: &[&Row]) -> bool {
+    let Some(own) = kind(row) else { return false };
+    let points = || rows.iter().filter(|other| kind(other) == Some(own));
+    let alone = |row: &Row| points().filter(|other| is_same_place(other, row)).count() == 1;
+    // Layouts that are compared stand below each other.
+    orders(points().copied()).len() >= LEAST_ORDERS && points().all(|row| alone(row))
+}
+
+/// Whether two rows would be in the same cell.
+fn is_same_place(one: &Row, other: &Row) -> bool {
+    let place = |row: &Row| params(row).map(|own| (own.n, own.threads));
+    place(one) == place(other)
+}
+
+fn orders<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<u64> {
+    let mut orders: Vec<u64> = rows.filter_map(|row| Some(params(row)?.n)).collect();
+    orders.sort_unstable();
+    orders.dedup();
+    orders
+}
+
+/// The tables of a section's rows that are read together.
+pub(super) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style) -> Vec<Vec<String>> {
+    let mut curves: Vec<(Kind, Vec<&Row>)> = Vec::new();
+    for row in &section.apart {
+        let Some(kind) = kind(row) else { continue };
+        match curves.iter_mut().find(|(other, _)| *other == kind) {
+            Some((_, rows)) => rows.push(row),
+            None => curves.push((kind, vec![row])),
+        }
+    }
+    let draw = Drawing { notes, style };
+    curves.iter().flat_map(|(kind, rows)| draw.solutions(*kind, rows)).collect()
+}
+
+impl Drawing<'_> {
+    /// One curve: all numbers of threads beside each other, or one below the other where there is no room.
+    fn solutions(&self, kind: Kind, rows: &[&Row]) -> Vec<Vec<String>> {
+        let mut counts: Vec<u32> = rows.iter().map(|row| row.params.threads()).collect();
+        counts.sort_unstable();
+        counts.dedup();
+        let tables = |counts: &[u32]| {
+            let lines = self.over_orders(rows, counts)?;
+            let title = [linpack::curve_title(kind.0, kind.1, kind.2, kind.3), said(counts)].concat();
+            Some([self.title(&title), lines].concat())
+        };
+        let mut paragraphs: Vec<Vec<String>> = match tables(&counts) {
+            Some(lines) => vec![lines],
+            None => counts.iter().filter_map(|count| tables(&[*count])).collect(),
+        };
+        if let (LinpackOp::LuMixed, Some(last)) = (kind.0, paragraphs.last_mut()) {
+            let reading = format!(
+                "Of peak: of multiply-adds in {}, the type of the factors. Rounds: of refinement, by which the residual \
+                 is that of fp64.",
+                kind.2.name().to_uppercase()
+            );
+            last.extend(wrap(&reading, "  ", self.style.width));
+        }
+        paragraphs
+    }
+
+    /// The table of these numbers of threads; `None` where it is wider than the terminal.
+    fn over_orders(&self, rows: &[&Row], counts: &[u32]) -> Option<Vec<String>> {
+        let orders = orders(rows.iter().copied());
+        let labels: Vec<Cell> = orders.iter().map(|n| Cell::plain(n.to_string()).indented()).collect();
+        let of = |count: u32| -> Vec<Option<&Row>> {
+            let at = |n: &u64| {
+                rows.iter().copied().find(|row| params(row).is_some_and(|own| (own.n, own.threads) == (*n, count)))
+            };
+            orders.iter().map(at).collect()
+        };
+        let columns: Vec<(u32, Vec<Option<&Row>>)> = counts.iter().map(|count| (*count, of(*count))).collect();
+        self.fitted(|spread, length| {
+            let mut blocks = vec![Block::new("N", Align::Right, vec![Column::new(Align::Right, labels.clone())])];
+            for (count, rows) in &columns {
+                blocks.extend(self.of_threads(*count, rows, spread, counts.len() > 1));
+            }
+            blocks.extend(columns.last().map(|(_, rows)| self.bars(rows, length)));
+            blocks
+        })
+    }
+
+    /// The columns of one number of threads.
+    fn of_threads(&self, count: u32, rows: &[Option<&Row>], spread: bool, named: bool) -> Vec<Block> {
+        let heading = if named { threads(count) } else { String::new() };
+        let figures = Figures { heading, rows: rows.to_vec(), metric: MetricName::Throughput, scale: None };
+        let each = |cell: fn(&Row) -> Option<String>| rows.iter().map(move |row| row.and_then(cell));
+        let mut blocks =
+            vec![self.block(&figures, spread), decimal("of peak", each(of_peak)), decimal("residual", each(residual))];
+        if each(rounds).any(|rounds| rounds.is_some()) {
+            blocks.push(decimal("rounds", each(rounds)));
+        }
+        blocks
+    }
+
+    /// Bars for the shape of a curve.
+    fn bars(&self, rows: &[Option<&Row>], length: usize) -> Block {
+        let rate = |row: Option<&Row>| row.and_then(headline).map(|metric| metric.summary.median);
+        let most = rows.iter().copied().filter_map(rate).fold(0.0, f64::max);
+        let bar = |row: Option<&Row>| {
+            let share = rate(row).filter(|_| most > 0.0).map(|rate| self.style.bar(rate / most, length));
+            Cell::new(share.unwrap_or_default(), Tone::Accent)
+        };
+        Block::new("", Align::Left, vec![Column::new(Align::Left, rows.iter().copied().map(bar))])
+    }
+}
+
+/// A single number of threads, behind the title.
+fn said(counts: &[u32]) -> String {
+    if let [count] = counts { format!(", {}", threads(*count)) } else { String::new() }
+}
+
+fn of_peak(row: &Row) -> Option<String> {
+    headline(row)?.efficiency.map(|efficiency| percent(efficiency.value))
+}
+
+/// The scaled residual, as LINPACK prints it.
+fn residual(row: &Row) -> Option<String> {
+    figure(row, MetricName::Residual).map(|metric| format!("{:.1e}", metric.summary.median))
+}
+
+/// Rounds of refinement.
+fn rounds(row: &Row) -> Option<String> {
+    let seen = row.conditions.linpack.as_ref().filter(|_| row.status == Status::Ok)?;
+    seen.refinements.map(|rounds| format!("{rounds:.0}"))
+}

@@ -1,0 +1,163 @@
+//! Solutions of several orders in a terminal: one curve for each kind, in its own table.
+
+mod fixture;
+
+use model::document::{Document, Row, Status};
+use model::experiment::{Area, Params};
+use model::isa::{Element, Isa};
+use model::linpack::{LinpackChoices, LinpackConditions, LinpackEngine, LinpackOp, LinpackParams, linpack_id};
+use model::peak::{Efficiency, PeakKind};
+use model::sample::{Metric, MetricName};
+use model::unit::Unit;
+use report::Style;
+use report::terminal::render;
+
+const GIGA: f64 = 1e9;
+
+fn params(op: LinpackOp, n: u64, threads: u32) -> LinpackParams {
+    LinpackParams {
+        op,
+        engine: LinpackEngine::Own,
+        n,
+        nb: None,
+        lda: n + 8,
+        align: 2 << 20,
+        threads,
+        element: op.usual_element(),
+        isa: Some(Isa::Avx512),
+    }
+}
+
+fn metric(like: &Metric, name: MetricName, unit: Unit, median: f64) -> Metric {
+    let mut metric = like.clone();
+    (metric.name, metric.unit, metric.summary.median) = (name.name().to_owned(), unit, median);
+    metric.summary.ci95 = Some([median * 0.99, median * 1.01]);
+    metric.efficiency = None;
+    metric
+}
+
+/// A row that reaches this share of its peak of 100 GFLOP/s a thread.
+fn row(like: &Row, params: LinpackParams, share: f64) -> Row {
+    let mut row = like.clone();
+    let first = row.metrics[0].clone();
+    let rate = share * 100.0 * GIGA * f64::from(params.threads);
+    let mut headline = metric(&first, MetricName::Throughput, Unit::FlopPerSecond, rate);
+    headline.efficiency = Some(Efficiency { of: PeakKind::Sustained, value: share });
+    row.metrics = vec![headline, metric(&first, MetricName::Residual, Unit::One, 0.0052)];
+    row.id = linpack_id(&params, LinpackChoices { n: true, ..LinpackChoices::default() });
+    let rounds = (params.op == LinpackOp::LuMixed).then_some(3.0);
+    row.conditions.linpack = Some(LinpackConditions { refinements: rounds, ..LinpackConditions::default() });
+    (row.area, row.params, row.classic) = (Area::Linpack, Params::Linpack(params), None);
+    row
+}
+
+/// A run of both kinds of solutions of these orders, on 1 and 2 threads, and a product.
+fn run(orders: &[u64]) -> Document {
+    let mut document = fixture::good();
+    let like = document.experiments.remove(0);
+    let at = |n: u64| 0.9 - 200.0 / n as f64;
+    let mut rows = Vec::new();
+    for op in [LinpackOp::Lu, LinpackOp::LuMixed] {
+        for n in orders {
+            rows.extend([1, 2].map(|threads| row(&like, params(op, *n, threads), at(*n))));
+        }
+    }
+    let mut product = row(&like, params(LinpackOp::Gemm, 5000, 2), 0.93);
+    product.metrics.truncate(1);
+    rows.push(product);
+    (document.experiments, document.findings) = (rows, Vec::new());
+    document
+}
+
+fn shown(document: &Document, width: usize) -> String {
+    let text = render(document, &Style { width, unicode: false, color: false });
+    assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+    text
+}
+
+#[test]
+fn orders_are_a_curve_of_each_kind_with_its_residuals() {
+    let document = run(&[1000, 2000, 5000, 10_000]);
+    let text = shown(&document, 120);
+    for title in ["LINPACK over N, AVX-512\n", "LINPACK mixed over N, FP32 factors, AVX-512\n"] {
+        assert_eq!(text.matches(title).count(), 1, "{title}: {text}");
+    }
+    assert!(text.contains("1 thread GFLOP/s") && text.contains("2 threads GFLOP/s"), "{text}");
+    let line = text.lines().find(|line| line.trim_start().starts_with("10000 ")).unwrap();
+    for part in ["88.0", "176.0", "88.0 %", "5.2e-3"] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
+    assert!(text.contains("Of peak: of multiply-adds in FP32") && text.contains("rounds"), "{text}");
+    assert!(text.contains("DGEMM") && !text.contains("N = 1000,") && !text.contains("N = 1000 "), "{text}");
+    assert!(document.experiments.iter().all(|row| row.status == Status::Ok));
+}
+
+#[test]
+fn a_narrow_terminal_has_a_table_for_each_number_of_threads() {
+    let text = shown(&run(&[1000, 2000, 5000]), 60);
+    for threads in ["1 thread", "2 threads"] {
+        assert!(text.contains(&format!("LINPACK over N, AVX-512, {threads}\n")), "{text}");
+    }
+}
+
+#[test]
+fn nothing_stands_above_curves_where_there_is_nothing_else() {
+    let mut document = run(&[1000, 2000]);
+    document.experiments.retain(|row| row.id.starts_with("linpack/lu/"));
+    let text = shown(&document, 120);
+    assert_eq!(text.matches("LINPACK").count(), 1, "{text}");
+}
+
+#[test]
+fn one_order_and_layouts_that_are_compared_stay_in_the_areas_table() {
+    let text = shown(&run(&[2000]), 120);
+    assert!(!text.contains("over N") && text.contains("N = 2000, FP32 factors"), "{text}");
+    let mut document = run(&[2000, 4096]);
+    let like = document.experiments[0].clone();
+    let plain = LinpackParams { lda: 4096, ..params(LinpackOp::Lu, 4096, 1) };
+    document.experiments.push(row(&like, plain, 0.5));
+    let text = shown(&document, 120);
+    assert!(!text.contains("LINPACK over N") && text.contains("LINPACK mixed over N"), "{text}");
+}
+
+#[test]
+fn what_was_not_measured_says_so_in_its_place() {
+    let mut document = run(&[1000, 2000]);
+    let row = &mut document.experiments[2];
+    assert_eq!(row.id, "linpack/lu/n2000/t1");
+    (row.status, row.reason, row.grade) = (Status::Failed, Some("the solution is wrong".into()), None);
+    let text = shown(&document, 120);
+    let line = text.lines().find(|line| line.trim_start().starts_with("2000 ")).unwrap();
+    assert!(line.contains("failed") && text.contains("the solution is wrong"), "{text}");
+}
+
+#[test]
+fn what_was_seen_of_the_solver_is_in_the_csv() {
+    let mut document = run(&[1000]);
+    document.experiments.retain(|row| row.id == "linpack/lu_mixed/n1000/t2");
+    document.experiments[0].conditions.linpack = Some(LinpackConditions {
+        kernel: Some("avx512/48x8".into()),
+        matrix_bytes: Some(12_000_000),
+        lost_to_clock: Some(-0.01),
+        refinements: Some(3.0),
+        ..LinpackConditions::default()
+    });
+    let text = report::csv::render(&document);
+    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let heading = lines.next().unwrap();
+    let first = lines.next().unwrap();
+    let of = |name: &str| first[heading.iter().position(|column| *column == name).unwrap()];
+    assert_eq!((of("solver"), of("matrix_bytes"), of("refinements")), ("avx512/48x8", "12000000", "3"));
+    assert_eq!((of("lost_to_clock"), of("mapped_bytes"), of("fill_seconds")), ("-0.01", "", ""));
+}
+
+#[test]
+fn other_solvers_have_curves_of_their_own() {
+    let mut document = run(&[1000, 2000]);
+    for row in &mut document.experiments {
+        let Params::Linpack(own) = &mut row.params else { panic!("{row:?}") };
+        (own.engine, own.isa) = (LinpackEngine::Faer, None);
+        assert_ne!(own.element, Element::Int8);
+    }
+    assert!(shown(&document, 120).contains("LINPACK over N, faer\n"));
+}
