@@ -54,6 +54,14 @@ const TOOLS: &[Tool] = &[
     Tool { program: "mkfs.xfs", package: "xfsprogs", version: "-V", needed_for: "disk rows on xfs" },
     Tool { program: "mkfs.btrfs", package: "btrfs-progs", version: "--version", needed_for: "disk rows on btrfs" },
     Tool {
+        program: "chromium",
+        package: "chromium",
+        version: "--version",
+        needed_for: "the report's page in a browser",
+    },
+    Tool { program: "node", package: "nodejs", version: "--version", needed_for: "what drives the browser" },
+    Tool { program: "npm", package: "npm", version: "--version", needed_for: "getting what drives the browser" },
+    Tool {
         program: "python3",
         package: "python3",
         version: "--version",
@@ -85,7 +93,7 @@ pub(crate) fn run(shell: &Shell) -> Tally {
 }
 
 /// Whether a program is there and runs.
-fn has(program: &str, version: &str) -> bool {
+pub(crate) fn has(program: &str, version: &str) -> bool {
     // Some leave with 1 after they have said their version.
     let mut command = Command::new(program);
     command.arg(version).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::family::Family;
 use crate::shell::{Shell, succeeds};
 use crate::tally::Tally;
-use crate::{codegen, deny, documents, harness, invariants, peers, set_up, trust, unprivileged};
+use crate::{browser, codegen, deny, documents, harness, invariants, peers, set_up, trust, unprivileged};
 
 /// One thing that can be asked for.
 pub(crate) struct Step {
@@ -31,6 +31,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "codegen", about: "the program's machine code, every kernel (alone: the release build, or --binary PATH)", in_test: true, minutes: 10, run: codegen::step },
     Step { name: "program-tests", about: "the program end to end, what disturbs or measures others one at a time", in_test: true, minutes: 20, run: harness::program },
     Step { name: "unprivileged-tests", about: "the same as a user without any right", in_test: true, minutes: 15, run: unprivileged::run },
+    Step { name: "browser", about: "the report's page in Chromium (pictures in target/browser)", in_test: true, minutes: 12, run: browser::run },
     Step { name: "schema-check", about: "whether the committed schema is the code's", in_test: true, minutes: 5, run: documents::check_schema },
     Step { name: "schema", about: "write schema/run-v1.json anew", in_test: false, minutes: 5, run: documents::write_schema },
     Step { name: "docs", about: "the API documentation, warnings as errors", in_test: true, minutes: 10, run: documents::api },

@@ -436,3 +436,14 @@ fn the_outline_of_each_page() {
         });
     }
 }
+
+/// Writes pages into the folder that the variable names, for `cargo xtask browser`.
+#[test]
+#[ignore = "cargo xtask browser calls it"]
+fn pages_for_the_browser() {
+    const WANTED: [&str; 6] = ["troubled", "empty", "classic_disk", "references", "hostile", "net_peer"];
+    let folder = std::path::PathBuf::from(std::env::var_os("ASSAY_PAGES").expect("ASSAY_PAGES names a folder"));
+    for (name, document) in documents().into_iter().filter(|(name, _)| WANTED.contains(name)) {
+        std::fs::write(folder.join(format!("{name}.html")), render(&document).unwrap()).unwrap();
+    }
+}

@@ -84,7 +84,7 @@
   // A field above a long table that hides the lines without its words.
   function filter(table) {
     const rows = Array.from(table.tBodies[0].rows);
-    if (rows.length < 12) return;
+    if (rows.length < 12 || table.closest(".as-table")) return;
     const name = table.caption ? table.caption.textContent : "table";
     const field = make("input", { type: "search", placeholder: "Filter rows", autocomplete: "off" });
     field.setAttribute("aria-label", "Filter the rows of: " + name);
@@ -135,6 +135,7 @@
         if (mark === chart) continue;
         own.push(mark);
         told.set(mark, title.textContent);
+        mark.classList.add("told");
         title.remove();
       }
       if (!own.length) continue;

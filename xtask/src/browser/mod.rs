@@ -1,0 +1,159 @@
+//! The report's page in a real browser: pages of made-up documents and of a run of this machine, driven by
+//! `tests/browser/page.mjs` through Chromium, with axe-core's rules of accessibility.
+//!
+//! What it needs beside Chromium and Node comes from npm, in the versions of `tests/browser/package-lock.json`, into
+//! `target/browser`; nothing of it is in the repository. Pictures and PDFs of the pages stay there to be looked at.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::builds::{Built, Tests};
+use crate::harness::does_not_compile;
+use crate::set_up::has;
+use crate::shell::{Shell, announce, succeeds};
+use crate::tally::Tally;
+
+/// Where what drives the browser is.
+const FOLDER: &str = "tests/browser";
+
+/// The test that writes the pages of made-up documents, and the variable that says where to.
+const WRITER: &str = "pages_for_the_browser";
+const PAGES: &str = "ASSAY_PAGES";
+
+/// What the run of this machine may take.
+const BUDGET: &str = "25s";
+
+/// Programs that must be there.
+const NEEDED: [&str; 3] = ["chromium", "node", "npm"];
+
+/// Drives every page.
+pub(crate) fn run(shell: &Shell) -> Tally {
+    if let Some(missing) = NEEDED.iter().find(|program| !has(program, "--version")) {
+        return Tally::skip(format!("the page in a browser: no {missing} here (as root: cargo xtask set-up)"));
+    }
+    let home = shell.target().join("browser");
+    if let Err(why) = install(shell, &home) {
+        return Tally::skip(format!("the page in a browser: {why}"));
+    }
+    let Some(built) = Built::now(shell) else { return does_not_compile("browser") };
+    let pages = match pages(shell, &built, &home) {
+        Ok(pages) => pages,
+        Err(why) => return Tally::failure(format!("browser: {why}")),
+    };
+    drive(shell, &home, &pages)
+}
+
+/// Gets the packages, once for each lock file.
+fn install(shell: &Shell, home: &Path) -> Result<(), String> {
+    let told = |error: std::io::Error| format!("{} cannot be made: {error}", home.display());
+    std::fs::create_dir_all(home).map_err(told)?;
+    let folder = shell.root().join(FOLDER);
+    let (lock, have) = (folder.join("package-lock.json"), home.join("node_modules/.package-lock.json"));
+    let is_new = |path: &Path| std::fs::metadata(path).and_then(|file| file.modified()).ok();
+    if have.exists() && is_new(&have) > is_new(&lock) {
+        return Ok(());
+    }
+    for name in ["package.json", "package-lock.json"] {
+        std::fs::copy(folder.join(name), home.join(name)).map_err(told)?;
+    }
+    let mut npm = shell.command("npm", &["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]);
+    match succeeds(npm.current_dir(home)) {
+        true => Ok(()),
+        false => Err("its packages cannot be had from npm".to_owned()),
+    }
+}
+
+/// Writes the pages; that of the run of this machine comes first, since it has everything.
+fn pages(shell: &Shell, built: &Built, home: &Path) -> Result<Vec<PathBuf>, String> {
+    let folder = home.join("pages");
+    for old in [&folder, &home.join("run")] {
+        let _ = std::fs::remove_dir_all(old);
+    }
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{} cannot be made: {error}", folder.display()))?;
+    let writer = built.of_crates(shell).into_iter().find(|tests| is_writer(tests));
+    let writer = writer.ok_or("no program of tests writes the pages")?;
+    let mut command = shell.command(&writer.executable, &["--exact", WRITER, "--ignored"]);
+    command.current_dir(&writer.folder).env(PAGES, &folder).stdout(Stdio::null());
+    if !succeeds(&mut command) {
+        return Err("the pages of made-up documents cannot be written".to_owned());
+    }
+    let run = home.join("run");
+    let run_path = run.display().to_string();
+    // A row may fail on a machine without a disk to measure: the document is there all the same.
+    let _ = succeeds(
+        &mut shell
+            .command(&built.program, &["run", "--time-budget", BUDGET, "--quiet", "--out", &run_path])
+            .stdout(Stdio::null()),
+    );
+    let page = folder.join("0-this-machine.html");
+    let page_path = page.display().to_string();
+    if !succeeds(&mut shell.command(&built.program, &["report", &run_path, "-o", &page_path])) {
+        return Err("the page of a run of this machine cannot be written".to_owned());
+    }
+    let entries = std::fs::read_dir(&folder).map_err(|error| error.to_string())?;
+    let mut pages: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
+    pages.sort();
+    Ok(pages)
+}
+
+/// Whether this is the program of the page's tests: `html-` and cargo's hash.
+fn is_writer(tests: &Tests) -> bool {
+    let name = tests.executable.file_name().map(|name| name.to_string_lossy().into_owned());
+    tests.folder.ends_with("crates/report") && name.is_some_and(|name| name.starts_with("html-"))
+}
+
+/// Runs the browser and counts what it says.
+fn drive(shell: &Shell, home: &Path, pages: &[PathBuf]) -> Tally {
+    let script = shell.root().join(FOLDER).join("page.mjs");
+    let mut command = shell.command("node", &[script, home.to_path_buf(), home.join("pictures")]);
+    command.args(pages);
+    announce(&command);
+    let output = match command.stderr(Stdio::inherit()).output() {
+        Ok(output) => output,
+        Err(error) => return Tally::failure(format!("browser: node cannot be started: {error}")),
+    };
+    let said = String::from_utf8_lossy(&output.stdout);
+    print!("{said}");
+    let mut tally = read(&said);
+    if !output.status.success() && tally.failed == 0 {
+        tally.add(Tally::failure(format!("browser: node ended with {}", output.status)));
+    }
+    tally
+}
+
+/// Counts lines that begin with `ok` or `FAILED`; nothing at all is a failure.
+fn read(said: &str) -> Tally {
+    let mut tally = Tally::default();
+    for line in said.lines() {
+        if let Some(what) = line.strip_prefix("FAILED ") {
+            tally.add(Tally::failure(format!("browser: {what}")));
+        } else if line.starts_with("ok ") {
+            tally.passed += 1;
+        }
+    }
+    if tally == Tally::default() {
+        return Tally::failure("browser: nothing was checked");
+    }
+    tally
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_browser_says_is_counted() {
+        let tally = read("note Chromium 150\nok one\nFAILED two: why\nok three\n");
+        assert_eq!((tally.passed, tally.failed), (2, 1));
+        assert_eq!(tally.failures, ["browser: two: why"]);
+        assert_eq!(read("note nothing\n").failed, 1, "silence is no success");
+    }
+
+    #[test]
+    fn the_program_that_writes_the_pages_is_known() {
+        let tests = |folder: &str, file: &str| Tests { folder: folder.into(), executable: file.into() };
+        assert!(is_writer(&tests("/r/crates/report", "/t/deps/html-0123")));
+        assert!(!is_writer(&tests("/r/crates/report", "/t/deps/htmlx-0123")));
+        assert!(!is_writer(&tests("/r/crates/bench", "/t/deps/html-0123")));
+    }
+}
