@@ -345,6 +345,8 @@ impl Data {
                 let [a, c, d] = neighbours(rng, float);
                 let unit = self.grid().map_or(0.0, Grid::unit);
                 set(operands, float, lane, &[a, a, c, d, unit - a]);
+                // Once more behind itself, for loads that must not have the place of another's in a cache line.
+                store(&mut operands[4], lanes + lane, float.bytes(), float.encode(unit - a));
             }),
             Self::DoubledAndHalved(float) => {
                 let unit = self.grid().map_or(0.0, Grid::unit);

@@ -149,11 +149,13 @@ impl Feature {
     }
 }
 
-/// A set of [`Feature`]s: those that are usable, and those that the CPU at least reports.
+/// A set of [`Feature`]s: those that are usable, and those that the CPU at least reports; and how its core deals out
+/// work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Features {
     usable: u32,
     reported: u32,
+    binds_at_renaming: bool,
 }
 
 /// A feature that is not usable, and for want of what.
@@ -174,12 +176,16 @@ pub enum Withholder {
     OperatingSystem,
 }
 
-/// The registers that decide, as read on one machine: CPUID leaves 1 and 7, and XCR0. A leaf that the CPU lacks is
-/// zero.
+/// The registers that decide, as read on one machine: CPUID leaves 0, 1, 7 and 1AH, and XCR0. A leaf that the CPU lacks
+/// is zero.
 ///
 /// Bit positions: Intel SDM volume 2A, `CPUID`; XCR0: volume 1, section 13.3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuFacts {
+    /// CPUID leaf 0, EBX, EDX and ECX: the vendor's name.
+    pub vendor: [u8; 12],
+    /// CPUID leaf 1, EAX: family, model and stepping.
+    pub leaf1_eax: u32,
     /// CPUID leaf 1, ECX.
     pub leaf1_ecx: u32,
     /// CPUID leaf 1, EDX.
@@ -194,13 +200,15 @@ pub struct CpuFacts {
     pub leaf7_1_eax: u32,
     /// CPUID leaf 7, subleaf 1, EDX.
     pub leaf7_1_edx: u32,
+    /// CPUID leaf 1AH, EAX: the kind of this core, on hybrids.
+    pub leaf1a_eax: u32,
     /// XCR0, the register states that the operating system saves; zero where OSXSAVE is not set.
     pub xcr0: u64,
 }
 
 impl Features {
     /// No features at all: only scalar kernels that need nothing bind.
-    pub const NONE: Self = Self { usable: 0, reported: 0 };
+    pub const NONE: Self = Self { usable: 0, reported: 0, binds_at_renaming: false };
 
     /// The set of the given features, all of them usable.
     pub const fn of(features: &[Feature]) -> Self {
@@ -210,7 +218,20 @@ impl Features {
             bits |= first.bit();
             rest = others;
         }
-        Self { usable: bits, reported: bits }
+        Self { usable: bits, reported: bits, binds_at_renaming: false }
+    }
+
+    /// Whether the core is known to bind each instruction to a port when it renames it, six a cycle for three vector
+    /// ports: Intel's from Golden Cove to Redwood Cove. There loops are measured with NOPs between their instructions
+    /// ([`Bound::is_spaced`](crate::table::Bound::is_spaced)), as otherwise ports run dry while others queue.
+    pub const fn binds_at_renaming(self) -> bool {
+        self.binds_at_renaming
+    }
+
+    /// The same features on a core that binds at renaming, or on one that is not known to.
+    #[must_use]
+    pub const fn on_binding_core(self, binds_at_renaming: bool) -> Self {
+        Self { binds_at_renaming, ..self }
     }
 
     /// Whether `feature` is usable.
@@ -239,6 +260,11 @@ impl Features {
         self.has_all(required) && Self::detect().has_all(required)
     }
 
+    /// Whether this set says so *and* the CPU that executes this call is such a core.
+    pub(crate) fn binds_here(self) -> bool {
+        self.binds_at_renaming && Self::detect().binds_at_renaming
+    }
+
     /// The features of the CPU that executes this call, as the operating system enables them.
     pub fn detect() -> Self {
         native::features::detect()
@@ -264,7 +290,7 @@ impl Features {
         if !set.has(Feature::Avx512F) {
             set.usable &= !Self::of(&Self::ON_512_BITS).usable;
         }
-        set
+        set.on_binding_core(binds_at_renaming(facts))
     }
 
     /// The features that extend [`Feature::Avx512F`].
@@ -280,4 +306,25 @@ impl Features {
 
 const fn bit(register: u32, index: u32) -> bool {
     register >> index & 1 == 1
+}
+
+/// Whether the registers are those of a core that binds ports at renaming, six instructions a cycle.
+///
+/// Golden, Raptor and Redwood Cove by their models (Linux `arch/x86/include/asm/intel-family.h`); found on Emerald
+/// Rapids, and the others have its width and ports (LLVM `X86SchedAlderlakeP.td`). Older cores rename four or five, so
+/// that NOPs would cost; Lion Cove has a fourth vector port. Of a model that has small cores beside the large ones, a core
+/// must say that it is large: a hypervisor may hide which kind it is.
+const fn binds_at_renaming(facts: &CpuFacts) -> bool {
+    /// In bits 31 to 24 of leaf 1AH, EAX.
+    const LARGE: u32 = 0x40;
+    // An extended family is added to family 15 only, so it is zero in family 6.
+    let is_intel_6 = matches!(&facts.vendor, b"GenuineIntel") && facts.leaf1_eax >> 8 & 0xf_f00f == 6;
+    let model = facts.leaf1_eax >> 4 & 0xf | facts.leaf1_eax >> 12 & 0xf0;
+    match model {
+        // Sapphire, Emerald and Granite Rapids.
+        0x8f | 0xcf | 0xad | 0xae => is_intel_6,
+        // Alder, Raptor and Meteor Lake, and Arrow Lake-U.
+        0x97 | 0x9a | 0xb7 | 0xba | 0xbf | 0xaa | 0xac | 0xb5 => is_intel_6 && facts.leaf1a_eax >> 24 == LARGE,
+        _ => false,
+    }
 }

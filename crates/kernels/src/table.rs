@@ -53,7 +53,23 @@ pub struct Kernel {
     pub operations_per_lane: u64,
     pub(crate) data: Data,
     pub(crate) body: Body,
+    pub(crate) spaced: Option<Spaced>,
     pub(crate) pace: Option<Pace>,
+}
+
+/// A variant of a loop for cores that bind instructions to ports when they rename them
+/// ([`Features::binds_at_renaming`]): the very same instructions, with NOPs between them.
+///
+/// Such a core prefers the port with the fewest instructions waiting. Where more are renamed than ports finish, those
+/// that cannot start yet pile up, and what could go to any port is bound to one that others need: work that should fill
+/// three ports reaches 91 to 98 % of that. NOPs take a place in renaming and no port, so that no more is renamed in a
+/// cycle than is finished in it, and nothing piles up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spaced {
+    /// The loop with the NOPs in it.
+    pub(crate) body: Body,
+    /// NOPs per iteration.
+    pub(crate) nops: u64,
 }
 
 /// A variant of a loop that tells the clock under its load.
@@ -104,12 +120,26 @@ impl Kernel {
 
     /// The kernel ready to run, where `features` and this CPU have all that it requires.
     pub fn bind(&'static self, features: &Features) -> Option<Bound> {
-        features.usable(self.requires).then_some(Bound { kernel: self })
+        let bound = || Bound { kernel: self, spaced: self.spaced.filter(|_| features.binds_here()) };
+        features.usable(self.requires).then(bound)
+    }
+
+    /// NOPs that keep the instructions of a step apart where the loop runs on a core with these features: none, but on
+    /// one that binds at renaming ([`Features::binds_at_renaming`]). The last steps have one or two fewer.
+    pub fn nops_per_step(&self, features: &Features) -> usize {
+        let spaced = self.spaced.filter(|_| features.binds_at_renaming());
+        spaced.map_or(0, |spaced| usize::try_from(spaced.nops.div_ceil(self.steps())).unwrap_or(usize::MAX))
     }
 
     /// Where the machine code begins, for disassembly.
     pub fn code(&self) -> *const u8 {
         self.body as *const u8
+    }
+
+    /// Where the machine code of the variant with NOPs begins, and their number per iteration; `None` where there is
+    /// none.
+    pub fn spaced_code(&self) -> Option<(*const u8, u64)> {
+        self.spaced.map(|spaced| (spaced.body as *const u8, spaced.nops))
     }
 
     /// Where the machine code of the paced variant begins, and its dependent additions per iteration, each of one cycle;
@@ -123,12 +153,18 @@ impl Kernel {
 #[derive(Clone, Copy, Debug)]
 pub struct Bound {
     kernel: &'static Kernel,
+    spaced: Option<Spaced>,
 }
 
 impl Bound {
     /// The row that was bound.
     pub const fn kernel(&self) -> &'static Kernel {
         self.kernel
+    }
+
+    /// Whether the loop runs with NOPs between its instructions, as this core does better with them.
+    pub const fn is_spaced(&self) -> bool {
+        self.spaced.is_some()
     }
 
     /// Operands and accumulators for this kernel, drawn from `seed`.
@@ -143,7 +179,7 @@ impl Bound {
     /// If `state` is another kernel's.
     #[inline]
     pub fn run(&self, state: &mut ArithmeticState, iterations: u64) {
-        self.run_body(self.kernel.body, state, iterations);
+        self.run_body(self.spaced.map_or(self.kernel.body, |spaced| spaced.body), state, iterations);
     }
 
     /// Runs the paced variant of the loop, if there is one: the same work on the same state, for so many iterations. A
@@ -164,7 +200,7 @@ impl Bound {
         loop {
             let part = rest.min(state.iterations_left());
             // SAFETY: a `Bound` exists only where `Features::usable` has found the features required on this machine;
-            // the paced variant of a body requires no others.
+            // variants of a body require no others.
             unsafe { body(&mut state.registers, part) }
             state.advance(part);
             rest -= part;

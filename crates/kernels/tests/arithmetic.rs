@@ -21,7 +21,13 @@ use proptest::test_runner::RngSeed;
 static BOUND: LazyLock<Vec<Bound>> = LazyLock::new(|| {
     let rows = KERNELS.iter().chain(portable::KERNELS);
     let may_run = |kernel: &&Kernel| kernel.isa != Isa::Amx || tiles::permitted();
-    rows.filter(may_run).filter_map(|kernel| kernel.bind(&Features::detect())).collect()
+    let here = Features::detect();
+    // With NOPs and without, where this CPU has both.
+    let bodies = |kernel: &'static Kernel| {
+        let plain = kernel.bind(&here.on_binding_core(false));
+        plain.into_iter().chain(kernel.bind(&here).filter(Bound::is_spaced))
+    };
+    rows.filter(may_run).flat_map(bodies).collect()
 });
 
 #[test]

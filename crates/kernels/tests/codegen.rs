@@ -18,7 +18,7 @@ use kernels::dense::{Real, Tile};
 use kernels::lines::Block;
 use kernels::memory::{MEMORY_KERNELS, MemoryKernel, Stride};
 use kernels::table::{KERNELS, Kernel};
-use machine_code::{Code, TableRow, check, check_paced, name, touches_memory};
+use machine_code::{Code, TableRow, check, check_paced, check_spaced, name, touches_memory};
 use model::isa::{CpuOp, Element, MemoryOp};
 
 /// The bytes of the function at `start`, up to its first return.
@@ -49,6 +49,30 @@ fn arithmetic_loops_do_the_work_that_they_declare_and_nothing_else() {
     println!("{}", TableRow::heading());
     for kernel in KERNELS {
         println!("{}", check(kernel, bytes(kernel.code()), kernel.code() as u64).unwrap());
+        if let Some((start, nops)) = kernel.spaced_code() {
+            println!("{}", spaced(kernel, start, nops).unwrap());
+        }
+    }
+}
+
+/// The function at `start` as the variant of a kernel that has so many NOPs.
+fn spaced(kernel: &Kernel, start: *const u8, nops: u64) -> Result<TableRow, String> {
+    let plain = (bytes(kernel.code()), kernel.code() as u64);
+    check_spaced(kernel, plain, (bytes(start), start as u64), nops)
+}
+
+#[test]
+fn spaced_loops_are_told_from_plain_ones_and_from_other_numbers_of_nops() {
+    for kernel in KERNELS {
+        let Some((start, nops)) = kernel.spaced_code() else { continue };
+        assert!(spaced(kernel, kernel.code(), nops).is_err(), "{}: the plain loop", kernel.name);
+        assert!(spaced(kernel, kernel.code(), 0).is_err(), "{}: no NOPs", kernel.name);
+        assert!(spaced(kernel, start, nops + 1).is_err(), "{}: one NOP less", kernel.name);
+        assert!(check(kernel, bytes(start), start as u64).is_err(), "{}: NOPs in a plain loop", kernel.name);
+        for other in KERNELS.iter().filter(|other| other.name != kernel.name) {
+            let Some((start, nops)) = other.spaced_code() else { continue };
+            assert!(spaced(kernel, start, nops).is_err(), "{} as {}", other.name, kernel.name);
+        }
     }
 }
 

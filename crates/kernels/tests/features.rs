@@ -16,9 +16,14 @@ const LEAF7_EDX: u32 = 1 << 22 | 1 << 23 | 1 << 24 | 1 << 25;
 /// Its subleaf 1: AVX-VNNI, `AVX512_BF16`, `AMX_FP16`; and AVX-VNNI-INT8.
 const LEAF7_1_EAX: u32 = 1 << 4 | 1 << 5 | 1 << 21;
 const LEAF7_1_EDX: u32 = 1 << 4;
+/// Leaf 1, EAX, of a part: family 6, model 207, stepping 2.
+const EMERALD_RAPIDS: u32 = 0xc_06f2;
 const XCR0_ALL: u64 = 0x6_00e7;
 
 const EVERYTHING: CpuFacts = CpuFacts {
+    vendor: *b"GenuineIntel",
+    leaf1_eax: EMERALD_RAPIDS,
+    leaf1a_eax: 0,
     leaf1_ecx: LEAF1_ECX,
     leaf1_edx: LEAF1_EDX,
     leaf7_ebx: LEAF7_EBX,
@@ -128,5 +133,49 @@ fn a_claim_beyond_this_machine_binds_nothing_beyond_it() {
     for kernel in table::KERNELS {
         let bound = kernel.bind(&Features::of(Feature::ALL));
         assert_eq!(bound.is_some(), here.has_all(kernel.requires), "{}", kernel.name);
+    }
+}
+
+#[test]
+fn ports_are_bound_at_renaming_on_large_cores_from_golden_to_redwood_cove_and_nowhere_else_known() {
+    const INTEL: &[u8; 12] = b"GenuineIntel";
+    const LARGE: u32 = 0x4000_0001;
+    const SMALL: u32 = 0x2000_0001;
+    let binds = |vendor: &[u8; 12], leaf1_eax, leaf1a_eax| {
+        let facts = CpuFacts { vendor: *vendor, leaf1_eax, leaf1a_eax, ..EVERYTHING };
+        Features::from_facts(&facts).binds_at_renaming()
+    };
+    // Emerald, Sapphire and Granite Rapids: no hybrids, so the leaf says nothing.
+    for signature in [EMERALD_RAPIDS, 0x8_06f8, 0xa_06d1] {
+        assert!(binds(INTEL, signature, 0), "{signature:#x}");
+        assert!(!binds(b"AuthenticAMD", signature, 0), "{signature:#x}");
+    }
+    // Alder Lake, Raptor Lake, Meteor Lake: only a core that says that it is large.
+    for signature in [0x9_0672, 0xb_0671, 0xa_06a4] {
+        let found = [LARGE, SMALL, 0].map(|kind| binds(INTEL, signature, kind));
+        assert_eq!(found, [true, false, false], "{signature:#x}");
+    }
+    // Ice Lake-SP, Skylake-SP, Lunar Lake, Sierra Forest; Zen 4; and the model of Emerald Rapids in another family.
+    for (vendor, signature) in [
+        (INTEL, 0x6_06a6),
+        (INTEL, 0x5_0657),
+        (INTEL, 0xb_06d1),
+        (INTEL, 0xa_06f3),
+        (b"AuthenticAMD", 0xa1_0f11),
+        (INTEL, 0x10c_0ff2),
+    ] {
+        assert!(!binds(vendor, signature, LARGE), "{signature:#x}");
+    }
+}
+
+#[test]
+fn a_core_is_bound_at_renaming_only_where_both_the_claim_and_this_cpu_say_so() {
+    let here = Features::detect();
+    for kernel in table::KERNELS {
+        let claims = [false, true].map(|claim| kernel.bind(&here.on_binding_core(claim)));
+        let spaced = claims.map(|bound| bound.map(|bound| bound.is_spaced()));
+        let expected = kernel.spaced_code().is_some() && here.binds_at_renaming();
+        let runs = here.has_all(kernel.requires);
+        assert_eq!(spaced, [runs.then_some(false), runs.then_some(expected)], "{}", kernel.name);
     }
 }

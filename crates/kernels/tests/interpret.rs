@@ -57,6 +57,21 @@ fn paced_variants_leave_behind_what_their_kernels_do() {
 }
 
 #[test]
+fn spaced_variants_leave_behind_what_their_kernels_do() {
+    let mut found = 0;
+    for kernel in KERNELS {
+        let Some((code, _)) = kernel.spaced_code() else { continue };
+        found += 1;
+        for iterations in [0, 1, 3] {
+            let spaced = carried_out(kernel, code, 6, iterations);
+            assert_eq!(spaced.verify(iterations), Ok(()), "{iterations} iterations");
+            assert!(spaced.results() == interpreted(kernel, 6, iterations).results(), "{}", kernel.name);
+        }
+    }
+    assert!(found > 0, "no kernel has a spaced variant");
+}
+
+#[test]
 fn interpreted_results_are_those_of_the_cpu() {
     let features = Features::detect();
     for kernel in KERNELS {

@@ -18,8 +18,8 @@ use kernels::table::{KERNELS, Kernel};
 use crate::builds::Built;
 use crate::shell::{Shell, succeeds};
 use crate::tally::Tally;
-use machine_code::{TableRow, check};
-use symbols::Program;
+use machine_code::{TableRow, check, check_spaced};
+use symbols::{Function, Program};
 
 /// What this command takes, for the usage.
 pub(crate) const USAGE: &str = "codegen [--binary PATH]";
@@ -52,7 +52,7 @@ fn release(shell: &Shell) -> Tally {
     program(&shell.target().join("release/assay"))
 }
 
-/// Prints the table of one program; each kernel counts.
+/// Prints the table of one program; each kernel counts, and each variant with NOPs.
 fn program(path: &Path) -> Tally {
     if cfg!(not(all(target_arch = "x86_64", target_os = "linux"))) {
         return Tally::skip("the program's machine code: only x86-64 Linux has kernels in assembly");
@@ -68,15 +68,17 @@ fn program(path: &Path) -> Tally {
     println!("{}\n       {}", path.display(), TableRow::heading());
     let mut tally = Tally::default();
     for kernel in KERNELS {
-        let looked_at = look(&program, kernel);
-        match &looked_at {
-            Ok(row) => println!("ok     {row}"),
-            Err(wrong) => {
-                println!("WRONG  {wrong}");
-                tally.failures.push(format!("{} (codegen)", kernel.name));
+        let spaced = kernel.spaced_code().map(|(_, nops)| look_spaced(&program, kernel, nops));
+        for looked_at in [Some(look(&program, kernel)), spaced].into_iter().flatten() {
+            match &looked_at {
+                Ok(row) => println!("ok     {row}"),
+                Err(wrong) => {
+                    println!("WRONG  {wrong}");
+                    tally.failures.push(format!("{} (codegen)", kernel.name));
+                }
             }
+            tally.add(Tally::check(looked_at.is_ok()));
         }
-        tally.add(Tally::check(looked_at.is_ok()));
     }
     tally
 }
@@ -88,11 +90,22 @@ fn unreadable(path: &Path, why: &str) -> Tally {
 
 /// The line of one kernel, or what is wrong with it.
 fn look(program: &Program, kernel: &Kernel) -> Result<TableRow, String> {
-    let (module, function) = place(kernel);
-    let function = program
-        .function(&["kernels", "x86_64", module, &function])
-        .map_err(|why| format!("{}: is not in the program: {why}", kernel.name))?;
+    let function = function(program, kernel, "")?;
     check(kernel, function.bytes, function.address)
+}
+
+/// The same for its variant with so many NOPs.
+fn look_spaced(program: &Program, kernel: &Kernel, nops: u64) -> Result<TableRow, String> {
+    let [plain, spaced] = [function(program, kernel, "")?, function(program, kernel, "_spaced")?];
+    check_spaced(kernel, (plain.bytes, plain.address), (spaced.bytes, spaced.address), nops)
+}
+
+/// The function of a kernel, or of a variant of it, as its name ends.
+fn function<'data>(program: &Program<'data>, kernel: &Kernel, end: &str) -> Result<Function<'data>, String> {
+    let (module, name) = place(kernel);
+    program
+        .function(&["kernels", "x86_64", module, &(name + end)])
+        .map_err(|why| format!("{}{end}: is not in the program: {why}", kernel.name))
 }
 
 /// Where a kernel's code is, by its name `op/element/instruction set`: the module of its operation, and a function
@@ -109,8 +122,10 @@ mod tests {
     #[test]
     fn every_kernel_in_this_very_program_is_what_it_declares() {
         let tally = program(&std::env::current_exe().unwrap());
-        let kernels = if cfg!(all(target_arch = "x86_64", target_os = "linux")) { KERNELS.len() as u64 } else { 0 };
-        assert_eq!((tally.passed, tally.failed), (kernels, 0), "{:?}", tally.failures);
+        let spaced = KERNELS.iter().filter(|kernel| kernel.spaced_code().is_some()).count();
+        let is_looked_at = cfg!(all(target_arch = "x86_64", target_os = "linux"));
+        let functions = if is_looked_at { (KERNELS.len() + spaced) as u64 } else { 0 };
+        assert_eq!((tally.passed, tally.failed), (functions, 0), "{:?}", tally.failures);
     }
 
     #[test]

@@ -48,5 +48,6 @@ pub(super) const INT8_SCALAR: Kernel = Kernel {
     operations_per_lane: 2,
     data: Data::IntegerDot { shape: Shape::Vector(1), first: Range::U8, second: Range::S8 },
     body: int8_scalar,
+    spaced: None,
     pace: None,
 };

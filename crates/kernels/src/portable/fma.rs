@@ -55,6 +55,7 @@ pub(super) const FP64_SCALAR: Kernel = Kernel {
     operations_per_lane: 2,
     data: Data::Products(Float::Fp64),
     body: fp64_scalar,
+    spaced: None,
     pace: None,
 };
 /// One fp32 lane.

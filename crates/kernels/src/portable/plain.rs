@@ -58,6 +58,7 @@ pub(super) const INT32: Kernel = Kernel {
     operations_per_lane: 3,
     data: Data::Affine { bytes: 4 },
     body: int32,
+    spaced: None,
     pace: None,
 };
 /// 64-bit whole numbers.

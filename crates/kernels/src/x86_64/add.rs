@@ -99,6 +99,7 @@ pub(super) const FP64_SCALAR: Kernel = Kernel {
     operations_per_lane: 1,
     data: Data::Sums(Float::Fp64),
     body: fp64_scalar,
+    spaced: None,
     pace: None,
 };
 /// 128 bits.

@@ -8,39 +8,46 @@ use core::mem::offset_of;
 
 use model::isa::{CpuOp, Element, Isa};
 
+use super::loops::nops;
 use crate::data::{Data, Float, SLOT};
 use crate::features::Feature;
 use crate::state::RegisterFile;
-use crate::table::{Kernel, Pace};
+use crate::table::{Kernel, Pace, Spaced};
 
-/// Defines a loop over twos of registers, the first of each for `fma` and the second for `add`; of two neighbouring
-/// twos both multiply-adds come first, then both additions. Operands are loaded from the slots named beside their
-/// registers; those that a step takes from memory are not. RDI is the register file, RSI the number of iterations.
+/// Defines a loop over twos of registers, the first of each for `fma` and the second for `add`; of a group of twos all
+/// multiply-adds come first, then all additions. Operands are loaded from the slots named beside their registers; those
+/// that a step takes from memory are not. RDI is the register file, RSI the number of iterations.
 ///
 /// A `paced` function is the same loop with dependent additions of R9 to R8 ([`Pace`]): one for each two of a group,
 /// behind it, and so many more behind the last of the odd steps. They take no longer than they must, as fewer
-/// multiply-adds a cycle leave the clock of Emerald Rapids where it is: at 256 bits 28 of them beside 56 instructions
-/// show 2.79 GHz, which is the clock of the loop itself, and 32 show 2.99 GHz. (The register's number times nothing ties
+/// multiply-adds a cycle leave the clock of Emerald Rapids where it is: at 256 bits one of them beside two instructions
+/// shows 2.79 GHz, which is the clock of the loop itself, and a seventh more show 2.99 GHz. (The register's number times nothing ties
 /// an addition to its two.)
+///
+/// A `spaced` function is the same loop with so many NOPs for each two, until a number of them is spent, as in
+/// `vector_loop`.
 macro_rules! paired_loop {
     ($(#[$doc:meta])* $name:ident {
-        register: $register:literal, bytes: $bytes:literal, load_store: $move:literal,
-        operands: [$(($operand:literal, $slot:literal)),+],
-        accumulators: $first:literal, [$([$(($multiplied:literal, $added:literal)),+]),+ $(,)?],
-        fma: $fma:literal, [$fma_even:literal, $fma_odd:literal],
-        add: $add:literal, [$add_even:literal, $add_odd:literal],
+        register: $register:literal, bytes: $bytes:literal, load_store: $move:literal, operands: $operands:tt,
+        accumulators: $first:literal, $groups:tt, pairs: $pairs:literal,
+        fma: $fma:literal, $fma_of:tt, add: $add:literal, $add_of:tt,
         paced: $paced:ident, $more:literal,
+        $(spaced: $spaced:ident, $nops:literal, $all_nops:literal,)?
     }) => {
-        paired_loop!(@function $(#[$doc])* $name, "0", "0", $register, $bytes, $move, [$(($operand, $slot)),+],
-            $first, [$([$(($multiplied, $added)),+]),+], $fma, [$fma_even, $fma_odd], $add, [$add_even, $add_odd]);
+        paired_loop!(@function $(#[$doc])* $name, ["", "", "0"],
+            $register, $bytes, $move, $operands, $first, $groups, $pairs, $fma, $fma_of, $add, $add_of);
         paired_loop!(@function
             #[doc = "The same loop, paced by additions."]
-            $paced, "1", $more, $register, $bytes, $move, [$(($operand, $slot)),+],
-            $first, [$([$(($multiplied, $added)),+]),+], $fma, [$fma_even, $fma_odd], $add, [$add_even, $add_odd]);
+            $paced, ["", "\nadd r8, r9", $more],
+            $register, $bytes, $move, $operands, $first, $groups, $pairs, $fma, $fma_of, $add, $add_of);
+        $(paired_loop!(@function
+            #[doc = "The same loop with NOPs."]
+            $spaced, [nops!($all_nops), nops!(after $nops), "0"],
+            $register, $bytes, $move, $operands, $first, $groups, $pairs, $fma, $fma_of, $add, $add_of);)?
     };
-    (@function $(#[$doc:meta])* $name:ident, $additions:literal, $more:literal, $register:literal, $bytes:literal,
-        $move:literal, [$(($operand:literal, $slot:literal)),+], $first:literal,
-        [$([$(($multiplied:literal, $added:literal)),+]),+],
+    (@function $(#[$doc:meta])* $name:ident, [$before:expr, $beside:expr, $more:expr],
+        $register:literal, $bytes:literal, $move:literal, [$(($operand:literal, $slot:literal)),+], $first:literal,
+        [$([$(($multiplied:literal, $added:literal)),+]),+ $(,)?], $pairs:literal,
         $fma:literal, [$fma_even:literal, $fma_odd:literal], $add:literal, [$add_even:literal, $add_odd:literal]
     ) => {
         $(#[$doc])*
@@ -53,18 +60,19 @@ macro_rules! paired_loop {
                 ".endr",
                 "test rsi, rsi",
                 "jz 3f",
+                $before,
                 ".p2align 6",
                 "2:",
-                ".rept 2",
+                concat!(".rept ", $pairs),
                 $(
                     $(concat!($fma, " ", $register, $multiplied, ", ", $fma_even),)+
                     $(concat!($add, " ", $register, $added, ", ", $register, $added, ", ", $add_even),)+
-                    $(concat!(".rept ", $additions, " + 0 * ", $multiplied), "add r8, r9", ".endr",)+
+                    $(concat!(".rept 1 + 0 * ", $multiplied, $beside, "\n.endr"),)+
                 )+
                 $(
                     $(concat!($fma, " ", $register, $multiplied, ", ", $fma_odd),)+
                     $(concat!($add, " ", $register, $added, ", ", $register, $added, ", ", $add_odd),)+
-                    $(concat!(".rept ", $additions, " + 0 * ", $multiplied), "add r8, r9", ".endr",)+
+                    $(concat!(".rept 1 + 0 * ", $multiplied, $beside, "\n.endr"),)+
                 )+
                 concat!(".rept ", $more),
                 "add r8, r9",
@@ -93,21 +101,23 @@ paired_loop!(
         accumulators: 6, [
             [(6, 7), (8, 9)], [(10, 11), (12, 13)], [(14, 15), (16, 17)], [(18, 19), (20, 21)], [(22, 23), (24, 25)],
             [(26, 27), (28, 29)],
-        ],
+        ], pairs: 2,
         fma: "vfmadd231pd", ["zmm0, zmm1", "zmm2, zmm3"], add: "vaddpd", ["zmm0", "zmm4"],
         paced: fp64_avx512_paced, "2",
     }
 );
 paired_loop!(
     /// 256 bits; seven twos of accumulators in YMM2-15. Seven multiply-adds of four cycles keep 1.75 pipes busy; for
-    /// that, two operands of the odd steps are read from the first-level cache, one load a cycle.
+    /// that, two operands of the odd steps are read from the first-level cache, one load a cycle: from different halves
+    /// of cache lines, as two loads from the same half in one cycle get in each other's way on Golden Cove.
     fp64_avx2 {
         register: "ymm", bytes: 32, load_store: "vmovupd",
         operands: [(0, 0), (1, 2)],
-        accumulators: 2, [[(2, 3), (4, 5)], [(6, 7), (8, 9)], [(10, 11), (12, 13)], [(14, 15)]],
+        accumulators: 2, [[(2, 3)], [(4, 5)], [(6, 7)], [(8, 9)], [(10, 11)], [(12, 13)], [(14, 15)]], pairs: 3,
         fma: "vfmadd231pd", ["ymm0, ymm0", "ymm1, [rdi + {operands} + {slot} * 3]"],
-        add: "vaddpd", ["ymm0", "[rdi + {operands} + {slot} * 4]"],
+        add: "vaddpd", ["ymm0", "[rdi + {operands} + {slot} * 4 + 32]"],
         paced: fp64_avx2_paced, "0",
+        spaced: fp64_avx2_spaced, "2", "2 * 42 - 1",
     }
 );
 paired_loop!(
@@ -118,21 +128,23 @@ paired_loop!(
         accumulators: 6, [
             [(6, 7), (8, 9)], [(10, 11), (12, 13)], [(14, 15), (16, 17)], [(18, 19), (20, 21)], [(22, 23), (24, 25)],
             [(26, 27), (28, 29)],
-        ],
+        ], pairs: 2,
         fma: "vfmadd231ps", ["zmm0, zmm1", "zmm2, zmm3"], add: "vaddps", ["zmm0", "zmm4"],
         paced: fp32_avx512_paced, "2",
     }
 );
 paired_loop!(
     /// 256 bits; seven twos of accumulators in YMM2-15. Seven multiply-adds of four cycles keep 1.75 pipes busy; for
-    /// that, two operands of the odd steps are read from the first-level cache, one load a cycle.
+    /// that, two operands of the odd steps are read from the first-level cache, one load a cycle: from different halves
+    /// of cache lines, as two loads from the same half in one cycle get in each other's way on Golden Cove.
     fp32_avx2 {
         register: "ymm", bytes: 32, load_store: "vmovups",
         operands: [(0, 0), (1, 2)],
-        accumulators: 2, [[(2, 3), (4, 5)], [(6, 7), (8, 9)], [(10, 11), (12, 13)], [(14, 15)]],
+        accumulators: 2, [[(2, 3)], [(4, 5)], [(6, 7)], [(8, 9)], [(10, 11)], [(12, 13)], [(14, 15)]], pairs: 3,
         fma: "vfmadd231ps", ["ymm0, ymm0", "ymm1, [rdi + {operands} + {slot} * 3]"],
-        add: "vaddps", ["ymm0", "[rdi + {operands} + {slot} * 4]"],
+        add: "vaddps", ["ymm0", "[rdi + {operands} + {slot} * 4 + 32]"],
         paced: fp32_avx2_paced, "0",
+        spaced: fp32_avx2_spaced, "2", "2 * 42 - 1",
     }
 );
 
@@ -153,6 +165,7 @@ pub(super) const FP64_AVX512: Kernel = Kernel {
     operations_per_lane: 3,
     data: Data::ProductsAndSums(Float::Fp64),
     body: fp64_avx512,
+    spaced: None,
     pace: Some(Pace { body: fp64_avx512_paced, additions: 52 }),
 };
 /// 256 bits of fp64.
@@ -162,8 +175,10 @@ pub(super) const FP64_AVX2: Kernel = Kernel {
     requires: &[Feature::Avx2, Feature::Fma],
     accumulators: 14,
     lanes: 4,
+    pairs: 3,
     body: fp64_avx2,
-    pace: Some(Pace { body: fp64_avx2_paced, additions: 28 }),
+    spaced: Some(Spaced { body: fp64_avx2_spaced, nops: 83 }),
+    pace: Some(Pace { body: fp64_avx2_paced, additions: 42 }),
     ..FP64_AVX512
 };
 /// 512 bits of fp32.
@@ -185,7 +200,9 @@ pub(super) const FP32_AVX2: Kernel = Kernel {
     requires: &[Feature::Avx2, Feature::Fma],
     accumulators: 14,
     lanes: 8,
+    pairs: 3,
     body: fp32_avx2,
-    pace: Some(Pace { body: fp32_avx2_paced, additions: 28 }),
+    spaced: Some(Spaced { body: fp32_avx2_spaced, nops: 83 }),
+    pace: Some(Pace { body: fp32_avx2_paced, additions: 42 }),
     ..FP32_AVX512
 };

@@ -15,7 +15,7 @@ use super::loops::vector_loop;
 use crate::data::{Data, Float, Range, SLOT, Shape};
 use crate::features::Feature;
 use crate::state::RegisterFile;
-use crate::table::{Kernel, Pace};
+use crate::table::{Kernel, Pace, Spaced};
 
 vector_loop!(
     /// Sixteen sums of four products; 24 accumulators in ZMM4-27.
@@ -49,42 +49,56 @@ vector_loop!(
         finish: "vzeroupper",
     }
 );
-vector_loop!(
-    /// Eight sums of four products, in three instructions; 5 accumulators in YMM10-14, their products in YMM0-4.
+/// Defines the loop of three instructions before VNNI from sixteen registers: 3 accumulators in registers 13-15, their
+/// products in 5-12, each eight steps ahead. `even` and `odd` form one from the operands of such steps.
+macro_rules! bytes_loop {
+    ($(#[$doc:meta])* $name:ident {
+        register: $register:literal, bytes: $bytes:literal, load_store: $move:literal,
+        add: $add:expr, even: $even:expr, odd: $odd:expr,
+        spaced: $spaced:ident, $nops:literal, $all_nops:literal, finish: $finish:literal,
+    }) => {
+        vector_loop!(
+            $(#[$doc])*
+            $name {
+                register: $register, bytes: $bytes, load_store: $move, operands: "0,1,2,3,4",
+                accumulators: 13, "13,14,15",
+                products: @ "5,6" concat!(".irp product, \\acc\n", $odd, "\n.endr"),
+                    @ "7,8,9" concat!(".irp product, \\acc\n", $even, "\n.endr"),
+                    @ "10,11,12" concat!(".irp product, \\acc\n", $odd, "\n.endr"),
+                body: 4 x [
+                    @ [(5, 13), (6, 14), (7, 15)] concat!($add, "; ", $even),
+                    @ [(8, 13), (9, 14), (10, 15)] concat!($add, "; ", $odd),
+                    @ [(11, 13), (12, 14), (5, 15)] concat!($add, "; ", $even),
+                    @ [(6, 13), (7, 14), (8, 15)] concat!($add, "; ", $odd),
+                    @ [(9, 13), (10, 14), (11, 15)] concat!($add, "; ", $even),
+                    @ [(12, 13), (5, 14), (6, 15)] concat!($add, "; ", $odd),
+                    @ [(7, 13), (8, 14), (9, 15)] concat!($add, "; ", $even),
+                    @ [(10, 13), (11, 14), (12, 15)] concat!($add, "; ", $odd),
+                ],
+                spaced: $spaced, $nops, $all_nops,
+                finish: $finish,
+            }
+        );
+    };
+}
+bytes_loop!(
+    /// Eight sums of four products, in three instructions.
     int8_avx2 {
-        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "5,6,7,8,9" from 5,
-        accumulators: 10, "10,11,12,13,14",
-        products: @ "0,1,2,3,4" "vpmaddubsw ymm\\acc, ymm5, ymm6; vpmaddwd ymm\\acc, ymm\\acc, ymm9",
-        body: 5 x [
-            @ "0,1,2,3,4" concat!(
-                "vpaddd ymm1\\acc, ymm1\\acc, ymm\\acc; ",
-                "vpmaddubsw ymm\\acc, ymm7, ymm8; vpmaddwd ymm\\acc, ymm\\acc, ymm9",
-            ),
-            @ "0,1,2,3,4" concat!(
-                "vpaddd ymm1\\acc, ymm1\\acc, ymm\\acc; ",
-                "vpmaddubsw ymm\\acc, ymm5, ymm6; vpmaddwd ymm\\acc, ymm\\acc, ymm9",
-            ),
-        ],
-        finish: "vzeroupper",
+        register: "ymm", bytes: 32, load_store: "vmovdqu",
+        add: "vpaddd ymm\\acc, ymm\\acc, ymm\\product",
+        even: "vpmaddubsw ymm\\product, ymm0, ymm1; vpmaddwd ymm\\product, ymm\\product, ymm4",
+        odd: "vpmaddubsw ymm\\product, ymm2, ymm3; vpmaddwd ymm\\product, ymm\\product, ymm4",
+        spaced: int8_avx2_spaced, "3", "3 * 96 - 1", finish: "vzeroupper",
     }
 );
-vector_loop!(
-    /// Four sums of four products, in three instructions and a copy; 5 accumulators in XMM10-14, products in XMM0-4.
+bytes_loop!(
+    /// Four sums of four products, in three instructions and a copy.
     int8_ssse3 {
-        register: "xmm", bytes: 16, load_store: "movdqu", operands: "5,6,7,8,9" from 5,
-        accumulators: 10, "10,11,12,13,14",
-        products: @ "0,1,2,3,4" "movdqa xmm\\acc, xmm5; pmaddubsw xmm\\acc, xmm6; pmaddwd xmm\\acc, xmm9",
-        body: 5 x [
-            @ "0,1,2,3,4" concat!(
-                "paddd xmm1\\acc, xmm\\acc; ",
-                "movdqa xmm\\acc, xmm7; pmaddubsw xmm\\acc, xmm8; pmaddwd xmm\\acc, xmm9",
-            ),
-            @ "0,1,2,3,4" concat!(
-                "paddd xmm1\\acc, xmm\\acc; ",
-                "movdqa xmm\\acc, xmm5; pmaddubsw xmm\\acc, xmm6; pmaddwd xmm\\acc, xmm9",
-            ),
-        ],
-        finish: "",
+        register: "xmm", bytes: 16, load_store: "movdqu",
+        add: "paddd xmm\\acc, xmm\\product",
+        even: "movdqa xmm\\product, xmm0; pmaddubsw xmm\\product, xmm1; pmaddwd xmm\\product, xmm4",
+        odd: "movdqa xmm\\product, xmm2; pmaddubsw xmm\\product, xmm3; pmaddwd xmm\\product, xmm4",
+        spaced: int8_ssse3_spaced, "2", "2 * 96 - 1", finish: "",
     }
 );
 vector_loop!(
@@ -133,9 +147,10 @@ vector_loop!(
         accumulators: 10, "10,11,12,13,14,15",
         products: @ "0,1,2,3,4,5" "vpmaddwd ymm\\acc, ymm6, ymm7",
         body: 4 x [
-            @ "0,1,2,3,4,5" "vpaddd ymm1\\acc, ymm1\\acc, ymm\\acc; vpmaddwd ymm\\acc, ymm8, ymm9",
-            @ "0,1,2,3,4,5" "vpaddd ymm1\\acc, ymm1\\acc, ymm\\acc; vpmaddwd ymm\\acc, ymm6, ymm7",
+            @ "0,1,2,3,4,5" "vpaddd ymm1\\acc, ymm1\\acc, ymm\\acc" => "vpmaddwd ymm\\acc, ymm8, ymm9",
+            @ "0,1,2,3,4,5" "vpaddd ymm1\\acc, ymm1\\acc, ymm\\acc" => "vpmaddwd ymm\\acc, ymm6, ymm7",
         ],
+        spaced: int16_avx2_spaced, "1", "96 - 1",
         finish: "vzeroupper",
     }
 );
@@ -149,6 +164,7 @@ vector_loop!(
             @ "0,1,2,3,4,5" "paddd xmm1\\acc, xmm\\acc; movdqa xmm\\acc, xmm8; pmaddwd xmm\\acc, xmm9",
             @ "0,1,2,3,4,5" "paddd xmm1\\acc, xmm\\acc; movdqa xmm\\acc, xmm6; pmaddwd xmm\\acc, xmm7",
         ],
+        spaced: int16_sse2_spaced, "1", "48 - 1",
         finish: "",
     }
 );
@@ -239,6 +255,7 @@ pub(super) const INT8_SCALAR: Kernel = Kernel {
     operations_per_lane: 2,
     data: Data::IntegerDot { shape: Shape::Vector(1), first: Range::U8, second: Range::S8 },
     body: int8_scalar,
+    spaced: None,
     pace: None,
 };
 /// 128 bits, before VNNI.
@@ -247,13 +264,14 @@ pub(super) const INT8_SSSE3: Kernel = Kernel {
     isa: Isa::Ssse3,
     requires: &[Feature::Ssse3],
     method: "cpu-dot-maddubs/1",
-    accumulators: 5,
+    accumulators: 3,
     lanes: 4,
-    pairs: 5,
+    pairs: 16,
     step: &["movdqa", "pmaddubsw", "pmaddwd", "paddd"],
     operations_per_lane: 8,
     data: Data::IntegerDot { shape: Shape::Vector(4), first: Range::U7, second: Range::S8 },
     body: int8_ssse3,
+    spaced: Some(Spaced { body: int8_ssse3_spaced, nops: 191 }),
     ..INT8_SCALAR
 };
 /// 256 bits, before VNNI.
@@ -264,6 +282,7 @@ pub(super) const INT8_AVX2: Kernel = Kernel {
     lanes: 8,
     step: &["vpmaddubsw", "vpmaddwd", "vpaddd"],
     body: int8_avx2,
+    spaced: Some(Spaced { body: int8_avx2_spaced, nops: 287 }),
     ..INT8_SSSE3
 };
 /// 512 bits, before VNNI.
@@ -275,6 +294,7 @@ pub(super) const INT8_AVX512: Kernel = Kernel {
     lanes: 16,
     pairs: 2,
     body: int8_avx512,
+    spaced: None,
     pace: Some(Pace { body: int8_avx512_paced, additions: 192 }),
     ..INT8_AVX2
 };
@@ -337,6 +357,7 @@ pub(super) const INT16_SSE2: Kernel = Kernel {
     operations_per_lane: 4,
     data: Data::IntegerDot { shape: Shape::Vector(2), first: Range::S16, second: Range::S16 },
     body: int16_sse2,
+    spaced: Some(Spaced { body: int16_sse2_spaced, nops: 47 }),
     ..INT16_SCALAR
 };
 /// 256 bits, before VNNI.
@@ -347,6 +368,7 @@ pub(super) const INT16_AVX2: Kernel = Kernel {
     lanes: 8,
     step: &["vpmaddwd", "vpaddd"],
     body: int16_avx2,
+    spaced: Some(Spaced { body: int16_avx2_spaced, nops: 95 }),
     ..INT16_SSE2
 };
 /// 512 bits, before VNNI.
@@ -358,6 +380,7 @@ pub(super) const INT16_AVX512: Kernel = Kernel {
     lanes: 16,
     pairs: 2,
     body: int16_avx512,
+    spaced: None,
     pace: Some(Pace { body: int16_avx512_paced, additions: 120 }),
     ..INT16_AVX2
 };

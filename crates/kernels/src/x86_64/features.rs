@@ -9,9 +9,13 @@ use crate::features::{CpuFacts, Features};
 
 /// The features of the CPU that executes this call.
 pub(crate) fn detect() -> Features {
-    let highest = __cpuid(0).eax;
+    let leaf0 = __cpuid(0);
+    let highest = leaf0.eax;
     let leaf1 = __cpuid(1);
-    let mut facts = CpuFacts { leaf1_ecx: leaf1.ecx, leaf1_edx: leaf1.edx, ..CpuFacts::default() };
+    let mut facts =
+        CpuFacts { leaf1_eax: leaf1.eax, leaf1_ecx: leaf1.ecx, leaf1_edx: leaf1.edx, ..CpuFacts::default() };
+    let words = facts.vendor.as_chunks_mut().0.iter_mut();
+    words.zip([leaf0.ebx, leaf0.edx, leaf0.ecx]).for_each(|(part, word)| *part = word.to_le_bytes());
     if highest >= 7 {
         let leaf7 = __cpuid_count(7, 0);
         facts.leaf7_ebx = leaf7.ebx;
@@ -22,6 +26,9 @@ pub(crate) fn detect() -> Features {
             facts.leaf7_1_eax = leaf7_1.eax;
             facts.leaf7_1_edx = leaf7_1.edx;
         }
+    }
+    if highest >= 0x1a {
+        facts.leaf1a_eax = __cpuid_count(0x1a, 0).eax;
     }
     let osxsave = leaf1.ecx >> 27 & 1 == 1;
     if osxsave {

@@ -13,7 +13,7 @@ use model::isa::{CpuOp, Element, Isa};
 use super::loops::vector_loop;
 use crate::data::{Data, Float};
 use crate::features::Feature;
-use crate::table::{Kernel, Pace};
+use crate::table::{Kernel, Pace, Spaced};
 
 vector_loop!(
     /// Eight fp64 lanes; 24 accumulators in ZMM4-27.
@@ -114,6 +114,7 @@ vector_loop!(
             @ "0,1,2,3,4,5" "addpd xmm1\\acc, xmm\\acc; movapd xmm\\acc, xmm8; mulpd xmm\\acc, xmm9",
             @ "0,1,2,3,4,5" "addpd xmm1\\acc, xmm\\acc; movapd xmm\\acc, xmm6; mulpd xmm\\acc, xmm7",
         ],
+        spaced: fp64_sse2_spaced, "1", "48 - 1",
         finish: "",
     }
 );
@@ -127,6 +128,7 @@ vector_loop!(
             @ "0,1,2,3,4,5" "addps xmm1\\acc, xmm\\acc; movaps xmm\\acc, xmm8; mulps xmm\\acc, xmm9",
             @ "0,1,2,3,4,5" "addps xmm1\\acc, xmm\\acc; movaps xmm\\acc, xmm6; mulps xmm\\acc, xmm7",
         ],
+        spaced: fp32_sse2_spaced, "1", "48 - 1",
         finish: "",
     }
 );
@@ -174,6 +176,7 @@ pub(super) const FP64_SCALAR: Kernel = Kernel {
     operations_per_lane: 2,
     data: Data::Products(Float::Fp64),
     body: fp64_scalar,
+    spaced: None,
     pace: None,
 };
 /// One lane, fused.
@@ -194,6 +197,7 @@ pub(super) const FP64_SSE2: Kernel = Kernel {
     lanes: 2,
     step: &["movapd", "mulpd", "addpd"],
     body: fp64_sse2,
+    spaced: Some(Spaced { body: fp64_sse2_spaced, nops: 47 }),
     ..FP64_SCALAR
 };
 /// 256 bits, fused.
@@ -249,6 +253,7 @@ pub(super) const FP32_SCALAR: Kernel = Kernel {
     operations_per_lane: 2,
     data: Data::Products(Float::Fp32),
     body: fp32_scalar,
+    spaced: None,
     pace: None,
 };
 /// One lane, fused.
@@ -269,6 +274,7 @@ pub(super) const FP32_SSE2: Kernel = Kernel {
     lanes: 4,
     step: &["movaps", "mulps", "addps"],
     body: fp32_sse2,
+    spaced: Some(Spaced { body: fp32_sse2_spaced, nops: 47 }),
     ..FP32_SCALAR
 };
 /// 256 bits, fused.

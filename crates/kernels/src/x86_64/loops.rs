@@ -6,50 +6,76 @@
 /// A body is groups of steps, each group repeated: `2 x ["even", "odd"]` is two pairs of steps per iteration. In a
 /// step, `\\acc` stands for the number of the accumulator's register. Consecutive instructions work on different
 /// accumulators, so the distance between dependent steps is the number of accumulators. A step behind `@` is taken for
-/// a list of its own: some of the accumulators, or digits that stand for several each. Accumulators are registers
-/// `first` and up, stored packed at `bytes` each; `finish` is VZEROUPPER or nothing. A loop that is `counted`
-/// increments RAX once per iteration, from and to the register file's count. RDI is the register file, RSI the number
-/// of iterations (zero is none).
+/// a list of its own: some of the accumulators, or digits that stand for several each, or pairs of registers, of which
+/// the first is `\\product` and the second `\\acc`. Accumulators are registers `first` and up, stored packed at
+/// `bytes` each; `finish` is VZEROUPPER or nothing. A loop that is `counted` increments RAX once per iteration, from and
+/// to the register file's count. RDI is the register file, RSI the number of iterations (zero is none).
 ///
-/// `products` are formed before the loop. Each step of the `body` then adds one and forms another in its place, for the
-/// next step of the same accumulator and with that one's operands; the last are never added. An addition right behind
-/// its multiplication waits in the scheduler, and renaming prefers ports with few waiting micro-operations: others go
-/// to the ports that the multiplications need. Operands may lie in registers `from` another than the first on.
+/// `products` are formed before the loop, for lists of their own. Each step of the `body` then adds one and forms another
+/// in its place, for a step as many steps ahead as there are products, and with that one's operands; the last are never
+/// added. An addition right behind its multiplication waits in the scheduler, and renaming prefers ports with few waiting
+/// micro-operations: others go to the ports that the multiplications need. Operands may lie in registers `from` another
+/// than the first on.
 ///
 /// A `paced` function is the same loop with so many additions of R9 to R8 after every step: they depend on each other,
 /// and are so many that they take longer than the steps ([`crate::table::Pace`]), but not much longer, or the load would
 /// be another. Their number may depend on the accumulator: `((\\acc & 3) + 2) / 3` is three of four times one.
+///
+/// A `spaced` function is the same loop with so many NOPs after every step, or after either part of one that is written
+/// `first => second`, until a number of them is spent: the end of the loop takes the places of the last
+/// ([`crate::table::Spaced`]). Each has nine bytes, the longest of the forms that Intel recommends (SDM volume 2B, NOP).
+/// Of shorter ones more lie in 64 bytes than the micro-op cache passes on in time, and a loop's jump costs cycles.
 macro_rules! vector_loop {
     ($(#[$doc:meta])* $name:ident {
         register: $register:literal, bytes: $bytes:literal, load_store: $move:literal,
         operands: $operands:literal $(from $first_operand:literal)?,
         accumulators: $first:literal, $accumulators:literal,
-        $(products: @ $products:literal $product:expr,)?
-        body: $($times:literal x [$($(@ $over:literal)? $step:expr),+ $(,)?]),+,
+        $(products: $(@ $products:literal $product:expr),+,)?
+        body: $($times:literal x $steps:tt),+,
         $(counted: $count:literal,)? finish: $finish:literal $(,)?
     }) => {
-        $crate::x86_64::loops::vector_loop!(@function $(#[$doc])* $name, "0",
+        $crate::x86_64::loops::vector_loop!(@function $(#[$doc])* $name, ["", ""],
             $register, $bytes, $move, [$operands $(from $first_operand)?], $first, $accumulators,
-            [$(@ $products $product)?], [$($times x [$($(@ $over)? $step),+]),+], [$($count)?], $finish);
+            [$($(@ $products $product),+)?], [$($times x $steps),+], [$($count)?], $finish);
     };
     ($(#[$doc:meta])* $name:ident {
         register: $register:literal, bytes: $bytes:literal, load_store: $move:literal, operands: $operands:literal,
         accumulators: $first:literal, $accumulators:literal,
-        body: $($times:literal x [$($(@ $over:literal)? $step:expr),+ $(,)?]),+,
+        body: $($times:literal x $steps:tt),+,
         $(counted: $count:literal,)? paced: $paced:ident, $additions:literal, finish: $finish:literal $(,)?
     }) => {
-        $crate::x86_64::loops::vector_loop!(@function $(#[$doc])* $name, "0",
+        $crate::x86_64::loops::vector_loop!(@function $(#[$doc])* $name, ["", ""],
             $register, $bytes, $move, [$operands], $first, $accumulators,
-            [], [$($times x [$($(@ $over)? $step),+]),+], [$($count)?], $finish);
+            [], [$($times x $steps),+], [$($count)?], $finish);
         $crate::x86_64::loops::vector_loop!(@function
-            #[doc = "The same loop, paced by additions."] $paced, $additions,
+            #[doc = "The same loop, paced by additions."]
+            $paced, ["", concat!("\n.rept ", $additions, "\nadd r8, r9\n.endr")],
             $register, $bytes, $move, [$operands], $first, $accumulators,
-            [], [$($times x [$($(@ $over)? $step),+]),+], [$($count)?], $finish);
+            [], [$($times x $steps),+], [$($count)?], $finish);
     };
-    (@function $(#[$doc:meta])* $name:ident, $additions:literal,
+    ($(#[$doc:meta])* $name:ident {
+        register: $register:literal, bytes: $bytes:literal, load_store: $move:literal,
+        operands: $operands:literal $(from $first_operand:literal)?,
+        accumulators: $first:literal, $accumulators:literal,
+        $(products: $(@ $products:literal $product:expr),+,)?
+        body: $($times:literal x $steps:tt),+,
+        $(counted: $count:literal,)? spaced: $spaced:ident, $nops:literal, $all_nops:literal,
+        finish: $finish:literal $(,)?
+    }) => {
+        $crate::x86_64::loops::vector_loop!(@function $(#[$doc])* $name, ["", ""],
+            $register, $bytes, $move, [$operands $(from $first_operand)?], $first, $accumulators,
+            [$($(@ $products $product),+)?], [$($times x $steps),+], [$($count)?], $finish);
+        $crate::x86_64::loops::vector_loop!(@function
+            #[doc = "The same loop with NOPs."]
+            $spaced, [$crate::x86_64::loops::nops!($all_nops), $crate::x86_64::loops::nops!(after $nops)],
+            $register, $bytes, $move, [$operands $(from $first_operand)?], $first, $accumulators,
+            [$($(@ $products $product),+)?], [$($times x $steps),+], [$($count)?], $finish);
+    };
+    (@function $(#[$doc:meta])* $name:ident, [$before:expr, $beside:expr],
         $register:literal, $bytes:literal, $move:literal, [$operands:literal $(from $first_operand:literal)?],
-        $first:literal, $accumulators:literal, [$(@ $products:literal $product:expr)?],
-        [$($times:literal x [$($(@ $over:literal)? $step:expr),+]),+], [$($count:literal)?], $finish:literal
+        $first:literal, $accumulators:literal, [$(@ $products:literal $product:expr),*],
+        [$($times:literal x [$($(@ $over:tt)? $step:expr $(=> $second:expr)?),+ $(,)?]),+], [$($count:literal)?],
+        $finish:literal
     ) => {
         $(#[$doc])*
         #[unsafe(naked)]
@@ -68,22 +94,18 @@ macro_rules! vector_loop {
                     concat!(".irp acc, ", $products),
                     $product,
                     ".endr",
-                )?
+                )*
                 $(concat!("mov ", $count, ", [rdi + {count}]"),)?
                 "test rsi, rsi",
                 "jz 3f",
+                $before,
                 ".p2align 6",
                 "2:",
                 $(
                     concat!(".rept ", $times),
-                    $(
-                        concat!(".irp acc, ", $crate::x86_64::loops::list!($accumulators $($over)?)),
-                        $step,
-                        concat!(".rept ", $additions),
-                        "add r8, r9",
-                        ".endr",
-                        ".endr",
-                    )+
+                    $($crate::x86_64::loops::each!(
+                        $accumulators, [$($over)?], concat!($step, $beside, $("\n", $second, $beside)?)
+                    ),)+
                     ".endr",
                 )+
                 $(concat!("inc ", $count),)?
@@ -106,16 +128,36 @@ macro_rules! vector_loop {
 }
 pub(super) use vector_loop;
 
-/// The list of its own, where a step has one.
-macro_rules! list {
-    ($accumulators:literal) => {
-        $accumulators
+/// A step for each of the accumulators, or of a list of its own where it has one, or of pairs of a product and an
+/// accumulator.
+macro_rules! each {
+    ($accumulators:literal, [], $step:expr) => {
+        concat!(".irp acc, ", $accumulators, "\n", $step, "\n.endr")
     };
-    ($accumulators:literal $over:literal) => {
-        $over
+    ($accumulators:literal, [$over:literal], $step:expr) => {
+        concat!(".irp acc, ", $over, "\n", $step, "\n.endr")
+    };
+    ($accumulators:literal, [[$(($product:literal, $acc:literal)),+]], $step:expr) => {
+        concat!($(".irp product, ", $product, "\n.irp acc, ", $acc, "\n", $step, "\n.endr\n.endr\n"),+)
     };
 }
-pub(super) use list;
+pub(super) use each;
+
+/// How many NOPs an iteration has in all; or `after` some instructions so many of them, until all are spent.
+macro_rules! nops {
+    ($all:literal) => {
+        concat!(".set .Lnops, ", $all)
+    };
+    (after $nops:literal) => {
+        concat!(
+            "\n.rept ",
+            $nops,
+            "\n.if .Lnops\n.set .Lnops, .Lnops - 1\n",
+            ".byte 0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0\n.endif\n.endr",
+        )
+    };
+}
+pub(super) use nops;
 
 /// The register of the first operand, where it is not the very first.
 macro_rules! from {

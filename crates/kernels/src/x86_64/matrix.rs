@@ -104,6 +104,7 @@ pub(super) const INT8_AMX: Kernel = Kernel {
     operations_per_lane: 2 * 64,
     data: Data::IntegerDot { shape: Shape::TILE_OF_BYTES, first: Range::U8, second: Range::S8 },
     body: int8_amx,
+    spaced: None,
     pace: Some(Pace { body: int8_amx_paced, additions: 768 }),
 };
 /// Bf16.

@@ -15,7 +15,7 @@ use model::isa::{CpuOp, Element, Isa};
 use super::loops::vector_loop;
 use crate::data::Data;
 use crate::features::Feature;
-use crate::table::{Kernel, Pace};
+use crate::table::{Kernel, Pace, Spaced};
 
 vector_loop!(
     /// Sixty-four bytes in six instructions; 16 accumulators in ZMM5-20. The immediate selects by the mask: ours where
@@ -75,7 +75,7 @@ vector_loop!(
             "pmullw xmm15, xmm\\acc; movdqa xmm\\acc, xmm4; pmullw xmm\\acc, xmm5; pand xmm\\acc, xmm9; ",
             "por xmm\\acc, xmm15",
         ),
-        body: 8 x [
+        body: 9 x [
             @ "0,1,2,3" concat!(
                 "paddb xmm1\\acc, xmm\\acc; ",
                 "movdqa xmm15, xmm6; psrlw xmm15, 8; movdqa xmm\\acc, xmm7; pand xmm\\acc, xmm8; ",
@@ -90,6 +90,7 @@ vector_loop!(
             ),
         ],
         counted: "rax",
+        spaced: int8_sse2_spaced, "4", "4 * 72 - 2",
         finish: "",
     }
 );
@@ -114,30 +115,37 @@ vector_loop!(
     }
 );
 vector_loop!(
-    /// Sixteen elements in two instructions; 6 accumulators in YMM10-15, their products in YMM0-5.
+    /// Sixteen elements in two instructions; 4 accumulators in YMM12-15, their products in YMM4-11.
     int16_avx2 {
-        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "6,7,8,9" from 6,
-        accumulators: 10, "10,11,12,13,14,15",
-        products: @ "0,1,2,3,4,5" "vpmullw ymm\\acc, ymm6, ymm7",
-        body: 11 x [
-            @ "0,1,2,3,4,5" "vpaddw ymm1\\acc, ymm1\\acc, ymm\\acc; vpmullw ymm\\acc, ymm8, ymm9",
-            @ "0,1,2,3,4,5" "vpaddw ymm1\\acc, ymm1\\acc, ymm\\acc; vpmullw ymm\\acc, ymm6, ymm7",
+        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "0,1,2,3",
+        accumulators: 12, "12,13,14,15",
+        products: @ "4,5,6,7" "vpmullw ymm\\acc, ymm0, ymm1", @ "8,9,10,11" "vpmullw ymm\\acc, ymm2, ymm3",
+        body: 12 x [
+            @ [(4, 12), (5, 13), (6, 14), (7, 15)]
+                "vpaddw ymm\\acc, ymm\\acc, ymm\\product" => "vpmullw ymm\\product, ymm0, ymm1",
+            @ [(8, 12), (9, 13), (10, 14), (11, 15)]
+                "vpaddw ymm\\acc, ymm\\acc, ymm\\product" => "vpmullw ymm\\product, ymm2, ymm3",
         ],
         counted: "rax",
+        spaced: int16_avx2_spaced, "1", "2 * 96 - 2",
         finish: "vzeroupper",
     }
 );
 vector_loop!(
-    /// Eight elements in two instructions and a copy; 6 accumulators in XMM10-15, their products in XMM0-5.
+    /// Eight elements in two instructions and a copy; 4 accumulators in XMM12-15, their products in XMM4-11.
     int16_sse2 {
-        register: "xmm", bytes: 16, load_store: "movdqu", operands: "6,7,8,9" from 6,
-        accumulators: 10, "10,11,12,13,14,15",
-        products: @ "0,1,2,3,4,5" "movdqa xmm\\acc, xmm6; pmullw xmm\\acc, xmm7",
-        body: 11 x [
-            @ "0,1,2,3,4,5" "paddw xmm1\\acc, xmm\\acc; movdqa xmm\\acc, xmm8; pmullw xmm\\acc, xmm9",
-            @ "0,1,2,3,4,5" "paddw xmm1\\acc, xmm\\acc; movdqa xmm\\acc, xmm6; pmullw xmm\\acc, xmm7",
+        register: "xmm", bytes: 16, load_store: "movdqu", operands: "0,1,2,3",
+        accumulators: 12, "12,13,14,15",
+        products: @ "4,5,6,7" "movdqa xmm\\acc, xmm0; pmullw xmm\\acc, xmm1",
+            @ "8,9,10,11" "movdqa xmm\\acc, xmm2; pmullw xmm\\acc, xmm3",
+        body: 12 x [
+            @ [(4, 12), (5, 13), (6, 14), (7, 15)]
+                "paddw xmm\\acc, xmm\\product; movdqa xmm\\product, xmm0; pmullw xmm\\product, xmm1",
+            @ [(8, 12), (9, 13), (10, 14), (11, 15)]
+                "paddw xmm\\acc, xmm\\product; movdqa xmm\\product, xmm2; pmullw xmm\\product, xmm3",
         ],
         counted: "rax",
+        spaced: int16_sse2_spaced, "1", "96 - 2",
         finish: "",
     }
 );
@@ -155,28 +163,35 @@ vector_loop!(
     }
 );
 vector_loop!(
-    /// Eight elements in two instructions; 6 accumulators in YMM10-15, their products in YMM0-5.
+    /// Eight elements in two instructions; 4 accumulators in YMM12-15, their products in YMM4-11.
     int32_avx2 {
-        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "6,7,8,9" from 6,
-        accumulators: 10, "10,11,12,13,14,15",
-        products: @ "0,1,2,3,4,5" "vpmulld ymm\\acc, ymm6, ymm7",
-        body: 11 x [
-            @ "0,1,2,3,4,5" "vpaddd ymm1\\acc, ymm1\\acc, ymm\\acc; vpmulld ymm\\acc, ymm8, ymm9",
-            @ "0,1,2,3,4,5" "vpaddd ymm1\\acc, ymm1\\acc, ymm\\acc; vpmulld ymm\\acc, ymm6, ymm7",
+        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "0,1,2,3",
+        accumulators: 12, "12,13,14,15",
+        products: @ "4,5,6,7" "vpmulld ymm\\acc, ymm0, ymm1", @ "8,9,10,11" "vpmulld ymm\\acc, ymm2, ymm3",
+        body: 12 x [
+            @ [(4, 12), (5, 13), (6, 14), (7, 15)]
+                "vpaddd ymm\\acc, ymm\\acc, ymm\\product; vpmulld ymm\\product, ymm0, ymm1",
+            @ [(8, 12), (9, 13), (10, 14), (11, 15)]
+                "vpaddd ymm\\acc, ymm\\acc, ymm\\product; vpmulld ymm\\product, ymm2, ymm3",
         ],
+        spaced: int32_avx2_spaced, "3", "3 * 96 - 1",
         finish: "vzeroupper",
     }
 );
 vector_loop!(
-    /// Four elements in two instructions and a copy; 6 accumulators in XMM10-15, their products in XMM0-5.
+    /// Four elements in two instructions and a copy; 4 accumulators in XMM12-15, their products in XMM4-11.
     int32_sse4_1 {
-        register: "xmm", bytes: 16, load_store: "movdqu", operands: "6,7,8,9" from 6,
-        accumulators: 10, "10,11,12,13,14,15",
-        products: @ "0,1,2,3,4,5" "movdqa xmm\\acc, xmm6; pmulld xmm\\acc, xmm7",
-        body: 11 x [
-            @ "0,1,2,3,4,5" "paddd xmm1\\acc, xmm\\acc; movdqa xmm\\acc, xmm8; pmulld xmm\\acc, xmm9",
-            @ "0,1,2,3,4,5" "paddd xmm1\\acc, xmm\\acc; movdqa xmm\\acc, xmm6; pmulld xmm\\acc, xmm7",
+        register: "xmm", bytes: 16, load_store: "movdqu", operands: "0,1,2,3",
+        accumulators: 12, "12,13,14,15",
+        products: @ "4,5,6,7" "movdqa xmm\\acc, xmm0; pmulld xmm\\acc, xmm1",
+            @ "8,9,10,11" "movdqa xmm\\acc, xmm2; pmulld xmm\\acc, xmm3",
+        body: 12 x [
+            @ [(4, 12), (5, 13), (6, 14), (7, 15)]
+                "paddd xmm\\acc, xmm\\product; movdqa xmm\\product, xmm0; pmulld xmm\\product, xmm1",
+            @ [(8, 12), (9, 13), (10, 14), (11, 15)]
+                "paddd xmm\\acc, xmm\\product; movdqa xmm\\product, xmm2; pmulld xmm\\product, xmm3",
         ],
+        spaced: int32_sse4_1_spaced, "2", "2 * 96 - 1",
         finish: "",
     }
 );
@@ -260,11 +275,12 @@ pub(super) const INT8_SSE2: Kernel = Kernel {
     accumulators: 4,
     accumulators_per_step: 1,
     lanes: 16,
-    pairs: 8,
+    pairs: 9,
     step: &["movdqa", "psrlw", "movdqa", "pand", "pmullw", "movdqa", "pmullw", "pand", "por", "paddb"],
     operations_per_lane: 2,
     data: Data::Elements { bytes: 1 },
     body: int8_sse2,
+    spaced: Some(Spaced { body: int8_sse2_spaced, nops: 286 }),
     pace: None,
 };
 /// 256 bits of bytes.
@@ -273,8 +289,10 @@ pub(super) const INT8_AVX2: Kernel = Kernel {
     isa: Isa::Avx2,
     requires: &[Feature::Avx2],
     lanes: 32,
+    pairs: 8,
     step: &["vpsrlw", "vpand", "vpmullw", "vpmullw", "vpand", "vpor", "vpaddb"],
     body: int8_avx2,
+    spaced: None,
     ..INT8_SSE2
 };
 /// 512 bits of bytes.
@@ -287,6 +305,7 @@ pub(super) const INT8_AVX512: Kernel = Kernel {
     pairs: 2,
     step: &["vpsrlw", "vpandd", "vpmullw", "vpmullw", "vpternlogd", "vpaddb"],
     body: int8_avx512,
+    spaced: None,
     pace: Some(Pace { body: int8_avx512_paced, additions: 256 }),
     ..INT8_SSE2
 };
@@ -298,12 +317,13 @@ pub(super) const INT16_SSE2: Kernel = Kernel {
     requires: &[Feature::Sse2],
     method: "cpu-muladd/1",
     accumulator_type: "s16",
-    accumulators: 6,
+    accumulators: 4,
     lanes: 8,
-    pairs: 11,
+    pairs: 12,
     step: &["movdqa", "pmullw", "paddw"],
     data: Data::Elements { bytes: 2 },
     body: int16_sse2,
+    spaced: Some(Spaced { body: int16_sse2_spaced, nops: 94 }),
     ..INT8_SSE2
 };
 /// 256 bits.
@@ -314,6 +334,7 @@ pub(super) const INT16_AVX2: Kernel = Kernel {
     lanes: 16,
     step: &["vpmullw", "vpaddw"],
     body: int16_avx2,
+    spaced: Some(Spaced { body: int16_avx2_spaced, nops: 190 }),
     ..INT16_SSE2
 };
 /// 512 bits.
@@ -325,6 +346,7 @@ pub(super) const INT16_AVX512: Kernel = Kernel {
     lanes: 32,
     pairs: 3,
     body: int16_avx512,
+    spaced: None,
     pace: Some(Pace { body: int16_avx512_paced, additions: 180 }),
     ..INT16_AVX2
 };
@@ -336,12 +358,13 @@ pub(super) const INT32_SSE4_1: Kernel = Kernel {
     requires: &[Feature::Sse41],
     method: "cpu-muladd/1",
     accumulator_type: "s32",
-    accumulators: 6,
+    accumulators: 4,
     lanes: 4,
-    pairs: 11,
+    pairs: 12,
     step: &["movdqa", "pmulld", "paddd"],
     data: Data::Elements { bytes: 4 },
     body: int32_sse4_1,
+    spaced: Some(Spaced { body: int32_sse4_1_spaced, nops: 191 }),
     ..INT8_SSE2
 };
 /// 256 bits.
@@ -352,6 +375,7 @@ pub(super) const INT32_AVX2: Kernel = Kernel {
     lanes: 8,
     step: &["vpmulld", "vpaddd"],
     body: int32_avx2,
+    spaced: Some(Spaced { body: int32_avx2_spaced, nops: 287 }),
     ..INT32_SSE4_1
 };
 /// 512 bits.
@@ -363,6 +387,7 @@ pub(super) const INT32_AVX512: Kernel = Kernel {
     lanes: 16,
     pairs: 3,
     body: int32_avx512,
+    spaced: None,
     pace: Some(Pace { body: int32_avx512_paced, additions: 288 }),
     ..INT32_AVX2
 };
@@ -381,6 +406,7 @@ pub(super) const INT64_SSE2: Kernel = Kernel {
     ],
     data: Data::Elements { bytes: 8 },
     body: int64_sse2,
+    spaced: None,
     ..INT8_SSE2
 };
 /// 256 bits, from products of halves.

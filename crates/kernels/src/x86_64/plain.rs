@@ -17,7 +17,7 @@ use super::loops::vector_loop;
 use crate::data::{Data, Float, SLOT};
 use crate::features::Feature;
 use crate::state::RegisterFile;
-use crate::table::Kernel;
+use crate::table::{Kernel, Spaced};
 
 /// Defines a loop over general registers: ten variables, the operands in (R)AX, (R)CX and (R)DX. RDI is the register
 /// file, RSI the number of iterations; the registers that belong to the caller are saved around it.
@@ -126,6 +126,7 @@ vector_loop!(
             @ "12,13,14,15" "mulss xmm\\acc, xmm1", @ "12,13,14,15" "addss xmm\\acc, xmm2",
             @ "12,13,14,15" "subss xmm\\acc, xmm3",
         ],
+        spaced: fp32_scalar_spaced, "1", "144 - 1",
         finish: "",
     }
 );
@@ -148,6 +149,7 @@ vector_loop!(
             @ "12,13,14,15" "mulsd xmm\\acc, xmm1", @ "12,13,14,15" "addsd xmm\\acc, xmm2",
             @ "12,13,14,15" "subsd xmm\\acc, xmm3",
         ],
+        spaced: fp64_scalar_spaced, "1", "144 - 1",
         finish: "",
     }
 );
@@ -169,6 +171,7 @@ pub(super) const INT8_SCALAR: Kernel = Kernel {
     operations_per_lane: 3,
     data: Data::Affine { bytes: 1 },
     body: int8_scalar,
+    spaced: None,
     pace: None,
 };
 /// `short`.
@@ -208,6 +211,7 @@ pub(super) const FP64_SCALAR: Kernel = Kernel {
     step: &["mulsd", "addsd", "subsd"],
     data: Data::DoubledAndHalved(Float::Fp64),
     body: fp64_scalar,
+    spaced: Some(Spaced { body: fp64_scalar_spaced, nops: 143 }),
     ..INT8_SCALAR
 };
 /// `float`.
@@ -218,5 +222,6 @@ pub(super) const FP32_SCALAR: Kernel = Kernel {
     step: &["mulss", "addss", "subss"],
     data: Data::DoubledAndHalved(Float::Fp32),
     body: fp32_scalar,
+    spaced: Some(Spaced { body: fp32_scalar_spaced, nops: 143 }),
     ..FP64_SCALAR
 };

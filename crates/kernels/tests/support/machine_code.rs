@@ -19,14 +19,17 @@ use model::isa::{CpuOp, Element, Isa};
 /// it.
 const MICRO_OP_CACHE: usize = 768;
 
+/// Half of what that of Golden Cove holds (4096: Intel's optimization manual, section 2.3), where spaced loops run.
+const SPACED_MICRO_OP_CACHE: usize = 2048;
+
 /// Bytes of a cache line, on which loops begin.
 const LINE: u64 = 64;
 
 /// What a kernel's machine code is found to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TableRow {
-    /// The kernel's name.
-    pub(crate) kernel: &'static str,
+    /// The kernel's name, and which variant of it this is.
+    pub(crate) kernel: String,
     /// Bits of an accumulator.
     pub(crate) accumulator_bits: usize,
     /// Independent accumulators.
@@ -45,7 +48,7 @@ impl TableRow {
     /// The line above a table of such rows.
     pub(crate) fn heading() -> String {
         format!(
-            "{:<24} {:>6} {:>6} {:>6} {:>6} {:>8}  {}",
+            "{:<28} {:>6} {:>6} {:>6} {:>6} {:>8}  {}",
             "kernel", "bits", "accum.", "instr.", "bytes", "ops/iter", "mix of the loop"
         )
     }
@@ -56,7 +59,7 @@ impl fmt::Display for TableRow {
         let Self { kernel, accumulator_bits, accumulators, instructions, mix, bytes, operations } = self;
         write!(
             f,
-            "{kernel:<24} {accumulator_bits:>6} {accumulators:>6} {instructions:>6} {bytes:>6} {operations:>8} "
+            "{kernel:<28} {accumulator_bits:>6} {accumulators:>6} {instructions:>6} {bytes:>6} {operations:>8} "
         )?;
         mix.iter().try_for_each(|(mnemonic, count)| write!(f, " {count} {mnemonic}"))
     }
@@ -67,17 +70,64 @@ impl fmt::Display for TableRow {
 pub(crate) fn check(kernel: &Kernel, code: &[u8], address: u64) -> Result<TableRow, String> {
     let code = Code::of(code, address).map_err(|wrong| format!("{}: {wrong}", kernel.name))?;
     declared(kernel, &code).map_err(|wrong| format!("{}: {wrong}", kernel.name))?;
-    let mut mix = code.counts();
-    mix.retain(|mnemonic, _| !LOOP_END.iter().any(|(end, _)| end == mnemonic));
-    Ok(TableRow {
-        kernel: kernel.name,
-        accumulator_bits: 8 * kernel.vector_bytes(),
-        accumulators: kernel.accumulators,
-        instructions: code.body.len(),
-        mix,
-        bytes: code.bytes(),
-        operations: kernel.operations(),
-    })
+    Ok(code.row(kernel, kernel.name.to_owned()))
+}
+
+/// Holds the variant of a kernel with NOPs to it: so many of them per iteration, evenly between the instructions, and
+/// but for them the very instructions of the loop `plain`, on the same registers and in the same order.
+pub(crate) fn check_spaced(
+    kernel: &Kernel,
+    (plain, plain_address): (&[u8], u64),
+    (code, address): (&[u8], u64),
+    nops: u64,
+) -> Result<TableRow, String> {
+    let name = format!("{}, spaced", kernel.name);
+    let outcome = Code::with_room(code, address, SPACED_MICRO_OP_CACHE).and_then(|spaced| {
+        let rest = spaced.without(is_nop);
+        let found = (spaced.body.len() - rest.body.len()) as u64;
+        if found != nops || found == 0 {
+            return Err(format!("the loop has {found} NOPs where {nops} are declared"));
+        }
+        cycles(&spaced)?;
+        declared(kernel, &rest)?;
+        // Instructions are equal where they do the same, wherever they lie.
+        if rest.work() != Code::of(plain, plain_address)?.work() {
+            return Err("without its NOPs the loop is another than the plain one".into());
+        }
+        Ok(spaced.row(kernel, name.clone()))
+    });
+    outcome.map_err(|wrong| format!("{name}: {wrong}"))
+}
+
+/// A NOP of the length that the loops use.
+fn is_nop(instruction: &Instruction) -> bool {
+    instruction.mnemonic() == Mnemonic::Nop && instruction.len() == 9
+}
+
+/// Each cycle renames six instructions of which three take a vector port, from the first iteration to the last: the
+/// iteration is a whole number of cycles long, with DEC and JNE renamed as one, and nowhere are three cycles' worth of
+/// vector instructions renamed in less than two.
+fn cycles(code: &Code) -> Result<(), String> {
+    /// Micro-operations renamed in a cycle, and vector ports (LLVM `X86SchedAlderlakeP.td`).
+    const RENAMED: usize = 6;
+    const PORTS: usize = 3;
+    let all: Vec<usize> = code.work().iter().flat_map(micro_operations).chain([0]).collect();
+    if !all.len().is_multiple_of(RENAMED) || all.iter().sum::<usize>() > all.len() / RENAMED * PORTS {
+        let cycles = all.len() / RENAMED;
+        return Err(format!("{} are renamed, {cycles} cycles and {} more", all.len(), all.len() % RENAMED));
+    }
+    let dense = all.windows(2 * RENAMED).any(|some| some.iter().sum::<usize>() > 3 * PORTS);
+    if dense { Err("NOPs are not spread over the loop".into()) } else { Ok(()) }
+}
+
+/// What is renamed for an instruction, one for each micro-operation: 1 where it takes a vector port.
+fn micro_operations(instruction: &Instruction) -> Vec<usize> {
+    match instruction.mnemonic() {
+        Mnemonic::Pmulld | Mnemonic::Vpmulld => vec![1, 1],
+        // Copies are done by renaming.
+        Mnemonic::Nop | Mnemonic::Inc | Mnemonic::Movapd | Mnemonic::Movaps | Mnemonic::Movdqa => vec![0],
+        _ => vec![1],
+    }
 }
 
 /// Holds the paced variant of a kernel to it: the same loop, and so many additions of one register to another besides,
@@ -93,9 +143,7 @@ pub(crate) fn check_paced(kernel: &Kernel, code: &[u8], address: u64, additions:
     if found != additions {
         return Err(format!("{}: paced by {found} additions where {additions} are declared", kernel.name));
     }
-    let without = |instructions: &[Instruction]| instructions.iter().copied().filter(|one| !paces(one)).collect();
-    let rest = Code { all: without(&whole.all), body: without(&whole.body) };
-    declared(kernel, &rest).map_err(|wrong| format!("{}, paced: {wrong}", kernel.name))
+    declared(kernel, &whole.without(paces)).map_err(|wrong| format!("{}, paced: {wrong}", kernel.name))
 }
 
 /// The loop does what the row declares, where and as it declares it.
@@ -148,6 +196,27 @@ impl Code {
             return Err("the loop does not end in DEC and JNE".into());
         }
         Ok(code)
+    }
+
+    /// The same function without such instructions.
+    fn without(&self, unwanted: impl Fn(&Instruction) -> bool) -> Self {
+        let rest = |from: &[Instruction]| from.iter().copied().filter(|one| !unwanted(one)).collect();
+        Self { all: rest(&self.all), body: rest(&self.body) }
+    }
+
+    /// What the table says of this loop.
+    fn row(&self, kernel: &Kernel, name: String) -> TableRow {
+        let mut mix = self.counts();
+        mix.retain(|mnemonic, _| !LOOP_END.iter().any(|(end, _)| end == mnemonic));
+        TableRow {
+            kernel: name,
+            accumulator_bits: 8 * kernel.vector_bytes(),
+            accumulators: kernel.accumulators,
+            instructions: self.body.len(),
+            mix,
+            bytes: self.bytes(),
+            operations: kernel.operations(),
+        }
     }
 
     /// How often each mnemonic occurs in the loop.
@@ -316,6 +385,7 @@ fn places(kernel: &Kernel, code: &Code) -> Result<(), String> {
 fn take_turns(kernel: &Kernel, written: &[Register]) -> Result<(), String> {
     /// From one instruction to the next on the same accumulator, as far as four tiles allow.
     const APART: usize = 4;
+    let apart = APART.min(kernel.accumulators);
     let turns = 2 * kernel.pairs;
     let (turn, rest) = written.split_at(written.len() / turns);
     let mut times = BTreeMap::new();
@@ -323,7 +393,7 @@ fn take_turns(kernel: &Kernel, written: &[Register]) -> Result<(), String> {
         *times.entry(*register).or_insert(0) += 1;
     }
     let all = times.len() == kernel.accumulators && times.values().all(|count| count * times.len() == turn.len());
-    let apart = written.windows(APART).all(|near| !near[1..].contains(&near[0]));
+    let apart = written.windows(apart).all(|near| !near[1..].contains(&near[0]));
     if all && apart && rest.chunks(turn.len()).all(|other| other == turn) {
         Ok(())
     } else {
@@ -332,7 +402,8 @@ fn take_turns(kernel: &Kernel, written: &[Register]) -> Result<(), String> {
 }
 
 /// Products that are formed before the loop are formed as a step does it, up to its last instruction, the addition; and
-/// from then on every product is as far ahead of its addition as there are accumulators.
+/// from then on every product is as many steps ahead of its addition as there are products, at least one for each
+/// accumulator.
 fn products(kernel: &Kernel, code: &Code) -> Result<(), String> {
     let computes = |instruction: &&Instruction| {
         let to = instruction.op0_register();
@@ -343,13 +414,14 @@ fn products(kernel: &Kernel, code: &Code) -> Result<(), String> {
         return Ok(());
     }
     let found: Vec<_> = first.iter().map(|instruction| name(instruction)).collect();
-    let declared = kernel.step[..kernel.step.len() - 1].repeat(kernel.accumulators);
-    if found != declared {
+    let steps = first.len() / (kernel.step.len() - 1);
+    let declared = kernel.step[..kernel.step.len() - 1].repeat(steps);
+    if found != declared || steps < kernel.accumulators {
         return Err(format!("{found:?} come before the loop where {declared:?} should"));
     }
     let products: BTreeSet<_> = first.iter().map(|instruction| instruction.op0_register().full_register()).collect();
     let accumulators = stored(code);
-    let mut ahead: BTreeMap<_, usize> = products.iter().map(|product| (*product, kernel.accumulators)).collect();
+    let mut ahead: BTreeMap<_, usize> = products.iter().map(|product| (*product, steps)).collect();
     for instruction in code.work() {
         let to = instruction.op0_register().full_register();
         if products.contains(&to) {
@@ -360,8 +432,8 @@ fn products(kernel: &Kernel, code: &Code) -> Result<(), String> {
             }
             let sources = [instruction.op1_register(), instruction.op2_register()].map(Register::full_register);
             let added = sources.iter().find_map(|source| ahead.get(source));
-            if added.is_none_or(|additions| *additions < kernel.accumulators) {
-                return Err(format!("{instruction} does not add a product formed {} steps ago", kernel.accumulators));
+            if added.is_none_or(|additions| *additions < steps) {
+                return Err(format!("{instruction} does not add a product formed {steps} steps ago"));
             }
         }
     }

@@ -49,13 +49,25 @@ impl Engine for CpuEngine {
 
     fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble> {
         let CpuParams { op, element, isa, .. } = *params(&task.experiment)?;
-        let trial = trial(op, element, isa, task.seed ^ thread as u64).ok_or_else(|| {
-            let cpu =
-                task.cpus.get(thread).map_or_else(String::new, |cpu| format!("CPU {cpu}, or the operating system, "));
-            Trouble::Unavailable(format!("{cpu}lacks {isa} for {op} of {element}"))
-        })?;
-        Ok(Opened::Paced(trial))
+        let cpu =
+            || task.cpus.get(thread).map_or_else(String::new, |cpu| format!("CPU {cpu}, or the operating system, "));
+        let spaced = is_spaced(&task.experiment);
+        // Every thread of a row runs the loop that the row says.
+        let features = Features::detect();
+        let features = features.on_binding_core(features.binds_at_renaming() && spaced);
+        let bound = table::find(op, element, isa, &features)
+            .ok_or_else(|| Trouble::Unavailable(format!("{}lacks {isa} for {op} of {element}", cpu())))?;
+        if bound.is_spaced() != spaced {
+            let why = "is another kind of core than this row was planned for, whose loop has NOPs";
+            return Err(Trouble::Unavailable(format!("{}{why}", cpu())));
+        }
+        Ok(Opened::Paced(seeded(bound, task.seed ^ thread as u64)))
     }
+}
+
+/// Whether NOPs keep the instructions of an experiment's loop apart.
+fn is_spaced(experiment: &Experiment) -> bool {
+    experiment.kernel.as_ref().is_some_and(|kernel| kernel.instructions.iter().any(|name| name == rows::NOP))
 }
 
 fn params(experiment: &Experiment) -> Result<&CpuParams, Trouble> {
@@ -85,7 +97,8 @@ pub(super) fn common(machine: &Machine, by_type: &BTreeMap<usize, Features>, cpu
         return Features::detect();
     }
     let everywhere = |feature: &&Feature| used.iter().all(|features| features.has(**feature));
-    Features::of(&Feature::ALL.iter().filter(everywhere).copied().collect::<Vec<_>>())
+    let binds = used.iter().all(|features| features.binds_at_renaming());
+    Features::of(&Feature::ALL.iter().filter(everywhere).copied().collect::<Vec<_>>()).on_binding_core(binds)
 }
 
 /// The unit in which work on such elements is counted.
@@ -99,9 +112,12 @@ pub(crate) fn unit_of(element: Element) -> Unit {
 /// The kernel of this operation, element and instruction set with its operands, drawn from `seed`; `None` where this
 /// machine cannot run it.
 pub(super) fn trial(op: CpuOp, element: Element, isa: Isa, seed: u64) -> Option<Box<dyn Trial>> {
-    let bound = table::find(op, element, isa, &Features::detect())?;
-    let state = bound.seeded(seed);
-    Some(Box::new(CpuTrial { bound, state }))
+    table::find(op, element, isa, &Features::detect()).map(|bound| seeded(bound, seed))
+}
+
+/// A kernel with its operands, drawn from `seed`.
+fn seeded(bound: Bound, seed: u64) -> Box<dyn Trial> {
+    Box::new(CpuTrial { bound, state: bound.seeded(seed) })
 }
 
 /// The same with the widest instruction set that this machine has for it.

@@ -160,7 +160,7 @@ impl Cell<'_> {
             area: Area::Cpu,
             method: kernel.map_or("cpu/1", |kernel| kernel.method).to_owned(),
             classic: kernel.and_then(|kernel| classic(kernel, features, self.stanza.total)),
-            kernel: kernel.map(facts),
+            kernel: kernel.map(|kernel| facts(kernel, features)),
             params: Params::Cpu(params),
         };
         Planned {
@@ -204,12 +204,16 @@ fn classic(kernel: &Kernel, features: Features, total: Option<f64>) -> Option<Cl
     Some(Classic { table: "cpu".into(), workload: workload.into(), class: Some(class.into()), total })
 }
 
-/// What a reader needs to know of a kernel.
-fn facts(kernel: &'static Kernel) -> Loop {
+/// Among the instructions of a step: one that does nothing, and by that keeps others apart.
+pub(super) const NOP: &str = "nop";
+
+/// What a reader needs to know of a kernel on CPUs with these features.
+fn facts(kernel: &'static Kernel, features: Features) -> Loop {
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    let nops = std::iter::repeat_n(NOP, kernel.nops_per_step(&features));
     Loop {
         accumulator: kernel.accumulator_type.to_owned(),
-        instructions: kernel.step.iter().map(|name| (*name).to_owned()).collect(),
+        instructions: kernel.step.iter().copied().chain(nops).map(str::to_owned).collect(),
         accumulator_bits: count(8 * kernel.vector_bytes()),
         accumulators: count(kernel.accumulators),
         operations: kernel.operations(),
@@ -291,6 +295,20 @@ mod tests {
             let mut assumed = machine::steps().filter(|(of, _)| *of == this).map(|(_, step)| step);
             assert!(assumed.any(|step| step == kernel.step), "{}: {:?}", kernel.name, kernel.step);
         }
+    }
+
+    #[test]
+    fn a_row_says_whether_nops_keep_its_instructions_apart() {
+        let step = |binds: bool, op, isa| {
+            let features = Features::of(AVX2).on_binding_core(binds);
+            let wanted = stanza(&[op], Element::Int16, IsaChoice::Named(isa));
+            let rows = rows_on(features, &machine_with_cpus(1), vec![wanted]).unwrap();
+            rows[0].experiment.kernel.clone().unwrap().instructions
+        };
+        assert_eq!(step(false, CpuOp::Dot, Isa::Avx2), ["vpmaddwd", "vpaddd"]);
+        assert_eq!(step(true, CpuOp::Dot, Isa::Avx2), ["vpmaddwd", "vpaddd", NOP, NOP]);
+        assert_eq!(step(true, CpuOp::Dot, Isa::Sse2), ["movdqa", "pmaddwd", "paddd", NOP]);
+        assert_eq!(step(true, CpuOp::Dot, Isa::Scalar), ["movsx", "imul", "add"]);
     }
 
     #[test]
