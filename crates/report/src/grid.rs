@@ -185,17 +185,17 @@ impl Grid {
     }
 }
 
-/// Every table of a document: for each area what was measured, what was not, the classic tables of a classic run, what
+/// Every table of a document: for each area the classic tables of a classic run, what was measured, what was not, what
 /// trusted tools measured, and the peaks with their arithmetic; then the warnings.
 ///
-/// The names are `AREA-measured`, `AREA-not-measured`, `classic-…`, `AREA-references`, `AREA-peaks` and `warnings`; a table
+/// The names are `classic-…`, `AREA-measured`, `AREA-not-measured`, `AREA-references`, `AREA-peaks` and `warnings`; a table
 /// without lines is left out.
 pub fn grids(document: &Document) -> Vec<Grid> {
     let of_area = |area: &Area| {
         let rows: Vec<&Row> = document.experiments.iter().filter(|row| row.area == *area).collect();
         let measured = [measured::measured(*area, &rows, document), measured::not_measured(*area, &rows)];
         let beside = [references::grid(*area, &rows), peaks::grid(*area, &rows)];
-        measured.into_iter().chain(classic::grids(*area, document)).chain(beside).collect::<Vec<_>>()
+        classic::grids(*area, document).into_iter().chain(measured).chain(beside).collect::<Vec<_>>()
     };
     let all = Area::ALL.iter().flat_map(of_area).chain([warnings::grid(document)]);
     all.filter(|grid| !grid.lines.is_empty()).collect()

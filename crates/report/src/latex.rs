@@ -53,7 +53,7 @@ const PREAMBLE: &str = r##"\documentclass[a4paper,landscape]{article}
 const TEXT_WIDTH: f64 = 267.0;
 
 /// Width of a character of the tables' `\scriptsize` as a mean, and the room between two columns, in millimetres.
-const CHARACTER: f64 = 1.35;
+const CHARACTER: f64 = 1.45;
 const GAP: f64 = 2.2;
 
 /// A column of words is broken into lines from so many characters on.

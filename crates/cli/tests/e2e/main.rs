@@ -21,6 +21,7 @@
 //! * `net_faults`: networks that are slow, late, lossy or blind to long packets
 //! * `net_server`: servers and their visitors, queues, keys, hostile clients, ends that are stopped or killed
 //! * `references`: trusted tools beside our rows, real ones and fakes
+//! * `report`: where each form of a report goes, and what the programs that it is for make of it
 //! * `resume`: runs that were cut off, and go on
 //! * `family`: the processes that a run has started
 //! * `machines`: `assay info`, here and of recorded machines
@@ -53,6 +54,7 @@ mod net;
 mod net_faults;
 mod net_server;
 mod references;
+mod report;
 mod resume;
 mod sampling;
 mod storage;
