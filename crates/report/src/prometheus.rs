@@ -153,9 +153,10 @@ fn add_metric(exposition: &mut Exposition, row: &Row, metric: &Metric) {
     let counted = [own[0], own[1], ("metric", &metric.name)];
     exposition.add("assay_samples", "Samples of a metric.", &counted, f64::from(summary.n));
     if let Some(found) = &summary.percentiles {
-        let quantiles = [("0.5", found.p50), ("0.9", found.p90), ("0.99", found.p99), ("0.999", found.p99_9)];
-        for (quantile, value) in quantiles.into_iter().chain([("0.9999", found.p99_99), ("1", found.max)]) {
-            let labels = [own[0], own[1], ("quantile", quantile)];
+        // A label "quantile" is for summaries alone.
+        let told = [("50", found.p50), ("90", found.p90), ("99", found.p99), ("99.9", found.p99_9)];
+        for (percentile, value) in told.into_iter().chain([("99.99", found.p99_99), ("100", found.max)]) {
+            let labels = [own[0], own[1], ("percentile", percentile)];
             exposition.add(&name("_percentile"), &format!("Percentiles of {of} over all operations."), &labels, value);
         }
     }
