@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use bench::store::{DOCUMENT, Store, write_whole};
+use bench::store::{PAGE, Store, write_whole};
 use model::document::Document;
 use report::Render;
 use report::grid::{Grid, grids};
@@ -15,9 +15,6 @@ use crate::exit::{Outcome, Result, print};
 
 /// The form where none is named.
 const USUAL: &str = "html";
-
-/// The page's name in a run's folder.
-const PAGE: &str = "report.html";
 
 /// Where a report goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,20 +58,10 @@ fn target(arguments: &Report, store: &Store) -> Result<Target> {
     }
 }
 
-/// The page in the folder of a run that was loaded.
+/// The page in the folder of a run.
 fn page(run: &str, store: &Store) -> Result<PathBuf> {
-    let given = Path::new(run);
-    if given.is_dir() {
-        return Ok(given.join(PAGE));
-    }
-    if !given.is_file() {
-        return Ok(store.root().join("runs").join(run).join(PAGE));
-    }
-    // A document that lies alone, among other things, has no folder for a page of this name.
-    let is_in_folder = given.file_name().is_some_and(|name| name == DOCUMENT);
-    is_in_folder
-        .then(|| given.with_file_name(PAGE))
-        .ok_or_else(|| format!("'{run}' is not in a run's folder; say with -o FILE where the page is to go"))
+    let folder = store.folder(run).map_err(|why| format!("{why}, or say with -o FILE where the page is to go"))?;
+    Ok(folder.path().join(PAGE))
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {
