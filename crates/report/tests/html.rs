@@ -387,11 +387,11 @@ fn outline(document: &Document) -> String {
             "caption" => None,
             "table" => {
                 let caption = element.named("caption").map(Element::text).collect::<String>();
-                let heads = element.named("thead").next().map_or_else(String::new, |heads| {
-                    heads.named("th").map(Element::text).collect::<Vec<_>>().join(" | ")
-                });
                 let lines = element.named("tbody").next().map_or(0, |body| body.children().count());
-                Some(("table", format!("{caption}: {lines} x [{heads}]")))
+                Some((
+                    "table",
+                    format!("{caption}: {}", if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") }),
+                ))
             }
             "p" | "li"
                 if element.children().all(|child| ["b", "a", "span", "bdi", "code"].contains(&child.name.as_str())) =>

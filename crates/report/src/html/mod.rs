@@ -113,6 +113,8 @@ struct Head {
     rows: String,
     id: String,
     sessions: u32,
+    /// How often the run was gone on with; empty where it never was.
+    resumed: String,
     declared: Vec<String>,
 }
 
@@ -177,6 +179,10 @@ impl Head {
             rows: if measured == document.experiments.len() { planned } else { format!("{measured} of {planned}") },
             id: run.id.clone(),
             sessions: run.sessions,
+            resumed: match run.resumed.len() {
+                0 => String::new(),
+                times => format!("gone on with {} after it had been cut off", counted(times as u64, "time")),
+            },
             declared: run.declared.iter().map(|(name, value)| format!("{name}={value}")).collect(),
         }
     }
