@@ -97,7 +97,7 @@ fn nothing_is_allocated_after_the_start() {
 
     let shape = Shape::square(N, N, 3, wide.tile, wide.blocking);
     let operands = shape.operand_lens().unwrap().map(|len| vec![0.0; len]);
-    let product = Product::new(shape, crew(), operands, vec![0.0; shape.workspace_len()]).unwrap();
+    let product = Product::new(shape, crew(), operands, vec![0.0; shape.workspace_len(THREADS)]).unwrap();
     let multiply = |thread| {
         product.fill(thread)?;
         product.multiply(thread, &mut || {})?;

@@ -5,12 +5,12 @@
 mod dense;
 
 use dense::{every_tile, together};
-use kernels::dense::{Abandoned, Blocking, BoundTile, Crew, Product, Real, Shape, Unfit};
+use kernels::dense::{Abandoned, Blocking, BoundTile, Caches, Crew, Product, Real, Shape, Unfit, padded};
 use proptest::prelude::*;
 
 fn product<T: Real>(shape: Shape<T>, threads: usize) -> Product<T, Vec<T>> {
     let operands = shape.operand_lens().unwrap_or([0; 3]).map(|len| vec![T::ZERO; len]);
-    let workspace = vec![T::ZERO; shape.workspace_len()];
+    let workspace = vec![T::ZERO; shape.workspace_len(threads)];
     let Ok(product) = Product::new(shape, Crew::new(threads, std::thread::yield_now), operands, workspace) else {
         panic!("{shape:?} does not fit");
     };
@@ -147,6 +147,35 @@ fn a_fault_is_found_wherever_it_is() {
 }
 
 #[test]
+fn parts_of_the_depth_are_packed_in_turns_by_any_number_of_threads() {
+    // Parts of 3, of which the last is short: 34 meetings at which a room could be written to too early.
+    for tile in every_tile::<f64>() {
+        for threads in [1, 2, 3, 5] {
+            for _ in 0..20 {
+                is_right(tile, [97, 120, 100], Blocking { panel: 3, rows: 24, columns: 8 }, threads);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_workspace_is_small_beside_the_matrices() {
+    fn of<T: Real>() {
+        for tile in every_tile::<T>() {
+            for (n, threads) in [(1000, 1), (5000, 2), (7500, 2), (10_000, 16), (20_000, 2), (45_000, 128)] {
+                let caches = Caches { l1d: 48 << 10, l2: 2 << 20 };
+                let blocking = Blocking::new(tile.tile(), n, caches);
+                let shape = Shape::square(n, padded::<T>(n), 1, tile, blocking);
+                let bytes = size_of::<T>() * shape.workspace_len(threads);
+                assert!(bytes <= (3 * size_of::<T>() * n * n / 20).max(64 << 20), "{n}, {threads} threads: {bytes}");
+            }
+        }
+    }
+    of::<f64>();
+    of::<f32>();
+}
+
+#[test]
 fn a_product_that_does_not_fit_is_refused() {
     let tile = every_tile::<f64>()[0];
     let right = shape(tile, [10, 20, 30], Blocking { panel: 8, rows: 8, columns: 8 });
@@ -155,7 +184,7 @@ fn a_product_that_does_not_fit_is_refused() {
         let operands = lens.map(|len| vec![0.0; len]);
         Product::new(shape, Crew::new(1, || {}), operands, vec![0.0; work]).map(|_| ()).unwrap_err()
     };
-    let work = right.workspace_len();
+    let work = right.workspace_len(1);
     assert_eq!(new(right, [lens[0] - 1, lens[1], lens[2]], work), Unfit::Matrix(lens[0]));
     assert_eq!(new(right, [lens[0], lens[1], lens[2] - 1], work), Unfit::Matrix(lens[2]));
     assert_eq!(new(right, lens, work - 1), Unfit::Workspace(work));

@@ -26,8 +26,8 @@ use super::step::{Bench, Step};
 use super::tile::BoundTile;
 use super::triangle::{Triangles, own_rows};
 
-/// The least columns of a piece of work: fewer, and the left factor is read from beyond the second-level cache faster
-/// than it comes.
+/// The least columns of a piece of work whose left factor is beyond the second-level cache: with fewer it is read faster
+/// than it comes. Where it is in there, the last pieces are as small as they can be, so that threads end together.
 pub(super) const LEAST_COLUMNS: usize = 48;
 
 /// A problem: its order, where its entries come from, and how it is cut.
@@ -140,6 +140,12 @@ impl<T: Real> Problem<T> {
             right,
             len: own + threads * each,
         }
+    }
+
+    /// The least columns of a piece of work, where the left factor has so many rows: a block of it is a quarter of the
+    /// second-level cache, and twice as much may stay there.
+    fn least_columns(&self, rows: usize) -> usize {
+        if rows <= 2 * self.blocking.rows { self.tile.columns() } else { LEAST_COLUMNS }
     }
 
     /// Columns of a panel.
@@ -446,12 +452,6 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
     pub(super) unsafe fn factor(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
         let (n, bench) = (self.problem.n, self.bench(thread));
         let panels = n.div_ceil(self.problem.depth());
-        let share = Share {
-            unit: self.problem.tile.columns(),
-            most: self.problem.job_columns(self.crew.threads()),
-            least: LEAST_COLUMNS,
-            threads: self.crew.threads(),
-        };
         if thread == 0 {
             if self.fault.swap(false, Ordering::AcqRel) {
                 // SAFETY: the others wait.
@@ -465,6 +465,12 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         for number in 0..panels {
             let step = self.step(number);
             let next = self.panel(number + 1);
+            let share = Share {
+                unit: self.problem.tile.columns(),
+                most: self.problem.job_columns(self.crew.threads()),
+                least: self.problem.least_columns(n - step.panel.end),
+                threads: self.crew.threads(),
+            };
             if !next.is_empty() && !self.ahead[number % 2].swap(true, Ordering::AcqRel) {
                 // SAFETY: only one thread comes here, and jobs begin to the right of the next panel. What is kept of
                 // that panel was last used in the step before this, after which the threads have met.

@@ -1,7 +1,8 @@
 //! The product of two matrices, `C = C - A B`: what BLAS calls GEMM with -1 and 1, the part of a factorisation that takes
 //! nearly all of its time, and so the ceiling that its rate has.
 //!
-//! All threads pack a part of the depth of both factors, meet, and then take columns of C by turns.
+//! A part of the depth of both factors is packed, and then threads take columns of C by turns. A thread that finds none left
+//! packs the next part while the others finish theirs, so threads meet once a part and have something to do until then.
 
 use core::fmt;
 use core::ops::{DerefMut, Range};
@@ -53,10 +54,9 @@ impl<T: Real> Shape<T> {
         Some([a?, b?, c?])
     }
 
-    /// Elements of the workspace.
-    pub fn workspace_len(&self) -> usize {
-        let right = apart::<T>(self.columns.next_multiple_of(self.tile.columns()) * self.part());
-        (self.left_len() + right).max(VECTORS * self.depth)
+    /// Elements of the workspace for so many threads.
+    pub fn workspace_len(&self, threads: usize) -> usize {
+        (rooms(threads) * self.packed_len()).max(VECTORS * self.depth)
     }
 
     /// Floating-point operations: a multiplication and an addition for each row, column and step of the depth.
@@ -67,6 +67,11 @@ impl<T: Real> Shape<T> {
     /// How much of the depth is worked on at a time.
     fn part(&self) -> usize {
         self.blocking.panel.clamp(1, self.depth.max(1))
+    }
+
+    /// Elements of a packed part of both factors.
+    fn packed_len(&self) -> usize {
+        self.left_len() + apart::<T>(self.columns.next_multiple_of(self.tile.columns()) * self.part())
     }
 
     fn left_len(&self) -> usize {
@@ -158,7 +163,7 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         let [a, b, c] = operands;
         let store = |buffer, needed| Store::new(buffer, needed).map_err(|_| Unfit::Matrix(needed));
         let operands = [store(a, a_len)?, store(b, b_len)?, store(c, c_len)?];
-        let needed = shape.workspace_len();
+        let needed = shape.workspace_len(crew.threads());
         let workspace = Store::new(workspace, needed).map_err(|_| Unfit::Workspace(needed))?;
         let (work, error, wrong_entries) = Default::default();
         Ok(Self { shape, crew, operands, workspace, work, error, wrong_entries })
@@ -198,7 +203,8 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Product<T, S> {
                     uniform.fill(column, 0, unsafe { self.operand(index).column_mut(column, 0..rows) });
                 }
             }
-            let own = own(self.shape.workspace_len(), thread, self.crew.threads());
+            let threads = self.crew.threads();
+            let own = own(self.shape.workspace_len(threads), thread, threads);
             // SAFETY: this part of the buffer is only this thread's.
             unsafe { self.room().column_mut(0, own) }.fill(T::ZERO);
             Ok(())
@@ -211,15 +217,15 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Product<T, S> {
     /// Another thread has given up.
     pub fn multiply(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
         self.together(thread, Phase::Multiply, || {
-            let part = self.shape.part();
-            for first in (0..self.shape.depth).step_by(part) {
-                let levels = first..self.shape.depth.min(first + part);
-                // SAFETY: all threads are here, and have met since the packed factors were read.
-                unsafe { self.pack(levels.clone()) };
-                self.crew.meet()?;
-                // SAFETY: all threads have packed, and none packs before all have met again.
-                unsafe { self.compute(levels.len(), look) };
+            // SAFETY: all threads are here, and nobody reads what is packed.
+            unsafe { self.pack(0) };
+            for part in 0..self.shape.depth.div_ceil(self.shape.part()) {
                 self.crew.meet_and(|| self.restart())?;
+                // SAFETY: all threads have packed this part, and none packs into its room before all have met again.
+                unsafe { self.compute(part, look) };
+                // SAFETY: the part that was in that room was computed with before this meeting; a thread alone has done
+                // with the one room that it has.
+                unsafe { self.pack(part + 1) };
             }
             Ok(())
         })
@@ -287,9 +293,16 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         Grid::new(self.workspace.first(), 0)
     }
 
-    /// Where the packed left and right factors lie.
-    fn packed(&self) -> (*mut T, *mut T) {
-        (self.room().at(0, 0), self.room().at(self.shape.left_len(), 0))
+    /// Where the packed left and right factors of a part of the depth lie.
+    fn packed(&self, part: usize) -> (*mut T, *mut T) {
+        let room = part % rooms(self.crew.threads()) * self.shape.packed_len();
+        (self.room().at(room, 0), self.room().at(room + self.shape.left_len(), 0))
+    }
+
+    /// The columns of A and rows of B that are a part of the depth; none beyond the last.
+    fn levels(&self, part: usize) -> Range<usize> {
+        let place = |part: usize| (part * self.shape.part()).min(self.shape.depth);
+        place(part)..place(part + 1)
     }
 
     /// How threads share something.
@@ -297,13 +310,17 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         Share { unit, most, least, threads: self.crew.threads() }
     }
 
-    /// Packs a part of the depth of both factors, together with the other threads.
+    /// Packs a part of the depth of both factors, together with the other threads; nothing where there is no such part.
     ///
     /// # Safety
-    /// Nobody reads the packed factors.
-    unsafe fn pack(&self, levels: Range<usize>) {
+    /// Nobody reads what is in its room.
+    unsafe fn pack(&self, part: usize) {
+        let levels = self.levels(part);
+        if levels.is_empty() {
+            return;
+        }
         let (height, width) = (self.shape.tile.rows(), self.shape.tile.columns());
-        let (left, right) = self.packed();
+        let (left, right) = self.packed(part);
         let share = self.share(height, height * pack::STRIPES, height * pack::STRIPES);
         while let Some(rows) = self.work.left.take(self.shape.rows, share) {
             let target = left.wrapping_add(rows.start * levels.len());
@@ -320,13 +337,13 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         }
     }
 
-    /// Takes the product of the packed factors from C, together with the other threads.
+    /// Takes the product of the packed factors of a part of the depth from C, together with the other threads.
     ///
     /// # Safety
     /// Both are packed, and nobody writes to them.
-    unsafe fn compute(&self, depth: usize, look: &mut dyn FnMut()) {
-        let tile = self.shape.tile;
-        let (left, right) = self.packed();
+    unsafe fn compute(&self, part: usize, look: &mut dyn FnMut()) {
+        let (tile, depth) = (self.shape.tile, self.levels(part).len());
+        let (left, right) = self.packed(part);
         let block = self.shape.blocking.rows.next_multiple_of(tile.rows()).max(tile.rows());
         let share = self.share(tile.columns(), self.shape.blocking.columns.max(LEAST_COLUMNS), LEAST_COLUMNS);
         while let Some(columns) = self.work.columns.take(self.shape.columns, share) {
@@ -407,6 +424,11 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         let is_right = (found - expected).abs() <= limit;
         !is_right
     }
+}
+
+/// Parts that are packed at a time: beside the one that is computed with the next, unless a thread is alone.
+const fn rooms(threads: usize) -> usize {
+    if threads > 1 { 2 } else { 1 }
 }
 
 /// The signs of the vectors in a row of theirs, a bit each.

@@ -192,7 +192,7 @@ impl<T: Real + Number> Gemm<T> {
         let [a, b, c] = shape.operand_lens().ok_or(Unfit::Order).map_err(unfit)?;
         let align = index(params.align)?;
         let operands = [map::<T>(a, align)?, map::<T>(b, align)?, map::<T>(c, align)?];
-        let workspace = map::<T>(shape.workspace_len(), WORKSPACE_ALIGN)?;
+        let workspace = map::<T>(shape.workspace_len(crew.threads()), WORKSPACE_ALIGN)?;
         let bytes = |numbers: &Numbers<T>| numbers.region().len() as u64;
         let mapped_bytes = operands.iter().map(bytes).sum::<u64>() + bytes(&workspace);
         let places = [0, 1, 2].map(|one: usize| operands[one].region().place());
