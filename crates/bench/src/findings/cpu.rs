@@ -140,7 +140,7 @@ mod tests {
             rows.extend([row(element, "vector", 1, 100.0), row(element, "vector", 2, 100.0 * factor)]);
         }
         let told = text(&rows, 2, "scaling_many");
-        let expected = "Of 4 kinds of work 3 scale, 1 stays below 80 %; least: INT8 FMA, 1.40x from 1 to 2 threads.";
+        let expected = "Of 4 kinds of work 3 scale, 1 stays below 80 %, least INT8 FMA: 1.40x from 1 to 2 threads.";
         assert_eq!(told, expected);
         rows[5].conditions.clock_hz = Some(2.1e9);
         rows[4].conditions.clock_hz = Some(3e9);

@@ -78,8 +78,11 @@ fn what_to_try(area: Area, measured: &[&Row]) -> Option<Finding> {
     // Of as many rows the first of the table: it has causes before symptoms.
     let (rule, rows) = helped.reduce(|best, other| if other.1.len() > best.1.len() { other } else { best })?;
     (!rows.is_empty()).then_some(())?;
-    let fields =
-        [("count", rows.len().to_string()), ("all", measured.len().to_string()), ("advice", rule.advice.to_owned())];
+    let fields = [
+        ("count", rows.len().to_string()),
+        ("all", measured.len().to_string()),
+        ("advice", rule.advice.trim_end_matches('.').to_owned()),
+    ];
     Some(Code::WhatToTry.tell(area, &fields, &rows))
 }
 

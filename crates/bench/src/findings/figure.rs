@@ -20,6 +20,11 @@ const RANGE: u32 = 3;
 /// Figures outside are no measurements: from the time of a hundredth of a nanosecond to an exa-anything.
 const SANE: std::ops::RangeInclusive<f64> = 1e-11..=1e18;
 
+/// A figure that can be one.
+pub(super) fn sane(value: f64) -> Option<f64> {
+    SANE.contains(&value).then_some(value)
+}
+
 /// A median with its span.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Figure {

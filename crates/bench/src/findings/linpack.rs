@@ -9,7 +9,7 @@ use model::isa::{Element, Isa};
 use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
 use model::machine::Machine;
 
-use super::figure::{Figure, rate};
+use super::figure::{Figure, rate, sane};
 use super::rules::Code;
 use super::scaling;
 use super::words::{flops, percent, threads, times};
@@ -64,7 +64,7 @@ fn ladder(all: &[Known<'_>], count: u32) -> Option<Finding> {
     let of = |op| fastest(all.iter().filter(move |one| one.params.threads == count && is_ours(one, op)));
     let beside = |one: &Known<'_>| {
         let adds = one.row.conditions.linpack.as_ref()?.fma_flop_per_second;
-        adds.filter(|rate| rate.is_normal() && *rate > 0.0).map(|adds| (adds, one.rate.median / adds))
+        adds.and_then(sane).map(|adds| (adds, one.rate.median / adds))
     };
     let solution = of(LinpackOp::Lu)?;
     let (_, share) = beside(solution)?;

@@ -103,7 +103,7 @@ rules! {
         "rows of grade C, by the first of their warnings that leaves no better grade",
         "these rows";
     WhatToTry, "what_to_try", Trust, EVERY, Counts,
-        "For {count} of the {all} rows measured, try this: {advice}",
+        "For {count} of the {all} rows measured, try this: {advice}.",
         "the advice of the warning that keeps the most rows below grade A; of as many rows the cause before the symptom",
         "these rows";
     TableBest, "table_best", Table, EVERY, Figures,
@@ -115,7 +115,7 @@ rules! {
         "the highest efficiency of a table's rows",
         "that row";
     ScalingMany, "scaling_many", Result, EVERY, Bound,
-        "Of {count} kinds of work {linear}, {limited}; least: {what}, {factor} from {few} to {many}{why}.",
+        "Of {count} kinds of work {linear}, {limited}, least {what}: {factor} from {few} to {many}{why}.",
         "more than three series (rows that differ in their threads alone), from the fewest threads to the most: linear, or below 80 % of the ideal",
         "the first and the last row of every series that is told";
     ScalingLinear, "scaling_linear", Result, EVERY, Bound,
@@ -343,7 +343,7 @@ rules! {
         "MSG_ZEROCOPY against sends that copy",
         "the two rows";
     SmallBlocks, "small_blocks_cost_calls", Result, NET, Difference,
-        "{what} cost {dear} CPU seconds per GB, those of {block} {cheap}: {calls} go into the calls of each block.",
+        "{what} cost {dear} CPU seconds per GB, those of {block} only {cheap}: {calls} go into the calls of each block.",
         "CPU time of a block as calls + bytes x block, through the smallest and the largest block of one stream",
         "the two rows";
     SleepingCosts, "sleeping_costs", Result, NET, Difference,

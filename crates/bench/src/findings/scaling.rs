@@ -5,7 +5,7 @@ use model::experiment::{Area, Params};
 use model::machine::Machine;
 use model::warning::WarningCode;
 
-use super::figure::{Against, Figure, rate};
+use super::figure::{Against, Figure, rate, sane};
 use super::names::kind;
 use super::rules::Code;
 use super::words::{hertz, percent, threads, times};
@@ -106,6 +106,15 @@ fn parallel(row: &Row) -> String {
     if row.area == Area::Net { format!("{count} connections") } else { threads(count) }
 }
 
+/// `3 scale`, `1 scales`, `none scales`.
+fn counted(count: usize, verb: &str) -> String {
+    match count {
+        0 => format!("none {verb}s"),
+        1 => format!("1 {verb}s"),
+        several => format!("{several} {verb}"),
+    }
+}
+
 /// One sentence for all: how many scale, how many do not, and the one that does least.
 fn together(area: Area, steps: &[Step<'_>], machine: &Machine) -> Option<Finding> {
     let least = steps.iter().min_by(|a, b| a.share().total_cmp(&b.share()))?;
@@ -114,8 +123,8 @@ fn together(area: Area, steps: &[Step<'_>], machine: &Machine) -> Option<Finding
     let mut fields = fields(least, machine);
     fields.extend([
         ("count", steps.len().to_string()),
-        ("linear", format!("{linear} scale{}", if linear == 1 { "s" } else { "" })),
-        ("limited", format!("{limited} stay{} below {}", if limited == 1 { "s" } else { "" }, percent(LIMITED))),
+        ("linear", counted(linear, "scale")),
+        ("limited", format!("{} below {}", counted(limited, "stay"), percent(LIMITED))),
     ]);
     let evidence: Vec<&Row> = steps.iter().flat_map(|step| [step.first, step.last]).collect();
     Some(Code::ScalingMany.tell(area, &fields, &evidence))
@@ -149,7 +158,7 @@ fn shared(step: &Step<'_>) -> String {
         Params::Memory(params) if limited && params.level.as_deref() == Some("dram") => {
             ": the memory that all share is the limit".to_owned()
         }
-        Params::Disk(_) if limited => ": what they share, down to the device, is the limit".to_owned(),
+        Params::Disk(_) if limited => ": the path to the device is the limit".to_owned(),
         Params::Net(_) => copies(step).unwrap_or_default(),
         _ => String::new(),
     }
@@ -157,7 +166,7 @@ fn shared(step: &Step<'_>) -> String {
 
 /// How two copies of each byte in memory grow between the same CPUs, where they stood beside the rows.
 fn copies(step: &Step<'_>) -> Option<String> {
-    let ceiling = |row: &Row| row.conditions.net.as_ref()?.two_copy_bytes_per_second.filter(|rate| *rate > 0.0);
+    let ceiling = |row: &Row| row.conditions.net.as_ref()?.two_copy_bytes_per_second.and_then(sane);
     let growth = ceiling(step.last)? / ceiling(step.first)?;
     growth.is_finite().then(|| format!("; copies in memory grow {}", times(growth)))
 }

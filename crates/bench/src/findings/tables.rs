@@ -63,6 +63,9 @@ fn place(row: &Row) -> Option<(&'static str, Place<'_>)> {
         Params::Memory(params) if params.block.is_some() => {
             ("Memory throughput", label, params.block, MetricName::Throughput)
         }
+        Params::Memory(params) if params.pattern != MemoryPattern::Sequential => {
+            ("Memory random access", label, None, MetricName::Throughput)
+        }
         Params::Memory(params) => ("STREAM", params.op.to_string(), None, MetricName::Throughput),
         Params::Disk(params) if params.cache != DiskCache::Bypassed => return None,
         Params::Disk(params) if params.block <= IOPS_BLOCK => ("Disk IOPS", label, None, MetricName::Iops),

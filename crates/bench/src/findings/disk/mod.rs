@@ -13,7 +13,7 @@ use model::io::{DiskCache, DiskEngine};
 use model::machine::Machine;
 use model::sample::MetricName;
 
-use super::figure::{Against, Figure, most, rate};
+use super::figure::{Against, Figure, most, rate, sane};
 use super::names::{disk_without_block, named};
 use super::rules::Code;
 use super::scaling;
@@ -76,9 +76,8 @@ fn latency(row: &Row) -> Option<Figure> {
 /// The steady state that a drive came to, which is what such a row is for.
 fn steady(row: &Row) -> Option<Finding> {
     let seen = conditions(row)?;
-    let (rounds, iops) = (seen.steady_rounds?, seen.steady_iops.filter(|iops| iops.is_normal() && *iops > 0.0)?);
-    let first = row.metric(MetricName::Iops)?.samples.first()?.value;
-    (first.is_normal() && first > 0.0).then_some(())?;
+    let (rounds, iops) = (seen.steady_rounds?, seen.steady_iops.and_then(sane)?);
+    let first = sane(row.metric(MetricName::Iops)?.samples.first()?.value)?;
     let fields = [
         ("what", named(row)),
         ("rounds", rounds.to_string()),
@@ -169,7 +168,7 @@ fn block(rows: &[(Figure, &Row)]) -> Option<Finding> {
     let threads = first.params.threads();
     let what = disk_without_block(disk(first)?);
     let fields = [
-        ("what", if threads > 1 { format!("{what} with {threads} threads") } else { what }),
+        ("what", if threads > 1 { format!("{what}, {threads} threads") } else { what }),
         ("from", block(first)?),
         ("to", block(last)?),
         ("block", block(enough)?),
@@ -194,10 +193,7 @@ fn loads(rows: &[&Row]) -> Vec<Finding> {
 
 fn load(rows: &[&Row]) -> Option<Finding> {
     let load = |row: &Row| disk(row).and_then(|params| params.load_percent);
-    let p99 = |row: &Row| {
-        let p99 = row.metric(MetricName::Latency)?.summary.percentiles?.p99;
-        (p99.is_normal() && p99 > 0.0).then_some(p99)
-    };
+    let p99 = |row: &Row| sane(row.metric(MetricName::Latency)?.summary.percentiles?.p99);
     let mut points: Vec<(u32, f64, &Row)> = rows.iter().filter_map(|row| Some((load(row)?, p99(row)?, *row))).collect();
     points.sort_by_key(|point| point.0);
     let (first, last) = (*points.first()?, *points.last()?);
@@ -205,23 +201,20 @@ fn load(rows: &[&Row]) -> Option<Finding> {
     let what = ("what", named(first.2));
     let least = ("least", time(first.1));
     let knee = points.iter().find(|point| point.1 >= KNEE * first.1);
-    Some(match knee {
-        Some(knee) => {
-            let at = |load: u32| format!("{load} %");
-            let fields = [what, least, ("load", at(knee.0)), ("knee", time(knee.1)), ("from", at(first.0))];
-            Code::LoadKnee.tell(Area::Disk, &fields, &[first.2, knee.2])
-        }
-        None => {
-            let fields = [what, least, ("load", format!("{} %", last.0))];
-            Code::LoadFlat.tell(Area::Disk, &fields, &points.iter().map(|point| point.2).collect::<Vec<_>>())
-        }
+    Some(if let Some(knee) = knee {
+        let at = |load: u32| format!("{load} %");
+        let fields = [what, least, ("load", at(knee.0)), ("knee", time(knee.1)), ("from", at(first.0))];
+        Code::LoadKnee.tell(Area::Disk, &fields, &[first.2, knee.2])
+    } else {
+        let fields = [what, least, ("load", format!("{} %", last.0))];
+        Code::LoadFlat.tell(Area::Disk, &fields, &points.iter().map(|point| point.2).collect::<Vec<_>>())
     })
 }
 
 /// Whether our own loop, without a device, sets a figure.
 fn own_loop(rows: &[&Row]) -> Option<Finding> {
     let share = |row: &Row| {
-        let own = conditions(row)?.loop_iops.filter(|own| own.is_normal() && *own > 0.0)?;
+        let own = conditions(row)?.loop_iops.and_then(sane)?;
         let (iops, threads) = (iops(row)?, f64::from(row.params.threads().max(1)));
         let [low, _] = iops.span?;
         (low / threads / own > LOOP_LIMITS).then_some((iops.median / threads / own, own))
@@ -236,7 +229,7 @@ fn own_loop(rows: &[&Row]) -> Option<Finding> {
 /// most.
 fn flushed(rows: &[&Row]) -> Vec<Finding> {
     let loses = |row: &Row| {
-        let flushed = conditions(row)?.flushed_bytes_per_second.filter(|rate| rate.is_normal() && *rate > 0.0)?;
+        let flushed = conditions(row)?.flushed_bytes_per_second.and_then(sane)?;
         let rate = rate(row)?;
         let share = flushed / rate.median;
         (flushed < rate.span?[0] && share < FLUSHED).then_some((share, flushed, rate))

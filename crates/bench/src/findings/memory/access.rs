@@ -129,25 +129,22 @@ pub(super) fn under_load(rows: &[&Row]) -> Option<Finding> {
     let climbs = points.len() > 2 && last.bytes_per_second > first.bytes_per_second;
     (climbs && last.latency.against(first.latency)? == Against::More).then_some(())?;
     let evidence: Vec<&Row> = points.iter().map(|point| point.row).collect();
-    Some(match knee(&points) {
-        Some(knee) => {
-            let fields = [
-                ("rate", bytes(knee.bytes_per_second)),
-                ("share", percent(knee.bytes_per_second / last.bytes_per_second)),
-                ("latency", time(knee.latency.median)),
-                ("most", time(last.latency.median)),
-            ];
-            Code::LoadBends.tell(Area::Memory, &fields, &evidence)
-        }
-        None => {
-            let fields = [
-                ("least", time(first.latency.median)),
-                ("little", bytes(first.bytes_per_second)),
-                ("most", time(last.latency.median)),
-                ("much", bytes(last.bytes_per_second)),
-            ];
-            Code::LoadedLatency.tell(Area::Memory, &fields, &evidence)
-        }
+    Some(if let Some(knee) = knee(&points) {
+        let fields = [
+            ("rate", bytes(knee.bytes_per_second)),
+            ("share", percent(knee.bytes_per_second / last.bytes_per_second)),
+            ("latency", time(knee.latency.median)),
+            ("most", time(last.latency.median)),
+        ];
+        Code::LoadBends.tell(Area::Memory, &fields, &evidence)
+    } else {
+        let fields = [
+            ("least", time(first.latency.median)),
+            ("little", bytes(first.bytes_per_second)),
+            ("most", time(last.latency.median)),
+            ("much", bytes(last.bytes_per_second)),
+        ];
+        Code::LoadedLatency.tell(Area::Memory, &fields, &evidence)
     })
 }
 
@@ -201,7 +198,10 @@ pub(super) fn write_allocate(rows: &[&Row]) -> Option<Finding> {
         rows.iter().copied().find(|other| alike(other).as_ref() == Some(&wanted))
     };
     let pairs = rows.iter().filter_map(|row| Some((*row, pair(row)?))).collect();
-    let (most, pairs) = on_most_threads(pairs);
+    let (most, mut pairs) = on_most_threads(pairs);
+    // Each operation once: with the vectors of the first.
+    let isa = pairs.first().and_then(|(row, _)| memory(row)).map(|params| params.isa);
+    pairs.retain(|(row, _)| memory(row).map(|params| params.isa) == isa);
     let (told, evidence) = gains(&pairs, |gain| gain > 1.0);
     let fields = [("threads", threads(most)), ("gains", joined(&told))];
     (!told.is_empty()).then(|| Code::WriteAllocate.tell(Area::Memory, &fields, &evidence))

@@ -68,7 +68,7 @@ pub(super) fn curves<'a>(rows: &[&'a Row], machine: &Machine) -> Vec<Curve<'a>> 
 }
 
 /// The headline of a measured row that was not disturbed: time or rate, and which of the two.
-fn headline(row: &Row) -> Option<(f64, Better)> {
+pub(super) fn headline(row: &Row) -> Option<(f64, Better)> {
     let metric = row.metrics.first().filter(|_| is_quiet(row))?;
     Some((Figure::of_metric(metric)?.median, metric.better))
 }

@@ -12,8 +12,9 @@ use model::experiment::{Area, MemoryParams};
 use model::isa::{MemoryOp, MemoryPattern, Pages};
 use model::machine::Machine;
 use model::sample::MetricName;
+use model::unit::Better;
 
-use super::figure::{Against, Figure};
+use super::figure::{Against, Figure, TENTH};
 use super::rules::Code;
 use super::scaling;
 use super::words::{bytes, joined, size, time};
@@ -31,7 +32,7 @@ const TRANSLATION_MATTERS: f64 = 1.05;
 pub(super) fn findings(quiet: &[&Row], series: &[Vec<&Row>], machine: &Machine) -> Vec<Finding> {
     let curves = curves(quiet, machine);
     let mut findings = scaling::findings(Area::Memory, &that_grow(series), machine);
-    if let Some(curve) = curves.first() {
+    if let Some(curve) = curves.first().filter(|curve| slows_down(curve)) {
         findings.extend(levels_found(curve));
         findings.extend(against_caches(curve, machine));
     }
@@ -92,6 +93,16 @@ fn title(level: &Level) -> Option<String> {
     level.name.map(str::to_uppercase)
 }
 
+/// Whether each level of a curve is slower than the one before, so that they are levels and not noise.
+fn slows_down(curve: &Curve<'_>) -> bool {
+    let chase = memory(curve.rows[0]).is_some_and(|params| params.pattern == MemoryPattern::Chase);
+    let slower = |pair: &[Level]| {
+        let ratio = if chase { pair[1].value / pair[0].value } else { pair[0].value / pair[1].value };
+        ratio >= TENTH
+    };
+    curve.levels.windows(2).all(slower)
+}
+
 /// The levels that the curve shows.
 fn levels_found(curve: &Curve<'_>) -> Option<Finding> {
     let params = memory(curve.rows[0])?;
@@ -131,7 +142,7 @@ fn against_caches(curve: &Curve<'_>, machine: &Machine) -> Vec<Finding> {
         };
         match curve.levels.iter().rev().find(serves) {
             Some(found) if (AGREES.0..=AGREES.1).contains(&(found.last as f64 / bytes as f64)) => {
-                agreeing.push(format!("{cache} of {}", size(bytes)));
+                agreeing.extend(is_left(curve, found, bytes).then(|| format!("{cache} of {}", size(bytes))));
             }
             Some(found) => {
                 findings.push(Code::CacheSizeDiffers.tell(Area::Memory, &fields(found.last), &curve.rows));
@@ -144,6 +155,19 @@ fn against_caches(curve: &Curve<'_>, machine: &Machine) -> Vec<Finding> {
         findings.insert(0, Code::CacheSizesAgree.tell(Area::Memory, &fields, &curve.rows));
     }
     findings
+}
+
+/// Whether a curve is slower than a level up to four times beyond the cache that ends it.
+fn is_left(curve: &Curve<'_>, level: &Level, bytes: u64) -> bool {
+    let beyond = |size: u64| size as f64 > AGREES.1 * bytes as f64 && size <= levels::CACHES_PER_WORKING_SET * bytes;
+    let rows = curve.rows.iter().filter(|row| memory(row).is_some_and(|params| beyond(params.working_set)));
+    let found: Vec<(f64, Better)> = rows.filter_map(|row| levels::headline(row)).collect();
+    let values: Vec<f64> = found.iter().map(|(value, _)| *value).collect();
+    let slower = |value: f64| match found[0].1 {
+        Better::Higher => level.value / value,
+        Better::Lower => value / level.value,
+    };
+    stats::summarise(&values).is_ok_and(|beyond| slower(beyond.median) >= TENTH)
 }
 
 /// What address translation costs: the same chase with large pages and with small ones.

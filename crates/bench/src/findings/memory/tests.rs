@@ -297,7 +297,7 @@ fn many_kinds_of_access_share_a_sentence_about_their_growth() {
         .flat_map(|(op, factor)| [plain(params(*op, 1), 20e9), plain(params(*op, 2), 20e9 * factor)])
         .collect();
     let told = text(&rows, &machine(32 * MIB), "scaling_many");
-    assert!(told.starts_with("Of 4 kinds of work 1 scales, 2 stay below 80 %; least: Memory write, 1.20x"), "{told}");
+    assert!(told.starts_with("Of 4 kinds of work 1 scales, 2 stay below 80 %, least Memory write: 1.20x"), "{told}");
     assert!(!has(&rows, &machine(32 * MIB), "scaling_limited"));
     assert!(has(&rows[..2], &machine(32 * MIB), "scaling_linear"));
     // What is of memory, and not of a cache, is held back by it.

@@ -7,7 +7,7 @@ use model::peak::PeakKind;
 use model::sample::MetricName;
 
 use super::super::every::{BINDS, efficiency};
-use super::super::figure::{Figure, rate};
+use super::super::figure::{Figure, rate, sane};
 use super::super::names::named;
 use super::super::rules::Code;
 use super::super::words::{bits, per_gigabyte, percent, plain, size, time};
@@ -113,7 +113,7 @@ pub(super) fn under_load(rows: &[&Row]) -> Vec<Finding> {
 }
 
 fn load(row: &Row) -> Option<Finding> {
-    let idle = conditions(row)?.idle_latency_seconds.filter(|idle| idle.is_normal() && *idle > 0.0)?;
+    let idle = conditions(row)?.idle_latency_seconds.and_then(sane)?;
     let loaded = latency(row)?;
     (loaded.span?[0] > idle).then_some(())?;
     let added = loaded.median - idle;

@@ -14,7 +14,7 @@ use model::io::NetMode;
 use model::machine::Machine;
 use model::sample::MetricName;
 
-use super::figure::{Figure, most, rate};
+use super::figure::{Figure, most, rate, sane};
 use super::names::named;
 use super::rules::Code;
 use super::scaling;
@@ -78,7 +78,7 @@ fn fastest<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<(Figure, &'a Row)>
 /// Loopback moves no byte over any wire, and says so where it was measured.
 fn no_network(rows: &[&Row]) -> Option<Finding> {
     let (rate, row) = fastest(of_mode(rows, NetMode::Stream).filter(|row| is_inside(row)))?;
-    let ceiling = conditions(row)?.two_copy_bytes_per_second.filter(|ceiling| ceiling.is_normal() && *ceiling > 0.0);
+    let ceiling = conditions(row)?.two_copy_bytes_per_second.and_then(sane);
     let copies = ceiling.map_or_else(String::new, |ceiling| {
         format!(", {} of two copies' {}", percent(rate.median / ceiling), bits(ceiling))
     });

@@ -161,7 +161,7 @@ fn rates_grow_with_connections_or_do_not() {
         .flat_map(|(block, factor)| [with(*block, 1, 1e9), with(*block, 2, factor * 1e9)])
         .collect();
     let sentence = text(&many, "scaling_many");
-    holds(&sentence, &["Of 4 kinds", "least: TCP streams of 64 B, 1.20x from 1 to 2 connections; copies"]);
+    holds(&sentence, &["Of 4 kinds", "least TCP streams of 64 B: 1.20x from 1 to 2 connections; copies"]);
     let trips = [1, 2].map(|threads| {
         let mut params = round_trip(Some(Wait::Blocking), NetMode::Pingpong);
         params.threads = threads;
@@ -229,7 +229,7 @@ fn the_calls_of_small_blocks_are_told_from_their_bytes() {
     let sentence = text(&[of(KIB), of(128 * KIB)], "small_blocks_cost_calls");
     holds(
         &sentence,
-        &["TCP streams of 1 KiB cost 2.05 CPU seconds per GB, those of 128 KiB 0.12: 2.00 us go into the calls"],
+        &["TCP streams of 1 KiB cost 2.05 CPU seconds per GB, those of 128 KiB only 0.12: 2.00 us go into the calls"],
     );
     assert!(!has(&[of(KIB)], "small_blocks_cost_calls"));
     let flat =
