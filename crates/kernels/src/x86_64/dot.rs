@@ -3,7 +3,7 @@
 //! Where the CPU has VNNI one instruction multiplies, sums four products of bytes (two of words) and accumulates.
 //! Before it, pairs of products are summed by one instruction and accumulated by another; for bytes the first sum is of
 //! 16 bits (saturating, which the operands chosen cannot reach), so that a multiplication by one comes between to widen
-//! it. Only the addition is then in the dependent chain, and from sixteen registers it comes five or six steps behind
+//! it. Only the addition is then in the dependent chain, and from sixteen registers it comes six or eight steps behind
 //! its products. Scalar code extends an element, multiplies and adds.
 
 use core::arch::naked_asm;
