@@ -59,10 +59,11 @@ pub fn known(places: &Places, timeout_seconds: f64) -> Vec<KnownTool> {
 }
 
 /// Runs a tool once beside nothing, on a small example of what it stands beside, and reads what it prints. Those that
-/// need a file are given a nameless one in `directory`. `None` for a tool that is not there.
+/// need a file are given a nameless one in `directory`, or the nearest above it that is there. `None` for a tool that is not there.
 pub fn check(tool: &str, places: &Places, directory: &Path) -> Option<ToolCheck> {
     let reference = super::find(tool)?;
     let found = detect_within(reference.about(), places, VERSION_SECONDS).ok()?;
+    let directory = directory.ancestors().find(|above| above.is_dir()).unwrap_or(directory);
     let experiment = reference.example();
     let tried = tried(reference, &found, &experiment, directory);
     Some(ToolCheck {
@@ -176,6 +177,9 @@ mod tests {
         assert_eq!((check.status, check.value), (CheckOutcome::Failed, None));
         assert!(check.reason.unwrap().contains("no JSON"));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "its file is gone");
+        let nowhere = folder.path().join("not/there/yet");
+        let check = super::check("fio", &only(folder.path()), &nowhere).unwrap();
+        assert!(check.reason.unwrap().contains("no JSON"), "its file is made above");
         assert!(super::check("qperf", &only(folder.path()), folder.path()).is_none(), "what is not there is not tried");
     }
 }

@@ -255,12 +255,15 @@ impl Reference for Iozone {
             reasons.push("iozone's processes have a file each, our threads share one".to_owned());
         }
         if params.engine != DiskEngine::Sync {
-            reasons.push(format!("it waits inside a system call for each record, ours goes through {}", params.engine));
+            reasons.push(format!(
+                "iozone waits inside a system call for each record, ours goes through {}",
+                params.engine
+            ));
         } else if !test.positioned {
-            reasons.push("it makes two system calls for each record, a seek and the transfer".to_owned());
+            reasons.push("iozone makes two system calls for each record, a seek and the transfer".to_owned());
         }
         if params.op.writes() {
-            reasons.push("what it writes is nearly all the same byte, which some devices store as less".to_owned());
+            reasons.push("what iozone writes is nearly all the same byte, which some devices store as less".to_owned());
         }
         (!reasons.is_empty()).then(|| format!("{}.", reasons.join("; ")))
     }

@@ -14,6 +14,8 @@ use model::wire::HeldFile;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+#[cfg(test)]
+mod broken;
 pub mod catalogue;
 pub mod detect;
 mod examples;
@@ -338,6 +340,19 @@ pub fn explain(
         let unexplained = || format!("No stated rule explains it; equal were {}.", reference.about().equal);
         reference.difference(version, experiment, reading).unwrap_or_else(unexplained)
     })
+}
+
+/// Reads bytes as what each tool printed beside its example, and forgets what they said: for tests and the fuzzer, to which
+/// it matters that nothing panics.
+#[doc(hidden)]
+pub fn read_as_every_output(bytes: &[u8]) {
+    let output = Output { stdout: String::from_utf8_lossy(bytes).into_owned(), stderr: String::new(), status: Some(0) };
+    for reference in REFERENCES {
+        let experiment = reference.example();
+        if let Ok(reading) = reference.parse("", &output, &experiment) {
+            let _ = reference.difference("", &experiment, &reading);
+        }
+    }
 }
 
 /// The environment of every tool: no search path, no locale but the one that writes numbers with a point.
