@@ -1,4 +1,4 @@
-//! A run as JUnit XML, as CI systems read it: a suite for each area, a case for each row. A failed row is a failure, a
+//! A run as `JUnit` XML, as CI systems read it: a suite for each area, a case for each row. A failed row is a failure, a
 //! skipped one is skipped; figures, grade and warnings stand in the output of their case.
 
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use crate::escape::one_line;
 use crate::number::{Notation, percent, quantity, spread};
 use crate::{Render, RenderError};
 
-/// Writes JUnit XML.
+/// Writes `JUnit` XML.
 #[derive(Clone, Copy, Debug)]
 pub struct Junit;
 

@@ -1,8 +1,8 @@
-//! A run as a LaTeX document that compiles by itself, with pdfLaTeX, XeLaTeX or LuaLaTeX: tables of `booktabs` and
+//! A run as a LaTeX document that compiles by itself, with `pdflatex`, `xelatex` or `lualatex`: tables of `booktabs` and
 //! `longtable` on landscape pages.
 //!
 //! The file is ASCII but for the accented letters of Latin-1. Other characters are written by their code: engines that
-//! know Unicode set them in the document's font, pdfLaTeX shows the code.
+//! know Unicode set them in the document's font, `pdflatex` shows the code.
 
 use std::fmt::Write;
 

@@ -132,6 +132,9 @@ pub(crate) fn escaped(text: &str) -> String {
 /// Text as code: what would end it is left out, and what would end a cell is escaped.
 pub(crate) fn code(text: &str) -> String {
     let text: String = one_line(text).chars().filter(|c| *c != '`').collect();
+    if text.is_empty() {
+        return text;
+    }
     format!("`{}`", text.replace('|', "\\|"))
 }
 
@@ -143,5 +146,6 @@ mod tests {
     fn text_from_elsewhere_stays_text() {
         assert_eq!(escaped("a|b <c>\n*d* $e$"), "a\\|b &lt;c&gt; \\*d\\* \\$e\\$");
         assert_eq!(code("a|b`c\n"), "`a\\|bc`");
+        assert_eq!(code("``"), "", "two ticks would begin a text of code");
     }
 }

@@ -189,9 +189,8 @@ fn name_part(name: &str) -> String {
 /// numbers only those that are shares have a unit.
 fn suffix(stem: &str, unit: Unit) -> &'static str {
     match (stem, unit) {
-        ("iops", Unit::PerSecond) => "",
         ("loss" | "duplicates" | "reordered", Unit::One) => "_ratio",
-        (_, Unit::One) => "",
+        ("iops", Unit::PerSecond) | (_, Unit::One) => "",
         (_, Unit::FlopPerSecond) => "_flop_per_second",
         (_, Unit::OpPerSecond) => "_operations_per_second",
         (_, Unit::BytePerSecond) => "_bytes_per_second",

@@ -6,11 +6,11 @@ use model::unit::Unit;
 
 use super::cells::{efficiency, grade, interval, measured};
 use super::disk::{DiskPoint, DiskSeries, DiskTable, ToolFigures};
-use super::disk_text::{Optional, cache_of, iops_notes, latency_notes, rate_notes};
+use super::disk_text::{Optional, cache_of, iops_notes, latency_notes, line_words, rate_notes};
 use super::memory::Figure;
 use crate::grid::{Cell, Column, Grid, Line};
 use crate::label::block_words;
-use crate::number::whole;
+use crate::number::{percent, whole};
 
 /// The columns that every table always has.
 const KEPT: [&str; 11] = [
@@ -100,9 +100,18 @@ pub(super) fn grids(table: &DiskTable) -> Vec<Grid> {
     }
     vec![
         throughput,
-        grid(&LATENCY, &all, latency_notes(&requests, &without)),
+        grid(&LATENCY, &all, highest(&all).into_iter().chain(latency_notes(&requests, &without)).collect()),
         grid(&IOPS, &requests, iops_notes(table, &without)),
     ]
+}
+
+/// The highest share of the least latency, of what goes past the page cache.
+fn highest(series: &[&DiskSeries]) -> Option<String> {
+    let past = series.iter().filter(|series| series.cache == DiskCache::Bypassed);
+    let lines = past.flat_map(|series| series.points.iter().map(move |point| (*series, point)));
+    let known = lines.filter_map(|(series, point)| Some((point.latency_efficiency?, series, point)));
+    let (share, series, point) = known.reduce(|best, other| if other.0 > best.0 { other } else { best })?;
+    Some(format!("Highest efficiency: {}, {}.", percent(share), line_words(series, point)))
 }
 
 fn grid(answer: &Answer, series: &[&DiskSeries], notes: Vec<String>) -> Grid {

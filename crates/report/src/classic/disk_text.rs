@@ -317,7 +317,7 @@ fn labels(series: &[&DiskSeries], each_point: bool) -> Vec<Block> {
 }
 
 /// `RS 1 MiB with 2 threads`.
-fn line_words(series: &DiskSeries, point: &DiskPoint) -> String {
+pub(super) fn line_words(series: &DiskSeries, point: &DiskPoint) -> String {
     format!("{} {} with {}", series.workload, block_words(series.block), threads(point.threads))
 }
 

@@ -8,7 +8,7 @@ use super::cells::{efficiency, grade, interval, measured};
 use super::memory::{MemoryPoint, MemorySeries, MemoryTable};
 use super::memory_text::{access_words, block_of, notes};
 use crate::grid::{ABSENT, Cell, Column, Grid, Line};
-use crate::number::{giga, quantity};
+use crate::number::{giga, percent, quantity};
 
 /// The columns that both tables always have.
 const KEPT: [&str; 11] = [
@@ -99,7 +99,7 @@ fn latencies(table: &MemoryTable) -> Grid {
             ops.push(op);
         }
     }
-    grid.notes = shortest(table).into_iter().collect();
+    grid.notes = shortest(table).into_iter().chain(highest(table)).collect();
     grid.notes.extend(ops.into_iter().map(access_words).map(|(name, meaning)| format!("{name}: {meaning}.")));
     grid.notes.push("No reference tool tells the time of a block or of an access.".to_owned());
     grid.without_empty_columns(&KEPT)
@@ -147,6 +147,15 @@ fn access_line(op: MemoryOp, point: &MemoryPoint) -> Line {
 
 fn seconds(value: f64) -> String {
     quantity(value, Unit::Second)
+}
+
+/// The highest share of the least time of an access, where that is known.
+fn highest(table: &MemoryTable) -> Option<String> {
+    let points = table.accesses().flat_map(|series| series.points.iter().map(move |point| (series, point)));
+    let known = points.filter_map(|(series, point)| Some((point.access_efficiency?, series, point)));
+    let (share, series, point) = known.reduce(|best, other| if other.0 > best.0 { other } else { best })?;
+    let words = crate::label::threads(point.threads);
+    Some(format!("Highest efficiency: {}, {} with {words}.", percent(share), access_words(series.op).0))
 }
 
 /// The access that takes least, of those that wait for memory one by one.
