@@ -115,15 +115,16 @@ fn check_grids(grids: &[Grid]) -> Result<(), String> {
 
 fn check_samples(document: &Document) -> Result<(), String> {
     let read = records(&csv::samples(document))?;
-    let value = read[0].iter().position(|name| name == "value").unwrap();
+    let value = read[0].iter().position(|name| name == "value").ok_or("no column of values")?;
     let metrics = document.experiments.iter().flat_map(|row| &row.metrics);
     let values = metrics.flat_map(|metric| {
         let theirs = metric.references.iter().flat_map(|one| &one.samples).map(|sample| sample.value);
         metric.samples.iter().map(|sample| sample.value).chain(theirs).collect::<Vec<_>>()
     });
     let values: Vec<u64> = values.map(f64::to_bits).collect();
-    let read: Vec<u64> = read[1..].iter().map(|record| record[value].parse::<f64>().unwrap().to_bits()).collect();
-    if values == read { Ok(()) } else { Err("the samples are others".into()) }
+    let bits = |record: &Vec<String>| record[value].parse::<f64>().map(f64::to_bits);
+    let read: Result<Vec<u64>, _> = read[1..].iter().map(bits).collect();
+    if Ok(values) == read { Ok(()) } else { Err("the samples are others".into()) }
 }
 
 fn check_prometheus(document: &Document) -> Result<(), String> {
