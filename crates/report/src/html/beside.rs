@@ -147,9 +147,9 @@ const fn verdict_words(verdict: Option<Verdict>) -> &'static str {
 
 fn remark(reference: &Reference) -> String {
     if reference.status == Status::Ok {
-        return reference.explanation.as_deref().map_or_else(String::new, reason_words);
+        return reference.explanation.as_deref().map_or_else(String::new, |text| text::capital(&reason_words(text)));
     }
-    reason_words(reference.reason.as_deref().unwrap_or("no reason was recorded"))
+    text::capital(&reason_words(reference.reason.as_deref().unwrap_or("no reason was recorded")))
 }
 
 /// `3 tools beside 12 rows`.
