@@ -11,6 +11,12 @@ use super::text::capital;
 use crate::grid::{self, Grid};
 use crate::label::area_title;
 
+/// A table of at most so many lines is taken in at a glance.
+const AT_A_GLANCE: usize = 24;
+
+/// A cell of at most so many characters stays on one line.
+const UNBROKEN: usize = 28;
+
 /// At most so many reasons stand beside a grade; all of them are in the log.
 const MOST_REASONS: usize = 2;
 
@@ -30,6 +36,8 @@ pub(super) struct Table {
     notes: Vec<String>,
     /// Whether it only repeats, row by row, what tables beside it say.
     folded: bool,
+    /// Whether it comes after the charts, which would else be out of sight.
+    late: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -61,6 +69,8 @@ struct Cell {
     value: Option<String>,
     /// The part of a bar behind it that is filled, in hundredths, for a share.
     share: Option<String>,
+    /// Whether it may be broken into several lines.
+    long: bool,
     /// Whether it is the line's grade.
     grade: bool,
 }
@@ -113,7 +123,7 @@ impl Table {
 
     /// The same, to be unfolded by whoever wants it, or not.
     pub(super) fn folded(self, folded: bool) -> Self {
-        Self { folded, ..self }
+        Self { folded, late: self.late || folded, ..self }
     }
 
     /// A table that repeats what others have.
@@ -138,6 +148,7 @@ impl Table {
             common,
             notes: grid.notes.clone(),
             folded: false,
+            late: grid.lines.len() > AT_A_GLANCE,
         }
     }
 }
@@ -150,6 +161,7 @@ impl Cell {
             // A count is its own text; of others six digits are enough to tell them apart.
             value: value.filter(|value| value.to_string() != cell.text).map(short),
             share: cell.value.filter(|_| is_share(&column.heading)).map(part),
+            long: cell.text.chars().count() > UNBROKEN,
             grade: is_grade(&column.heading),
         }
     }
