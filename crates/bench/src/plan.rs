@@ -44,6 +44,8 @@ pub struct Request {
     pub peer: Option<String>,
     /// Trusted tools to run beside our own measurements, by their ids.
     pub references: Vec<&'static str>,
+    /// Whether these tools are there since the suite wants those that are found: then they stand where the suite has them.
+    pub references_of_suite: bool,
 }
 
 impl Request {
@@ -62,6 +64,7 @@ impl Request {
             disk: None,
             peer: None,
             references: Vec::new(),
+            references_of_suite: false,
         }
     }
 }
@@ -160,11 +163,16 @@ const LAYOUT_SHARE: f64 = 1.0 / 3.0;
 /// Seconds that a launch costs besides set-up, warm-up and samples: starting the process, pinning, verifying.
 const LAUNCH_SECONDS: f64 = 0.02;
 
-/// Seconds that a run of a trusted tool costs, its start and end included. A guess for `--list` and the time left: most
-/// tools count in whole seconds.
-pub(crate) const TOOL_SECONDS: f64 = 1.5;
+/// Seconds that a run of a trusted tool costs besides what it measures, its start and end included. A guess for `--list`
+/// and the time left.
+const TOOL_SECONDS: f64 = 1.0;
 
 impl Planned {
+    /// Expected seconds of a run of a tool beside it, which is as long as a sample.
+    pub(crate) fn tool_seconds(&self) -> f64 {
+        TOOL_SECONDS + self.sampling.sample_seconds
+    }
+
     /// Samples that are certainly taken.
     pub fn least_samples(&self, repeat: Option<u32>) -> u32 {
         repeat.unwrap_or(self.sampling.samples)
@@ -177,7 +185,7 @@ impl Planned {
         }
         let samples = self.least_samples(repeat);
         let launches = f64::from(samples.div_ceil(self.sampling.per_launch));
-        let tools = self.beside.len() as f64 * TOOL_SECONDS;
+        let tools = self.beside.len() as f64 * self.tool_seconds();
         launches * (self.setup_seconds + self.sampling.warm_up_seconds[0] + LAUNCH_SECONDS)
             + f64::from(samples) * (self.sampling.sample_seconds + tools)
     }
@@ -257,7 +265,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
         row.sampling.sample_seconds = under_quota(row.sampling.sample_seconds, row.cpus.len(), machine.cpu.quota_cpus);
     }
     for row in &mut rows {
-        put_tools_beside(row, &request.references);
+        put_tools_beside(row, request);
     }
     if cfg!(debug_assertions) {
         let warning = || Warning::new(WarningCode::DebugBuild, 1.0, "This is a debug build.");
@@ -287,18 +295,23 @@ fn layout_seconds(request: &Request) -> Option<u32> {
     Some(seconds.max(1.0) as u32)
 }
 
-/// Notes which of these tools stand beside a row. Each sample is then paired with a run of each tool, so it comes from
-/// a launch of its own and is as long as theirs.
-fn put_tools_beside(row: &mut Planned, tools: &[&'static str]) {
+/// Notes which of the wanted tools stand beside a row. Each sample is then paired with a run of each tool, so it comes
+/// from a launch of its own and is as long as theirs.
+fn put_tools_beside(row: &mut Planned, request: &Request) {
+    let of_suite = request.suite.references.as_ref().filter(|_| request.references_of_suite);
     // Rounds follow each other without a pause.
-    if row.sampling.until_steady {
+    if row.sampling.until_steady || of_suite.is_some_and(|wanted| !wanted.stand_beside(row)) {
         return;
     }
     let stands = |tool: &&&str| find(tool).is_some_and(|tool| tool.stands_beside(&row.experiment).is_ok());
-    row.beside = tools.iter().filter(stands).copied().collect();
+    row.beside = request.references.iter().filter(stands).copied().collect();
     if !row.beside.is_empty() {
         let sampling = row.sampling.clone();
-        row.sampling = Sampling { most: None, per_launch: 1, sample_seconds: BLOCK_SECONDS, ..sampling };
+        let samples = of_suite.map_or(sampling.samples, |wanted| sampling.samples.min(wanted.pairs));
+        // What has an end of its own is as long as it is.
+        let whole = row.exact_work.is_some() || row.experiment.area == Area::Linpack;
+        let sample_seconds = if whole { sampling.sample_seconds } else { BLOCK_SECONDS };
+        row.sampling = Sampling { samples, most: None, per_launch: 1, sample_seconds, ..sampling };
     }
 }
 

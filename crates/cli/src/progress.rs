@@ -25,8 +25,36 @@ enum Form {
     Quiet,
     /// A terminal.
     Live(Live),
-    /// A file or a pipe: rows that have had their first say.
-    Log(Vec<String>),
+    /// A file or a pipe.
+    Log(Log),
+}
+
+/// What a log has been told.
+#[derive(Default)]
+struct Log {
+    /// Rows that have had their first say.
+    seen: Vec<String>,
+    /// Steps of the whole that it has been told of.
+    steps: u32,
+}
+
+/// Steps of the whole after which a log is told how far a run is.
+const LOG_STEPS: f64 = 20.0;
+
+/// The least time left that a log is told of, in seconds: what is shorter is over before anybody looks.
+const LEAST_LEFT_SECONDS: f64 = 60.0;
+
+impl Log {
+    /// What it is told of how far a run is, if the time for it has come.
+    fn outlook(&mut self, seconds_left: f64, done: f64, (over, rows): (usize, usize)) -> Option<String> {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the steps")]
+        let steps = (done.clamp(0.0, 1.0) * LOG_STEPS) as u32;
+        if steps <= self.steps || seconds_left < LEAST_LEFT_SECONDS {
+            return None;
+        }
+        self.steps = steps;
+        Some(format!("{over} of {rows} rows done, {}", left(seconds_left)))
+    }
 }
 
 impl Progress {
@@ -38,7 +66,7 @@ impl Progress {
         } else if Stream::Error.is_terminal() {
             Form::Live(Live::new(&style))
         } else {
-            Form::Log(Vec::new())
+            Form::Log(Log::default())
         };
         Self { form, style }
     }
@@ -47,6 +75,24 @@ impl Progress {
     pub(crate) fn end(&self) {
         if let Form::Live(live) = &self.form {
             let _ = live.lines.clear();
+        }
+    }
+
+    /// A launch of a row begins.
+    fn launching(&mut self, id: &str, seconds_left: f64, done: f64, rows: (usize, usize)) {
+        let told = match &mut self.form {
+            Form::Quiet => None,
+            Form::Live(Live { bar, .. }) => {
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the steps")]
+                bar.set_position((done.clamp(0.0, 1.0) * STEPS as f64) as u64);
+                bar.set_prefix(format!("{}/{} {}", rows.0, rows.1, left(seconds_left)));
+                bar.set_message(id.to_owned());
+                None
+            }
+            Form::Log(log) => log.outlook(seconds_left, done, rows),
+        };
+        if let Some(told) = told {
+            self.line(&told);
         }
     }
 
@@ -94,24 +140,13 @@ impl Watcher for Progress {
         match event {
             Event::CannotStore { reason } => self.line(&format!("assay: {reason}")),
             _ if matches!(self.form, Form::Quiet) => {}
-            Event::Launching { row, seconds_left, done } => {
-                if let Form::Live(Live { bar, .. }) = &self.form {
-                    #[expect(
-                        clippy::cast_possible_truncation,
-                        clippy::cast_sign_loss,
-                        reason = "a share of the steps"
-                    )]
-                    bar.set_position((done.clamp(0.0, 1.0) * STEPS as f64) as u64);
-                    bar.set_prefix(left(seconds_left));
-                    bar.set_message(row.id.clone());
-                }
-            }
+            Event::Launching { row, seconds_left, done, rows } => self.launching(&row.id, seconds_left, done, rows),
             Event::Provisional { row, of } => {
                 let text = provisional_line(row, of, &self.style);
                 match &mut self.form {
                     Form::Live(live) => live.latest.set_message(text),
                     // In a log only a row's first figure: the rest is still to come.
-                    Form::Log(seen) if !seen.contains(&row.id) => {
+                    Form::Log(Log { seen, .. }) if !seen.contains(&row.id) => {
                         seen.push(row.id.clone());
                         self.line(&text);
                     }
@@ -134,6 +169,16 @@ impl Watcher for Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_log_is_told_in_steps_how_far_a_long_run_is() {
+        let mut log = Log::default();
+        assert_eq!(log.outlook(2000.0, 0.01, (1, 484)), None, "nothing is known yet");
+        assert_eq!(log.outlook(1800.0, 0.06, (30, 484)).unwrap(), "30 of 484 rows done, 30 min left");
+        assert_eq!(log.outlook(1790.0, 0.07, (31, 484)), None);
+        assert!(log.outlook(900.0, 0.5, (250, 484)).is_some());
+        assert_eq!(log.outlook(30.0, 0.99, (480, 484)), None, "it is over in a moment");
+    }
 
     #[test]
     fn time_left_is_told_in_whole_numbers() {

@@ -31,7 +31,7 @@ use crate::journal::{Ended, Entry, Journal, Repetition};
 use crate::judge;
 use crate::net::Visit;
 use crate::net::preface::Token;
-use crate::plan::{Plan, Planned, TOOL_SECONDS};
+use crate::plan::{Plan, Planned};
 use crate::reference::detect::Places;
 use crate::reference::run::Lasting;
 use crate::store::RunFolder;
@@ -113,6 +113,8 @@ pub enum Event<'a> {
         seconds_left: f64,
         /// Share of the run that is done.
         done: f64,
+        /// Rows that are over, and all rows.
+        rows: (usize, usize),
     },
     /// A row has more samples, and is not finished.
     Provisional {
@@ -337,7 +339,7 @@ impl<'a> Run<'a> {
         let planned = &self.plan.rows[index];
         let tools = self.rows[index].beside.iter().filter(|beside| beside.is_alive()).count();
         let round = if tools > 0 { 2.0 } else { 1.0 };
-        let expected = round * (self.rows[index].next_launch_seconds(planned) + tools as f64 * TOOL_SECONDS);
+        let expected = round * (self.rows[index].next_launch_seconds(planned) + tools as f64 * planned.tool_seconds());
         let left = self.setting.time_budget.map(|budget| budget - self.seconds_so_far());
         if left.is_some_and(|left| expected > left && !self.rows[index].fit_into(left, planned)) {
             self.rows[index].out_of_time(TIME_BUDGET);
@@ -453,7 +455,8 @@ impl<'a> Run<'a> {
         let expected = self.rows[index].next_launch_seconds(planned);
         self.launches += 1;
         let (seconds_left, done) = self.outlook();
-        self.watcher.event(Event::Launching { row: &self.document.experiments[index], seconds_left, done });
+        let rows = (self.rows.iter().filter(|row| row.is_over()).count(), self.rows.len());
+        self.watcher.event(Event::Launching { row: &self.document.experiments[index], seconds_left, done, rows });
         let began = monotonic_raw_seconds();
         self.held.let_go_of_overwritten();
         let there = without_server(planned, self.setting.visit).map_or(Ok(()), Err);

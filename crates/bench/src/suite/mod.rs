@@ -10,7 +10,10 @@ use kernels::table::KERNELS;
 use model::experiment::Area;
 use model::isa::{CpuOp, Element, Isa};
 use model::unit::{parse_seconds, parse_size};
+use model::warning::WarningCode;
 use serde::{Deserialize, Deserializer, de::Error as _};
+
+use crate::plan::Planned;
 
 mod disk;
 mod linpack;
@@ -69,6 +72,9 @@ pub struct Suite {
     /// Seconds that all of it may take where nothing else is asked for; rows for which none are left are skipped.
     #[serde(default, deserialize_with = "some_seconds")]
     pub time_budget: Option<f64>,
+    /// Where trusted tools stand that are found, unless others are asked for; `None` where none do.
+    #[serde(default)]
+    pub references: Option<SuiteReferences>,
     /// How each area is sampled.
     #[serde(default)]
     pub sampling: BTreeMap<Area, Sampling>,
@@ -87,6 +93,25 @@ pub struct Suite {
     /// Rows of the network area.
     #[serde(default)]
     pub net: Vec<NetStanza>,
+}
+
+/// Where a suite has trusted tools that are found, so that all of it keeps within its time.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SuiteReferences {
+    /// The most pairs of a row.
+    pub pairs: u32,
+    /// The longest sample of ours that they stand beside, in seconds.
+    #[serde(rename = "longest", deserialize_with = "seconds")]
+    pub longest_seconds: f64,
+}
+
+impl SuiteReferences {
+    /// Whether tools stand beside a row: one whose threads have a CPU each, and whose samples are not too long.
+    pub(crate) fn stand_beside(&self, row: &Planned) -> bool {
+        let oversubscribed = row.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed.name());
+        !oversubscribed && row.sampling.sample_seconds <= self.longest_seconds
+    }
 }
 
 /// How the rows of an area are sampled.
@@ -287,6 +312,9 @@ impl Suite {
         let suite: Self = toml::from_str(text).map_err(|error| describe(&error, text, origin))?;
         if suite.sessions == 0 || !(0.0..=1.0).contains(&suite.repeat_share) {
             return Err(format!("suite '{origin}': sessions must be at least 1, and repeat_share between 0 and 1"));
+        }
+        if suite.references.is_some_and(|wanted| wanted.pairs == 0) {
+            return Err(format!("suite '{origin}', [references]: pairs must be at least 1"));
         }
         for (area, sampling) in &suite.sampling {
             sampling.check().map_err(|problem| format!("suite '{origin}', [sampling.{area}]: {problem}"))?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use bench::host;
 use bench::net::{Key, NoVisit, Target, Visit};
 use bench::plan::{Chosen, Plan, Request, plan};
-use bench::reference::detect::Places;
+use bench::reference::detect::{Places, detect};
 use bench::reference::{REFERENCES, find};
 use bench::runner::{self, Ending, Finished, Setting, WorkerCommand};
 use bench::store::{RunFolder, check_writable, write_whole};
@@ -260,7 +260,8 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> String {
 
 fn request(suite: Suite, chosen: Chosen, options: &Measure) -> Result<Request> {
     let disk = disk_target(&suite, options);
-    let references = references(&options.references)?;
+    let references_of_suite = has_its_references(&suite, options);
+    let references = if references_of_suite { found(options)? } else { references(&options.references)? };
     Ok(Request {
         suite,
         areas: options.area.clone(),
@@ -273,7 +274,20 @@ fn request(suite: Suite, chosen: Chosen, options: &Measure) -> Result<Request> {
         disk,
         peer: None,
         references,
+        references_of_suite,
     })
+}
+
+/// Whether a suite is measured beside the trusted tools that it wants.
+fn has_its_references(suite: &Suite, options: &Measure) -> bool {
+    suite.references.is_some() && options.references.is_empty() && !options.exact_workload && !options.verify
+}
+
+/// The trusted tools that are here and can be used.
+fn found(options: &Measure) -> Result<Vec<&'static str>> {
+    let places = places(&options.tool)?;
+    let abouts = REFERENCES.iter().map(|reference| reference.about());
+    Ok(abouts.filter(|about| detect(about, &places).is_ok()).map(|about| about.tool).collect())
 }
 
 /// The trusted tools of these names; `all` are those that are known, `none` is none.
