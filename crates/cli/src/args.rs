@@ -145,6 +145,8 @@ pub(crate) enum Command {
     /// Measure the network: streams and round trips over loopback.
     #[command(before_help = NET_EXAMPLES)]
     Net(Net),
+    /// Ask what to measure, show the plan and the command that comes to the same, and run it.
+    Guide,
     /// Say what this machine is, what it could do at best, and how each figure was worked out.
     #[command(before_help = INFO_EXAMPLES)]
     Info(Info),
@@ -442,6 +444,25 @@ pub(crate) struct Measure {
     /// No progress.
     #[arg(long)]
     pub(crate) quiet: bool,
+    /// Of the plan only how many rows it has, and how long they take; for the guide.
+    #[arg(skip)]
+    pub(crate) brief: bool,
+}
+
+impl Arguments {
+    /// The options of a measuring command, if it is one.
+    pub(crate) const fn measure_mut(&mut self) -> Option<&mut Measure> {
+        match &mut self.command {
+            None => Some(&mut self.measure),
+            Some(Command::Run(run)) => Some(&mut run.measure),
+            Some(Command::Cpu(cpu)) => Some(&mut cpu.measure),
+            Some(Command::Linpack(linpack)) => Some(&mut linpack.measure),
+            Some(Command::Memory(memory)) => Some(&mut memory.measure),
+            Some(Command::Disk(disk)) => Some(&mut disk.measure),
+            Some(Command::Net(net)) => Some(&mut net.measure),
+            Some(_) => None,
+        }
+    }
 }
 
 /// What may be said of a run that is gone on with: the rest was said when it was begun.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use bench::store::Store;
 use report::Style;
@@ -29,10 +30,19 @@ pub(crate) fn search_path() -> Vec<PathBuf> {
     variable("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
 }
 
+/// The command line that the answers to questions came to.
+static CALLED_AS: OnceLock<Vec<String>> = OnceLock::new();
+
+/// From here on it is as if the program had been called with these words.
+pub(crate) fn called_as(words: Vec<String>) {
+    let _ = CALLED_AS.set(words);
+}
+
 /// The command line as it was given, for the record.
 #[expect(clippy::disallowed_methods, reason = "only cli reads argv; clap has parsed it already")]
 pub(crate) fn command_line() -> Vec<String> {
-    std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect()
+    let given = || std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    CALLED_AS.get().cloned().unwrap_or_else(given)
 }
 
 /// The store: `$ASSAY_STORE`, else `$XDG_DATA_HOME/assay`, else `~/.local/share/assay`.
@@ -48,6 +58,11 @@ pub(crate) fn store() -> Result<Store, String> {
         "there is no place for the store: neither ASSAY_STORE nor XDG_DATA_HOME nor HOME is set; name a folder with --out"
             .to_owned()
     })
+}
+
+/// Whether there is a person at standard input who can be asked.
+pub(crate) fn asks() -> bool {
+    std::io::stdin().is_terminal()
 }
 
 /// A stream that text goes to.

@@ -3,6 +3,7 @@
 pub(crate) mod compare;
 mod compare_live;
 pub(crate) mod doctor;
+mod guide;
 pub(crate) mod info;
 pub(crate) mod net_serve;
 pub(crate) mod references;
@@ -13,7 +14,33 @@ pub(crate) mod runs;
 
 use std::io::{self, BufReader};
 
+use crate::args::{Arguments, Command, NetCommand};
 use crate::exit::{Outcome, Result, print};
+
+/// Carries out a command line. `began` is when the program began, or the last question was answered.
+pub(crate) fn carry_out(arguments: Arguments, began: f64) -> Result {
+    match arguments.command {
+        None => run::quick(&arguments.measure, began),
+        Some(Command::Run(run)) => run::suite(&run, began),
+        Some(Command::Cpu(cpu)) => run::cpu(&cpu, began),
+        Some(Command::Linpack(linpack)) => run::linpack(&linpack, began),
+        Some(Command::Memory(memory)) => run::memory(&memory, began),
+        Some(Command::Disk(disk)) => run::disk(&disk, began),
+        Some(Command::Net(net)) => match &net.command {
+            Some(NetCommand::Serve(serve)) => net_serve::serve(serve),
+            None => run::net(&net, began),
+        },
+        Some(Command::Guide) => guide::guide(),
+        Some(Command::Info(info)) => info::info(&info, began),
+        Some(Command::Doctor(doctor)) => doctor::doctor(&doctor, began),
+        Some(Command::References(references)) => references::references(&references),
+        Some(Command::Compare(compare)) => compare::compare(&compare, began),
+        Some(Command::Report(report)) => report::report(&report),
+        Some(Command::Runs(runs)) => runs::runs(&runs),
+        Some(Command::Worker) => Ok(worker()),
+        Some(Command::Schema) => schema(),
+    }
+}
 
 /// Carries out one launch of one experiment: the task comes on standard input.
 pub(crate) fn worker() -> Outcome {

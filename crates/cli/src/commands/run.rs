@@ -183,6 +183,10 @@ fn measure(suite: Suite, chosen: Chosen, there: Option<There<'_>>, options: &Mea
     }
     if options.list {
         let list = plan.list();
+        if options.brief {
+            complain(&report::plan::total(&list));
+            return Ok(Outcome::Done);
+        }
         print(report::plan::render(&list).as_bytes())?;
         complain(&report::plan::total(&list));
         for line in report::plan::skipped(&plan.obstacles()) {

@@ -23,6 +23,7 @@
 //! * `references`: trusted tools beside our rows, real ones and fakes
 //! * `report`: where each form of a report goes, and what the programs that it is for make of it
 //! * `resume`: runs that were cut off, and go on
+//! * `guide`: questions on a terminal
 //! * `family`: the processes that a run has started
 //! * `machines`: `assay info`, here and of recorded machines
 //! * `trouble`: signals, killed runs and killed workers
@@ -46,6 +47,7 @@ mod doctor;
 mod documents;
 mod emulation;
 mod family;
+mod guide;
 mod linpack;
 mod live;
 mod machines;

@@ -1,0 +1,298 @@
+//! `assay guide`: asks what to measure, shows the plan and the command that comes to the same, and runs it.
+//!
+//! What is asked depends on a terminal; what the answers come to does not, and is all that this command knows: from there
+//! on it is that command line.
+
+use bench::host;
+use bench::net::Target;
+use bench::reference::REFERENCES;
+use bench::reference::detect::detect;
+use bench::suite::Threads;
+use clap::Parser;
+use inquire::list_option::ListOption;
+use inquire::validator::{ErrorMessage, Validation};
+use inquire::{Confirm, InquireError, MultiSelect, Select, Text};
+use model::experiment::Area;
+use model::unit::{parse_seconds, parse_size};
+
+use super::run::places;
+use crate::args::Arguments;
+use crate::environment::{self, Stream};
+use crate::exit::{Outcome, Result, complain};
+
+/// What can be measured: the area, and what it is to somebody who has not read the manual.
+const AREAS: &[(Area, &str)] = &[
+    (Area::Cpu, "cpu: arithmetic, each precision and instruction set"),
+    (Area::Linpack, "linpack: dense systems of equations"),
+    (Area::Memory, "memory: bandwidth and latency"),
+    (Area::Disk, "disk: throughput, requests per second and latency"),
+    (Area::Net, "net: TCP and UDP"),
+];
+
+/// How thoroughly: the suite, and what it is.
+const SUITES: &[(&str, &str)] = &[
+    ("quick", "quick: the headline figures, at most two minutes"),
+    ("standard", "standard: until the intervals are narrow"),
+    ("classic", "classic: the classic tables, at most 45 minutes"),
+];
+
+/// What was answered. An empty text stands for what the plan has by itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Answers {
+    areas: Vec<Area>,
+    suite: String,
+    threads: String,
+    blocks: String,
+    directory: String,
+    peer: String,
+    budget: String,
+    references: Vec<String>,
+}
+
+impl Answers {
+    /// The only area, if it is one: it has parameters of its own.
+    fn only_area(&self) -> Option<Area> {
+        if let [area] = self.areas[..] { Some(area) } else { None }
+    }
+
+    /// The words of the command that comes to the same, the program's name first.
+    fn command_line(&self) -> Vec<String> {
+        let mut words = vec!["assay".to_owned()];
+        if let Some(area) = self.only_area() {
+            words.push(area.to_string());
+        } else {
+            words.extend(["run".to_owned(), self.suite.clone()]);
+            if self.areas.len() < AREAS.len() {
+                let areas: Vec<String> = self.areas.iter().map(ToString::to_string).collect();
+                words.extend(["--area".to_owned(), areas.join(",")]);
+            }
+        }
+        let references = self.references.join(",");
+        let options = [
+            ("--threads", &self.threads),
+            ("--block", &self.blocks),
+            ("--dir", &self.directory),
+            ("--to", &self.peer),
+            ("--time-budget", &self.budget),
+            ("--references", &references),
+        ];
+        for (option, value) in options.iter().filter(|(_, value)| !value.trim().is_empty()) {
+            words.extend([(*option).to_owned(), value.trim().to_owned()]);
+        }
+        words
+    }
+}
+
+/// Why there are no answers: the user went away, or the terminal did.
+enum Stopped {
+    Left,
+    Broken(String),
+}
+
+impl From<InquireError> for Stopped {
+    fn from(error: InquireError) -> Self {
+        match error {
+            InquireError::OperationCanceled | InquireError::OperationInterrupted => Self::Left,
+            InquireError::IO(error) if error.kind() == std::io::ErrorKind::Interrupted => Self::Left,
+            other => {
+                Self::Broken(format!("cannot ask on this terminal: {other}; the options are in 'assay run --help'"))
+            }
+        }
+    }
+}
+
+/// Asks, shows, and measures.
+pub(crate) fn guide() -> Result {
+    if !(environment::asks() && Stream::Error.is_terminal()) {
+        return Err(
+            "there is nobody to ask: 'assay guide' needs a terminal; see 'assay run --help' for the options".into()
+        );
+    }
+    // A signal ends the questions, not this program in the middle of one.
+    host::note_stop_signals();
+    match asked() {
+        Ok(Some(arguments)) => super::carry_out(arguments, host::monotonic_raw_seconds()),
+        Ok(None) => Ok(Outcome::Done),
+        Err(Stopped::Left) => Ok(Outcome::Interrupted(host::stop_signal().unwrap_or(SIGINT))),
+        Err(Stopped::Broken(sentence)) => Err(sentence),
+    }
+}
+
+/// The signal of Ctrl-C, which leaving by Esc is like: POSIX.1-2017, `kill`.
+const SIGINT: i32 = 2;
+
+/// What is to be measured, once the user has seen the plan and said yes.
+fn asked() -> std::result::Result<Option<Arguments>, Stopped> {
+    let answers = answers()?;
+    let words = answers.command_line();
+    let read = |words: &[String]| Arguments::try_parse_from(words).map_err(|error| Stopped::Broken(error.to_string()));
+    let mut plan = read(&words)?;
+    if let Some(options) = plan.measure_mut() {
+        (options.list, options.brief) = (true, true);
+    }
+    complain("the plan:");
+    super::carry_out(plan, host::monotonic_raw_seconds()).map_err(Stopped::Broken)?;
+    let line = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "));
+    complain(&format!("the same without questions: {line}"));
+    if host::stop_signal().is_some() {
+        return Err(Stopped::Left);
+    }
+    if !Confirm::new("Measure now?").with_default(true).prompt()? {
+        return Ok(None);
+    }
+    let arguments = read(&words)?;
+    environment::called_as(words);
+    Ok(Some(arguments))
+}
+
+fn answers() -> std::result::Result<Answers, Stopped> {
+    let mut answers = Answers { areas: areas()?, ..Answers::default() };
+    let only = answers.only_area();
+    if only.is_none() {
+        let names: Vec<&str> = SUITES.iter().map(|(_, text)| *text).collect();
+        let chosen = Select::new("How thoroughly?", names).raw_prompt()?.index;
+        SUITES[chosen].0.clone_into(&mut answers.suite);
+    }
+    let text = |question: &str, help: &str, wrong: Check| -> std::result::Result<String, Stopped> {
+        let validator = move |text: &str| Ok(wrong(text).map_or(Validation::Valid, invalid));
+        Ok(Text::new(question).with_help_message(help).with_validator(validator).prompt()?.trim().to_owned())
+    };
+    answers.threads = text("Threads?", "such as 1,2,4 or all; Enter for what the plan has", wrong_threads)?;
+    if matches!(only, Some(Area::Memory | Area::Disk | Area::Net)) {
+        answers.blocks = text("Blocks?", "such as 4KiB,1MiB; Enter for what the plan has", wrong_blocks)?;
+    }
+    if answers.areas.contains(&Area::Disk) {
+        answers.directory = text("Directory on the disk?", "Enter for that of the store", |_| None)?;
+    }
+    if only == Some(Area::Net) {
+        answers.peer = text("Host with 'assay net serve'?", "HOST or HOST:PORT; Enter for loopback", wrong_peer)?;
+    }
+    answers.budget = text("At most how long?", "such as 90s or 5m; Enter for what the plan takes", wrong_budget)?;
+    answers.references = references(&answers)?;
+    Ok(answers)
+}
+
+fn areas() -> std::result::Result<Vec<Area>, Stopped> {
+    let names: Vec<&str> = AREAS.iter().map(|(_, text)| *text).collect();
+    let some = |chosen: &[ListOption<&&str>]| {
+        let nothing = chosen.is_empty().then(|| "choose at least one, with the space bar".to_owned());
+        Ok(nothing.map_or(Validation::Valid, invalid))
+    };
+    let chosen = MultiSelect::new("What is to be measured?", names)
+        .with_all_selected_by_default()
+        .with_validator(some)
+        .raw_prompt()?;
+    Ok(chosen.iter().map(|option| AREAS[option.index].0).collect())
+}
+
+/// The trusted tools that are wanted, of those that are here; the classic suite has them by itself.
+fn references(answers: &Answers) -> std::result::Result<Vec<String>, Stopped> {
+    let places = places(&[]).map_err(Stopped::Broken)?;
+    let abouts = REFERENCES.iter().map(|reference| reference.about());
+    let found: Vec<&str> = abouts.filter(|about| detect(about, &places).is_ok()).map(|about| about.tool).collect();
+    if found.is_empty() || answers.only_area().is_none() && answers.suite == "classic" {
+        return Ok(Vec::new());
+    }
+    let help = "none is usual; each makes the run longer";
+    let chosen = MultiSelect::new("Trusted tools beside it?", found).with_help_message(help).prompt()?;
+    Ok(chosen.into_iter().map(str::to_owned).collect())
+}
+
+fn invalid(sentence: String) -> Validation {
+    Validation::Invalid(ErrorMessage::Custom(sentence))
+}
+
+/// What is wrong with a text, if anything; an empty one is right.
+type Check = fn(&str) -> Option<String>;
+
+fn wrong_items(text: &str, check: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    text.split(',').map(str::trim).filter(|_| !text.trim().is_empty()).find_map(check)
+}
+
+fn wrong_threads(text: &str) -> Option<String> {
+    wrong_items(text, &|item| item.parse::<Threads>().err())
+}
+
+fn wrong_blocks(text: &str) -> Option<String> {
+    wrong_items(text, &|item| parse_size(item).err())
+}
+
+fn wrong_peer(text: &str) -> Option<String> {
+    Some(text.trim()).filter(|text| !text.is_empty()).and_then(|text| Target::parse(text).err())
+}
+
+fn wrong_budget(text: &str) -> Option<String> {
+    Some(text.trim()).filter(|text| !text.is_empty()).and_then(|text| parse_seconds(text).err())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(answers: &Answers) -> String {
+        let words = answers.command_line();
+        assert!(Arguments::try_parse_from(&words).is_ok(), "{words:?}");
+        words.join(" ")
+    }
+
+    fn all() -> Vec<Area> {
+        AREAS.iter().map(|(area, _)| *area).collect()
+    }
+
+    #[test]
+    fn answers_come_to_a_command_line_that_is_read() {
+        let quick = Answers { areas: all(), suite: "quick".into(), ..Answers::default() };
+        assert_eq!(line(&quick), "assay run quick");
+        let some = Answers {
+            areas: vec![Area::Cpu, Area::Disk],
+            suite: "standard".into(),
+            threads: "1,2".into(),
+            directory: "/a b".into(),
+            budget: " 5m ".into(),
+            ..Answers::default()
+        };
+        assert_eq!(line(&some), "assay run standard --area cpu,disk --threads 1,2 --dir /a b --time-budget 5m");
+        let net = Answers {
+            areas: vec![Area::Net],
+            blocks: "1KiB".into(),
+            peer: "node7:5300".into(),
+            references: vec!["iperf3".into(), "ping".into()],
+            ..Answers::default()
+        };
+        assert_eq!(line(&net), "assay net --block 1KiB --to node7:5300 --references iperf3,ping");
+        for area in all() {
+            let only = Answers { areas: vec![area], ..Answers::default() };
+            assert_eq!(line(&only), format!("assay {area}"));
+        }
+    }
+
+    #[test]
+    fn every_suite_that_is_offered_is_there() {
+        for (name, text) in SUITES {
+            assert!(bench::suite::Suite::find(name).is_ok() && text.starts_with(name));
+        }
+        assert!(AREAS.iter().all(|(area, text)| text.starts_with(&format!("{area}: "))));
+    }
+
+    #[test]
+    fn texts_are_checked_while_one_is_asked() {
+        let checks: [(Check, &str, &str); 4] = [
+            (wrong_threads, "1, all,doubling", "0"),
+            (wrong_blocks, "4KiB,1MB", "4QiB"),
+            (wrong_peer, "node7:5300", "node7:99999"),
+            (wrong_budget, "90s", "soon"),
+        ];
+        for (check, right, wrong) in checks {
+            assert_eq!((check(""), check(" "), check(right)), (None, None, None), "{right}");
+            assert!(check(wrong).is_some(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn who_leaves_is_told_from_a_terminal_that_breaks() {
+        let interrupted = InquireError::IO(std::io::ErrorKind::Interrupted.into());
+        assert!(matches!(Stopped::from(interrupted), Stopped::Left));
+        assert!(matches!(Stopped::from(InquireError::OperationCanceled), Stopped::Left));
+        assert!(matches!(Stopped::from(InquireError::NotTTY), Stopped::Broken(_)));
+    }
+}
