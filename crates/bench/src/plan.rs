@@ -511,6 +511,30 @@ mod tests {
     }
 
     #[test]
+    fn the_classic_suite_keeps_within_its_time_beside_every_tool() {
+        let machine = machine_with_cpus(2);
+        let references: Vec<&str> = crate::reference::REFERENCES.iter().map(|tool| tool.about().tool).collect();
+        let with = |references_of_suite| {
+            let request = Request {
+                references: references.clone(),
+                references_of_suite,
+                disk: Some(roomy()),
+                ..request("classic")
+            };
+            plan(&request, &machine).unwrap()
+        };
+        let (of_suite, in_full) = (with(true), with(false));
+        let beside = |plan: &Plan| plan.rows.iter().filter(|row| !row.beside.is_empty()).count();
+        assert!(beside(&of_suite) > 50 && beside(&of_suite) < beside(&in_full));
+        for row in of_suite.rows.iter().filter(|row| !row.beside.is_empty()) {
+            let (id, samples) = (&row.experiment.id, row.sampling.samples);
+            assert!(row.experiment.params.threads() <= 2 && (3..=6).contains(&samples), "{id}: {samples}");
+        }
+        let budget = Suite::find("classic").unwrap().time_budget.unwrap();
+        assert!(of_suite.expected_seconds() < budget, "{} s of {budget} s", of_suite.expected_seconds());
+    }
+
+    #[test]
     fn one_cpu_has_one_row_where_two_would_be_the_same() {
         let plan = plan(&request("quick"), &machine_with_cpus(1)).unwrap();
         assert!(plan.rows.iter().all(|row| row.experiment.params.threads() == 1));

@@ -654,13 +654,14 @@ mod tests {
             ("assay --resume x --seed 1", "--seed"),
             ("assay run --resume x --threads 2", "--threads"),
             ("assay cpu --isa avx2 --resume x", "--isa"),
-            ("assay net --resume x --to y", "--to"),
             ("assay run --resume x --list", "--list"),
         ] {
             let sentence = contradiction_in(line).unwrap_or_else(|| panic!("{line} was taken"));
             assert!(sentence.contains(named) && sentence.contains("--resume"), "{sentence}");
         }
-        assert!(Arguments::command().try_get_matches_from(["assay", "--retry-failed"]).is_err());
+        for wrong in ["assay --retry-failed", "assay net --resume x --to y", "assay net --key-file k"] {
+            assert!(Arguments::command().try_get_matches_from(wrong.split(' ')).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::{
-    Scratch, assay, check, document, ids, is_verified, left_in, list, number, printed, refusal, rows, samples,
-    stored_runs, text,
+    Scratch, assay, check, document, ids, is_verified, left_in, list, number, one_launch, printed, refusal, rows,
+    samples, stored_runs, text,
 };
 use crate::system::{Running, assert_no_orphans, samples_in_journal, signal, wait_for};
 
@@ -150,20 +150,32 @@ fn rows_that_there_was_no_time_for_are_measured_when_it_goes_on() {
 }
 
 #[test]
-fn an_area_goes_on_under_its_own_name_and_a_failed_row_only_where_it_is_asked_for() {
+fn an_area_goes_on_under_its_own_name() {
     let scratch = Scratch::new();
     let arguments = "cpu --op fma --type fp64,fp32 --isa scalar --threads 1 --repeat 6";
     let run = Running::assay(&scratch, arguments);
     let folder = samples_in_journal(&scratch, 1);
+    signal(run.id(), "TERM");
+    assert_eq!(run.end().status, Some(143));
+    let (name, before) = (folder.display(), document(&folder));
+    let other = refusal(&assay(&scratch, &format!("memory --resume {name}"))).to_owned();
+    assert!(other.contains("'cpu'") && other.contains("'memory'"), "{other}");
+    let ran = assay(&scratch, &format!("cpu --resume {name}"));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    assert_whole(&folder, &before, 1);
+}
+
+#[test]
+fn a_failed_row_is_tried_again_only_where_it_is_asked_for() {
+    let scratch = Scratch::new();
+    let run = Running::assay(&scratch, &one_launch(&scratch, "\"fp64\", \"fp32\"", 6));
+    let folder = samples_in_journal(&scratch, 1);
     signal(run.worker(), "KILL");
     assert_eq!(run.end().status, Some(1));
-    let name = folder.display();
-    let sentence = refusal(&assay(&scratch, &format!("cpu --resume {name}"))).to_owned();
+    let (name, before) = (folder.display(), document(&folder));
+    let sentence = refusal(&assay(&scratch, &format!("run --resume {name}"))).to_owned();
     assert!(sentence.contains("--retry-failed"), "{sentence}");
-    let other = refusal(&assay(&scratch, &format!("memory --resume {name} --retry-failed"))).to_owned();
-    assert!(other.contains("'cpu'") && other.contains("'memory'"), "{other}");
-    let before = document(&folder);
-    let ran = assay(&scratch, &format!("cpu --resume {name} --retry-failed"));
+    let ran = assay(&scratch, &format!("run --resume {name} --retry-failed"));
     assert_eq!(ran.status, Some(0), "{ran:?}");
     assert_whole(&folder, &before, 1);
 }
