@@ -106,12 +106,14 @@ fn only_solutions_of_the_classic_run_belong_to_the_table() {
     let mut document = run();
     document.run.suite = "standard".into();
     assert_eq!(linpack_table(&document), None);
-    let mut document = run();
-    for row in &mut document.experiments {
-        let Params::Linpack(params) = &mut row.params else { panic!("{row:?}") };
-        params.op = LinpackOp::Gemm;
+    for op in [LinpackOp::Gemm, LinpackOp::LuMixed] {
+        let mut document = run();
+        for row in &mut document.experiments {
+            let Params::Linpack(params) = &mut row.params else { panic!("{row:?}") };
+            params.op = op;
+        }
+        assert_eq!(linpack_table(&document), None, "a product is no solution, and mixed precision no LINPACK");
     }
-    assert_eq!(linpack_table(&document), None, "a product is no solution");
     assert_eq!(linpack_table(&fixture::classic()), None);
 }
 
