@@ -198,7 +198,8 @@ fn runs_with_trouble_and_of_other_versions_have_every_form() {
     for row in older["experiments"].as_array_mut().unwrap() {
         row["conditions"] = json!({});
         let row = row.as_object_mut().unwrap();
-        (row.remove("kernel"), row.remove("scaling"));
+        row.remove("kernel");
+        row.remove("scaling");
     }
     let mut nothing = RUN.clone();
     (nothing["experiments"], nothing["findings"], nothing["run"]["grade"]) = (json!([]), json!([]), Value::Null);
