@@ -606,6 +606,9 @@ pub(crate) struct Report {
     /// every other form to standard output.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Write each chart to this folder, which is absent or empty, as SVG and as PNG, and nothing else.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "table", "output"])]
+    pub(crate) charts: Option<PathBuf>,
 }
 
 /// The forms of a report, each with what it is.

@@ -38,6 +38,15 @@ pub(crate) fn called_as(words: Vec<String>) {
     let _ = CALLED_AS.set(words);
 }
 
+/// The folders in which fonts are kept: the user's, then the system's.
+#[cfg(feature = "png")]
+pub(crate) fn font_folders() -> Vec<PathBuf> {
+    let home = variable("HOME").map(PathBuf::from);
+    let data = variable("XDG_DATA_HOME").map(PathBuf::from).or_else(|| Some(home.as_ref()?.join(".local/share")));
+    let own = data.map(|data| data.join("fonts")).into_iter().chain(home.map(|home| home.join(".fonts")));
+    own.chain(["/usr/local/share/fonts", "/usr/share/fonts"].map(PathBuf::from)).collect()
+}
+
 /// The command line as it was given, for the record.
 #[expect(clippy::disallowed_methods, reason = "only cli reads argv; clap has parsed it already")]
 pub(crate) fn command_line() -> Vec<String> {

@@ -1,5 +1,6 @@
 //! What each command does, a file each.
 
+mod charts;
 pub(crate) mod compare;
 mod compare_live;
 pub(crate) mod doctor;

@@ -9,6 +9,7 @@ use report::Render;
 use report::grid::{Grid, grids};
 use report::terminal::Terminal;
 
+use super::charts::write_charts;
 use crate::args::Report;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, print};
@@ -31,6 +32,9 @@ enum Target {
 pub(crate) fn report(arguments: &Report) -> Result {
     let store = environment::store()?;
     let document = store.load(&arguments.run)?;
+    if let Some(folder) = &arguments.charts {
+        return write_charts(&document, folder);
+    }
     let target = target(arguments, &store)?;
     let bytes = match &arguments.table {
         Some(name) => table(&document, name, arguments.format.as_deref())?,

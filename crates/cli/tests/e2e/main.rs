@@ -4,6 +4,7 @@
 //! * `common`: the program, scratch folders, documents and their independent check
 //! * `system`: mounts, control groups and processes, taken away again when a test ends
 //! * `bad_input`: what is refused, with which sentence and status
+//! * `charts`: a run's charts as files
 //! * `compare`: two runs, compared
 //! * `cpu_trouble`: instruction sets that are missing, fewer CPUs than threads, CPUs that go away
 //! * `cpu`: rows of arithmetic, how they scale, totals done in full
@@ -34,6 +35,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "tests")]
 
 mod bad_input;
+mod charts;
 mod common;
 mod compare;
 mod cpu;

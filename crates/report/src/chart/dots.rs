@@ -95,7 +95,7 @@ impl Dots {
         let labels = self.lines.iter().map(|line| text_width(&line.label)).fold(0.0, f64::max);
         let left = if is_wide { labels.min(width * LABEL_SHARE) + 18.0 } else { 10.0 };
         let notes = self.lines.iter().map(|line| text_width(&line.note)).fold(0.0, f64::max);
-        let right = width - if notes > 0.0 { notes + 14.0 } else { 14.0 };
+        let right = width - if notes > 0.0 { notes + 14.0 } else { 26.0 };
         let scale = self.scale((left, right));
         let step = if is_wide { STEP } else { STEP_NARROW };
         let bottom = top + step * self.lines.len() as f64 + 4.0;

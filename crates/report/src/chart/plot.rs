@@ -188,7 +188,7 @@ impl Plot {
         let left = y.widest() + 12.0;
         let names = self.panels.iter().flat_map(|panel| &panel.series).map(|series| text_width(&series.name));
         let right = if direct { names.fold(0.0, f64::max) + LABEL_GAP + 6.0 } else { 12.0 };
-        let gap = 20.0;
+        let gap = 34.0;
         let inner = width - left - right - gap * (columns as f64 - 1.0);
         let across = inner / columns as f64;
         let labels = if direct { self.panels.iter().map(|panel| panel.series.len()).max().unwrap_or(0) } else { 0 };

@@ -1,0 +1,427 @@
+//! Every chart is read back by an XML parser and held against the document that it was made of.
+
+mod fixture;
+
+use std::collections::BTreeSet;
+
+use model::document::{Document, Row};
+use model::experiment::{Area, Params};
+use model::isa::{Element, Isa};
+use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
+use model::sample::Metric;
+use model::warning::Grade;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use report::chart::{Chart, charts, sparkline, standalone, text_width};
+use roxmltree::{Document as Xml, Node};
+
+/// LINPACK over sizes, made of arithmetic.
+fn linpack() -> Document {
+    let mut document = fixture::many_threads();
+    let mut rows: Vec<Row> = Vec::new();
+    for (index, n) in [1000_u64, 5000, 10_000, 20_000].into_iter().enumerate() {
+        for threads in [1_u32, 2] {
+            let mut row = document.experiments[0].clone();
+            row.area = Area::Linpack;
+            row.id = format!("linpack/lu/n{n}/t{threads}");
+            row.params = Params::Linpack(LinpackParams {
+                op: LinpackOp::Lu,
+                engine: LinpackEngine::Own,
+                n,
+                nb: Some(192),
+                lda: n,
+                align: 4096,
+                threads,
+                element: Element::Fp64,
+                isa: Some(Isa::Avx512),
+            });
+            let share = 0.5 + 0.1 * index as f64;
+            scale(&mut row.metrics[0], share * f64::from(threads));
+            rows.push(row);
+        }
+    }
+    document.experiments = rows;
+    document
+}
+
+fn scale(metric: &mut Metric, factor: f64) {
+    let summary = &mut metric.summary;
+    summary.median *= factor;
+    summary.ci95 = summary.ci95.map(|ends| ends.map(|end| end * factor));
+    for sample in &mut metric.samples {
+        sample.value *= factor;
+    }
+}
+
+fn documents() -> Vec<(&'static str, Document)> {
+    vec![
+        ("good", fixture::good()),
+        ("troubled", fixture::troubled()),
+        ("many_threads", fixture::many_threads()),
+        ("interrupted", fixture::interrupted()),
+        ("all_areas", fixture::all_areas()),
+        ("references", fixture::references()),
+        ("every_kernel", fixture::every_kernel()),
+        ("many_counts", fixture::many_counts()),
+        ("classic", fixture::classic_in_full()),
+        ("memory", fixture::memory_area()),
+        ("memory_nodes", fixture::memory_nodes()),
+        ("classic_memory", fixture::classic_memory()),
+        ("disk", fixture::disk_area()),
+        ("disk_varied", fixture::disk_varied()),
+        ("classic_disk", fixture::classic_disk()),
+        ("net", fixture::net_area()),
+        ("net_peer", fixture::net_peer()),
+        ("classic_net", fixture::classic_net()),
+        ("linpack", linpack()),
+        ("later_version", fixture::later_version()),
+        ("short", fixture::short()),
+        ("empty", fixture::empty()),
+    ]
+}
+
+/// A text's box by the estimate of its width: left, top, right, bottom.
+#[derive(Debug)]
+struct Box {
+    text: String,
+    sides: [f64; 4],
+}
+
+fn number(node: Node<'_, '_>, name: &str) -> f64 {
+    node.attribute(name).and_then(|text| text.parse().ok()).unwrap_or(f64::NAN)
+}
+
+fn boxed(node: Node<'_, '_>) -> Box {
+    let text = node.text().unwrap_or_default().to_owned();
+    let (x, y, size) = (number(node, "x"), number(node, "y"), number(node, "font-size"));
+    let width = text_width(&text) * size / 12.0;
+    let left = match node.attribute("text-anchor") {
+        Some("middle") => x - width / 2.0,
+        Some("end") => x - width,
+        _ => x,
+    };
+    Box { text, sides: [left, y - 0.75 * size, left + width, y + 0.2 * size] }
+}
+
+fn touch(one: &Box, other: &Box) -> bool {
+    let ([left, top, right, bottom], [l, t, r, b]) = (one.sides, other.sides);
+    left < r && l < right && top < b && t < bottom
+}
+
+/// Every number of a path.
+fn path_numbers(path: &str) -> Vec<f64> {
+    let words = path.split(|c: char| c.is_ascii_alphabetic() || c == ' ').filter(|word| !word.is_empty());
+    words.map(|word| word.parse().unwrap_or(f64::NAN)).collect()
+}
+
+/// What is wrong with the layout of an SVG, in words; empty where nothing is.
+fn faults_of_layout(svg: &str) -> Vec<String> {
+    let xml = match Xml::parse(svg) {
+        Ok(xml) => xml,
+        Err(error) => return vec![format!("no XML: {error}")],
+    };
+    let mut faults = Vec::new();
+    let root = xml.root_element();
+    let view: Vec<f64> =
+        root.attribute("viewBox").unwrap_or_default().split(' ').filter_map(|side| side.parse().ok()).collect();
+    let [0.0, 0.0, width, height] = view[..] else { return vec!["no view box".to_owned()] };
+    let inside = |x: f64, y: f64| (-1.0..=width + 1.0).contains(&x) && (-1.0..=height + 1.0).contains(&y);
+    for node in root.descendants().filter(Node::is_element) {
+        let is_inside = match node.tag_name().name() {
+            "line" => inside(number(node, "x1"), number(node, "y1")) && inside(number(node, "x2"), number(node, "y2")),
+            "rect" => {
+                let (x, y) = (number(node, "x"), number(node, "y"));
+                inside(x, y) && inside(x + number(node, "width"), y + number(node, "height"))
+            }
+            "path" => {
+                let path = node.attribute("d").unwrap_or_default();
+                let numbers = path_numbers(path);
+                let arcs = path.contains('A');
+                let finite = numbers.iter().all(|number| number.is_finite()) && !numbers.is_empty();
+                finite && (arcs || numbers.chunks(2).all(|at| at.len() == 2 && inside(at[0], at[1])))
+            }
+            _ => true,
+        };
+        if !is_inside {
+            faults.push(format!("outside {width} x {height}: {:?}", node.attributes().collect::<Vec<_>>()));
+        }
+    }
+    let texts: Vec<Box> = root.descendants().filter(|node| node.has_tag_name("text")).map(boxed).collect();
+    for (index, text) in texts.iter().enumerate() {
+        let [left, top, right, bottom] = text.sides;
+        if !(inside(left, top) && inside(right, bottom)) {
+            faults.push(format!("text outside {width} x {height}: {text:?}"));
+        }
+        let others = texts[..index].iter().filter(|other| touch(text, other));
+        faults.extend(others.map(|other| format!("{text:?} on {other:?}")));
+    }
+    faults
+}
+
+/// Every figure that a document has of a row.
+fn figures_of(row: &Row) -> Vec<f64> {
+    let of_metric = |metric: &Metric| {
+        let tools = metric.references.iter().filter_map(|reference| reference.median);
+        let peaks = metric.peaks.iter().map(|peak| peak.value);
+        let shares = tools.clone().flat_map(|tool| metric.peaks.iter().map(move |peak| tool / peak.value));
+        let percentiles = metric.summary.percentiles.iter();
+        let percentiles = percentiles.flat_map(|of| [of.p50, of.p90, of.p99, of.p99_9, of.p99_99, of.max]);
+        let own = [Some(metric.summary.median), metric.efficiency.map(|efficiency| efficiency.value)];
+        own.into_iter().flatten().chain(tools.clone()).chain(peaks).chain(shares).chain(percentiles).collect::<Vec<_>>()
+    };
+    let idle = row.conditions.net.as_ref().and_then(|net| net.idle_latency_seconds);
+    row.metrics.iter().flat_map(of_metric).chain(idle).collect()
+}
+
+/// What a chart says otherwise than its document, in words; empty where it says nothing so.
+fn faults_of_figures(chart: &Chart, document: &Document) -> Vec<String> {
+    let mut faults = Vec::new();
+    let xml = Xml::parse(&chart.svg).unwrap();
+    for node in xml.descendants().filter(|node| node.has_attribute("data-id")) {
+        let id = node.attribute("data-id").unwrap_or_default();
+        let value = number(node, "data-value");
+        // A row is found by its id as XML has it: what cannot be written there was replaced.
+        let rows = document.experiments.iter().filter(|row| row.id == id);
+        let rows: Vec<&Row> = rows.collect();
+        if !rows.iter().any(|row| figures_of(row).contains(&value)) {
+            faults.push(format!("{value} is no figure of '{id}'"));
+        }
+        let in_table = chart.table.lines.iter().any(|line| {
+            line.id.as_deref() == Some(id) && line.cells.iter().any(|cell| cell.value == Some(value))
+        });
+        if !in_table {
+            faults.push(format!("{value} of '{id}' is not in the table"));
+        }
+        let class = node.attribute("class").unwrap_or_default();
+        let doubtful = rows.iter().any(|row| row.grade == Some(Grade::C));
+        let own = rows.iter().any(|row| row.metrics.iter().any(|metric| metric.summary.median == value));
+        if class.starts_with("mark") && own && class.contains("hollow") != doubtful {
+            faults.push(format!("'{id}' is hollow or not: {class}"));
+        }
+        if !node.attribute("data-text").is_some_and(|text| !text.is_empty()) {
+            faults.push(format!("'{id}' has no tooltip"));
+        }
+    }
+    for id in &chart.evidence {
+        if !document.experiments.iter().any(|row| row.id == *id) {
+            faults.push(format!("there is no row '{id}'"));
+        }
+    }
+    faults
+}
+
+/// Everything that must hold of the charts of a document.
+fn check(name: &str, document: &Document) -> Vec<Chart> {
+    let all = charts(document);
+    let mut names = BTreeSet::new();
+    for chart in &all {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        assert!(names.insert(chart.name.clone()) && chart.name.chars().all(plain), "{name}: {}", chart.name);
+        assert!(!chart.title.is_empty() && !chart.about.is_empty() && !chart.evidence.is_empty(), "{name}: {}", chart.name);
+        for line in &chart.table.lines {
+            assert_eq!(line.cells.len(), chart.table.columns.len(), "{name}: {}", chart.name);
+        }
+        let whole = standalone(chart);
+        assert!(whole.is_ascii() && !whole.contains("var("), "{name}: {}", chart.name);
+        let parsed = Xml::parse(&whole).map(|xml| xml.descendants().filter(|node| node.has_tag_name("text")).count());
+        assert!(parsed.is_ok_and(|texts| texts > 1), "{name}: {}", chart.name);
+        for svg in [&chart.svg, &chart.narrow] {
+            let faults = faults_of_layout(svg);
+            assert!(faults.is_empty(), "{name}: {}: {faults:#?}", chart.name);
+        }
+        let faults = faults_of_figures(chart, document);
+        assert!(faults.is_empty(), "{name}: {}: {faults:#?}", chart.name);
+    }
+    all
+}
+
+#[test]
+fn charts_of_every_fixture_are_well_formed_and_true() {
+    for (name, document) in documents() {
+        check(name, &document);
+    }
+}
+
+#[test]
+fn every_kind_of_chart_is_made_of_some_fixture() {
+    let made: BTreeSet<String> =
+        documents().iter().flat_map(|(_, document)| charts(document)).map(|chart| chart.name).collect();
+    let listed = include_str!("../../../docs/charts.md");
+    for name in &made {
+        assert!(listed.contains(&format!("`{name}`")), "docs/charts.md says nothing of {name}");
+    }
+    let said: BTreeSet<&str> = listed.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    for name in said {
+        assert!(made.contains(name), "docs/charts.md says of {name}, which no fixture has");
+    }
+}
+
+/// The chart of this name.
+fn chart(document: &Document, name: &str) -> Chart {
+    charts(document).into_iter().find(|chart| chart.name == name).unwrap()
+}
+
+#[test]
+fn planted_faults_are_found() {
+    let document = fixture::good();
+    let good = chart(&document, "cpu-throughput-over-threads");
+    assert!(faults_of_layout(&good.svg).is_empty());
+    let first = good.svg.find("<text").unwrap();
+    let end = good.svg[first..].find("</text>").unwrap() + first + "</text>".len();
+    let twice = good.svg.replacen("</svg>", &format!("{}</svg>", &good.svg[first..end]), 1);
+    assert!(faults_of_layout(&twice).iter().any(|fault| fault.contains(" on ")), "a text on a text");
+    let outside = good.svg.replacen("<line class=\"grid\" x1=\"", "<line class=\"grid\" x1=\"9", 1);
+    assert!(faults_of_layout(&outside).iter().any(|fault| fault.contains("outside")), "a line outside");
+    assert!(!faults_of_layout(&good.svg.replacen("<text", "<tex", 1)).is_empty(), "no XML");
+    assert!(!faults_of_layout(&good.svg.replacen("y1=\"", "y1=\"NaN", 1)).is_empty(), "no number");
+    let mut wrong = good.clone();
+    wrong.svg = wrong.svg.replacen("data-value=\"", "data-value=\"1", 1);
+    assert!(!faults_of_figures(&wrong, &document).is_empty(), "a wrong value");
+    let mut doubtful = document.clone();
+    doubtful.experiments[0].grade = Some(Grade::C);
+    assert!(!faults_of_figures(&good, &doubtful).is_empty(), "a hollow mark that is full");
+}
+
+#[test]
+fn every_mark_says_what_it_is() {
+    let document = fixture::good();
+    let chart = chart(&document, "memory-throughput-over-threads");
+    let xml = Xml::parse(&chart.svg).unwrap();
+    let mark = xml.descendants().find(|node| node.attribute("data-id") == Some("memory/sequential-read/t2")).unwrap();
+    let said: Vec<&str> = ["data-value", "data-n", "data-low", "data-high"].map(|name| mark.attribute(name).unwrap()).into();
+    assert_eq!(said, ["54900000000", "9", "54021600000", "55778400000"]);
+    let title = mark.descendants().find(|node| node.has_tag_name("title")).and_then(|node| node.text());
+    assert_eq!(title, mark.attribute("data-text"));
+    assert_eq!(title, Some("memory read AVX-512, 1 GiB, 2 MiB pages, 2 threads: 54.90 GB/s ±1.6 %, n=9, grade A"));
+    let root = xml.root_element();
+    assert_eq!(root.attribute("role"), Some("img"));
+    let ids: Vec<&str> = root.attribute("aria-labelledby").unwrap().split(' ').collect();
+    assert!(ids.iter().all(|id| root.children().any(|node| node.attribute("id") == Some(id))), "{ids:?}");
+}
+
+#[test]
+fn hostile_names_are_only_text() {
+    let hostile = format!("<script>alert(\"1\")</script>&'\u{202e}\u{0}\n磁盘{}", "x".repeat(500));
+    let mut document = fixture::all_areas();
+    for row in &mut document.experiments {
+        match &mut row.params {
+            Params::Disk(params) => params.path.clone_from(&hostile),
+            Params::Net(params) => params.path.clone_from(&hostile),
+            Params::Memory(params) => params.nodes = Some(hostile.clone()),
+            _ => {}
+        }
+        for reference in row.metrics.iter_mut().flat_map(|metric| &mut metric.references) {
+            reference.tool.clone_from(&hostile);
+        }
+    }
+    for chart in check("hostile", &document) {
+        assert!(!chart.svg.contains("<script") && chart.svg.is_ascii(), "{}", chart.name);
+    }
+}
+
+/// What becomes of a figure: itself, another size, nothing, what is none.
+fn factors() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        4 => Just(1.0),
+        3 => (-12.0_f64..9.0).prop_map(|power| 10_f64.powf(power)),
+        1 => Just(0.0),
+        1 => prop_oneof![Just(f64::NAN), Just(f64::INFINITY), Just(1e300), Just(-1.0)],
+    ]
+}
+
+#[test]
+fn whatever_a_document_holds_its_charts_are_well_formed_and_true() {
+    let pool: Vec<Document> = documents().into_iter().map(|(_, document)| document).collect();
+    let count = pool.len();
+    let strategy = (0..count, prop::collection::vec((0_usize..400, factors(), 0_u8..8), 0..40), prop::option::of(1_usize..9));
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[11; 32]);
+    let config = Config { cases: 48, failure_persistence: None, max_shrink_iters: 40, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(config, rng);
+    let run = |(which, changes, kept): (usize, Vec<(usize, f64, u8)>, Option<usize>)| {
+        let mut document = pool[which].clone();
+        if let Some(kept) = kept {
+            document.experiments.truncate(kept);
+        }
+        let rows = document.experiments.len();
+        for (index, factor, what) in changes.into_iter().filter(|_| rows > 0) {
+            let row = &mut document.experiments[index % rows];
+            for metric in &mut row.metrics {
+                scale(metric, factor);
+            }
+            match what {
+                0 => row.metrics.clear(),
+                1 => row.grade = Some(Grade::C),
+                2 => row.metrics.iter_mut().for_each(|metric| metric.summary.ci95 = None),
+                3 => row.metrics.iter_mut().for_each(|metric| metric.samples.clear()),
+                _ => {}
+            }
+        }
+        check("random", &document);
+        Ok(())
+    };
+    if let Err(failure) = runner.run(&strategy, run) {
+        panic!("{failure}");
+    }
+}
+
+#[test]
+fn a_thousand_rows_are_drawn_as_few() {
+    let mut document = fixture::classic_memory();
+    let rows = document.experiments.clone();
+    let mut copy = 0_u32;
+    while document.experiments.len() < 1000 {
+        copy += 1;
+        document.experiments.extend(rows.iter().cloned().map(|mut row| {
+            row.id = format!("{}/copy{copy}", row.id);
+            if let Params::Memory(params) = &mut row.params {
+                params.group = Some(u64::from(copy) << 10);
+            }
+            row
+        }));
+    }
+    let all = check("thousand", &document);
+    assert!(all.iter().map(|chart| chart.svg.len()).sum::<usize>() < 1_500_000);
+}
+
+#[test]
+fn a_sparkline_shows_samples_and_nothing_for_one() {
+    assert_eq!(sparkline(&[1.0], Area::Cpu), "");
+    assert_eq!(sparkline(&[1.0, f64::NAN], Area::Cpu), "");
+    for values in [vec![1.0, 2.0, 1.5], vec![3.0, 3.0], vec![0.0, 1e300, -1e300], vec![1e-300, 2e-300]] {
+        assert_eq!(faults_of_layout(&sparkline(&values, Area::Cpu)), Vec::<String>::new(), "{values:?}");
+    }
+}
+
+#[test]
+fn charts_look_as_they_did() {
+    let shown = [
+        (fixture::good(), "cpu-throughput-over-threads"),
+        (fixture::good(), "cpu-plain-and-vector"),
+        (fixture::good(), "roofline"),
+        (fixture::memory_area(), "memory-latency-curve"),
+        (fixture::memory_area(), "memory-loaded-latency"),
+        (fixture::memory_nodes(), "memory-node-bandwidth"),
+        (fixture::references(), "cpu-samples"),
+        (fixture::net_peer(), "net-paths-throughput"),
+        (fixture::net_area(), "net-latency-percentiles"),
+        (linpack(), "linpack-over-size"),
+    ];
+    insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
+        for (document, name) in shown {
+            insta::assert_snapshot!(format!("chart_{name}"), chart(&document, name).svg);
+        }
+        for (name, document) in documents() {
+            let told = charts(&document).iter().map(told).collect::<Vec<_>>().join("\n");
+            insta::assert_snapshot!(format!("charts_{name}"), told);
+        }
+    });
+}
+
+/// A chart in a few lines: its title, its texts in order, how much it shows.
+fn told(chart: &Chart) -> String {
+    let xml = Xml::parse(&chart.svg).unwrap();
+    let texts: Vec<&str> = xml.descendants().filter(|node| node.has_tag_name("text")).filter_map(|node| node.text()).collect();
+    let marks = xml.descendants().filter(|node| node.has_attribute("data-id")).count();
+    let [width, height] = chart.size;
+    format!("{} · {} · {width} x {height} · {marks} marks\n  {}\n", chart.name, chart.title, texts.join(" | "))
+}
