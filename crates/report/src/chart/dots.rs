@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::key::{self, Item};
 use super::plot::Axis;
-use super::scale::{Scale, Tick, is_drawable};
+use super::scale::{Scale, is_drawable};
 use super::svg::{Anchor, Canvas, Facts, RADIUS, Shape, cut, text_width};
 use super::{Chart, Drawing, Head, finish};
 use crate::grid::{Cell, Column, Grid, Line};
@@ -89,22 +89,20 @@ impl Dots {
     }
 
     fn draw(&self, width: f64) -> Drawing {
-        let mut canvas = Canvas::default();
+        let mut canvas = Canvas::of(width);
         let is_wide = width > 500.0;
         let top = key::draw(&mut canvas, &self.key(), width);
         let labels = self.lines.iter().map(|line| text_width(&line.label)).fold(0.0, f64::max);
         let left = if is_wide { labels.min(width * LABEL_SHARE) + 18.0 } else { 10.0 };
         let notes = self.lines.iter().map(|line| text_width(&line.note)).fold(0.0, f64::max);
         let right = width - if notes > 0.0 { notes + 14.0 } else { 26.0 };
-        let scale = self.scale((left, right));
+        let scale = self.scale((left, right), width);
         let step = if is_wide { STEP } else { STEP_NARROW };
         let bottom = top + step * self.lines.len() as f64 + 4.0;
-        for Tick { value, text } in &scale.ticks {
-            let Some(at) = scale.at(*value) else { continue };
+        for tick in &scale.ticks {
+            let (Some(at), Some(middle)) = (scale.at(tick.value), scale.middle(tick, (0.0, width))) else { continue };
             canvas.line("grid", (at, top), (at, bottom));
-            let half = text_width(text) / 2.0;
-            let at = at.clamp(half.min(width / 2.0), (width - half).max(width / 2.0));
-            canvas.text("tick", (at, bottom + 15.0), Anchor::Middle, text);
+            canvas.text("tick", (middle, bottom + 15.0), Anchor::Middle, &tick.text);
         }
         let unit = cut(&scale.titled(&self.axis.title), width - 4.0);
         let half = text_width(&unit) / 2.0;
@@ -123,7 +121,7 @@ impl Dots {
         Drawing { width, height: bottom + 44.0, body: canvas.into_body() }
     }
 
-    fn scale(&self, ends: (f64, f64)) -> Scale {
+    fn scale(&self, ends: (f64, f64), width: f64) -> Scale {
         let marks = self.lines.iter().flat_map(|line| &line.marks);
         let values: Vec<f64> = marks.map(|mark| mark.at).collect();
         let intervals = self.lines.iter().flat_map(|line| &line.marks).filter_map(|mark| mark.interval).flatten();
@@ -132,7 +130,7 @@ impl Dots {
         let positive = least > 0.0;
         let all: Vec<f64> = values.iter().copied().chain(intervals).chain(samples).collect();
         let all = all.into_iter().filter(|value| is_drawable(*value) && (!positive || *value > 0.0));
-        Scale::new(&self.axis.reading, &all.collect::<Vec<_>>(), (ends.0 + 6.0, ends.1 - 6.0), 6).thinned()
+        Scale::new(&self.axis.reading, &all.collect::<Vec<_>>(), (ends.0 + 6.0, ends.1 - 6.0), 6).thinned((0.0, width))
     }
 
     fn key(&self) -> Vec<Item> {

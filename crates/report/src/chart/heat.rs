@@ -57,7 +57,7 @@ impl Heat {
     }
 
     fn draw(&self, width: f64) -> Drawing {
-        let mut canvas = Canvas::default();
+        let mut canvas = Canvas::of(width);
         let scale = Scale::common(&self.values(), self.notation);
         let told = |value: f64| scale.map_or_else(|| quantity(value, self.notation), |scale| scale.digits(value));
         let names = self.rows.iter().map(|row| text_width(&row.to_string())).fold(0.0, f64::max);

@@ -40,7 +40,7 @@ pub struct Chart {
     pub about: String,
     /// The chart for a page: an `<svg role="img">` with title and description, to be styled by [`style`].
     pub svg: String,
-    /// The same for a phone, 360 px wide. A page shows the one or the other.
+    /// The same for a phone, 360 px wide, its marks without titles. A page shows the one or the other.
     pub narrow: String,
     /// Width and height of `svg`, in units of its view box: pixels where text is to be as large as it is meant.
     pub size: [f64; 2],
@@ -134,7 +134,7 @@ pub fn sparkline(values: &[f64], area: Area) -> String {
         (x, SPARK_HEIGHT - inset - share * (SPARK_HEIGHT - 2.0 * inset))
     };
     let points: Vec<(f64, f64)> = values.iter().enumerate().map(place).collect();
-    let mut canvas = svg::Canvas::default();
+    let mut canvas = svg::Canvas::of(SPARK_WIDTH);
     canvas.polyline("line t0", &points);
     let class = style::class(Some(area));
     format!(

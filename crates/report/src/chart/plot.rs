@@ -147,7 +147,7 @@ impl Plot {
     }
 
     fn draw(&self, width: f64) -> Drawing {
-        let mut canvas = Canvas::default();
+        let mut canvas = Canvas::of(width);
         let direct = self.labels_fit(width);
         let y = self.scale_y((1.0, 0.0));
         let top = key::draw(&mut canvas, &self.key(direct, &y), width);
@@ -159,7 +159,7 @@ impl Plot {
         }
         let rows = self.panels.len().div_ceil(frame.columns);
         let bottom = frame.top + rows as f64 * frame.step;
-        let title = cut(&self.scale_x((0.0, 1.0)).titled(&self.x.title), width - frame.left);
+        let title = cut(&self.scale_x((0.0, width), width).titled(&self.x.title), width - frame.left);
         let columns = frame.columns.min(self.panels.len()) as f64;
         let middle = frame.left + f64::midpoint(0.0, (columns - 1.0) * frame.stride + frame.plot.0);
         canvas.text("unit", (middle.max(text_width(&title) / 2.0), bottom + 2.0), Anchor::Middle, &title);
@@ -203,13 +203,13 @@ impl Plot {
         let has_names = self.panels.iter().any(|panel| !panel.zones.is_empty() || is_above(panel));
         let heads = if count > 1 { 20.0 } else { 0.0 } + if has_names { 18.0 } else { 0.0 };
         let step = heads + down + 36.0;
-        Frame { width, columns, plot: (across, down), left, top: top + TEXT + 10.0, step, stride: across + gap }
+        Frame { width, columns, plot: (across, down), left, top: top + TEXT + 13.0, step, stride: across + gap }
     }
 
-    fn scale_x(&self, ends: (f64, f64)) -> Scale {
+    fn scale_x(&self, ends: (f64, f64), width: f64) -> Scale {
         let guides = self.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.guide);
         let values: Vec<f64> = self.points().map(|point| point.x).chain(guides.map(|(x, _)| *x)).collect();
-        Scale::new(&self.x.reading, &values, ends, 10).thinned()
+        Scale::new(&self.x.reading, &values, ends, 10).thinned((0.0, width))
     }
 
     /// The scale of all values, of their intervals, and of the limits that are near.
@@ -261,7 +261,7 @@ impl Plot {
         let top = above + frame.step - 36.0 - down;
         let (right, bottom) = (left + across, top + down);
         let y = self.scale_y((bottom, top));
-        let x = self.scale_x((left + INSET, right - INSET));
+        let x = self.scale_x((left + INSET, right - INSET), frame.width);
         if self.panels.len() > 1 {
             canvas.text("head", (left, above + TEXT), Anchor::Start, &cut(&panel.title, across));
         }
@@ -275,13 +275,11 @@ impl Plot {
         }
         canvas.line("frame", (left, bottom), (right, bottom));
         let is_last = index + frame.columns >= self.panels.len();
-        for Tick { value, text } in &x.ticks {
-            let Some(at) = x.at(*value) else { continue };
+        for tick in &x.ticks {
+            let (Some(at), Some(middle)) = (x.at(tick.value), x.middle(tick, (0.0, frame.width))) else { continue };
             canvas.line("frame", (at, bottom), (at, bottom + 4.0));
             if is_last {
-                let half = text_width(text) / 2.0;
-                let at = at.clamp(half.min(frame.width / 2.0), (frame.width - half).max(frame.width / 2.0));
-                canvas.text("tick", (at, bottom + 17.0), Anchor::Middle, text);
+                canvas.text("tick", (middle, bottom + 17.0), Anchor::Middle, &tick.text);
             }
         }
         for series in &panel.series {

@@ -12,7 +12,13 @@ pub(super) const LINE: f64 = 1.35;
 #[derive(Debug, Default)]
 pub(super) struct Canvas {
     out: String,
+    /// Whether marks have titles, which browsers show to a pointer.
+    has_titles: bool,
 }
+
+/// Drawings narrower than this are made for phones, which have no pointer: what their marks say is in their attributes
+/// alone, for a script to show.
+const LEAST_WITH_POINTER: f64 = 500.0;
 
 /// Where a text begins, has its middle or ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,6 +140,16 @@ impl Facts {
 }
 
 impl Canvas {
+    /// An empty drawing of this width.
+    pub(super) fn of(width: f64) -> Self {
+        Self { out: String::new(), has_titles: width >= LEAST_WITH_POINTER }
+    }
+
+    /// The end of a mark: its title, where it is to have one.
+    fn end(&self, element: &str, facts: &Facts) -> String {
+        if self.has_titles { format!("><title>{}</title></{element}>", escape(&facts.text)) } else { "/>".to_owned() }
+    }
+
     /// What has been drawn.
     pub(super) fn into_body(self) -> String {
         self.out
@@ -154,17 +170,12 @@ impl Canvas {
 
     /// A cell of a heat map: a rectangle as strong as `share` (0 to 1), with what it shows.
     pub(super) fn cell(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), share: f64, facts: &Facts) {
-        let strength = strength(share);
+        let (strength, end, facts) = (strength(share), self.end("rect", facts), facts.attributes());
+        let (x, y, width, height) = (px(x), px(y), px(width.max(0.0)), px(height.max(0.0)));
         let _ = writeln!(
             self.out,
-            "<rect class=\"cell\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill-opacity=\"{strength:.3}\"{}><title>{}\
-             </title></rect>",
-            px(x),
-            px(y),
-            px(width.max(0.0)),
-            px(height.max(0.0)),
-            facts.attributes(),
-            escape(&facts.text)
+            "<rect class=\"cell\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" \
+             fill-opacity=\"{strength:.3}\"{facts}{end}"
         );
     }
 
@@ -194,13 +205,8 @@ impl Canvas {
 
     /// A mark of a row.
     pub(super) fn mark(&mut self, class: &str, shape: Shape, (x, y): (f64, f64), facts: &Facts) {
-        let _ = writeln!(
-            self.out,
-            "<path class=\"{class}\" d=\"{}\"{}><title>{}</title></path>",
-            shape.outline(x, y, RADIUS),
-            facts.attributes(),
-            escape(&facts.text)
-        );
+        let (outline, end, facts) = (shape.outline(x, y, RADIUS), self.end("path", facts), facts.attributes());
+        let _ = writeln!(self.out, "<path class=\"{class}\" d=\"{outline}\"{facts}{end}");
     }
 
     /// A mark that explains others, in a key.
