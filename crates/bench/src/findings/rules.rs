@@ -104,11 +104,13 @@ rules! {
         "these rows";
     WhatToTry, "what_to_try", Trust, EVERY, Counts,
         "For {count} of the {all} rows measured, try this: {advice}.",
-        "the advice of the warning that keeps the most rows below grade A; of as many rows the cause before the symptom",
+        "the advice of the warning that keeps the most rows below grade A; of as many rows the cause before the \
+         symptom",
         "these rows";
     TableBest, "table_best", Table, EVERY, Figures,
         "{table}: as fast as any with {best}.",
-        "of each workload the fewest threads, then the smallest block (of LINPACK: order), whose figure is not less than the fastest one",
+        "of each workload the fewest threads, then the smallest block (of LINPACK: order), whose figure is not \
+         less than the fastest one",
         "of each workload the row told and the fastest";
     TableEfficiency, "table_efficiency", Table, EVERY, Figures,
         "{table}: the highest efficiency is {share} of the {kind}, {what}.",
@@ -116,7 +118,8 @@ rules! {
         "that row";
     ScalingMany, "scaling_many", Result, EVERY, Bound,
         "Of {count} kinds of work {linear}, {limited}, least {what}: {factor} from {few} to {many}{why}.",
-        "more than three series (rows that differ in their threads alone), from the fewest threads to the most: linear, or below 80 % of the ideal",
+        "more than three series (rows that differ in their threads alone), from the fewest threads to the most: \
+         linear, or below 80 % of the ideal",
         "the first and the last row of every series that is told";
     ScalingLinear, "scaling_linear", Result, EVERY, Bound,
         "{what}: {factor} from {few} to {many}, {share} of the ideal: linear.",
@@ -140,7 +143,8 @@ rules! {
         "these rows";
     ReferenceDiffers, "reference_differs", Result, EVERY, Difference,
         "{what}: ours is {ratio} the figure of {tool} ({ours} against {theirs}){explanation}.",
-        "the ratio of ours to theirs and its span leave 1 on one side by 5 % or more; of each tool the row farthest off",
+        "the ratio of ours to theirs and its span leave 1 on one side by 5 % or more; of each tool the row \
+         farthest off",
         "that row";
     ReferenceAgrees, "reference_agrees", Result, EVERY, Likeness,
         "{tool} agrees with ours within {within} in {count} of {all} rows.",
@@ -159,7 +163,8 @@ rules! {
         "the fewest threads beyond the cores against as many as there are cores",
         "the rows of the least and of the most change";
     LinpackLadder, "linpack_ladder", Result, LINPACK, Figures,
-        "LINPACK on {threads}: DGEMM reaches {product} of multiply-adds alone ({fma}), a solution (N = {n}) {share}; {of_product} of DGEMM's rate.",
+        "LINPACK on {threads}: DGEMM reaches {product} of multiply-adds alone ({fma}), a solution (N = {n}) \
+         {share}; {of_product} of DGEMM's rate.",
         "the fastest product and the fastest solution of a thread count, each against the multiply-adds beside it",
         "the product and the solution";
     LinpackShare, "linpack_share", Result, LINPACK, Figures,
@@ -168,7 +173,8 @@ rules! {
         "the solution";
     LinpackHalf, "linpack_half", Result, LINPACK, Bound,
         "LINPACK on {threads} reaches half of its best rate ({best}, N = {n}) at about N = {half}.",
-        "three orders or more, the smallest below half of the best: on the straight line between the two orders around it",
+        "three orders or more, the smallest below half of the best: on the straight line between the two orders \
+         around it",
         "the smallest order, the two orders and the best";
     LinpackPadding, "linpack_padding", Result, LINPACK, Difference,
         "Padding the columns of N = {n} from {from} to {to} elements makes it {factor} as fast.",
@@ -196,18 +202,21 @@ rules! {
         "the points of the curve";
     LoadBends, "load_bends", Result, MEMORY, Bound,
         "Latency starts to climb at {rate}, {share} of the most traffic: {latency} there, {most} at the most.",
-        "the point of three or more farthest below the line from the least to the most traffic, by a tenth of both ranges at least",
+        "the point of three or more farthest below the line from the least to the most traffic, by a tenth of \
+         both ranges at least",
         "the points";
     LoadedLatency, "loaded_latency", Result, MEMORY, Difference,
         "A load takes {least} beside {little} of traffic and {most} beside {much}, the most.",
         "the chase beside the least and the most traffic, where no such point stands out",
         "the points";
     TranslationCost, "translation_cost", Result, MEMORY, Difference,
-        "A random access takes {small} with 4 KiB pages and {large} with 2 MiB pages: address translation costs {cost}.",
+        "A random access takes {small} with 4 KiB pages and {large} with 2 MiB pages: address translation costs \
+         {cost}.",
         "small pages take 5 % longer or more",
         "the two rows";
     ParallelMisses, "parallel_misses", Result, MEMORY, Figures,
-        "One core has {lines} lines in flight at most: {rate} independent loads/s, each {latency} when idle; that is {bytes}.",
+        "One core has {lines} lines in flight at most: {rate} independent loads/s, each {latency} when idle; \
+         that is {bytes}.",
         "three counts of chains or more: the most loads per second x the idle latency, and x 64 B",
         "the chase of one chain and that of the most loads";
     WriteAllocate, "write_allocate", Result, MEMORY, Difference,
@@ -220,7 +229,8 @@ rules! {
         "the pairs told";
     UnevenThreads, "uneven_threads", Result, MEMORY, Bound,
         "The threads of {what} did not go alike: the fastest did {factor} what the slowest did.",
-        "the fastest thread's rate over the slowest's: 1.1 in the median, 1.05 in every sample of three or more; the farthest row",
+        "the fastest thread's rate over the slowest's: 1.1 in the median, 1.05 in every sample of three or \
+         more; the farthest row",
         "that row";
     RemoteMemory, "remote_memory", Result, MEMORY, Difference,
         "{figure} on another node's memory is {factor} that on the own: {far} against {near}.",
@@ -235,7 +245,8 @@ rules! {
         "latency of synchronous writes is more than that of plain ones",
         "the two rows";
     DurabilityIsFree, "durability_is_free", Result, DISK, Likeness,
-        "{what} take {durable}, no longer than the {plain} until the device has taken one: a safe cache, or a lost flush.",
+        "{what} take {durable}, no longer than the {plain} until the device has taken one: a safe cache, or a \
+         lost flush.",
         "it is alike, or less",
         "the two rows";
     DepthGain, "depth_gain", Result, DISK, Difference,
@@ -284,7 +295,8 @@ rules! {
         "that row";
     FlushCosts, "flush_costs", Result, DISK, Bound,
         "{what} come to {flushed} with the flush after them counted in, {share} of the {rate} without.",
-        "with the flush the rate is below the span without it, and below 95 %; past the page cache and through it the row that loses most",
+        "with the flush the rate is below the span without it, and below 95 %; past the page cache and through \
+         it the row that loses most",
         "that row";
     DiskSteady, "disk_steady", Result, DISK, Figures,
         "{what} are steady after {rounds} rounds at {rate}, {share} of the first round's.",
@@ -296,7 +308,8 @@ rules! {
         "that row";
     LimitedByLink, "limited_by_link", Result, NET, Bound,
         "{what}, {rate}, are held back by the path: {share} of what it can carry.",
-        "one connection, largest block: efficiency of 90 % against a physical limit; then by the first of the next four that holds",
+        "one connection, largest block: efficiency of 90 % against a physical limit; then by the first of the \
+         next four that holds",
         "that row";
     LimitedByReceiver, "limited_by_receiver_cpu", Result, NET, Bound,
         "{what}, {rate}, are held back by the receiver's CPU: {share} of a core.",
@@ -316,7 +329,8 @@ rules! {
         "that row";
     LossOnset, "loss_onset", Result, NET, Figures,
         "{what}: loss sets in above {rate}, the most within {goal}.",
-        "of each segmentation and block the highest rate on the fewest connections within the least loss that was asked for",
+        "of each segmentation and block the highest rate on the fewest connections within the least loss that \
+         was asked for",
         "that row";
     BlastLoses, "blast_loses", Result, NET, Bound,
         "{what} as fast as the sender can lose {share} of the datagrams.",
@@ -343,7 +357,8 @@ rules! {
         "MSG_ZEROCOPY against sends that copy",
         "the two rows";
     SmallBlocks, "small_blocks_cost_calls", Result, NET, Difference,
-        "{what} cost {dear} CPU seconds per GB, those of {block} only {cheap}: {calls} go into the calls of each block.",
+        "{what} cost {dear} CPU seconds per GB, those of {block} only {cheap}: {calls} go into the calls of \
+         each block.",
         "CPU time of a block as calls + bytes x block, through the smallest and the largest block of one stream",
         "the two rows";
     SleepingCosts, "sleeping_costs", Result, NET, Difference,
@@ -351,7 +366,8 @@ rules! {
         "spinning takes less than sleeping until the answer is there",
         "the two rows";
     ConnectionCosts, "connection_costs", Result, NET, Difference,
-        "A connection that carries {block} there and back takes {connect}, {factor} a round trip on an open one ({trip}).",
+        "A connection that carries {block} there and back takes {connect}, {factor} a round trip on an open one \
+         ({trip}).",
         "setting up a connection takes longer than a round trip on an open one",
         "the two rows";
     LoadSchedules, "load_delays_scheduling", Result, NET, Bound,
