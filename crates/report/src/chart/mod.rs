@@ -93,7 +93,7 @@ struct Drawing {
 
 /// A chart of its parts.
 fn finish(head: Head, [wide, narrow]: [&Drawing; 2], table: Grid, evidence: Vec<String>) -> Chart {
-    let size = [wide.width, wide.height];
+    let size = [wide.width, wide.height].map(|side| (side * 10.0).round() / 10.0);
     let whole = |drawing: &Drawing, suffix: &str| {
         let id = format!("chart-{}{suffix}", head.name);
         let (width, height) = (svg::px(drawing.width), svg::px(drawing.height));

@@ -16,7 +16,7 @@ use crate::chart::plot::Axis;
 use crate::chart::scale::{Reading, is_drawable};
 use crate::chart::svg::Shape;
 use crate::chart::{Chart, Head};
-use crate::label::{Axis as Places, Label, net};
+use crate::label::{Axis as Places, Common, Label, net};
 use crate::number::{Notation, quantity};
 
 /// What limits a network: its link, or on the loopback two copies of every byte.
@@ -136,9 +136,9 @@ fn compared(head: Head, words: [&str; 2], all: &[Figure<'_>], side: impl Fn(&Net
     groups.truncate(14);
     let first = groups.first()?.1[0].1;
     let (unit, notation) = (first.metric.unit, first.notation());
-    let lines = groups.iter().map(|(_, group)| {
+    let rows: Vec<&Row> = groups.iter().map(|(_, group)| group[0].1.row).collect();
+    let lines = groups.iter().zip(undivided(&rows)).map(|((_, group), label)| {
         let marks = group.iter().map(|(which, figure)| own(figure, *which)).collect();
-        let label = undivided(&Label::sentence(group[0].1.row));
         DotLine { label, note: String::new(), marks, samples: Vec::new() }
     });
     let lines = lines.collect();
@@ -149,10 +149,22 @@ fn compared(head: Head, words: [&str; 2], all: &[Figure<'_>], side: impl Fn(&Net
     Dots { head, axis: Axis::new(title, Reading::Auto(notation)), kinds, lines, spanned: true }.chart()
 }
 
-/// A sentence about a row without what is compared: the protocol, the path.
-fn undivided(sentence: &str) -> String {
-    let rest = ["TCP ", "UDP "].iter().find_map(|protocol| sentence.strip_prefix(protocol)).unwrap_or(sentence);
-    rest.split(", ").filter(|token| *token != LOOPBACK).collect::<Vec<_>>().join(", ")
+/// What rows have in common with their counterparts: what is done and, where it is not the same in all of them, how; the
+/// protocol and the path are what is compared.
+fn undivided(rows: &[&Row]) -> Vec<String> {
+    let axis = Places::Connections;
+    let tokens = |row: &&Row| -> Vec<String> {
+        let label = Label::of(row, &Common::default(), axis);
+        let all = label.how.split(", ").filter(|token| *token != LOOPBACK && !token.starts_with("to "));
+        all.map(str::to_owned).chain([axis.words(axis.position(row))]).collect()
+    };
+    let all: Vec<Vec<String>> = rows.iter().map(tokens).collect();
+    let shared = |token: &String| all.len() > 1 && all.iter().all(|other| other.contains(token));
+    let told = |own: &Vec<String>| {
+        let rest = own.iter().skip(1).filter(|token| !shared(token));
+        own.iter().take(1).chain(rest).cloned().collect::<Vec<_>>().join(", ")
+    };
+    all.iter().map(told).collect()
 }
 
 fn protocols(name: &'static str, all: &[Figure<'_>]) -> Option<Chart> {
