@@ -3,8 +3,9 @@
 //
 //   node page.mjs MODULES OUT PAGE...
 //
-// MODULES is the folder with node_modules, OUT where pictures go, and each PAGE a file. Every line that it prints begins
-// with `ok`, `FAILED` or `note`; the status is 0 unless something failed. Nothing here asserts how long anything takes.
+// MODULES is the folder with node_modules, OUT where pictures go, and each PAGE a file. Every line that it prints
+// begins with `ok`, `FAILED` or `note`; the status is 0 unless something failed. Nothing here asserts how long anything
+// takes.
 
 import { createRequire } from "node:module";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -170,8 +171,8 @@ async function hovering(browser, file) {
   const mark = chart.locator(".told").first();
   await mark.hover({ force: true });
   const hovered = await tip.textContent();
-  const told = (text) => [/±\s*[\d.]+ %|n=\d+/.test(text) ? "" : "no interval: " + text, /n=\d+/.test(text) ? "" : "no n: " + text,
-    /[\d.]+ [A-Za-z/]+/.test(text) ? "" : "no value: " + text];
+  const parts = [["interval", /±\s*[\d.]+ %/], ["n", /n=\d+/], ["value", /[\d.]+ [A-Za-z/]+/]];
+  const told = (text) => parts.filter(([, part]) => !part.test(text)).map(([name]) => "no " + name + ": " + text);
   check("a mark of a chart tells value, n and interval", [(await tip.isVisible()) ? "" : "no tip", ...told(hovered)]);
   await page.mouse.move(2, 2);
   await chart.focus();
@@ -182,14 +183,16 @@ async function hovering(browser, file) {
   const seen = await tip.isVisible();
   await page.keyboard.press("Escape");
   check("the marks can be gone through by keyboard",
-    [seen ? "" : "no tip", first === second && "always the same", (await tip.isVisible()) && "Escape does not hide it", ...faults]);
+    [seen ? "" : "no tip", first === second && "always the same",
+      (await tip.isVisible()) && "Escape does not hide it", ...faults]);
   await context.close();
 }
 
 async function downloading(browser, file) {
   const { context, page, faults } = await open(browser, file, { acceptDownloads: true });
   const wanted = await page.evaluate(() => document.querySelectorAll("tbody tr[id^=r]").length);
-  const [download] = await Promise.all([page.waitForEvent("download"), page.locator("a[data-name='run.json']").click()]);
+  const link = page.locator("a[data-name='run.json']");
+  const [download] = await Promise.all([page.waitForEvent("download"), link.click()]);
   const run = JSON.parse(readFileSync(await download.path(), "utf8"));
   check("the data is saved as it was",
     [download.suggestedFilename() === "run.json" ? "" : download.suggestedFilename(),
@@ -200,7 +203,8 @@ async function downloading(browser, file) {
 
 async function withoutScripts(browser, file) {
   const { context, page, faults } = await open(browser, file, { javaScriptEnabled: false, acceptDownloads: true });
-  const [download] = await Promise.all([page.waitForEvent("download"), page.locator("a[data-name='run.json']").click()]);
+  const link = page.locator("a[data-name='run.json']");
+  const [download] = await Promise.all([page.waitForEvent("download"), link.click()]);
   const run = JSON.parse(gunzipSync(readFileSync(await download.path())));
   check("without scripts everything is there to read and to save", [
     (await page.locator("#theme").isVisible()) && "a button without use",
@@ -256,7 +260,8 @@ async function pictures(browser, file) {
     await context.close();
   }
   const { context, page } = await open(browser, file, { viewport: PHONE, isMobile: true, deviceScaleFactor: 2 });
-  await page.screenshot({ path: join(out, "page-phone.png"), clip: { x: 0, y: 0, width: 360, height: 2400 }, fullPage: true });
+  const clip = { x: 0, y: 0, width: 360, height: 2400 };
+  await page.screenshot({ path: join(out, "page-phone.png"), clip, fullPage: true });
   await context.close();
 }
 

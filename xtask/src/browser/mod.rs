@@ -16,9 +16,9 @@ use crate::tally::Tally;
 /// Where what drives the browser is.
 const FOLDER: &str = "tests/browser";
 
-/// The test that writes the pages of made-up documents, and the variable that says where to.
+/// The test that writes the pages of made-up documents, and where it does, in what cargo builds into.
 const WRITER: &str = "pages_for_the_browser";
-const PAGES: &str = "ASSAY_PAGES";
+const PAGES: &str = "tmp/pages";
 
 /// What the run of this machine may take.
 const BUDGET: &str = "25s";
@@ -65,7 +65,7 @@ fn install(shell: &Shell, home: &Path) -> Result<(), String> {
 
 /// Writes the pages; that of the run of this machine comes first, since it has everything.
 fn pages(shell: &Shell, built: &Built, home: &Path) -> Result<Vec<PathBuf>, String> {
-    let folder = home.join("pages");
+    let folder = shell.target().join(PAGES);
     for old in [&folder, &home.join("run")] {
         let _ = std::fs::remove_dir_all(old);
     }
@@ -73,7 +73,7 @@ fn pages(shell: &Shell, built: &Built, home: &Path) -> Result<Vec<PathBuf>, Stri
     let writer = built.of_crates(shell).into_iter().find(|tests| is_writer(tests));
     let writer = writer.ok_or("no program of tests writes the pages")?;
     let mut command = shell.command(&writer.executable, &["--exact", WRITER, "--ignored"]);
-    command.current_dir(&writer.folder).env(PAGES, &folder).stdout(Stdio::null());
+    command.current_dir(&writer.folder).stdout(Stdio::null());
     if !succeeds(&mut command) {
         return Err("the pages of made-up documents cannot be written".to_owned());
     }

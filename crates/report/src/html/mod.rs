@@ -1,8 +1,8 @@
 //! The report as a page: one file with its style, script, charts and data inside, which opens from a disk without a
 //! network, prints to A4, and reads without scripts.
 //!
-//! What it says is worked out here as plain values; how it is set is in `page.html`, `page.css` and `page.js` beside this
-//! file. Everything from the document passes [`text::escaped`] on its way into the page.
+//! What it says is worked out here as plain values; how it is set is in `page.html`, `page.css` and `page.js` beside
+//! this file. Everything from the document passes [`text::escaped`] on its way into the page.
 
 mod again;
 mod area;
@@ -62,8 +62,8 @@ pub fn render(document: &Document) -> Result<String, RenderError> {
     template.render(Value::from_serialize(&page)).map_err(refuse)
 }
 
-/// Writes a value into the page: text is escaped, numbers are short, and only what the template calls safe is written as
-/// it is.
+/// Writes a value into the page: text is escaped, numbers are short, and only what the template calls safe is written
+/// as it is.
 fn write_value(out: &mut Output<'_>, state: &State<'_, '_>, value: &Value) -> Result<(), minijinja::Error> {
     match value.as_str() {
         Some(text) if value.is_safe() => Ok(out.write_str(text)?),

@@ -67,7 +67,8 @@
     const heads = Array.from(table.tHead.rows[0].cells);
     heads.forEach((head, index) => {
       const isFigure = table.classList.contains("n" + (index + 1));
-      const button = make("button", { type: "button", className: isFigure ? "sort n" : "sort", textContent: head.textContent });
+      const button = make("button", { type: "button", textContent: head.textContent });
+      button.className = isFigure ? "sort n" : "sort";
       head.setAttribute("aria-sort", "none");
       head.replaceChildren(button);
       button.addEventListener("click", () => {
@@ -105,8 +106,8 @@
     scroll.parentNode.insertBefore(box, scroll);
   }
 
-  // What a mark of a chart stands for, beside the pointer, or by the arrow keys on the chart. It is the mark's title; the
-  // browser's own tip would stand over ours.
+  // What a mark of a chart stands for, beside the pointer, or by the arrow keys on the chart. It is the mark's title;
+  // the browser's own tip would stand over ours.
   function tips() {
     const tip = document.getElementById("tip");
     const told = new Map();
