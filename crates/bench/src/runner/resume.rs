@@ -399,6 +399,8 @@ mod tests {
             [(1, 3), (5, 3)]
         );
         assert!(row.is_left());
+        // A launch that was cut off between its last sample and its last word has given all that was missing.
+        assert!(!after(&[entries.clone(), vec![sample(6, 6.0)]].concat()).0.is_left());
         entries.extend(done(6));
         assert!(!after(&entries).0.is_left(), "it has the nine samples that it was to have");
     }

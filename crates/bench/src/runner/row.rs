@@ -241,9 +241,12 @@ impl Progressing {
         self.over = None;
     }
 
-    /// Whoever measured it is gone: what its last launch had reported counts.
+    /// Whoever measured it is gone: what its last launch had reported counts, and may be all that was missing.
     pub(super) fn cut_off(&mut self) {
-        self.samples.append(&mut self.pending);
+        if !self.pending.is_empty() {
+            self.samples.append(&mut self.pending);
+            self.over = self.rule.check(&self.values()).map(Over::Measured);
+        }
     }
 
     /// The headline metric's values, in the order of measurement.
