@@ -528,7 +528,9 @@ mod tests {
         assert!(beside(&of_suite) > 50 && beside(&of_suite) < beside(&in_full));
         for row in of_suite.rows.iter().filter(|row| !row.beside.is_empty()) {
             let (id, samples) = (&row.experiment.id, row.sampling.samples);
-            assert!(row.experiment.params.threads() <= 2 && (3..=6).contains(&samples), "{id}: {samples}");
+            // Of systems of equations the series says how many trials each order has.
+            let least = if row.experiment.area == Area::Linpack { 1 } else { 3 };
+            assert!(row.experiment.params.threads() <= 2 && (least..=6).contains(&samples), "{id}: {samples}");
         }
         let budget = Suite::find("classic").unwrap().time_budget.unwrap();
         assert!(of_suite.expected_seconds() < budget, "{} s of {budget} s", of_suite.expected_seconds());
