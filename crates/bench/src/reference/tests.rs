@@ -107,6 +107,23 @@ fn invocations_hold_no_environment_and_end_in_time() {
 }
 
 #[test]
+fn the_trouble_of_a_tool_is_told_in_its_own_words() {
+    for (tool, status, words) in [
+        ("hpl", 1, "mpirun has detected an attempt to run as root."),
+        ("hpcc", 1, "There are not enough slots available in the system to satisfy the 2 slots"),
+        ("ping", 2, "ping: socket: Operation not permitted"),
+        ("iozone", 44, "open: Invalid argument"),
+        ("fio", 1, "fio: pid=0, err=13, func=open, error=Permission denied"),
+        ("qperf", 1, "failed to connect to server: Connection refused"),
+    ] {
+        let reference = find(tool).unwrap();
+        let reason =
+            reference.parse("", &failed(status, &format!("warning\n{words}\n")), &reference.example()).unwrap_err();
+        assert!(reason.contains(words), "{tool}: {reason}");
+    }
+}
+
+#[test]
 fn only_a_difference_worth_it_is_explained() {
     let reference = find("likwid-bench").unwrap();
     let experiment = cpu(Isa::Avx2, 1);

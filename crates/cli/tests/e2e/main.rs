@@ -58,6 +58,7 @@ mod net;
 mod net_faults;
 mod net_server;
 mod references;
+mod references_here;
 mod report;
 mod resume;
 mod sampling;

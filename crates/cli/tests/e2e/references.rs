@@ -180,7 +180,7 @@ fn beside_the_real(tool: &str, chosen: Option<&str>, more: &str) -> Option<(Scra
 }
 
 /// The words of a command line.
-fn words<'a>(reference: &'a Value, key: &str) -> Vec<&'a str> {
+pub(crate) fn words<'a>(reference: &'a Value, key: &str) -> Vec<&'a str> {
     list(reference, key).iter().map(|word| word.as_str().unwrap()).collect()
 }
 
@@ -471,11 +471,11 @@ fn the_help_names_every_tool() {
 }
 
 /// The group of a tool that a script leads: ended when this is dropped.
-struct Group(u32);
+pub(crate) struct Group(u32);
 
 impl Group {
     /// The group whose leader has written its number to a file, as soon as it has.
-    fn of(leader: &Path) -> Self {
+    pub(crate) fn of(leader: &Path) -> Self {
         let number = || std::fs::read_to_string(leader).ok()?.trim().parse().ok();
         Self(wait_for(PATIENCE, number).expect("a tool that has begun"))
     }
@@ -485,7 +485,7 @@ impl Group {
     }
 
     #[track_caller]
-    fn assert_gone(&self) {
+    pub(crate) fn assert_gone(&self) {
         let gone = wait_for(Duration::from_secs(2), || (!self.lives()).then_some(()));
         assert!(gone.is_some(), "of the tool's group {} there is left {:?}", self.0, group(self.0));
     }

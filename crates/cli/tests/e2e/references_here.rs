@@ -1,0 +1,120 @@
+//! Which trusted tools are here (`assay references`), what reaches them of an environment that is poisoned, and what is
+//! left of one that lays out its own data.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::common::{Scratch, command, document, list, names, only_run, rows, text};
+use crate::disk;
+use crate::family::ended_within;
+use crate::references::{Group, fake, words};
+use crate::system::{Running, signal};
+
+/// One row with one request at a time.
+const ONE_AT_A_TIME: &str = r#"
+name = "one"
+about = "one request at a time"
+[sampling.disk]
+samples = 2
+per_launch = 2
+sample = "50ms"
+warm_up = ["10ms", "20ms"]
+target = 0.05
+[[disk]]
+pattern = "sequential"
+op = ["read"]
+block = ["64KiB"]
+depth = [1]
+size = "64MiB"
+threads = ["1"]
+"#;
+
+/// The list of tools with only those of the scratch folder on the search path.
+fn catalogue(scratch: &Scratch, more: &[&str]) -> (Value, Option<i32>) {
+    let arguments = ["references", "--json"].into_iter().chain(more.iter().copied());
+    let ran = command(scratch, arguments).env("PATH", scratch.path()).output().unwrap();
+    (serde_json::from_slice(&ran.stdout).unwrap(), ran.status.code())
+}
+
+#[test]
+fn every_tool_is_listed_and_those_that_are_here_are_tried() {
+    let scratch = Scratch::new();
+    let (listed, status) = catalogue(&scratch, &[]);
+    let tools: Vec<&str> = list(&listed, "tools").iter().map(|tool| text(tool, "tool")).collect();
+    let known: Vec<&str> = bench::reference::REFERENCES.iter().map(|reference| reference.about().tool).collect();
+    assert_eq!((tools, status), (known, Some(0)));
+    assert!(list(&listed, "tools").iter().all(|tool| tool["found"] == false && tool["check"].is_null()));
+    fake(&scratch, "sysbench", "[ \"$1\" = --version ] && echo 'sysbench 1.0.20' || echo nonsense");
+    fake(
+        &scratch,
+        "iozone",
+        "[ \"$1\" = -v ] && { echo '        Version $Revision: 3.508 $'; exit; }\n\
+         echo '  kB  reclen  write  rewrite  read  reread  read  write'\n\
+         echo '  1024  4  10  20  400  60'",
+    );
+    let directory = scratch.path().display().to_string();
+    let (tried, status) = catalogue(&scratch, &["--check", "--dir", &directory]);
+    let check = |tool: &str| list(&tried, "tools").iter().find(|one| one["tool"] == tool).unwrap()["check"].clone();
+    assert_eq!(check("sysbench")["status"], "failed", "{tried:#}");
+    assert_eq!(
+        (&check("iozone")["status"], &check("iozone")["value"]),
+        (&"ok".into(), &100.0.into()),
+        "400 kB in 4 kB"
+    );
+    assert_eq!(status, Some(1), "one of them failed");
+    assert!(check("fio").is_null(), "what is not here is not tried");
+}
+
+#[test]
+fn nothing_of_a_poisoned_environment_reaches_a_tool() {
+    let scratch = Scratch::new();
+    let suite = scratch.join("one.toml");
+    std::fs::write(&suite, ONE_AT_A_TIME).unwrap();
+    let Some(directory) = disk::directory(&scratch, "a poisoned environment") else { return };
+    let version = "[ \"$1\" = -v ] && { echo '        Version $Revision: 3.508 $'; exit; }";
+    let program = fake(&scratch, "iozone", &format!("{version}\n/usr/bin/env; exit 3"));
+    let (tool, suite) = (format!("iozone={}", program.display()), suite.display().to_string());
+    let directory = directory.display().to_string();
+    let arguments = ["run", &suite, "--dir", &directory, "--references", "iozone", "--tool", &tool];
+    let poison = [("OPENBLAS_CORETYPE", "Nehalem"), ("OMP_NUM_THREADS", "64"), ("LD_PRELOAD", "/no/such/library.so")];
+    let ran = command(&scratch, arguments).envs(poison).env("LC_ALL", "de_DE.UTF-8").output().unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
+    let printed = std::fs::read_to_string(only_run(&scratch).join("raw/iozone-01.txt")).unwrap();
+    assert!(printed.contains("LC_ALL=C\n"), "{printed}");
+    for (name, _) in poison {
+        assert!(!printed.contains(name), "{name} has reached it: {printed}");
+    }
+}
+
+#[test]
+fn a_tool_that_lays_out_its_own_data_leaves_none_when_it_is_stopped() {
+    let scratch = Scratch::new();
+    let suite = scratch.join("one.toml");
+    std::fs::write(&suite, ONE_AT_A_TIME).unwrap();
+    let Some(directory) = disk::directory(&scratch, "a tool with files of its own") else { return };
+    let leader = scratch.join("leader");
+    let path = leader.display();
+    let body = format!(
+        "[ \"$1\" = -v ] && {{ echo '        Version $Revision: 3.508 $'; exit; }}\n\
+         for file; do :; done; echo laid out >$file; echo $$ >{path}.new; /bin/mv {path}.new {path}; /bin/sleep 300"
+    );
+    let program = fake(&scratch, "iozone", &body);
+    let arguments = format!(
+        "run {} --dir {} --references iozone --tool iozone={}",
+        suite.display(),
+        directory.display(),
+        program.display()
+    );
+    let run = Running::assay(&scratch, &arguments);
+    let group = Group::of(&leader);
+    signal(run.id(), "INT");
+    let ran = ended_within(run, Duration::from_secs(20));
+    assert_eq!(ran.status, Some(130), "{ran:?}");
+    group.assert_gone();
+    assert!(names(&directory).is_empty(), "{:?}", names(&directory));
+    let document = document(&only_run(&scratch));
+    assert_eq!(document["run"]["complete"], false);
+    let reference = &list(&list(&rows(&document)[0], "metrics")[0], "references")[0];
+    assert!(words(reference, "argv").contains(&"-I"), "past the cache: {reference:#}");
+}
