@@ -103,7 +103,7 @@ pub(crate) struct Ended {
     /// Seconds that it took.
     pub(crate) seconds: f64,
     /// What the kernel counted all over the machine meanwhile.
-    pub(crate) around: Change,
+    pub(crate) around: Box<Change>,
     pub(crate) outcome: Outcome,
 }
 

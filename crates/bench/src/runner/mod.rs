@@ -182,7 +182,7 @@ pub fn run(
     watcher: &mut dyn Watcher,
 ) -> Result<Finished, String> {
     let run = Run::begin(plan, setting, folder, watcher)?;
-    Ok(run.to_its_end())
+    Ok(run.carry_out())
 }
 
 struct Run<'a> {
@@ -262,7 +262,7 @@ impl<'a> Run<'a> {
     }
 
     /// Measures all that is left.
-    fn to_its_end(mut self) -> Finished {
+    fn carry_out(mut self) -> Finished {
         let ending = self.measure();
         self.end(ending)
     }
@@ -484,7 +484,8 @@ impl<'a> Run<'a> {
 
     /// A launch of a row is over.
     fn launched(&mut self, index: usize, seconds: f64, outcome: Outcome, around: Change) {
-        let ended = Ended { id: self.id(index), launch: self.launches, seconds, around, outcome: outcome.clone() };
+        let (id, kept) = (self.id(index), Box::new(around));
+        let ended = Ended { id, launch: self.launches, seconds, around: kept, outcome: outcome.clone() };
         self.note(&Entry::Launched(ended));
         self.rows[index].launched(seconds, outcome, around);
     }

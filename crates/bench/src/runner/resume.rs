@@ -195,7 +195,7 @@ pub fn go_on(
     if let Some(reason) = run.not_stored {
         return Err(reason);
     }
-    let finished = run.to_its_end();
+    let finished = run.carry_out();
     Ok((finished, folder))
 }
 
@@ -250,7 +250,7 @@ fn play_back(rows: &mut [Progressing], plan: &Plan, entries: &[Entry]) -> u32 {
 fn play(row: &mut Progressing, entry: &Entry) {
     match entry {
         Entry::Sample(sample) => row.pending(sample.repetition.clone()),
-        Entry::Launched(ended) => row.launched(ended.seconds, ended.outcome.clone(), ended.around),
+        Entry::Launched(ended) => row.launched(ended.seconds, ended.outcome.clone(), *ended.around),
         Entry::Again { .. } => row.ask_again(),
         Entry::Enough { .. } => row.out_of_time(super::TIME_BUDGET),
         Entry::Beside { tools, .. } => {
@@ -340,7 +340,6 @@ fn difference(then: &Machine, now: &Machine) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use model::document::Status;
-    use model::surroundings::Change;
     use model::wire::Observations;
 
     use super::super::row::Over;
@@ -360,7 +359,7 @@ mod tests {
     }
 
     fn ended(launch: u32, outcome: Outcome) -> Entry {
-        Entry::Launched(Ended { id: ID.into(), launch, seconds: 0.5, around: Change::default(), outcome })
+        Entry::Launched(Ended { id: ID.into(), launch, seconds: 0.5, around: Box::default(), outcome })
     }
 
     fn done(launch: u32) -> Vec<Entry> {
