@@ -364,7 +364,7 @@ mod tests {
 
     fn done(launch: u32) -> Vec<Entry> {
         let mut entries: Vec<Entry> = (0..3).map(|_| sample(launch, f64::from(launch))).collect();
-        entries.push(ended(launch, Outcome::Done(Box::new(Observations::default()))));
+        entries.push(ended(launch, Outcome::Done(Box::<Observations>::default())));
         entries
     }
 
@@ -434,11 +434,15 @@ mod tests {
         planned.sampling.until_steady = true;
         let mut row = Progressing::new(&planned, None, false);
         assert!(before_going_on(&row, ID, false).is_empty());
-        [sample(7, 1.0), sample(7, 2.0)].iter().for_each(|entry| play(&mut row, entry));
+        for entry in [sample(7, 1.0), sample(7, 2.0)] {
+            play(&mut row, &entry);
+        }
         row.cut_off();
         let dropped = before_going_on(&row, ID, false);
         assert_eq!(dropped, [Entry::Dropped { id: ID.into(), launches: vec![7] }]);
-        dropped.iter().for_each(|entry| play(&mut row, entry));
+        for entry in &dropped {
+            play(&mut row, entry);
+        }
         assert!(row.samples.is_empty() && row.is_left());
     }
 

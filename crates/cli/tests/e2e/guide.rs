@@ -9,7 +9,7 @@ use crate::common::{Scratch, assay, check, document, list, program, refusal, row
 use crate::system::{has, wait_for};
 
 /// How long a question may take to come.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The guide on a terminal.
 struct Asking {
