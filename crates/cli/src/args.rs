@@ -204,7 +204,7 @@ pub(crate) struct Cpu {
 
 #[derive(Debug, Args)]
 pub(crate) struct Linpack {
-    /// What is computed: lu (a solution in fp64), lu_mixed (the same by factors in fp32), gemm (a product).
+    /// What is computed: lu (a solution in fp64), `lu_mixed` (the same by factors in fp32), gemm (a product).
     #[arg(long, value_delimiter = ',')]
     pub(crate) op: Vec<LinpackOp>,
     /// Whose solver does it: own, faer, system (the BLAS and LAPACK that are installed).

@@ -133,7 +133,7 @@ pub(crate) fn net(arguments: &Net, began: f64) -> Result {
         return resume::resume(run, Some("net"), key, &arguments.measure, began);
     }
     let there = arguments.to.as_ref().map(|target| There { target, key });
-    measure(Suite::of_net(&choice)?, Chosen::default(), there, &arguments.measure, began)
+    measure(Suite::of_net(&choice)?, Chosen::default(), there.as_ref(), &arguments.measure, began)
 }
 
 /// The directory that disks are measured in: the one that was named, else the store's, else the run's.
@@ -163,14 +163,14 @@ impl There<'_> {
     }
 }
 
-fn measure(suite: Suite, chosen: Chosen, there: Option<There<'_>>, options: &Measure, began: f64) -> Result {
+fn measure(suite: Suite, chosen: Chosen, there: Option<&There<'_>>, options: &Measure, began: f64) -> Result {
     if let Some(run) = &options.resume {
         return resume::resume(run, Some(&suite.name), None, options, began);
     }
     let declared = Declared::parse(&options.declare)?;
     let machine = machine::discover(&Sysroot::host());
     let time_budget = time_budget(&suite, options);
-    let peer = there.as_ref().map(|there| there.target.host().to_owned());
+    let peer = there.map(|there| there.target.host().to_owned());
     let request = Request { peer, ..request(suite, chosen, options)? };
     let places = places(&options.tool)?;
     let plan = plan(&request, &machine).map_err(|error| error.to_string())?;
@@ -196,7 +196,7 @@ fn measure(suite: Suite, chosen: Chosen, there: Option<There<'_>>, options: &Mea
     }
     check_json(options)?;
     host::note_stop_signals();
-    let visit = match there.as_ref().map(|there| there.visit(options.quiet)).transpose() {
+    let visit = match there.map(|there| there.visit(options.quiet)).transpose() {
         Ok(visit) => visit,
         Err(why) => return no_visit(why),
     };
