@@ -5,7 +5,7 @@
 //! `target/browser`; nothing of it is in the repository. Pictures and PDFs of the pages stay there to be looked at.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::builds::{Built, Tests};
 use crate::harness::does_not_compile;
@@ -57,10 +57,7 @@ fn install(shell: &Shell, home: &Path) -> Result<(), String> {
         std::fs::copy(folder.join(name), home.join(name)).map_err(told)?;
     }
     let mut npm = shell.command("npm", &["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]);
-    match succeeds(npm.current_dir(home)) {
-        true => Ok(()),
-        false => Err("its packages cannot be had from npm".to_owned()),
-    }
+    if succeeds(npm.current_dir(home)) { Ok(()) } else { Err("its packages cannot be had from npm".to_owned()) }
 }
 
 /// Writes the pages; that of the run of this machine comes first, since it has everything.
@@ -80,11 +77,8 @@ fn pages(shell: &Shell, built: &Built, home: &Path) -> Result<Vec<PathBuf>, Stri
     let run = home.join("run");
     let run_path = run.display().to_string();
     // A row may fail on a machine without a disk to measure: the document is there all the same.
-    let _ = succeeds(
-        &mut shell
-            .command(&built.program, &["run", "--time-budget", BUDGET, "--quiet", "--out", &run_path])
-            .stdout(Stdio::null()),
-    );
+    let mut measured = shell.command(&built.program, &["run", "--time-budget", BUDGET, "--quiet", "--out", &run_path]);
+    let _ = succeeds(measured.stdout(Stdio::null()));
     let page = folder.join("0-this-machine.html");
     let page_path = page.display().to_string();
     if !succeeds(&mut shell.command(&built.program, &["report", &run_path, "-o", &page_path])) {
