@@ -80,7 +80,7 @@ pub(super) fn row(planned: &Planned, progress: &Progressing, best: Option<f64>, 
     let peaks = peaks(planned, &row, best, setting);
     let uncertainty = clock_uncertainty(&row);
     if let Some(headline) = row.metrics.first_mut() {
-        headline.peaks = peaks.into_iter().map(|peak| Peak { uncertainty, ..peak }).collect();
+        headline.peaks = peaks.into_iter().map(|peak| known_within(peak, uncertainty)).collect();
         row.warnings.extend(
             set_efficiency(headline, &row.params).filter(|warning| {
                 has_limit(planned, setting.machine) || warning.code != WarningCode::PeakUnknown.name()
@@ -311,6 +311,13 @@ fn clock_uncertainty(row: &Row) -> Option<f64> {
     Some(((high - low) / 2.0 / clock.median).min(MOST_UNCERTAINTY))
 }
 
+/// A peak that rests on the clock beside the work is known as well as that clock; others do not depend on it.
+fn known_within(peak: Peak, clock_uncertainty: Option<f64>) -> Peak {
+    let of_other_clock = matches!(peak.kind, PeakKind::Boost | PeakKind::Base);
+    let of_clock = !of_other_clock && peak.inputs.iter().any(|input| input.name.starts_with("clock_hz"));
+    Peak { uncertainty: clock_uncertainty.filter(|_| of_clock), ..peak }
+}
+
 /// Sets the efficiency against the tightest limit that carries one; the warning, where there is none or it is exceeded.
 fn set_efficiency(metric: &mut Metric, params: &Params) -> Option<Warning> {
     // What was asked for is no achievement, nor are round trips that something else was made to delay.
@@ -422,6 +429,7 @@ fn extend(row: &mut Row, new: &[Repetition]) {
 
 #[cfg(test)]
 mod tests {
+    use model::peak::PeakInput;
     use model::unit::Unit;
     use model::wire::Observations;
 
@@ -451,6 +459,18 @@ mod tests {
         };
         metric.peaks = peaks.iter().map(peak).collect();
         metric
+    }
+
+    #[test]
+    fn only_peaks_of_the_measured_clock_are_as_uncertain_as_it() {
+        let input = |name: &str| PeakInput { name: name.into(), value: 1.0, source: "s".into() };
+        let peak =
+            |kind, name| Peak { kind, value: 1.0, formula: "x".into(), inputs: vec![input(name)], uncertainty: None };
+        let known = |kind, name| known_within(peak(kind, name), Some(0.01)).uncertainty;
+        assert_eq!(known(PeakKind::Sustained, "clock_hz"), Some(0.01));
+        assert_eq!(known(PeakKind::Sustained, "clock_hz (performance)"), Some(0.01));
+        assert_eq!(known(PeakKind::Boost, "clock_hz"), None);
+        assert_eq!(known(PeakKind::PlatformMaximum, "channels"), None);
     }
 
     #[test]

@@ -81,13 +81,35 @@ fn of_area(area: Area, document: &Document) -> Option<OfArea> {
         }
     }
     tell_apart(&mut every);
-    let greatest: Vec<Series> = every.iter().map(Series::greatest).collect();
+    let greatest = alike_together(every.iter().map(Series::greatest).collect());
     let count = |all: &[Series]| all.iter().map(|series| series.lines.len()).sum::<usize>();
     if count(&every) == count(&greatest) {
         every.clear();
     }
     let (accent, title) = (text::accent(Some(area)), area_title(area));
     (!greatest.is_empty()).then(|| OfArea { accent, title, greatest, every, inputs: inputs.told() })
+}
+
+/// Series of one peak and one formula as one: a bus has the same limit whatever is copied over it.
+fn alike_together(all: Vec<Series>) -> Vec<Series> {
+    let mut groups: Vec<(Series, usize)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for series in all {
+        let lines = series.lines.iter().map(|line| [&line.kind, &line.value, &line.uncertainty, &line.formula]);
+        let same = lines.map(|parts| parts.map(String::as_str).join("\n")).collect::<Vec<_>>().join("\n");
+        if let Some(place) = places.get(&same) {
+            groups[*place].1 += 1;
+        } else {
+            places.insert(same, groups.len());
+            groups.push((series, 0));
+        }
+    }
+    let told = |(series, others): (Series, usize)| match others {
+        0 => series,
+        1 => Series { what: format!("{} and one kind of row more", series.what), ..series },
+        _ => Series { what: format!("{} and {others} kinds of rows more", series.what), ..series },
+    };
+    groups.into_iter().map(told).collect()
 }
 
 /// Where labels are alike, the ids are not.
