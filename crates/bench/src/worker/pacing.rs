@@ -435,7 +435,8 @@ mod tests {
         let (record, _) = pacer.sample(&mut trial, start).unwrap();
         let rate = record.work() / record.elapsed_seconds();
         assert!(rate <= 100_500.0, "more work than time allows: {rate}");
-        assert!(record.elapsed_seconds() >= 0.05);
+        // The first chunk begins a little after the start, much later if another program comes between.
+        assert!(pacer.timer.seconds(start, pacer.timer.now()) >= 0.05, "it ended early");
         assert!((record.work() - trial.iterations_since_calibration() as f64).abs() < 0.5, "work is conserved");
     }
 

@@ -185,7 +185,7 @@ mod tests {
     fn only_attributes_are_taken_out() {
         let drawing =
             r#"<path class="m" data-id="a/b" data-n="3" d="M0"><title>a data-set data-n=&quot;4&quot;</title></path>"#;
-        let kept = r#"<path d="M0"><title>a data-set data-n=&quot;4&quot;</title></path>"#;
+        let kept = r#"<path class="m" d="M0"><title>a data-set data-n=&quot;4&quot;</title></path>"#;
         assert_eq!(without_data(drawing), kept);
         assert_eq!(without_data(kept), kept);
         assert_eq!(without_data(" data-n=\"open"), " data-n=\"open");
