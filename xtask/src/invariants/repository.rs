@@ -9,11 +9,11 @@ use std::path::Path;
 use proc_macro2::{Delimiter, Group, LineColumn, TokenStream, TokenTree};
 
 /// What we write by hand ends in one of these; the rest is generated, recorded or locked.
-const EXTENSIONS: &[&str] = &["rs", "toml", "md", "sh", "py", "html", "css", "js"];
+const EXTENSIONS: &[&str] = &["rs", "toml", "md", "sh", "py", "html", "css", "js", "mjs"];
 /// Hidden folders that hold files of ours.
 const HIDDEN: &[&str] = &[".cargo", ".ci", ".config"];
-/// Folders that hold none.
-const FOREIGN: &[&str] = &["target", "shared", "fixtures"];
+/// Folders that hold none: what is built, shared, recorded, or written by the program (`docs/example`).
+const FOREIGN: &[&str] = &["target", "shared", "fixtures", "example"];
 
 /// Every file that is written by hand.
 #[derive(Debug, Default)]
