@@ -119,8 +119,10 @@ fn a_last_line_that_was_cut_off_costs_only_itself() {
     let folder = killed(&scratch);
     let taken = journalled(&folder);
     let path = folder.join("journal.jsonl");
-    let journal = std::fs::read(&path).unwrap();
-    std::fs::write(&path, &journal[..journal.len() - 20]).unwrap();
+    let journal = std::fs::read_to_string(&path).unwrap();
+    let last = journal.rfind("{\"kind\":\"sample\"").unwrap();
+    let end = last + journal[last..].lines().next().unwrap().len();
+    std::fs::write(&path, &journal[..end - 20]).unwrap();
     let shown = printed(&assay(&scratch, &format!("report {} --format json", folder.display())));
     check(&shown);
     assert_eq!(sample_count(&shown), taken - 1);
