@@ -1,7 +1,7 @@
 //! Tidy CSV: one line per metric of each row, base units, no prefixes; absent facts are empty fields. Quoting as in RFC
 //! 4180, lines ended as Unix tools expect. Text that a spreadsheet would take for a formula begins with an apostrophe.
 //!
-//! The samples themselves, one line each, are [`samples`]'s; a single table for a spreadsheet is [`table`]'s.
+//! The samples themselves, one line each, are [`samples()`]'s; a single table for a spreadsheet is [`table`]'s.
 //!
 //! The columns are the same for every document, whatever areas it holds, so that files of many runs can be put
 //! together. New ones come last, so that a column keeps its place.

@@ -2,7 +2,7 @@
 //! labels where they fit, and nothing said by colour alone.
 //!
 //! [`charts`] gives those that a document has data for. A chart is drawn twice: for a page and, for 360 px, for a phone.
-//! It is styled by classes and custom properties ([`style`]), so that a page can theme and print it; [`standalone`] makes
+//! It is styled by classes and custom properties ([`style()`]), so that a page can theme and print it; [`standalone`] makes
 //! a file of its own. Every chart has its table, and every mark says what it is: value, interval, samples and grade, in a
 //! `<title>` and in `data-*` attributes.
 //!
@@ -38,7 +38,7 @@ pub struct Chart {
     pub title: String,
     /// What is drawn, in a sentence, for those who do not see it.
     pub about: String,
-    /// The chart for a page: an `<svg role="img">` with title and description, to be styled by [`style`].
+    /// The chart for a page: an `<svg role="img">` with title and description, to be styled by [`style()`].
     pub svg: String,
     /// The same for a phone, 360 px wide, its marks without titles. A page shows the one or the other.
     pub narrow: String,

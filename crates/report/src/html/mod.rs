@@ -2,7 +2,7 @@
 //! network, prints to A4, and reads without scripts.
 //!
 //! What it says is worked out here as plain values; how it is set is in `page.html`, `page.css` and `page.js` beside
-//! this file. Everything from the document passes [`text::escaped`] on its way into the page.
+//! this file. Everything from the document passes `text::escaped` on its way into the page.
 
 mod again;
 mod area;
