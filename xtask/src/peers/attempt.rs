@@ -7,18 +7,22 @@ use stats::SpreadRatio;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Attempt(Map<String, Value>);
 
-/// Every comparison in a document, those that failed among them.
+/// Every comparison in a document, those that failed among them; not those with tools that are not installed.
 pub(crate) fn read(document: &Value) -> Vec<Attempt> {
     let list = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
     let mut attempts = Vec::new();
     for row in list(document, "experiments") {
         for metric in list(&row, "metrics") {
-            for reference in list(&metric, "references") {
-                attempts.push(of(document, &row, &metric, &reference));
-            }
+            // A tool that is not here was not tried.
+            let tried = list(&metric, "references").into_iter().filter(|reference| !is_missing(reference));
+            attempts.extend(tried.map(|reference| of(document, &row, &metric, &reference)));
         }
     }
     attempts
+}
+
+fn is_missing(reference: &Value) -> bool {
+    reference["reason"].as_str().is_some_and(|reason| reason.contains(" is not installed"))
 }
 
 fn of(document: &Value, row: &Value, metric: &Value, reference: &Value) -> Attempt {
@@ -217,6 +221,14 @@ mod tests {
         assert_eq!((attempts[1].pairs(), attempts[1].spread_ratio()), (vec![], None));
         assert_eq!(attempts[1].text("reason"), "not found");
         assert_eq!(attempts[1].number("ratio"), None);
+    }
+
+    #[test]
+    fn a_tool_that_is_not_here_was_not_tried() {
+        let mut document = document();
+        let reason = &mut document["experiments"][0]["metrics"][0]["references"][1]["reason"];
+        *reason = json!("x is not installed: there is no 'x' on the search path");
+        assert_eq!(read(&document).len(), 1);
     }
 
     #[test]

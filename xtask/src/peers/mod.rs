@@ -35,6 +35,8 @@ const ALL_KERNELS: &[&str] = &["cpu", "--isa", "all", "--threads", "1,all"];
 const LIMIT_RUNS: usize = 2;
 /// What a reader looks at.
 const PAGE: &str = "docs/performance.md";
+/// How near our kernels come to their own limits.
+const LIMITS_PAGE: &str = "docs/performance-limits.md";
 /// How the tools were called, for who wants to know.
 const COMMANDS_PAGE: &str = "docs/performance-commands.md";
 /// Every tool that the program knows: it runs each beside the rows that it can stand beside.
@@ -211,7 +213,8 @@ fn write_page(root: &Path) -> Result<(), String> {
         let text = std::fs::read_to_string(root.join(file)).unwrap_or_default();
         text.lines().filter_map(Attempt::of_line).collect()
     };
-    write(&root.join(PAGE), &page::render(&all(ATTEMPTS), &all(LIMITS)))?;
+    write(&root.join(PAGE), &page::render(&all(ATTEMPTS)))?;
+    write(&root.join(LIMITS_PAGE), &page::render_limits(&all(LIMITS)))?;
     write(&root.join(COMMANDS_PAGE), &page::render_commands(&all(ATTEMPTS)))?;
     println!("{PAGE} shows the latest of each comparison");
     Ok(())

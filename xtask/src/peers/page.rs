@@ -27,6 +27,14 @@ whatever it shows, to [peers.jsonl](peers.jsonl).
 - **attempts**: how many there have been on this machine, with the least and the greatest ratio.
 ";
 
+/// What is said above the limits.
+const LIMITS_HEAD: &str = "\
+# Our arithmetic kernels against their own limits
+
+Written by `cargo xtask peers limits` beside [performance.md](performance.md), which holds ours against the tools that
+people trust; every look is kept in [limits.jsonl](limits.jsonl).
+";
+
 /// What is said above the comparisons over veth.
 const BETWEEN: &str = "\
 ### Between two network namespaces
@@ -53,13 +61,22 @@ Written by `cargo xtask peers` beside [performance.md](performance.md): for each
 which words the tool was run last, and its server before it.
 ";
 
-/// The page: what was compared with peers, and our own kernels against their limits.
-pub(crate) fn render(attempts: &[Attempt], limits: &[Attempt]) -> String {
+/// The page of our own kernels against their limits.
+pub(crate) fn render_limits(limits: &[Attempt]) -> String {
+    let mut page = LIMITS_HEAD.to_owned();
+    for machine in in_order(limits.iter().map(|attempt| attempt.text("machine"))) {
+        let _ = writeln!(page, "\n## {machine}\n");
+        let here = limits.iter().filter(|attempt| attempt.text("machine") == machine);
+        super::limits::section(&mut page, &here.collect::<Vec<_>>());
+    }
+    page
+}
+
+/// The page of what was compared with peers.
+pub(crate) fn render(attempts: &[Attempt]) -> String {
     let mut page = HEAD.to_owned();
-    for machine in in_order(attempts.iter().chain(limits).map(|attempt| attempt.text("machine"))) {
-        let is_here = |attempt: &&Attempt| attempt.text("machine") == machine;
-        let here: Vec<&Attempt> = attempts.iter().filter(is_here).collect();
-        let own: Vec<&Attempt> = limits.iter().filter(is_here).collect();
+    for machine in in_order(attempts.iter().map(|attempt| attempt.text("machine"))) {
+        let here: Vec<&Attempt> = attempts.iter().filter(|attempt| attempt.text("machine") == machine).collect();
         let _ = writeln!(page, "\n## {machine}\n");
         let (between, local): (Vec<&Attempt>, Vec<&Attempt>) =
             here.into_iter().partition(|attempt| attempt.text("path") == super::veth::PATH);
@@ -75,7 +92,6 @@ pub(crate) fn render(attempts: &[Attempt], limits: &[Attempt]) -> String {
             page.push_str(BETWEEN);
             section(&mut page, &between);
         }
-        super::limits::section(&mut page, &own);
     }
     page
 }
@@ -335,10 +351,11 @@ mod tests {
 
     #[test]
     fn the_latest_attempt_stands_in_the_table_and_the_others_in_its_range() {
-        let page = render(
-            &[attempt("a", "0.95", "inconclusive"), attempt("b", "1", "below"), attempt("a", "1.05", "at_least")],
-            &[],
-        );
+        let page = render(&[
+            attempt("a", "0.95", "inconclusive"),
+            attempt("b", "1", "below"),
+            attempt("a", "1.05", "at_least"),
+        ]);
         assert_eq!(page.matches("| `a` ").count(), 1, "{page}");
         assert!(page.contains("| 4.200 GB/s | 4.000 GB/s | 1.050 (0.900 … 1.200) | 20 | at least as good (±15.0 %) | – | 2: 0.950 … 1.050 |"), "{page}");
         assert!(page.contains("**behind** (±15.0 %) | – | 1 |"), "{page}");
@@ -349,12 +366,12 @@ mod tests {
     fn what_requests_cost_stands_in_a_table_of_its_own() {
         let line = r#"{"machine": "M", "id": "disk/a", "metric": "iops", "unit": "1/s", "tool": "fio", "status": "ok", "loop_iops": 8e6,
             "also": [{"name": "cpu_seconds_per_request", "ours": 2e-6, "theirs": 4e-6, "ratio": 0.5, "ratio_ci95": [0.45, 0.55]}]}"#;
-        let page = render(&[Attempt::of_line(line).unwrap()], &[]);
+        let page = render(&[Attempt::of_line(line).unwrap()]);
         assert!(
             page.contains("| `disk/a` | fio | – | – | – | 2.000 µs | 4.000 µs | 0.500 (0.450 … 0.550) | 8.000 M/s |"),
             "{page}"
         );
-        let page = render(&[attempt("a", "1", "below")], &[]);
+        let page = render(&[attempt("a", "1", "below")]);
         assert!(!page.contains("What a request takes"), "{page}");
     }
 
@@ -362,14 +379,14 @@ mod tests {
     fn what_was_compared_between_namespaces_has_a_table_of_its_own() {
         let line = r#"{"machine": "M", "id": "net/a/peer", "path": "veth", "metric": "latency", "unit": "s", "tool": "sockperf",
             "status": "ok", "also": [{"name": "latency_p99", "ours": 2e-5, "theirs": 4e-5, "ratio": 0.5, "ratio_ci95": [0.45, 0.55]}]}"#;
-        let page = render(&[attempt("net/a", "1", "at_least"), Attempt::of_line(line).unwrap()], &[]);
+        let page = render(&[attempt("net/a", "1", "at_least"), Attempt::of_line(line).unwrap()]);
         let (local, between) = page.split_once("### Between two network namespaces").unwrap();
         assert!(local.contains("| `net/a` ") && !local.contains("| `net/a/peer`"), "{page}");
         assert!(
             between.contains("| `net/a/peer` | sockperf | 20.00 µs | 40.00 µs | 0.500 (0.450 … 0.550) |"),
             "{page}"
         );
-        assert!(!render(&[attempt("net/a", "1", "at_least")], &[]).contains("namespaces"));
+        assert!(!render(&[attempt("net/a", "1", "at_least")]).contains("namespaces"));
     }
 
     /// An attempt beside row `a` with these figures.
@@ -377,7 +394,7 @@ mod tests {
     fn what_was_compared_with_cpus_kept_awake_has_a_table_of_its_own() {
         let asleep = attempt("disk/a", "0.9", "behind");
         let awake = attempt("disk/a", "1.1", "at_least_as_good").made_awake();
-        let page = render(&[asleep, awake], &[]);
+        let page = render(&[asleep, awake]);
         let (ordinary, own) = page.split_once(AWAKE).unwrap();
         assert!(ordinary.contains("`disk/a`") && !ordinary.contains("awake`"), "{page}");
         assert!(own.contains("`disk/a awake`") && own.contains("1.100"), "{page}");
@@ -395,26 +412,23 @@ mod tests {
     #[test]
     fn the_best_tool_of_a_row_is_named_whichever_direction_is_better() {
         for (better, best, other) in [("higher", "x", "y"), ("lower", "y", "x")] {
-            let page = render(
-                &[
-                    beside("x", better, "4.0", "below"),
-                    beside("y", better, "3.0", "at_least"),
-                    beside("absent", better, "null", ""),
-                ],
-                &[],
-            );
+            let page = render(&[
+                beside("x", better, "4.0", "below"),
+                beside("y", better, "3.0", "at_least"),
+                beside("absent", better, "null", ""),
+            ]);
             assert!(page.contains(&format!("| {best} , the best of 2 |")), "{page}");
             assert!(page.contains(&format!("| {other}  |")), "{page}");
             let counts = if best == "x" { "0 at least as good, 1 behind" } else { "1 at least as good, 0 behind" };
             assert!(page.contains(&format!("each of 1 rows: {counts}, 0 cannot tell")), "{page}");
         }
-        let alone = render(&[beside("x", "higher", "4.0", "below")], &[]);
+        let alone = render(&[beside("x", "higher", "4.0", "below")]);
         assert!(alone.contains("| x  |") && alone.contains("each of 1 rows"), "{alone}");
     }
 
     #[test]
     fn spreads_and_commands_are_told() {
-        let page = render(&[beside("x", "higher", "4.0", "below")], &[]);
+        let page = render(&[beside("x", "higher", "4.0", "below")]);
         assert!(page.contains("(cv 2.0 %) | 4.000 s (cv 1.0 %)") && !page.contains("Spread beside"), "{page}");
         let commands = render_commands(&[beside("x", "higher", "4.0", "below"), beside("x", "higher", "4.0", "below")]);
         assert_eq!(commands.matches(", CPUs 0,1\nOMP_PLACES='{0},{1}' /t\n").count(), 1, "the last alone: {commands}");
@@ -441,7 +455,7 @@ mod tests {
             scattering("memory/c", 0.0105),
             beside("x", "lower", "4.0", "below"),
         ];
-        let page = render(&known, &[]);
+        let page = render(&known);
         let line = |id: &str| page.lines().find(|line| line.contains(&format!("`{id}`"))).unwrap();
         assert!(line("memory/a").contains(") **above** |"), "{page}");
         assert!(line("memory/b").contains(") not above |"), "{page}");
@@ -454,7 +468,7 @@ mod tests {
     #[test]
     fn a_tool_that_could_not_be_run_is_told_with_its_reason() {
         let line = r#"{"machine": "M", "id": "a", "metric": "iops", "unit": "1/s", "tool": "t", "status": "skipped", "reason": "not found"}"#;
-        let page = render(&[Attempt::of_line(line).unwrap()], &[]);
+        let page = render(&[Attempt::of_line(line).unwrap()]);
         assert!(page.contains("skipped: not found"), "{page}");
     }
 

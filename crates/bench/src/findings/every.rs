@@ -42,6 +42,17 @@ pub(super) fn findings(area: Area, rows: &[&Row]) -> Vec<Finding> {
     findings
 }
 
+/// What an area is called where a sentence begins with it: in a terminal the sentences of all areas follow each other.
+const fn title(area: Area) -> &'static str {
+    match area {
+        Area::Cpu => "CPU",
+        Area::Linpack => "LINPACK",
+        Area::Memory => "Memory",
+        Area::Disk => "Disk",
+        Area::Net => "Network",
+    }
+}
+
 /// Which rows must not be quoted, by cause.
 fn disturbed(area: Area, measured: &[&Row]) -> Option<Finding> {
     let rows: Vec<&Row> = measured.iter().copied().filter(|row| row.grade == Some(Grade::C)).collect();
@@ -63,7 +74,12 @@ fn disturbed(area: Area, measured: &[&Row]) -> Option<Finding> {
     causes.truncate(CAUSES);
     causes.extend((others > 0).then(|| ("other causes".to_owned(), others)));
     let told: Vec<String> = causes.iter().map(|(cause, count)| format!("{cause} ({count})")).collect();
-    let fields = [("count", rows.len().to_string()), ("all", measured.len().to_string()), ("causes", told.join(", "))];
+    let fields = [
+        ("area", title(area).to_owned()),
+        ("count", rows.len().to_string()),
+        ("all", measured.len().to_string()),
+        ("causes", told.join(", ")),
+    ];
     Some(Code::Disturbed.tell(area, &fields, &rows))
 }
 
@@ -79,6 +95,7 @@ fn what_to_try(area: Area, measured: &[&Row]) -> Option<Finding> {
     let (rule, rows) = helped.reduce(|best, other| if other.1.len() > best.1.len() { other } else { best })?;
     (!rows.is_empty()).then_some(())?;
     let fields = [
+        ("area", title(area).to_owned()),
         ("count", rows.len().to_string()),
         ("all", measured.len().to_string()),
         ("advice", rule.advice.trim_end_matches('.').to_owned()),

@@ -99,11 +99,11 @@ macro_rules! rules {
 
 rules! {
     Disturbed, "disturbed", Trust, EVERY, Counts,
-        "Do not quote {count} of the {all} rows measured: {causes}.",
+        "{area}: do not quote {count} of the {all} rows measured: {causes}.",
         "rows of grade C, by the first of their warnings that leaves no better grade",
         "these rows";
     WhatToTry, "what_to_try", Trust, EVERY, Counts,
-        "For {count} of the {all} rows measured, try this: {advice}.",
+        "{area}: for {count} of the {all} rows measured, try this: {advice}.",
         "the advice of the warning that keeps the most rows below grade A; of as many rows the cause before the \
          symptom",
         "these rows";

@@ -38,8 +38,14 @@ fn counts(case: &Case<'_>, all: usize) -> Outcome {
     case.is("all", all as f64)
 }
 
+fn names_the_area(case: &Case<'_>) -> Outcome {
+    let named = |row: &&Row| case.text("area").to_lowercase().starts_with(row.area.name());
+    ensure(case.rows.iter().all(named), "rows of another area")
+}
+
 fn disturbed(case: &Case<'_>) -> Outcome {
     let measured = measured(case);
+    names_the_area(case)?;
     counts(case, measured.len())?;
     let bad = measured.iter().filter(|row| row.grade == Some(Grade::C)).count();
     ensure(bad == case.rows.len(), "other rows are of grade C as well")?;
@@ -60,6 +66,7 @@ fn disturbed(case: &Case<'_>) -> Outcome {
 
 fn what_to_try(case: &Case<'_>) -> Outcome {
     let measured = measured(case);
+    names_the_area(case)?;
     counts(case, measured.len())?;
     let with = |code: &str| -> BTreeSet<&str> {
         let costs = |row: &&&Row| row.warnings.iter().any(|one| one.code == code && one.grade != Grade::A);
