@@ -125,10 +125,11 @@ impl Kernel {
     }
 
     /// NOPs that keep the instructions of a step apart where the loop runs on a core with these features: none, but on
-    /// one that binds at renaming ([`Features::binds_at_renaming`]). The last steps have one or two fewer.
+    /// one that binds at renaming ([`Features::binds_at_renaming`]). The last steps have one or two fewer, or a few more.
     pub fn nops_per_step(&self, features: &Features) -> usize {
         let spaced = self.spaced.filter(|_| features.binds_at_renaming());
-        spaced.map_or(0, |spaced| usize::try_from(spaced.nops.div_ceil(self.steps())).unwrap_or(usize::MAX))
+        let nearest = |nops: u64| (nops + self.steps() / 2) / self.steps();
+        spaced.map_or(0, |spaced| usize::try_from(nearest(spaced.nops)).unwrap_or(usize::MAX))
     }
 
     /// Where the machine code begins, for disassembly.

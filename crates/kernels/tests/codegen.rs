@@ -77,6 +77,30 @@ fn spaced_loops_are_told_from_plain_ones_and_from_other_numbers_of_nops() {
 }
 
 #[test]
+fn an_addition_that_does_not_begin_its_cycle_is_refused() {
+    let mut found = 0;
+    for kernel in KERNELS {
+        let Some((start, nops)) = kernel.spaced_code() else { continue };
+        let spaced = bytes(start);
+        let all: Vec<_> = Decoder::with_ip(64, spaced, 0, DecoderOptions::NONE).into_iter().collect();
+        let is_addition = |one: &Instruction| name(one).trim_start_matches('v').starts_with("padd");
+        let Some(pair) = all.windows(2).rfind(|pair| pair[0].mnemonic() == Mnemonic::Nop && is_addition(&pair[1]))
+        else {
+            continue;
+        };
+        let place = |at: u64| usize::try_from(at).unwrap();
+        let mut other = spaced.to_vec();
+        other[place(pair[0].ip())..place(pair[1].next_ip())].rotate_left(pair[0].len());
+        let plain = (bytes(kernel.code()), kernel.code() as u64);
+        let Err(wrong) = check_spaced(kernel, plain, (&other, start as u64), nops) else { continue };
+        assert!(wrong.contains("begins a cycle where an addition should"), "{wrong}");
+        found += 1;
+    }
+    // Quadwords and doublewords of two widths, and bytes before VNNI.
+    assert_eq!(found, 6);
+}
+
+#[test]
 fn paced_loops_do_the_same_work_beside_their_additions() {
     for kernel in KERNELS {
         let Some((start, additions)) = kernel.paced_code() else { continue };
@@ -110,6 +134,31 @@ fn no_row_is_content_with_the_machine_code_of_another() {
             let outcome = check(kernel, bytes(other.code()), other.code() as u64);
             let is_same = as_int(kernel) && as_int(other);
             assert_eq!(outcome.is_ok(), is_same, "{} as {}: {outcome:?}", other.name, kernel.name);
+        }
+    }
+}
+
+#[test]
+fn a_loop_with_one_other_register_is_refused() {
+    // Products are formed ahead of the loop, in stages.
+    for kernel in KERNELS.iter().filter(|kernel| kernel.op == CpuOp::MulAdd && kernel.vector_bytes() < 64) {
+        let (plain, start) = (bytes(kernel.code()), kernel.code() as u64);
+        let code = code(kernel.code());
+        let turn = code.work().len() / kernel.pairs;
+        for instruction in code.work().iter().take(turn).filter(|one| one.op0_register() != Register::RAX) {
+            let end = usize::try_from(instruction.next_ip() - start).unwrap();
+            // The last byte, or the one before an immediate, has the numbers of two registers, of three bits each.
+            let immediate = usize::from(instruction.op_kinds().any(|kind| kind == OpKind::Immediate8));
+            for bit in [1, 1 << 3] {
+                // Of a shift by an immediate these bits say which way.
+                if immediate == 1 && bit == 1 << 3 {
+                    continue;
+                }
+                let mut other = plain.to_vec();
+                other[end - 1 - immediate] ^= bit;
+                let outcome = check(kernel, &other, start);
+                assert!(outcome.is_err(), "{}: {instruction} with another register", kernel.name);
+            }
         }
     }
 }

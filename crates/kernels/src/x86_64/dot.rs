@@ -3,7 +3,7 @@
 //! Where the CPU has VNNI one instruction multiplies, sums four products of bytes (two of words) and accumulates.
 //! Before it, pairs of products are summed by one instruction and accumulated by another; for bytes the first sum is of
 //! 16 bits (saturating, which the operands chosen cannot reach), so that a multiplication by one comes between to widen
-//! it. Only the addition is then in the dependent chain, and from sixteen registers it comes six or eight steps behind
+//! it. Only the addition is then in the dependent chain, and from sixteen registers it comes six or nine steps behind
 //! its products. Scalar code extends an element, multiplies and adds.
 
 use core::arch::naked_asm;
@@ -49,8 +49,9 @@ vector_loop!(
         finish: "vzeroupper",
     }
 );
-/// Defines the loop of three instructions before VNNI from sixteen registers: 3 accumulators in registers 13-15, their
-/// products in 5-12, each eight steps ahead. `even` and `odd` form one from the operands of such steps.
+/// Defines the loop of three instructions before VNNI from sixteen registers: 2 accumulators in registers 14 and 15,
+/// their products in 5-13, each nine steps ahead: two multiplications take ten cycles, and with eight an addition waits.
+/// `even` and `odd` form one from the operands of such steps.
 macro_rules! bytes_loop {
     ($(#[$doc:meta])* $name:ident {
         register: $register:literal, bytes: $bytes:literal, load_store: $move:literal,
@@ -61,19 +62,31 @@ macro_rules! bytes_loop {
             $(#[$doc])*
             $name {
                 register: $register, bytes: $bytes, load_store: $move, operands: "0,1,2,3,4",
-                accumulators: 13, "13,14,15",
-                products: @ "5,6" concat!(".irp product, \\acc\n", $odd, "\n.endr"),
-                    @ "7,8,9" concat!(".irp product, \\acc\n", $even, "\n.endr"),
-                    @ "10,11,12" concat!(".irp product, \\acc\n", $odd, "\n.endr"),
-                body: 4 x [
-                    @ [(5, 13), (6, 14), (7, 15)] concat!($add, "; ", $even),
-                    @ [(8, 13), (9, 14), (10, 15)] concat!($add, "; ", $odd),
-                    @ [(11, 13), (12, 14), (5, 15)] concat!($add, "; ", $even),
-                    @ [(6, 13), (7, 14), (8, 15)] concat!($add, "; ", $odd),
-                    @ [(9, 13), (10, 14), (11, 15)] concat!($add, "; ", $even),
-                    @ [(12, 13), (5, 14), (6, 15)] concat!($add, "; ", $odd),
-                    @ [(7, 13), (8, 14), (9, 15)] concat!($add, "; ", $even),
-                    @ [(10, 13), (11, 14), (12, 15)] concat!($add, "; ", $odd),
+                accumulators: 14, "14,15",
+                products: @ { [product] [5] } $odd,
+                    @ { [product] [6], [7] } $even,
+                    @ { [product] [8], [9] } $odd,
+                    @ { [product] [10], [11] } $even,
+                    @ { [product] [12], [13] } $odd,
+                body: 3 x [
+                    @ [(5, 14), (6, 15)] concat!($add, "; ", $even),
+                    @ [(7, 14), (8, 15)] concat!($add, "; ", $odd),
+                    @ [(9, 14), (10, 15)] concat!($add, "; ", $even),
+                    @ [(11, 14), (12, 15)] concat!($add, "; ", $odd),
+                    @ [(13, 14), (5, 15)] concat!($add, "; ", $even),
+                    @ [(6, 14), (7, 15)] concat!($add, "; ", $odd),
+                    @ [(8, 14), (9, 15)] concat!($add, "; ", $even),
+                    @ [(10, 14), (11, 15)] concat!($add, "; ", $odd),
+                    @ [(12, 14), (13, 15)] concat!($add, "; ", $even),
+                    @ [(5, 14), (6, 15)] concat!($add, "; ", $odd),
+                    @ [(7, 14), (8, 15)] concat!($add, "; ", $even),
+                    @ [(9, 14), (10, 15)] concat!($add, "; ", $odd),
+                    @ [(11, 14), (12, 15)] concat!($add, "; ", $even),
+                    @ [(13, 14), (5, 15)] concat!($add, "; ", $odd),
+                    @ [(6, 14), (7, 15)] concat!($add, "; ", $even),
+                    @ [(8, 14), (9, 15)] concat!($add, "; ", $odd),
+                    @ [(10, 14), (11, 15)] concat!($add, "; ", $even),
+                    @ [(12, 14), (13, 15)] concat!($add, "; ", $odd),
                 ],
                 spaced: $spaced, $nops, $all_nops,
                 finish: $finish,
@@ -88,7 +101,7 @@ bytes_loop!(
         add: "vpaddd ymm\\acc, ymm\\acc, ymm\\product",
         even: "vpmaddubsw ymm\\product, ymm0, ymm1; vpmaddwd ymm\\product, ymm\\product, ymm4",
         odd: "vpmaddubsw ymm\\product, ymm2, ymm3; vpmaddwd ymm\\product, ymm\\product, ymm4",
-        spaced: int8_avx2_spaced, "3", "3 * 96 - 1", finish: "vzeroupper",
+        spaced: int8_avx2_spaced, "3", "3 * 108 - 1", finish: "vzeroupper",
     }
 );
 bytes_loop!(
@@ -98,7 +111,7 @@ bytes_loop!(
         add: "paddd xmm\\acc, xmm\\product",
         even: "movdqa xmm\\product, xmm0; pmaddubsw xmm\\product, xmm1; pmaddwd xmm\\product, xmm4",
         odd: "movdqa xmm\\product, xmm2; pmaddubsw xmm\\product, xmm3; pmaddwd xmm\\product, xmm4",
-        spaced: int8_ssse3_spaced, "2", "2 * 96 - 1", finish: "",
+        spaced: int8_ssse3_spaced, "2", "2 * 108 - 1", finish: "",
     }
 );
 vector_loop!(
@@ -264,14 +277,14 @@ pub(super) const INT8_SSSE3: Kernel = Kernel {
     isa: Isa::Ssse3,
     requires: &[Feature::Ssse3],
     method: "cpu-dot-maddubs/1",
-    accumulators: 3,
+    accumulators: 2,
     lanes: 4,
-    pairs: 16,
+    pairs: 27,
     step: &["movdqa", "pmaddubsw", "pmaddwd", "paddd"],
     operations_per_lane: 8,
     data: Data::IntegerDot { shape: Shape::Vector(4), first: Range::U7, second: Range::S8 },
     body: int8_ssse3,
-    spaced: Some(Spaced { body: int8_ssse3_spaced, nops: 191 }),
+    spaced: Some(Spaced { body: int8_ssse3_spaced, nops: 215 }),
     ..INT8_SCALAR
 };
 /// 256 bits, before VNNI.
@@ -282,7 +295,7 @@ pub(super) const INT8_AVX2: Kernel = Kernel {
     lanes: 8,
     step: &["vpmaddubsw", "vpmaddwd", "vpaddd"],
     body: int8_avx2,
-    spaced: Some(Spaced { body: int8_avx2_spaced, nops: 287 }),
+    spaced: Some(Spaced { body: int8_avx2_spaced, nops: 323 }),
     ..INT8_SSSE3
 };
 /// 512 bits, before VNNI.

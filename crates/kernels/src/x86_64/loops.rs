@@ -7,21 +7,24 @@
 /// step, `\\acc` stands for the number of the accumulator's register. Consecutive instructions work on different
 /// accumulators, so the distance between dependent steps is the number of accumulators. A step behind `@` is taken for
 /// a list of its own: some of the accumulators, or digits that stand for several each, or pairs of registers, of which
-/// the first is `\\product` and the second `\\acc`. Accumulators are registers `first` and up, stored packed at
-/// `bytes` each; `finish` is VZEROUPPER or nothing. A loop that is `counted` increments RAX once per iteration, from and
-/// to the register file's count. RDI is the register file, RSI the number of iterations (zero is none).
+/// the first is `\\product` and the second `\\acc`, or numbers with names of their own: `{ [to from] [1 2], [3 4] }` is
+/// `\\to` and `\\from` twice. Accumulators are registers `first` and up, stored packed at `bytes` each; `finish` is
+/// VZEROUPPER or nothing. A loop that is `counted` increments RAX once per iteration, from and to the register file's
+/// count. RDI is the register file, RSI the number of iterations (zero is none).
 ///
-/// `products` are formed before the loop, for lists of their own. Each step of the `body` then adds one and forms another
-/// in its place, for a step as many steps ahead as there are products, and with that one's operands; the last are never
-/// added. An addition right behind its multiplication waits in the scheduler, and renaming prefers ports with few waiting
-/// micro-operations: others go to the ports that the multiplications need. Operands may lie in registers `from` another
-/// than the first on.
+/// `products` are formed before the loop, for lists of their own. Each step of the `body` then adds one and forms
+/// another in its place, for a step as many steps ahead as there are products, and with that one's operands; the last
+/// are never added. Products that take several instructions may be under way in stages, each step taking the next stage
+/// of several of them; then those before the loop are formed as far as the loop's first steps expect. An addition right
+/// behind its multiplication waits in the scheduler, and renaming prefers ports with few waiting micro-operations:
+/// others go to the ports that the multiplications need. Operands may lie in registers `from` another than the first
+/// on.
 ///
 /// A `paced` function is the same loop with so many additions of R9 to R8 after every step: they depend on each other,
 /// and are so many that they take longer than the steps ([`crate::table::Pace`]), but not much longer, or the load would
 /// be another. Their number may depend on the accumulator: `((\\acc & 3) + 2) / 3` is three of four times one.
 ///
-/// A `spaced` function is the same loop with so many NOPs after every step, or after either part of one that is written
+/// A `spaced` function is the same loop with so many NOPs after every step, or after each part of one that is written
 /// `first => second`, until a number of them is spent: the end of the loop takes the places of the last
 /// ([`crate::table::Spaced`]). Each has nine bytes, the longest of the forms that Intel recommends (SDM volume 2B, NOP).
 /// Of shorter ones more lie in 64 bytes than the micro-op cache passes on in time, and a loop's jump costs cycles.
@@ -30,7 +33,7 @@ macro_rules! vector_loop {
         register: $register:literal, bytes: $bytes:literal, load_store: $move:literal,
         operands: $operands:literal $(from $first_operand:literal)?,
         accumulators: $first:literal, $accumulators:literal,
-        $(products: $(@ $products:literal $product:expr),+,)?
+        $(products: $(@ $products:tt $product:expr),+,)?
         body: $($times:literal x $steps:tt),+,
         $(counted: $count:literal,)? finish: $finish:literal $(,)?
     }) => {
@@ -57,7 +60,7 @@ macro_rules! vector_loop {
         register: $register:literal, bytes: $bytes:literal, load_store: $move:literal,
         operands: $operands:literal $(from $first_operand:literal)?,
         accumulators: $first:literal, $accumulators:literal,
-        $(products: $(@ $products:literal $product:expr),+,)?
+        $(products: $(@ $products:tt $product:expr),+,)?
         body: $($times:literal x $steps:tt),+,
         $(counted: $count:literal,)? spaced: $spaced:ident, $nops:literal, $all_nops:literal,
         finish: $finish:literal $(,)?
@@ -73,8 +76,8 @@ macro_rules! vector_loop {
     };
     (@function $(#[$doc:meta])* $name:ident, [$before:expr, $beside:expr],
         $register:literal, $bytes:literal, $move:literal, [$operands:literal $(from $first_operand:literal)?],
-        $first:literal, $accumulators:literal, [$(@ $products:literal $product:expr),*],
-        [$($times:literal x [$($(@ $over:tt)? $step:expr $(=> $second:expr)?),+ $(,)?]),+], [$($count:literal)?],
+        $first:literal, $accumulators:literal, [$(@ $products:tt $product:expr),*],
+        [$($times:literal x [$($(@ $over:tt)? $step:expr $(=> $part:expr)*),+ $(,)?]),+], [$($count:literal)?],
         $finish:literal
     ) => {
         $(#[$doc])*
@@ -90,11 +93,7 @@ macro_rules! vector_loop {
                 concat!(".irp acc, ", $accumulators),
                 concat!($move, " ", $register, "\\acc, [rdi + {results} + ", $bytes, " * (\\acc - ", $first, ")]"),
                 ".endr",
-                $(
-                    concat!(".irp acc, ", $products),
-                    $product,
-                    ".endr",
-                )*
+                $($crate::x86_64::loops::each!($accumulators, [$products], $product),)*
                 $(concat!("mov ", $count, ", [rdi + {count}]"),)?
                 "test rsi, rsi",
                 "jz 3f",
@@ -104,7 +103,7 @@ macro_rules! vector_loop {
                 $(
                     concat!(".rept ", $times),
                     $($crate::x86_64::loops::each!(
-                        $accumulators, [$($over)?], concat!($step, $beside, $("\n", $second, $beside)?)
+                        $accumulators, [$($over)?], concat!($step, $beside, $("\n", $part, $beside),*)
                     ),)+
                     ".endr",
                 )+
@@ -129,7 +128,7 @@ macro_rules! vector_loop {
 pub(super) use vector_loop;
 
 /// A step for each of the accumulators, or of a list of its own where it has one, or of pairs of a product and an
-/// accumulator.
+/// accumulator, or of numbers with names.
 macro_rules! each {
     ($accumulators:literal, [], $step:expr) => {
         concat!(".irp acc, ", $accumulators, "\n", $step, "\n.endr")
@@ -140,8 +139,26 @@ macro_rules! each {
     ($accumulators:literal, [[$(($product:literal, $acc:literal)),+]], $step:expr) => {
         concat!($(".irp product, ", $product, "\n.irp acc, ", $acc, "\n", $step, "\n.endr\n.endr\n"),+)
     };
+    ($accumulators:literal, [{ $names:tt $($numbers:tt),+ }], $step:expr) => {
+        concat!($($crate::x86_64::loops::named!($names, $numbers, $step), "\n"),+)
+    };
 }
 pub(super) use each;
+
+/// A step with a number for each name in it.
+macro_rules! named {
+    ([], [], $step:expr) => {
+        $step
+    };
+    ([$name:ident $($names:ident)*], [$number:literal $($numbers:literal)*], $step:expr) => {
+        concat!(
+            ".irp ", stringify!($name), ", ", $number, "\n",
+            $crate::x86_64::loops::named!([$($names)*], [$($numbers)*], $step),
+            "\n.endr",
+        )
+    };
+}
+pub(super) use named;
 
 /// How many NOPs an iteration has in all; or `after` some instructions so many of them, until all are spent.
 macro_rules! nops {

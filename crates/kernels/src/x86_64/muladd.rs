@@ -163,18 +163,25 @@ vector_loop!(
     }
 );
 vector_loop!(
-    /// Eight elements in two instructions; 4 accumulators in YMM12-15, their products in YMM4-11. Spaced as the loop of
-    /// 128 bits it is no faster: so many multiplications of 256 bits slow Emerald Rapids down by themselves.
+    /// Eight elements in two instructions; 2 accumulators in YMM14 and 15, their products in YMM4-13, each as many
+    /// steps ahead as VPMULLD takes cycles. At 256 bits Emerald Rapids does not recover from what disturbs it while
+    /// renaming has no cycle to spare, unlike at 128: additions take the ports of the multiplications and go on doing
+    /// so. So the loop gives up one cycle in 61, a cycle's worth of NOPs after every 60 steps; after every 80 is too
+    /// few. (Probed, 2026-11; not explained by any source.)
     int32_avx2 {
         register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "0,1,2,3",
-        accumulators: 12, "12,13,14,15",
-        products: @ "4,5,6,7" "vpmulld ymm\\acc, ymm0, ymm1", @ "8,9,10,11" "vpmulld ymm\\acc, ymm2, ymm3",
-        body: 12 x [
-            @ [(4, 12), (5, 13), (6, 14), (7, 15)]
-                "vpaddd ymm\\acc, ymm\\acc, ymm\\product; vpmulld ymm\\product, ymm0, ymm1",
-            @ [(8, 12), (9, 13), (10, 14), (11, 15)]
-                "vpaddd ymm\\acc, ymm\\acc, ymm\\product; vpmulld ymm\\product, ymm2, ymm3",
-        ],
+        accumulators: 14, "14,15",
+        products: @ "6,7,10,11" "vpmulld ymm\\acc, ymm0, ymm1", @ "4,5,8,9,12,13" "vpmulld ymm\\acc, ymm2, ymm3",
+        body: 3 x [
+            @ {
+                [product acc a b]
+                [4 14 0 1], [5 15 0 1], [6 14 2 3], [7 15 2 3], [8 14 0 1], [9 15 0 1], [10 14 2 3], [11 15 2 3],
+                [12 14 0 1], [13 15 0 1], [4 14 2 3], [5 15 2 3], [6 14 0 1], [7 15 0 1], [8 14 2 3], [9 15 2 3],
+                [10 14 0 1], [11 15 0 1], [12 14 2 3], [13 15 2 3]
+            }
+                "vpaddd ymm\\acc, ymm\\acc, ymm\\product; vpmulld ymm\\product, ymm\\a, ymm\\b",
+        ], 1 x [@ "14" "" => ""],
+        spaced: int32_avx2_spaced, "3", "3 * 60 + 6 - 1",
         finish: "vzeroupper",
     }
 );
@@ -208,58 +215,77 @@ vector_loop!(
         finish: "vzeroupper",
     }
 );
-vector_loop!(
-    /// Four elements in nine instructions; 5 accumulators in YMM10-14, products in YMM0-4.
+/// Defines the loop of quadwords from sixteen registers: 4 accumulators in registers 10-13, products in 0-3.
+///
+/// Four products are under way at a time, each a stage further than the next. A step has three parts of one addition
+/// and two instructions for the ports that multiply and shift, as many as three vector ports finish in a cycle; and as
+/// each is renamed, what it waits for is finished or nearly so. Spaced, each part is what is renamed in a cycle, with
+/// the addition first: `gaps` of no instructions take more NOPs where the second and the third part have fewer
+/// instructions than the first. `\\now` is the product that the step begins, from the operands `\\a` and `\\b`:
+/// `shifts` bring their upper halves down, into `\\now` and `\\high`, and `cross` multiplies each by the other's lower
+/// half. Of the product of the step before, from `\\c` and `\\d`, `lower` multiplies the lower halves into 1`\\low`. Of
+/// that of two steps before, `\\two`, `mix` adds both cross products and `up` brings them up. That of three steps
+/// before is complete when `sum` adds the lower halves' product to `\\three`, and `add` adds it to its accumulator.
+macro_rules! quadwords_loop {
+    ($(#[$doc:meta])* $name:ident {
+        register: $register:literal, bytes: $bytes:literal, load_store: $move:literal,
+        shifts: $shifts:literal, cross: $cross:literal, lower: $lower:literal, mix: $mix:literal, up: $up:literal,
+        sum: $sum:literal, add: $add:literal,
+        spaced: $spaced:ident, $nops:literal, $all_nops:literal, gaps: [$($second:literal)*] [$($third:literal)*],
+        finish: $finish:literal,
+    }) => {
+        vector_loop!(
+            $(#[$doc])*
+            $name {
+                register: $register, bytes: $bytes, load_store: $move, operands: "6,7,8,9" from 6,
+                accumulators: 10, "10,11,12,13",
+                // The last three steps of an iteration, as far as they are when the next begins.
+                products: @ { [now high a b] [1 5 8 9] } concat!($shifts, "; ", $cross),
+                    @ { [now high low a b c d] [2 4 5 8 9 8 9] } concat!($shifts, "; ", $cross, "; ", $lower),
+                    @ { [now two high low a b c d] [3 1 5 4 8 9 8 9] }
+                        concat!($mix, "; ", $shifts, "; ", $cross, "; ", $lower, "; ", $up),
+                body: 6 x [
+                    @ {
+                        [now two three high low a b c d]
+                        [0 2 1 4 5 6 7 8 9], [1 3 2 5 4 6 7 6 7], [2 0 3 4 5 6 7 6 7], [3 1 0 5 4 6 7 6 7],
+                        [0 2 1 4 5 8 9 6 7], [1 3 2 5 4 8 9 8 9], [2 0 3 4 5 8 9 8 9], [3 1 0 5 4 8 9 8 9]
+                    }
+                        concat!($mix, "; ", $shifts)
+                            => concat!($sum, "; ", $cross) $(=> $second)*
+                            => concat!($add, "; ", $lower, "; ", $up) $(=> $third)*,
+                ],
+                spaced: $spaced, $nops, $all_nops,
+                finish: $finish,
+            }
+        );
+    };
+}
+quadwords_loop!(
+    /// Four elements in nine instructions.
     int64_avx2 {
-        register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "6,7,8,9" from 6,
-        accumulators: 10, "10,11,12,13,14",
-        products: @ "0,1,2,3,4" concat!(
-            "vpsrlq ymm\\acc, ymm6, 32; vpmuludq ymm\\acc, ymm\\acc, ymm7; vpsrlq ymm15, ymm7, 32; ",
-            "vpmuludq ymm15, ymm15, ymm6; vpaddq ymm\\acc, ymm\\acc, ymm15; vpsllq ymm\\acc, ymm\\acc, 32; ",
-            "vpmuludq ymm15, ymm6, ymm7; vpaddq ymm\\acc, ymm\\acc, ymm15",
-        ),
-        body: 6 x [
-            @ "0,1,2,3,4" concat!(
-                "vpaddq ymm1\\acc, ymm1\\acc, ymm\\acc; ",
-                "vpsrlq ymm\\acc, ymm8, 32; vpmuludq ymm\\acc, ymm\\acc, ymm9; vpsrlq ymm15, ymm9, 32; ",
-                "vpmuludq ymm15, ymm15, ymm8; vpaddq ymm\\acc, ymm\\acc, ymm15; vpsllq ymm\\acc, ymm\\acc, 32; ",
-                "vpmuludq ymm15, ymm8, ymm9; vpaddq ymm\\acc, ymm\\acc, ymm15",
-            ),
-            @ "0,1,2,3,4" concat!(
-                "vpaddq ymm1\\acc, ymm1\\acc, ymm\\acc; ",
-                "vpsrlq ymm\\acc, ymm6, 32; vpmuludq ymm\\acc, ymm\\acc, ymm7; vpsrlq ymm15, ymm7, 32; ",
-                "vpmuludq ymm15, ymm15, ymm6; vpaddq ymm\\acc, ymm\\acc, ymm15; vpsllq ymm\\acc, ymm\\acc, 32; ",
-                "vpmuludq ymm15, ymm6, ymm7; vpaddq ymm\\acc, ymm\\acc, ymm15",
-            ),
-        ],
-        finish: "vzeroupper",
+        register: "ymm", bytes: 32, load_store: "vmovdqu",
+        shifts: "vpsrlq ymm\\now, ymm\\a, 32; vpsrlq ymm\\high, ymm\\b, 32",
+        cross: "vpmuludq ymm\\now, ymm\\now, ymm\\b; vpmuludq ymm\\high, ymm\\high, ymm\\a",
+        lower: "vpmuludq ymm1\\low, ymm\\c, ymm\\d",
+        mix: "vpaddq ymm\\two, ymm\\two, ymm\\high",
+        up: "vpsllq ymm\\two, ymm\\two, 32",
+        sum: "vpaddq ymm\\three, ymm\\three, ymm1\\low",
+        add: "vpaddq ymm1\\three, ymm1\\three, ymm\\three",
+        spaced: int64_avx2_spaced, "3", "9 * 48 - 1", gaps: [] [], finish: "vzeroupper",
     }
 );
-vector_loop!(
-    /// Two elements in nine instructions and three copies; 5 accumulators in XMM10-14, products in XMM0-4.
+quadwords_loop!(
+    /// Two elements in nine instructions and three copies.
     int64_sse2 {
-        register: "xmm", bytes: 16, load_store: "movdqu", operands: "6,7,8,9" from 6,
-        accumulators: 10, "10,11,12,13,14",
-        products: @ "0,1,2,3,4" concat!(
-            "movdqa xmm\\acc, xmm6; psrlq xmm\\acc, 32; pmuludq xmm\\acc, xmm7; movdqa xmm15, xmm7; ",
-            "psrlq xmm15, 32; pmuludq xmm15, xmm6; paddq xmm\\acc, xmm15; psllq xmm\\acc, 32; ",
-            "movdqa xmm15, xmm6; pmuludq xmm15, xmm7; paddq xmm\\acc, xmm15",
-        ),
-        body: 6 x [
-            @ "0,1,2,3,4" concat!(
-                "paddq xmm1\\acc, xmm\\acc; ",
-                "movdqa xmm\\acc, xmm8; psrlq xmm\\acc, 32; pmuludq xmm\\acc, xmm9; movdqa xmm15, xmm9; ",
-                "psrlq xmm15, 32; pmuludq xmm15, xmm8; paddq xmm\\acc, xmm15; psllq xmm\\acc, 32; ",
-                "movdqa xmm15, xmm8; pmuludq xmm15, xmm9; paddq xmm\\acc, xmm15",
-            ),
-            @ "0,1,2,3,4" concat!(
-                "paddq xmm1\\acc, xmm\\acc; ",
-                "movdqa xmm\\acc, xmm6; psrlq xmm\\acc, 32; pmuludq xmm\\acc, xmm7; movdqa xmm15, xmm7; ",
-                "psrlq xmm15, 32; pmuludq xmm15, xmm6; paddq xmm\\acc, xmm15; psllq xmm\\acc, 32; ",
-                "movdqa xmm15, xmm6; pmuludq xmm15, xmm7; paddq xmm\\acc, xmm15",
-            ),
-        ],
-        finish: "",
+        register: "xmm", bytes: 16, load_store: "movdqu",
+        shifts: "movdqa xmm\\now, xmm\\a; psrlq xmm\\now, 32; movdqa xmm\\high, xmm\\b; psrlq xmm\\high, 32",
+        cross: "pmuludq xmm\\now, xmm\\b; pmuludq xmm\\high, xmm\\a",
+        lower: "movdqa xmm1\\low, xmm\\c; pmuludq xmm1\\low, xmm\\d",
+        mix: "paddq xmm\\two, xmm\\high",
+        up: "psllq xmm\\two, 32",
+        sum: "paddq xmm\\three, xmm1\\low",
+        add: "paddq xmm1\\three, xmm\\three",
+        spaced: int64_sse2_spaced, "1", "6 * 48 - 1", gaps: ["" ""] [""], finish: "",
     }
 );
 
@@ -372,10 +398,12 @@ pub(super) const INT32_AVX2: Kernel = Kernel {
     name: "muladd/int32/avx2",
     isa: Isa::Avx2,
     requires: &[Feature::Avx2],
+    accumulators: 2,
     lanes: 8,
+    pairs: 15,
     step: &["vpmulld", "vpaddd"],
     body: int32_avx2,
-    spaced: None,
+    spaced: Some(Spaced { body: int32_avx2_spaced, nops: 185 }),
     ..INT32_SSE4_1
 };
 /// 512 bits.
@@ -387,6 +415,7 @@ pub(super) const INT32_AVX512: Kernel = Kernel {
     lanes: 16,
     pairs: 3,
     body: int32_avx512,
+    spaced: None,
     pace: Some(Pace { body: int32_avx512_paced, additions: 288 }),
     ..INT32_AVX2
 };
@@ -396,7 +425,7 @@ pub(super) const INT64_SSE2: Kernel = Kernel {
     element: Element::Int64,
     method: "cpu-muladd-halves/1",
     accumulator_type: "s64",
-    accumulators: 5,
+    accumulators: 4,
     lanes: 2,
     pairs: 6,
     step: &[
@@ -405,7 +434,7 @@ pub(super) const INT64_SSE2: Kernel = Kernel {
     ],
     data: Data::Elements { bytes: 8 },
     body: int64_sse2,
-    spaced: None,
+    spaced: Some(Spaced { body: int64_sse2_spaced, nops: 287 }),
     ..INT8_SSE2
 };
 /// 256 bits, from products of halves.
@@ -416,6 +445,7 @@ pub(super) const INT64_AVX2: Kernel = Kernel {
     lanes: 4,
     step: &["vpsrlq", "vpmuludq", "vpsrlq", "vpmuludq", "vpaddq", "vpsllq", "vpmuludq", "vpaddq", "vpaddq"],
     body: int64_avx2,
+    spaced: Some(Spaced { body: int64_avx2_spaced, nops: 431 }),
     ..INT64_SSE2
 };
 /// 512 bits.
@@ -429,6 +459,7 @@ pub(super) const INT64_AVX512: Kernel = Kernel {
     pairs: 3,
     step: &["vpmullq", "vpaddq"],
     body: int64_avx512,
+    spaced: None,
     pace: Some(Pace { body: int64_avx512_paced, additions: 432 }),
     ..INT64_SSE2
 };

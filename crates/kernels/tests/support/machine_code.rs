@@ -89,6 +89,7 @@ pub(crate) fn check_spaced(
             return Err(format!("the loop has {found} NOPs where {nops} are declared"));
         }
         cycles(&spaced)?;
+        beginnings(kernel, &spaced)?;
         declared(kernel, &rest)?;
         // Instructions are equal where they do the same, wherever they lie.
         if rest.work() != Code::of(plain, plain_address)?.work() {
@@ -104,12 +105,14 @@ fn is_nop(instruction: &Instruction) -> bool {
     instruction.mnemonic() == Mnemonic::Nop && instruction.len() == 9
 }
 
+/// Micro-operations that a core which binds ports at renaming renames in a cycle (LLVM `X86SchedAlderlakeP.td`).
+const RENAMED: usize = 6;
+
 /// Each cycle renames six instructions of which three take a vector port, from the first iteration to the last: the
 /// iteration is a whole number of cycles long, with DEC and JNE renamed as one, and nowhere are three cycles' worth of
 /// vector instructions renamed in less than two.
 fn cycles(code: &Code) -> Result<(), String> {
-    /// Micro-operations renamed in a cycle, and vector ports (LLVM `X86SchedAlderlakeP.td`).
-    const RENAMED: usize = 6;
+    /// Vector ports (LLVM `X86SchedAlderlakeP.td`).
     const PORTS: usize = 3;
     let all: Vec<usize> = code.work().iter().flat_map(micro_operations).chain([0]).collect();
     if !all.len().is_multiple_of(RENAMED) || all.iter().sum::<usize>() > all.len() / RENAMED * PORTS {
@@ -118,6 +121,24 @@ fn cycles(code: &Code) -> Result<(), String> {
     }
     let dense = all.windows(2 * RENAMED).any(|some| some.iter().sum::<usize>() > 3 * PORTS);
     if dense { Err("NOPs are not spread over the loop".into()) } else { Ok(()) }
+}
+
+/// Where a step of whole numbers takes whole cycles, each begins with the instruction that may take any vector port, an
+/// addition, and those that have fewer ports follow; or it has nothing but NOPs.
+fn beginnings(kernel: &Kernel, code: &Code) -> Result<(), String> {
+    let all: Vec<_> = code.work().iter().flat_map(|one| micro_operations(one).into_iter().map(move |_| one)).collect();
+    let steps = kernel.pairs * 2 * kernel.accumulators / kernel.accumulators_per_step;
+    let is_addition = |mnemonic: &str| mnemonic.trim_start_matches('v').starts_with("padd");
+    // The end of the loop takes one place more.
+    let whole = ((all.len() + 1) / steps).is_multiple_of(RENAMED);
+    if !whole || !kernel.step.iter().any(|mnemonic| is_addition(mnemonic)) {
+        return Ok(());
+    }
+    let begins = |cycle: &&[&Instruction]| is_addition(&name(cycle[0])) || cycle.iter().all(|one| is_nop(one));
+    match all.chunks(RENAMED).find(|cycle| !begins(cycle)) {
+        Some(cycle) => Err(format!("{} begins a cycle where an addition should", cycle[0])),
+        None => Ok(()),
+    }
 }
 
 /// What is renamed for an instruction, one for each micro-operation: 1 where it takes a vector port.
@@ -401,43 +422,93 @@ fn take_turns(kernel: &Kernel, written: &[Register]) -> Result<(), String> {
     }
 }
 
-/// Products that are formed before the loop are formed as a step does it, up to its last instruction, the addition; and
-/// from then on every product is as many steps ahead of its addition as there are products, at least one for each
-/// accumulator.
+/// What instructions make of operands until an accumulator adds it.
+#[derive(Clone, Default)]
+struct Product {
+    /// The instructions, by their places, in order.
+    formed: Vec<usize>,
+    /// The operands' registers, once for each use, in order.
+    from: Vec<Register>,
+    /// Additions to accumulators before the first of the instructions.
+    since: usize,
+}
+
+/// Where products are formed ahead of the loop, every addition to an accumulator adds one that no other adds, formed by
+/// the instructions of one step and from other operands than the accumulator's last; and all lie equally far back, at
+/// least as many steps as there are accumulators.
 fn products(kernel: &Kernel, code: &Code) -> Result<(), String> {
     let computes = |instruction: &&Instruction| {
         let to = instruction.op0_register();
         !touches_memory(instruction) && (to.is_xmm() || to.is_ymm() || to.is_zmm())
     };
-    let first: Vec<_> = code.before().filter(computes).collect();
-    if first.is_empty() {
+    let ahead = code.before().filter(computes).count();
+    if ahead == 0 {
         return Ok(());
     }
-    let found: Vec<_> = first.iter().map(|instruction| name(instruction)).collect();
-    let steps = first.len() / (kernel.step.len() - 1);
-    let declared = kernel.step[..kernel.step.len() - 1].repeat(steps);
-    if found != declared || steps < kernel.accumulators {
-        return Err(format!("{found:?} come before the loop where {declared:?} should"));
-    }
-    let products: BTreeSet<_> = first.iter().map(|instruction| instruction.op0_register().full_register()).collect();
-    let accumulators = stored(code);
-    let mut ahead: BTreeMap<_, usize> = products.iter().map(|product| (*product, steps)).collect();
-    for instruction in code.work() {
-        let to = instruction.op0_register().full_register();
-        if products.contains(&to) {
-            ahead.insert(to, 0);
-        } else if accumulators.contains(&to) {
-            for additions in ahead.values_mut() {
-                *additions += 1;
-            }
-            let sources = [instruction.op1_register(), instruction.op2_register()].map(Register::full_register);
-            let added = sources.iter().find_map(|source| ahead.get(source));
-            if added.is_none_or(|additions| *additions < steps) {
-                return Err(format!("{instruction} does not add a product formed {steps} steps ago"));
-            }
+    // Twice, since an iteration adds what the one before has begun.
+    let work = || code.work().iter().filter(computes);
+    let all: Vec<_> = code.before().filter(computes).chain(work()).chain(work()).collect();
+    let sums = sums(&all, &stored(code))?;
+    let mut declared = kernel.step[..kernel.step.len() - 1].to_vec();
+    declared.sort_unstable();
+    for product in &sums {
+        let mut formed: Vec<_> = product.formed.iter().map(|place| name(all[*place])).collect();
+        formed.sort_unstable();
+        if formed != declared {
+            return Err(format!("{formed:?} form a product where {declared:?} should"));
         }
     }
-    Ok(())
+    let mut used: Vec<_> = sums.iter().flat_map(|product| &product.formed).collect();
+    used.sort_unstable();
+    let of_the_first = used.iter().copied().take_while(|place| **place < ahead);
+    if used.windows(2).any(|pair| pair[0] == pair[1]) || of_the_first.count() != ahead {
+        return Err("a product is added twice or never".into());
+    }
+    let kinds: BTreeSet<_> = sums.iter().map(|product| &product.from).collect();
+    let alternate = sums.windows(kernel.accumulators + 1).all(|near| near[0].from != near[kernel.accumulators].from);
+    if kinds.len() != 2 || !alternate {
+        return Err("even and odd steps do not take turns with their operands".into());
+    }
+    let distances: BTreeSet<_> =
+        sums.iter().enumerate().skip(sums.len() / 2).map(|(index, product)| index + 1 - product.since).collect();
+    match distances.first() {
+        Some(steps) if distances.len() == 1 && *steps >= kernel.accumulators => Ok(()),
+        _ => Err(format!("products are added {distances:?} steps after they were begun")),
+    }
+}
+
+/// What each addition to one of the accumulators adds, in order.
+fn sums(all: &[&Instruction], accumulators: &BTreeSet<Register>) -> Result<Vec<Product>, String> {
+    let mut factory = InstructionInfoFactory::new();
+    let mut parts: BTreeMap<Register, Product> = BTreeMap::new();
+    let mut sums = Vec::new();
+    for (place, instruction) in all.iter().enumerate() {
+        let to = instruction.op0_register().full_register();
+        let reads_first = factory.info(instruction).op0_access() != OpAccess::Write;
+        let operands = (u32::from(!reads_first)..instruction.op_count())
+            .filter(|operand| instruction.op_kind(*operand) == OpKind::Register)
+            .map(|operand| instruction.op_register(operand).full_register());
+        if accumulators.contains(&to) {
+            let mut added = operands.filter(|operand| *operand != to);
+            let product = added.next().and_then(|operand| parts.remove(&operand));
+            sums.push(product.ok_or_else(|| format!("{instruction} does not add a product"))?);
+            continue;
+        }
+        let mut product = Product { formed: vec![place], from: Vec::new(), since: sums.len() };
+        for operand in operands {
+            match parts.get(&operand) {
+                Some(part) => {
+                    product.formed.extend(&part.formed);
+                    product.from.extend(&part.from);
+                    product.since = product.since.min(part.since);
+                }
+                None => product.from.push(operand),
+            }
+        }
+        product.from.sort_unstable();
+        parts.insert(to, product);
+    }
+    Ok(sums)
 }
 
 /// The work is in registers of the declared width, but for what [`may_load`].
