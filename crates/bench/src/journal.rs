@@ -70,11 +70,11 @@ const TO_SWEEP: &[&str] = &["{\"kind\":\"owner\"", "{\"kind\":\"will_make\"", "{
 /// A process that cannot be mistaken for a later one of the same number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Owner {
-    process: u32,
+    pub(crate) process: u32,
     /// When it started, in ticks since boot, from /proc.
-    started: Option<u64>,
+    pub(crate) started: Option<u64>,
     /// Which boot.
-    boot: Option<String>,
+    pub(crate) boot: Option<String>,
 }
 
 /// A sample and the row it belongs to.
@@ -237,7 +237,7 @@ pub(crate) enum Reopening {
 }
 
 impl Owner {
-    fn of(process: u32) -> Self {
+    pub(crate) fn of(process: u32) -> Self {
         let host = Sysroot::host();
         // The 22nd field of /proc/PID/stat; the second, in parentheses, may hold spaces.
         let started = host.text(&format!("proc/{process}/stat")).and_then(|stat| {

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod asked;
+pub mod cluster;
 pub mod compare;
 pub mod doctor;
 mod engine;

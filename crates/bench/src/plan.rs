@@ -336,11 +336,20 @@ fn check_areas(request: &Request, rows: &[Planned]) -> Result<(), PlanError> {
     Ok(())
 }
 
-fn apply_filter(rows: &mut Vec<Planned>, filter: &str) -> Result<(), PlanError> {
-    let pattern = glob::Pattern::new(filter)
-        .map_err(|error| PlanError(format!("'{filter}' is no filter: {} at position {}", error.msg, error.pos)))?;
+/// Whether an id matches a glob, in which `*` does not cross `/` and `**` does.
+///
+/// # Errors
+/// A sentence: it is no glob.
+pub(crate) fn matches_id(glob: &str, id: &str) -> Result<bool, String> {
+    let pattern = glob::Pattern::new(glob)
+        .map_err(|error| format!("'{glob}' is no filter: {} at position {}", error.msg, error.pos))?;
     let options = glob::MatchOptions { require_literal_separator: true, ..glob::MatchOptions::default() };
-    rows.retain(|row| pattern.matches_with(&row.experiment.id, options));
+    Ok(pattern.matches_with(id, options))
+}
+
+fn apply_filter(rows: &mut Vec<Planned>, filter: &str) -> Result<(), PlanError> {
+    matches_id(filter, "").map_err(PlanError)?;
+    rows.retain(|row| matches_id(filter, &row.experiment.id).unwrap_or(false));
     if rows.is_empty() {
         return Err(PlanError(format!("no experiment matches the filter '{filter}'; see the ids with --list")));
     }
@@ -531,7 +540,9 @@ mod tests {
             // Of systems of equations the series says how many trials each order has.
             let least = if row.experiment.area == Area::Linpack { 1 } else { 3 };
             assert!(row.experiment.params.threads() <= 2 && (least..=6).contains(&samples), "{id}: {samples}");
+            assert!(!id.contains("/8MiB/") || !id.starts_with("disk/"), "{id} is excepted");
         }
+        assert!(of_suite.rows.iter().any(|row| row.experiment.id.starts_with("disk/sequential-read/8MiB/")));
         let budget = Suite::find("classic").unwrap().time_budget.unwrap();
         assert!(of_suite.expected_seconds() < budget, "{} s of {budget} s", of_suite.expected_seconds());
     }

@@ -5,7 +5,7 @@
 //! in place.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use model::document::{Document, SCHEMA};
@@ -248,7 +248,7 @@ impl RunFolder {
     /// Puts a file in the place of one of this name in a folder of the run.
     fn replace(&self, folder: &Path, name: &str, bytes: &[u8]) -> Result<(), String> {
         let unfinished = folder.join(UNFINISHED);
-        replace(&unfinished, &folder.join(name), bytes).map_err(|error| {
+        replace(&unfinished, &folder.join(name), [bytes]).map_err(|error| {
             let _ = fs::remove_file(&unfinished);
             self.cannot_write(&error)
         })
@@ -283,11 +283,21 @@ impl RunFolder {
 /// # Errors
 /// What the system said.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_pieces(path, [bytes])
+}
+
+/// The same for a file that is never held in memory whole.
+///
+/// # Errors
+/// What the system said.
+pub fn write_pieces<T: AsRef<[u8]>>(path: &Path, pieces: impl IntoIterator<Item = T>) -> io::Result<()> {
     let Some(target) = file_behind(path)? else {
-        return OpenOptions::new().write(true).open(path)?.write_all(bytes);
+        let mut file = BufWriter::new(OpenOptions::new().write(true).open(path)?);
+        pieces.into_iter().try_for_each(|piece| file.write_all(piece.as_ref()))?;
+        return file.flush();
     };
     let unfinished = unfinished_beside(&target);
-    replace(&unfinished, &target, bytes).inspect_err(|_| {
+    replace(&unfinished, &target, pieces).inspect_err(|_| {
         let _ = fs::remove_file(&unfinished);
     })
 }
@@ -323,10 +333,10 @@ fn unfinished_beside(path: &Path) -> PathBuf {
 }
 
 /// Writes under one name, makes sure that it is on the disk, and gives it its own.
-fn replace(unfinished: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create(unfinished)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
+fn replace<T: AsRef<[u8]>>(unfinished: &Path, path: &Path, pieces: impl IntoIterator<Item = T>) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(unfinished)?);
+    pieces.into_iter().try_for_each(|piece| file.write_all(piece.as_ref()))?;
+    file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
     fs::rename(unfinished, path)?;
     // The new name itself must survive too. Some file systems cannot sync a folder: then it is as safe as it gets.
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {

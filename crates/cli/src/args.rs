@@ -18,6 +18,9 @@ use model::isa::{CpuOp, Element, MemoryOp, MemoryPattern, Pages, Placement};
 use model::linpack::{LinpackEngine, LinpackOp};
 use model::unit::{parse_seconds, parse_size};
 
+use crate::commands::cluster::ClusterCommand;
+use crate::commands::cluster::agent::{AgentArgs, AttemptArgs};
+
 /// The deepest queue that can be asked for, which is what the disk engine takes.
 const MOST_DEPTH: i64 = 1024;
 
@@ -105,6 +108,13 @@ Examples:
   assay compare --live 'cpu --threads 1' 'cpu --threads 1' --switch-b 'CMD'
 ";
 
+const CLUSTER_EXAMPLES: &str = "\
+Examples:
+  assay cluster plan --idle --area cpu,memory PLAN   what is to be measured, in a folder all nodes see
+  assay cluster run PLAN                             workers on the nodes, until all is measured
+  assay cluster report PLAN                          which nodes are slow, and probably why
+";
+
 const REPORT_EXAMPLES: &str = "\
 Examples:
   assay report RUN                          the page: report.html in the run's folder
@@ -169,12 +179,27 @@ pub(crate) enum Command {
     Report(Report),
     /// List the runs in the store, or show one of them.
     Runs(Runs),
+    /// Measure the same on many nodes, and say which of them are slow.
+    #[command(before_help = CLUSTER_EXAMPLES)]
+    Cluster(Cluster),
+    /// Do a node's tasks of a plan; started on the nodes by 'assay cluster run'.
+    #[command(hide = true)]
+    Agent(AgentArgs),
+    /// Become another command of this program, which ends when the given process does.
+    #[command(hide = true)]
+    Attempt(AttemptArgs),
     /// One launch of one experiment; started by the program itself.
     #[command(hide = true)]
     Worker,
     /// Print the JSON schema of run.json.
     #[command(hide = true)]
     Schema,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Cluster {
+    #[command(subcommand)]
+    pub(crate) command: ClusterCommand,
 }
 
 #[derive(Debug, Args)]

@@ -18,6 +18,11 @@ fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
+/// One variable as text; one that is absent or no text is `None`.
+pub(crate) fn text(name: &str) -> Option<String> {
+    variable(name)?.into_string().ok()
+}
+
 /// All of it, for programs that measure as if they had been called by hand.
 #[expect(clippy::disallowed_methods, reason = "this is the place where the environment is read")]
 pub(crate) fn everything() -> BTreeMap<String, String> {

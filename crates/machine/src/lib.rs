@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod activity;
+mod addresses;
 mod caches;
 mod cgroup;
 mod channels;
@@ -64,6 +65,7 @@ use std::path::Path;
 use model::machine::Machine;
 
 pub use activity::{Activity, activity, steal_seconds, throttled_seconds};
+pub use addresses::{OwnAddress, own_addresses};
 pub use counters::{DeviceIo, ProcessIo, device_io, process_io};
 pub use declared::{Declared, KEYS as DECLARED_KEYS};
 pub use disk_peaks::disk_peaks;

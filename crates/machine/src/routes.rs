@@ -52,6 +52,13 @@ fn is_own(root: &Sysroot, address: IpAddr) -> bool {
     }
 }
 
+/// The interface of the subnet that an address of this machine stands in; `None` where no route says.
+pub(crate) fn on_link(root: &Sysroot, address: Ipv4Addr) -> Option<String> {
+    let text = root.text("proc/net/route")?;
+    let routes = text.lines().filter_map(|line| version_4(line, address)).filter(|route| route.length > 0);
+    routes.min_by_key(|route| (u32::MAX - route.length, route.metric)).map(|route| route.interface)
+}
+
 /// `eth0 000200C0 00000000 0001 0 0 0 00FFFFFF 0 0 0`: interface, destination, gateway, flags, two counters, metric,
 /// mask. Addresses are written as this machine's integers of the bytes on the wire.
 fn version_4(line: &str, address: Ipv4Addr) -> Option<Route> {

@@ -3,6 +3,7 @@
 //! Nothing here touches the operating system, reads a clock or computes a statistic.
 #![forbid(unsafe_code)]
 
+pub mod cluster;
 pub mod comparison;
 pub mod doctor;
 pub mod document;

@@ -344,7 +344,7 @@ fn cell_text(column: &Column, cell: &Cell) -> String {
     }
 }
 
-fn line(fields: &[String]) -> String {
+pub(crate) fn line(fields: &[String]) -> String {
     let quoted: Vec<Cow<'_, str>> = fields.iter().map(|field| quote(field)).collect();
     format!("{}\n", quoted.join(","))
 }

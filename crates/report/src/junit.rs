@@ -123,12 +123,12 @@ fn output(row: &Row) -> Vec<String> {
 }
 
 /// Text between quotes.
-fn attribute(text: &str) -> String {
+pub(crate) fn attribute(text: &str) -> String {
     content(text).replace('"', "&quot;").replace('\'', "&apos;")
 }
 
 /// Text between tags: what XML takes for its own is escaped, what it forbids is gone.
-fn content(text: &str) -> String {
+pub(crate) fn content(text: &str) -> String {
     one_line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 

@@ -12,6 +12,7 @@ use model::document::Document;
 pub mod benchfmt;
 pub mod chart;
 pub mod classic;
+pub mod cluster;
 pub mod comparison;
 pub mod csv;
 pub mod doctor;

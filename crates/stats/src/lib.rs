@@ -22,6 +22,7 @@
 mod autocorrelation;
 mod components;
 mod distributions;
+pub mod fleet;
 mod grouped;
 mod holm;
 mod interval;

@@ -27,6 +27,13 @@ pub fn note_stop_signals() {
     }
 }
 
+/// From now on SIGUSR1, with which a batch scheduler warns that the time is nearly over, is noted like the others.
+pub fn note_warning_signal() {
+    let handler: extern "C" fn(libc::c_int) = note_signal;
+    // SAFETY: the handler only stores to an atomic and calls `signal`, both async-signal-safe.
+    unsafe { libc::signal(libc::SIGUSR1, handler as *const () as libc::sighandler_t) };
+}
+
 /// The signal that asked us to stop, if one did.
 pub fn stop_signal() -> Option<i32> {
     Some(STOP_SIGNAL.load(Ordering::SeqCst)).filter(|signal| *signal != 0)

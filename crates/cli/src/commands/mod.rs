@@ -1,6 +1,7 @@
 //! What each command does, a file each.
 
 mod charts;
+pub(crate) mod cluster;
 pub(crate) mod compare;
 mod compare_live;
 pub(crate) mod doctor;
@@ -38,6 +39,9 @@ pub(crate) fn carry_out(arguments: Arguments, began: f64) -> Result {
         Some(Command::Compare(compare)) => compare::compare(&compare, began),
         Some(Command::Report(report)) => report::report(&report),
         Some(Command::Runs(runs)) => runs::runs(&runs),
+        Some(Command::Cluster(of)) => cluster::cluster(&of.command),
+        Some(Command::Agent(arguments)) => cluster::agent::agent(&arguments),
+        Some(Command::Attempt(arguments)) => cluster::agent::attempt(&arguments),
         Some(Command::Worker) => Ok(worker()),
         Some(Command::Schema) => schema(),
     }

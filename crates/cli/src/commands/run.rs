@@ -442,7 +442,7 @@ pub(super) fn worker_command() -> Result<WorkerCommand> {
 }
 
 /// Which program this is, for the record.
-pub(super) fn program() -> Program {
+pub(crate) fn program() -> Program {
     Program {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         git: option_env!("ASSAY_GIT").map(str::to_owned),

@@ -13,8 +13,10 @@ mod dots;
 mod figure;
 mod heat;
 mod key;
+pub(crate) mod pairs;
 mod plot;
 mod scale;
+pub(crate) mod strips;
 mod style;
 mod svg;
 

@@ -189,6 +189,28 @@ impl Canvas {
         );
     }
 
+    /// Cells of one share that say nothing by themselves, as one path.
+    pub(super) fn tiles(&mut self, at: &[(f64, f64)], side: f64, share: f64) {
+        let (strength, side) = (strength(share), px(side));
+        let tile = |(x, y): &(f64, f64)| format!("M{} {}h{side}v{side}h-{side}z", px(*x), px(*y));
+        let path: String = at.iter().map(tile).collect();
+        if !path.is_empty() {
+            let _ = writeln!(self.out, "<path class=\"cell\" d=\"{path}\" fill-opacity=\"{strength:.3}\"/>");
+        }
+    }
+
+    /// Crosses about these points as one path, for cells without a value.
+    pub(super) fn crosses(&mut self, class: &str, at: &[(f64, f64)], reach: f64) {
+        let side = px(2.0 * reach);
+        let cross = |(x, y): &(f64, f64)| {
+            format!("M{} {}l{side} {side}m0 -{side}l-{side} {side}", px(x - reach), px(y - reach))
+        };
+        let path: String = at.iter().map(cross).collect();
+        if !path.is_empty() {
+            let _ = writeln!(self.out, "<path class=\"{class}\" d=\"{path}\"/>");
+        }
+    }
+
     /// A line through points; nothing for fewer than two.
     pub(super) fn polyline(&mut self, class: &str, points: &[(f64, f64)]) {
         if points.len() > 1 {

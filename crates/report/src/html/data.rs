@@ -18,7 +18,7 @@ const MOST: usize = 1_600_000;
 
 /// A file inside the page.
 #[derive(Debug, Serialize)]
-pub(super) struct File {
+pub(crate) struct File {
     name: &'static str,
     media: &'static str,
     about: &'static str,
@@ -33,17 +33,29 @@ pub(super) struct File {
 /// # Errors
 /// Where the document cannot be written as JSON, since a figure is not finite.
 pub(super) fn files(document: &Document) -> Result<Vec<File>, RenderError> {
-    let refuse = |error: &dyn std::fmt::Display| RenderError::new(format!("the document cannot be packed: {error}"));
-    let json = serde_json::to_vec(document).map_err(|error| refuse(&error))?;
+    let refuse = |error: serde_json::Error| RenderError::new(format!("the document cannot be packed: {error}"));
+    let json = serde_json::to_vec(document).map_err(refuse)?;
     let table = csv::render(document).into_bytes();
     let files = [
         ("run.json", "application/json", "the document with every sample", json),
         ("run.csv", "text/csv", "one line per metric of each row", table),
     ];
-    let mut kept = Vec::new();
+    fitting(files)
+}
+
+/// A file before it is packed: name, kind of media, what it is, what is in it.
+pub(crate) type Unpacked = (&'static str, &'static str, &'static str, Vec<u8>);
+
+/// Those of the files that fit into a page, in their order.
+///
+/// # Errors
+/// Where one cannot be packed.
+pub(crate) fn fitting(files: impl IntoIterator<Item = Unpacked>) -> Result<Vec<File>, RenderError> {
+    let refuse = |error: std::io::Error| RenderError::new(format!("the document cannot be packed: {error}"));
+    let mut kept: Vec<File> = Vec::new();
     for (name, media, about, bytes) in files {
-        let packed = base64(&gzip(&bytes).map_err(|error| refuse(&error))?);
-        let before: usize = kept.iter().map(|file: &File| file.packed.len()).sum();
+        let packed = base64(&gzip(&bytes).map_err(refuse)?);
+        let before: usize = kept.iter().map(|file| file.packed.len()).sum();
         if before + packed.len() <= MOST {
             kept.push(File { name, media, about, size: size(bytes.len() as u64), packed });
         }

@@ -7,14 +7,14 @@
 mod again;
 mod area;
 mod beside;
-mod data;
+pub(crate) mod data;
 mod gauge;
 mod log;
 mod machine;
 mod peaks;
 mod scaling;
 mod tables;
-mod text;
+pub(crate) mod text;
 mod verdict;
 
 use minijinja::value::{Value, ValueKind};
@@ -33,7 +33,7 @@ use tables::Anchors;
 
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+pub(crate) const SCRIPT: &str = include_str!("page.js");
 
 /// Writes the page.
 #[derive(Clone, Copy, Debug)]
@@ -50,16 +50,23 @@ impl Render for Html {
 /// # Errors
 /// Where the document holds a figure that is not finite, so that it cannot be packed into the page.
 pub fn render(document: &Document) -> Result<String, RenderError> {
-    let page = Page::of(document)?;
+    set(TEMPLATE, &Page::of(document)?)
+}
+
+/// A page set by a template; text of its values is escaped.
+///
+/// # Errors
+/// Where the template asks for what there is not.
+pub(crate) fn set(template: &str, page: &impl Serialize) -> Result<String, RenderError> {
     let refuse = |error: minijinja::Error| RenderError::new(format!("the page cannot be set: {error:#}"));
     let mut environment = Environment::new();
     environment.set_formatter(write_value);
     environment.set_trim_blocks(true);
     environment.set_lstrip_blocks(true);
     environment.set_keep_trailing_newline(true);
-    environment.add_template("page.html", TEMPLATE).map_err(refuse)?;
+    environment.add_template("page.html", template).map_err(refuse)?;
     let template = environment.get_template("page.html").map_err(refuse)?;
-    template.render(Value::from_serialize(&page)).map_err(refuse)
+    template.render(Value::from_serialize(page)).map_err(refuse)
 }
 
 /// Writes a value into the page: text is escaped, numbers are short, and only what the template calls safe is written
@@ -151,7 +158,7 @@ impl Page {
 }
 
 /// The style sheet: that of the charts with both themes, then the page's own.
-fn style() -> String {
+pub(crate) fn style() -> String {
     let dark = chart::colours(chart::DARK);
     let themes = format!(
         ":root[data-theme=\"dark\"]{{{dark}}}\n\

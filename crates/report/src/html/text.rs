@@ -15,7 +15,7 @@ const TURNS: [std::ops::RangeInclusive<char>; 4] =
 const REPLACED: char = '\u{fffd}';
 
 /// Text as it may stand between tags and in quoted attributes.
-pub(super) fn escaped(raw: &str) -> String {
+pub(crate) fn escaped(raw: &str) -> String {
     let mut text = String::with_capacity(raw.len() + raw.len() / 8);
     for c in raw.chars() {
         match c {
@@ -33,7 +33,7 @@ pub(super) fn escaped(raw: &str) -> String {
 }
 
 /// A command line as a shell takes it: arguments that need it are in single quotes.
-pub(super) fn command(arguments: &[String]) -> String {
+pub(crate) fn command(arguments: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%^".contains(c);
     let quoted = arguments.iter().map(|argument| {
         if !argument.is_empty() && argument.chars().all(plain) {
@@ -45,7 +45,7 @@ pub(super) fn command(arguments: &[String]) -> String {
 }
 
 /// `2026-11-20T12:00:00Z` as `20 November 2026, 12:00 UTC`; anything else as it is.
-pub(super) fn moment(stamp: &str) -> String {
+pub(crate) fn moment(stamp: &str) -> String {
     const MONTHS: [&str; 12] = [
         "January",
         "February",
@@ -99,13 +99,13 @@ pub(super) const fn accent(area: Option<Area>) -> &'static str {
 }
 
 /// A sentence that begins with a capital letter.
-pub(super) fn capital(text: &str) -> String {
+pub(crate) fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 /// `one`, `one and two`, `one, two and three`.
-pub(super) fn listed(items: &[String]) -> String {
+pub(crate) fn listed(items: &[String]) -> String {
     match items {
         [] => String::new(),
         [only] => only.clone(),

@@ -190,6 +190,11 @@ pub fn thread_cpu_seconds() -> f64 {
     clock_nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID) as f64 * 1e-9
 }
 
+/// The time of day in seconds since 1970, UTC: for what others set by that clock, never for measuring.
+pub fn unix_seconds() -> f64 {
+    clock_nanoseconds(libc::CLOCK_REALTIME) as f64 * 1e-9
+}
+
 /// Now in UTC, ISO 8601 to the second: `2026-11-21T08:00:00Z`.
 pub fn utc_now() -> String {
     let seconds = i64::try_from(clock_nanoseconds(libc::CLOCK_REALTIME) / 1_000_000_000).unwrap_or(0);

@@ -1,0 +1,448 @@
+//! From a plan to results: submits jobs for what is left, looks how they do, and ends when every task is over or
+//! nothing more can be done.
+//!
+//! What to do next is decided by a pure function (`decide`); here is the loop that does it. It can be killed at any
+//! moment and started again, and run twice at once: what is left is read from the plan's folder every time, and who
+//! does a task is decided by claims.
+
+mod decide;
+mod give_up;
+mod history;
+mod left;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
+
+use model::cluster::{Claim, Outcome, OutcomeStatus, Plan, SubmittedJob, Task};
+use sys::clock::{monotonic_raw_seconds, utc_now};
+use sys::process::stop_signal;
+
+pub use decide::{Action, Options, decide};
+pub use history::{Ended, History};
+pub use left::{Left, Meeting, NodeLeft};
+
+use super::claim::claimer;
+use super::folder::{Folder, State, read, write};
+use super::make::add;
+use super::scheduler::{Job, Phase, Scheduler, Seat, Standing, last_line, make_log};
+use super::tasks::{over, waiting};
+
+/// Something that a person who watches should know.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Told {
+    /// A job was taken.
+    Submitted {
+        /// The scheduler's id.
+        id: String,
+        /// Its nodes.
+        nodes: Vec<String>,
+    },
+    /// Something went otherwise than planned; it goes on.
+    Remark(String),
+    /// How far it is; comes in every round.
+    Progress {
+        /// Tasks that are over.
+        over: u64,
+        /// Tasks that are not.
+        left: u64,
+        /// What is waited for.
+        why: String,
+    },
+}
+
+/// How a campaign ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finished {
+    /// Every task is over; so many have no result.
+    Over {
+        /// Tasks that failed or could not be done.
+        without_result: u64,
+    },
+    /// Tasks are left, for this reason.
+    Stopped {
+        /// How many.
+        left: u64,
+        /// Why, in a sentence.
+        why: String,
+    },
+    /// A signal ended it; jobs go on.
+    Interrupted {
+        /// Which.
+        signal: i32,
+        /// Jobs of ours in the queue.
+        jobs: Vec<String>,
+    },
+}
+
+/// Time, which tests make up.
+pub trait Pace {
+    /// Seconds since some moment.
+    fn now(&mut self) -> f64;
+    /// Sleeps so long, or until a signal asks us to stop: then which.
+    fn sleep(&mut self, seconds: f64) -> Option<i32>;
+}
+
+/// The clock on the wall.
+#[derive(Debug, Default)]
+pub struct RealPace;
+
+/// How often a sleeper looks for signals.
+const LOOK_SECONDS: f64 = 0.1;
+
+impl Pace for RealPace {
+    fn now(&mut self) -> f64 {
+        monotonic_raw_seconds()
+    }
+
+    fn sleep(&mut self, seconds: f64) -> Option<i32> {
+        let until = self.now() + seconds;
+        loop {
+            let left = until - self.now();
+            if left <= 0.0 || stop_signal().is_some() {
+                return stop_signal();
+            }
+            std::thread::sleep(Duration::from_secs_f64(left.min(LOOK_SECONDS)));
+        }
+    }
+}
+
+/// What a campaign needs beside the plan.
+pub struct Means<'a> {
+    /// What starts workers.
+    pub scheduler: &'a mut dyn Scheduler,
+    /// Whether jobs for busy nodes can wait in its queue.
+    pub queues: bool,
+    /// Tasks that confirm slow nodes, once every node has done its own.
+    pub second_pass: &'a mut dyn FnMut(&Folder) -> Result<Vec<Task>, String>,
+    /// Time.
+    pub pace: &'a mut dyn Pace,
+    /// Who listens.
+    pub tell: &'a mut dyn FnMut(Told),
+}
+
+impl std::fmt::Debug for Means<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Means").field("queues", &self.queues).finish_non_exhaustive()
+    }
+}
+
+/// Submits jobs until every task of a plan is over.
+///
+/// # Errors
+/// A sentence: the plan's folder cannot be read or written.
+pub fn run(folder: &Folder, options: &Options, means: &mut Means<'_>) -> Result<Finished, String> {
+    let plan = folder.plan()?;
+    make_log(folder)?;
+    let history = History::new(&plan.nodes, means.queues);
+    let mut campaign = Campaign {
+        folder,
+        options,
+        means,
+        history,
+        known: left::Known::default(),
+        us: claimer(None)?,
+        plan,
+        interval: FIRST_INTERVAL_SECONDS,
+        last: None,
+        away_since: None,
+        confirmed: false,
+    };
+    campaign.greet();
+    campaign.drive()
+}
+
+/// Seconds between two looks: at first, and at most.
+const FIRST_INTERVAL_SECONDS: f64 = 5.0;
+const LONGEST_INTERVAL_SECONDS: f64 = 60.0;
+
+/// By how much the time between two looks grows while nothing changes.
+const INTERVAL_GROWTH: f64 = 1.3;
+
+struct Campaign<'a, 'm> {
+    folder: &'a Folder,
+    options: &'a Options,
+    means: &'a mut Means<'m>,
+    plan: Plan,
+    history: History,
+    known: left::Known,
+    us: Claim,
+    /// Seconds until the next look.
+    interval: f64,
+    /// What was seen last.
+    last: Option<(Standing, Left)>,
+    /// Since when the scheduler has not answered.
+    away_since: Option<f64>,
+    /// Whether slow nodes have been asked for.
+    confirmed: bool,
+}
+
+impl Campaign<'_, '_> {
+    fn remark(&mut self, text: String) {
+        (self.means.tell)(Told::Remark(text));
+    }
+
+    /// Says so if somebody else works at this plan too.
+    fn greet(&mut self) {
+        let me = rustix::process::getuid().as_raw();
+        let jobs = fs::read_dir(self.folder.jobs()).into_iter().flatten().flatten();
+        let owners = jobs.filter_map(|entry| entry.metadata().ok()).map(|data| data.uid());
+        if let Some(other) = owners.into_iter().find(|owner| *owner != me) {
+            self.remark(format!(
+                "the user {other} has submitted jobs for this plan too: that does no harm, since each task is claimed \
+                 once"
+            ));
+        }
+    }
+
+    /// Jobs in the queue that another campaign noted, before this one or beside it, are ours as well.
+    fn adopt(&mut self, standing: &Standing, left: &Left) {
+        for job in &standing.queue {
+            let noted = self.folder.jobs().join(format!("{}.json", job.id));
+            if !self.history.is_ours(&job.id)
+                && let Ok(noted) = read::<SubmittedJob>(&noted)
+            {
+                self.history.remember(&job.id, &noted.nodes, left);
+            }
+        }
+    }
+
+    fn drive(&mut self) -> Result<Finished, String> {
+        loop {
+            let now = self.means.pace.now();
+            let standing = match self.means.scheduler.poll() {
+                Ok(standing) => standing,
+                Err(said) => {
+                    if let Some(finished) = self.away(&said, now)? {
+                        return Ok(finished);
+                    }
+                    continue;
+                }
+            };
+            if self.away_since.take().is_some() {
+                self.remark("the scheduler answers again".to_owned());
+            }
+            // After the queue: what a job that is gone has done is seen.
+            let left = left::look(self.folder, &self.plan, &mut self.known)?;
+            self.adopt(&standing, &left);
+            self.note_ends(&standing, &left, now);
+            let actions = decide(&standing, &left, self.options, &self.history, now);
+            let changed = self.last.as_ref() != Some(&(standing.clone(), left.clone()));
+            let mut pause = true;
+            for action in actions {
+                match self.carry_out(action, (&standing, &left), now)? {
+                    Next::Pause => {}
+                    Next::AtOnce => pause = false,
+                    Next::End(finished) => return Ok(finished),
+                }
+            }
+            self.last = Some((standing, left));
+            if pause && let Some(finished) = self.pause(changed) {
+                return Ok(finished);
+            }
+        }
+    }
+
+    /// The scheduler did not answer.
+    fn away(&mut self, said: &str, now: f64) -> Result<Option<Finished>, String> {
+        if self.away_since.is_none() {
+            self.remark(format!("the scheduler does not answer, it is asked again: {said}"));
+        }
+        let since = *self.away_since.get_or_insert(now);
+        if now - since > self.options.patience_seconds {
+            let left = left::look(self.folder, &self.plan, &mut self.known)?.all();
+            let why = format!("the scheduler did not answer for {:.0} s: {said}", now - since);
+            return Ok(Some(Finished::Stopped { left, why }));
+        }
+        Ok(self.pause(false))
+    }
+
+    fn pause(&mut self, changed: bool) -> Option<Finished> {
+        let grown = (self.interval * INTERVAL_GROWTH).min(LONGEST_INTERVAL_SECONDS);
+        self.interval = if changed { FIRST_INTERVAL_SECONDS } else { grown };
+        let seconds = self.options.poll_seconds.unwrap_or(self.interval);
+        let signal = self.means.pace.sleep(seconds)?;
+        Some(Finished::Interrupted { signal, jobs: self.history.jobs().map(str::to_owned).collect() })
+    }
+
+    /// Says of jobs that came to nothing what they said.
+    fn note_ends(&mut self, standing: &Standing, left: &Left, now: f64) {
+        for ended in self.history.observe(standing, left, now) {
+            let Some(first) = ended.fruitless.first().cloned() else { continue };
+            let log = self.folder.log().join(format!("{}.out", ended.id));
+            let said = last_line(self.folder, &ended.id).unwrap_or_else(|| {
+                format!(
+                    "it printed nothing into '{}', so perhaps the node does not see that folder, or the job was \
+                     cancelled",
+                    log.display()
+                )
+            });
+            for node in &ended.fruitless {
+                self.history.said(node, &said);
+            }
+            let others = match ended.fruitless.len() {
+                1 => String::new(),
+                several => format!(" and {} more", several - 1),
+            };
+            self.remark(format!("the job {} ended with nothing done on '{first}'{others}: {said}", ended.id));
+        }
+    }
+
+    fn carry_out(&mut self, action: Action, seen: (&Standing, &Left), now: f64) -> Result<Next, String> {
+        let (over, left) = (seen.1.over(), seen.1.all());
+        match action {
+            Action::Submit(job) => self.submit(&job, seen, now)?,
+            Action::Cancel { id, why, at_fault } => {
+                match self.means.scheduler.cancel(&id) {
+                    Ok(()) => self.history.cancelled(&id, &why, at_fault),
+                    Err(said) => self.remark(format!("the job {id} could not be cancelled: {said}")),
+                }
+                self.remark(format!("cancelled: {why}"));
+            }
+            Action::GiveUp { node, why } => return self.give_up(&node, &why),
+            Action::Skip { meeting, why } => {
+                let of = (meeting.node.as_str(), Some(meeting.task.as_str()));
+                let ended = give_up::give_up(self.folder, &self.plan, of, &why, &self.us)?;
+                return Ok(if ended > 0 { Next::AtOnce } else { Next::Pause });
+            }
+            Action::Wait { why } => (self.means.tell)(Told::Progress { over, left, why }),
+            Action::Over => return self.next_stage(left, seen.0),
+            Action::Stop { why } => return Ok(Next::End(Finished::Stopped { left, why })),
+        }
+        Ok(Next::Pause)
+    }
+
+    fn submit(&mut self, job: &Job, seen: (&Standing, &Left), now: f64) -> Result<(), String> {
+        match self.means.scheduler.submit(job) {
+            Ok(submitted) => {
+                let noted = SubmittedJob {
+                    id: submitted.id.clone(),
+                    launcher: submitted.launcher.to_owned(),
+                    nodes: job.nodes.clone(),
+                    command: submitted.command,
+                    when: utc_now(),
+                };
+                self.history.submitted(&submitted.id, job, seen, now);
+                write(&self.folder.jobs().join(format!("{}.json", submitted.id)), &noted)?;
+                (self.means.tell)(Told::Submitted { id: submitted.id, nodes: job.nodes.clone() });
+            }
+            Err(refusal) => {
+                self.remark(format!("a job for '{}' was refused: {}", job.nodes.join(","), refusal.said()));
+                self.history.refused(job, &refusal, now);
+            }
+        }
+        Ok(())
+    }
+
+    fn give_up(&mut self, node: &str, why: &str) -> Result<Next, String> {
+        if give_up::has_worker(self.folder, &self.plan, node, &self.us) {
+            self.history.somebody_else_has(node);
+            return Ok(Next::Pause);
+        }
+        self.history.gave_up(node);
+        let ended = give_up::give_up(self.folder, &self.plan, (node, None), why, &self.us)?;
+        if ended == 0 {
+            return Ok(Next::Pause);
+        }
+        self.remark(format!("the node '{node}' is given up, with {ended} tasks: {why}"));
+        Ok(Next::AtOnce)
+    }
+
+    /// A stage is over: slow nodes once more, then what needs several nodes, then the end.
+    fn next_stage(&mut self, left: u64, standing: &Standing) -> Result<Next, String> {
+        if self.options.confirm && !std::mem::replace(&mut self.confirmed, true) {
+            match (self.means.second_pass)(self.folder) {
+                Ok(tasks) => {
+                    let new = self.add(tasks)?;
+                    if new > 0 {
+                        self.remark(format!("{new} tasks are done again, to confirm which nodes are slow"));
+                    }
+                }
+                Err(said) => self.remark(format!("slow nodes cannot be confirmed: {said}")),
+            }
+            return Ok(Next::AtOnce);
+        }
+        if left > 0 && !self.history.may_meet() {
+            self.history.let_meet();
+            return Ok(Next::AtOnce);
+        }
+        for id in self.history.jobs().map(str::to_owned).collect::<Vec<_>>() {
+            // Nothing of ours stays in the queue. What runs has nothing to do any more and ends by itself.
+            if is_pending(standing, &id) {
+                let _ = self.means.scheduler.cancel(&id);
+            }
+        }
+        Ok(Next::End(Finished::Over { without_result: self.without_result()? }))
+    }
+
+    /// Adds tasks to the plan, but those that it has.
+    fn add(&self, tasks: Vec<Task>) -> Result<usize, String> {
+        let mut new = Vec::new();
+        for task in tasks {
+            let claimed = super::claim::claims(&self.folder.tasks(State::Running, &task.node))?;
+            let is_claimed = claimed.iter().any(|seen| seen.name == task.name);
+            let is_there = |names: BTreeSet<String>| names.contains(&task.name);
+            let is_known = is_there(waiting(self.folder, &task.node)?) || is_there(over(self.folder, &task.node)?);
+            if !is_claimed && !is_known {
+                new.push(task);
+            }
+        }
+        add(self.folder, &new)?;
+        Ok(new.len())
+    }
+
+    /// Tasks that are over without a result.
+    fn without_result(&self) -> Result<u64, String> {
+        let mut count = 0;
+        for node in &self.plan.nodes {
+            let done = self.folder.tasks(State::Done, &node.name);
+            for entry in fs::read_dir(&done).into_iter().flatten().flatten() {
+                let path = entry.path().join("outcome.json");
+                let outcome: Outcome =
+                    read(&path).map_err(|error| format!("cannot read '{}': {error}", path.display()))?;
+                count += u64::from(outcome.status != OutcomeStatus::Ok);
+            }
+        }
+        Ok(count)
+    }
+}
+
+fn is_pending(standing: &Standing, id: &str) -> bool {
+    standing.queue.iter().any(|job| job.id == id && job.phase == Phase::Pending)
+}
+
+/// What follows an action.
+enum Next {
+    Pause,
+    AtOnce,
+    End(Finished),
+}
+
+/// The scripts of all jobs that would be submitted if every node were idle and no limit in the way.
+///
+/// # Errors
+/// A sentence: the plan's folder cannot be read.
+pub fn scripts(folder: &Folder, options: &Options, scheduler: &dyn Scheduler) -> Result<Vec<String>, String> {
+    let plan = folder.plan()?;
+    let mut left = left::look(folder, &plan, &mut left::Known::default())?;
+    let nodes = plan.nodes.iter().map(|node| (node.name.clone(), Seat::Idle));
+    let standing = Standing { nodes: nodes.collect::<BTreeMap<_, _>>(), ..Standing::default() };
+    let options = Options { max_jobs: u32::MAX, at_once: None, ..options.clone() };
+    let mut history = History::new(&plan.nodes, true);
+    history.let_meet();
+    let mut texts = Vec::new();
+    for _ in 0..2 {
+        let actions = decide(&standing, &left, &options, &history, 0.0);
+        let jobs = actions.iter().filter_map(|action| if let Action::Submit(job) = action { Some(job) } else { None });
+        texts.extend(jobs.map(|job| scheduler.script(job).text()));
+        if left.alone() == 0 {
+            break;
+        }
+        // Then what needs several nodes.
+        left.nodes.values_mut().for_each(|node| node.alone = 0);
+    }
+    Ok(texts)
+}

@@ -1,0 +1,349 @@
+//! Claims: who may work on what, decided by renames within one file system.
+//!
+//! A claim is a file `NAME@CLAIM.json` in a folder of `running`, made by renaming `NAME.json` out of `waiting`: of all who
+//! try, one succeeds, and no claim's name is ever used twice. Its time of change is a lease that the claimer renews.
+//! Whether a lease is over is told by comparing that time with the time of a file touched just now in the same folder, so
+//! that only the file system's clock counts. Where the claimer's process is known to be gone (same host, same boot)
+//! nobody waits for the lease. Taking over is a rename again, from the old claim's name to the new one's.
+//!
+//! Killed between any two steps, a claimer leaves one of: a file in `waiting` that has been touched, which is nothing; a
+//! `.who` without a claim, which is swept; a claim, which is taken over.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use machine::Sysroot;
+use model::cluster::Claim;
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
+use rustix::io::Errno;
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use super::folder::{self, cannot_write, read};
+use crate::host::utc_now;
+use crate::journal::Owner;
+
+/// Between a task's name and its claim's in a file's name; no plain name has it.
+const MARK: char = '@';
+
+/// Who we are, as others will read it. Each claim that we make has a name of its own besides.
+///
+/// # Errors
+/// A sentence: the kernel gives no random bytes for a name.
+pub fn claimer(job: Option<String>) -> Result<Claim, String> {
+    let owner = Owner::of(std::process::id());
+    Ok(Claim {
+        id: fresh_name()?,
+        host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        boot: with_namespace(owner.boot),
+        pid: owner.process,
+        pid_start: owner.started,
+        job,
+        when: utc_now(),
+    })
+}
+
+/// A name that nobody has had before: 64 random bits.
+fn fresh_name() -> Result<String, String> {
+    let mut bytes = [0_u8; 8];
+    getrandom(&mut bytes, GetRandomFlags::empty())
+        .map_err(|error| format!("cannot draw a name for a claim from the kernel's random numbers: {error}"))?;
+    Ok(format!("{:016x}", u64::from_le_bytes(bytes)))
+}
+
+/// A boot and the name space that numbers of processes are of: in another one the same number is another process.
+fn with_namespace(boot: Option<String>) -> Option<String> {
+    let namespace = fs::read_link("/proc/self/ns/pid").ok()?;
+    Some(format!("{} {}", boot?, namespace.display()))
+}
+
+/// Something that we have claimed.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// Name of what is claimed.
+    pub name: String,
+    /// Who we are in this claim: [`Claim::id`] is the claim's own.
+    pub claim: Claim,
+    /// The claim's file.
+    path: PathBuf,
+}
+
+/// A claim as others see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Name of what is claimed.
+    pub name: String,
+    /// The claim's own name.
+    pub id: String,
+}
+
+/// What has become of a claim's holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// It renews its claim.
+    Alive,
+    /// Its process is not there any more.
+    Dead,
+    /// It has not renewed its claim for the lease's time. It may yet come back, and find its claim gone.
+    Silent,
+    /// The claim has just ended: there is nothing to take over.
+    Ended,
+}
+
+impl Seen {
+    /// From the name of a file in `running`.
+    #[must_use]
+    pub fn parse(file: &str) -> Option<Self> {
+        Self::parse_plain(file.strip_suffix(".json")?)
+    }
+
+    /// From the name of a folder in `work` or `failed`.
+    pub(super) fn parse_plain(name: &str) -> Option<Self> {
+        let (name, id) = name.rsplit_once(MARK)?;
+        (!id.is_empty()).then(|| Self { name: name.to_owned(), id: id.to_owned() })
+    }
+
+    /// The name of its folder in `work` and `failed`.
+    pub(super) fn plain(&self) -> String {
+        format!("{}{MARK}{}", self.name, self.id)
+    }
+
+    pub(super) fn file(&self) -> String {
+        format!("{}.json", self.plain())
+    }
+
+    fn who(&self) -> String {
+        format!("{}.who", self.plain())
+    }
+}
+
+/// Claims `NAME.json` of the folder `waiting`: the file moves to the folder `running`, where the claim is. `None` where
+/// somebody else was quicker, or there is nothing of that name.
+///
+/// # Errors
+/// A sentence: the folders cannot be written.
+pub fn claim(waiting: &Path, running: &Path, name: &str, us: &Claim) -> Result<Option<Held>, String> {
+    move_in(&waiting.join(format!("{name}.json")), running, name, us)
+}
+
+/// Takes over a claim whose holder is gone; `None` where somebody else was quicker, or the holder has just ended.
+///
+/// # Errors
+/// A sentence: the folder cannot be written.
+pub fn take_over(running: &Path, seen: &Seen, us: &Claim) -> Result<Option<Held>, String> {
+    let taken = move_in(&running.join(seen.file()), running, &seen.name, us)?;
+    if taken.is_some() {
+        let _ = fs::remove_file(running.join(seen.who()));
+    }
+    Ok(taken)
+}
+
+/// Makes a file the file of a claim of ours.
+fn move_in(from: &Path, running: &Path, name: &str, us: &Claim) -> Result<Option<Held>, String> {
+    let claim = Claim { id: fresh_name()?, when: utc_now(), ..us.clone() };
+    let ours = Seen { name: name.to_owned(), id: claim.id.clone() };
+    let (path, who) = (running.join(ours.file()), running.join(ours.who()));
+    // First the time of change, which the rename keeps: a claim must not begin with a lease that is over. Then who, since a
+    // claim without it is one whose lease must run out. Then the claim.
+    match touch(from) {
+        Ok(true) => {}
+        Ok(false) => return Ok(None),
+        Err(error) => return Err(cannot_write(from, &error)),
+    }
+    folder::write(&who, &claim)?;
+    let held = Held { name: name.to_owned(), claim, path };
+    let moved = move_to(from, &held.path).map_err(|error| cannot_write(&held.path, &error));
+    // We may have been away between these steps for so long that others hold us for gone.
+    let ours = moved.and_then(|moved| if moved { held.renew() } else { Ok(false) });
+    if !matches!(ours, Ok(true)) {
+        let _ = fs::remove_file(&who);
+    }
+    Ok(ours?.then_some(held))
+}
+
+/// Renames to a name that nobody else uses, and says whether it was us who did: over NFS the answer to a rename that was
+/// done can be lost, and the second try says that there is nothing to rename.
+fn move_to(from: &Path, to: &Path) -> io::Result<bool> {
+    match fs::rename(from, to) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => to.try_exists(),
+        Err(error) => Err(error),
+    }
+}
+
+/// Sets a file's time of change to now by the file system's clock; `false` where it is not there.
+pub(super) fn touch(path: &Path) -> io::Result<bool> {
+    // Asked for like this the kernel, over NFS the server, puts its own time in.
+    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    match utimensat(CWD, path, &Timestamps { last_access: now, last_modification: now }, AtFlags::empty()) {
+        Ok(()) => Ok(true),
+        Err(Errno::NOENT) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A file's time of change; `None` where it is not there. It is opened for that, so that an NFS client asks its server
+/// and does not answer from what it remembers.
+fn time_of(path: &Path) -> io::Result<Option<SystemTime>> {
+    match File::open(path).and_then(|file| file.metadata()?.modified()) {
+        Ok(time) => Ok(Some(time)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The claims in a folder of `running`.
+///
+/// # Errors
+/// A sentence: the folder cannot be read. One that is not there holds none.
+pub fn claims(running: &Path) -> Result<Vec<Seen>, String> {
+    Ok(folder::names(running)?.iter().filter_map(|name| Seen::parse(name)).collect())
+}
+
+/// Whether the holder of a claim is gone: its process is not there any more, or it has not renewed its claim for the
+/// lease's time. A claim that has just ended is not gone: there is nothing to take over.
+///
+/// # Errors
+/// A sentence: the folder cannot be written, so nothing can be said.
+pub fn is_gone(running: &Path, seen: &Seen, us: &Claim, lease: Duration) -> Result<bool, String> {
+    Ok(matches!(holder(running, seen, us, lease)?, Holder::Dead | Holder::Silent))
+}
+
+/// What has become of the holder of a claim.
+///
+/// # Errors
+/// A sentence: the folder cannot be written, so nothing can be said.
+pub fn holder(running: &Path, seen: &Seen, us: &Claim, lease: Duration) -> Result<Holder, String> {
+    let path = running.join(seen.file());
+    let time = || time_of(&path).map_err(|error| format!("cannot look at '{}': {error}", path.display()));
+    let who: Option<Claim> = read(&running.join(seen.who())).ok();
+    if who.is_some_and(|who| has_died(&who, us)) {
+        return Ok(if time()?.is_some() { Holder::Dead } else { Holder::Ended });
+    }
+    let Some(renewed) = time()? else { return Ok(Holder::Ended) };
+    if !is_over(now_of(running)?, renewed, lease) {
+        return Ok(Holder::Alive);
+    }
+    // It may have renewed its claim while we were asking for the time.
+    let Some(renewed) = time()? else { return Ok(Holder::Ended) };
+    Ok(if is_over(now_of(running)?, renewed, lease) { Holder::Silent } else { Holder::Alive })
+}
+
+/// Whether a lease renewed then is over by now.
+fn is_over(now: SystemTime, renewed: SystemTime, lease: Duration) -> bool {
+    now.duration_since(renewed).is_ok_and(|age| age > lease)
+}
+
+/// Whether this claimer's process is known to be gone. Of another host, boot or name space nothing is known.
+fn has_died(holder: &Claim, us: &Claim) -> bool {
+    let comparable = holder.host == us.host && holder.boot.is_some() && holder.boot == us.boot;
+    comparable && (Owner::of(holder.pid).started != holder.pid_start || is_zombie(holder.pid))
+}
+
+/// Whether a process has ended and its parent has not asked yet how (proc(5): the state follows the name in parentheses,
+/// which may hold anything).
+fn is_zombie(process: u32) -> bool {
+    let stat = Sysroot::host().text(&format!("proc/{process}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| matches!(rest.trim_start().chars().next(), Some('Z' | 'X')))
+}
+
+/// The time by the clock of the file system that a folder is on.
+///
+/// # Errors
+/// A sentence: the folder cannot be written.
+pub(super) fn now_of(folder: &Path) -> Result<SystemTime, String> {
+    let probe = folder.join(format!(".now{MARK}{}", fresh_name()?));
+    let time = File::create(&probe).and_then(|_| {
+        // In the way in which claims are renewed, so that it is the same clock.
+        touch(&probe)?;
+        time_of(&probe)?.ok_or_else(|| io::ErrorKind::NotFound.into())
+    });
+    let _ = fs::remove_file(&probe);
+    time.map_err(|error| cannot_write(&probe, &error))
+}
+
+/// Takes away what claimers that were killed have left in a folder of `running`: the `who` of claims that are not there,
+/// probes, unfinished files. Only what is older than the lease, since a claimer writes its `who` before its claim.
+///
+/// # Errors
+/// A sentence: the folder cannot be read or written.
+pub fn sweep(running: &Path, lease: Duration) -> Result<(), String> {
+    let names = folder::names(running)?;
+    let left = |name: &&String| match name.strip_suffix(".who") {
+        Some(claim) => !names.contains(&format!("{claim}.json")),
+        None => Seen::parse(name).is_none(),
+    };
+    let left: Vec<&String> = names.iter().filter(left).collect();
+    if left.is_empty() {
+        return Ok(());
+    }
+    let now = now_of(running)?;
+    for path in left.iter().map(|name| running.join(name)) {
+        if time_of(&path).is_ok_and(|time| time.is_some_and(|time| is_over(now, time, lease))) {
+            let _ = fs::remove_file(path);
+        }
+    }
+    Ok(())
+}
+
+impl Held {
+    /// The claim's file: what was claimed.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The claim as others see it.
+    #[must_use]
+    pub fn seen(&self) -> Seen {
+        Seen { name: self.name.clone(), id: self.claim.id.clone() }
+    }
+
+    /// Renews the lease. `false` where the claim is not ours any more: then nothing may be published.
+    ///
+    /// # Errors
+    /// A sentence: the folder cannot be written.
+    pub fn renew(&self) -> Result<bool, String> {
+        touch(&self.path).map_err(|error| cannot_write(&self.path, &error))
+    }
+
+    /// Gives back what was claimed, under its name, for anybody. `false` where the claim was not ours any more.
+    ///
+    /// # Errors
+    /// A sentence: the folders cannot be written.
+    pub fn give_back(self, waiting: &Path) -> Result<bool, String> {
+        let target = waiting.join(format!("{}.json", self.name));
+        let given = match fs::rename(&self.path, &target) {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) => return Err(cannot_write(&target, &error)),
+        };
+        self.forget_who();
+        Ok(given)
+    }
+
+    /// Ends the claim: what was claimed is over, and its file goes.
+    pub fn end(self) {
+        let _ = fs::remove_file(&self.path);
+        self.forget_who();
+    }
+
+    fn forget_who(&self) {
+        let _ = fs::remove_file(self.path.with_extension("who"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claims_file_says_whose_it_is() {
+        let seen = Seen { name: "to-n2.alone".into(), id: "0f".into() };
+        assert_eq!(Seen::parse(&seen.file()), Some(seen));
+        for other in ["cpu.json", "cpu@0f.who", "@", ".now@0f"] {
+            assert_eq!(Seen::parse(other), None, "{other}");
+        }
+    }
+}

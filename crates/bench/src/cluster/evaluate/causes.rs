@@ -1,0 +1,175 @@
+//! Why a node is slow, as far as its own documents tell: a table of causes, each a pure look at what was seen on the node
+//! and what was usual among its equals. What was measured stands before what is merely set otherwise.
+//!
+//! A cause is a probable one: that something differs on a slow node does not prove that it made it slow.
+
+use model::cluster::Cause;
+use model::experiment::Area;
+
+use super::facts::Words;
+use super::seen::Seen;
+
+/// A slow node in one area.
+pub(super) struct Case<'a> {
+    pub(super) area: Area,
+    /// The node over its equals in the area, below 1.
+    pub(super) of_median: f64,
+    /// What was seen on the node.
+    pub(super) own: &'a dyn Fn(Seen) -> Option<f64>,
+    /// What is usual among its equals.
+    pub(super) usual: &'a dyn Fn(Seen) -> Option<f64>,
+    /// What the node is.
+    pub(super) words: &'a Words,
+    /// What most of its equals are.
+    pub(super) majority: &'a Words,
+}
+
+struct Rule {
+    code: &'static str,
+    areas: &'static [Area],
+    find: fn(&Case) -> Option<String>,
+}
+
+const ALL: &[Area] = &[Area::Cpu, Area::Linpack, Area::Memory, Area::Disk, Area::Net];
+const CORE: &[Area] = &[Area::Cpu, Area::Linpack, Area::Memory];
+const MEMORY: &[Area] = &[Area::Memory, Area::Linpack];
+
+const fn rule(code: &'static str, areas: &'static [Area], find: fn(&Case) -> Option<String>) -> Rule {
+    Rule { code, areas, find }
+}
+
+/// A share of the time by which a node must exceed its equals: less is noise of the counters, and costs less than the
+/// least drop that makes a node slow.
+const MORE: f64 = 0.02;
+/// A clock lower by less than this explains nothing: a third of the least drop.
+const CLOCK_LOWER: f64 = 0.98;
+/// Share of a slowdown (of its logarithm) that the clock must account for to be its cause: most of it.
+const EXPLAINED: f64 = 0.6;
+
+/// The likeliest first.
+const RULES: &[Rule] = &[
+    rule("cpu_quota", ALL, |case| {
+        let stopped = more(case, Seen::Throttled)?;
+        let quota = (case.own)(Seen::Quota).map_or(String::new(), |quota| format!(" (quota of {quota:.2} CPUs)"));
+        Some(format!("its control group was stopped for {} of the time{quota}", percent(stopped)))
+    }),
+    rule("other_load", ALL, |case| {
+        Some(format!("other programs used {} of its processor time", percent(more(case, Seen::OtherLoad)?)))
+    }),
+    rule("stolen_time", ALL, |case| {
+        Some(format!("its hypervisor gave {} of its processor time to others", percent(more(case, Seen::Steal)?)))
+    }),
+    rule("throttled_heat", CORE, |case| {
+        Some(format!("its processor was too hot {} times", more_often(case, Seen::Thermal)?))
+    }),
+    rule("throttled_power", CORE, |case| {
+        Some(format!("its processor ran into its power limit {} times", more_often(case, Seen::Power)?))
+    }),
+    rule("clock_low", CORE, |case| {
+        let (own, usual) = ((case.own)(Seen::Clock)?, (case.usual)(Seen::Clock)?);
+        let share = own / usual;
+        let explains = share < CLOCK_LOWER && share.ln() <= EXPLAINED * case.of_median.ln();
+        let (own, usual) = (own / 1e9, usual / 1e9);
+        explains.then(|| {
+            format!("its clock is {own:.2} GHz where {usual:.2} GHz is usual; what it does in a cycle is not less")
+        })
+    }),
+    rule("swapping", ALL, |case| {
+        let rate = more_often(case, Seen::Swapped)?;
+        Some(format!("it moved {rate} bytes to or from swap in a second"))
+    }),
+    rule("fewer_channels", MEMORY, |case| less(case, "memory_channels", "memory channels in use")),
+    rule("fewer_modules", MEMORY, |case| less(case, "memory_modules", "memory modules found")),
+    rule("less_memory", MEMORY, |case| less(case, "memory", "of memory")),
+    rule("slower_memory", MEMORY, |case| less(case, "memory_speed", "is how fast its memory is set")),
+    rule("huge_pages", MEMORY, |case| {
+        let (own, usual) = ((case.own)(Seen::HugePages)?, (case.usual)(Seen::HugePages)?);
+        (own < usual - MORE)
+            .then(|| format!("it got {} of its huge pages where {} are usual", percent(own), percent(usual)))
+    }),
+    rule("remote_pages", MEMORY, |case| {
+        Some(format!("{} of its pages were on another memory node", percent(more(case, Seen::RemotePages)?)))
+    }),
+    rule("cpus_withheld", CORE, |case| {
+        Some(format!("{} of its CPUs may not be used", percent(more(case, Seen::CpusWithheld)?)))
+    }),
+    rule("fewer_cores", CORE, |case| less(case, "cores", "cores")),
+    rule("disk_hot", &[Area::Disk], |case| {
+        let hot =
+            (case.own)(Seen::DiskHeadroom)? <= 0.0 && (case.usual)(Seen::DiskHeadroom).is_none_or(|usual| usual > 0.0);
+        hot.then(|| "its disk is as hot as it may be and slows itself down".to_owned())
+    }),
+    rule("disk_link", &[Area::Disk], |case| {
+        let share = (case.own)(Seen::DiskLink).filter(|share| *share < 1.0 - MORE)?;
+        Some(format!("the link of its disk fell to {} of its rate", percent(share)))
+    }),
+    rule("other_disk_load", &[Area::Disk], |case| {
+        Some(format!("{} of what its disk moved was for others", percent(more(case, Seen::DiskOthers)?)))
+    }),
+    rule("other_disk", &[Area::Disk], |case| differs(case, "disk_models", "disk")),
+    rule("disk_link_speed", &[Area::Disk], |case| differs(case, "disk_links", "link of the disk")),
+    rule("other_net_load", &[Area::Net], |case| {
+        Some(format!("{} of what its interface carried was for others", percent(more(case, Seen::NetOthers)?)))
+    }),
+    rule("link_speed", &[Area::Net], |case| differs(case, "link_speed", "network link")),
+    rule("adapter_bus", &[Area::Net], |case| differs(case, "adapter_bus", "bus of the network adapter")),
+    rule("other_mtu", &[Area::Net], |case| differs(case, "mtu", "largest packet")),
+    rule("other_governor", ALL, |case| differs(case, "governor", "frequency governor")),
+    rule("other_turbo", CORE, |case| differs(case, "turbo", "boost clocks")),
+    rule("quota_set", ALL, |case| differs(case, "cpu_quota", "CPU quota")),
+    rule("other_smt", CORE, |case| differs(case, "smt", "SMT")),
+    rule("other_huge_pages", MEMORY, |case| differs(case, "transparent_huge_pages", "transparent huge pages")),
+    rule("other_microcode", ALL, |case| differs(case, "microcode", "microcode")),
+    rule("other_kernel", ALL, |case| differs(case, "kernel", "kernel")),
+    rule("other_mitigations", ALL, |case| {
+        let facts = case.words.iter().filter(|(fact, _)| fact.starts_with("mitigation:"));
+        let other: Vec<&str> = facts
+            .filter(|(fact, value)| case.majority.get(*fact).is_some_and(|usual| usual != *value))
+            .filter_map(|(fact, _)| fact.strip_prefix("mitigation:"))
+            .collect();
+        (!other.is_empty()).then(|| format!("mitigations differ from most of its equals: {}", other.join(", ")))
+    }),
+];
+
+/// The causes of a slow node over all areas in which it is slow, each once, the likeliest first.
+pub(super) fn causes(cases: &[Case]) -> Vec<Cause> {
+    let found = |rule: &Rule| {
+        let text = cases.iter().filter(|case| rule.areas.contains(&case.area)).find_map(rule.find)?;
+        Some(Cause { code: rule.code.to_owned(), text })
+    };
+    RULES.iter().filter_map(found).collect()
+}
+
+/// A share of the time that exceeds the usual one by enough.
+fn more(case: &Case, seen: Seen) -> Option<f64> {
+    let own = (case.own)(seen)?;
+    (own > (case.usual)(seen).unwrap_or(0.0) + MORE).then_some(own)
+}
+
+/// A count where the usual one is none, or less than half.
+fn more_often(case: &Case, seen: Seen) -> Option<String> {
+    let own = (case.own)(seen)?;
+    (own > 2.0 * (case.usual)(seen).unwrap_or(0.0)).then(|| format!("{own:.0}"))
+}
+
+/// A fact with a number that is smaller than the usual one.
+fn less(case: &Case, fact: &str, what: &str) -> Option<String> {
+    let (own, usual) = (case.words.get(fact)?, case.majority.get(fact)?);
+    let number = |text: &str| text.split(' ').next().and_then(|word| word.parse::<f64>().ok());
+    (number(own)? < number(usual)?).then(|| format!("{own} {what} where {usual} is usual"))
+}
+
+fn differs(case: &Case, fact: &str, what: &str) -> Option<String> {
+    let (own, usual) = (case.words.get(fact)?, case.majority.get(fact)?);
+    (own != usual).then(|| format!("{what}: {own}, where most of its equals have {usual}"))
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+/// Every code, for the tests.
+#[cfg(test)]
+pub(super) fn codes() -> Vec<&'static str> {
+    RULES.iter().map(|rule| rule.code).collect()
+}

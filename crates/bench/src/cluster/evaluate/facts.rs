@@ -1,0 +1,127 @@
+//! What a node is and how it is set, as names and words that can be compared: one table.
+
+use std::collections::BTreeMap;
+
+use model::machine::Machine;
+
+/// Name to value. What is not known is not there.
+pub(super) type Words = BTreeMap<String, String>;
+
+/// What is known of a node.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Facts {
+    /// What makes nodes equals, by the names of [`HARDWARE`]; see `groups`.
+    pub(super) hardware: Words,
+    /// What may differ between equals.
+    pub(super) words: Words,
+    /// Main memory, B.
+    pub(super) memory_bytes: Option<u64>,
+}
+
+/// A fact and where it is.
+pub(super) struct Fact {
+    pub(super) name: &'static str,
+    read: fn(&Machine) -> Option<String>,
+}
+
+const fn fact(name: &'static str, read: fn(&Machine) -> Option<String>) -> Fact {
+    Fact { name, read }
+}
+
+fn text<T: ToString>(value: Option<T>) -> Option<String> {
+    value.map(|value| value.to_string())
+}
+
+fn switch(on: Option<bool>) -> Option<String> {
+    on.map(|on| if on { "on" } else { "off" }.to_owned())
+}
+
+/// What nodes must share to be equals at all.
+pub(super) const HARDWARE: &[Fact] = &[
+    fact("processor", |machine| Some(machine.cpu.model_name.as_ref()?.trim().to_owned())),
+    fact("family", |machine| {
+        let cpu = &machine.cpu;
+        Some(format!("{} {} {}", cpu.family?, cpu.model?, cpu.stepping?))
+    }),
+    fact("sockets", |machine| text(machine.cpu.packages)),
+    fact("virtualization", |machine| {
+        let below = machine.virtualization.as_ref();
+        Some(below.map_or("none", |below| below.hypervisor.as_deref().unwrap_or("unknown")).to_owned())
+    }),
+];
+
+/// What a fault may take from a node, so that it alone makes no other kind of node; see `groups`.
+pub(super) const SIZE: &[Fact] =
+    &[fact("cores", |machine| text(machine.cpu.cores)), fact("CPUs", |machine| text(machine.cpu.threads))];
+
+/// What may differ between equals, and be the reason why one is slow.
+pub(super) const FACTS: &[Fact] = &[
+    fact("kernel", |machine| machine.os.kernel.clone()),
+    fact("system", |machine| machine.os.name.clone()),
+    fact("clocksource", |machine| machine.os.clocksource.clone()),
+    fact("microcode", |machine| machine.cpu.microcode.clone()),
+    fact("governor", |machine| machine.cpu.governor.clone()),
+    fact("frequency_driver", |machine| machine.cpu.scaling_driver.clone()),
+    fact("turbo", |machine| switch(machine.cpu.turbo)),
+    fact("smt", |machine| machine.cpu.smt_control.clone()),
+    fact("cpu_quota", |machine| {
+        Some(machine.cpu.quota_cpus.map_or("none".to_owned(), |quota| format!("{quota:.2} CPUs")))
+    }),
+    fact("usable_cpus", |machine| {
+        Some(machine.cpu.available_cpus.len()).filter(|count| *count > 0).map(|count| count.to_string())
+    }),
+    fact("cores", |machine| text(machine.cpu.cores)),
+    fact("CPUs", |machine| text(machine.cpu.threads)),
+    fact("memory_channels", |machine| text(machine.memory.channels)),
+    fact("memory_modules", |machine| {
+        Some(machine.memory.dimms.len()).filter(|count| *count > 0).map(|count| count.to_string())
+    }),
+    fact("memory_speed", |machine| machine.memory.mts.map(|mts| format!("{mts:.0} MT/s"))),
+    fact("memory_limit", |machine| {
+        Some(machine.memory.limit_bytes.map_or("none".to_owned(), |bytes| format!("{} MiB", bytes >> 20)))
+    }),
+    fact("numa_nodes", |machine| Some(machine.numa.len()).filter(|count| *count > 0).map(|count| count.to_string())),
+    fact("numa_balancing", |machine| switch(machine.memory.numa_balancing)),
+    fact("transparent_huge_pages", |machine| machine.memory.huge_pages.transparent.clone()),
+    fact("huge_page_defrag", |machine| machine.memory.huge_pages.defrag.clone()),
+    fact("disk_models", |machine| {
+        let models: Vec<&str> = machine.disks.iter().filter_map(|disk| disk.model.as_deref()).collect();
+        joined(models.into_iter().map(str::to_owned))
+    }),
+    fact("disk_links", |machine| {
+        joined(machine.disks.iter().filter_map(|disk| Some(disk.link.as_ref()?.detail.clone())))
+    }),
+    fact("link_speed", |machine| {
+        let real = machine.nics.iter().filter(|nic| nic.speed_trusted == Some(true));
+        joined(real.filter_map(|nic| Some(format!("{} {:.0} Mbit/s", nic.name, nic.speed_bps? / 1e6))))
+    }),
+    fact("mtu", |machine| {
+        let real =
+            machine.nics.iter().filter(|nic| nic.is_virtual == Some(false) && nic.state.as_deref() == Some("up"));
+        joined(real.filter_map(|nic| Some(format!("{} {}", nic.name, nic.mtu?))))
+    }),
+    fact("adapter_bus", |machine| joined(machine.nics.iter().filter_map(|nic| Some(nic.bus.as_ref()?.detail.clone())))),
+];
+
+/// Several words as one, in an order of their own; `None` for none.
+fn joined(words: impl Iterator<Item = String>) -> Option<String> {
+    let mut words: Vec<String> = words.collect();
+    words.sort();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// What is known of a node.
+pub(super) fn facts_of(machine: &Machine, settings: &Words) -> Facts {
+    let take = |facts: &[Fact]| -> Words {
+        facts.iter().filter_map(|fact| Some((fact.name.to_owned(), (fact.read)(machine)?))).collect()
+    };
+    let mut hardware = take(HARDWARE);
+    hardware.extend(take(SIZE));
+    let mut words = take(FACTS);
+    let mitigations = machine.cpu.mitigations.iter();
+    words.extend(mitigations.map(|(name, state)| (format!("mitigation:{name}"), state.clone())));
+    for (name, value) in settings {
+        words.entry(name.clone()).or_insert_with(|| value.clone());
+    }
+    Facts { hardware, words, memory_bytes: machine.memory.total_bytes }
+}

@@ -1,0 +1,83 @@
+//! Nodes of equal hardware. Kernel and settings make no group: between equals they are differences, and reasons.
+//!
+//! A module that is gone, or a core that is switched off, must not make a node its own kind, for then nobody would miss
+//! what it lacks. So sizes (memory, cores, CPUs) make a kind only where enough nodes have them; the few are counted
+//! among the largest kind with the same processor, and what they lack is told of as a difference.
+
+use std::collections::BTreeMap;
+
+use model::cluster::Group;
+use stats::fleet::ENOUGH_NODES;
+
+use super::facts::{Facts, HARDWARE, SIZE, Words};
+
+/// Memory that differs by more than this share is another size: kernels and firmware keep up to some per cent for
+/// themselves, and one module of 24 is 4 %.
+const MEMORY_APART: f64 = 0.03;
+
+/// The group of each node, and the groups, largest first. A node of which nothing is known has none.
+pub(super) fn groups(nodes: &[Option<&Facts>]) -> (Vec<Option<u32>>, Vec<Group>) {
+    let mut kinds: BTreeMap<Words, Vec<usize>> = BTreeMap::new();
+    for (index, facts) in nodes.iter().enumerate() {
+        if let Some(facts) = facts {
+            kinds.entry(of(facts, HARDWARE)).or_default().push(index);
+        }
+    }
+    let mut found: Vec<(Words, Vec<usize>)> = Vec::new();
+    for (kind, members) in kinds {
+        found.extend(sizes(nodes, &members).into_iter().map(|(size, members)| {
+            (kind.iter().chain(&size).map(|(name, value)| (name.clone(), value.clone())).collect(), members)
+        }));
+    }
+    found.sort_by_key(|(_, members)| (std::cmp::Reverse(members.len()), members.first().copied()));
+    let mut group_of = vec![None; nodes.len()];
+    let mut groups = Vec::with_capacity(found.len());
+    for (id, (hardware, members)) in (0..).zip(found) {
+        for member in &members {
+            group_of[*member] = Some(id);
+        }
+        groups.push(Group { id, hardware, nodes: members.len() as u64 });
+    }
+    (group_of, groups)
+}
+
+fn of(facts: &Facts, table: &[super::facts::Fact]) -> Words {
+    let known = table.iter().filter_map(|fact| facts.hardware.get_key_value(fact.name));
+    known.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// Nodes with the same processor by their sizes, where enough have them.
+fn sizes(nodes: &[Option<&Facts>], members: &[usize]) -> Vec<(Words, Vec<usize>)> {
+    let memory = memory_sizes(nodes, members);
+    let mut sizes: BTreeMap<Words, Vec<usize>> = BTreeMap::new();
+    for member in members {
+        let Some(facts) = nodes[*member] else { continue };
+        let mut size = of(facts, SIZE);
+        size.extend(memory.get(member).map(|memory| ("memory".to_owned(), memory.clone())));
+        sizes.entry(size).or_default().push(*member);
+    }
+    let mut sizes: Vec<(Words, Vec<usize>)> = sizes.into_iter().collect();
+    sizes.sort_by_key(|(_, members)| std::cmp::Reverse(members.len()));
+    let few = sizes.iter().position(|(_, members)| members.len() < ENOUGH_NODES).unwrap_or(sizes.len()).max(1);
+    let rest: Vec<usize> = sizes.drain(few.min(sizes.len())..).flat_map(|(_, members)| members).collect();
+    if let Some((_, largest)) = sizes.first_mut() {
+        largest.extend(rest);
+        largest.sort_unstable();
+    }
+    sizes
+}
+
+/// Each node's size of memory in words: nodes between whose sizes there is no gap have the same one.
+pub(super) fn memory_sizes(nodes: &[Option<&Facts>], members: &[usize]) -> BTreeMap<usize, String> {
+    let bytes = |member: &usize| Some((nodes[*member]?.memory_bytes.filter(|bytes| *bytes > 0)?, *member));
+    let mut known: Vec<(u64, usize)> = members.iter().filter_map(bytes).collect();
+    known.sort_unstable();
+    let mut words = BTreeMap::new();
+    let is_near = |a: &(u64, usize), b: &(u64, usize)| b.0 as f64 <= a.0 as f64 * (1.0 + MEMORY_APART);
+    for size in known.chunk_by(is_near) {
+        let gib = size[size.len() / 2].0 as f64 / (1_u64 << 30) as f64;
+        let word = if gib < 10.0 { format!("{gib:.1} GiB") } else { format!("{gib:.0} GiB") };
+        words.extend(size.iter().map(|(_, member)| (*member, word.clone())));
+    }
+    words
+}

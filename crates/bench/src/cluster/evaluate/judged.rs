@@ -1,0 +1,278 @@
+//! One group of equal nodes judged: its figures as distributions, its slow nodes with their causes.
+
+use model::cluster::{Deviation, Difference, Distribution, Group, NodeValue, SlowNode, Standing};
+use model::experiment::Area;
+use model::unit::Better;
+use stats::fleet::{Figure, NodeStanding, NodeVerdict, Sort, Spread, Subject, TooWide, judge_fleet};
+
+use super::causes::{Case, causes};
+use super::differences::{differences, majority};
+use super::facts::Words;
+use super::results::{Catalogue, NodeResults};
+use super::seen::{AreaConditions, usual};
+
+/// Figures that are shown of an area that stands out as a whole.
+const SHOWN_OF_AREA: usize = 5;
+
+/// What comes of a group.
+pub(super) struct Judged {
+    pub(super) distributions: Vec<Distribution>,
+    pub(super) standings: Vec<Standing>,
+    pub(super) slow: Vec<SlowNode>,
+    pub(super) differences: Vec<Difference>,
+}
+
+/// A figure's values over the group's nodes, by their places in the group.
+struct Held {
+    catalogue: usize,
+    figure: Figure,
+    efficiency: Vec<Option<f64>>,
+}
+
+/// Judges a group.
+pub(super) fn judge(group: &Group, nodes: &[&NodeResults], catalogue: &Catalogue) -> Judged {
+    let held = held(nodes, catalogue);
+    let figures: Vec<Figure> = held.iter().map(|held| held.figure.clone()).collect();
+    let verdict = judge_fleet(nodes.len(), &figures);
+    drop(figures);
+    let facts: Vec<(&str, &Words)> =
+        nodes.iter().filter_map(|node| Some((node.name.as_str(), &node.facts.as_ref()?.words))).collect();
+    let majority = majority(&facts);
+    let bench = Bench { nodes, held: &held, catalogue, spreads: &verdict.spreads, majority: &majority };
+    let slow = verdict.nodes.iter().enumerate().filter_map(|(node, verdict)| bench.slow_node(node, verdict)).collect();
+    let distributions = held.iter().zip(&verdict.spreads).filter_map(|(held, spread)| {
+        let spread = spread.as_ref().ok()?;
+        Some(distribution(group.id, nodes, held, spread, catalogue))
+    });
+    Judged {
+        distributions: distributions.collect(),
+        standings: verdict.nodes.iter().map(|node| standing(node.standing)).collect(),
+        slow,
+        differences: differences(group.id, &facts, &majority),
+    }
+}
+
+const fn standing(standing: NodeStanding) -> Standing {
+    match standing {
+        NodeStanding::Healthy => Standing::Healthy,
+        NodeStanding::Suspect => Standing::Suspect,
+        NodeStanding::Slow => Standing::Slow,
+        NodeStanding::Unknown => Standing::Unknown,
+    }
+}
+
+const fn sort(area: Area) -> Sort {
+    match area {
+        Area::Cpu | Area::Linpack | Area::Memory => Sort::Core,
+        Area::Disk | Area::Net => Sort::Device,
+    }
+}
+
+/// The areas by number.
+const AREAS: [Area; 5] = [Area::Cpu, Area::Linpack, Area::Memory, Area::Disk, Area::Net];
+
+fn held(nodes: &[&NodeResults], catalogue: &Catalogue) -> Vec<Held> {
+    let empty = |place: usize| {
+        let (_, area, _, better) = &catalogue.figures[place];
+        Held {
+            catalogue: place,
+            figure: Figure {
+                area: AREAS.iter().position(|known| known == area).unwrap_or(0),
+                sort: sort(*area),
+                better: if *better == Better::Higher { stats::Better::Higher } else { stats::Better::Lower },
+                first: vec![None; nodes.len()],
+                second: Vec::new(),
+            },
+            efficiency: vec![None; nodes.len()],
+        }
+    };
+    let mut held: Vec<Option<Held>> = (0..catalogue.figures.len()).map(|_| None).collect();
+    for (node, results) in nodes.iter().enumerate() {
+        // What is no positive number is no figure that a ratio could be formed with.
+        for measured in results.first.iter().filter(|measured| measured.value > 0.0) {
+            let one = held[measured.figure].get_or_insert_with(|| empty(measured.figure));
+            one.figure.first[node] = Some(measured.value);
+            one.efficiency[node] = measured.efficiency;
+        }
+        for measured in results.second.iter().filter(|measured| measured.value > 0.0) {
+            let one = held[measured.figure].get_or_insert_with(|| empty(measured.figure));
+            one.figure.second.retain(|(other, _)| *other != node);
+            one.figure.second.push((node, measured.value));
+        }
+    }
+    held.into_iter().flatten().filter(|held| held.figure.first.iter().any(Option::is_some)).collect()
+}
+
+fn distribution(
+    group: u32,
+    nodes: &[&NodeResults],
+    held: &Held,
+    spread: &Spread,
+    catalogue: &Catalogue,
+) -> Distribution {
+    let (key, area, unit, better) = &catalogue.figures[held.catalogue];
+    let mut values: Vec<NodeValue> = Vec::with_capacity(spread.n);
+    for (node, first) in held.figure.first.iter().enumerate() {
+        let Some(first) = first else { continue };
+        let again = held.figure.second.iter().filter(|(other, _)| *other == node).map(|(_, value)| *value);
+        values.push(NodeValue {
+            node: nodes[node].name.clone(),
+            values: std::iter::once(*first).chain(again).collect(),
+            efficiency: held.efficiency[node],
+        });
+    }
+    values.sort_by(|a, b| match better {
+        Better::Higher => a.values[0].total_cmp(&b.values[0]),
+        Better::Lower => b.values[0].total_cmp(&a.values[0]),
+    });
+    Distribution {
+        experiment: key.experiment.clone(),
+        area: area.name().to_owned(),
+        metric: key.metric.clone(),
+        unit: *unit,
+        better: *better,
+        group,
+        n: spread.n as u64,
+        median: spread.median,
+        spread: spread.scale,
+        least: spread.least,
+        lower_quartile: spread.lower_quartile,
+        upper_quartile: spread.upper_quartile,
+        most: spread.most,
+        limit: spread.limit(),
+        remark: remark(spread),
+        values,
+    }
+}
+
+fn remark(spread: &Spread) -> Option<String> {
+    match (spread.limit_ratio, spread.n) {
+        (Err(TooWide::FewNodes), 1) => Some("only one node has it: there is nothing to compare it with".to_owned()),
+        (Err(TooWide::FewNodes), n) => {
+            let apart = 100.0 * (spread.most / spread.least - 1.0);
+            Some(format!("{n} equal nodes, {apart:.1} % apart: too few to tell which of them is slow"))
+        }
+        (Err(TooWide::Everything), _) => {
+            Some(format!("the nodes differ so much ({:.0} %) that none stands out", 100.0 * spread.scale))
+        }
+        (Ok(_), _) => spread.is_wide().then(|| {
+            format!("equal nodes differ by {:.1} %; above 2 % a limit finds only what is gross", 100.0 * spread.scale)
+        }),
+    }
+}
+
+/// What a slow node is seen against.
+struct Bench<'a> {
+    nodes: &'a [&'a NodeResults],
+    held: &'a [Held],
+    catalogue: &'a Catalogue,
+    spreads: &'a [Result<Spread, stats::Unusable>],
+    majority: &'a Words,
+}
+
+impl Bench<'_> {
+    fn slow_node(&self, node: usize, verdict: &NodeVerdict) -> Option<SlowNode> {
+        let lowest = |area: Area| {
+            let of_area = verdict.evidence.iter().filter(|one| self.area(one.subject) == area);
+            of_area.map(|one| one.of_median[0]).min_by(f64::total_cmp)
+        };
+        let mut areas: Vec<(f64, Area)> = AREAS.iter().filter_map(|area| Some((lowest(*area)?, *area))).collect();
+        areas.sort_by(|a, b| a.0.total_cmp(&b.0));
+        if areas.is_empty() {
+            return None;
+        }
+        Some(SlowNode {
+            node: self.nodes[node].name.clone(),
+            standing: standing(verdict.standing),
+            areas: areas.iter().map(|(_, area)| area.name().to_owned()).collect(),
+            deviations: self.deviations(node, verdict),
+            causes: self.causes(node, &areas),
+        })
+    }
+
+    const fn area(&self, subject: Subject) -> Area {
+        match subject {
+            Subject::Area(area) => AREAS[area],
+            Subject::Figure(figure) => AREAS[self.held[figure].figure.area],
+        }
+    }
+
+    fn deviations(&self, node: usize, verdict: &NodeVerdict) -> Vec<Deviation> {
+        let mut deviations = Vec::new();
+        let mut shown: Vec<usize> = Vec::new();
+        for evidence in &verdict.evidence {
+            match evidence.subject {
+                Subject::Figure(figure) => shown.push(figure),
+                Subject::Area(area) => {
+                    deviations.push(Deviation {
+                        experiment: format!("area:{}", AREAS[area].name()),
+                        metric: "all".to_owned(),
+                        of_median: evidence.of_median.clone(),
+                        efficiency: None,
+                    });
+                    shown.extend(self.lowest_of(node, area));
+                }
+            }
+        }
+        shown.sort_unstable();
+        shown.dedup();
+        deviations.extend(shown.into_iter().map(|figure| self.deviation(node, figure)));
+        deviations.sort_by(|a, b| a.of_median[0].total_cmp(&b.of_median[0]));
+        deviations
+    }
+
+    /// The node's lowest figures of an area.
+    fn lowest_of(&self, node: usize, area: usize) -> Vec<usize> {
+        let ratio = |figure: usize| {
+            let held = &self.held[figure].figure;
+            let ratio = self.spreads[figure].as_ref().ok()?.ratio(held.first[node]?)?;
+            (held.area == area && ratio < 1.0 - held.sort.least_drop()).then_some((ratio, figure))
+        };
+        let mut low: Vec<(f64, usize)> = (0..self.held.len()).filter_map(ratio).collect();
+        low.sort_by(|a, b| a.0.total_cmp(&b.0));
+        low.into_iter().take(SHOWN_OF_AREA).map(|(_, figure)| figure).collect()
+    }
+
+    fn deviation(&self, node: usize, figure: usize) -> Deviation {
+        let held = &self.held[figure];
+        let (key, ..) = &self.catalogue.figures[held.catalogue];
+        let again = held.figure.second.iter().filter(|(other, _)| *other == node).map(|(_, value)| *value);
+        let ratio = |value: f64| self.spreads[figure].as_ref().ok().and_then(|spread| spread.ratio(value));
+        Deviation {
+            experiment: key.experiment.clone(),
+            metric: key.metric.clone(),
+            of_median: held.figure.first[node].into_iter().chain(again).filter_map(ratio).collect(),
+            efficiency: held.efficiency[node],
+        }
+    }
+
+    fn causes(&self, node: usize, areas: &[(f64, Area)]) -> Vec<model::cluster::Cause> {
+        let nothing = (AreaConditions::default(), Words::new());
+        let words = self.nodes[node].facts.as_ref().map_or(&nothing.1, |facts| &facts.words);
+        let seen: Vec<_> = areas
+            .iter()
+            .map(|(_, area)| {
+                let own = self.nodes[node].conditions.get(area).unwrap_or(&nothing.0);
+                let own = move |seen| own.of(seen);
+                let others = move |seen| {
+                    let others = self.nodes.iter().enumerate().filter(move |(other, _)| *other != node);
+                    usual(others.filter_map(|(_, other)| other.conditions.get(area)), seen)
+                };
+                (own, others)
+            })
+            .collect();
+        let cases: Vec<Case> = areas
+            .iter()
+            .zip(&seen)
+            .map(|((of_median, area), (own, usual))| Case {
+                area: *area,
+                of_median: *of_median,
+                own,
+                usual,
+                words,
+                majority: self.majority,
+            })
+            .collect();
+        causes(&cases)
+    }
+}

@@ -1,0 +1,75 @@
+//! Figures between nodes, and HPL across them.
+
+use std::collections::BTreeMap;
+
+use model::cluster::{ClusterHpl, Outcome, OutcomeStatus, PairMatrix, PairValue, Work};
+use stats::Observations;
+
+use super::results::{Between, NodeResults};
+
+/// The matrices of all figures between nodes. A pair that could not be measured is missing from each of them.
+pub(super) fn pairs(nodes: &[NodeResults]) -> Vec<PairMatrix> {
+    let mut matrices: BTreeMap<(bool, String, String), PairMatrix> = BTreeMap::new();
+    let all = || nodes.iter().flat_map(|node| node.between.iter().map(move |between| (node.name.as_str(), between)));
+    for (_, between) in all() {
+        let Ok((key, unit, better, _)) = &between.value else { continue };
+        let place = (between.together, key.experiment.clone(), key.metric.clone());
+        matrices.entry(place).or_insert_with(|| PairMatrix {
+            experiment: key.experiment.clone(),
+            metric: key.metric.clone(),
+            unit: *unit,
+            better: *better,
+            together: between.together,
+            median: None,
+            pairs: Vec::new(),
+        });
+    }
+    for (from, between) in all() {
+        for matrix in matrices.values_mut().filter(|matrix| matrix.together == between.together) {
+            matrix.pairs.extend(pair(from, between, matrix));
+        }
+    }
+    let mut matrices: Vec<PairMatrix> = matrices.into_values().collect();
+    for matrix in &mut matrices {
+        let values: Vec<f64> = matrix.pairs.iter().filter_map(|pair| pair.value).collect();
+        matrix.median = Observations::new(&values).ok().map(|values| values.median());
+    }
+    matrices
+}
+
+/// What a pair's task says of a matrix's figure.
+fn pair(from: &str, between: &Between, matrix: &PairMatrix) -> Option<PairValue> {
+    let (value, reason) = match &between.value {
+        Ok((key, _, _, value)) if key.experiment == matrix.experiment && key.metric == matrix.metric => {
+            (Some(*value), None)
+        }
+        Ok(_) => return None,
+        Err(reason) => (None, Some(reason.clone())),
+    };
+    Some(PairValue { from: from.to_owned(), to: between.to.clone(), value, at_once: between.at_once, reason })
+}
+
+/// The runs of HPL across nodes.
+pub(super) fn hpl(nodes: &[NodeResults]) -> Vec<ClusterHpl> {
+    let peaks: BTreeMap<&str, f64> = nodes.iter().filter_map(|node| Some((node.name.as_str(), node.peak?))).collect();
+    nodes.iter().flat_map(|node| &node.hpl).filter_map(|outcome| one_hpl(outcome, &peaks)).collect()
+}
+
+fn one_hpl(outcome: &Outcome, peaks: &BTreeMap<&str, f64>) -> Option<ClusterHpl> {
+    let Work::Hpl(task) = &outcome.task.work else { return None };
+    let figure = |name: &str| outcome.figures.get(name).copied().filter(|value| value.is_finite());
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts that HPL printed")]
+    let count = |name: &str| figure(name).unwrap_or(0.0) as u64;
+    let rate = figure("flop_per_s").filter(|_| outcome.status == OutcomeStatus::Ok);
+    Some(ClusterHpl {
+        nodes: task.nodes.clone(),
+        n: count("n"),
+        nb: count("nb"),
+        p: count("p"),
+        q: count("q"),
+        rate,
+        residual: figure("residual"),
+        peak: task.nodes.iter().map(|node| peaks.get(node.as_str())).sum::<Option<f64>>(),
+        reason: rate.is_none().then(|| outcome.reason.clone().unwrap_or_else(|| "it printed no rate".to_owned())),
+    })
+}

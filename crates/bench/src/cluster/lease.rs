@@ -1,0 +1,116 @@
+//! Leases that are renewed by a thread while something else goes on.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use sys::clock::monotonic_raw_seconds;
+
+use super::claim::Held;
+
+/// How many times in a lease it is renewed.
+const RENEWALS: f64 = 6.0;
+
+/// The share of a lease after which a claim that could not be renewed is not counted on any more.
+const SURE: f64 = 5.0 / RENEWALS;
+
+/// The leases of a worker. [`Leases::keep`] renews them until [`Leases::end`].
+#[derive(Debug)]
+pub struct Leases {
+    seconds: f64,
+    kept: Mutex<Vec<Arc<Lease>>>,
+    ended: Mutex<bool>,
+    wake: Condvar,
+}
+
+/// One of them.
+#[derive(Debug)]
+pub struct Lease {
+    held: Held,
+    lost: AtomicBool,
+    /// When it was last renewed, by the raw monotonic clock.
+    renewed: Mutex<f64>,
+    sure_seconds: f64,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Lease {
+    /// What is held.
+    pub fn held(&self) -> &Held {
+        &self.held
+    }
+
+    /// Whether the claim is ours as far as is known, without asking the file system: it may hang.
+    pub fn is_ours(&self) -> bool {
+        !self.lost.load(Ordering::SeqCst) && monotonic_raw_seconds() - *lock(&self.renewed) < self.sure_seconds
+    }
+
+    /// Renews it now. `false` where the claim is not ours any more.
+    pub fn renew(&self) -> bool {
+        // The moment before: the file system's own comes later.
+        let began = monotonic_raw_seconds();
+        match self.held.renew() {
+            Ok(true) => *lock(&self.renewed) = began,
+            Ok(false) => self.lost.store(true, Ordering::SeqCst),
+            // Perhaps the next time: until then the lease runs.
+            Err(_) => {}
+        }
+        self.is_ours()
+    }
+}
+
+impl Leases {
+    /// Of so many seconds each.
+    #[must_use]
+    pub fn new(lease: Duration) -> Self {
+        let seconds = lease.as_secs_f64();
+        Self { seconds, kept: Mutex::default(), ended: Mutex::new(false), wake: Condvar::new() }
+    }
+
+    /// From here on this claim, which has just been made, is renewed.
+    pub fn hold(&self, held: Held) -> Arc<Lease> {
+        let lease = Lease {
+            held,
+            lost: AtomicBool::new(false),
+            renewed: Mutex::new(monotonic_raw_seconds()),
+            sure_seconds: self.seconds * SURE,
+        };
+        let lease = Arc::new(lease);
+        lock(&self.kept).push(Arc::clone(&lease));
+        lease
+    }
+
+    /// From here on it is not.
+    pub fn forget(&self, lease: &Arc<Lease>) {
+        lock(&self.kept).retain(|other| !Arc::ptr_eq(other, lease));
+    }
+
+    /// Renews all that is held, again and again, and calls `also` each time, until [`Leases::end`]: a thread's work.
+    pub fn keep(&self, also: &dyn Fn()) {
+        let mut ended = lock(&self.ended);
+        while !*ended {
+            let pause = Duration::from_secs_f64(self.seconds / RENEWALS);
+            ended = self.wake.wait_timeout(ended, pause).unwrap_or_else(PoisonError::into_inner).0;
+            if *ended {
+                return;
+            }
+            drop(ended);
+            // A file system that hangs must not keep anybody from asking whether a lease is ours.
+            let kept = lock(&self.kept).clone();
+            for lease in kept {
+                lease.renew();
+            }
+            also();
+            ended = lock(&self.ended);
+        }
+    }
+
+    /// Ends [`Leases::keep`].
+    pub fn end(&self) {
+        *lock(&self.ended) = true;
+        self.wake.notify_all();
+    }
+}

@@ -1,0 +1,193 @@
+//! Calling a scheduler's commands: with nothing of our environment but what is named, alone in their process group, and
+//! no longer than they may.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use sys::clock::monotonic_raw_seconds;
+
+use crate::reference::run::end_group;
+
+/// The variables that a scheduler's commands are given; `cli` takes them from its own environment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment(BTreeMap<String, String>);
+
+/// Variables that commands of Slurm and ssh need to find their configuration, their programs and the user's agent, and
+/// that change nothing about a job. `SBATCH_…` and the other `SLURM_…` would change what is asked for.
+const KEPT: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SLURM_CONF", "SSH_AUTH_SOCK", "KRB5CCNAME"];
+
+impl Environment {
+    /// What is to be kept of all variables.
+    #[must_use]
+    pub fn of(all: &BTreeMap<String, String>) -> Self {
+        let kept = all.iter().filter(|(name, _)| KEPT.contains(&name.as_str()));
+        Self(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
+    }
+
+    /// The value of a variable.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    pub(super) fn all(&self) -> &BTreeMap<String, String> {
+        &self.0
+    }
+}
+
+/// Where a program is, by the search path of an environment.
+#[must_use]
+pub fn find_program(name: &str, environment: &Environment) -> Option<PathBuf> {
+    let folders = environment.get("PATH")?.split(':').filter(|folder| folder.starts_with('/'));
+    folders.map(|folder| Path::new(folder).join(name)).find(|path| is_executable(path))
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+/// What came of a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Called {
+    /// Whether its exit status was 0.
+    pub(super) succeeded: bool,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+}
+
+impl Called {
+    /// Its last complaint, in one line.
+    pub(super) fn complaint(&self) -> String {
+        let said = self.stderr.lines().chain(self.stdout.lines()).map(str::trim).filter(|line| !line.is_empty());
+        said.collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// A command to be called.
+#[derive(Clone, Debug)]
+pub(super) struct Call<'a> {
+    pub(super) argv: &'a [String],
+    /// What it reads.
+    pub(super) input: Option<&'a str>,
+}
+
+/// How long a command of a scheduler may take. They wait ten seconds, or as long as the site says, for a controller
+/// that is busy, and try again a few times.
+const PATIENCE_SECONDS: f64 = 60.0;
+
+/// How often we look whether a command has ended.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// The most that is read of a stream: ten thousand nodes in ten partitions are 10 MB.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// Calls a command and waits for it.
+///
+/// # Errors
+/// A sentence: it cannot be started, or took too long and was ended.
+pub(super) fn call(call: &Call<'_>, environment: &Environment) -> Result<Called, String> {
+    call_within(call, environment, PATIENCE_SECONDS)
+}
+
+fn call_within(call: &Call<'_>, environment: &Environment, patience_seconds: f64) -> Result<Called, String> {
+    let (program, rest) = call.argv.split_first().ok_or("a command without a program cannot be called")?;
+    let mut command = Command::new(find_program(program, environment).unwrap_or_else(|| PathBuf::from(program)));
+    // English answers: they are read.
+    command.args(rest).env_clear().envs(environment.all()).env("LC_ALL", "C").process_group(0);
+    command.stdin(if call.input.is_some() { Stdio::piped() } else { Stdio::null() });
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| format!("cannot start '{program}': {error}"))?;
+    let (stdout, stderr) = (read_all(child.stdout.take()), read_all(child.stderr.take()));
+    let writer = child.stdin.take().zip(call.input.map(str::to_owned)).map(|(mut stdin, text)| {
+        // A program that does not read to the end says itself what it misses.
+        std::thread::spawn(move || drop(stdin.write_all(text.as_bytes())))
+    });
+    let ended = wait(&mut child, patience_seconds);
+    if let Some(writer) = writer {
+        let _ = writer.join();
+    }
+    let text = |reader: JoinHandle<Vec<u8>>| String::from_utf8_lossy(&reader.join().unwrap_or_default()).into_owned();
+    let (stdout, stderr) = (text(stdout), text(stderr));
+    let succeeded = ended.map_err(|reason| format!("'{program}' {reason}"))?;
+    Ok(Called { succeeded, stdout, stderr })
+}
+
+/// Waits; whether it succeeded.
+fn wait(child: &mut Child, patience_seconds: f64) -> Result<bool, String> {
+    let began = monotonic_raw_seconds();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(status.success()),
+            Ok(None) if monotonic_raw_seconds() - began <= patience_seconds => std::thread::sleep(LOOK),
+            Ok(None) => {
+                end_group(child.id());
+                let _ = child.wait();
+                return Err(format!("did not answer within {patience_seconds:.0} s"));
+            }
+            Err(error) => return Err(format!("is lost: {error}")),
+        }
+    }
+}
+
+fn read_all(stream: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(stream) = stream {
+            let _ = stream.take(MOST_BYTES).read_to_end(&mut bytes);
+        }
+        bytes
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment() -> Environment {
+        let given = [("PATH", "/usr/bin:/bin"), ("SBATCH_PARTITION", "x"), ("HOME", "/h"), ("SLURM_HINT", "y")];
+        Environment::of(&given.map(|(name, value)| (name.to_owned(), value.to_owned())).into())
+    }
+
+    fn shell(script: &str, input: Option<&str>, patience: f64) -> Result<Called, String> {
+        let argv = ["sh", "-c", script].map(str::to_owned);
+        call_within(&Call { argv: &argv, input }, &environment(), patience)
+    }
+
+    #[test]
+    fn a_command_is_called_with_nothing_but_what_is_named() {
+        let called = shell("cat; env | sort", Some("read\n"), 60.0).unwrap();
+        let lines: Vec<&str> = called.stdout.lines().filter(|line| !line.starts_with("_=")).collect();
+        assert!(called.succeeded);
+        let others: Vec<&&str> =
+            lines.iter().filter(|line| !line.starts_with("PWD=") && !line.contains("SHLVL")).collect();
+        assert_eq!(others, [&"read", &"HOME=/h", &"LC_ALL=C", &"PATH=/usr/bin:/bin"]);
+    }
+
+    #[test]
+    fn what_a_command_complains_of_is_kept() {
+        let called = shell("echo a >&2; echo; echo ' b' >&2; exit 3", None, 60.0).unwrap();
+        assert!(!called.succeeded);
+        assert_eq!(called.complaint(), "a; b");
+    }
+
+    #[test]
+    fn a_command_that_hangs_is_ended_with_all_that_it_started() {
+        let sentence = shell("sleep 1000 & sleep 1000", None, 0.2).unwrap_err();
+        assert!(sentence.contains("did not answer within"), "{sentence}");
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_told_of() {
+        let argv = ["assay-no-such-program".to_owned()];
+        let sentence = call(&Call { argv: &argv, input: None }, &environment()).unwrap_err();
+        assert!(sentence.contains("cannot start 'assay-no-such-program'"), "{sentence}");
+        assert_eq!(find_program("assay-no-such-program", &environment()), None);
+        assert!(find_program("sh", &environment()).is_some());
+    }
+}

@@ -1,0 +1,194 @@
+//! What jobs run: the batch script for Slurm, and a worker's command on a node. Pure.
+
+use super::quote::quoted;
+use super::{Calling, Job};
+
+/// Where a worker finds programs: nothing of the user's own set-up changes what is measured.
+pub(super) const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// How long before the end of its time a job is told: a worker ends what it measures within seconds and puts its task
+/// back; Slurm itself may be a minute late or early.
+const TOLD_BEFORE_SECONDS: u64 = 120;
+
+/// What Slurm says to each of a job's processes that a worker needs: which node and job it is, how to reach Slurm for
+/// steps across nodes, when the job ends. `HOME` is for programs that will not start without one.
+const TOLD_BY_SLURM: &[&str] =
+    &["HOME", "SLURM_CONF", "SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_JOB_NUM_NODES", "SLURMD_NODENAME"];
+
+/// Seconds before the end of a job's time at which it is told; a short job is told later.
+fn told_before(seconds: u64) -> u64 {
+    TOLD_BEFORE_SECONDS.min(seconds / 4)
+}
+
+/// A job's time in Slurm's minutes.
+fn minutes(job: &Job) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "minutes of a year at most")]
+    let minutes = (job.seconds / 60.0).ceil().clamp(1.0, 366.0 * 24.0 * 60.0) as u64;
+    minutes
+}
+
+/// The script that `sbatch` reads.
+///
+/// `--no-requeue`: a job that lost its node is not started again by Slurm, unasked and perhaps when nobody waits for it
+/// any more: what it did not get done is submitted anew, for the nodes that are there then. `--no-kill`: the other
+/// nodes' workers go on when one node fails.
+pub(super) fn batch(calling: &Calling, job: &Job) -> String {
+    let minutes = minutes(job);
+    let mut options = vec![format!("--job-name=assay-{}", job_name(&calling.name))];
+    options.extend(job.partition.as_ref().map(|partition| format!("--partition={partition}")));
+    options.extend([format!("--nodes={}", job.nodes.len()), format!("--nodelist={}", job.nodes.join(","))]);
+    options.extend(["--ntasks-per-node=1", "--exclusive", "--mem=0"].map(str::to_owned));
+    options.extend([format!("--time={minutes}"), format!("--signal=B:USR1@{}", told_before(minutes * 60))]);
+    options.extend(["--no-requeue", "--no-kill", "--open-mode=append", "--export=NONE"].map(str::to_owned));
+    options.push("--output=log/%j.out".to_owned());
+    options.extend(calling.lines.iter().cloned());
+    let options = options.iter().map(|option| format!("#SBATCH {option}\n")).collect::<Vec<_>>().concat();
+    // The shell becomes srun, which passes the signal on to the workers.
+    let step: Vec<String> = step(calling, job).iter().map(|word| quoted(word)).collect();
+    format!("#!/bin/sh\n{options}PATH={SEARCH_PATH}:$PATH\nexport PATH\nexec {}\n", step.join(" "))
+}
+
+/// A name that squeue shows in full and that needs no quoting.
+fn job_name(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' }).take(40).collect()
+}
+
+/// The step that starts a worker on each of a job's nodes.
+pub(super) fn step(calling: &Calling, job: &Job) -> Vec<String> {
+    let mut words = vec!["srun".to_owned(), format!("--nodes={}", job.nodes.len())];
+    words.push(format!("--nodelist={}", job.nodes.join(",")));
+    // Workers choose their CPUs themselves, and one that ends takes none of the others with it.
+    let rest =
+        ["--ntasks-per-node=1", "--cpu-bind=none", "--mem-bind=none", "--kill-on-bad-exit=0", "--wait=0", "--no-kill"];
+    words.extend(rest.map(str::to_owned));
+    words.extend(["/bin/sh".to_owned(), "-c".to_owned(), in_a_step(calling, job)]);
+    words
+}
+
+/// What each process of a step does: a shell that knows what Slurm told this node becomes the worker.
+fn in_a_step(calling: &Calling, job: &Job) -> String {
+    // What is not set stays so: an empty `SLURM_CONF` would be one that is not there.
+    let told: Vec<String> = TOLD_BY_SLURM.iter().map(|name| format!("${{{name}:+{name}=\"${name}\"}}")).collect();
+    let seconds = minutes(job) * 60;
+    let margin = told_before(seconds);
+    let worker: Vec<String> = worker(calling, job, None).iter().map(|word| quoted(word)).collect();
+    // Slurm before 22.05 does not say when a job ends: then its time counts from now.
+    format!(
+        "if [ -n \"$SLURM_JOB_END_TIME\" ]; then limit=\"--until $((SLURM_JOB_END_TIME - {margin}))\"; \
+         else limit='--for {}'; fi; exec /usr/bin/env -i PATH={SEARCH_PATH}:\"$PATH\" {} {} $limit",
+        seconds - margin,
+        told.join(" "),
+        worker.join(" "),
+    )
+}
+
+/// A worker's own command: on a node that it is told of, or on the one that Slurm says.
+fn worker(calling: &Calling, job: &Job, node: Option<&str>) -> Vec<String> {
+    let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
+    let mut words = vec![text(&calling.program), "agent".into(), "--plan".into(), text(&calling.plan)];
+    words.extend(node.into_iter().flat_map(|node| ["--node".to_owned(), node.to_owned()]));
+    words.extend(["--role".to_owned(), job.tasks.role().to_owned()]);
+    words
+}
+
+/// A worker for one node, without Slurm.
+pub(super) fn alone(calling: &Calling, job: &Job, node: &str) -> Vec<String> {
+    let mut words = ["/usr/bin/env", "-i"].map(str::to_owned).to_vec();
+    words.push(format!("PATH={SEARCH_PATH}"));
+    words.extend(worker(calling, job, Some(node)));
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::scheduler::Tasks;
+    use std::process::Command;
+
+    fn calling() -> Calling {
+        Calling {
+            plan: "/shared/it's a plan".into(),
+            name: "it's a plan".into(),
+            program: "/shared/it's a plan/program/assay".into(),
+            lines: vec!["--account=a".into()],
+        }
+    }
+
+    fn job(nodes: &[&str], seconds: f64) -> Job {
+        let nodes = nodes.iter().map(|node| (*node).to_owned()).collect();
+        Job { nodes, partition: Some("debug".into()), seconds, tasks: Tasks::Alone }
+    }
+
+    #[test]
+    fn a_job_takes_whole_nodes_and_leaves_nothing_behind() {
+        let script = batch(&calling(), &job(&["n1", "n2"], 3601.0));
+        let options: Vec<&str> = script.lines().filter_map(|line| line.strip_prefix("#SBATCH ")).collect();
+        let expected = [
+            "--job-name=assay-it_s_a_plan",
+            "--partition=debug",
+            "--nodes=2",
+            "--nodelist=n1,n2",
+            "--ntasks-per-node=1",
+            "--exclusive",
+            "--mem=0",
+            "--time=61",
+            "--signal=B:USR1@120",
+            "--no-requeue",
+            "--no-kill",
+            "--open-mode=append",
+            "--export=NONE",
+            "--output=log/%j.out",
+            "--account=a",
+        ];
+        assert_eq!(options, expected);
+        assert!(script.starts_with("#!/bin/sh\n#SBATCH"), "{script}");
+    }
+
+    #[test]
+    fn a_short_job_is_not_told_to_end_before_it_begins() {
+        let script = batch(&calling(), &job(&["n1"], 60.0));
+        assert!(script.contains("--time=1\n") && script.contains("B:USR1@15\n"), "{script}");
+    }
+
+    /// Runs a script with an `srun` that does on this host what the real one does on nodes, and a worker that prints
+    /// what it was called with.
+    #[test]
+    fn a_script_calls_the_worker_with_exactly_its_words_and_its_environment() {
+        let folder = std::env::temp_dir().join(format!("assay script's test {}", std::process::id()));
+        let plan = folder.join("a \"plan\" of $HOME");
+        std::fs::create_dir_all(plan.join("bin")).unwrap();
+        let program = plan.join("worker");
+        let scripts = [
+            (program.clone(), "#!/bin/sh\nfor word in \"$@\"; do echo \"[$word]\"; done; env\n"),
+            (plan.join("bin/srun"), "#!/bin/sh\nwhile [ \"${1#--}\" != \"$1\" ]; do shift; done; exec \"$@\"\n"),
+        ];
+        for (path, text) in scripts {
+            use std::os::unix::fs::PermissionsExt;
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let calling = Calling { plan: plan.clone(), program, ..calling() };
+        let srun = quoted(&plan.join("bin/srun").to_string_lossy());
+        let script = batch(&calling, &job(&["n1"], 600.0)).replace("exec srun", &format!("exec {srun}"));
+        let run = |end: &str| {
+            let mut shell = Command::new("/bin/sh");
+            shell
+                .args(["-c", &script])
+                .env_clear()
+                .env("SLURMD_NODENAME", "n1")
+                .env("SLURM_JOB_ID", "7")
+                .env("LD_X", "y");
+            shell.env("SLURM_JOB_END_TIME", end);
+            String::from_utf8(shell.output().unwrap().stdout).unwrap()
+        };
+        let (with, without) = (run("1000"), run(""));
+        std::fs::remove_dir_all(&folder).unwrap();
+        let words: Vec<&str> = with.lines().filter(|line| line.starts_with('[')).collect();
+        let named = format!("[{}]", plan.display());
+        assert_eq!(words, ["[agent]", "[--plan]", &named, "[--role]", "[suite]", "[--until]", "[880]"], "{with}");
+        assert!(without.contains("[--for]\n[480]\n"), "{without}");
+        assert!(with.contains("SLURMD_NODENAME=n1\n") && with.contains("SLURM_JOB_ID=7\n"), "{with}");
+        assert!(!with.contains("LD_X") && !with.contains("SLURM_JOB_END_TIME"), "{with}");
+        assert!(!with.contains("SLURM_CONF"), "what is not set stays so: {with}");
+    }
+}

@@ -1,0 +1,362 @@
+//! Slurm, by its commands: they are what every site has, and what its users are allowed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::cluster::PlanNode;
+
+use super::calling::{Call, Called, Environment, call};
+use super::limits::{Limits, room};
+use super::parse::{self, Association, Partition};
+use super::{Bounds, Calling, Job, Refusal, Scheduler, Script, Seat, Standing, Submitted, script};
+
+/// Rounds after which limits and partitions are read again: they change when somebody changes them.
+const ROUNDS_BETWEEN_LIMITS: u32 = 30;
+
+/// Slurm, as a user sees it.
+#[derive(Debug)]
+pub struct Slurm {
+    calling: Calling,
+    environment: Environment,
+    user: String,
+    /// The plan's partitions: a job in one of them is bound by its limits.
+    partitions: Vec<Option<String>>,
+    /// What bounds jobs, with the rounds since it was read.
+    known: Option<(u32, Known)>,
+}
+
+/// What bounds jobs.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    limits: Limits,
+    bounds: BTreeMap<String, Bounds>,
+}
+
+impl Slurm {
+    /// Slurm for the jobs of a plan with these nodes.
+    ///
+    /// # Errors
+    /// A sentence: it cannot be said who the user is.
+    pub fn new(calling: Calling, environment: Environment, nodes: &[PlanNode]) -> Result<Self, String> {
+        let called = ask(&["id", "-un"], &environment)?;
+        let mut partitions: Vec<Option<String>> = nodes.iter().map(|node| node.partition.clone()).collect();
+        partitions.sort();
+        partitions.dedup();
+        Ok(Self { calling, environment, user: called.stdout.trim().to_owned(), partitions, known: None })
+    }
+
+    /// What bounds jobs: read now and then.
+    fn known(&mut self) -> Result<Known, String> {
+        if let Some((rounds, known)) = &mut self.known
+            && *rounds < ROUNDS_BETWEEN_LIMITS
+        {
+            *rounds += 1;
+            return Ok(known.clone());
+        }
+        let text = ask(&["scontrol", "show", "partition", "-o"], &self.environment)?.stdout;
+        let partitions = parse::partitions(&text)?;
+        // Without accounting there are no limits, and these commands fail.
+        let accounted = |what: &[&str]| ask(what, &self.environment).map(|called| called.stdout).unwrap_or_default();
+        let user = format!("user={}", self.user);
+        let associations = accounted(&["sacctmgr", "-nP", "show", "assoc", &user, parse::ASSOCIATION]);
+        let qualities = accounted(&["sacctmgr", "-nP", "show", "qos", parse::QUALITY]);
+        let account = option_of(&self.calling.lines, &["--account", "-A"]);
+        let quality = option_of(&self.calling.lines, &["--qos", "-q"]);
+        let associations: Vec<Association> = parse::associations(&associations)
+            .into_iter()
+            .filter(|association| account.is_none_or(|account| association.account == account))
+            .collect();
+        let qualities: BTreeMap<String, Limits> = parse::qualities(&qualities).into_iter().collect();
+        let used: Vec<&Partition> = used(&partitions, &self.partitions);
+        let known = Known { limits: limits(&associations, &qualities, quality, &used), bounds: bounds(&partitions) };
+        self.known = Some((0, known.clone()));
+        Ok(known)
+    }
+}
+
+/// Those of the partitions that a plan's jobs go to.
+fn used<'a>(partitions: &'a [Partition], wanted: &[Option<String>]) -> Vec<&'a Partition> {
+    let is_wanted = |partition: &&Partition| {
+        wanted.iter().any(|name| name.as_ref().map_or(partition.default, |name| *name == partition.name))
+    };
+    partitions.iter().filter(is_wanted).collect()
+}
+
+/// The value of an option of sbatch among the user's lines.
+fn option_of<'a>(lines: &'a [String], names: &[&str]) -> Option<&'a str> {
+    let value = |line: &'a str| {
+        let (name, value) = line.split_once(['=', ' '])?;
+        names.contains(&name).then(|| value.trim().trim_matches(['"', '\'']))
+    };
+    lines.iter().rev().find_map(|line| value(line))
+}
+
+/// The tightest limits of all that can apply: those of the user's associations, of the quality of service that a job
+/// gets, and of the partitions'.
+fn limits(
+    associations: &[Association],
+    qualities: &BTreeMap<String, Limits>,
+    named: Option<&str>,
+    partitions: &[&Partition],
+) -> Limits {
+    let applies = |association: &&Association| {
+        association.partition.as_ref().is_none_or(|name| partitions.iter().any(|partition| partition.name == *name))
+    };
+    let mut found = Limits::default();
+    for association in associations.iter().filter(applies) {
+        found = found.and(association.limits);
+        let quality = named.or(association.default_qos.as_deref()).or_else(|| default_quality(&association.qos));
+        found = found.and(quality.and_then(|name| qualities.get(name)).copied().unwrap_or_default());
+    }
+    for quality in partitions.iter().filter_map(|partition| partition.qos.as_ref()) {
+        found = found.and(qualities.get(quality).copied().unwrap_or_default());
+    }
+    found
+}
+
+/// The quality of service that a job gets where nobody says: `normal` where the user may have it, else the only one.
+fn default_quality(allowed: &[String]) -> Option<&str> {
+    let normal = allowed.iter().find(|name| *name == "normal");
+    normal.or_else(|| allowed.first().filter(|_| allowed.len() == 1)).map(String::as_str)
+}
+
+fn bounds(partitions: &[Partition]) -> BTreeMap<String, Bounds> {
+    let of = |partition: &Partition| Bounds { seconds: partition.longest, nodes: partition.most_nodes };
+    let named = partitions.iter().map(|partition| (partition.name.clone(), of(partition)));
+    let default =
+        partitions.iter().filter(|partition| partition.default).map(|partition| (String::new(), of(partition)));
+    named.chain(default).collect()
+}
+
+/// Asks a command; what it answered if it succeeded.
+fn ask(argv: &[&str], environment: &Environment) -> Result<Called, String> {
+    let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+    let called = call(&Call { argv: &argv, input: None }, environment)?;
+    if called.succeeded { Ok(called) } else { Err(format!("'{}' failed: {}", argv[0], called.complaint())) }
+}
+
+impl Scheduler for Slurm {
+    fn script(&self, job: &Job) -> Script {
+        let folder = format!("--chdir={}", self.calling.plan.display());
+        let command = ["sbatch", "--parsable", &folder].map(str::to_owned).to_vec();
+        Script { command, input: Some(script::batch(&self.calling, job)) }
+    }
+
+    fn submit(&mut self, job: &Job) -> Result<Submitted, Refusal> {
+        let Script { command, input } = self.script(job);
+        let called =
+            call(&Call { argv: &command, input: input.as_deref() }, &self.environment).map_err(Refusal::Unreachable)?;
+        if !called.succeeded {
+            return Err(parse::refusal(&called.complaint()));
+        }
+        match parse::submitted(&called.stdout) {
+            Some(id) => Ok(Submitted { id, launcher: "slurm", command }),
+            None => {
+                Err(Refusal::Wrong(format!("sbatch did not answer with a job's number: '{}'", called.stdout.trim())))
+            }
+        }
+    }
+
+    fn poll(&mut self) -> Result<Standing, String> {
+        let known = self.known()?;
+        let nodes = parse::nodes(&ask(parse::NODES, &self.environment)?.stdout)?;
+        let user = format!("--user={}", self.user);
+        let queue = ["squeue", "--noheader", "-r", &user, "-o", parse::QUEUE];
+        let queue = parse::queue(&ask(&queue, &self.environment)?.stdout)?;
+        let queued = u32::try_from(queue.len()).unwrap_or(u32::MAX);
+        Ok(Standing {
+            nodes: nodes.into_iter().map(|node| (node.name, node.seat)).collect(),
+            queue,
+            room: room(known.limits, queued),
+            bounds: known.bounds,
+        })
+    }
+
+    fn cancel(&mut self, id: &str) -> Result<(), String> {
+        match ask(&["scancel", id], &self.environment) {
+            Err(said) if !said.contains("Invalid job id") => Err(said),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Which nodes are wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Those of an expression, such as `n[1-4],gpu7`.
+    Expression(String),
+    /// All of a partition.
+    Partition(String),
+    /// All that there are.
+    All,
+    /// All that are idle now.
+    Idle,
+}
+
+/// The nodes of Slurm that are wanted, each with a partition to queue its jobs in: the one that was asked for, else
+/// `None` where the default one has it, else the first that has it.
+///
+/// # Errors
+/// A sentence: Slurm does not answer, or there is no such node or partition.
+pub fn choose(wanted: &Wanted, environment: &Environment) -> Result<Vec<PlanNode>, String> {
+    let lines = parse::nodes(&ask(parse::NODES, environment)?.stdout)?;
+    let partitions = parse::partitions(&ask(&["scontrol", "show", "partition", "-o"], environment)?.stdout)?;
+    let expression = match wanted {
+        Wanted::Expression(expression) => expand(expression, environment)?,
+        _ => Vec::new(),
+    };
+    chosen(wanted, &expression, &lines, &partitions)
+}
+
+/// The names that an expression of Slurm stands for.
+///
+/// # Errors
+/// A sentence: Slurm does not answer, or it is no expression.
+pub fn expand(expression: &str, environment: &Environment) -> Result<Vec<String>, String> {
+    if expression.starts_with('-') {
+        return Err(format!("'{expression}' names no nodes"));
+    }
+    let called = ask(&["scontrol", "show", "hostnames", expression], environment)
+        .map_err(|said| format!("'{expression}' names no nodes: {said}"))?;
+    Ok(called.stdout.lines().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
+}
+
+/// Pure: which of the nodes, in which partition.
+fn chosen(
+    wanted: &Wanted,
+    named: &[String],
+    lines: &[parse::NodeLine],
+    partitions: &[Partition],
+) -> Result<Vec<PlanNode>, String> {
+    let default = partitions.iter().find(|partition| partition.default).map(|partition| partition.name.as_str());
+    let mut homes: BTreeMap<&str, Vec<&parse::NodeLine>> = BTreeMap::new();
+    for line in lines {
+        homes.entry(&line.name).or_default().push(line);
+    }
+    let node = |name: &str, of: &[&parse::NodeLine]| {
+        let in_default = of.iter().any(|line| Some(line.partition.as_str()) == default);
+        let partition = if in_default { None } else { of.first().map(|line| line.partition.clone()) };
+        PlanNode { name: name.to_owned(), partition }
+    };
+    // In Slurm's own order, which sorts n10 after n9.
+    let mut seen = BTreeSet::new();
+    let order = lines.iter().map(|line| line.name.as_str()).filter(|name| seen.insert(*name));
+    let with_home = order.map(|name| (name, &homes[name]));
+    let found: Vec<PlanNode> = match wanted {
+        Wanted::Expression(_) => named
+            .iter()
+            .map(|name| match homes.get(name.as_str()) {
+                Some(of) => Ok(node(name, of)),
+                None => Err(format!("Slurm has no node '{name}'; sinfo -N lists them")),
+            })
+            .collect::<Result<_, _>>()?,
+        Wanted::Partition(partition) => {
+            if !partitions.iter().any(|known| known.name == *partition) {
+                let known: Vec<&str> = partitions.iter().map(|known| known.name.as_str()).collect();
+                return Err(format!("Slurm has no partition '{partition}'; there are: {}", known.join(", ")));
+            }
+            let of = lines.iter().filter(|line| line.partition == *partition);
+            of.map(|line| PlanNode { name: line.name.clone(), partition: Some(partition.clone()) }).collect()
+        }
+        Wanted::All => with_home.map(|(name, of)| node(name, of)).collect(),
+        Wanted::Idle => with_home.filter(|(_, of)| of[0].seat == Seat::Idle).map(|(name, of)| node(name, of)).collect(),
+    };
+    if found.is_empty() { Err("Slurm has no such node now; sinfo -N lists them all".to_owned()) } else { Ok(found) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(name: &str, partition: &str, seat: Seat) -> parse::NodeLine {
+        parse::NodeLine { name: name.into(), partition: partition.into(), seat }
+    }
+
+    fn partition(name: &str, default: bool) -> Partition {
+        Partition { name: name.into(), default, ..Partition::default() }
+    }
+
+    #[test]
+    fn nodes_are_chosen_with_the_partition_that_their_jobs_need() {
+        let lines = [
+            line("n2", "debug", Seat::Idle),
+            line("n2", "long", Seat::Idle),
+            line("n10", "long", Seat::Busy("alloc".into())),
+            line("n11", "debug", Seat::Down("down".into())),
+        ];
+        let partitions = [partition("debug", true), partition("long", false)];
+        let names = |wanted: &Wanted, named: &[&str]| {
+            let named: Vec<String> = named.iter().map(|name| (*name).to_owned()).collect();
+            let found = chosen(wanted, &named, &lines, &partitions)?;
+            let text = found.iter().map(|node| format!("{}:{}", node.name, node.partition.as_deref().unwrap_or("-")));
+            Ok::<_, String>(text.collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(names(&Wanted::All, &[]).unwrap(), "n2:- n10:long n11:-");
+        assert_eq!(names(&Wanted::Idle, &[]).unwrap(), "n2:-");
+        assert_eq!(names(&Wanted::Partition("long".into()), &[]).unwrap(), "n2:long n10:long");
+        assert_eq!(names(&Wanted::Expression("n10,n2".into()), &["n10", "n2"]).unwrap(), "n10:long n2:-");
+        assert!(names(&Wanted::Expression("n3".into()), &["n3"]).unwrap_err().contains("no node 'n3'"));
+        let sentence = names(&Wanted::Partition("gpu".into()), &[]).unwrap_err();
+        assert!(sentence.contains("'gpu'") && sentence.contains("debug, long"), "{sentence}");
+    }
+
+    #[test]
+    fn the_tightest_of_all_limits_that_apply() {
+        let associations = parse::associations(
+            "a|||normal,low||10||
+a|gpu||normal||1||
+",
+        );
+        let qualities = BTreeMap::from([
+            ("normal".to_owned(), Limits { submitted: Some(8), running: None }),
+            ("low".to_owned(), Limits { submitted: Some(4), running: None }),
+            ("part".to_owned(), Limits { submitted: Some(6), running: Some(5) }),
+        ]);
+        let (debug, with_qos) =
+            (partition("debug", true), Partition { qos: Some("part".into()), ..partition("p", false) });
+        let tightest =
+            |named, partitions: &[&Partition]| limits(&associations, &qualities, named, partitions).tightest();
+        assert_eq!(tightest(None, &[&debug]), Some(8), "the quality called normal");
+        assert_eq!(tightest(Some("low"), &[&debug]), Some(4));
+        assert_eq!(tightest(None, &[&debug, &with_qos]), Some(5), "the partition's own quality");
+        assert_eq!(tightest(None, &[&partition("gpu", false)]), Some(1), "an association for this partition");
+        assert_eq!(limits(&[], &qualities, None, &[&debug]), Limits::default(), "nothing is accounted for");
+    }
+
+    #[test]
+    fn options_of_the_users_lines() {
+        let lines = ["--account=a", "-q low", "--account=\"b\""].map(str::to_owned);
+        assert_eq!(option_of(&lines, &["--account", "-A"]), Some("b"));
+        assert_eq!(option_of(&lines, &["--qos", "-q"]), Some("low"));
+        assert_eq!(option_of(&lines, &["--gres"]), None);
+    }
+
+    #[test]
+    fn a_jobs_script_can_be_typed_by_a_person() {
+        let calling =
+            Calling { plan: "/a b".into(), name: "p".into(), program: "/a b/program/assay".into(), lines: Vec::new() };
+        let environment = Environment::of(&BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]));
+        let slurm = Slurm::new(calling, environment, &[]).unwrap();
+        let job = Job {
+            nodes: vec!["n1".into()],
+            partition: None,
+            seconds: 600.0,
+            tasks: crate::cluster::scheduler::Tasks::Alone,
+        };
+        let text = slurm.script(&job).text();
+        assert!(
+            text.starts_with(
+                "sbatch --parsable '--chdir=/a b' <<'END'
+#!/bin/sh
+#SBATCH"
+            ),
+            "{text}"
+        );
+        assert!(
+            text.ends_with(
+                "END
+"
+            ) && !text.contains("--partition"),
+            "{text}"
+        );
+    }
+}

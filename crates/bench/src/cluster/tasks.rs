@@ -1,0 +1,304 @@
+//! Where the tasks of a plan are: per node what waits, runs and is over, told by the names in its folders.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use model::cluster::{Claim, OutcomeStatus, Plan, Task};
+use serde::Deserialize;
+use stats::random::Random;
+
+use super::claim::{self, Seen};
+use super::folder::{Folder, State, names, read};
+
+/// What a name in `failed` ends with where the attempt did not fail: its worker went away in the middle.
+const LOST: &str = ".lost";
+
+/// Where a plan stands.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// The nodes, in the plan's order.
+    pub nodes: Vec<NodeTally>,
+}
+
+/// Where a node's tasks are, each in one place. Names are sorted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NodeTally {
+    /// The node.
+    pub node: String,
+    /// Tasks that nobody has claimed.
+    pub waiting: Vec<String>,
+    /// Tasks that somebody has.
+    pub running: Vec<Running>,
+    /// Tasks that have a result.
+    pub done: Vec<String>,
+    /// Tasks that came to nothing and are not tried again, each with the reason.
+    pub failed: Vec<(String, String)>,
+    /// Tasks that cannot be done, each with the reason.
+    pub skipped: Vec<(String, String)>,
+    /// Expected seconds of what is not over.
+    pub seconds_left: f64,
+    /// The worker that has the node, where one does.
+    pub worker: Option<Running>,
+}
+
+/// Something that is claimed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Running {
+    /// Its name.
+    pub name: String,
+    /// Who claimed it, where that can be read.
+    pub by: Option<Claim>,
+    /// Seconds since it was claimed; `None` where the folder cannot be written, so that its clock cannot be asked.
+    pub since_seconds: Option<f64>,
+    /// Seconds since the claim was renewed, likewise.
+    pub silent_seconds: Option<f64>,
+    /// Whether the claim was not renewed for the lease's time, so that anybody may take it over.
+    pub is_over: bool,
+}
+
+impl Tally {
+    /// Whether nothing is left to do.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.nodes.iter().all(NodeTally::is_over)
+    }
+}
+
+impl NodeTally {
+    /// Whether nothing is left to do on this node.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.waiting.is_empty() && self.running.is_empty()
+    }
+
+    /// How many tasks are over, whatever came of them.
+    #[must_use]
+    pub fn over(&self) -> usize {
+        self.done.len() + self.failed.len() + self.skipped.len()
+    }
+
+    /// How many tasks there are.
+    #[must_use]
+    pub fn tasks(&self) -> usize {
+        self.waiting.len() + self.running.len() + self.over()
+    }
+}
+
+/// What does not change any more and need not be read twice, for who asks again and again.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// What came of tasks that are over, by node and task.
+    outcomes: BTreeMap<(String, String), (OutcomeStatus, Option<String>)>,
+    /// Expected seconds of tasks, likewise, where the plan does not say.
+    seconds: BTreeMap<(String, String), f64>,
+}
+
+/// The part of an outcome that a tally needs.
+#[derive(Deserialize)]
+struct Brief {
+    status: OutcomeStatus,
+    reason: Option<String>,
+}
+
+/// Where a plan stands now.
+///
+/// # Errors
+/// A sentence: a folder cannot be read.
+pub fn tally(folder: &Folder, plan: &Plan) -> Result<Tally, String> {
+    tally_again(folder, plan, &mut Known::default())
+}
+
+/// The same, with what is known from the last time.
+///
+/// # Errors
+/// A sentence: a folder cannot be read.
+pub fn tally_again(folder: &Folder, plan: &Plan, known: &mut Known) -> Result<Tally, String> {
+    // A folder that we may only read tells everything but how old claims are.
+    let now = claim::now_of(folder.path()).ok();
+    let lease = lease(plan);
+    let nodes = plan.nodes.iter().map(|node| node_tally(folder, plan, &node.name, now, lease, known));
+    Ok(Tally { nodes: nodes.collect::<Result<_, _>>()? })
+}
+
+/// The plan's lease.
+#[must_use]
+pub fn lease(plan: &Plan) -> Duration {
+    // A plan that was damaged by hand has the longest lease that makes sense, and none below a second.
+    Duration::from_secs_f64(if plan.lease_seconds.is_finite() { plan.lease_seconds.clamp(1.0, 1e6) } else { 1e6 })
+}
+
+fn node_tally(
+    folder: &Folder,
+    plan: &Plan,
+    node: &str,
+    now: Option<SystemTime>,
+    lease: Duration,
+    known: &mut Known,
+) -> Result<NodeTally, String> {
+    let mut tally = NodeTally { node: node.to_owned(), ..NodeTally::default() };
+    // In the order in which tasks move, so that one that moves on meanwhile is not missed; and what waits a second time,
+    // since tasks are given back.
+    let waiting = waiting(folder, node)?;
+    let claims = claim::claims(&folder.tasks(State::Running, node))?;
+    let again = self::waiting(folder, node)?;
+    let over = over(folder, node)?;
+    let mut running: BTreeMap<String, Running> = BTreeMap::new();
+    for seen in &claims {
+        let found = look_at(&folder.tasks(State::Running, node), seen, now, lease);
+        if seen.name.starts_with('.') {
+            tally.worker = Some(found);
+        } else if !over.contains(&seen.name) {
+            running.insert(seen.name.clone(), found);
+        }
+    }
+    let waits = |name: &&String| !running.contains_key(*name) && !over.contains(*name);
+    let waiting: BTreeSet<String> = waiting.union(&again).filter(waits).cloned().collect();
+    for name in &waiting {
+        tally.seconds_left += seconds(folder, plan, node, name, known);
+    }
+    for (name, running) in &running {
+        let left = seconds(folder, plan, node, name, known) - running.since_seconds.unwrap_or(0.0);
+        tally.seconds_left += left.max(0.0);
+    }
+    for name in over {
+        let (status, reason) = outcome(folder, node, &name, known);
+        let reason = || reason.unwrap_or_else(|| "no reason was given".to_owned());
+        match status {
+            OutcomeStatus::Ok => tally.done.push(name),
+            OutcomeStatus::Failed => tally.failed.push((name, reason())),
+            OutcomeStatus::Skipped => tally.skipped.push((name, reason())),
+        }
+    }
+    tally.waiting = waiting.into_iter().collect();
+    tally.running = running.into_values().collect();
+    Ok(tally)
+}
+
+/// The tasks of a node that nobody has claimed.
+///
+/// # Errors
+/// A sentence: the folder cannot be read.
+pub fn waiting(folder: &Folder, node: &str) -> Result<BTreeSet<String>, String> {
+    let names = names(&folder.tasks(State::Waiting, node))?;
+    let task = |name: &String| name.strip_suffix(".json").filter(|name| !name.starts_with('.')).map(str::to_owned);
+    Ok(names.iter().filter_map(task).collect())
+}
+
+/// The tasks of a node that are over.
+///
+/// # Errors
+/// A sentence: the folder cannot be read.
+pub fn over(folder: &Folder, node: &str) -> Result<BTreeSet<String>, String> {
+    let names = names(&folder.tasks(State::Done, node))?;
+    Ok(names.into_iter().filter(|name| !name.starts_with('.')).collect())
+}
+
+/// A claim as it looks from here.
+fn look_at(running: &Path, seen: &Seen, now: Option<SystemTime>, lease: Duration) -> Running {
+    let since = |path: &Path| {
+        let time = fs::metadata(path).and_then(|data| data.modified()).ok()?;
+        Some(now?.duration_since(time).unwrap_or_default().as_secs_f64())
+    };
+    let (file, who) = (running.join(seen.file()), running.join(format!("{}.who", seen.plain())));
+    let silent_seconds = since(&file);
+    Running {
+        name: seen.name.clone(),
+        by: read(&who).ok(),
+        since_seconds: since(&who),
+        silent_seconds,
+        is_over: silent_seconds.is_some_and(|seconds| seconds > lease.as_secs_f64()),
+    }
+}
+
+/// Expected seconds of a task that is not over.
+fn seconds(folder: &Folder, plan: &Plan, node: &str, name: &str, known: &mut Known) -> f64 {
+    if let Some(seconds) = plan.task_seconds.get(name) {
+        return *seconds;
+    }
+    let key = (node.to_owned(), name.to_owned());
+    if let Some(seconds) = known.seconds.get(&key) {
+        return *seconds;
+    }
+    // One that has just moved is found the next time.
+    let path = folder.tasks(State::Waiting, node).join(format!("{name}.json"));
+    let Ok(task) = read::<Task>(&path) else { return 0.0 };
+    known.seconds.insert(key, task.seconds);
+    task.seconds
+}
+
+/// What came of a task that is over.
+fn outcome(folder: &Folder, node: &str, name: &str, known: &mut Known) -> (OutcomeStatus, Option<String>) {
+    let key = (node.to_owned(), name.to_owned());
+    if let Some(outcome) = known.outcomes.get(&key) {
+        return outcome.clone();
+    }
+    let path = folder.tasks(State::Done, node).join(name).join("outcome.json");
+    match read::<Brief>(&path) {
+        Ok(Brief { status, reason }) => {
+            known.outcomes.insert(key, (status, reason.clone()));
+            (status, reason)
+        }
+        Err(error) => (OutcomeStatus::Failed, Some(format!("cannot read '{}': {error}", path.display()))),
+    }
+}
+
+/// How often a task's attempts have failed, and how often their worker went away in the middle.
+///
+/// # Errors
+/// A sentence: the folder cannot be read.
+pub fn tried(folder: &Folder, node: &str, task: &str) -> Result<(u32, u32), String> {
+    let (mut failed, mut lost) = (0, 0);
+    for seen in names(&folder.tasks(State::Failed, node))?.iter().filter_map(|name| Seen::parse_plain(name)) {
+        if seen.name == task {
+            *(if seen.id.ends_with(LOST) { &mut lost } else { &mut failed }) += 1;
+        }
+    }
+    Ok((failed, lost))
+}
+
+/// The name in `failed` of an attempt whose worker went away.
+pub(super) fn lost_name(seen: &Seen) -> String {
+    format!("{}{LOST}", seen.plain())
+}
+
+/// The tasks in the order in which this node does them: drawn by the seed, another one on each node, so that what several
+/// nodes share is not always in use by all of them.
+#[must_use]
+pub fn in_order(tasks: &BTreeSet<String>, node: &str, seed: u64) -> Vec<String> {
+    let mut drawn: Vec<(u64, &String)> =
+        tasks.iter().map(|name| (Random::new(seed ^ hash(&[node, name])).next_u64(), name)).collect();
+    drawn.sort_unstable();
+    drawn.into_iter().map(|(_, name)| name.clone()).collect()
+}
+
+/// FNV-1a, 64 bits (Fowler, Noll & Vo; draft-eastlake-fnv): the same in every version, unlike the library's.
+fn hash(words: &[&str]) -> u64 {
+    let bytes = words.iter().flat_map(|word| word.bytes().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Takes away what workers that were killed have left of a node: the files of tasks that are over, what attempts at them
+/// wrote, and what [`claim::sweep`] finds. Nothing of a task that is not over.
+///
+/// # Errors
+/// A sentence: a folder cannot be read or written.
+pub fn sweep(folder: &Folder, plan: &Plan, node: &str) -> Result<(), String> {
+    let over = over(folder, node)?;
+    let running = folder.tasks(State::Running, node);
+    for seen in claim::claims(&running)?.iter().filter(|seen| over.contains(&seen.name)) {
+        let _ = fs::remove_file(running.join(seen.file()));
+    }
+    for name in waiting(folder, node)?.intersection(&over) {
+        let _ = fs::remove_file(folder.tasks(State::Waiting, node).join(format!("{name}.json")));
+    }
+    let claims = claim::claims(&running)?;
+    let work = folder.tasks(State::Work, node);
+    for seen in names(&work)?.iter().filter_map(|name| Seen::parse_plain(name)) {
+        if over.contains(&seen.name) && !claims.contains(&seen) {
+            let _ = fs::remove_dir_all(work.join(seen.plain()));
+        }
+    }
+    claim::sweep(&running, lease(plan))
+}

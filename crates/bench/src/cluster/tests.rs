@@ -1,0 +1,379 @@
+//! A plan's folder under workers that are quick, slow, silent and dead. The program is a shell script here.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::{Duration, SystemTime};
+
+use model::cluster::{Claim, Outcome, OutcomeStatus, Plan, PlanNode, Task};
+use model::document::Program;
+use model::experiment::Area;
+use sys::clock::monotonic_raw_seconds;
+
+use super::attempt::{Asked, Came, Place, attempt, note_lost};
+use super::claim::{Holder, Seen, claim, claimer, claims, holder, is_gone, sweep, take_over};
+use super::folder::{Folder, State, names, read};
+use super::lease::Leases;
+use super::make::{Request, make, write};
+use super::pairs::Waits;
+use super::tasks::{in_order, over, tally, tried, waiting};
+use super::worker::{Part, Worker, work};
+use crate::tests::{Scratch, document, scratch};
+
+const LEASE: Duration = Duration::from_secs(30);
+
+/// What the script does before anything else: `$out` is where its run goes, `$here` where it is, `$*` all words.
+const SCRIPT: &str = "#!/bin/sh\nhere=$(dirname \"$0\")\nwords=\"$*\"\necho \"$words\" >> \"$here/called\"\nresume=\n\
+    while [ $# -gt 1 ]; do case $1 in --out) out=$2;; --resume) out=$2; resume=1;; esac; shift; done\nmkdir -p \"$out\"\n";
+
+/// Measures at once.
+const MEASURES: &str = "cp \"$here/document\" \"$out/run.json\"\n";
+
+fn program() -> Program {
+    Program { version: "0.1.0".into(), git: Some("c0ffee".into()), profile: "debug".into(), argv: Vec::new() }
+}
+
+/// A plan of two tasks for each node, whose program is a script that does this.
+fn plan(nodes: &[&str], script: &str) -> (Scratch, Folder, Plan) {
+    let scratch = scratch();
+    let text = scratch.path().join("text");
+    fs::write(&text, format!("{SCRIPT}{script}")).unwrap();
+    let path = scratch.path().join("assay");
+    // By another process: what one of ours holds open for writing cannot be run, and others are being started.
+    let installed = Command::new("install").args(["-m", "755"]).args([&text, &path]).status().unwrap();
+    assert!(installed.success());
+    let mut whole = document();
+    whole.run.suite = "quick".into();
+    whole.run.complete = true;
+    fs::write(scratch.path().join("document"), serde_json::to_vec(&whole).unwrap()).unwrap();
+    let node = |name: &&str| PlanNode { name: (*name).to_owned(), partition: None };
+    let request = Request {
+        name: "p".into(),
+        created: "2026-11-22T12:00:00Z".into(),
+        program: program(),
+        program_path: Some(path.display().to_string()),
+        suite: "quick".into(),
+        areas: Vec::new(),
+        filter: None,
+        repeat: None,
+        options: Vec::new(),
+        directory: None,
+        nodes: nodes.iter().map(node).collect(),
+        pairing: None,
+        network: None,
+        hpl: None,
+        lease_seconds: LEASE.as_secs_f64(),
+        attempts: 2,
+        seed: 1,
+    };
+    let expected = BTreeMap::from([(Area::Cpu, 10.0), (Area::Memory, 20.0)]);
+    let (plan, tasks) = make(&request, &expected).unwrap();
+    let folder = Folder::at(&scratch.path().join("plan"));
+    write(&folder, &plan, &tasks, &path).unwrap();
+    (scratch, folder, plan)
+}
+
+fn worker(node: &str) -> Worker {
+    let environment = vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
+    let waits = Waits::default();
+    Worker { node: node.into(), job: None, until: None, program: program(), environment, part: Part::All, waits }
+}
+
+/// The folders of what waits and what runs on `n1`.
+fn sides(folder: &Folder) -> (PathBuf, PathBuf) {
+    (folder.tasks(State::Waiting, "n1"), folder.tasks(State::Running, "n1"))
+}
+
+fn us() -> Claim {
+    claimer(None).unwrap()
+}
+
+/// The only claim of a task of this name.
+fn seen(running: &Path, name: &str) -> Seen {
+    let mut found = claims(running).unwrap();
+    found.retain(|seen| seen.name == name);
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.remove(0)
+}
+
+/// Makes a claim's lease begin so long ago.
+fn age(running: &Path, seen: &Seen, age: Duration) {
+    let file = File::options().append(true).open(running.join(seen.file())).unwrap();
+    file.set_modified(SystemTime::UNIX_EPOCH + filesystem_now(running) - age).unwrap();
+}
+
+fn filesystem_now(folder: &Path) -> Duration {
+    super::claim::now_of(folder).unwrap().duration_since(SystemTime::UNIX_EPOCH).unwrap()
+}
+
+/// Makes one attempt at a task of `n1`, in a child that may take so long.
+fn one_attempt(folder: &Folder, plan: &Plan, name: &str, most_seconds: f64, until: Option<f64>) -> Came {
+    let (waiting, running) = sides(folder);
+    let held = claim(&waiting, &running, name, &us()).unwrap().unwrap();
+    let task: Task = read(held.path()).unwrap();
+    let leases = Leases::new(LEASE);
+    let environment = worker("n1").environment;
+    let place = Place { folder, plan, node: "n1", environment: &environment, leases: &leases, until };
+    let asked =
+        Asked { arguments: vec!["run".into(), "quick".into()], suite: "quick".into(), suite_text: None, most_seconds };
+    attempt(&place, &leases.hold(held), &task, &asked).unwrap()
+}
+
+fn outcome(folder: &Folder, name: &str) -> Outcome {
+    read(&folder.tasks(State::Done, "n1").join(name).join("outcome.json")).unwrap()
+}
+
+/// What is in the log more than once, or not at all.
+fn not_once(log: &[String], names: &[String]) -> Vec<String> {
+    let wrong = |name: &&String| log.iter().filter(|other| other == name).count() != 1;
+    names.iter().filter(wrong).cloned().collect()
+}
+
+#[test]
+fn of_many_that_claim_and_take_over_the_same_one_has_it() {
+    let scratch = scratch();
+    let (waiting, running) = (scratch.path().join("waiting"), scratch.path().join("running"));
+    fs::create_dir_all(&waiting).unwrap();
+    let names: Vec<String> = (0..40).map(|number| format!("t{number}")).collect();
+    for name in &names {
+        fs::write(waiting.join(format!("{name}.json")), "{}").unwrap();
+    }
+    for round in 0..2 {
+        let log = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            for _ in 0..6 {
+                scope.spawn(|| {
+                    let us = us();
+                    for name in &names {
+                        // First out of what waits, then from whoever had it.
+                        let had = if round == 0 {
+                            claim(&waiting, &running, name, &us).unwrap()
+                        } else {
+                            let old = Seen { name: name.clone(), id: "old".into() };
+                            take_over(&running, &old, &us).unwrap()
+                        };
+                        log.lock().unwrap().extend(had.map(|held| held.name));
+                    }
+                });
+            }
+        });
+        let mut log = log.into_inner().unwrap();
+        assert!(not_once(&log, &names).is_empty(), "{log:?}");
+        log.push("t7".into());
+        log.retain(|name| name != "t9");
+        assert_eq!(not_once(&log, &names), ["t7", "t9"], "what is wrong would be seen");
+        for seen in claims(&running).unwrap() {
+            fs::rename(running.join(seen.file()), running.join(format!("{}@old.json", seen.name))).unwrap();
+        }
+    }
+    sweep(&running, Duration::ZERO).unwrap();
+    assert_eq!(names.len(), super::folder::names(&running).unwrap().len(), "only the claims are left");
+}
+
+#[test]
+fn who_is_gone_is_told_by_process_and_lease() {
+    let (_scratch, folder, _) = plan(&["n1"], MEASURES);
+    let (waiting, running) = sides(&folder);
+    let us = us();
+    let of = |name: &str| holder(&running, &seen(&running, name), &us, LEASE).unwrap();
+    // The task's file is older than the lease before it is claimed: that must not end the claim.
+    let old = File::options().append(true).open(waiting.join("cpu.json")).unwrap();
+    old.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1)).unwrap();
+    let held = claim(&waiting, &running, "cpu", &us).unwrap().unwrap();
+    assert_eq!(of("cpu"), Holder::Alive);
+    age(&running, &held.seen(), LEASE * 2);
+    assert_eq!(of("cpu"), Holder::Silent);
+    assert!(held.renew().unwrap() && of("cpu") == Holder::Alive);
+    fs::remove_file(held.path().with_extension("who")).unwrap();
+    assert_eq!(of("cpu"), Holder::Alive, "without a name the lease counts");
+    // A process that has ended, and one that nobody has asked how.
+    let mut child = Command::new("true").spawn().unwrap();
+    while !fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap().contains(") Z") {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let dead = Claim { pid: child.id(), pid_start: crate::journal::Owner::of(child.id()).started, ..us.clone() };
+    let held = claim(&waiting, &running, "memory", &dead).unwrap().unwrap();
+    assert_eq!(of("memory"), Holder::Dead, "it has ended");
+    child.wait().unwrap();
+    assert_eq!(of("memory"), Holder::Dead, "it is gone");
+    let elsewhere = Claim { boot: Some("another".into()), ..us.clone() };
+    assert_eq!(holder(&running, &held.seen(), &elsewhere, LEASE).unwrap(), Holder::Alive, "nothing is known of it");
+    held.end();
+    let ended = Seen { name: "memory".into(), id: "x".into() };
+    assert_eq!(holder(&running, &ended, &us, LEASE).unwrap(), Holder::Ended);
+    assert!(!is_gone(&running, &ended, &us, LEASE).unwrap());
+}
+
+#[test]
+fn who_has_lost_a_claim_can_do_nothing_with_it() {
+    let (_scratch, folder, plan) = plan(&["n1"], MEASURES);
+    let (waiting, running) = sides(&folder);
+    let first = claim(&waiting, &running, "cpu", &us()).unwrap().unwrap();
+    assert!(claim(&waiting, &running, "cpu", &us()).unwrap().is_none());
+    let second = take_over(&running, &first.seen(), &us()).unwrap().unwrap();
+    assert!(take_over(&running, &first.seen(), &us()).unwrap().is_none());
+    assert!(!first.renew().unwrap() && second.renew().unwrap());
+    assert!(!first.clone().give_back(&waiting).unwrap());
+    first.end();
+    assert_eq!(claims(&running).unwrap(), [second.seen()]);
+    assert!(second.give_back(&waiting).unwrap());
+    assert_eq!(names(&running).unwrap(), Vec::<String>::new());
+    assert_eq!(tally(&folder, &plan).unwrap().nodes[0].waiting, ["cpu", "memory"]);
+}
+
+#[test]
+fn only_what_is_old_is_swept() {
+    let scratch = scratch();
+    for name in ["a@1.who", ".now@2", "b@3.who.77.unfinished", "c@4.who", "c@4.json"] {
+        fs::write(scratch.path().join(name), "{}").unwrap();
+    }
+    sweep(scratch.path(), LEASE).unwrap();
+    assert_eq!(names(scratch.path()).unwrap().len(), 5, "a claimer writes its name before its claim");
+    std::thread::sleep(Duration::from_millis(20));
+    sweep(scratch.path(), Duration::from_millis(1)).unwrap();
+    let mut left = names(scratch.path()).unwrap();
+    left.sort();
+    assert_eq!(left, ["c@4.json", "c@4.who"]);
+}
+
+#[test]
+fn a_document_is_published_once_and_what_is_wrong_with_one_is_said() {
+    for (script, why) in [
+        (MEASURES, None),
+        ("echo no such thing >&2; exit 2\n", Some("exit status: 2; the program said: no such thing")),
+        ("kill -9 $$\n", Some("SIGKILL")),
+        ("exit 0\n", Some("the program said nothing")),
+        ("sed s/quick/other/ $here/document > $out/run.json\n", Some("is of the suite 'other'")),
+        ("sed 's/\"complete\":true/\"complete\":false/' $here/document > $out/run.json\n", Some("it was cut off")),
+        ("echo '{' > $out/run.json\n", Some("is no run")),
+        ("cp $here/document $out/run.json; exit 2\n", Some("exit status: 2")),
+    ] {
+        let (_scratch, folder, plan) = plan(&["n1"], script);
+        let came = one_attempt(&folder, &plan, "cpu", 60.0, None);
+        let Some(why) = why else {
+            assert_eq!(came, Came::Over(OutcomeStatus::Ok));
+            let outcome = outcome(&folder, "cpu");
+            assert_eq!((outcome.exit_status, outcome.status, outcome.reason), (Some(0), OutcomeStatus::Ok, None));
+            continue;
+        };
+        let Came::Failed(reason) = came else { panic!("{script}: {came:?}") };
+        assert!(reason.contains(why), "{reason}");
+        assert_eq!(tried(&folder, "n1", "cpu").unwrap(), (1, 0));
+        assert!(waiting(&folder, "n1").unwrap().contains("cpu") && over(&folder, "n1").unwrap().is_empty());
+        assert_eq!(one_attempt(&folder, &plan, "cpu", 60.0, None), Came::Over(OutcomeStatus::Failed));
+        let outcome = outcome(&folder, "cpu");
+        let reason = outcome.reason.unwrap();
+        assert!(reason.starts_with("tried 2 times") && reason.contains(why) && outcome.task.tried == 2, "{reason}");
+        let tally = &tally(&folder, &plan).unwrap().nodes[0];
+        assert_eq!((tally.failed.len(), tally.waiting.len(), tally.tasks()), (1, 1, 2));
+    }
+}
+
+#[test]
+fn a_child_that_takes_too_long_is_ended_and_so_is_one_whose_time_is_over() {
+    let (_scratch, folder, plan) = plan(&["n1"], "exec sleep 300\n");
+    let Came::Failed(reason) = one_attempt(&folder, &plan, "cpu", 0.3, None) else { panic!("it cannot have ended") };
+    assert!(reason.contains("ended by us after 0 s"), "{reason}");
+    let until = Some(monotonic_raw_seconds() + 0.3);
+    assert_eq!(one_attempt(&folder, &plan, "cpu", 60.0, until), Came::GivenBack);
+    assert_eq!(tried(&folder, "n1", "cpu").unwrap(), (1, 0), "that it was given back is no failure");
+    assert!(waiting(&folder, "n1").unwrap().contains("cpu"));
+}
+
+#[test]
+fn a_task_that_somebody_has_taken_over_is_not_published() {
+    let (_scratch, folder, plan) = plan(&["n1"], &format!("while [ ! -e $here/go ]; do sleep 0.1; done\n{MEASURES}"));
+    let (_, running) = sides(&folder);
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| one_attempt(&folder, &plan, "cpu", 60.0, None));
+        while names(&folder.tasks(State::Work, "n1")).unwrap().is_empty() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        // The second holds the first for silent, which it is not: it publishes what it can.
+        let old = seen(&running, "cpu");
+        note_lost(&folder, "n1", &old, Holder::Silent).unwrap();
+        let held = take_over(&running, &old, &us()).unwrap().unwrap();
+        fs::write(folder.path().parent().unwrap().join("go"), "").unwrap();
+        assert_eq!(first.join().unwrap(), Came::Lost);
+        assert!(over(&folder, "n1").unwrap().is_empty() && held.renew().unwrap());
+        assert!(held.give_back(&sides(&folder).0).unwrap());
+    });
+    assert_eq!(tried(&folder, "n1", "cpu").unwrap(), (0, 1));
+    assert_eq!(one_attempt(&folder, &plan, "cpu", 60.0, None), Came::Over(OutcomeStatus::Ok));
+    assert_eq!(names(&folder.tasks(State::Work, "n1")).unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn what_a_dead_worker_has_left_is_gone_on_with() {
+    let script = format!("echo \"resume=$resume\" >> $here/resumed\n{MEASURES}");
+    for (left, called) in [("false", true), ("true", false)] {
+        let (scratch, folder, plan) = plan(&["n1"], &script);
+        let work = folder.tasks(State::Work, "n1").join("cpu@0/run");
+        fs::create_dir_all(&work).unwrap();
+        let whole = fs::read_to_string(scratch.path().join("document")).unwrap();
+        let text = whole.replace("\"complete\":true", &format!("\"complete\":{left}"));
+        fs::write(work.join("run.json"), text).unwrap();
+        assert_eq!(one_attempt(&folder, &plan, "cpu", 60.0, None), Came::Over(OutcomeStatus::Ok));
+        let resumed = fs::read_to_string(scratch.path().join("resumed")).unwrap_or_default();
+        assert_eq!(resumed, if called { "resume=1\n" } else { "" }, "a complete one is only published");
+    }
+    // One that cannot be gone on with is measured afresh.
+    let (_scratch, folder, plan) = plan(&["n1"], &format!("[ -z \"$resume\" ] || exit 2\n{MEASURES}"));
+    let work = folder.tasks(State::Work, "n1").join("cpu@0/run");
+    fs::create_dir_all(&work).unwrap();
+    fs::write(work.join("run.json"), "{}").unwrap();
+    assert_eq!(one_attempt(&folder, &plan, "cpu", 60.0, None), Came::Over(OutcomeStatus::Ok));
+}
+
+#[test]
+fn a_task_that_takes_every_worker_with_it_is_given_up() {
+    let (_scratch, folder, plan) = plan(&["n1"], MEASURES);
+    for id in 0..10 {
+        note_lost(&folder, "n1", &Seen { name: "cpu".into(), id: id.to_string() }, Holder::Dead).unwrap();
+    }
+    assert_eq!(one_attempt(&folder, &plan, "cpu", 60.0, None), Came::Over(OutcomeStatus::Failed));
+    assert!(outcome(&folder, "cpu").reason.unwrap().contains("10 workers went away"));
+}
+
+#[test]
+fn two_workers_of_a_node_do_each_task_once_and_leave_nothing() {
+    let (scratch, folder, plan) = plan(&["n1", "n2"], MEASURES);
+    let ended: Vec<_> = std::thread::scope(|scope| {
+        let workers = [(); 2].map(|()| scope.spawn(|| work(&folder, &worker("n1"), &mut |_| ()).unwrap()));
+        workers.map(|worker| worker.join().unwrap()).into()
+    });
+    assert_eq!(ended.iter().map(|ended| ended.over).sum::<u32>(), 2, "{ended:?}");
+    assert_eq!(fs::read_to_string(scratch.path().join("called")).unwrap().lines().count(), 2);
+    let found = tally(&folder, &plan).unwrap();
+    assert_eq!((found.nodes[0].done.len(), found.nodes[1].waiting.len(), found.is_over()), (2, 2, false));
+    assert!((found.nodes[1].seconds_left - 30.0).abs() < 1e-9);
+    assert_eq!(names(&folder.tasks(State::Running, "n1")).unwrap(), Vec::<String>::new());
+    assert!(folder.node("n1").join("facts.json").is_file());
+    work(&folder, &worker("n2"), &mut |_| ()).unwrap();
+    assert!(tally(&folder, &plan).unwrap().is_over());
+}
+
+#[test]
+fn workers_refuse_what_they_cannot_do() {
+    let (_scratch, folder, plan) = plan(&["n1"], MEASURES);
+    let other = Worker { program: Program { git: Some("0dd".into()), ..program() }, ..worker("n1") };
+    let error = work(&folder, &other, &mut |_| ()).unwrap_err();
+    assert!(error.contains("0.1.0 (c0ffee)") && error.contains("0.1.0 (0dd)"), "{error}");
+    assert!(work(&folder, &worker("n9"), &mut |_| ()).unwrap_err().contains("no node 'n9'"));
+    let short = Worker { until: Some(monotonic_raw_seconds() + 19.0), ..worker("n1") };
+    let ended = work(&folder, &short, &mut |_| ()).unwrap();
+    assert_eq!((ended.over, ended.left), (1, 1), "{ended:?}");
+    assert!(ended.sentence.contains("the time left is too short"), "{ended:?}");
+    let again = tally(&folder, &plan).unwrap();
+    assert_eq!(again.nodes[0].waiting, ["memory"], "what does not fit stays");
+}
+
+#[test]
+fn each_node_has_an_order_of_its_own_that_the_seed_draws() {
+    let names = (0..6).map(|number| format!("t{number}")).collect();
+    let order = |node: &str, seed| in_order(&names, node, seed);
+    assert_eq!(order("n1", 1), order("n1", 1));
+    assert!(order("n1", 1) != order("n2", 1) && order("n1", 1) != order("n1", 2));
+}

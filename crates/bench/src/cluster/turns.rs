@@ -1,0 +1,486 @@
+//! Whose turn it is on the network of a plan: one pair alone, or one round together.
+//!
+//! Both hold the plan's one token, a file that is claimed by rename like a task: who measures alone while it measures, and
+//! who has called a round until everybody in it has ended. A round is called by whoever finds that all are ready who
+//! could be, or that nothing has changed for a while: a node that does not come holds nobody up for long, and what was
+//! really measured at the same moment is told by the times of the marks that each leaves, by the file system's clock.
+//!
+//! ```text
+//! PLAN/waiting/.net/token.json     the token; claimed: PLAN/running/.net/token@CLAIM.json
+//! PLAN/net/ready/rROUND.NODE@NONCE a node waits to be called for this round; renewed as a lease
+//! PLAN/net/go.json                 the last call: a Call
+//! PLAN/net/call-ID/NODE.begun      a node that was called has begun to measure; NODE.ended: it is over
+//! ```
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use model::cluster::Claim;
+use rustix::rand::{GetRandomFlags, getrandom};
+use serde::{Deserialize, Serialize};
+
+use super::claim::{self, Held};
+use super::folder::{self, Folder, cannot_write, read};
+
+/// Where the token waits and runs: no node's name begins with a dot.
+const NET: &str = ".net";
+/// The token's name.
+const TOKEN: &str = "token";
+/// What keeps the token's folder from being empty while the token is claimed: a folder that is empty could be replaced by
+/// another with a second token.
+const KEEPER: &str = ".made";
+/// Who was called has to begin within this time of the call, in seconds; later it would disturb others. An NFS client may
+/// remember for some seconds what was in a folder.
+pub(super) const BEGIN_SECONDS: f64 = 10.0;
+/// The most marks that are looked at to tell how many pairs were measured at the same moment; of more, as many are taken
+/// at equal distances, and stand for all.
+const MOST_MARKS: usize = 128;
+
+/// The mark of a node that was called and has begun to measure.
+pub(super) const BEGUN: &str = "begun";
+/// The mark of one for which the call is over.
+pub(super) const ENDED: &str = "ended";
+
+/// The turns of a plan as one worker sees them.
+#[derive(Clone, Debug)]
+pub(super) struct Turns<'a> {
+    us: &'a Claim,
+    lease: Duration,
+    waiting: PathBuf,
+    running: PathBuf,
+    net: PathBuf,
+}
+
+/// A node that waits to be called.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Ready {
+    /// The round.
+    pub(super) round: u32,
+    /// The node.
+    pub(super) node: String,
+    /// This waiting's own name: who was called once is not meant by a later look at the same call.
+    pub(super) nonce: String,
+}
+
+/// A round that was called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Call {
+    /// Its name.
+    pub(super) id: String,
+    /// The round.
+    pub(super) round: u32,
+    /// The waitings that are called: node and nonce.
+    pub(super) members: Vec<(String, String)>,
+}
+
+/// When a pair was measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Span {
+    begun: SystemTime,
+    /// `None`: it is still being measured.
+    ended: Option<SystemTime>,
+}
+
+/// Who of the waiting is called: those of the lowest round, if all are there who are expected for it or nobody wants to
+/// wait any longer. Pure.
+pub(super) fn whom_to_call(
+    ready: &BTreeSet<Ready>,
+    expected: impl Fn(u32) -> BTreeSet<String>,
+    is_patience_over: bool,
+) -> Vec<&Ready> {
+    let Some(round) = ready.first().map(|first| first.round) else { return Vec::new() };
+    let of_round: Vec<&Ready> = ready.iter().filter(|ready| ready.round == round).collect();
+    let is_there = |node: &String| of_round.iter().any(|ready| ready.node == *node);
+    if is_patience_over || expected(round).iter().all(is_there) { of_round } else { Vec::new() }
+}
+
+impl Ready {
+    fn file(&self) -> String {
+        format!("r{}.{}@{}", self.round, self.node, self.nonce)
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        let (round, rest) = name.strip_prefix('r')?.split_once('.')?;
+        let (node, nonce) = rest.rsplit_once('@')?;
+        Some(Self { round: round.parse().ok()?, node: node.to_owned(), nonce: nonce.to_owned() })
+    }
+}
+
+impl<'a> Turns<'a> {
+    /// The turns of the plan in a folder; makes the token where there is none yet.
+    ///
+    /// # Errors
+    /// A sentence: the folder cannot be written.
+    pub(super) fn of(folder: &Folder, us: &'a Claim, lease: Duration) -> Result<Self, String> {
+        let path = |parts: [&str; 2]| folder.path().join(parts[0]).join(parts[1]);
+        let turns = Self {
+            us,
+            lease,
+            waiting: path(["waiting", NET]),
+            running: path(["running", NET]),
+            net: folder.path().join("net"),
+        };
+        for needed in [&turns.running, &turns.net.join("ready")] {
+            fs::create_dir_all(needed).map_err(|error| cannot_write(needed, &error))?;
+        }
+        turns.make_token(&folder.path().join("waiting"))?;
+        Ok(turns)
+    }
+
+    /// The token comes with its folder, by one rename: there is one, whoever else makes it at the same moment.
+    fn make_token(&self, parent: &Path) -> Result<(), String> {
+        if self.waiting.exists() {
+            return Ok(());
+        }
+        let made = parent.join(format!("{NET}-{}", self.us.id));
+        folder::write(&made.join(KEEPER), &())?;
+        folder::write(&made.join(format!("{TOKEN}.json")), &())?;
+        let moved = fs::rename(&made, &self.waiting);
+        if let Err(error) = moved {
+            let _ = fs::remove_dir_all(&made);
+            // Somebody else has made it meanwhile: theirs is not empty, and stays.
+            if !self.waiting.join(KEEPER).exists() {
+                return Err(cannot_write(&self.waiting, &error));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the token if nobody has it.
+    ///
+    /// # Errors
+    /// A sentence: the folder cannot be written.
+    pub(super) fn take(&self) -> Result<Option<Held>, String> {
+        // Looked at first: to claim is to write a file.
+        if !self.waiting.join(format!("{TOKEN}.json")).exists() {
+            return Ok(None);
+        }
+        claim::claim(&self.waiting, &self.running, TOKEN, self.us)
+    }
+
+    /// Gives the token back for a holder that is gone.
+    ///
+    /// # Errors
+    /// A sentence: the folder cannot be read or written.
+    pub(super) fn free_from_the_gone(&self) -> Result<(), String> {
+        for seen in claim::claims(&self.running)? {
+            if claim::is_gone(&self.running, &seen, self.us, self.lease)?
+                && let Some(held) = claim::take_over(&self.running, &seen, self.us)?
+            {
+                self.give_back(held)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the token back.
+    ///
+    /// # Errors
+    /// A sentence: the folder cannot be written.
+    pub(super) fn give_back(&self, token: Held) -> Result<(), String> {
+        token.give_back(&self.waiting).map(|_| ())
+    }
+
+    /// Waits to be called for a round.
+    ///
+    /// # Errors
+    /// A sentence: the folder cannot be written.
+    pub(super) fn wait_for(&self, round: u32, node: &str) -> Result<Ready, String> {
+        let ready = Ready { round, node: node.to_owned(), nonce: nonce()? };
+        self.renew(&ready)?;
+        Ok(ready)
+    }
+
+    /// Says that we still wait.
+    ///
+    /// # Errors
+    /// A sentence: the folder cannot be written.
+    pub(super) fn renew(&self, ready: &Ready) -> Result<(), String> {
+        let path = self.net.join("ready").join(ready.file());
+        fs::write(&path, b".").map_err(|error| cannot_write(&path, &error))
+    }
+
+    /// Waits no longer.
+    pub(super) fn withdraw(&self, ready: &Ready) {
+        let _ = fs::remove_file(self.net.join("ready").join(ready.file()));
+    }
+
+    /// Who waits now. Takes away what the gone have left.
+    ///
+    /// # Errors
+    /// A sentence: the folder cannot be read.
+    pub(super) fn ready(&self, now: SystemTime) -> Result<BTreeSet<Ready>, String> {
+        let place = self.net.join("ready");
+        let entries =
+            fs::read_dir(&place).map_err(|error| format!("cannot look through '{}': {error}", place.display()))?;
+        let mut ready = BTreeSet::new();
+        for entry in entries.flatten() {
+            let Some(found) = entry.file_name().to_str().and_then(Ready::parse) else { continue };
+            let renewed = entry.metadata().and_then(|data| data.modified());
+            match renewed.map(|renewed| now.duration_since(renewed)) {
+                Ok(Ok(age)) if age > self.lease => self.withdraw(&found),
+                // It has withdrawn just now.
+                Err(_) => {}
+                Ok(_) => {
+                    ready.insert(found);
+                }
+            }
+        }
+        Ok(ready)
+    }
+
+    /// Calls these, whose turn it is as long as we hold the token.
+    ///
+    /// # Errors
+    /// A sentence: the folder cannot be written.
+    pub(super) fn call(&self, whom: &[&Ready]) -> Result<Option<Call>, String> {
+        let Some(first) = whom.first() else { return Ok(None) };
+        let members = whom.iter().map(|ready| (ready.node.clone(), ready.nonce.clone())).collect();
+        let call = Call { id: nonce()?, round: first.round, members };
+        self.sweep();
+        let marks = self.marks(&call);
+        fs::create_dir_all(&marks).map_err(|error| cannot_write(&marks, &error))?;
+        folder::write(&self.net.join("go.json"), &call)?;
+        Ok(Some(call))
+    }
+
+    /// Takes away the marks of earlier calls: we hold the token, so they are over.
+    fn sweep(&self) {
+        let entries = fs::read_dir(&self.net).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("call-")) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+
+    /// The last call, if it calls this waiting and is so young that it is still worth beginning.
+    pub(super) fn called(&self, ready: &Ready) -> Option<Call> {
+        let path = self.net.join("go.json");
+        let call: Call = read(&path).ok()?;
+        let is_ours = call.members.iter().any(|(node, nonce)| *node == ready.node && *nonce == ready.nonce);
+        if !is_ours {
+            return None;
+        }
+        let made = fs::metadata(&path).and_then(|data| data.modified()).ok()?;
+        let age = claim::now_of(&self.net).ok()?.duration_since(made).unwrap_or_default();
+        if age.as_secs_f64() > BEGIN_SECONDS {
+            // Whoever called does not wait for us.
+            self.mark(&call, &ready.node, ENDED);
+            return None;
+        }
+        Some(call)
+    }
+
+    fn marks(&self, call: &Call) -> PathBuf {
+        self.net.join(format!("call-{}", call.id))
+    }
+
+    /// Leaves a mark: `begun` or `ended`. One that cannot be left is not missed but by those who count.
+    pub(super) fn mark(&self, call: &Call, node: &str, what: &str) {
+        let _ = fs::write(self.marks(call).join(format!("{node}.{what}")), b".");
+    }
+
+    /// Whether everybody who was called has ended.
+    pub(super) fn is_over(&self, call: &Call) -> bool {
+        let marks = self.marks(call);
+        call.members.iter().all(|(node, _)| marks.join(format!("{node}.{ENDED}")).exists())
+    }
+
+    /// How many pairs of a call were measured for at least half of the time that this node's was, this one included. `None`
+    /// where that cannot be told.
+    pub(super) fn at_once(&self, call: &Call, node: &str) -> Option<u32> {
+        let marks = self.marks(call);
+        let time = |node: &str, what: &str| {
+            // Opened, so that an NFS client asks its server.
+            let file = File::open(marks.join(format!("{node}.{what}")))?;
+            file.metadata()?.modified()
+        };
+        let span = |node: &str| -> io::Result<Option<Span>> {
+            match time(node, BEGUN) {
+                Ok(begun) => Ok(Some(Span { begun, ended: time(node, ENDED).ok() })),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(error),
+            }
+        };
+        let ours = span(node).ok()??;
+        let others: Vec<&str> =
+            call.members.iter().map(|(other, _)| other.as_str()).filter(|other| *other != node).collect();
+        let step = others.len().div_ceil(MOST_MARKS).max(1);
+        let looked_at: Vec<&str> = others.iter().copied().step_by(step).collect();
+        let spans: Vec<Span> = looked_at.iter().filter_map(|other| span(other).ok()?).collect();
+        let with_us = spans.iter().filter(|other| is_half_of(ours, **other)).count();
+        let scaled = (with_us * others.len()).checked_div(looked_at.len()).unwrap_or(0);
+        u32::try_from(scaled + 1).ok()
+    }
+}
+
+/// Whether another pair was measured during half of the time, or more, that ours was.
+fn is_half_of(ours: Span, other: Span) -> bool {
+    let Some(our_end) = ours.ended else { return false };
+    let from = ours.begun.max(other.begun);
+    let to = other.ended.map_or(our_end, |end| end.min(our_end));
+    let both = to.duration_since(from).unwrap_or_default();
+    let length = our_end.duration_since(ours.begun).unwrap_or_default();
+    both * 2 >= length && to >= from
+}
+
+/// A name that nobody has had before.
+fn nonce() -> Result<String, String> {
+    let mut bytes = [0_u8; 8];
+    getrandom(&mut bytes, GetRandomFlags::empty())
+        .map_err(|error| format!("cannot draw a name from the kernel's random numbers: {error}"))?;
+    Ok(format!("{:016x}", u64::from_le_bytes(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::doors::tests::claim;
+    use crate::tests::scratch;
+
+    const LEASE: Duration = Duration::from_mins(1);
+
+    fn ready(list: &[(u32, &str)]) -> BTreeSet<Ready> {
+        let one = |(round, node): &(u32, &str)| Ready { round: *round, node: (*node).into(), nonce: "0f".into() };
+        list.iter().map(one).collect()
+    }
+
+    fn called(whom: &[&Ready]) -> String {
+        whom.iter().map(|ready| format!("{}:{}", ready.round, ready.node)).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_round_is_called_when_all_are_there_or_nobody_waits_any_longer() {
+        let expected = |_: u32| BTreeSet::from(["n1", "n2"].map(str::to_owned));
+        let call = |list: &[(u32, &str)], over| called(&whom_to_call(&ready(list), expected, over));
+        assert_eq!(call(&[], true), "");
+        assert_eq!(call(&[(0, "n1")], false), "", "n2 is missing");
+        assert_eq!(call(&[(0, "n1")], true), "0:n1", "n2 does not come");
+        assert_eq!(call(&[(0, "n1"), (0, "n2"), (0, "n3")], false), "0:n1 0:n2 0:n3");
+        assert_eq!(call(&[(1, "n1"), (2, "n2")], false), "", "n2 is in another round");
+        assert_eq!(call(&[(1, "n1"), (1, "n2"), (2, "n3")], true), "1:n1 1:n2", "the lowest round");
+        assert_eq!(call(&[(10, "n1"), (9, "n2")], true), "9:n2", "rounds are numbers");
+    }
+
+    #[test]
+    fn who_waits_is_told_by_names_of_files() {
+        for node in ["n1", "node-7.rack_3", "r1.n2"] {
+            let ready = Ready { round: 12, node: node.into(), nonce: "0f".into() };
+            assert_eq!(Ready::parse(&ready.file()), Some(ready));
+        }
+        for other in ["", "r", "r1", "r1.n1", "rx.n1@0", "go.json", ".now@0f", "r-1.n1@0f"] {
+            assert_eq!(Ready::parse(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn there_is_one_token_however_many_make_it_and_it_survives_its_holder() {
+        let scratch = scratch();
+        let folder = Folder::at(scratch.path());
+        let claims: Vec<Claim> = (0..8).map(|number| claim(&format!("c{number}"))).collect();
+        for _ in 0..20 {
+            // All at the same moment, on a plan without a token, and while somebody has it.
+            let taken: Vec<Held> = std::thread::scope(|scope| {
+                let folder = &folder;
+                let one = |us| scope.spawn(move || Turns::of(folder, us, LEASE).unwrap().take().unwrap());
+                let all: Vec<_> = claims.iter().map(one).collect();
+                all.into_iter().filter_map(|one| one.join().unwrap()).collect()
+            });
+            assert_eq!(taken.len(), 1);
+            let turns = Turns::of(&folder, &claims[0], LEASE).unwrap();
+            assert!(turns.take().unwrap().is_none());
+            turns.free_from_the_gone().unwrap();
+            assert!(turns.take().unwrap().is_none(), "its holder is not gone");
+            for held in taken {
+                turns.give_back(held).unwrap();
+            }
+        }
+        // The holder goes without a word: after the lease others have it again.
+        let turns = Turns::of(&folder, &claims[0], Duration::from_millis(50)).unwrap();
+        let lost = turns.take().unwrap().unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+        turns.free_from_the_gone().unwrap();
+        assert!(turns.take().unwrap().is_some());
+        assert_eq!(lost.renew(), Ok(false), "the first holder finds it gone");
+        assert_eq!(fs::read_dir(scratch.path().join("waiting")).unwrap().count(), 1, "nothing half-made is left");
+    }
+
+    #[test]
+    fn only_who_waits_is_called_and_only_while_the_call_is_young() {
+        let scratch = scratch();
+        let (folder, us) = (Folder::at(scratch.path()), claim("a"));
+        let turns = Turns::of(&folder, &us, LEASE).unwrap();
+        let (one, other) = (turns.wait_for(3, "n1").unwrap(), turns.wait_for(3, "n2").unwrap());
+        let now = claim::now_of(&turns.net).unwrap();
+        assert_eq!(turns.ready(now).unwrap(), BTreeSet::from([one.clone(), other.clone()]));
+        assert_eq!(turns.called(&one), None);
+        let call = turns.call(&[&one]).unwrap().unwrap();
+        assert_eq!((turns.called(&one), turns.called(&other)), (Some(call.clone()), None));
+        turns.withdraw(&one);
+        let again = turns.wait_for(3, "n1").unwrap();
+        assert_eq!(turns.called(&again), None, "the same node, waiting anew");
+        // The call is an hour old: too late, and whoever called must not wait.
+        let go = File::options().write(true).open(turns.net.join("go.json")).unwrap();
+        go.set_modified(now - Duration::from_hours(1)).unwrap();
+        assert!(!turns.is_over(&call));
+        assert_eq!(turns.called(&one), None);
+        assert!(turns.is_over(&call));
+        // Who has not renewed its waiting is gone.
+        assert_eq!(turns.ready(now + 2 * LEASE).unwrap(), BTreeSet::new());
+        assert_eq!(turns.ready(now).unwrap(), BTreeSet::new(), "and its mark with it");
+        for broken in ["", "{", "[1]"] {
+            fs::write(turns.net.join("go.json"), broken).unwrap();
+            assert_eq!(turns.called(&again), None);
+        }
+    }
+
+    #[test]
+    fn pairs_count_as_at_once_if_they_share_half_of_the_time() {
+        let at = |seconds: f64| SystemTime::UNIX_EPOCH + Duration::from_secs_f64(1e9 + seconds);
+        let span = |begun: f64, ended: Option<f64>| Span { begun: at(begun), ended: ended.map(at) };
+        let ours = span(0.0, Some(4.0));
+        for (other, with_us) in [
+            (span(0.0, Some(4.0)), true),
+            (span(1.9, Some(9.0)), true),
+            (span(2.1, Some(9.0)), false),
+            (span(-5.0, Some(1.9)), false),
+            (span(1.0, None), true),
+            (span(3.0, None), false),
+            (span(5.0, Some(6.0)), false),
+            (span(0.5, Some(2.6)), true),
+        ] {
+            assert_eq!(is_half_of(ours, other), with_us, "{other:?}");
+        }
+        assert!(!is_half_of(span(0.0, None), ours), "ours must be over");
+    }
+
+    #[test]
+    fn marks_tell_how_many_were_measured_at_once() {
+        let scratch = scratch();
+        let (folder, us) = (Folder::at(scratch.path()), claim("a"));
+        let turns = Turns::of(&folder, &us, LEASE).unwrap();
+        let waiting: Vec<Ready> = (0..300).map(|node| turns.wait_for(0, &format!("n{node}")).unwrap()).collect();
+        let call = turns.call(&waiting.iter().collect::<Vec<_>>()).unwrap().unwrap();
+        assert_eq!(turns.at_once(&call, "n0"), None, "it has not even begun");
+        let all = |what| {
+            for (node, _) in &call.members {
+                turns.mark(&call, node, what);
+            }
+        };
+        turns.mark(&call, "n0", BEGUN);
+        turns.mark(&call, "n0", ENDED);
+        assert_eq!(turns.at_once(&call, "n0"), Some(1), "nobody else has begun");
+        let began = sys::clock::monotonic_raw_seconds();
+        all(BEGUN);
+        // However slow this file system is, all have begun in the first tenth of the time.
+        std::thread::sleep(Duration::from_secs_f64(10.0 * (sys::clock::monotonic_raw_seconds() - began)));
+        all(ENDED);
+        assert_eq!(turns.at_once(&call, "n0"), Some(300), "told from a part of them");
+        assert!(turns.is_over(&call));
+        // The next call takes the marks away.
+        turns.call(&[&waiting[0]]).unwrap();
+        assert_eq!(turns.at_once(&call, "n0"), None);
+    }
+}

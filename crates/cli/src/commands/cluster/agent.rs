@@ -1,0 +1,106 @@
+//! What runs on the nodes: `assay agent` does a node's tasks, `assay attempt` is one of its children.
+
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use bench::cluster::folder::Folder;
+use bench::cluster::pairs::Waits;
+use bench::cluster::worker::{Part, Worker, work};
+use bench::host;
+use clap::{Args, ValueEnum};
+use model::unit::parse_seconds;
+
+use crate::commands::run::program;
+use crate::environment;
+use crate::exit::{Outcome, Result, complain};
+
+/// The variables of ours that an agent's children get: where programs are, and where the store is.
+const KEPT: &[&str] = &["PATH", "HOME", "ASSAY_STORE", "XDG_DATA_HOME"];
+
+/// Seconds before a job's end at which its agent has ended: the child has stored its run, the task is given back.
+const MARGIN_SECONDS: f64 = 60.0;
+
+/// Which node's tasks are done, and how long.
+#[derive(Debug, Args)]
+pub(crate) struct AgentArgs {
+    /// The plan's folder.
+    #[arg(long, value_name = "DIR")]
+    plan: PathBuf,
+    /// The node, by its name in the plan; by default what Slurm calls it, else this host's name.
+    #[arg(long)]
+    node: Option<String>,
+    /// End before this moment, in seconds since 1970; by default a minute before the end of the Slurm job.
+    #[arg(long, value_name = "SECONDS", conflicts_with = "for_time")]
+    until: Option<f64>,
+    /// End before so much time has passed.
+    #[arg(long = "for", id = "for_time", value_name = "TIME", value_parser = parse_seconds)]
+    for_time: Option<f64>,
+    /// Which tasks.
+    #[arg(long, default_value = "all")]
+    role: Tasks,
+    /// How long to wait for other nodes to measure the network with, while there is none.
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = parse_seconds)]
+    linger: f64,
+}
+
+/// Which tasks an agent does.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Tasks {
+    /// All.
+    All,
+    /// Parts of the suite.
+    Suite,
+    /// The network between nodes.
+    Net,
+}
+
+/// What an agent's child is told.
+#[derive(Debug, Args)]
+pub(crate) struct AttemptArgs {
+    /// The process with which this one ends.
+    parent: u32,
+    /// The command of this program that it becomes.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    words: Vec<String>,
+}
+
+/// Does a node's tasks.
+pub(crate) fn agent(arguments: &AgentArgs) -> Result {
+    host::note_stop_signals();
+    host::note_warning_signal();
+    let slurm = |name| environment::text(name);
+    let node = arguments.node.clone().or_else(|| slurm("SLURMD_NODENAME")).or_else(host::name);
+    let node = node.ok_or("this host has no name; name the node with --node")?;
+    let end = slurm("SLURM_JOB_END_TIME").and_then(|text| text.parse::<f64>().ok()).map(|end| end - MARGIN_SECONDS);
+    let seconds = match (arguments.for_time, arguments.until.or(end)) {
+        (Some(seconds), _) => Some(seconds),
+        (None, until) => until.map(|until| until - host::unix_seconds()),
+    };
+    let kept = KEPT.iter().filter_map(|name| Some(((*name).to_owned(), environment::text(name)?)));
+    let worker = Worker {
+        node,
+        job: slurm("SLURM_JOB_ID"),
+        until: seconds.map(|seconds| host::monotonic_raw_seconds() + seconds),
+        program: program(),
+        environment: kept.collect(),
+        part: match arguments.role {
+            Tasks::All => Part::All,
+            Tasks::Suite => Part::Suite,
+            Tasks::Net => Part::Net,
+        },
+        waits: Waits { linger: arguments.linger, ..Waits::default() },
+    };
+    let ended = work(&Folder::at(&arguments.plan), &worker, &mut |sentence| complain(sentence))?;
+    complain(&ended.sentence);
+    Ok(ended.signal.map_or(Outcome::Done, Outcome::Interrupted))
+}
+
+/// Becomes another command of this program, which the kernel ends as soon as the agent that started it is gone: what is
+/// left of a node's measurement would disturb the next one, and still write.
+pub(crate) fn attempt(arguments: &AttemptArgs) -> Result {
+    host::die_with_parent(arguments.parent).map_err(|error| format!("the agent's child cannot begin: {error}"))?;
+    let program = std::env::current_exe().map_err(|error| format!("cannot find this program's own file: {error}"))?;
+    let error = Command::new(&program).args(&arguments.words).exec();
+    Err(format!("cannot start '{}': {error}", program.display()))
+}

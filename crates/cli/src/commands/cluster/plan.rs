@@ -1,0 +1,272 @@
+//! `assay cluster plan`: what is to be measured on which nodes, in a folder that all of them see.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use bench::cluster::folder::Folder;
+use bench::cluster::make::{self, Request, expected, make, write};
+use bench::cluster::scheduler::{Environment, Wanted, choose, find_program};
+use bench::host::utc_now;
+use bench::target::DiskTarget;
+use clap::{Args, Parser};
+use machine::Sysroot;
+use model::cluster::{Pairing, Plan, PlanNode, Task};
+use model::experiment::Area;
+use model::unit::parse_seconds;
+
+use crate::args::{Arguments, Command};
+use crate::commands::run::program;
+use crate::environment;
+use crate::exit::{Outcome, Result, print};
+
+/// What is to be measured, and where.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("which").required(true))]
+pub(crate) struct PlanArgs {
+    /// The folder, absent or empty, that all nodes see under the same path.
+    folder: PathBuf,
+    /// The nodes: names, or where Slurm is an expression of its, such as n[1-4],gpu7.
+    #[arg(long, value_name = "NODE,…", group = "which")]
+    nodes: Option<String>,
+    /// All nodes of a partition of Slurm.
+    #[arg(long, value_name = "NAME", group = "which")]
+    partition: Option<String>,
+    /// All nodes of Slurm.
+    #[arg(long, group = "which")]
+    all: bool,
+    /// The nodes of Slurm that are idle now.
+    #[arg(long, group = "which")]
+    idle: bool,
+    /// A file with a node a line, as ssh knows it; what follows a # is passed over, - is standard input.
+    #[arg(long, value_name = "FILE", group = "which")]
+    hosts: Option<PathBuf>,
+    /// The suite, or a file that ends in .toml, which becomes part of the plan.
+    #[arg(long, value_name = "SUITE", default_value = "quick")]
+    suite: String,
+    /// Only these areas; net, the network of a node with itself, only where it is named.
+    #[arg(long, value_delimiter = ',', value_name = "AREA,…")]
+    area: Vec<Area>,
+    /// Only ids that match; `*` does not cross `/`, `**` does.
+    #[arg(long, value_name = "GLOB")]
+    filter: Option<String>,
+    /// Exactly so many repetitions a row; no stop rule.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    repeat: Option<u32>,
+    /// Between which nodes the network is measured: all pairs, ring (shifts by 1, 2, 4 … and random pairs), random, none.
+    #[arg(long, value_name = "PAIRS", default_value = "none", value_parser = parse_pairing)]
+    pairs: Pairs,
+    /// The interface (ib0) or the subnet (10.1.0.0/16) that the network is measured on.
+    #[arg(long, value_name = "NAME|SUBNET", requires = "pairs")]
+    network: Option<String>,
+    /// The directory on each node that disks are measured in; by default what `assay run` takes there.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// The program on each node, by its absolute path; by default a copy of this one in the folder.
+    #[arg(long, value_name = "PATH")]
+    program: Option<PathBuf>,
+    /// After so long without a sign of life a worker's task is somebody else's.
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_seconds)]
+    lease: f64,
+    /// How often a task is tried.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    attempts: u32,
+    /// Seed of order, data, permutations and pairs.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Say what the plan would be, and write nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// What else each `assay run` is called with, after --.
+    #[arg(last = true, value_name = "OPTION")]
+    options: Vec<String>,
+}
+
+/// How pairs are chosen; `None` for no pairs. A type of its own, since an option that may be absent reads otherwise.
+#[derive(Clone, Copy, Debug)]
+struct Pairs(Option<Pairing>);
+
+fn parse_pairing(text: &str) -> std::result::Result<Pairs, String> {
+    if text == "none" {
+        Ok(Pairs(None))
+    } else {
+        text.parse().map(|pairing| Pairs(Some(pairing))).map_err(|why: String| format!("{why}, none"))
+    }
+}
+
+/// `assay cluster plan`.
+pub(crate) fn plan(arguments: &PlanArgs) -> Result {
+    let folder = Folder::at(&arguments.folder);
+    make::check_empty(&folder)?;
+    let request = request(arguments)?;
+    let look = arguments.dir.clone().or_else(|| environment::store().ok().map(|store| store.root().to_owned()));
+    let disk = DiskTarget::look(look.unwrap_or_else(|| ".".into()), false);
+    let seconds = expected(&request, &machine::discover(&Sysroot::host()), disk)?;
+    let (plan, tasks) = make(&request, &seconds)?;
+    if !arguments.dry_run {
+        let program =
+            std::env::current_exe().map_err(|error| format!("cannot find this program's own file: {error}"))?;
+        write(&folder, &plan, &tasks, &program)?;
+    }
+    print(summary(&plan, &tasks, &seconds, folder.path(), arguments.dry_run).as_bytes())?;
+    Ok(Outcome::Done)
+}
+
+fn request(arguments: &PlanArgs) -> Result<Request> {
+    let nodes = nodes(arguments)?;
+    check_options(&arguments.options)?;
+    // A file's text goes with the plan: the file may be nowhere but here.
+    let is_file = Path::new(&arguments.suite).extension().is_some_and(|extension| extension == "toml");
+    let suite = if is_file {
+        std::fs::read_to_string(&arguments.suite)
+            .map_err(|error| format!("cannot read the suite file '{}': {error}", arguments.suite))?
+    } else {
+        bench::suite::Suite::find(&arguments.suite)?;
+        arguments.suite.clone()
+    };
+    let absolute = |path: &PathBuf| {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        path.to_str().map(str::to_owned).ok_or_else(|| format!("the path '{}' is no text", path.display()))
+    };
+    let name = arguments.folder.file_name().map_or_else(|| "plan".into(), |name| name.to_string_lossy().into_owned());
+    Ok(Request {
+        name,
+        created: utc_now(),
+        program: program(),
+        program_path: arguments.program.as_ref().map(absolute).transpose()?,
+        suite,
+        areas: arguments.area.clone(),
+        filter: arguments.filter.clone(),
+        repeat: arguments.repeat,
+        options: arguments.options.clone(),
+        directory: arguments.dir.as_ref().map(absolute).transpose()?,
+        nodes,
+        pairing: arguments.pairs.0,
+        network: arguments.network.clone(),
+        hpl: None,
+        lease_seconds: arguments.lease,
+        attempts: arguments.attempts,
+        seed: arguments.seed,
+    })
+}
+
+/// The nodes that were named.
+fn nodes(arguments: &PlanArgs) -> Result<Vec<PlanNode>> {
+    let Some(path) = &arguments.hosts else { return of_slurm(arguments) };
+    let cannot_read = |error: std::io::Error| format!("cannot read the hosts' file '{}': {error}", path.display());
+    let text = if path == Path::new("-") {
+        std::io::read_to_string(std::io::stdin()).map_err(cannot_read)?
+    } else {
+        std::fs::read_to_string(path).map_err(cannot_read)?
+    };
+    Ok(named(hosts(&text)))
+}
+
+/// The nodes that Slurm knows; without Slurm those that were named.
+fn of_slurm(arguments: &PlanArgs) -> Result<Vec<PlanNode>> {
+    let environment = Environment::of(&environment::everything());
+    let has_slurm = find_program("scontrol", &environment).is_some();
+    let wanted = match (&arguments.nodes, &arguments.partition) {
+        (Some(names), _) if !has_slurm => {
+            return Ok(named(names.split(',').map(|name| name.trim().to_owned()).collect()));
+        }
+        (Some(expression), _) => Wanted::Expression(expression.clone()),
+        (None, Some(partition)) => Wanted::Partition(partition.clone()),
+        (None, None) if arguments.idle => Wanted::Idle,
+        (None, None) => Wanted::All,
+    };
+    if !has_slurm {
+        return Err("there is no Slurm here (no scontrol in PATH); name the nodes with --nodes or --hosts".to_owned());
+    }
+    choose(&wanted, &environment)
+}
+
+/// Nodes of these names, of no partition.
+fn named(names: Vec<String>) -> Vec<PlanNode> {
+    names.into_iter().map(|name| PlanNode { name, partition: None }).collect()
+}
+
+/// The names in a file, one a line.
+fn hosts(text: &str) -> Vec<String> {
+    let name = |line: &str| line.split('#').next().unwrap_or_default().trim().to_owned();
+    text.lines().map(name).filter(|name| !name.is_empty()).collect()
+}
+
+/// Makes sure here that every node's `assay run` will take these options.
+fn check_options(options: &[String]) -> Result<()> {
+    let words = ["assay", "run"].into_iter().chain(options.iter().map(String::as_str));
+    let shown = options.join(" ");
+    let read = Arguments::try_parse_from(words).map_err(|error| {
+        let sentence = error.to_string();
+        let first = sentence.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        format!("'{shown}' is nothing that assay run can be called with: {first}")
+    })?;
+    let Some(Command::Run(run)) = read.command else { return Ok(()) };
+    let measure = &run.measure;
+    let told = run.suite.is_some() || measure.filter.is_some() || !measure.area.is_empty() || measure.dir.is_some();
+    let ours = measure.out.is_some() || measure.json.is_some() || measure.resume.is_some();
+    if told || ours || measure.list || measure.verify {
+        return Err(format!(
+            "'{shown}': suite, areas, filter and directory are options of the plan; where results go, and whether \
+             anything is measured, is not for options to say"
+        ));
+    }
+    Ok(())
+}
+
+/// What the plan comes to.
+fn summary(plan: &Plan, tasks: &[Task], seconds: &BTreeMap<Area, f64>, folder: &Path, dry: bool) -> String {
+    let nodes = plan.nodes.len();
+    let alone: f64 = seconds.values().sum();
+    let total: f64 = tasks.iter().map(|task| task.seconds).sum();
+    let areas: Vec<String> = seconds.iter().map(|(area, seconds)| format!("{area} {}", span(*seconds))).collect();
+    let pairs = tasks.len() - nodes * seconds.len();
+    let written = if dry { " (not written)" } else { "" };
+    let mut lines = vec![
+        format!("plan   {}{written}", folder.display()),
+        format!("nodes  {nodes}"),
+        format!("tasks  {}, a node: {}", tasks.len(), areas.join(", ")),
+    ];
+    lines.extend((pairs > 0).then(|| format!("pairs  {pairs} tasks of the network between nodes")));
+    lines.push(format!(
+        "time   {} a node, {:.1} node-hours; one job of all nodes ends after {}, a job for each node in turn after {}",
+        span(alone),
+        total / 3600.0,
+        span(plan.seconds_per_node),
+        span(total)
+    ));
+    lines.push("       (as this machine would take it; other nodes may take longer)".to_owned());
+    lines.extend((!dry).then(|| format!("next   assay cluster run {}", folder.display())));
+    lines.join("\n") + "\n"
+}
+
+/// Seconds as people say them.
+fn span(seconds: f64) -> String {
+    match seconds {
+        seconds if seconds < 120.0 => format!("{seconds:.0} s"),
+        seconds if seconds < 7200.0 => format!("{:.0} min", seconds / 60.0),
+        seconds => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_hosts_is_a_name_a_line() {
+        assert_eq!(hosts("n1\n# all\n\n  n2 # slow\n"), ["n1", "n2"]);
+        assert!(hosts("#\n").is_empty());
+    }
+
+    #[test]
+    fn options_that_no_node_would_take_are_refused_here() {
+        let check = |words: &[&str]| check_options(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        assert_eq!(check(&[]), Ok(()));
+        assert_eq!(check(&["--threads", "1,2", "--time-budget", "1m"]), Ok(()));
+        for words in
+            [&["--nothing"][..], &["--threads", "0"], &["--out", "x"], &["classic"], &["--area", "cpu"], &["--list"]]
+        {
+            assert!(check(words).is_err(), "{words:?}");
+        }
+    }
+}

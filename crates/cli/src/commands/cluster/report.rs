@@ -1,0 +1,87 @@
+//! `assay cluster report`: what the results of a plan say of its nodes, as files in the plan's folder or as one form.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use bench::cluster::evaluate::evaluate;
+use bench::cluster::folder::{Folder, cannot_write};
+use bench::store::write_pieces;
+use clap::Args;
+use model::cluster::ClusterDocument;
+use report::cluster::{FORMS, Form, form, terminal};
+
+use crate::environment::Stream;
+use crate::exit::{Outcome, Result, print};
+
+/// Which plan, and in what form.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The plan's folder.
+    folder: PathBuf,
+    /// One form: html, json, csv, junit, drain or terminal; by default all of them as files in the plan's folder, and
+    /// the summary here.
+    #[arg(long, value_name = "FORM", value_parser = clap::builder::PossibleValuesParser::new(FORMS.iter().map(|form| form.name)))]
+    format: Option<String>,
+    /// Where that form goes; - is standard output.
+    #[arg(short, long, value_name = "FILE", requires = "format")]
+    output: Option<PathBuf>,
+}
+
+/// `assay cluster report`.
+pub(crate) fn report(arguments: &ReportArgs) -> Result {
+    let folder = Folder::at(&arguments.folder);
+    let document = evaluate(&folder)?;
+    let Some(name) = &arguments.format else { return everything(&folder, &document) };
+    let form = form(name).ok_or_else(|| format!("there is no form '{name}'"))?;
+    match &arguments.output {
+        Some(path) if path != Path::new("-") => write(form, &document, path)?,
+        _ => show(form, &document)?,
+    }
+    Ok(Outcome::Done)
+}
+
+/// Every form that is a file, beside one another in the plan's folder, and the summary on standard output.
+fn everything(folder: &Folder, document: &ClusterDocument) -> Result {
+    let target = folder.report();
+    // Whoever may only read the plan still learns what it says.
+    let written = std::fs::create_dir_all(&target)
+        .map_err(|error| cannot_write(&target, &error))
+        .and_then(|()| write_all(&target, document));
+    let summary = terminal::render(document, &Stream::Output.style());
+    let place = target.join("index.html");
+    let place = if written.is_ok() { format!("\nReport: {}\n", place.display()) } else { String::new() };
+    print((summary + &place).as_bytes())?;
+    written.map(|()| Outcome::Done).map_err(|why| {
+        format!("{why}; the summary is above, and --format FORM -o FILE writes the report somewhere else")
+    })
+}
+
+fn write_all(target: &Path, document: &ClusterDocument) -> Result<()> {
+    for form in FORMS {
+        if let Some(file) = form.file {
+            write(form, document, &target.join(file))?;
+        }
+    }
+    Ok(())
+}
+
+fn write(form: &Form, document: &ClusterDocument, path: &Path) -> Result<()> {
+    let pieces = (form.render)(document).map_err(|error| error.to_string())?;
+    write_pieces(path, pieces).map_err(|error| format!("cannot write '{}': {error}", path.display()))
+}
+
+/// A form on standard output, piece by piece; the summary is made for the terminal, if it goes to one.
+fn show(form: &Form, document: &ClusterDocument) -> Result<()> {
+    if form.name == "terminal" {
+        return print(terminal::render(document, &Stream::Output.style()).as_bytes());
+    }
+    let mut stdout = io::BufWriter::new(io::stdout().lock());
+    let mut pieces = (form.render)(document).map_err(|error| error.to_string())?;
+    match pieces.try_for_each(|piece| stdout.write_all(piece.as_bytes())).and_then(|()| stdout.flush()) {
+        // A reader that has closed the pipe has read enough.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("cannot write to standard output: {error}"))
+        }
+        _ => Ok(()),
+    }
+}

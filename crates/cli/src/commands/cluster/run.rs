@@ -1,0 +1,283 @@
+//! `assay cluster run`: workers on the nodes of a plan, until every task is over.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bench::cluster::campaign::{self, Finished, Means, Options, RealPace, Told};
+use bench::cluster::evaluate::{evaluate, second_pass};
+use bench::cluster::folder::Folder;
+use bench::cluster::make::program_path;
+use bench::cluster::scheduler::{
+    Calling, Environment, Here, Inside, Scheduler, Slurm, Ssh, checked_lines, checked_path, find_program,
+};
+use bench::host;
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use model::cluster::{Plan, Task};
+use model::unit::parse_seconds;
+
+use crate::environment::{self, Stream};
+use crate::exit::{Outcome, Result, complain, print};
+
+/// How workers are started.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The plan's folder.
+    folder: PathBuf,
+    /// What starts workers: slurm, ssh (the plan's nodes are hosts), here (all on this host, one after another: to try
+    /// a plan out); auto takes the allocation that it is in, else Slurm.
+    #[arg(long, default_value = "auto")]
+    launcher: Launcher,
+    /// At most so many jobs in the queue, and never more than the user's limits leave; over ssh as many as there are
+    /// nodes.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_jobs: Option<u32>,
+    /// At most so many nodes in a job.
+    #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..))]
+    nodes_per_job: u32,
+    /// At most so many nodes measured at the same moment; by default as many as are idle.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    at_once: Option<u32>,
+    /// The time limit of each job; by default what is expected to be left, and some more.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    time: Option<f64>,
+    /// A line for every job's script, such as --sbatch=--account=physics; as often as needed.
+    #[arg(long, value_name = "LINE", allow_hyphen_values = true)]
+    sbatch: Vec<String>,
+    /// A configuration file for ssh.
+    #[arg(long, value_name = "FILE")]
+    ssh_config: Option<PathBuf>,
+    /// Do not measure slow nodes a second time.
+    #[arg(long)]
+    no_confirm: bool,
+    /// How long Slurm, or a node, may be away before it is given up.
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_seconds)]
+    patience: f64,
+    /// Time between two looks; by default from 5 s, growing to 60 s while nothing changes.
+    #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
+    poll: Option<f64>,
+    /// Print every script, and submit nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What starts workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Launcher {
+    /// The allocation that we are in, else Slurm.
+    Auto,
+    /// Slurm.
+    Slurm,
+    /// The plan's nodes as hosts.
+    Ssh,
+    /// This host, in the place of each node.
+    Here,
+}
+
+/// Jobs in the queue at a time, unless the user says otherwise: few, since any number drains the plan.
+const JOBS: u32 = 4;
+
+/// The shortest time of a job: Slurm counts in minutes, and a worker has to begin and to end.
+const LEAST_TIME_SECONDS: f64 = 60.0;
+
+fn parse_time(text: &str) -> std::result::Result<f64, String> {
+    let seconds = parse_seconds(text)?;
+    if seconds >= LEAST_TIME_SECONDS { Ok(seconds) } else { Err(format!("'{text}' is too short: at least 1m")) }
+}
+
+/// What starts workers, and how.
+struct Chosen {
+    scheduler: Box<dyn Scheduler>,
+    /// Jobs at a time, unless the user says otherwise.
+    jobs: u32,
+    /// Whether jobs for busy nodes can wait in its queue.
+    queues: bool,
+}
+
+/// `assay cluster run`.
+pub(crate) fn run(arguments: &RunArgs) -> Result {
+    let path = std::fs::canonicalize(&arguments.folder)
+        .map_err(|error| format!("there is no plan in '{}': {error}", arguments.folder.display()))?;
+    let folder = Folder::at(&path);
+    let plan = folder.plan()?;
+    let calling = Calling {
+        plan: checked_path(&path)?.into(),
+        name: plan.name.clone(),
+        program: checked_path(&program_path(&folder, &plan))?.into(),
+        lines: checked_lines(&arguments.sbatch)?,
+    };
+    let Chosen { mut scheduler, jobs, queues } = choose(arguments, calling, &plan)?;
+    let options = Options {
+        max_jobs: arguments.max_jobs.unwrap_or(jobs),
+        nodes_per_job: arguments.nodes_per_job,
+        at_once: arguments.at_once,
+        job_seconds: arguments.time,
+        confirm: !arguments.no_confirm,
+        patience_seconds: arguments.patience,
+        poll_seconds: arguments.poll,
+    };
+    if arguments.dry_run {
+        let scripts = campaign::scripts(&folder, &options, scheduler.as_ref())?;
+        print(scripts.join("\n").as_bytes())?;
+        return Ok(Outcome::Done);
+    }
+    host::note_stop_signals();
+    let mut watch = Watch::new();
+    let mut means = Means {
+        scheduler: scheduler.as_mut(),
+        queues,
+        second_pass: &mut confirm,
+        pace: &mut RealPace,
+        tell: &mut |told| watch.told(told),
+    };
+    let finished = campaign::run(&folder, &options, &mut means);
+    watch.end();
+    Ok(outcome(finished?, &arguments.folder, queues))
+}
+
+/// The tasks that confirm slow nodes.
+fn confirm(folder: &Folder) -> std::result::Result<Vec<Task>, String> {
+    Ok(second_pass(folder, &evaluate(folder)?))
+}
+
+/// What starts workers here.
+fn choose(arguments: &RunArgs, calling: Calling, plan: &Plan) -> Result<Chosen> {
+    let environment = Environment::of(&environment::everything());
+    let has = |program: &str| find_program(program, &environment).is_some();
+    let allocation = environment::text("SLURM_JOB_ID").zip(environment::text("SLURM_JOB_NODELIST"));
+    Ok(match (arguments.launcher, allocation) {
+        (Launcher::Here, _) => {
+            Chosen { scheduler: Box::new(Here::new(calling, environment, plan)?), jobs: 1, queues: false }
+        }
+        (Launcher::Ssh, _) => {
+            if !has("ssh") {
+                return Err("there is no ssh in the search path".to_owned());
+            }
+            let config = arguments.ssh_config.as_ref().map(std::fs::canonicalize).transpose();
+            let config = config.map_err(|error| format!("cannot read the configuration for ssh: {error}"))?;
+            let jobs = arguments.at_once.unwrap_or(arguments.nodes_per_job);
+            Chosen { scheduler: Box::new(Ssh::new(calling, environment, plan, config)?), jobs, queues: false }
+        }
+        (Launcher::Auto, Some((job, nodes))) if has("srun") => {
+            let inside = Inside::new(calling, environment, plan, (job, &nodes))?;
+            Chosen { scheduler: Box::new(inside), jobs: JOBS, queues: false }
+        }
+        (Launcher::Auto | Launcher::Slurm, _) => {
+            if let Some(missing) = ["sbatch", "squeue", "sinfo", "scontrol"].into_iter().find(|name| !has(name)) {
+                return Err(format!(
+                    "there is no Slurm here ('{missing}' is not in the search path): run it where jobs are submitted, \
+                     or reach the nodes with --launcher ssh, or try the plan out on this host with --launcher here"
+                ));
+            }
+            let slurm = Slurm::new(calling, environment, &plan.nodes)?;
+            Chosen { scheduler: Box::new(slurm), jobs: JOBS, queues: true }
+        }
+    })
+}
+
+/// Says how it ended.
+fn outcome(finished: Finished, folder: &Path, queues: bool) -> Outcome {
+    let folder = folder.display();
+    match finished {
+        Finished::Over { without_result: 0 } => {
+            complain(&format!("every task is over; assay cluster report {folder}"));
+            Outcome::Done
+        }
+        Finished::Over { without_result } => {
+            complain(&format!("every task is over, {without_result} without a result; assay cluster report {folder}"));
+            Outcome::SomeFailed
+        }
+        Finished::Stopped { left, why } => {
+            complain(&format!("{left} tasks are left: {why}. assay cluster run {folder} goes on with them"));
+            Outcome::SomeFailed
+        }
+        Finished::Interrupted { signal, jobs } => {
+            if queues && !jobs.is_empty() {
+                let jobs = jobs.join(" ");
+                complain(&format!(
+                    "the jobs go on; assay cluster status {folder} shows how far; scancel {jobs} ends them"
+                ));
+            } else {
+                complain(&format!("assay cluster run {folder} goes on with what is left"));
+            }
+            Outcome::Interrupted(signal)
+        }
+    }
+}
+
+/// What a person sees while it goes on: lines that stay, and on a terminal one that says how far it is.
+struct Watch {
+    live: Option<ProgressBar>,
+    /// What a log was told last of how far it is.
+    last: String,
+}
+
+impl Watch {
+    fn new() -> Self {
+        let live = Stream::Error.is_terminal().then(|| {
+            let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+            let style = ProgressStyle::with_template("{spinner} {pos}/{len} tasks {wide_msg} {elapsed}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        });
+        Self { live, last: String::new() }
+    }
+
+    fn told(&mut self, told: Told) {
+        match told {
+            Told::Submitted { id, nodes } => {
+                let first = nodes.first().map_or("", String::as_str);
+                let others = if nodes.len() > 1 { format!(" and {} more", nodes.len() - 1) } else { String::new() };
+                self.line(&format!("job {id} for {first}{others}"));
+            }
+            Told::Remark(text) => self.line(&text),
+            Told::Progress { over, left, why } => {
+                if let Some(bar) = &self.live {
+                    bar.set_length(over + left);
+                    bar.set_position(over);
+                    bar.set_message(why);
+                    return;
+                }
+                let line = format!("{over} of {} tasks are over: {why}", over + left);
+                if line != self.last {
+                    self.line(&line);
+                    self.last = line;
+                }
+            }
+        }
+    }
+
+    fn line(&self, text: &str) {
+        match &self.live {
+            Some(bar) => bar.println(text),
+            None => complain(text),
+        }
+    }
+
+    fn end(&self) {
+        if let Some(bar) = &self.live {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_jobs_time_is_no_shorter_than_slurm_counts() {
+        assert_eq!(parse_time("2h"), Ok(7200.0));
+        assert!(parse_time("30s").unwrap_err().contains("at least 1m"));
+    }
+
+    #[test]
+    fn how_it_ended_is_its_status() {
+        let of = |finished| outcome(finished, Path::new("/p"), true);
+        assert_eq!(of(Finished::Over { without_result: 0 }), Outcome::Done);
+        assert_eq!(of(Finished::Over { without_result: 1 }), Outcome::SomeFailed);
+        assert_eq!(of(Finished::Stopped { left: 1, why: "it is".into() }), Outcome::SomeFailed);
+        assert_eq!(of(Finished::Interrupted { signal: 2, jobs: vec!["7".into()] }), Outcome::Interrupted(2));
+    }
+}

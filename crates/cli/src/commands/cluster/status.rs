@@ -1,0 +1,395 @@
+//! `assay cluster status`: how far a plan is. The folder's files are the truth; the queue, where there is one, says why
+//! nodes wait.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bench::cluster::folder::{Folder, State, read};
+use bench::cluster::make::program_path;
+use bench::cluster::scheduler::{Calling, Environment, Phase, Scheduler, Seat, Slurm, Standing};
+use bench::cluster::tasks::{Known, NodeTally, Tally, tally_again};
+use clap::Args;
+use model::cluster::{NodeState, Outcome as TaskOutcome, Plan, SubmittedJob};
+use model::unit::parse_seconds;
+use report::cluster::status::{JobProgress, NodeProgress, Progress, TaskCounts, render, summary};
+
+use crate::environment::{self, Stream};
+use crate::exit::{Outcome, Result, print};
+
+/// Which plan, and for how long.
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// The plan's folder.
+    folder: PathBuf,
+    /// Go on telling until nothing is left to do.
+    #[arg(long)]
+    watch: bool,
+    /// For programs: the state as JSON, one line each time.
+    #[arg(long)]
+    json: bool,
+    /// How often the folder is looked at.
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_seconds, requires = "watch")]
+    poll: f64,
+}
+
+/// The scheduler is asked once in so many looks at the folder: it serves everybody on the cluster.
+const LOOKS_PER_QUESTION: u32 = 6;
+
+/// Outcomes that are read to learn how long tasks really take.
+const MOST_OUTCOMES: usize = 64;
+
+/// `assay cluster status`.
+pub(crate) fn status(arguments: &StatusArgs) -> Result {
+    let mut source = Source::open(&arguments.folder)?;
+    let mut shown = Shown::default();
+    loop {
+        let progress = source.look()?;
+        shown.show(&progress, arguments)?;
+        if !arguments.watch || progress.is_over() {
+            return Ok(if progress.is_over() && progress.tasks.failed > 0 {
+                Outcome::SomeFailed
+            } else {
+                Outcome::Done
+            });
+        }
+        std::thread::sleep(Duration::from_secs_f64(arguments.poll));
+    }
+}
+
+/// What is on the screen.
+#[derive(Default)]
+struct Shown {
+    lines: usize,
+    last: String,
+}
+
+impl Shown {
+    /// Tells a state: on a terminal in the place of the one before, elsewhere what has changed.
+    fn show(&mut self, progress: &Progress, arguments: &StatusArgs) -> Result<()> {
+        if arguments.json {
+            let text = serde_json::to_string(progress).map_err(|error| error.to_string())?;
+            return print(format!("{text}\n").as_bytes());
+        }
+        if !arguments.watch {
+            return print(render(progress, &Stream::Output.style()).as_bytes());
+        }
+        if !Stream::Output.is_terminal() {
+            let line = summary(progress);
+            let is_new = line != self.last;
+            self.last.clone_from(&line);
+            return if is_new { print(format!("{line}\n").as_bytes()) } else { Ok(()) };
+        }
+        let text = render(progress, &Stream::Output.style());
+        // Only what fits can be taken back; the rest would scroll away.
+        let term = console::Term::stdout();
+        let room = usize::from(term.size().0).saturating_sub(1).max(1);
+        let text: Vec<&str> = text.lines().take(room).collect();
+        let _ = term.clear_last_lines(self.lines);
+        self.lines = text.len();
+        print(format!("{}\n", text.join("\n")).as_bytes())
+    }
+}
+
+/// Where a state is from.
+struct Source {
+    folder: Folder,
+    plan: Plan,
+    known: Known,
+    /// Looks since the scheduler was asked, and what it said.
+    asked: Option<(u32, std::result::Result<Standing, String>)>,
+}
+
+impl Source {
+    fn open(path: &Path) -> Result<Self> {
+        let folder = Folder::at(path);
+        let plan = folder.plan()?;
+        Ok(Self { folder, plan, known: Known::default(), asked: None })
+    }
+
+    fn look(&mut self) -> Result<Progress> {
+        let tally = tally_again(&self.folder, &self.plan, &mut self.known)?;
+        let jobs = jobs(&self.folder);
+        let is_queued = !tally.is_over() && jobs.iter().any(|job| job.launcher == "slurm");
+        if is_queued {
+            self.ask();
+        }
+        let standing = self.asked.as_ref().map(|(_, said)| said).filter(|_| is_queued);
+        Ok(progress(&self.plan, &tally, &jobs, standing, pace(&self.folder, &tally)))
+    }
+
+    /// Asks the scheduler, now and then.
+    fn ask(&mut self) {
+        match &mut self.asked {
+            Some((looks, _)) if *looks + 1 < LOOKS_PER_QUESTION => *looks += 1,
+            _ => self.asked = Some((0, question(&self.folder, &self.plan))),
+        }
+    }
+}
+
+fn question(folder: &Folder, plan: &Plan) -> std::result::Result<Standing, String> {
+    let environment = Environment::of(&environment::everything());
+    let calling = Calling {
+        plan: folder.path().to_owned(),
+        name: plan.name.clone(),
+        program: program_path(folder, plan),
+        lines: Vec::new(),
+    };
+    Slurm::new(calling, environment, &plan.nodes)?.poll()
+}
+
+/// The jobs that were submitted for a plan; one whose file cannot be read is passed over: its node's tasks tell.
+fn jobs(folder: &Folder) -> Vec<SubmittedJob> {
+    let entries = std::fs::read_dir(folder.jobs()).into_iter().flatten().flatten();
+    let files = entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "json"));
+    let mut jobs: Vec<SubmittedJob> = files.filter_map(|path| read(&path).ok()).collect();
+    jobs.sort_by(|one, other| (&one.when, &one.id).cmp(&(&other.when, &other.id)));
+    jobs
+}
+
+/// How long tasks take over how long they were expected to, by the first that are done; 1 where none is.
+fn pace(folder: &Folder, tally: &Tally) -> f64 {
+    let done = tally.nodes.iter().flat_map(|node| node.done.iter().map(move |task| (node, task)));
+    let (mut took, mut expected) = (0.0, 0.0);
+    for (node, task) in done.take(MOST_OUTCOMES) {
+        let path = folder.tasks(State::Done, &node.node).join(task).join("outcome.json");
+        let Ok(outcome) = read::<TaskOutcome>(&path) else { continue };
+        if outcome.seconds > 0.0 && outcome.task.seconds > 0.0 {
+            took += outcome.seconds;
+            expected += outcome.task.seconds;
+        }
+    }
+    if took > 0.0 && expected > 0.0 { took / expected } else { 1.0 }
+}
+
+/// The state, from what was read.
+fn progress(
+    plan: &Plan,
+    tally: &Tally,
+    jobs: &[SubmittedJob],
+    standing: Option<&std::result::Result<Standing, String>>,
+    pace: f64,
+) -> Progress {
+    let queue = Queue::of(jobs, standing.and_then(|standing| standing.as_ref().ok()));
+    let nodes: Vec<NodeProgress> = tally.nodes.iter().map(|node| of_node(node, &queue, pace)).collect();
+    let mut tasks = TaskCounts::default();
+    for node in &nodes {
+        tasks.waiting += node.tasks.waiting;
+        tasks.running += node.tasks.running;
+        tasks.done += node.tasks.done;
+        tasks.failed += node.tasks.failed;
+        tasks.skipped += node.tasks.skipped;
+    }
+    let node_seconds_left: f64 = nodes.iter().map(|node| node.seconds_left).sum();
+    let note = standing.and_then(|standing| standing.as_ref().err());
+    Progress {
+        plan: plan.name.clone(),
+        tasks,
+        node_seconds_left,
+        seconds_left: seconds_left(&nodes, node_seconds_left),
+        jobs: queue.told(),
+        notes: note.map(|why| format!("The queue cannot be asked: {why}")).into_iter().collect(),
+        nodes,
+    }
+}
+
+/// Until all is over, with as many nodes at work as there are now: no sooner than the slowest of these.
+fn seconds_left(nodes: &[NodeProgress], all: f64) -> Option<f64> {
+    let at_work = nodes.iter().filter(|node| node.state == NodeState::Running);
+    let (count, longest) =
+        at_work.fold((0_u32, 0.0_f64), |(count, longest), node| (count + 1, longest.max(node.seconds_left)));
+    (count > 0).then(|| longest.max(all / f64::from(count)))
+}
+
+/// What the scheduler knows of this plan's jobs and nodes.
+struct Queue<'a> {
+    standing: Option<&'a Standing>,
+    /// Jobs that the queue still has, with their place in it.
+    jobs: Vec<(&'a SubmittedJob, Phase, &'a str)>,
+    /// The last of them for each node.
+    by_node: BTreeMap<&'a str, usize>,
+}
+
+impl<'a> Queue<'a> {
+    fn of(jobs: &'a [SubmittedJob], standing: Option<&'a Standing>) -> Self {
+        let queued = |job: &'a SubmittedJob| {
+            let own = standing?.queue.iter().find(|queued| queued.id == job.id)?;
+            Some((job, own.phase, own.reason.as_str()))
+        };
+        let jobs: Vec<_> = jobs.iter().filter_map(queued).collect();
+        let mut by_node = BTreeMap::new();
+        for (place, (job, ..)) in jobs.iter().enumerate() {
+            by_node.extend(job.nodes.iter().map(|node| (node.as_str(), place)));
+        }
+        Self { standing, jobs, by_node }
+    }
+
+    /// Why a node that nobody is at waits.
+    fn why(&self, node: &str) -> String {
+        if let Some((job, phase, reason)) = self.by_node.get(node).map(|place| self.jobs[*place]) {
+            return match phase {
+                Phase::Pending => format!("job {} waits: {reason}", job.id),
+                Phase::Running => format!("job {} runs, and its worker has not begun yet", job.id),
+            };
+        }
+        match self.standing.map(|standing| standing.nodes.get(node)) {
+            None => "no worker is there".to_owned(),
+            Some(None) => "the scheduler does not know it".to_owned(),
+            Some(Some(Seat::Idle)) => "idle, and no job for it is queued".to_owned(),
+            Some(Some(Seat::Busy(state))) => format!("busy ({state}), and no job for it is queued"),
+            Some(Some(Seat::Down(state))) => format!("not available: {state}"),
+            Some(Some(Seat::Elsewhere(why))) => why.clone(),
+        }
+    }
+
+    fn told(&self) -> Vec<JobProgress> {
+        let tell = |(job, phase, reason): &(&SubmittedJob, Phase, &str)| JobProgress {
+            id: job.id.clone(),
+            state: if *phase == Phase::Pending { "pending" } else { "running" }.to_owned(),
+            nodes: job.nodes.clone(),
+            why: (*phase == Phase::Pending && !reason.is_empty()).then(|| (*reason).to_owned()),
+        };
+        self.jobs.iter().map(tell).collect()
+    }
+}
+
+fn of_node(node: &NodeTally, queue: &Queue<'_>, pace: f64) -> NodeProgress {
+    let tasks = TaskCounts {
+        waiting: node.waiting.len() as u64,
+        running: node.running.len() as u64,
+        done: node.done.len() as u64,
+        failed: node.failed.len() as u64,
+        skipped: node.skipped.len() as u64,
+    };
+    let alive = node.running.iter().find(|running| !running.is_over);
+    let has_worker = alive.is_some() || node.worker.as_ref().is_some_and(|worker| !worker.is_over);
+    let bad = || node.failed.iter().map(|bad| (bad, "failed")).chain(node.skipped.iter().map(|bad| (bad, "skipped")));
+    let state = match (node.is_over(), has_worker) {
+        (true, _) if bad().next().is_none() => NodeState::Done,
+        (true, _) if node.done.is_empty() => NodeState::Failed,
+        (true, _) => NodeState::Partly,
+        (false, true) => NodeState::Running,
+        (false, false) => NodeState::Waiting,
+    };
+    let lost = node.running.iter().find(|running| running.is_over);
+    let why = match state {
+        NodeState::Done => None,
+        NodeState::Waiting => Some(match lost {
+            Some(lost) => format!("the worker that had {} is gone; {}", lost.name, queue.why(&node.node)),
+            None => queue.why(&node.node),
+        }),
+        NodeState::Running | NodeState::Partly | NodeState::Failed => {
+            bad().next().map(|((task, reason), what)| format!("{task} {what}: {reason}"))
+        }
+    };
+    // What is measured just now is partly done.
+    let since: f64 = node.running.iter().filter_map(|running| running.since_seconds).sum();
+    let left = node.seconds_left * pace;
+    let left = if alive.is_some() { (left - since).max(0.0) } else { left };
+    let doing = alive.map(|running| running.name.clone());
+    NodeProgress { name: node.node.clone(), state, tasks, seconds_left: left, doing, why }
+}
+
+#[cfg(test)]
+mod tests {
+    use bench::cluster::scheduler::Queued;
+    use bench::cluster::tasks::Running;
+
+    use super::*;
+
+    fn job(id: &str, nodes: &[&str]) -> SubmittedJob {
+        let nodes = nodes.iter().map(|node| (*node).to_owned()).collect();
+        let (command, when) = (Vec::new(), "2026-11-20T12:00:00Z".to_owned());
+        SubmittedJob { id: id.into(), launcher: "slurm".into(), nodes, command, when }
+    }
+
+    fn node(name: &str, waiting: usize, done: usize) -> NodeTally {
+        let names = |count: usize| -> Vec<String> { (0..count).map(|place| format!("t{place}")).collect() };
+        let (waiting, done) = (names(waiting), names(done));
+        let seconds_left = waiting.len() as f64 * 10.0;
+        NodeTally { node: name.into(), waiting, done, seconds_left, ..NodeTally::default() }
+    }
+
+    fn running(is_over: bool) -> Running {
+        Running { name: "memory".into(), by: None, since_seconds: Some(4.0), silent_seconds: None, is_over }
+    }
+
+    fn standing() -> Standing {
+        let seats = [
+            ("n1", Seat::Idle),
+            ("n2", Seat::Busy("allocated".into())),
+            ("n3", Seat::Down("drained: fan".into())),
+            ("n5", Seat::Idle),
+        ];
+        let queued = |id: &str, phase, reason: &str| Queued { id: id.into(), phase, reason: reason.into() };
+        Standing {
+            nodes: seats.map(|(name, seat)| (name.to_owned(), seat)).into(),
+            queue: vec![
+                queued("7", Phase::Pending, "Resources"),
+                queued("8", Phase::Running, ""),
+                queued("9", Phase::Pending, ""),
+            ],
+            ..Standing::default()
+        }
+    }
+
+    #[test]
+    fn the_queue_says_why_a_node_waits() {
+        let (jobs, standing) = (vec![job("7", &["n2"]), job("8", &["n5"]), job("6", &["n1"])], standing());
+        let queue = Queue::of(&jobs, Some(&standing));
+        let why = ["n1", "n2", "n3", "n4", "n5"].map(|node| queue.why(node));
+        assert_eq!(why[0], "idle, and no job for it is queued");
+        assert_eq!(why[1], "job 7 waits: Resources");
+        assert_eq!(why[2], "not available: drained: fan");
+        assert_eq!(why[3], "the scheduler does not know it");
+        assert_eq!(why[4], "job 8 runs, and its worker has not begun yet");
+        assert_eq!(Queue::of(&jobs, None).why("n1"), "no worker is there");
+        let told = queue.told();
+        assert_eq!(told.len(), 2, "a job of somebody else's and one that is gone are not told of");
+        assert_eq!((told[0].why.as_deref(), told[1].why.as_deref()), (Some("Resources"), None));
+    }
+
+    #[test]
+    fn the_files_say_how_far_a_node_is() {
+        let queue = Queue::of(&[], None);
+        let state = |node: &NodeTally| of_node(node, &queue, 1.0).state;
+        let bad = vec![("disk".to_owned(), "it is full".to_owned())];
+        assert_eq!(state(&node("n1", 0, 3)), NodeState::Done);
+        assert_eq!(state(&node("n1", 3, 0)), NodeState::Waiting);
+        assert_eq!(state(&NodeTally { failed: bad.clone(), ..node("n1", 0, 2) }), NodeState::Partly);
+        assert_eq!(state(&NodeTally { skipped: bad.clone(), ..node("n1", 0, 0) }), NodeState::Failed);
+        assert_eq!(state(&NodeTally { running: vec![running(false)], ..node("n1", 1, 0) }), NodeState::Running);
+        let lost = of_node(&NodeTally { running: vec![running(true)], ..node("n1", 1, 0) }, &queue, 1.0);
+        assert_eq!((lost.state, lost.doing), (NodeState::Waiting, None));
+        assert_eq!(lost.why.as_deref(), Some("the worker that had memory is gone; no worker is there"));
+        let failed = of_node(&NodeTally { failed: bad, ..node("n1", 0, 2) }, &queue, 1.0);
+        assert_eq!(failed.why.as_deref(), Some("disk failed: it is full"));
+    }
+
+    #[test]
+    fn the_time_left_follows_what_was_measured() {
+        let at_work = NodeTally { running: vec![running(false)], seconds_left: 30.0, ..node("n1", 2, 0) };
+        let tally = Tally { nodes: vec![at_work, node("n2", 3, 0), node("n3", 0, 4)] };
+        let plan = Plan { name: "p".into(), ..plan() };
+        let told = progress(&plan, &tally, &[], None, 2.0);
+        // 30 s at half the pace, 4 of them done; and 3 tasks of 10 s likewise.
+        assert!((told.node_seconds_left - (56.0 + 60.0)).abs() < 1e-9);
+        assert_eq!(told.seconds_left, Some(116.0), "one node is at work, and has the other's tasks before it");
+        assert_eq!((told.tasks.all(), told.tasks.over()), (10, 4));
+        let idle = Tally { nodes: vec![node("n2", 3, 0)] };
+        let unreachable = Err("squeue: connection refused".to_owned());
+        let told = progress(&plan, &idle, &[], Some(&unreachable), 1.0);
+        assert_eq!(told.seconds_left, None);
+        assert_eq!(told.notes, ["The queue cannot be asked: squeue: connection refused"]);
+    }
+
+    fn plan() -> Plan {
+        serde_json::from_str(
+            r#"{"schema": "assay.plan/1", "name": "p", "created": "", "program": {"version": "0.1.0", "git": null,
+            "profile": "dev", "argv": []}, "program_path": "program/assay", "suite": "quick", "options": [],
+            "directory": null, "nodes": [], "pairing": null, "seconds_per_node": 1.0, "lease_seconds": 60.0,
+            "attempts": 3, "seed": 1}"#,
+        )
+        .unwrap()
+    }
+}

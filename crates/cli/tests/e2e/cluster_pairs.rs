@@ -1,0 +1,264 @@
+//! The network between the nodes of a plan: workers that find each other through the plan's folder, measure alone and
+//! together, and what becomes of it when one of them is killed, never comes, or has another key.
+//!
+//! Each node is a worker of this machine, on loopback with a port of its own, or in a network namespace of its own.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::common::{Scratch, assay, check, command, document, is_root, is_verified, list, program, rows, skip, text};
+use crate::system::{Running, has, signal, wait_for};
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A plan of the network between these nodes; the folder.
+fn plan(scratch: &Scratch, nodes: &str, network: &str) -> PathBuf {
+    let suite = scratch.join("mini.toml");
+    let toml = "name = \"mini\"\n[sampling.cpu]\nsamples = 1\nper_launch = 1\nsample = \"50ms\"\n[[cpu]]\nop = \"fma\"\n\
+                type = [\"fp64\"]\nisa = [\"scalar\"]\nthreads = [\"1\"]\n";
+    fs::write(&suite, toml).unwrap();
+    let folder = scratch.join("plan");
+    let (suite, folder_name, program) = (suite.display(), folder.display(), program());
+    let made = assay(
+        scratch,
+        &format!(
+            "cluster plan --nodes {nodes} --suite {suite} --pairs all --network {network} --lease 10s --program {} \
+             {folder_name}",
+            program.display()
+        ),
+    );
+    assert_eq!(made.status, Some(0), "{made:?}");
+    folder
+}
+
+/// The command of a worker that does the network of a node.
+fn agent(scratch: &Scratch, folder: &Path, node: &str, linger: &str) -> Command {
+    let words = ["agent", "--node", node, "--role", "net", "--linger", linger, "--plan"].map(str::to_owned);
+    let mut command = command(scratch, words.into_iter().chain([folder.display().to_string()]));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn start(scratch: &Scratch, folder: &Path, node: &str, linger: &str) -> Running {
+    Running::start(&mut agent(scratch, folder, node, linger))
+}
+
+/// The outcomes of a node's network tasks by the tasks' names.
+fn outcomes(folder: &Path, node: &str) -> Vec<(String, Value)> {
+    let Ok(entries) = fs::read_dir(folder.join("done").join(node)) else { return Vec::new() };
+    let mut found: Vec<(String, Value)> = entries
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let outcome = fs::read_to_string(path.join("outcome.json")).unwrap();
+            (path.file_name().unwrap().to_string_lossy().into_owned(), serde_json::from_str(&outcome).unwrap())
+        })
+        .collect();
+    found.sort_by(|one, other| one.0.cmp(&other.0));
+    found
+}
+
+/// The tasks of a node that wait, without those of the suite.
+fn waiting(folder: &Path, node: &str) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder.join("waiting").join(node)).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with("to-")).collect()
+}
+
+/// Where the door of a node is, once there is one.
+fn door(folder: &Path, node: &str) -> String {
+    let path = folder.join("nodes").join(node).join("door.json");
+    let read = || serde_json::from_str::<Value>(&fs::read_to_string(&path).ok()?).ok();
+    let door = wait_for(PATIENCE, read).unwrap_or_else(|| panic!("node {node} opens no door"));
+    list(&door, "addresses")[0].as_str().unwrap().to_owned()
+}
+
+/// Nothing of a door is left, nobody holds the plan's token, and nothing half-done is anywhere.
+fn assert_closed(folder: &Path, nodes: &[&str]) {
+    for node in nodes {
+        let left = crate::common::names(&folder.join("nodes").join(node));
+        assert!(!left.iter().any(|name| name.starts_with("door")), "{node}: {left:?}");
+        let work = fs::read_dir(folder.join("work").join(node)).map_or(0, Iterator::count);
+        assert_eq!(work, 0, "{node}: what attempts wrote is left");
+    }
+    assert!(folder.join("waiting/.net/token.json").exists(), "the token is lost");
+    assert_eq!(crate::common::names(&folder.join("running/.net")), Vec::<String>::new());
+    assert_eq!(crate::common::names(&folder.join("net/ready")), Vec::<String>::new());
+}
+
+#[test]
+fn every_pair_is_measured_alone_and_with_its_round() {
+    let scratch = Scratch::new();
+    let folder = plan(&scratch, "n1,n2,n3", "127.0.0.0/8");
+    let nodes = ["n1", "n2", "n3"];
+    let workers = nodes.map(|node| start(&scratch, &folder, node, "30s"));
+    for ran in workers.map(Running::end) {
+        assert_eq!(ran.status, Some(0), "{ran:?}");
+    }
+    for node in nodes {
+        let found = outcomes(&folder, node);
+        assert_eq!(found.len(), 4, "{node}: {found:?}");
+        for (name, outcome) in &found {
+            assert_eq!(text(outcome, "status"), "ok", "{outcome:#}");
+            let at_once = outcome["at_once"].as_u64().unwrap();
+            let most = if name.contains(".alone") { 1 } else { 3 };
+            assert!((1..=most).contains(&at_once), "{name}: {at_once}");
+            let document = document(&folder.join("done").join(node).join(name).join("run"));
+            check(&document);
+            assert_eq!(rows(&document).len(), 2);
+            assert!(rows(&document).iter().all(is_verified), "{document:#}");
+        }
+        assert_eq!(waiting(&folder, node), BTreeSet::new());
+    }
+    assert_closed(&folder, &nodes);
+}
+
+#[test]
+fn a_killed_worker_leaves_no_server_and_its_pairs_are_measured_by_the_next() {
+    let scratch = Scratch::new();
+    // n3 never comes: nobody waits for it longer than it lingers.
+    let folder = plan(&scratch, "n1,n2,n3", "127.0.0.0/8");
+    let killed = start(&scratch, &folder, "n2", "60s");
+    let address = door(&folder, "n2");
+    assert!(wait_for(PATIENCE, || TcpStream::connect(&address).ok()).is_some());
+    let first = start(&scratch, &folder, "n1", "8s");
+    // In the middle of an attempt, of one or the other.
+    let at_work =
+        || ["n1", "n2"].iter().any(|node| fs::read_dir(folder.join("work").join(node)).is_ok_and(|d| d.count() > 0));
+    assert!(wait_for(PATIENCE, || at_work().then_some(())).is_some());
+    signal(killed.id(), "KILL");
+    assert!(wait_for(PATIENCE, || TcpStream::connect(&address).is_err().then_some(())).is_some(), "a server is left");
+    drop(killed);
+    let ran = first.end();
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("did not come"), "{ran:?}");
+    let before = outcomes(&folder, "n1").len();
+    assert!(before < 2 && !waiting(&folder, "n1").is_empty(), "{before}");
+    let again = ["n1", "n2"].map(|node| start(&scratch, &folder, node, "8s"));
+    for ran in again.map(Running::end) {
+        assert_eq!(ran.status, Some(0), "{ran:?}");
+    }
+    for (node, other) in [("n1", "n2"), ("n2", "n1")] {
+        let found = outcomes(&folder, node);
+        let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, [format!("to-{other}.alone"), format!("to-{other}.together")]);
+        assert!(found.iter().all(|(_, outcome)| text(outcome, "status") == "ok"), "{found:#?}");
+        let expected = ["alone", "together"].map(|how| format!("to-n3.{how}.json"));
+        assert_eq!(waiting(&folder, node), expected.into_iter().collect(), "n3 may still come");
+    }
+    assert_closed(&folder, &["n1", "n2"]);
+}
+
+#[test]
+fn a_door_with_another_key_lets_nobody_in_and_that_is_said() {
+    let scratch = Scratch::new();
+    let folder = plan(&scratch, "n1,n2", "127.0.0.0/8");
+    let closed = start(&scratch, &folder, "n2", "60s");
+    door(&folder, "n2");
+    let place = folder.join("nodes/n2");
+    let key = crate::common::names(&place).into_iter().find(|name| name.contains(".key")).unwrap();
+    fs::write(place.join(key), "a key that is not the server's\n").unwrap();
+    let ran = start(&scratch, &folder, "n1", "60s").end();
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    assert_eq!(closed.end().status, Some(0));
+    for (_, outcome) in outcomes(&folder, "n1") {
+        assert_eq!(text(&outcome, "status"), "failed", "{outcome:#}");
+        assert!(text(&outcome, "reason").contains("key"), "{outcome:#}");
+    }
+    let others = outcomes(&folder, "n2");
+    assert!(others.len() == 2 && others.iter().all(|(_, outcome)| text(outcome, "status") == "ok"), "{others:#?}");
+}
+
+#[test]
+fn a_worker_that_is_asked_to_end_closes_its_door() {
+    let scratch = Scratch::new();
+    let folder = plan(&scratch, "n1,n2", "127.0.0.0/8");
+    let worker = start(&scratch, &folder, "n1", "60s");
+    let address = door(&folder, "n1");
+    signal(worker.id(), "TERM");
+    let ran = worker.end();
+    assert_eq!(ran.status, Some(143), "{ran:?}");
+    assert!(TcpStream::connect(&address).is_err(), "the server is left");
+    assert_closed(&folder, &["n1"]);
+    let wrong = scratch.join("plan/plan.json");
+    let text = fs::read_to_string(&wrong).unwrap().replace("127.0.0.0/8", "198.18.0.0/24");
+    fs::write(&wrong, text).unwrap();
+    let refused = start(&scratch, &folder, "n1", "60s").end();
+    assert_ne!(refused.status, Some(0));
+    assert!(refused.stderr.contains("198.18.0.0/24") && refused.stderr.contains("n1"), "{refused:?}");
+}
+
+/// Namespaces joined by a bridge, taken away again when this is dropped.
+struct Namespaces(Vec<String>, String);
+
+impl Namespaces {
+    fn make(count: usize) -> Option<Self> {
+        let ip = |line: &str| {
+            let run = Command::new("ip").args(line.split_whitespace()).stderr(Stdio::null()).status();
+            run.is_ok_and(|status| status.success())
+        };
+        let id = std::process::id();
+        let made = Self((1..=count).map(|n| format!("assay-e2e-{id}-{n}")).collect(), format!("asbr{id}"));
+        let bridge = &made.1;
+        let mut done = ip(&format!("link add {bridge} type bridge")) && ip(&format!("link set {bridge} up"));
+        for (number, name) in made.0.iter().enumerate() {
+            let (inside, outside) = (format!("as{id}i{number}"), format!("as{id}o{number}"));
+            done = done
+                && ip(&format!("netns add {name}"))
+                && ip(&format!("link add {outside} type veth peer name {inside} netns {name}"))
+                && ip(&format!("link set {outside} master {bridge} up"))
+                && ip(&format!("-n {name} addr add 198.18.212.{}/24 dev {inside}", number + 1))
+                && ip(&format!("-n {name} link set {inside} up"))
+                && ip(&format!("-n {name} link set lo up"));
+        }
+        done.then_some(made)
+    }
+}
+
+impl Drop for Namespaces {
+    fn drop(&mut self) {
+        for name in &self.0 {
+            let _ = Command::new("ip").args(["netns", "del", name]).stderr(Stdio::null()).status();
+        }
+        let _ = Command::new("ip").args(["link", "del", &self.1]).stderr(Stdio::null()).status();
+    }
+}
+
+#[test]
+fn nodes_with_a_network_of_their_own_reach_each_other_through_a_bridge() {
+    let what = "the network between nodes in namespaces";
+    if !is_root() || !has("ip") {
+        return skip(what, "it takes the superuser and ip (Debian: iproute2)");
+    }
+    let Some(namespaces) = Namespaces::make(2) else { return skip(what, "this kernel makes no bridge of namespaces") };
+    let scratch = Scratch::new();
+    let folder = plan(&scratch, "n1,n2", "198.18.212.0/24");
+    let workers: Vec<Running> = namespaces
+        .0
+        .iter()
+        .zip(["n1", "n2"])
+        .map(|(namespace, node)| {
+            let plain = agent(&scratch, &folder, node, "30s");
+            let mut inside = Command::new("ip");
+            inside.args(["netns", "exec", namespace]).arg(plain.get_program()).args(plain.get_args());
+            inside.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            Running::start(&mut inside)
+        })
+        .collect();
+    assert!(door(&folder, "n2").starts_with("198.18.212.2:"));
+    for ran in workers.into_iter().map(Running::end) {
+        assert_eq!(ran.status, Some(0), "{ran:?}");
+    }
+    for node in ["n1", "n2"] {
+        let found = outcomes(&folder, node);
+        assert!(found.len() == 2 && found.iter().all(|(_, outcome)| text(outcome, "status") == "ok"), "{found:#?}");
+        let run = document(&folder.join("done").join(node).join(&found[0].0).join("run"));
+        assert!(text(&run["peer"], "address").starts_with("198.18.212."), "{:#}", run["peer"]);
+    }
+}

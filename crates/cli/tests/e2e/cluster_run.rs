@@ -1,0 +1,300 @@
+//! `assay cluster run`: on this host in the place of every node, over ssh to this host, and through a Slurm that is a
+//! few shell scripts, which has the real one's answers and limits.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::common::{Ran, Scratch, check, command, document, is_root, names, refusal, skip};
+use crate::system::{Running, has, reacting, signal, wait_for};
+
+/// A suite of one short row.
+const SUITE: &str = "name = \"tiny\"\n[sampling.cpu]\nsamples = 2\nper_launch = 2\nsample = \"40ms\"\n\
+    warm_up = [\"1ms\", \"2ms\"]\n[[cpu]]\nop = \"fma\"\ntype = [\"fp64\"]\nisa = [\"scalar\"]\nthreads = [\"1\"]\n";
+
+/// Programs of the system that workers and made-up commands call.
+const SYSTEM: &str = "/usr/bin:/bin";
+
+/// Makes a plan for these nodes.
+fn plan(scratch: &Scratch, nodes: &str) -> PathBuf {
+    let suite = scratch.join("tiny.toml");
+    fs::write(&suite, SUITE).unwrap();
+    let folder = scratch.join("the plan");
+    let words = ["cluster", "plan", "--nodes", nodes, "--suite", suite.to_str().unwrap(), folder.to_str().unwrap()];
+    let ran: Ran = command(scratch, words).output().unwrap().into();
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    folder
+}
+
+/// `assay cluster run` with these options, separated by spaces, and these folders of programs.
+fn run(scratch: &Scratch, folder: &Path, options: &str, programs: &str) -> Command {
+    let mut words = vec!["cluster".to_owned(), "run".to_owned(), folder.display().to_string()];
+    words.extend(options.split_whitespace().map(str::to_owned));
+    words.extend(["--poll", "100ms"].map(str::to_owned));
+    let mut command = command(scratch, words);
+    command.env("PATH", programs);
+    command
+}
+
+fn ran(mut command: Command) -> Ran {
+    command.output().unwrap().into()
+}
+
+/// Asserts that every node has done its one task, exactly once, with a document that holds.
+#[track_caller]
+fn assert_done(folder: &Path, nodes: &[&str]) {
+    for node in nodes {
+        assert_eq!(names(&folder.join("done").join(node)), ["cpu"]);
+        check(&document(&folder.join("done").join(node).join("cpu/run")));
+        let left = names(&folder.join("waiting").join(node));
+        assert!(left.iter().all(|name| name.starts_with('.')), "{left:?}");
+    }
+}
+
+#[test]
+fn every_node_on_this_host_one_after_another() {
+    let scratch = Scratch::new();
+    let folder = plan(&scratch, "n1,n2");
+    let first = ran(run(&scratch, &folder, "--launcher here --no-confirm", SYSTEM));
+    assert_eq!(first.status, Some(0), "{first:?}");
+    assert!(first.stdout.is_empty() && first.stderr.contains("every task is over"), "{first:?}");
+    assert_done(&folder, &["n1", "n2"]);
+    assert_eq!(names(&folder.join("jobs")).len(), 2);
+    let again = ran(run(&scratch, &folder, "--launcher here --no-confirm", SYSTEM));
+    assert_eq!(again.status, Some(0), "{again:?}");
+    assert_eq!(names(&folder.join("jobs")).len(), 2, "nothing is left to do");
+}
+
+#[test]
+fn what_cannot_be_run_is_refused() {
+    let scratch = Scratch::new();
+    let folder = plan(&scratch, "n1");
+    let nothing = scratch.join("nothing").display().to_string();
+    let refused = |folder: &Path, options: &str| {
+        let ran = ran(run(&scratch, folder, options, &nothing));
+        refusal(&ran).to_owned()
+    };
+    let sentence = refused(&folder, "");
+    assert!(sentence.contains("no Slurm") && sentence.contains("--launcher ssh"), "{sentence}");
+    assert!(refused(&folder, "--launcher ssh").contains("no ssh"));
+    assert!(refused(&scratch.join("elsewhere"), "--launcher here").contains("there is no plan in"));
+    assert!(refused(scratch.path(), "--launcher here").contains("holds no plan"));
+    assert!(refused(&folder, "--launcher here --sbatch account=a").contains("no option of sbatch"));
+    assert!(refused(&folder, "--launcher here --sbatch=--nodelist=n9").contains("the plan's matter"));
+    assert!(refused(&folder, "--time 5s").contains("at least 1m"));
+    assert!(refused(&folder, "--max-jobs 0").contains("max-jobs"));
+}
+
+/// A Slurm of shell scripts: jobs run on this host, as long as their nodes are free; a user may have two.
+struct MadeUp {
+    scratch: Scratch,
+}
+
+const COMMANDS: &[(&str, &str)] = &[
+    ("sinfo", "for node in $NODES; do echo \"$node|all|idle|none\"; done\n"),
+    ("scontrol", "echo 'PartitionName=all Default=YES QoS=N/A MaxNodes=UNLIMITED MaxTime=01:00:00 State=UP'\n"),
+    ("sacctmgr", "case \"$*\" in *assoc*) echo 'limited|||normal||2||';; *) echo 'normal||||';; esac\n"),
+    (
+        "squeue",
+        "for job in $STATE/*.pid; do [ -e \"$job\" ] || continue; kill -0 $(cat \"$job\") 2>/dev/null &&\n\
+         echo \"$(basename \"$job\" .pid)|R|None\"; done; true\n",
+    ),
+    ("scancel", "kill -TERM -- -$(cat $STATE/$1.pid)\n"),
+    (
+        "sbatch",
+        "set -e\nfor word; do case $word in --chdir=*) cd \"${word#--chdir=}\";; esac; done\n\
+         [ ! -e $STATE/refusal ] || { cat $STATE/refusal >&2; exit 1; }\n\
+         [ $(\"$BIN/squeue\" | wc -l) -lt 2 ] || { echo 'sbatch: error: AssocMaxSubmitJobLimit' >&2; exit 1; }\n\
+         id=$(($(ls $STATE | wc -l) + 100))\nsed \"s#exec srun#exec $BIN/srun#\" > $STATE/$id.sh\n\
+         SLURM_JOB_ID=$id setsid sh $STATE/$id.sh >> log/$id.out 2>&1 < /dev/null &\n\
+         echo $! > $STATE/$id.pid\necho $id\n",
+    ),
+    (
+        "srun",
+        "while [ \"${1#--}\" != \"$1\" ]; do case $1 in --nodelist=*) nodes=${1#*=};; esac; shift; done\n\
+         for node in $(echo $nodes | tr , ' '); do SLURMD_NODENAME=$node \"$@\" & done; wait\n",
+    ),
+];
+
+impl MadeUp {
+    fn new(nodes: &str) -> Self {
+        let scratch = Scratch::new();
+        let (bin, state) = (scratch.join("bin"), scratch.join("state"));
+        fs::create_dir_all(&bin).unwrap();
+        fs::create_dir_all(&state).unwrap();
+        for (name, text) in COMMANDS {
+            let path = bin.join(name);
+            let (bin, state) = (bin.display(), state.display());
+            fs::write(&path, format!("#!/bin/sh\nBIN={bin}\nSTATE={state}\nNODES='{nodes}'\n{text}")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        Self { scratch }
+    }
+
+    fn run(&self, folder: &Path, options: &str) -> Command {
+        run(&self.scratch, folder, options, &format!("{}:{SYSTEM}", self.scratch.join("bin").display()))
+    }
+
+    /// As long as this file is there, `sbatch` says what is in it.
+    fn refuses(&self, said: &str) -> PathBuf {
+        let file = self.scratch.join("state/refusal");
+        fs::write(&file, said).unwrap();
+        file
+    }
+}
+
+#[test]
+fn idle_nodes_are_one_job_of_slurm() {
+    let slurm = MadeUp::new("n1 n2");
+    let folder = plan(&slurm.scratch, "n1,n2");
+    let ran = ran(slurm.run(&folder, "--no-confirm --sbatch=--account=limited"));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    assert_done(&folder, &["n1", "n2"]);
+    let jobs = names(&folder.join("jobs"));
+    assert_eq!(jobs.len(), 1, "{jobs:?}");
+    let script = fs::read_to_string(slurm.scratch.join("state").join(jobs[0].replace("json", "sh"))).unwrap();
+    for line in ["--nodelist=n1,n2", "--exclusive", "--mem=0", "--export=NONE", "--account=limited"] {
+        assert!(script.contains(&format!("#SBATCH {line}\n")), "{line}: {script}");
+    }
+}
+
+#[test]
+fn a_dry_run_prints_every_script_and_submits_nothing() {
+    let slurm = MadeUp::new("n1 n2 n3");
+    let folder = plan(&slurm.scratch, "n1,n2,n3");
+    let ran = ran(slurm.run(&folder, "--dry-run --nodes-per-job 2"));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("--nodelist=n1,n2\n") && ran.stdout.contains("--nodelist=n3\n"), "{ran:?}");
+    assert!(ran.stdout.starts_with("sbatch --parsable") && ran.stdout.matches("#!/bin/sh").count() == 2, "{ran:?}");
+    assert!(names(&folder.join("jobs")).is_empty());
+}
+
+#[test]
+fn jobs_that_slurm_refuses_leave_the_tasks_and_say_why() {
+    let slurm = MadeUp::new("n1 n2");
+    let folder = plan(&slurm.scratch, "n1,n2");
+    let refusal = slurm.refuses("sbatch: error: Batch job submission failed: Invalid account specified\n");
+    let refused = ran(slurm.run(&folder, "--no-confirm"));
+    assert_eq!(refused.status, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("2 tasks are left: 10 submissions in a row were refused"), "{refused:?}");
+    assert!(refused.stderr.contains("Invalid account"), "{refused:?}");
+    fs::remove_file(refusal).unwrap();
+    let taken = ran(slurm.run(&folder, "--no-confirm"));
+    assert_eq!(taken.status, Some(0), "{taken:?}");
+    assert_done(&folder, &["n1", "n2"]);
+}
+
+#[test]
+fn a_slurm_that_is_down_leaves_the_tasks_for_another_time() {
+    let slurm = MadeUp::new("n1");
+    let folder = plan(&slurm.scratch, "n1");
+    let sinfo = slurm.scratch.join("bin/sinfo");
+    let works = fs::read_to_string(&sinfo).unwrap();
+    fs::write(&sinfo, "#!/bin/sh\necho 'slurm_load_partitions: Unable to contact slurm controller' >&2; exit 1\n")
+        .unwrap();
+    let away = ran(slurm.run(&folder, "--no-confirm --patience 1s"));
+    assert_eq!(away.status, Some(1), "{away:?}");
+    assert!(away.stderr.contains("1 tasks are left") && away.stderr.contains("Unable to contact"), "{away:?}");
+    fs::write(&sinfo, works).unwrap();
+    let back = ran(slurm.run(&folder, "--no-confirm"));
+    assert_eq!(back.status, Some(0), "{back:?}");
+    assert_done(&folder, &["n1"]);
+}
+
+#[test]
+fn an_interrupt_leaves_the_jobs_and_says_how_to_end_them() {
+    let slurm = MadeUp::new("n1");
+    let folder = plan(&slurm.scratch, "n1");
+    // The job takes its time before it begins.
+    let srun = slurm.scratch.join("bin/srun");
+    let text = fs::read_to_string(&srun).unwrap();
+    fs::write(&srun, text.replace("#!/bin/sh\n", "#!/bin/sh\nsleep 5\n")).unwrap();
+    let mut plain = reacting(&slurm.run(&folder, "--no-confirm"));
+    let submitting = Running::start(plain.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let jobs = folder.join("jobs");
+    wait_for(Duration::from_secs(30), || jobs.exists().then(|| names(&jobs)).filter(|jobs| !jobs.is_empty())).unwrap();
+    signal(submitting.id(), "INT");
+    let ended = submitting.end();
+    assert_eq!(ended.status, Some(130), "{ended:?}");
+    let id = names(&jobs)[0].replace(".json", "");
+    assert!(ended.stderr.contains("the jobs go on") && ended.stderr.contains(&format!("scancel {id}")), "{ended:?}");
+    let again = ran(slurm.run(&folder, "--no-confirm"));
+    assert_eq!(again.status, Some(0), "{again:?}");
+    assert_done(&folder, &["n1"]);
+    assert_eq!(names(&jobs).len(), 1, "the job that was in the queue was enough");
+}
+
+/// A server of ssh on loopback, with its own keys and port.
+struct Sshd {
+    scratch: Scratch,
+    _server: Running,
+}
+
+impl Sshd {
+    /// `None` where there is none, told of.
+    fn start() -> Option<Self> {
+        let server = ["/usr/sbin/sshd", "/usr/local/sbin/sshd"].into_iter().find(|path| Path::new(path).exists());
+        let Some(server) = server.filter(|_| has("ssh") && has("ssh-keygen")) else {
+            skip("cluster run over ssh", "there is no sshd");
+            return None;
+        };
+        let scratch = Scratch::new();
+        fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        for key in ["host", "user"] {
+            let file = scratch.join(key);
+            let made = Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(&file).status();
+            assert!(made.unwrap().success());
+        }
+        if is_root() {
+            // Where the real one keeps nothing but an empty folder.
+            fs::create_dir_all("/run/sshd").unwrap();
+        }
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let at = |name: &str| scratch.join(name).display().to_string();
+        fs::copy(scratch.join("user.pub"), scratch.join("authorized")).unwrap();
+        let config = format!(
+            "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\nUsePAM no\n\
+             StrictModes no\nPasswordAuthentication no\n",
+            at("host"),
+            at("authorized")
+        );
+        fs::write(scratch.join("sshd_config"), config).unwrap();
+        let client = format!(
+            "Host n1 n2 n3\n HostName 127.0.0.1\n Port {port}\n IdentityFile {}\n IdentitiesOnly yes\n \
+             StrictHostKeyChecking no\n UserKnownHostsFile /dev/null\n LogLevel ERROR\n\
+             Host n9\n HostName 127.0.0.1\n Port 1\n",
+            at("user")
+        );
+        fs::write(scratch.join("ssh_config"), client).unwrap();
+        let mut command = Command::new(server);
+        command.args(["-D", "-e", "-f"]).arg(scratch.join("sshd_config")).stdin(Stdio::null()).stderr(Stdio::null());
+        let sshd = Running::start(&mut command);
+        let listens = || std::net::TcpStream::connect(("127.0.0.1", port)).ok();
+        wait_for(Duration::from_secs(10), listens).expect("sshd listens");
+        let config = scratch.join("ssh_config");
+        let login = Command::new("ssh").args(["-o", "BatchMode=yes", "-F"]).arg(config).args(["n1", "true"]).output();
+        let login = login.unwrap();
+        if !login.status.success() && !is_root() {
+            // Accounts such as nobody's are locked.
+            let said = String::from_utf8_lossy(&login.stderr).trim().to_owned();
+            skip("cluster run over ssh", &format!("this user may not log in here: {said}"));
+            return None;
+        }
+        assert!(login.status.success(), "{login:?}");
+        Some(Self { scratch, _server: sshd })
+    }
+}
+
+#[test]
+fn workers_over_ssh_and_a_host_that_does_not_answer() {
+    let Some(sshd) = Sshd::start() else { return };
+    let folder = plan(&sshd.scratch, "n1,n2,n9");
+    let config = sshd.scratch.join("ssh_config");
+    let options = format!("--launcher ssh --no-confirm --ssh-config {}", config.display());
+    let ran = ran(run(&sshd.scratch, &folder, &options, SYSTEM));
+    assert_eq!(ran.status, Some(1), "{ran:?}");
+    assert_done(&folder, &["n1", "n2"]);
+    assert!(ran.stderr.contains("'n9' is given up") && ran.stderr.contains("Connection refused"), "{ran:?}");
+}

@@ -1,0 +1,295 @@
+//! What a plan's results say (schema `assay.cluster/1`): nodes in groups of equal hardware, how each figure is distributed
+//! over them, which are slow and why, the network between them.
+//!
+//! Every statement about a node can be followed back: the values are here, the runs are in the plan's folder.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::document::Program;
+use crate::unit::{Better, Unit};
+
+/// The schema name that a cluster's document carries.
+pub const SCHEMA: &str = "assay.cluster/1";
+
+/// All that is said about a cluster.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClusterDocument {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The program that made this document.
+    pub assay: Program,
+    /// The plan.
+    pub plan: ClusterInfo,
+    /// Every node of the plan, in its order.
+    pub nodes: Vec<FleetNode>,
+    /// Nodes of equal hardware, largest group first.
+    pub groups: Vec<Group>,
+    /// Each figure over the nodes of each group, in the suite's order.
+    pub distributions: Vec<Distribution>,
+    /// Nodes that are slow in something, the slowest first.
+    pub slow: Vec<SlowNode>,
+    /// What is not as it is on most nodes of the same group.
+    pub differences: Vec<Difference>,
+    /// The network between nodes.
+    pub pairs: Vec<PairMatrix>,
+    /// HPL across nodes.
+    pub hpl: Vec<ClusterHpl>,
+    /// What went wrong, or stands in the way of a judgement.
+    pub problems: Vec<Problem>,
+    /// Nodes that somebody may want to take out of service: confirmed to be slow. Nothing is ever drained by us.
+    pub drain: Vec<String>,
+}
+
+/// The plan and how far it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClusterInfo {
+    /// Its name.
+    pub name: String,
+    /// When it was made, UTC, ISO 8601.
+    pub created: String,
+    /// The suite's name.
+    pub suite: String,
+    /// The program that measured.
+    pub program: Program,
+    /// Tasks in all.
+    pub tasks: u64,
+    /// Of these: done with a result.
+    pub ok: u64,
+    /// Tried for the last time, without one.
+    pub failed: u64,
+    /// Cannot be done.
+    pub skipped: u64,
+    /// Nobody has got to them yet, or somebody is at them.
+    pub left: u64,
+    /// Seconds of measuring over all nodes.
+    pub node_seconds: f64,
+}
+
+crate::isa::words! {
+    /// How far a node is.
+    NodeState, "node state", {
+        /// Every task has a result.
+        Done => "done",
+        /// Every task is over, some without a result.
+        Partly => "partly",
+        /// A worker is at it.
+        Running => "running",
+        /// Nobody has got to it yet.
+        Waiting => "waiting",
+        /// Every task is over, and none has a result.
+        Failed => "failed",
+    }
+}
+
+crate::isa::words! {
+    /// What is thought of a node among its equals.
+    Standing, "standing", {
+        /// Nothing stands out.
+        Healthy => "healthy",
+        /// Slow in two passes.
+        Slow => "slow",
+        /// Slow in the one pass that there is.
+        Suspect => "suspect",
+        /// Too few equals, or too few results, to say.
+        Unknown => "unknown",
+    }
+}
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FleetNode {
+    /// Its name.
+    pub name: String,
+    /// How far it is.
+    pub state: NodeState,
+    /// Why it is not done, in a sentence.
+    pub why: Option<String>,
+    /// The group of equal hardware it belongs to; `None` while nothing is known of it.
+    pub group: Option<u32>,
+    /// What is thought of it.
+    pub standing: Standing,
+    /// Path of its run documents, relative to the plan's folder.
+    pub runs: Vec<String>,
+}
+
+/// Nodes of equal hardware.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Group {
+    /// Its number, from 0.
+    pub id: u32,
+    /// What they have in common, such as processor, cores and memory; name to value.
+    pub hardware: BTreeMap<String, String>,
+    /// How many nodes.
+    pub nodes: u64,
+}
+
+/// One node's value of a figure: the median of its samples.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeValue {
+    /// The node.
+    pub node: String,
+    /// First pass, then the second where there is one; base units.
+    pub values: Vec<f64>,
+    /// Share of the peak, where one is known, in the first pass.
+    pub efficiency: Option<f64>,
+}
+
+/// A figure over the nodes of a group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Distribution {
+    /// The experiment's id.
+    pub experiment: String,
+    /// Its area.
+    pub area: String,
+    /// The metric's name.
+    pub metric: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// Which values are better.
+    pub better: Better,
+    /// The group.
+    pub group: u32,
+    /// How many nodes have a value.
+    pub n: u64,
+    /// Median over nodes.
+    pub median: f64,
+    /// Spread over nodes as a share of the median: 1.4826 x the median absolute deviation, at least 0.5 %.
+    pub spread: f64,
+    /// The least, the quartiles, the most.
+    pub least: f64,
+    /// First quartile.
+    pub lower_quartile: f64,
+    /// Third quartile.
+    pub upper_quartile: f64,
+    /// The most.
+    pub most: f64,
+    /// A value worse than this stands out; `None` where there are too few nodes to say.
+    pub limit: Option<f64>,
+    /// Why no limit can be given, or why it should be read with care (a wide spread between equals).
+    pub remark: Option<String>,
+    /// Every node's value, worst first.
+    pub values: Vec<NodeValue>,
+}
+
+/// What makes a node stand out in one figure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Deviation {
+    /// The experiment's id, or `area:NAME` where many figures of an area say it together.
+    pub experiment: String,
+    /// The metric's name.
+    pub metric: String,
+    /// The node's value over the group's median, by pass; below 1 is worse, whichever way the figure counts.
+    pub of_median: Vec<f64>,
+    /// Share of the peak, where one is known.
+    pub efficiency: Option<f64>,
+}
+
+/// Why a node is slow, as far as its own documents tell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Cause {
+    /// A fixed word, such as `clock_low`, `cpu_quota`, `fewer_channels`, `other_kernel`, `link_speed`, `other_load`.
+    pub code: String,
+    /// The sentence.
+    pub text: String,
+}
+
+/// A slow node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SlowNode {
+    /// The node.
+    pub node: String,
+    /// `slow` after two passes, `suspect` after one.
+    pub standing: Standing,
+    /// Areas in which it is.
+    pub areas: Vec<String>,
+    /// The figures, worst first.
+    pub deviations: Vec<Deviation>,
+    /// Probable causes, the likeliest first; empty where nothing in its documents differs.
+    pub causes: Vec<Cause>,
+}
+
+/// A fact in which nodes differ from the majority of their group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Difference {
+    /// The group.
+    pub group: u32,
+    /// The fact, such as `kernel` or `governor`.
+    pub fact: String,
+    /// What most nodes have.
+    pub majority: String,
+    /// What these have.
+    pub value: String,
+    /// The nodes.
+    pub nodes: Vec<String>,
+}
+
+/// One ordered pair of nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PairValue {
+    /// The node that sends, or asks.
+    pub from: String,
+    /// The other.
+    pub to: String,
+    /// Its value, base units; `None` where it could not be measured.
+    pub value: Option<f64>,
+    /// Pairs that were measured at the same moment, this one included.
+    pub at_once: u32,
+    /// Why there is no value.
+    pub reason: Option<String>,
+}
+
+/// One figure of the network, from node to node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PairMatrix {
+    /// The experiment's id.
+    pub experiment: String,
+    /// The metric's name.
+    pub metric: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// Which values are better.
+    pub better: Better,
+    /// Whether whole rounds were measured at the same moment.
+    pub together: bool,
+    /// Median over pairs.
+    pub median: Option<f64>,
+    /// The pairs.
+    pub pairs: Vec<PairValue>,
+}
+
+/// One run of HPL across nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClusterHpl {
+    /// The nodes.
+    pub nodes: Vec<String>,
+    /// Order of the matrix.
+    pub n: u64,
+    /// Columns in a block.
+    pub nb: u64,
+    /// Rows of the grid of processes.
+    pub p: u64,
+    /// Columns of it.
+    pub q: u64,
+    /// flop/s.
+    pub rate: Option<f64>,
+    /// The scaled residual.
+    pub residual: Option<f64>,
+    /// Sum of the nodes' peaks in fp64, flop/s, where all are known.
+    pub peak: Option<f64>,
+    /// Why there is no rate.
+    pub reason: Option<String>,
+}
+
+/// What went wrong, or stands in the way of a judgement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Problem {
+    /// A fixed word, such as `task_failed`, `mixed_versions`, `never_came_up`, `clock_skew`, `small_group`.
+    pub code: String,
+    /// The sentence.
+    pub text: String,
+    /// The nodes it is about.
+    pub nodes: Vec<String>,
+}

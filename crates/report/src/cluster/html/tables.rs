@@ -1,0 +1,221 @@
+//! The tables of a cluster's page.
+
+use model::cluster::{ClusterDocument, Deviation, NodeState, SlowNode, Standing};
+use serde::Serialize;
+
+use crate::cluster::words::{self, figure, passes, slowest_shares, some_of, standing};
+use crate::escape::one_line;
+use crate::html::text::capital;
+use crate::label::counted;
+use crate::number::{digits, percent, quantity};
+use model::unit::Unit;
+
+/// Names that are told in a cell.
+const MOST_NAMES: usize = 12;
+/// Deviations of all slow nodes together that are told.
+const MOST_DEVIATIONS: usize = 500;
+/// Nodes that are listed whatever there is to say of them; of more, only those that stand out or have no result.
+pub(super) const MOST_LISTED: usize = 20_000;
+
+/// A table that can be sorted.
+#[derive(Debug, Serialize)]
+pub(super) struct Table {
+    title: String,
+    /// The classes of its columns of figures.
+    numeric: &'static str,
+    columns: Vec<String>,
+    lines: Vec<Vec<Cell>>,
+}
+
+/// A cell.
+#[derive(Debug, Serialize)]
+pub(super) struct Cell {
+    text: String,
+    /// What it is sorted by, where that is not its text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    long: bool,
+}
+
+/// A cell with words.
+pub(super) fn cell(text: String) -> Cell {
+    Cell { value: None, long: text.chars().count() > 28, text }
+}
+
+/// A cell with a figure that is told.
+pub(super) fn figure_cell(value: f64, text: String) -> Cell {
+    Cell { value: value.is_finite().then(|| value.to_string()), long: false, text }
+}
+
+impl Table {
+    pub(super) fn new(title: &str, columns: &[&str], numeric: &'static str, lines: Vec<Vec<Cell>>) -> Self {
+        let columns = columns.iter().map(|column| (*column).to_owned()).collect();
+        Self { title: title.to_owned(), numeric, columns, lines }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+}
+
+/// Slow nodes, the slowest first: one line each, with its worst figure.
+pub(super) fn slow(document: &ClusterDocument) -> Table {
+    let line = |slow: &SlowNode| {
+        let worst = slow.deviations.first();
+        let causes: Vec<String> = slow.causes.iter().map(|cause| one_line(&cause.text)).collect();
+        let causes = if causes.is_empty() {
+            "Nothing in its documents differs from its equals.".to_owned()
+        } else {
+            capital(&causes.join(" "))
+        };
+        let areas: Vec<String> = slow.areas.iter().map(|area| words::title(area)).collect();
+        let more = match slow.deviations.len() {
+            0 | 1 => String::new(),
+            all => format!(" (worst of {all})"),
+        };
+        vec![
+            cell(one_line(&slow.node)),
+            cell(standing(slow.standing).to_owned()),
+            cell(areas.join(", ")),
+            Cell {
+                long: true,
+                ..cell(worst.map_or_else(String::new, |worst| figure(&worst.experiment, &worst.metric) + &more))
+            },
+            of_median(worst),
+            of_peak(worst),
+            Cell { long: true, ..cell(causes) },
+        ]
+    };
+    let columns =
+        ["Node", "Standing", "Slow in", "Worst figure", "Of the median, by pass", "Of peak", "Probable cause"];
+    Table::new("Nodes that are slow, or suspected to be", &columns, "n5 n6", document.slow.iter().map(line).collect())
+}
+
+fn of_median(of: Option<&Deviation>) -> Cell {
+    let Some((of, first)) = of.and_then(|of| Some((of, of.of_median.first()?))) else { return cell(String::new()) };
+    figure_cell(*first, passes(&of.of_median))
+}
+
+fn of_peak(of: Option<&Deviation>) -> Cell {
+    of.and_then(|of| of.efficiency)
+        .map_or_else(|| cell("\u{2013}".to_owned()), |share| figure_cell(share, percent(share)))
+}
+
+/// Every figure in which a slow node stands out, and how many are left out.
+pub(super) fn deviations(document: &ClusterDocument) -> (Table, usize) {
+    let all = document.slow.iter().flat_map(|slow| slow.deviations.iter().map(move |of| (slow, of)));
+    let lines = all.clone().take(MOST_DEVIATIONS).map(|(slow, of)| {
+        vec![
+            cell(one_line(&slow.node)),
+            cell(figure(&of.experiment, &of.metric)),
+            of_median(Some(of)),
+            of_peak(Some(of)),
+        ]
+    });
+    let columns = ["Node", "Figure", "Of the median, by pass", "Of peak"];
+    let table = Table::new("Every figure in which they stand out", &columns, "n3 n4", lines.collect());
+    (table, all.count().saturating_sub(MOST_DEVIATIONS))
+}
+
+/// A group's hardware, name by name.
+fn hardware_words(group: &model::cluster::Group) -> String {
+    let facts = group.hardware.iter().map(|(name, value)| format!("{} {}", one_line(name), one_line(value)));
+    facts.collect::<Vec<_>>().join(", ")
+}
+
+/// Groups of equal hardware.
+pub(super) fn groups(document: &ClusterDocument) -> Table {
+    let line = |of: &model::cluster::Group| {
+        let nodes = document.nodes.iter().filter(|node| node.group == Some(of.id));
+        let names: Vec<String> = nodes.map(|node| node.name.clone()).collect();
+        vec![
+            cell(of.id.to_string()),
+            figure_cell(of.nodes as f64, of.nodes.to_string()),
+            Cell { long: true, ..cell(hardware_words(of)) },
+            Cell { long: true, ..cell(some_of(&names, MOST_NAMES)) },
+        ]
+    };
+    let columns = ["Group", "Nodes", "Hardware", "Which"];
+    Table::new("Groups of equal hardware", &columns, "n2", document.groups.iter().map(line).collect())
+}
+
+/// Facts in which nodes differ from most of their group.
+pub(super) fn differences(document: &ClusterDocument) -> Table {
+    let line = |of: &model::cluster::Difference| {
+        vec![
+            cell(one_line(&of.fact)),
+            cell(of.group.to_string()),
+            Cell { long: true, ..cell(one_line(&of.majority)) },
+            Cell { long: true, ..cell(one_line(&of.value)) },
+            figure_cell(of.nodes.len() as f64, of.nodes.len().to_string()),
+            Cell { long: true, ..cell(some_of(&of.nodes, MOST_NAMES)) },
+        ]
+    };
+    let columns = ["Fact", "Group", "Most nodes have", "These have", "Nodes", "Which"];
+    let lines = document.differences.iter().map(line).collect();
+    Table::new("Settings and facts in which nodes differ from most of their group", &columns, "n5", lines)
+}
+
+/// Nodes with their states; how many that have nothing to be said of are left out.
+pub(super) fn nodes(document: &ClusterDocument) -> (Table, usize) {
+    let slowest = slowest_shares(document);
+    let stands_out = |node: &model::cluster::FleetNode| {
+        node.state != NodeState::Done || matches!(node.standing, Standing::Slow | Standing::Suspect)
+    };
+    let all = document.nodes.len();
+    let listed = document.nodes.iter().filter(|node| all <= MOST_LISTED || stands_out(node)).take(MOST_LISTED);
+    let line = |node: &model::cluster::FleetNode| {
+        let share = slowest.get(node.name.as_str()).map(|share| digits(share * 100.0));
+        vec![
+            cell(one_line(&node.name)),
+            cell(words::state(node.state).to_owned()),
+            cell(node.group.map_or_else(String::new, |group| group.to_string())),
+            cell(standing(node.standing).to_owned()),
+            cell(share.unwrap_or_default()),
+            Cell { long: true, ..cell(node.why.as_deref().map_or_else(String::new, one_line)) },
+        ]
+    };
+    let lines: Vec<Vec<Cell>> = listed.map(line).collect();
+    let left_out = all - lines.len();
+    // A column that is empty throughout says nothing.
+    let mut columns = vec!["Node", "State", "Group", "Standing", "Slowest figure, % of the median", "Why"];
+    let mut lines = lines;
+    if lines.iter().all(|line| line[5].text.is_empty()) {
+        columns.pop();
+        for line in &mut lines {
+            line.truncate(5);
+        }
+    }
+    (Table::new("Every node", &columns, "n5", lines), left_out)
+}
+
+/// HPL across nodes.
+pub(super) fn hpl(document: &ClusterDocument) -> Table {
+    let line = |of: &model::cluster::ClusterHpl| {
+        let told = |rate: Option<f64>| {
+            rate.map_or_else(
+                || cell("unknown".to_owned()),
+                |rate| figure_cell(rate, quantity(rate, Unit::FlopPerSecond)),
+            )
+        };
+        let share = of.rate.zip(of.peak).map(|(rate, peak)| rate / peak).filter(|share| share.is_finite());
+        let rate = of.rate.map_or_else(
+            || Cell { long: true, ..cell(of.reason.as_deref().map_or_else(|| "no result".to_owned(), one_line)) },
+            |rate| figure_cell(rate, quantity(rate, Unit::FlopPerSecond)),
+        );
+        vec![
+            cell(counted(of.nodes.len() as u64, "node")),
+            figure_cell(of.n as f64, of.n.to_string()),
+            figure_cell(of.nb as f64, of.nb.to_string()),
+            cell(format!("{} x {}", of.p, of.q)),
+            rate,
+            told(of.peak),
+            share.map_or_else(|| cell(String::new()), |share| figure_cell(share, percent(share))),
+            of.residual.map_or_else(|| cell(String::new()), |residual| figure_cell(residual, digits(residual))),
+            Cell { long: true, ..cell(some_of(&of.nodes, MOST_NAMES)) },
+        ]
+    };
+    let columns = ["Nodes", "N", "NB", "Grid", "Rate", "Sum of peaks, FP64", "Of peak", "Scaled residual", "Which"];
+    Table::new("HPL across nodes", &columns, "n2 n3 n5 n6 n7 n8", document.hpl.iter().map(line).collect())
+}

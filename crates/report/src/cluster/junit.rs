@@ -1,0 +1,166 @@
+//! Nodes as `JUnit` XML, as CI systems read it: a suite for each area, a case for each node that was measured in it.
+//! A node that is slow there, or suspected to be, is a failure; one that cannot be judged is skipped. Nodes without any
+//! result stand in a suite of their own, `measured`: failed ones fail, others are skipped.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt::Write;
+
+use model::cluster::{ClusterDocument, FleetNode, NodeState, SlowNode, Standing};
+
+use super::words::{figure, passes, share};
+use crate::junit::{attribute, content};
+use crate::number::percent;
+
+/// The suite of nodes without results.
+const MEASURED: &str = "measured";
+
+/// What came of a case.
+enum Verdict<'a> {
+    Passed,
+    Failed { kind: &'static str, message: String, body: String },
+    Skipped(&'a str),
+}
+
+/// A case.
+struct Case<'a> {
+    node: &'a str,
+    verdict: Verdict<'a>,
+    /// The node's slowest figure of the area as a share of the median.
+    slowest: Option<f64>,
+}
+
+/// The file in pieces, a suite each.
+pub fn pieces(document: &ClusterDocument) -> impl Iterator<Item = String> + '_ {
+    let suites = suites(document);
+    let cases = || suites.iter().flat_map(|(_, cases)| cases);
+    let head = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"assay cluster {}\"{}>\n",
+        attribute(&document.plan.name),
+        counts(cases())
+    );
+    let tail = std::iter::once("</testsuites>\n".to_owned());
+    std::iter::once(head).chain(suites.into_iter().map(move |(area, cases)| suite(area, &cases, document))).chain(tail)
+}
+
+/// The cases of each area, in the order of the document.
+fn suites(document: &ClusterDocument) -> Vec<(&str, Vec<Case<'_>>)> {
+    let nodes: HashMap<&str, &FleetNode> = document.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
+    let slow: HashMap<&str, &SlowNode> = document.slow.iter().map(|slow| (slow.node.as_str(), slow)).collect();
+    let mut areas: Vec<&str> = Vec::new();
+    let mut slowest: HashMap<&str, BTreeMap<&str, Option<f64>>> = HashMap::new();
+    for figure in &document.distributions {
+        if !areas.contains(&figure.area.as_str()) {
+            areas.push(&figure.area);
+        }
+        let of_area = slowest.entry(&figure.area).or_default();
+        for value in &figure.values {
+            let least = of_area.entry(&value.node).or_insert(None);
+            let share = share(value, figure);
+            *least = [*least, share].into_iter().flatten().reduce(f64::min);
+        }
+    }
+    let measured: HashSet<&str> = slowest.values().flat_map(|nodes| nodes.keys().copied()).collect();
+    let mut suites: Vec<(&str, Vec<Case<'_>>)> = Vec::new();
+    for area in areas {
+        let cases = slowest.get(area).into_iter().flatten().map(|(node, slowest)| Case {
+            node,
+            verdict: judged(area, slow.get(node).copied(), nodes.get(node).copied()),
+            slowest: *slowest,
+        });
+        suites.push((area, cases.collect()));
+    }
+    let without = document.nodes.iter().filter(|node| !measured.contains(node.name.as_str()));
+    let without: Vec<Case<'_>> =
+        without.map(|node| Case { node: &node.name, verdict: unmeasured(node), slowest: None }).collect();
+    if !without.is_empty() {
+        suites.push((MEASURED, without));
+    }
+    suites
+}
+
+/// What is thought of a node in an area.
+fn judged<'a>(area: &str, slow: Option<&SlowNode>, node: Option<&FleetNode>) -> Verdict<'a> {
+    let in_area = slow.filter(|slow| slow.areas.iter().any(|own| own == area));
+    if let Some(slow) = in_area {
+        let (kind, words) = match slow.standing {
+            Standing::Suspect => ("suspect", "is suspected to be slow after one pass"),
+            _ => ("slow", "is slow in two passes"),
+        };
+        let own = |experiment: &str| experiment.split('/').next() == Some(area) || experiment == format!("area:{area}");
+        let deviations = slow.deviations.iter().filter(|deviation| own(&deviation.experiment));
+        let lines = deviations.map(|deviation| {
+            let what = figure(&deviation.experiment, &deviation.metric);
+            format!("{what}: {} of the median", passes(&deviation.of_median))
+        });
+        let lines = lines.chain(slow.causes.iter().map(|cause| format!("probable cause: {}", cause.text)));
+        let lines: Vec<String> = lines.map(|line| content(&line)).collect();
+        let message = format!("{} {words} in {area}", slow.node);
+        return Verdict::Failed { kind, message, body: lines.join("\n") };
+    }
+    match node.map(|node| node.standing) {
+        Some(Standing::Unknown) | None => Verdict::Skipped("too few equal nodes, or too few results, to judge it"),
+        Some(_) => Verdict::Passed,
+    }
+}
+
+/// What came of a node that has no result.
+fn unmeasured(node: &FleetNode) -> Verdict<'_> {
+    let why = node.why.as_deref();
+    match node.state {
+        NodeState::Failed => {
+            let message = why.unwrap_or("every task of it failed").to_owned();
+            Verdict::Failed { kind: "failed", body: content(&message), message }
+        }
+        NodeState::Running => Verdict::Skipped(why.unwrap_or("a worker is at it")),
+        NodeState::Waiting => Verdict::Skipped(why.unwrap_or("nobody has got to it yet")),
+        NodeState::Done | NodeState::Partly => Verdict::Skipped(why.unwrap_or("its results hold no figure")),
+    }
+}
+
+/// The attributes that count cases.
+fn counts<'a>(cases: impl Iterator<Item = &'a Case<'a>>) -> String {
+    let (mut all, mut failed, mut skipped) = (0_u64, 0_u64, 0_u64);
+    for case in cases {
+        all += 1;
+        failed += u64::from(matches!(case.verdict, Verdict::Failed { .. }));
+        skipped += u64::from(matches!(case.verdict, Verdict::Skipped(_)));
+    }
+    format!(" tests=\"{all}\" failures=\"{failed}\" errors=\"0\" skipped=\"{skipped}\" time=\"0.000\"")
+}
+
+fn suite(area: &str, cases: &[Case<'_>], document: &ClusterDocument) -> String {
+    // The schema wants a moment without a zone.
+    let created = document.plan.created.trim_end_matches('Z');
+    let mut text = format!(
+        "  <testsuite name=\"{}\"{} timestamp=\"{}\" hostname=\"\">\n",
+        attribute(area),
+        counts(cases.iter()),
+        attribute(created)
+    );
+    for case in cases {
+        text.push_str(&written(area, case));
+    }
+    text.push_str("  </testsuite>\n");
+    text
+}
+
+fn written(area: &str, case: &Case<'_>) -> String {
+    let mut text = format!(
+        "    <testcase name=\"{}\" classname=\"assay.cluster.{}\" time=\"0.000\">\n",
+        attribute(case.node),
+        attribute(area)
+    );
+    // Writing to a String cannot fail.
+    let _ = match &case.verdict {
+        Verdict::Passed => Ok(()),
+        Verdict::Failed { kind, message, body } => {
+            writeln!(text, "      <failure message=\"{}\" type=\"{kind}\">{body}</failure>", attribute(message))
+        }
+        Verdict::Skipped(why) => writeln!(text, "      <skipped message=\"{}\"/>", attribute(why)),
+    };
+    if let Some(share) = case.slowest {
+        let _ = writeln!(text, "      <system-out>slowest figure: {} of the median</system-out>", percent(share));
+    }
+    text.push_str("    </testcase>\n");
+    text
+}

@@ -1,0 +1,241 @@
+//! The summary for a terminal, within 100 columns: the answer, slow nodes with their causes, each group's figures,
+//! problems, what to drain. It prints nothing and decides nothing.
+
+use model::cluster::{ClusterDocument, Distribution, SlowNode, Standing};
+
+use super::verdict::{Outlook, Verdict};
+use super::words::{figure, notation, of_median, passes, some_of, standing, title};
+use crate::escape::one_line;
+use crate::label::counted;
+use crate::layout::{Align, Block, Cell, Column, cut, table, wrap};
+use crate::number::{percent, quantity};
+use crate::style::{Style, Tone};
+
+/// No wider than this, whatever there is room for.
+const WIDEST: usize = 100;
+/// Slow nodes that are told; the others are in the page.
+const MOST_SLOW: usize = 20;
+/// Figures that are told.
+const MOST_FIGURES: usize = 60;
+/// Names beside a problem or a difference.
+const MOST_NAMES: usize = 6;
+/// Problems and differences that are told.
+const MOST_LINES: usize = 12;
+
+/// The whole summary, ending in a newline.
+#[must_use]
+pub fn render(document: &ClusterDocument, style: &Style) -> String {
+    let style = &Style { width: style.width.min(WIDEST), ..*style };
+    let verdict = Verdict::of(document);
+    let tone = match verdict.outlook {
+        Outlook::Equal => Tone::Good,
+        Outlook::Open => Tone::Fair,
+        Outlook::Slow => Tone::Bad,
+    };
+    let paint = |line: String| style.paint(&line, tone);
+    let answer = verdict.sentences.iter().enumerate().flat_map(|(place, sentence)| {
+        let lines = wrap(&style.clean(sentence), "", style.width);
+        lines.into_iter().map(move |line| (place, line))
+    });
+    let answer = answer.map(|(place, line)| if place == 1 { paint(line) } else { line });
+    let next = verdict.next.iter().map(|command| format!("  {}", style.clean(command)));
+    let answer = answer.chain(next).collect();
+    let paragraphs: Vec<Vec<String>> = [
+        head(document, style),
+        answer,
+        slow(document, style),
+        figures(document, style),
+        pairs(document, style),
+        hpl(document, style),
+        differences(document, style),
+        problems(document, style),
+        drain(document, style),
+    ]
+    .into_iter()
+    .filter(|lines: &Vec<String>| !lines.is_empty())
+    .collect();
+    let paragraphs: Vec<String> = paragraphs.iter().map(|lines| lines.join("\n")).collect();
+    format!("{}\n", paragraphs.join("\n\n"))
+}
+
+fn head(document: &ClusterDocument, style: &Style) -> Vec<String> {
+    let plan = &document.plan;
+    let suite = plan.suite.lines().next().unwrap_or_default();
+    let parts = [
+        format!("Assay {}", document.assay.version),
+        format!("cluster plan {}", plan.name),
+        if suite.is_empty() || suite.len() > 40 { String::new() } else { format!("{suite} suite") },
+        counted(document.nodes.len() as u64, "node"),
+        plan.created.clone(),
+    ];
+    let parts: Vec<String> =
+        parts.iter().map(|part| style.clean(&one_line(part))).filter(|part| !part.is_empty()).collect();
+    let line = cut(&parts.join(style.separator()), style.width, style);
+    vec![style.paint(&line, Tone::Strong)]
+}
+
+/// A block of one column.
+fn block(heading: &str, align: Align, cells: Vec<Cell>) -> Block {
+    let of_heading = if align == Align::Left { Align::Left } else { Align::Right };
+    Block::new(heading, of_heading, vec![Column::new(align, cells)])
+}
+
+fn slow(document: &ClusterDocument, style: &Style) -> Vec<String> {
+    let shown: Vec<&SlowNode> = document.slow.iter().take(MOST_SLOW).collect();
+    if shown.is_empty() {
+        return Vec::new();
+    }
+    let cells = |of: &dyn Fn(&SlowNode) -> String, to: usize| -> Vec<Cell> {
+        shown.iter().map(|slow| Cell::plain(cut(&style.clean(&of(slow)), to, style))).collect()
+    };
+    let standing_cells = shown.iter().map(|slow| {
+        let tone = if slow.standing == Standing::Slow { Tone::Bad } else { Tone::Fair };
+        Cell::new(standing(slow.standing), tone)
+    });
+    let worst = |slow: &SlowNode| {
+        slow.deviations.first().map_or_else(String::new, |worst| figure(&worst.experiment, &worst.metric))
+    };
+    let median = |slow: &SlowNode| slow.deviations.first().map_or_else(String::new, |worst| passes(&worst.of_median));
+    let peak =
+        |slow: &SlowNode| slow.deviations.first().and_then(|worst| worst.efficiency).map_or_else(String::new, percent);
+    let blocks = [
+        block("Slow nodes", Align::Left, cells(&|slow| one_line(&slow.node), 20)),
+        block("standing", Align::Left, standing_cells.collect()),
+        block("worst figure", Align::Left, cells(&worst, 34)),
+        block("of the median", Align::Decimal, cells(&median, 20)),
+        block("of peak", Align::Decimal, cells(&peak, 10)),
+    ];
+    let mut lines = table(&blocks, 2, style).into_iter();
+    let mut told: Vec<String> = lines.next().into_iter().collect();
+    for (slow, line) in shown.iter().zip(lines) {
+        told.push(line);
+        for cause in &slow.causes {
+            let text = format!("cause: {}", style.clean(&one_line(&cause.text)));
+            told.extend(wrap(&text, "    ", style.width).into_iter().map(|line| style.paint(&line, Tone::Dim)));
+        }
+    }
+    let more = document.slow.len() - shown.len();
+    told.extend((more > 0).then(|| format!("and {more} more, on the page")));
+    told
+}
+
+fn figures(document: &ClusterDocument, style: &Style) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut left = MOST_FIGURES;
+    for part in document.distributions.chunk_by(|one, next| (one.group, &one.area) == (next.group, &next.area)) {
+        let shown = &part[..part.len().min(left)];
+        left -= shown.len();
+        if shown.is_empty() {
+            break;
+        }
+        if !lines.is_empty() {
+            lines.push(String::new());
+        }
+        lines.extend(of_group(document, shown, style));
+    }
+    let more = document.distributions.len().saturating_sub(MOST_FIGURES);
+    lines.extend((more > 0).then(|| format!("and {}, on the page", counted(more as u64, "more figure"))));
+    lines
+}
+
+/// The figures of an area in a group.
+fn of_group(document: &ClusterDocument, shown: &[Distribution], style: &Style) -> Vec<String> {
+    let first = &shown[0];
+    let area = title(&first.area);
+    let heading = if document.groups.len() > 1 { format!("{area}, group {}", first.group) } else { area };
+    let cells = |of: &dyn Fn(&Distribution) -> String, to: usize| -> Vec<Cell> {
+        shown.iter().map(|figure| Cell::plain(cut(&style.clean(&of(figure)), to, style))).collect()
+    };
+    let told = |of: &Distribution| quantity(of.median, notation(&of.area, of.unit));
+    let slowest_share = |of: &Distribution| {
+        let share = of.values.first().and_then(|value| of_median(*value.values.first()?, of.median, of.better));
+        share.map_or_else(String::new, percent)
+    };
+    let slowest = |of: &Distribution| of.values.first().map_or_else(String::new, |value| one_line(&value.node));
+    let blocks = [
+        block(&style.clean(&heading), Align::Left, cells(&|of| figure(&of.experiment, &of.metric), 38)),
+        block("median", Align::Decimal, cells(&told, 18)),
+        block("spread", Align::Decimal, cells(&|of| format!("{}{}", style.plus_minus(), percent(of.spread)), 10)),
+        block("nodes", Align::Right, cells(&|of| of.n.to_string(), 8)),
+        block("slowest", Align::Decimal, cells(&slowest_share, 10)),
+        block("", Align::Left, cells(&slowest, 16)),
+    ];
+    table(&blocks, 2, style)
+}
+
+fn pairs(document: &ClusterDocument, style: &Style) -> Vec<String> {
+    let line = |of: &model::cluster::PairMatrix| {
+        let values: Vec<f64> = of.pairs.iter().filter_map(|pair| pair.value).collect();
+        let notation = notation("net", of.unit);
+        let how = if of.together { "all at once" } else { "each alone" };
+        let slowest = of.pairs.iter().filter_map(|pair| {
+            let share = of_median(pair.value?, of.median?, of.better)?;
+            Some((share, pair))
+        });
+        let slowest = slowest.min_by(|one, other| one.0.total_cmp(&other.0));
+        let slowest = slowest.map_or_else(String::new, |(share, pair)| {
+            let ends = format!("{} to {}", one_line(&pair.from), one_line(&pair.to));
+            format!("; the slowest is {ends} with {} of it", percent(share))
+        });
+        let holes = of.pairs.len() - values.len();
+        let holes = if holes > 0 { format!("; {} not measured", counted(holes as u64, "pair")) } else { String::new() };
+        let median = of.median.map_or_else(|| "no median".to_owned(), |median| quantity(median, notation));
+        let what = figure(&of.experiment, &of.metric);
+        format!("{what}, {how}: median {median} over {}{slowest}{holes}.", counted(values.len() as u64, "pair"))
+    };
+    listed("Between nodes", &document.pairs.iter().map(line).collect::<Vec<_>>(), style)
+}
+
+fn hpl(document: &ClusterDocument, style: &Style) -> Vec<String> {
+    let line = |of: &model::cluster::ClusterHpl| {
+        let nodes = counted(of.nodes.len() as u64, "node");
+        let Some(rate) = of.rate else {
+            let reason = of.reason.as_deref().map_or_else(|| "no reason was recorded".to_owned(), one_line);
+            return format!("{nodes}: no result: {reason}");
+        };
+        let rate_told = quantity(rate, model::unit::Unit::FlopPerSecond);
+        let peak = of.peak.filter(|peak| *peak > 0.0).map_or_else(
+            || "the sum of peaks is not known".to_owned(),
+            |peak| {
+                let sum = quantity(peak, model::unit::Unit::FlopPerSecond);
+                format!("{} of the sum of peaks, {sum}", percent(rate / peak))
+            },
+        );
+        format!("{nodes}, N = {}, NB = {}, {} x {}: {rate_told}; {peak}.", of.n, of.nb, of.p, of.q)
+    };
+    listed("HPL across nodes", &document.hpl.iter().map(line).collect::<Vec<_>>(), style)
+}
+
+fn differences(document: &ClusterDocument, style: &Style) -> Vec<String> {
+    let line = |of: &model::cluster::Difference| {
+        let nodes = some_of(&of.nodes, MOST_NAMES);
+        format!("{}: {} on {nodes}, most have {}", one_line(&of.fact), one_line(&of.value), one_line(&of.majority))
+    };
+    listed("Differences", &document.differences.iter().map(line).collect::<Vec<_>>(), style)
+}
+
+fn problems(document: &ClusterDocument, style: &Style) -> Vec<String> {
+    let line = |of: &model::cluster::Problem| {
+        let nodes = if of.nodes.is_empty() { String::new() } else { format!(" ({})", some_of(&of.nodes, MOST_NAMES)) };
+        format!("{}{nodes}", one_line(&of.text))
+    };
+    listed("Problems", &document.problems.iter().map(line).collect::<Vec<_>>(), style)
+}
+
+fn drain(document: &ClusterDocument, style: &Style) -> Vec<String> {
+    let names: Vec<String> =
+        (!document.drain.is_empty()).then(|| some_of(&document.drain, MOST_SLOW)).into_iter().collect();
+    listed("To drain, if you agree", &names, style)
+}
+
+/// A heading with an item a line.
+fn listed(heading: &str, items: &[String], style: &Style) -> Vec<String> {
+    if items.is_empty() {
+        return Vec::new();
+    }
+    let more = items.len().saturating_sub(MOST_LINES);
+    let mut lines = vec![style.paint(heading, Tone::Strong)];
+    lines.extend(items.iter().take(MOST_LINES).flat_map(|item| wrap(&style.clean(item), "  ", style.width)));
+    lines.extend((more > 0).then(|| format!("  and {more} more, on the page")));
+    lines
+}

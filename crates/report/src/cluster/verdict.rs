@@ -1,0 +1,246 @@
+//! The answer in three sentences: how many nodes were measured, whether they are equal, and why not and what to do.
+
+use model::cluster::{ClusterDocument, NodeState, SlowNode, Standing};
+
+use super::words::{passes, some_of, title};
+use crate::escape::one_line;
+use crate::html::text::{capital, command, listed};
+use crate::label::counted;
+
+/// Nodes that are named in a sentence.
+const MOST_NAMED: usize = 3;
+
+/// How it looks, for a mark beside the sentences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outlook {
+    /// Nothing stands out, and nothing is missing.
+    Equal,
+    /// Something is missing, suspect or cannot be judged.
+    Open,
+    /// A node is slow.
+    Slow,
+}
+
+/// The answer.
+#[derive(Clone, Debug)]
+pub(super) struct Verdict {
+    pub(super) outlook: Outlook,
+    pub(super) sentences: Vec<String>,
+    /// The command that the last sentence ends in.
+    pub(super) next: Option<String>,
+}
+
+/// How many nodes are in each state.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) all: usize,
+    /// With a result.
+    pub(super) measured: usize,
+    pub(super) partly: usize,
+    pub(super) running: usize,
+    pub(super) waiting: usize,
+    pub(super) failed: usize,
+    pub(super) healthy: usize,
+    pub(super) slow: usize,
+    pub(super) suspect: usize,
+    /// Measured, but nothing can be said.
+    pub(super) unknown: usize,
+}
+
+impl Counts {
+    pub(super) fn of(document: &ClusterDocument) -> Self {
+        let mut counts = Self { all: document.nodes.len(), ..Self::default() };
+        for node in &document.nodes {
+            match node.state {
+                NodeState::Done => counts.measured += 1,
+                NodeState::Partly => {
+                    counts.measured += 1;
+                    counts.partly += 1;
+                }
+                NodeState::Running => counts.running += 1,
+                NodeState::Waiting => counts.waiting += 1,
+                NodeState::Failed => counts.failed += 1,
+            }
+            match node.standing {
+                Standing::Healthy => counts.healthy += 1,
+                Standing::Slow => counts.slow += 1,
+                Standing::Suspect => counts.suspect += 1,
+                Standing::Unknown if matches!(node.state, NodeState::Done | NodeState::Partly) => counts.unknown += 1,
+                Standing::Unknown => {}
+            }
+        }
+        counts
+    }
+
+    /// Whether every node has all its results.
+    const fn is_whole(self) -> bool {
+        self.measured == self.all && self.partly == 0
+    }
+}
+
+impl Verdict {
+    pub(super) fn of(document: &ClusterDocument) -> Self {
+        let counts = Counts::of(document);
+        let outlook = if counts.slow > 0 {
+            Outlook::Slow
+        } else if counts.suspect > 0 || counts.unknown > 0 || !counts.is_whole() || document.nodes.is_empty() {
+            Outlook::Open
+        } else {
+            Outlook::Equal
+        };
+        let (last, next) = to_do(document, counts);
+        let sentences = [measured(document, counts), equal(document, counts), last];
+        Self { outlook, sentences: sentences.into_iter().filter(|sentence| !sentence.is_empty()).collect(), next }
+    }
+}
+
+/// `1 node is waiting`, `3 nodes are waiting`.
+fn are(count: usize, what: &str) -> Option<String> {
+    (count > 0).then(|| format!("{count} {} {what}", if count == 1 { "is" } else { "are" }))
+}
+
+/// How many nodes there are results of, and what of the others.
+fn measured(document: &ClusterDocument, counts: Counts) -> String {
+    let others: Vec<String> = [
+        are(counts.running, "running"),
+        are(counts.waiting, "waiting"),
+        (counts.failed > 0).then(|| format!("{} failed", counts.failed)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let first = match (counts.all, counts.measured) {
+        (0, _) => return "The plan has no nodes.".to_owned(),
+        (all, 0) => format!("Nothing was measured yet: of {}, {}", counted(all as u64, "node"), listed(&others)),
+        (1, 1) => "The only node was measured".to_owned(),
+        (all, measured) if all == measured => format!("All {all} nodes were measured"),
+        (all, measured) => format!("{measured} of {all} nodes were measured; {}", listed(&others)),
+    };
+    let partly = match counts.partly {
+        0 => String::new(),
+        1 => ", 1 of them in part".to_owned(),
+        more => format!(", {more} of them in part"),
+    };
+    let groups: Vec<String> = document.groups.iter().map(|group| group.nodes.to_string()).collect();
+    let groups = match groups.len() {
+        0 => String::new(),
+        1 if counts.all == 1 => String::new(),
+        1 => "; their hardware is equal".to_owned(),
+        many => format!("; by their hardware they are {many} groups, of {} nodes", some_of(&groups, 4)),
+    };
+    format!("{first}{partly}{groups}.")
+}
+
+/// Who is slow, and in what.
+fn equal(document: &ClusterDocument, counts: Counts) -> String {
+    if counts.measured == 0 && document.slow.is_empty() {
+        return String::new();
+    }
+    let of = |standing: Standing| document.slow.iter().filter(|slow| slow.standing == standing).collect::<Vec<_>>();
+    let (slow, suspect) = (of(Standing::Slow), of(Standing::Suspect));
+    let unknown = match (counts.unknown, counts.healthy + counts.slow + counts.suspect) {
+        (0, _) => String::new(),
+        (1, 0) if counts.measured == 1 => {
+            return "There is nothing to compare it with: its figures stand by themselves.".to_owned();
+        }
+        (_, 0) => {
+            return "Whether they are equally fast cannot be said: too few nodes of equal hardware have results to compare."
+                .to_owned();
+        }
+        (unknown, _) => format!(" Of {} nothing can be said.", counted(unknown as u64, "more node")),
+    };
+    if slow.is_empty() && suspect.is_empty() {
+        let healthy = counts.healthy;
+        let them =
+            if counts.all == healthy { "They are equal".to_owned() } else { format!("{healthy} nodes are equal") };
+        return format!("{them}: no node is slower than its group's limit in anything.{unknown}");
+    }
+    let mut parts = Vec::new();
+    if !slow.is_empty() {
+        parts.push(format!("{} slow: {}", number_of(slow.len(), "node is", "nodes are"), told(&slow)));
+    }
+    if !suspect.is_empty() {
+        parts.push(format!(
+            "{} suspected after one pass: {}",
+            number_of(suspect.len(), "node is", "nodes are"),
+            told(&suspect)
+        ));
+    }
+    let rest = if counts.healthy > 0 {
+        format!(" The other {} equal.", number_of(counts.healthy, "is", "are"))
+    } else {
+        String::new()
+    };
+    format!("{}.{rest}{unknown}", capital(&parts.join("; ")))
+}
+
+fn number_of(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// The first few of them with their areas and how slow they are.
+fn told(slow: &[&SlowNode]) -> String {
+    let tell = |slow: &&SlowNode| {
+        let areas: Vec<String> = slow.areas.iter().map(|area| in_words(area)).collect();
+        let share = slow.deviations.first().map(|worst| passes(&worst.of_median[..worst.of_median.len().min(1)]));
+        let share = share
+            .filter(|share| !share.is_empty())
+            .map_or_else(String::new, |share| format!(" ({share} of the median)"));
+        let place = if areas.is_empty() { String::new() } else { format!(" in {}", some_of(&areas, 3)) };
+        format!("{}{place}{share}", one_line(&slow.node)).replace(" %", "\u{a0}%")
+    };
+    let names: Vec<String> = slow.iter().map(tell).collect();
+    some_of(&names, MOST_NAMED)
+}
+
+/// An area inside a sentence.
+fn in_words(area: &str) -> String {
+    match area {
+        "cpu" => "CPU".to_owned(),
+        "net" => "network".to_owned(),
+        other => {
+            let title = title(other);
+            if title == "LINPACK" { title } else { title.to_lowercase() }
+        }
+    }
+}
+
+/// The likeliest cause of the slowest, and what to do next, with the command for it.
+fn to_do(document: &ClusterDocument, counts: Counts) -> (String, Option<String>) {
+    let go_on = format!("assay cluster run {}", command(&[one_line(&document.plan.name)]));
+    let mut sentences: Vec<String> = document.slow.first().map(cause).into_iter().collect();
+    if !document.drain.is_empty() {
+        let drained = some_of(&document.drain, MOST_NAMED);
+        let them = if document.drain.len() == 1 { "it" } else { "them" };
+        sentences.push(format!("Look at {drained}, or take {them} out of service; nothing was drained."));
+    }
+    let mut next = Some(go_on);
+    if counts.suspect > 0 {
+        let whom = if counts.suspect == 1 { "the suspect" } else { "the suspects" };
+        sentences.push(format!("Measure {whom} again with:"));
+    } else if document.plan.left > 0 || counts.running + counts.waiting > 0 {
+        sentences.push("Go on with:".to_owned());
+    } else {
+        next = None;
+        if counts.failed + counts.partly > 0 {
+            sentences.push("Why some results are missing stands in the list of nodes.".to_owned());
+        } else if document.slow.is_empty() && counts.all > 1 && counts.unknown == 0 {
+            sentences.push("Nothing has to be done.".to_owned());
+        }
+    }
+    (sentences.join(" "), next)
+}
+
+fn cause(slow: &SlowNode) -> String {
+    let node = one_line(&slow.node);
+    match slow.causes.first() {
+        Some(cause) => {
+            let text = one_line(&cause.text);
+            let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
+            format!("Probable cause on {node}: {text}{end}")
+        }
+        None => format!(
+            "Nothing in what {node} says of itself differs from its equals, which points to its hardware or its surroundings."
+        ),
+    }
+}

@@ -1,0 +1,160 @@
+//! Words about nodes and figures that all forms share.
+
+use model::cluster::{ClusterDocument, Distribution, NodeState, NodeValue, Standing};
+use model::experiment::Area;
+use model::unit::{Better, Unit};
+
+use crate::escape::one_line;
+use crate::html::text::{capital, listed};
+use crate::label::{area_title, counted};
+use crate::number::{Notation, percent};
+
+/// What a figure's id begins with where it stands for many figures of an area together.
+const OF_AREA: &str = "area:";
+
+/// A figure in words, from its id: `fma fp64 avx512, 2 threads`. The metric is told where it is not the throughput.
+pub(super) fn figure(experiment: &str, metric: &str) -> String {
+    if let Some(area) = experiment.strip_prefix(OF_AREA) {
+        return format!("all figures of {}", one_line(area));
+    }
+    let experiment = one_line(experiment);
+    let parts: Vec<&str> = experiment.split('/').collect();
+    // The area stands above or beside it.
+    let parts = if parts.len() > 1 { &parts[1..] } else { &parts[..] };
+    let mut plain = Vec::new();
+    let mut placed = Vec::new();
+    for part in parts {
+        match place(part) {
+            Some(words) => placed.push(words),
+            None => plain.push((*part).to_owned()),
+        }
+    }
+    let mut words: Vec<String> = vec![plain.join(" ")];
+    words.retain(|words| !words.is_empty());
+    words.extend(placed);
+    if metric != "throughput" && !metric.is_empty() {
+        words.push(one_line(metric));
+    }
+    words.join(", ")
+}
+
+/// A part of an id that says how many: `t2`, `d32`.
+fn place(part: &str) -> Option<String> {
+    let number = |digits: &str| digits.parse::<u64>().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()));
+    match (part.strip_prefix('t').and_then(number), part.strip_prefix('d').and_then(number)) {
+        (Some(threads), _) => Some(counted(threads, "thread")),
+        (_, Some(depth)) => Some(format!("depth {depth}")),
+        _ => None,
+    }
+}
+
+/// How a figure's values are told.
+pub(super) fn notation(area: &str, unit: Unit) -> Notation {
+    area.parse::<Area>().map_or(Notation::Plain(unit), |area| Notation::of(area, unit))
+}
+
+/// An area as a heading.
+pub(super) fn title(area: &str) -> String {
+    area.parse::<Area>().map_or_else(|_| capital(&one_line(area)), |area| area_title(area).to_owned())
+}
+
+/// A value as a share of the median: below 1 is worse, whichever way the figure counts. `None` where that is no number.
+pub(super) fn of_median(value: f64, median: f64, better: Better) -> Option<f64> {
+    let share = match better {
+        Better::Higher => value / median,
+        Better::Lower => median / value,
+    };
+    share.is_finite().then_some(share)
+}
+
+/// A node's first pass as a share of the median.
+pub(super) fn share(value: &NodeValue, figure: &Distribution) -> Option<f64> {
+    of_median(*value.values.first()?, figure.median, figure.better)
+}
+
+/// Nodes that stand out in a figure, worst first, with their share of the median.
+pub(super) fn outliers(figure: &Distribution) -> Vec<(String, f64)> {
+    let Some(limit) = figure.limit else { return Vec::new() };
+    let is_worse = |value: f64| match figure.better {
+        Better::Higher => value < limit,
+        Better::Lower => value > limit,
+    };
+    let beyond = figure.values.iter().filter(|value| value.values.first().copied().is_some_and(is_worse));
+    beyond.filter_map(|value| Some((one_line(&value.node), share(value, figure)?))).collect()
+}
+
+/// How far a node is, as the word of a list.
+pub(super) const fn state(state: NodeState) -> &'static str {
+    match state {
+        NodeState::Done => "measured",
+        NodeState::Partly => "partly measured",
+        NodeState::Running => "running",
+        NodeState::Waiting => "waiting",
+        NodeState::Failed => "failed",
+    }
+}
+
+/// What is thought of a node, and on how much that rests.
+pub(super) const fn standing(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Healthy => "healthy",
+        Standing::Slow => "slow, two passes",
+        Standing::Suspect => "suspect, one pass",
+        Standing::Unknown => "unknown",
+    }
+}
+
+/// Names, of which the first few are told: `n1, n2, n3 and 7 more`.
+pub(super) fn some_of(names: &[String], most: usize) -> String {
+    let told: Vec<String> = names.iter().take(most).map(|name| one_line(name)).collect();
+    match names.len().saturating_sub(most) {
+        0 => listed(&told),
+        more => format!("{} and {more} more", told.join(", ")),
+    }
+}
+
+/// Shares of the median pass by pass: `62.1 %, 61.8 %`.
+pub(super) fn passes(shares: &[f64]) -> String {
+    shares.iter().map(|share| percent(*share)).collect::<Vec<_>>().join(", ")
+}
+
+/// Each node's slowest first-pass figure as a share of the median.
+pub(super) fn slowest_shares(document: &ClusterDocument) -> std::collections::HashMap<&str, f64> {
+    let mut slowest = std::collections::HashMap::with_capacity(document.nodes.len());
+    for figure in &document.distributions {
+        for value in &figure.values {
+            let Some(share) = share(value, figure) else { continue };
+            let least = slowest.entry(value.node.as_str()).or_insert(share);
+            *least = least.min(share);
+        }
+    }
+    slowest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_becomes_words() {
+        assert_eq!(figure("cpu/fma/fp64/avx512/t2", "throughput"), "fma fp64 avx512, 2 threads");
+        assert_eq!(figure("disk/read/random/4KiB/d32", "latency"), "read random 4KiB, depth 32, latency");
+        assert_eq!(figure("area:memory", ""), "all figures of memory");
+        assert_eq!(figure("", ""), "");
+        assert_eq!(figure("net/tcp/t\u{202e}x\n", "throughput"), "tcp tx");
+    }
+
+    #[test]
+    fn below_one_is_worse_whichever_way_a_figure_counts() {
+        assert_eq!(of_median(50.0, 100.0, Better::Higher), Some(0.5));
+        assert_eq!(of_median(200.0, 100.0, Better::Lower), Some(0.5));
+        assert_eq!((of_median(1.0, 0.0, Better::Higher), of_median(0.0, 1.0, Better::Lower)), (None, None));
+    }
+
+    #[test]
+    fn only_some_names_are_told() {
+        let names: Vec<String> = (1..=9).map(|node| format!("n{node}")).collect();
+        assert_eq!(some_of(&names, 3), "n1, n2, n3 and 6 more");
+        assert_eq!(some_of(&names[..2], 3), "n1 and n2");
+    }
+}

@@ -1,0 +1,416 @@
+//! The forms of a cluster's report: what they say for typical clusters, that text from elsewhere stays text, and that
+//! what is drawn does not grow with the nodes.
+
+#[path = "readers/csv.rs"]
+mod csv_reader;
+#[path = "html/faults.rs"]
+mod faults;
+#[path = "cluster/fixture.rs"]
+mod fixture;
+#[path = "html/parse.rs"]
+mod parse;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use faults::faults;
+use model::cluster::{ClusterDocument, NodeState, Standing};
+use parse::{Element, parse};
+use report::Style;
+use report::cluster::status::{self, JobProgress, NodeProgress, Progress, TaskCounts};
+use report::cluster::{FORMS, csv, drain, form, html, json, junit, terminal};
+
+/// Text that each form must not take for its own.
+const HOSTILE: &[&str] = &[
+    "<script>alert(\"1\")</script>",
+    "=cmd|' /C calc'!A0",
+    "@SUM(1;2)",
+    "a,b;c\t\"d\" 'e' `f`",
+    "line one\nline two\r\n| three |",
+    "]]> --> <!-- &amp; &lt; &#0; {{ 7 * 7 }}{% raw %}",
+    "Größe 数据 עברית 🦀",
+    "\u{0}\u{1}\u{1b}[31mred\u{7f}\u{85}\u{2028}\u{feff}",
+    "\u{202e}gpj.exe\u{2066}\u{ffff}",
+    "$(reboot); rm -rf /",
+    "--help",
+    "[x](javascript:alert(1)) area:cpu 100%",
+    "long-name-without-an-end-long-name-without-an-end-long-name-without-an-end-long-name-without-an-end",
+];
+
+const WIDE: Style = Style { width: 100, unicode: true, color: false };
+
+fn hostile() -> ClusterDocument {
+    fixture::hostile(HOSTILE)
+}
+
+/// Compares with the stored rendering of this name.
+fn stored(name: &str, text: &str) {
+    insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!(name, text);
+    });
+}
+
+fn documents() -> Vec<(&'static str, ClusterDocument)> {
+    vec![
+        ("healthy", fixture::healthy()),
+        ("troubled", fixture::troubled()),
+        ("thousand", fixture::thousand()),
+        ("unbegun", fixture::unbegun()),
+        ("nothing", fixture::nothing()),
+        ("single", fixture::single()),
+        ("holes", fixture::holes()),
+        ("hostile", hostile()),
+    ]
+}
+
+fn text_of(name: &str, document: &ClusterDocument) -> String {
+    let Some(form) = form(name) else { panic!("there is no form '{name}'") };
+    (form.render)(document).map_or_else(|why| panic!("{name}: {why}"), Iterator::collect)
+}
+
+/// A page that is well formed.
+fn read(page: &str) -> Element {
+    parse(page).unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// The page of a document.
+fn page_of(document: &ClusterDocument) -> String {
+    html::render(document).unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// What has this id.
+fn with_id<'a>(root: &'a Element, id: &str) -> &'a Element {
+    root.all().into_iter().find(|element| element.attribute("id") == Some(id)).unwrap_or_else(|| panic!("no {id}"))
+}
+
+/// The page as one reads it: headings, sentences and tables, without drawings and long lists.
+fn outline(page: &str) -> String {
+    fn walk(element: &Element, out: &mut String) {
+        const WHOLE: [&str; 8] = ["h1", "h2", "h3", "p", "li", "summary", "dd", "caption"];
+        if matches!(element.name.as_str(), "svg" | "style" | "script") {
+            return;
+        }
+        if WHOLE.contains(&element.name.as_str()) {
+            let _ = writeln!(out, "{}: {}", element.name, element.text());
+        } else if element.name == "tr" {
+            let cells: Vec<String> = element.children().map(Element::text).collect();
+            let _ = writeln!(out, "  | {}", cells.join(" | "));
+        } else {
+            let rows = element.children().filter(|child| child.name == "tr").count();
+            for (place, child) in element.children().enumerate() {
+                if element.name == "tbody" && place == 12 {
+                    let _ = writeln!(out, "  … {} more", rows - place);
+                    break;
+                }
+                walk(child, out);
+            }
+        }
+    }
+    let mut out = String::new();
+    read(page).named("body").for_each(|body| walk(body, &mut out));
+    out
+}
+
+#[test]
+fn every_page_is_well_formed_and_reaches_nowhere() {
+    for (name, document) in documents() {
+        let page = html::render(&document).unwrap();
+        assert_eq!(faults(&page), Vec::<String>::new(), "{name}");
+        assert_eq!(page, html::render(&document).unwrap(), "{name}");
+        let root = parse(&page).unwrap();
+        let text = root.named("main").next().unwrap().text();
+        assert!(!["NaN", "inf"].iter().any(|odd| text.split(' ').any(|word| word == *odd)), "{name}: {text}");
+    }
+}
+
+#[test]
+fn the_outline_of_each_page() {
+    for (name, document) in documents() {
+        stored(&format!("cluster_html_{name}"), &outline(&html::render(&document).unwrap()));
+    }
+}
+
+#[test]
+fn the_summary_of_each_cluster() {
+    for (name, document) in documents() {
+        let text = terminal::render(&document, &WIDE);
+        let most = text.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(most <= 100 || name == "hostile", "{name}: {most} columns");
+        assert!(terminal::render(&document, &Style::PLAIN).is_ascii(), "{name}");
+        stored(&format!("cluster_terminal_{name}"), &text);
+    }
+    stored("cluster_terminal_troubled_80", &terminal::render(&fixture::troubled(), &Style::PLAIN));
+}
+
+#[test]
+fn the_forms_for_programs() {
+    for name in ["csv", "junit", "drain"] {
+        for (of, document) in documents() {
+            let text = text_of(name, &document);
+            let head: Vec<&str> = text.lines().take(60).collect();
+            stored(&format!("cluster_{name}_{of}"), &head.join("\n"));
+        }
+    }
+    stored("cluster_json_single", &text_of("json", &fixture::single()));
+}
+
+#[test]
+fn every_form_has_a_name_and_a_file_of_its_own() {
+    let names: BTreeSet<&str> = FORMS.iter().map(|form| form.name).collect();
+    let files: BTreeSet<&str> = FORMS.iter().filter_map(|form| form.file).collect();
+    assert_eq!((names.len(), files.len()), (FORMS.len(), FORMS.len() - 1));
+    assert!(form("papyrus").is_none());
+    for form in FORMS {
+        let text = text_of(form.name, &fixture::troubled());
+        assert!(text.ends_with('\n') && !form.about.is_empty(), "{}", form.name);
+    }
+}
+
+#[test]
+fn the_document_reads_back_and_what_is_no_number_is_refused() {
+    let document = fixture::troubled();
+    let back: ClusterDocument = serde_json::from_str(&json::render(&document).unwrap()).unwrap();
+    assert_eq!(back, document);
+    let mut odd = document;
+    odd.distributions[0].median = f64::NAN;
+    assert!(json::render(&odd).is_err());
+    assert!(html::render(&odd).is_err());
+}
+
+#[test]
+fn the_table_has_a_line_for_each_node_figure_and_pass_and_each_pair() {
+    for (name, document) in documents() {
+        let text: String = csv::lines(&document).collect();
+        let records = csv_reader::records(&text).unwrap_or_else(|why| panic!("{name}: {why}"));
+        let values: usize =
+            document.distributions.iter().flat_map(|figure| &figure.values).map(|value| value.values.len()).sum();
+        let pairs: usize = document.pairs.iter().map(|matrix| matrix.pairs.len()).sum();
+        assert_eq!(records.len(), 1 + values + pairs, "{name}");
+        for field in records.iter().flatten() {
+            let dangerous = field.starts_with(['=', '+', '-', '@', '\t']) && field.parse::<f64>().is_err();
+            assert!(!dangerous, "{name}: {field:?}");
+        }
+    }
+    let document = fixture::troubled();
+    let text: String = csv::lines(&document).collect();
+    let records = csv_reader::records(&text).unwrap();
+    let at = |column: &str| records[0].iter().position(|name| name == column).unwrap();
+    let passes = |node: &str| {
+        let own = records.iter().filter(|record| record[at("node")] == node && record[at("area")] == "cpu");
+        own.map(|record| record[at("pass")].clone()).collect::<BTreeSet<_>>()
+    };
+    assert_eq!((passes("n3").len(), passes("n1").len()), (2, 1));
+    let shares = records.iter().filter(|record| record[at("node")] == "n3" && record[at("area")] == "cpu");
+    for share in shares.map(|record| record[at("of_median")].parse::<f64>().unwrap()) {
+        assert!((0.48..0.52).contains(&share), "{share}");
+    }
+}
+
+#[test]
+fn a_node_that_is_slow_fails_its_area_and_no_other() {
+    let document = fixture::troubled();
+    let text: String = junit::pieces(&document).collect();
+    let xml = roxmltree::Document::parse(&text).unwrap();
+    let failed: Vec<(String, String)> = xml
+        .descendants()
+        .filter(|node| node.has_tag_name("failure"))
+        .map(|node| {
+            let case = node.parent().unwrap();
+            (case.attribute("name").unwrap().to_owned(), case.attribute("classname").unwrap().to_owned())
+        })
+        .collect();
+    let case = |node: &str, area: &str| (node.to_owned(), format!("assay.cluster.{area}"));
+    assert_eq!(failed, [case("n3", "cpu"), case("n5", "memory")]);
+    let cases = xml.descendants().filter(|node| node.has_tag_name("testcase")).count();
+    assert_eq!(cases, 6 * 4);
+    let root = xml.root_element();
+    assert_eq!((root.attribute("tests"), root.attribute("failures")), (Some("24"), Some("2")));
+}
+
+#[test]
+fn a_case_is_there_for_every_node_whatever_its_name() {
+    for (name, document) in documents() {
+        let text: String = junit::pieces(&document).collect();
+        let xml = roxmltree::Document::parse(&text).unwrap_or_else(|why| panic!("{name}: {why}"));
+        let count = |tag: &str| xml.descendants().filter(|node| node.has_tag_name(tag)).count();
+        let root = xml.root_element();
+        assert_eq!(root.attribute("tests"), Some(count("testcase").to_string().as_str()), "{name}");
+        assert_eq!(root.attribute("failures"), Some(count("failure").to_string().as_str()), "{name}");
+        assert_eq!(root.attribute("skipped"), Some(count("skipped").to_string().as_str()), "{name}");
+        assert!(count("testcase") >= document.nodes.len(), "{name}");
+    }
+}
+
+#[test]
+fn the_drain_list_holds_names_and_nothing_else() {
+    assert_eq!(drain::render(&fixture::healthy()), "");
+    assert_eq!(drain::render(&fixture::troubled()), "n3\n", "a suspect is not to be drained");
+    let mut document = hostile();
+    document.drain = HOSTILE.iter().map(|text| (*text).to_owned()).chain(["n1".to_owned()]).collect();
+    let long = HOSTILE[HOSTILE.len() - 1];
+    assert_eq!(drain::render(&document), format!("{long}\nn1\n"));
+}
+
+#[test]
+fn text_from_elsewhere_stays_text() {
+    let document = hostile();
+    let page = html::render(&document).unwrap();
+    assert_eq!(faults(&page), Vec::<String>::new());
+    let text = parse(&page).unwrap().text();
+    for wanted in ["<script>alert(\"1\")</script>", "=cmd|' /C calc'!A0", "{{ 7 * 7 }}{% raw %}", "Größe 数据"] {
+        assert!(text.contains(wanted), "{wanted}");
+    }
+    let shown = [page, terminal::render(&document, &WIDE), text_of("junit", &document)];
+    for form in shown {
+        assert!(!form.contains(['\u{202e}', '\u{2066}', '\u{1b}', '\u{0}']));
+    }
+}
+
+/// What a page says of a node, wherever.
+fn says(document: &ClusterDocument, wanted: &[&str]) {
+    let verdict = with_id(&read(&page_of(document)), "verdict").text();
+    let terminal = terminal::render(document, &Style { width: 4000, ..WIDE }).replace('\n', " ");
+    for wanted in wanted {
+        assert!(verdict.replace('\u{a0}', " ").contains(wanted), "page: {wanted}\n{verdict}");
+        assert!(terminal.replace('\u{a0}', " ").contains(wanted) || wanted.len() < 4, "terminal: {wanted}\n{terminal}");
+    }
+}
+
+#[test]
+fn the_first_screen_answers() {
+    says(&fixture::healthy(), &["All 4 nodes were measured", "They are equal", "Nothing has to be done"]);
+    says(
+        &fixture::troubled(),
+        &["1 node is slow: n3 in CPU", "suspected after one pass: n5", "cpu.max", "assay cluster run"],
+    );
+    says(
+        &fixture::thousand(),
+        &["999 of 1000 nodes were measured", "2 groups", "3 nodes are slow", "node-00778 in disk"],
+    );
+    says(&fixture::unbegun(), &["Nothing was measured yet", "1 is running", "3 are waiting", "Go on with"]);
+    says(&fixture::single(), &["The only node was measured", "nothing to compare it with"]);
+    says(&fixture::nothing(), &["The plan has no nodes"]);
+}
+
+#[test]
+fn who_is_slow_follows_the_document() {
+    let mut document = fixture::troubled();
+    document.slow.clear();
+    document.drain.clear();
+    document.nodes.iter_mut().for_each(|node| (node.state, node.standing) = (NodeState::Done, Standing::Healthy));
+    let text = terminal::render(&document, &WIDE);
+    assert!(text.contains("They are equal") && !text.contains("Slow nodes"), "{text}");
+}
+
+/// Elements that draw something.
+fn marks(page: &str) -> Vec<usize> {
+    let root = read(page);
+    let drawings = root.named("svg").filter(|svg| svg.is("chart"));
+    drawings.map(|svg| svg.all().len()).collect()
+}
+
+#[test]
+fn what_is_drawn_does_not_grow_with_the_nodes() {
+    let small = html::render(&fixture::largest(200, 9)).unwrap();
+    let large = html::render(&fixture::largest(3000, 9)).unwrap();
+    let (small, large) = (marks(&small), marks(&large));
+    assert_eq!(small.len(), large.len());
+    assert!(small.iter().zip(&large).all(|(small, large)| large <= &(small + 40)), "{small:?} {large:?}");
+}
+
+#[test]
+fn pages_are_as_large_as_they_may_be() {
+    for few in [4, 8] {
+        let page = html::render(&fixture::largest(few, 40)).unwrap();
+        assert!(page.len() <= 300_000, "{few} nodes: {} bytes", page.len());
+    }
+    let many = html::render(&fixture::largest(10_000, 40)).unwrap();
+    assert!(many.len() <= 5_000_000, "{} bytes", many.len());
+    let root = parse(&many).unwrap();
+    let list = with_id(&root, "nodes");
+    assert_eq!(list.named("tr").count(), 10_001, "every node is listed");
+    assert!(list.text().contains("10000 nodes with their states"));
+}
+
+#[test]
+fn a_square_of_many_nodes_is_binned_and_says_so() {
+    let mut document = fixture::cluster(&[200], &fixture::FIGURES[..1], &|_, _| 1.0);
+    let ring = |from: usize, to: usize| (to == (from + 1) % 200 || to == (from + 7) % 200).then_some(1.0);
+    let mut square = fixture::square(&document, true, &|from, to| ring(from, to));
+    square.pairs.retain(|pair| pair.value.is_some());
+    document.pairs.push(square);
+    let page = html::render(&document).unwrap();
+    assert!(page.contains("4 neighbours of the plan&#39;s order share a line"), "it is said");
+    assert_eq!(faults(&page), Vec::<String>::new());
+}
+
+fn progress() -> Progress {
+    let node =
+        |name: &str, state, [waiting, running, done, failed]: [u64; 4], doing: Option<&str>, why: Option<&str>| {
+            let tasks = TaskCounts { waiting, running, done, failed, skipped: 0 };
+            let left = (waiting + running) as f64 * 31.0;
+            let (doing, why) = (doing.map(str::to_owned), why.map(str::to_owned));
+            NodeProgress { name: name.into(), state, tasks, seconds_left: left, doing, why }
+        };
+    Progress {
+        plan: "rack7".into(),
+        tasks: TaskCounts { waiting: 5, running: 1, done: 5, failed: 1, skipped: 0 },
+        node_seconds_left: 186.0,
+        seconds_left: Some(93.0),
+        nodes: vec![
+            node("n1", NodeState::Done, [0, 0, 3, 0], None, None),
+            node("n2", NodeState::Running, [1, 1, 1, 0], Some("memory"), None),
+            node("n3", NodeState::Waiting, [3, 0, 0, 0], None, Some("job 4711 waits: Resources")),
+            node("n4", NodeState::Partly, [0, 0, 2, 1], None, Some("disk failed: /scratch is full")),
+        ],
+        jobs: vec![JobProgress {
+            id: "4711".into(),
+            state: "PENDING".into(),
+            nodes: vec!["n3".into()],
+            why: Some("Resources".into()),
+        }],
+        notes: vec!["The queue was read 3 s ago.".into()],
+    }
+}
+
+#[test]
+fn how_far_a_plan_is() {
+    let mut progress = progress();
+    stored("cluster_status", &status::render(&progress, &WIDE));
+    stored("cluster_status_plain", &status::render(&progress, &Style::PLAIN));
+    stored("cluster_status_line", &status::summary(&progress));
+    stored("cluster_status_json", &serde_json::to_string_pretty(&progress).unwrap());
+    let copies = (0..500).map(|place| NodeProgress { name: format!("m{place}"), ..progress.nodes[2].clone() });
+    progress.nodes.extend(copies.collect::<Vec<_>>());
+    let text = status::render(&progress, &WIDE);
+    assert!(text.contains("and 480 more nodes") && text.lines().count() < 40, "{text}");
+    progress.nodes[2].name = HOSTILE[7].into();
+    progress.nodes[2].why = Some(HOSTILE[4].into());
+    assert!(!status::render(&progress, &WIDE).contains('\u{1b}'));
+}
+
+#[test]
+fn a_plan_without_anything_has_a_state() {
+    let progress = Progress {
+        plan: String::new(),
+        tasks: TaskCounts::default(),
+        node_seconds_left: 0.0,
+        seconds_left: None,
+        nodes: Vec::new(),
+        jobs: Vec::new(),
+        notes: Vec::new(),
+    };
+    assert!(progress.is_over());
+    assert_eq!(status::summary(&progress), "0 of 0 tasks over");
+}
+
+/// Writes pages into the folder for what tests leave, `pages` in it, for `cargo xtask browser`.
+#[test]
+#[ignore = "cargo xtask browser calls it"]
+fn pages_for_the_browser() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
+    std::fs::create_dir_all(&folder).unwrap();
+    for (name, document) in documents() {
+        std::fs::write(folder.join(format!("cluster-{name}.html")), html::render(&document).unwrap()).unwrap();
+    }
+}

@@ -1,0 +1,429 @@
+//! Documents of clusters made by hand, one per situation that a rendering must cope with. The figures are invented; the
+//! noise is an arithmetic one, the same in every run.
+
+use std::collections::BTreeMap;
+
+use model::cluster::{
+    Cause, ClusterDocument, ClusterHpl, ClusterInfo, Deviation, Difference, Distribution, FleetNode, Group, NodeState,
+    NodeValue, PairMatrix, PairValue, Problem, SCHEMA, SlowNode, Standing,
+};
+use model::document::Program;
+use model::unit::{Better, Unit};
+
+/// Experiment, metric, unit, what is better, its usual value, its share of the peak.
+type Figure = (&'static str, &'static str, Unit, Better, f64, Option<f64>);
+
+/// Figures of a suite.
+pub(crate) const FIGURES: &[Figure] = &[
+    ("cpu/fma/fp64/avx512/t1", "throughput", Unit::FlopPerSecond, Better::Higher, 120.9e9, Some(0.993)),
+    ("cpu/fma/fp64/avx512/t64", "throughput", Unit::FlopPerSecond, Better::Higher, 6.9e12, Some(0.981)),
+    ("cpu/dot/int8/avx512_vnni/t64", "throughput", Unit::OpPerSecond, Better::Higher, 55.3e12, Some(0.979)),
+    ("linpack/fp64/n20000/t64", "throughput", Unit::FlopPerSecond, Better::Higher, 5.4e12, Some(0.77)),
+    ("memory/sequential-read/1GiB/t64", "throughput", Unit::BytePerSecond, Better::Higher, 402.1e9, Some(0.87)),
+    ("memory/sequential-copy_nt/1GiB/t64", "throughput", Unit::BytePerSecond, Better::Higher, 371.5e9, Some(0.81)),
+    ("memory/chase-load/1GiB/t1", "latency", Unit::Second, Better::Lower, 112.4e-9, None),
+    ("disk/random-read/4KiB/d32", "throughput", Unit::PerSecond, Better::Higher, 68.9e3, None),
+    ("disk/random-read/4KiB/d1", "latency", Unit::Second, Better::Lower, 71.3e-6, None),
+];
+
+/// A number from -1 to 1, by its place.
+pub(crate) fn noise(node: usize, figure: usize, pass: usize) -> f64 {
+    let mut x = (node as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ ((figure as u64) << 32) ^ ((pass as u64) << 56);
+    for _ in 0..3 {
+        x ^= x >> 29;
+        x = x.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    }
+    (x >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+}
+
+fn program() -> Program {
+    let argv = ["assay", "cluster", "plan", "--partition", "batch", "--suite", "quick", "/scratch/rack7"];
+    Program {
+        version: "0.1.0".into(),
+        git: Some("2849586".into()),
+        profile: "release".into(),
+        argv: argv.map(str::to_owned).into(),
+    }
+}
+
+/// A plan without nodes.
+pub(crate) fn nothing() -> ClusterDocument {
+    ClusterDocument {
+        schema: SCHEMA.into(),
+        assay: program(),
+        plan: ClusterInfo {
+            name: "rack7".into(),
+            created: "2026-11-20T12:00:00Z".into(),
+            suite: "quick".into(),
+            program: program(),
+            ..ClusterInfo::default()
+        },
+        nodes: Vec::new(),
+        groups: Vec::new(),
+        distributions: Vec::new(),
+        slow: Vec::new(),
+        differences: Vec::new(),
+        pairs: Vec::new(),
+        hpl: Vec::new(),
+        problems: Vec::new(),
+        drain: Vec::new(),
+    }
+}
+
+fn node(name: String, group: u32, standing: Standing) -> FleetNode {
+    let runs = ["cpu", "memory", "disk"].map(|area| format!("done/{name}/{area}/run/run.json")).into();
+    FleetNode { name, state: NodeState::Done, why: None, group: Some(group), standing, runs }
+}
+
+fn hardware(kind: u32) -> BTreeMap<String, String> {
+    let (processor, cores, memory) =
+        if kind == 0 { ("AMD EPYC 9355", "2 x 32", "384 GiB") } else { ("Intel Xeon 6530", "2 x 32", "512 GiB") };
+    [("processor", processor), ("cores", cores), ("memory", memory)].map(|(k, v)| (k.to_owned(), v.to_owned())).into()
+}
+
+/// The share of its group's usual value that a node reaches in a figure, less being slower.
+pub(crate) type Reaches<'a> = &'a dyn Fn(usize, &str) -> f64;
+
+fn quantile(sorted: &[f64], quarters: usize) -> f64 {
+    sorted[(sorted.len() - 1) * quarters / 4]
+}
+
+/// A figure over nodes; those that reach less than 0.95 have two passes.
+fn distribution(
+    place: usize,
+    of: &Figure,
+    group: u32,
+    names: &[(usize, String)],
+    reaches: Reaches<'_>,
+) -> Distribution {
+    let (experiment, metric, unit, better, usual, efficiency) = *of;
+    let value = |node: usize, pass: usize| {
+        let share = reaches(node, experiment) * (1.0 + 0.008 * noise(node, place, pass));
+        usual * (1.0 - 0.1 * f64::from(group)) * if better == Better::Higher { share } else { 1.0 / share }
+    };
+    let node_value = |(node, name): &(usize, String)| {
+        let share = reaches(*node, experiment);
+        let passes = if share < 0.95 { 2 } else { 1 };
+        let values = (0..passes).map(|pass| value(*node, pass)).collect();
+        NodeValue { node: name.clone(), values, efficiency: efficiency.map(|of| of * share) }
+    };
+    let mut values: Vec<NodeValue> = names.iter().map(node_value).collect();
+    values.sort_by(|one, other| one.values[0].total_cmp(&other.values[0]));
+    let sorted: Vec<f64> = values.iter().map(|value| value.values[0]).collect();
+    if better == Better::Lower {
+        values.reverse();
+    }
+    let median = quantile(&sorted, 2);
+    let allowed = if experiment.starts_with("disk") { 0.1 } else { 0.05 };
+    let limit = median * if better == Better::Higher { 1.0 - allowed } else { 1.0 / (1.0 - allowed) };
+    Distribution {
+        experiment: experiment.into(),
+        area: experiment.split('/').next().unwrap_or_default().into(),
+        metric: metric.into(),
+        unit,
+        better,
+        group,
+        n: names.len() as u64,
+        median,
+        spread: 0.0061,
+        least: sorted[0],
+        lower_quartile: quantile(&sorted, 1),
+        upper_quartile: quantile(&sorted, 3),
+        most: sorted[sorted.len() - 1],
+        limit: (names.len() >= 4).then_some(limit),
+        remark: (names.len() < 4).then(|| format!("{} equal nodes are too few to say who is slow", names.len())),
+        values,
+    }
+}
+
+/// Nodes in groups of these sizes, with these figures.
+pub(crate) fn cluster(sizes: &[usize], figures: &[Figure], reaches: Reaches<'_>) -> ClusterDocument {
+    let mut document = nothing();
+    let mut first = 0;
+    for (group, size) in (0_u32..).zip(sizes) {
+        let name = |place: usize| {
+            if sizes.iter().sum::<usize>() < 10 { format!("n{}", place + 1) } else { format!("node-{:05}", place + 1) }
+        };
+        let names: Vec<(usize, String)> = (first..first + size).map(|place| (place, name(place))).collect();
+        let standing = if *size < 4 { Standing::Unknown } else { Standing::Healthy };
+        document.nodes.extend(names.iter().map(|(_, name)| node(name.clone(), group, standing)));
+        document.groups.push(Group { id: group, hardware: hardware(group), nodes: *size as u64 });
+        let of = figures.iter().enumerate();
+        document.distributions.extend(of.map(|(place, figure)| distribution(place, figure, group, &names, reaches)));
+        first += size;
+    }
+    let tasks = document.nodes.len() as u64 * 3;
+    (document.plan.tasks, document.plan.ok) = (tasks, tasks);
+    document.plan.node_seconds = document.nodes.len() as f64 * 88.0;
+    document
+}
+
+/// Makes a node slow in an area, with figures as the document has them.
+pub(crate) fn slow(
+    document: &mut ClusterDocument,
+    name: &str,
+    area: &str,
+    standing: Standing,
+    causes: &[(&str, &str)],
+) {
+    let passes = if standing == Standing::Slow { 2 } else { 1 };
+    let of_median = |figure: &Distribution, value: f64| match figure.better {
+        Better::Higher => value / figure.median,
+        Better::Lower => figure.median / value,
+    };
+    let deviations = document.distributions.iter().filter(|figure| figure.area == area).filter_map(|figure| {
+        let own = figure.values.iter().find(|value| value.node == name)?;
+        let of_median: Vec<f64> = own.values.iter().take(passes).map(|value| of_median(figure, *value)).collect();
+        (of_median[0] < 0.95).then(|| Deviation {
+            experiment: figure.experiment.clone(),
+            metric: figure.metric.clone(),
+            of_median,
+            efficiency: own.efficiency,
+        })
+    });
+    let mut deviations: Vec<Deviation> = deviations.collect();
+    deviations.sort_by(|one, other| one.of_median[0].total_cmp(&other.of_median[0]));
+    assert!(!deviations.is_empty(), "{name} is not slow in {area}");
+    let causes = causes.iter().map(|(code, text)| Cause { code: (*code).into(), text: (*text).into() }).collect();
+    document.slow.push(SlowNode { node: name.into(), standing, areas: vec![area.into()], deviations, causes });
+    if let Some(node) = document.nodes.iter_mut().find(|node| node.name == name) {
+        node.standing = standing;
+    }
+    if standing == Standing::Slow {
+        document.drain.push(name.into());
+    }
+}
+
+/// Four nodes, nothing to complain of, the network between them and HPL.
+pub(crate) fn healthy() -> ClusterDocument {
+    let mut document = cluster(&[4], FIGURES, &|_, _| 1.0);
+    document.pairs = vec![square(&document, false, &|_, _| Some(1.0)), square(&document, true, &|_, _| Some(0.8))];
+    document.hpl.push(ClusterHpl {
+        nodes: document.nodes.iter().map(|node| node.name.clone()).collect(),
+        n: 390_000,
+        nb: 232,
+        p: 16,
+        q: 16,
+        rate: Some(21.4e12),
+        residual: Some(1.7e-3),
+        peak: Some(28.1e12),
+        reason: None,
+    });
+    document
+}
+
+/// Six nodes: one slow by a quota and confirmed, one suspected to have a module of memory less.
+pub(crate) fn troubled() -> ClusterDocument {
+    let reaches = |node: usize, experiment: &str| match node {
+        2 if experiment.starts_with("cpu") || experiment.starts_with("linpack") => 0.5,
+        4 if experiment.starts_with("memory") => 0.88,
+        _ => 1.0,
+    };
+    let mut document = cluster(&[6], FIGURES, &reaches);
+    let quota = "its control group may use 32 of 64 CPUs' time (cpu.max), others have no quota";
+    slow(&mut document, "n3", "cpu", Standing::Slow, &[("cpu_quota", quota)]);
+    slow(
+        &mut document,
+        "n5",
+        "memory",
+        Standing::Suspect,
+        &[("fewer_channels", "11 of 12 memory channels hold a module.")],
+    );
+    let difference = |fact: &str, majority: &str, value: &str, nodes: &[&str]| Difference {
+        group: 0,
+        fact: fact.into(),
+        majority: majority.into(),
+        value: value.into(),
+        nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
+    };
+    document.differences = vec![
+        difference("cpu quota", "none", "3200 ms in 100 ms", &["n3"]),
+        difference("memory channels in use", "12", "11", &["n5"]),
+        difference("kernel", "6.12.43", "6.12.38", &["n1", "n6"]),
+    ];
+    let problem = |code: &str, text: &str, nodes: &[&str]| Problem {
+        code: code.into(),
+        text: text.into(),
+        nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
+    };
+    document.problems = vec![
+        problem("task_failed", "The disk was not measured: /scratch is full there.", &["n6"]),
+        problem("clock_skew", "Its clock is 73 s ahead of the file system's; nothing rests on it.", &["n2"]),
+    ];
+    document.nodes[5].state = NodeState::Partly;
+    document.nodes[5].why = Some("1 of 3 tasks failed: /scratch is full".into());
+    (document.plan.ok, document.plan.failed) = (17, 1);
+    document.pairs = vec![with_holes(&document)];
+    document
+}
+
+/// A thousand nodes in two groups, three of them slow.
+pub(crate) fn thousand() -> ClusterDocument {
+    let reaches = |node: usize, experiment: &str| match node {
+        16 if experiment.starts_with("memory") => 0.62,
+        421 if experiment.starts_with("cpu") => 0.9,
+        777 if experiment.starts_with("disk") => 0.4,
+        _ => 1.0,
+    };
+    let mut document = cluster(&[600, 400], FIGURES, &reaches);
+    slow(
+        &mut document,
+        "node-00778",
+        "disk",
+        Standing::Slow,
+        &[("disk_full", "Its file system is 97 % full, others 20 %.")],
+    );
+    slow(
+        &mut document,
+        "node-00017",
+        "memory",
+        Standing::Slow,
+        &[("fewer_channels", "8 of 12 memory channels hold a module.")],
+    );
+    slow(&mut document, "node-00422", "cpu", Standing::Slow, &[]);
+    document.nodes[990].state = NodeState::Failed;
+    document.nodes[990].why = Some("never came up: 3 jobs ended without a worker".into());
+    document.nodes[990].standing = Standing::Unknown;
+    document.plan.failed = 3;
+    document.plan.ok -= 3;
+    document
+}
+
+/// A plan that nobody has begun.
+pub(crate) fn unbegun() -> ClusterDocument {
+    let mut document = cluster(&[4], &[], &|_, _| 1.0);
+    document.groups.clear();
+    for node in &mut document.nodes {
+        (node.state, node.group, node.standing) = (NodeState::Waiting, None, Standing::Unknown);
+        node.why = Some("nobody has got to it yet".into());
+        node.runs.clear();
+    }
+    document.nodes[1].state = NodeState::Running;
+    document.nodes[1].why = Some("a worker is at it".into());
+    (document.plan.ok, document.plan.left, document.plan.node_seconds) = (0, 12, 0.0);
+    document
+}
+
+/// One node by itself.
+pub(crate) fn single() -> ClusterDocument {
+    cluster(&[1], FIGURES, &|_, _| 1.0)
+}
+
+/// Pairs of nodes; `share` is of the usual value, `None` a hole.
+pub(crate) fn square(
+    document: &ClusterDocument,
+    together: bool,
+    share: &dyn Fn(usize, usize) -> Option<f64>,
+) -> PairMatrix {
+    let nodes = &document.nodes;
+    let mut pairs = Vec::new();
+    for (from, sender) in nodes.iter().enumerate() {
+        for (to, receiver) in nodes.iter().enumerate().filter(|(to, _)| *to != from) {
+            let value = share(from, to).map(|share| share * 11.4e9 * (1.0 + 0.004 * noise(from, to, 3)));
+            pairs.push(PairValue {
+                from: sender.name.clone(),
+                to: receiver.name.clone(),
+                value,
+                at_once: if together { u32::try_from(nodes.len()).unwrap_or(u32::MAX) } else { 1 },
+                reason: value.is_none().then(|| format!("{} never opened its door", receiver.name)),
+            });
+        }
+    }
+    let mut values: Vec<f64> = pairs.iter().filter_map(|pair| pair.value).collect();
+    values.sort_by(f64::total_cmp);
+    PairMatrix {
+        experiment: "net/tcp/stream/128KiB/t4".into(),
+        metric: "throughput".into(),
+        unit: Unit::BytePerSecond,
+        better: Better::Higher,
+        together,
+        median: values.get(values.len() / 2).copied(),
+        pairs,
+    }
+}
+
+/// Pairs, of which those to the last node are missing and one is slow.
+fn with_holes(document: &ClusterDocument) -> PairMatrix {
+    let last = document.nodes.len() - 1;
+    square(document, false, &|from, to| match (from, to) {
+        (_, to) if to == last => None,
+        (1, 3) => Some(0.41),
+        _ => Some(1.0),
+    })
+}
+
+/// Ten nodes, pairs with holes and nothing else.
+pub(crate) fn holes() -> ClusterDocument {
+    let mut document = cluster(&[10], &FIGURES[..1], &|_, _| 1.0);
+    document.pairs = vec![with_holes(&document)];
+    document
+}
+
+/// As many nodes as the largest cluster that is planned for, with this many figures each.
+pub(crate) fn largest(nodes: usize, figures: usize) -> ClusterDocument {
+    let ids: Vec<String> = (0..figures).map(|place| format!("{}/{place}", FIGURES[place % FIGURES.len()].0)).collect();
+    let reaches = |node: usize, experiment: &str| if node == 7 && experiment.starts_with("cpu") { 0.8 } else { 1.0 };
+    let mut document = cluster(&[nodes], &[], &reaches);
+    let names: Vec<(usize, String)> = document.nodes.iter().map(|node| node.name.clone()).enumerate().collect();
+    for (place, id) in ids.iter().enumerate() {
+        let mut figure = distribution(place, &FIGURES[place % FIGURES.len()], 0, &names, &reaches);
+        figure.experiment.clone_from(id);
+        document.distributions.push(figure);
+    }
+    document.distributions.sort_by(|one, other| one.area.cmp(&other.area));
+    if let Some(name) = document.nodes.get(7).map(|node| node.name.clone()) {
+        let clock = "Its clock is 2.4 GHz, that of others 3.0 GHz.";
+        slow(&mut document, &name, "cpu", Standing::Slow, &[("clock_low", clock)]);
+    }
+    document
+}
+
+/// A document with everything in it, and this text wherever text is from elsewhere.
+pub(crate) fn hostile(texts: &[&str]) -> ClusterDocument {
+    let mut document = troubled();
+    let healthy = healthy();
+    document.hpl = healthy.hpl;
+    document.hpl.push(ClusterHpl {
+        rate: None,
+        peak: None,
+        residual: None,
+        reason: Some("none".into()),
+        ..document.hpl[0].clone()
+    });
+    let mut texts = texts.iter().cycle();
+    let mut next = || (*texts.next().unwrap_or(&"")).to_owned();
+    let renamed: BTreeMap<String, String> = document.nodes.iter().map(|node| (node.name.clone(), next())).collect();
+    let name = |own: &mut String| *own = renamed[own].clone();
+    document.nodes.iter_mut().for_each(|node| name(&mut node.name));
+    document.slow.iter_mut().for_each(|slow| name(&mut slow.node));
+    document.drain.iter_mut().for_each(name);
+    document.distributions.iter_mut().flat_map(|figure| &mut figure.values).for_each(|value| name(&mut value.node));
+    document.hpl.iter_mut().flat_map(|hpl| &mut hpl.nodes).for_each(name);
+    document.pairs.iter_mut().flat_map(|matrix| &mut matrix.pairs).for_each(|pair| {
+        name(&mut pair.from);
+        name(&mut pair.to);
+        pair.reason = pair.reason.as_ref().map(|_| next());
+    });
+    document.plan.name = next();
+    document.plan.created = next();
+    document.plan.suite = next();
+    document.plan.program.argv = vec!["assay".into(), next(), next()];
+    document.assay.version = next();
+    document.nodes.iter_mut().for_each(|node| node.why = Some(next()));
+    document.groups.iter_mut().for_each(|group| group.hardware = [(next(), next())].into());
+    for figure in &mut document.distributions {
+        (figure.experiment, figure.metric, figure.remark) = (next(), next(), Some(next()));
+    }
+    for slow in &mut document.slow {
+        slow.causes.iter_mut().for_each(|cause| (cause.code, cause.text) = (next(), next()));
+        slow.deviations.iter_mut().for_each(|of| (of.experiment, of.metric) = (next(), next()));
+    }
+    for of in &mut document.differences {
+        (of.fact, of.majority, of.value, of.nodes) = (next(), next(), next(), vec![next(), next()]);
+    }
+    for of in &mut document.problems {
+        (of.code, of.text, of.nodes) = (next(), next(), vec![next()]);
+    }
+    document.hpl[1].reason = Some(next());
+    document
+}

@@ -1,0 +1,344 @@
+//! Which of many equal nodes are slow, from the figures that each of them measured, and how sure one can be.
+//!
+//! Two kinds of evidence. A single figure stands out by the rule that operators of clusters use: below the median by
+//! six scales and by a least share ([`Spread`]). That finds what is grossly wrong with one thing, and overlooks a node
+//! that is a tenth slower in everything where every figure varies by some per cent. So the figures of an area are asked
+//! together as well (`combined`): the middle over them of each node's ratio to its equals varies far less than any of
+//! them, and its own spread over the nodes, whatever it is made of (noise, figures that vary together, chips that are
+//! not quite alike), is what a node has to exceed.
+//!
+//! One pass makes a suspect; only a node that is low in a second pass as well, and on average over both, is slow. What
+//! all nodes had in the second pass, as seen on healthy ones that were measured again beside it, is taken off.
+//!
+//! Not here: what the figures are, which nodes are equals, and why one is slow.
+
+mod combined;
+mod spread;
+
+pub use combined::{Combined, combine};
+pub use spread::{Spread, TooWide, spread};
+
+use crate::observations::median_of_sorted;
+use crate::{Better, Unusable};
+
+/// Fewer equals than these have no middle from which one could tell who is slow: of three, the median is one of them, and
+/// its distance from the nearer of the two others is all that the spread is known by.
+pub const ENOUGH_NODES: usize = 4;
+
+/// Nodes that chance may make as low twice in a figure, for the figure to speak alone. Of n nodes, k that were low once and
+/// not again are a chance of k / n, and k^2 / n nodes that are low twice by it. Rows that a limiter or a neighbour slows
+/// now and then are so kept from naming anybody who is no lower than that makes nodes.
+const CHANCE: f64 = 0.005;
+/// Huber's constant: 95 % of a mean's efficiency where all is normal.
+const HUBER: f64 = 1.345;
+/// Steps of the estimate: each takes away most of what is left, and a tenth of the noise is more than enough.
+const STEPS: u32 = 8;
+/// No figure counts as more precise than this share of an area's typical scale: at most four times its weight, so that one
+/// that never varies (a limit that a cloud sets to a disk) does not speak for all.
+const LEAST_OF_TYPICAL: f64 = 0.5;
+/// Nodes from which on a figure's own spread over them is all that counts; in smaller groups what is typical of its area
+/// has the weight of the nodes that are missing, since four values can agree by chance.
+const KNOWN_BY_NODES: f64 = 20.0;
+
+/// What a figure belongs to, as far as it matters how much healthy nodes differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// Processor and memory.
+    Core,
+    /// Disks and the network, which vary more and are shared.
+    Device,
+}
+
+/// What is expected of each sort of figure before anything is measured.
+struct Expected {
+    sort: Sort,
+    /// A node less than this share below its equals is not slow, however little they vary: 5 % for processor and memory
+    /// and 10 % for disk and network, as operators' acceptance tests have it (issue 12; MKL's cluster benchmark warns at
+    /// a spread of 2 %, HPC sites' node checks fail at 5 to 10 %).
+    least_drop: f64,
+    /// Spread of an area between healthy equals, which stands in for the one that a few nodes cannot show. A fifth of the
+    /// least drop: with it alone the least drop is five scales, and decides.
+    scale: f64,
+}
+
+const EXPECTED: [Expected; 2] = [
+    Expected { sort: Sort::Core, least_drop: 0.05, scale: 0.01 },
+    Expected { sort: Sort::Device, least_drop: 0.10, scale: 0.02 },
+];
+
+impl Sort {
+    fn expected(self) -> &'static Expected {
+        EXPECTED.iter().find(|row| row.sort == self).unwrap_or(&EXPECTED[0])
+    }
+
+    /// The least share below its equals at which a node can be slow.
+    #[must_use]
+    pub fn least_drop(self) -> f64 {
+        self.expected().least_drop
+    }
+}
+
+/// One figure over a group of equal nodes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// The area it belongs to, as a number from 0.
+    pub area: usize,
+    /// What sort of figure it is.
+    pub sort: Sort,
+    /// Which values are better.
+    pub better: Better,
+    /// Each node's value in the first pass.
+    pub first: Vec<Option<f64>>,
+    /// Values of a second pass: node and value, each node at most once.
+    pub second: Vec<(usize, f64)>,
+}
+
+/// What a piece of evidence is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// The figures of an area together.
+    Area(usize),
+    /// A single figure.
+    Figure(usize),
+}
+
+/// What speaks against a node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evidence {
+    /// What it is about.
+    pub subject: Subject,
+    /// The node over the group's median, by pass; below 1 is worse.
+    pub of_median: Vec<f64>,
+    /// Below this it stood out in the first pass.
+    pub limit: f64,
+    /// Whether a second pass says the same.
+    pub confirmed: bool,
+}
+
+/// What is thought of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeStanding {
+    /// Nothing stands out, or a second pass did not repeat it.
+    Healthy,
+    /// It stands out in the one pass that there is.
+    Suspect,
+    /// It is low in two.
+    Slow,
+    /// Too few equals, or no figures.
+    Unknown,
+}
+
+/// A node and what speaks against it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeVerdict {
+    /// What is thought of it.
+    pub standing: NodeStanding,
+    /// Why, the lowest first; evidence that a second pass did not repeat is left out.
+    pub evidence: Vec<Evidence>,
+}
+
+/// A group judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FleetVerdict {
+    /// Each figure over the nodes, or why it cannot be used.
+    pub spreads: Vec<Result<Spread, Unusable>>,
+    /// Each node.
+    pub nodes: Vec<NodeVerdict>,
+}
+
+/// Judges a group of so many equal nodes by their figures.
+pub fn judge_fleet(nodes: usize, figures: &[Figure]) -> FleetVerdict {
+    let mut spreads: Vec<_> =
+        figures.iter().map(|figure| spread(&present(figure), figure.better, figure.sort)).collect();
+    widen(figures, &mut spreads);
+    let ratios: Vec<Ratios> =
+        figures.iter().zip(&spreads).map(|(figure, spread)| Ratios::of(figure, spread.as_ref().ok(), nodes)).collect();
+    let mut against: Vec<Vec<Evidence>> = vec![Vec::new(); nodes];
+    if nodes >= ENOUGH_NODES {
+        let areas = figures.iter().map(|figure| figure.area + 1).max().unwrap_or(0);
+        for area in 0..areas {
+            let (of_area, its): (Vec<usize>, Vec<&Ratios>) =
+                ratios.iter().enumerate().filter(|(index, _)| figures[*index].area == area).unzip();
+            let Some(first) = of_area.first() else { continue };
+            together(area, figures[*first].sort, areas, &its, &mut against);
+        }
+        for (index, (spread, ratios)) in spreads.iter().zip(&ratios).enumerate() {
+            if let Ok(spread) = spread {
+                alone(index, spread, ratios, &mut against);
+            }
+        }
+    }
+    let measured = |node: usize| ratios.iter().any(|ratios| ratios.first.get(node).copied().flatten().is_some());
+    let verdicts = against.into_iter().enumerate();
+    let nodes = verdicts.map(|(node, found)| verdict(found, nodes >= ENOUGH_NODES && measured(node))).collect();
+    FleetVerdict { spreads, nodes }
+}
+
+fn present(figure: &Figure) -> Vec<f64> {
+    figure.first.iter().flatten().copied().collect()
+}
+
+/// Each node's logarithm of its ratio to the group's median, turned so that less is worse.
+struct Ratios {
+    /// How far the nodes are spread.
+    scale: f64,
+    first: Vec<Option<f64>>,
+    second: Vec<(usize, f64)>,
+}
+
+impl Ratios {
+    fn of(figure: &Figure, spread: Option<&Spread>, nodes: usize) -> Self {
+        let Some(spread) = spread else { return Self { scale: 1.0, first: vec![None; nodes], second: Vec::new() } };
+        let logarithm = |value: f64| spread.ratio(value).map(f64::ln);
+        let mut first: Vec<Option<f64>> = figure.first.iter().map(|value| value.and_then(logarithm)).collect();
+        first.resize(nodes, None);
+        let known = |(node, value): &(usize, f64)| Some((*node, logarithm(*value)?)).filter(|(node, _)| *node < nodes);
+        Self { scale: spread.scale, first, second: figure.second.iter().filter_map(known).collect() }
+    }
+}
+
+/// Gives the limits of small groups what is typical of the area's figures.
+fn widen(figures: &[Figure], spreads: &mut [Result<Spread, Unusable>]) {
+    let typical: Vec<Option<f64>> = figures
+        .iter()
+        .map(|figure| {
+            let of_area = figures.iter().zip(spreads.iter()).filter(|(other, _)| other.area == figure.area);
+            let mut scales: Vec<f64> = of_area.filter_map(|(_, spread)| Some(spread.as_ref().ok()?.scale)).collect();
+            scales.sort_by(f64::total_cmp);
+            (!scales.is_empty()).then(|| median_of_sorted(&scales))
+        })
+        .collect();
+    for ((figure, spread), typical) in figures.iter().zip(spreads).zip(typical) {
+        if let (Ok(spread), Some(typical)) = (spread, typical) {
+            let own = (spread.n as f64 / KNOWN_BY_NODES).min(1.0);
+            let scale = (own * spread.scale * spread.scale + (1.0 - own) * typical * typical).sqrt();
+            spread.set_limit(scale.max(spread.scale), figure.sort);
+        }
+    }
+}
+
+/// The evidence of an area's figures together.
+fn together(area: usize, sort: Sort, areas: usize, figures: &[&Ratios], against: &mut [Vec<Evidence>]) {
+    let scales: Vec<f64> = figures.iter().map(|figure| figure.scale).collect();
+    let firsts: Vec<&[Option<f64>]> = figures.iter().map(|figure| figure.first.as_slice()).collect();
+    let first = middles(&firsts, &scales, against.len());
+    let Some(combined) = combine(&first, sort, areas) else { return };
+    let again: Vec<Vec<Option<f64>>> = figures.iter().map(|figure| spread_out(&figure.second, against.len())).collect();
+    let again: Vec<&[Option<f64>]> = again.iter().map(Vec::as_slice).collect();
+    let second = middles(&again, &scales, against.len());
+    let stands_out = |node: usize| first[node].is_some_and(|value| value < combined.screen);
+    let drift = drift(&first, &second, stands_out);
+    for node in (0..against.len()).filter(|node| stands_out(*node)) {
+        let Some(low) = first[node].map(|value| value - combined.centre) else { continue };
+        let low_again = second[node].map(|value| value - combined.centre - drift);
+        let confirmed = low_again.is_some_and(|again| {
+            again.exp() < 1.0 - sort.least_drop() && f64::midpoint(low, again) < combined.limit - combined.centre
+        });
+        against[node].push(Evidence {
+            subject: Subject::Area(area),
+            of_median: std::iter::once(low).chain(low_again).map(f64::exp).collect(),
+            limit: (combined.screen - combined.centre).exp(),
+            confirmed,
+        });
+    }
+}
+
+/// The evidence of a single figure.
+fn alone(index: usize, spread: &Spread, ratios: &Ratios, against: &mut [Vec<Evidence>]) {
+    let Ok(limit) = spread.limit_ratio else { return };
+    let stands_out = |node: usize| ratios.first[node].is_some_and(|value| value.exp() < limit);
+    let second = spread_out(&ratios.second, against.len());
+    let drift = drift(&ratios.first, &second, stands_out);
+    let again = |node: usize| second[node].map(|value| (value - drift).exp());
+    // Nodes that were low once and not again: by their number one knows how often chance makes a node low.
+    let was_chance = |node: &usize| stands_out(*node) && again(*node).is_some_and(|again| again >= limit);
+    let cleared: Vec<f64> =
+        (0..against.len()).filter(was_chance).filter_map(|node| ratios.first[node].map(f64::exp)).collect();
+    for node in (0..against.len()).filter(|node| stands_out(*node)) {
+        let Some(low) = ratios.first[node].map(f64::exp) else { continue };
+        let low_again = again(node);
+        // A figure alone has nothing but itself to speak for it: it must be as far off again, and that by no habit of
+        // the figure's.
+        let confirmed = low_again.is_some_and(|again| {
+            let refuted = cleared.iter().filter(|once| **once <= low.max(again)).count() as f64;
+            again < limit && refuted * refuted <= CHANCE * against.len() as f64
+        });
+        against[node].push(Evidence {
+            subject: Subject::Figure(index),
+            of_median: std::iter::once(low).chain(low_again).collect(),
+            limit,
+            confirmed,
+        });
+    }
+}
+
+fn spread_out(values: &[(usize, f64)], nodes: usize) -> Vec<Option<f64>> {
+    let mut out = vec![None; nodes];
+    for (node, value) in values {
+        out[*node] = Some(*value);
+    }
+    out
+}
+
+/// Each node's middle over the figures that it has, where that is at least half of those that anybody has.
+fn middles(figures: &[&[Option<f64>]], scales: &[f64], nodes: usize) -> Vec<Option<f64>> {
+    let held: Vec<usize> = (0..figures.len()).filter(|one| figures[*one].iter().any(Option::is_some)).collect();
+    let mut ascending: Vec<f64> = held.iter().map(|one| scales[*one]).collect();
+    ascending.sort_by(f64::total_cmp);
+    let least = if ascending.is_empty() { 1.0 } else { median_of_sorted(&ascending) * LEAST_OF_TYPICAL };
+    let middle = |node: usize| {
+        let known = held.iter().filter_map(|one| Some((figures[*one][node]?, scales[*one].max(least))));
+        let values: Vec<(f64, f64)> = known.collect();
+        (!values.is_empty() && values.len() * 2 >= held.len()).then(|| location(&values))
+    };
+    (0..nodes).map(middle).collect()
+}
+
+/// The middle of values that vary by different scales: Huber's estimate of location (P. J. Huber, "Robust estimation of a
+/// location parameter", Annals of Mathematical Statistics 35, 1964), begun at the median. Up to so many scales away a
+/// value counts by its precision, beyond that ever less, so that neither a figure that always varies nor one that is
+/// grossly off decides.
+fn location(values: &[(f64, f64)]) -> f64 {
+    let mut ascending: Vec<f64> = values.iter().map(|(value, _)| *value).collect();
+    ascending.sort_by(f64::total_cmp);
+    let mut middle = median_of_sorted(&ascending);
+    for _ in 0..STEPS {
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for (value, scale) in values {
+            let away = ((value - middle) / scale).abs();
+            let weight = (HUBER / away.max(HUBER)) / (scale * scale);
+            sum += weight * value;
+            weights += weight;
+        }
+        middle = sum / weights;
+    }
+    middle
+}
+
+/// By how much healthy nodes were slower in the second pass than in the first, as a logarithm. Never above nothing: what
+/// made them faster speaks against nobody.
+fn drift(first: &[Option<f64>], second: &[Option<f64>], stands_out: impl Fn(usize) -> bool) -> f64 {
+    let controls = (0..first.len()).filter(|node| !stands_out(*node));
+    let mut changes: Vec<f64> = controls.filter_map(|node| Some(second[node]? - first[node]?)).collect();
+    changes.sort_by(f64::total_cmp);
+    if changes.is_empty() { 0.0 } else { median_of_sorted(&changes).min(0.0) }
+}
+
+fn verdict(found: Vec<Evidence>, can_tell: bool) -> NodeVerdict {
+    let mut evidence: Vec<Evidence> =
+        found.into_iter().filter(|one| one.confirmed || one.of_median.len() == 1).collect();
+    evidence.sort_by(|a, b| a.of_median[0].total_cmp(&b.of_median[0]));
+    let standing = if evidence.iter().any(|one| one.confirmed) {
+        NodeStanding::Slow
+    } else if !evidence.is_empty() {
+        NodeStanding::Suspect
+    } else if can_tell {
+        NodeStanding::Healthy
+    } else {
+        NodeStanding::Unknown
+    };
+    NodeVerdict { standing, evidence }
+}
+
+#[cfg(test)]
+mod tests;

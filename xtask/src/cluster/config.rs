@@ -1,0 +1,158 @@
+//! The text of Slurm's configuration: four nodes on one host, a limit that is enforced, nothing that needs a cgroup.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Everything of the cluster is in this folder: short, since sockets are (108 bytes, unix(7)), and readable by the
+/// limited user, which a folder under root's home is not.
+pub(super) const FOLDER: &str = "/tmp/assay-cluster";
+
+/// The nodes.
+pub(super) const NODES: [&str; 4] = ["n1", "n2", "n3", "n4"];
+
+/// The user whose jobs are limited, by number, since the name of the number is not the same everywhere.
+pub(super) const USER: u32 = 65534;
+
+/// How many jobs that user may have in the queue.
+pub(super) const MAX_SUBMIT_JOBS: usize = 2;
+
+/// Ports on the loopback interface, below those that the kernel gives out (32768, ip(7)) and beside Slurm's own
+/// (6817, slurm.conf(5)), so that another Slurm of this host is not met.
+pub(super) const CONTROLLER_PORT: u16 = 17_600;
+pub(super) const DATABASE_PORT: u16 = 17_601;
+const FIRST_NODE_PORT: u16 = 17_611;
+
+/// A node that says nothing for so many seconds is down. Short, so that a trial sees what comes of it.
+pub(super) const SLURMD_TIMEOUT: u32 = 10;
+
+/// What the host gives every node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Host {
+    /// Its name without a domain.
+    pub(super) name: String,
+    pub(super) cpus: usize,
+    /// MiB that jobs may have.
+    pub(super) memory: u64,
+}
+
+impl Host {
+    /// This one.
+    pub(super) fn this() -> Result<Self, String> {
+        let name =
+            std::fs::read_to_string("/proc/sys/kernel/hostname").map_err(|error| format!("hostname: {error}"))?;
+        let name = name.trim().split('.').next().unwrap_or_default().to_owned();
+        let memory = std::fs::read_to_string("/proc/meminfo").map_err(|error| format!("/proc/meminfo: {error}"))?;
+        let memory = memory_mib(&memory).ok_or("/proc/meminfo has no MemTotal")?;
+        Ok(Self { name, cpus: std::thread::available_parallelism().map_or(1, usize::from), memory })
+    }
+}
+
+/// The memory of a machine in MiB, from the first line of `/proc/meminfo` (KiB).
+fn memory_mib(meminfo: &str) -> Option<u64> {
+    let kib: u64 = meminfo.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse().ok()?;
+    Some(kib / 1024)
+}
+
+/// A file or folder of the cluster.
+pub(super) fn path(name: &str) -> PathBuf {
+    Path::new(FOLDER).join(name)
+}
+
+/// `slurm.conf`.
+pub(super) fn slurm_conf(host: &Host) -> String {
+    let Host { name, cpus, memory } = host;
+    let mut text = format!(
+        "ClusterName=assay
+SlurmctldHost={name}(127.0.0.1)
+SlurmctldPort={CONTROLLER_PORT}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={FOLDER}/run/munge.socket
+CredType=cred/munge
+StateSaveLocation={FOLDER}/state
+SlurmdSpoolDir={FOLDER}/spool/%n
+SlurmctldPidFile={FOLDER}/run/slurmctld.pid
+SlurmdPidFile={FOLDER}/run/slurmd.%n.pid
+SlurmctldLogFile={FOLDER}/log/slurmctld.log
+SlurmdLogFile={FOLDER}/log/slurmd.%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/affinity
+JobAcctGatherType=jobacct_gather/none
+SwitchType=switch/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU_Memory
+SchedulerType=sched/backfill
+SchedulerParameters=bf_interval=2,batch_sched_delay=1,sched_interval=2
+SlurmdParameters=config_overrides
+ReturnToService=2
+SlurmdTimeout={SLURMD_TIMEOUT}
+SlurmctldTimeout=10
+MessageTimeout=5
+InactiveLimit=0
+KillWait=2
+MinJobAge=60
+MailProg=/bin/true
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=127.0.0.1
+AccountingStoragePort={DATABASE_PORT}
+AccountingStoragePass={FOLDER}/run/munge.socket
+AccountingStorageEnforce=limits
+"
+    );
+    for (port, node) in (FIRST_NODE_PORT..).zip(NODES) {
+        let _ = writeln!(
+            text,
+            "NodeName={node} NodeHostname={name} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory={memory} \
+             State=UNKNOWN"
+        );
+    }
+    text.push_str("PartitionName=all Nodes=n[1-4] Default=YES MaxTime=1:00:00 State=UP\n");
+    text.push_str("PartitionName=short Nodes=n[3-4] MaxTime=0:05:00 State=UP\n");
+    text
+}
+
+/// `slurmdbd.conf`: root at `MariaDB`'s socket needs no password.
+pub(super) fn slurmdbd_conf() -> String {
+    format!(
+        "AuthType=auth/munge
+AuthInfo=socket={FOLDER}/run/munge.socket
+DbdHost=localhost
+DbdAddr=127.0.0.1
+DbdPort={DATABASE_PORT}
+SlurmUser=root
+LogFile={FOLDER}/log/slurmdbd.log
+PidFile={FOLDER}/run/slurmdbd.pid
+StorageType=accounting_storage/mysql
+StorageHost=localhost
+StorageUser=root
+StorageLoc=assay
+"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_node_has_a_port_of_its_own_on_this_host() {
+        let text = slurm_conf(&Host { name: "vm".into(), cpus: 2, memory: 24_105 });
+        let nodes: Vec<&str> = text.lines().filter(|line| line.starts_with("NodeName=")).collect();
+        assert_eq!(nodes.len(), NODES.len());
+        assert_eq!(
+            nodes[3],
+            "NodeName=n4 NodeHostname=vm NodeAddr=127.0.0.1 Port=17614 CPUs=2 RealMemory=24105 State=UNKNOWN"
+        );
+        let foreign = text.lines().filter(|line| line.contains("=/") && !line.contains(FOLDER));
+        assert_eq!(foreign.collect::<Vec<_>>(), ["MailProg=/bin/true"], "every file is in the cluster's own folder");
+        assert!(slurmdbd_conf().lines().filter(|line| line.contains("=/")).all(|line| line.contains(FOLDER)));
+    }
+
+    #[test]
+    fn memory_is_read() {
+        assert_eq!(memory_mib("MemTotal:       24683520 kB\nMemFree: 1 kB\n"), Some(24_105));
+        assert_eq!(memory_mib("MemFree: 1 kB\n"), None);
+    }
+}

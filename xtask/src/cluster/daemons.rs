@@ -1,0 +1,177 @@
+//! Starting and ending the daemons of the cluster. Each puts itself into the background; which process it is then is in
+//! a file of its own, and in the environment that it was started with.
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::config::{CONTROLLER_PORT, DATABASE_PORT, FOLDER, NODES, path};
+
+/// In the environment of every daemon, and of what a `slurmd` starts by itself: what `down` ends. Jobs do not have it,
+/// and neither has the shell of a person who uses the cluster.
+const MARK: &str = "ASSAY_CLUSTER_DAEMON=1";
+
+/// How long one may take to be there. Tables of a new database take some seconds, on a loaded machine ten times that.
+const THERE: Duration = Duration::from_secs(90);
+
+/// Pause between two looks.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A command with the cluster's environment: nothing of ours but where programs are.
+pub(super) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    command.env("SLURM_CONF", path("slurm.conf")).env("LC_ALL", "C").current_dir(FOLDER).stdin(Stdio::null());
+    command
+}
+
+/// A daemon's.
+fn daemon(program: &str) -> Command {
+    let mut command = command(program);
+    let (name, value) = MARK.split_once('=').unwrap_or((MARK, ""));
+    command.env(name, value).env("MYSQL_UNIX_PORT", path("sql/mysql.socket"));
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+/// Runs something that must succeed, and returns what it printed.
+pub(super) fn must(command: &mut Command) -> Result<String, String> {
+    let line = || {
+        let words = std::iter::once(command.get_program()).chain(command.get_args());
+        words.map(|word| word.display().to_string()).collect::<Vec<_>>().join(" ")
+    };
+    let line = line();
+    let output = command.output().map_err(|error| format!("cannot start {line}: {error}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(format!("{line} failed ({}): {said}", output.status));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Waits until something holds; `what` is what the error says is missing.
+pub(super) fn until(what: &str, patience: Duration, mut holds: impl FnMut() -> bool) -> Result<(), String> {
+    let start = Instant::now();
+    while !holds() {
+        if start.elapsed() >= patience {
+            return Err(format!("{what}: not within {} s", patience.as_secs()));
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Ok(())
+}
+
+/// Whether somebody listens there.
+fn listens(port: u16) -> bool {
+    TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
+}
+
+/// munge, with a key of its own.
+pub(super) fn munge() -> Result<(), String> {
+    let option = |name: &str, file: &str| format!("--{name}={FOLDER}/{file}");
+    let files = [("key-file", "munge.key"), ("socket", "run/munge.socket"), ("pid-file", "run/munged.pid")].into_iter();
+    let files = files.chain([("log-file", "log/munged.log"), ("seed-file", "run/munge.seed")]);
+    // It wants to be asked twice, since the folder above is one that everybody may write to.
+    must(daemon("munged").arg("--force").args(files.map(|(name, file)| option(name, file)))).map(drop)
+}
+
+/// `MariaDB` with a database of its own, without the network.
+pub(super) fn database() -> Result<(), String> {
+    let data = format!("--datadir={FOLDER}/mysql");
+    must(daemon("mariadb-install-db").args(["--no-defaults", "--user=mysql", "--skip-test-db", &data]))?;
+    let mut server = daemon("mariadbd");
+    server.args(["--no-defaults", "--user=mysql", "--skip-networking", &data]);
+    let files = [("socket", "mysql.socket"), ("pid-file", "mariadbd.pid"), ("log-error", "mariadbd.log")];
+    server.args(files.map(|(name, file)| format!("--{name}={FOLDER}/sql/{file}")));
+    // Small, for a few rows; slurmdbd only warns.
+    server.args(["--innodb-buffer-pool-size=64M", "--innodb-log-file-size=16M", "--innodb-lock-wait-timeout=900"]);
+    // It does not put itself into the background: at least a Ctrl-C at our terminal is not meant for it.
+    server.process_group(0).spawn().map_err(|error| format!("cannot start mariadbd: {error}"))?;
+    until("MariaDB's socket", THERE, || path("sql/mysql.socket").exists())?;
+    must(&mut daemon("slurmdbd"))?;
+    until("slurmdbd's port", THERE, || listens(DATABASE_PORT))
+}
+
+/// The cluster, the account and the limited user in the database.
+pub(super) fn accounts(user: &str, limit: usize) -> Result<(), String> {
+    let add = |words: &[&str]| must(command("sacctmgr").args(["-i", "add"]).args(words)).map(drop);
+    add(&["cluster", "assay"])?;
+    add(&["account", "limited", "Description=limited", "Organization=assay"])?;
+    add(&["user", user, "account=limited", &format!("MaxSubmitJobs={limit}")])
+}
+
+/// `slurmctld`.
+pub(super) fn controller() -> Result<(), String> {
+    must(&mut daemon("slurmctld"))?;
+    until("slurmctld's port", THERE, || listens(CONTROLLER_PORT))
+}
+
+/// One node's `slurmd`; in a control group of CPU time where one is given.
+pub(super) fn node(name: &str, group: Option<&Path>) -> Result<(), String> {
+    let Some(group) = group else { return must(daemon("slurmd").args(["-N", name])).map(drop) };
+    // The shell enters the group and then becomes the daemon: whatever it starts is in it.
+    let mut inside = daemon("sh");
+    inside.args(["-c", "echo $$ > \"$1\" && exec slurmd -N \"$2\"", "sh"]).arg(group.join("cgroup.procs")).arg(name);
+    must(&mut inside).map(drop)
+}
+
+/// The process that a file of the cluster's folder names.
+pub(super) fn process(file: &str) -> Option<u32> {
+    fs::read_to_string(path(file)).ok()?.trim().parse().ok()
+}
+
+/// Sends a signal to processes; those that have ended meanwhile are what was wanted.
+pub(super) fn signal(name: &str, processes: &[u32]) {
+    let mut kill = Command::new("sh");
+    kill.args(["-c", "kill -s \"$@\"", "sh", name]).args(processes.iter().map(u32::to_string));
+    if !processes.is_empty() {
+        let _ = kill.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    }
+}
+
+/// Whether a process is there and not only waits to be buried.
+pub(super) fn lives(process: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
+}
+
+/// Every process that was started with the mark.
+fn marked() -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let has = |id: &u32| {
+        let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|word| word == MARK.as_bytes())
+    };
+    ids.filter(|id| has(id) && lives(*id)).collect()
+}
+
+/// Ends one daemon at once, as a crash would.
+pub(super) fn kill(file: &str) -> Result<(), String> {
+    let process = process(file).ok_or_else(|| format!("no process in {FOLDER}/{file}"))?;
+    signal("KILL", &[process]);
+    until(&format!("the end of process {process}"), THERE, || !lives(process))
+}
+
+/// Ends all jobs and all daemons: asked first, from the nodes to the database, then told.
+pub(super) fn end_all() -> Result<(), String> {
+    if process("run/slurmctld.pid").is_some_and(lives) {
+        // Root may end everybody's.
+        let _ = must(command("scancel").args(["--full", "--user", &super::rig::user_name()]));
+        let ours = || must(command("squeue").args(["-h", "-o", "%i"])).is_ok_and(|jobs| jobs.trim().is_empty());
+        let _ = until("the end of all jobs", Duration::from_secs(15), ours);
+    }
+    let nodes = NODES.map(|node| format!("run/slurmd.{node}.pid"));
+    let others = ["run/slurmctld.pid", "run/slurmdbd.pid", "sql/mariadbd.pid", "run/munged.pid"];
+    for file in nodes.iter().map(String::as_str).chain(others) {
+        let Some(process) = process(file).filter(|process| marked().contains(process)) else { continue };
+        // A slurmd that cannot register does not hear the friendly signal.
+        signal(if file.starts_with("run/slurmd.") { "KILL" } else { "TERM" }, &[process]);
+        let _ = until(file, Duration::from_secs(20), || !lives(process));
+    }
+    signal("KILL", &marked());
+    until("the end of every daemon", THERE, || marked().is_empty())
+}

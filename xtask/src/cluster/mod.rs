@@ -1,0 +1,113 @@
+//! A real Slurm of four nodes on this machine, and what the cluster commands must do on it.
+//!
+//! `cargo xtask cluster up` starts munge, `MariaDB`, `slurmdbd`, `slurmctld` and four `slurmd`, all with their files
+//! in one folder, and `down` ends them and
+//! removes it. `cargo xtask test --cluster` does both around its checks. No service of
+//! the system is touched. Only root can: a `slurmd` has to start programs as the user who submitted them.
+
+mod accept;
+mod config;
+mod daemons;
+mod once;
+mod plan;
+mod queue;
+mod quota;
+mod random;
+mod rig;
+mod slowed;
+mod trials;
+mod trouble;
+
+use std::process::ExitCode;
+
+use crate::set_up;
+use crate::shell::Shell;
+use crate::steps;
+use crate::tally::Tally;
+use rig::Rig;
+
+/// What this command takes, for the usage.
+pub(crate) const USAGE: &str = "cluster up|down|user COMMAND…";
+
+/// One part of `cargo xtask test --cluster`.
+struct Part {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&Shell, &Rig) -> Tally,
+}
+
+/// In this order: what everything else rests on first.
+const PARTS: &[Part] = &[
+    Part { name: "rig", about: "Slurm itself: four nodes, and a third job is refused", run: accept::rig },
+    Part { name: "accept", about: "four nodes under a limit of two jobs, one report", run: accept::run },
+    Part { name: "allocation", about: "inside salloc; pairs of nodes; HPL by srun", run: accept::allocation },
+    Part { name: "trouble", about: "what goes wrong with a scheduler, and what is said then", run: trouble::run },
+    Part { name: "trials", about: "kill and cancel at random, go on: every task exactly once", run: trials::run },
+    Part { name: "slowed", about: "a node with a CPU quota is named with its cause", run: slowed::run },
+];
+
+/// `cargo xtask cluster …`.
+pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["up"] => up(shell),
+        ["down"] => Rig::down(),
+        ["user", program, rest @ ..] => {
+            let status = rig::as_user(program).args(rest).status();
+            return ExitCode::from(status.ok().and_then(|status| u8::try_from(status.code()?).ok()).unwrap_or(1));
+        }
+        _ => Err(format!("Usage: cargo xtask {USAGE}")),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            println!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Starts the cluster and says how it is used.
+fn up(shell: &Shell) -> Result<(), String> {
+    let missing = set_up::for_cluster(shell);
+    if !missing.skipped.is_empty() {
+        return Err(missing.to_string());
+    }
+    let rig = Rig::up(shell)?;
+    rig.keep();
+    println!("{}", rig::how_to_use());
+    Ok(())
+}
+
+/// `cargo xtask test --cluster [PART…]`: all parts, or those that are named.
+pub(crate) fn test(shell: &Shell, names: &[String]) -> ExitCode {
+    if let Some(unknown) = names.iter().find(|name| PARTS.iter().all(|part| part.name != **name)) {
+        let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
+        println!("no part is called {unknown}; there are {}", known.join(", "));
+        return ExitCode::from(2);
+    }
+    steps::finish(&tried(shell, names))
+}
+
+/// Starts the cluster, takes the parts, ends it.
+fn tried(shell: &Shell, names: &[String]) -> Tally {
+    let mut tally = set_up::for_cluster(shell);
+    if !tally.skipped.is_empty() {
+        return tally;
+    }
+    if !set_up::is_root() {
+        return Tally::skip("cargo xtask test --cluster: only root can start a slurmd that serves other users");
+    }
+    let rig = match Rig::up(shell) {
+        Ok(rig) => rig,
+        Err(why) => return Tally::failure(why),
+    };
+    for part in PARTS.iter().filter(|part| names.is_empty() || names.iter().any(|name| name == part.name)) {
+        println!("\n=== {}: {}", part.name, part.about);
+        let of_part = rig.ready().map_or_else(Tally::failure, |()| (part.run)(shell, &rig));
+        print!("{}: {of_part}", part.name);
+        tally.add(of_part);
+    }
+    drop(rig);
+    tally
+}

@@ -1,0 +1,86 @@
+//! How many jobs of the limited user are in the queue, looked at again and again.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::daemons::{command, must};
+use super::rig::user_name;
+
+/// Pause between two looks.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// What was seen of the queue.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// How often somebody looked and was told.
+    pub(super) looks: usize,
+    /// The most jobs at one time.
+    pub(super) most: usize,
+    /// Every job that was ever there.
+    pub(super) jobs: BTreeSet<String>,
+}
+
+impl Seen {
+    /// Adds what `squeue -h -r -o %A` said once.
+    fn add(&mut self, said: &str) {
+        let jobs: Vec<&str> = said.split_whitespace().collect();
+        self.looks += 1;
+        self.most = self.most.max(jobs.len());
+        self.jobs.extend(jobs.into_iter().map(str::to_owned));
+    }
+}
+
+/// The jobs of the limited user, now.
+pub(super) fn jobs() -> Vec<String> {
+    let said = must(command("squeue").args(["-h", "-r", "-u", &user_name(), "-o", "%A"])).unwrap_or_default();
+    said.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Somebody who looks until it is told to stop.
+#[derive(Debug)]
+pub(super) struct Watch {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Seen>,
+}
+
+impl Watch {
+    /// Begins to look.
+    pub(super) fn begin() -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            let mut seen = Seen::default();
+            while !told.load(Ordering::Relaxed) {
+                if let Ok(said) = must(command("squeue").args(["-h", "-r", "-u", &user_name(), "-o", "%A"])) {
+                    seen.add(&said);
+                }
+                std::thread::sleep(PAUSE);
+            }
+            seen
+        });
+        Self { stop, thread }
+    }
+
+    /// Ends, and says what it has seen.
+    pub(super) fn end(self) -> Seen {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_at_one_time_and_all_that_were_there() {
+        let mut seen = Seen::default();
+        for said in ["1\n2\n", "", "2\n3\n4\n"] {
+            seen.add(said);
+        }
+        assert_eq!((seen.looks, seen.most, seen.jobs.len()), (3, 3, 4));
+    }
+}

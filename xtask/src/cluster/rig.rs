@@ -1,0 +1,213 @@
+//! The cluster as the checks use it: started, looked at, brought back into order, ended.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::config::{self, FOLDER, Host, MAX_SUBMIT_JOBS, NODES, USER, path};
+use super::daemons::{self, must, until};
+use super::quota;
+use crate::shell::{Shell, succeeds};
+
+/// How long until all nodes are idle: a node that was killed is only missed after its timeout.
+const IDLE: Duration = Duration::from_mins(2);
+
+/// The cluster; ended when dropped, unless it is to be kept.
+#[derive(Debug)]
+pub(super) struct Rig {
+    /// Where everything of it is.
+    folder: PathBuf,
+    keep: AtomicBool,
+}
+
+impl Rig {
+    /// Starts everything and waits until all nodes are idle.
+    pub(super) fn up(shell: &Shell) -> Result<Self, String> {
+        if !crate::set_up::is_root() {
+            return Err("the cluster needs root: a slurmd starts programs as the user who submitted them".to_owned());
+        }
+        if Path::new(FOLDER).exists() {
+            return Err(format!(
+                "{FOLDER} is there already: `cargo xtask cluster down` ends that cluster and removes it"
+            ));
+        }
+        let host = Host::this()?;
+        let rig = Self { folder: FOLDER.into(), keep: AtomicBool::new(false) };
+        println!("starting Slurm with the nodes {} in {FOLDER}", NODES.join(", "));
+        folders().and_then(|()| files(&host))?;
+        daemons::munge()?;
+        daemons::database()?;
+        daemons::accounts(&user_name(), MAX_SUBMIT_JOBS)?;
+        daemons::controller()?;
+        for node in NODES {
+            daemons::node(node, None)?;
+        }
+        idle()?;
+        program(shell)?;
+        Ok(rig)
+    }
+
+    /// Leaves it running.
+    pub(super) fn keep(&self) {
+        self.keep.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends a cluster that was left running, and removes its files.
+    pub(super) fn down() -> Result<(), String> {
+        if !Path::new(FOLDER).exists() {
+            println!("there is no {FOLDER}: no cluster runs");
+            return Ok(());
+        }
+        daemons::end_all()?;
+        quota::remove();
+        fs::remove_dir_all(FOLDER).map_err(|error| format!("cannot remove {FOLDER}: {error}"))?;
+        println!("the cluster is gone, and {FOLDER} with it");
+        Ok(())
+    }
+
+    /// Brings the cluster back into order: no jobs, every daemon there, every node idle.
+    pub(super) fn ready(&self) -> Result<(), String> {
+        if !self.folder.is_dir() {
+            return Err(format!("{} is gone: somebody took the cluster down meanwhile", self.folder.display()));
+        }
+        if !daemons::process("run/slurmctld.pid").is_some_and(daemons::lives) {
+            daemons::controller()?;
+        }
+        let _ = must(daemons::command("scancel").args(["--full", "--user", &user_name()]));
+        for node in NODES {
+            if !daemons::process(&format!("run/slurmd.{node}.pid")).is_some_and(daemons::lives) {
+                daemons::node(node, None)?;
+            }
+        }
+        idle()
+    }
+
+    /// The program that the nodes run, where everybody can.
+    pub(super) fn program(&self) -> PathBuf {
+        self.folder.join("bin/assay")
+    }
+
+    /// A new empty folder of the limited user for one check.
+    pub(super) fn fresh(&self, name: &str) -> Result<PathBuf, String> {
+        let folder = self.folder.join("plans").join(name);
+        let text = |error: std::io::Error| format!("cannot make {}: {error}", folder.display());
+        fs::create_dir(&folder).map_err(text)?;
+        chown(&folder, Some(USER), Some(USER)).map_err(text)?;
+        Ok(folder)
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        if !self.keep.load(Ordering::Relaxed)
+            && let Err(why) = Self::down()
+        {
+            println!("left behind: {why}");
+        }
+    }
+}
+
+/// Waits until every node is idle and the queue empty.
+fn idle() -> Result<(), String> {
+    let all = format!("idle {}", NODES.len());
+    until("four idle nodes", IDLE, || {
+        let states = must(daemons::command("sinfo").args(["-h", "-p", "all", "-o", "%T %D"]));
+        states.is_ok_and(|states| states.trim() == all)
+    })
+}
+
+/// The limited user's name.
+pub(super) fn user_name() -> String {
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    name_of(&users, USER).unwrap_or("nobody").to_owned()
+}
+
+/// The name of a user's number in a `passwd`.
+fn name_of(users: &str, number: u32) -> Option<&str> {
+    users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)?.parse() == Ok(number)).then_some(name)
+    })
+}
+
+/// A program as the limited user, with nothing of our environment.
+pub(super) fn as_user(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = daemons::command("setpriv");
+    command.args([format!("--reuid={USER}"), format!("--regid={USER}")]).args(["--clear-groups", "--"]).arg(program);
+    command.env("HOME", path("home")).env("TMPDIR", path("tmp")).env("USER", user_name()).current_dir(path("home"));
+    command
+}
+
+/// What a person needs to know after `up`.
+pub(super) fn how_to_use() -> String {
+    format!(
+        "Slurm is up: nodes {}, partitions all and short.
+The user {} may have {MAX_SUBMIT_JOBS} jobs in the queue; root has no limit.
+
+  export SLURM_CONF={FOLDER}/slurm.conf                     in every shell that uses it
+  cargo xtask cluster user sinfo                            a command as the limited user
+  cargo xtask cluster user {FOLDER}/bin/assay cluster plan --nodes n1,n2,n3,n4 --suite quick {FOLDER}/home/plan
+  cargo xtask cluster down                                  ends it and removes {FOLDER}",
+        NODES.join(", "),
+        user_name()
+    )
+}
+
+/// Makes the folders, each for whom it is.
+fn folders() -> Result<(), String> {
+    let text = |name: &str, error: std::io::Error| format!("cannot make {FOLDER}/{name}: {error}");
+    for name in ["", "bin", "home", "log", "mysql", "plans", "run", "spool", "sql", "state", "tmp"] {
+        fs::create_dir(path(name)).map_err(|error| text(name, error))?;
+        // Whatever the umask is: the user and MariaDB pass through, and munge wants nobody else to write here.
+        fs::set_permissions(path(name), Permissions::from_mode(0o755)).map_err(|error| text(name, error))?;
+    }
+    for name in ["home", "plans", "tmp"] {
+        chown(path(name), Some(USER), Some(USER)).map_err(|error| text(name, error))?;
+    }
+    must(Command::new("chown").arg("mysql").args([path("mysql"), path("sql")]))?;
+    NODES.iter().try_for_each(|node| fs::create_dir(path("spool").join(node)).map_err(|error| text(node, error)))
+}
+
+/// Writes the configuration and munge's key.
+fn files(host: &Host) -> Result<(), String> {
+    let mut key = vec![0; 1024];
+    let urandom = fs::File::open("/dev/urandom").and_then(|mut file| std::io::Read::read_exact(&mut file, &mut key));
+    urandom.map_err(|error| format!("/dev/urandom: {error}"))?;
+    let write = |name: &str, text: &[u8], mode: u32| {
+        let done =
+            fs::write(path(name), text).and_then(|()| fs::set_permissions(path(name), Permissions::from_mode(mode)));
+        done.map_err(|error| format!("cannot write {FOLDER}/{name}: {error}"))
+    };
+    write("munge.key", &key, 0o600)?;
+    write("slurm.conf", config::slurm_conf(host).as_bytes(), 0o644)?;
+    // slurmdbd refuses to start where others can read it.
+    write("slurmdbd.conf", config::slurmdbd_conf().as_bytes(), 0o600)
+}
+
+/// Builds the program and puts it where the limited user can run it.
+fn program(shell: &Shell) -> Result<(), String> {
+    if !succeeds(&mut shell.cargo(&["build", "--quiet", "--package", "assay"])) {
+        return Err("the program does not compile".to_owned());
+    }
+    let to = path("bin/assay");
+    fs::copy(shell.target().join("debug/assay"), &to)
+        .map_err(|error| format!("cannot write {}: {error}", to.display()))?;
+    fs::set_permissions(&to, Permissions::from_mode(0o755)).map_err(|error| format!("{}: {error}", to.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_is_found_by_number() {
+        let users = "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n";
+        assert_eq!(name_of(users, 65534), Some("nobody"));
+        assert_eq!(name_of(users, 7), None);
+        assert_eq!(name_of("cut", 0), None);
+    }
+}

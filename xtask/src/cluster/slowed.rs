@@ -1,0 +1,106 @@
+//! A node whose CPU time is bounded by a control group is found and named, with the cause.
+
+use serde_json::Value;
+
+use super::accept::{ALL, check};
+use super::config::NODES;
+use super::daemons;
+use super::plan::Plan;
+use super::quota;
+use super::random::Random;
+use super::rig::Rig;
+use crate::shell::Shell;
+use crate::tally::Tally;
+
+/// Trials, each with another node where the seed has it so.
+const TRIALS: u64 = 3;
+
+/// Which nodes are slowed.
+const SEED: u64 = 3;
+
+/// What the slowed node gets of one CPU, in percent: rows of one thread run at about a quarter of their speed.
+const PERCENT: u64 = 25;
+
+/// The words of a cause that a quota may have: the quota itself, where the node's own control group shows it.
+const CAUSE: &str = "cpu_quota";
+
+/// All trials.
+pub(super) fn run(_: &Shell, rig: &Rig) -> Tally {
+    let group = match quota::make(PERCENT) {
+        Ok(group) => group,
+        Err(why) => return Tally::skip(format!("a node with a CPU quota is named: {why}")),
+    };
+    let mut random = Random::new(SEED);
+    let mut tally = Tally::default();
+    for trial in 1..=TRIALS {
+        let node = random.pick(&NODES).copied().unwrap_or(NODES[0]);
+        let pid = format!("run/slurmd.{node}.pid");
+        let slowed = rig
+            .ready()
+            .and_then(|()| daemons::kill(&pid))
+            .and_then(|()| daemons::node(node, Some(&group)))
+            .and_then(|()| rig.ready())
+            .and_then(|()| measured(rig, trial));
+        let named = slowed.and_then(|report| judged(&report, node));
+        tally.add(check(
+            &format!("trial {trial}: {node}, which gets {PERCENT} % of a CPU, is named with its cause"),
+            named,
+        ));
+        // Back to the whole machine, whatever came of it.
+        tally.add(daemons::kill(&pid).map_or_else(Tally::failure, |()| Tally::default()));
+    }
+    if let Err(why) = rig.ready() {
+        tally.add(Tally::failure(why));
+    }
+    quota::remove();
+    tally
+}
+
+/// Measures all nodes, one at a time since they share the machine's CPUs; the second pass too.
+fn measured(rig: &Rig, trial: u64) -> Result<Value, String> {
+    let plan = Plan::made(rig, &format!("slowed-{trial}"), &[ALL, &["--area", "cpu"]].concat())?;
+    let said = plan.run(&["--at-once", "1"]);
+    if !said.well() {
+        return Err(format!("assay cluster run: {}", said.tail()));
+    }
+    plan.report()
+}
+
+/// Whether this node alone is named, confirmed, with its cause.
+fn judged(report: &Value, node: &str) -> Result<(), String> {
+    let slow: Vec<&Value> = report["slow"].as_array().into_iter().flatten().collect();
+    let said = || format!("slow: {}; problems: {}", report["slow"], report["problems"]);
+    let Some(named) = slow.iter().find(|slow| slow["node"] == node) else {
+        return Err(format!("{node} is not named; {}", said()));
+    };
+    let confirmed: Vec<&str> =
+        slow.iter().filter(|slow| slow["standing"] == "slow").filter_map(|slow| slow["node"].as_str()).collect();
+    if confirmed != [node] {
+        return Err(format!("named after two passes: {confirmed:?}; {}", said()));
+    }
+    let codes: Vec<&str> =
+        named["causes"].as_array().into_iter().flatten().filter_map(|cause| cause["code"].as_str()).collect();
+    if codes.contains(&CAUSE) { Ok(()) } else { Err(format!("its causes are {codes:?}, without {CAUSE}; {}", said())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_the_right_node_with_the_right_cause_will_do() {
+        let slow = |node: &str, standing, code| json!({"node": node, "standing": standing, "causes": [{"code": code}]});
+        let good = json!({"slow": [slow("n2", "slow", CAUSE)]});
+        assert_eq!(judged(&good, "n2"), Ok(()));
+        let bad = [
+            json!({"slow": []}),
+            json!({"slow": [slow("n1", "slow", CAUSE)]}),
+            json!({"slow": [slow("n2", "suspect", CAUSE)]}),
+            json!({"slow": [slow("n2", "slow", "clock_low")]}),
+            json!({"slow": [slow("n2", "slow", CAUSE), slow("n3", "slow", CAUSE)]}),
+        ];
+        assert!(bad.iter().all(|report| judged(report, "n2").is_err()));
+    }
+}

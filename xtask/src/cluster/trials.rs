@@ -1,0 +1,135 @@
+//! Twenty trials: something is killed or cancelled at a random moment, the command is run again, and every task is in
+//! the report exactly once.
+
+use std::time::Duration;
+
+use super::accept::{ALL, check, whole};
+use super::config::NODES;
+use super::daemons;
+use super::once::waiting;
+use super::plan::Plan;
+use super::queue::jobs;
+use super::random::Random;
+use super::rig::Rig;
+use crate::shell::Shell;
+use crate::tally::Tally;
+
+/// Whoever tries again tries the same.
+const SEED: u64 = 12;
+
+/// How many trials: each disturbance equally often.
+const TRIALS: usize = 20;
+
+/// The disturbance comes so many milliseconds after the beginning at most: what a plan takes in all.
+const MOMENTS: u64 = 14_000;
+
+/// How long after a disturbance the first call may go on before it is ended like by a Ctrl-C, and run again.
+const AFTER: Duration = Duration::from_secs(45);
+
+/// What is done to a plan in the middle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Disturbance {
+    /// A node crashes: its `slurmd`, its worker. It comes back after three seconds.
+    Node,
+    /// A worker is killed.
+    Worker,
+    /// `assay cluster run` is killed.
+    Submitter,
+    /// A job is cancelled.
+    Job,
+}
+
+const DISTURBANCES: [Disturbance; 4] =
+    [Disturbance::Node, Disturbance::Worker, Disturbance::Submitter, Disturbance::Job];
+
+/// What is to be done in a trial.
+fn of_trial(trial: usize, random: &mut Random) -> (Disturbance, Duration) {
+    (DISTURBANCES[trial % DISTURBANCES.len()], Duration::from_millis(500 + random.below(MOMENTS)))
+}
+
+/// All trials.
+pub(super) fn run(_: &Shell, rig: &Rig) -> Tally {
+    let mut random = Random::new(SEED);
+    let mut tally = Tally::default();
+    let mut hit = 0_usize;
+    for trial in 0..TRIALS {
+        let (disturbance, moment) = of_trial(trial, &mut random);
+        let name = format!("trial {}: {disturbance:?} after {} ms", trial + 1, moment.as_millis());
+        let result = rig.ready().and_then(|()| once(rig, trial, disturbance, moment, &mut random));
+        hit += usize::from(matches!(result, Ok(true)));
+        tally.add(check(&name, result.map(drop)));
+    }
+    // Trials in which nothing was there to be disturbed show nothing.
+    let enough = if hit * 4 >= TRIALS * 3 { Ok(()) } else { Err(format!("only {hit} of {TRIALS}")) };
+    tally.add(check("most disturbances met something", enough));
+    tally
+}
+
+/// One trial; whether the disturbance met something.
+fn once(
+    rig: &Rig,
+    trial: usize,
+    disturbance: Disturbance,
+    moment: Duration,
+    random: &mut Random,
+) -> Result<bool, String> {
+    let plan = Plan::made(rig, &format!("trial-{}", trial + 1), ALL)?;
+    let expected = waiting(&plan.folder);
+    let mut first = plan.begin(&["--no-confirm"], "first.txt")?;
+    std::thread::sleep(moment);
+    let met = match disturbance {
+        Disturbance::Node => crash(&plan, random)?,
+        Disturbance::Worker => {
+            let victim = random.pick(&plan.workers(None)).copied();
+            daemons::signal("KILL", victim.as_slice());
+            victim.is_some()
+        }
+        Disturbance::Submitter => {
+            let met = first.is_running();
+            first.signal("KILL");
+            met
+        }
+        Disturbance::Job => match random.pick(&jobs()) {
+            Some(job) => daemons::must(daemons::command("scancel").arg(job)).map(|_| true)?,
+            None => false,
+        },
+    };
+    let said = first.wait(AFTER);
+    println!("  first call: {}", said.tail());
+    let again = plan.run(&["--no-confirm"]);
+    if !again.well() {
+        return Err(format!("run again: {}", again.tail()));
+    }
+    whole(&plan, &expected).map(|()| met)
+}
+
+/// A node crashes and comes back; whether it had a worker.
+fn crash(plan: &Plan, random: &mut Random) -> Result<bool, String> {
+    let node = *random.pick(&NODES).ok_or("there are no nodes")?;
+    daemons::kill(&format!("run/slurmd.{node}.pid"))?;
+    let workers = plan.workers(Some(node));
+    daemons::signal("KILL", &workers);
+    std::thread::sleep(Duration::from_secs(3));
+    daemons::node(node, None)?;
+    // A slurmd that is not there is met even where it had no worker.
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::PATIENCE;
+    use super::*;
+
+    #[test]
+    fn every_disturbance_comes_equally_often_and_the_same_every_time() {
+        let trials = || {
+            let mut random = Random::new(SEED);
+            (0..TRIALS).map(|trial| of_trial(trial, &mut random)).collect::<Vec<_>>()
+        };
+        assert_eq!(trials(), trials());
+        for disturbance in DISTURBANCES {
+            assert_eq!(trials().iter().filter(|(chosen, _)| *chosen == disturbance).count(), TRIALS / 4);
+        }
+        assert!(trials().iter().all(|(_, moment)| *moment < AFTER && *moment < PATIENCE));
+    }
+}

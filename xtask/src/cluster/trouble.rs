@@ -1,0 +1,178 @@
+//! What goes wrong with a scheduler, and what is said then.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::time::Duration;
+
+use super::accept::{ALL, check, holds, queue_is_empty, whole};
+use super::config::{FOLDER, MAX_SUBMIT_JOBS};
+use super::daemons::{self, until};
+use super::once::waiting;
+use super::plan::{PATIENCE, Plan, Running, Said};
+use super::queue::{Watch, jobs};
+use super::rig::{Rig, as_user};
+use crate::shell::Shell;
+use crate::tally::Tally;
+
+/// One kind of trouble.
+struct Trouble {
+    name: &'static str,
+    run: fn(&Rig) -> Result<(), String>,
+}
+
+const TROUBLES: &[Trouble] = &[
+    Trouble { name: "no Slurm", run: no_slurm },
+    Trouble { name: "a node that Slurm does not have", run: unknown_node },
+    Trouble { name: "a partition that Slurm does not have", run: unknown_partition },
+    Trouble { name: "Slurm down in the middle", run: controller_away },
+    Trouble { name: "a node that never comes up", run: node_down },
+    Trouble { name: "a time limit that is too short", run: too_short },
+    Trouble { name: "the user's own jobs fill the limit", run: filled },
+    Trouble { name: "two people run the same plan", run: two },
+    Trouble { name: "a job that is requeued", run: requeued },
+];
+
+/// All troubles.
+pub(super) fn run(_: &Shell, rig: &Rig) -> Tally {
+    let mut tally = Tally::default();
+    for trouble in TROUBLES {
+        let name = format!("trouble: {}", trouble.name);
+        tally.add(check(&name, rig.ready().and_then(|()| (trouble.run)(rig))));
+    }
+    tally
+}
+
+/// Whether it says all of this.
+fn says(said: &Said, words: &[&str]) -> Result<(), String> {
+    let text = said.text.to_lowercase();
+    match words.iter().find(|word| !text.contains(&word.to_lowercase())) {
+        Some(word) => Err(format!("it does not say '{word}': {}", said.tail())),
+        None => Ok(()),
+    }
+}
+
+/// Where no program of Slurm is found.
+fn no_slurm(rig: &Rig) -> Result<(), String> {
+    let plan = Plan::made(rig, "no-slurm", ALL)?;
+    let folder = plan.beside("bin");
+    let text = |error: std::io::Error| format!("{}: {error}", folder.display());
+    fs::create_dir(&folder).map_err(text)?;
+    // `setpriv`, by which we become the user, is looked for there too.
+    for program in ["setpriv", "sh", "env"] {
+        symlink(format!("/usr/bin/{program}"), folder.join(program)).map_err(text)?;
+    }
+    let mut command = plan.run_command(&["--no-confirm"]);
+    let said = plan.finish(command.env("PATH", &folder).env_remove("SLURM_CONF"), "no-slurm.txt");
+    holds(!said.well(), "it should have failed", &said)?;
+    says(&said, &["sbatch", "--launcher ssh"])
+}
+
+fn unknown_node(rig: &Rig) -> Result<(), String> {
+    let plan = Plan::new(rig, "unknown-node")?;
+    let said = plan.plan(&["--nodes", "n[1,9]"]);
+    holds(!said.well(), "it should have failed", &said)?;
+    says(&said, &["n9"])
+}
+
+fn unknown_partition(rig: &Rig) -> Result<(), String> {
+    let plan = Plan::new(rig, "unknown-partition")?;
+    let said = plan.plan(&["--partition", "nope"]);
+    holds(!said.well(), "it should have failed", &said)?;
+    says(&said, &["nope", "all", "short"])
+}
+
+/// `slurmctld` ends while a plan runs, and comes back.
+fn controller_away(rig: &Rig) -> Result<(), String> {
+    let plan = Plan::made(rig, "controller-away", ALL)?;
+    let expected = waiting(&plan.folder);
+    let run = plan.begin(&["--no-confirm"], "run.txt")?;
+    until("the first worker", Duration::from_mins(1), || !plan.workers(None).is_empty())?;
+    daemons::kill("run/slurmctld.pid")?;
+    std::thread::sleep(Duration::from_secs(15));
+    daemons::controller()?;
+    let said = run.wait(PATIENCE);
+    holds(said.well(), "it should have gone on", &said)?;
+    says(&said, &["does not answer", "answers again"])?;
+    whole(&plan, &expected)
+}
+
+/// The other three are measured, and it says which one was not.
+fn node_down(rig: &Rig) -> Result<(), String> {
+    let plan = Plan::made(rig, "node-down", ALL)?;
+    daemons::kill("run/slurmd.n3.pid")?;
+    until("Slurm missing n3", Duration::from_secs(90), || {
+        let state = daemons::must(daemons::command("sinfo").args(["-h", "-n", "n3", "-p", "all", "-o", "%T"]));
+        state.is_ok_and(|state| state.starts_with("down"))
+    })?;
+    let said = plan.run(&["--no-confirm", "--patience", "20s"]);
+    holds(said.status.is_some_and(|status| status != 0), "a node that was not measured is no success", &said)?;
+    says(&said, &["n3", "is given up", "never came up"])?;
+    let report = plan.report()?;
+    let state = |node: usize| report["nodes"][node]["state"].as_str().unwrap_or_default().to_owned();
+    let others = [0, 1, 3].map(state);
+    holds(others.iter().all(|state| state == "done"), &format!("the other nodes are {others:?}"), &said)?;
+    holds(state(2) != "done", "n3 cannot be done", &said)
+}
+
+/// Jobs whose time is over before any task fits into it: it stops, and says why.
+fn too_short(rig: &Rig) -> Result<(), String> {
+    // Far more than a minute's work in each task.
+    let plan = Plan::made(rig, "too-short", &[ALL, &["--repeat", "5000"]].concat())?;
+    let said = plan.run(&["--no-confirm", "--time", "1m"]);
+    holds(!said.well() && said.status.is_some(), "it should have ended with an error", &said)?;
+    says(&said, &["the time left is too short"])
+}
+
+/// The limit is taken up by other jobs of the same user: it waits, says so, and goes on when they have ended.
+fn filled(rig: &Rig) -> Result<(), String> {
+    let plan = Plan::made(rig, "filled", ALL)?;
+    let expected = waiting(&plan.folder);
+    for index in 0..MAX_SUBMIT_JOBS {
+        let mut sbatch = as_user("sbatch");
+        sbatch.args(["--time=1", "--output=/dev/null", "--wrap=sleep 12"]);
+        let said = Running::start(&mut sbatch, plan.beside(&format!("own-{index}.txt")))?.wait(PATIENCE);
+        holds(said.well(), "sbatch of the user's own job", &said)?;
+    }
+    let watch = Watch::begin();
+    let said = plan.run(&["--no-confirm"]);
+    let seen = watch.end();
+    holds(said.well(), "it should have waited", &said)?;
+    holds(seen.most == MAX_SUBMIT_JOBS, &format!("seen of the queue: {seen:?}"), &said)?;
+    says(&said, &["other jobs of this user"])?;
+    whole(&plan, &expected)
+}
+
+/// Two calls at the same time; every task once.
+fn two(rig: &Rig) -> Result<(), String> {
+    let plan = Plan::made(rig, "two", ALL)?;
+    let expected = waiting(&plan.folder);
+    let watch = Watch::begin();
+    let other = plan.begin(&["--no-confirm"], "other.txt")?;
+    let said = plan.run(&["--no-confirm"]);
+    let other = other.wait(PATIENCE);
+    let seen = watch.end();
+    holds(said.well(), "the one", &said)?;
+    holds(other.well(), "the other", &other)?;
+    holds(seen.most <= MAX_SUBMIT_JOBS, &format!("seen of the queue: {seen:?}"), &said)?;
+    whole(&plan, &expected)
+}
+
+/// Somebody requeues a running job.
+fn requeued(rig: &Rig) -> Result<(), String> {
+    let plan = Plan::made(rig, "requeued", ALL)?;
+    let expected = waiting(&plan.folder);
+    // Our jobs say that they are not to be requeued; a site may still do it, and an operator.
+    let run = plan.begin(&["--no-confirm", "--sbatch=--requeue"], "run.txt")?;
+    until("the first worker", Duration::from_mins(1), || !plan.workers(None).is_empty())?;
+    let job = jobs().into_iter().next().ok_or("a worker without a job")?;
+    daemons::must(daemons::command("scontrol").args(["requeue", &job]))?;
+    let said = run.wait(PATIENCE);
+    if !said.well() {
+        // It is allowed to end with an error, as after a crash: then it is run again.
+        println!("  first call: {}", said.tail());
+        until("an empty queue", PATIENCE, queue_is_empty)?;
+        let again = plan.run(&["--no-confirm"]);
+        holds(again.well(), "run again", &again)?;
+    }
+    whole(&plan, &expected).map_err(|why| format!("{why} (logs are in {FOLDER} until `down`)"))
+}

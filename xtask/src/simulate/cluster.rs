@@ -1,0 +1,190 @@
+//! One simulated cluster: nodes with their own small differences, a pass, the second pass of what stood out, and who was
+//! named in the end.
+
+use stats::Better;
+use stats::fleet::{Figure, FleetVerdict, NodeStanding, Sort, Subject, judge_fleet};
+use stats::random::Random;
+
+use super::noise::{Recorded, normal};
+
+/// Healthy nodes that are measured again beside suspects, as `bench::cluster::evaluate::second_pass` plans it.
+const CONTROLS: usize = 2;
+
+/// What is slow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fault {
+    /// One area.
+    Area(&'static str),
+    /// Everything.
+    All,
+}
+
+impl Fault {
+    fn meets(self, area: &str) -> bool {
+        match self {
+            Self::Area(slow) => slow == area,
+            Self::All => true,
+        }
+    }
+}
+
+/// How a cluster is made up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Made {
+    pub(super) nodes: usize,
+    pub(super) slow: usize,
+    pub(super) fault: Fault,
+    /// Speed of what is slow.
+    pub(super) speed: f64,
+    /// Standard deviation of the lasting difference of healthy nodes in an area, as a share.
+    pub(super) apart: f64,
+    /// Standard deviation of what an area's figures of a node share in one pass.
+    pub(super) mood: f64,
+    /// What the recorded noise is multiplied by.
+    pub(super) noise: f64,
+}
+
+/// What became of a cluster's nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Slow nodes.
+    pub(super) slow: u64,
+    /// Of these: stood out in one pass.
+    pub(super) suspected: u64,
+    /// Of these: named after two.
+    pub(super) named: u64,
+    /// Healthy nodes.
+    pub(super) healthy: u64,
+    /// Of these: stood out in one pass.
+    pub(super) healthy_suspected: u64,
+    /// Of these: named after two.
+    pub(super) healthy_named: u64,
+}
+
+struct Cluster<'a> {
+    made: Made,
+    recorded: &'a [Recorded],
+    areas: Vec<&'a str>,
+    /// Lasting differences: by area and node.
+    apart: Vec<Vec<f64>>,
+    is_slow: Vec<bool>,
+}
+
+/// Simulates a cluster.
+pub(super) fn simulate(made: Made, recorded: &[Recorded], random: &mut Random) -> Found {
+    let mut areas: Vec<&str> = recorded.iter().map(|figure| figure.area.as_str()).collect();
+    areas.dedup();
+    let apart = areas.iter().map(|_| (0..made.nodes).map(|_| made.apart * normal(random)).collect()).collect();
+    let mut is_slow: Vec<bool> = (0..made.nodes).map(|node| node < made.slow).collect();
+    random.shuffle(&mut is_slow);
+    let cluster = Cluster { made, recorded, areas, apart, is_slow };
+    let all: Vec<usize> = (0..made.nodes).collect();
+    let mut figures = cluster.first(&all, random);
+    let once = judge_fleet(made.nodes, &figures);
+    cluster.second(&once, &mut figures, random);
+    cluster.count(&once, &judge_fleet(made.nodes, &figures))
+}
+
+impl Cluster<'_> {
+    fn area(&self, figure: &Recorded) -> usize {
+        self.areas.iter().position(|area| *area == figure.area).unwrap_or(0)
+    }
+
+    /// Values of some nodes in one pass: by figure, in the nodes' order; only of the areas that are asked for.
+    fn pass(&self, nodes: &[usize], wanted: impl Fn(usize) -> bool, random: &mut Random) -> Vec<Vec<f64>> {
+        let moods: Vec<Vec<f64>> =
+            self.areas.iter().map(|_| nodes.iter().map(|_| self.made.mood * normal(random)).collect()).collect();
+        let mut scratch = Vec::new();
+        let figure = |figure: &Recorded| {
+            let area = self.area(figure);
+            if !wanted(area) {
+                return Vec::new();
+            }
+            let mut value = |(place, node): (usize, &usize)| {
+                let noise = self.made.noise * figure.draw(random, &mut scratch);
+                let slow = self.is_slow[*node] && self.made.fault.meets(&figure.area);
+                let speed =
+                    if slow { self.made.speed.ln() } else { 0.0 } + self.apart[area][*node] + moods[area][place];
+                // The noise was recorded of the value itself, whichever way it counts.
+                if figure.better == Better::Higher { (speed + noise).exp() } else { (noise - speed).exp() }
+            };
+            nodes.iter().enumerate().map(&mut value).collect()
+        };
+        self.recorded.iter().map(figure).collect()
+    }
+
+    fn first(&self, nodes: &[usize], random: &mut Random) -> Vec<Figure> {
+        let values = self.pass(nodes, |_| true, random);
+        let figure = |(figure, values): (&Recorded, Vec<f64>)| Figure {
+            area: self.area(figure),
+            sort: if matches!(figure.area.as_str(), "disk" | "net") { Sort::Device } else { Sort::Core },
+            better: figure.better,
+            first: values.into_iter().map(Some).collect(),
+            second: Vec::new(),
+        };
+        self.recorded.iter().zip(values).map(figure).collect()
+    }
+
+    /// The areas in which somebody stood out are measured again, on those nodes and on two that are healthy so far.
+    fn second(&self, once: &FleetVerdict, figures: &mut [Figure], random: &mut Random) {
+        for area in 0..self.areas.len() {
+            let stood_out = |node: &usize| {
+                once.nodes[*node].evidence.iter().any(|evidence| match evidence.subject {
+                    Subject::Area(of) => of == area,
+                    Subject::Figure(figure) => figures[figure].area == area,
+                })
+            };
+            let mut again: Vec<usize> = (0..self.made.nodes).filter(stood_out).collect();
+            if again.is_empty() {
+                continue;
+            }
+            let healthy = (0..self.made.nodes).filter(|node| once.nodes[*node].standing == NodeStanding::Healthy);
+            again.extend(healthy.take(CONTROLS));
+            let values = self.pass(&again, |of| of == area, random);
+            for (figure, values) in figures.iter_mut().zip(values) {
+                figure.second.extend(again.iter().copied().zip(values));
+            }
+        }
+    }
+
+    fn count(&self, once: &FleetVerdict, twice: &FleetVerdict) -> Found {
+        let mut named = Found::default();
+        let named_in =
+            |verdict: &FleetVerdict, node: usize, standing| u64::from(verdict.nodes[node].standing == standing);
+        for (node, is_slow) in self.is_slow.iter().enumerate() {
+            let suspected = named_in(once, node, NodeStanding::Suspect);
+            let found = named_in(twice, node, NodeStanding::Slow);
+            let (all, once, twice) = if *is_slow {
+                (&mut named.slow, &mut named.suspected, &mut named.named)
+            } else {
+                (&mut named.healthy, &mut named.healthy_suspected, &mut named.healthy_named)
+            };
+            *all += 1;
+            *once += suspected;
+            *twice += found;
+        }
+        named
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::noise::recorded;
+    use super::*;
+
+    fn made(slow: usize, speed: f64) -> Made {
+        Made { nodes: 12, slow, fault: Fault::All, speed, apart: 0.005, mood: 0.005, noise: 0.3 }
+    }
+
+    #[test]
+    fn gross_faults_are_named_and_no_fault_is_not() {
+        let recorded = recorded().unwrap();
+        let mut random = Random::new(1);
+        let gross = simulate(made(2, 0.5), &recorded, &mut random);
+        assert_eq!((gross.slow, gross.named, gross.healthy, gross.healthy_named), (2, 2, 10, 0));
+        let none = simulate(made(0, 0.5), &recorded, &mut random);
+        assert_eq!((none.slow, none.healthy, none.healthy_named), (0, 12, 0));
+        // A fault that is none is not found: the simulation could fail.
+        assert_eq!(simulate(made(2, 1.0), &recorded, &mut random).named, 0);
+    }
+}
