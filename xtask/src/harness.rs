@@ -15,6 +15,12 @@ use crate::watch::{Ending, Patience, watch};
 /// that.
 const SKIPS: &str = "ASSAY_TEST_SKIPS";
 
+/// How many failed tests of a program are run once more.
+const RUN_AGAIN: usize = 4;
+
+/// How many tests of a crate run at a time: two CPUs are the fewest that tests are run on, and many tests wait.
+const CRATES_AT_A_TIME: usize = 4;
+
 /// How long a harness may say nothing. Each test is a line, and the longest takes half a minute on an idle machine.
 const SILENCE: Patience = Patience::Silent(Duration::from_mins(5));
 
@@ -24,7 +30,8 @@ pub(crate) fn crates(shell: &Shell) -> Tally {
     let Some(built) = Built::now(shell) else { return does_not_compile(NAME) };
     let mut tally = Tally::default();
     for tests in built.of_crates(shell) {
-        tally.add(count(shell, &mut command(shell, tests), &shell.target(), NAME));
+        let options = [format!("--test-threads={CRATES_AT_A_TIME}")];
+        tally.add(twice(shell, &|| command(shell, tests), &options, &shell.target(), NAME));
     }
     let mut examples = shell.cargo(&["test", "--quiet", "--workspace", "--doc", "--no-fail-fast"]);
     tally.add(count(shell, &mut examples, &shell.target(), NAME));
@@ -38,7 +45,7 @@ pub(crate) fn program(shell: &Shell) -> Tally {
     let mut tally = Tally::default();
     for tests in built.of_program(shell) {
         for pass in passes(User::Ours) {
-            tally.add(count(shell, command(shell, tests).args(pass), &shell.target(), NAME));
+            tally.add(twice(shell, &|| command(shell, tests), &pass, &shell.target(), NAME));
         }
     }
     tally
@@ -54,6 +61,42 @@ fn command(shell: &Shell, tests: &Tests) -> Command {
     let mut command = shell.command(&tests.executable, &[""; 0]);
     command.current_dir(&tests.folder).env("CARGO_MANIFEST_DIR", &tests.folder);
     command
+}
+
+/// Runs a program of tests, and each test that failed once more, alone: a test that needs the machine to keep time fails
+/// where a shared host stands still for a second, and what is broken fails twice. Which tests needed that is said. Where
+/// more than a few failed, something is broken, and nothing is run again.
+pub(crate) fn twice(
+    shell: &Shell,
+    program: &dyn Fn() -> Command,
+    options: &[String],
+    scratch: &Path,
+    name: &str,
+) -> Tally {
+    let mut tally = count(shell, program().args(options), scratch, name);
+    if tally.failures.len() > RUN_AGAIN {
+        return tally;
+    }
+    let failures = std::mem::take(&mut tally.failures);
+    for failure in failures {
+        let again = failed_test(&failure, name).map(|test| {
+            println!("{test} is run once more, alone");
+            count(shell, program().args(["--exact", "--test-threads=1", test]), scratch, name)
+        });
+        if again.is_some_and(|again| (again.passed, again.failed) == (1, 0)) {
+            tally.failed -= 1;
+            tally.passed += 1;
+            tally.unsteady.push(failure);
+        } else {
+            tally.failures.push(failure);
+        }
+    }
+    tally
+}
+
+/// The test that a line of [`Tally::failures`] is about: none where it is not about one that failed and ended.
+fn failed_test<'a>(failure: &'a str, of: &str) -> Option<&'a str> {
+    failure.strip_suffix(&format!(" ({of})"))
 }
 
 /// Runs a test command and counts what its harnesses report. A command that fails without a failed test (a test killed
@@ -170,6 +213,43 @@ mod tests {
         let tally = reported(&lines, &Ending::Badly);
         assert_eq!(tally.failures, ["b (step) did not end: the harness ended without a failed test"]);
         assert_eq!(tally.failed, 1);
+    }
+
+    /// A program of tests of which `broken` always fails, and `unsteady` unless it is alone.
+    const TESTS: &str = r#"
+        say() { echo "test $1 ... $2"; }
+        figures() { echo "test result: $1. $2 passed; $3 failed; 0 ignored"; }
+        case "$*" in
+        "--exact --test-threads=1 unsteady") say unsteady ok; figures ok 1 0 ;;
+        "--exact --test-threads=1 broken") say broken FAILED; figures FAILED 0 1; exit 101 ;;
+        "--exact"*) echo "nobody was to ask for $*"; exit 3 ;;
+        "many") for each in 1 2 3 4 5; do say unsteady FAILED; done; figures FAILED 0 5; exit 101 ;;
+        *) say steady ok; say unsteady FAILED; say broken FAILED; figures FAILED 1 2; exit 101 ;;
+        esac"#;
+
+    fn tried_twice(options: &[String]) -> Tally {
+        let shell = Shell::at_root();
+        let folder = std::env::temp_dir().join(format!("assay-twice-{}-{}", std::process::id(), options.len()));
+        std::fs::create_dir(&folder).unwrap();
+        let tally = twice(&shell, &|| shell.command("sh", &["-c", TESTS, "tests"]), options, &folder, "step");
+        std::fs::remove_dir_all(&folder).unwrap();
+        tally
+    }
+
+    #[test]
+    fn what_fails_only_among_others_is_named_and_what_is_broken_fails() {
+        let tally = tried_twice(&[]);
+        assert_eq!((tally.passed, tally.failed), (2, 1), "{tally}");
+        assert_eq!(tally.failures, ["broken (step)"]);
+        assert_eq!(tally.unsteady, ["unsteady (step)"]);
+        assert!(tally.to_string().contains("UNSTEADY: unsteady (step): failed, and passed when"), "{tally}");
+    }
+
+    #[test]
+    fn where_much_fails_nothing_is_run_again() {
+        let tally = tried_twice(&["many".to_owned()]);
+        assert_eq!((tally.passed, tally.failed, tally.failures.len()), (0, 5, 5), "{tally}");
+        assert!(tally.unsteady.is_empty());
     }
 
     #[test]

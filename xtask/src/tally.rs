@@ -11,6 +11,8 @@ pub(crate) struct Tally {
     pub(crate) failed: u64,
     /// The names of the tests among them that failed; a step that is one check has its own line.
     pub(crate) failures: Vec<String>,
+    /// Tests that failed among others and passed when they were run once more, alone: named, and counted as passed.
+    pub(crate) unsteady: Vec<String>,
     /// What was skipped, each with its reason.
     pub(crate) skipped: Vec<String>,
 }
@@ -36,6 +38,7 @@ impl Tally {
         self.passed += other.passed;
         self.failed += other.failed;
         self.failures.extend(other.failures);
+        self.unsteady.extend(other.unsteady);
         self.skipped.extend(other.skipped);
     }
 
@@ -70,6 +73,9 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for skipped in &self.skipped {
             writeln!(f, "SKIPPED: {skipped}")?;
+        }
+        for unsteady in &self.unsteady {
+            writeln!(f, "UNSTEADY: {unsteady}: failed, and passed when it was run once more, alone")?;
         }
         for failure in &self.failures {
             writeln!(f, "FAILED: {failure}")?;

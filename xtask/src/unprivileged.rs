@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::builds::{Built, program_folder};
-use crate::harness::{count, does_not_compile};
+use crate::harness::{does_not_compile, twice};
 use crate::passes::{User, passes};
 use crate::set_up::is_root;
 use crate::shell::{Shell, is_there};
@@ -85,11 +85,14 @@ impl Sandbox {
     fn run(&self, shell: &Shell, sources: &Path) -> Tally {
         let mut tally = Tally::default();
         for (tests, pass) in self.tests.iter().flat_map(|tests| passes(User::Nobody).map(|pass| (tests, pass))) {
-            let mut command = as_nobody(shell, tests);
-            command.args(pass).current_dir(sources).env_clear();
-            command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("CARGO_MANIFEST_DIR", sources);
-            command.env("HOME", self.home()).env("TMPDIR", self.temporary()).env("ASSAY_TEST_BINARY", &self.program);
-            tally.add(count(shell, &mut command, &self.folder, "unprivileged-tests"));
+            let command = || {
+                let mut command = as_nobody(shell, tests);
+                command.current_dir(sources).env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
+                command.env("CARGO_MANIFEST_DIR", sources).env("ASSAY_TEST_BINARY", &self.program);
+                command.env("HOME", self.home()).env("TMPDIR", self.temporary());
+                command
+            };
+            tally.add(twice(shell, &command, &pass, &self.folder, "unprivileged-tests"));
         }
         tally
     }
