@@ -50,6 +50,7 @@ fn recordings() -> Vec<Recorded> {
         ),
         ("hpl", "2.3", "hpl-2.3-n1000-t1.txt", linpack(1000, 1), Some(1e9)),
         ("hpcc", "2.0", "hpcc-1.5.0-n1000-t2.txt", linpack(1000, 2), Some(1e9)),
+        ("hpcc", "2.0", "hpcc-1.5.0-n725-t1.txt", memory(MemoryOp::Triad, Isa::Avx2, 4 << 20, 1), Some(1e9)),
         ("fio", "3.33", "fio-3.33-randread-4KiB-d4.json", disk(disk_params(4)), Some(1.0)),
         ("ioping", "1.3", "ioping-1.3-randread-4KiB.json", disk(one.clone()), Some(1.0)),
         (
@@ -75,6 +76,7 @@ fn recordings() -> Vec<Recorded> {
         ),
         ("iperf3", "3.12", "iperf3-3.12-tcp-128KiB-t2.json", stream(2), None),
         ("iperf", "2.1.8", "iperf-2.1.8-tcp-128KiB-t1.csv", stream(1), Some(0.125)),
+        ("iperf", "2.1.8", "iperf-2.1.8-udp-1472B-t1.txt", net(Protocol::Udp, NetMode::Blast, 1472, 1), Some(0.125)),
         ("sockperf", "3.7", "sockperf-3.7-tcp-14B.txt", pingpong(Protocol::Tcp, 14), Some(1e-6)),
         ("qperf", "0.4.11", "qperf-0.4.11-tcp_lat-14B.txt", pingpong(Protocol::Tcp, 14), None),
         ("ping", "20221126", "ping-20221126-64B.txt", pingpong(Protocol::Udp, 64), Some(1e-3)),

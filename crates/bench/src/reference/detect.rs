@@ -94,7 +94,8 @@ pub fn detect_within(about: &About, places: &Places, timeout_seconds: f64) -> Re
 fn program(about: &About, places: &Places) -> Result<PathBuf, String> {
     if let Some(named) = places.overrides.get(about.tool) {
         return if is_program(named) {
-            Ok(named.clone())
+            // It is started in a folder of its own, where a relative path would lead elsewhere.
+            std::path::absolute(named).map_err(|error| format!("where '{}' is is not known: {error}", named.display()))
         } else {
             Err(format!("'{}', named for {}, is no program that can be run", named.display(), about.tool))
         };

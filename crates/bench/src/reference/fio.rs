@@ -20,8 +20,8 @@ use model::sample::MetricName;
 use serde_json::{Map, Value, json};
 
 use super::{
-    About, Invocation, NeededFile, Otherwise, Output, Reading, Reference, Target, Version, arguments, bare_environment,
-    complaint, distinct, examples, positive, succeeded,
+    About, Invocation, NeededFile, Otherwise, Output, Reading, Reason, Reference, Rule, Side, Target, Version,
+    arguments, bare_environment, complaint, distinct, examples, positive, succeeded,
 };
 
 pub(super) struct Fio;
@@ -33,8 +33,11 @@ static ABOUT: About = About {
     version: Version::Asked { argument: "--version", prefix: "fio-", oldest: (3, 0) },
     stands_beside: "direct reads and writes of a disk, random, sequential and backward, and random mixtures of them",
     equal: "the block, the depth, the engine, the file and the CPUs",
+    rules: &[&BUSY],
     how_to_get: "Debian package fio; https://github.com/axboe/fio",
 };
+static BUSY: Rule =
+    Rule { name: "cpu-bound", when: Some("its jobs were busy more than 90 % of the time"), makes_it: Side::Slower };
 
 /// Seconds that a run takes beside its measured time: start, laying out of buffers, report.
 const START_SECONDS: f64 = 0.3;
@@ -146,6 +149,7 @@ impl Reference for Fio {
         if job["error"].as_i64() != Some(0) {
             return Err(format!("fio reports error {} of its job: {}", job["error"], complaint(output)));
         }
+        ran_as_told(&job["job options"], params)?;
         let side = &job[if params.op == DiskOp::Mixed { "mixed" } else { params.op.name() }];
         let throughput = positive(ABOUT.tool, "bw_bytes", number(side, "bw_bytes")?)?;
         let iops = positive(ABOUT.tool, "iops", number(side, "iops")?)?;
@@ -157,10 +161,12 @@ impl Reference for Fio {
         Ok(Reading { metric, value, bytes_factor: 1.0, details })
     }
 
-    fn difference(&self, _version: &str, _experiment: &Experiment, reading: &Reading) -> Option<String> {
-        let share = reading.details.get("cpu_share")?.as_f64()?;
-        (share > CPU_BOUND)
-            .then(|| format!("fio was bound by the CPU: its jobs were busy {:.0} % of the time.", 100.0 * share))
+    fn reasons(&self, _version: &str, _experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
+        let share = reading.details.get("cpu_share").and_then(Value::as_f64).filter(|share| *share > CPU_BOUND);
+        let says = |share| {
+            BUSY.says(format!("fio was bound by the CPU: its jobs were busy {:.0} % of the time", 100.0 * share))
+        };
+        share.map(says).into_iter().collect()
     }
 }
 
@@ -228,6 +234,16 @@ fn how_it_works(params: &DiskParams) -> Vec<String> {
     words
 }
 
+/// Looks whether it did what it was told, as far as it says so.
+fn ran_as_told(options: &Value, params: &DiskParams) -> Result<(), String> {
+    for (key, wanted) in [("direct", "1".to_owned()), ("bs", params.block.to_string()), ("rw", order(params))] {
+        if let Some(other) = options[key].as_str().filter(|told| *told != wanted) {
+            return Err(format!("fio ran with {key}={other} and not {wanted}"));
+        }
+    }
+    Ok(())
+}
+
 /// What is done in which order, in fio's words.
 fn order(params: &DiskParams) -> String {
     let does = match params.op {
@@ -291,7 +307,7 @@ mod tests {
     use model::wire::HeldFile;
 
     use super::*;
-    use crate::reference::tests::{cpu, disk, failed, recorded, said};
+    use crate::reference::tests::{cpu, difference, disk, failed, recorded, said};
     use crate::tests::disk_params;
 
     const PATH: &str = "/proc/123/fd/9";
@@ -528,7 +544,19 @@ mod tests {
         assert!(Fio.parse("3.33", &unknown, &experiment).unwrap_err().contains("failed to load engine"));
         // What was read is not what would have been written.
         let writes = disk(params(DiskPattern::Random, DiskOp::Write, DiskEngine::IoUring));
-        assert!(Fio.parse("3.33", &said(&whole), &writes).unwrap_err().contains("no measurement"));
+        assert!(
+            Fio.parse("3.33", &said(&whole), &writes).unwrap_err().contains("ran with rw=randread and not randwrite")
+        );
+        let as_told = whole.replace(r#""rw" : "randread""#, r#""rw" : "randwrite""#);
+        assert!(Fio.parse("3.33", &said(&as_told), &writes).unwrap_err().contains("no measurement"));
+        for (told, other, why) in [
+            (r#""direct" : "1""#, r#""direct" : "0""#, "ran with direct=0 and not 1"),
+            (r#""bs" : "4096""#, r#""bs" : "8192""#, "ran with bs=8192 and not 4096"),
+        ] {
+            assert!(whole.contains(told));
+            let reason = Fio.parse("3.33", &said(&whole.replace(told, other)), &experiment).unwrap_err();
+            assert!(reason.contains(why), "{reason}");
+        }
     }
 
     #[test]
@@ -538,7 +566,7 @@ mod tests {
             let details = Map::from_iter([("cpu_share".to_owned(), json!(share))]);
             Reading { metric: MetricName::Iops, value: 1.0, bytes_factor: 1.0, details }
         };
-        assert_eq!(Fio.difference("3.33", &experiment, &reading(0.5)), None);
-        assert!(Fio.difference("3.33", &experiment, &reading(0.97)).unwrap().contains("97 %"));
+        assert_eq!(difference(&Fio, "3.33", &experiment, &reading(0.5)), None);
+        assert!(difference(&Fio, "3.33", &experiment, &reading(0.97)).unwrap().contains("97 %"));
     }
 }

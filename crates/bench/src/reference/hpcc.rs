@@ -1,16 +1,25 @@
-//! The HPC Challenge (`hpcc`) beside our LINPACK: the HPL in it, which distributions have as a package where they have no
-//! HPL by itself.
+//! The HPC Challenge (`hpcc`) beside our LINPACK, with the HPL in it, which distributions have as a package where they have
+//! no HPL by itself; and beside our copy, scale, add and triad of memory, with the STREAM in it
+//! ([`hpcc_stream`]).
 //!
-//! It always runs its seven other benchmarks first, over as much memory, which takes it many times as long as its HPL:
-//! it is run beside small systems alone. Everything else is as in [`super::hpl`].
+//! It always runs all of its benchmarks, over as much memory, which takes it many times as long as one of them: it is run
+//! beside small systems and small arrays alone. Everything else is as in [`super::hpl`].
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use model::experiment::Experiment;
+use model::experiment::{Area, Experiment};
+use model::linpack::LinpackParams;
 use serde_json::Value;
 
-use super::hpl::{difference, environment, expected_seconds, input, launched, parameters, read};
-use super::{About, Invocation, Output, OwnFolder, Reading, Reference, Target, Version, distinct, examples};
+use super::hpcc_stream;
+use super::hpl::{
+    LIBRARY, OTHER_KERNELS, PROCESSES, UNKNOWN_KERNELS, environment, expected_seconds, input, launched, parameters,
+    read, reasons,
+};
+use super::{
+    About, Invocation, Output, OwnFolder, Reading, Reason, Reference, Rule, Side, Target, Version, distinct, examples,
+};
 
 pub(super) struct Hpcc;
 
@@ -20,10 +29,14 @@ static ABOUT: About = About {
     launcher: Some("mpirun"),
     // Of itself it says the version only while it runs.
     version: Version::Written { prefix: "HPLinpack ", oldest: (2, 0) },
-    stands_beside: "LINPACK in fp64 with our own solver, up to N = 2000",
-    equal: "the order of the matrix, as many processes as threads, the CPUs and the instruction set",
+    stands_beside: "LINPACK in fp64 with our own solver, up to N = 2000; copy, scale, add and triad of memory, 4 MiB to 32 MiB",
+    equal: "the order of the matrix or the size of the arrays, as many processes as threads, and the CPUs",
+    rules: &[&LIBRARY, &OTHER_KERNELS, &UNKNOWN_KERNELS, &PROCESSES, &STORES, &PAGES, &BEST],
     how_to_get: "Debian packages hpcc and libopenblas0-pthread; https://github.com/icl-utk-edu/hpcc",
 };
+static STORES: Rule = Rule { name: "compiler-stores", when: Some("beside memory"), makes_it: Side::Either };
+static PAGES: Rule = Rule { name: "unasked-pages", when: Some("beside memory"), makes_it: Side::Either };
+static BEST: Rule = Rule { name: "best-pass", when: Some("beside memory"), makes_it: Side::Faster };
 
 /// The file that it reads.
 const INPUT: &str = "hpccinf.txt";
@@ -46,25 +59,22 @@ impl Reference for Hpcc {
     }
 
     fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {
-        let params = parameters(ABOUT.tool, experiment)?;
-        if params.n > LARGEST {
-            return Err(format!("hpcc's other benchmarks take minutes beyond N = {LARGEST}; hpl runs HPL alone"));
-        }
-        Ok(())
+        system(experiment).map(|_| ())
     }
 
     fn invocation(&self, target: &Target<'_>) -> Result<Invocation, String> {
-        self.stands_beside(target.experiment)?;
-        let params = parameters(ABOUT.tool, target.experiment)?;
+        let params = system(target.experiment)?;
         let elements = params.n as f64 * params.n as f64;
         let others = OTHERS_SECONDS + OTHERS_SECONDS_PER_ELEMENT * elements;
-        let expected_seconds = expected_seconds(params, target.our_rate) + others;
+        // Beside memory our rate is one of bytes.
+        let our_rate = target.our_rate.filter(|_| target.experiment.area == Area::Linpack);
+        let expected_seconds = expected_seconds(&params, our_rate) + others;
         Ok(Invocation {
             argv: launched(ABOUT.tool, target, params.threads)?,
-            env: environment(params),
+            env: environment(&params),
             cpus: distinct(target.cpus),
             // 8: to a file, of which it ignores the name.
-            folder: Some(OwnFolder { files: BTreeMap::from([(INPUT, input(params, 8))]), results: Some(RESULTS) }),
+            folder: Some(OwnFolder { files: BTreeMap::from([(INPUT, input(&params, 8))]), results: Some(RESULTS) }),
             expected_seconds,
             timeout_seconds: 60.0 + 20.0 * expected_seconds,
             ..Invocation::default()
@@ -72,7 +82,13 @@ impl Reference for Hpcc {
     }
 
     fn parse(&self, _version: &str, output: &Output, experiment: &Experiment) -> Result<Reading, String> {
-        let mut reading = read(ABOUT.tool, output, parameters(ABOUT.tool, experiment)?)?;
+        let tool = ABOUT.tool;
+        let mut reading = if experiment.area == Area::Memory {
+            let (params, name) = hpcc_stream::parameters(tool, experiment)?;
+            hpcc_stream::read(tool, output, params, name)?
+        } else {
+            read(tool, output, parameters(tool, experiment)?)?
+        };
         let said = |words: &str| output.stdout.lines().find_map(|line| line.split_once(words)).map(|(_, rest)| rest);
         if said("Success=") != Some("1") {
             return Err("hpcc does not say that all of it succeeded".to_owned());
@@ -82,17 +98,41 @@ impl Reference for Hpcc {
         Ok(reading)
     }
 
-    fn difference(&self, _version: &str, experiment: &Experiment, reading: &Reading) -> Option<String> {
-        difference(ABOUT.tool, experiment, reading)
+    fn reasons(&self, _version: &str, experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
+        if experiment.area != Area::Memory {
+            return reasons(ABOUT.tool, experiment, reading);
+        }
+        let mut reasons = vec![
+            STORES.says("hpcc's stores go past the cache or through it as its compiler chose, ours go through it"),
+            PAGES.says("hpcc's arrays are in the pages that the system gives unasked"),
+        ];
+        let passes = reading.details.get("passes").and_then(Value::as_f64);
+        reasons.extend(passes.map(|passes| BEST.says(format!("hpcc reports the best of {passes} passes"))));
+        reasons
     }
+}
+
+/// The system of linear equations that it is told, which sizes all of its benchmarks.
+fn system(experiment: &Experiment) -> Result<Cow<'_, LinpackParams>, String> {
+    if experiment.area == Area::Memory {
+        return Ok(Cow::Owned(hpcc_stream::system(hpcc_stream::parameters(ABOUT.tool, experiment)?.0)));
+    }
+    let params = parameters(ABOUT.tool, experiment)?;
+    if params.n > LARGEST {
+        return Err(format!("hpcc's other benchmarks take minutes beyond N = {LARGEST}; hpl runs HPL alone"));
+    }
+    Ok(Cow::Borrowed(params))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use model::isa::{Isa, MemoryOp};
     use model::sample::MetricName;
 
     use super::*;
-    use crate::reference::tests::{failed, linpack, recorded, said};
+    use crate::reference::tests::{failed, linpack, memory, recorded, said};
 
     fn parse(text: &str, n: u64) -> Result<Reading, String> {
         Hpcc.parse("2.0", &said(text), &linpack(n, 2))
@@ -133,5 +173,91 @@ mod tests {
     fn it_is_run_beside_small_systems_alone() {
         assert_eq!(Hpcc.stands_beside(&linpack(2000, 2)), Ok(()));
         assert!(Hpcc.stands_beside(&linpack(2001, 2)).unwrap_err().contains("hpl runs HPL alone"));
+    }
+
+    fn arrays(op: MemoryOp, working_set: u64, threads: u32) -> Experiment {
+        memory(op, Isa::Avx2, working_set, threads)
+    }
+
+    #[test]
+    fn its_stream_stands_beside_one_thread_alone_and_beside_more_with_all_processes() {
+        let reading =
+            |name: &str, op, threads| Hpcc.parse("2.0", &said(&recorded(name)), &arrays(op, 4 << 20, threads)).unwrap();
+        for (op, one, two, alone) in [
+            (MemoryOp::Copy, 29.746_374, 56.559_761, 57.733_915),
+            (MemoryOp::Scale, 30.169_913, 44.233_274, 44.757_288),
+            (MemoryOp::Add, 30.163_637, 46.655_778, 47.049_388),
+            (MemoryOp::Triad, 29.647_905, 43.463_348, 43.959_522),
+        ] {
+            let single = reading("hpcc-1.5.0-n725-t1.txt", op, 1);
+            assert_eq!((single.metric, single.value, single.bytes_factor), (MetricName::Throughput, one * 1e9, 1.0));
+            assert_eq!(single.details["elements_per_array"], 175_208.0);
+            assert!(!single.details.contains_key("one_process_alone"));
+            let star = reading("hpcc-1.5.0-n725-t2.txt", op, 2);
+            assert_eq!((star.value, &star.details["passes"]), (two * 1e9 * 2.0, &Value::from(9.0)));
+            assert_eq!(star.details["working_set"], 2.0 * 3.0 * 8.0 * 87_604.0);
+            assert_eq!(
+                (&star.details["one_process_alone"], &star.details["hpcc_version"]),
+                (&Value::from(alone * 1e9), &Value::from("1.5.0"))
+            );
+        }
+    }
+
+    #[test]
+    fn its_arrays_are_as_large_as_ours_by_the_order_of_its_matrix() {
+        for (working_set, n) in [(4 << 20, 725), (32 << 20, 2048)] {
+            let experiment = arrays(MemoryOp::Triad, working_set, 2);
+            let target = Target {
+                experiment: &experiment,
+                program: Path::new("/usr/bin/hpcc"),
+                launcher: Some(Path::new("/usr/bin/mpirun")),
+                cpus: &[0, 1],
+                other_cpus: &[],
+                seconds: 0.1,
+                file: None,
+                our_rate: Some(1e3),
+                version: "2.0",
+                offered_rate: None,
+            };
+            let invocation = Hpcc.invocation(&target).unwrap();
+            assert_eq!(invocation.argv.join(" "), "/usr/bin/mpirun -np 2 /usr/bin/hpcc");
+            assert!(invocation.folder.unwrap().files[INPUT].contains(&format!("\n{n}        Ns\n")));
+            assert!(invocation.expected_seconds < 60.0, "a rate of bytes is none of flop");
+            assert_eq!(invocation.env["OPENBLAS_CORETYPE"], "Haswell");
+        }
+    }
+
+    #[test]
+    fn what_its_stream_cannot_do_alike_is_refused() {
+        let why = |experiment: &Experiment| Hpcc.stands_beside(experiment).unwrap_err();
+        assert!(why(&arrays(MemoryOp::Read, 4 << 20, 1)).contains("no loop for read"));
+        assert!(why(&arrays(MemoryOp::TriadNt, 4 << 20, 1)).contains("no loop for triad"));
+        for bytes in [(4 << 20) - 1, (32 << 20) + 1] {
+            assert!(why(&arrays(MemoryOp::Triad, bytes, 1)).contains("from 4MiB to 32MiB"));
+        }
+    }
+
+    #[test]
+    fn what_its_stream_did_not_measure_is_no_reading() {
+        let whole = recorded("hpcc-1.5.0-n725-t2.txt");
+        let why = |text: &str, bytes, threads| {
+            Hpcc.parse("2.0", &said(text), &arrays(MemoryOp::Triad, bytes, threads)).unwrap_err()
+        };
+        for (text, reason) in [
+            (String::new(), "no whole section StarSTREAM"),
+            (whole.split("Begin of SingleSTREAM").next().unwrap().to_owned(), "no whole section SingleSTREAM"),
+            (whole.replace("Success=1", "Success=0"), "all of it succeeded"),
+            (whole.replace("Solution Validates", "Failed Validation"), "results are right"),
+            (whole.replace("Node(s) with error 0", "Node(s) with error 1"), "results are right"),
+            (whole.replace("Average Triad GB/s 43", "Average Triad GB/s fast 43"), "no number behind 'Average Triad"),
+            (whole.replace("Average Triad GB/s 43.463348", "Average Triad GB/s 0"), "no measurement"),
+            (whole.replace("uses 8 bytes", "uses 4 bytes"), "elements of 4 B"),
+            (whole.replace("Array size = 87604", "Array size = 43802"), "43802 elements"),
+        ] {
+            let said = why(&text, 4 << 20, 2);
+            assert!(said.contains(reason), "{reason}: {said}");
+        }
+        assert!(why(&whole, 8 << 20, 2).contains("87604 elements"), "arrays of another size");
+        assert!(why(&whole, 4 << 20, 1).contains("2 processes and not 1"));
     }
 }

@@ -17,8 +17,8 @@ use model::sample::MetricName;
 use serde_json::{Map, Value, json};
 
 use super::{
-    About, FOLDER, Invocation, Output, OwnFolder, Reading, Reference, Target, Version, bare_environment, distinct,
-    examples, positive, succeeded,
+    About, Invocation, Output, OwnFolder, Reading, Reason, Reference, Rule, Side, Target, Version, bare_environment,
+    distinct, examples, positive, succeeded,
 };
 
 pub(super) struct Hpl;
@@ -30,9 +30,21 @@ static ABOUT: About = About {
     version: Version::Written { prefix: "HPLinpack ", oldest: (2, 0) },
     stands_beside: "LINPACK in fp64 with our own solver",
     equal: "the order of the matrix, as many processes as threads, the CPUs and the instruction set",
+    rules: &[&LIBRARY, &OTHER_KERNELS, &UNKNOWN_KERNELS, &PROCESSES],
     how_to_get: "https://www.netlib.org/benchmark/hpl: ./configure && make, with an MPI and a BLAS such as OpenBLAS \
                  (Debian packages libopenmpi-dev and libopenblas-dev)",
 };
+pub(super) static LIBRARY: Rule = Rule {
+    name: "library",
+    when: Some("OpenBLAS took the kernels that it was told, or it was told none"),
+    makes_it: Side::Either,
+};
+pub(super) static OTHER_KERNELS: Rule =
+    Rule { name: "other-kernels", when: Some("OpenBLAS took others than it was told"), makes_it: Side::Either };
+pub(super) static UNKNOWN_KERNELS: Rule =
+    Rule { name: "unknown-kernels", when: Some("its library names no kernels"), makes_it: Side::Either };
+pub(super) static PROCESSES: Rule =
+    Rule { name: "processes", when: Some("it has several processes"), makes_it: Side::Slower };
 
 /// The file that it reads.
 const INPUT: &str = "HPL.dat";
@@ -152,7 +164,6 @@ pub(super) fn environment(params: &LinpackParams) -> BTreeMap<String, String> {
     set("OMPI_MCA_plm_rsh_agent", "");
     set("OMPI_MCA_hwloc_base_use_hwthreads_as_cpus", "1");
     set("OMPI_MCA_rmaps_base_oversubscribe", "1");
-    set("TMPDIR", FOLDER);
     environment
 }
 
@@ -203,8 +214,8 @@ impl Reference for Hpl {
         read(ABOUT.tool, output, parameters(ABOUT.tool, experiment)?)
     }
 
-    fn difference(&self, _version: &str, experiment: &Experiment, reading: &Reading) -> Option<String> {
-        difference(ABOUT.tool, experiment, reading)
+    fn reasons(&self, _version: &str, experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
+        reasons(ABOUT.tool, experiment, reading)
     }
 }
 
@@ -239,22 +250,25 @@ pub(super) fn read(tool: &str, output: &Output, params: &LinpackParams) -> Resul
 }
 
 /// Why the two may differ.
-pub(super) fn difference(tool: &str, experiment: &Experiment, reading: &Reading) -> Option<String> {
-    let params = parameters(tool, experiment).ok()?;
-    let library = match reading.details.get("blas_core").and_then(Value::as_str) {
-        Some(core) => match params.isa.and_then(core_type) {
-            Some(wanted) if wanted != core => {
-                format!("OpenBLAS's kernels for {core}, though it was told to take those for {wanted}")
-            }
-            _ => format!("OpenBLAS's kernels for {core}"),
-        },
-        None => "a library that does not say which kernels it uses".to_owned(),
-    };
-    let spread = match params.threads {
-        1 => String::new(),
-        processes => format!("; its {processes} processes send each other the panels, our threads share the matrix"),
-    };
-    Some(format!("{tool} multiplies with {library}{spread}."))
+pub(super) fn reasons(tool: &str, experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
+    let Ok(params) = parameters(tool, experiment) else { return Vec::new() };
+    let mut reasons = Vec::new();
+    match (reading.details.get("blas_core").and_then(Value::as_str), params.isa.and_then(core_type)) {
+        (Some(core), Some(wanted)) if wanted != core => reasons.push(OTHER_KERNELS.says(format!(
+            "{tool} multiplies with OpenBLAS's kernels for {core}, though it was told to take those for {wanted}"
+        ))),
+        (Some(core), _) => reasons.push(LIBRARY.says(format!("{tool} multiplies with OpenBLAS's kernels for {core}"))),
+        (None, _) => {
+            let says = format!("{tool} multiplies with a library that does not say which kernels it uses");
+            reasons.push(UNKNOWN_KERNELS.says(says));
+        }
+    }
+    if params.threads > 1 {
+        let processes = params.threads;
+        let says = format!("{tool}'s {processes} processes send each other the panels, our threads share the matrix");
+        reasons.push(PROCESSES.says(says));
+    }
+    reasons
 }
 
 /// The line of its only test.
@@ -326,7 +340,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::reference::tests::{failed, linpack, recorded, said};
+    use crate::reference::tests::{difference, failed, linpack, recorded, said};
 
     fn parse(text: &str, n: u64, threads: u32) -> Result<Reading, String> {
         Hpl.parse("2.3", &said(text), &linpack(n, threads))
@@ -429,7 +443,7 @@ mod tests {
         let with = |stderr: &str| {
             let output = Output { stderr: stderr.to_owned(), ..said(&recorded("hpl-2.3-n2000-t2.txt")) };
             let reading = Hpl.parse("2.3", &output, &experiment).unwrap();
-            (reading.details.get("blas_core").cloned(), Hpl.difference("2.3", &experiment, &reading).unwrap())
+            (reading.details.get("blas_core").cloned(), difference(&Hpl, "2.3", &experiment, &reading).unwrap())
         };
         let (core, sentence) = with("Core: SkylakeX\nCore: SkylakeX\n");
         assert_eq!(core, Some(Value::from("SkylakeX")));

@@ -11,8 +11,8 @@ use model::sample::MetricName;
 use serde_json::{Map, Value, json};
 
 use super::{
-    About, Invocation, NeededFile, Output, Reading, Reference, Target, Version, arguments, bare_environment, complaint,
-    distinct, examples, positive, succeeded,
+    About, Invocation, NeededFile, Output, Reading, Reason, Reference, Rule, Side, Target, Version, arguments,
+    bare_environment, complaint, distinct, examples, positive, succeeded,
 };
 
 pub(super) struct Ioping;
@@ -25,8 +25,11 @@ static ABOUT: About = About {
     version: Version::Asked { argument: "-v", prefix: "ioping ", oldest: (1, 2) },
     stands_beside: "random direct reads of a disk, one at a time, by system calls that wait or by libaio",
     equal: "the block, the engine, the file and the CPU",
+    rules: &[&OUTSIDE, &REPEATS],
     how_to_get: "Debian package ioping; https://github.com/koct9i/ioping",
 };
+static OUTSIDE: Rule = Rule { name: "outside-requests", when: None, makes_it: Side::Slower };
+static REPEATS: Rule = Rule { name: "repeated-offsets", when: None, makes_it: Side::Either };
 
 /// Seconds that a run takes beside its measured time: its first request is not counted.
 const START_SECONDS: f64 = 0.1;
@@ -130,12 +133,12 @@ impl Reference for Ioping {
         Ok(Reading { metric: MetricName::Iops, value, bytes_factor: 1.0, details })
     }
 
-    fn difference(&self, _version: &str, _experiment: &Experiment, reading: &Reading) -> Option<String> {
-        let inside = reading.details.get("iops_inside_requests")?.as_f64()?;
-        Some(format!(
-            "ioping draws its offsets with repetition and spends {:.0} % of its time outside its requests.",
-            (100.0 * (1.0 - reading.value / inside)).max(0.0)
-        ))
+    fn reasons(&self, _version: &str, _experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
+        let inside = reading.details.get("iops_inside_requests").and_then(serde_json::Value::as_f64);
+        let share = inside.map(|inside| (100.0 * (1.0 - reading.value / inside)).max(0.0));
+        let outside =
+            share.map(|share| OUTSIDE.says(format!("ioping spends {share:.0} % of its time outside its requests")));
+        outside.into_iter().chain([REPEATS.says("ioping draws its offsets with repetition")]).collect()
     }
 }
 
@@ -146,7 +149,7 @@ mod tests {
     use model::wire::HeldFile;
 
     use super::*;
-    use crate::reference::tests::{disk, failed, recorded, said};
+    use crate::reference::tests::{difference, disk, failed, recorded, said};
     use crate::tests::disk_params;
 
     const RECORDED: &str = "ioping-1.3-randread-4KiB.json";
@@ -207,7 +210,7 @@ mod tests {
         assert!((latency("mean") - report[0]["stat"]["avg"].as_f64().unwrap() * 1e-9).abs() < 1e-15);
         // What it spends outside its requests is what sets its two figures apart.
         assert!(reading.value < reading.details["iops_inside_requests"].as_f64().unwrap());
-        let sentence = Ioping.difference("1.3", &disk(one_at_a_time()), &reading).unwrap();
+        let sentence = difference(&Ioping, "1.3", &disk(one_at_a_time()), &reading).unwrap();
         assert!(sentence.contains("% of its time outside its requests"), "{sentence}");
     }
 

@@ -17,8 +17,8 @@ use model::sample::MetricName;
 use serde_json::{Map, Value, json};
 
 use super::{
-    About, FILES, Invocation, Output, OwnFiles, Reading, Reference, Target, Version, arguments, bare_environment,
-    complaint, distinct, examples, positive, succeeded,
+    About, FILES, Invocation, Output, OwnFiles, Reading, Reason, Reference, Rule, Side, Target, Version, arguments,
+    bare_environment, complaint, distinct, examples, positive, succeeded,
 };
 
 pub(super) struct Iozone;
@@ -30,8 +30,24 @@ static ABOUT: About = About {
     version: Version::Asked { argument: "-v", prefix: "Version $Revision: ", oldest: (3, 398) },
     stands_beside: "direct reads and writes of a disk, one request at a time: in order, backward, with a stride, at random",
     equal: "the block, the number of requests at a time, direct I/O, the file system and the CPUs",
+    rules: &[&OTHER_SIZE, &FILE_EACH, &WAITS, &SEEKS, &SAME_BYTE],
     how_to_get: "https://www.iozone.org; no Debian package in main (non-free: iozone3)",
 };
+static OTHER_SIZE: Rule =
+    Rule { name: "file-size", when: Some("its files hold another number of bytes than ours"), makes_it: Side::Either };
+static FILE_EACH: Rule = Rule {
+    name: "file-each",
+    when: Some("there are several processes with as many bytes as our threads share"),
+    makes_it: Side::Either,
+};
+static WAITS: Rule =
+    Rule { name: "engine", when: Some("ours goes through an engine other than sync"), makes_it: Side::Either };
+static SEEKS: Rule = Rule {
+    name: "seek",
+    when: Some("ours is sync and the mode is not one of pread or pwrite"),
+    makes_it: Side::Slower,
+};
+static SAME_BYTE: Rule = Rule { name: "same-byte", when: Some("it writes"), makes_it: Side::Faster };
 
 /// Bytes of its `kB`.
 const KIB: u64 = 1024;
@@ -113,6 +129,9 @@ static TESTS: &[Test] = &[
     },
 ];
 
+/// The longest record, in bytes: its `MAXBUFLEN`. It says so itself where more is asked for.
+const MOST_RECORD: u64 = 16 << 20;
+
 /// The parameters, and the test that does the same.
 fn parameters(experiment: &Experiment) -> Result<(&DiskParams, &'static Test), String> {
     let Params::Disk(params) = &experiment.params else { return Err("iozone measures disks".to_owned()) };
@@ -131,6 +150,9 @@ fn parameters(experiment: &Experiment) -> Result<(&DiskParams, &'static Test), S
     }
     if !params.block.is_multiple_of(KIB) {
         return refuse("its records are whole KiB");
+    }
+    if params.block > MOST_RECORD {
+        return refuse("its records have at most 16 MiB");
     }
     if params.sync != DiskSync::None && !params.op.writes() {
         return refuse("what a write waits for does not matter to what only reads");
@@ -244,28 +266,29 @@ impl Reference for Iozone {
         Ok(Reading { metric, value, bytes_factor: 1.0, details })
     }
 
-    fn difference(&self, _version: &str, experiment: &Experiment, reading: &Reading) -> Option<String> {
-        let (params, test) = parameters(experiment).ok()?;
+    fn reasons(&self, _version: &str, experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
+        let Ok((params, test)) = parameters(experiment) else { return Vec::new() };
         let mut reasons = Vec::new();
-        let bytes = reading.details.get("bytes_per_process").and_then(Value::as_u64)?;
-        if bytes * u64::from(params.threads) != params.size {
+        let bytes = reading.details.get("bytes_per_process").and_then(Value::as_u64);
+        if let Some(bytes) = bytes.filter(|bytes| bytes.saturating_mul(u64::from(params.threads)) != params.size) {
             let whose = if params.threads == 1 { "file has" } else { "processes have a file each of" };
-            reasons.push(format!("iozone's {whose} {bytes} B, ours has {} B", params.size));
+            reasons.push(OTHER_SIZE.says(format!("iozone's {whose} {bytes} B, ours has {} B", params.size)));
         } else if params.threads > 1 {
-            reasons.push("iozone's processes have a file each, our threads share one".to_owned());
+            reasons.push(FILE_EACH.says("iozone's processes have a file each, our threads share one"));
         }
         if params.engine != DiskEngine::Sync {
-            reasons.push(format!(
-                "iozone waits inside a system call for each record, ours goes through {}",
-                params.engine
-            ));
+            let ours = params.engine;
+            reasons.push(
+                WAITS.says(format!("iozone waits inside a system call for each record, ours goes through {ours}")),
+            );
         } else if !test.positioned {
-            reasons.push("iozone makes two system calls for each record, a seek and the transfer".to_owned());
+            reasons.push(SEEKS.says("iozone makes two system calls for each record, a seek and the transfer"));
         }
         if params.op.writes() {
-            reasons.push("what iozone writes is nearly all the same byte, which some devices store as less".to_owned());
+            let same = "what iozone writes is nearly all the same byte, which some devices store as less";
+            reasons.push(SAME_BYTE.says(same));
         }
-        (!reasons.is_empty()).then(|| format!("{}.", reasons.join("; ")))
+        reasons
     }
 }
 
@@ -373,7 +396,7 @@ mod tests {
     use model::wire::HeldFile;
 
     use super::*;
-    use crate::reference::tests::{disk, failed, recorded, said};
+    use crate::reference::tests::{difference, disk, failed, recorded, said};
     use crate::tests::disk_params;
 
     const MIB: u64 = 1 << 20;
@@ -450,6 +473,7 @@ mod tests {
             (DiskParams { depth: 4, ..read.clone() }, "one request at a time"),
             (DiskParams { direct: false, ..read.clone() }, "direct"),
             (DiskParams { block: 512, ..read.clone() }, "whole KiB"),
+            (DiskParams { block: 80 << 20, ..read.clone() }, "at most 16 MiB"),
             (DiskParams { engine: DiskEngine::Null, ..read.clone() }, "no device"),
             (DiskParams { op: DiskOp::Mixed, ..read.clone() }, "no test that does sequential mixed"),
             (DiskParams { op: DiskOp::Reread, ..read.clone() }, "no test"),
@@ -540,7 +564,7 @@ mod tests {
         let explained = |params: DiskParams, bytes: u64| {
             let details = Map::from_iter([("bytes_per_process".to_owned(), json!(bytes))]);
             let reading = Reading { metric: MetricName::Throughput, value: 1.0, bytes_factor: 1.0, details };
-            Iozone.difference("3.508", &disk(params), &reading)
+            difference(&Iozone, "3.508", &disk(params), &reading)
         };
         let in_order = |op, engine, threads| params(op, DiskPattern::Sequential, engine, threads);
         assert_eq!(explained(in_order(DiskOp::Read, DiskEngine::Sync, 1), 16 * MIB), None, "nothing sets them apart");

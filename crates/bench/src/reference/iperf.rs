@@ -1,11 +1,15 @@
-//! iperf 2 beside our TCP streams on the loopback interface: the same block and number of connections, its client on the
-//! CPUs of our near end and its server on those of our far end.
+//! iperf 2 beside our streams on the loopback interface, TCP and UDP: the same block and number of connections, its client
+//! on the CPUs of our near end and its server on those of our far end.
 //!
-//! The figure is its client's, the only end whose report is at hand: bytes that were handed to the kernel per second.
-//! Ours are counted where they arrive, so that iperf's counts what still stands in buffers when it ends (a few MB of
-//! some GB). It counts the bytes of the stream, without any header. Its report in CSV rounds its seconds to a tenth,
-//! so that the rate is taken as printed. Over UDP its 2.1 counts at a server whose report does not always come; that is
-//! not used.
+//! Over TCP the figure is its client's, the only end whose report is at hand: bytes that were handed to the kernel per
+//! second. Ours are counted where they arrive, so that iperf's counts what still stands in buffers when it ends (a few MB
+//! of some GB). Its report in CSV rounds its seconds to a tenth, so that the rate is taken as printed.
+//!
+//! Over UDP the figure is its server's: what arrived per second of the server's own time, which the server sends back to
+//! the client when the last datagram has come. The client asks for it ten times; a run in which it did not come is no
+//! figure. In CSV its 2.1 leaves the server's report out, so that the text for people is read, in whole bytes and bits
+//! (`-fb`). It is offered as many datagrams as can be sent, or where a share of losses is asked for, as many as keep it
+//! (see [`search`]). Both count the bytes of the stream or of the datagrams, without any header.
 
 use model::experiment::{Experiment, NetParams, Params};
 use model::io::{Direction, NetMode, Protocol};
@@ -13,8 +17,8 @@ use model::sample::MetricName;
 use serde_json::{Map, json};
 
 use super::{
-    About, Invocation, ListensFor, Output, PORT, Reading, Reference, Server, Target, Version, arguments,
-    bare_environment, complaint, distinct, examples, positive, succeeded,
+    About, Invocation, ListensFor, Output, PORT, Reading, Reason, Reference, Rule, Server, Side, Target, Version,
+    arguments, bare_environment, complaint, distinct, examples, major_minor, positive, search, succeeded,
 };
 
 pub(super) struct Iperf;
@@ -24,24 +28,41 @@ static ABOUT: About = About {
     program: "iperf",
     launcher: None,
     version: Version::Asked { argument: "-v", prefix: "iperf version ", oldest: (2, 0) },
-    stands_beside: "TCP streams on the loopback interface, from the client to the server",
+    stands_beside: "streams on the loopback interface, TCP and UDP, from the client to the server",
     equal: "the block, the connections and the CPUs of each end",
+    rules: &[&UNARRIVED, &UNSET, &CALL_EACH],
     how_to_get: "Debian package iperf; https://sourceforge.net/projects/iperf2",
 };
+static UNARRIVED: Rule = Rule { name: "unarrived", when: Some("over TCP"), makes_it: Side::Faster };
+static UNSET: Rule = Rule { name: "unset", when: Some("over TCP"), makes_it: Side::Either };
+static CALL_EACH: Rule = Rule { name: "call-each", when: Some("over UDP"), makes_it: Side::Slower };
 
 /// Seconds that a run takes beside its measured time.
 const START_SECONDS: f64 = 0.2;
-/// Fields of a line of its report: time, two addresses with ports, id, interval, bytes, bits per second.
+/// Fields of a line of its report over TCP: time, two addresses with ports, id, interval, bytes, bits per second.
 const FIELDS: usize = 9;
-/// The id of a line that adds up the others.
+/// The id of a line of that report that adds up the others.
 const SUM: &str = "-1";
+/// The first version whose report over UDP is known.
+const KNOWN_OVER_UDP: (u32, u32) = (2, 1);
+/// The blocks that it takes over UDP: its own header (a number of 64 bits and two of 32 for the time,
+/// `UDP_datagram` in `include/payloads.h`) up to what a datagram can hold.
+const DATAGRAMS: std::ops::RangeInclusive<u64> = 16..=65_507;
+/// Bits per second of a stream that are more than can be sent; 0 is not "no limit" to it.
+const WITHOUT_LIMIT: f64 = 1e12;
+/// How often it repeats its last datagram until the server's report comes; the server counts the bytes of each.
+const REPEATS: f64 = 10.0;
 
 /// The parameters, if iperf can do exactly this.
 fn parameters(experiment: &Experiment) -> Result<&NetParams, String> {
     let Params::Net(params) = &experiment.params else { return Err("iperf measures networks".to_owned()) };
     let refuse = |why: &str| Err(format!("iperf is not run beside this: {why}"));
-    if (params.protocol, params.mode) != (Protocol::Tcp, NetMode::Stream) {
-        return refuse("only streams over TCP are compared");
+    match (params.protocol, params.mode) {
+        (Protocol::Udp, NetMode::Blast | NetMode::NoDrop) if !DATAGRAMS.contains(&params.block) => {
+            return Err(format!("iperf's datagrams have {} B to {} B", DATAGRAMS.start(), DATAGRAMS.end()));
+        }
+        (Protocol::Tcp, NetMode::Stream) | (Protocol::Udp, NetMode::Blast | NetMode::NoDrop) => {}
+        _ => return refuse("only streams are compared: stream over tcp, blast and no_drop over udp"),
     }
     if params.direction != Some(Direction::Up) {
         return refuse("only what its client sends is compared");
@@ -53,6 +74,15 @@ fn parameters(experiment: &Experiment) -> Result<&NetParams, String> {
         return refuse("it copies");
     }
     Ok(params)
+}
+
+/// What makes its two ends UDP ones: the option, the client's part of a rate of all streams, the server's block.
+fn over_udp(params: &NetParams, rate: Option<f64>) -> [String; 3] {
+    if params.protocol != Protocol::Udp {
+        return Default::default();
+    }
+    let of_each = rate.map_or(WITHOUT_LIMIT, |rate| (8.0 * rate / f64::from(params.threads)).ceil());
+    ["-u".to_owned(), format!("-b{of_each}"), format!("-l{}", params.block)]
 }
 
 impl Reference for Iperf {
@@ -72,23 +102,30 @@ impl Reference for Iperf {
         let params = parameters(target.experiment)?;
         let seconds = target.seconds.ceil().clamp(1.0, 3600.0);
         let port = ["-p".to_owned(), PORT.to_owned()].concat();
+        let [udp, rate, server_block] = over_udp(params, target.offered_rate);
+        if !udp.is_empty() && major_minor(target.version).is_some_and(|version| version < KNOWN_OVER_UDP) {
+            return Err(format!("how iperf {} reports over UDP is not known: 2.1 is needed", target.version));
+        }
+        let report = if udp.is_empty() { "-yC" } else { "-fb" };
         let client = [
             "-c127.0.0.1".to_owned(),
             port.clone(),
+            udp.clone(),
+            rate,
             format!("-l{}", params.block),
             format!("-P{}", params.threads),
             format!("-t{seconds}"),
-            "-yC".to_owned(),
+            report.to_owned(),
         ];
         Ok(Invocation {
             argv: arguments(target.program, client),
             env: bare_environment(),
             cpus: distinct(target.cpus),
             server: Some(Server {
-                argv: arguments(target.program, ["-s".to_owned(), "-B127.0.0.1".to_owned(), port]),
+                listens_for: if udp.is_empty() { ListensFor::Tcp } else { ListensFor::Udp },
+                argv: arguments(target.program, ["-s".to_owned(), "-B127.0.0.1".to_owned(), port, udp, server_block]),
                 env: bare_environment(),
                 cpus: distinct(target.other_cpus),
-                listens_for: ListensFor::Tcp,
             }),
             expected_seconds: START_SECONDS + seconds,
             timeout_seconds: 15.0 + 2.0 * seconds,
@@ -99,32 +136,140 @@ impl Reference for Iperf {
     fn parse(&self, _version: &str, output: &Output, experiment: &Experiment) -> Result<Reading, String> {
         let params = parameters(experiment)?;
         succeeded(ABOUT.tool, output)?;
-        let lines = output.stdout.lines().map(|line| line.split(',').collect::<Vec<_>>());
-        let streams: Vec<Vec<&str>> = lines.filter(|fields| fields.len() == FIELDS && fields[5] != SUM).collect();
-        // It leaves with 0 even where it could not connect.
-        if streams.len() != params.threads as usize {
-            let (found, wanted) = (streams.len(), params.threads);
-            return Err(format!("iperf reports on {found} streams and not on {wanted}: {}", complaint(output)));
+        match params.protocol {
+            Protocol::Udp => of_datagrams(output, params),
+            Protocol::Tcp => of_connections(output, params),
         }
-        let sum = |field: usize, what: &str| {
-            let numbers = streams.iter().map(|fields| fields[field].trim().parse::<f64>());
-            let sum: Result<f64, _> = numbers.sum();
-            sum.map_err(|_| format!("iperf printed no number as the {what} of a stream"))
-        };
-        let value = positive(ABOUT.tool, "rate", sum(8, "rate")? / 8.0)?;
-        let mut details = Map::new();
-        details.insert("bytes".into(), json!(sum(7, "bytes")?));
-        details.insert("streams".into(), json!(streams.len()));
-        Ok(Reading { metric: MetricName::Throughput, value, bytes_factor: 1.0, details })
     }
 
-    fn difference(&self, _version: &str, _experiment: &Experiment, _reading: &Reading) -> Option<String> {
-        Some(
-            "iperf counts what its client hands to the kernel, ours what arrives; and it sets neither its buffers nor the \
-             CPU of each thread."
-                .to_owned(),
-        )
+    fn too_fast(&self, experiment: &Experiment, reading: &Reading) -> Option<f64> {
+        search::sent_too_fast(parameters(experiment).ok()?, reading)
     }
+
+    fn reasons(&self, version: &str, experiment: &Experiment, _reading: &Reading) -> Vec<Reason> {
+        match parameters(experiment).map(|params| params.protocol) {
+            Ok(Protocol::Udp) => vec![CALL_EACH.says(format!(
+                "iperf {version} makes a system call for each datagram and looks at the clock before the next, and leaves \
+                 the receive buffer at the system's default"
+            ))],
+            Ok(Protocol::Tcp) => vec![
+                UNARRIVED.says("iperf counts what its client hands to the kernel, ours what arrives"),
+                UNSET.says("iperf sets neither its buffers nor the CPU of each thread"),
+            ],
+            Err(_) => Vec::new(),
+        }
+    }
+}
+
+/// As many streams as ours must have been reported on: it leaves with 0 even where it could not connect.
+fn as_many(found: usize, output: &Output, params: &NetParams) -> Result<(), String> {
+    if found == params.threads as usize {
+        return Ok(());
+    }
+    Err(format!("iperf reports on {found} streams and not on {}: {}", params.threads, complaint(output)))
+}
+
+/// Its client's report in CSV.
+fn of_connections(output: &Output, params: &NetParams) -> Result<Reading, String> {
+    let lines = output.stdout.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let streams: Vec<Vec<&str>> = lines.filter(|fields| fields.len() == FIELDS && fields[5] != SUM).collect();
+    as_many(streams.len(), output, params)?;
+    let sum = |field: usize, what: &str| {
+        let numbers = streams.iter().map(|fields| fields[field].trim().parse::<f64>());
+        let sum: Result<f64, _> = numbers.sum();
+        sum.map_err(|_| format!("iperf printed no number as the {what} of a stream"))
+    };
+    let value = positive(ABOUT.tool, "rate", sum(8, "rate")? / 8.0)?;
+    let mut details = Map::new();
+    details.insert("bytes".into(), json!(sum(7, "bytes")?));
+    details.insert("streams".into(), json!(streams.len()));
+    Ok(Reading { metric: MetricName::Throughput, value, bytes_factor: 1.0, details })
+}
+
+/// The reports of both ends in the text for people.
+fn of_datagrams(output: &Output, params: &NetParams) -> Result<Reading, String> {
+    let reports: Vec<Report> = output.stdout.lines().filter_map(Report::of).collect();
+    let (received, sent): (Vec<&Report>, Vec<&Report>) = reports.iter().partition(|report| report.server.is_some());
+    // What the server told of its streams, where its report came.
+    as_many(received.len(), output, params)?;
+    as_many(sent.len(), output, params)?;
+    let total = |of: fn(&AtServer) -> f64| received.iter().filter_map(|one| one.server.as_ref()).map(of).sum::<f64>();
+    let (lost, datagrams) = (total(|server| server.lost), total(|server| server.datagrams));
+    let sum = |reports: &[&Report], of: fn(&Report) -> f64| reports.iter().map(|report| of(report)).sum::<f64>();
+    let (bytes, block) = (sum(&received, |report| report.bytes), params.block as f64);
+    let reordered: f64 = output.stdout.lines().filter_map(out_of_order).sum();
+    let beyond = bytes / block - (positive(ABOUT.tool, "number of datagrams", datagrams)? - lost);
+    if !(-reordered..=reordered + REPEATS * f64::from(params.threads)).contains(&beyond) {
+        return Err(format!("iperf contradicts itself: {bytes} B are not {} datagrams of {block} B", datagrams - lost));
+    }
+    let value = positive(ABOUT.tool, "rate", sum(&received, |report| report.bits_per_second) / 8.0)?;
+    let jitter = received.iter().filter_map(|one| one.server.as_ref()).map(|server| server.jitter_ms).reduce(f64::max);
+    let details = [
+        ("bytes", bytes),
+        ("streams", received.len() as f64),
+        ("sent", sum(&sent, |report| report.bits_per_second) / 8.0),
+        ("lost", lost),
+        ("datagrams", datagrams),
+        ("loss", lost / datagrams),
+        ("reordered", reordered),
+        ("jitter", jitter.unwrap_or(0.0) * 1e-3),
+    ];
+    let details = details.into_iter().map(|(key, figure)| (key.to_owned(), json!(figure))).collect();
+    Ok(Reading { metric: MetricName::Throughput, value, bytes_factor: 1.0, details })
+}
+
+/// A line of the text for people: `[  1] 0.0000-1.0002 sec  12504640 Bytes  100020617 bits/sec`, and at the server
+/// `0.001 ms 169503/283326 (60%)` behind it.
+#[derive(Debug, PartialEq)]
+struct Report {
+    bytes: f64,
+    bits_per_second: f64,
+    server: Option<AtServer>,
+}
+
+/// What the server alone knows.
+#[derive(Debug, PartialEq)]
+struct AtServer {
+    jitter_ms: f64,
+    lost: f64,
+    datagrams: f64,
+}
+
+impl Report {
+    /// Of one stream; `None` for sums, headings and all else.
+    fn of(line: &str) -> Option<Self> {
+        let (_, rest) = of_a_stream(line)?.split_once(" sec ")?;
+        let (bytes, rest) = rest.split_once(" Bytes ")?;
+        let (bits, rest) = rest.split_once(" bits/sec")?;
+        let server = if rest.trim().is_empty() { None } else { Some(AtServer::of(rest)?) };
+        Some(Self { bytes: figure(bytes)?, bits_per_second: figure(bits)?, server })
+    }
+}
+
+impl AtServer {
+    fn of(text: &str) -> Option<Self> {
+        let (jitter, rest) = text.split_once(" ms ")?;
+        let (lost, rest) = rest.split_once('/')?;
+        let (datagrams, _) = rest.split_once('(')?;
+        Some(Self { jitter_ms: figure(jitter)?, lost: figure(lost)?, datagrams: figure(datagrams)? })
+    }
+}
+
+/// How many datagrams a line says came out of order.
+fn out_of_order(line: &str) -> Option<f64> {
+    let (_, rest) = of_a_stream(line)?.split_once(" sec ")?;
+    figure(rest.split_once(" datagrams received out-of-order")?.0)
+}
+
+/// What a line says of the stream of which it has the number.
+fn of_a_stream(line: &str) -> Option<&str> {
+    let (number, rest) = line.strip_prefix('[')?.split_once(']')?;
+    number.trim().parse::<u32>().ok().map(|_| rest)
+}
+
+/// A count or rate.
+fn figure(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|figure: &f64| figure.is_finite() && *figure >= 0.0)
 }
 
 #[cfg(test)]
@@ -163,7 +308,8 @@ mod tests {
     #[test]
     fn what_it_cannot_do_alike_is_refused() {
         let why = |experiment: &Experiment| Iperf.stands_beside(experiment).unwrap_err();
-        assert!(why(&net(Protocol::Udp, NetMode::Blast, 1024, 1)).contains("over TCP"));
+        assert!(why(&net(Protocol::Udp, NetMode::Blast, 15, 1)).contains("16 B to 65507 B"));
+        assert!(why(&net(Protocol::Udp, NetMode::NoDrop, 65_508, 1)).contains("16 B to 65507 B"));
         assert!(why(&net(Protocol::Tcp, NetMode::Pingpong, 1024, 1)).contains("streams"));
         let with = |change: fn(&mut NetParams)| {
             let mut experiment = stream(1);
@@ -206,5 +352,104 @@ mod tests {
         let silent = Output { stderr: "tcp connect failed: Connection refused".to_owned(), ..said("") };
         assert!(Iperf.parse("2.1.8", &silent, &stream(1)).unwrap_err().contains("Connection refused"));
         assert!(Iperf.parse("2.1.8", &failed(1, "bad port"), &stream(1)).unwrap_err().contains("bad port"));
+    }
+
+    fn datagrams(mode: NetMode, threads: u32) -> Experiment {
+        let mut experiment = net(Protocol::Udp, mode, 1472, threads);
+        if let (NetMode::NoDrop, Params::Net(params)) = (mode, &mut experiment.params) {
+            params.loss_goal_per_million = Some(1000);
+        }
+        experiment
+    }
+
+    #[test]
+    fn over_udp_it_is_offered_all_or_its_part_of_a_rate() {
+        let with = |experiment: &Experiment, offered_rate: Option<f64>, version: &str| {
+            let program = Path::new("iperf");
+            let invocation = Iperf.invocation(&Target {
+                experiment,
+                program,
+                launcher: None,
+                cpus: &[0],
+                other_cpus: &[1],
+                seconds: 0.5,
+                file: None,
+                our_rate: Some(1e9),
+                version,
+                offered_rate,
+            });
+            invocation.map(|invocation| (invocation.argv.join(" "), invocation.server.unwrap()))
+        };
+        let (argv, server) = with(&datagrams(NetMode::Blast, 2), None, "2.1.8").unwrap();
+        assert_eq!(argv, "iperf -c127.0.0.1 -p{port} -u -b1000000000000 -l1472 -P2 -t1 -fb");
+        assert_eq!(
+            (server.argv.join(" ").as_str(), server.listens_for),
+            ("iperf -s -B127.0.0.1 -p{port} -u -l1472", ListensFor::Udp)
+        );
+        let (paced, _) = with(&datagrams(NetMode::NoDrop, 2), Some(50e6), "2.1.8").unwrap();
+        assert!(paced.contains(" -b200000000 "), "a half of it each: {paced}");
+        let old = with(&datagrams(NetMode::Blast, 1), None, "2.0.13").unwrap_err();
+        assert!(old.contains("2.1 is needed"), "{old}");
+        assert!(with(&stream(1), None, "2.0.13").is_ok(), "over TCP it is known");
+    }
+
+    #[test]
+    fn recorded_runs_over_udp_are_read_at_the_server() {
+        let text = recorded("iperf-2.1.8-udp-1472B-t1.txt");
+        let experiment = datagrams(NetMode::Blast, 1);
+        let reading = Iperf.parse("2.1.8", &said(&text), &experiment).unwrap();
+        assert_eq!((reading.metric, reading.value), (MetricName::Throughput, 1_343_660_868.0 / 8.0));
+        let read = ["bytes", "sent", "lost", "datagrams", "loss", "jitter"].map(|key| reading.details[key].clone());
+        let sent = 3_332_248_343.0 / 8.0;
+        let wanted = [167_547_456.0, sent, 169_503.0, 283_326.0, 169_503.0 / 283_326.0, 1e-6];
+        assert_eq!(read, wanted.map(|figure| json!(figure)));
+        assert_eq!(Iperf.too_fast(&experiment, &reading), None, "no goal is asked for");
+        assert_eq!(Iperf.too_fast(&datagrams(NetMode::NoDrop, 1), &reading), Some(sent), "more than 0.1 % are lost");
+        let two = datagrams(NetMode::NoDrop, 2);
+        let reading = Iperf.parse("2.1.8", &said(&recorded("iperf-2.1.8-udp-1472B-rate-t2.txt")), &two).unwrap();
+        let (lost, datagrams) = (&reading.details["lost"], &reading.details["datagrams"]);
+        let both = (100_026_544.0 + 100_452_188.0) / 8.0;
+        assert_eq!((reading.value, lost, datagrams), (both, &json!(1.0), &json!(16_990.0)));
+        assert_eq!(Iperf.too_fast(&two, &reading), None);
+    }
+
+    #[test]
+    fn what_it_did_not_measure_over_udp_is_no_reading() {
+        let whole = recorded("iperf-2.1.8-udp-1472B-t1.txt");
+        let at_server = "167547456 Bytes  1343660868 bits/sec   0.001 ms 169503/283326";
+        assert!(whole.contains(at_server));
+        let other = |instead: &str| whole.replace(at_server, instead);
+        for (text, why) in [
+            (String::new(), "0 streams and not on 1"),
+            (recorded("iperf-2.1.8-udp-no-report.txt"), "0 streams and not on 1"),
+            (whole.repeat(2), "2 streams and not on 1"),
+            (other("167547456 Bytes  fast bits/sec   0.001 ms 169503/283326"), "0 streams and not on 1"),
+            (other("167547456 Bytes  nan bits/sec   0.001 ms 169503/283326"), "0 streams and not on 1"),
+            (other("167547456 Bytes  1343660868 bits/sec   0.001 ms 169503"), "0 streams and not on 1"),
+            (other("0 Bytes  0 bits/sec   0.001 ms 283326/283326"), "no measurement"),
+            (other("0 Bytes  8 bits/sec   0.001 ms 0/0"), "no measurement"),
+            // Datagrams of another size.
+            (other("83773728 Bytes  671830434 bits/sec   0.001 ms 169503/283326"), "contradicts itself"),
+        ] {
+            let reason = Iperf.parse("2.1.8", &said(&text), &datagrams(NetMode::Blast, 1)).unwrap_err();
+            assert!(reason.contains(why), "{why}: {reason}");
+        }
+        let unanswered = Output {
+            stderr: "[  3] WARNING: did not receive ack of last datagram after 10 tries.".to_owned(),
+            ..said(&recorded("iperf-2.1.8-udp-no-report.txt"))
+        };
+        let reason = Iperf.parse("2.1.8", &unanswered, &datagrams(NetMode::Blast, 1)).unwrap_err();
+        assert!(reason.contains("did not receive ack"), "{reason}");
+    }
+
+    #[test]
+    fn datagrams_out_of_order_and_repeated_ones_are_no_contradiction() {
+        let whole = recorded("iperf-2.1.8-udp-1472B-t1.txt");
+        let repeated = whole.replace("167547456 Bytes", &format!("{} Bytes", 167_547_456 + 1472 * 9));
+        let reading = Iperf.parse("2.1.8", &said(&repeated), &datagrams(NetMode::Blast, 1)).unwrap();
+        assert_eq!(reading.details["reordered"], json!(0.0));
+        let reordered = format!("{whole}[  1] 0.0000-0.9976 sec  3 datagrams received out-of-order\n");
+        let reading = Iperf.parse("2.1.8", &said(&reordered), &datagrams(NetMode::Blast, 1)).unwrap();
+        assert_eq!(reading.details["reordered"], json!(3.0));
     }
 }

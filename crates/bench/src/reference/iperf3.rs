@@ -9,7 +9,7 @@
 //! Over UDP it is as it comes: a system call for each datagram and the system's socket buffers, but with its own offload
 //! (`--gsro`) beside rows that use ours, from the first version that has it. It has no search for the highest rate that a
 //! loss goal allows. Beside such a row it is run as fast as it can (`-b 0`), and where that breaks the goal at the highest
-//! rate that keeps it, which [`search`](super::search) finds before the first pair; a run that breaks the goal is no figure.
+//! rate that keeps it, which [`search`] finds before the first pair; a run that breaks the goal is no figure.
 
 use model::experiment::{Experiment, NetParams, Params};
 use model::io::{Direction, NetMode, Protocol, Segmentation};
@@ -17,8 +17,8 @@ use model::sample::MetricName;
 use serde_json::{Map, Value, json};
 
 use super::{
-    About, Invocation, ListensFor, Output, PORT, Reading, Reference, Server, Target, Version, arguments,
-    bare_environment, complaint, distinct, examples, major_minor, positive, succeeded,
+    About, Invocation, ListensFor, Output, PORT, Reading, Reason, Reference, Rule, Server, Side, Target, Version,
+    arguments, bare_environment, complaint, distinct, examples, major_minor, positive, search, succeeded,
 };
 
 pub(super) struct Iperf3;
@@ -30,7 +30,17 @@ static ABOUT: About = About {
     version: Version::Asked { argument: "--version", prefix: "iperf ", oldest: (3, 1) },
     stands_beside: "streams on the loopback interface, TCP and UDP, in any direction",
     equal: "the block, the connections, the direction and the CPUs of each end",
+    rules: &[&ONE_THREAD, &CALL_EACH, &BUSY],
     how_to_get: "Debian package iperf3; https://github.com/esnet/iperf",
+};
+static ONE_THREAD: Rule =
+    Rule { name: "one-thread", when: Some("it has several streams and is older than 3.16"), makes_it: Side::Slower };
+static CALL_EACH: Rule =
+    Rule { name: "call-each", when: Some("over UDP without its own segmentation offload"), makes_it: Side::Slower };
+static BUSY: Rule = Rule {
+    name: "cpu-bound",
+    when: Some("one of its ends was busy more than 95 % of the time"),
+    makes_it: Side::Slower,
 };
 
 /// The largest block that it takes over TCP (`MAX_BLOCKSIZE`, as its help and its refusal say).
@@ -75,11 +85,6 @@ fn parameters(experiment: &Experiment) -> Result<&NetParams, String> {
         return refuse(format!("it takes {MOST_STREAMS} streams at most"));
     }
     Ok(params)
-}
-
-/// The share of datagrams that may be lost, where there is a goal.
-fn goal(params: &NetParams) -> Option<f64> {
-    (params.mode == NetMode::NoDrop).then(|| f64::from(params.loss_goal_per_million.unwrap_or(0)) * 1e-6)
 }
 
 /// Whether it is to use its own segmentation offload.
@@ -175,28 +180,30 @@ impl Reference for Iperf3 {
     }
 
     fn too_fast(&self, experiment: &Experiment, reading: &Reading) -> Option<f64> {
-        let goal = goal(parameters(experiment).ok()?)?;
-        let detail = |key: &str| reading.details.get(key)?.as_f64();
-        detail("sent").filter(|_| detail("loss").is_none_or(|lost| lost > goal))
+        search::sent_too_fast(parameters(experiment).ok()?, reading)
     }
 
-    fn difference(&self, version: &str, experiment: &Experiment, reading: &Reading) -> Option<String> {
-        let params = parameters(experiment).ok()?;
-        let threads = params.threads;
+    fn reasons(&self, version: &str, experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
+        let Ok(params) = parameters(experiment) else { return Vec::new() };
+        let (threads, mut reasons) = (params.threads, Vec::new());
         if threads > 1 && major_minor(version).is_some_and(|version| version < THREAD_PER_STREAM) {
-            return Some(format!("iperf3 {version} serves all {threads} streams from one thread at either end."));
+            let says = format!("iperf3 {version} serves all {threads} streams from one thread at either end");
+            reasons.push(ONE_THREAD.says(says));
         }
         if params.protocol == Protocol::Udp && !offload(params, version) {
-            return Some(format!(
+            reasons.push(CALL_EACH.says(format!(
                 "iperf3 {version} makes a system call for each datagram, at either end, and leaves the receive buffer at \
-                 the system's default."
-            ));
+                 the system's default"
+            )));
         }
-        let busy = |end: &str| reading.details.get(end)?.as_f64().filter(|share| *share > CPU_BOUND);
-        let (end, share) = [("sender", "sender_cpu"), ("receiver", "receiver_cpu")]
-            .into_iter()
-            .find_map(|(end, key)| busy(key).map(|share| (end, share)))?;
-        Some(format!("iperf3's {end} was bound by the CPU: busy {:.0} % of the time.", 100.0 * share))
+        let share = |key: &str| reading.details.get(key)?.as_f64().filter(|share| *share > CPU_BOUND);
+        let ends =
+            [("sender", "sender_cpu"), ("receiver", "receiver_cpu"), ("client", "near_cpu"), ("server", "far_cpu")];
+        let busy = ends.into_iter().find_map(|(end, key)| share(key).map(|share| (end, 100.0 * share)));
+        let says =
+            |(end, share)| BUSY.says(format!("iperf3's {end} was bound by the CPU: busy {share:.0} % of the time"));
+        reasons.extend(busy.map(says));
+        reasons
     }
 }
 
@@ -290,7 +297,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::reference::tests::{cpu, failed, net, recorded, said};
+    use crate::reference::tests::{cpu, difference, failed, net, recorded, said};
 
     fn stream(block: u64, threads: u32) -> Experiment {
         net(Protocol::Tcp, NetMode::Stream, block, threads)
@@ -410,9 +417,9 @@ mod tests {
         assert!((0.0..=2.0).contains(&detail("sender_cpu")) && (0.0..=2.0).contains(&detail("receiver_cpu")));
         assert!(detail("largest_congestion_window") > 0.0);
         assert!(reading.details["sender_congestion_control"].is_string());
-        let why = Iperf3.difference("3.12", &experiment, &reading).unwrap();
+        let why = difference(&Iperf3, "3.12", &experiment, &reading).unwrap();
         assert!(why.contains("one thread"), "{why}");
-        let later = Iperf3.difference("3.16", &experiment, &reading);
+        let later = difference(&Iperf3, "3.16", &experiment, &reading);
         assert!(later.is_none_or(|why| why.contains("bound by the CPU")));
     }
 
@@ -443,7 +450,7 @@ mod tests {
         let detail = |key: &str| reading.details[key].as_f64().unwrap();
         assert_eq!((detail("lost"), detail("datagrams"), detail("reordered")), (18_706.0, 510_833.0, 0.0));
         assert!((detail("loss") - 0.036_618_6).abs() < 1e-6 && (detail("jitter") - 1.369e-6).abs() < 1e-9);
-        assert!(Iperf3.difference("3.12", &blast(1), &reading).unwrap().contains("system call for each datagram"));
+        assert!(difference(&Iperf3, "3.12", &blast(1), &reading).unwrap().contains("system call for each datagram"));
         let mut both = blast(1);
         params_of(&mut both).direction = Some(Direction::Both);
         let reading = Iperf3.parse("3.12", &said(&recorded("iperf3-3.12-udp-1472B-both-t1.json")), &both).unwrap();

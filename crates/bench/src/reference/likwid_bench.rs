@@ -15,8 +15,8 @@ use serde_json::{Map, Value, json};
 
 use super::memory::{no_loop, stream};
 use super::{
-    About, Invocation, Output, Reading, Reference, Target, Version, arguments, bare_environment, distinct, examples,
-    positive, succeeded,
+    About, Invocation, Output, Reading, Reason, Reference, Rule, Side, Target, Version, arguments, bare_environment,
+    distinct, examples, positive, succeeded,
 };
 
 pub(super) struct LikwidBench;
@@ -28,7 +28,15 @@ static ABOUT: About = About {
     version: Version::Asked { argument: "-v", prefix: "likwid-bench -- Version ", oldest: (5, 2) },
     stands_beside: "multiply-add of fp64 and fp32; sequential reads, writes, copies and triads of memory and caches",
     equal: "the vector width, the CPUs and the working set",
+    rules: &[&LOADS, &BASE_PAGES, &SMALLER],
     how_to_get: "Debian package likwid; https://github.com/RRZE-HPC/likwid",
+};
+static LOADS: Rule = Rule { name: "operand-load", when: Some("beside arithmetic"), makes_it: Side::Slower };
+static BASE_PAGES: Rule = Rule { name: "base-pages", when: Some("ours is in pages of 2 MiB"), makes_it: Side::Slower };
+static SMALLER: Rule = Rule {
+    name: "working-set",
+    when: Some("its arrays, rounded to its loop, are more than 1 % smaller than ours"),
+    makes_it: Side::Either,
 };
 
 /// Seconds until it begins to measure: it waits two halves of one for the clock, and looks at the machine.
@@ -184,25 +192,30 @@ impl Reference for LikwidBench {
         Ok(Reading { metric: MetricName::Throughput, value, bytes_factor: 1.0, details })
     }
 
-    fn difference(&self, _version: &str, experiment: &Experiment, reading: &Reading) -> Option<String> {
+    fn reasons(&self, _version: &str, experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
         match &experiment.params {
             Params::Cpu(params) => {
                 // Fifteen fused ones, or eight of each kind, per element loaded (`likwid-bench -l`).
                 let per_load = if params.isa == Isa::Avx512 || params.isa == Isa::Avx2 { 15 } else { 16 };
-                Some(format!(
+                vec![LOADS.says(format!(
                     "likwid-bench's loop also loads an operand from the L1 cache for every {per_load} arithmetic \
-                     instructions; ours keeps all of them in registers."
-                ))
-            }
-            Params::Memory(params) if params.pages == Pages::Huge2M => {
-                Some("likwid-bench's arrays are in base pages, ours in pages of 2 MiB.".to_owned())
+                     instructions, ours keeps all of them in registers"
+                ))]
             }
             Params::Memory(params) => {
-                let its = reading.details.get("working_set").and_then(Value::as_f64)?;
-                (its < 0.99 * params.working_set as f64)
-                    .then(|| format!("likwid-bench went over {its} B, we over {} B.", params.working_set))
+                let mut reasons = Vec::new();
+                if params.pages == Pages::Huge2M {
+                    reasons.push(BASE_PAGES.says("likwid-bench's arrays are in base pages, ours in pages of 2 MiB"));
+                }
+                let its = reading.details.get("working_set").and_then(Value::as_f64);
+                if let Some(its) = its.filter(|its| *its < 0.99 * params.working_set as f64) {
+                    reasons.push(
+                        SMALLER.says(format!("likwid-bench went over {its} B, we over {} B", params.working_set)),
+                    );
+                }
+                reasons
             }
-            _ => None,
+            _ => Vec::new(),
         }
     }
 }
@@ -302,7 +315,7 @@ mod tests {
         // 30 GB/s for 0.5 s are 15 GB, and a pass over 1 GiB counts as so many bytes: 13.97.
         assert_eq!(invocation.argv.join(" "), "/usr/bin/likwid-bench -t copy_mem_avx -W N:1073741824B:2 -i 14");
         assert_eq!(invocation.cpus, [1, 3]);
-        assert_eq!(invocation.env.keys().collect::<Vec<_>>(), ["LC_ALL"]);
+        assert_eq!(invocation.env.keys().collect::<Vec<_>>(), ["HOME", "LC_ALL", "TMPDIR"]);
         let unknown = LikwidBench.invocation(&Target { our_rate: None, ..target }).unwrap();
         assert!(unknown.argv.join(" ").ends_with("-s 1"), "{:?}", unknown.argv);
         let experiment = cpu(Isa::Avx512, 2);

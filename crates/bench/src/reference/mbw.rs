@@ -4,14 +4,14 @@
 //! Sizes are whole MiB of each array.
 
 use model::experiment::{Experiment, MemoryParams};
-use model::isa::{Isa, MemoryOp};
+use model::isa::{Isa, MemoryOp, Pages};
 use model::sample::MetricName;
 use serde_json::{Map, json};
 
 use super::memory::{no_loop, stream};
 use super::{
-    About, Invocation, Output, Reading, Reference, Target, Version, arguments, bare_environment, complaint, distinct,
-    examples, positive, succeeded,
+    About, Invocation, Output, Reading, Reason, Reference, Rule, Side, Target, Version, arguments, bare_environment,
+    complaint, distinct, examples, positive, succeeded,
 };
 
 pub(super) struct Mbw;
@@ -23,8 +23,12 @@ static ABOUT: About = About {
     version: Version::Unsaid { argument: "-h", help: "[options] array_size_in_MiB" },
     stands_beside: "the C library's copy of memory on one thread",
     equal: "the CPU and the arrays",
+    rules: &[&LIBRARY, &BASE_PAGES, &FIRST_PASS],
     how_to_get: "Debian package mbw; https://github.com/raas/mbw",
 };
+static LIBRARY: Rule = Rule { name: "library-copy", when: None, makes_it: Side::Either };
+static BASE_PAGES: Rule = Rule { name: "base-pages", when: Some("ours is in pages of 2 MiB"), makes_it: Side::Slower };
+static FIRST_PASS: Rule = Rule { name: "first-pass", when: None, makes_it: Side::Slower };
 
 const MIB: f64 = (1 << 20) as f64;
 /// Bytes that we count for each that it counts: one read, one written.
@@ -99,12 +103,13 @@ impl Reference for Mbw {
         Ok(Reading { metric: MetricName::Throughput, value, bytes_factor: BYTES_FACTOR, details })
     }
 
-    fn difference(&self, _version: &str, _experiment: &Experiment, _reading: &Reading) -> Option<String> {
-        Some(
-            "mbw's C library and ours may choose other stores for the same copy; its arrays are in base pages, and the \
-             first of its passes counts."
-                .to_owned(),
-        )
+    fn reasons(&self, _version: &str, experiment: &Experiment, _reading: &Reading) -> Vec<Reason> {
+        let mut reasons = vec![LIBRARY.says("mbw's C library and ours may choose other stores for the same copy")];
+        if parameters(experiment).is_ok_and(|(params, _)| params.pages == Pages::Huge2M) {
+            reasons.push(BASE_PAGES.says("mbw's arrays are in base pages, ours in pages of 2 MiB"));
+        }
+        reasons.push(FIRST_PASS.says("the first of mbw's passes counts, ours are warm"));
+        reasons
     }
 }
 

@@ -19,8 +19,11 @@ mod broken;
 pub mod catalogue;
 pub mod detect;
 mod examples;
+#[cfg(test)]
+mod explained;
 mod fio;
 mod hpcc;
+mod hpcc_stream;
 mod hpl;
 mod ioping;
 mod iozone;
@@ -36,6 +39,7 @@ mod own_folder;
 mod ping;
 mod pmbw;
 mod qperf;
+mod rules;
 pub mod run;
 pub mod search;
 mod sockperf;
@@ -46,6 +50,8 @@ mod sysbench;
 mod tests;
 mod tinymembench;
 mod xlinpack;
+
+pub use rules::{Reason, Rule, Side, explain};
 
 /// Every tool; a new one is one file and one line here.
 pub static REFERENCES: &[&dyn Reference] = &[
@@ -80,9 +86,6 @@ pub const FOLDER: &str = "{folder}";
 /// Stands, as an argument of its own, for the paths of a tool's own files: they are made when the tool is started.
 pub const FILES: &str = "{files}";
 
-/// How far apart the two may be before a difference is worth explaining.
-const WORTH_EXPLAINING: f64 = 0.05;
-
 /// A tool that can stand beside our own kernels.
 pub trait Reference: Sync {
     /// What is fixed about it.
@@ -115,8 +118,8 @@ pub trait Reference: Sync {
         None
     }
 
-    /// What is known to set it apart from our kernel here, where the two differ. Pure.
-    fn difference(&self, version: &str, experiment: &Experiment, reading: &Reading) -> Option<String>;
+    /// Which of its rules hold here. Pure.
+    fn reasons(&self, version: &str, experiment: &Experiment, reading: &Reading) -> Vec<Reason>;
 }
 
 /// What is fixed about a tool.
@@ -134,6 +137,8 @@ pub struct About {
     pub stands_beside: &'static str,
     /// What is equal on both sides, for a sentence.
     pub equal: &'static str,
+    /// What is known to set its figures apart from ours.
+    pub rules: &'static [&'static Rule],
     /// How to get it.
     pub how_to_get: &'static str,
 }
@@ -208,7 +213,7 @@ pub struct Invocation {
     pub cpus: Vec<u32>,
     /// The server that it talks to.
     pub server: Option<Server>,
-    /// The folder that it is started in, where it wants one of its own.
+    /// What it finds in the folder that it is started in, and what it leaves there of use; `None` for nothing.
     pub folder: Option<OwnFolder>,
     /// The files of its own that it works on, where it lays out its data itself.
     pub own_files: Option<OwnFiles>,
@@ -224,7 +229,7 @@ pub struct Invocation {
     pub timeout_seconds: f64,
 }
 
-/// A folder of its own that a tool is started in, and that is gone after it.
+/// What is in the folder of its own that every tool is started in, and that is gone after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnFolder {
     /// What it finds there: texts by the names of their files.
@@ -327,21 +332,6 @@ pub fn find(tool: &str) -> Option<&'static dyn Reference> {
     REFERENCES.iter().copied().find(|reference| reference.about().tool == tool)
 }
 
-/// Why the two differ, by stated rules, or that none of them explains it; `None` where they are within 5 % of each other.
-pub fn explain(
-    reference: &dyn Reference,
-    version: &str,
-    experiment: &Experiment,
-    reading: &Reading,
-    ours: f64,
-) -> Option<String> {
-    let apart = (ours / reading.value - 1.0).abs() > WORTH_EXPLAINING;
-    apart.then(|| {
-        let unexplained = || format!("No stated rule explains it; equal were {}.", reference.about().equal);
-        reference.difference(version, experiment, reading).unwrap_or_else(unexplained)
-    })
-}
-
 /// Reads bytes as what each tool printed beside its example, and forgets what they said: for tests and the fuzzer, to which
 /// it matters that nothing panics.
 #[doc(hidden)]
@@ -350,14 +340,17 @@ pub fn read_as_every_output(bytes: &[u8]) {
     for reference in REFERENCES {
         let experiment = reference.example();
         if let Ok(reading) = reference.parse("", &output, &experiment) {
-            let _ = reference.difference("", &experiment, &reading);
+            reference.reasons("", &experiment, &reading);
         }
     }
 }
 
-/// The environment of every tool: no search path, no locale but the one that writes numbers with a point.
+/// The environment of every tool: no search path, no locale but the one that writes numbers with a point, and its own
+/// folder for whatever it would write into a home.
 fn bare_environment() -> BTreeMap<String, String> {
-    BTreeMap::from([("LC_ALL".to_owned(), "C".to_owned())])
+    [("LC_ALL", "C"), ("HOME", FOLDER), ("TMPDIR", FOLDER)]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into()
 }
 
 /// Arguments as they are handed over.

@@ -14,8 +14,8 @@ use serde_json::{Map, json};
 
 use super::memory::of_memory;
 use super::{
-    About, Invocation, NeededSetting, Output, Reading, Reference, Target, Version, arguments, bare_environment,
-    complaint, distinct, examples, positive, succeeded,
+    About, Invocation, NeededSetting, Output, Reading, Reason, Reference, Rule, Side, Target, Version, arguments,
+    bare_environment, complaint, distinct, examples, positive, succeeded,
 };
 
 pub(super) struct Multichase;
@@ -27,8 +27,11 @@ static ABOUT: About = About {
     version: Version::Unsaid { argument: "-h", help: "TLB locality in bytes" },
     stands_beside: "latency of memory: a chase with one chain on one thread",
     equal: "the buffer, a node for each line of it, the page size and the CPU",
+    rules: &[&COUNTS, &SOME_HUGE],
     how_to_get: "https://github.com/google/multichase; make multichase",
 };
+static COUNTS: Rule = Rule { name: "counter", when: None, makes_it: Side::Slower };
+static SOME_HUGE: Rule = Rule { name: "some-huge", when: Some("ours is in pages of 2 MiB"), makes_it: Side::Slower };
 
 /// Bytes of a node: a cache line.
 const LINE_BYTES: u64 = 64;
@@ -146,10 +149,12 @@ impl Reference for Multichase {
         Ok(Reading { metric: MetricName::Latency, value, bytes_factor: 1.0, details })
     }
 
-    fn difference(&self, _version: &str, experiment: &Experiment, _reading: &Reading) -> Option<String> {
-        let huge = parameters(experiment).is_ok_and(|params| params.pages == Pages::Huge2M);
-        let pages = if huge { ", and how many of its pages are huge it does not say" } else { "" };
-        Some(format!("multichase adds to a counter with a locked instruction every 200 loads{pages}."))
+    fn reasons(&self, _version: &str, experiment: &Experiment, _reading: &Reading) -> Vec<Reason> {
+        let mut reasons = vec![COUNTS.says("multichase adds to a counter with a locked instruction every 200 loads")];
+        if parameters(experiment).is_ok_and(|params| params.pages == Pages::Huge2M) {
+            reasons.push(SOME_HUGE.says("how many of multichase's pages are huge it does not say, all of ours are"));
+        }
+        reasons
     }
 }
 

@@ -12,8 +12,8 @@ use model::sample::MetricName;
 use serde_json::{Map, json};
 
 use super::{
-    About, Invocation, Otherwise, Output, Reading, Reference, Target, Version, arguments, bare_environment, complaint,
-    distinct, examples, positive, succeeded,
+    About, Invocation, Otherwise, Output, Reading, Reason, Reference, Rule, Side, Target, Version, arguments,
+    bare_environment, complaint, distinct, examples, positive, succeeded,
 };
 
 pub(super) struct Ping;
@@ -25,7 +25,18 @@ static ABOUT: About = About {
     version: Version::Asked { argument: "-V", prefix: "ping from iputils ", oldest: (20_200_821, 0) },
     stands_beside: "UDP ping-pongs of 16 B and more on the loopback interface",
     equal: "the message",
+    rules: &[&KERNEL, &RARE, &WHOLE],
     how_to_get: "Debian package iputils-ping; https://github.com/iputils/iputils",
+};
+/// Seconds of which a microsecond is more than the 5 % that are worth explaining.
+const COARSE_BELOW: f64 = 20e-6;
+
+static KERNEL: Rule = Rule { name: "kernel-answers", when: None, makes_it: Side::Faster };
+static RARE: Rule = Rule { name: "rare-requests", when: None, makes_it: Side::Slower };
+static WHOLE: Rule = Rule {
+    name: "whole-microseconds",
+    when: Some("its round trip is below 20 µs, of which one microsecond is more than 5 %"),
+    makes_it: Side::Either,
 };
 
 /// The fewest bytes with which it tells times: its own time stamp (`struct timeval`), as its manual says.
@@ -142,12 +153,15 @@ impl Reference for Ping {
         Ok(Reading { metric: MetricName::Latency, value, bytes_factor: 1.0, details })
     }
 
-    fn difference(&self, _version: &str, _experiment: &Experiment, _reading: &Reading) -> Option<String> {
-        Some(
-            "ping's echo is answered by the kernel, with no process that has to wake up at the other end; it sends one \
-             request every some milliseconds and tells whole microseconds."
-                .to_owned(),
-        )
+    fn reasons(&self, _version: &str, _experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
+        let mut reasons = vec![
+            KERNEL.says("ping's echo is answered by the kernel, with no process that has to wake up at the other end"),
+            RARE.says("ping sends one request every some milliseconds, between which the CPUs fall asleep"),
+        ];
+        if reading.value < COARSE_BELOW {
+            reasons.push(WHOLE.says("ping tells whole microseconds"));
+        }
+        reasons
     }
 }
 
@@ -176,7 +190,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::reference::tests::{failed, net, recorded, said};
+    use crate::reference::tests::{difference, failed, net, recorded, said};
 
     fn pingpong(block: u64) -> Experiment {
         net(Protocol::Udp, NetMode::Pingpong, block, 1)
@@ -233,7 +247,7 @@ mod tests {
         assert!((detail("min") - 1e-6).abs() < 1e-9 && (detail("max") - 22e-6).abs() < 1e-9, "{reading:?}");
         let above = text.lines().filter_map(time).filter(|seconds| *seconds > reading.value).count();
         assert!(above <= 100, "half of them are no longer");
-        assert!(Ping.difference("20221126", &pingpong(64), &reading).unwrap().contains("kernel"));
+        assert!(difference(&Ping, "20221126", &pingpong(64), &reading).unwrap().contains("kernel"));
     }
 
     #[test]

@@ -6,16 +6,16 @@
 //! It writes its results to a file too, after removing what stands there, and without `-M` it fills most of the
 //! memory: it is given its own standard error for the former, which cannot be removed, and a limit.
 
-use model::experiment::{Experiment, MemoryParams};
-use model::isa::{Isa, MemoryOp, MemoryPattern};
+use model::experiment::{Experiment, MemoryParams, Params};
+use model::isa::{Isa, MemoryOp, MemoryPattern, Pages};
 use model::sample::MetricName;
 use model::unit::format_size;
 use serde_json::{Map, json};
 
 use super::memory::{no_loop, of_memory, stream};
 use super::{
-    About, Invocation, Output, Reading, Reference, Target, Version, arguments, bare_environment, complaint, distinct,
-    examples, positive, succeeded,
+    About, Invocation, Output, Reading, Reason, Reference, Rule, Side, Target, Version, arguments, bare_environment,
+    complaint, distinct, examples, positive, succeeded,
 };
 
 pub(super) struct Pmbw;
@@ -27,8 +27,12 @@ static ABOUT: About = About {
     version: Version::Unsaid { argument: "-h", help: "Limit the maximum amount of memory allocated at startup" },
     stands_beside: "sequential reads and writes of memory, up to 256 bits at a time",
     equal: "the vector width, the CPUs and the working set",
+    rules: &[&BASE_PAGES, &UNPINNED, &LONG],
     how_to_get: "https://github.com/bingmann/pmbw; ./configure && make",
 };
+static BASE_PAGES: Rule = Rule { name: "base-pages", when: Some("ours is in pages of 2 MiB"), makes_it: Side::Slower };
+static UNPINNED: Rule = Rule { name: "unpinned", when: Some("it has several threads"), makes_it: Side::Slower };
+static LONG: Rule = Rule { name: "long-passes", when: None, makes_it: Side::Either };
 
 /// Where it also writes its results: its own standard error. Nothing in /proc can be removed.
 const RESULTS: &str = "/proc/self/fd/2";
@@ -160,11 +164,16 @@ impl Reference for Pmbw {
         Ok(Reading { metric: MetricName::Throughput, value, bytes_factor: 1.0, details })
     }
 
-    fn difference(&self, _version: &str, experiment: &Experiment, _reading: &Reading) -> Option<String> {
-        let threads = experiment.params.threads();
-        let apart =
-            if threads > 1 { ", its threads share our CPUs unpinned and one of them has filled it" } else { "" };
-        Some(format!("pmbw's area is in base pages{apart}, and it measures for more than a second at a time."))
+    fn reasons(&self, _version: &str, experiment: &Experiment, _reading: &Reading) -> Vec<Reason> {
+        let mut reasons = Vec::new();
+        if matches!(&experiment.params, Params::Memory(params) if params.pages == Pages::Huge2M) {
+            reasons.push(BASE_PAGES.says("pmbw's area is in base pages, ours in pages of 2 MiB"));
+        }
+        if experiment.params.threads() > 1 {
+            reasons.push(UNPINNED.says("pmbw's threads share our CPUs unpinned and one of them has filled its area"));
+        }
+        reasons.push(LONG.says("pmbw measures for more than a second at a time"));
+        reasons
     }
 }
 
@@ -186,7 +195,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::reference::tests::{chase, failed, memory, recorded, said};
+    use crate::reference::tests::{chase, difference, failed, memory, recorded, said};
 
     fn parse(text: &str) -> Result<Reading, String> {
         Pmbw.parse("", &said(text), &memory(MemoryOp::Read, Isa::Avx2, 1 << 30, 1))
@@ -251,7 +260,7 @@ mod tests {
         let written = memory(MemoryOp::Write, Isa::Sse2, 64 << 20, 2);
         let reading = Pmbw.parse("", &said(&recorded("pmbw-0.6.3-write128-64MiB-t2.txt")), &written).unwrap();
         assert!((1e9..1e12).contains(&reading.value), "{reading:?}");
-        let explained = Pmbw.difference("", &written, &reading).unwrap();
+        let explained = difference(&Pmbw, "", &written, &reading).unwrap();
         assert!(explained.contains("unpinned") && explained.contains("more than a second"), "{explained}");
     }
 

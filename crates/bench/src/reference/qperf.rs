@@ -12,8 +12,8 @@ use model::sample::MetricName;
 use serde_json::{Map, json};
 
 use super::{
-    About, Invocation, ListensFor, Output, PORT, Reading, Reference, Server, Target, Version, arguments,
-    bare_environment, complaint, distinct, examples, positive, succeeded,
+    About, Invocation, ListensFor, Output, PORT, Reading, Reason, Reference, Rule, Server, Side, Target, Version,
+    arguments, bare_environment, complaint, distinct, examples, positive, succeeded,
 };
 
 pub(super) struct Qperf;
@@ -25,8 +25,10 @@ static ABOUT: About = About {
     version: Version::Asked { argument: "--version", prefix: "qperf ", oldest: (0, 4) },
     stands_beside: "ping-pongs, TCP and UDP, and TCP streams of one connection, on the loopback interface",
     equal: "the message or block and the CPUs of each end",
+    rules: &[&MEAN],
     how_to_get: "Debian package qperf; https://github.com/linux-rdma/qperf",
 };
+static MEAN: Rule = Rule { name: "mean", when: Some("beside round trips"), makes_it: Side::Slower };
 
 /// Seconds that a run takes beside its measured time: synchronising its two ends.
 const START_SECONDS: f64 = 0.5;
@@ -131,11 +133,11 @@ impl Reference for Qperf {
         Ok(Reading { metric, value, bytes_factor: 1.0, details })
     }
 
-    fn difference(&self, _version: &str, experiment: &Experiment, _reading: &Reading) -> Option<String> {
-        let (params, _) = parameters(experiment).ok()?;
-        (params.mode == NetMode::Pingpong).then(|| {
-            "qperf reports half of a mean round trip, which its slowest ones raise; ours is a median.".to_owned()
-        })
+    fn reasons(&self, _version: &str, experiment: &Experiment, _reading: &Reading) -> Vec<Reason> {
+        let pingpong = parameters(experiment).is_ok_and(|(params, _)| params.mode == NetMode::Pingpong);
+        let says =
+            || MEAN.says("qperf reports half of a mean round trip, which its slowest ones raise; ours is a median");
+        pingpong.then(says).into_iter().collect()
     }
 }
 

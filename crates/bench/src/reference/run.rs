@@ -2,7 +2,7 @@
 //! and with its server beside it. Whatever happens becomes a value, and nothing is left running.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -17,7 +17,7 @@ use sys::process::{signal_name, stop_signal};
 use super::listening::{free_port, is_listened_at};
 use super::own_files::Files;
 use super::own_folder::Folder;
-use super::{FOLDER, Invocation, NeededFile, NeededSetting, Output, PORT, Server, complaint};
+use super::{FOLDER, Invocation, NeededFile, NeededSetting, Output, OwnFolder, PORT, Server, complaint};
 
 /// How often we look whether we are to stop. Waking up costs the measured CPUs some microseconds each time.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
@@ -27,6 +27,8 @@ const LISTEN_LOOK: Duration = Duration::from_millis(5);
 const LISTEN_SECONDS: f64 = 5.0;
 /// Seconds between a request to end and the end.
 const GRACE_SECONDS: f64 = 1.0;
+/// Looks, [`LISTEN_LOOK`] apart, until the streams of a program that has ended must be closed: as long.
+const GRACE_LOOKS: u32 = 200;
 /// Bytes of each of a tool's streams that are kept: megabytes more than any of them prints.
 const KEPT_BYTES: usize = 4 << 20;
 /// Ports that are tried when others are quicker to take them.
@@ -141,7 +143,7 @@ enum Listening {
 
 fn listening(server: &Server, port: u16, on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Listening, String> {
     let argv = with_port(&server.argv, port);
-    let mut running = Running::start(&argv, &server.env, &server.cpus)?;
+    let mut running = Running::start(&OwnFolder::default(), &argv, &server.env, &server.cpus)?;
     on_start(Lasting::Process(running.child.id()));
     let began = monotonic_raw_seconds();
     while monotonic_raw_seconds() - began < LISTEN_SECONDS {
@@ -170,11 +172,10 @@ fn listening(server: &Server, port: u16, on_start: &mut dyn FnMut(Lasting<'_>)) 
 
 fn client(invocation: &Invocation, argv: &[String], on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Ran, String> {
     let began = monotonic_raw_seconds();
-    let folder = invocation.folder.as_ref().map(Folder::make).transpose()?;
-    let place = folder.as_ref().map(Folder::path);
+    let folder = invocation.folder.clone().unwrap_or_default();
     let own_files = invocation.own_files.as_ref().map(|wanted| Files::make(wanted, on_start)).transpose()?;
     let argv = own_files.as_ref().map_or_else(|| argv.to_vec(), |files| files.named_in(argv));
-    let mut running = Running::start_in(place, &argv, &invocation.env, &invocation.cpus)?;
+    let mut running = Running::start(&folder, &argv, &invocation.env, &invocation.cpus)?;
     on_start(Lasting::Process(running.child.id()));
     let status = loop {
         if let Some(status) = running.wait(LOOK_AROUND)? {
@@ -192,15 +193,13 @@ fn client(invocation: &Invocation, argv: &[String], on_start: &mut dyn FnMut(Las
     let seconds = monotonic_raw_seconds() - began;
     running.end();
     let mut output = running.output(Some(status));
-    let results = invocation.folder.as_ref().and_then(|folder| folder.results);
-    if let Some((folder, name)) = folder.as_ref().zip(results) {
-        output.stdout.push_str(&folder.text(name, KEPT_BYTES));
+    if let Some(name) = folder.results {
+        output.stdout.push_str(&running.folder.text(name, KEPT_BYTES));
     }
     if let Some(signal) = status.signal() {
         output.stderr = format!("{}\nended by {}\n", output.stderr, signal_name(signal));
     }
-    let files = invocation.folder.as_ref().map(|folder| folder.files.clone()).unwrap_or_default();
-    Ok(Ran { output, argv, files, seconds, ..Ran::default() })
+    Ok(Ran { output, argv, files: folder.files, seconds, ..Ran::default() })
 }
 
 fn stopped(argv: &[String]) -> String {
@@ -209,6 +208,8 @@ fn stopped(argv: &[String]) -> String {
 
 /// A program in its own process group; the whole group is ended and the program waited for when this is dropped.
 struct Running {
+    /// Where it runs: gone with this, after the group.
+    folder: Folder,
     child: Child,
     streams: [Stream; 2],
     status: Option<ExitStatus>,
@@ -227,7 +228,14 @@ impl Stream {
         let ours = Arc::clone(&kept);
         std::thread::spawn(move || {
             let mut piece = [0; 16 << 10];
-            while let Ok(length @ 1..) = from.read(&mut piece) {
+            loop {
+                let length = match from.read(&mut piece) {
+                    Ok(0) => break,
+                    Ok(length) => length,
+                    // A signal that one of our handlers took is not the end of what a tool says.
+                    Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                    Err(_) => break,
+                };
                 let mut kept = ours.lock().unwrap_or_else(PoisonError::into_inner);
                 let room = KEPT_BYTES.saturating_sub(kept.len());
                 kept.extend_from_slice(&piece[..length.min(room)]);
@@ -243,26 +251,19 @@ impl Stream {
 }
 
 impl Running {
-    fn start(argv: &[String], env: &BTreeMap<String, String>, cpus: &[u32]) -> Result<Self, String> {
-        Self::start_in(None, argv, env, cpus)
-    }
-
-    /// The same in a folder, whose path stands in the environment where [`FOLDER`] does.
-    fn start_in(
-        folder: Option<&Path>,
+    /// Starts it in a folder of its own, whose path stands in the environment where [`FOLDER`] does.
+    fn start(
+        wanted: &OwnFolder,
         argv: &[String],
         env: &BTreeMap<String, String>,
         cpus: &[u32],
     ) -> Result<Self, String> {
         let (program, rest) = argv.split_first().ok_or("a tool without a program cannot be started")?;
+        let folder = Folder::make(wanted)?;
+        let path = folder.path().display().to_string();
         let mut command = Command::new(program);
-        command.args(rest).env_clear().process_group(0);
-        if let Some(folder) = folder {
-            let path = folder.display().to_string();
-            command.current_dir(folder).envs(env.iter().map(|(name, value)| (name, value.replace(FOLDER, &path))));
-        } else {
-            command.envs(env);
-        }
+        command.args(rest).env_clear().process_group(0).current_dir(folder.path());
+        command.envs(env.iter().map(|(name, value)| (name, value.replace(FOLDER, &path))));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // A child inherits the CPUs of the thread that starts it, so a thread of its own starts it.
         let spawned = std::thread::scope(|scope| {
@@ -278,7 +279,7 @@ impl Running {
         let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(format!("cannot hear '{program}'"));
         };
-        Ok(Self { child, streams: [Stream::listen(stdout), Stream::listen(stderr)], status: None })
+        Ok(Self { folder, child, streams: [Stream::listen(stdout), Stream::listen(stderr)], status: None })
     }
 
     /// Its status, if it has left.
@@ -323,8 +324,11 @@ impl Running {
             }
         }
         let closed = |stream: &Stream| Arc::strong_count(&stream.kept) == 1;
-        let began = monotonic_raw_seconds();
-        while !self.streams.iter().all(closed) && monotonic_raw_seconds() - began < GRACE_SECONDS {
+        // Looks are counted and not seconds: a guest that stood still has not given its threads that time.
+        for _ in 0..GRACE_LOOKS {
+            if self.streams.iter().all(closed) {
+                break;
+            }
             std::thread::sleep(LISTEN_LOOK);
         }
         if !self.streams.iter().all(closed) {

@@ -5,7 +5,11 @@
 //! at the rate that was found, and a little slower once that no longer holds. Only a run that keeps the goal is a figure,
 //! as with our own search; all runs are in the tool's raw output.
 
+use model::experiment::NetParams;
+use model::io::NetMode;
 use serde::{Deserialize, Serialize};
+
+use super::Reading;
 
 /// How close the highest rate that held and the lowest that did not are to be: within this share nothing more is looked
 /// for, which costs a tool at most so much of its figure.
@@ -17,6 +21,14 @@ const SLOWER: f64 = 0.95;
 /// Runs of one pair at most: eight halvings (a path that carries a 256th of what can be sent) and the six further runs
 /// that close a factor of two to `CLOSE`.
 pub const MOST_RUNS: u32 = 15;
+
+/// What a tool sent, in bytes per second (its detail `sent`), if more of it was lost (`loss`) than may be; `None` where
+/// that was little enough, and where there is no goal.
+pub(super) fn sent_too_fast(params: &NetParams, reading: &Reading) -> Option<f64> {
+    let goal = (params.mode == NetMode::NoDrop).then(|| f64::from(params.loss_goal_per_million.unwrap_or(0)) * 1e-6)?;
+    let detail = |key: &str| reading.details.get(key)?.as_f64();
+    detail("sent").filter(|_| detail("loss").is_none_or(|lost| lost > goal))
+}
 
 /// A search over runs of a tool, in bytes per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -12,8 +12,8 @@ use model::sample::MetricName;
 use serde_json::{Map, Value, json};
 
 use super::{
-    About, Invocation, ListensFor, Output, PORT, Reading, Reference, Server, Target, Version, arguments,
-    bare_environment, complaint, distinct, examples, positive, succeeded,
+    About, Invocation, ListensFor, Output, PORT, Reading, Reason, Reference, Rule, Server, Side, Target, Version,
+    arguments, bare_environment, complaint, distinct, examples, positive, succeeded,
 };
 
 pub(super) struct Sockperf;
@@ -25,8 +25,10 @@ static ABOUT: About = About {
     version: Version::Asked { argument: "--version", prefix: "sockperf, version ", oldest: (3, 7) },
     stands_beside: "ping-pongs of 14 B and more, TCP and UDP, on the loopback interface",
     equal: "the message, the way of waiting and the CPUs of each end",
+    rules: &[&LOST],
     how_to_get: "Debian package sockperf; https://github.com/Mellanox/sockperf",
 };
+static LOST: Rule = Rule { name: "lost", when: Some("messages were dropped"), makes_it: Side::Slower };
 
 /// Its smallest message, which is its header, as its help and its refusal say.
 const SMALLEST_MESSAGE: u64 = 14;
@@ -138,9 +140,12 @@ impl Reference for Sockperf {
         Ok(Reading { metric: MetricName::Latency, value, bytes_factor: 1.0, details })
     }
 
-    fn difference(&self, _version: &str, _experiment: &Experiment, reading: &Reading) -> Option<String> {
-        let dropped = reading.details.get("dropped")?.as_f64()?;
-        (dropped > 0.0).then(|| format!("sockperf lost {dropped} messages and waited for them."))
+    fn reasons(&self, _version: &str, _experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
+        let dropped = reading.details.get("dropped").and_then(Value::as_f64).filter(|dropped| *dropped > 0.0);
+        dropped
+            .map(|dropped| LOST.says(format!("sockperf lost {dropped} messages and waited for them")))
+            .into_iter()
+            .collect()
     }
 }
 
@@ -190,7 +195,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::reference::tests::{failed, net, recorded, said};
+    use crate::reference::tests::{difference, failed, net, recorded, said};
 
     fn pingpong(protocol: Protocol, block: u64) -> Experiment {
         net(protocol, NetMode::Pingpong, block, 1)
@@ -309,8 +314,8 @@ mod tests {
     fn lost_messages_are_an_explanation() {
         let experiment = pingpong(Protocol::Udp, 14);
         let mut reading = parse(&recorded("sockperf-3.7-udp-14B.txt")).unwrap();
-        assert_eq!(Sockperf.difference("3.7", &experiment, &reading), None);
+        assert_eq!(difference(&Sockperf, "3.7", &experiment, &reading), None);
         reading.details.insert("dropped".to_owned(), json!(3.0));
-        assert!(Sockperf.difference("3.7", &experiment, &reading).unwrap().contains("lost 3 messages"));
+        assert!(difference(&Sockperf, "3.7", &experiment, &reading).unwrap().contains("lost 3 messages"));
     }
 }

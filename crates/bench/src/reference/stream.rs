@@ -21,8 +21,8 @@ use serde_json::{Map, Value, json};
 
 use super::memory::{no_loop, stream};
 use super::{
-    About, Invocation, Output, Reading, Reference, Target, Version, arguments, bare_environment, distinct, examples,
-    positive, succeeded,
+    About, Invocation, Output, Reading, Reason, Reference, Rule, Side, Target, Version, arguments, bare_environment,
+    distinct, examples, positive, succeeded,
 };
 
 pub(super) struct Stream;
@@ -34,9 +34,14 @@ static ABOUT: About = About {
     version: Version::Written { prefix: "STREAM version $Revision: ", oldest: (5, 10) },
     stands_beside: "copy, scale, add and triad of memory at the size that it was compiled with",
     equal: "the operation, the threads and their CPUs",
+    rules: &[&STORES, &PAGES, &BEST],
     how_to_get: "https://github.com/jeffhammond/STREAM; compile stream.c with OpenMP, \
                  -DSTREAM_ARRAY_SIZE= a 24th of the working set in bytes, and -DNTIMES=2",
 };
+static STORES: Rule = Rule { name: "compiler-stores", when: None, makes_it: Side::Either };
+static PAGES: Rule = Rule { name: "unasked-pages", when: None, makes_it: Side::Either };
+static BEST: Rule =
+    Rule { name: "best-pass", when: Some("it was compiled with more than two passes"), makes_it: Side::Faster };
 
 /// Arrays that it has, of which copy and scale use two at a time.
 const ARRAYS: f64 = 3.0;
@@ -127,13 +132,14 @@ impl Reference for Stream {
         Ok(Reading { metric: MetricName::Throughput, value, bytes_factor: 1.0, details })
     }
 
-    fn difference(&self, _version: &str, _experiment: &Experiment, reading: &Reading) -> Option<String> {
-        let passes = reading.details.get("passes").and_then(Value::as_f64)?;
-        let best = if passes > 1.0 { format!(", and it reports the best of {passes} passes") } else { String::new() };
-        Some(format!(
-            "Whether stream's stores go past the cache was its compiler's choice, ours go through it; stream's arrays \
-             are in the pages that the system gives unasked{best}."
-        ))
+    fn reasons(&self, _version: &str, _experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
+        let mut reasons = vec![
+            STORES.says("stream's stores go past the cache or through it as its compiler chose, ours go through it"),
+            PAGES.says("stream's arrays are in the pages that the system gives unasked"),
+        ];
+        let passes = reading.details.get("passes").and_then(Value::as_f64).filter(|passes| *passes > 1.0);
+        reasons.extend(passes.map(|passes| BEST.says(format!("stream reports the best of {passes} passes"))));
+        reasons
     }
 }
 
@@ -189,7 +195,7 @@ mod tests {
     use model::isa::Isa;
 
     use super::*;
-    use crate::reference::tests::{failed, memory, recorded, said};
+    use crate::reference::tests::{difference, failed, memory, recorded, said};
 
     const GIB: u64 = 1 << 30;
 
@@ -217,7 +223,8 @@ mod tests {
         let env: Vec<String> = invocation.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(
             env.join(" "),
-            "LC_ALL=C OMP_DYNAMIC=false OMP_NUM_THREADS=2 OMP_PLACES={1},{3} OMP_PROC_BIND=close"
+            "HOME={folder} LC_ALL=C OMP_DYNAMIC=false OMP_NUM_THREADS=2 OMP_PLACES={1},{3} OMP_PROC_BIND=close \
+             TMPDIR={folder}"
         );
     }
 
@@ -250,8 +257,8 @@ mod tests {
         let small = memory(MemoryOp::Copy, Isa::Avx2, 96_000_000, 1);
         let reading = Stream.parse("5.10", &said(&serial), &small).unwrap();
         assert_eq!(reading.details["passes"], 9.0);
-        let explained = Stream.difference("5.10", &small, &reading).unwrap();
-        assert!(explained.contains("compiler's choice") && explained.contains("best of 9 passes"), "{explained}");
+        let explained = difference(&Stream, "5.10", &small, &reading).unwrap();
+        assert!(explained.contains("as its compiler chose") && explained.contains("best of 9 passes"), "{explained}");
     }
 
     #[test]

@@ -19,8 +19,8 @@ use serde_json::{Map, json};
 
 use super::memory::{no_loop, stream};
 use super::{
-    About, Invocation, Output, OwnFolder, Reading, Reference, Target, Version, arguments, bare_environment, complaint,
-    distinct, examples, positive, succeeded,
+    About, Invocation, Output, OwnFolder, Reading, Reason, Reference, Rule, Side, Target, Version, arguments,
+    bare_environment, complaint, distinct, examples, positive, succeeded,
 };
 
 pub(super) struct StressNg;
@@ -32,8 +32,11 @@ static ABOUT: About = About {
     version: Version::Asked { argument: "--version", prefix: "stress-ng, version ", oldest: (0, 15) },
     stands_beside: "reads and writes of memory from 1 MiB, by one thread (its memrate)",
     equal: "the working set, the CPU and the bits that a loop takes at a time",
+    rules: &[&COMPILED, &HUGE],
     how_to_get: "Debian package stress-ng; https://github.com/ColinIanKing/stress-ng",
 };
+static COMPILED: Rule = Rule { name: "compiler-loop", when: None, makes_it: Side::Either };
+static HUGE: Rule = Rule { name: "huge-pages", when: Some("ours is in base pages"), makes_it: Side::Faster };
 
 /// Bytes of its `MB`.
 const MIB: f64 = (1 << 20) as f64;
@@ -140,13 +143,17 @@ impl Reference for StressNg {
         Ok(Reading { metric: MetricName::Throughput, value, bytes_factor: 1.0, details })
     }
 
-    fn difference(&self, _version: &str, experiment: &Experiment, _reading: &Reading) -> Option<String> {
-        let (params, name) = parameters(experiment).ok()?;
-        let pages = match params.pages {
-            Pages::Huge2M => "",
-            Pages::Base4K => "; its buffer is in huge pages where the system has them, ours in base pages",
-        };
-        Some(format!("Which instructions stress-ng's loop {name} became was its compiler's choice{pages}."))
+    fn reasons(&self, _version: &str, experiment: &Experiment, _reading: &Reading) -> Vec<Reason> {
+        let Ok((params, name)) = parameters(experiment) else { return Vec::new() };
+        let mut reasons = vec![
+            COMPILED
+                .says(format!("stress-ng's loop {name} became what instructions its compiler chose, ours are stated")),
+        ];
+        if params.pages == Pages::Base4K {
+            reasons
+                .push(HUGE.says("stress-ng's buffer is in huge pages where the system has them, ours in base pages"));
+        }
+        reasons
     }
 }
 
@@ -163,7 +170,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::reference::tests::{failed, memory, recorded, said};
+    use crate::reference::tests::{difference, failed, memory, recorded, said};
 
     const RECORDED: &str = "stress-ng-0.15.06-memrate-16MiB.txt";
 
@@ -191,7 +198,7 @@ mod tests {
         ] {
             let reading = parse(&recorded(RECORDED), op, isa).unwrap();
             assert_eq!((reading.metric, reading.value), (MetricName::Throughput, by_hand(name)), "{name}");
-            let sentence = StressNg.difference("0.15.06", &memory(op, isa, 16 << 20, 1), &reading).unwrap();
+            let sentence = difference(&StressNg, "0.15.06", &memory(op, isa, 16 << 20, 1), &reading).unwrap();
             assert!(sentence.contains(name) && sentence.contains("huge pages"), "{sentence}");
         }
     }

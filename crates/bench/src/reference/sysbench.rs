@@ -15,8 +15,8 @@ use serde_json::{Map, json};
 
 use super::memory::{no_loop, stream};
 use super::{
-    About, Invocation, Output, Reading, Reference, Target, Version, arguments, bare_environment, complaint, distinct,
-    examples, positive, succeeded,
+    About, Invocation, Output, Reading, Reason, Reference, Rule, Side, Target, Version, arguments, bare_environment,
+    complaint, distinct, examples, positive, succeeded,
 };
 
 pub(super) struct Sysbench;
@@ -28,8 +28,10 @@ static ABOUT: About = About {
     version: Version::Asked { argument: "--version", prefix: "sysbench ", oldest: (1, 0) },
     stands_beside: "reads and writes of memory, by 8 bytes at a time",
     equal: "the working set, the threads and the CPUs",
+    rules: &[&NARROW],
     how_to_get: "Debian package sysbench; https://github.com/akopytov/sysbench",
 };
+static NARROW: Rule = Rule { name: "narrow-loop", when: None, makes_it: Side::Slower };
 
 const MIB: f64 = (1 << 20) as f64;
 /// Bytes of its elements: the block of each thread has whole ones.
@@ -52,6 +54,9 @@ fn parameters(experiment: &Experiment) -> Result<(&MemoryParams, &'static str, u
     if block == 0 || block * threads != params.working_set || !block.is_multiple_of(ELEMENT) {
         let bytes = params.working_set;
         return Err(format!("sysbench's {threads} blocks of whole elements of {ELEMENT} B are not {bytes} B"));
+    }
+    if !block.is_power_of_two() {
+        return Err(format!("sysbench's blocks are powers of two, and {block} B is none"));
     }
     Ok((params, operation, block))
 }
@@ -126,9 +131,10 @@ impl Reference for Sysbench {
         Ok(Reading { metric: MetricName::Throughput, value, bytes_factor: 1.0, details })
     }
 
-    fn difference(&self, _version: &str, experiment: &Experiment, _reading: &Reading) -> Option<String> {
-        let (params, operation, _) = parameters(experiment).ok()?;
-        Some(format!("sysbench's loop {operation}s {ELEMENT} bytes at a time; ours uses {}.", params.isa))
+    fn reasons(&self, _version: &str, experiment: &Experiment, _reading: &Reading) -> Vec<Reason> {
+        let Ok((params, operation, _)) = parameters(experiment) else { return Vec::new() };
+        let ours = params.isa;
+        vec![NARROW.says(format!("sysbench's loop {operation}s {ELEMENT} bytes at a time, ours uses {ours}"))]
     }
 }
 
@@ -139,7 +145,7 @@ mod tests {
     use model::isa::Isa;
 
     use super::*;
-    use crate::reference::tests::{failed, memory, recorded, said};
+    use crate::reference::tests::{difference, failed, memory, recorded, said};
 
     fn reading_of(name: &str, op: MemoryOp, threads: u32) -> Result<Reading, String> {
         let experiment = memory(op, Isa::Avx2, u64::from(threads) << 26, threads);
@@ -174,6 +180,8 @@ mod tests {
         assert!(why(MemoryOp::WriteNt, 1 << 30, 1).contains("no loop for write_nt"));
         assert!(why(MemoryOp::Read, 1000, 3).contains("whole elements"));
         assert!(why(MemoryOp::Read, 0, 1).contains("whole elements"));
+        // Beyond a last-level cache of 260 MiB a working set is no power of two: sysbench ends with an error then.
+        assert!(why(MemoryOp::Read, 1040 << 20, 2).contains("powers of two"));
     }
 
     #[test]
@@ -185,7 +193,8 @@ mod tests {
         let counted = of("blocks") * f64::from(1 << 26) / of("seconds");
         assert!((reading.value / counted - 1.0).abs() < 0.01, "{reading:?}");
         reading_of("sysbench-1.0.20-write-64MiB-t1.txt", MemoryOp::Write, 1).unwrap();
-        let sentence = Sysbench.difference("1.0.20", &memory(MemoryOp::Read, Isa::Avx2, 1 << 26, 1), &reading).unwrap();
+        let sentence =
+            difference(&Sysbench, "1.0.20", &memory(MemoryOp::Read, Isa::Avx2, 1 << 26, 1), &reading).unwrap();
         assert!(sentence.contains("8 bytes at a time") && sentence.contains("avx2"), "{sentence}");
     }
 

@@ -15,8 +15,8 @@ use serde_json::{Map, json};
 
 use super::memory::{no_loop, stream};
 use super::{
-    About, Invocation, Output, Reading, Reference, Target, Version, arguments, bare_environment, distinct, examples,
-    positive, succeeded,
+    About, Invocation, Output, Reading, Reason, Reference, Rule, Side, Target, Version, arguments, bare_environment,
+    distinct, examples, positive, succeeded,
 };
 
 pub(super) struct Tinymembench;
@@ -28,8 +28,11 @@ static ABOUT: About = About {
     version: Version::Written { prefix: "tinymembench v", oldest: (0, 4) },
     stands_beside: "copies (64 MiB in all) and fills (32 MiB) of memory by one thread, with sse2 or the C library's memcpy",
     equal: "the arrays, the CPU and the instructions",
+    rules: &[&BEST, &LIBRARY],
     how_to_get: "https://github.com/ssvb/tinymembench; make",
 };
+static BEST: Rule = Rule { name: "best-pass", when: None, makes_it: Side::Faster };
+static LIBRARY: Rule = Rule { name: "library-copy", when: Some("beside the C library's copy"), makes_it: Side::Either };
 
 /// Bytes of each of its two arrays (`SIZE` in its main.c).
 const ARRAY_BYTES: u64 = 32 << 20;
@@ -113,16 +116,17 @@ impl Reference for Tinymembench {
         Ok(Reading { metric: MetricName::Throughput, value, bytes_factor: factor, details })
     }
 
-    fn difference(&self, _version: &str, experiment: &Experiment, reading: &Reading) -> Option<String> {
-        let (params, ..) = parameters(experiment).ok()?;
-        let library = if params.op == MemoryOp::Memcpy {
-            "; its C library may choose other stores than ours for the same copy"
-        } else {
-            ""
-        };
+    fn reasons(&self, _version: &str, experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
+        let Ok((params, ..)) = parameters(experiment) else { return Vec::new() };
         let spread = reading.details.get("spread").and_then(serde_json::Value::as_f64);
         let spread = spread.map_or(String::new(), |spread| format!(", which differ by {:.1} %", 100.0 * spread));
-        Some(format!("tinymembench reports the best of up to ten passes{spread}, ours is the rate over all{library}."))
+        let mut reasons = vec![
+            BEST.says(format!("tinymembench reports the best of up to ten passes{spread}, ours is the rate over all")),
+        ];
+        if params.op == MemoryOp::Memcpy {
+            reasons.push(LIBRARY.says("tinymembench's C library may choose other stores than ours for the same copy"));
+        }
+        reasons
     }
 }
 
@@ -134,7 +138,7 @@ fn behind<'a>(line: &'a str, name: &str) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reference::tests::{failed, memory, recorded, said};
+    use crate::reference::tests::{difference, failed, memory, recorded, said};
 
     /// Of a program that repeats nothing, so that it tells no spread.
     const RECORDED: &str = "tinymembench-0.4.9-one-repeat.txt";
@@ -155,7 +159,7 @@ mod tests {
             let reading = parse(&recorded(RECORDED), op, arrays * ARRAY_BYTES).unwrap();
             assert_eq!((reading.value, reading.bytes_factor), (megabytes * 1e6 * arrays as f64, arrays as f64), "{op}");
             let sentence =
-                Tinymembench.difference("0.4.9", &memory(op, Isa::Sse2, arrays * ARRAY_BYTES, 1), &reading).unwrap();
+                difference(&Tinymembench, "0.4.9", &memory(op, Isa::Sse2, arrays * ARRAY_BYTES, 1), &reading).unwrap();
             assert_eq!(sentence.contains("C library"), op == MemoryOp::Memcpy, "{sentence}");
         }
     }
@@ -166,7 +170,7 @@ mod tests {
         let reading = parse(&text, MemoryOp::Copy, 2 * ARRAY_BYTES).unwrap();
         assert!((reading.details["spread"].as_f64().unwrap() - 0.097).abs() < 1e-12);
         let experiment = memory(MemoryOp::Copy, Isa::Sse2, 2 * ARRAY_BYTES, 1);
-        assert!(Tinymembench.difference("0.4.9", &experiment, &reading).unwrap().contains("differ by 9.7 %"));
+        assert!(difference(&Tinymembench, "0.4.9", &experiment, &reading).unwrap().contains("differ by 9.7 %"));
     }
 
     #[test]

@@ -16,8 +16,8 @@ use serde_json::{Map, Value, json};
 
 use super::hpl::{expected_seconds, parameters};
 use super::{
-    About, Invocation, Output, OwnFolder, Reading, Reference, Target, Version, arguments, bare_environment, complaint,
-    distinct, examples, positive, succeeded,
+    About, Invocation, Output, OwnFolder, Reading, Reason, Reference, Rule, Side, Target, Version, arguments,
+    bare_environment, complaint, distinct, examples, positive, succeeded,
 };
 
 pub(super) struct Xlinpack;
@@ -29,8 +29,15 @@ static ABOUT: About = About {
     version: Version::Marked { words: "Timing linear equation system solver" },
     stands_beside: "LINPACK in fp64 with our own solver (by its documentation: never tried)",
     equal: "the order of the matrix, its leading dimension and alignment, the threads and the instruction set",
+    rules: &[&LIBRARY, &DIMENSION],
     how_to_get: "in Intel's oneAPI Math Kernel Library, benchmarks/linpack; \
                  https://www.intel.com/content/www/us/en/developer/articles/technical/onemkl-benchmarks-suite.html",
+};
+static LIBRARY: Rule = Rule { name: "library", when: None, makes_it: Side::Either };
+static DIMENSION: Rule = Rule {
+    name: "leading-dimension",
+    when: Some("its leading dimension is another than ours"),
+    makes_it: Side::Either,
 };
 
 /// The file that it reads: the name of its own example.
@@ -138,15 +145,14 @@ impl Reference for Xlinpack {
         Ok(Reading { metric: MetricName::Throughput, value, bytes_factor: 1.0, details })
     }
 
-    fn difference(&self, _version: &str, experiment: &Experiment, reading: &Reading) -> Option<String> {
-        let params = told(experiment).ok()?;
-        let lda = reading.details.get("leading_dimension").and_then(Value::as_u64)?;
-        let apart = if lda == params.lda {
-            String::new()
-        } else {
-            format!("; its leading dimension is {lda}, ours {}", params.lda)
-        };
-        Some(format!("xlinpack multiplies with Intel's own library, whose kernels and panels are not known{apart}."))
+    fn reasons(&self, _version: &str, experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
+        let Ok(params) = told(experiment) else { return Vec::new() };
+        let mut reasons =
+            vec![LIBRARY.says("xlinpack multiplies with Intel's own library, whose kernels and panels are not known")];
+        let lda = reading.details.get("leading_dimension").and_then(Value::as_u64).filter(|lda| *lda != params.lda);
+        let says = |lda| DIMENSION.says(format!("xlinpack's leading dimension is {lda}, ours {}", params.lda));
+        reasons.extend(lda.map(says));
+        reasons
     }
 }
 
@@ -198,7 +204,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::reference::tests::{failed, linpack, said};
+    use crate::reference::tests::{difference, failed, linpack, said};
 
     /// An output of the published form; the figures of its line have been published with it.
     const DOCUMENTED: &str = "\
@@ -271,8 +277,8 @@ End of tests
         let env: Vec<String> = invocation.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(
             env.join(" "),
-            "LC_ALL=C MKL_ENABLE_INSTRUCTIONS=AVX512 OMP_DYNAMIC=false OMP_NUM_THREADS=2 OMP_PLACES={1},{3} \
-             OMP_PROC_BIND=close"
+            "HOME={folder} LC_ALL=C MKL_ENABLE_INSTRUCTIONS=AVX512 OMP_DYNAMIC=false OMP_NUM_THREADS=2 \
+             OMP_PLACES={1},{3} OMP_PROC_BIND=close TMPDIR={folder}"
         );
         let input = &invocation.folder.unwrap().files[INPUT];
         let numbers: Vec<&str> = input.lines().skip(2).filter_map(|line| line.split(' ').next()).collect();
@@ -301,11 +307,11 @@ End of tests
     fn what_sets_it_apart_is_said() {
         let reading = parse(DOCUMENTED, 20000, 8).unwrap();
         let mut experiment = linpack(20000, 8);
-        let says = |experiment: &Experiment| Xlinpack.difference("", experiment, &reading).unwrap();
+        let says = |experiment: &Experiment| difference(&Xlinpack, "", experiment, &reading).unwrap();
         assert!(!says(&experiment).contains("leading dimension"));
         if let model::experiment::Params::Linpack(params) = &mut experiment.params {
             params.lda = 20016;
         }
-        assert!(says(&experiment).contains("its leading dimension is 20000, ours 20016"));
+        assert!(says(&experiment).contains("leading dimension is 20000, ours 20016"));
     }
 }

@@ -444,7 +444,7 @@ mod tests {
     use serde_json::Map;
 
     use super::*;
-    use crate::reference::{About, Output, Version};
+    use crate::reference::{About, Output, Reason, Version};
     use crate::tests::{document, experiment, planned};
 
     fn likwid(samples: &[(f64, f64)]) -> Beside {
@@ -538,6 +538,7 @@ mod tests {
         version: Version::Unsaid { argument: "--help", help: "" },
         stands_beside: "",
         equal: "",
+        rules: &[],
         how_to_get: "",
     };
 
@@ -569,8 +570,8 @@ mod tests {
             Some(reading.value).filter(|sent| *sent > self.link)
         }
 
-        fn difference(&self, _: &str, _: &Experiment, _: &Reading) -> Option<String> {
-            None
+        fn reasons(&self, _: &str, _: &Experiment, _: &Reading) -> Vec<Reason> {
+            Vec::new()
         }
     }
 

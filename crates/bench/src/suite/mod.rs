@@ -13,7 +13,7 @@ use model::unit::{parse_seconds, parse_size};
 use model::warning::WarningCode;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
-use crate::plan::Planned;
+use crate::plan::{Planned, matches_id};
 
 mod disk;
 mod linpack;
@@ -96,7 +96,7 @@ pub struct Suite {
 }
 
 /// Where a suite has trusted tools that are found, so that all of it keeps within its time.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuiteReferences {
     /// The most pairs of a row.
@@ -104,13 +104,25 @@ pub struct SuiteReferences {
     /// The longest sample of ours that they stand beside, in seconds.
     #[serde(rename = "longest", deserialize_with = "seconds")]
     pub longest_seconds: f64,
+    /// Rows that they do not stand beside: globs of ids, as `--filter` takes them.
+    #[serde(default)]
+    pub not_beside: Vec<String>,
 }
 
 impl SuiteReferences {
-    /// Whether tools stand beside a row: one whose threads have a CPU each, and whose samples are not too long.
+    /// Whether tools stand beside a row: one whose threads have a CPU each, whose samples are not too long, and which is
+    /// not excepted.
     pub(crate) fn stand_beside(&self, row: &Planned) -> bool {
         let oversubscribed = row.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed.name());
-        !oversubscribed && row.sampling.sample_seconds <= self.longest_seconds
+        let excepted = || self.not_beside.iter().any(|glob| matches_id(glob, &row.experiment.id).unwrap_or(false));
+        !oversubscribed && row.sampling.sample_seconds <= self.longest_seconds && !excepted()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.pairs == 0 {
+            return Err("pairs must be at least 1".to_owned());
+        }
+        self.not_beside.iter().try_for_each(|glob| matches_id(glob, "").map(|_| ()))
     }
 }
 
@@ -313,9 +325,8 @@ impl Suite {
         if suite.sessions == 0 || !(0.0..=1.0).contains(&suite.repeat_share) {
             return Err(format!("suite '{origin}': sessions must be at least 1, and repeat_share between 0 and 1"));
         }
-        if suite.references.is_some_and(|wanted| wanted.pairs == 0) {
-            return Err(format!("suite '{origin}', [references]: pairs must be at least 1"));
-        }
+        let references = suite.references.as_ref().map_or(Ok(()), SuiteReferences::check);
+        references.map_err(|problem| format!("suite '{origin}', [references]: {problem}"))?;
         for (area, sampling) in &suite.sampling {
             sampling.check().map_err(|problem| format!("suite '{origin}', [sampling.{area}]: {problem}"))?;
         }

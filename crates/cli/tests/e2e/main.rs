@@ -5,6 +5,9 @@
 //! * `system`: mounts, control groups and processes, taken away again when a test ends
 //! * `bad_input`: what is refused, with which sentence and status
 //! * `charts`: a run's charts as files
+//! * `cluster`: plans, agents that drain them, and agents that are killed
+//! * `cluster_pairs`: the network between the nodes of a plan
+//! * `cluster_run`: workers on nodes, through ssh, this host and a made-up Slurm
 //! * `compare`: two runs, compared
 //! * `cpu_trouble`: instruction sets that are missing, fewer CPUs than threads, CPUs that go away
 //! * `cpu`: rows of arithmetic, how they scale, totals done in full
@@ -36,6 +39,9 @@
 
 mod bad_input;
 mod charts;
+mod cluster;
+mod cluster_pairs;
+mod cluster_run;
 mod common;
 mod compare;
 mod cpu;
@@ -59,6 +65,7 @@ mod net_faults;
 mod net_server;
 mod references;
 mod references_here;
+mod references_trouble;
 mod report;
 mod resume;
 mod sampling;

@@ -21,10 +21,10 @@ use crate::system::{Running, assert_no_orphans, has, signal, wait_for};
 const TOLERANCE: f64 = 1e-9;
 
 /// Where the system's programs are.
-const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
+pub(crate) const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 
 /// How likwid-bench says its version.
-const SAYS_VERSION: &str = "[ \"$1\" = -v ] && { echo 'likwid-bench -- Version 5.2.2'; exit; }";
+pub(crate) const SAYS_VERSION: &str = "[ \"$1\" = -v ] && { echo 'likwid-bench -- Version 5.2.2'; exit; }";
 
 /// How iperf3 says its version.
 const IPERF3_SAYS_VERSION: &str = "[ \"$1\" = --version ] && { echo 'iperf 3.12 (a fake)'; exit; }";
@@ -119,7 +119,7 @@ fn brief(scratch: &Scratch, tool: &str) -> String {
 }
 
 /// The arguments that run these rows of [`BRIEF`], in pairs with a tool.
-fn brief_rows(scratch: &Scratch, rows: &str, tool: &str) -> String {
+pub(crate) fn brief_rows(scratch: &Scratch, rows: &str, tool: &str) -> String {
     let suite = scratch.join("brief.toml");
     std::fs::write(&suite, BRIEF).unwrap();
     format!("run {} --filter {rows} --references {tool}", suite.display())
@@ -129,21 +129,21 @@ fn brief_rows(scratch: &Scratch, rows: &str, tool: &str) -> String {
 const PATIENCE: Duration = Duration::from_secs(40);
 
 /// Runs the program with the system's programs at hand; the arguments are separated by spaces.
-fn with_tools(scratch: &Scratch, arguments: &str) -> Ran {
+pub(crate) fn with_tools(scratch: &Scratch, arguments: &str) -> Ran {
     let mut command = command(scratch, arguments.split_whitespace());
     command.env("PATH", SEARCH_PATH).env("HOME", "/nowhere").env("OPENBLAS_NUM_THREADS", "7");
     command.output().unwrap().into()
 }
 
 /// What the document says of the tools beside a row, with the metric that they are beside.
-fn beside(row: &Value) -> Vec<(&Value, &Value)> {
+pub(crate) fn beside(row: &Value) -> Vec<(&Value, &Value)> {
     let metrics = list(row, "metrics").iter();
     metrics.flat_map(|metric| list(metric, "references").iter().map(move |reference| (metric, reference))).collect()
 }
 
 /// The only tool beside a row, and the metric that it is beside.
 #[track_caller]
-fn only_one(row: &Value) -> (&Value, &Value) {
+pub(crate) fn only_one(row: &Value) -> (&Value, &Value) {
     let beside = beside(row);
     assert_eq!(beside.len(), 1, "{row:#}");
     beside[0]
@@ -196,7 +196,9 @@ fn assert_measured(scratch: &Scratch, row: &Value, pairs: usize) {
     assert_eq!(reference["version"] == "not stated", says_none, "{reference:#}");
     let env = reference["env"].as_object().unwrap();
     assert_eq!(env["LC_ALL"], "C");
-    assert!(env.keys().all(|name| name == "LC_ALL" || name.starts_with("OMP_")), "nothing of ours reaches it: {env:?}");
+    let its_own = |name: &str| ["LC_ALL", "HOME", "TMPDIR"].contains(&name) || name.starts_with("OMP_");
+    assert!(env.keys().all(|name| its_own(name)), "nothing of ours reaches it: {env:?}");
+    assert!([&env["HOME"], &env["TMPDIR"]].iter().all(|place| **place == "{folder}"), "its own folder: {env:?}");
     let (ours, theirs) = (list(metric, "samples"), list(reference, "samples"));
     assert_eq!((ours.len(), theirs.len(), &reference["pairs"]), (pairs, pairs, &json!(pairs)));
     for (pair, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
@@ -338,14 +340,14 @@ pub(crate) fn fake(scratch: &Scratch, name: &str, body: &str) -> PathBuf {
 }
 
 /// The arguments of a brief run with the fake of this name.
-fn with_fake(scratch: &Scratch, tool: &str) -> String {
+pub(crate) fn with_fake(scratch: &Scratch, tool: &str) -> String {
     format!("{} --tool {tool}={}", brief(scratch, tool), scratch.join(tool).display())
 }
 
 /// Asserts that a run with a tool that is of no use was measured all the same, each row with this status of the tool;
 /// why it was of no use.
 #[track_caller]
-fn of_no_use(scratch: &Scratch, ran: &Ran, status: &str) -> String {
+pub(crate) fn of_no_use(scratch: &Scratch, ran: &Ran, status: &str) -> String {
     assert_eq!(ran.status, Some(0), "a tool's trouble is not ours: {ran:?}");
     let folder = only_run(scratch);
     let document = document(&folder);
@@ -412,7 +414,7 @@ fn a_tool_that_fails_or_talks_nonsense_loses_its_place() {
         let (document, printed) = (document(&folder), std::fs::read(folder.join("raw/likwid-bench-01.txt")).unwrap());
         let printed = String::from_utf8_lossy(&printed).into_owned();
         assert!(printed.contains(raw) && printed.len() < 10_000_000, "{body}: {} bytes", printed.len());
-        for ours in ["HOME=", "OPENBLAS", "ASSAY_STORE", "LANG="] {
+        for ours in ["HOME=/nowhere", "OPENBLAS", "ASSAY_STORE", "LANG="] {
             assert!(!printed.contains(ours), "{ours} has reached it: {printed}");
         }
         assert_eq!(words(only_one(&rows(&document)[0]).1, "argv")[0], program.to_str().unwrap());

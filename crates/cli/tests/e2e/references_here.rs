@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
+use bench::reference::{REFERENCES, Side, Version};
 use serde_json::Value;
 
-use crate::common::{Scratch, command, document, list, names, only_run, rows, text};
+use crate::common::{Scratch, command, document, list, names, only_run, root, rows, text};
 use crate::disk;
 use crate::family::ended_within;
 use crate::references::{Group, fake, words};
@@ -117,4 +118,48 @@ fn a_tool_that_lays_out_its_own_data_leaves_none_when_it_is_stopped() {
     assert_eq!(document["run"]["complete"], false);
     let reference = &list(&list(&rows(&document)[0], "metrics")[0], "references")[0];
     assert!(words(reference, "argv").contains(&"-I"), "past the cache: {reference:#}");
+}
+
+/// What docs/references.md says of every tool, as the table of the program has it.
+fn catalogue_of_the_docs() -> Vec<String> {
+    let mut lines = Vec::new();
+    for reference in REFERENCES {
+        let about = reference.about();
+        let version = match about.version {
+            Version::Asked { oldest: (major, minor), .. } => format!("from {major}.{minor} on, as it says"),
+            Version::Written { oldest: (major, minor), .. } => format!("from {major}.{minor} on, as its file says"),
+            Version::Marked { .. } => "known by its file".to_owned(),
+            Version::Unsaid { .. } => "known by its help".to_owned(),
+        };
+        let [tool, program, beside, equal] = [about.tool, about.program, about.stands_beside, about.equal];
+        lines.push(format!("| {tool} | `{program}`, {version} | {beside} | {equal} |"));
+    }
+    for reference in REFERENCES {
+        let about = reference.about();
+        for rule in about.rules {
+            let side = match rule.makes_it {
+                Side::Slower => "slower",
+                Side::Faster => "faster",
+                Side::Either => "either",
+            };
+            lines.push(format!("| {} | {} | {} | {side} |", about.tool, rule.name, rule.when.unwrap_or("always")));
+        }
+    }
+    lines
+}
+
+#[test]
+fn the_docs_have_every_tool_and_every_rule_as_the_program_has_them() {
+    let docs = std::fs::read_to_string(root().join("docs/references.md")).unwrap();
+    let wanted = catalogue_of_the_docs();
+    let missing: Vec<&str> =
+        wanted.iter().map(String::as_str).filter(|wanted| !docs.lines().any(|line| line == *wanted)).collect();
+    assert!(missing.is_empty(), "docs/references.md lacks these lines:\n{}", missing.join("\n"));
+    let tools: Vec<&str> = REFERENCES.iter().map(|reference| reference.about().tool).collect();
+    let catalogue = docs.split("## ").find(|section| section.starts_with("The catalogue")).unwrap();
+    let rows: Vec<&str> = catalogue.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    assert_eq!(rows.len(), tools.len(), "and no other tool");
+    let rules = docs.split("## ").find(|section| section.starts_with("The rules")).unwrap();
+    let rows = rules.lines().filter(|line| line.starts_with("| ")).skip(1).count();
+    assert_eq!(rows + tools.len(), wanted.len(), "and no other rule");
 }

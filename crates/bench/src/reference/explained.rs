@@ -1,0 +1,382 @@
+//! Each stated rule, caused: on what a tool printed where that can be had, on a figure with the details that the rule
+//! looks at otherwise. Where a rule is not caused, or moves the figure to the other side, it is not said.
+
+use std::collections::BTreeSet;
+
+use model::experiment::{DiskParams, NetParams, Params};
+use model::io::{Direction, DiskEngine, DiskOp, DiskPattern, NetMode, Protocol};
+use model::isa::{Isa, MemoryOp, Pages};
+use serde_json::json;
+
+use super::tests::{chase, cpu, disk, linpack, memory, net, recorded, said};
+use super::*;
+use crate::tests::disk_params;
+
+/// A figure of a tool beside an experiment.
+struct Case {
+    version: &'static str,
+    experiment: Experiment,
+    reading: Reading,
+}
+
+/// A rule and what causes it.
+struct Cause {
+    tool: &'static str,
+    rule: &'static str,
+    /// Words of what it then says.
+    says: &'static str,
+    caused: Case,
+    /// Where it does not hold; `None` for a rule that always does.
+    otherwise: Option<Case>,
+}
+
+fn cause(
+    tool: &'static str,
+    rule: &'static str,
+    says: &'static str,
+    caused: Case,
+    otherwise: impl Into<Option<Case>>,
+) -> Cause {
+    Cause { tool, rule, says, caused, otherwise: otherwise.into() }
+}
+
+/// What a tool printed once.
+fn printed(tool: &str, version: &'static str, file: &str, experiment: Experiment) -> Case {
+    read_from(tool, version, &said(&recorded(file)), experiment)
+}
+
+fn read_from(tool: &str, version: &'static str, output: &Output, experiment: Experiment) -> Case {
+    let reading = find(tool).unwrap().parse(version, output, &experiment).unwrap();
+    Case { version, experiment, reading }
+}
+
+/// A rate with these details.
+fn rate(version: &'static str, experiment: Experiment, details: &Value) -> Case {
+    let details = details.as_object().cloned().unwrap();
+    let reading = Reading { metric: MetricName::Throughput, value: 1e9, bytes_factor: 1.0, details };
+    Case { version, experiment, reading }
+}
+
+/// A latency with these details.
+fn latency(seconds: f64, experiment: Experiment, details: &Value) -> Case {
+    let mut case = rate("1.0", experiment, details);
+    (case.reading.metric, case.reading.value) = (MetricName::Latency, seconds);
+    case
+}
+
+fn nothing() -> Value {
+    json!({})
+}
+
+/// The same memory in pages of 2 MiB.
+fn huge(mut experiment: Experiment) -> Experiment {
+    let Params::Memory(params) = &mut experiment.params else { panic!("memory") };
+    params.pages = Pages::Huge2M;
+    experiment
+}
+
+/// The same chase in base pages.
+fn base(mut experiment: Experiment) -> Experiment {
+    let Params::Memory(params) = &mut experiment.params else { panic!("memory") };
+    params.pages = Pages::Base4K;
+    experiment
+}
+
+/// The rules of likwid-bench, pmbw, multichase and mbw.
+fn loops() -> Vec<Cause> {
+    let read = |bytes, threads| memory(MemoryOp::Read, Isa::Avx2, bytes, threads);
+    let copy = || memory(MemoryOp::Memcpy, Isa::Scalar, 128 << 20, 1);
+    let likwid = |experiment, details| rate("5.2.2", experiment, &details);
+    let peakflops = "likwid-bench-5.2.2-peakflops_avx512_fma-t1.txt";
+    let mbw = |experiment| rate("", experiment, &nothing());
+    let multichase = |experiment: Experiment| latency(1e-7, experiment, &nothing());
+    vec![
+        cause(
+            "likwid-bench",
+            "operand-load",
+            "an operand from the L1 cache for every 15",
+            printed("likwid-bench", "5.2.2", peakflops, cpu(Isa::Avx512, 1)),
+            likwid(read(1 << 30, 1), nothing()),
+        ),
+        cause(
+            "likwid-bench",
+            "base-pages",
+            "in base pages, ours in pages of 2 MiB",
+            likwid(huge(read(1 << 30, 1)), nothing()),
+            likwid(read(1 << 30, 1), nothing()),
+        ),
+        cause(
+            "likwid-bench",
+            "working-set",
+            "likwid-bench went over 900000 B, we over 1000000 B",
+            likwid(read(1_000_000, 1), json!({"working_set": 900_000})),
+            likwid(read(1_000_000, 1), json!({"working_set": 995_000})),
+        ),
+        cause("pmbw", "base-pages", "pmbw's area is in base pages", mbw(huge(read(1 << 30, 1))), mbw(read(1 << 30, 1))),
+        cause("pmbw", "unpinned", "share our CPUs unpinned", mbw(read(1 << 30, 2)), mbw(read(1 << 30, 1))),
+        cause("pmbw", "long-passes", "for more than a second", mbw(read(1 << 30, 1)), None),
+        cause("multichase", "counter", "a locked instruction every 200 loads", multichase(chase(64 << 20)), None),
+        cause(
+            "multichase",
+            "some-huge",
+            "how many of multichase's pages are huge",
+            multichase(chase(64 << 20)),
+            multichase(base(chase(64 << 20))),
+        ),
+        cause("mbw", "library-copy", "may choose other stores", mbw(copy()), None),
+        cause("mbw", "base-pages", "mbw's arrays are in base pages", mbw(huge(copy())), mbw(copy())),
+        cause("mbw", "first-pass", "the first of mbw's passes counts", mbw(copy()), None),
+    ]
+}
+
+/// The rules of tools whose loops their compilers made.
+fn compiled() -> Vec<Cause> {
+    let triad = |threads| memory(MemoryOp::Triad, Isa::Avx2, 4 << 20, threads);
+    let serial = || {
+        let experiment = memory(MemoryOp::Triad, Isa::Avx2, 96_000_000, 1);
+        printed("stream", "5.10", "stream-5.10-91MiB-serial.txt", experiment)
+    };
+    let with_passes = |passes: u32| rate("5.10", triad(1), &json!({"passes": passes}));
+    let hpcc = || printed("hpcc", "2.0", "hpcc-1.5.0-n725-t2.txt", triad(2));
+    let hpcc_linpack = || printed("hpcc", "2.0", "hpcc-1.5.0-n1000-t2.txt", linpack(1000, 2));
+    let tinymembench = |op| {
+        let file = "tinymembench-0.4.9-one-repeat.txt";
+        let isa = if op == MemoryOp::Memcpy { Isa::Scalar } else { Isa::Sse2 };
+        printed("tinymembench", "0.4.9", file, memory(op, isa, 64 << 20, 1))
+    };
+    let memrate = |pages: fn(Experiment) -> Experiment| {
+        let file = "stress-ng-0.15.06-memrate-16MiB.txt";
+        printed("stress-ng", "0.15.06", file, pages(memory(MemoryOp::Read, Isa::Sse2, 16 << 20, 1)))
+    };
+    let sysbench = "sysbench-1.0.20-write-64MiB-t1.txt";
+    let written = memory(MemoryOp::Write, Isa::Avx2, 1 << 26, 1);
+    vec![
+        cause("stream", "compiler-stores", "as its compiler chose", serial(), None),
+        cause("stream", "unasked-pages", "in the pages that the system gives unasked", serial(), None),
+        cause("stream", "best-pass", "stream reports the best of 9 passes", with_passes(9), with_passes(1)),
+        cause("tinymembench", "best-pass", "the best of up to ten passes", tinymembench(MemoryOp::Copy), None),
+        cause(
+            "tinymembench",
+            "library-copy",
+            "may choose other stores than ours",
+            tinymembench(MemoryOp::Memcpy),
+            tinymembench(MemoryOp::Copy),
+        ),
+        cause(
+            "sysbench",
+            "narrow-loop",
+            "writes 8 bytes at a time, ours uses avx2",
+            printed("sysbench", "1.0.20", sysbench, written),
+            None,
+        ),
+        cause("stress-ng", "compiler-loop", "what instructions its compiler chose", memrate(huge), None),
+        cause("stress-ng", "huge-pages", "in huge pages where the system has them", memrate(base), memrate(huge)),
+        cause("hpcc", "compiler-stores", "as its compiler chose", hpcc(), hpcc_linpack()),
+        cause("hpcc", "unasked-pages", "in the pages that the system gives unasked", hpcc(), hpcc_linpack()),
+        cause("hpcc", "best-pass", "hpcc reports the best of 9 passes", hpcc(), hpcc_linpack()),
+    ]
+}
+
+/// The rules of HPL, by itself and in hpcc, and of xlinpack.
+fn equations() -> Vec<Cause> {
+    let mut causes = Vec::new();
+    for (tool, file, threads) in [("hpl", "hpl-2.3-n1000-t1.txt", 1), ("hpcc", "hpcc-1.5.0-n1000-t2.txt", 2)] {
+        // What OpenBLAS says of its kernels stands in the standard error output.
+        let with = |says: &str| {
+            let stderr = says.to_owned();
+            read_from(tool, "2.3", &Output { stderr, ..said(&recorded(file)) }, linpack(1000, threads))
+        };
+        let of = |threads| rate("2.3", linpack(1000, threads), &nothing());
+        let told = || with("Core: SkylakeX\n");
+        let others = || with("Core: Haswell\n");
+        let silent = || rate("2.3", linpack(1000, 1), &nothing());
+        let other_words = "OpenBLAS's kernels for Haswell, though it was told to take those for SkylakeX";
+        causes.extend([
+            cause(tool, "library", "OpenBLAS's kernels for SkylakeX", told(), others()),
+            cause(tool, "other-kernels", other_words, others(), told()),
+            cause(tool, "unknown-kernels", "does not say which kernels it uses", silent(), told()),
+            cause(tool, "processes", "2 processes send each other the panels", of(2), of(1)),
+        ]);
+    }
+    let xlinpack = |leading: u64| rate("", linpack(1000, 1), &json!({"leading_dimension": leading}));
+    causes.extend([
+        cause("xlinpack", "library", "Intel's own library", xlinpack(1000), None),
+        cause("xlinpack", "leading-dimension", "dimension is 1016, ours 1000", xlinpack(1016), xlinpack(1000)),
+    ]);
+    causes
+}
+
+fn disks() -> Vec<Cause> {
+    let share = |share: f64| rate("3.33", disk(disk_params(4)), &json!({"cpu_share": share}));
+    let one = disk_params(1);
+    let written = DiskParams { op: DiskOp::Write, ..one.clone() };
+    let in_order = |engine, threads| DiskParams {
+        pattern: DiskPattern::Sequential,
+        engine,
+        block: 1 << 20,
+        size: 32 << 20,
+        threads,
+        ..one.clone()
+    };
+    let iozone =
+        |params: &DiskParams, bytes: u64| rate("3.508", disk(params.clone()), &json!({"bytes_per_process": bytes}));
+    let two = in_order(DiskEngine::IoUring, 2);
+    let positioned = in_order(DiskEngine::Sync, 1);
+    let ioping = printed("ioping", "1.3", "ioping-1.3-randread-4KiB.json", disk(one.clone()));
+    let repeating = printed("ioping", "1.3", "ioping-1.3-randread-4KiB.json", disk(one.clone()));
+    vec![
+        cause("fio", "cpu-bound", "busy 97 % of the time", share(0.97), share(0.5)),
+        cause(
+            "iozone",
+            "file-size",
+            "iozone's file has 4096 B, ours has 1048576 B",
+            iozone(&one, 4096),
+            iozone(&one, 1 << 20),
+        ),
+        cause(
+            "iozone",
+            "file-each",
+            "a file each, our threads share one",
+            printed("iozone", "3.508", "iozone-3.508-read-1MiB-t2.txt", disk(two.clone())),
+            iozone(&one, 1 << 20),
+        ),
+        cause("iozone", "engine", "ours goes through io_uring", iozone(&two, 16 << 20), iozone(&one, 1 << 20)),
+        cause(
+            "iozone",
+            "seek",
+            "two system calls for each record",
+            iozone(&one, 1 << 20),
+            iozone(&positioned, 32 << 20),
+        ),
+        cause("iozone", "same-byte", "nearly all the same byte", iozone(&written, 1 << 20), iozone(&one, 1 << 20)),
+        cause("ioping", "outside-requests", "of its time outside its requests", ioping, None),
+        cause("ioping", "repeated-offsets", "draws its offsets with repetition", repeating, None),
+    ]
+}
+
+/// The rules of iperf3 and iperf.
+fn streams() -> Vec<Cause> {
+    let stream = |threads| net(Protocol::Tcp, NetMode::Stream, 128 << 10, threads);
+    let blast = |threads| net(Protocol::Udp, NetMode::Blast, 1472, threads);
+    let both = || {
+        let mut experiment = stream(1);
+        let Params::Net(NetParams { direction, .. }) = &mut experiment.params else { panic!("a network") };
+        *direction = Some(Direction::Both);
+        experiment
+    };
+    let iperf3 = |version, experiment, details: Value| rate(version, experiment, &details);
+    let iperf = || printed("iperf", "2.1.8", "iperf-2.1.8-tcp-128KiB-t1.csv", stream(1));
+    let datagrams = || printed("iperf", "2.1.8", "iperf-2.1.8-udp-1472B-t1.txt", blast(1));
+    vec![
+        cause(
+            "iperf3",
+            "one-thread",
+            "serves all 2 streams from one thread",
+            printed("iperf3", "3.12", "iperf3-3.12-tcp-128KiB-t2.json", stream(2)),
+            printed("iperf3", "3.16", "iperf3-3.12-tcp-128KiB-t2.json", stream(2)),
+        ),
+        cause(
+            "iperf3",
+            "call-each",
+            "a system call for each datagram",
+            printed("iperf3", "3.12", "iperf3-3.12-udp-1472B-t1.json", blast(1)),
+            iperf3("3.12", stream(1), nothing()),
+        ),
+        cause(
+            "iperf3",
+            "cpu-bound",
+            "iperf3's server was bound by the CPU: busy 99 %",
+            iperf3("3.16", both(), json!({"near_cpu": 0.4, "far_cpu": 0.99})),
+            iperf3("3.16", stream(1), json!({"sender_cpu": 0.5, "receiver_cpu": 0.4})),
+        ),
+        cause("iperf", "unarrived", "what its client hands to the kernel", iperf(), datagrams()),
+        cause("iperf", "unset", "neither its buffers nor the CPU", iperf(), datagrams()),
+        cause("iperf", "call-each", "looks at the clock before the next", datagrams(), iperf()),
+    ]
+}
+
+/// The rules of sockperf, qperf and ping.
+fn round_trips() -> Vec<Cause> {
+    let stream = |threads| net(Protocol::Tcp, NetMode::Stream, 128 << 10, threads);
+    let pingpong = || net(Protocol::Udp, NetMode::Pingpong, 64, 1);
+    let sockperf = |dropped: u32| latency(1e-5, pingpong(), &json!({"dropped": dropped}));
+    let ping = || printed("ping", "20221126", "ping-20221126-64B.txt", pingpong());
+    vec![
+        cause("sockperf", "lost", "sockperf lost 3 messages", sockperf(3), sockperf(0)),
+        cause(
+            "qperf",
+            "mean",
+            "half of a mean round trip",
+            latency(1e-5, pingpong(), &nothing()),
+            rate("0.4.11", stream(1), &nothing()),
+        ),
+        cause("ping", "kernel-answers", "answered by the kernel", ping(), None),
+        cause("ping", "rare-requests", "between which the CPUs fall asleep", ping(), None),
+        cause(
+            "ping",
+            "whole-microseconds",
+            "ping tells whole microseconds",
+            latency(1e-5, pingpong(), &nothing()),
+            latency(5e-5, pingpong(), &nothing()),
+        ),
+    ]
+}
+
+fn causes() -> Vec<Cause> {
+    [loops(), compiled(), equations(), disks(), streams(), round_trips()].into_iter().flatten().collect()
+}
+
+/// Our own figure beside a tool that is twice as slow as ours, or twice as fast.
+fn ours(reading: &Reading, tool_is_slower: bool) -> f64 {
+    if tool_is_slower == (reading.metric == MetricName::Latency) { reading.value / 2.0 } else { reading.value * 2.0 }
+}
+
+/// Which of the tool's rules hold.
+fn holding(tool: &str, case: &Case) -> Vec<&'static Rule> {
+    let reasons = find(tool).unwrap().reasons(case.version, &case.experiment, &case.reading);
+    reasons.into_iter().map(|reason| reason.rule).collect()
+}
+
+#[test]
+fn every_rule_of_every_tool_is_caused_here() {
+    let caused: BTreeSet<(&str, &str)> = causes().iter().map(|cause| (cause.tool, cause.rule)).collect();
+    let stated = |reference: &&dyn Reference| {
+        let About { tool, rules, .. } = reference.about();
+        rules.iter().map(move |rule| (*tool, rule.name))
+    };
+    let stated: Vec<(&str, &str)> = REFERENCES.iter().flat_map(stated).collect();
+    assert_eq!(stated.len(), stated.iter().collect::<BTreeSet<_>>().len(), "each has a name of its own");
+    assert_eq!(caused, stated.into_iter().collect());
+    let tools: BTreeSet<&str> = caused.iter().map(|(tool, _)| *tool).collect();
+    assert_eq!(tools.len(), REFERENCES.len(), "no tool is without a rule");
+}
+
+#[test]
+fn a_rule_is_said_where_it_is_caused_and_nowhere_else() {
+    for Cause { tool, rule: name, says, caused, otherwise } in causes() {
+        let reference = find(tool).unwrap();
+        let rule = *reference.about().rules.iter().find(|rule| rule.name == name).unwrap();
+        let at = |our_rate: f64| explain(reference, caused.version, &caused.experiment, &caused.reading, our_rate);
+        let [slower, faster] = [true, false].map(|slower| at(ours(&caused.reading, slower)).unwrap());
+        for (sentence, other_side) in [(&slower, Side::Faster), (&faster, Side::Slower)] {
+            assert_eq!(sentence.contains(says), rule.makes_it != other_side, "{tool}, {name}: {sentence}");
+            assert!(sentence.ends_with('.') && !sentence.contains(".."), "{sentence}");
+        }
+        assert_eq!(at(1.04 * caused.reading.value), None, "{tool}, {name}: within 5 % nothing is claimed");
+        assert!(holding(tool, &caused).contains(&rule), "{tool}, {name}");
+        assert_eq!(rule.when.is_some(), otherwise.is_some(), "{tool}, {name}: whether it always holds");
+        if let Some(otherwise) = otherwise {
+            assert!(!holding(tool, &otherwise).contains(&rule), "{tool}, {name}: not where it is not caused");
+        }
+    }
+}
+
+#[test]
+fn a_tool_says_no_rule_that_it_has_not_stated() {
+    for Cause { tool, caused, otherwise, .. } in causes() {
+        for case in [caused].iter().chain(&otherwise) {
+            let rules = find(tool).unwrap().about().rules;
+            assert!(holding(tool, case).iter().all(|rule| rules.contains(rule)), "{tool}");
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! What a trusted tool finds when we start it, against what it finds when it is started by hand as the document says; what
+//! it leaves, and what becomes of one that does something else than it was told. Tools are played by scripts here, but
+//! where a cause needs the real one.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use bench::reference::{FOLDER, REFERENCES, Version};
+use serde_json::Value;
+
+use crate::common::{Ran, Scratch, check, command, document, list, names, number, only_run, rows, skip, text};
+use crate::disk;
+use crate::family::ended_within;
+use crate::references::{
+    Group, SAYS_VERSION, SEARCH_PATH, beside, brief_rows, fake, of_no_use, only_one, with_fake, with_tools, words,
+};
+use crate::system::{Running, has, signal, wait_for};
+
+/// What STREAM printed once: two arrays of 32 MB, which stand beside 64 MiB.
+const STREAM_PRINTED: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../bench/src/reference/recorded/stream-5.10-91MiB-serial.txt");
+/// What is in the file of a STREAM.
+const IS_STREAM: &str = "# STREAM version $Revision: 5.10 $";
+/// Ticks of the CPU clock (0.01 s) that all of ours may take in a second of a tool's: 5 % of one CPU. Looking around
+/// ten times a second takes less than one.
+const OUR_TICKS: u64 = 5;
+
+/// A script that writes to `into` all that it can see of how it was started, one run behind the other.
+fn recording(into: &Path) -> String {
+    format!(
+        "{{ echo run; /usr/bin/tr '\\000' ' ' </proc/$$/cmdline; echo\n\
+         /usr/bin/env | /usr/bin/sort | /bin/grep -v -e '^PWD=' -e '^OLDPWD=' -e '^SHLVL=' -e '^_='\n\
+         /bin/grep -E '^(Umask|Cpus_allowed_list|Mems_allowed_list|NoNewPrivs|Seccomp|Sig(Blk|Ign)|Cap.*):' /proc/$$/status\n\
+         /usr/bin/cut -d' ' -f18,19,40,41 /proc/$$/stat\n\
+         /bin/cat /proc/$$/limits /proc/$$/oom_score_adj; /bin/cat /proc/$$/timerslack_ns 2>/dev/null\n\
+         /usr/bin/readlink /proc/$$/fd/0; /bin/ls /proc/$$/fd; /bin/ls -A; }} 2>&1 | \
+         /bin/sed \"s|$PWD|{FOLDER}|g\" >>{}",
+        into.display()
+    )
+}
+
+/// What a script recorded, run by run.
+fn recorded(from: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(from).unwrap();
+    text.split("run\n").filter(|run| !run.is_empty()).map(str::to_owned).collect()
+}
+
+/// Starts by hand what the document says was started: this command line with this environment on these CPUs, in an empty
+/// folder.
+fn by_hand(scratch: &Scratch, reference: &Value, cpus: &[Value]) {
+    let folder = scratch.join("by-hand");
+    std::fs::create_dir(&folder).unwrap();
+    let cpus: Vec<String> = cpus.iter().map(Value::to_string).collect();
+    let mut line = Command::new("taskset");
+    line.arg("-c").arg(cpus.join(",")).arg("/usr/bin/env").arg("-i");
+    for (name, value) in reference["env"].as_object().unwrap() {
+        line.arg(format!("{name}={}", value.as_str().unwrap().replace(FOLDER, folder.to_str().unwrap())));
+    }
+    line.args(words(reference, "argv")).current_dir(&folder).stdin(Stdio::null()).output().unwrap();
+}
+
+#[test]
+fn a_tool_finds_what_it_finds_when_it_is_started_by_hand() {
+    if !has("taskset") {
+        return skip("a tool by hand", "taskset is not installed");
+    }
+    let scratch = Scratch::new();
+    let into = scratch.join("recorded");
+    fake(&scratch, "likwid-bench", &format!("{SAYS_VERSION}\n{}; exit 3", recording(&into)));
+    let ran = with_tools(&scratch, &with_fake(&scratch, "likwid-bench"));
+    assert!(of_no_use(&scratch, &ran, "failed").contains("left with status 3"));
+    let document = document(&only_run(&scratch));
+    let row = &rows(&document)[0];
+    by_hand(&scratch, only_one(row).1, list(&row["conditions"], "cpus"));
+    let runs = recorded(&into);
+    let (hand, ours) = runs.split_last().unwrap();
+    assert!(hand.contains("Cpus_allowed_list:") && hand.contains("Max open files"), "{hand}");
+    assert!(!ours.is_empty());
+    for ours in ours {
+        assert_eq!(ours, hand, "what it finds under us, and by hand");
+    }
+}
+
+#[test]
+fn nothing_of_ours_runs_while_a_tool_runs() {
+    let scratch = Scratch::new();
+    let into = scratch.join("ticks");
+    // The CPU time of the process that started it and of the workers that this one has.
+    let ticks = "/bin/cat /proc/[0-9]*/stat 2>/dev/null | /usr/bin/awk -v p=$PPID -v me=$$ \
+                 '$2 == \"(assay)\" && ($1 == p || $4 == p && $1 != me) {t += $14 + $15} END {print t + 0}'";
+    let body = format!("before=$({ticks}); /bin/sleep 1; echo $before $({ticks}) >>{}; exit 3", into.display());
+    fake(&scratch, "likwid-bench", &format!("{SAYS_VERSION}\n{body}"));
+    let ran = with_tools(&scratch, &with_fake(&scratch, "likwid-bench"));
+    of_no_use(&scratch, &ran, "failed");
+    let seen = std::fs::read_to_string(into).unwrap();
+    assert!(!seen.is_empty());
+    for line in seen.lines() {
+        let ticks: Vec<u64> = line.split(' ').map(|word| word.parse().unwrap()).collect();
+        let [before, after] = ticks[..] else { panic!("{line}") };
+        assert!(before > 0, "it was measured: a sample of ours stands before the tool, {seen}");
+        assert!(after - before <= OUR_TICKS, "ours ran for {} ms of its second", 10 * (after - before));
+    }
+}
+
+#[test]
+fn a_tool_that_writes_where_it_stands_and_warns_is_read_and_leaves_nothing() {
+    let scratch = Scratch::new();
+    let [home, here] = ["home", "here"].map(|name| scratch.join(name));
+    for folder in [&home, &here] {
+        std::fs::create_dir(folder).unwrap();
+    }
+    let places = scratch.join("places");
+    let body = format!(
+        "{IS_STREAM}\necho $PWD >>{}; echo x >results.txt; echo x >$HOME/.toolrc; echo x >$TMPDIR/made\n\
+         echo 'warning: the clock is coarse' >&2\n/bin/cat {STREAM_PRINTED}",
+        places.display()
+    );
+    fake(&scratch, "stream", &body);
+    let arguments = with_fake(&scratch, "stream");
+    let mut command = command(&scratch, arguments.split_whitespace());
+    let ran: Ran = command.env("HOME", &home).current_dir(&here).output().unwrap().into();
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let folder = only_run(&scratch);
+    let document = document(&folder);
+    check(&document);
+    let (_, reference) = only_one(&rows(&document)[0]);
+    assert_eq!((&reference["status"], &reference["pairs"]), (&"ok".into(), &2.into()), "{reference:#}");
+    let raw = std::fs::read_to_string(folder.join(text(reference, "raw"))).unwrap();
+    assert_eq!(raw.matches("warning: the clock is coarse").count(), 2, "what it warned of is kept: {raw}");
+    assert!(names(&home).is_empty() && names(&here).is_empty(), "{:?} {:?}", names(&home), names(&here));
+    let places = std::fs::read_to_string(places).unwrap();
+    let distinct: BTreeSet<&str> = places.lines().collect();
+    assert_eq!(distinct.len(), 2, "a folder for each of its runs: {places}");
+    assert!(distinct.iter().all(|place| !Path::new(place).exists()), "{places}");
+}
+
+#[test]
+fn the_folder_of_a_tool_whose_run_was_killed_is_taken_away_by_the_next() {
+    let scratch = Scratch::new();
+    let leader = scratch.join("leader");
+    let (place, path) = (scratch.join("place"), leader.display());
+    let body = format!(
+        "{SAYS_VERSION}\necho x >left; echo $PWD >{}; echo $$ >{path}.new; /bin/mv {path}.new {path}; /bin/sleep 300",
+        place.display()
+    );
+    fake(&scratch, "likwid-bench", &body);
+    let run = Running::assay(&scratch, &with_fake(&scratch, "likwid-bench"));
+    let group = Group::of(&leader);
+    let place = PathBuf::from(std::fs::read_to_string(place).unwrap().trim());
+    assert!(place.join("left").exists());
+    signal(run.id(), "KILL");
+    run.output();
+    drop(group);
+    // Who asks a tool for its version gives it a folder, too.
+    let asked = command(&scratch, ["references"]).env("PATH", scratch.path()).output().unwrap();
+    assert_eq!(asked.status.code(), Some(0));
+    assert!(wait_for(Duration::from_secs(2), || (!place.exists()).then_some(())).is_some(), "{place:?}");
+}
+
+#[test]
+fn a_tool_that_writes_decimal_commas_all_the_same_is_not_read() {
+    let scratch = Scratch::new();
+    let commas = format!("/bin/sed 's/\\([0-9]\\)\\.\\([0-9]\\)/\\1,\\2/g' {STREAM_PRINTED}");
+    fake(&scratch, "stream", &format!("{IS_STREAM}\n{commas}"));
+    let ran = with_tools(&scratch, &with_fake(&scratch, "stream"));
+    let reason = of_no_use(&scratch, &ran, "failed");
+    assert!(reason.contains("no four figures for Copy"), "{reason}");
+}
+
+#[test]
+fn an_mpi_that_refuses_is_told_in_its_own_words() {
+    for words in [
+        "mpirun has detected an attempt to run as root.",
+        "There are not enough slots available in the system to satisfy the 2 slots that were requested.",
+    ] {
+        let scratch = Scratch::new();
+        fake(&scratch, "hpcc", "# HPLinpack 2.0\nexit 0");
+        fake(&scratch, "mpirun", &format!("echo '{words}' >&2; exit 1"));
+        let tool = format!("hpcc={}", scratch.join("hpcc").display());
+        let arguments = format!("linpack --op lu --n 200 --threads 1 --repeat 2 --references hpcc --tool {tool}");
+        let mut command = command(&scratch, arguments.split_whitespace());
+        let ran: Ran = command.env("PATH", scratch.path()).output().unwrap().into();
+        assert_eq!(ran.status, Some(0), "a tool's trouble is not ours: {ran:?}");
+        let document = document(&only_run(&scratch));
+        check(&document);
+        let of_rows: Vec<(&Value, &Value)> = rows(&document).iter().flat_map(beside).collect();
+        assert!(!of_rows.is_empty());
+        for (_, reference) in of_rows {
+            assert_eq!(reference["status"], "failed", "{reference:#}");
+            assert!(text(reference, "reason").contains(words), "{reference:#}");
+        }
+    }
+}
+
+/// The fake of a tool that is the real one with one argument changed, whose figure is none; why.
+fn real_but(tool: &str, rows: &str, told: &str, instead: &str, more: &str) -> Option<String> {
+    if !has(tool) {
+        skip(&format!("{tool} with '{instead}'"), "it is not installed");
+        return None;
+    }
+    let scratch = Scratch::new();
+    let body =
+        format!("PATH={SEARCH_PATH}; set -- $(echo \" $* \" | sed 's| {told} | {instead} |g'); exec {tool} \"$@\"");
+    let program = fake(&scratch, tool, &body);
+    let arguments = format!("{} --tool {tool}={} {more}", brief_rows(&scratch, rows, tool), program.display());
+    let ran = with_tools(&scratch, &arguments);
+    Some(of_no_use(&scratch, &ran, "failed"))
+}
+
+#[test]
+fn a_real_tool_that_was_made_to_do_something_else_is_no_figure() {
+    if let Some(reason) = real_but("iperf3", "net/tcp-stream/**", "-l131072", "-l1024", "") {
+        assert!(reason.contains("ran with blksize 1024 and not 131072"), "another block: {reason}");
+    }
+    let scratch = Scratch::new();
+    let Some(directory) = disk::directory(&scratch, "fio through the page cache") else { return };
+    let place = format!("--dir {}", directory.display());
+    let rows = "disk/random-read/**";
+    if let Some(reason) = real_but("fio", rows, "--direct=1", "--direct=0", &place) {
+        assert!(reason.contains("ran with direct=0 and not 1"), "through the cache: {reason}");
+    }
+    if let Some(reason) = real_but("fio", rows, "--bs=4096", "--bs=8192", &place) {
+        assert!(reason.contains("ran with bs=8192 and not 4096"), "another block: {reason}");
+    }
+}
+
+#[test]
+fn a_difference_from_a_real_tool_is_explained_by_what_causes_it_and_otherwise_nothing_is_claimed() {
+    // Eight bytes at a time beside our widest loads from a cache; what was sent beside what arrived.
+    for (tool, chosen, slower, faster) in [
+        ("sysbench", "memory/sequential-read/128KiB/**", "reads 8 bytes at a time", "No stated rule explains it"),
+        ("iperf", "net/tcp-stream/**", "iperf sets neither its buffers", "what its client hands to the kernel"),
+    ] {
+        if !has(tool) {
+            skip(&format!("{tool} beside our rows"), "it is not installed");
+            continue;
+        }
+        let scratch = Scratch::new();
+        let ran = with_tools(&scratch, &brief_rows(&scratch, chosen, tool));
+        assert_eq!(ran.status, Some(0), "{ran:?}");
+        let document = document(&only_run(&scratch));
+        check(&document);
+        let (_, reference) = only_one(&rows(&document)[0]);
+        if reference["status"] != "ok" {
+            skip(&format!("{tool} beside our rows"), text(reference, "reason"));
+            continue;
+        }
+        let apart = number(reference, "ratio") - 1.0;
+        if apart.abs() <= 0.05 {
+            assert!(reference["explanation"].is_null(), "nothing is claimed of so little: {reference:#}");
+            continue;
+        }
+        let sentence = text(reference, "explanation");
+        // Of a rate: ours is the higher one where the tool is slower.
+        let right = if apart > 0.0 {
+            sentence.contains(slower) && !sentence.contains(faster)
+        } else {
+            sentence.contains(faster)
+        };
+        assert!(right, "{apart}: {sentence}");
+    }
+}
+
+/// What makes a script pass for a tool of this table.
+fn passes_for(version: Version) -> String {
+    match version {
+        Version::Asked { argument, prefix, oldest: (major, minor) } => {
+            format!("[ \"$1\" = {argument} ] && {{ echo '{prefix}{major}.{minor}'; exit; }}")
+        }
+        Version::Written { prefix, oldest: (major, minor) } => format!("# {prefix}{major}.{minor} "),
+        Version::Marked { words } => format!("# {words}"),
+        Version::Unsaid { argument, help } => format!("[ \"$1\" = {argument} ] && {{ echo '{help}'; exit 1; }}"),
+    }
+}
+
+#[test]
+fn a_run_beside_every_tool_ends_well_whatever_they_do() {
+    let scratch = Scratch::new();
+    let Some(directory) = disk::directory(&scratch, "a run beside every tool") else { return };
+    let programs = scratch.join("programs");
+    std::fs::create_dir(&programs).unwrap();
+    for reference in REFERENCES {
+        let about = reference.about();
+        let script =
+            fake(&scratch, about.program, &format!("{}\necho 'out of order' >&2; exit 3", passes_for(about.version)));
+        std::fs::rename(script, programs.join(about.program)).unwrap();
+    }
+    let arguments = format!("{} --dir {}", brief_rows(&scratch, "**", "all"), directory.display());
+    let mut command = command(&scratch, arguments.split_whitespace());
+    let ran: Ran = command.env("PATH", &programs).output().unwrap().into();
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let document = document(&only_run(&scratch));
+    check(&document);
+    let all: Vec<(&Value, &Value)> = rows(&document).iter().flat_map(beside).collect();
+    let failed: BTreeSet<&str> = all
+        .iter()
+        .filter(|(_, reference)| text(reference, "reason").contains("out of order"))
+        .map(|(_, reference)| text(reference, "tool"))
+        .collect();
+    // All but those of linear equations, of one request at a time and of round trips from 16 B on.
+    let elsewhere = BTreeSet::from(["hpl", "hpcc", "xlinpack", "ioping", "iozone", "ping"]);
+    let known: BTreeSet<&str> = REFERENCES.iter().map(|reference| reference.about().tool).collect();
+    let missing: BTreeSet<&str> = known.difference(&failed).copied().collect();
+    assert_eq!(missing, elsewhere, "each was run beside what it stands beside");
+    assert!(all.iter().all(|(_, reference)| reference["status"] != "ok"));
+}
+
+#[test]
+fn a_signal_while_a_servers_client_runs_ends_both_ends_and_takes_their_folders_away() {
+    let scratch = Scratch::new();
+    let leader = scratch.join("leader");
+    let (places, path) = (scratch.join("places"), leader.display());
+    // A server that listens by means of the real one, and a client that hangs.
+    if !has("iperf3") {
+        return skip("both ends of a tool", "iperf3 is not installed");
+    }
+    let body = format!(
+        "[ \"$1\" = --version ] && {{ echo 'iperf 3.12 (a fake)'; exit; }}\necho $PWD >>{}\n\
+         [ \"$1\" = -s ] && PATH={SEARCH_PATH} exec iperf3 \"$@\"\n\
+         echo $$ >{path}.new; /bin/mv {path}.new {path}; /bin/sleep 300",
+        places.display()
+    );
+    fake(&scratch, "iperf3", &body);
+    let run = Running::assay(&scratch, &with_fake(&scratch, "iperf3"));
+    let group = Group::of(&leader);
+    signal(run.id(), "INT");
+    let ran = ended_within(run, Duration::from_secs(20));
+    assert_eq!(ran.status, Some(130), "{ran:?}");
+    group.assert_gone();
+    let places = std::fs::read_to_string(places).unwrap();
+    assert_eq!(places.lines().count(), 2, "a folder for each end: {places}");
+    assert!(places.lines().all(|place| !Path::new(place).exists()), "{places}");
+}
