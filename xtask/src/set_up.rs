@@ -69,6 +69,17 @@ const TOOLS: &[Tool] = &[
     },
 ];
 
+/// What a real Slurm on this machine needs; installed for `cargo xtask cluster` and `test --cluster` alone.
+const CLUSTER: &[Tool] = &[
+    Tool { program: "munged", package: "munge", version: "--version", needed_for: "a Slurm of four nodes" },
+    Tool { program: "mariadbd", package: "mariadb-server", version: "--version", needed_for: "limits of Slurm" },
+    Tool { program: "slurmdbd", package: "slurmdbd", version: "-V", needed_for: "limits of Slurm" },
+    Tool { program: "slurmctld", package: "slurmctld", version: "-V", needed_for: "a Slurm of four nodes" },
+    Tool { program: "slurmd", package: "slurmd", version: "-V", needed_for: "a Slurm of four nodes" },
+    Tool { program: "sbatch", package: "slurm-client", version: "-V", needed_for: "a Slurm of four nodes" },
+    Tool { program: "setpriv", package: "util-linux", version: "--version", needed_for: "the user with a limit" },
+];
+
 /// Components of Rust that a minimal installation lacks, each with its command of cargo.
 const COMPONENTS: &[(&str, &str)] = &[("rustfmt", "fmt"), ("clippy", "clippy")];
 
@@ -77,7 +88,17 @@ pub(crate) fn run(shell: &Shell) -> Tally {
     for (component, _) in COMPONENTS.iter().filter(|(_, command)| !knows(shell, command)) {
         succeeds(&mut shell.command("rustup", &["component", "add", component]));
     }
-    let missing = || TOOLS.iter().filter(|tool| !has(tool.program, tool.version));
+    get(shell, TOOLS)
+}
+
+/// Installs what `cargo xtask cluster` needs.
+pub(crate) fn for_cluster(shell: &Shell) -> Tally {
+    get(shell, CLUSTER)
+}
+
+/// Installs what is missing of these; what still is, as skipped.
+fn get(shell: &Shell, tools: &[Tool]) -> Tally {
+    let missing = || tools.iter().filter(|tool| !has(tool.program, tool.version));
     if missing().next().is_some() && may_install() {
         let packages: Vec<&str> = missing().map(|tool| tool.package).collect();
         install(shell, &packages);

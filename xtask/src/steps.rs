@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use crate::family::Family;
 use crate::shell::{Shell, succeeds};
 use crate::tally::Tally;
-use crate::{browser, codegen, deny, documents, harness, invariants, peers, set_up, trust, unprivileged};
+use crate::{
+    browser, cluster, codegen, deny, documents, harness, invariants, peers, set_up, simulate, trust, unprivileged,
+};
 
 /// One thing that can be asked for.
 pub(crate) struct Step {
@@ -42,13 +44,18 @@ pub(crate) const STEPS: &[Step] = &[
 /// What can be asked for, one line each.
 pub(crate) fn usage() -> String {
     let all = "  test                everything below but what changes files: all that must hold\n";
+    let all =
+        format!("{all}  test --cluster      what must hold on a real Slurm of four nodes, which it starts and ends\n");
     let lines = STEPS.iter().map(|step| format!("  {:<18}  {}\n", step.name, step.about));
     let peers = format!(
         "\n  {}\n      compare with the tools that people trust, and write docs/performance.md\n",
         peers::USAGE
     );
     let trust = format!("\n  {}\n      try out what is claimed, and write docs/trust.md\n", trust::USAGE);
-    format!("Usage: cargo xtask COMMAND\n\n{all}{}{peers}{trust}", lines.collect::<String>())
+    let cluster = format!("\n  {}\n      a real Slurm of four nodes on this machine\n", cluster::USAGE);
+    let simulate =
+        format!("\n  {}\n      how often slow nodes are named, for docs/cluster-simulation.md\n", simulate::USAGE);
+    format!("Usage: cargo xtask COMMAND\n\n{all}{}{peers}{trust}{cluster}{simulate}", lines.collect::<String>())
 }
 
 /// How long all of `cargo xtask test` may last. CI ends it without a word after 90 minutes.
@@ -121,7 +128,7 @@ fn bounded(shell: &Shell, step: &Step, bound: Duration, leave: Duration) -> Tall
     tally
 }
 
-fn finish(tally: &Tally) -> ExitCode {
+pub(crate) fn finish(tally: &Tally) -> ExitCode {
     print!("{tally}");
     if tally.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

@@ -1,4 +1,4 @@
-//! The report's page in a real browser: pages of made-up documents and of a run of this machine, driven by
+//! The report's pages in a real browser: those of made-up runs and clusters and of a run of this machine, driven by
 //! `tests/browser/page.mjs` through Chromium, with axe-core's rules of accessibility.
 //!
 //! What it needs beside Chromium and Node comes from npm, in the versions of `tests/browser/package-lock.json`, into
@@ -18,6 +18,8 @@ const FOLDER: &str = "tests/browser";
 
 /// The test that writes the pages of made-up documents, and where it does, in what cargo builds into.
 const WRITER: &str = "pages_for_the_browser";
+/// The programs of tests that have one, by the beginning of their names: that of runs' pages and that of clusters'.
+const WRITERS: [&str; 2] = ["html-", "cluster-"];
 const PAGES: &str = "tmp/pages";
 
 /// What the run of this machine may take.
@@ -67,12 +69,16 @@ fn pages(shell: &Shell, built: &Built, home: &Path) -> Result<Vec<PathBuf>, Stri
         let _ = std::fs::remove_dir_all(old);
     }
     std::fs::create_dir_all(&folder).map_err(|error| format!("{} cannot be made: {error}", folder.display()))?;
-    let writer = built.of_crates(shell).into_iter().find(|tests| is_writer(tests));
-    let writer = writer.ok_or("no program of tests writes the pages")?;
-    let mut command = shell.command(&writer.executable, &["--exact", WRITER, "--ignored"]);
-    command.current_dir(&writer.folder).stdout(Stdio::null());
-    if !succeeds(&mut command) {
-        return Err("the pages of made-up documents cannot be written".to_owned());
+    let writers: Vec<&Tests> = built.of_crates(shell).into_iter().filter(|tests| is_writer(tests)).collect();
+    if writers.len() != WRITERS.len() {
+        return Err(format!("{} programs of tests write pages, not {}", writers.len(), WRITERS.len()));
+    }
+    for writer in writers {
+        let mut command = shell.command(&writer.executable, &["--exact", WRITER, "--ignored"]);
+        command.current_dir(&writer.folder).stdout(Stdio::null());
+        if !succeeds(&mut command) {
+            return Err("the pages of made-up documents cannot be written".to_owned());
+        }
     }
     let run = home.join("run");
     let run_path = run.display().to_string();
@@ -90,10 +96,11 @@ fn pages(shell: &Shell, built: &Built, home: &Path) -> Result<Vec<PathBuf>, Stri
     Ok(pages)
 }
 
-/// Whether this is the program of the page's tests: `html-` and cargo's hash.
+/// Whether this is a program of tests that writes pages: its name and cargo's hash.
 fn is_writer(tests: &Tests) -> bool {
     let name = tests.executable.file_name().map(|name| name.to_string_lossy().into_owned());
-    tests.folder.ends_with("crates/report") && name.is_some_and(|name| name.starts_with("html-"))
+    let is_known = |name: String| WRITERS.iter().any(|writer| name.starts_with(writer));
+    tests.folder.ends_with("crates/report") && name.is_some_and(is_known)
 }
 
 /// Runs the browser and counts what it says.
@@ -147,6 +154,7 @@ mod tests {
     fn the_program_that_writes_the_pages_is_known() {
         let tests = |folder: &str, file: &str| Tests { folder: folder.into(), executable: file.into() };
         assert!(is_writer(&tests("/r/crates/report", "/t/deps/html-0123")));
+        assert!(is_writer(&tests("/r/crates/report", "/t/deps/cluster-0123")));
         assert!(!is_writer(&tests("/r/crates/report", "/t/deps/htmlx-0123")));
         assert!(!is_writer(&tests("/r/crates/bench", "/t/deps/html-0123")));
     }

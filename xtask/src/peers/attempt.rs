@@ -124,10 +124,10 @@ impl Attempt {
         list.map(|list| list.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
     }
 
-    /// What a tool's environment held but its locale, as it is written before a command.
+    /// What a tool's environment held but its locale and its folder, as it is written before a command.
     pub(crate) fn environment(&self) -> Vec<String> {
         let all = self.0.get("env").and_then(Value::as_object).into_iter().flatten();
-        let its_own = all.filter(|(name, _)| *name != "LC_ALL");
+        let its_own = all.filter(|(name, value)| *name != "LC_ALL" && *value != bench::reference::FOLDER);
         its_own.filter_map(|(name, value)| Some(format!("{name}='{}'", value.as_str()?))).collect()
     }
 
