@@ -73,17 +73,22 @@ pub(crate) fn twice(
     scratch: &Path,
     name: &str,
 ) -> Tally {
-    let mut tally = count(shell, program().args(options), scratch, name);
+    again(options, name, |options| count(shell, program().args(options), scratch, name))
+}
+
+/// [`twice`], of a program that is run with these options.
+fn again(options: &[String], name: &str, mut run: impl FnMut(&[String]) -> Tally) -> Tally {
+    let mut tally = run(options);
     if tally.failures.len() > RUN_AGAIN {
         return tally;
     }
     let failures = std::mem::take(&mut tally.failures);
     for failure in failures {
-        let again = failed_test(&failure, name).map(|test| {
+        let alone = failed_test(&failure, name).map(|test| {
             println!("{test} is run once more, alone");
-            count(shell, program().args(["--exact", "--test-threads=1", test]), scratch, name)
+            run(&["--exact", "--test-threads=1", test].map(str::to_owned))
         });
-        if again.is_some_and(|again| (again.passed, again.failed) == (1, 0)) {
+        if alone.is_some_and(|alone| (alone.passed, alone.failed) == (1, 0)) {
             tally.failed -= 1;
             tally.passed += 1;
             tally.unsteady.push(failure);
@@ -215,30 +220,26 @@ mod tests {
         assert_eq!(tally.failed, 1);
     }
 
-    /// A program of tests of which `broken` always fails, and `unsteady` unless it is alone.
-    const TESTS: &str = r#"
-        say() { echo "test $1 ... $2"; }
-        figures() { echo "test result: $1. $2 passed; $3 failed; 0 ignored"; }
-        case "$*" in
-        "--exact --test-threads=1 unsteady") say unsteady ok; figures ok 1 0 ;;
-        "--exact --test-threads=1 broken") say broken FAILED; figures FAILED 0 1; exit 101 ;;
-        "--exact"*) echo "nobody was to ask for $*"; exit 3 ;;
-        "many") for each in 1 2 3 4 5; do say unsteady FAILED; done; figures FAILED 0 5; exit 101 ;;
-        *) say steady ok; say unsteady FAILED; say broken FAILED; figures FAILED 1 2; exit 101 ;;
-        esac"#;
-
-    fn tried_twice(options: &[String]) -> Tally {
-        let shell = Shell::at_root();
-        let folder = std::env::temp_dir().join(format!("assay-twice-{}-{}", std::process::id(), options.len()));
-        std::fs::create_dir(&folder).unwrap();
-        let tally = twice(&shell, &|| shell.command("sh", &["-c", TESTS, "tests"]), options, &folder, "step");
-        std::fs::remove_dir_all(&folder).unwrap();
-        tally
+    /// What a program of tests comes to of which these fail, `broken` also where it is alone.
+    fn program(options: &[String], failing: &[&str]) -> Tally {
+        let alone = options.strip_prefix(&["--exact".to_owned(), "--test-threads=1".to_owned()]);
+        let failing: Vec<&str> = match alone {
+            Some([test]) if test == "broken" => vec!["broken"],
+            Some([test]) => {
+                assert!(failing.contains(&test.as_str()), "nobody was to ask for {test}");
+                Vec::new()
+            }
+            Some(tests) => panic!("one test at a time: {tests:?}"),
+            None => failing.to_vec(),
+        };
+        let failures: Vec<String> = failing.iter().map(|test| format!("{test} (step)")).collect();
+        let (passed, failed) = (u64::from(alone.is_none() || failures.is_empty()), failures.len() as u64);
+        Tally { passed, failed, failures, ..Tally::default() }
     }
 
     #[test]
     fn what_fails_only_among_others_is_named_and_what_is_broken_fails() {
-        let tally = tried_twice(&[]);
+        let tally = again(&[], "step", |options| program(options, &["unsteady", "broken"]));
         assert_eq!((tally.passed, tally.failed), (2, 1), "{tally}");
         assert_eq!(tally.failures, ["broken (step)"]);
         assert_eq!(tally.unsteady, ["unsteady (step)"]);
@@ -247,9 +248,23 @@ mod tests {
 
     #[test]
     fn where_much_fails_nothing_is_run_again() {
-        let tally = tried_twice(&["many".to_owned()]);
-        assert_eq!((tally.passed, tally.failed, tally.failures.len()), (0, 5, 5), "{tally}");
+        let mut runs = 0;
+        let tally = again(&[], "step", |options| {
+            runs += 1;
+            program(options, &["a", "b", "c", "d", "e"])
+        });
+        assert_eq!((runs, tally.failed, tally.failures.len()), (1, 5, 5), "{tally}");
         assert!(tally.unsteady.is_empty());
+    }
+
+    #[test]
+    fn what_did_not_end_is_not_run_again() {
+        let hung = || Tally::failure("c (step) did not end: it has said nothing for 300 s");
+        let tally = again(&[], "step", |options| {
+            assert!(options.is_empty());
+            hung()
+        });
+        assert_eq!(tally, hung());
     }
 
     #[test]

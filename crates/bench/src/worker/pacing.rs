@@ -196,7 +196,7 @@ impl Pacer {
         }
         self.most_chunks = usize::try_from(most / self.chunk_iterations).unwrap_or(usize::MAX).max(1);
         let iterations = whole((PACED_SECONDS / per_iteration).ceil());
-        let paced = |cycles| PacedLoop { iterations, cycles, plain_seconds: per_iteration };
+        let paced = |cycles| PacedLoop::new(iterations, cycles, per_iteration);
         self.paced = trial.paced_cycles().map(paced);
         Ok(())
     }
@@ -300,24 +300,26 @@ impl Pacer {
 
     /// A look at the clock before a sample; under the load of the work where that makes a difference.
     fn first_look(&mut self, trial: &mut dyn Trial) -> Look {
-        let Some(paced) = self.paced else { return self.probe.look() };
+        let Some(paced) = &mut self.paced else { return self.probe.look() };
         trial.run((self.chunk_iterations / LOADING).max(1));
         self.probe.look_under_load(trial, paced)
     }
 
     /// A look at the clock right after a burst.
-    fn look(&self, trial: &mut dyn Trial) -> Look {
-        let Some(paced) = self.paced else { return self.probe.look() };
+    fn look(&mut self, trial: &mut dyn Trial) -> Look {
+        let Some(paced) = &mut self.paced else { return self.probe.look() };
         let burst = self.buffers.bursts.last().map_or(&[][..], |burst| &self.buffers.stamps[burst.first..=burst.last]);
         let quickest = burst.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).min();
-        let plain = quickest.map(|ticks| self.timer.seconds(0, ticks) / self.chunk_iterations as f64);
-        self.probe.look_under_load(trial, PacedLoop { plain_seconds: plain.unwrap_or(paced.plain_seconds), ..paced })
+        if let Some(ticks) = quickest {
+            paced.note_plain(self.timer.seconds(0, ticks) / self.chunk_iterations as f64);
+        }
+        self.probe.look_under_load(trial, paced)
     }
 
     /// A look at the clock now, under the load of this trial's loop where that makes a difference: beside other work that
     /// loads the core as the trial does.
     pub(super) fn look_beside(&mut self, trial: &mut dyn Trial) -> Look {
-        let look = match self.paced {
+        let look = match &mut self.paced {
             Some(paced) => self.probe.look_under_load(trial, paced),
             None => self.probe.look(),
         };
