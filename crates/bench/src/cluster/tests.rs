@@ -368,6 +368,14 @@ fn workers_refuse_what_they_cannot_do() {
     assert!(ended.sentence.contains("the time left is too short"), "{ended:?}");
     let again = tally(&folder, &plan).unwrap();
     assert_eq!(again.nodes[0].waiting, ["memory"], "what does not fit stays");
+    // Without a limit no time is too short: what is left is another worker's.
+    let net = Worker { part: Part::Net, ..worker("n1") };
+    let ended = work(&folder, &net, &mut |_| ()).unwrap();
+    assert_eq!((ended.over, ended.left), (0, 1), "{ended:?}");
+    assert!(ended.sentence.ends_with("1 tasks left; they are not of the network"), "{ended:?}");
+    let net = Worker { until: short.until, ..net };
+    let ended = work(&folder, &net, &mut |_| ()).unwrap();
+    assert!(ended.sentence.ends_with("; they are not of the network"), "nor is it with one: {ended:?}");
 }
 
 #[test]

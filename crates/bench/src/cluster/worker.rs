@@ -352,17 +352,39 @@ impl Site<'_> {
         Ok(self.claims_of_others()?.iter().any(|seen| self.wanted(&running.join(seen.file())).is_some()))
     }
 
+    /// Why tasks of the node wait though nobody ended us: those that we do did not fit into our time, which only a
+    /// worker with an end can say; the others are not for a worker of our part.
+    fn why_left(&self) -> Option<String> {
+        let folder = self.folder.tasks(State::Waiting, &self.worker.node);
+        let names = waiting(self.folder, &self.worker.node).unwrap_or_default();
+        // One that has gone meanwhile is somebody's.
+        let tasks: Vec<Task> =
+            names.iter().filter_map(|name| read(&folder.join(format!("{name}.json"))).ok()).collect();
+        let (alone, between): (Vec<&Task>, Vec<&Task>) =
+            tasks.iter().partition(|task| matches!(task.work, Work::Suite(_)));
+        let ours = match self.worker.part {
+            Part::All => tasks.len(),
+            Part::Suite => alone.len(),
+            Part::Net => between.len(),
+        };
+        if ours > 0 && self.worker.until.is_some() {
+            return Some("the time left is too short for them".to_owned());
+        }
+        match self.worker.part {
+            Part::Suite if ours == 0 && !between.is_empty() => Some("they need other nodes too".to_owned()),
+            Part::Net if ours == 0 && !alone.is_empty() => Some("they are not of the network".to_owned()),
+            _ => None,
+        }
+    }
+
     /// How we end, in a sentence.
     fn ended(&self, ended: &Ended, why: Option<String>) -> Ended {
         let node = &self.worker.node;
         let left = waiting(self.folder, node).map_or(0, |waiting| waiting.len());
         let signal = stop_signal();
         let why = why.or_else(|| signal.map(|signal| format!("ended by {}", signal_name(signal))));
-        let rest = match (&why, left) {
-            (Some(why), _) => format!("; {why}"),
-            (None, 0) => String::new(),
-            (None, _) => "; the time left is too short for them".to_owned(),
-        };
+        let why = why.or_else(|| self.why_left());
+        let rest = why.map_or_else(String::new, |why| format!("; {why}"));
         let sentence = format!(
             "{node}: {} tasks brought to an end, {} attempts failed, {left} tasks left{rest}",
             ended.over, ended.failed
