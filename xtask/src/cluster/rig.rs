@@ -81,6 +81,9 @@ impl Rig {
             if !daemons::process(&format!("run/slurmd.{node}.pid")).is_some_and(daemons::lives) {
                 daemons::node(node, None)?;
             }
+            // One that Slurm has drained in an earlier check stays so until it is told; the others refuse this.
+            let node = format!("NodeName={node}");
+            let _ = must(daemons::command("scontrol").args(["update", &node, "State=RESUME"]));
         }
         idle()
     }

@@ -6,7 +6,7 @@ use super::accept::{ALL, check};
 use super::config::NODES;
 use super::daemons;
 use super::plan::Plan;
-use super::quota;
+use super::quota::{self, Groups};
 use super::random::Random;
 use super::rig::Rig;
 use crate::shell::Shell;
@@ -26,34 +26,43 @@ const CAUSE: &str = "cpu_quota";
 
 /// All trials.
 pub(super) fn run(_: &Shell, rig: &Rig) -> Tally {
-    let group = match quota::make(PERCENT) {
-        Ok(group) => group,
+    let groups = match quota::make(PERCENT) {
+        Ok(groups) => groups,
         Err(why) => return Tally::skip(format!("a node with a CPU quota is named: {why}")),
     };
     let mut random = Random::new(SEED);
     let mut tally = Tally::default();
     for trial in 1..=TRIALS {
-        let node = random.pick(&NODES).copied().unwrap_or(NODES[0]);
-        let pid = format!("run/slurmd.{node}.pid");
-        let slowed = rig
-            .ready()
-            .and_then(|()| daemons::kill(&pid))
-            .and_then(|()| daemons::node(node, Some(&group)))
-            .and_then(|()| rig.ready())
-            .and_then(|()| measured(rig, trial));
-        let named = slowed.and_then(|report| judged(&report, node));
+        let slowed = random.pick(&NODES).copied().unwrap_or(NODES[0]);
+        let named = with_one_slowed(rig, slowed, &groups)
+            .and_then(|()| measured(rig, trial))
+            .and_then(|report| judged(&report, slowed));
         tally.add(check(
-            &format!("trial {trial}: {node}, which gets {PERCENT} % of a CPU, is named with its cause"),
+            &format!("trial {trial}: {slowed}, which gets {PERCENT} % of a CPU, is named with its cause"),
             named,
         ));
-        // Back to the whole machine, whatever came of it.
-        tally.add(daemons::kill(&pid).map_or_else(Tally::failure, |()| Tally::default()));
     }
-    if let Err(why) = rig.ready() {
+    // Out of the groups, whatever came of it.
+    if let Err(why) = ended().and_then(|()| rig.ready()) {
         tally.add(Tally::failure(why));
     }
     quota::remove();
     tally
+}
+
+/// Starts every node anew in its group.
+fn with_one_slowed(rig: &Rig, slowed: &str, groups: &Groups) -> Result<(), String> {
+    rig.ready()?;
+    ended()?;
+    for node in NODES {
+        daemons::node(node, Some(if node == slowed { &groups.slowed } else { &groups.free }))?;
+    }
+    rig.ready()
+}
+
+/// Ends every node's `slurmd`.
+fn ended() -> Result<(), String> {
+    NODES.iter().try_for_each(|node| daemons::kill(&format!("run/slurmd.{node}.pid")))
 }
 
 /// Measures all nodes, one at a time since they share the machine's CPUs; the second pass too.

@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::accept::{ALL, check, holds, queue_is_empty, whole};
-use super::config::{FOLDER, MAX_SUBMIT_JOBS};
+use super::config::{FOLDER, MAX_SUBMIT_JOBS, path};
 use super::daemons::{self, until};
 use super::once::waiting;
 use super::plan::{PATIENCE, Plan, Running, Said};
@@ -81,12 +81,25 @@ fn unknown_partition(rig: &Rig) -> Result<(), String> {
     says(&said, &["nope", "all", "short"])
 }
 
+/// Waits until `slurmctld` has saved its state since then, which it does at most five seconds after a change
+/// (`SAVE_MAX_WAIT` in its source). One that crashes before has forgotten the last job when it is back, gives its number
+/// to the next one, and drains the nodes on which the forgotten one still is: that is Slurm's trouble, not ours.
+fn saved(since: SystemTime) {
+    let is_newer = || {
+        let changed = fs::metadata(path("state/job_state")).and_then(|data| data.modified());
+        changed.is_ok_and(|changed| changed >= since)
+    };
+    // Where nothing has changed since then, it was saved before.
+    let _ = until("the state of slurmctld", Duration::from_secs(6), is_newer);
+}
+
 /// `slurmctld` ends while a plan runs, and comes back.
 fn controller_away(rig: &Rig) -> Result<(), String> {
     let plan = Plan::made(rig, "controller-away", ALL)?;
     let expected = waiting(&plan.folder);
     let run = plan.begin(&["--no-confirm"], "run.txt")?;
     until("the first worker", Duration::from_mins(1), || !plan.workers(None).is_empty())?;
+    saved(SystemTime::now());
     daemons::kill("run/slurmctld.pid")?;
     std::thread::sleep(Duration::from_secs(15));
     daemons::controller()?;
