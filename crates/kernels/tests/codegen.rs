@@ -140,8 +140,9 @@ fn no_row_is_content_with_the_machine_code_of_another() {
 
 #[test]
 fn a_loop_with_one_other_register_is_refused() {
-    // Products are formed ahead of the loop, in stages.
-    for kernel in KERNELS.iter().filter(|kernel| kernel.op == CpuOp::MulAdd && kernel.vector_bytes() < 64) {
+    // Products are formed ahead of the loop, in stages; bytes of 512 bits are not.
+    let is_ahead = |kernel: &&Kernel| kernel.op == CpuOp::MulAdd && kernel.name != "muladd/int8/avx512";
+    for kernel in KERNELS.iter().filter(is_ahead) {
         let (plain, start) = (bytes(kernel.code()), kernel.code() as u64);
         let code = code(kernel.code());
         let turn = code.work().len() / kernel.pairs;

@@ -11,7 +11,7 @@ use core::mem::offset_of;
 
 use model::isa::{CpuOp, Element, Isa};
 
-use super::loops::vector_loop;
+use super::loops::{products_far_ahead, vector_loop};
 use crate::data::{Data, Float, Range, SLOT, Shape};
 use crate::features::Feature;
 use crate::state::RegisterFile;
@@ -133,24 +133,11 @@ vector_loop!(
         finish: "vzeroupper",
     }
 );
-vector_loop!(
-    /// Sixteen sums of two products, in two instructions; 20 accumulators in ZMM10-29, two at a time, so that
-    /// additions do not follow their products at once.
+products_far_ahead!(
+    /// Sixteen sums of two products, in two instructions.
     int16_avx512 {
-        register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3",
-        accumulators: 10, "10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29",
-        body: 2 x [
-            @ "0,1,2,3,4,5,6,7,8,9" concat!(
-                "vpmaddwd zmm30, zmm0, zmm1; vpmaddwd zmm31, zmm0, zmm1;",
-                "vpaddd zmm1\\acc, zmm1\\acc, zmm30; vpaddd zmm2\\acc, zmm2\\acc, zmm31",
-            ),
-            @ "0,1,2,3,4,5,6,7,8,9" concat!(
-                "vpmaddwd zmm30, zmm2, zmm3; vpmaddwd zmm31, zmm2, zmm3;",
-                "vpaddd zmm1\\acc, zmm1\\acc, zmm30; vpaddd zmm2\\acc, zmm2\\acc, zmm31",
-            ),
-        ],
-        paced: int16_avx512_paced, "3",
-        finish: "vzeroupper",
+        multiply: "vpmaddwd", add: "vpaddd",
+        paced: int16_avx512_paced, "1 - (\\acc & 1) * (1 - \\acc / 28)",
     }
 );
 vector_loop!(
@@ -389,12 +376,12 @@ pub(super) const INT16_AVX512: Kernel = Kernel {
     name: "dot/int16/avx512",
     isa: Isa::Avx512,
     requires: &[Feature::Avx512F, Feature::Avx512Bw],
-    accumulators: 20,
+    accumulators: 4,
     lanes: 16,
-    pairs: 2,
+    pairs: 18,
     body: int16_avx512,
     spaced: None,
-    pace: Some(Pace { body: int16_avx512_paced, additions: 120 }),
+    pace: Some(Pace { body: int16_avx512_paced, additions: 216 }),
     ..INT16_AVX2
 };
 /// 512 bits, VNNI.
@@ -405,6 +392,7 @@ pub(super) const INT16_AVX512_VNNI: Kernel = Kernel {
     method: "cpu-dot-vnni/1",
     accumulators: 24,
     step: &["vpdpwssd"],
+    pairs: 2,
     body: int16_avx512_vnni,
     pace: Some(Pace { body: int16_avx512_vnni_paced, additions: 72 }),
     ..INT16_AVX512

@@ -12,7 +12,7 @@
 
 use model::isa::{CpuOp, Element, Isa};
 
-use super::loops::vector_loop;
+use super::loops::{products_far_ahead, vector_loop};
 use crate::data::Data;
 use crate::features::Feature;
 use crate::table::{Kernel, Pace, Spaced};
@@ -94,24 +94,11 @@ vector_loop!(
         finish: "",
     }
 );
-vector_loop!(
-    /// Thirty-two elements in two instructions; 20 accumulators in ZMM10-29, two at a time.
+products_far_ahead!(
+    /// Thirty-two elements in two instructions.
     int16_avx512 {
-        register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3",
-        accumulators: 10, "10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29",
-        body: 3 x [
-            @ "0,1,2,3,4,5,6,7,8,9" concat!(
-                "vpmullw zmm30, zmm0, zmm1; vpmullw zmm31, zmm0, zmm1;",
-                "vpaddw zmm1\\acc, zmm1\\acc, zmm30; vpaddw zmm2\\acc, zmm2\\acc, zmm31",
-            ),
-            @ "0,1,2,3,4,5,6,7,8,9" concat!(
-                "vpmullw zmm30, zmm2, zmm3; vpmullw zmm31, zmm2, zmm3;",
-                "vpaddw zmm1\\acc, zmm1\\acc, zmm30; vpaddw zmm2\\acc, zmm2\\acc, zmm31",
-            ),
-        ],
-        counted: "rax",
-        paced: int16_avx512_paced, "3",
-        finish: "vzeroupper",
+        multiply: "vpmullw", add: "vpaddw",
+        counted: "rax", paced: int16_avx512_paced, "1 - (\\acc & 1) * (1 - \\acc / 28)",
     }
 );
 vector_loop!(
@@ -149,17 +136,11 @@ vector_loop!(
         finish: "",
     }
 );
-vector_loop!(
-    /// Sixteen elements in two instructions; 24 accumulators in ZMM4-27.
+products_far_ahead!(
+    /// Sixteen elements in two instructions.
     int32_avx512 {
-        register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3",
-        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
-        body: 3 x [
-            "vpmulld zmm31, zmm0, zmm1; vpaddd zmm\\acc, zmm\\acc, zmm31",
-            "vpmulld zmm31, zmm2, zmm3; vpaddd zmm\\acc, zmm\\acc, zmm31",
-        ],
-        paced: int32_avx512_paced, "2",
-        finish: "vzeroupper",
+        multiply: "vpmulld", add: "vpaddd",
+        paced: int32_avx512_paced, "1",
     }
 );
 vector_loop!(
@@ -202,17 +183,11 @@ vector_loop!(
         finish: "",
     }
 );
-vector_loop!(
-    /// Eight elements in two instructions; 24 accumulators in ZMM4-27.
+products_far_ahead!(
+    /// Eight elements in two instructions.
     int64_avx512 {
-        register: "zmm", bytes: 64, load_store: "vmovdqu32", operands: "0,1,2,3",
-        accumulators: 4, "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
-        body: 3 x [
-            "vpmullq zmm31, zmm0, zmm1; vpaddq zmm\\acc, zmm\\acc, zmm31",
-            "vpmullq zmm31, zmm2, zmm3; vpaddq zmm\\acc, zmm\\acc, zmm31",
-        ],
-        paced: int64_avx512_paced, "3",
-        finish: "vzeroupper",
+        multiply: "vpmullq", add: "vpaddq",
+        paced: int64_avx512_paced, "2 - \\acc / 28",
     }
 );
 /// Defines the loop of quadwords from sixteen registers: 4 accumulators in registers 10-13, products in 0-3.
@@ -368,12 +343,12 @@ pub(super) const INT16_AVX512: Kernel = Kernel {
     name: "muladd/int16/avx512",
     isa: Isa::Avx512,
     requires: &[Feature::Avx512F, Feature::Avx512Bw],
-    accumulators: 20,
+    accumulators: 4,
     lanes: 32,
-    pairs: 3,
+    pairs: 18,
     body: int16_avx512,
     spaced: None,
-    pace: Some(Pace { body: int16_avx512_paced, additions: 180 }),
+    pace: Some(Pace { body: int16_avx512_paced, additions: 216 }),
     ..INT16_AVX2
 };
 /// 128 bits.
@@ -411,9 +386,9 @@ pub(super) const INT32_AVX512: Kernel = Kernel {
     name: "muladd/int32/avx512",
     isa: Isa::Avx512,
     requires: &[Feature::Avx512F],
-    accumulators: 24,
+    accumulators: 4,
     lanes: 16,
-    pairs: 3,
+    pairs: 18,
     body: int32_avx512,
     spaced: None,
     pace: Some(Pace { body: int32_avx512_paced, additions: 288 }),
@@ -454,9 +429,9 @@ pub(super) const INT64_AVX512: Kernel = Kernel {
     isa: Isa::Avx512,
     requires: &[Feature::Avx512F, Feature::Avx512Dq],
     method: "cpu-muladd/1",
-    accumulators: 24,
+    accumulators: 4,
     lanes: 8,
-    pairs: 3,
+    pairs: 18,
     step: &["vpmullq", "vpaddq"],
     body: int64_avx512,
     spaced: None,

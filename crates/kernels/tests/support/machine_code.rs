@@ -391,7 +391,16 @@ fn places(kernel: &Kernel, code: &Code) -> Result<(), String> {
     }
     let is_accumulator = |register: Register| accumulators.contains(&register.full_register());
     let writes = code.work().iter().map(|instruction| instruction.op0_register().full_register());
-    take_turns(kernel, &writes.filter(|register| accumulators.contains(register)).collect::<Vec<_>>())?;
+    let mut written: Vec<_> = writes.filter(|register| accumulators.contains(register)).collect();
+    if is_plain_integer(kernel) {
+        // Each variable takes the three instructions of its step in succession.
+        let steps = written.chunks(kernel.step.len());
+        if !steps.clone().all(|step| step.len() == kernel.step.len() && step.iter().all(|one| *one == step[0])) {
+            return Err("a variable's step is interrupted".into());
+        }
+        written = steps.map(|step| step[0]).collect();
+    }
+    take_turns(kernel, &written)?;
     let reads_another = |instruction: &&Instruction| {
         let sources = [instruction.op1_register(), instruction.op2_register()];
         sources.iter().any(|source| is_accumulator(*source) && *source != instruction.op0_register())
@@ -400,6 +409,12 @@ fn places(kernel: &Kernel, code: &Code) -> Result<(), String> {
         Some(instruction) => Err(format!("{instruction} reads another accumulator")),
         None => Ok(()),
     }
+}
+
+/// Whether the kernel is an ordinary loop in general registers.
+fn is_plain_integer(kernel: &Kernel) -> bool {
+    kernel.op == CpuOp::Plain
+        && matches!(kernel.element, Element::Int8 | Element::Int16 | Element::Int32 | Element::Int64)
 }
 
 /// The accumulators that are written, in order, are the same ones in every step, all of them, and far enough apart.
@@ -434,8 +449,9 @@ struct Product {
 }
 
 /// Where products are formed ahead of the loop, every addition to an accumulator adds one that no other adds, formed by
-/// the instructions of one step and from other operands than the accumulator's last; and all lie equally far back, at
-/// least as many steps as there are accumulators.
+/// the instructions of one step and from other operands than the accumulator's last. They are added in the order in which
+/// they are begun; and all lie equally far back, at least as many steps as there are accumulators, but for what a
+/// [`group`] of additions comes earlier than those of its products.
 fn products(kernel: &Kernel, code: &Code) -> Result<(), String> {
     let computes = |instruction: &&Instruction| {
         let to = instruction.op0_register();
@@ -469,12 +485,21 @@ fn products(kernel: &Kernel, code: &Code) -> Result<(), String> {
     if kinds.len() != 2 || !alternate {
         return Err("even and odd steps do not take turns with their operands".into());
     }
-    let distances: BTreeSet<_> =
-        sums.iter().enumerate().skip(sums.len() / 2).map(|(index, product)| index + 1 - product.since).collect();
+    let settled = || sums.iter().enumerate().skip(sums.len() / 2);
+    let begun: Vec<_> = settled().map(|(_, product)| product.formed.iter().min()).collect();
+    if !begun.is_sorted() {
+        return Err("products are not added in the order in which they are begun".into());
+    }
+    let distances: BTreeSet<_> = settled().map(|(index, product)| index + 1 - product.since).collect();
     match distances.first() {
-        Some(steps) if distances.len() == 1 && *steps >= kernel.accumulators => Ok(()),
+        Some(steps) if distances.len() == group(kernel) && *steps >= kernel.accumulators => Ok(()),
         _ => Err(format!("products are added {distances:?} steps after they were begun")),
     }
+}
+
+/// How many additions follow each other before as many products are begun: one, but six at 512 bits.
+fn group(kernel: &Kernel) -> usize {
+    if kernel.vector_bytes() == 64 { 6 } else { 1 }
 }
 
 /// What each addition to one of the accumulators adds, in order.
