@@ -134,8 +134,8 @@ pub(super) use vector_loop;
 /// Zen 4 finishes one of each per cycle only if no addition takes a pipe that multiplies, and it lets an addition take
 /// any: those that wait for their products pile up until some do. Where products are formed right before they are added,
 /// 73 to 90 % of the limit are reached; eight steps ahead one by one 72 %, in eights 91 %; 16 steps ahead 98 %, and 24
-/// steps ahead in sixes, as here, all of it. (Probed, 2026-11; no source tells how it chooses.) An addition also comes
-/// late enough for every Intel core with such registers, where both go to the same two ports at any distance.
+/// steps ahead in sixes, as here, all of it. (Probed, 2026-11; no source tells how it chooses.) On Intel's cores the
+/// products are ready in time as well; the order was chosen without one at hand.
 macro_rules! products_far_ahead {
     ($(#[$doc:meta])* $name:ident {
         multiply: $multiply:literal, add: $add:literal,

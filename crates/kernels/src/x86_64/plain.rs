@@ -2,13 +2,13 @@
 //! `short`, `int`, `long`, `float` and `double`.
 //!
 //! The instructions are those of GCC 12 at `-O2 -fno-tree-vectorize` for loops over locals of each type (one
-//! multiplication, one addition and one subtraction per step), without its folding of `a - s` and with the loop unrolled
-//! until its end no longer counts. In general registers the step of each variable follows that of the last, in the order
-//! in which it is written. GCC puts the multiplications of several variables first; that keeps Zen 4 at 1.875
+//! multiplication, one addition and one subtraction per step), without its folding of `a - s` and with the loop
+//! unrolled until its end no longer counts. In general registers the step of each variable follows that of the last, in
+//! the order in which it is written. GCC puts the multiplications of several variables first; that keeps Zen 4 at 1.875
 //! instructions a cycle instead of three, as additions that wait take the one unit that multiplies (probed, 2026-11).
-//! C computes `char` and `short` in `int`, so these are loops over 32-bit registers that start from narrow values; their
-//! lowest bits are what the C type holds, and all 32 bits are verified. There are as many variables as registers allow,
-//! so that throughput and not one chain is measured.
+//! C computes `char` and `short` in `int`, so these are loops over 32-bit registers that start from narrow values;
+//! their lowest bits are what the C type holds, and all 32 bits are verified. There are as many variables as registers
+//! allow, so that throughput and not one chain is measured.
 
 use core::arch::naked_asm;
 use core::mem::offset_of;

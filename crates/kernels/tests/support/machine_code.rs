@@ -449,8 +449,8 @@ struct Product {
 }
 
 /// Where products are formed ahead of the loop, every addition to an accumulator adds one that no other adds, formed by
-/// the instructions of one step and from other operands than the accumulator's last. They are added in the order in which
-/// they are begun; and all lie equally far back, at least as many steps as there are accumulators, but for what a
+/// the instructions of one step and from other operands than the accumulator's last. They are added in the order in
+/// which they are begun; and all lie equally far back, at least as many steps as there are accumulators, but for what a
 /// [`group`] of additions comes earlier than those of its products.
 fn products(kernel: &Kernel, code: &Code) -> Result<(), String> {
     let computes = |instruction: &&Instruction| {
