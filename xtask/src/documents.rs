@@ -7,8 +7,8 @@ use crate::builds::Built;
 use crate::shell::{Shell, output, succeeds};
 use crate::tally::Tally;
 
-/// The committed schema of a run's document.
-const SCHEMA: &str = "schema/run-v1.json";
+/// The committed schemas: what `assay schema` calls each, and its file.
+const SCHEMAS: [(&str, &str); 2] = [("run", "schema/run-v1.json"), ("cluster", "schema/cluster-v1.json")];
 /// How a block of commands in README.md opens that is run here.
 const RUNNABLE: &str = "```console run";
 
@@ -20,25 +20,36 @@ const UNOPTIMISED: [(&str, &str); 4] = [
     ("CARGO_PROFILE_RELEASE_DEBUG", "false"),
 ];
 
-/// The schema as the program prints it.
-fn schema(shell: &Shell) -> Option<String> {
-    output(&mut shell.command(Built::now(shell)?.program, &["schema"])).filter(|text| !text.is_empty())
+/// A schema as the program prints it.
+fn schema(shell: &Shell, program: &Path, form: &str) -> Option<String> {
+    output(&mut shell.command(program, &["schema", form])).filter(|text| !text.is_empty())
 }
 
-/// Whether the committed schema is what the code generates.
+/// Whether the committed schemas are what the code generates.
 pub(crate) fn check_schema(shell: &Shell) -> Tally {
-    let committed = std::fs::read_to_string(shell.root().join(SCHEMA)).ok();
-    let same = committed.is_some() && committed == schema(shell);
-    if !same {
-        println!("{SCHEMA} is not what the code generates: `cargo xtask schema` writes it anew");
+    let Some(built) = Built::now(shell) else { return Tally::failure("schema-check: the program does not compile") };
+    let mut tally = Tally::default();
+    for (form, file) in SCHEMAS {
+        let committed = std::fs::read_to_string(shell.root().join(file)).ok();
+        let same = committed.is_some() && committed == schema(shell, &built.program, form);
+        if !same {
+            println!("{file} is not what the code generates: `cargo xtask schema` writes it anew");
+        }
+        tally.add(Tally::check(same));
     }
-    Tally::check(same)
+    tally
 }
 
-/// Writes the schema that the code generates.
+/// Writes the schemas that the code generates.
 pub(crate) fn write_schema(shell: &Shell) -> Tally {
-    let written = schema(shell).is_some_and(|text| std::fs::write(shell.root().join(SCHEMA), text).is_ok());
-    Tally::check(written)
+    let Some(built) = Built::now(shell) else { return Tally::failure("schema: the program does not compile") };
+    let mut tally = Tally::default();
+    for (form, file) in SCHEMAS {
+        let written = schema(shell, &built.program, form)
+            .is_some_and(|text| std::fs::write(shell.root().join(file), text).is_ok());
+        tally.add(Tally::check(written));
+    }
+    tally
 }
 
 /// Whether the API documentation builds without a warning, that of private items too.

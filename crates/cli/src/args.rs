@@ -191,9 +191,17 @@ pub(crate) enum Command {
     /// One launch of one experiment; started by the program itself.
     #[command(hide = true)]
     Worker,
-    /// Print the JSON schema of run.json.
+    /// Print the JSON schema of run.json, or of a cluster's cluster.json.
     #[command(hide = true)]
-    Schema,
+    Schema(SchemaArgs),
+}
+
+/// Which schema.
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// The form of document.
+    #[arg(value_name = "FORM", default_value = "run", value_parser = clap::builder::PossibleValuesParser::new(::report::schema::FORMS.iter().map(|form| form.name)))]
+    pub(crate) form: String,
 }
 
 #[derive(Debug, Args)]

@@ -16,7 +16,7 @@ pub(crate) mod runs;
 
 use std::io::{self, BufReader};
 
-use crate::args::{Arguments, Command, NetCommand};
+use crate::args::{Arguments, Command, NetCommand, SchemaArgs};
 use crate::exit::{Outcome, Result, print};
 
 /// Carries out a command line. `began` is when the program began, or the last question was answered.
@@ -43,7 +43,7 @@ pub(crate) fn carry_out(arguments: Arguments, began: f64) -> Result {
         Some(Command::Agent(arguments)) => cluster::agent::agent(&arguments),
         Some(Command::Attempt(arguments)) => cluster::agent::attempt(&arguments),
         Some(Command::Worker) => Ok(worker()),
-        Some(Command::Schema) => schema(),
+        Some(Command::Schema(of)) => schema(&of),
     }
 }
 
@@ -55,9 +55,11 @@ pub(crate) fn worker() -> Outcome {
     Outcome::Done
 }
 
-/// Prints the schema of the document.
-pub(crate) fn schema() -> Result {
-    let text = serde_json::to_string_pretty(&::report::schema::schema()).map_err(|error| error.to_string())?;
+/// Prints the schema of a form of document.
+pub(crate) fn schema(arguments: &SchemaArgs) -> Result {
+    let form =
+        ::report::schema::form(&arguments.form).ok_or_else(|| format!("there is no form '{}'", arguments.form))?;
+    let text = serde_json::to_string_pretty(&form.schema()).map_err(|error| error.to_string())?;
     print(format!("{text}\n").as_bytes())?;
     Ok(Outcome::Done)
 }

@@ -124,11 +124,13 @@ fn documents_keep_the_contract() {
 }
 
 #[test]
-fn the_committed_schema_is_the_programs_own() {
-    let printed = printed(&succeed(&Scratch::new(), "schema"));
-    let committed = std::fs::read_to_string(root().join("schema/run-v1.json")).unwrap();
-    let committed: Value = serde_json::from_str(&committed).unwrap();
-    assert!(printed == committed, "schema/run-v1.json is not what `assay schema` prints");
+fn the_committed_schemas_are_the_programs_own() {
+    for (arguments, file) in [("schema", "run-v1.json"), ("schema cluster", "cluster-v1.json")] {
+        let printed = printed(&succeed(&Scratch::new(), arguments));
+        let committed = std::fs::read_to_string(root().join("schema").join(file)).unwrap();
+        let committed: Value = serde_json::from_str(&committed).unwrap();
+        assert!(printed == committed, "schema/{file} is not what `assay {arguments}` prints");
+    }
 }
 
 #[test]

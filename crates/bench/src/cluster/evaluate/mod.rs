@@ -18,6 +18,7 @@ mod results;
 mod seen;
 
 use model::cluster::{ClusterDocument, ClusterInfo, FleetNode, Group, NodeState, Plan, SCHEMA, SlowNode, Standing};
+use model::document::Program;
 
 pub use again::second_pass;
 
@@ -26,11 +27,12 @@ use facts::Facts;
 use judged::Judged;
 use results::{Catalogue, NodeResults};
 
-/// Evaluates what there is in a plan's folder by now.
+/// Evaluates what there is in a plan's folder by now. `assay` is the program that asks, which the document names as its
+/// maker: it need not be the one that made the plan.
 ///
 /// # Errors
 /// A sentence: there is no plan, or a folder of results cannot be looked through.
-pub fn evaluate(folder: &Folder) -> Result<ClusterDocument, String> {
+pub fn evaluate(folder: &Folder, assay: Program) -> Result<ClusterDocument, String> {
     let plan = folder.plan()?;
     let mut catalogue = Catalogue::default();
     let read = plan.nodes.iter().map(|node| NodeResults::read(folder, &node.name, &mut catalogue));
@@ -47,7 +49,8 @@ pub fn evaluate(folder: &Folder) -> Result<ClusterDocument, String> {
             judged::judge(group, &its, &catalogue)
         })
         .collect();
-    Ok(document(&plan, &nodes, &group_of, groups, judged, &members))
+    let document = document(&plan, &nodes, &group_of, groups, judged, &members);
+    Ok(ClusterDocument { assay, ..document })
 }
 
 fn members(group_of: &[Option<u32>], group: u32) -> Vec<usize> {

@@ -11,6 +11,11 @@ use super::*;
 use crate::cluster::folder::{State, write};
 use built::{Built, Node, conditions};
 
+/// Evaluated by the program that made the plan.
+fn evaluate(folder: &Folder) -> Result<ClusterDocument, String> {
+    super::evaluate(folder, built::program())
+}
+
 fn slow_in(area: Area) -> Node {
     Node { slow: vec![(area, 0.6)], ..Node::default() }
 }

@@ -10,6 +10,7 @@ use clap::Args;
 use model::cluster::ClusterDocument;
 use report::cluster::{FORMS, Form, form, terminal};
 
+use crate::commands::run::program;
 use crate::environment::Stream;
 use crate::exit::{Outcome, Result, print};
 
@@ -30,7 +31,7 @@ pub(crate) struct ReportArgs {
 /// `assay cluster report`.
 pub(crate) fn report(arguments: &ReportArgs) -> Result {
     let folder = Folder::at(&arguments.folder);
-    let document = evaluate(&folder)?;
+    let document = evaluate(&folder, program())?;
     let Some(name) = &arguments.format else { return everything(&folder, &document) };
     let form = form(name).ok_or_else(|| format!("there is no form '{name}'"))?;
     match &arguments.output {

@@ -16,6 +16,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::cluster::{Plan, Task};
 use model::unit::parse_seconds;
 
+use crate::commands::run::program;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, complain, print};
 
@@ -137,7 +138,7 @@ pub(crate) fn run(arguments: &RunArgs) -> Result {
 
 /// The tasks that confirm slow nodes.
 fn confirm(folder: &Folder) -> std::result::Result<Vec<Task>, String> {
-    Ok(second_pass(folder, &evaluate(folder)?))
+    Ok(second_pass(folder, &evaluate(folder, program())?))
 }
 
 /// What starts workers here.
