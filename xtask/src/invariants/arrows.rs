@@ -19,8 +19,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("stats", &[]),
     ("sys", &[]),
     // The table of kernels, to find each in the program's machine code; the tools beside our own measurements and the
-    // ratio of two sides, where the two ends are in network namespaces that only xtask makes.
-    ("xtask", &["bench", "kernels", "model", "stats"]),
+    // ratio of two sides, where the two ends are in network namespaces that only xtask makes; the report of simulated
+    // clusters.
+    ("xtask", &["bench", "kernels", "model", "report", "stats"]),
 ];
 
 /// Crates that depend on nothing at all.

@@ -25,6 +25,9 @@ whatever it shows, to [peers.jsonl](peers.jsonl).
 - **verdict**: *at least as good*: the ratio is on our side of 1 and its worse end within 5 % of it. *Behind*: the whole
   interval is on the other side of 1. *Cannot tell*: anything between; ± is half of the interval.
 - **attempts**: how many there have been on this machine, with the least and the greatest ratio.
+
+Clusters are simulated: how often slow nodes are named is in [cluster-simulation.md](cluster-simulation.md), and what plan
+and report of ten thousand nodes cost is what `cargo xtask simulate scale` writes into `docs/cluster-scale.md`.
 ";
 
 /// What is said above the limits.

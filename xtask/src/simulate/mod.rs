@@ -1,9 +1,12 @@
 //! `cargo xtask simulate`: how often slow nodes are named, and healthy ones, on simulated clusters with recorded noise.
 //!
 //! What is tried is `stats::fleet`, as `assay cluster report` calls it. The page says what is recorded and what is
-//! assumed. `cargo xtask simulate scale` tries the size of plan and report instead.
+//! assumed. `cargo xtask simulate scale` tries the size of plan and report instead, `cargo xtask simulate example` makes the
+//! example of a page.
 
 mod cluster;
+mod example;
+mod made;
 mod noise;
 mod page;
 mod scale;
@@ -16,7 +19,7 @@ use crate::shell::Shell;
 use cluster::{Fault, Found, Made, simulate};
 
 /// What this command takes, for the usage.
-pub(crate) const USAGE: &str = "simulate [scale [NODES]] [--clusters N] [--seed N]";
+pub(crate) const USAGE: &str = "simulate [scale [NODES [EXPERIMENTS]] | example] [--clusters N] [--seed N]";
 
 /// Sizes of clusters.
 const SIZES: [usize; 6] = [4, 8, 16, 64, 250, 1000];
@@ -99,6 +102,7 @@ struct Line {
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
     let done = match arguments {
         [word, rest @ ..] if word == "scale" => scale::run(shell, rest),
+        [word, rest @ ..] if word == "example" => example::run(shell, rest),
         _ => options(arguments).and_then(|(clusters, seed)| all(shell, clusters, seed)),
     };
     match done {

@@ -1,0 +1,174 @@
+//! `cargo xtask simulate example`: the page of a made-up cluster, as an example for documents. Sixteen nodes with recorded
+//! noise, one whose memory is slow for want of two modules, one that little can be sent to; two passes as
+//! `assay cluster run` makes them. Everything but the values is done by the program's own code.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use bench::cluster::evaluate::{evaluate, second_pass};
+use bench::cluster::folder::Folder;
+use bench::cluster::make;
+use model::cluster::{ClusterDocument, Pairing, PlanNode, Standing};
+use model::document::Program;
+use model::experiment::Area;
+use serde_json::{Value, json};
+use stats::Better;
+use stats::random::Random;
+
+use super::made::{AREAS, Cluster, Usual, program, results};
+use super::noise::Recorded;
+use crate::shell::Shell;
+
+/// The page.
+const PATH: &str = "docs/example/cluster.html";
+const NODES: usize = 16;
+/// The node whose memory is slow, and how fast it is.
+const SLOW: (usize, f64) = (11, 0.82);
+/// The node that little can be sent to, and how much.
+const NARROW: (usize, f64) = (6, 0.41);
+
+/// What the figures of the quick suite are on a large server: invented, near what such machines have.
+const USUAL: [(&str, &str, f64); 14] = [
+    ("cpu/fma/fp64/avx512/", "flop/s", 118e9),
+    ("cpu/fma/fp64/scalar/", "flop/s", 15.1e9),
+    ("cpu/fma/fp32/avx512/", "flop/s", 237e9),
+    ("cpu/fma/fp32/scalar/", "flop/s", 15.2e9),
+    ("cpu/dot/int8/avx512_vnni/", "op/s", 941e9),
+    ("cpu/dot/int8/scalar/", "op/s", 14.8e9),
+    ("linpack/lu/", "flop/s", 101e9),
+    ("memory/sequential-read/", "B/s", 14.2e9),
+    ("memory/sequential-", "B/s", 11.7e9),
+    ("memory/chase-load/2MiB/", "s", 98e-9),
+    ("memory/chase-load/", "s", 121e-9),
+    ("disk/sequential-", "B/s", 2.9e9),
+    ("disk/random-read/", "1/s", 14.1e3),
+    ("disk/random-write/", "1/s", 41.0e3),
+];
+
+struct Rack;
+
+impl Cluster for Rack {
+    fn speed(&self, node: usize, area: &str) -> f64 {
+        if node == SLOW.0 && area == Area::Memory.name() { SLOW.1 } else { 1.0 }
+    }
+
+    fn link(&self, _: usize, to: usize) -> f64 {
+        if to == NARROW.0 { NARROW.1 } else { 1.0 }
+    }
+
+    fn machine(&self, node: usize) -> Value {
+        let channels = if node == SLOW.0 { 14 } else { 16 };
+        let kernel = if node == 3 || node == 4 { "6.1.0-38-amd64" } else { "6.1.0-41-amd64" };
+        json!({
+            "host": name(node), "os": {"kernel": kernel},
+            "cpu": {"model_name": "Made-up Server Processor 9000", "packages": 2, "cores": 64, "threads": 128,
+                "governor": "performance"},
+            "memory": {"total_bytes": 1_u64 << 39, "channels": channels},
+        })
+    }
+
+    fn figures<'a>(&self, of_area: &[&'a Recorded]) -> Vec<(&'a Recorded, Usual)> {
+        let figure = |recorded: &&'a Recorded| {
+            let (_, unit, value) = USUAL.iter().find(|(start, ..)| recorded.experiment.starts_with(start))?;
+            // What two threads do is twice what one does; a latency stays.
+            let threads = if recorded.experiment.ends_with("/t2") { 2.0 } else { 1.0 };
+            let is_higher = recorded.better == Better::Higher;
+            let usual = Usual {
+                experiment: recorded.experiment.clone(),
+                metric: if is_higher { "throughput" } else { "latency" },
+                unit,
+                better: recorded.better,
+                value: if is_higher { value * threads } else { *value },
+            };
+            Some((*recorded, usual))
+        };
+        of_area.iter().filter_map(figure).collect()
+    }
+
+    fn apart(&self) -> f64 {
+        0.004
+    }
+
+    fn noise(&self) -> f64 {
+        // Half of what was recorded on a virtual machine with neighbours: nodes of their own are quieter.
+        0.5
+    }
+}
+
+fn name(node: usize) -> String {
+    format!("n{node:02}")
+}
+
+pub(super) fn run(shell: &Shell, arguments: &[String]) -> Result<(), String> {
+    if let Some(word) = arguments.first() {
+        return Err(format!("the example takes nothing, and there is '{word}'"));
+    }
+    let place = shell.root().join(shell.target()).join("cluster-example");
+    let _ = fs::remove_dir_all(&place);
+    let document = document(&Folder::at(&place));
+    let _ = fs::remove_dir_all(&place);
+    let page = report::cluster::html::render(&document?).map_err(|error| error.to_string())?;
+    let path = shell.root().join(PATH);
+    fs::write(&path, &page).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    println!("{PATH}: {} kB", page.len() / 1000);
+    Ok(())
+}
+
+/// What is said of the rack after two passes.
+fn document(folder: &Folder) -> Result<ClusterDocument, String> {
+    let argv = ["assay", "cluster", "plan", "--partition", "batch", "--pairs", "all", "made-up-rack"];
+    let request = make::Request {
+        name: "made-up-rack".to_owned(),
+        created: "2026-11-22T12:00:00Z".to_owned(),
+        program: Program { argv: argv.map(str::to_owned).into(), ..program() },
+        program_path: Some("/nowhere/assay".to_owned()),
+        suite: "quick".to_owned(),
+        areas: AREAS.to_vec(),
+        filter: None,
+        repeat: None,
+        options: Vec::new(),
+        directory: None,
+        nodes: (1..=NODES).map(|node| PlanNode { name: name(node), partition: None }).collect(),
+        pairing: Some(Pairing::All),
+        network: None,
+        hpl: None,
+        lease_seconds: 60.0,
+        attempts: 3,
+        seed: 1,
+    };
+    let expected: BTreeMap<Area, f64> = AREAS.map(|area| (area, 20.0)).into();
+    let (plan, tasks) = make::make(&request, &expected)?;
+    make::write(folder, &plan, &tasks, Path::new("/nowhere/assay"))?;
+    let mut random = Random::new(1);
+    results(folder, &tasks, &Rack, &mut random)?;
+    let again = second_pass(folder, &evaluate(folder, program())?);
+    make::add(folder, &again)?;
+    results(folder, &again, &Rack, &mut random)?;
+    let document = evaluate(folder, program())?;
+    let slow = document.slow.iter().filter(|slow| slow.standing == Standing::Slow);
+    let slow: Vec<&str> = slow.map(|slow| slow.node.as_str()).collect();
+    if slow == [name(SLOW.0)] { Ok(document) } else { Err(format!("{slow:?} are slow: not what was made")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slow_node_is_named_with_its_cause_and_the_network_is_a_square() {
+        let place = std::env::temp_dir().join(format!("assay-simulate-example-{}", std::process::id()));
+        let document = document(&Folder::at(&place));
+        let _ = fs::remove_dir_all(&place);
+        let document = document.unwrap();
+        assert_eq!(document.drain, [name(SLOW.0)]);
+        let slow = document.slow.iter().find(|slow| slow.node == name(SLOW.0)).unwrap();
+        assert_eq!(
+            (slow.areas.as_slice(), slow.causes[0].code.as_str()),
+            (&["memory".to_owned()][..], "fewer_channels")
+        );
+        assert!(document.problems.is_empty(), "{:?}", document.problems);
+        assert_eq!(document.pairs.len(), 4);
+        assert!(document.pairs.iter().all(|matrix| matrix.pairs.len() == NODES * (NODES - 1)));
+    }
+}

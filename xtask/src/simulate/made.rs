@@ -1,0 +1,188 @@
+//! Made-up results of a plan's tasks, in the plan's folder where workers would have published them. Nothing is measured:
+//! values hold recorded noise, so that what reads them has as much to do, and sees as much scatter, as with real ones.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use bench::cluster::folder::{Folder, State};
+use model::cluster::{Claim, NodeFacts, Outcome, OutcomeStatus, PairTask, Task, Work};
+use model::document::Program;
+use model::experiment::Area;
+use model::machine::Machine;
+use serde_json::{Value, json};
+use stats::Better;
+use stats::random::Random;
+
+use super::noise::{Recorded, normal, recorded};
+
+/// The areas of a plan, and so the tasks of a node.
+pub(super) const AREAS: [Area; 4] = [Area::Cpu, Area::Linpack, Area::Memory, Area::Disk];
+/// Samples of an experiment, so that documents are as long as real ones.
+const SAMPLES: u32 = 8;
+
+/// A figure without noise.
+#[derive(Clone, Debug)]
+pub(super) struct Usual {
+    pub(super) experiment: String,
+    pub(super) metric: &'static str,
+    pub(super) unit: &'static str,
+    pub(super) better: Better,
+    pub(super) value: f64,
+}
+
+/// What the nodes are, by their numbers.
+pub(super) trait Cluster {
+    /// How fast a node is in an area, 1 being as its equals.
+    fn speed(&self, node: usize, area: &str) -> f64;
+    /// How fast the network is from a node to another, 1 being as elsewhere.
+    fn link(&self, from: usize, to: usize) -> f64;
+    /// What a node is, in the words of a run's document.
+    fn machine(&self, node: usize) -> Value;
+    /// The figures of an area, each with the recorded one whose noise it has.
+    fn figures<'a>(&self, of_area: &[&'a Recorded]) -> Vec<(&'a Recorded, Usual)>;
+    /// What a node's lasting difference is, as a standard deviation.
+    fn apart(&self) -> f64;
+    /// What recorded noise is multiplied by.
+    fn noise(&self) -> f64;
+}
+
+/// The program that is said to have measured.
+pub(super) fn program() -> Program {
+    Program { version: env!("CARGO_PKG_VERSION").to_owned(), profile: "made up".to_owned(), ..Program::default() }
+}
+
+/// The number in a node's name.
+pub(super) fn number(name: &str) -> usize {
+    name.trim_start_matches(|letter: char| !letter.is_ascii_digit()).parse().unwrap_or(0)
+}
+
+/// Publishes a result for every task; the bytes written.
+pub(super) fn results(
+    folder: &Folder,
+    tasks: &[Task],
+    cluster: &dyn Cluster,
+    random: &mut Random,
+) -> Result<usize, String> {
+    let recorded = recorded()?;
+    let mut bytes = 0;
+    for task in tasks {
+        let machine = serde_json::from_value::<Machine>(cluster.machine(number(&task.node)))
+            .map_err(|error| format!("the made-up machine is none: {error}"))?;
+        let facts = folder.node(&task.node).join("facts.json");
+        if !facts.exists() {
+            let facts_of_node = NodeFacts {
+                node: task.node.clone(),
+                program: program(),
+                machine: machine.clone(),
+                settings: BTreeMap::new(),
+                clock_skew_seconds: None,
+            };
+            bytes += write_quickly(&facts, &json!(facts_of_node))?;
+        }
+        let place = folder.tasks(State::Done, &task.node).join(&task.name);
+        let rows = rows(task, cluster, &recorded, random);
+        bytes += write_quickly(&place.join("run/run.json"), &document(task, &machine, &rows))?;
+        bytes += write_quickly(&place.join("outcome.json"), &json!(outcome(task)))?;
+        let _ = fs::remove_file(folder.tasks(State::Waiting, &task.node).join(format!("{}.json", task.name)));
+    }
+    Ok(bytes)
+}
+
+fn outcome(task: &Task) -> Outcome {
+    Outcome {
+        task: task.clone(),
+        claim: Claim::default(),
+        status: OutcomeStatus::Ok,
+        reason: None,
+        seconds: task.seconds,
+        exit_status: Some(0),
+        at_once: None,
+        figures: BTreeMap::new(),
+    }
+}
+
+/// Without waiting for the disk, unlike what a worker does.
+fn write_quickly(path: &Path, value: &Value) -> Result<usize, String> {
+    let text = value.to_string();
+    let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+    made.and_then(|()| fs::write(path, &text))
+        .map_err(|error| format!("cannot write '{}': {error}", path.display()))?;
+    Ok(text.len())
+}
+
+/// The rows of a task's document.
+fn rows(task: &Task, cluster: &dyn Cluster, recorded: &[Recorded], random: &mut Random) -> Vec<Value> {
+    match &task.work {
+        Work::Pair(pair) => between(task, pair, cluster, random),
+        Work::Suite(suite) => {
+            let area = suite.areas.first().map_or("", String::as_str);
+            let node = number(&task.node);
+            // What lasts is the same in each pass, so it is drawn from the node and not from the passes' sequence.
+            let own = normal(&mut Random::new(node as u64 + 1));
+            let speed = cluster.speed(node, area).ln() + cluster.apart() * own;
+            let of_area: Vec<&Recorded> = recorded.iter().filter(|figure| figure.area == area).collect();
+            let mut scratch = Vec::new();
+            let row = |(figure, usual): (&Recorded, Usual)| {
+                let noise = cluster.noise() * figure.draw(random, &mut scratch);
+                row(area, &usual, speed, noise)
+            };
+            cluster.figures(&of_area).into_iter().map(row).collect()
+        }
+        Work::Hpl(_) => Vec::new(),
+    }
+}
+
+/// The rows between two nodes: how much goes over, and how long a question and its answer take.
+fn between(task: &Task, pair: &PairTask, cluster: &dyn Cluster, random: &mut Random) -> Vec<Value> {
+    // Pairs that are measured together share the switches, as they would.
+    let shared = if pair.together { 0.85_f64 } else { 1.0 };
+    let speed = (shared * cluster.link(number(&task.node), number(&pair.to))).ln();
+    let figure = |experiment: &str, metric, unit, better, value| Usual {
+        experiment: experiment.to_owned(),
+        metric,
+        unit,
+        better,
+        value,
+    };
+    [
+        figure("net/tcp-stream/128KiB/t4", "throughput", "B/s", Better::Higher, 11.6e9),
+        figure("net/tcp-pingpong/14B/t1", "latency", "s", Better::Lower, 18.2e-6),
+    ]
+    .map(|usual| row("net", &usual, speed, 0.01 * normal(random)))
+    .into()
+}
+
+/// A row whose value is the usual one at this speed, both as logarithms.
+fn row(area: &str, usual: &Usual, speed: f64, noise: f64) -> Value {
+    // The noise was recorded of the value itself, whichever way it counts.
+    let factor = if usual.better == Better::Higher { speed + noise } else { noise - speed };
+    let value = usual.value * factor.exp();
+    let samples: Vec<Value> = (1..=SAMPLES).map(|number| sample(value, number)).collect();
+    json!({
+        "id": usual.experiment, "area": area, "params": {"type": "fp64", "threads": 1},
+        "method": "made-up/1", "classic": null, "status": "ok", "reason": null, "seconds": 1.0, "grade": "A",
+        "conditions": {"clock_hz": 3e9, "steal": 0.0, "other_load": 0.01}, "warnings": [], "verified": true,
+        "metrics": [{
+            "name": usual.metric, "unit": usual.unit,
+            "better": if usual.better == Better::Higher { "higher" } else { "lower" }, "samples": samples, "peaks": [],
+            "efficiency": null, "references": [], "summary": {"n": SAMPLES, "median": value, "ci95": null,
+                "min": value, "max": value, "mean": value, "stddev": 0.0, "cv": 0.0, "cv_robust": 0.0},
+        }],
+    })
+}
+
+fn sample(value: f64, number: u32) -> Value {
+    json!({"value": value, "work": 1e9, "seconds": 0.1, "start": number, "launch": number, "block": number,
+        "session": 1, "clock_hz": 3e9, "stolen_seconds": 0.0, "flags": [],
+        "per_thread": [{"work": 1e9, "seconds": 0.1, "clock_hz": 3e9}]})
+}
+
+fn document(task: &Task, machine: &Machine, rows: &[Value]) -> Value {
+    json!({
+        "schema": model::document::SCHEMA, "assay": program(), "machine": machine,
+        "conditions": {"before": {}, "after": {}},
+        "run": {"id": task.node, "suite": "quick", "started": "", "seconds": 20.0, "seed": 1, "complete": true, "grade": "A"},
+        "experiments": rows, "findings": [],
+    })
+}
