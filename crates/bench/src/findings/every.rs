@@ -33,7 +33,6 @@ pub(super) fn findings(area: Area, rows: &[&Row]) -> Vec<Finding> {
         rows.iter().copied().filter(|row| row.status == Status::Ok && row.grade.is_some()).collect();
     let quiet: Vec<&Row> = measured.iter().copied().filter(|row| is_quiet(row)).collect();
     let mut findings: Vec<Finding> = disturbed(area, &measured).into_iter().collect();
-    findings.extend(what_to_try(area, &measured));
     // The network has rules of its own for what holds a stream back.
     if area != Area::Net {
         findings.extend(limits(area, &quiet));
@@ -62,7 +61,7 @@ fn disturbed(area: Area, measured: &[&Row]) -> Option<Finding> {
             row.warnings.iter().any(|warning| warning.code == rule.code.name() && warning.grade == Grade::C)
         };
         let found = WARNINGS.iter().find(is_cause);
-        found.map_or_else(|| "grade C".to_owned(), |rule| rule.code.name().replace('_', " "))
+        found.map_or_else(|| "grade C".to_owned(), |rule| rule.code.name().replace('_', " ").replace("cpu", "CPU"))
     };
     let mut causes: BTreeMap<String, usize> = BTreeMap::new();
     for row in &rows {
@@ -83,24 +82,72 @@ fn disturbed(area: Area, measured: &[&Row]) -> Option<Finding> {
     Some(Code::Disturbed.tell(area, &fields, &rows))
 }
 
-/// The advice that would help the most rows.
-fn what_to_try(area: Area, measured: &[&Row]) -> Option<Finding> {
-    let with = |code: WarningCode| -> Vec<&Row> {
+/// An advice with the areas that it would help most, and with their rows.
+struct Advice<'a> {
+    rule: &'static WarningRule,
+    areas: Vec<Area>,
+    /// The rows that it would help.
+    rows: Vec<&'a Row>,
+    /// Rows measured in these areas.
+    all: usize,
+}
+
+/// Of each area the advice that would help the most rows; what several areas need is said once, where the first of them
+/// stands, and names them all.
+pub(super) fn what_to_try(rows: &[Row]) -> Vec<Finding> {
+    let mut told: Vec<Advice<'_>> = Vec::new();
+    for area in Area::ALL {
+        let is_measured = |row: &&Row| row.area == *area && row.status == Status::Ok && row.grade.is_some();
+        let measured: Vec<&Row> = rows.iter().filter(is_measured).collect();
+        let Some((rule, rows)) = most_helpful(&measured) else { continue };
+        if let Some(same) = told.iter_mut().find(|other| other.rule.advice == rule.advice) {
+            same.areas.push(*area);
+            same.rows.extend(rows);
+            same.all += measured.len();
+        } else {
+            told.push(Advice { rule, areas: vec![*area], rows, all: measured.len() });
+        }
+    }
+    told.iter().filter_map(Advice::sentence).collect()
+}
+
+/// The warning that keeps the most of an area's rows below grade A, with these rows; `None` where nothing does.
+fn most_helpful<'a>(measured: &[&'a Row]) -> Option<(&'static WarningRule, Vec<&'a Row>)> {
+    let with = |code: WarningCode| -> Vec<&'a Row> {
         let costs =
             |row: &Row| row.warnings.iter().any(|warning| warning.code == code.name() && warning.grade > Grade::A);
         measured.iter().copied().filter(|row| costs(row)).collect()
     };
     let helped = WARNINGS.iter().map(|rule| (rule, with(rule.code)));
     // Of as many rows the first of the table: it has causes before symptoms.
-    let (rule, rows) = helped.reduce(|best, other| if other.1.len() > best.1.len() { other } else { best })?;
-    (!rows.is_empty()).then_some(())?;
-    let fields = [
-        ("area", title(area).to_owned()),
-        ("count", rows.len().to_string()),
-        ("all", measured.len().to_string()),
-        ("advice", rule.advice.trim_end_matches('.').to_owned()),
-    ];
-    Some(Code::WhatToTry.tell(area, &fields, &rows))
+    let most = helped.reduce(|best, other| if other.1.len() > best.1.len() { other } else { best })?;
+    (!most.1.is_empty()).then_some(most)
+}
+
+impl Advice<'_> {
+    fn sentence(&self) -> Option<Finding> {
+        let first = *self.areas.first()?;
+        let fields = [
+            ("area", titles(&self.areas)),
+            ("count", self.rows.len().to_string()),
+            ("all", self.all.to_string()),
+            ("advice", self.rule.advice.trim_end_matches('.').to_owned()),
+        ];
+        Some(Code::WhatToTry.tell(first, &fields, &self.rows))
+    }
+}
+
+/// `CPU, memory and network`.
+fn titles(areas: &[Area]) -> String {
+    let word = |(index, area): (usize, &Area)| match area {
+        Area::Memory | Area::Disk | Area::Net if index > 0 => title(*area).to_lowercase(),
+        _ => title(*area).to_owned(),
+    };
+    let words: Vec<String> = areas.iter().enumerate().map(word).collect();
+    match words.as_slice() {
+        [most @ .., last] if !most.is_empty() => format!("{} and {last}", most.join(", ")),
+        _ => words.concat(),
+    }
 }
 
 /// What a kind of peak is called, and what binds where it is reached.

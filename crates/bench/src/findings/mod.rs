@@ -42,6 +42,8 @@ fn of_area(area: Area, rows: &[Row], machine: &Machine) -> Vec<Finding> {
     let quiet: Vec<&Row> = own.iter().copied().filter(|row| is_quiet(row)).collect();
     let series = series(&quiet);
     let mut findings = every::findings(area, &own);
+    // One cause may hold for several areas: then only the first of them says what to try.
+    findings.extend(every::what_to_try(rows).into_iter().filter(|finding| finding.area == area));
     findings.extend(tables::findings(area, &own));
     findings.extend(match area {
         Area::Cpu => cpu::findings(&quiet, &series, machine),

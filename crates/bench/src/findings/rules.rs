@@ -104,8 +104,8 @@ rules! {
         "these rows";
     WhatToTry, "what_to_try", Trust, EVERY, Counts,
         "{area}: for {count} of the {all} rows measured, try this: {advice}.",
-        "the advice of the warning that keeps the most rows below grade A; of as many rows the cause before the \
-         symptom",
+        "the advice of the warning that keeps the most rows of an area below grade A (of as many rows the cause \
+         before the symptom); areas with the same advice are told together",
         "these rows";
     TableBest, "table_best", Table, EVERY, Figures,
         "{table}: as fast as any with {best}.",

@@ -11,11 +11,11 @@ mod rows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::document::{Finding, Row};
+use model::document::{Finding, Row, Status};
 use model::experiment::Area;
 use model::machine::Machine;
 use model::sample::Summary;
-use model::warning::Grade;
+use model::warning::{Grade, WARNINGS, Warning, WarningCode};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use stats::random::Random;
@@ -140,7 +140,33 @@ fn an_area_says_few_things_and_none_twice() {
         }
         let areas: Vec<Area> = found.iter().map(|finding| finding.area).collect();
         assert!(areas.is_sorted(), "area by area");
+        let tried: Vec<&str> = found
+            .iter()
+            .filter_map(|finding| finding.text.split_once("try this: "))
+            .map(|(_, advice)| advice)
+            .collect();
+        assert_eq!(tried.iter().collect::<BTreeSet<_>>().len(), tried.len(), "an advice twice: {tried:#?}");
     }
+}
+
+#[test]
+fn what_several_areas_need_is_said_once() {
+    let (rows, machine) = drawn(1);
+    let text = |needs: &[Area]| -> Vec<(Area, String)> {
+        let mut rows = rows.clone();
+        for row in &mut rows {
+            (row.status, row.grade) = (Status::Ok, Some(Grade::B));
+            let code = if needs.contains(&row.area) { WarningCode::WideInterval } else { WarningCode::Steal };
+            let rule = WARNINGS.iter().find(|rule| rule.code == code).unwrap();
+            row.warnings = vec![Warning::new(code, rule.b.unwrap_or(0.1), "Seen.")];
+        }
+        let found = super::findings(&rows, &machine).into_iter().filter(|finding| finding.code == "what_to_try");
+        found.map(|finding| (finding.area, finding.text.split_once(':').unwrap().0.to_owned())).collect()
+    };
+    let all = "CPU, LINPACK, memory, disk and network".to_owned();
+    assert_eq!(text(Area::ALL), [(Area::Cpu, all)]);
+    let expected = [(Area::Cpu, "CPU, LINPACK and disk".to_owned()), (Area::Memory, "Memory and network".to_owned())];
+    assert_eq!(text(&[Area::Memory, Area::Net]), expected);
 }
 
 /// A line of the documented table.

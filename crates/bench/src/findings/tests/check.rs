@@ -111,7 +111,9 @@ pub(super) fn check(finding: &Finding, all: &[Row], machine: &Machine) -> Outcom
         let found: Vec<&Row> = all.iter().filter(|row| row.id == *id).collect();
         let [row] = found[..] else { return Err(format!("evidence {id} is {} rows", found.len())) };
         ensure(!rows.iter().any(|other| other.id == row.id), "evidence twice")?;
-        ensure(row.area == finding.area && row.status == Status::Ok && row.grade.is_some(), "evidence not measured")?;
+        // Advice alone may be of several areas: which ones it names is checked with its rule.
+        let is_own = row.area == finding.area || finding.code == "what_to_try";
+        ensure(is_own && row.status == Status::Ok && row.grade.is_some(), "evidence not measured")?;
         let claims = rule.group != Group::Trust;
         ensure(!claims || row.grade < Some(Grade::C), "a claim that rests on a disturbed row")?;
         rows.push(row);

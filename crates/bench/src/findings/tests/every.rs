@@ -55,7 +55,7 @@ fn disturbed(case: &Case<'_>) -> Outcome {
         let (words, count) = cause.trim_end_matches(')').split_once(" (").ok_or("a cause without a count")?;
         let count: usize = count.parse().map_err(|_| "no count")?;
         sum += count;
-        let code = words.replace(' ', "_");
+        let code = words.replace(' ', "_").replace("CPU", "cpu");
         let with = |row: &&&Row| row.warnings.iter().any(|one| one.code == code && one.grade == Grade::C);
         let known = WARNINGS.iter().any(|rule| rule.code.name() == code);
         ensure(known || words == "grade C" || words == "other causes", "no such cause")?;
@@ -65,19 +65,31 @@ fn disturbed(case: &Case<'_>) -> Outcome {
 }
 
 fn what_to_try(case: &Case<'_>) -> Outcome {
-    let measured = measured(case);
-    names_the_area(case)?;
-    counts(case, measured.len())?;
-    let with = |code: &str| -> BTreeSet<&str> {
-        let costs = |row: &&&Row| row.warnings.iter().any(|one| one.code == code && one.grade != Grade::A);
-        measured.iter().filter(costs).map(|row| row.id.as_str()).collect()
-    };
-    let own: BTreeSet<&str> = case.rows.iter().map(|row| row.id.as_str()).collect();
-    let advised = WARNINGS
-        .iter()
-        .any(|rule| rule.advice.trim_end_matches('.') == case.text("advice") && with(rule.code.name()) == own);
-    ensure(advised, "this is not the advice of these rows")?;
-    ensure(WARNINGS.iter().all(|rule| with(rule.code.name()).len() <= own.len()), "another advice helps more rows")
+    let told = case.text("area").replace(" and ", ", ").to_lowercase();
+    let named = |area: &&Area| told.split(", ").any(|word| word.starts_with(area.name()));
+    let areas: Vec<Area> = Area::ALL.iter().filter(named).copied().collect();
+    ensure(told.split(", ").count() == areas.len(), "an area twice, or none")?;
+    ensure(areas.first() == Some(&case.area), "it stands with another area")?;
+    let is_measured = |row: &&Row| areas.contains(&row.area) && row.grade.is_some() && row.status.name() == "ok";
+    counts(case, case.all.iter().filter(is_measured).count())?;
+    for area in areas.iter().copied() {
+        let with = |code: &str| -> BTreeSet<&str> {
+            let costs = |row: &&Row| row.warnings.iter().any(|one| one.code == code && one.grade != Grade::A);
+            let measured = case.all.iter().filter(is_measured).filter(|row| row.area == area);
+            measured.filter(costs).map(|row| row.id.as_str()).collect()
+        };
+        let own: BTreeSet<&str> = case.rows.iter().filter(|row| row.area == area).map(|row| row.id.as_str()).collect();
+        ensure(!own.is_empty(), "an area that needs no advice")?;
+        let advised = WARNINGS
+            .iter()
+            .any(|rule| rule.advice.trim_end_matches('.') == case.text("advice") && with(rule.code.name()) == own);
+        ensure(advised, "this is not the advice of these rows")?;
+        ensure(
+            WARNINGS.iter().all(|rule| with(rule.code.name()).len() <= own.len()),
+            "another advice helps more rows",
+        )?;
+    }
+    Ok(())
 }
 
 /// Whether a row stands in a table.
