@@ -15,10 +15,10 @@ const SUITE: &str = "name = \"tiny\"\n[sampling.cpu]\nsamples = 2\nper_launch = 
     warm_up = [\"1ms\", \"2ms\"]\n[[cpu]]\nop = \"fma\"\ntype = [\"fp64\"]\nisa = [\"scalar\"]\nthreads = [\"1\"]\n";
 
 /// Programs of the system that workers and made-up commands call.
-const SYSTEM: &str = "/usr/bin:/bin";
+pub(crate) const SYSTEM: &str = "/usr/bin:/bin";
 
 /// Makes a plan for these nodes.
-fn plan(scratch: &Scratch, nodes: &str) -> PathBuf {
+pub(crate) fn plan(scratch: &Scratch, nodes: &str) -> PathBuf {
     let suite = scratch.join("tiny.toml");
     fs::write(&suite, SUITE).unwrap();
     let folder = scratch.join("the plan");
@@ -29,7 +29,7 @@ fn plan(scratch: &Scratch, nodes: &str) -> PathBuf {
 }
 
 /// `assay cluster run` with these options, separated by spaces, and these folders of programs.
-fn run(scratch: &Scratch, folder: &Path, options: &str, programs: &str) -> Command {
+pub(crate) fn run(scratch: &Scratch, folder: &Path, options: &str, programs: &str) -> Command {
     let mut words = vec!["cluster".to_owned(), "run".to_owned(), folder.display().to_string()];
     words.extend(options.split_whitespace().map(str::to_owned));
     words.extend(["--poll", "100ms"].map(str::to_owned));
@@ -38,7 +38,7 @@ fn run(scratch: &Scratch, folder: &Path, options: &str, programs: &str) -> Comma
     command
 }
 
-fn ran(mut command: Command) -> Ran {
+pub(crate) fn ran(mut command: Command) -> Ran {
     command.output().unwrap().into()
 }
 

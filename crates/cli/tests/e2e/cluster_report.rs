@@ -1,0 +1,194 @@
+//! `assay cluster report` and `status`: every form of a measured plan, plans that are not done, and what cannot be read or
+//! written. The nodes are this host each time.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::cluster_run::{SYSTEM, plan, ran, run};
+use crate::common::{Ran, Scratch, command, is_root, list, names, printed, refusal, root, skip, text};
+use crate::system::{ReadOnly, Tmpfs};
+
+/// The files of a report, in the order of their names.
+const FILES: [&str; 5] = ["cluster.json", "drain.txt", "index.html", "junit.xml", "values.csv"];
+
+/// `assay cluster` with these words and the plan's folder before them.
+fn cluster(scratch: &Scratch, word: &str, folder: &Path, options: &str) -> Ran {
+    let mut words = vec!["cluster", word, folder.to_str().unwrap()];
+    words.extend(options.split_whitespace());
+    command(scratch, words).output().unwrap().into()
+}
+
+/// Measures what is left of a plan.
+fn drain(scratch: &Scratch, folder: &Path) {
+    let ran = ran(run(scratch, folder, "--launcher here --no-confirm", SYSTEM));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+}
+
+fn report(scratch: &Scratch, folder: &Path, options: &str) -> Ran {
+    let ran = cluster(scratch, "report", folder, options);
+    assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
+    ran
+}
+
+/// A cluster's document that agrees with the committed schema.
+#[track_caller]
+fn checked(document: &str) -> Value {
+    let document: Value = serde_json::from_str(document).unwrap();
+    let schema = fs::read_to_string(root().join("schema/cluster-v1.json")).unwrap();
+    let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
+    let defects = |of: &Value| -> Vec<String> {
+        validator.iter_errors(of).map(|error| format!("{}: {error}", error.instance_path())).collect()
+    };
+    assert_eq!(defects(&document), Vec::<String>::new());
+    let mut wrong = document.clone();
+    wrong["nodes"][0]["standing"] = "splendid".into();
+    assert!(!defects(&wrong).is_empty(), "what is wrong would be seen");
+    document
+}
+
+#[test]
+fn every_form_of_a_measured_plan() {
+    let scratch = Scratch::new();
+    let folder = plan(&scratch, "n1,n2,n3,n4");
+    drain(&scratch, &folder);
+    // Measured by another version than the one that reports.
+    let path = folder.join("plan.json");
+    let mut made: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    made["program"]["version"] = "9.9.9".into();
+    fs::write(&path, made.to_string()).unwrap();
+    let ran = report(&scratch, &folder, "");
+    let place = folder.join("report");
+    assert!(ran.stdout.contains("4 nodes") && ran.stdout.ends_with("report/index.html\n"), "{ran:?}");
+    assert_eq!(names(&place), FILES);
+    let [json, drain, page, junit, csv] = FILES.map(|file| fs::read_to_string(place.join(file)).unwrap());
+    let document = checked(&json);
+    assert_eq!(
+        (text(&document["assay"], "version"), text(&document["plan"]["program"], "version")),
+        (env!("CARGO_PKG_VERSION"), "9.9.9")
+    );
+    assert_eq!(document["assay"]["argv"][2], "report");
+    assert_eq!((&document["plan"]["tasks"], &document["plan"]["ok"]), (&4.into(), &4.into()));
+    let values = list(&list(&document, "distributions")[0], "values");
+    assert_eq!((list(&document, "nodes").len(), values.len()), (4, 4));
+    let lines: Vec<&str> = csv.lines().collect();
+    assert!(lines[0].starts_with("node,state,standing,group,area,") && lines.len() == 5, "{csv}");
+    assert!(lines[1..].iter().all(|line| line.contains(",cpu,cpu/fma/fp64/scalar/t1,throughput,flop/s,higher,1,")));
+    assert!(junit.contains("<testsuite name=\"cpu\" tests=\"4\""), "{junit}");
+    assert!(drain.lines().all(|line| ["n1", "n2", "n3", "n4"].contains(&line)), "{drain}");
+    assert!(page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>"));
+    assert!(page.contains("measured by Assay 9.9.9"));
+    // Each form alone is what its file is, but for the command line that the document tells.
+    for (form, file) in [("csv", &csv), ("junit", &junit), ("drain", &drain)] {
+        assert_eq!(&report(&scratch, &folder, &format!("--format {form}")).stdout, file, "{form}");
+    }
+    assert_eq!(checked(&report(&scratch, &folder, "--format json -o -").stdout)["nodes"], document["nodes"]);
+    // What is not for a terminal is plain, whatever the terminal can show.
+    for (form, wanted) in [("terminal", "4 nodes"), ("html", "</html>\n")] {
+        let elsewhere = scratch.join(form);
+        let ran = report(&scratch, &folder, &format!("--format {form} -o {}", elsewhere.display()));
+        let written = fs::read_to_string(elsewhere).unwrap();
+        assert!(ran.stdout.is_empty() && written.contains(wanted), "{ran:?}");
+        assert!(form == "html" || written.is_ascii(), "{written}");
+    }
+}
+
+#[test]
+fn a_plan_that_is_not_done_says_how_far_it_is() {
+    let scratch = Scratch::new();
+    let folder = plan(&scratch, "n1,n2");
+    let state = || printed(&cluster(&scratch, "status", &folder, "--json"));
+    assert_eq!((&state()["tasks"]["waiting"], &state()["tasks"]["done"]), (&2.into(), &0.into()));
+    let page = report(&scratch, &folder, "");
+    assert!(page.stdout.contains("Nothing was measured yet"), "{page:?}");
+    let agent = command(&scratch, ["agent", "--plan", folder.to_str().unwrap(), "--node", "n1"]).output().unwrap();
+    assert!(agent.status.success(), "{agent:?}");
+    let (half, shown) = (state(), cluster(&scratch, "status", &folder, ""));
+    assert_eq!((&half["tasks"]["waiting"], &half["tasks"]["done"]), (&1.into(), &1.into()));
+    let states: Vec<&str> = list(&half, "nodes").iter().map(|node| text(node, "state")).collect();
+    assert!(states.contains(&"done") && states.contains(&"waiting"), "{half}");
+    assert!(shown.status == Some(0) && shown.stdout.contains("1 of 2 tasks over"), "{shown:?}");
+    let document = checked(&report(&scratch, &folder, "--format json").stdout);
+    assert_eq!((&document["plan"]["ok"], &document["plan"]["left"]), (&1.into(), &1.into()));
+    drain(&scratch, &folder);
+    let watched = cluster(&scratch, "status", &folder, "--watch --poll 100ms");
+    assert!(watched.status == Some(0) && watched.stdout.starts_with("2 of 2 tasks over"), "{watched:?}");
+}
+
+#[test]
+fn files_that_cannot_be_read_are_problems_with_names() {
+    let scratch = Scratch::new();
+    let folder = plan(&scratch, "n1,n2");
+    drain(&scratch, &folder);
+    fs::write(folder.join("done/n1/cpu/run/run.json"), "{\"schema\": 7").unwrap();
+    fs::write(folder.join("done/n2/cpu/outcome.json"), [0xff, 0x00, b'{']).unwrap();
+    let document = checked(&report(&scratch, &folder, "--format json").stdout);
+    let told: String = list(&document, "problems").iter().map(Value::to_string).collect();
+    assert!(told.contains("done/n1/cpu/run/run.json") && told.contains("done/n2/cpu/outcome.json"), "{told}");
+    assert!(list(&document, "nodes").iter().all(|node| text(node, "state") == "failed"), "{document}");
+    assert!(report(&scratch, &folder, "").stdout.contains("2 nodes"));
+    let junit = report(&scratch, &folder, "--format junit").stdout;
+    assert!(junit.contains("failures=\"2\""), "{junit}");
+    let status = cluster(&scratch, "status", &folder, "");
+    assert!(status.status.is_some_and(|status| status < 2) && !status.stderr.contains("panicked"), "{status:?}");
+}
+
+#[test]
+fn what_is_no_plan_is_refused() {
+    let scratch = Scratch::new();
+    let folder = plan(&scratch, "n1");
+    for word in ["report", "status"] {
+        for nowhere in [scratch.join("nothing"), scratch.path().to_owned(), scratch.join("tiny.toml")] {
+            let ran = cluster(&scratch, word, &nowhere, "");
+            let sentence = refusal(&ran);
+            assert!(sentence.contains(nowhere.to_str().unwrap()), "{word}: {sentence}");
+        }
+    }
+    for (garbage, why) in [("", "cannot read the plan"), ("{\"schema\": []}", "cannot read the plan")] {
+        let path = folder.join("plan.json");
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, garbage).unwrap();
+        for word in ["report", "status"] {
+            let ran = cluster(&scratch, word, &folder, "");
+            assert!(refusal(&ran).contains(why), "{word}: {ran:?}");
+        }
+        fs::write(&path, whole).unwrap();
+    }
+    for (options, why) in [("--format papyrus", "papyrus"), ("-o page.html", "--format"), ("--watch", "--watch")] {
+        let ran = cluster(&scratch, "report", &folder, options);
+        assert!(refusal(&ran).contains(why), "{ran:?}");
+    }
+    assert!(!folder.join("report").exists(), "nothing was written");
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_still_told() {
+    if !is_root() {
+        return skip("reports on full and read-only folders", "mounting needs the superuser");
+    }
+    let scratch = Scratch::new();
+    let folder = plan(&scratch, "n1");
+    let told = |why: &str| {
+        let ran = cluster(&scratch, "report", &folder, "");
+        assert!(ran.status == Some(2) && ran.stdout.contains("Nothing was measured yet"), "{ran:?}");
+        assert!(ran.stderr.contains(why) && ran.stderr.contains("--format FORM -o FILE"), "{ran:?}");
+    };
+    {
+        let Some(_mounted) = ReadOnly::mount(&folder) else {
+            return skip("reports on full and read-only folders", "mounting is not allowed");
+        };
+        told("Read-only");
+        let file = folder.join("values.csv");
+        let words = ["cluster", "report", folder.to_str().unwrap(), "--format", "csv", "-o", file.to_str().unwrap()];
+        let ran: Ran = command(&scratch, words).output().unwrap().into();
+        assert!(refusal(&ran).contains("values.csv") && ran.stderr.contains("Read-only"), "{ran:?}");
+    }
+    let Some(small) = Tmpfs::mount(folder.join("report"), "size=8k") else {
+        return skip("a report on a full folder", "mounting is not allowed");
+    };
+    told("No space left");
+    assert!(!names(small.path()).iter().any(|name| name.contains("html")), "no part of a page stays");
+    drop(small);
+    assert!(report(&scratch, &folder, "").stdout.ends_with("report/index.html\n"), "with room again it is written");
+}
