@@ -313,6 +313,19 @@ fn planted_faults_are_found() {
 }
 
 #[test]
+fn a_sample_far_away_leaves_room_for_the_others() {
+    let quiet = sampled(fixture::good());
+    let mut document = quiet.clone();
+    for metric in document.experiments.iter_mut().filter_map(|row| row.metrics.first_mut()) {
+        metric.samples[0].value *= 1000.0;
+    }
+    let far = chart(&document, "cpu-samples");
+    assert!(far.about.contains("stands at the end of the axis"), "{}", far.about);
+    assert!(far.svg.contains(">+100 %</text>") && !far.svg.contains("000 %</text>"), "{}", far.svg);
+    assert!(!chart(&quiet, "cpu-samples").about.contains("end of the axis"));
+}
+
+#[test]
 fn every_mark_says_what_it_is() {
     let document = fixture::good();
     let chart = chart(&document, "memory-throughput-over-threads");

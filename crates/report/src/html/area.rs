@@ -109,20 +109,34 @@ pub(super) fn sections(
     (sections, roofline)
 }
 
-/// For each finding the chart of its area that shows most of its evidence; `None` where none shows any.
+/// Findings that have room beside a chart; more go to another one that shows as much of them, as long as there is one.
+const MOST_BESIDE: usize = 3;
+
+/// Rules that say how far an area's rows are to be trusted: they stand before its table, beside no chart.
+const OF_TRUST: [&str; 2] = ["disturbed", "what_to_try"];
+
+/// For each finding the chart of its area that shows most of its evidence; `None` where none shows any, and where it is
+/// of the area as a whole.
 fn shown(findings: &[Finding], charts: &[Chart]) -> Vec<Option<usize>> {
     let rows: Vec<std::collections::HashSet<&str>> =
         charts.iter().map(|chart| chart.evidence.iter().map(String::as_str).collect()).collect();
-    let place = |finding: &Finding| {
+    let mut beside = vec![0; charts.len()];
+    let mut place = |finding: &Finding| {
         let seen = |index: usize| {
             let part = finding.evidence.iter().filter(|id| rows[index].contains(id.as_str())).count();
-            // Of charts that show as much, the one that shows least besides.
-            (part, std::cmp::Reverse(rows[index].len()), std::cmp::Reverse(index))
+            // Of charts that show as much, one that has room beside it, then the one that shows least besides.
+            let has_room = beside[index] < MOST_BESIDE;
+            (part, has_room, std::cmp::Reverse(rows[index].len()), std::cmp::Reverse(index))
         };
         let own = (0..charts.len()).filter(|index| charts[*index].area == Some(finding.area));
-        own.map(seen).filter(|(part, ..)| *part > 0).max().map(|(_, _, std::cmp::Reverse(index))| index)
+        let own = own.filter(|_| !OF_TRUST.contains(&finding.code.as_str()));
+        let found = own.map(seen).filter(|(part, ..)| *part > 0).max().map(|(.., std::cmp::Reverse(index))| index);
+        if let Some(index) = found {
+            beside[index] += 1;
+        }
+        found
     };
-    findings.iter().map(place).collect()
+    findings.iter().map(&mut place).collect()
 }
 
 /// Rows in words, by their ids.

@@ -124,7 +124,7 @@ fn trust(document: &Document, kinds: &[Kind]) -> String {
     let graded = |grade: Grade| rows.iter().filter(|row| row.grade == Some(grade)).count();
     let parts = [
         (graded(Grade::A), "can be trusted as they are"),
-        (graded(Grade::B), "with their remarks in mind"),
+        (graded(Grade::B), "can be used with their remarks in mind"),
         (graded(Grade::C), "were disturbed and must not be quoted"),
         (with(Status::Failed), "failed"),
         (with(Status::Skipped), "were skipped"),

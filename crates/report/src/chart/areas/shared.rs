@@ -319,8 +319,9 @@ pub(super) fn sides(head: Head, figures: &[Figure<'_>]) -> Option<Chart> {
     // Where not all have room, those with a tool beside them come first.
     shown.sort_by_key(|figure| measured_beside(figure).next().is_none());
     shown.truncate(MOST_THINGS);
-    let notation = shown.first()?.notation();
-    let unit = shown.first()?.metric.unit;
+    // Beside integer operations those of floating point are operations too; they are no flop.
+    let leading = shown.iter().find(|figure| figure.metric.unit == Unit::OpPerSecond).or(shown.first())?;
+    let (notation, unit) = (leading.notation(), leading.metric.unit);
     let tools: BTreeSet<String> =
         shown.iter().flat_map(measured_beside).map(|(reference, _)| reference.tool.clone()).collect();
     let tools: Vec<String> = tools.into_iter().collect();
@@ -442,6 +443,10 @@ pub(super) fn widest<'a>(figures: impl Iterator<Item = Figure<'a>>) -> Vec<Figur
     groups.into_iter().filter_map(|mut group| group.figures.pop()).map(|(_, figure)| figure).collect()
 }
 
+/// A sample farther above its row's median than this stands at the end of the axis: one that is hundreds of times the
+/// median would leave no room to tell the others apart.
+const FARTHEST: f64 = 1.0;
+
 /// Every sample of some rows about their medians.
 pub(super) fn samples(area: Area, name: &str, figures: &[Figure<'_>]) -> Option<Chart> {
     let shown: Vec<Figure<'_>> = figures
@@ -451,9 +456,15 @@ pub(super) fn samples(area: Area, name: &str, figures: &[Figure<'_>]) -> Option<
         .copied()
         .collect();
     let rows: Vec<&Row> = shown.iter().map(|figure| figure.row).collect();
+    let is_far = |figure: &Figure<'_>| {
+        let ends = figure.interval().into_iter().flatten();
+        let values = figure.metric.samples.iter().map(|sample| sample.value).chain(ends);
+        values.filter(|value| value.is_finite()).any(|value| value / figure.value() - 1.0 > FARTHEST)
+    };
+    let some_are_far = shown.iter().any(is_far);
     let lines = shown.iter().zip(things(&rows)).map(|(figure, label)| {
         let median = figure.value();
-        let about = |value: f64| value / median - 1.0;
+        let about = |value: f64| (value / median - 1.0).min(FARTHEST);
         let samples = figure.metric.samples.iter().map(|sample| about(sample.value));
         let mut own = own(figure, 0);
         own.at = 0.0;
@@ -466,6 +477,9 @@ pub(super) fn samples(area: Area, name: &str, figures: &[Figure<'_>]) -> Option<
     head.about = "Every sample of some rows as a dot, by how far it is from the row's median, with the median's 95 % \
                   interval; the median itself stands at the end of each line."
         .into();
+    if some_are_far {
+        head.about.push_str(" What is more than twice the median stands at the end of the axis.");
+    }
     head.columns = figure_columns(Unit::One);
     for column in &mut head.columns {
         column.base.clear();
