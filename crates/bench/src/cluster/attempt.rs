@@ -30,22 +30,22 @@ const LOOK_AROUND: Duration = Duration::from_millis(200);
 const GRACE_SECONDS: f64 = 10.0;
 
 /// A task may take so many times what was expected …
-const MOST_TIMES: f64 = 3.0;
+pub(super) const MOST_TIMES: f64 = 3.0;
 
 /// … and so many seconds more: what was expected was worked out on another machine.
-const MOST_MORE_SECONDS: f64 = 60.0;
+pub(super) const MOST_MORE_SECONDS: f64 = 60.0;
 
 /// Seconds that we wait for what a killed worker has started to let go of its run.
 const LET_GO_SECONDS: f64 = 5.0;
 
 /// After so many workers that went away in the middle of a task it is the task.
-const MOST_LOST: u32 = 10;
+pub(super) const MOST_LOST: u32 = 10;
 
 /// Bytes of what a child says that its reason is looked for in, from the end.
 const SAID_BYTES: u64 = 8 << 10;
 
 /// The file with what a child says.
-const SAID: &str = "said.txt";
+pub(super) const SAID: &str = "said.txt";
 
 /// The file of a suite that comes with the plan.
 const SUITE: &str = "suite.toml";
@@ -116,7 +116,7 @@ pub enum Came {
 }
 
 /// How a child ended.
-enum Ended {
+pub(super) enum Ended {
     Exited(ExitStatus),
     TooLong,
     Stopped,
@@ -249,7 +249,8 @@ fn make(
     }
 }
 
-fn outcome(task: &Task, claim: &Claim, failed: u32) -> Outcome {
+/// What an attempt that has just begun came to.
+pub(super) fn outcome(task: &Task, claim: &Claim, failed: u32) -> Outcome {
     Outcome {
         task: Task { tried: failed, ..task.clone() },
         claim: claim.clone(),
@@ -336,23 +337,29 @@ fn wait_for(run: &Path) {
     }
 }
 
-/// Runs the program in a process group of its own, with what it says in a file, until it ends or has to.
+/// Runs the program with what it says in a file, until it ends or has to.
 fn in_child(place: &Place<'_>, lease: &Lease, work: &Path, words: &[String], most: f64) -> Result<Ended, String> {
     let program = program_path(place.folder, place.plan);
     let path = work.join(SAID);
     let said = OpenOptions::new().create(true).append(true).open(&path);
     let said = said.map_err(|error| cannot_write(&path, &error))?;
-    let mut child = Command::new(&program)
-        .args(["attempt".to_owned(), std::process::id().to_string()])
-        .args(words)
-        .env_clear()
-        .envs(place.environment.iter().map(|(name, value)| (name, value)))
-        .process_group(0)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(said)
-        .spawn()
-        .map_err(|error| format!("cannot start the plan's program '{}': {error}", program.display()))?;
+    let mut command = Command::new(&program);
+    command.args(["attempt".to_owned(), std::process::id().to_string()]).args(words);
+    command.env_clear().envs(place.environment.iter().map(|(name, value)| (name, value)));
+    command.stdout(Stdio::null()).stderr(said);
+    let ended = wait_out(command, place, lease, most)?;
+    if !matches!(ended, Ended::Exited(_)) {
+        journal::sweep(&work.join(RUN));
+    }
+    Ok(ended)
+}
+
+/// Starts a command of the plan's program in a process group of its own, and waits until it ends or has to.
+pub(super) fn wait_out(mut command: Command, place: &Place<'_>, lease: &Lease, most: f64) -> Result<Ended, String> {
+    let spawned = command.process_group(0).stdin(Stdio::null()).spawn();
+    let mut child = spawned.map_err(|error| {
+        format!("cannot start the plan's program '{}': {error}", command.get_program().to_string_lossy())
+    })?;
     let began = monotonic_raw_seconds();
     loop {
         if let Some(status) = child.try_wait().map_err(|error| format!("the child is lost: {error}"))? {
@@ -369,7 +376,6 @@ fn in_child(place: &Place<'_>, lease: &Lease, work: &Path, words: &[String], mos
             continue;
         };
         end(&mut child, grace);
-        journal::sweep(&work.join(RUN));
         return Ok(ended);
     }
 }
@@ -424,7 +430,7 @@ fn all_measured(work: &Path) -> Result<(), String> {
 }
 
 /// The last sentence that a child said.
-fn last_words(work: &Path) -> String {
+pub(super) fn last_words(work: &Path) -> String {
     let tail = File::open(work.join(SAID)).and_then(|mut file| {
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(SAID_BYTES)))?;

@@ -12,7 +12,7 @@ use model::experiment::Area;
 use model::machine::Machine;
 
 use super::folder::{Folder, State, cannot_write, is_plain_name, names, write as write_file};
-use super::pairs;
+use super::{hpl, pairs};
 use crate::plan::{Request as RunRequest, plan as plan_of};
 use crate::suite::Suite;
 use crate::target::DiskTarget;
@@ -149,6 +149,9 @@ pub fn make(request: &Request, expected: &BTreeMap<Area, f64>) -> Result<(Plan, 
             return Err("there is no network between nodes where there is one node; leave --pairs out".to_owned());
         }
         tasks.extend(pairs::tasks(&request.nodes, pairing, request.seed));
+    }
+    if let Some(hpl) = &request.hpl {
+        tasks.push(hpl::task(&request.nodes, hpl)?);
     }
     let seconds: f64 = tasks.iter().map(|task| task.seconds).sum();
     let repeat = request.repeat.iter().flat_map(|repeat| ["--repeat".to_owned(), repeat.to_string()]);

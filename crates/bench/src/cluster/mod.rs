@@ -10,6 +10,7 @@ pub mod claim;
 pub mod doors;
 pub mod evaluate;
 pub mod folder;
+pub mod hpl;
 pub mod lease;
 pub mod make;
 pub mod pairs;

@@ -288,6 +288,31 @@ impl<'a> Turns<'a> {
         call.members.iter().all(|(node, _)| marks.join(format!("{node}.{ENDED}")).exists())
     }
 
+    /// Whether everybody who was called has begun.
+    pub(super) fn have_begun(&self, call: &Call) -> bool {
+        let marks = self.marks(call);
+        call.members.iter().all(|(node, _)| marks.join(format!("{node}.{BEGUN}")).exists())
+    }
+
+    /// Whether a call is over for one who was called; one whose marks were taken away is over for all.
+    pub(super) fn has_ended(&self, call: &Call, node: &str) -> bool {
+        let marks = self.marks(call);
+        !marks.exists() || marks.join(format!("{node}.{ENDED}")).exists()
+    }
+
+    /// Whether somebody who is there has the token.
+    ///
+    /// # Errors
+    /// A sentence: the folder cannot be read.
+    pub(super) fn is_taken(&self) -> Result<bool, String> {
+        for seen in claim::claims(&self.running)? {
+            if !claim::is_gone(&self.running, &seen, self.us, self.lease)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// How many pairs of a call were measured for at least half of the time that this node's was, this one included. `None`
     /// where that cannot be told.
     pub(super) fn at_once(&self, call: &Call, node: &str) -> Option<u32> {

@@ -14,6 +14,7 @@ use sys::process::{signal_name, stop_signal};
 use super::attempt::{Came, Place, note_lost, suite_attempt};
 use super::claim::{self, Held, Holder, Seen};
 use super::folder::{Folder, State, read, write};
+use super::hpl;
 use super::lease::Leases;
 use super::make::NODE;
 use super::pairs::{self, Here, Waits, serve_and_ask};
@@ -212,7 +213,8 @@ impl Site<'_> {
             };
             let drained = self.note_facts().and_then(|()| self.drain(&place, &|| node.is_ours(), tell));
             let worked = drained.and_then(|ended| {
-                let is_asked = self.plan.pairing.is_some() && self.worker.part != Part::Suite;
+                let is_asked = self.plan.pairing.is_some() || self.plan.hpl.is_some();
+                let is_asked = is_asked && self.worker.part != Part::Suite;
                 let goes_on = is_asked && node.is_ours() && !self.is_over();
                 if goes_on { self.visit(&place, ended, tell) } else { Ok(ended) }
             });
@@ -283,7 +285,7 @@ impl Site<'_> {
         }
     }
 
-    /// Measures the network with other nodes, as far as they come.
+    /// Measures the network with other nodes, and HPL across them, as far as they come.
     fn visit(&self, place: &Place<'_>, ended: Ended, tell: &mut dyn FnMut(&str)) -> Result<Ended, String> {
         self.mark.set(Role::Serving, None)?;
         let (ended, tell) = (RefCell::new(ended), RefCell::new(tell));
@@ -301,8 +303,13 @@ impl Site<'_> {
         };
         let say = |sentence: &str| (tell.borrow_mut())(sentence);
         let here = Here { place, us: self.us, waits: self.worker.waits, tell: &say, came: &came };
-        let why = match serve_and_ask(&here)? {
-            pairs::Ended::Alone => Some("the nodes to measure the network with did not come".to_owned()),
+        let mut came_to = serve_and_ask(&here)?;
+        let mut what = "measure the network with";
+        if came_to == pairs::Ended::AllOver {
+            (came_to, what) = (hpl::meet(&here)?, "run HPL across");
+        }
+        let why = match came_to {
+            pairs::Ended::Alone => Some(format!("the nodes to {what} did not come")),
             pairs::Ended::AllOver | pairs::Ended::NoTime | pairs::Ended::Stopped => None,
         };
         let ended = ended.into_inner();

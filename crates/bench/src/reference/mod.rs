@@ -24,7 +24,7 @@ mod explained;
 mod fio;
 mod hpcc;
 mod hpcc_stream;
-mod hpl;
+pub(crate) mod hpl;
 mod ioping;
 mod iozone;
 mod iperf;

@@ -279,6 +279,9 @@ pub struct ClusterHpl {
     pub residual: Option<f64>,
     /// Sum of the nodes' peaks in fp64, flop/s, where all are known.
     pub peak: Option<f64>,
+    /// Sum of what the nodes' own LINPACK reached in fp64 at most, flop/s, where it was measured on all.
+    #[serde(default)]
+    pub linpack: Option<f64>,
     /// Why there is no rate.
     pub reason: Option<String>,
 }

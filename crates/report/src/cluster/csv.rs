@@ -1,11 +1,12 @@
-//! Tidy CSV: one line per node, figure and pass, then one per pair of nodes; base units, absent facts are empty fields.
+//! Tidy CSV: one line per node, figure and pass, then one per pair of nodes, then those of HPL across nodes; base units, absent facts are empty fields.
 //! Quoted and made harmless for spreadsheets as [`crate::csv`] is. The lines come one by one: a million of them need no
 //! memory.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use model::cluster::{ClusterDocument, Distribution, FleetNode, PairMatrix, PairValue};
+use model::cluster::{ClusterDocument, ClusterHpl, Distribution, FleetNode, PairMatrix, PairValue};
+use model::unit::{Better, Unit};
 
 use super::words::of_median;
 use crate::csv::line;
@@ -31,6 +32,7 @@ const COLUMNS: &[&str] = &[
     "together",
     "at_once",
     "reason",
+    "nodes",
 ];
 
 /// The lines, the heading first, each with its end.
@@ -39,7 +41,7 @@ pub fn lines(document: &ClusterDocument) -> impl Iterator<Item = String> + '_ {
     let heading = line(&COLUMNS.iter().map(|column| (*column).to_owned()).collect::<Vec<_>>());
     let values = document.distributions.iter().flat_map(move |figure| of_figure(figure, Rc::clone(&nodes)));
     let pairs = document.pairs.iter().flat_map(|matrix| matrix.pairs.iter().map(move |pair| of_pair(matrix, pair)));
-    std::iter::once(heading).chain(values).chain(pairs)
+    std::iter::once(heading).chain(values).chain(pairs).chain(document.hpl.iter().flat_map(of_hpl))
 }
 
 /// Nodes by their names.
@@ -72,8 +74,44 @@ fn of_figure<'a>(figure: &'a Distribution, nodes: Known<'a>) -> impl Iterator<It
             String::new(),
             String::new(),
             String::new(),
+            String::new(),
         ])
     })
+}
+
+/// The lines of a run of HPL: its rate, or why there is none, and what that stands beside, as far as it is known.
+fn of_hpl(hpl: &ClusterHpl) -> Vec<String> {
+    let ClusterHpl { n, nb, p, q, .. } = hpl;
+    let share = hpl.rate.zip(hpl.peak).map(|(rate, peak)| rate / peak).filter(|share| share.is_finite());
+    let of = |metric: &str, unit: Unit, better: Better, value: Option<f64>| {
+        let is_rate = metric == "throughput";
+        let mut cells = vec![String::new(); COLUMNS.len()];
+        let told = [
+            ("area", "linpack".to_owned()),
+            ("experiment", format!("hpl/n={n}/nb={nb}/p={p}/q={q}")),
+            ("metric", metric.to_owned()),
+            ("unit", unit.to_string()),
+            ("better", better.to_string()),
+            ("value", text(value)),
+            ("efficiency", text(share.filter(|_| is_rate))),
+            ("reason", text(hpl.reason.as_ref().filter(|_| is_rate))),
+            ("nodes", hpl.nodes.join(" ")),
+        ];
+        for (column, cell) in told {
+            if let Some(place) = COLUMNS.iter().position(|known| *known == column) {
+                cells[place] = cell;
+            }
+        }
+        line(&cells)
+    };
+    let beside = [
+        of("residual", Unit::One, Better::Lower, hpl.residual),
+        of("sum_of_peaks", Unit::FlopPerSecond, Better::Higher, hpl.peak),
+        of("sum_of_own_linpack", Unit::FlopPerSecond, Better::Higher, hpl.linpack),
+    ];
+    let known = [hpl.residual, hpl.peak, hpl.linpack];
+    let beside = beside.into_iter().zip(known).filter_map(|(line, value)| value.map(|_| line));
+    std::iter::once(of("throughput", Unit::FlopPerSecond, Better::Higher, hpl.rate)).chain(beside).collect()
 }
 
 fn of_pair(matrix: &PairMatrix, pair: &PairValue) -> String {
@@ -98,6 +136,7 @@ fn of_pair(matrix: &PairMatrix, pair: &PairValue) -> String {
         matrix.together.to_string(),
         pair.at_once.to_string(),
         text(pair.reason.as_ref()),
+        String::new(),
     ])
 }
 

@@ -201,7 +201,11 @@ fn hpl(document: &ClusterDocument, style: &Style) -> Vec<String> {
                 format!("{} of the sum of peaks, {sum}", percent(rate / peak))
             },
         );
-        format!("{nodes}, N = {}, NB = {}, {} x {}: {rate_told}; {peak}.", of.n, of.nb, of.p, of.q)
+        let own = of.linpack.filter(|sum| *sum > 0.0).map_or_else(String::new, |sum| {
+            let told = quantity(sum, model::unit::Unit::FlopPerSecond);
+            format!("; {} of the sum of the nodes' own LINPACK, {told}", percent(rate / sum))
+        });
+        format!("{nodes}, N = {}, NB = {}, {} x {}: {rate_told}; {peak}{own}.", of.n, of.nb, of.p, of.q)
     };
     listed("HPL across nodes", &document.hpl.iter().map(line).collect::<Vec<_>>(), style)
 }

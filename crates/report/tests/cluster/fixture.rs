@@ -207,6 +207,7 @@ pub(crate) fn healthy() -> ClusterDocument {
         rate: Some(21.4e12),
         residual: Some(1.7e-3),
         peak: Some(28.1e12),
+        linpack: Some(24.6e12),
         reason: None,
     });
     document
@@ -386,6 +387,7 @@ pub(crate) fn hostile(texts: &[&str]) -> ClusterDocument {
     document.hpl.push(ClusterHpl {
         rate: None,
         peak: None,
+        linpack: None,
         residual: None,
         reason: Some("none".into()),
         ..document.hpl[0].clone()

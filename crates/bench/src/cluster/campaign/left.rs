@@ -43,6 +43,29 @@ pub struct Left {
 }
 
 impl Left {
+    /// All of a plan that nobody has begun with.
+    #[must_use]
+    pub fn of(plan: &Plan, tasks: &[Task]) -> Self {
+        let nodes = plan.nodes.iter().map(|node| (node.name.clone(), NodeLeft::default()));
+        let mut left = Self { nodes: nodes.collect(), meetings: Vec::new() };
+        for task in tasks {
+            left.add(&task.node, &task.name, &task.clone().into());
+        }
+        left
+    }
+
+    fn add(&mut self, node: &str, task: &str, kind: &Kind) {
+        let seconds = kind.seconds.max(0.0);
+        if kind.with.is_empty() {
+            let left = self.nodes.entry(node.to_owned()).or_default();
+            left.alone += 1;
+            left.seconds += seconds;
+        } else {
+            let nodes = std::iter::once(node).chain(kind.with.iter().map(String::as_str)).map(str::to_owned).collect();
+            self.meetings.push(Meeting { node: node.to_owned(), task: task.to_owned(), nodes, seconds });
+        }
+    }
+
     /// Tasks that nodes do alone and that are not over.
     #[must_use]
     pub fn alone(&self) -> u64 {
@@ -93,7 +116,7 @@ pub(super) fn look(folder: &Folder, plan: &Plan, known: &mut Known) -> Result<Le
     let mut left = Left::default();
     for node in &plan.nodes {
         let (names, over) = names_of_left(folder, &node.name)?;
-        let mut found = NodeLeft { over, ..NodeLeft::default() };
+        left.nodes.insert(node.name.clone(), NodeLeft { over, ..NodeLeft::default() });
         let known = known.0.entry(node.name.clone()).or_default();
         for (task, file) in names {
             if let Some(seconds) = plan.task_seconds.get(&task) {
@@ -103,16 +126,8 @@ pub(super) fn look(folder: &Folder, plan: &Plan, known: &mut Known) -> Result<Le
                 let Ok(read) = read::<Task>(&file) else { continue };
                 known.insert(task.clone(), read.into());
             }
-            let kind = &known[&task];
-            if kind.with.is_empty() {
-                found.alone += 1;
-                found.seconds += kind.seconds.max(0.0);
-            } else {
-                let nodes = std::iter::once(&node.name).chain(&kind.with).cloned().collect();
-                left.meetings.push(Meeting { node: node.name.clone(), task, nodes, seconds: kind.seconds.max(0.0) });
-            }
+            left.add(&node.name, &task, &known[&task]);
         }
-        left.nodes.insert(node.name.clone(), found);
     }
     Ok(left)
 }

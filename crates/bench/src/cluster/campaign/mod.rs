@@ -6,13 +6,14 @@
 //! does a task is decided by claims.
 
 mod decide;
+mod foreseen;
 mod give_up;
 mod history;
 mod left;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
@@ -22,13 +23,14 @@ use sys::clock::{monotonic_raw_seconds, utc_now};
 use sys::process::stop_signal;
 
 pub use decide::{Action, Options, decide};
+pub use foreseen::{Foreseen, foresee, scripts};
 pub use history::{Ended, History};
 pub use left::{Left, Meeting, NodeLeft};
 
 use super::claim::claimer;
 use super::folder::{Folder, State, read, write};
 use super::make::add;
-use super::scheduler::{Job, Phase, Scheduler, Seat, Standing, last_line, make_log};
+use super::scheduler::{Job, Phase, Scheduler, Standing, last_line, make_log};
 use super::tasks::{over, waiting};
 
 /// Something that a person who watches should know.
@@ -419,30 +421,4 @@ enum Next {
     Pause,
     AtOnce,
     End(Finished),
-}
-
-/// The scripts of all jobs that would be submitted if every node were idle and no limit in the way.
-///
-/// # Errors
-/// A sentence: the plan's folder cannot be read.
-pub fn scripts(folder: &Folder, options: &Options, scheduler: &dyn Scheduler) -> Result<Vec<String>, String> {
-    let plan = folder.plan()?;
-    let mut left = left::look(folder, &plan, &mut left::Known::default())?;
-    let nodes = plan.nodes.iter().map(|node| (node.name.clone(), Seat::Idle));
-    let standing = Standing { nodes: nodes.collect::<BTreeMap<_, _>>(), ..Standing::default() };
-    let options = Options { max_jobs: u32::MAX, at_once: None, ..options.clone() };
-    let mut history = History::new(&plan.nodes, true);
-    history.let_meet();
-    let mut texts = Vec::new();
-    for _ in 0..2 {
-        let actions = decide(&standing, &left, &options, &history, 0.0);
-        let jobs = actions.iter().filter_map(|action| if let Action::Submit(job) = action { Some(job) } else { None });
-        texts.extend(jobs.map(|job| scheduler.script(job).text()));
-        if left.alone() == 0 {
-            break;
-        }
-        // Then what needs several nodes.
-        left.nodes.values_mut().for_each(|node| node.alone = 0);
-    }
-    Ok(texts)
 }

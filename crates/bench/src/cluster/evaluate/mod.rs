@@ -53,6 +53,35 @@ pub fn evaluate(folder: &Folder, assay: Program) -> Result<ClusterDocument, Stri
     Ok(ClusterDocument { assay, ..document })
 }
 
+/// What is known of a node by the time at which all meet.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Standpoint {
+    /// The node.
+    pub(super) node: String,
+    /// Its group of equal hardware; `None` while nothing is known of it.
+    pub(super) group: Option<u32>,
+    /// Most flop/s in fp64 that it has shown: of its own LINPACK, else what its units can sustain.
+    pub(super) rate: Option<f64>,
+}
+
+/// What is known of each node of a plan by now, in the plan's order.
+///
+/// # Errors
+/// A sentence: a folder of results cannot be looked through.
+pub(super) fn standpoints(folder: &Folder, plan: &Plan) -> Result<Vec<Standpoint>, String> {
+    let mut catalogue = Catalogue::default();
+    let read = plan.nodes.iter().map(|node| NodeResults::read(folder, &node.name, &mut catalogue));
+    let nodes = read.collect::<Result<Vec<NodeResults>, String>>()?;
+    let facts: Vec<Option<&Facts>> = nodes.iter().map(|node| node.facts.as_ref()).collect();
+    let (group_of, _) = groups::groups(&facts);
+    let one = |(node, group): (&NodeResults, Option<u32>)| Standpoint {
+        node: node.name.clone(),
+        group,
+        rate: node.linpack.or(node.peak),
+    };
+    Ok(nodes.iter().zip(group_of).map(one).collect())
+}
+
 fn members(group_of: &[Option<u32>], group: u32) -> Vec<usize> {
     (0..group_of.len()).filter(|node| group_of[*node] == Some(group)).collect()
 }

@@ -51,15 +51,18 @@ fn pair(from: &str, between: &Between, matrix: &PairMatrix) -> Option<PairValue>
 
 /// The runs of HPL across nodes.
 pub(super) fn hpl(nodes: &[NodeResults]) -> Vec<ClusterHpl> {
-    let peaks: BTreeMap<&str, f64> = nodes.iter().filter_map(|node| Some((node.name.as_str(), node.peak?))).collect();
-    nodes.iter().flat_map(|node| &node.hpl).filter_map(|outcome| one_hpl(outcome, &peaks)).collect()
+    let known: BTreeMap<&str, &NodeResults> = nodes.iter().map(|node| (node.name.as_str(), node)).collect();
+    nodes.iter().flat_map(|node| &node.hpl).filter_map(|outcome| one_hpl(outcome, &known)).collect()
 }
 
-fn one_hpl(outcome: &Outcome, peaks: &BTreeMap<&str, f64>) -> Option<ClusterHpl> {
+fn one_hpl(outcome: &Outcome, known: &BTreeMap<&str, &NodeResults>) -> Option<ClusterHpl> {
     let Work::Hpl(task) = &outcome.task.work else { return None };
     let figure = |name: &str| outcome.figures.get(name).copied().filter(|value| value.is_finite());
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts that HPL printed")]
     let count = |name: &str| figure(name).unwrap_or(0.0) as u64;
+    let sum = |of: fn(&NodeResults) -> Option<f64>| {
+        task.nodes.iter().map(|node| known.get(node.as_str()).and_then(|node| of(node))).sum::<Option<f64>>()
+    };
     let rate = figure("flop_per_s").filter(|_| outcome.status == OutcomeStatus::Ok);
     Some(ClusterHpl {
         nodes: task.nodes.clone(),
@@ -69,7 +72,8 @@ fn one_hpl(outcome: &Outcome, peaks: &BTreeMap<&str, f64>) -> Option<ClusterHpl>
         q: count("q"),
         rate,
         residual: figure("residual"),
-        peak: task.nodes.iter().map(|node| peaks.get(node.as_str())).sum::<Option<f64>>(),
+        peak: sum(|node| node.peak),
+        linpack: sum(|node| node.linpack),
         reason: rate.is_none().then(|| outcome.reason.clone().unwrap_or_else(|| "it printed no rate".to_owned())),
     })
 }

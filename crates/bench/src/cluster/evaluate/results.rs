@@ -38,11 +38,14 @@ struct Row {
     metrics: Vec<Figure>,
 }
 
-/// The type of element that a row computes with, where it computes.
+/// What a row computes, and the type of element that it computes with, where it does.
 #[derive(Deserialize)]
 struct Kind {
     #[serde(default, rename = "type")]
     element: Option<String>,
+    /// What a row computes.
+    #[serde(default)]
+    op: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -130,6 +133,8 @@ pub(super) struct NodeResults {
     pub(super) broken: Vec<(String, String)>,
     /// Most fp64 flop/s that its units could do, as far as its documents know.
     pub(super) peak: Option<f64>,
+    /// Most flop/s of its own LINPACK in fp64.
+    pub(super) linpack: Option<f64>,
     pub(super) between: Vec<Between>,
     pub(super) hpl: Vec<Outcome>,
 }
@@ -253,6 +258,10 @@ impl NodeResults {
             self.peak = Some(self.peak.map_or(peak.value, |known| known.max(peak.value)));
         }
         let Some(value) = figure.summary.median.filter(|value| value.is_finite()) else { return };
+        let solves = row.area == Area::Linpack && row.params.op.as_deref() == Some("lu");
+        if solves && computes_fp64 && figure.unit == Unit::FlopPerSecond {
+            self.linpack = Some(self.linpack.map_or(value, |known| known.max(value)));
+        }
         let key = FigureKey { experiment: row.id, metric: figure.name };
         if let Work::Pair(pair) = &outcome.task.work {
             self.between.push(Between {

@@ -25,6 +25,7 @@ pub use here::Here;
 pub use inside::Inside;
 pub use limits::{Limits, room};
 pub use quote::{checked_lines, checked_path};
+pub(crate) use slurm::mpi_types;
 pub use slurm::{Slurm, Wanted, choose, expand};
 pub use ssh::Ssh;
 

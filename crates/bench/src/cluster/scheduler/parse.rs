@@ -249,5 +249,12 @@ fn unread(what: &str, text: &str) -> String {
     format!("{what} did not answer in the form asked for: '{line}'")
 }
 
+/// The kinds in the answer to `srun --mpi=list`: words that stand alone on their lines, below or behind a heading.
+pub(super) fn mpi_types(text: &str) -> Vec<String> {
+    let plain = |line: &str| line.strip_prefix("srun:").unwrap_or(line).trim().to_owned();
+    let is_kind = |word: &String| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    text.lines().map(plain).filter(is_kind).collect()
+}
+
 #[cfg(test)]
 mod tests;

@@ -220,6 +220,14 @@ pub fn expand(expression: &str, environment: &Environment) -> Result<Vec<String>
     Ok(called.stdout.lines().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }
 
+/// The kinds of MPI that `srun` can start processes of; none where it does not say.
+#[must_use]
+pub(crate) fn mpi_types(environment: &Environment) -> Vec<String> {
+    // Older ones say it where they complain.
+    let said = ask(&["srun", "--mpi=list"], environment).map(|called| called.stdout + "\n" + &called.stderr);
+    parse::mpi_types(&said.unwrap_or_default())
+}
+
 /// Pure: which of the nodes, in which partition.
 fn chosen(
     wanted: &Wanted,

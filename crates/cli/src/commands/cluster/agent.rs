@@ -15,8 +15,9 @@ use crate::commands::run::program;
 use crate::environment;
 use crate::exit::{Outcome, Result, complain};
 
-/// The variables of ours that an agent's children get: where programs are, and where the store is.
-const KEPT: &[&str] = &["PATH", "HOME", "ASSAY_STORE", "XDG_DATA_HOME"];
+/// The variables of ours that an agent's children get: where programs are, where the store is, and how `srun` finds
+/// Slurm.
+const KEPT: &[&str] = &["PATH", "HOME", "ASSAY_STORE", "XDG_DATA_HOME", "SLURM_CONF"];
 
 /// Seconds before a job's end at which its agent has ended: the child has stored its run, the task is given back.
 const MARGIN_SECONDS: f64 = 60.0;
@@ -60,7 +61,10 @@ enum Tasks {
 pub(crate) struct AttemptArgs {
     /// The process with which this one ends.
     parent: u32,
-    /// The command of this program that it becomes.
+    /// Another program than this one that it becomes.
+    #[arg(long, value_name = "PATH")]
+    program: Option<PathBuf>,
+    /// The command of that program.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     words: Vec<String>,
 }
@@ -96,11 +100,12 @@ pub(crate) fn agent(arguments: &AgentArgs) -> Result {
     Ok(ended.signal.map_or(Outcome::Done, Outcome::Interrupted))
 }
 
-/// Becomes another command of this program, which the kernel ends as soon as the agent that started it is gone: what is
+/// Becomes another command of this program, or another program, which the kernel ends as soon as the agent that started it is gone: what is
 /// left of a node's measurement would disturb the next one, and still write.
 pub(crate) fn attempt(arguments: &AttemptArgs) -> Result {
     host::die_with_parent(arguments.parent).map_err(|error| format!("the agent's child cannot begin: {error}"))?;
-    let program = std::env::current_exe().map_err(|error| format!("cannot find this program's own file: {error}"))?;
+    let own = || std::env::current_exe().map_err(|error| format!("cannot find this program's own file: {error}"));
+    let program = arguments.program.clone().map_or_else(own, Ok)?;
     let error = Command::new(&program).args(&arguments.words).exec();
     Err(format!("cannot start '{}': {error}", program.display()))
 }

@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use bench::cluster::campaign::Foreseen;
 use bench::cluster::folder::Folder;
 use bench::cluster::make::{self, Request, expected, make, write};
 use bench::cluster::scheduler::{Environment, Wanted, choose, find_program};
-use bench::host::utc_now;
+use bench::host::{unix_seconds, utc_now};
 use bench::target::DiskTarget;
 use clap::{Args, Parser};
 use machine::Sysroot;
-use model::cluster::{Pairing, Plan, PlanNode, Task};
+use model::cluster::{HplPlan, Pairing, Plan, PlanNode, Task, Work};
 use model::experiment::Area;
 use model::unit::parse_seconds;
 
+use super::run::foresee;
 use crate::args::{Arguments, Command};
 use crate::commands::run::program;
 use crate::environment;
@@ -58,6 +60,15 @@ pub(crate) struct PlanArgs {
     /// The interface (ib0) or the subnet (10.1.0.0/16) that the network is measured on.
     #[arg(long, value_name = "NAME|SUBNET", requires = "pairs")]
     network: Option<String>,
+    /// HPL across all nodes by MPI, once they have done the rest; where xhpl is on every node, by default in their PATH.
+    #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = "xhpl")]
+    hpl: Option<String>,
+    /// How long HPL may take: so large is the system that it solves, and no larger than 80 % of the memory.
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_hpl_time, requires = "hpl")]
+    hpl_time: f64,
+    /// What starts HPL's processes, such as "srun --mpi=pmix"; by default srun in a job, else mpirun.
+    #[arg(long, value_name = "WORDS", requires = "hpl")]
+    hpl_launcher: Option<String>,
     /// The directory on each node that disks are measured in; by default what `assay run` takes there.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -107,7 +118,15 @@ pub(crate) fn plan(arguments: &PlanArgs) -> Result {
             std::env::current_exe().map_err(|error| format!("cannot find this program's own file: {error}"))?;
         write(&folder, &plan, &tasks, &program)?;
     }
-    print(summary(&plan, &tasks, &seconds, folder.path(), arguments.dry_run).as_bytes())?;
+    let mut text = summary(&plan, &tasks, &seconds, folder.path(), arguments.dry_run);
+    if arguments.dry_run {
+        // What the plan comes to is known even where what would run it does not answer.
+        text += &match foresee(folder.path(), &plan, &tasks) {
+            Ok((by, foreseen)) => ahead(by, &foreseen, unix_seconds()),
+            Err(why) => format!("jobs   cannot be told: {why}\n"),
+        };
+    }
+    print(text.as_bytes())?;
     Ok(Outcome::Done)
 }
 
@@ -142,11 +161,30 @@ fn request(arguments: &PlanArgs) -> Result<Request> {
         nodes,
         pairing: arguments.pairs.0,
         network: arguments.network.clone(),
-        hpl: None,
+        hpl: hpl(arguments)?,
         lease_seconds: arguments.lease,
         attempts: arguments.attempts,
         seed: arguments.seed,
     })
+}
+
+/// The least time of HPL: starting its processes alone takes seconds.
+const LEAST_HPL_SECONDS: f64 = 5.0;
+
+fn parse_hpl_time(text: &str) -> std::result::Result<f64, String> {
+    let seconds = parse_seconds(text)?;
+    if seconds >= LEAST_HPL_SECONDS { Ok(seconds) } else { Err(format!("'{text}' is too short: at least 5s")) }
+}
+
+/// How HPL is run across nodes, where it is.
+fn hpl(arguments: &PlanArgs) -> Result<Option<HplPlan>> {
+    let Some(program) = &arguments.hpl else { return Ok(None) };
+    // A bare name is looked for on the nodes, which may have programs that this host has not.
+    if program.is_empty() || program.contains('/') && !program.starts_with('/') {
+        return Err(format!("'{program}' is neither an absolute path on every node nor a name to look for there"));
+    }
+    let launcher = arguments.hpl_launcher.iter().flat_map(|words| words.split_whitespace()).map(str::to_owned);
+    Ok(Some(HplPlan { program: program.clone(), launcher: launcher.collect(), most_seconds: Some(arguments.hpl_time) }))
 }
 
 /// The nodes that were named.
@@ -219,7 +257,8 @@ fn summary(plan: &Plan, tasks: &[Task], seconds: &BTreeMap<Area, f64>, folder: &
     let alone: f64 = seconds.values().sum();
     let total: f64 = tasks.iter().map(|task| task.seconds).sum();
     let areas: Vec<String> = seconds.iter().map(|(area, seconds)| format!("{area} {}", span(*seconds))).collect();
-    let pairs = tasks.len() - nodes * seconds.len();
+    let pairs = tasks.iter().filter(|task| matches!(task.work, Work::Pair(_))).count();
+    let hpl = tasks.iter().find(|task| matches!(task.work, Work::Hpl(_)));
     let written = if dry { " (not written)" } else { "" };
     let mut lines = vec![
         format!("plan   {}{written}", folder.display()),
@@ -227,16 +266,47 @@ fn summary(plan: &Plan, tasks: &[Task], seconds: &BTreeMap<Area, f64>, folder: &
         format!("tasks  {}, a node: {}", tasks.len(), areas.join(", ")),
     ];
     lines.extend((pairs > 0).then(|| format!("pairs  {pairs} tasks of the network between nodes")));
+    lines.extend(hpl.map(|task| format!("HPL    across all nodes, at most about {}", span(task.seconds))));
+    let node_seconds = total + hpl.map_or(0.0, |task| task.seconds * (nodes as f64 - 1.0));
     lines.push(format!(
         "time   {} a node, {:.1} node-hours; one job of all nodes ends after {}, a job for each node in turn after {}",
         span(alone),
-        total / 3600.0,
+        node_seconds / 3600.0,
         span(plan.seconds_per_node),
         span(total)
     ));
     lines.push("       (as this machine would take it; other nodes may take longer)".to_owned());
     lines.extend((!dry).then(|| format!("next   assay cluster run {}", folder.display())));
     lines.join("\n") + "\n"
+}
+
+/// What would be submitted, and its scripts; `now` is in seconds since 1970.
+fn ahead(by: &str, foreseen: &Foreseen, now: f64) -> String {
+    let Foreseen { scripts, at_a_time, seconds } = foreseen;
+    let jobs = scripts.len();
+    let room = match at_a_time {
+        0 => "none of which your limits let in now".to_owned(),
+        room => format!("at most {room} at a time by your limits and --max-jobs"),
+    };
+    format!(
+        "jobs   {jobs} through {by}, {room}\nend    after {}, {}, if every node were idle and each job started at once\n\n{}\n",
+        span(*seconds),
+        moment(now + seconds, now),
+        scripts.join("\n")
+    )
+}
+
+/// A moment as people say it: the time of the day, and in how many days.
+fn moment(then: f64, now: f64) -> String {
+    const DAY_SECONDS: f64 = 86_400.0;
+    let days = (then / DAY_SECONDS).floor() - (now / DAY_SECONDS).floor();
+    let minutes = (then.rem_euclid(DAY_SECONDS) / 60.0).floor();
+    let time = format!("{:02.0}:{:02.0} UTC", (minutes / 60.0).floor(), minutes % 60.0);
+    match days {
+        ..1.0 => format!("at {time}"),
+        1.0 => format!("at {time} tomorrow"),
+        days => format!("at {time} in {days:.0} days"),
+    }
 }
 
 /// Seconds as people say them.
@@ -251,6 +321,43 @@ fn span(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::cluster::ClusterCommand;
+
+    #[test]
+    fn the_end_is_a_time_of_the_day() {
+        // 2026-11-22T23:59:30Z.
+        let now = 1_795_391_970.0;
+        assert_eq!(moment(now, now), "at 23:59 UTC");
+        assert_eq!(moment(now + 60.0, now), "at 00:00 UTC tomorrow");
+        assert_eq!(moment(now + 2.0 * 86_400.0, now), "at 23:59 UTC in 2 days");
+        let foreseen = Foreseen { scripts: vec!["#!/bin/sh".into(), "true".into()], at_a_time: 2, seconds: 7200.0 };
+        let told = ahead("Slurm", &foreseen, now);
+        assert!(told.starts_with("jobs   2 through Slurm, at most 2 at a time"), "{told}");
+        assert!(told.contains("after 2.0 h, at 01:59 UTC tomorrow") && told.ends_with("#!/bin/sh\ntrue\n"), "{told}");
+        assert!(ahead("Slurm", &Foreseen { at_a_time: 0, ..foreseen }, now).contains("none of which"));
+    }
+
+    #[test]
+    fn hpl_is_a_path_or_a_name() {
+        let of = |words: &str| {
+            let words = format!("assay cluster plan --nodes n1,n2 {words} PLAN");
+            let read = Arguments::try_parse_from(words.split(' ').filter(|word| !word.is_empty())).map_err(drop);
+            let Some(Command::Cluster(crate::args::Cluster { command: ClusterCommand::Plan(plan) })) =
+                read.ok().and_then(|read| read.command)
+            else {
+                return None;
+            };
+            Some(hpl(&plan))
+        };
+        assert_eq!(of(""), Some(Ok(None)));
+        let named = of("--hpl --hpl-time 1m").unwrap().unwrap().unwrap();
+        assert_eq!((named.program.as_str(), named.launcher.len(), named.most_seconds), ("xhpl", 0, Some(60.0)));
+        let path = of("--hpl=/opt/xhpl --hpl-launcher=mpirun").unwrap().unwrap().unwrap();
+        assert_eq!((path.program.as_str(), path.launcher.join(" ")), ("/opt/xhpl", "mpirun".to_owned()));
+        assert!(of("--hpl=bin/xhpl").unwrap().unwrap_err().contains("neither an absolute path"));
+        assert_eq!(of("--hpl --hpl-time 1s"), None, "too short");
+        assert_eq!(of("--hpl-time 1m"), None, "of what");
+    }
 
     #[test]
     fn a_file_of_hosts_is_a_name_a_line() {

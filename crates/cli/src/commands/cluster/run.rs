@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bench::cluster::campaign::{self, Finished, Means, Options, RealPace, Told};
+use bench::cluster::campaign::{self, Finished, Foreseen, Means, Options, RealPace, Told};
 use bench::cluster::evaluate::{evaluate, second_pass};
 use bench::cluster::folder::Folder;
 use bench::cluster::make::program_path;
@@ -134,6 +134,54 @@ pub(crate) fn run(arguments: &RunArgs) -> Result {
     let finished = campaign::run(&folder, &options, &mut means);
     watch.end();
     Ok(outcome(finished?, &arguments.folder, queues))
+}
+
+impl RunArgs {
+    /// How a plan is run where nothing else is said.
+    fn usual(folder: PathBuf, launcher: Launcher) -> Self {
+        let Options { nodes_per_job, patience_seconds, .. } = Options::default();
+        Self {
+            folder,
+            launcher,
+            max_jobs: None,
+            nodes_per_job,
+            at_once: None,
+            time: None,
+            sbatch: Vec::new(),
+            ssh_config: None,
+            no_confirm: false,
+            patience: patience_seconds,
+            poll: None,
+            dry_run: true,
+        }
+    }
+}
+
+/// What `assay cluster run` would submit for a plan that need not have been written, with what would start it: Slurm
+/// where it is, else ssh, else this host.
+///
+/// # Errors
+/// A sentence: a path that no job could be given, or Slurm does not answer.
+pub(super) fn foresee(folder: &Path, plan: &Plan, tasks: &[Task]) -> Result<(&'static str, Foreseen)> {
+    let path = std::path::absolute(folder).map_err(|error| format!("no path '{}': {error}", folder.display()))?;
+    let program = path.join(&plan.program_path);
+    let calling = Calling {
+        plan: checked_path(&path)?.into(),
+        name: plan.name.clone(),
+        program: checked_path(&program)?.into(),
+        lines: Vec::new(),
+    };
+    let environment = Environment::of(&environment::everything());
+    let has = |name: &str| find_program(name, &environment).is_some();
+    let (launcher, name) = match () {
+        () if has("sbatch") => (Launcher::Auto, "Slurm"),
+        () if has("ssh") => (Launcher::Ssh, "ssh, as there is no Slurm here"),
+        () => (Launcher::Here, "this host, as there is neither Slurm nor ssh here"),
+    };
+    let arguments = RunArgs::usual(path, launcher);
+    let Chosen { mut scheduler, jobs, .. } = choose(&arguments, calling, plan)?;
+    let options = Options { max_jobs: jobs, ..Options::default() };
+    Ok((name, campaign::foresee(plan, tasks, &options, scheduler.as_mut())?))
 }
 
 /// The tasks that confirm slow nodes.

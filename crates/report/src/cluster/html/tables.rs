@@ -200,6 +200,7 @@ pub(super) fn hpl(document: &ClusterDocument) -> Table {
             )
         };
         let share = of.rate.zip(of.peak).map(|(rate, peak)| rate / peak).filter(|share| share.is_finite());
+        let of_linpack = of.rate.zip(of.linpack).map(|(rate, sum)| rate / sum).filter(|share| share.is_finite());
         let rate = of.rate.map_or_else(
             || Cell { long: true, ..cell(of.reason.as_deref().map_or_else(|| "no result".to_owned(), one_line)) },
             |rate| figure_cell(rate, quantity(rate, Unit::FlopPerSecond)),
@@ -212,10 +213,24 @@ pub(super) fn hpl(document: &ClusterDocument) -> Table {
             rate,
             told(of.peak),
             share.map_or_else(|| cell(String::new()), |share| figure_cell(share, percent(share))),
+            told(of.linpack),
+            of_linpack.map_or_else(|| cell(String::new()), |share| figure_cell(share, percent(share))),
             of.residual.map_or_else(|| cell(String::new()), |residual| figure_cell(residual, digits(residual))),
             Cell { long: true, ..cell(some_of(&of.nodes, MOST_NAMES)) },
         ]
     };
-    let columns = ["Nodes", "N", "NB", "Grid", "Rate", "Sum of peaks, FP64", "Of peak", "Scaled residual", "Which"];
-    Table::new("HPL across nodes", &columns, "n2 n3 n5 n6 n7 n8", document.hpl.iter().map(line).collect())
+    let columns = [
+        "Nodes",
+        "N",
+        "NB",
+        "Grid",
+        "Rate",
+        "Sum of peaks, FP64",
+        "Of peak",
+        "Sum of own LINPACK",
+        "Of own LINPACK",
+        "Scaled residual",
+        "Which",
+    ];
+    Table::new("HPL across nodes", &columns, "n2 n3 n5 n6 n7 n8 n9 n10", document.hpl.iter().map(line).collect())
 }

@@ -187,3 +187,14 @@ fn what_the_real_one_answered() {
     // Recorded with other columns: what is read of them is the same.
     assert_eq!(qualities(recorded!("qos")), [("normal".to_owned(), Limits::default())]);
 }
+
+#[test]
+fn kinds_of_mpi_are_words_on_their_own() {
+    // Slurm 22.05 and 20.11.
+    let new =
+        "MPI plugin types are...\n\tnone\n\tpmix\n\tcray_shasta\nspecific pmix plugin versions available: pmix_v4\n";
+    assert_eq!(mpi_types(new), ["none", "pmix", "cray_shasta"]);
+    let old = "srun: MPI types are...\nsrun: none\nsrun: pmi2\nsrun: pmix_v3\n";
+    assert_eq!(mpi_types(old), ["none", "pmi2", "pmix_v3"]);
+    assert!(mpi_types("").is_empty() && mpi_types("srun: error: Invalid MPI type").is_empty());
+}

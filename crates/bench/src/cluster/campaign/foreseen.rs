@@ -1,0 +1,145 @@
+//! What a campaign would submit, without submitting it: by the same decisions, as if every node were idle.
+
+use std::collections::BTreeMap;
+
+use model::cluster::{Plan, Task};
+
+use super::decide::{Action, Options, decide};
+use super::history::History;
+use super::left::{self, Left};
+use crate::cluster::folder::Folder;
+use crate::cluster::scheduler::{Bounds, Job, Scheduler, Seat, Standing, Tasks};
+
+/// What would be submitted for a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Foreseen {
+    /// The script of each job.
+    pub scripts: Vec<String>,
+    /// How many jobs could be in the queue at a time now, by the user's limits and what they already have there.
+    pub at_a_time: u32,
+    /// Seconds until all would be over, if every node were idle and jobs started as they were submitted.
+    pub seconds: f64,
+}
+
+/// What would be submitted for a plan of these tasks, which need not have been written.
+///
+/// # Errors
+/// A sentence: the scheduler does not answer.
+pub fn foresee(
+    plan: &Plan,
+    tasks: &[Task],
+    options: &Options,
+    scheduler: &mut dyn Scheduler,
+) -> Result<Foreseen, String> {
+    let standing = scheduler.poll()?;
+    let left = Left::of(plan, tasks);
+    let at_a_time = standing.room.map_or(options.max_jobs, |room| room.min(options.max_jobs));
+    let stages = stages(plan, left.clone(), options, standing.bounds);
+    let seconds = stages.iter().map(|jobs| {
+        // Those that are together take their turns.
+        let seconds = |job: &Job| match job.tasks {
+            Tasks::Alone => longest(&left, job),
+            Tasks::Together => left.meetings.iter().map(|meeting| meeting.seconds).sum(),
+        };
+        in_turn(&jobs.iter().map(seconds).collect::<Vec<_>>(), at_a_time)
+    });
+    Ok(Foreseen {
+        seconds: seconds.sum(),
+        scripts: stages.iter().flatten().map(|job| scheduler.script(job).text()).collect(),
+        at_a_time,
+    })
+}
+
+/// The scripts of all jobs that would be submitted if every node were idle and no limit in the way.
+///
+/// # Errors
+/// A sentence: the plan's folder cannot be read.
+pub fn scripts(folder: &Folder, options: &Options, scheduler: &dyn Scheduler) -> Result<Vec<String>, String> {
+    let plan = folder.plan()?;
+    let left = left::look(folder, &plan, &mut left::Known::default())?;
+    let stages = stages(&plan, left, options, BTreeMap::new());
+    Ok(stages.iter().flatten().map(|job| scheduler.script(job).text()).collect())
+}
+
+/// The jobs for what nodes do alone, then those for what needs several of them.
+fn stages(plan: &Plan, mut left: Left, options: &Options, bounds: BTreeMap<String, Bounds>) -> Vec<Vec<Job>> {
+    let nodes = plan.nodes.iter().map(|node| (node.name.clone(), Seat::Idle));
+    let standing = Standing { nodes: nodes.collect(), bounds, ..Standing::default() };
+    let options = Options { max_jobs: u32::MAX, at_once: None, ..options.clone() };
+    let mut history = History::new(&plan.nodes, true);
+    history.let_meet();
+    let mut stages = Vec::new();
+    for _ in 0..2 {
+        let actions = decide(&standing, &left, &options, &history, 0.0).into_iter();
+        stages.push(
+            actions.filter_map(|action| if let Action::Submit(job) = action { Some(job) } else { None }).collect(),
+        );
+        if left.alone() == 0 {
+            break;
+        }
+        left.nodes.values_mut().for_each(|node| node.alone = 0);
+    }
+    stages
+}
+
+/// Seconds that the node of a job with the most to do is expected to take.
+fn longest(left: &Left, job: &Job) -> f64 {
+    let of = |node: &String| left.nodes.get(node).map_or(0.0, |left| left.seconds);
+    job.nodes.iter().map(of).fold(0.0, f64::max)
+}
+
+/// Seconds until jobs of so many seconds are over, of which at most so many run at a time, each as soon as it can. Where
+/// there is no room now, one at a time once there is.
+fn in_turn(jobs: &[f64], at_a_time: u32) -> f64 {
+    let places = usize::try_from(at_a_time).unwrap_or(usize::MAX).clamp(1, jobs.len().max(1));
+    let mut free_at = vec![0.0; places];
+    for seconds in jobs {
+        free_at.sort_by(f64::total_cmp);
+        free_at[0] += seconds;
+    }
+    free_at.into_iter().fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::scheduler::{Refusal, Script, Submitted};
+    use crate::cluster::tests::plan_of;
+
+    /// A scheduler that only knows its limits.
+    struct Limited(Option<u32>);
+
+    impl Scheduler for Limited {
+        fn script(&self, job: &Job) -> Script {
+            Script { command: vec![format!("{:?}", job.tasks), job.nodes.join(",")], input: None }
+        }
+
+        fn submit(&mut self, _: &Job) -> Result<Submitted, Refusal> {
+            panic!("nothing is submitted")
+        }
+
+        fn poll(&mut self) -> Result<Standing, String> {
+            Ok(Standing { room: self.0, ..Standing::default() })
+        }
+
+        fn cancel(&mut self, id: &str) -> Result<(), String> {
+            Err(format!("nothing is cancelled, not {id} either"))
+        }
+    }
+
+    #[test]
+    fn what_would_be_submitted_is_told_with_its_time() {
+        // 30 s a node, and 60 + 30 s of HPL across all.
+        let (plan, tasks) = plan_of(&["n1", "n2", "n3"], Some(60.0));
+        let options = Options { nodes_per_job: 1, ..Options::default() };
+        let of = |room| foresee(&plan, &tasks, &options, &mut Limited(room)).unwrap();
+        let free = of(None);
+        assert_eq!((free.scripts.len(), free.at_a_time, free.seconds), (4, 4, 30.0 + 90.0));
+        assert!(free.scripts[0].contains("Alone") && free.scripts[3].contains("Together"), "{:?}", free.scripts);
+        assert!(free.scripts[3].contains("n1,n2,n3"), "{:?}", free.scripts);
+        assert_eq!((of(Some(1)).at_a_time, of(Some(1)).seconds), (1, 90.0 + 90.0));
+        assert_eq!((of(Some(2)).seconds, of(Some(0)).seconds), (60.0 + 90.0, 180.0));
+        let together = foresee(&plan, &tasks, &Options::default(), &mut Limited(None)).unwrap();
+        assert_eq!((together.scripts.len(), together.seconds), (2, 120.0), "one job of all, twice");
+    }
+}

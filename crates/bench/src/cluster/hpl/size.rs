@@ -1,0 +1,157 @@
+//! How large a matrix HPL solves on several nodes, and by how many processes. Pure.
+
+use model::isa::Element;
+use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
+
+use crate::reference::hpl::{USUAL_PANEL, expected_seconds, grid};
+
+/// The share of the memory that the matrix may take: HPL's own FAQ recommends 80 %, the system needs the rest.
+const MEMORY_SHARE: f64 = 0.8;
+
+/// Bytes of an element.
+const ELEMENT_BYTES: f64 = 8.0;
+
+/// What is known of a node that takes part.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Member {
+    /// Its name.
+    pub(super) node: String,
+    /// The machine that it is: several nodes of a plan may be one, where a plan is only tried out.
+    pub(super) machine: String,
+    /// Physical cores; where these are not known, CPUs.
+    pub(super) cores: u32,
+    /// Main memory that may be used, B.
+    pub(super) memory_bytes: u64,
+    /// Most flop/s in fp64 that was measured on it.
+    pub(super) rate: Option<f64>,
+}
+
+/// How HPL is run.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Size {
+    /// The system, and the number of all processes.
+    pub(super) params: LinpackParams,
+    /// Processes on each node.
+    pub(super) per_node: u32,
+    /// Rows and columns of the grid of processes.
+    pub(super) grid: (u32, u32),
+    /// Seconds that it is expected to take.
+    pub(super) seconds: f64,
+}
+
+/// As many processes on every node as the one with the fewest cores has (each has the same share of the matrix, so the
+/// weakest decides), and the largest system that fits into the least memory times nodes and into the time.
+///
+/// # Errors
+/// A sentence: nodes without memory or too many processes, a time in which nothing can be solved.
+pub(super) fn size(members: &[Member], most_seconds: Option<f64>) -> Result<Size, String> {
+    let on_machine_of = |member: &Member| members.iter().filter(|other| other.machine == member.machine).count();
+    let share = |member: &Member| (member.cores / u32::try_from(on_machine_of(member)).unwrap_or(u32::MAX)).max(1);
+    let memory = |member: &Member| member.memory_bytes as f64 / on_machine_of(member) as f64;
+    let per_node = members.iter().map(share).min().ok_or("HPL needs nodes")?;
+    let nodes = u32::try_from(members.len()).map_err(|_| "these are too many nodes for HPL".to_owned())?;
+    let processes = per_node.checked_mul(nodes).filter(|processes| i32::try_from(*processes).is_ok());
+    let processes = processes.ok_or_else(|| format!("{nodes} nodes of {per_node} processes are too many for HPL"))?;
+    let bytes = members.iter().map(memory).fold(f64::INFINITY, f64::min) * f64::from(nodes) * MEMORY_SHARE;
+    // The slowest one decides as well.
+    let rates = members.iter().map(|member| member.rate).collect::<Option<Vec<f64>>>();
+    let rate = rates.map(|rates| rates.into_iter().fold(f64::INFINITY, f64::min) * f64::from(nodes));
+    let seconds = |n: u64| expected_seconds(&params(n, processes), rate);
+    let fits =
+        |n: u64| n as f64 * n as f64 * ELEMENT_BYTES <= bytes && most_seconds.is_none_or(|most| seconds(n) <= most);
+    let n = largest(fits).ok_or_else(|| {
+        let least = u64::from(USUAL_PANEL);
+        format!(
+            "no system fits: the smallest, of order {least}, takes {:.0} s, and {:.0} MB of the {:.0} MB that it may have",
+            seconds(least),
+            (least * least) as f64 * ELEMENT_BYTES / 1e6,
+            bytes / 1e6
+        )
+    })?;
+    Ok(Size { params: params(n, processes), per_node, grid: grid(processes), seconds: seconds(n) })
+}
+
+/// The largest order that fits, in whole panels; what fits must fit for all smaller ones.
+fn largest(fits: impl Fn(u64) -> bool) -> Option<u64> {
+    let panel = u64::from(USUAL_PANEL);
+    // HPL counts in `int`.
+    let (mut good, mut bad) = (0, i32::MAX as u64 / panel + 1);
+    while bad - good > 1 {
+        let middle = u64::midpoint(good, bad);
+        *(if fits(middle * panel) { &mut good } else { &mut bad }) = middle;
+    }
+    (good > 0).then_some(good * panel)
+}
+
+/// HPL's system of this order, by so many processes of one thread each.
+const fn params(n: u64, processes: u32) -> LinpackParams {
+    LinpackParams {
+        op: LinpackOp::Lu,
+        engine: LinpackEngine::Own,
+        n,
+        nb: Some(USUAL_PANEL),
+        lda: n,
+        align: 64,
+        threads: processes,
+        element: Element::Fp64,
+        isa: None,
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in super::super) fn member(node: &str, machine: &str, cores: u32, gigabytes: u64) -> Member {
+        let (node, machine) = (node.to_owned(), machine.to_owned());
+        Member { node, machine, cores, memory_bytes: gigabytes * 1_000_000_000, rate: None }
+    }
+
+    #[test]
+    fn the_weakest_node_decides_over_all() {
+        let two = [member("n1", "a", 8, 100), member("n2", "b", 6, 50)];
+        let found = size(&two, None).unwrap();
+        assert_eq!((found.per_node, found.params.threads, found.grid), (6, 12, (3, 4)));
+        let bytes = found.params.n * found.params.n * 8;
+        // 80 % of twice 50 GB, down to whole panels.
+        assert!((79_000_000_000..=80_000_000_000).contains(&bytes), "{bytes}");
+        assert_eq!((found.params.n % 192, found.params.nb), (0, Some(192)));
+    }
+
+    #[test]
+    fn nodes_on_one_machine_share_its_cores_and_memory() {
+        let apart = size(&[member("n1", "a", 4, 8), member("n2", "b", 4, 8)], None).unwrap();
+        let same = size(&[member("n1", "a", 4, 8), member("n2", "a", 4, 8)], None).unwrap();
+        assert_eq!((apart.params.threads, same.params.threads), (8, 4));
+        let ratio = (apart.params.n as f64 / same.params.n as f64).powi(2);
+        assert!((1.9..2.1).contains(&ratio), "{ratio}");
+        let crowded = size(&[member("n1", "a", 1, 8), member("n2", "a", 1, 8)], None).unwrap();
+        assert_eq!((crowded.per_node, crowded.grid), (1, (1, 2)), "each has one at least");
+    }
+
+    #[test]
+    fn the_time_bounds_the_order() {
+        let mut two = [member("n1", "a", 8, 1000), member("n2", "b", 8, 1000)];
+        let slow = size(&two, Some(60.0)).unwrap();
+        assert!(slow.seconds <= 60.0 && slow.seconds > 50.0, "{slow:?}");
+        for member in &mut two {
+            member.rate = Some(1e12);
+        }
+        let known = size(&two, Some(60.0)).unwrap();
+        assert!(known.seconds <= 60.0 && known.params.n > slow.params.n, "{known:?}");
+        two[1].rate = Some(1e11);
+        assert!(size(&two, Some(60.0)).unwrap().params.n < known.params.n, "the slowest decides");
+        let longer = size(&two, Some(120.0)).unwrap();
+        assert!(longer.params.n > size(&two, Some(60.0)).unwrap().params.n);
+    }
+
+    #[test]
+    fn what_cannot_be_solved_is_refused() {
+        assert!(size(&[], None).unwrap_err().contains("needs nodes"));
+        let error = size(&[member("n1", "a", 1, 0), member("n2", "b", 1, 8)], None).unwrap_err();
+        assert!(error.contains("no system fits") && error.contains("order 192"), "{error}");
+        assert!(size(&[member("n1", "a", 1, 1)], Some(0.1)).unwrap_err().contains("no system fits"));
+        let error = size(&[member("n1", "a", u32::MAX, 1), member("n2", "b", u32::MAX, 1)], None).unwrap_err();
+        assert!(error.contains("too many"), "{error}");
+    }
+}

@@ -1,0 +1,213 @@
+//! Workers that meet for HPL: the plan's program is a shell script here, and what starts the processes another one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use model::cluster::{HplPlan, NodeFacts, Outcome, OutcomeStatus, Plan, PlanNode, Task, Work};
+use model::machine::Machine;
+
+use super::*;
+use crate::cluster::attempt::Place;
+use crate::cluster::claim::{Held, claimer};
+use crate::cluster::evaluate::evaluate;
+use crate::cluster::folder::write;
+use crate::cluster::lease::Leases;
+use crate::cluster::make::NODE;
+use crate::cluster::pairs::Waits;
+use crate::cluster::tests::plan_of;
+use crate::tests::{Scratch, scratch};
+
+/// The plan's program: becomes the launcher as `assay attempt` does.
+const ASSAY: &str =
+    "#!/bin/sh\n[ \"$1 $2\" = 'attempt --program' ] || exit 2\nprogram=$3\nshift 4\nexec \"$program\" \"$@\"\n";
+
+/// Notes what it was called with, and whether anybody else was at work, then does what is behind.
+const LAUNCHER: &str = "#!/bin/sh\nhere=$(dirname \"$0\")\necho \"$*\" >> \"$here/called\"\n";
+
+/// Solves the system that it is told of, at once: the order is the sixth line, the grid the eleventh and twelfth.
+const SOLVES: &str = "line() { sed -n \"$1p\" HPL.dat | cut -d' ' -f1; }\nn=$(line 6)\nseconds=100.00\n\
+    rate=$(awk -v n=$n 'BEGIN { printf \"%.6e\", (2 / 3 * n * n * n + 1.5 * n * n) / 100 / 1e9 }')\n\
+    echo \"WR11C2R4 $n 192 $(line 11) $(line 12) $seconds $rate\"\n\
+    echo '||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=   2.5e-03 ...... PASSED'\necho 'End of Tests.'\n";
+
+/// A plan whose nodes have done the rest, with these cores.
+struct World {
+    scratch: Scratch,
+    folder: Folder,
+    plan: Plan,
+    nodes: Vec<(String, Held)>,
+    us: model::cluster::Claim,
+}
+
+fn install(scratch: &Scratch, name: &str, text: &str) -> PathBuf {
+    let (from, to) = (scratch.path().join("text"), scratch.path().join(name));
+    fs::write(&from, text).unwrap();
+    // By another process: what one of ours holds open for writing cannot be run, and others are being started.
+    assert!(Command::new("install").args(["-m", "755"]).args([&from, &to]).status().unwrap().success());
+    to
+}
+
+fn world(nodes: &[(&str, &str)], launcher: &str) -> World {
+    let scratch = scratch();
+    let names: Vec<&str> = nodes.iter().map(|(name, _)| *name).collect();
+    let (mut plan, tasks) = plan_of(&names, Some(60.0));
+    plan.program_path = install(&scratch, "assay", ASSAY).display().to_string();
+    plan.hpl = Some(HplPlan {
+        program: install(&scratch, "xhpl", "").display().to_string(),
+        launcher: vec![install(&scratch, "launcher", &format!("{LAUNCHER}{launcher}")).display().to_string()],
+        most_seconds: Some(60.0),
+    });
+    let folder = Folder::at(&scratch.path().join("plan"));
+    let tasks: Vec<Task> = tasks.into_iter().filter(|task| matches!(task.work, Work::Hpl(_))).collect();
+    make::write(&folder, &plan, &tasks, Path::new(&plan.program_path)).unwrap();
+    let us = claimer(None).unwrap();
+    let held = nodes.iter().map(|(node, model)| {
+        let mut machine = Machine::default();
+        machine.cpu.cores = Some(2);
+        machine.cpu.model_name = Some((*model).to_owned());
+        machine.memory.total_bytes = Some(4_000_000_000);
+        let facts = NodeFacts {
+            node: (*node).to_owned(),
+            program: plan.program.clone(),
+            machine,
+            settings: [].into(),
+            clock_skew_seconds: None,
+        };
+        write(&folder.node(node).join("facts.json"), &facts).unwrap();
+        let [waiting, running] = [State::Waiting, State::Running].map(|state| folder.tasks(state, node));
+        fs::create_dir_all(&running).unwrap();
+        ((*node).to_owned(), claim::claim(&waiting, &running, NODE, &us).unwrap().unwrap())
+    });
+    let nodes = held.collect();
+    World { scratch, folder, plan, nodes, us }
+}
+
+impl World {
+    /// A worker on each of these nodes; how each ended.
+    fn meet(&self, nodes: &[&str], linger: f64) -> Vec<Ended> {
+        let environment = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
+        std::thread::scope(|scope| {
+            let one = |node: &&str| {
+                let (node, environment) = ((*node).to_owned(), &environment);
+                scope.spawn(move || {
+                    let leases = Leases::new(lease(&self.plan));
+                    let (folder, plan) = (&self.folder, &self.plan);
+                    let place = Place { folder, plan, node: &node, environment, leases: &leases, until: None };
+                    let waits = Waits { linger, ..Waits::default() };
+                    meet(&Here { place: &place, us: &self.us, waits, tell: &|_| {}, came: &|_, _| {} }).unwrap()
+                })
+            };
+            let started: Vec<_> = nodes.iter().map(one).collect();
+            started.into_iter().map(|worker| worker.join().unwrap()).collect()
+        })
+    }
+
+    fn all(&self) -> Vec<Ended> {
+        let nodes: Vec<&str> = self.nodes.iter().map(|(node, _)| node.as_str()).collect();
+        self.meet(&nodes, 60.0)
+    }
+
+    fn outcome(&self, task: &str) -> Outcome {
+        crate::cluster::folder::read(&self.folder.tasks(State::Done, "n1").join(task).join("outcome.json")).unwrap()
+    }
+
+    fn called(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.scratch.path().join("called")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+#[test]
+fn all_nodes_meet_and_one_launches() {
+    // Among the rest: the others hold still, with their marks, while it runs.
+    let holds = "ls \"$here\"/plan/net/call-*/ >> \"$here/marks\"\n";
+    let world = world(&[("n1", "a"), ("n2", "a"), ("n3", "a")], &format!("{holds}{SOLVES}"));
+    assert_eq!(world.all(), [const { Ended::AllOver }; 3]);
+    let outcome = world.outcome("hpl");
+    assert_eq!((outcome.status, outcome.reason.as_deref()), (OutcomeStatus::Ok, None));
+    let figure = |name: &str| outcome.figures[name];
+    // All three are this machine, whose two cores they share: one process each.
+    assert_eq!((figure("p"), figure("q"), figure("nb"), figure("residual")), (1.0, 3.0, 192.0, 2.5e-3));
+    assert!(figure("n") % 192.0 == 0.0 && figure("flop_per_s") > 0.0, "{outcome:?}");
+    let called = world.called();
+    assert!(called.len() == 1 && called[0].starts_with("-np 3 /usr/bin/env "), "{called:?}");
+    let marks = fs::read_to_string(world.scratch.path().join("marks")).unwrap();
+    assert_eq!(marks.split_whitespace().collect::<Vec<_>>(), ["n1.begun", "n2.begun", "n3.begun"]);
+    let done = world.folder.tasks(State::Done, "n1").join("hpl");
+    assert!(["HPL.dat", "hpl.txt"].iter().all(|name| done.join(name).is_file()), "kept as it was");
+    let told = evaluate(&world.folder).unwrap().hpl;
+    assert_eq!((told.len(), told[0].rate, told[0].nodes.len()), (1, Some(figure("flop_per_s")), 3));
+    assert_eq!(world.all(), [const { Ended::AllOver }; 3], "there is nothing to meet for any more");
+    assert_eq!(world.called().len(), 1);
+}
+
+#[test]
+fn nodes_of_equal_hardware_have_their_own() {
+    let world = world(&[("n1", "a"), ("n2", "b"), ("n3", "b"), ("n4", "c")], SOLVES);
+    assert_eq!(world.all(), [const { Ended::AllOver }; 4]);
+    let nodes = |task: &str| {
+        let Work::Hpl(hpl) = world.outcome(task).task.work else { panic!("{task}") };
+        hpl.nodes.join(",")
+    };
+    let done = crate::cluster::folder::names(&world.folder.tasks(State::Done, "n1")).unwrap();
+    assert_eq!(done, ["hpl", "hpl.group-1"], "two are the only ones of their kind");
+    assert_eq!((nodes("hpl"), nodes("hpl.group-1")), ("n1,n2,n3,n4".to_owned(), "n2,n3".to_owned()));
+    assert_eq!(evaluate(&world.folder).unwrap().hpl.len(), 2);
+}
+
+#[test]
+fn what_fails_is_a_sentence() {
+    for (does, why) in [
+        (SOLVES.replace("PASSED", "FAILED"), "found its own solution wrong"),
+        ("echo 'no route to n2' >&2; exit 7\n".to_owned(), "no route to n2"),
+        ("true\n".to_owned(), "printed no result"),
+        ("kill -9 $$\n".to_owned(), "signal 9"),
+    ] {
+        let world = world(&[("n1", "a"), ("n2", "a")], &does);
+        assert_eq!(world.all(), [const { Ended::AllOver }; 2]);
+        let outcome = world.outcome("hpl");
+        let reason = outcome.reason.unwrap();
+        assert_eq!(outcome.status, OutcomeStatus::Failed, "{reason}");
+        assert!(reason.contains("tried 2 times") && reason.contains(why), "{reason}");
+        assert_eq!(world.called().len(), 2, "as often as the plan says");
+        let told = &evaluate(&world.folder).unwrap().hpl[0];
+        assert!(told.rate.is_none() && told.n > 0 && told.reason.as_ref().unwrap().contains(why), "{told:?}");
+    }
+}
+
+#[test]
+fn what_is_not_there_is_said_and_not_tried() {
+    for (change, why) in [
+        ((|hpl| hpl.program = "/no/such/xhpl".into()) as fn(&mut HplPlan), "'/no/such/xhpl' is no program on 'n1'"),
+        (|hpl| hpl.launcher = vec!["/no/such/mpirun".into()], "there is no '/no/such/mpirun'"),
+        (|hpl| hpl.most_seconds = Some(0.5), "no system fits"),
+    ] {
+        let mut world = world(&[("n1", "a"), ("n2", "a")], SOLVES);
+        change(world.plan.hpl.as_mut().unwrap());
+        assert_eq!(world.all(), [const { Ended::AllOver }; 2]);
+        let outcome = world.outcome("hpl");
+        assert_eq!(outcome.status, OutcomeStatus::Skipped);
+        assert!(outcome.reason.as_ref().unwrap().contains(why), "{outcome:?}");
+        assert!(world.called().is_empty());
+    }
+}
+
+#[test]
+fn who_waits_in_vain_leaves_the_task() {
+    let world = world(&[("n1", "a"), ("n2", "a")], SOLVES);
+    assert_eq!(world.meet(&["n1"], 0.5), [Ended::Alone]);
+    assert!(world.called().is_empty());
+    assert!(waiting(&world.folder, "n1").unwrap().contains("hpl"));
+    assert_eq!(world.all(), [const { Ended::AllOver }; 2], "later they meet");
+}
+
+#[test]
+fn a_node_alone_has_no_such_task() {
+    let hpl = HplPlan { program: "xhpl".into(), launcher: Vec::new(), most_seconds: Some(60.0) };
+    let node = |name: &str| PlanNode { name: name.to_owned(), partition: None };
+    assert!(task(&[node("n1")], &hpl).unwrap_err().contains("at least two"));
+    let of_two = task(&[node("n1"), node("n2")], &hpl).unwrap();
+    assert_eq!((of_two.node.as_str(), of_two.seconds), ("n1", 90.0));
+    assert!(is_ours("hpl") && is_ours("hpl.group-2") && !is_ours("hplx") && !is_ours("cpu"));
+}
