@@ -14,7 +14,7 @@ use stats::random::Random;
 use super::*;
 use crate::cluster::claim::claim;
 use crate::cluster::make::write as write_plan;
-use crate::cluster::scheduler::{Queued, Refusal, Script, Submitted, Tasks, room};
+use crate::cluster::scheduler::{Queued, Refusal, Script, Seat, Submitted, Tasks, room};
 
 /// Seconds that a task takes.
 const TASK_SECONDS: f64 = 20.0;

@@ -178,11 +178,12 @@ fn what_fails_is_a_sentence() {
 
 #[test]
 fn what_is_not_there_is_said_and_not_tried() {
-    for (change, why) in [
-        ((|hpl| hpl.program = "/no/such/xhpl".into()) as fn(&mut HplPlan), "'/no/such/xhpl' is no program on 'n1'"),
+    let cases: [(fn(&mut HplPlan), &str); 3] = [
+        (|hpl| hpl.program = "/no/such/xhpl".into(), "'/no/such/xhpl' is no program on 'n1'"),
         (|hpl| hpl.launcher = vec!["/no/such/mpirun".into()], "there is no '/no/such/mpirun'"),
         (|hpl| hpl.most_seconds = Some(0.5), "no system fits"),
-    ] {
+    ];
+    for (change, why) in cases {
         let mut world = world(&[("n1", "a"), ("n2", "a")], SOLVES);
         change(world.plan.hpl.as_mut().unwrap());
         assert_eq!(world.all(), [const { Ended::AllOver }; 2]);

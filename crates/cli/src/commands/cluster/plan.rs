@@ -255,7 +255,6 @@ fn check_options(options: &[String]) -> Result<()> {
 fn summary(plan: &Plan, tasks: &[Task], seconds: &BTreeMap<Area, f64>, folder: &Path, dry: bool) -> String {
     let nodes = plan.nodes.len();
     let alone: f64 = seconds.values().sum();
-    let total: f64 = tasks.iter().map(|task| task.seconds).sum();
     let areas: Vec<String> = seconds.iter().map(|(area, seconds)| format!("{area} {}", span(*seconds))).collect();
     let pairs = tasks.iter().filter(|task| matches!(task.work, Work::Pair(_))).count();
     let hpl = tasks.iter().find(|task| matches!(task.work, Work::Hpl(_)));
@@ -267,13 +266,15 @@ fn summary(plan: &Plan, tasks: &[Task], seconds: &BTreeMap<Area, f64>, folder: &
     ];
     lines.extend((pairs > 0).then(|| format!("pairs  {pairs} tasks of the network between nodes")));
     lines.extend(hpl.map(|task| format!("HPL    across all nodes, at most about {}", span(task.seconds))));
-    let node_seconds = total + hpl.map_or(0.0, |task| task.seconds * (nodes as f64 - 1.0));
+    // What nodes do one after another, and what all do at once.
+    let together = hpl.map_or(0.0, |task| task.seconds);
+    let total = tasks.iter().map(|task| task.seconds).sum::<f64>() - together;
     lines.push(format!(
         "time   {} a node, {:.1} node-hours; one job of all nodes ends after {}, a job for each node in turn after {}",
         span(alone),
-        node_seconds / 3600.0,
-        span(plan.seconds_per_node),
-        span(total)
+        (total + together * nodes as f64) / 3600.0,
+        span(total / nodes as f64 + together),
+        span(total + together)
     ));
     lines.push("       (as this machine would take it; other nodes may take longer)".to_owned());
     lines.extend((!dry).then(|| format!("next   assay cluster run {}", folder.display())));
