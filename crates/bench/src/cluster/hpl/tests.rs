@@ -37,7 +37,6 @@ struct World {
     folder: Folder,
     plan: Plan,
     nodes: Vec<(String, Held)>,
-    us: model::cluster::Claim,
 }
 
 fn install(scratch: &Scratch, name: &str, text: &str) -> PathBuf {
@@ -80,7 +79,7 @@ fn world(nodes: &[(&str, &str)], launcher: &str) -> World {
         ((*node).to_owned(), claim::claim(&waiting, &running, NODE, &us).unwrap().unwrap())
     });
     let nodes = held.collect();
-    World { scratch, folder, plan, nodes, us }
+    World { scratch, folder, plan, nodes }
 }
 
 impl World {
@@ -91,11 +90,11 @@ impl World {
             let one = |node: &&str| {
                 let (node, environment) = ((*node).to_owned(), &environment);
                 scope.spawn(move || {
-                    let leases = Leases::new(lease(&self.plan));
+                    let (leases, us) = (Leases::new(lease(&self.plan)), claimer(None).unwrap());
                     let (folder, plan) = (&self.folder, &self.plan);
                     let place = Place { folder, plan, node: &node, environment, leases: &leases, until: None };
                     let waits = Waits { linger, ..Waits::default() };
-                    meet(&Here { place: &place, us: &self.us, waits, tell: &|_| {}, came: &|_, _| {} }).unwrap()
+                    meet(&Here { place: &place, us: &us, waits, tell: &|_| {}, came: &|_, _| {} }).unwrap()
                 })
             };
             let started: Vec<_> = nodes.iter().map(one).collect();
