@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use faults::faults;
-use model::cluster::{ClusterDocument, NodeState, Standing};
+use model::cluster::{ClusterDocument, ClusterHpl, NodeState, Standing};
 use parse::{Element, parse};
 use report::Style;
 use report::cluster::status::{self, JobProgress, NodeProgress, Progress, TaskCounts};
@@ -178,14 +178,16 @@ fn the_document_reads_back_and_what_is_no_number_is_refused() {
 }
 
 #[test]
-fn the_table_has_a_line_for_each_node_figure_and_pass_and_each_pair() {
+fn the_table_has_a_line_for_each_node_figure_and_pass_each_pair_and_what_is_known_of_hpl() {
     for (name, document) in documents() {
         let text: String = csv::lines(&document).collect();
         let records = csv_reader::records(&text).unwrap_or_else(|why| panic!("{name}: {why}"));
         let values: usize =
             document.distributions.iter().flat_map(|figure| &figure.values).map(|value| value.values.len()).sum();
         let pairs: usize = document.pairs.iter().map(|matrix| matrix.pairs.len()).sum();
-        assert_eq!(records.len(), 1 + values + pairs, "{name}");
+        let known = |hpl: &ClusterHpl| 1 + [hpl.residual, hpl.peak, hpl.linpack].into_iter().flatten().count();
+        let hpl: usize = document.hpl.iter().map(known).sum();
+        assert_eq!(records.len(), 1 + values + pairs + hpl, "{name}");
         for field in records.iter().flatten() {
             let dangerous = field.starts_with(['=', '+', '-', '@', '\t']) && field.parse::<f64>().is_err();
             assert!(!dangerous, "{name}: {field:?}");
