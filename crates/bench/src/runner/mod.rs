@@ -413,6 +413,9 @@ impl<'a> Run<'a> {
                 self.run_tools(index, false);
             }
             self.rows[index].complete_pairs();
+            // What a pair rests on is stored before it counts: a run that is killed here has more output than pairs, never
+            // less.
+            self.store_raw(index);
             let tools = self.rows[index].beside.iter().map(Beside::so_far).collect();
             self.note(&Entry::Beside { id: self.id(index), tools });
         }
