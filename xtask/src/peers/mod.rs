@@ -209,15 +209,25 @@ fn keep(root: &Path, file: &str, new: &[Attempt]) -> Result<(), String> {
 
 /// Writes the page from all lines that there are.
 fn write_page(root: &Path) -> Result<(), String> {
+    for (page, text) in pages(root) {
+        write(&root.join(page), &text)?;
+    }
+    println!("{PAGE} shows the latest of each comparison");
+    Ok(())
+}
+
+/// The pages and what stands on them, from what is kept under `root`.
+fn pages(root: &Path) -> [(&'static str, String); 3] {
     let all = |file: &str| -> Vec<Attempt> {
         let text = std::fs::read_to_string(root.join(file)).unwrap_or_default();
         text.lines().filter_map(Attempt::of_line).collect()
     };
-    write(&root.join(PAGE), &page::render(&all(ATTEMPTS)))?;
-    write(&root.join(LIMITS_PAGE), &page::render_limits(&all(LIMITS)))?;
-    write(&root.join(COMMANDS_PAGE), &page::render_commands(&all(ATTEMPTS)))?;
-    println!("{PAGE} shows the latest of each comparison");
-    Ok(())
+    let (attempts, limits) = (all(ATTEMPTS), all(LIMITS));
+    [
+        (PAGE, page::render(&attempts)),
+        (LIMITS_PAGE, page::render_limits(&limits)),
+        (COMMANDS_PAGE, page::render_commands(&attempts)),
+    ]
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {
@@ -230,6 +240,15 @@ mod tests {
 
     fn words(text: &str) -> Vec<String> {
         text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_pages_are_as_they_are_written_from_what_is_kept() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        for (page, text) in pages(root) {
+            let there = std::fs::read_to_string(root.join(page)).unwrap();
+            assert!(there == text, "{page} is not what `cargo xtask peers page` writes");
+        }
     }
 
     #[test]

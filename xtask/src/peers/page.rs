@@ -61,7 +61,8 @@ const COMMANDS_HEAD: &str = "\
 # How the tools were called
 
 Written by `cargo xtask peers` beside [performance.md](performance.md): for each comparison there, on which CPUs and with
-which words the tool was run last, and its server before it.
+which words the tool was run last, and its server before it. Left out is what every tool is given: the locale
+(`LC_ALL=C`), and an empty folder of its own to run in, which is its `HOME` and its `TMPDIR`.
 ";
 
 /// The page of our own kernels against their limits.
