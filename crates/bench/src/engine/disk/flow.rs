@@ -148,10 +148,8 @@ impl DiskFlow {
         self.flushes.push(seconds);
         let (bytes, window_seconds) = self.last;
         // What has been flushed belongs to one window.
-        if window_seconds > 0.0 {
-            self.flushed_rates.push(bytes as f64 / (window_seconds + seconds));
-            self.last = (0, 0.0);
-        }
+        self.flushed_rates.extend(flushed_rate(bytes, window_seconds, seconds));
+        self.last = (0, 0.0);
         Ok(())
     }
 
@@ -165,6 +163,12 @@ impl DiskFlow {
         }
         Ok(())
     }
+}
+
+/// Bytes per second of a window together with the flush behind it. Where nothing was written there is no rate: a request
+/// that took longer than the window is not one of 0.
+fn flushed_rate(bytes: u64, window_seconds: f64, flush_seconds: f64) -> Option<f64> {
+    (bytes > 0 && window_seconds > 0.0).then(|| bytes as f64 / (window_seconds + flush_seconds))
 }
 
 impl Flow for DiskFlow {
@@ -426,4 +430,16 @@ fn read_back(job: &Job, reader: &mut Queue, lane: &mut Lane, block: u64) -> Resu
 fn median(values: &mut [f64]) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_in_which_nothing_was_written_has_no_rate_with_its_flush() {
+        assert_eq!(flushed_rate(3 << 20, 0.5, 1.0), Some(f64::from(2 << 20)));
+        assert_eq!(flushed_rate(0, 0.5, 1.0), None);
+        assert_eq!(flushed_rate(0, 0.0, 1.0), None, "a flush without a window before it");
+    }
 }
