@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError, mpsc};
 
 use model::doctor::FoundTool;
 use model::experiment::{Area, DiskParams, Experiment, Params};
@@ -11,13 +12,17 @@ use model::reference::{CheckOutcome, KnownTool, ToolCheck};
 use model::sample::MetricName;
 use model::unit::Unit;
 use model::wire::HeldFile;
+use sys::clock::monotonic_raw_seconds;
+use sys::process::stop_signal;
 
 use super::detect::{Found, NotFound, Places, detect_within};
 use super::run::run;
-use super::{About, REFERENCES, Reference, Target};
+use super::{About, Invocation, REFERENCES, Reference, Target};
 
 /// Seconds that a tool is asked to measure for a check. Those that count in whole seconds take one.
 const CHECK_SECONDS: f64 = 0.1;
+/// Tools that are tried at a time: while one takes a minute, the others come by.
+const AT_A_TIME: usize = 2;
 /// Seconds that a tool has for its version: they answer in milliseconds.
 pub const VERSION_SECONDS: f64 = 5.0;
 /// Bytes per second that a tool which counts its own passes may take our own rate to be: it then does few.
@@ -58,31 +63,121 @@ pub fn known(places: &Places, timeout_seconds: f64) -> Vec<KnownTool> {
     })
 }
 
-/// Runs a tool once beside nothing, on a small example of what it stands beside, and reads what it prints. Those that
-/// need a file are given a nameless one in `directory`, or the nearest above it that is there. `None` for a tool that is not there.
-pub fn check(tool: &str, places: &Places, directory: &Path) -> Option<ToolCheck> {
-    let reference = super::find(tool)?;
-    let found = detect_within(reference.about(), places, VERSION_SECONDS).ok()?;
-    let directory = directory.ancestors().find(|above| above.is_dir()).unwrap_or(directory);
-    let experiment = reference.example();
-    let tried = tried(reference, &found, &experiment, directory);
-    Some(ToolCheck {
-        status: if tried.is_ok() { CheckOutcome::Ok } else { CheckOutcome::Failed },
-        experiment: experiment.id,
-        value: tried.as_ref().ok().map(|(value, _)| *value),
-        unit: tried.as_ref().ok().map(|(_, unit)| *unit),
-        reason: tried.err(),
-    })
+/// What whoever waits for tools that are tried is told of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Trying<'a> {
+    /// That it begins: how many tools, and how many seconds they are expected to take in all.
+    Tools(usize, f64),
+    /// A tool is started, and so many seconds are expected of it.
+    Begins(&'a str, f64),
+    /// A tool has ended after so many seconds, and this came of it.
+    Ended(&'a str, f64, &'a ToolCheck),
 }
 
-/// Its figure, and the unit of it.
-fn tried(
+/// Runs each of the tools that is here once beside nothing, on a small example of what it stands beside, and reads what it
+/// prints. Two are tried at a time, the slowest first: none of their figures counts. Those that need a file are given a
+/// nameless one in `directory`, or the nearest above it that is there. Tools that had not ended when the process was told
+/// to stop count as not tried.
+pub fn check(tools: &mut [KnownTool], places: &Places, directory: &Path, tell: &mut dyn FnMut(Trying<'_>)) {
+    let directory = directory.ancestors().find(|above| above.is_dir()).unwrap_or(directory);
+    let here = tools.iter().enumerate().filter(|(_, tool)| tool.found);
+    let mut trials: Vec<(usize, Trial)> =
+        here.filter_map(|(index, tool)| Some((index, Trial::of(&tool.tool, places, directory)?))).collect();
+    trials.sort_by(|(_, a), (_, b)| b.expected_seconds().total_cmp(&a.expected_seconds()));
+    let all: f64 = trials.iter().map(|(_, trial)| trial.expected_seconds()).sum();
+    let longest = trials.first().map_or(0.0, |(_, trial)| trial.expected_seconds());
+    tell(Trying::Tools(trials.len(), longest.max(all / AT_A_TIME as f64)));
+    let at_a_time = AT_A_TIME.min(trials.len());
+    let queue = Mutex::new(trials.into_iter());
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next().filter(|_| stop_signal().is_none());
+    let (sender, events) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..at_a_time {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || {
+                while let Some((index, trial)) = next() {
+                    // They are listened to as long as there are any.
+                    let _ = sender.send((index, trial.expected_seconds(), None));
+                    let began = monotonic_raw_seconds();
+                    let check = trial.run();
+                    // Of one that was ended with us nothing is known.
+                    if stop_signal().is_some() {
+                        break;
+                    }
+                    let _ = sender.send((index, monotonic_raw_seconds() - began, Some(check)));
+                }
+            });
+        }
+        drop(sender);
+        for (index, seconds, check) in events {
+            let tool = &mut tools[index];
+            match &check {
+                None => tell(Trying::Begins(&tool.tool, seconds)),
+                Some(check) => tell(Trying::Ended(&tool.tool, seconds, check)),
+            }
+            tool.check = check;
+        }
+    });
+}
+
+/// A tool that is to be tried.
+struct Trial {
+    reference: &'static dyn Reference,
+    version: Option<String>,
+    experiment: Experiment,
+    /// How it is called, or why it cannot be.
+    invocation: Result<Invocation, String>,
+    /// The file that it works on, as long as this is there.
+    _file: Option<File>,
+}
+
+impl Trial {
+    /// `None` for a tool that is not there.
+    fn of(tool: &str, places: &Places, directory: &Path) -> Option<Self> {
+        let reference = super::find(tool)?;
+        let found = detect_within(reference.about(), places, VERSION_SECONDS).ok()?;
+        let experiment = reference.example();
+        let (invocation, file) = match invocation(reference, &found, &experiment, directory) {
+            Ok((invocation, file)) => (Ok(invocation), file),
+            Err(why) => (Err(why), None),
+        };
+        Some(Self { reference, version: found.version, experiment, invocation, _file: file })
+    }
+
+    fn expected_seconds(&self) -> f64 {
+        self.invocation.as_ref().map_or(0.0, |invocation| invocation.expected_seconds)
+    }
+
+    fn run(self) -> ToolCheck {
+        let read = self.read();
+        let (value, unit) = read.as_ref().ok().copied().unzip();
+        let status = if read.is_ok() { CheckOutcome::Ok } else { CheckOutcome::Failed };
+        ToolCheck { status, experiment: self.experiment.id, value, unit, reason: read.err() }
+    }
+
+    /// Its figure, and the unit of it.
+    fn read(&self) -> Result<(f64, Unit), String> {
+        let ran = run(self.invocation.as_ref().map_err(Clone::clone)?, &mut |_| {})?;
+        let version = self.version.as_deref().unwrap_or_default();
+        let reading = self.reference.parse(version, &ran.output, &self.experiment)?;
+        let unit = match (reading.metric, self.experiment.area) {
+            (MetricName::Latency, _) => Unit::Second,
+            (MetricName::Iops, _) => Unit::PerSecond,
+            (_, Area::Cpu | Area::Linpack) => Unit::FlopPerSecond,
+            _ => Unit::BytePerSecond,
+        };
+        Ok((reading.value, unit))
+    }
+}
+
+/// How a tool is called to be tried, and the file that it is given.
+fn invocation(
     reference: &dyn Reference,
     found: &Found,
     experiment: &Experiment,
     directory: &Path,
-) -> Result<(f64, Unit), String> {
-    let file = (experiment.area == Area::Disk).then(|| scratch(directory, experiment)).transpose()?;
+) -> Result<(Invocation, Option<File>), String> {
+    let (file, held) = (experiment.area == Area::Disk).then(|| scratch(directory, experiment)).transpose()?.unzip();
     let cpus =
         sys::affinity::allowed_cpus().map_err(|error| format!("the CPUs of this process are not known: {error}"))?;
     let threads = experiment.params.threads() as usize;
@@ -94,20 +189,13 @@ fn tried(
         cpus: &ours,
         other_cpus: &cpus[cpus.len() - 1..],
         seconds: CHECK_SECONDS,
-        file: file.as_ref().map(|(_, held)| held),
+        file: held.as_ref(),
         our_rate: (experiment.area != Area::Net).then_some(SLOW_RATE),
         version: found.version.as_deref().unwrap_or_default(),
         offered_rate: None,
     };
-    let ran = run(&reference.invocation(&target)?, &mut |_| {})?;
-    let reading = reference.parse(found.version.as_deref().unwrap_or_default(), &ran.output, experiment)?;
-    let unit = match (reading.metric, experiment.area) {
-        (MetricName::Latency, _) => Unit::Second,
-        (MetricName::Iops, _) => Unit::PerSecond,
-        (_, Area::Cpu | Area::Linpack) => Unit::FlopPerSecond,
-        _ => Unit::BytePerSecond,
-    };
-    Ok((reading.value, unit))
+    // Where two are tried at a time, neither is to be in the other's way.
+    Ok((Invocation { cpus: Vec::new(), ..reference.invocation(&target)? }, file))
 }
 
 /// A nameless file of random bytes, and how a tool opens it. It is gone when it is closed.
@@ -133,6 +221,39 @@ mod tests {
 
     fn only(folder: &Path) -> Places {
         Places { search_path: vec![folder.to_owned()], ..Places::default() }
+    }
+
+    /// What came of trying this tool, of all that are there.
+    fn tried(tool: &str, places: &Places, directory: &Path) -> Option<ToolCheck> {
+        let mut tools = known(places, VERSION_SECONDS);
+        check(&mut tools, places, directory, &mut |_| {});
+        tools.into_iter().find(|known| known.tool == tool)?.check
+    }
+
+    #[test]
+    fn the_slowest_is_begun_first_and_each_is_told_of() {
+        let folder = scratch_folder();
+        program_in(folder.path(), "fio", "test \"$1\" = --version && echo fio-3.33 || echo nonsense");
+        program_in(
+            folder.path(),
+            "tinymembench",
+            "# tinymembench v0.4.9 (simple\necho ' standard memcpy : 5.0 MB/s'\nexec sleep 300",
+        );
+        let places = only(folder.path());
+        let mut tools = known(&places, VERSION_SECONDS);
+        let (mut begun, mut ended, mut announced) = (Vec::new(), Vec::new(), None);
+        check(&mut tools, &places, folder.path(), &mut |trying| match trying {
+            Trying::Tools(count, seconds) => announced = Some((count, seconds)),
+            Trying::Begins(tool, _) => begun.push(tool.to_owned()),
+            Trying::Ended(tool, _, check) => ended.push((tool.to_owned(), check.status)),
+        });
+        ended.sort_by(|(a, _), (b, _)| a.cmp(b));
+        assert!(matches!(announced, Some((2, seconds)) if seconds >= 60.0), "{announced:?}");
+        assert_eq!(begun.len(), 2, "{begun:?}");
+        let wanted = [("fio", CheckOutcome::Failed), ("tinymembench", CheckOutcome::Ok)];
+        assert_eq!(ended, wanted.map(|(tool, status)| (tool.to_owned(), status)));
+        let value = tools.iter().find(|tool| tool.tool == "tinymembench").and_then(|tool| tool.check.as_ref()?.value);
+        assert_eq!(value, Some(10e6), "it was ended behind its line: {tools:?}");
     }
 
     #[test]
@@ -164,7 +285,7 @@ mod tests {
             "test \"$1\" = --version && echo sysbench 1.0.20 || \
              printf 'Number of threads: 2\\n  block size: 32768KiB\\n  operation: read\\n1 MiB transferred (100.00 MiB/sec)\\n'",
         );
-        let check = check("sysbench", &only(folder.path()), folder.path()).unwrap();
+        let check = tried("sysbench", &only(folder.path()), folder.path()).unwrap();
         assert_eq!((check.status, check.value), (CheckOutcome::Ok, Some(100.0 * f64::from(1 << 20))), "{check:?}");
         assert_eq!(check.unit, Some(Unit::BytePerSecond));
     }
@@ -173,13 +294,13 @@ mod tests {
     fn a_tool_that_says_nonsense_fails_its_check_with_the_reason() {
         let folder = scratch_folder();
         program_in(folder.path(), "fio", "test \"$1\" = --version && echo fio-3.33 || echo nonsense");
-        let check = check("fio", &only(folder.path()), folder.path()).unwrap();
+        let check = tried("fio", &only(folder.path()), folder.path()).unwrap();
         assert_eq!((check.status, check.value), (CheckOutcome::Failed, None));
         assert!(check.reason.unwrap().contains("no JSON"));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "its file is gone");
         let nowhere = folder.path().join("not/there/yet");
-        let check = super::check("fio", &only(folder.path()), &nowhere).unwrap();
+        let check = tried("fio", &only(folder.path()), &nowhere).unwrap();
         assert!(check.reason.unwrap().contains("no JSON"), "its file is made above");
-        assert!(super::check("qperf", &only(folder.path()), folder.path()).is_none(), "what is not there is not tried");
+        assert!(tried("qperf", &only(folder.path()), folder.path()).is_none(), "what is not there is not tried");
     }
 }

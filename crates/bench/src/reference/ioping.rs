@@ -5,11 +5,12 @@
 //! percentiles. It is given an existing file and never told to write: ioping makes and removes files of its own only
 //! where it is given a directory.
 
-use model::experiment::{DiskParams, Experiment, Params};
-use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern};
+use model::experiment::{DiskParams, Experiment};
+use model::io::{DiskEngine, DiskLayout, DiskOp, DiskPattern};
 use model::sample::MetricName;
 use serde_json::{Map, Value, json};
 
+use super::disk::{not_beside, one_at_a_time};
 use super::{
     About, Invocation, NeededFile, Output, Reading, Reason, Reference, Rule, Side, Target, Version, arguments,
     bare_environment, complaint, distinct, examples, positive, succeeded,
@@ -36,30 +37,23 @@ const START_SECONDS: f64 = 0.1;
 
 /// The parameters, if ioping can do exactly this.
 fn parameters(experiment: &Experiment) -> Result<&DiskParams, String> {
-    let Params::Disk(params) = &experiment.params else { return Err("ioping measures disks".to_owned()) };
-    let refuse = |why: &str| Err(format!("ioping is not run beside this: {why}"));
+    let params = one_at_a_time(ABOUT.tool, experiment)?;
+    let refuse = |why: &str| Err(not_beside(ABOUT.tool, why));
     if params.op != DiskOp::Read {
         return refuse("it is used for reads only");
     }
     if params.pattern != DiskPattern::Random {
         return refuse("only random requests are compared");
     }
-    if (params.threads, params.depth.max(1)) != (1, 1) {
-        return refuse("it has one request at a time");
-    }
-    if params.load_percent.is_some() {
-        return refuse("it waits after its requests, it does not send them when they are due");
-    }
-    if !params.direct || params.cache != DiskCache::Bypassed {
-        return refuse("only direct I/O is compared");
+    if params.threads != 1 {
+        return refuse("it has one request at a time, on one thread");
     }
     if params.layout != DiskLayout::Shared {
         return refuse("each thread has a file of its own");
     }
     match params.engine {
         DiskEngine::Sync | DiskEngine::Libaio => Ok(params),
-        DiskEngine::IoUring => refuse("it has no io_uring"),
-        DiskEngine::Null => refuse("there is no device"),
+        engine => refuse(&format!("it has no {engine}")),
     }
 }
 

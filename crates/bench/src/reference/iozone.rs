@@ -11,11 +11,12 @@
 //! our `sync` rows (`pwrite`, `pread`); the others seek, read and write. `-+n` leaves out what would be done again, `-+N`
 //! keeps test 9 from emptying the file that it is to write over.
 
-use model::experiment::{DiskParams, Experiment, Params};
-use model::io::{DiskCache, DiskEngine, DiskOp, DiskPattern, DiskSync};
+use model::experiment::{DiskParams, Experiment};
+use model::io::{DiskEngine, DiskOp, DiskPattern, DiskSync};
 use model::sample::MetricName;
 use serde_json::{Map, Value, json};
 
+use super::disk::{not_beside, one_at_a_time};
 use super::{
     About, FILES, Invocation, Output, OwnFiles, Reading, Reason, Reference, Rule, Side, Target, Version, arguments,
     bare_environment, complaint, distinct, examples, positive, succeeded,
@@ -134,20 +135,8 @@ const MOST_RECORD: u64 = 16 << 20;
 
 /// The parameters, and the test that does the same.
 fn parameters(experiment: &Experiment) -> Result<(&DiskParams, &'static Test), String> {
-    let Params::Disk(params) = &experiment.params else { return Err("iozone measures disks".to_owned()) };
-    let refuse = |why: &str| Err(format!("iozone is not run beside this: {why}"));
-    if !params.direct || params.cache != DiskCache::Bypassed {
-        return refuse("only direct I/O is compared");
-    }
-    if params.engine == DiskEngine::Null {
-        return refuse("there is no device");
-    }
-    if params.depth != 1 {
-        return refuse("each of its processes has one request at a time");
-    }
-    if params.load_percent.is_some() {
-        return refuse("its requests do not wait for their moment");
-    }
+    let params = one_at_a_time(ABOUT.tool, experiment)?;
+    let refuse = |why: &str| Err(not_beside(ABOUT.tool, why));
     if !params.block.is_multiple_of(KIB) {
         return refuse("its records are whole KiB");
     }

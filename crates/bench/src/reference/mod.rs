@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 mod broken;
 pub mod catalogue;
 pub mod detect;
+mod disk;
 mod examples;
 #[cfg(test)]
 mod explained;
@@ -46,6 +47,7 @@ mod sockperf;
 mod stream;
 mod stress_ng;
 mod sysbench;
+mod terminal;
 #[cfg(test)]
 mod tests;
 mod tinymembench;
@@ -223,6 +225,10 @@ pub struct Invocation {
     pub settings: Vec<NeededSetting>,
     /// How it is called again where it cannot be called so.
     pub otherwise: Option<Otherwise>,
+    /// What the line begins with, blanks aside, behind which nothing of it is wanted any more: it is ended when it has
+    /// printed that line, as if it had come to its end. It prints to a terminal then, since most programs keep to
+    /// themselves for long what they print to anything else. `None` for a tool that is left to its end.
+    pub enough: Option<String>,
     /// Seconds that a run takes, start and end included, as a guess.
     pub expected_seconds: f64,
     /// Seconds after which it is ended.
@@ -310,7 +316,8 @@ pub struct Output {
     pub stdout: String,
     /// Its standard error.
     pub stderr: String,
-    /// Its exit status; `None` if a signal ended it.
+    /// Its exit status; 0 also of a tool that we ended because it had printed [enough](Invocation::enough); `None` if a
+    /// signal ended it.
     pub status: Option<i32>,
 }
 

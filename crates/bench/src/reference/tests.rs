@@ -182,6 +182,10 @@ fn what_a_tool_prints_and_how_it_ends_is_kept() {
     let ran = play("echo out; echo err >&2; exit 7", None, 5.0).unwrap();
     assert_eq!(ran.output, Output { stdout: "out\n".into(), stderr: "err\n".into(), status: Some(7) });
     assert!(ran.raw().contains("$ /bin/sh -c") && ran.raw().contains("out\nerr"), "{}", ran.raw());
+    let env = [("LC_ALL", "C"), ("HOME", FOLDER)].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let wanted =
+        Invocation { argv: vec!["/bin/true".into()], env: env.into(), timeout_seconds: 5.0, ..Invocation::default() };
+    assert_eq!(run(&wanted, &mut |_| {}).unwrap().raw(), "# environment\nHOME={folder}\nLC_ALL=C\n\n$ /bin/true\n");
     let ended = play("kill -SEGV $$", None, 5.0).unwrap().output;
     assert_eq!(ended.status, None);
     assert!(ended.stderr.contains("SIGSEGV"), "{ended:?}");
@@ -190,6 +194,25 @@ fn what_a_tool_prints_and_how_it_ends_is_kept() {
     let missing = run(&Invocation { argv: vec!["/no/such/program".into()], ..Invocation::default() }, &mut |_| {});
     assert!(missing.unwrap_err().contains("/no/such/program"));
     assert!(run(&Invocation::default(), &mut |_| {}).is_err());
+}
+
+#[test]
+fn a_tool_that_has_printed_enough_is_ended() {
+    let argv = |script: &str| vec!["/bin/sh".to_owned(), "-c".to_owned(), script.to_owned()];
+    let play = |script: &str| {
+        let enough = Some("SSE2 copy :".to_owned());
+        run(&Invocation { argv: argv(script), enough, timeout_seconds: 20.0, ..Invocation::default() }, &mut |_| {})
+    };
+    let lines =
+        "echo 'SSE2 copy prefetched : 1'; printf ' SSE2  copy   : 969.3 MB/s\\t(1%%)\\n'; test -t 1 && echo warned >&2";
+    let ran = play(&format!("{lines}; exec sleep 300")).unwrap();
+    let stdout = "SSE2 copy prefetched : 1\n SSE2  copy   : 969.3 MB/s\t(1%)\n";
+    assert_eq!(ran.output, Output { stdout: stdout.into(), stderr: "warned\n".into(), status: Some(0) });
+    // One that does not come to that line is left to its end, and what it printed last is not lost.
+    let ran = play("echo 'SSE2 copy'; printf 'SSE2 copy :'; exit 3").unwrap();
+    assert_eq!((ran.output.stdout.as_str(), ran.output.status), ("SSE2 copy\nSSE2 copy :", Some(3)));
+    let ended = play("kill -SEGV $$").unwrap().output;
+    assert!(ended.status.is_none() && ended.stderr.contains("SIGSEGV"), "{ended:?}");
 }
 
 #[test]
@@ -303,7 +326,8 @@ fn a_tool_has_a_folder_of_its_own_that_is_gone_after_it() {
     let [name, here, told, got, given] = words[..] else { panic!("{ran:?}") };
     assert_eq!((name, got, given), ("in.dat", "got", "given"), "what it wrote counts as printed");
     assert!(here == told && here.starts_with('/') && !Path::new(here).exists(), "{here}");
-    assert!(ran.raw().starts_with("# in.dat\ngiven\n"), "{}", ran.raw());
+    let begin = "# environment\nHERE={folder}\nPATH=/usr/bin:/bin\n\n# in.dat\ngiven\n\n$ /bin/sh -c ls; pwd;";
+    assert!(ran.raw().starts_with(begin), "{}", ran.raw());
     let again = run(&invocation, &mut |_| {}).unwrap();
     assert_ne!(again.output.stdout, ran.output.stdout, "no folder is used twice");
 }

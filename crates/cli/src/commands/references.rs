@@ -1,8 +1,11 @@
 //! `assay references`: which trusted tools are known, which are here, and whether each does what its adapter says.
 
+use std::io::Write;
+
 use bench::host;
-use bench::reference::catalogue::{self, VERSION_SECONDS};
-use model::reference::{CATALOGUE_SCHEMA, Catalogue, CheckOutcome};
+use bench::reference::catalogue::{self, Trying, VERSION_SECONDS};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use model::reference::{CATALOGUE_SCHEMA, Catalogue, CheckOutcome, ToolCheck};
 
 use super::run::places;
 use crate::args::References;
@@ -19,14 +22,14 @@ pub(crate) fn references(arguments: &References) -> Result {
             Some(directory) => directory.clone(),
             None => environment::store()?.root().to_owned(),
         };
-        for tool in &mut tools {
-            tool.check = catalogue::check(&tool.tool, &places, &directory);
-            if let Some(signal) = host::stop_signal() {
-                return Ok(Outcome::Interrupted(signal));
-            }
+        let mut progress = Progress::new();
+        catalogue::check(&mut tools, &places, &directory, &mut |trying| progress.tell(trying));
+        progress.end();
+        if let Some(signal) = host::stop_signal() {
+            return Ok(Outcome::Interrupted(signal));
         }
     }
-    let failed = |check: &model::reference::ToolCheck| check.status == CheckOutcome::Failed;
+    let failed = |check: &ToolCheck| check.status == CheckOutcome::Failed;
     let any_failed = tools.iter().filter_map(|tool| tool.check.as_ref()).any(failed);
     let catalogue = Catalogue { schema: CATALOGUE_SCHEMA.to_owned(), tools };
     let text = if arguments.json {
@@ -36,4 +39,73 @@ pub(crate) fn references(arguments: &References) -> Result {
     };
     print(text.as_bytes())?;
     Ok(if any_failed { Outcome::SomeFailed } else { Outcome::Done })
+}
+
+/// What a person sees on standard error while tools are tried: a line that changes on a terminal, elsewhere one for each
+/// tool that has ended.
+struct Progress {
+    bar: Option<ProgressBar>,
+    /// The tools that are running.
+    running: Vec<String>,
+    count: usize,
+    ended: usize,
+}
+
+impl Progress {
+    fn new() -> Self {
+        let bar = Stream::Error.is_terminal().then(|| {
+            let form = ProgressStyle::with_template("{bar:20} {wide_msg}");
+            let ticks = if Stream::Error.style().unicode { "━╸ " } else { "#- " };
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            bar.set_style(form.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars(ticks));
+            bar
+        });
+        Self { bar, running: Vec::new(), count: 0, ended: 0 }
+    }
+
+    fn tell(&mut self, trying: Trying<'_>) {
+        let line = match trying {
+            Trying::Tools(count, seconds) => {
+                self.count = count;
+                (count > 0).then(|| format!("trying {count} tools, about {}", report::number::duration(seconds)))
+            }
+            Trying::Begins(tool, _) => {
+                self.running.push(tool.to_owned());
+                None
+            }
+            Trying::Ended(tool, seconds, check) => {
+                self.running.retain(|running| running != tool);
+                self.ended += 1;
+                Some(self.ended_line(tool, seconds, check))
+            }
+        };
+        match (&self.bar, line) {
+            (Some(bar), line) => {
+                bar.set_length(self.count as u64);
+                bar.set_position(self.ended as u64);
+                let running = self.running.join(" and ");
+                bar.set_message(line.filter(|_| running.is_empty()).unwrap_or_else(|| format!("{running} …")));
+            }
+            (None, Some(line)) => {
+                // Nobody to tell is no reason to stop.
+                let _ = writeln!(std::io::stderr(), "{line}");
+            }
+            (None, None) => {}
+        }
+    }
+
+    fn ended_line(&self, tool: &str, seconds: f64, check: &ToolCheck) -> String {
+        let what = match check.status {
+            CheckOutcome::Ok => "ran and was read",
+            CheckOutcome::Failed => "FAILED",
+        };
+        let (ended, count, took) = (self.ended, self.count, report::number::duration(seconds));
+        format!("{ended} of {count}: {tool} {what}, {took}")
+    }
+
+    fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
 }

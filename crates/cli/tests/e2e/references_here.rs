@@ -1,6 +1,7 @@
 //! Which trusted tools are here (`assay references`), what reaches them of an environment that is poisoned, and what is
 //! left of one that lays out its own data.
 
+use std::path::Path;
 use std::time::Duration;
 
 use bench::reference::{REFERENCES, Side, Version};
@@ -65,6 +66,39 @@ fn every_tool_is_listed_and_those_that_are_here_are_tried() {
     );
     assert_eq!(status, Some(1), "one of them failed");
     assert!(check("fio").is_null(), "what is not here is not tried");
+}
+
+#[test]
+fn who_waits_for_a_check_sees_how_far_it_is_and_can_end_it() {
+    let scratch = Scratch::new();
+    let nonsense = fake(&scratch, "sysbench", "[ \"$1\" = --version ] && echo 'sysbench 1.0.20' || echo nonsense");
+    // It prints what is wanted of it, and would go on for minutes.
+    let body = "# tinymembench v0.4.9 (simple\necho ' standard memcpy : 5.0 MB/s'\n/bin/sleep 300";
+    let long = fake(&scratch, "tinymembench", body);
+    let here = |programs: &[&Path]| {
+        let named = |path: &&Path| format!(" --tool {}={}", path.file_name().unwrap().display(), path.display());
+        format!("references --check --dir {}", scratch.path().display())
+            + &programs.iter().map(named).collect::<String>()
+    };
+    let ran = ended_within(Running::assay(&scratch, &here(&[&nonsense, &long])), Duration::from_secs(60));
+    assert_eq!(ran.status, Some(1), "one of them failed: {ran:?}");
+    assert!(ran.stdout.contains("10.00 MB/s"), "{ran:?}");
+    let lines: Vec<&str> = ran.stderr.lines().collect();
+    assert!(matches!(lines[..], [first, _, _] if first.starts_with("trying 2 tools, about ")), "{ran:?}");
+    assert!(lines.iter().any(|line| line.contains("sysbench FAILED")), "{ran:?}");
+    assert!(lines.iter().any(|line| line.contains("tinymembench ran and was read")), "{ran:?}");
+    let leader = scratch.join("leader");
+    let path = leader.display();
+    let body = format!(
+        "# tinymembench v0.4.9 (simple\n/bin/sleep 300 & echo $$ >{path}.new; /bin/mv {path}.new {path}; /bin/sleep 300"
+    );
+    let hanging = fake(&scratch, "tinymembench", &body);
+    let run = Running::assay(&scratch, &here(&[&hanging]));
+    let group = Group::of(&leader);
+    signal(run.id(), "INT");
+    let ran = ended_within(run, Duration::from_secs(20));
+    assert_eq!((ran.status, ran.stdout.as_str()), (Some(130), ""), "{ran:?}");
+    group.assert_gone();
 }
 
 #[test]
