@@ -26,7 +26,7 @@ pub(super) fn one_at_a_time<'a>(tool: &str, experiment: &'a Experiment) -> Resul
         return refuse("each of its threads has one request at a time");
     }
     if params.load_percent.is_some() {
-        return refuse("its requests do not wait for their moment");
+        return refuse("its requests do not wait for the moment at which they are due");
     }
     Ok(params)
 }

@@ -140,6 +140,7 @@ impl Reference for Ioping {
 mod tests {
     use std::path::Path;
 
+    use model::io::DiskCache;
     use model::wire::HeldFile;
 
     use super::*;
