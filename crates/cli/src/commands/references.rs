@@ -67,7 +67,8 @@ impl Progress {
         let line = match trying {
             Trying::Tools(count, seconds) => {
                 self.count = count;
-                (count > 0).then(|| format!("trying {count} tools, about {}", report::number::duration(seconds)))
+                let tools = if count == 1 { "tool" } else { "tools" };
+                (count > 0).then(|| format!("trying {count} {tools}, about {}", report::number::duration(seconds)))
             }
             Trying::Begins(tool, _) => {
                 self.running.push(tool.to_owned());
