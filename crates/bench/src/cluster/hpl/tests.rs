@@ -135,7 +135,7 @@ fn all_nodes_meet_and_one_launches() {
     assert_eq!(marks.split_whitespace().collect::<Vec<_>>(), ["n1.begun", "n2.begun", "n3.begun"]);
     let done = world.folder.tasks(State::Done, "n1").join("hpl");
     assert!(["HPL.dat", "hpl.txt"].iter().all(|name| done.join(name).is_file()), "kept as it was");
-    let told = evaluate(&world.folder, &world.plan.program).unwrap().hpl;
+    let told = evaluate(&world.folder, world.plan.program.clone()).unwrap().hpl;
     assert_eq!((told.len(), told[0].rate, told[0].nodes.len()), (1, Some(figure("flop_per_s")), 3));
     assert_eq!(world.all(), [const { Ended::AllOver }; 3], "there is nothing to meet for any more");
     assert_eq!(world.called().len(), 1);
@@ -153,7 +153,7 @@ fn nodes_of_equal_hardware_have_their_own() {
     done.sort_unstable();
     assert_eq!(done, ["hpl", "hpl.group-1"], "two are the only ones of their kind");
     assert_eq!((nodes("hpl"), nodes("hpl.group-1")), ("n1,n2,n3,n4".to_owned(), "n2,n3".to_owned()));
-    assert_eq!(evaluate(&world.folder, &world.plan.program).unwrap().hpl.len(), 2);
+    assert_eq!(evaluate(&world.folder, world.plan.program.clone()).unwrap().hpl.len(), 2);
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn what_fails_is_a_sentence() {
         assert_eq!(outcome.status, OutcomeStatus::Failed, "{reason}");
         assert!(reason.contains("tried 2 times") && reason.contains(why), "{reason}");
         assert_eq!(world.called().len(), 2, "as often as the plan says");
-        let told = &evaluate(&world.folder, &world.plan.program).unwrap().hpl[0];
+        let told = &evaluate(&world.folder, world.plan.program.clone()).unwrap().hpl[0];
         assert!(told.rate.is_none() && told.n > 0 && told.reason.as_ref().unwrap().contains(why), "{told:?}");
     }
 }
