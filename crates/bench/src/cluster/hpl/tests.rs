@@ -178,7 +178,8 @@ fn what_fails_is_a_sentence() {
 
 #[test]
 fn what_is_not_there_is_said_and_not_tried() {
-    let cases: [(fn(&mut HplPlan), &str); 3] = [
+    type Change = fn(&mut HplPlan);
+    let cases: [(Change, &str); 3] = [
         (|hpl| hpl.program = "/no/such/xhpl".into(), "'/no/such/xhpl' is no program on 'n1'"),
         (|hpl| hpl.launcher = vec!["/no/such/mpirun".into()], "there is no '/no/such/mpirun'"),
         (|hpl| hpl.most_seconds = Some(0.5), "no system fits"),
