@@ -80,7 +80,7 @@ fn who_waits_for_a_check_sees_how_far_it_is_and_can_end_it() {
         format!("references --check --dir {}", scratch.path().display())
             + &programs.iter().map(named).collect::<String>()
     };
-    let ran = ended_within(Running::assay(&scratch, &here(&[&nonsense, &long])), Duration::from_secs(60));
+    let ran = ended_within(Running::assay(&scratch, &here(&[&nonsense, &long])), Duration::from_mins(1));
     assert_eq!(ran.status, Some(1), "one of them failed: {ran:?}");
     assert!(ran.stdout.contains("10.00 MB/s"), "{ran:?}");
     let lines: Vec<&str> = ran.stderr.lines().collect();

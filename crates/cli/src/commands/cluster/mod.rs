@@ -16,7 +16,7 @@ use crate::exit::Result;
 pub(crate) enum ClusterCommand {
     /// Say what is to be measured on which nodes, in a folder that all of them see.
     #[command(before_help = PLAN_EXAMPLES)]
-    Plan(plan::PlanArgs),
+    Plan(Box<plan::PlanArgs>),
     /// Start workers on the nodes of a plan, through Slurm or ssh, until every task is over.
     ///
     /// It can be ended and run again at any time. The exit status is 1 if a task failed or is left.

@@ -121,10 +121,10 @@ pub(crate) fn plan(arguments: &PlanArgs) -> Result {
     let mut text = summary(&plan, &tasks, &seconds, folder.path(), arguments.dry_run);
     if arguments.dry_run {
         // What the plan comes to is known even where what would run it does not answer.
-        text += &match foresee(folder.path(), &plan, &tasks) {
-            Ok((by, foreseen)) => ahead(by, &foreseen, unix_seconds()),
-            Err(why) => format!("jobs   cannot be told: {why}\n"),
-        };
+        match foresee(folder.path(), &plan, &tasks) {
+            Ok((by, foreseen)) => text.push_str(&ahead(by, &foreseen, unix_seconds())),
+            Err(why) => text.extend(["jobs   cannot be told: ", &why, "\n"]),
+        }
     }
     print(text.as_bytes())?;
     Ok(Outcome::Done)
