@@ -179,7 +179,7 @@ mod tests {
             "low_priority",
             CheckStatus::Warning,
             "The program's nice value is 10. Others go first, and the scheduler gives shorter turns.",
-            "Start it without nice: renice -n 0, chrt --other 0.",
+            "Start Assay without nice: renice -n 0, chrt --other 0.",
         );
         let turbo = check(
             "turbo_off",

@@ -1,15 +1,18 @@
 //! `--resume`: runs that were cut off go on, whatever cut them off, and end as if nothing had.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::common::{
-    Scratch, assay, check, document, ids, is_verified, left_in, list, number, one_launch, printed, refusal, rows,
-    samples, stored_runs, text,
+    Ran, Scratch, assay, check, command, document, ids, is_verified, left_in, list, names, number, one_launch, printed,
+    refusal, rows, samples, skip, stored_runs, text,
 };
-use crate::system::{Running, assert_no_orphans, samples_in_journal, signal, wait_for};
+use crate::disk;
+use crate::references::{SEARCH_PATH, assert_measured, brief_rows};
+use crate::system::{Running, assert_no_orphans, has, reacting, samples_in_journal, signal, wait_for};
 
 /// A suite of five rows of two areas, each of six samples from three launches.
 const SUITE: &str = "name = \"tiny\"\n\
@@ -49,6 +52,12 @@ fn shown(scratch: &Scratch, folder: &Path) -> Value {
 /// what came later from other launches.
 #[track_caller]
 fn assert_whole(folder: &Path, before: &Value, times: usize) {
+    assert_whole_with(folder, before, times, &["run.json"]);
+}
+
+/// [`assert_whole`], with what is `kept` in the run's folder besides the page.
+#[track_caller]
+fn assert_whole_with(folder: &Path, before: &Value, times: usize, kept: &[&str]) {
     let whole = document(folder);
     check(&whole);
     assert_eq!(whole["run"]["complete"], true);
@@ -69,7 +78,7 @@ fn assert_whole(folder: &Path, before: &Value, times: usize) {
     let of_both = then.iter().map(|(_, launch, _)| launch).max();
     let new = now.iter().filter(|figure| !then.contains(figure));
     assert!(new.map(|(_, launch, _)| Some(launch)).all(|launch| launch > of_both), "launches are counted on");
-    assert_eq!(left_in(folder), ["run.json"], "nothing is left of the journal");
+    assert_eq!(left_in(folder), kept, "nothing is left of the journal");
     assert!(folder.join("report.html").exists());
     assert_no_orphans();
 }
@@ -115,6 +124,94 @@ fn a_run_that_is_killed_at_any_moment_goes_on_and_so_does_one_that_is_killed_aga
         assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
         assert_whole(&folder, &between, 2);
     }
+}
+
+/// Begins a run, kills it once it has so many samples, and lets it go on to its end: its folder, and what it showed in
+/// between.
+#[track_caller]
+fn killed_and_gone_on(scratch: &Scratch, arguments: &str, first: usize) -> (PathBuf, Value) {
+    let with_tools = |arguments: &str| {
+        let mut command = command(scratch, arguments.split_whitespace());
+        command.env("PATH", SEARCH_PATH);
+        command
+    };
+    let mut begun = reacting(&with_tools(arguments));
+    let run = Running::start(begun.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let folder = samples_in_journal(scratch, first);
+    signal(run.id(), "KILL");
+    run.end();
+    let between = shown(scratch, &folder);
+    assert_eq!(between["run"]["complete"], false);
+    let ran: Ran = with_tools(&format!("run --resume {}", folder.display())).output().unwrap().into();
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    (folder, between)
+}
+
+/// Asserts that of every row with percentiles the histogram holds each sample once: those from before the kill and those
+/// from after it.
+#[track_caller]
+fn assert_histograms_are_whole(folder: &Path, rows_with_histograms: usize) {
+    let whole = document(folder);
+    let is_kept = |row: &&Value| list(row, "metrics").iter().any(|metric| !metric["summary"]["percentiles"].is_null());
+    let kept: Vec<&Value> = rows(&whole).iter().filter(is_kept).collect();
+    assert_eq!(kept.len(), rows_with_histograms, "{kept:#?}");
+    for row in kept {
+        let path = folder.join("histograms").join(format!("{}.hlog", text(row, "id").replace('/', "_")));
+        let content = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let is_interval = |line: &&str| line.starts_with(|first: char| first.is_ascii_digit());
+        assert_eq!(content.lines().filter(is_interval).count(), SAMPLES, "{content}");
+    }
+}
+
+#[test]
+fn network_rows_go_on_after_a_kill_with_their_histograms() {
+    let scratch = Scratch::new();
+    let path = scratch.join("net.toml");
+    let suite = "name = \"net\"\n\
+        [sampling.net]\nsamples = 6\nper_launch = 2\nsample = \"60ms\"\nwarm_up = [\"10ms\", \"20ms\"]\n\
+        [[net]]\nprotocol = [\"tcp\", \"udp\"]\nmode = \"pingpong\"\nblock = [\"14B\"]\nthreads = [\"1\"]\n\
+        [[net]]\nprotocol = [\"tcp\"]\nmode = \"stream\"\nblock = [\"128KiB\"]\nthreads = [\"1\"]\n";
+    std::fs::write(&path, suite).unwrap();
+    let (folder, between) = killed_and_gone_on(&scratch, &format!("run {} --repeat 6", path.display()), 8);
+    assert_whole_with(&folder, &between, 1, &["histograms", "run.json"]);
+    assert_histograms_are_whole(&folder, 2);
+}
+
+#[test]
+fn disk_rows_go_on_after_a_kill_with_their_histograms_and_leave_no_file() {
+    let scratch = Scratch::new();
+    let Some(directory) = disk::directory(&scratch, "disk rows that go on") else { return };
+    let path = scratch.join("disk.toml");
+    let suite = "name = \"disk\"\n\
+        [sampling.disk]\nsamples = 6\nper_launch = 2\nsample = \"60ms\"\nwarm_up = [\"10ms\", \"20ms\"]\n\
+        [[disk]]\npattern = \"random\"\nop = [\"read\", \"write\"]\nblock = [\"4KiB\"]\ndepth = [4]\n\
+        size = \"16MiB\"\nthreads = [\"1\"]\n";
+    std::fs::write(&path, suite).unwrap();
+    let arguments = format!("run {} --repeat 6 --dir {}", path.display(), directory.display());
+    let (folder, between) = killed_and_gone_on(&scratch, &arguments, 5);
+    assert_whole_with(&folder, &between, 1, &["histograms", "run.json"]);
+    assert_histograms_are_whole(&folder, 2);
+    assert_eq!(names(&directory), [""; 0], "nothing is left where it measured");
+}
+
+#[test]
+fn a_row_with_a_tool_beside_goes_on_after_a_kill_in_pairs() {
+    if !has("likwid-bench") {
+        return skip("a row that goes on with likwid-bench beside it", "it is not installed");
+    }
+    let scratch = Scratch::new();
+    let arguments = format!("{} --repeat 6", brief_rows(&scratch, "cpu/**", "likwid-bench"));
+    let (folder, between) = killed_and_gone_on(&scratch, &arguments, 3);
+    let whole = document(&folder);
+    check(&whole);
+    let [row] = rows(&whole) else { panic!("{whole:#}") };
+    assert_measured(&scratch, row, SAMPLES);
+    let (now, then) = (figures(&whole), figures(&between));
+    // A pair counts whole or not at all: the last sample goes with its pair where the tool's side was cut off.
+    let whole_pairs = &then[..then.len() - 1];
+    assert!(!whole_pairs.is_empty() && whole_pairs.iter().all(|figure| now.contains(figure)), "{then:?}, now {now:?}");
+    assert_eq!((&whole["run"]["complete"], left_in(&folder)), (&json!(true), vec!["raw".into(), "run.json".into()]));
+    assert_no_orphans();
 }
 
 #[test]
