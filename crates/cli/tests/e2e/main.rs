@@ -7,7 +7,7 @@
 //! * `charts`: a run's charts as files
 //! * `cluster`: plans, agents that drain them, and agents that are killed
 //! * `cluster_pairs`: the network between the nodes of a plan
-//! * `cluster_report`: the report and the state of plans, done or not, and what cannot be read or written
+//! * `cluster_forms`: the report and the state of plans, done or not, and what cannot be read or written
 //! * `cluster_run`: workers on nodes, through ssh, this host and a made-up Slurm
 //! * `compare`: two runs, compared
 //! * `cpu_trouble`: instruction sets that are missing, fewer CPUs than threads, CPUs that go away
@@ -41,8 +41,8 @@
 mod bad_input;
 mod charts;
 mod cluster;
+mod cluster_forms;
 mod cluster_pairs;
-mod cluster_report;
 mod cluster_run;
 mod common;
 mod compare;
