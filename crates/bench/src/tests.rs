@@ -202,6 +202,7 @@ pub(crate) fn setting<'a>(machine: &'a Machine, declared: &'a machine::Declared)
         program: Program::default(),
         id: String::new(),
         time_budget: None,
+        repeats_fill_budget: false,
         wait_quiet: None,
         began: 0.0,
         verify_only: false,

@@ -59,6 +59,8 @@ impl Notation {
     pub const fn of(area: Area, unit: Unit) -> Self {
         match (area, unit) {
             (Area::Net, Unit::BytePerSecond) => Self::Bits,
+            // What a network does so many times a second are connections, not operations of a processor.
+            (Area::Net, Unit::OpPerSecond) => Self::Plain(Unit::PerSecond),
             _ => Self::Plain(unit),
         }
     }
@@ -288,6 +290,7 @@ mod tests {
         assert_eq!(quantity(4.05e9, Notation::of(Area::Net, Unit::BytePerSecond)), "32.40 Gb/s");
         assert_eq!(quantity(4.05e9, Notation::of(Area::Disk, Unit::BytePerSecond)), "4.050 GB/s");
         assert_eq!(quantity(0.0, Notation::Bits), "0 b/s");
+        assert_eq!(quantity(31_500.0, Notation::of(Area::Net, Unit::OpPerSecond)), "31.50 k/s");
     }
 
     #[test]

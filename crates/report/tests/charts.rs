@@ -133,6 +133,8 @@ fn touch(one: &Place, other: &Place) -> bool {
 
 /// Every number of a path.
 fn path_numbers(path: &str) -> Vec<f64> {
+    // A dot is a line without a length.
+    let path = path.replace("h0", "");
     let words = path.split(|c: char| c.is_ascii_alphabetic() || c == ' ').filter(|word| !word.is_empty());
     words.map(|word| word.parse().unwrap_or(f64::NAN)).collect()
 }
@@ -156,6 +158,7 @@ fn faults_of_layout(svg: &str) -> Vec<String> {
                 let (x, y) = (number(node, "x"), number(node, "y"));
                 inside(x, y) && inside(x + number(node, "width"), y + number(node, "height"))
             }
+            "circle" => inside(number(node, "cx"), number(node, "cy")),
             "path" => {
                 let path = node.attribute("d").unwrap_or_default();
                 let numbers = path_numbers(path);
@@ -300,10 +303,10 @@ fn planted_faults_are_found() {
     let end = good.svg[first..].find("</text>").unwrap() + first + "</text>".len();
     let twice = good.svg.replacen("</svg>", &format!("{}</svg>", &good.svg[first..end]), 1);
     assert!(faults_of_layout(&twice).iter().any(|fault| fault.contains(" on ")), "a text on a text");
-    let outside = good.svg.replacen("<line class=\"grid\" x1=\"", "<line class=\"grid\" x1=\"9", 1);
+    let outside = good.svg.replacen("<path class=\"grid\" d=\"M", "<path class=\"grid\" d=\"M9", 1);
     assert!(faults_of_layout(&outside).iter().any(|fault| fault.contains("outside")), "a line outside");
     assert!(!faults_of_layout(&good.svg.replacen("<text", "<tex", 1)).is_empty(), "no XML");
-    assert!(!faults_of_layout(&good.svg.replacen("y1=\"", "y1=\"NaN", 1)).is_empty(), "no number");
+    assert!(!faults_of_layout(&good.svg.replacen("cy=\"", "cy=\"NaN", 1)).is_empty(), "no number");
     let mut wrong = good.clone();
     wrong.svg = wrong.svg.replacen("data-value=\"", "data-value=\"1", 1);
     assert!(!faults_of_figures(&wrong, &document).is_empty(), "a wrong value");

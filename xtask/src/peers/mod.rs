@@ -209,6 +209,14 @@ fn keep(root: &Path, file: &str, new: &[Attempt]) -> Result<(), String> {
 
 /// Writes the page from all lines that there are.
 fn write_page(root: &Path) -> Result<(), String> {
+    // A machine that comes to the front leaves its page among the others.
+    let others = root.join("docs").join(page::FOLDER);
+    if let Err(error) = std::fs::remove_dir_all(&others)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        return Err(format!("{}: {error}", others.display()));
+    }
+    std::fs::create_dir_all(&others).map_err(|error| format!("{}: {error}", others.display()))?;
     for (page, text) in pages(root) {
         write(&root.join(page), &text)?;
     }
@@ -217,17 +225,19 @@ fn write_page(root: &Path) -> Result<(), String> {
 }
 
 /// The pages and what stands on them, from what is kept under `root`.
-fn pages(root: &Path) -> [(&'static str, String); 3] {
+fn pages(root: &Path) -> Vec<(String, String)> {
     let all = |file: &str| -> Vec<Attempt> {
         let text = std::fs::read_to_string(root.join(file)).unwrap_or_default();
         text.lines().filter_map(Attempt::of_line).collect()
     };
     let (attempts, limits) = (all(ATTEMPTS), all(LIMITS));
-    [
-        (PAGE, page::render(&attempts)),
-        (LIMITS_PAGE, page::render_limits(&limits)),
-        (COMMANDS_PAGE, page::render_commands(&attempts)),
-    ]
+    let front = [
+        (PAGE.to_owned(), page::render(&attempts)),
+        (LIMITS_PAGE.to_owned(), page::render_limits(&limits)),
+        (COMMANDS_PAGE.to_owned(), page::render_commands(&attempts)),
+    ];
+    let others = page::render_others(&attempts).into_iter().map(|(path, text)| (format!("docs/{path}"), text));
+    front.into_iter().chain(others).collect()
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {
@@ -246,7 +256,7 @@ mod tests {
     fn the_pages_are_as_they_are_written_from_what_is_kept() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         for (page, text) in pages(root) {
-            let there = std::fs::read_to_string(root.join(page)).unwrap();
+            let there = std::fs::read_to_string(root.join(&page)).unwrap();
             assert!(there == text, "{page} is not what `cargo xtask peers page` writes");
         }
     }

@@ -1,5 +1,6 @@
-//! `docs/performance.md` from all attempts: per machine a table with the latest attempt of each comparison, what the
-//! attempts before it showed, and the commands.
+//! `docs/performance.md` and the pages below it from all attempts: per machine a table with the latest attempt of each
+//! comparison, what the attempts before it showed, and the commands. The machine that was measured last stands on the
+//! front page; the others have pages of their own, to which it leads.
 
 use std::fmt::Write as _;
 
@@ -38,6 +39,21 @@ Written by `cargo xtask peers limits` beside [performance.md](performance.md), w
 people trust; every look is kept in [limits.jsonl](limits.jsonl).
 ";
 
+/// The folder of the machines that are not on the front page.
+pub(super) const FOLDER: &str = "performance";
+/// Where the commands of the machine on the front page are.
+const COMMANDS_OF_LAST: &str = "performance-commands.md";
+
+/// What is said above the links to other machines.
+const OTHERS: &str = "
+## Other machines
+
+Each beside the best tool of each row, with CPUs left to sleep:
+
+| machine | tools | rows | at least as good | behind | cannot tell |
+|---|---|---|---|---|---|
+";
+
 /// What is said above the comparisons over veth.
 const BETWEEN: &str = "\
 ### Between two network namespaces
@@ -61,7 +77,8 @@ const COMMANDS_HEAD: &str = "\
 # How the tools were called
 
 Written by `cargo xtask peers` beside [performance.md](performance.md): for each comparison there, on which CPUs and with
-which words the tool was run last, and its server before it. Left out is what every tool is given: the locale
+which words the tool was run last, and its server before it. The machines measured before have pages of their own in
+[performance.md](performance.md). Left out is what every tool is given: the locale
 (`LC_ALL=C`), and an empty folder of its own to run in, which is its `HOME` and its `TMPDIR`.
 ";
 
@@ -76,28 +93,83 @@ pub(crate) fn render_limits(limits: &[Attempt]) -> String {
     page
 }
 
-/// The page of what was compared with peers.
+/// The page of what was compared with peers: the machine that was measured last, and links to the others.
 pub(crate) fn render(attempts: &[Attempt]) -> String {
     let mut page = HEAD.to_owned();
-    for machine in in_order(attempts.iter().map(|attempt| attempt.text("machine"))) {
-        let here: Vec<&Attempt> = attempts.iter().filter(|attempt| attempt.text("machine") == machine).collect();
-        let _ = writeln!(page, "\n## {machine}\n");
-        let (between, local): (Vec<&Attempt>, Vec<&Attempt>) =
-            here.into_iter().partition(|attempt| attempt.text("path") == super::veth::PATH);
-        let (awake, local): (Vec<&Attempt>, Vec<&Attempt>) = local.into_iter().partition(|attempt| attempt.is_awake());
-        if !local.is_empty() {
-            section(&mut page, &local);
-        }
-        if !awake.is_empty() {
-            page.push_str(AWAKE);
-            section(&mut page, &awake);
-        }
-        if !between.is_empty() {
-            page.push_str(BETWEEN);
-            section(&mut page, &between);
-        }
+    let machines = machines(attempts);
+    let Some((last, others)) = machines.split_first() else { return page };
+    let _ = writeln!(page, "\n## {last}\n");
+    compared(&mut page, &of_machine(attempts, last), COMMANDS_OF_LAST);
+    if !others.is_empty() {
+        page.push_str(OTHERS);
+    }
+    for machine in others {
+        let [rows, at_least, behind, open] = counts(&latest_of(&asleep(attempts, machine)));
+        let slug = slug(machine);
+        let _ = writeln!(
+            page,
+            "| [{machine}]({FOLDER}/{slug}.md) | [called]({FOLDER}/{slug}-commands.md) | {rows} | {at_least} | {behind} | {open} |"
+        );
     }
     page
+}
+
+/// The pages of the machines that are not on the front page, by their paths beside it: what was compared there, and how
+/// the tools were called.
+pub(crate) fn render_others(attempts: &[Attempt]) -> Vec<(String, String)> {
+    let page = |machine: &&str| {
+        let slug = slug(machine);
+        let mut compared_there = format!(
+            "# Performance on {machine}\n\nWritten by `cargo xtask peers`; what the columns mean, and the other machines, \
+             are in [performance.md](../performance.md).\n\n"
+        );
+        let here = of_machine(attempts, machine);
+        compared(&mut compared_there, &here, &format!("{slug}-commands.md"));
+        let mut called =
+            format!("# How the tools were called on {machine}\n\nBeside [what was compared there]({slug}.md).\n");
+        commands_of(&mut called, machine, &here);
+        [(format!("{FOLDER}/{slug}.md"), compared_there), (format!("{FOLDER}/{slug}-commands.md"), called)]
+    };
+    machines(attempts).iter().skip(1).flat_map(page).collect()
+}
+
+/// The machines of these attempts, the one that was measured last first.
+fn machines(attempts: &[Attempt]) -> Vec<&str> {
+    in_order(attempts.iter().rev().map(|attempt| attempt.text("machine")))
+}
+
+fn of_machine<'a>(attempts: &'a [Attempt], machine: &str) -> Vec<&'a Attempt> {
+    attempts.iter().filter(|attempt| attempt.text("machine") == machine).collect()
+}
+
+/// The attempts on a machine whose CPUs were left to sleep.
+fn asleep<'a>(attempts: &'a [Attempt], machine: &str) -> Vec<&'a Attempt> {
+    of_machine(attempts, machine).into_iter().filter(|attempt| !attempt.is_awake()).collect()
+}
+
+/// A machine's description as the name of a file.
+fn slug(machine: &str) -> String {
+    let words = machine.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
+}
+
+/// What was compared on one machine, where its commands are on a page of this path.
+fn compared(page: &mut String, here: &[&Attempt], commands: &str) {
+    let (between, local): (Vec<&Attempt>, Vec<&Attempt>) =
+        here.iter().copied().partition(|attempt| attempt.text("path") == super::veth::PATH);
+    let (awake, local): (Vec<&Attempt>, Vec<&Attempt>) = local.into_iter().partition(|attempt| attempt.is_awake());
+    for (head, part) in [("", local), (AWAKE, awake), (BETWEEN, between)] {
+        if !part.is_empty() {
+            page.push_str(head);
+            section(page, &part);
+        }
+    }
+    let _ = writeln!(page, "The commands, as they were run last: [{0}]({commands}).", file_name(commands));
+}
+
+/// The last part of a path.
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 fn in_order<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
@@ -111,42 +183,43 @@ fn in_order<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
 }
 
 fn section(page: &mut String, here: &[&Attempt]) {
-    let comparisons = in_order(here.iter().map(|attempt| attempt.comparison()));
-    let of = |comparison| here.iter().copied().filter(move |attempt| attempt.comparison() == comparison);
-    let latest: Vec<(&Attempt, Vec<&Attempt>)> = comparisons
-        .iter()
-        .filter_map(|comparison| Some((of(*comparison).next_back()?, of(*comparison).collect())))
-        .collect();
+    let each = latest_of(here);
     page.push_str(
         "| what | tool | ours | theirs | ratio (95 %) | pairs | verdict | spread (95 %) | attempts |\n\
          |---|---|---|---|---|---|---|---|---|\n",
     );
-    let each: Vec<&Attempt> = latest.iter().map(|(attempt, _)| *attempt).collect();
-    for (attempt, all) in &latest {
-        page.push_str(&line(attempt, all, best_of(&each, attempt)));
+    for attempt in &each {
+        let same = here.iter().copied().filter(|other| other.comparison() == attempt.comparison());
+        page.push_str(&line(attempt, &same.collect::<Vec<_>>(), best_of(&each, attempt)));
     }
     summary(page, &each);
     spreads(page, &each);
     costs(page, &each);
     tails(page, &each);
-    page.push_str("\nThe commands, as they were run last: [performance-commands.md](performance-commands.md).\n\n");
+    page.push('\n');
 }
 
-/// The second page: how each tool was called when it was compared last.
+/// The latest attempt of each comparison, in the order in which they were first made.
+fn latest_of<'a>(here: &[&'a Attempt]) -> Vec<&'a Attempt> {
+    let comparisons = in_order(here.iter().map(|attempt| attempt.comparison()));
+    let latest = |comparison| here.iter().copied().rfind(|attempt| attempt.comparison() == comparison);
+    comparisons.into_iter().filter_map(latest).collect()
+}
+
+/// The second page: how each tool was called on the machine that was measured last, when it was compared last.
 pub(crate) fn render_commands(attempts: &[Attempt]) -> String {
     let mut page = COMMANDS_HEAD.to_owned();
-    for machine in in_order(attempts.iter().map(|attempt| attempt.text("machine"))) {
-        let here: Vec<&Attempt> = attempts.iter().filter(|attempt| attempt.text("machine") == machine).collect();
-        let _ = writeln!(page, "\n## {machine}\n\n```text");
-        for comparison in in_order(here.iter().map(|attempt| attempt.comparison())) {
-            let latest = here.iter().rfind(|attempt| attempt.comparison() == comparison);
-            if let Some(attempt) = latest {
-                commands(&mut page, attempt);
-            }
-        }
-        page.push_str("```\n");
+    if let Some(last) = machines(attempts).first() {
+        commands_of(&mut page, last, &of_machine(attempts, last));
     }
     page
+}
+
+/// How each tool was called on a machine when it was compared last.
+fn commands_of(page: &mut String, machine: &str, here: &[&Attempt]) {
+    let _ = writeln!(page, "\n## {machine}\n\n```text");
+    latest_of(here).into_iter().for_each(|attempt| commands(page, attempt));
+    page.push_str("```\n");
 }
 
 /// The disk rows' median latencies and what a request costs the processor, where the latest attempts compared them.
@@ -217,6 +290,15 @@ fn is_best(beside: &[&Attempt], attempt: &Attempt) -> bool {
 
 /// How many rows are at least as good as the best tool beside them.
 fn summary(page: &mut String, latest: &[&Attempt]) {
+    let [rows, at_least, behind, open] = counts(latest);
+    let _ = writeln!(
+        page,
+        "\nBeside the best tool of each of {rows} rows: {at_least} at least as good, {behind} behind, {open} cannot tell."
+    );
+}
+
+/// The rows, and how many of them are at least as good as the best tool beside them, behind it, or neither for sure.
+fn counts(latest: &[&Attempt]) -> [usize; 4] {
     let best = latest.iter().filter(|attempt| {
         let beside: Vec<&Attempt> =
             latest.iter().filter(|other| other.is_beside_the_same_as(attempt)).copied().collect();
@@ -224,14 +306,7 @@ fn summary(page: &mut String, latest: &[&Attempt]) {
     });
     let verdicts: Vec<&str> = best.map(|attempt| attempt.text("verdict")).collect();
     let count = |wanted: &str| verdicts.iter().filter(|verdict| **verdict == wanted).count();
-    let _ = writeln!(
-        page,
-        "\nBeside the best tool of each of {} rows: {} at least as good, {} behind, {} cannot tell.",
-        verdicts.len(),
-        count("at_least"),
-        count("below"),
-        count("inconclusive"),
-    );
+    [verdicts.len(), count("at_least"), count("below"), count("inconclusive")]
 }
 
 /// In each area, how many of our rows scatter further than the tool beside them.
@@ -364,6 +439,25 @@ mod tests {
         assert!(page.contains("| 4.200 GB/s | 4.000 GB/s | 1.050 (0.900 … 1.200) | 20 | at least as good (±15.0 %) | – | 2: 0.950 … 1.050 |"), "{page}");
         assert!(page.contains("**behind** (±15.0 %) | – | 1 |"), "{page}");
         assert!(render_commands(&[attempt("a", "1", "below")]).contains("/usr/bin/t -x"));
+    }
+
+    #[test]
+    fn the_machine_measured_last_is_in_front_and_leads_to_the_others() {
+        let on = |machine: &str, id: &str, verdict: &str| {
+            let line = attempt(id, "1.05", verdict).line().replace("\"M\"", &format!("\"{machine}\""));
+            Attempt::of_line(&line).unwrap()
+        };
+        let attempts = [on("One (x), 2 cores", "a", "below"), on("Two", "b", "at_least"), on("Two", "c", "at_least")];
+        let front = render(&attempts);
+        assert!(front.contains("## Two\n") && front.contains("| `b` ") && !front.contains("| `a` "), "{front}");
+        let link = "| [One (x), 2 cores](performance/one-x-2-cores.md) | [called](performance/one-x-2-cores-commands.md) \
+                    | 1 | 0 | 1 | 0 |";
+        assert!(front.contains(link), "{front}");
+        let [(first, compared), (second, called)] = &render_others(&attempts)[..] else { panic!("one other machine") };
+        assert_eq!([first, second], ["performance/one-x-2-cores.md", "performance/one-x-2-cores-commands.md"]);
+        assert!(compared.contains("| `a` ") && compared.contains("(one-x-2-cores-commands.md)"), "{compared}");
+        assert!(called.contains("/usr/bin/t -x"), "{called}");
+        assert!(!render_commands(&attempts).contains("# a,"));
     }
 
     #[test]

@@ -33,6 +33,9 @@ const PROGRAM_FOLDER: &str = "program";
 /// The other folders of a plan's folder.
 const FOLDERS: &[&str] = &["running", "work", "done", "failed", "nodes", "jobs", "log"];
 
+/// Threads that write a new plan: on a shared file system each file costs a round trip to its server.
+const WRITERS: usize = 8;
+
 /// The name of the file by which a worker claims a node, without what files end in.
 pub(super) const NODE: &str = ".node";
 
@@ -233,16 +236,42 @@ fn fill(folder: &Folder, plan: &Plan, tasks: &[Task], program: &Path) -> Result<
     for name in FOLDERS {
         make_folder(&folder.path().join(name))?;
     }
-    for node in &plan.nodes {
-        let waiting = folder.tasks(State::Waiting, &node.name);
-        make_folder(&waiting)?;
-        let path = waiting.join(format!("{NODE}.json"));
-        fs::write(&path, "{}").map_err(|error| cannot_write(&path, &error))?;
+    let mut of_node: BTreeMap<&str, Vec<&Task>> =
+        plan.nodes.iter().map(|node| (node.name.as_str(), Vec::new())).collect();
+    for task in tasks {
+        of_node.entry(&task.node).or_default().push(task);
     }
-    add(folder, tasks)?;
+    let nodes: Vec<(&str, Vec<&Task>)> = of_node.into_iter().collect();
+    std::thread::scope(|scope| {
+        let part = |nodes| scope.spawn(move || fill_nodes(folder, nodes));
+        let writers: Vec<_> = nodes.chunks(nodes.len().div_ceil(WRITERS).max(1)).map(part).collect();
+        // All are waited for: what is still being written could not be taken away.
+        let ended: Vec<_> = writers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+        ended.into_iter().try_for_each(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })?;
     let synced = File::open(folder.path()).and_then(|folder| rustix::fs::syncfs(folder).map_err(io::Error::from));
     synced.map_err(|error| cannot_write(folder.path(), &error))?;
     write_file(&folder.path().join("plan.json"), plan)
+}
+
+/// Makes the folders of these nodes and writes their tasks, as they are to stay: nobody looks for tasks where there is no
+/// plan yet.
+fn fill_nodes(folder: &Folder, nodes: &[(&str, Vec<&Task>)]) -> Result<(), String> {
+    for (node, tasks) in nodes {
+        let waiting = folder.tasks(State::Waiting, node);
+        make_folder(&waiting)?;
+        let path = waiting.join(format!("{NODE}.json"));
+        fs::write(&path, "{}").map_err(|error| cannot_write(&path, &error))?;
+        for task in tasks {
+            let path = waiting.join(format!("{}.json", task.name));
+            fs::write(&path, in_words(task)?).map_err(|error| cannot_write(&path, &error))?;
+        }
+    }
+    Ok(())
+}
+
+fn in_words(task: &Task) -> Result<Vec<u8>, String> {
+    serde_json::to_vec(task).map_err(|error| format!("cannot put a task into words: {error}"))
 }
 
 /// Adds tasks to a plan's folder, for anybody to claim. One that is there already, or is over, must not be among them.
@@ -255,7 +284,7 @@ pub fn add(folder: &Folder, tasks: &[Task]) -> Result<(), String> {
         let path = waiting.join(format!("{}.json", task.name));
         // Whole or not at all, since workers may be there already. A name with a dot is nobody's task.
         let unfinished = waiting.join(format!(".{}.unfinished", task.name));
-        let bytes = serde_json::to_vec(task).map_err(|error| format!("cannot put a task into words: {error}"))?;
+        let bytes = in_words(task)?;
         let written = fs::write(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, &path));
         written.map_err(|error| cannot_write(&path, &error))?;
     }

@@ -1,7 +1,28 @@
-//! What the tools have in common that make one request to a disk at a time.
+//! What the tools that make requests to a disk have in common.
 
 use model::experiment::{DiskParams, Experiment, Params};
 use model::io::{DiskCache, DiskEngine};
+
+/// From this size of a block on, in bytes, the pieces of memory that it lies in are worth a word: sixteen base pages.
+const MANY_PIECES: u64 = 64 << 10;
+/// A base page, in bytes.
+const PAGE: u64 = 4096;
+
+/// Where the buffers of a tool of base pages matter, as the table of rules has it.
+pub(super) const IN_PIECES: &str = "direct, in blocks of 64 KiB or more";
+
+/// Why a tool whose buffers are in base pages is slower with large blocks than ours, which are in pages of 2 MiB: a device
+/// takes a request in one piece for each stretch of physical memory, and in several requests where there are more pieces
+/// than its queue allows (`max_segments`, 128 to 254 are usual). Tried on a virtio disk of 254 segments: fio reads 1 MiB at
+/// a time 2.3 times as fast with `--iomem=mmaphuge` as without. `None` where blocks are small or go through the page cache.
+pub(super) fn in_pieces(tool: &str, params: &DiskParams) -> Option<String> {
+    (params.direct && params.block >= MANY_PIECES).then(|| {
+        let pieces = params.block / PAGE;
+        format!(
+            "{tool}'s buffers are in base pages, up to {pieces} pieces of memory for each request, ours are in pages of 2 MiB"
+        )
+    })
+}
 
 /// Why a tool does not stand beside an experiment of its own area.
 pub(super) fn not_beside(tool: &str, why: &str) -> String {

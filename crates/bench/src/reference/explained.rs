@@ -221,11 +221,14 @@ fn disks() -> Vec<Cause> {
     let iozone =
         |params: &DiskParams, bytes: u64| rate("3.508", disk(params.clone()), &json!({"bytes_per_process": bytes}));
     let two = in_order(DiskEngine::IoUring, 2);
+    let fio = |params: &DiskParams| rate("3.33", disk(params.clone()), &nothing());
     let positioned = in_order(DiskEngine::Sync, 1);
     let ioping = printed("ioping", "1.3", "ioping-1.3-randread-4KiB.json", disk(one.clone()));
     let repeating = printed("ioping", "1.3", "ioping-1.3-randread-4KiB.json", disk(one.clone()));
     vec![
         cause("fio", "cpu-bound", "busy 97 % of the time", share(0.97), share(0.5)),
+        cause("fio", "base-pages", "up to 256 pieces of memory for each request", fio(&two), fio(&one)),
+        cause("iozone", "base-pages", "iozone's buffers are in base pages", iozone(&two, 16 << 20), iozone(&one, 4096)),
         cause(
             "iozone",
             "file-size",
@@ -289,6 +292,13 @@ fn streams() -> Vec<Cause> {
             iperf3("3.16", both(), json!({"near_cpu": 0.4, "far_cpu": 0.99})),
             iperf3("3.16", stream(1), json!({"sender_cpu": 0.5, "receiver_cpu": 0.4})),
         ),
+        cause(
+            "iperf3",
+            "unpinned",
+            "iperf3's threads run on whichever of the CPUs",
+            iperf3("3.16", stream(1), nothing()),
+            iperf3("3.16", blast(1), nothing()),
+        ),
         cause("iperf", "unarrived", "what its client hands to the kernel", iperf(), datagrams()),
         cause("iperf", "unset", "neither its buffers nor the CPU", iperf(), datagrams()),
         cause("iperf", "call-each", "looks at the clock before the next", datagrams(), iperf()),
@@ -309,6 +319,13 @@ fn round_trips() -> Vec<Cause> {
             "half of a mean round trip",
             latency(1e-5, pingpong(), &nothing()),
             rate("0.4.11", stream(1), &nothing()),
+        ),
+        cause(
+            "qperf",
+            "unpinned",
+            "qperf's threads run on whichever of the CPUs",
+            rate("0.4.11", stream(1), &nothing()),
+            latency(1e-5, pingpong(), &nothing()),
         ),
         cause("ping", "kernel-answers", "answered by the kernel", ping(), None),
         cause("ping", "rare-requests", "between which the CPUs fall asleep", ping(), None),

@@ -19,6 +19,7 @@ use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync
 use model::sample::MetricName;
 use serde_json::{Map, Value, json};
 
+use super::disk::{IN_PIECES, in_pieces};
 use super::{
     About, Invocation, NeededFile, Otherwise, Output, Reading, Reason, Reference, Rule, Side, Target, Version,
     arguments, bare_environment, complaint, distinct, examples, positive, succeeded,
@@ -33,11 +34,12 @@ static ABOUT: About = About {
     version: Version::Asked { argument: "--version", prefix: "fio-", oldest: (3, 0) },
     stands_beside: "direct reads and writes of a disk, random, sequential and backward, and random mixtures of them",
     equal: "the block, the depth, the engine, the file and the CPUs",
-    rules: &[&BUSY],
+    rules: &[&BUSY, &PIECES],
     how_to_get: "Debian package fio; https://github.com/axboe/fio",
 };
 static BUSY: Rule =
     Rule { name: "cpu-bound", when: Some("its jobs were busy more than 90 % of the time"), makes_it: Side::Slower };
+static PIECES: Rule = Rule { name: "base-pages", when: Some(IN_PIECES), makes_it: Side::Slower };
 
 /// Seconds that a run takes beside its measured time: start, laying out of buffers, report.
 const START_SECONDS: f64 = 0.3;
@@ -161,12 +163,14 @@ impl Reference for Fio {
         Ok(Reading { metric, value, bytes_factor: 1.0, details })
     }
 
-    fn reasons(&self, _version: &str, _experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
+    fn reasons(&self, _version: &str, experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
         let share = reading.details.get("cpu_share").and_then(Value::as_f64).filter(|share| *share > CPU_BOUND);
         let says = |share| {
             BUSY.says(format!("fio was bound by the CPU: its jobs were busy {:.0} % of the time", 100.0 * share))
         };
-        share.map(says).into_iter().collect()
+        let Params::Disk(params) = &experiment.params else { return Vec::new() };
+        let pieces = in_pieces("fio", params).map(|words| PIECES.says(words));
+        share.map(says).into_iter().chain(pieces).collect()
     }
 }
 

@@ -16,7 +16,7 @@ use model::io::{DiskEngine, DiskOp, DiskPattern, DiskSync};
 use model::sample::MetricName;
 use serde_json::{Map, Value, json};
 
-use super::disk::{not_beside, one_at_a_time};
+use super::disk::{IN_PIECES, in_pieces, not_beside, one_at_a_time};
 use super::{
     About, FILES, Invocation, Output, OwnFiles, Reading, Reason, Reference, Rule, Side, Target, Version, arguments,
     bare_environment, complaint, distinct, examples, positive, succeeded,
@@ -31,7 +31,7 @@ static ABOUT: About = About {
     version: Version::Asked { argument: "-v", prefix: "Version $Revision: ", oldest: (3, 398) },
     stands_beside: "direct reads and writes of a disk, one request at a time: in order, backward, with a stride, at random",
     equal: "the block, the number of requests at a time, direct I/O, the file system and the CPUs",
-    rules: &[&OTHER_SIZE, &FILE_EACH, &WAITS, &SEEKS, &SAME_BYTE],
+    rules: &[&OTHER_SIZE, &FILE_EACH, &WAITS, &SEEKS, &SAME_BYTE, &PIECES],
     how_to_get: "https://www.iozone.org; no Debian package in main (non-free: iozone3)",
 };
 static OTHER_SIZE: Rule =
@@ -48,6 +48,7 @@ static SEEKS: Rule = Rule {
     when: Some("ours is sync and the mode is not one of pread or pwrite"),
     makes_it: Side::Slower,
 };
+static PIECES: Rule = Rule { name: "base-pages", when: Some(IN_PIECES), makes_it: Side::Slower };
 static SAME_BYTE: Rule = Rule { name: "same-byte", when: Some("it writes"), makes_it: Side::Faster };
 
 /// Bytes of its `kB`.
@@ -273,6 +274,7 @@ impl Reference for Iozone {
         } else if !test.positioned {
             reasons.push(SEEKS.says("iozone makes two system calls for each record, a seek and the transfer"));
         }
+        reasons.extend(in_pieces("iozone", params).map(|words| PIECES.says(words)));
         if params.op.writes() {
             let same = "what iozone writes is nearly all the same byte, which some devices store as less";
             reasons.push(SAME_BYTE.says(same));
@@ -556,7 +558,8 @@ mod tests {
             difference(&Iozone, "3.508", &disk(params), &reading)
         };
         let in_order = |op, engine, threads| params(op, DiskPattern::Sequential, engine, threads);
-        assert_eq!(explained(in_order(DiskOp::Read, DiskEngine::Sync, 1), 16 * MIB), None, "nothing sets them apart");
+        let small = DiskParams { block: 8 << 10, ..in_order(DiskOp::Read, DiskEngine::Sync, 1) };
+        assert_eq!(explained(small, 16 * MIB), None, "nothing sets them apart");
         for (params, bytes, reason) in [
             (in_order(DiskOp::Read, DiskEngine::Sync, 1), MIB, "iozone's file has 1048576 B, ours has 16777216 B"),
             (in_order(DiskOp::Read, DiskEngine::Sync, 2), 16 * MIB, "our threads share one"),

@@ -16,6 +16,7 @@ use model::io::{Direction, NetMode, Protocol, Segmentation};
 use model::sample::MetricName;
 use serde_json::{Map, Value, json};
 
+use super::rules::roaming;
 use super::{
     About, Invocation, ListensFor, Output, PORT, Reading, Reason, Reference, Rule, Server, Side, Target, Version,
     arguments, bare_environment, complaint, distinct, examples, major_minor, positive, search, succeeded,
@@ -30,11 +31,12 @@ static ABOUT: About = About {
     version: Version::Asked { argument: "--version", prefix: "iperf ", oldest: (3, 1) },
     stands_beside: "streams on the loopback interface, TCP and UDP, in any direction",
     equal: "the block, the connections, the direction and the CPUs of each end",
-    rules: &[&ONE_THREAD, &CALL_EACH, &BUSY],
+    rules: &[&ONE_THREAD, &CALL_EACH, &BUSY, &UNPINNED],
     how_to_get: "Debian package iperf3; https://github.com/esnet/iperf",
 };
 static ONE_THREAD: Rule =
     Rule { name: "one-thread", when: Some("it has several streams and is older than 3.16"), makes_it: Side::Slower };
+static UNPINNED: Rule = Rule { name: "unpinned", when: Some("over TCP"), makes_it: Side::Either };
 static CALL_EACH: Rule =
     Rule { name: "call-each", when: Some("over UDP without its own segmentation offload"), makes_it: Side::Slower };
 static BUSY: Rule = Rule {
@@ -203,6 +205,9 @@ impl Reference for Iperf3 {
         let says =
             |(end, share)| BUSY.says(format!("iperf3's {end} was bound by the CPU: busy {share:.0} % of the time"));
         reasons.extend(busy.map(says));
+        if params.protocol == Protocol::Tcp {
+            reasons.push(UNPINNED.says(roaming("iperf3")));
+        }
         reasons
     }
 }
@@ -419,8 +424,8 @@ mod tests {
         assert!(reading.details["sender_congestion_control"].is_string());
         let why = difference(&Iperf3, "3.12", &experiment, &reading).unwrap();
         assert!(why.contains("one thread"), "{why}");
-        let later = difference(&Iperf3, "3.16", &experiment, &reading);
-        assert!(later.is_none_or(|why| why.contains("bound by the CPU")));
+        let later = difference(&Iperf3, "3.16", &experiment, &reading).unwrap();
+        assert!(later.contains("whichever of the CPUs") && !later.contains("one thread"), "{later}");
     }
 
     #[test]

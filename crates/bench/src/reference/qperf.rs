@@ -11,6 +11,7 @@ use model::io::{Direction, NetMode, Protocol, Wait};
 use model::sample::MetricName;
 use serde_json::{Map, json};
 
+use super::rules::roaming;
 use super::{
     About, Invocation, ListensFor, Output, PORT, Reading, Reason, Reference, Rule, Server, Side, Target, Version,
     arguments, bare_environment, complaint, distinct, examples, positive, succeeded,
@@ -25,9 +26,10 @@ static ABOUT: About = About {
     version: Version::Asked { argument: "--version", prefix: "qperf ", oldest: (0, 4) },
     stands_beside: "ping-pongs, TCP and UDP, and TCP streams of one connection, on the loopback interface",
     equal: "the message or block and the CPUs of each end",
-    rules: &[&MEAN],
+    rules: &[&MEAN, &UNPINNED],
     how_to_get: "Debian package qperf; https://github.com/linux-rdma/qperf",
 };
+static UNPINNED: Rule = Rule { name: "unpinned", when: Some("beside streams"), makes_it: Side::Either };
 static MEAN: Rule = Rule { name: "mean", when: Some("beside round trips"), makes_it: Side::Slower };
 
 /// Seconds that a run takes beside its measured time: synchronising its two ends.
@@ -134,10 +136,12 @@ impl Reference for Qperf {
     }
 
     fn reasons(&self, _version: &str, experiment: &Experiment, _reading: &Reading) -> Vec<Reason> {
-        let pingpong = parameters(experiment).is_ok_and(|(params, _)| params.mode == NetMode::Pingpong);
-        let says =
-            || MEAN.says("qperf reports half of a mean round trip, which its slowest ones raise; ours is a median");
-        pingpong.then(says).into_iter().collect()
+        let Ok((params, _)) = parameters(experiment) else { return Vec::new() };
+        vec![if params.mode == NetMode::Pingpong {
+            MEAN.says("qperf reports half of a mean round trip, which its slowest ones raise; ours is a median")
+        } else {
+            UNPINNED.says(roaming("qperf"))
+        }]
     }
 }
 

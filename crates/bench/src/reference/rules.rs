@@ -47,6 +47,11 @@ impl Rule {
     }
 }
 
+/// What sets streams of a tool apart that leaves its threads to the scheduler.
+pub(super) fn roaming(tool: &str) -> String {
+    format!("{tool}'s threads run on whichever of the CPUs the scheduler takes, ours stay each on one")
+}
+
 /// Why the two differ, by stated rules, or that none of them explains it; `None` where they are within 5 % of each other.
 pub fn explain(
     reference: &dyn Reference,

@@ -57,6 +57,8 @@ pub struct Ran {
     pub files: BTreeMap<&'static str, String>,
     /// Its server's command line; empty without one.
     pub server_argv: Vec<String>,
+    /// Its server's whole environment.
+    pub server_env: BTreeMap<String, String>,
     /// What the server printed, both streams.
     pub server_output: String,
     /// Seconds from start to end.
@@ -66,16 +68,22 @@ pub struct Ran {
 impl Ran {
     /// Exactly what was called, with which environment, and what was printed, as one text for the run's folder.
     pub fn raw(&self) -> String {
-        let env: Vec<String> = self.env.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
         let files: Vec<String> = self.files.iter().map(|(name, text)| format!("# {name}\n{text}\n")).collect();
         let (files, called) = (files.concat(), self.argv.join(" "));
-        let env = if env.is_empty() { String::new() } else { format!("# environment\n{}\n", env.concat()) };
+        let env = told("environment", &self.env);
         let mut text = format!("{env}{files}$ {called}\n{}{}", self.output.stdout, self.output.stderr);
         if !self.server_argv.is_empty() {
-            text = format!("{text}\n$ {}\n{}", self.server_argv.join(" "), self.server_output);
+            let (env, called) = (told("environment of the server", &self.server_env), self.server_argv.join(" "));
+            text = format!("{text}\n{env}$ {called}\n{}", self.server_output);
         }
         text
     }
+}
+
+/// An environment under its title; nothing for an empty one.
+fn told(title: &str, env: &BTreeMap<String, String>) -> String {
+    let lines: String = env.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
+    if lines.is_empty() { lines } else { format!("# {title}\n{lines}\n") }
 }
 
 /// Runs a tool, after its server where it has one. `on_start` hears of everything that is to be ended or taken
@@ -104,6 +112,7 @@ pub fn run(invocation: &Invocation, on_start: &mut dyn FnMut(Lasting<'_>)) -> Re
                 let mut ran = client(invocation, &with_port(&invocation.argv, port), on_start)?;
                 running.end();
                 (ran.server_argv, ran.server_output) = (with_port(&server.argv, port), running.printed());
+                ran.server_env.clone_from(&server.env);
                 return Ok(ran);
             }
             Listening::PortTaken(said) => last = said,

@@ -10,7 +10,7 @@ use model::isa::{CpuOp, Element, Isa, MemoryOp};
 
 use super::detect::{Places, detect};
 pub(super) use super::examples::{chase, disk, linpack, memory, net};
-use super::run::{Lasting, run};
+use super::run::{Lasting, Ran, run};
 use super::*;
 use crate::tests::{disk_params, scratch, skip};
 
@@ -171,7 +171,7 @@ fn process(lasting: Lasting<'_>) -> u32 {
 }
 
 /// A tool played by a shell script, with a script as its server if there is one.
-fn play(script: &str, server: Option<&str>, timeout_seconds: f64) -> Result<super::run::Ran, String> {
+fn play(script: &str, server: Option<&str>, timeout_seconds: f64) -> Result<Ran, String> {
     let shell = |script: &str| vec!["/bin/sh".to_owned(), "-c".to_owned(), script.to_owned()];
     let server = server.map(|script| Server { argv: shell(script), ..Server::default() });
     run(&Invocation { argv: shell(script), server, timeout_seconds, ..Invocation::default() }, &mut |_| {})
@@ -186,6 +186,9 @@ fn what_a_tool_prints_and_how_it_ends_is_kept() {
     let wanted =
         Invocation { argv: vec!["/bin/true".into()], env: env.into(), timeout_seconds: 5.0, ..Invocation::default() };
     assert_eq!(run(&wanted, &mut |_| {}).unwrap().raw(), "# environment\nHOME={folder}\nLC_ALL=C\n\n$ /bin/true\n");
+    let server_env = BTreeMap::from([("LANG".to_owned(), "C".to_owned())]);
+    let with_server = Ran { server_argv: vec!["serve".into(), "-p".into()], server_env, ..Ran::default() };
+    assert_eq!(with_server.raw(), "$ \n\n# environment of the server\nLANG=C\n\n$ serve -p\n");
     let ended = play("kill -SEGV $$", None, 5.0).unwrap().output;
     assert_eq!(ended.status, None);
     assert!(ended.stderr.contains("SIGSEGV"), "{ended:?}");

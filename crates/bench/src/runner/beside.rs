@@ -14,6 +14,7 @@ use model::unit::{Better, Unit};
 use model::wire::HeldFile;
 use serde::{Deserialize, Serialize};
 use stats::{RatioVerdict, ratio};
+use sys::process::stop_signal;
 
 use crate::plan::Planned;
 use crate::reference::detect::{Found, NotFound, Places, detect};
@@ -251,6 +252,8 @@ impl Beside {
             });
             let reading = match reading {
                 Ok(reading) => reading,
+                // What we ended ourselves has not failed: whoever goes on with the run runs it again.
+                Err(_) if stop_signal().is_some() => return overwritten,
                 Err(reason) => {
                     self.failed = Some(reason);
                     return overwritten;

@@ -8,6 +8,7 @@ mod assemble;
 mod beside;
 mod held;
 mod launch;
+mod outlook;
 mod resume;
 mod row;
 
@@ -42,6 +43,7 @@ use beside::{Beside, Moment, beside_rows, detected};
 use held::Held;
 pub(crate) use launch::Outcome;
 pub use launch::WorkerCommand;
+use outlook::longer;
 pub use resume::{CutOff, go_on};
 use row::Progressing;
 
@@ -86,6 +88,9 @@ pub struct Setting<'a> {
     pub id: String,
     /// Seconds for the whole run.
     pub time_budget: Option<f64>,
+    /// Whether disturbed launches may be repeated for all the time that the budget leaves, as somebody who names one means
+    /// it; else only for the suite's share of the expected time.
+    pub repeats_fill_budget: bool,
     /// Seconds that may be spent in all on waiting for a quiet machine; `None` to measure at once.
     pub wait_quiet: Option<f64>,
     /// `CLOCK_MONOTONIC_RAW` when the program began, in seconds.
@@ -386,11 +391,10 @@ impl<'a> Run<'a> {
         }
         self.wait_until_quiet(planned.experiment.area);
         let cost = self.rows[index].next_launch_seconds(planned);
-        let left = match self.setting.time_budget {
-            Some(budget) => budget - self.seconds_so_far() - self.outlook().0,
-            None => self.repeat_seconds,
-        };
-        if cost <= left {
+        let budget = self.setting.time_budget;
+        let spare = budget.map_or(f64::INFINITY, |budget| budget - self.seconds_so_far() - self.outlook().0);
+        let share = if self.setting.repeats_fill_budget { f64::INFINITY } else { self.repeat_seconds };
+        if cost <= spare.min(share) {
             self.repeat_seconds -= cost;
             self.rows[index].ask_again();
             self.note(&Entry::Again { id: self.id(index) });
@@ -594,11 +598,13 @@ impl<'a> Run<'a> {
         monotonic_raw_seconds() - self.setting.began
     }
 
-    /// Seconds left and share done, by the expected cost of what is certainly still to come.
+    /// Seconds left and share done, by the expected cost of what is certainly still to come and by how much longer than
+    /// certain everything has taken so far.
     fn outlook(&self) -> (f64, f64) {
-        let left: f64 = self.rows.iter().zip(&self.plan.rows).map(|(row, planned)| row.seconds_left(planned)).sum();
-        let left = self.setting.time_budget.map_or(left, |budget| left.min((budget - self.seconds_so_far()).max(0.0)));
+        let certain: f64 = self.rows.iter().zip(&self.plan.rows).map(|(row, planned)| row.seconds_left(planned)).sum();
         let so_far = self.seconds_so_far();
+        let left = certain * longer(so_far, self.plan.expected_seconds(), certain);
+        let left = self.setting.time_budget.map_or(left, |budget| left.min((budget - so_far).max(0.0)));
         (left, so_far / (so_far + left).max(1e-9))
     }
 

@@ -143,7 +143,9 @@ impl Progressing {
             return 0.0;
         }
         let missing = self.wanted().saturating_sub(count(self.samples.len())).max(1);
+        let tools = self.beside.iter().filter(|beside| beside.is_alive()).count();
         f64::from(missing.div_ceil(planned.sampling.per_launch)) * self.next_launch_seconds(planned)
+            + f64::from(missing) * tools as f64 * planned.tool_seconds()
     }
 
     /// A sample has come.

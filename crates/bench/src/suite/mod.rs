@@ -65,8 +65,8 @@ pub struct Suite {
     /// Seconds between two sessions.
     #[serde(default, deserialize_with = "seconds")]
     pub pause: f64,
-    /// Share of the expected time that may be spent on repeating what others have disturbed, where no time budget says
-    /// how long the run may be.
+    /// Share of the expected time that may be spent on repeating what others have disturbed, where nobody names a
+    /// time budget.
     #[serde(default)]
     pub repeat_share: f64,
     /// Seconds that all of it may take where nothing else is asked for; rows for which none are left are skipped.

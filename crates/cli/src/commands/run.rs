@@ -209,6 +209,7 @@ fn measure(suite: Suite, chosen: Chosen, there: Option<&There<'_>>, options: &Me
         program: program(),
         id,
         time_budget,
+        repeats_fill_budget: options.time_budget.is_some(),
         wait_quiet: options.wait_quiet,
         began,
         verify_only: options.verify,

@@ -168,7 +168,7 @@ impl Dots {
             }
         }
         let samples: Vec<(f64, f64)> = line.samples.iter().filter_map(|value| Some((scale.at(*value)?, y))).collect();
-        canvas.dots("sample", &samples, SAMPLE);
+        canvas.dots(&samples, SAMPLE);
         // Limits lie under what was measured.
         let mut marks: Vec<&DotMark> = line.marks.iter().collect();
         marks.sort_by_key(|mark| self.kinds[mark.kind].tone.is_some());

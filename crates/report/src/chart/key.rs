@@ -58,7 +58,7 @@ impl Item {
             }
             Self::Hollow(_) => canvas.sign("mark hollow h1", Shape::Circle, (x, y)),
             Self::Note(_) => {}
-            Self::Sample(_) => canvas.dots("sample", &[(x - 5.0, y), (x, y), (x + 5.0, y)], 2.2),
+            Self::Sample(_) => canvas.dots(&[(x - 5.0, y), (x, y), (x + 5.0, y)], 2.2),
         }
     }
 }

@@ -6,7 +6,7 @@ use model::experiment::Area;
 
 use super::key::{self, Item};
 use super::scale::{Reading, Scale, Tick, is_drawable};
-use super::svg::{Anchor, Canvas, Facts, RADIUS, Shape, TEXT, cut, text_width};
+use super::svg::{Anchor, Canvas, Facts, RADIUS, Segment, Shape, TEXT, cut, text_width};
 use super::{Chart, Drawing, Head, finish};
 use crate::grid::{Cell, Column, Grid, Line};
 use crate::number::quantity;
@@ -266,18 +266,19 @@ impl Plot {
             canvas.text("head", (left, above + TEXT), Anchor::Start, &cut(&panel.title, across));
         }
         zones(canvas, &panel.zones, &x, (left, top, right, bottom));
-        for Tick { value, text } in &y.ticks {
+        let levels: Vec<f64> = y.ticks.iter().filter_map(|tick| y.at(tick.value)).collect();
+        canvas.segments("grid", &levels.iter().map(|at| ((left, *at), (right, *at))).collect::<Vec<_>>());
+        for Tick { value, text } in y.ticks.iter().filter(|_| column == 0) {
             let Some(at) = y.at(*value) else { continue };
-            canvas.line("grid", (left, at), (right, at));
-            if column == 0 {
-                canvas.text("tick", (left - 8.0, at + 4.0), Anchor::End, text);
-            }
+            canvas.text("tick", (left - 8.0, at + 4.0), Anchor::End, text);
         }
-        canvas.line("frame", (left, bottom), (right, bottom));
+        let notches = x.ticks.iter().filter_map(|tick| x.at(tick.value));
+        let notches = notches.map(|at| ((at, bottom), (at, bottom + 4.0)));
+        let axis: Vec<Segment> = std::iter::once(((left, bottom), (right, bottom))).chain(notches).collect();
+        canvas.segments("frame", &axis);
         let is_last = index + frame.columns >= self.panels.len();
         for tick in &x.ticks {
-            let (Some(at), Some(middle)) = (x.at(tick.value), x.middle(tick, (0.0, frame.width))) else { continue };
-            canvas.line("frame", (at, bottom), (at, bottom + 4.0));
+            let Some(middle) = x.middle(tick, (0.0, frame.width)) else { continue };
             if is_last {
                 canvas.text("tick", (middle, bottom + 17.0), Anchor::Middle, &tick.text);
             }
@@ -332,18 +333,20 @@ fn lines(canvas: &mut Canvas, series: &Series, count: usize, (x, y): (&Scale, &S
     }
     let guide: Vec<(f64, f64)> = series.guide.iter().map(|(at, value)| (x.clamped(*at), y.clamped(*value))).collect();
     canvas.polyline(&format!("line t{tone} d{dash}"), &guide);
-    for point in &series.points {
-        let Some((at, middle)) = place(point) else { continue };
-        if let Some(height) = point.peak.and_then(|peak| y.at(peak)) {
-            canvas.line("peak", (at - 9.0, height), (at + 9.0, height));
-        }
-        if let Some([low, high]) = point.facts.interval.filter(|_| !has_band(series, count)) {
-            let ends = (y.clamped(low), y.clamped(high));
-            if (ends.0 - middle).abs().max((ends.1 - middle).abs()) > RADIUS {
-                canvas.line(&format!("whisker t{tone}"), (at, ends.0), (at, ends.1));
-            }
-        }
-    }
+    let peak = |point: &Point| {
+        let ((at, _), height) = (place(point)?, y.at(point.peak?)?);
+        Some(((at - 9.0, height), (at + 9.0, height)))
+    };
+    canvas.segments("peak", &series.points.iter().filter_map(peak).collect::<Vec<_>>());
+    let whisker = |point: &Point| {
+        let ((at, middle), [low, high]) = (place(point)?, point.facts.interval?);
+        let ends = (y.clamped(low), y.clamped(high));
+        let is_seen = (ends.0 - middle).abs().max((ends.1 - middle).abs()) > RADIUS;
+        is_seen.then_some(((at, ends.0), (at, ends.1)))
+    };
+    let has_whiskers = !has_band(series, count);
+    let whiskers: Vec<Segment> = series.points.iter().filter(|_| has_whiskers).filter_map(whisker).collect();
+    canvas.segments(&format!("whisker t{tone}"), &whiskers);
 }
 
 /// More series than this would bury each other under their bands: their intervals are whiskers.

@@ -183,7 +183,7 @@ fn dots(canvas: &mut Canvas, scale: &Scale, y: f64, shares: &[f64]) {
         (scale.clamped(share.clamp(SHARES.0, SHARES.1)), y + lanes[index % lanes.len()])
     };
     let at: Vec<(f64, f64)> = shares.iter().enumerate().map(place).collect();
-    canvas.dots("sample", &at, 2.6);
+    canvas.dots(&at, 2.6);
 }
 
 /// Bins as one outline; whoever is alone in a bin is still seen.

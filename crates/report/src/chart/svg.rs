@@ -20,6 +20,9 @@ pub(super) struct Canvas {
 /// alone, for a script to show.
 const LEAST_WITH_POINTER: f64 = 500.0;
 
+/// From one point to another.
+pub(super) type Segment = ((f64, f64), (f64, f64));
+
 /// Where a text begins, has its middle or ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
@@ -161,6 +164,18 @@ impl Canvas {
         let _ = writeln!(self.out, "<line class=\"{class}\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>");
     }
 
+    /// Straight lines of a class that say nothing each by itself, as one path.
+    pub(super) fn segments(&mut self, class: &str, lines: &[Segment]) {
+        let mut path = String::new();
+        for ((x1, y1), (x2, y2)) in lines {
+            let [x1, y1, x2, y2] = [x1, y1, x2, y2].map(|value| px(*value));
+            let _ = write!(path, "M{x1} {y1}L{x2} {y2}");
+        }
+        if !path.is_empty() {
+            let _ = writeln!(self.out, "<path class=\"{class}\" d=\"{path}\"/>");
+        }
+    }
+
     /// A rectangle of a class.
     pub(super) fn rect(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64)) {
         let (x, y, width, height) = (px(x), px(y), px(width.max(0.0)), px(height.max(0.0)));
@@ -227,8 +242,14 @@ impl Canvas {
 
     /// A mark of a row.
     pub(super) fn mark(&mut self, class: &str, shape: Shape, (x, y): (f64, f64), facts: &Facts) {
-        let (outline, end, facts) = (shape.outline(x, y, RADIUS), self.end("path", facts), facts.attributes());
-        let _ = writeln!(self.out, "<path class=\"{class}\" d=\"{outline}\"{facts}{end}");
+        let attributes = facts.attributes();
+        let _ = if shape == Shape::Circle {
+            let (x, y, end) = (px(x), px(y), self.end("circle", facts));
+            writeln!(self.out, "<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{RADIUS}\"{attributes}{end}")
+        } else {
+            let (outline, end) = (shape.outline(x, y, RADIUS), self.end("path", facts));
+            writeln!(self.out, "<path class=\"{class}\" d=\"{outline}\"{attributes}{end}")
+        };
     }
 
     /// A mark that explains others, in a key.
@@ -236,11 +257,12 @@ impl Canvas {
         let _ = writeln!(self.out, "<path class=\"{class}\" d=\"{}\"/>", shape.outline(x, y, RADIUS));
     }
 
-    /// Many dots of one row as one path.
-    pub(super) fn dots(&mut self, class: &str, at: &[(f64, f64)], radius: f64) {
-        let path: String = at.iter().map(|(x, y)| Shape::Circle.outline(*x, *y, radius)).collect();
+    /// Samples of one row as one path: a line without a length is the round cap of its pen.
+    pub(super) fn dots(&mut self, at: &[(f64, f64)], radius: f64) {
+        let path: String = at.iter().map(|(x, y)| format!("M{} {}h0", px(*x), px(*y))).collect();
         if !path.is_empty() {
-            let _ = writeln!(self.out, "<path class=\"{class}\" d=\"{path}\"/>");
+            let width = px(2.0 * radius);
+            let _ = writeln!(self.out, "<path class=\"dots\" stroke-width=\"{width}\" d=\"{path}\"/>");
         }
     }
 

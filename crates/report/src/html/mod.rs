@@ -50,8 +50,18 @@ impl Render for Html {
 /// # Errors
 /// Where the document holds a figure that is not finite, so that it cannot be packed into the page.
 pub fn render(document: &Document) -> Result<String, RenderError> {
-    set(TEMPLATE, &Page::of(document)?)
+    let mut page = Page::of(document)?;
+    let mut text = set(TEMPLATE, &page)?;
+    // The table of summaries is in the document too, from which `assay report` makes it again.
+    while text.len() > LARGE && page.files.len() > 1 {
+        page.files.pop();
+        text = set(TEMPLATE, &page)?;
+    }
+    Ok(text)
 }
+
+/// A page of more bytes than this takes only the document itself along, so that it stays light enough to be sent.
+const LARGE: usize = 3_000_000;
 
 /// A page set by a template; text of its values is escaped.
 ///
