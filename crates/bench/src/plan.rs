@@ -87,6 +87,8 @@ pub struct Chosen {
     pub size: bool,
     /// The order of a system: one that does not fit into memory is then an error instead of a skipped row.
     pub order: bool,
+    /// An element type: one that this machine cannot do is then an error instead of a skipped row (LINPACK's).
+    pub element: bool,
     /// A disk engine: one that cannot be had is then an error instead of another one.
     pub engine: bool,
 }

@@ -237,7 +237,8 @@ pub(crate) struct Cpu {
 
 #[derive(Debug, Args)]
 pub(crate) struct Linpack {
-    /// What is computed: lu (a solution in fp64), `lu_mixed` (the same by factors in fp32), gemm (a product).
+    /// What is computed: lu (a solution in fp64), `lu_mixed` (the same by factors in fp32, or in bf16 of HPL-MxP's dominant
+    /// matrix), gemm (a product).
     #[arg(long, value_delimiter = ',')]
     pub(crate) op: Vec<LinpackOp>,
     /// Whose solver does it: own, faer, system (the BLAS and LAPACK that are installed).
@@ -257,10 +258,10 @@ pub(crate) struct Linpack {
     /// Alignment of the matrix: a power of two from 8B to 2MiB.
     #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = parse_alignment)]
     pub(crate) align: Vec<u64>,
-    /// Element types: fp64, and fp32 for products and for the factors of `lu_mixed`.
+    /// Element types: fp64, fp32 for products and for the factors of `lu_mixed`, bf16 for these alone.
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
     pub(crate) elements: Vec<Element>,
-    /// Instruction sets: vector (the widest here), all, scalar, avx2, avx512.
+    /// Instruction sets: vector (the widest here), all, scalar, avx2, avx512, avx512_bf16.
     #[arg(long, value_delimiter = ',')]
     pub(crate) isa: Vec<IsaChoice>,
 

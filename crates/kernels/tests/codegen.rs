@@ -414,21 +414,21 @@ fn tile_loops(code: &[Instruction]) -> impl Iterator<Item = &[Instruction]> {
 }
 
 /// Every loop of a tile that multiplies: each left column loaded once, each right element broadcast once and used for
-/// every vector of the column, all by fused multiply-adds on registers, nothing stored.
-fn check_tile<T: Real>(tile: &Tile<T>) {
+/// every vector of the column, all by this multiply-add on registers, nothing stored.
+fn check_tile<T: Real>(tile: &Tile<T>, code: *const u8, multiply_add: &str) {
     let all: Vec<Instruction> =
-        Decoder::with_ip(64, bytes(tile.code()), tile.code() as u64, DecoderOptions::NONE).into_iter().collect();
+        Decoder::with_ip(64, bytes(code), code as u64, DecoderOptions::NONE).into_iter().collect();
     let mut depths = BTreeSet::new();
     for body in tile_loops(&all) {
         let count = |word: &str| body.iter().filter(|one| name(one).starts_with(word)).count();
-        let steps = count("vfmadd231p") / (3 * tile.columns);
+        let steps = count(multiply_add) / (3 * tile.columns);
         if body.iter().filter(|one| one.is_jcc_short_or_near()).count() > 1 {
             continue;
         }
-        assert_eq!(count("vfmadd231p"), steps * 3 * tile.columns, "{}", tile.name);
+        assert_eq!(count(multiply_add), steps * 3 * tile.columns, "{}", tile.name);
         assert_eq!((count("vbroadcasts"), count("vmovup")), (steps * tile.columns, steps * 3), "{}", tile.name);
         assert!(body.iter().all(|one| one.op0_kind() != OpKind::Memory || name(one).starts_with("prefetch")));
-        let vectors = body.iter().filter(|one| name(one).starts_with("vfmadd231p"));
+        let vectors = body.iter().filter(|one| name(one).starts_with(multiply_add));
         assert!(vectors.clone().all(|one| !touches_memory(one)), "{}", tile.name);
         let sums: BTreeSet<_> = vectors.map(Instruction::op0_register).collect();
         assert_eq!(sums.len(), 3 * tile.columns, "{}", tile.name);
@@ -440,6 +440,18 @@ fn check_tile<T: Real>(tile: &Tile<T>) {
 #[test]
 fn tiles_multiply_and_add_in_registers_and_do_nothing_else() {
     let (doubles, singles) = (f64::tiles().iter().filter(|tile| !tile.requires.is_empty()), f32::tiles().iter());
-    doubles.for_each(check_tile);
-    singles.filter(|tile| !tile.requires.is_empty()).for_each(check_tile);
+    doubles.for_each(|tile| check_tile(tile, tile.code(), "vfmadd231p"));
+    let singles = singles.filter(|tile| !tile.requires.is_empty());
+    singles.for_each(|tile| check_tile(tile, tile.code(), "vfmadd231p"));
+}
+
+#[test]
+fn tiles_of_pairs_multiply_bf16_in_registers_and_do_nothing_else() {
+    assert!(!f32::paired_tiles().is_empty() && f64::paired_tiles().is_empty());
+    for tile in f32::paired_tiles() {
+        check_tile(tile, tile.pairs_code().unwrap(), "vdpbf16ps");
+        // Panels and triangles are the fp32 tile's.
+        check_tile(tile, tile.code(), "vfmadd231p");
+    }
+    assert!(f32::tiles().iter().all(|tile| tile.pairs_code().is_none()));
 }

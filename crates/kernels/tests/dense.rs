@@ -6,7 +6,7 @@ mod dense;
 use std::thread::ScopedJoinHandle;
 
 use dense::{Setting, crewed, every_tile, naive, solver, solver_of};
-use kernels::dense::{Abandoned, Blocking, Caches, Crew, Problem, Real, Solver, Unfit, check, padded};
+use kernels::dense::{Abandoned, Blocking, Caches, Crew, Diagonal, Problem, Real, Solver, Unfit, check, padded};
 use kernels::features::Features;
 
 /// Solves and checks, and returns the bits of the solution.
@@ -244,7 +244,7 @@ fn the_workspace_is_small_beside_the_matrix() {
         {
             let caches = Caches { l1d: 48 << 10, l2: 2 << 20 };
             let blocking = Blocking::new(tile.tile(), n, caches);
-            let problem = Problem { n, lda: padded::<f64>(n), seed: 1, tile, blocking };
+            let problem = Problem { n, lda: padded::<f64>(n), seed: 1, diagonal: Diagonal::Drawn, tile, blocking };
             let bytes = 8 * problem.workspace_len(threads);
             assert!(bytes <= (8 * n * n / 20).max(64 << 20), "{n}, {threads} threads: {bytes}");
         }

@@ -5,7 +5,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use kernels::dense::{Abandoned, Blocking, Caches, Crew, Mixed, Problem, Product, Real, Shape, Solver, widest};
+use kernels::dense::{
+    Abandoned, Blocking, Caches, Crew, Diagonal, Mixed, Problem, Product, Real, Shape, Solver, widest,
+};
 use kernels::features::Features;
 
 /// Counts what watched threads allocate.
@@ -59,7 +61,7 @@ fn allocations(work: impl Fn(usize) -> Result<bool, Abandoned> + Sync) -> usize 
 fn problem<T: Real>() -> Problem<T> {
     let tile = widest::<T>(&Features::detect()).unwrap();
     let blocking = Blocking::new(tile.tile(), N, Caches::default());
-    Problem { n: N, lda: N, seed: 3, tile, blocking }
+    Problem { n: N, lda: N, seed: 3, diagonal: Diagonal::Drawn, tile, blocking }
 }
 
 fn crew() -> Crew {

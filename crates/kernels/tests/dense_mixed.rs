@@ -5,18 +5,38 @@
 #[path = "support/dense.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
 mod dense;
+#[path = "support/skip.rs"]
+mod skip;
 
 use dense::{Setting, every_tile, naive, solver, together};
 use kernels::dense::{
-    Blocking, BoundTile, Caches, Checked, Crew, MOST_REFINEMENTS, Mixed, Problem, Refined, Unfit, find, padded,
+    Blocking, BoundTile, Caches, Checked, Crew, Diagonal, MOST_REFINEMENTS, Mixed, Problem, Real, Refined, Unfit, find,
+    padded,
 };
 use kernels::features::Features;
+use model::isa::Isa;
 
 type Buffers = Mixed<Vec<f64>, Vec<f32>>;
 
-/// The tile of the same instruction set for products in fp64.
+/// The tile of the same instruction set for products in fp64; of pairs of bf16, that of AVX-512, whose extension they are.
 fn wide(tile: BoundTile<f32>) -> BoundTile<f64> {
-    find::<f64>(tile.tile().isa, &Features::detect()).unwrap()
+    let isa = if tile.tile().isa == Isa::Avx512Bf16 { Isa::Avx512 } else { tile.tile().isa };
+    find::<f64>(isa, &Features::detect()).unwrap()
+}
+
+/// The tiles with pairs of bf16 that this machine can run; says so where it can run none.
+fn paired_tiles(what: &str) -> Vec<BoundTile<f32>> {
+    let features = Features::detect();
+    let found: Vec<_> = f32::paired_tiles().iter().filter_map(|tile| tile.bind(&features)).collect();
+    if found.is_empty() {
+        skip::skip(what, "this machine has no instruction set that multiplies bf16");
+    }
+    found
+}
+
+/// HPL-MxP's problem with this tile.
+const fn dominant(tile: BoundTile<f32>) -> Setting<f32> {
+    Setting { diagonal: Diagonal::Dominant, ..Setting::new(tile) }
 }
 
 fn mixed(setting: Setting<f32>) -> Buffers {
@@ -84,6 +104,102 @@ fn odd_orders_of_several_panels_are_solved_to_the_accuracy_of_fp64() {
             }
             assert!((1..20).contains(&refined.refinements), "{n}: {refined:?}");
         }
+    }
+}
+
+#[test]
+fn factors_by_bf16_solve_every_small_dominant_system_to_the_accuracy_of_fp64() {
+    for tile in paired_tiles("systems solved by factors in bf16") {
+        for n in 1..=300 {
+            let setting = Setting { n, lda: n + n % 3, panel: [None, Some(1 + n % 60)][n % 2], ..dominant(tile) };
+            let alone = solved(setting);
+            assert!(alone.1.refinements < 20, "{setting:?}: {:?}", alone.1);
+            let together = solved(Setting { threads: 2 + n % 2, ..setting });
+            assert_eq!(bits(&alone), bits(&together), "{setting:?}");
+        }
+    }
+}
+
+#[test]
+fn factors_by_bf16_solve_odd_orders_of_several_panels_like_those_in_fp64() {
+    for tile in paired_tiles("systems of several panels solved by factors in bf16") {
+        for (n, panel, threads) in [(257, 48, 2), (401, 37, 3), (517, 95, 1), (640, 31, 2), (1031, 240, 3)] {
+            let setting = Setting { n, lda: padded::<f32>(n), panel: Some(panel), threads, ..dominant(tile) };
+            let (solution, refined) = solved(setting);
+            let wide = Setting { n, lda: n, diagonal: Diagonal::Dominant, ..Setting::new(wide(tile)) };
+            let mut oracle = solver(wide);
+            oracle.fill(0).unwrap();
+            oracle.factor_and_solve(0, &mut || {}).unwrap();
+            assert!(oracle.check(0).unwrap().passes());
+            let largest = solution.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+            for (found, expected) in solution.iter().zip(&oracle.matrix_mut()[n * n..]) {
+                assert!((found - expected).abs() < 1e-12 * largest, "{setting:?}: {found} {expected}");
+            }
+            // Coarser factors take no fewer rounds, and of a dominant matrix few.
+            let single = Setting { tile: find::<f32>(Isa::Avx512, &Features::detect()).unwrap(), ..setting };
+            assert!((solved(single).1.refinements..8).contains(&refined.refinements), "{setting:?}: {refined:?}");
+        }
+    }
+}
+
+#[test]
+fn a_dominant_system_needs_no_interchange_and_is_drawn_by_any_number_of_threads_alike() {
+    for tile in every_tile::<f32>() {
+        let systems = [1, 2, 3].map(|threads| {
+            let mut mixed = filled(Setting { n: 270, lda: 271, threads, ..dominant(tile) });
+            mixed.matrix_mut().to_vec()
+        });
+        assert!(systems.iter().all(|system| system == &systems[0]));
+        for row in 0..270 {
+            let others: f64 =
+                (0..270).filter(|column| *column != row).map(|column| systems[0][column * 271 + row].abs()).sum();
+            assert!(systems[0][row * 272] > others, "{row}");
+        }
+        let mut low = solver(Setting { n: 270, lda: 270, panel: Some(40), ..dominant(tile) });
+        low.fill(0).unwrap();
+        low.factor_and_solve(0, &mut || {}).unwrap();
+        // Of a matrix that is dominant by rows a column's largest entry is most often on the diagonal, not always.
+        let kept = low.pivots().iter().enumerate().filter(|(row, pivot)| *row == **pivot as usize).count();
+        assert!(kept >= 269, "{kept} of 270");
+    }
+}
+
+#[test]
+fn factors_by_bf16_of_another_matrix_or_spoilt_ones_are_found() {
+    for tile in paired_tiles("planted faults in factors in bf16") {
+        for n in [1, 2, 50, 300] {
+            let mixed = filled(Setting { n, lda: n, threads: 2, ..dominant(tile) });
+            mixed.plant_other_matrix();
+            assert!(solve(&mixed).converged, "it is a system like any other");
+            assert!(!check(&mixed).passes(), "{n}");
+            together(2, |thread| mixed.fill(thread).unwrap());
+            assert!(solve(&mixed).converged && check(&mixed).passes(), "the fault is planted once");
+        }
+        let mixed = filled(Setting { n: 400, lda: 400, threads: 2, ..dominant(tile) });
+        mixed.plant_other_factors();
+        assert_eq!(solve(&mixed), Refined { refinements: MOST_REFINEMENTS, converged: false });
+        assert!(!check(&mixed).passes());
+    }
+}
+
+#[test]
+fn the_solution_of_a_random_matrix_is_none_of_a_dominant_one() {
+    let tile = every_tile::<f32>()[0];
+    let mut drawn = filled(Setting { n: 100, lda: 100, ..Setting::new(tile) });
+    let mut other = filled(Setting { n: 100, lda: 100, ..dominant(tile) });
+    other.matrix_mut().copy_from_slice(drawn.matrix_mut());
+    assert!(solve(&other).converged, "it is a system like any other");
+    assert!(!check(&other).passes());
+}
+
+#[test]
+fn factors_by_bf16_are_coarse_for_the_matrices_of_hpl() {
+    for tile in paired_tiles("a random matrix by factors in bf16") {
+        let rounds = |diagonal: Diagonal| {
+            solve(&filled(Setting { n: 1000, lda: 1000, threads: 2, diagonal, ..Setting::new(tile) }))
+        };
+        let (drawn, dominant) = (rounds(Diagonal::Drawn), rounds(Diagonal::Dominant));
+        assert!(dominant.converged && 2 * dominant.refinements < drawn.refinements, "{dominant:?} {drawn:?}");
     }
 }
 
@@ -218,7 +334,7 @@ fn what_is_beside_the_matrices_is_small() {
         for (n, threads) in [(1000, 1), (2000, 2), (10_000, 2), (10_000, 16), (20_000, 64), (45_000, 128)] {
             let caches = Caches { l1d: 48 << 10, l2: 2 << 20 };
             let blocking = Blocking::new(tile.tile(), n, caches);
-            let problem = Problem { n, lda: padded::<f32>(n), seed: 1, tile, blocking };
+            let problem = Problem { n, lda: padded::<f32>(n), seed: 1, diagonal: Diagonal::Drawn, tile, blocking };
             let bytes = 4 * problem.workspace_len(threads) + 8 * problem.refinement_len();
             assert!(bytes <= (12 * n * n / 20).max(64 << 20), "{n}, {threads} threads: {bytes}");
         }

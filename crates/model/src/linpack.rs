@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::isa::{Element, Isa, words};
+use crate::isa::{CpuOp, Element, Isa, words};
 use crate::unit::format_size;
 
 words! {
@@ -52,6 +52,16 @@ words! {
     }
 }
 
+words! {
+    /// The matrix of a system that a LINPACK experiment solves.
+    LinpackMatrix, "matrix of a LINPACK system", {
+        /// HPL's: all entries uniform in [-0.5, 0.5).
+        Uniform => "uniform",
+        /// HPL-MxP's: these off the diagonal, and on it what makes each row strictly diagonally dominant.
+        DiagonallyDominant => "diagonally_dominant",
+    }
+}
+
 /// Parameters of a LINPACK experiment. What does not apply is `null`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LinpackParams {
@@ -69,12 +79,28 @@ pub struct LinpackParams {
     pub align: u64,
     /// Threads that compute at the same time.
     pub threads: u32,
-    /// Type of the matrix's elements; of `lu_mixed`, of the factors.
+    /// Type of the matrix's elements; of `lu_mixed`, of the factors (`bf16`: what their products are of, with sums in fp32).
     #[serde(rename = "type")]
     pub element: Element,
     /// Instruction set of the solver's kernel; `null` where it chooses.
     #[serde(default)]
     pub isa: Option<Isa>,
+}
+
+impl LinpackParams {
+    /// The matrix of the system: that of HPL-MxP where the factors are too coarse for HPL's; `None` for products.
+    pub const fn matrix(&self) -> Option<LinpackMatrix> {
+        match (self.op, self.element) {
+            (LinpackOp::Gemm, _) => None,
+            (LinpackOp::LuMixed, Element::Bf16) => Some(LinpackMatrix::DiagonallyDominant),
+            (LinpackOp::Lu | LinpackOp::LuMixed, _) => Some(LinpackMatrix::Uniform),
+        }
+    }
+
+    /// What bounds its rate: multiply-adds, or where they are of bf16 their sums of two products.
+    pub const fn bound(&self) -> CpuOp {
+        if matches!(self.element, Element::Bf16) { CpuOp::Dot } else { CpuOp::Fma }
+    }
 }
 
 /// The parameters of a LINPACK experiment that an id shows only when they were chosen, by the user or by a suite: where
@@ -133,6 +159,8 @@ pub fn linpack_id(params: &LinpackParams, chosen: LinpackChoices) -> String {
 pub struct LinpackConditions {
     /// The kernel of our own solver, or the library: `avx512 24x8`, `OpenBLAS 0.3.21 SkylakeX`.
     pub kernel: Option<String>,
+    /// The matrix of the system; `null` for products, and in documents of versions that had HPL's alone.
+    pub matrix: Option<LinpackMatrix>,
     /// Columns that were factored at a time.
     pub nb: Option<u32>,
     /// Elements from one column to the next.
@@ -193,6 +221,19 @@ mod tests {
         assert_eq!(linpack_id(&single, sized), "linpack/gemm/n10000/t2/fp32");
         let mixed = LinpackParams { op: LinpackOp::LuMixed, ..single };
         assert_eq!(linpack_id(&mixed, sized), "linpack/lu_mixed/n10000/t2");
+        let brain = LinpackParams { element: Element::Bf16, ..mixed };
+        assert_eq!(linpack_id(&brain, sized), "linpack/lu_mixed/n10000/t2/bf16");
+    }
+
+    #[test]
+    fn only_factors_in_bf16_are_of_the_matrix_of_hpl_mxp() {
+        let of = |op, element| LinpackParams { op, element, ..lu() };
+        let brain = of(LinpackOp::LuMixed, Element::Bf16);
+        assert_eq!((brain.matrix(), brain.bound()), (Some(LinpackMatrix::DiagonallyDominant), CpuOp::Dot));
+        for (op, element) in [(LinpackOp::Lu, Element::Fp64), (LinpackOp::LuMixed, Element::Fp32)] {
+            assert_eq!((of(op, element).matrix(), of(op, element).bound()), (Some(LinpackMatrix::Uniform), CpuOp::Fma));
+        }
+        assert_eq!(of(LinpackOp::Gemm, Element::Fp64).matrix(), None);
     }
 
     #[test]

@@ -121,6 +121,26 @@ fn one_order_and_layouts_that_are_compared_stay_in_the_areas_table() {
 }
 
 #[test]
+fn the_matrix_of_hpl_mxp_is_never_called_linpack() {
+    let mut document = run(&[1000, 2000]);
+    document.experiments.retain(|row| row.id.starts_with("linpack/lu_mixed"));
+    for row in &mut document.experiments {
+        let Params::Linpack(own) = &mut row.params else { panic!("{row:?}") };
+        own.element = Element::Bf16;
+        row.id.push_str("/bf16");
+    }
+    let text = shown(&document, 120);
+    assert!(
+        text.contains("HPL-MxP over N, BF16 factors, dominant matrix") && text.contains("so this is no LINPACK"),
+        "{text}"
+    );
+    assert!(!text.contains("LINPACK over N") && !text.contains("LINPACK mixed"), "{text}");
+    document.experiments.retain(|row| row.id.contains("/n1000/"));
+    let text = shown(&document, 120);
+    assert!(text.contains("HPL-MxP") && text.contains("dominant matrix") && !text.contains("LINPACK mixed"), "{text}");
+}
+
+#[test]
 fn what_was_not_measured_says_so_in_its_place() {
     let mut document = run(&[1000, 2000]);
     let row = &mut document.experiments[2];

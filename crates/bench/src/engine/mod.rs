@@ -22,9 +22,9 @@ mod moments;
 pub(crate) mod net;
 #[cfg(test)]
 pub(crate) mod null;
-pub(crate) use linpack::computes as linpack_computes;
 #[cfg(test)]
 pub(crate) use linpack::planted;
+pub(crate) use linpack::{computes as linpack_computes, refused_factors as linpack_refused_factors};
 
 /// Every engine; a new area is one file and one line here.
 pub(crate) static ENGINES: &[&dyn Engine] =
@@ -35,7 +35,7 @@ pub(crate) static ENGINES: &[&dyn Engine] =
 pub(crate) fn method(experiment: &Experiment) -> Option<String> {
     match &experiment.params {
         Params::Cpu(params) => cpu::method(params).map(str::to_owned),
-        Params::Linpack(params) => Some(linpack::method(params.engine, params.op).to_owned()),
+        Params::Linpack(params) => Some(linpack::method(params.engine, params.op, params.element).to_owned()),
         Params::Memory(params) => Some(memory::method(params)),
         Params::Disk(params) => Some(disk::method(params, &experiment.method).to_owned()),
         Params::Net(params) => Some(net::method(params)),

@@ -4,7 +4,7 @@ use model::document::Row;
 use model::experiment::{CpuParams, DiskParams, MemoryParams, NetParams, Params, memory_id_names_working_set};
 use model::io::{Direction, DiskCache, DiskLayout, DiskOp, DiskSync, NetMode, Segmentation, Wait};
 use model::isa::{CpuOp, MemoryOp, MemoryPattern};
-use model::linpack::{LinpackOp, LinpackParams};
+use model::linpack::{LinpackMatrix, LinpackOp, LinpackParams};
 
 use super::words::{capital, size};
 
@@ -49,6 +49,9 @@ fn linpack(params: &LinpackParams) -> String {
     match params.op {
         LinpackOp::Gemm => format!("GEMM of {} (N = {})", params.element, params.n),
         LinpackOp::Lu => format!("LINPACK (N = {})", params.n),
+        LinpackOp::LuMixed if params.matrix() == Some(LinpackMatrix::DiagonallyDominant) => {
+            format!("HPL-MxP with factors in {} (N = {})", params.element, params.n)
+        }
         LinpackOp::LuMixed => format!("LINPACK of mixed precision (N = {})", params.n),
     }
 }

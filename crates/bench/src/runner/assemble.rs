@@ -7,7 +7,8 @@ use kernels::table::KERNELS;
 use model::document::{Document, Row, Status, Stop};
 use model::experiment::{MemoryParams, Params};
 use model::io::{DiskEngine, NetMode};
-use model::isa::{CpuOp, Element, Isa, MemoryOp};
+use model::isa::{Isa, MemoryOp};
+use model::linpack::LinpackParams;
 use model::machine::Machine;
 use model::peak::{Efficiency, Peak, PeakKind};
 use model::sample::{Metric, MetricName, Sample, Summary};
@@ -236,10 +237,10 @@ fn peaks(planned: &Planned, row: &Row, best: Option<f64>, setting: &Setting<'_>)
             machine::cpu_peaks(machine, kernel, &planned.cpus, clocks.as_deref(), best)
         }
         Params::Linpack(params) => {
-            let Some(isa) = params.isa.or_else(|| widest_multiply_add(machine, params.element)) else {
+            let Some(isa) = params.isa.or_else(|| widest(machine, params)) else {
                 return Vec::new();
             };
-            let kernel = machine::CpuKernel { op: CpuOp::Fma, element: params.element, isa };
+            let kernel = machine::CpuKernel { op: params.bound(), element: params.element, isa };
             let clocks = row.metrics.first().and_then(|metric| thread_clocks(&metric.samples));
             // Of the loop beside the work.
             let best = best.or(row.conditions.ops_per_cycle_p90);
@@ -269,9 +270,9 @@ fn peaks(planned: &Planned, row: &Row, best: Option<f64>, setting: &Setting<'_>)
     }
 }
 
-/// The widest instruction set of this machine that multiplies and adds such elements.
-fn widest_multiply_add(machine: &Machine, element: Element) -> Option<Isa> {
-    let kernels = KERNELS.iter().filter(|kernel| (kernel.op, kernel.element) == (CpuOp::Fma, element));
+/// The widest instruction set of this machine that multiplies and adds the elements of a system.
+fn widest(machine: &Machine, params: &LinpackParams) -> Option<Isa> {
+    let kernels = KERNELS.iter().filter(|kernel| (kernel.op, kernel.element) == (params.bound(), params.element));
     kernels.map(|kernel| kernel.isa).find(|isa| machine.cpu.isa.contains(isa))
 }
 

@@ -6,7 +6,7 @@ use model::linpack::{LinpackEngine, LinpackOp};
 use model::unit::parse_size;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
-use crate::engine::linpack_computes;
+use crate::engine::{linpack_computes, linpack_refused_factors};
 
 use super::{IsaChoice, LINPACK, Sampling, Suite, Threads, from_text, or, some_seconds};
 
@@ -74,6 +74,8 @@ pub enum Role {
     Beside,
     /// What it cannot exceed: an order that is chosen for the subject is not its own.
     Ceiling,
+    /// Another experiment, which is left out unless its element type is asked for.
+    OnRequest,
 }
 
 /// The order of a system.
@@ -195,7 +197,8 @@ impl LinpackChoice {
     fn of(&self, stanza: &LinpackStanza) -> Option<LinpackStanza> {
         let op: Vec<LinpackOp> =
             stanza.op.iter().copied().filter(|op| self.ops.is_empty() || self.ops.contains(op)).collect();
-        if op.is_empty() {
+        let is_requested = stanza.elements.iter().any(|element| self.elements.contains(element));
+        if op.is_empty() || (stanza.role == Role::OnRequest && !is_requested) {
             return None;
         }
         let isa = or(&self.isa, &stanza.isa);
@@ -223,7 +226,7 @@ impl LinpackChoice {
             align: or(&self.aligns, &stanza.align),
             elements: or(&self.elements, &stanza.elements),
             isa,
-            role: if self.ops.is_empty() { stanza.role } else { Role::Subject },
+            role: if self.ops.is_empty() && !is_requested { stanza.role } else { Role::Subject },
             ..stanza.clone()
         };
         // Of an operation's stanzas for several types each keeps its own.
@@ -246,12 +249,17 @@ impl Suite {
     /// # Errors
     /// Nothing fits what was chosen.
     pub fn of_linpack(choice: &LinpackChoice) -> Result<Self, String> {
+        let has_factors = choice.ops.is_empty() || choice.ops.contains(&LinpackOp::LuMixed);
+        let refused = choice.elements.iter().find_map(|element| linpack_refused_factors(*element));
+        if let Some(sentence) = refused.filter(|_| has_factors) {
+            return Err(sentence.to_owned());
+        }
         let suite = Self::parse(LINPACK, "linpack")?;
         let linpack: Vec<LinpackStanza> = suite.linpack.iter().filter_map(|stanza| choice.of(stanza)).collect();
         if linpack.is_empty() {
             return Err(
                 "there is no LINPACK experiment of that combination; known: --op lu with --type fp64, lu_mixed with \
-                        --type fp32, and gemm with --type fp64 or fp32"
+                        --type fp32 or bf16, and gemm with --type fp64 or fp32"
                     .to_owned(),
             );
         }

@@ -65,7 +65,12 @@ pub(crate) fn linpack(arguments: &Linpack, began: f64) -> Result {
         elements: arguments.elements.clone(),
         isa: arguments.isa.clone(),
     };
-    let chosen = Chosen { isa: !choice.isa.is_empty(), order: !choice.orders.is_empty(), ..Chosen::default() };
+    let chosen = Chosen {
+        isa: !choice.isa.is_empty(),
+        order: !choice.orders.is_empty(),
+        element: !choice.elements.is_empty(),
+        ..Chosen::default()
+    };
     measure(Suite::of_linpack(&choice)?, chosen, None, &arguments.measure, began)
 }
 

@@ -84,6 +84,26 @@ fn mixed_precision_is_as_accurate_as_fp64_and_says_how_often_it_was_refined() {
 }
 
 #[test]
+fn factors_in_bf16_are_of_the_matrix_of_hpl_mxp_and_those_in_fp16_are_refused() {
+    let fp16 = assay(&Scratch::new(), "linpack --op lu_mixed --type fp16 --n 100");
+    assert!(fp16.status == Some(2) && refusal(&fp16).contains("AMX-FP16"), "{}", fp16.stderr);
+    let arguments = "linpack --op lu_mixed --type bf16 --n 1,97,500 --threads 1,2";
+    let ran = assay(&Scratch::new(), &format!("{arguments} --verify --json -"));
+    if ran.status == Some(2) {
+        assert!(refusal(&ran).contains("lu_mixed of bf16 needs avx512_bf16"), "{}", ran.stderr);
+        return skip("factors in bf16", "this machine has no AVX512_BF16, and says so");
+    }
+    let document = verified(&format!("{arguments} --verify"));
+    assert_eq!(rows(&document).len(), 6);
+    for row in rows(&document) {
+        assert!(text(row, "id").ends_with("/bf16") && text(row, "method") == "linpack-lu-mixed-dominant/1", "{row:#}");
+        assert_eq!(row["conditions"]["linpack"]["matrix"], "diagonally_dominant", "{row:#}");
+        assert!((0.0..16.0).contains(&median(row, "residual").unwrap()), "{row:#}");
+        assert!(number(&row["conditions"]["linpack"], "fma_clock_hz") > 1e6, "{row:#}");
+    }
+}
+
+#[test]
 fn the_largest_order_that_a_control_group_has_room_for_is_solved_in_it() {
     let Some(group) = Cgroup::make("memory") else {
         return skip("LINPACK in a small control group", "a control group of our own needs the superuser");

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::grid::Grid;
 use super::real::Real;
-use super::tile::{BoundTile, FETCHED, Scratch};
+use super::tile::{BoundTile, FETCHED, Levels, Scratch};
 
 /// A left factor in stripes of the tile's rows.
 pub(super) struct Left<T> {
@@ -30,7 +30,7 @@ impl<T> Copy for Left<T> {}
 /// A product that is taken from something: how deep, its right factor in packed strips of the tile's columns, and where its result lies.
 pub(super) struct Update<T: 'static> {
     pub(super) tile: BoundTile<T>,
-    pub(super) depth: usize,
+    pub(super) levels: Levels,
     pub(super) left: Left<T>,
     pub(super) right: *const T,
     pub(super) result: Grid<T>,
@@ -47,7 +47,7 @@ impl<T: Real> Update<T> {
     /// Factors and result are valid; nobody else writes to the factors or uses this part of the result.
     pub(super) unsafe fn by_strips(&self, rows: Range<usize>) {
         for column in (0..self.columns).step_by(self.tile.columns()) {
-            let mut next = self.right.wrapping_add((column + self.tile.columns()) * self.depth);
+            let mut next = self.right.wrapping_add((column + self.tile.columns()) * self.levels.count);
             for row in rows.clone().step_by(self.tile.rows()) {
                 // SAFETY: the caller's promise.
                 unsafe { self.one(row, column, next) };
@@ -73,7 +73,7 @@ impl<T: Real> Update<T> {
     #[inline]
     unsafe fn one(&self, row: usize, column: usize, next: *const T) {
         let (tile_rows, tile_columns) = (self.tile.rows(), self.tile.columns());
-        let right = self.right.wrapping_add(column * self.depth);
+        let right = self.right.wrapping_add(column * self.levels.count);
         let is_whole_stripe = row + tile_rows <= self.rows;
         let left = match self.left.edge {
             Some(edge) if !is_whole_stripe => (edge, tile_rows),
@@ -82,13 +82,13 @@ impl<T: Real> Update<T> {
         let result = self.result.at(row, column);
         if is_whole_stripe && column + tile_columns <= self.columns {
             // SAFETY: the factors and this tile of the result are valid, the caller says.
-            unsafe { self.tile.run(self.depth, left, right, (result, self.result.step()), next) };
+            unsafe { self.tile.run(self.levels, left, right, (result, self.result.step()), next) };
         } else {
             let rows = tile_rows.min(self.rows - row);
             let columns = tile_columns.min(self.columns - column);
             let mut scratch = Scratch::<T>::new();
             // SAFETY: as above; the scratch tile has room for a tile of any row of the table.
-            unsafe { self.tile.run(self.depth, left, right, (scratch.0.as_mut_ptr(), tile_rows), next) };
+            unsafe { self.tile.run(self.levels, left, right, (scratch.0.as_mut_ptr(), tile_rows), next) };
             for (index, part) in scratch.0.chunks_exact(tile_rows).take(columns).enumerate() {
                 // SAFETY: these rows of the column are in the result, which nobody else uses.
                 let target = unsafe { self.result.column_mut(column + index, row..row + rows) };

@@ -19,11 +19,11 @@ use super::gemm::{Jobs, Share};
 use super::grid::{Grid, Store};
 use super::pack;
 use super::panel::Panel;
-use super::random::Uniform;
+use super::random::{Diagonal, Uniform, fill_diagonal};
 use super::real::Real;
 use super::residual::{Checked, Norms};
 use super::step::{Bench, Step};
-use super::tile::BoundTile;
+use super::tile::{BoundTile, Levels};
 use super::triangle::{Triangles, own_rows};
 
 /// The least columns of a piece of work whose left factor is beyond the second-level cache: with fewer it is read faster
@@ -39,6 +39,8 @@ pub struct Problem<T: 'static> {
     pub lda: usize,
     /// From what the entries are drawn.
     pub seed: u64,
+    /// What is on the diagonal.
+    pub diagonal: Diagonal,
     /// The tile.
     pub tile: BoundTile<T>,
     /// How it is cut.
@@ -286,6 +288,11 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
                 let entries = unsafe { self.grid().column_mut(column, 0..n) };
                 self.problem.uniform().fill(column, 0, entries);
             }
+            if self.problem.diagonal == Diagonal::Dominant {
+                self.crew.meet()?;
+                // SAFETY: all columns are drawn, and these rows are this thread's.
+                unsafe { fill_diagonal(self.problem.uniform(), self.grid(), own(n, thread, self.crew.threads())) };
+            }
             // SAFETY: all threads of the crew are here, each under a number of its own.
             unsafe { self.clear_workspace(thread) };
             Ok(())
@@ -332,7 +339,8 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
             let n = self.problem.n;
             // SAFETY: nobody writes to the solution.
             let solution = unsafe { self.grid().column(n, 0..n) };
-            self.norms.add_rows(self.problem.uniform(), solution, own(n, thread, self.crew.threads()));
+            let rows = own(n, thread, self.crew.threads());
+            self.norms.add_rows(self.problem.uniform(), self.problem.diagonal, solution, rows);
             self.crew.meet()?;
             Ok(self.norms.checked::<T>(n))
         })
@@ -435,13 +443,20 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         if let Some(column) = panel.singular {
             self.singular.fetch_min(column, Ordering::AcqRel);
         }
-        let height = self.problem.tile.rows();
+        let tile = self.problem.tile;
+        let (height, levels) = (tile.rows(), Levels::packed(tile, columns.len()).count);
         let packed = self.work().at(self.layout.packed[number % 2], 0);
         for row in (columns.end..self.problem.n).step_by(height * pack::STRIPES) {
             let rows = row..self.problem.n.min(row + height * pack::STRIPES);
-            let target = packed.wrapping_add((row - columns.end) * columns.len());
+            let target = packed.wrapping_add((row - columns.end) * levels);
             // SAFETY: as above.
-            unsafe { pack::stripes(self.grid(), rows, columns.clone(), target, height) };
+            unsafe {
+                if tile.has_pairs() {
+                    pack::paired_stripes(self.grid(), rows, columns.clone(), target, tile);
+                } else {
+                    pack::stripes(self.grid(), rows, columns.clone(), target, height);
+                }
+            }
         }
     }
 

@@ -1,6 +1,10 @@
 //! The solution of `A x = b` in mixed precision, as HPL-MxP has it: factors in fp32, by the same LU with partial pivoting as
 //! in fp64, and from them by refinement a solution as accurate as in fp64.
 //!
+//! With a tile that has pairs, the products of the factorisation, which take nearly all of its time, are of factors
+//! rounded to bf16 with sums in fp32; panels and triangular solutions are in fp32, as HPL-MxP allows. Such factors are too
+//! coarse for HPL's random matrices; of [`Diagonal::Dominant`] ones they are a good precondition.
+//!
 //! The matrix in fp64 is kept beside its copy in fp32, which becomes the factors: making that copy is part of the
 //! solution, as is the refinement. Like the factors, the solution is the same bits for any number of threads.
 
@@ -12,7 +16,8 @@ use super::crew::{Abandoned, Crew};
 use super::gmres::{Ask, Gmres, Refined, Room, root, rounded};
 use super::grid::{Grid, Store};
 use super::lu::{Problem, Solver, Unfit, own};
-use super::random::Uniform;
+use super::random::{Diagonal, Uniform, fill_diagonal};
+use super::real::Real;
 use super::residual::{Checked, Norms};
 use super::tile::BoundTile;
 use super::triangle::{own_rows, take_columns};
@@ -150,6 +155,11 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
                 self.uniform().fill(column, 0, kept);
                 low.fill(0.0);
             }
+            if self.problem().diagonal == Diagonal::Dominant {
+                self.crew().meet()?;
+                // SAFETY: all columns are drawn, and these rows are this thread's.
+                unsafe { fill_diagonal(self.uniform(), self.grid(), own(n, thread, self.crew().threads())) };
+            }
             // SAFETY: all threads of the crew are here, each under a number of its own.
             unsafe { self.low.clear_workspace(thread) };
             let own = own(Room::len(n), thread, self.crew().threads());
@@ -191,7 +201,8 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
             let n = self.problem().n;
             // SAFETY: nobody writes to the solution.
             let solution = unsafe { core::slice::from_raw_parts(self.room().solution().cast_const(), n) };
-            self.norms.add_rows(self.uniform(), solution, own(n, thread, self.crew().threads()));
+            let rows = own(n, thread, self.crew().threads());
+            self.norms.add_rows(self.uniform(), self.problem().diagonal, solution, rows);
             self.crew().meet()?;
             Ok(self.norms.checked::<f64>(n))
         })
@@ -256,7 +267,8 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         }
     }
 
-    /// Turns the sign of every other pivot.
+    /// Turns the sign of every other pivot and makes it larger by its place, so that these are the factors of a matrix that
+    /// has little to do with this one, even where that is all but diagonal.
     ///
     /// # Safety
     /// No other thread uses the factors.
@@ -264,7 +276,7 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         for row in (0..self.problem().n).step_by(2) {
             let pivot = self.low.grid().at(row, row);
             // SAFETY: the caller's promise.
-            unsafe { pivot.write(-pivot.read()) };
+            unsafe { pivot.write(-pivot.read() * f32::from_f64((row + 1) as f64)) };
         }
     }
 

@@ -6,7 +6,7 @@
 //! * [`Crew`] — the threads that work a problem together: they are the caller's, and meet inside;
 //! * [`Product`] — the product of two matrices that a crew draws, multiplies and checks, in the caller's buffers;
 //! * [`Solver`] — a system of equations that a crew fills, solves and checks;
-//! * [`Mixed`] — the same in fp64 by factors in fp32, and refinement.
+//! * [`Mixed`] — the same in fp64 by factors in fp32, their products in bf16 where the tile says so, and refinement.
 //!
 //! Matrices lie in columns, entries are drawn from a seed by [`Uniform`], so that a result is checked against a system
 //! drawn again. Nothing here allocates, reads a clock or calls the operating system.
@@ -34,7 +34,7 @@ pub use gmres::{MOST_REFINEMENTS, Refined};
 pub use lu::{Problem, Solver, Unfit};
 pub use mixed::Mixed;
 pub use product::{Product, SAMPLES, Shape, Verified};
-pub use random::Uniform;
+pub use random::{Diagonal, Uniform};
 pub use real::Real;
 pub use residual::{Checked, THRESHOLD, check};
 pub use tile::{BoundTile, Tile, find, widest};

@@ -4,6 +4,7 @@ use core::ops::Range;
 
 use super::grid::Grid;
 use super::real::Real;
+use super::tile::{BoundTile, Scratch};
 
 /// Stripes that are packed at once, where there are so many: a column of them is long enough for the processor to fetch
 /// it ahead, and few enough targets are written to.
@@ -33,6 +34,62 @@ pub(super) unsafe fn stripes<T: Real>(
             let (packed, padding) = packed.split_at_mut(entries.len());
             packed.copy_from_slice(entries);
             padding.fill(T::ZERO);
+        }
+    }
+}
+
+/// Packs some stripes of a left factor as [`stripes`] does, but as pairs of bf16: two columns in the place of one.
+///
+/// # Safety
+/// As for [`stripes`], with the tile's rows for the height and half as many columns, rounded up, in the target.
+pub(super) unsafe fn paired_stripes<T: Real>(
+    grid: Grid<T>,
+    rows: Range<usize>,
+    columns: Range<usize>,
+    target: *mut T,
+    tile: BoundTile<T>,
+) {
+    let height = tile.rows();
+    let stripe = height * columns.len().div_ceil(2);
+    for (level, column) in columns.clone().step_by(2).enumerate() {
+        for (index, first) in rows.clone().step_by(height).enumerate() {
+            let part = first..rows.end.min(first + height);
+            // SAFETY: the caller's promise.
+            let (first, second) = unsafe {
+                let second = (column + 1 < columns.end).then(|| grid.column(column + 1, part.clone()));
+                (grid.column(column, part.clone()), second)
+            };
+            // SAFETY: this level of this stripe of the target, as the caller says.
+            let packed =
+                unsafe { core::slice::from_raw_parts_mut(target.add(index * stripe + level * height), height) };
+            let (packed, padding) = packed.split_at_mut(part.len());
+            tile.round(first, second, packed);
+            padding.fill(T::ZERO);
+        }
+    }
+}
+
+/// Makes strips of a right factor, packed one after another for so many columns of so much depth, into strips of pairs of
+/// bf16, which lie one after another from the same place on.
+///
+/// # Safety
+/// The strips are valid, and nobody else uses them.
+pub(super) unsafe fn pair_strips<T: Real>(tile: BoundTile<T>, first: *mut T, depth: usize, columns: usize) {
+    let width = tile.columns();
+    let mut rows = Scratch::<T>::new();
+    for strip in 0..columns.div_ceil(width) {
+        let source = first.wrapping_add(strip * depth * width);
+        let target = first.wrapping_add(strip * depth.div_ceil(2) * width);
+        for level in (0..depth).step_by(2) {
+            let count = 2.min(depth - level) * width;
+            // SAFETY: the caller's promise. A pair is written no further on than where its first row was read, and both
+            // its rows were read before.
+            let pairs = unsafe {
+                core::ptr::copy_nonoverlapping(source.add(level * width), rows.0.as_mut_ptr(), count);
+                core::slice::from_raw_parts_mut(target.add(level / 2 * width), width)
+            };
+            let (even, odd) = rows.0[..count].split_at(width);
+            tile.round(even, (!odd.is_empty()).then_some(odd), pairs);
         }
     }
 }

@@ -16,7 +16,7 @@ use super::lu::{LEAST_COLUMNS, Unfit, apart, own};
 use super::pack;
 use super::random::Uniform;
 use super::real::Real;
-use super::tile::BoundTile;
+use super::tile::{BoundTile, Levels};
 use crate::rng::mix;
 
 /// Products are `rows x depth` by `depth x columns`.
@@ -349,7 +349,7 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         while let Some(columns) = self.work.columns.take(self.shape.columns, share) {
             let update = Update {
                 tile,
-                depth,
+                levels: Levels::single(depth),
                 left: Left { first: left, stripe: tile.rows() * depth, step: tile.rows(), edge: None },
                 right: right.wrapping_add(columns.start * depth),
                 result: Grid::new(self.operand(2).at(0, columns.start), self.shape.steps[2]),

@@ -4,6 +4,9 @@
 //! counter put through a mixing function: no entry depends on those before it, so threads fill in any order, and a
 //! check needs no copy of the matrix. The leading dimension has no part in it.
 
+use core::ops::Range;
+
+use super::grid::Grid;
 use super::real::Real;
 use crate::rng::{GOLDEN, mix};
 
@@ -51,6 +54,57 @@ impl Uniform {
     }
 }
 
+/// What is on the diagonal of a system's matrix.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Diagonal {
+    /// What is drawn for its place, as anywhere else: HPL's matrices.
+    #[default]
+    Drawn,
+    /// The sum of the magnitudes of all other entries of its row, as HPL-MxP's rules have it, and a half, the bound of a
+    /// drawn entry, so that the matrix is strictly diagonally dominant at any order.
+    Dominant,
+}
+
+impl Diagonal {
+    /// Those of some rows of a column that are drawn.
+    pub(super) fn drawn(self, column: usize, rows: Range<usize>) -> [Range<usize>; 2] {
+        if self == Self::Dominant && rows.contains(&column) {
+            return [rows.start..column, column + 1..rows.end];
+        }
+        [rows.clone(), rows.end..rows.end]
+    }
+}
+
+/// The entry of a dominant diagonal by the sum of the magnitudes of the others of its row, in the order of columns.
+pub(super) fn dominant<T: Real>(others: f64) -> T {
+    T::from_f64(others + 0.5)
+}
+
+/// Rows that are summed at a time: their sums stay in the first-level cache.
+const PART: usize = 256;
+
+/// Writes the entries of these rows on a dominant diagonal.
+///
+/// # Safety
+/// They are valid, and nobody else uses them.
+pub(super) unsafe fn fill_diagonal<T: Real>(uniform: Uniform, matrix: Grid<T>, rows: Range<usize>) {
+    for first in rows.clone().step_by(PART) {
+        let count = PART.min(rows.end - first);
+        let mut sums = [0.0; PART];
+        for column in 0..uniform.rows {
+            for part in Diagonal::Dominant.drawn(column, first..first + count) {
+                for (row, sum) in part.clone().zip(&mut sums[part.start - first..]) {
+                    *sum += uniform.real::<T>(row, column).to_f64().abs();
+                }
+            }
+        }
+        for (row, sum) in (first..).zip(&sums[..count]) {
+            // SAFETY: the caller's promise.
+            unsafe { matrix.at(row, row).write(dominant(*sum)) };
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,6 +136,23 @@ mod tests {
         // Mean 0 with a standard deviation of 0.0009; variance 1/12.
         assert!(sums[0].abs() < 500.0 && (sums[1] / 1e5 - 1.0 / 12.0).abs() < 0.001, "{sums:?}");
         assert!(least < -0.499 && most > 0.499);
+    }
+
+    #[test]
+    fn a_dominant_diagonal_is_the_sum_of_the_others_and_a_half() {
+        const N: usize = 300;
+        let uniform = Uniform::new(4, N);
+        let mut matrix = [0.0_f64; 4 * N];
+        // Rows 255 to 258, on both sides of a part, in columns of a matrix that begins at the first of them.
+        let grid = Grid::new(matrix.as_mut_ptr().wrapping_sub(255 * N), N);
+        // SAFETY: four columns of the matrix are there.
+        unsafe { fill_diagonal(uniform, grid, 255..259) };
+        for row in 255..259 {
+            let others = (0..N).filter(|column| *column != row).map(|column| uniform.entry(row, column).abs());
+            let expected = others.sum::<f64>() + 0.5;
+            assert_eq!(matrix[(row - 255) * N + row].to_bits(), expected.to_bits(), "{row}");
+        }
+        assert_eq!(matrix.iter().filter(|entry| **entry != 0.0).count(), 4);
     }
 
     #[test]

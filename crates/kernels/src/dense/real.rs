@@ -56,6 +56,10 @@ pub trait Real:
 
     /// The tiles of this type that this build has, widest first; the last of them needs no instruction set.
     fn tiles() -> &'static [Tile<Self>];
+
+    /// The tiles of this type that multiply what is to the right of a panel in bf16, widest first; none where this build
+    /// has no such instruction set.
+    fn paired_tiles() -> &'static [Tile<Self>];
 }
 
 impl Real for f64 {
@@ -83,6 +87,10 @@ impl Real for f64 {
 
     fn tiles() -> &'static [Tile<Self>] {
         native::tiles::FP64
+    }
+
+    fn paired_tiles() -> &'static [Tile<Self>] {
+        &[]
     }
 }
 
@@ -112,5 +120,9 @@ impl Real for f32 {
 
     fn tiles() -> &'static [Tile<Self>] {
         native::tiles::FP32
+    }
+
+    fn paired_tiles() -> &'static [Tile<Self>] {
+        native::tiles::FP32_BY_BF16
     }
 }

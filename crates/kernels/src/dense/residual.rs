@@ -3,7 +3,7 @@
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::random::Uniform;
+use super::random::{Diagonal, Uniform, dominant};
 use super::real::Real;
 
 /// The scaled residual below which HPL accepts a solution (`HPL.dat`'s usual threshold).
@@ -35,7 +35,7 @@ impl Checked {
 /// behind the matrix.
 pub fn check<T: Real>(seed: u64, solution: &[T]) -> Checked {
     let norms = Norms::default();
-    norms.add_rows(Uniform::new(seed, solution.len()), solution, 0..solution.len());
+    norms.add_rows(Uniform::new(seed, solution.len()), Diagonal::Drawn, solution, 0..solution.len());
     norms.checked::<T>(solution.len())
 }
 
@@ -65,23 +65,31 @@ impl Norms {
         }
     }
 
-    /// Adds some rows of the system. Each is summed in `f64` in the order of columns, whoever does it.
-    pub(super) fn add_rows<T: Real>(&self, uniform: Uniform, solution: &[T], rows: Range<usize>) {
+    /// Adds some rows of the system. Each is summed in `f64` in the order of columns, a dominant diagonal last, whoever does
+    /// it.
+    pub(super) fn add_rows<T: Real>(&self, uniform: Uniform, diagonal: Diagonal, solution: &[T], rows: Range<usize>) {
         let add = |norm: &AtomicU64, value: f64| norm.fetch_max(value.abs().to_bits(), Ordering::AcqRel);
         for first in rows.clone().step_by(PART) {
             let count = PART.min(rows.end - first);
             let mut sums = [(0.0, 0.0); PART];
             for (column, x) in solution.iter().enumerate() {
                 let x = x.to_f64();
-                for (row, (product, magnitude)) in (first..).zip(&mut sums[..count]) {
-                    let entry = uniform.real::<T>(row, column).to_f64();
-                    *product += entry * x;
-                    *magnitude += entry.abs();
+                for part in diagonal.drawn(column, first..first + count) {
+                    for (row, (product, magnitude)) in part.clone().zip(&mut sums[part.start - first..]) {
+                        let entry = uniform.real::<T>(row, column).to_f64();
+                        *product += entry * x;
+                        *magnitude += entry.abs();
+                    }
                 }
             }
-            for (row, (product, magnitude)) in (first..).zip(&sums[..count]) {
+            for (row, (product, magnitude)) in (first..).zip(&mut sums[..count]) {
+                if diagonal == Diagonal::Dominant {
+                    let entry = dominant::<T>(*magnitude).to_f64();
+                    *product += entry * solution[row].to_f64();
+                    *magnitude += entry;
+                }
                 let rhs = uniform.real::<T>(row, solution.len()).to_f64();
-                add(&self.residual, product - rhs);
+                add(&self.residual, *product - rhs);
                 add(&self.matrix, *magnitude);
                 add(&self.solution, solution[row].to_f64());
                 add(&self.rhs, rhs);

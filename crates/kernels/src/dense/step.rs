@@ -6,7 +6,7 @@ use super::gemm::{Left, Update};
 use super::grid::Grid;
 use super::pack;
 use super::real::Real;
-use super::tile::BoundTile;
+use super::tile::{BoundTile, Levels};
 use crate::native::tiles::fetch;
 
 /// The rows of a column that are interchanged lie anywhere in it, where no processor would look ahead; they are fetched
@@ -26,7 +26,7 @@ pub(super) struct Step<T: 'static> {
     /// What the inverses of the diagonal blocks of the triangle, each of the tile's rows, differ from one by, negated; none where the panel is
     /// at most one block, and the block may not be whole.
     pub(super) inverses: Option<*const T>,
-    /// The part below the triangle in packed stripes, where that was done.
+    /// The part below the triangle in packed stripes, where that was done; of a tile with pairs, in pairs of bf16.
     pub(super) packed: Option<*const T>,
 }
 
@@ -56,14 +56,20 @@ impl<T: Real> Step<T> {
             return;
         }
         let height = self.tile.rows();
+        let depth = self.panel.len();
+        let levels = self.packed.map_or(Levels::single(depth), |_| Levels::packed(self.tile, depth));
+        if levels.are_pairs {
+            // SAFETY: as above.
+            unsafe { pack::pair_strips(self.tile, bench.right, depth, columns.len()) };
+        }
         let left = match self.packed {
-            Some(packed) => Left { first: packed, stripe: height * self.panel.len(), step: height, edge: None },
+            Some(packed) => Left { first: packed, stripe: height * levels.count, step: height, edge: None },
             // SAFETY: as above.
             None => unsafe { self.in_place(below.clone(), self.panel.clone(), bench) },
         };
         let update = Update {
             tile: self.tile,
-            depth: self.panel.len(),
+            levels,
             left,
             right: bench.right,
             result: Grid::new(self.grid.at(below.start, columns.start), self.grid.step()),
@@ -152,7 +158,7 @@ impl<T: Real> Step<T> {
             let block = first + start..self.panel.end.min(first + start + height);
             let update = |left, right: *mut T, depth| Update {
                 tile: self.tile,
-                depth,
+                levels: Levels::single(depth),
                 left,
                 right,
                 result: Grid::new(self.grid.at(block.start, strip.start), self.grid.step()),

@@ -76,11 +76,48 @@ pub struct Tile<T: 'static> {
     pub columns: usize,
     pub(crate) body: TileBody<T>,
     pub(crate) eliminate: ColumnsBody<T>,
+    /// How products of a lower precision are computed; `None` where all are of the element type.
+    pub(crate) pairs: Option<Pairs<T>>,
 }
+
+/// Products of bf16 with sums in the element type, on a tile of the same shape. Factors are packed as in any product, but
+/// that an element's place holds the bf16 of two steps of the depth, the first one in the lower half; so the depth of
+/// the loop is that of the pairs.
+pub(crate) struct Pairs<T: 'static> {
+    pub(crate) body: TileBody<T>,
+    pub(crate) round: RoundBody<T>,
+}
+
+/// Rounds elements of one step of the depth, and those of the next where there is one, to bf16 and writes them as pairs.
+///
+/// # Safety
+/// The CPU must support the features that the tile requires.
+pub(crate) type RoundBody<T> = unsafe fn(first: &[T], second: Option<&[T]>, pairs: &mut [T]);
 
 impl<T> fmt::Debug for Tile<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Tile").field(&self.name).finish()
+    }
+}
+
+/// The depth of a product as its loop counts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Levels {
+    /// Steps of the loop.
+    pub(crate) count: usize,
+    /// Whether each is two steps of the depth, as pairs of bf16.
+    pub(crate) are_pairs: bool,
+}
+
+impl Levels {
+    /// A step for each of the depth.
+    pub(crate) const fn single(count: usize) -> Self {
+        Self { count, are_pairs: false }
+    }
+
+    /// Those of a product whose factors are packed for this tile.
+    pub(crate) const fn packed<T: Real>(tile: BoundTile<T>, depth: usize) -> Self {
+        if tile.has_pairs() { Self { count: depth.div_ceil(2), are_pairs: true } } else { Self::single(depth) }
     }
 }
 
@@ -106,6 +143,11 @@ impl<T: Real> Tile<T> {
     /// Where the machine code of the tile's loop begins, for disassembly.
     pub fn code(&self) -> *const u8 {
         self.body as *const u8
+    }
+
+    /// The same of its loop over pairs of bf16, where it has one.
+    pub fn pairs_code(&self) -> Option<*const u8> {
+        self.pairs.as_ref().map(|pairs| pairs.body as *const u8)
     }
 }
 
@@ -141,22 +183,40 @@ impl<T: Real> BoundTile<T> {
         self.tile.columns
     }
 
-    /// Runs the tile's loop.
+    /// Whether what is to the right of a panel is multiplied in pairs of bf16.
+    #[inline]
+    pub(crate) const fn has_pairs(self) -> bool {
+        self.tile.pairs.is_some()
+    }
+
+    /// Rounds two steps of the depth to pairs of bf16; a second step that is not there is zeros. A tile without pairs
+    /// leaves them as they are.
+    #[inline]
+    pub(crate) fn round(self, first: &[T], second: Option<&[T]>, pairs: &mut [T]) {
+        if let Some(own) = &self.tile.pairs {
+            // SAFETY: a `BoundTile` exists only where `Features::usable` has found what the tile requires.
+            unsafe { (own.round)(first, second, pairs) }
+        }
+    }
+
+    /// Runs the tile's loop, or where the factors are pairs of bf16 that of the pairs.
     ///
     /// # Safety
     /// As for [`TileBody`], but for the features, which this type vouches for.
     #[inline]
     pub(crate) unsafe fn run(
         self,
-        depth: usize,
+        levels: Levels,
         a: (*const T, usize),
         b: *const T,
         c: (*mut T, usize),
         next: *const T,
     ) {
+        let pairs = self.tile.pairs.as_ref().filter(|_| levels.are_pairs);
+        let body = pairs.map_or(self.tile.body, |pairs| pairs.body);
         // SAFETY: a `BoundTile` exists only where `Features::usable` has found what the tile requires; the rest is the
         // caller's promise.
-        unsafe { (self.tile.body)(depth, a.0, a.1, b, c.0, c.1, next) }
+        unsafe { body(levels.count, a.0, a.1, b, c.0, c.1, next) }
     }
 
     /// Runs the loop over columns.
@@ -172,7 +232,8 @@ impl<T: Real> BoundTile<T> {
 
 /// The tile of this instruction set.
 pub fn find<T: Real>(isa: Isa, features: &Features) -> Option<BoundTile<T>> {
-    T::tiles().iter().filter(|tile| tile.isa == isa).find_map(|tile| tile.bind(features))
+    let all = T::tiles().iter().chain(T::paired_tiles());
+    all.filter(|tile| tile.isa == isa).find_map(|tile| tile.bind(features))
 }
 
 /// The widest tile that binds; there is always one, as the last of the table requires nothing.

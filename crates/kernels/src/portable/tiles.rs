@@ -21,6 +21,7 @@ pub(crate) const FP64_SCALAR: Tile<f64> = Tile {
     columns: COLUMNS,
     body: tile::<f64>,
     eliminate: eliminate::<f64>,
+    pairs: None,
 };
 
 /// The portable tile of fp32.
@@ -32,6 +33,7 @@ pub(crate) const FP32_SCALAR: Tile<f32> = Tile {
     columns: COLUMNS,
     body: tile::<f32>,
     eliminate: eliminate::<f32>,
+    pairs: None,
 };
 
 /// The tiles of fp64 that need no instruction set.
@@ -40,10 +42,49 @@ pub static FP64: &[Tile<f64>] = &[FP64_SCALAR];
 /// The tiles of fp32 that need no instruction set.
 pub static FP32: &[Tile<f32>] = &[FP32_SCALAR];
 
+/// Products in bf16 need an instruction set.
+pub static FP32_BY_BF16: &[Tile<f32>] = &[];
+
 /// Does nothing: Rust has no word for it.
 #[inline]
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 pub(crate) const fn fetch<T>(_place: *const T) {}
+
+/// Rounds to pairs of bf16: see [`RoundBody`](crate::dense::tile::RoundBody). Inlined into the function of each
+/// instruction set, whose vectors the compiler then uses. A pair is the bits of an element.
+#[expect(clippy::inline_always, reason = "it takes the instruction set of the function that it is inlined into")]
+#[inline(always)]
+#[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), expect(dead_code, reason = "no tile here has pairs"))]
+pub(crate) fn round_pairs(first: &[f32], second: Option<&[f32]>, pairs: &mut [f32]) {
+    match second {
+        Some(second) => {
+            for ((pair, first), second) in pairs.iter_mut().zip(first).zip(second) {
+                *pair = f32::from_bits(bfloat(*first) | bfloat(*second) << 16);
+            }
+        }
+        None => {
+            for (pair, first) in pairs.iter_mut().zip(first) {
+                *pair = f32::from_bits(bfloat(*first));
+            }
+        }
+    }
+}
+
+/// The bits of the nearest bf16, of two as near the even one, as VCVTNE2PS2BF16 has it: what is too small to be a normal
+/// number is zero, what is no number stays none.
+#[expect(clippy::inline_always, reason = "as above")]
+#[inline(always)]
+pub(crate) fn bfloat(value: f32) -> u32 {
+    let bits = value.to_bits();
+    let rounded = (bits.wrapping_add(0x7fff + (bits >> 16 & 1))) >> 16;
+    if value.is_nan() {
+        bits >> 16 | 0x40
+    } else if value.abs() < f32::MIN_POSITIVE {
+        bits >> 16 & 0x8000
+    } else {
+        rounded
+    }
+}
 
 /// See [`TileBody`](crate::dense::tile::TileBody).
 unsafe extern "C" fn tile<T: Real>(

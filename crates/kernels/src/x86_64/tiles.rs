@@ -11,20 +11,26 @@
 //! column of C goes a part of the right strip that comes next. The left stripe, which passes by from the second-level
 //! cache, is fetched 1536 bytes ahead, eight steps of the widest
 //! tiles.
+//!
+//! VDPBF16PS has the shape of a multiply-add: sixteen sums, and in place of each element two of bf16, whose products are
+//! added one after the other. So the same loop, over half as many steps, is the tile of bf16.
 
 use core::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
 
 use model::isa::Isa;
 
-use crate::dense::tile::{Elimination, Tile};
+use crate::dense::tile::{Elimination, Pairs, Tile};
 use crate::features::Feature;
-use crate::portable::tiles::{FP32_SCALAR, FP64_SCALAR, eliminate};
+use crate::portable::tiles::{FP32_SCALAR, FP64_SCALAR, eliminate, round_pairs};
 
 /// The tiles of fp64, widest first.
 pub(crate) static FP64: &[Tile<f64>] = &[FP64_AVX512, FP64_AVX2, FP64_SCALAR];
 
 /// The tiles of fp32, widest first.
 pub(crate) static FP32: &[Tile<f32>] = &[FP32_AVX512, FP32_AVX2, FP32_SCALAR];
+
+/// The tiles of fp32 that multiply in bf16 to the right of a panel, widest first.
+pub(crate) static FP32_BY_BF16: &[Tile<f32>] = &[FP32_AVX512_BF16];
 
 /// Has a line fetched into the second-level cache, whatever lies there.
 #[inline]
@@ -216,6 +222,19 @@ tile_loop!(
     }
 );
 tile_loop!(
+    /// 48 rows by 8 columns of fp32, their factors pairs of bf16: sums in ZMM8-31. A step is two of the depth.
+    bf16_avx512_bf16(f32) {
+        vector: "64", shift: "2", row: "32", left: ["zmm0", "zmm1", "zmm2"],
+        load: "vmovups", broadcast: "vbroadcastss", fma: "vdpbf16ps", sub: "vsubps", zero: "vpxord",
+        columns: "8" [
+            ("0", "zmm3", "zmm8", "zmm9", "zmm10"), ("4", "zmm4", "zmm11", "zmm12", "zmm13"),
+            ("8", "zmm5", "zmm14", "zmm15", "zmm16"), ("12", "zmm6", "zmm17", "zmm18", "zmm19"),
+            ("16", "zmm7", "zmm20", "zmm21", "zmm22"), ("20", "zmm3", "zmm23", "zmm24", "zmm25"),
+            ("24", "zmm4", "zmm26", "zmm27", "zmm28"), ("28", "zmm5", "zmm29", "zmm30", "zmm31")
+        ],
+    }
+);
+tile_loop!(
     /// 12 rows by 4 columns of fp64: sums in YMM4-15.
     fp64_avx2(f64) {
         vector: "32", shift: "3", row: "32", left: ["ymm0", "ymm1", "ymm2"],
@@ -267,6 +286,12 @@ columns_loop!(
     fp32_avx2_columns(f32), "avx2,fma"
 );
 
+/// Rounds to pairs of bf16, sixteen at a time: by whole numbers, as packing takes next to no time of a solution.
+#[target_feature(enable = "avx512f")]
+unsafe fn bf16_avx512_pairs(first: &[f32], second: Option<&[f32]>, pairs: &mut [f32]) {
+    round_pairs(first, second, pairs);
+}
+
 /// 512 bits.
 const FP64_AVX512: Tile<f64> = Tile {
     name: "avx512/24x8",
@@ -276,6 +301,7 @@ const FP64_AVX512: Tile<f64> = Tile {
     columns: 8,
     body: fp64_avx512,
     eliminate: fp64_avx512_columns,
+    pairs: None,
 };
 /// 256 bits.
 const FP64_AVX2: Tile<f64> = Tile {
@@ -286,6 +312,7 @@ const FP64_AVX2: Tile<f64> = Tile {
     columns: 4,
     body: fp64_avx2,
     eliminate: fp64_avx2_columns,
+    pairs: None,
 };
 /// 512 bits.
 const FP32_AVX512: Tile<f32> = Tile {
@@ -296,6 +323,7 @@ const FP32_AVX512: Tile<f32> = Tile {
     columns: 8,
     body: fp32_avx512,
     eliminate: fp32_avx512_columns,
+    pairs: None,
 };
 /// 256 bits.
 const FP32_AVX2: Tile<f32> = Tile {
@@ -306,4 +334,16 @@ const FP32_AVX2: Tile<f32> = Tile {
     columns: 4,
     body: fp32_avx2,
     eliminate: fp32_avx2_columns,
+    pairs: None,
 };
+/// 512 bits, bf16 into fp32.
+const FP32_AVX512_BF16: Tile<f32> = Tile {
+    name: "avx512_bf16/48x8",
+    isa: Isa::Avx512Bf16,
+    requires: &[Feature::Avx512F, Feature::Avx512Bf16],
+    pairs: Some(Pairs { body: bf16_avx512_bf16, round: bf16_avx512_pairs }),
+    ..FP32_AVX512
+};
+
+#[cfg(test)]
+mod tests;

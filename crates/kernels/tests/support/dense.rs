@@ -3,7 +3,7 @@
 
 use std::fmt::Debug;
 
-use kernels::dense::{Abandoned, Blocking, BoundTile, Caches, Crew, Problem, Real, Solver, Uniform};
+use kernels::dense::{Abandoned, Blocking, BoundTile, Caches, Crew, Diagonal, Problem, Real, Solver, Uniform};
 use kernels::features::Features;
 
 /// A problem and its crew.
@@ -14,21 +14,22 @@ pub(crate) struct Setting<T: Real> {
     pub(crate) threads: usize,
     pub(crate) panel: Option<usize>,
     pub(crate) seed: u64,
+    pub(crate) diagonal: Diagonal,
     pub(crate) tile: BoundTile<T>,
 }
 
 impl<T: Real> Setting<T> {
     pub(crate) const fn new(tile: BoundTile<T>) -> Self {
-        Self { n: 1, lda: 1, threads: 1, panel: None, seed: 7, tile }
+        Self { n: 1, lda: 1, threads: 1, panel: None, seed: 7, diagonal: Diagonal::Drawn, tile }
     }
 
     /// As small caches as there are, so that small problems have several blocks.
     pub(crate) fn problem(self) -> Problem<T> {
-        let Self { n, lda, seed, tile, panel, .. } = self;
+        let Self { n, lda, seed, diagonal, tile, panel, .. } = self;
         let caches = Caches { l1d: 8 << 10, l2: 64 << 10 };
         let blocking = Blocking::new(tile.tile(), n, caches);
         let blocking = panel.map_or(blocking, |panel| blocking.with_panel(tile.tile(), panel, caches));
-        Problem { n, lda, seed, tile, blocking }
+        Problem { n, lda, seed, diagonal, tile, blocking }
     }
 }
 

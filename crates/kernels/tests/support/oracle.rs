@@ -10,6 +10,12 @@ use kernels::state::ArithmeticState;
 use kernels::table::Kernel;
 use model::isa::{CpuOp, Element};
 
+#[path = "brain.rs"]
+#[expect(dead_code, reason = "of the tests of dense linear algebra")]
+mod brain;
+
+pub(crate) use brain::bfloat;
+
 /// The accumulators after `iterations` iterations, packed as the kernel packs them.
 pub(crate) fn oracle(state: &ArithmeticState, iterations: u64) -> Vec<u8> {
     let kernel = state.kernel();
@@ -133,11 +139,6 @@ fn half_bytes(value: f64) -> [u8; 2] {
         numbers.map(|bytes| (half(bytes).to_bits(), bytes)).collect()
     });
     *ALL.get(&value.to_bits()).unwrap_or_else(|| panic!("{value} is no normal binary16"))
-}
-
-/// The value of a bf16.
-pub(crate) fn bfloat(bytes: [u8; 2]) -> f64 {
-    f32::from_bits(u32::from(u16::from_ne_bytes(bytes)) << 16).into()
 }
 
 /// Products in one lane's sum, each of a multiplication and an addition.

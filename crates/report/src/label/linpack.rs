@@ -1,9 +1,9 @@
-//! LINPACK in the words of the field: `LINPACK`, `N = 10000`; `DGEMM`, `N = 5000, AVX2`. Figures and notes are not made
-//! here.
+//! LINPACK in the words of the field: `LINPACK`, `N = 10000`; `DGEMM`, `N = 5000, AVX2`. What solves HPL-MxP's matrix is
+//! called so, and not LINPACK. Figures and notes are not made here.
 
 use model::document::Row;
-use model::isa::{Element, Isa};
-use model::linpack::{LinpackChoices, LinpackEngine, LinpackOp, LinpackParams, linpack_id};
+use model::isa::Element;
+use model::linpack::{LinpackChoices, LinpackEngine, LinpackMatrix, LinpackOp, LinpackParams, linpack_id};
 
 use super::Label;
 
@@ -16,24 +16,34 @@ const fn letter(element: Element) -> &'static str {
     }
 }
 
-/// What a row computes: `LINPACK`, `LINPACK mixed`, `DGEMM`.
+/// What a row computes: `LINPACK`, `LINPACK mixed`, `HPL-MxP`, `DGEMM`.
 fn what(params: &LinpackParams) -> String {
     match params.op {
         LinpackOp::Lu => "LINPACK".to_owned(),
+        LinpackOp::LuMixed if is_dominant(params) => "HPL-MxP".to_owned(),
         LinpackOp::LuMixed => "LINPACK mixed".to_owned(),
         LinpackOp::Gemm => format!("{}GEMM", letter(params.element)),
     }
 }
 
+/// Whether the system is HPL-MxP's, and not HPL's.
+pub(crate) fn is_dominant(params: &LinpackParams) -> bool {
+    params.matrix() == Some(LinpackMatrix::DiagonallyDominant)
+}
+
+/// What is said of factors of lower precision: `FP32 factors`; `BF16 factors, dominant matrix`.
+fn factors(params: &LinpackParams) -> impl Iterator<Item = String> {
+    let element =
+        (params.op == LinpackOp::LuMixed).then(|| format!("{} factors", params.element.name().to_uppercase()));
+    element.into_iter().chain(is_dominant(params).then(|| "dominant matrix".to_owned()))
+}
+
 /// What a curve over orders is of: `LINPACK over N`; `LINPACK mixed over N, FP32 factors, AVX-512`.
-pub(crate) fn curve_title(op: LinpackOp, engine: LinpackEngine, element: Element, isa: Option<Isa>) -> String {
-    let what = if op == LinpackOp::LuMixed { "LINPACK mixed" } else { "LINPACK" };
-    let mut words = vec![format!("{what} over N")];
-    if op == LinpackOp::LuMixed {
-        words.push(format!("{} factors", element.name().to_uppercase()));
-    }
-    words.extend(isa.map(|isa| isa.title().to_owned()));
-    match engine {
+pub(crate) fn curve_title(params: &LinpackParams) -> String {
+    let mut words = vec![format!("{} over N", what(params))];
+    words.extend(factors(params));
+    words.extend(params.isa.map(|isa| isa.title().to_owned()));
+    match params.engine {
         LinpackEngine::Own => {}
         LinpackEngine::Faer => words.push("faer".to_owned()),
         LinpackEngine::System => words.push("system library".to_owned()),
@@ -59,9 +69,8 @@ fn chosen(row: &Row, params: &LinpackParams) -> LinpackChoices {
 pub(super) fn label(row: &Row, params: &LinpackParams) -> Label {
     let chosen = chosen(row, params);
     let mut how = vec![format!("N = {}", params.n)];
-    if params.op == LinpackOp::LuMixed {
-        how.push(format!("{} factors", params.element.name().to_uppercase()));
-    } else if params.op == LinpackOp::Lu && params.element != Element::Fp64 {
+    how.extend(factors(params));
+    if params.op == LinpackOp::Lu && params.element != Element::Fp64 {
         how.push(params.element.name().to_uppercase());
     }
     how.extend(params.nb.filter(|_| chosen.nb).map(|nb| format!("NB = {nb}")));

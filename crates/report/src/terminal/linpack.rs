@@ -66,29 +66,35 @@ pub(super) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style
         }
     }
     let draw = Drawing { notes, style };
-    curves.iter().flat_map(|(kind, rows)| draw.solutions(*kind, rows)).collect()
+    curves.iter().flat_map(|(_, rows)| draw.solutions(rows)).collect()
 }
 
 impl Drawing<'_> {
     /// One curve: all numbers of threads beside each other, or one below the other where there is no room.
-    fn solutions(&self, kind: Kind, rows: &[&Row]) -> Vec<Vec<String>> {
+    fn solutions(&self, rows: &[&Row]) -> Vec<Vec<String>> {
+        let Some(own) = rows.first().copied().and_then(params) else { return Vec::new() };
         let mut counts: Vec<u32> = rows.iter().map(|row| row.params.threads()).collect();
         counts.sort_unstable();
         counts.dedup();
         let tables = |counts: &[u32]| {
             let lines = self.over_orders(rows, counts)?;
-            let title = [linpack::curve_title(kind.0, kind.1, kind.2, kind.3), said(counts)].concat();
+            let title = [linpack::curve_title(own), said(counts)].concat();
             Some([self.title(&title), lines].concat())
         };
         let mut paragraphs: Vec<Vec<String>> = match tables(&counts) {
             Some(lines) => vec![lines],
             None => counts.iter().filter_map(|count| tables(&[*count])).collect(),
         };
-        if let (LinpackOp::LuMixed, Some(last)) = (kind.0, paragraphs.last_mut()) {
+        if let (LinpackOp::LuMixed, Some(last)) = (own.op, paragraphs.last_mut()) {
+            let matrix = if linpack::is_dominant(own) {
+                " The matrix is HPL-MxP's, diagonally dominant, so this is no LINPACK."
+            } else {
+                ""
+            };
             let reading = format!(
                 "Of peak: of multiply-adds in {}, the type of the factors. Rounds: of refinement, by which the residual \
-                 is that of fp64.",
-                kind.2.name().to_uppercase()
+                 is that of fp64.{matrix}",
+                own.element.name().to_uppercase()
             );
             last.extend(wrap(&reading, "  ", self.style.width));
         }

@@ -32,11 +32,11 @@ const TOUCH_BYTES_PER_SECOND: f64 = 0.4e9;
 /// Seconds in which a thread makes an entry, or checks it by making it once more.
 const ENTRY_SECONDS: f64 = 1.5e-9;
 
-/// Bytes of an element; 0 of a type that no solver has.
+/// Bytes of an element as it lies in memory; 0 of a type that no solver has. Factors whose products are of bf16 are fp32.
 pub(super) const fn element_bytes(element: Element) -> u64 {
     match element {
         Element::Fp64 => 8,
-        Element::Fp32 => 4,
+        Element::Fp32 | Element::Bf16 => 4,
         _ => 0,
     }
 }
@@ -79,7 +79,8 @@ pub(super) fn largest_order(op: LinpackOp, element: Element, bytes: u64, lda_of:
 /// or one where it is not a vector unit.
 fn usual_flop_per_cycle(isa: Option<Isa>, element: Element) -> f64 {
     let vector_bytes = match isa {
-        Some(Isa::Avx512) => 64,
+        // Two products in place of one of fp32, by one unit.
+        Some(Isa::Avx512 | Isa::Avx512Bf16) => 64,
         None | Some(Isa::Avx2) => 32,
         Some(Isa::Sse2 | Isa::Neon) => 16,
         Some(_) => element_bytes(element).max(1) / 2,
@@ -91,7 +92,8 @@ fn usual_flop_per_cycle(isa: Option<Isa>, element: Element) -> f64 {
 pub(super) fn expected_rate(machine: &Machine, isa: Option<Isa>, element: Element, cpus: &[u32]) -> f64 {
     let cores = machine.cpu.one_per_core(cpus).len().max(1) as f64;
     let known = isa.and_then(|isa| {
-        let kernel = machine::CpuKernel { op: CpuOp::Fma, element, isa };
+        let op = if element == Element::Bf16 { CpuOp::Dot } else { CpuOp::Fma };
+        let kernel = machine::CpuKernel { op, element, isa };
         let peaks = machine::cpu_peaks(machine, kernel, cpus, None, None);
         let of = |kind: PeakKind| peaks.iter().find(|peak| peak.kind == kind).map(|peak| peak.value);
         of(PeakKind::Base).or_else(|| of(PeakKind::Boost))
@@ -158,8 +160,10 @@ mod tests {
             assert!(most_bytes(LU, Element::Fp64, n + 1, n + 1) > bytes);
         }
         assert_eq!(largest_order(LU, Element::Fp64, 64 << 20, |n| n), 0, "no room for anything beside the matrix");
-        let mixed = most_bytes(LinpackOp::LuMixed, Element::Fp32, 20_000, 20_000);
-        assert_eq!(mixed, 20_000 * 20_000 * 12 / 20 * 21, "the matrix in fp64 and its factors in fp32, and 5 %");
+        for element in [Element::Fp32, Element::Bf16] {
+            let mixed = most_bytes(LinpackOp::LuMixed, element, 20_000, 20_000);
+            assert_eq!(mixed, 20_000 * 20_000 * 12 / 20 * 21, "the matrix in fp64 and its factors in fp32, and 5 %");
+        }
         assert!(most_bytes(LinpackOp::Gemm, Element::Fp64, u64::MAX / 2, u64::MAX / 2) == u64::MAX);
     }
 

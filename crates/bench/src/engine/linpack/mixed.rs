@@ -1,7 +1,8 @@
-//! Our own solver in mixed precision: a system in fp64, its factors in fp32, and refinement.
+//! Our own solver in mixed precision: a system in fp64, its factors in fp32, or in fp32 by products in bf16, and refinement.
 
-use kernels::dense::{Checked, MOST_REFINEMENTS, Mixed, Problem, Refined, Unfit};
-use model::linpack::{LinpackConditions, LinpackParams};
+use kernels::dense::{Checked, Diagonal, MOST_REFINEMENTS, Mixed, Problem, Refined, Unfit};
+use model::isa::Element;
+use model::linpack::{LinpackConditions, LinpackMatrix, LinpackParams};
 use model::wire::Task;
 use sys::memory::Place;
 use sys::numbers::Numbers;
@@ -13,15 +14,20 @@ use super::{Residuals, Team, Trouble, solver};
 ///
 /// # Errors
 /// It is none: there are no factors, the refinement did not converge, or the residual is too large or no number.
-fn judged_mixed(checked: &Checked, singular: Option<usize>, refined: Refined) -> Result<Residuals, String> {
+fn judged_mixed(
+    checked: &Checked,
+    singular: Option<usize>,
+    refined: Refined,
+    factors: Element,
+) -> Result<Residuals, String> {
     if let Some(column) = singular {
-        return Err(format!("the matrix is singular in fp32: column {column} (counted from 0) has no pivot"));
+        return Err(format!("the matrix is singular in {factors}: column {column} (counted from 0) has no pivot"));
     }
     if !refined.converged {
         let (rounds, scaled) = (refined.refinements, checked.scaled);
         return Err(format!(
             "the refinement did not converge: after {rounds} of at most {MOST_REFINEMENTS} rounds the scaled residual is \
-             {scaled:.3e}; the matrix is too ill-conditioned for factors in fp32, --op lu solves it in fp64"
+             {scaled:.3e}; the matrix is too ill-conditioned for factors in {factors}, --op lu solves HPL's in fp64"
         ));
     }
     judged(checked, None)
@@ -30,6 +36,8 @@ fn judged_mixed(checked: &Checked, singular: Option<usize>, refined: Refined) ->
 /// A system of equations.
 pub(super) struct LuMixed {
     solver: Mixed<Numbers<f64>, Numbers<f32>>,
+    /// The type of the factors.
+    factors: Element,
     /// Where the matrix and its factors are.
     places: [Place; 2],
     mapped_bytes: u64,
@@ -43,9 +51,12 @@ impl LuMixed {
     pub(super) fn new(task: &Task, params: &LinpackParams) -> Result<Self, Trouble> {
         let Parts { tile, blocking, crew, n, lda } = Parts::<f32>::new(task, params)?;
         let isa = || params.isa.map_or("any kernel", |isa| isa.name());
-        let wide = solver::tile::<f64>(params)
+        let beside = LinpackParams { isa: params.isa.map(solver::beside_factors), ..params.clone() };
+        let wide = solver::tile::<f64>(&beside)
             .ok_or_else(|| Trouble::Unavailable(format!("there is no kernel of fp64 with {} here", isa())))?;
-        let problem = Problem { n, lda, seed: task.seed, tile, blocking };
+        let is_dominant = params.matrix() == Some(LinpackMatrix::DiagonallyDominant);
+        let diagonal = if is_dominant { Diagonal::Dominant } else { Diagonal::Drawn };
+        let problem = Problem { n, lda, seed: task.seed, diagonal, tile, blocking };
         let align = index(params.align)?;
         let kept = map::<f64>(problem.kept_len().ok_or(Unfit::Order).map_err(unfit)?, align)?;
         let factors = map::<f32>(problem.matrix_len().ok_or(Unfit::Order).map_err(unfit)?, align)?;
@@ -55,7 +66,7 @@ impl LuMixed {
         let mapped_bytes = regions.iter().map(|region| region.len() as u64).sum();
         let places = [kept.region().place(), factors.region().place()];
         let solver = Mixed::new(problem, wide, crew, (kept, vectors), (factors, workspace)).map_err(unfit)?;
-        Ok(Self { solver, places, mapped_bytes })
+        Ok(Self { solver, factors: params.element, places, mapped_bytes })
     }
 }
 
@@ -70,7 +81,7 @@ impl Team for LuMixed {
 
     fn check(&self, thread: usize) -> Result<Residuals, String> {
         let checked = self.solver.check(thread).map_err(abandoned)?;
-        judged_mixed(&checked, self.solver.singular(), self.solver.refined())
+        judged_mixed(&checked, self.solver.singular(), self.solver.refined(), self.factors)
     }
 
     fn abandon(&self) {
@@ -99,7 +110,7 @@ impl Team for LuMixed {
 #[cfg(test)]
 mod tests {
     use model::experiment::Params;
-    use model::isa::Element;
+    use model::isa::Isa;
     use model::linpack::LinpackOp;
 
     use super::*;
@@ -131,6 +142,40 @@ mod tests {
         assert!(seen.refinements.is_some_and(|rounds| (1.0..20.0).contains(&rounds)), "{seen:?}");
         assert_eq!(seen.matrix_bytes, Some(300 * 300 * 12));
         assert!(seen.mapped_bytes >= seen.matrix_bytes && seen.kernel.is_some(), "{seen:?}");
+    }
+
+    /// A team with factors in bf16, where this machine has them.
+    fn brain(n: u64) -> Option<LuMixed> {
+        let mut task = planted::task(n, 1);
+        let Params::Linpack(params) = &mut task.experiment.params else { panic!("{task:?}") };
+        (params.op, params.element, params.isa) = (LinpackOp::LuMixed, Element::Bf16, Some(Isa::Avx512Bf16));
+        let params = params.clone();
+        match LuMixed::new(&task, &params) {
+            Ok(team) => Some(team),
+            Err(Trouble::Unavailable(reason)) => {
+                assert!(reason.contains("lacks avx512_bf16 for lu_mixed of bf16"), "{reason}");
+                crate::tests::skip("factors in bf16", &reason);
+                None
+            }
+            Err(trouble) => panic!("{trouble:?}"),
+        }
+    }
+
+    #[test]
+    fn factors_in_bf16_solve_a_dominant_matrix_and_their_faults_are_found() {
+        let Some(team) = brain(400) else { return };
+        let found = sample(&team).unwrap();
+        assert!(found.scaled < 2.0 && found.raw.is_some_and(|raw| raw > 0.0), "{found:?}");
+        let seen = team.describe();
+        assert_eq!((seen.kernel.as_deref(), seen.matrix_bytes), (Some("avx512_bf16/48x8"), Some(400 * 400 * 12)));
+        assert!(seen.refinements.is_some_and(|rounds| (1.0..8.0).contains(&rounds)), "{seen:?}");
+        assert_eq!(team.solver.problem().diagonal, Diagonal::Dominant);
+        team.solver.plant_other_matrix();
+        assert!(sample(&team).unwrap_err().contains("the solution is wrong"));
+        team.solver.plant_other_factors();
+        let reason = sample(&team).unwrap_err();
+        assert!(reason.contains("did not converge") && reason.contains("factors in bf16"), "{reason}");
+        assert!(sample(&team).is_ok());
     }
 
     #[test]

@@ -6,7 +6,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use model::experiment::{Area, Params};
-use model::isa::CpuOp;
 use model::linpack::{LinpackConditions, LinpackEngine as Whose, LinpackOp, LinpackParams};
 use model::machine::Machine;
 use model::unit::Unit;
@@ -30,8 +29,8 @@ mod series;
 mod solver;
 mod system;
 
-pub(crate) use solver::computes;
 pub(super) use solver::method;
+pub(crate) use solver::{computes, refused_factors};
 
 /// Measures LINPACK.
 pub(super) struct LinpackEngine;
@@ -79,11 +78,12 @@ fn params(task: &Task) -> Result<&LinpackParams, Trouble> {
     }
 }
 
-/// The multiply-adds that bound a row: those of the set that its solver uses, or the widest where it chooses.
+/// The multiply-adds that bound a row, of bf16 the sums of two products: those of the set that its solver uses, or the
+/// widest where it chooses.
 fn bound(params: &LinpackParams, seed: u64) -> Option<Box<dyn super::Trial>> {
     match params.isa {
-        Some(isa) => cpu::trial(CpuOp::Fma, params.element, isa, seed),
-        None => cpu::widest_trial(CpuOp::Fma, params.element, seed),
+        Some(isa) => cpu::trial(params.bound(), params.element, isa, seed),
+        None => cpu::widest_trial(params.bound(), params.element, seed),
     }
 }
 
@@ -184,6 +184,7 @@ impl Job for TeamJob {
         };
         let factors = self.params.op != LinpackOp::Gemm;
         seen.linpack = Some(LinpackConditions {
+            matrix: self.params.matrix(),
             nb: self.params.nb.filter(|_| factors),
             lda: Some(self.params.lda),
             fill_seconds: median(|one| one.prepare_seconds),

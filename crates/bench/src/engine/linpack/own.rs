@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use kernels::dense::{
-    Abandoned, Blocking, BoundTile, Checked, Crew, Problem, Product, Real, SAMPLES, Shape, Solver, THRESHOLD, Unfit,
-    Verified,
+    Abandoned, Blocking, BoundTile, Checked, Crew, Diagonal, Problem, Product, Real, SAMPLES, Shape, Solver, THRESHOLD,
+    Unfit, Verified,
 };
 use model::isa::Element;
 use model::linpack::{LinpackConditions, LinpackOp, LinpackParams};
@@ -26,7 +26,7 @@ pub(super) const WORKSPACE_ALIGN: usize = 2 << 20;
 pub(super) fn team(task: &Task, params: &LinpackParams) -> Result<Arc<dyn Team>, Trouble> {
     match (params.op, params.element) {
         (LinpackOp::Lu, Element::Fp64) => Ok(Arc::new(Lu::<f64>::new(task, params)?)),
-        (LinpackOp::LuMixed, Element::Fp32) => Ok(Arc::new(LuMixed::new(task, params)?)),
+        (LinpackOp::LuMixed, Element::Fp32 | Element::Bf16) => Ok(Arc::new(LuMixed::new(task, params)?)),
         (LinpackOp::Gemm, Element::Fp64) => Ok(Arc::new(Gemm::<f64>::new(task, params)?)),
         (LinpackOp::Gemm, Element::Fp32) => Ok(Arc::new(Gemm::<f32>::new(task, params)?)),
         (op, element) => Err(Trouble::Failed(format!("this version has no {op} of {element}"))),
@@ -69,7 +69,8 @@ impl<T: Real> Parts<T> {
     pub(super) fn new(task: &Task, params: &LinpackParams) -> Result<Self, Trouble> {
         let lacking = || {
             let isa = params.isa.map_or("any kernel", |isa| isa.name());
-            Trouble::Unavailable(format!("this CPU, or the operating system, lacks {isa} for {}", params.op))
+            let (op, element) = (params.op, params.element);
+            Trouble::Unavailable(format!("this CPU, or the operating system, lacks {isa} for {op} of {element}"))
         };
         let tile = solver::tile::<T>(params).ok_or_else(lacking)?;
         let machine = machine::discover(&machine::Sysroot::host());
@@ -118,7 +119,7 @@ struct Lu<T: Real + Number> {
 impl<T: Real + Number> Lu<T> {
     fn new(task: &Task, params: &LinpackParams) -> Result<Self, Trouble> {
         let Parts { tile, blocking, crew, n, lda } = Parts::<T>::new(task, params)?;
-        let problem = Problem { n, lda, seed: task.seed, tile, blocking };
+        let problem = Problem { n, lda, seed: task.seed, diagonal: Diagonal::Drawn, tile, blocking };
         let matrix = map::<T>(problem.matrix_len().ok_or(Unfit::Order).map_err(unfit)?, index(params.align)?)?;
         let workspace = map::<T>(problem.workspace_len(crew.threads()), WORKSPACE_ALIGN)?;
         let mapped_bytes = (matrix.region().len() + workspace.region().len()) as u64;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use kernels::dense::{Blocking, Caches, Crew, Problem, Solver, widest};
+use kernels::dense::{Blocking, Caches, Crew, Diagonal, Problem, Solver, widest};
 use kernels::features::Features;
 use model::experiment::{Area, Experiment, Params};
 use model::isa::{Element, Isa};
@@ -63,7 +63,7 @@ pub(crate) fn plant(task: &Task, fault: Fault) {
     let n = usize::try_from(params.n).unwrap();
     let tile = widest::<f64>(&Features::detect()).unwrap();
     let blocking = Blocking::new(tile.tile(), n, Caches::default());
-    let problem = Problem { n, lda: n, seed: task.seed, tile, blocking };
+    let problem = Problem { n, lda: n, seed: task.seed, diagonal: Diagonal::Drawn, tile, blocking };
     let (matrix, workspace) = (vec![0.0; problem.matrix_len().unwrap()], vec![0.0; problem.workspace_len(1)]);
     let solver = Solver::new(problem, Crew::new(1, std::thread::yield_now), matrix, workspace).unwrap();
     let team = Arc::new(Planted { solver: Mutex::new(solver), fault });

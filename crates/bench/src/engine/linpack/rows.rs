@@ -105,6 +105,9 @@ fn means(
         let elements = if stanza.elements.is_empty() { vec![op.usual_element()] } else { stanza.elements.clone() };
         for &engine in &stanza.engine {
             for &element in &elements {
+                if let Some(sentence) = solver::refused_factors(element).filter(|_| op == LinpackOp::LuMixed) {
+                    return Err(PlanError(sentence.to_owned()));
+                }
                 if !solver::has(engine, op, element) {
                     return Err(PlanError(format!(
                         "the engine {engine} has no {op} of {element}; known: {}",
@@ -138,6 +141,7 @@ fn of_sets(
     let sets = solver::sets(means.element);
     let usable = || sets.iter().filter(|set| features.has_all(set.requires)).map(|set| set.isa);
     let with = |isa: Isa, isa_named: bool| Means { isa: Some(isa), isa_named, ..means.clone() };
+    let needs = |isa: Isa| format!("{} of {} needs {isa}: {}", means.op, means.element, machine::missing(machine, isa));
     let mut all: Vec<Means> = Vec::new();
     for choice in choices {
         match *choice {
@@ -151,14 +155,21 @@ fn of_sets(
                         "there is no kernel for {op} of {element} with {isa}; known: {known}"
                     )));
                 }
-                let obstacle = (!usable().any(|one| one == isa))
-                    .then(|| format!("{} needs {isa}: {}", means.op, machine::missing(machine, isa)));
+                let obstacle = (!usable().any(|one| one == isa)).then(|| needs(isa));
                 if let Some(sentence) = obstacle.as_ref().filter(|_| request.chosen.isa) {
                     return Err(PlanError(format!("{sentence}; leave --isa out for the widest that it has")));
                 }
                 all.push(Means { obstacle, ..with(isa, true) });
             }
         }
+    }
+    if all.is_empty() && !choices.is_empty() {
+        // A type that needs an instruction set, of which this machine has none.
+        let isa = sets.first().map_or(Isa::Avx512Bf16, |set| set.isa);
+        if request.chosen.element {
+            return Err(PlanError(format!("{}; leave --type out for factors in fp32", needs(isa))));
+        }
+        all.push(Means { obstacle: Some(needs(isa)), ..with(isa, false) });
     }
     Ok(all)
 }
@@ -243,7 +254,7 @@ impl Row<'_> {
             experiment: Experiment {
                 id: linpack_id(&params, chosen),
                 area: Area::Linpack,
-                method: solver::method(params.engine, params.op).to_owned(),
+                method: solver::method(params.engine, params.op, params.element).to_owned(),
                 classic,
                 kernel: None,
                 params: Params::Linpack(params),
@@ -292,7 +303,9 @@ impl Row<'_> {
     }
 
     fn rate_of(&self, element: Element, cpus: &[u32]) -> f64 {
-        cost::expected_rate(self.machine, self.means.isa, element, cpus)
+        let isa =
+            if element == self.means.element { self.means.isa } else { self.means.isa.map(solver::beside_factors) };
+        cost::expected_rate(self.machine, isa, element, cpus)
     }
 
     /// The order that memory and time allow. In mixed precision it is that of the solution in fp64, where memory allows

@@ -1,6 +1,6 @@
 //! Which solver can do what, and how our own cuts a problem: the one place that knows the numerics' tables.
 
-use kernels::dense::{self, Blocking, BoundTile, Caches, Real};
+use kernels::dense::{self, Blocking, BoundTile, Caches, Real, Tile};
 use kernels::features::{Feature, Features};
 use model::isa::{Element, Isa};
 use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
@@ -23,6 +23,13 @@ const ABILITIES: &[Ability] = &[
         op: LinpackOp::LuMixed,
         elements: &[Element::Fp32],
         method: "linpack-lu-mixed/1",
+    },
+    // Of another matrix, so another method.
+    Ability {
+        engine: LinpackEngine::Own,
+        op: LinpackOp::LuMixed,
+        elements: &[Element::Bf16],
+        method: "linpack-lu-mixed-dominant/1",
     },
     Ability {
         engine: LinpackEngine::Own,
@@ -51,18 +58,18 @@ const ABILITIES: &[Ability] = &[
     },
 ];
 
-fn ability(engine: LinpackEngine, op: LinpackOp) -> Option<&'static Ability> {
-    ABILITIES.iter().find(|one| (one.engine, one.op) == (engine, op))
+fn abilities(engine: LinpackEngine, op: LinpackOp) -> impl Iterator<Item = &'static Ability> {
+    ABILITIES.iter().filter(move |one| (one.engine, one.op) == (engine, op))
 }
 
 /// Whether a solver has an operation for any type of elements.
 pub(crate) fn computes(engine: LinpackEngine, op: LinpackOp) -> bool {
-    ability(engine, op).is_some()
+    abilities(engine, op).next().is_some()
 }
 
 /// Whether a solver has an operation for a type of elements.
 pub(super) fn has(engine: LinpackEngine, op: LinpackOp, element: Element) -> bool {
-    ability(engine, op).is_some_and(|one| one.elements.contains(&element))
+    abilities(engine, op).any(|one| one.elements.contains(&element))
 }
 
 /// What a solver has, for messages: `lu of fp64, gemm of fp64 and fp32`.
@@ -75,9 +82,20 @@ pub(super) fn known(engine: LinpackEngine) -> String {
     if all.is_empty() { "nothing in this version".to_owned() } else { all.join(", ") }
 }
 
-/// The method of an operation by a solver.
-pub(in crate::engine) fn method(engine: LinpackEngine, op: LinpackOp) -> &'static str {
-    ability(engine, op).map_or("linpack/1", |one| one.method)
+/// The method of an operation by a solver on such elements.
+pub(in crate::engine) fn method(engine: LinpackEngine, op: LinpackOp, element: Element) -> &'static str {
+    abilities(engine, op).find(|one| one.elements.contains(&element)).map_or("linpack/1", |one| one.method)
+}
+
+/// Why no solver has factors of this type, where there is a reason that a user may ask for.
+pub(crate) const fn refused_factors(element: Element) -> Option<&'static str> {
+    match element {
+        Element::Fp16 => Some(
+            "there are no factors in fp16: outside AMX-FP16 (Granite Rapids) no instruction of x86-64 multiplies fp16 and \
+             adds in fp32; --op lu_mixed has --type fp32 and bf16",
+        ),
+        _ => None,
+    }
 }
 
 /// Why a solver cannot be had in this program, if it cannot.
@@ -99,20 +117,32 @@ pub(super) struct Set {
 
 /// The instruction sets of our own solver for a type of elements, the widest first.
 pub(super) fn sets(element: Element) -> Vec<Set> {
-    fn of<T: Real>() -> Vec<Set> {
-        T::tiles().iter().map(|tile| Set { isa: tile.isa, requires: tile.requires }).collect()
+    fn of<T: Real>(tiles: &[Tile<T>]) -> Vec<Set> {
+        tiles.iter().map(|tile| Set { isa: tile.isa, requires: tile.requires }).collect()
     }
     match element {
-        Element::Fp64 => of::<f64>(),
-        Element::Fp32 => of::<f32>(),
+        Element::Fp64 => of(f64::tiles()),
+        Element::Fp32 => of(f32::tiles()),
+        Element::Bf16 => of(f32::paired_tiles()),
         _ => Vec::new(),
+    }
+}
+
+/// The instruction set of what is done in fp64 beside factors of lower precision: the one that theirs is an extension of.
+pub(super) const fn beside_factors(isa: Isa) -> Isa {
+    match isa {
+        Isa::Avx512Bf16 => Isa::Avx512,
+        other => other,
     }
 }
 
 /// The leading dimension for columns of so many elements that do not fall on each other in the caches.
 pub(super) fn padded(element: Element, n: u64) -> u64 {
     let rows = usize::try_from(n).unwrap_or(usize::MAX / 2);
-    let lda = if element == Element::Fp32 { dense::padded::<f32>(rows) } else { dense::padded::<f64>(rows) };
+    let lda = match element {
+        Element::Fp32 | Element::Bf16 => dense::padded::<f32>(rows),
+        _ => dense::padded::<f64>(rows),
+    };
     lda as u64
 }
 
@@ -127,7 +157,7 @@ pub(super) fn panel(params: &LinpackParams, machine: &Machine, cpus: &[u32]) -> 
     let caches = caches(machine, cpus);
     match params.element {
         Element::Fp64 if factors => of::<f64>(params, caches),
-        Element::Fp32 if factors => of::<f32>(params, caches),
+        Element::Fp32 | Element::Bf16 if factors => of::<f32>(params, caches),
         _ => None,
     }
 }
@@ -170,16 +200,23 @@ mod tests {
     #[test]
     fn every_operation_is_in_the_table_once_and_tells_what_it_has() {
         for one in ABILITIES {
-            assert_eq!(ABILITIES.iter().filter(|other| (other.engine, other.op) == (one.engine, one.op)).count(), 1);
-            assert!(one.elements.iter().all(|element| has(one.engine, one.op, *element)));
+            for element in one.elements {
+                let same = abilities(one.engine, one.op).filter(|other| other.elements.contains(element));
+                assert_eq!(same.map(|other| other.method).collect::<Vec<_>>(), [method(one.engine, one.op, *element)]);
+                assert!(has(one.engine, one.op, *element) && refused_factors(*element).is_none());
+            }
             assert!(one.method.starts_with("linpack-") && known(one.engine).contains(one.op.name()));
             if one.engine == LinpackEngine::Own {
-                assert!(one.elements.iter().all(|element| !sets(*element).is_empty()), "{}", one.op);
+                let needs_x86 = |element: &Element| *element == Element::Bf16 && cfg!(not(target_arch = "x86_64"));
+                assert!(one.elements.iter().all(|one| needs_x86(one) || !sets(*one).is_empty()), "{}", one.op);
             }
         }
         assert!(!has(LinpackEngine::Own, LinpackOp::Lu, Element::Int8));
         assert!(has(LinpackEngine::Own, LinpackOp::LuMixed, Element::Fp32));
         assert!(!computes(LinpackEngine::System, LinpackOp::LuMixed));
+        assert!(
+            !has(LinpackEngine::Own, LinpackOp::LuMixed, Element::Fp16) && refused_factors(Element::Fp16).is_some()
+        );
     }
 
     #[test]

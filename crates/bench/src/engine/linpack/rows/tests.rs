@@ -2,6 +2,8 @@ use std::collections::BTreeSet;
 
 use kernels::features::Feature;
 
+use model::linpack::LinpackMatrix;
+
 use super::*;
 use crate::plan::Chosen;
 use crate::suite::{LinpackChoice, Suite, Threads};
@@ -12,7 +14,12 @@ fn sizes(orders: &[u64]) -> LinpackChoice {
 }
 
 fn request(choice: &LinpackChoice) -> Request {
-    let chosen = Chosen { order: !choice.orders.is_empty(), isa: !choice.isa.is_empty(), ..Chosen::default() };
+    let chosen = Chosen {
+        order: !choice.orders.is_empty(),
+        isa: !choice.isa.is_empty(),
+        element: !choice.elements.is_empty(),
+        ..Chosen::default()
+    };
     Request { chosen, ..Request::of(Suite::of_linpack(choice).unwrap()) }
 }
 
@@ -187,6 +194,63 @@ fn mixed_precision_solves_the_system_of_fp64_where_memory_allows_it() {
     assert!(mixed < lu && mixed * mixed * 12 > lu * lu * 6, "{mixed} {lu}");
     let asked = LinpackChoice { ops: vec![LinpackOp::LuMixed], engines: vec![LinpackEngine::System], ..sizes(&[100]) };
     assert!(refused(&asked).contains("the engine system has no lu_mixed of fp32"), "{}", refused(&asked));
+}
+
+#[test]
+fn factors_in_bf16_are_of_their_own_matrix_and_only_where_they_are_asked_for() {
+    let is_brain = |row: &Planned| params(row).element == Element::Bf16;
+    assert!(!rows(&sizes(&[2000]), 2).iter().any(is_brain));
+    let mixed = LinpackChoice { ops: vec![LinpackOp::LuMixed], ..sizes(&[2000]) };
+    assert!(!rows(&mixed, 2).iter().any(is_brain));
+    let brain = LinpackChoice { elements: vec![Element::Fp32, Element::Bf16], ..mixed.clone() };
+    let found = rows(&brain, 2);
+    let ids: Vec<&str> = found.iter().map(|row| row.experiment.id.as_str()).collect();
+    let of_type = |threads: u32| {
+        [format!("linpack/lu_mixed/n2000/t{threads}"), format!("linpack/lu_mixed/n2000/t{threads}/bf16")]
+    };
+    assert!([1, 2].iter().flat_map(|threads| of_type(*threads)).all(|id| ids.contains(&id.as_str())), "{ids:?}");
+    for row in found.iter().filter(|row| is_brain(row)) {
+        assert_eq!(
+            (params(row).isa, params(row).matrix()),
+            (Some(Isa::Avx512Bf16), Some(LinpackMatrix::DiagonallyDominant))
+        );
+        assert_eq!(row.experiment.method, "linpack-lu-mixed-dominant/1");
+        assert!(row.obstacle.is_none() && params(row).nb.is_some() && row.sampling.sample_seconds > 0.0);
+    }
+    let free = LinpackChoice { orders: Vec::new(), ..brain };
+    let orders: BTreeSet<u64> = rows(&free, 2).iter().map(|row| params(row).n).collect();
+    assert_eq!(orders.len(), 1, "the order of the solution in fp64, for both types: {orders:?}");
+}
+
+#[test]
+fn a_machine_without_bf16_skips_a_suites_row_and_refuses_what_was_asked_for() {
+    let others: Vec<Feature> = Feature::ALL.iter().copied().filter(|one| *one != Feature::Avx512Bf16).collect();
+    let lacking = |_: &[u32]| Features::of(&others);
+    for isa in [vec![], vec![IsaChoice::All], vec![IsaChoice::Named(Isa::Avx512Bf16)]] {
+        let (ops, elements) = (vec![LinpackOp::LuMixed], vec![Element::Bf16]);
+        let choice = LinpackChoice { ops, elements, isa, ..sizes(&[2000]) };
+        let machine = machine_with_cpus(2);
+        let asked = expand(&request(&choice), &machine, &lacking).unwrap_err().0;
+        assert!(asked.contains("lu_mixed of bf16 needs avx512_bf16: "), "{asked}");
+        let of_a_suite = Request { chosen: Chosen::default(), ..request(&choice) };
+        let found = expand(&of_a_suite, &machine, &lacking).unwrap();
+        assert_eq!(found.len(), 2);
+        for row in &found {
+            let obstacle = row.obstacle.as_deref().unwrap();
+            assert!(obstacle.contains("lu_mixed of bf16 needs avx512_bf16: "), "{obstacle}");
+        }
+    }
+}
+
+#[test]
+fn factors_in_fp16_are_refused_with_the_reason() {
+    let choice = LinpackChoice { elements: vec![Element::Fp16], ops: vec![LinpackOp::LuMixed], ..sizes(&[2000]) };
+    let of_the_command = Suite::of_linpack(&choice).unwrap_err();
+    let mut of_a_file = request(&LinpackChoice { ops: vec![LinpackOp::LuMixed], ..sizes(&[2000]) });
+    of_a_file.suite.linpack.iter_mut().for_each(|stanza| stanza.elements = vec![Element::Fp16]);
+    let of_a_file = expand(&of_a_file, &machine_with_cpus(2), &everything).unwrap_err().0;
+    assert_eq!(of_the_command, of_a_file);
+    assert!(of_a_file.contains("AMX-FP16"), "{of_a_file}");
 }
 
 #[test]

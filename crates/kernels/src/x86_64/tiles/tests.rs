@@ -1,0 +1,134 @@
+//! The tile of bf16 and its packing against their definition, and against the processor's own instruction.
+
+extern crate std;
+
+use core::arch::asm;
+
+use std::vec::Vec;
+
+use super::*;
+use crate::dense::Uniform;
+use crate::dense::tile::{BoundTile, Levels, find};
+use crate::features::Features;
+use crate::portable::tiles::bfloat;
+
+#[path = "../../../tests/support/brain.rs"]
+mod brain;
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
+
+/// Numbers on and beside every border: of the halves between two bf16, of powers of two, of what is normal and finite.
+fn numbers() -> Vec<f32> {
+    let uppers = [0, 1, 0x7f, 0x80, 0x81, 0xff, 0x3f7f, 0x3f80, 0x3f81, 0x4049, 0x7eff, 0x7f7e, 0x7f7f];
+    let lowers = [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff];
+    let magnitudes = uppers.iter().flat_map(|upper| lowers.iter().map(move |lower| upper << 16 | lower));
+    let drawn = (0..997).map(|row| Uniform::new(11, 997).real::<f32>(row, 0));
+    let signed = magnitudes.flat_map(|bits: u32| [f32::from_bits(bits), -f32::from_bits(bits)]);
+    let all: Vec<f32> = signed.chain(drawn.map(|entry| entry * entry * entry)).collect();
+    assert!(all.iter().all(|number| number.is_finite()));
+    all
+}
+
+/// The tile of bf16, where this machine can run it.
+fn tile() -> Option<BoundTile<f32>> {
+    let tile = find::<f32>(Isa::Avx512Bf16, &Features::detect());
+    if tile.is_none() {
+        skip::skip("the tile of bf16", "this machine has no avx512_bf16");
+    }
+    tile
+}
+
+#[test]
+fn numbers_are_rounded_to_the_nearest_bf16_and_halves_to_even() {
+    for number in numbers() {
+        assert_eq!(bfloat(number), u32::from(brain::nearest(number)), "{number:e} {:#x}", number.to_bits());
+    }
+    assert_eq!((bfloat(f32::INFINITY), bfloat(f32::NEG_INFINITY)), (0x7f80, 0xff80));
+    // A number that is none stays so where all its bits are in the lower half.
+    assert_eq!((bfloat(f32::from_bits(0x7f80_0001)), bfloat(f32::from_bits(0xffc1_2345))), (0x7fc0, 0xffc1));
+}
+
+/// Sixteen numbers each, rounded by the processor: the first in the lower half of the result.
+fn by_the_processor(first: &[f32; 16], second: &[f32; 16]) -> [u32; 16] {
+    let mut halves = [0_u16; 32];
+    // SAFETY: the caller has found AVX512_BF16; the pointers are to sixteen numbers and room for thirty-two.
+    unsafe {
+        asm!("vmovups zmm0, [{first}]", "vmovups zmm1, [{second}]", "vcvtne2ps2bf16 zmm0, zmm1, zmm0",
+            "vmovups [{halves}], zmm0", "vzeroupper", first = in(reg) first, second = in(reg) second,
+            halves = in(reg) &raw mut halves, out("zmm0") _, out("zmm1") _, options(nostack));
+    }
+    core::array::from_fn(|index| u32::from(halves[index]) | u32::from(halves[16 + index]) << 16)
+}
+
+#[test]
+fn pairs_are_those_that_the_processor_makes() {
+    let Some(tile) = tile() else { return };
+    let mut all = numbers();
+    all.extend([f32::INFINITY, f32::NEG_INFINITY, f32::from_bits(0x7f80_0001), f32::from_bits(0xffc1_2345)]);
+    let reversed: Vec<f32> = all.iter().rev().copied().collect();
+    for (first, second) in all.as_chunks::<16>().0.iter().zip(reversed.as_chunks::<16>().0) {
+        let mut pairs = [0.0; 16];
+        tile.round(first, Some(second), &mut pairs);
+        assert_eq!(pairs.map(f32::to_bits), by_the_processor(first, second));
+        tile.round(&first[..5], None, &mut pairs[..5]);
+        assert_eq!(pairs.map(f32::to_bits)[..5], by_the_processor(first, &[0.0; 16])[..5]);
+    }
+}
+
+/// So many numbers with exponents far apart, of which some are too small to be normal, and so are products of others.
+fn drawn(seed: u64, count: usize) -> Vec<f32> {
+    let number = |row: usize| {
+        let entry = Uniform::new(seed, count).real::<f32>(row, 0);
+        let scale = [1.0, 1e-3, 1e4, 1e-19, 1.0, 3e-38][row % 6];
+        entry * scale
+    };
+    (0..count).map(number).collect()
+}
+
+#[test]
+fn a_tile_of_pairs_is_that_of_the_oracle_bit_for_bit() {
+    let Some(tile) = tile() else { return };
+    let (rows, columns) = (tile.rows(), tile.columns());
+    let step = rows + 5;
+    for depth in (0..=9).chain([63, 64, 65, 128, 131]) {
+        let (left, right) = (drawn(1, rows * depth), drawn(2, depth * columns));
+        let before = drawn(3, step * columns);
+        let pack = |numbers: &[f32], width: usize| -> Vec<f32> {
+            numbers
+                .chunks(2 * width)
+                .flat_map(|two| {
+                    let mut pairs = std::vec![0.0; width];
+                    tile.round(&two[..width], two.get(width..).filter(|second| !second.is_empty()), &mut pairs);
+                    pairs
+                })
+                .collect()
+        };
+        let (a, b, mut found) = (pack(&left, rows), pack(&right, columns), before.clone());
+        // SAFETY: as many pairs are packed as are named, and the result has the tile's columns.
+        unsafe {
+            let next = b.as_ptr();
+            tile.run(Levels::packed(tile, depth), (a.as_ptr(), rows), b.as_ptr(), (found.as_mut_ptr(), step), next);
+        }
+        for (index, (found, before)) in found.iter().zip(&before).enumerate() {
+            let (column, row) = (index / step, index % step);
+            let at = |numbers: &[f32], place: usize| numbers.get(place).map_or(0, |number| brain::nearest(*number));
+            let sum = (0..depth).step_by(2).fold(0.0, |sum, level| {
+                let left = [level, level + 1].map(|level| at(&left, level * rows + row));
+                let right = [level, level + 1].map(|level| at(&right, level * columns + column));
+                brain::add_products(sum, left, right)
+            });
+            let expected = if row < rows { before - sum } else { *before };
+            assert_eq!(found.to_bits(), expected.to_bits(), "depth {depth}, row {row}, column {column}");
+        }
+    }
+}
+
+#[test]
+fn what_is_bfloat_here_is_what_it_is_to_the_other_kernels() {
+    for number in numbers() {
+        let [low, high, ..] = bfloat(number).to_ne_bytes();
+        let value = brain::bfloat([low, high]);
+        let error = (value - f64::from(number)).abs();
+        assert!(error <= f64::from(number).abs() / 256.0 || number.abs() < f32::MIN_POSITIVE || value.is_infinite());
+    }
+}

@@ -1,0 +1,43 @@
+//! What is done with bf16, by its definition: values, the nearest of a number, and sums of products as VDPBF16PS makes them.
+//!
+//! Independent of the loops and of the packing in `kernels`.
+
+/// The value of a bf16.
+pub(crate) fn bfloat(bytes: [u8; 2]) -> f64 {
+    f32::from_bits(u32::from(u16::from_ne_bytes(bytes)) << 16).into()
+}
+
+/// The bf16 nearest to a finite number, of two as near the one whose last bit is zero; found by comparing the distances of
+/// its two neighbours. What is too small to be a normal number is zero.
+pub(crate) fn nearest(value: f32) -> u16 {
+    let toward_zero = u16::try_from(value.to_bits() >> 16).unwrap_or_default();
+    if value.is_subnormal() {
+        return toward_zero & 0x8000;
+    }
+    // Beyond the largest number is infinity, which stands for 2^128.
+    let of = |bits: u16| {
+        let value = bfloat(bits.to_ne_bytes());
+        if value.is_infinite() { 2_f64.powi(128).copysign(value) } else { value }
+    };
+    let below = (f64::from(value) - of(toward_zero)).abs();
+    let above = (f64::from(value) - of(toward_zero + 1)).abs();
+    match below.total_cmp(&above) {
+        core::cmp::Ordering::Less => toward_zero,
+        core::cmp::Ordering::Greater => toward_zero + 1,
+        core::cmp::Ordering::Equal => toward_zero + (toward_zero & 1),
+    }
+}
+
+/// What is too small to be a normal number is taken for zero.
+pub(crate) fn flush(value: f32) -> f32 {
+    if value.is_subnormal() { 0.0_f32.copysign(value) } else { value }
+}
+
+/// A sum and the products of two pairs, the second of which is added first (Intel SDM volume 2, VDPBF16PS). The product
+/// of two bf16 has at most 16 significant bits, so rounding it before the addition makes no difference.
+pub(crate) fn add_products(sum: f32, left: [u16; 2], right: [u16; 2]) -> f32 {
+    [1, 0].into_iter().fold(sum, |sum, part| {
+        let [left, right] = [left[part], right[part]].map(|bits| flush(f32::from_bits(u32::from(bits) << 16)));
+        flush(left.mul_add(right, flush(sum)))
+    })
+}
