@@ -165,14 +165,21 @@ const LAYOUT_SHARE: f64 = 1.0 / 3.0;
 /// Seconds that a launch costs besides set-up, warm-up and samples: starting the process, pinning, verifying.
 const LAUNCH_SECONDS: f64 = 0.02;
 
-/// Seconds that a run of a trusted tool costs besides what it measures, its start and end included. A guess for `--list`
-/// and the time left.
-const TOOL_SECONDS: f64 = 1.0;
+/// Seconds that a run of a trusted tool costs besides what it measures: its start and end, the files that it lays out, the
+/// runs by which it looks for a rate. Means of a classic run on two Zen 4 cores; for `--list` and the time left.
+const fn tool_seconds(area: Area) -> f64 {
+    match area {
+        Area::Cpu | Area::Linpack => 1.2,
+        Area::Memory => 2.3,
+        Area::Disk => 3.3,
+        Area::Net => 2.2,
+    }
+}
 
 impl Planned {
     /// Expected seconds of a run of a tool beside it, which is as long as a sample.
     pub(crate) fn tool_seconds(&self) -> f64 {
-        TOOL_SECONDS + self.sampling.sample_seconds
+        tool_seconds(self.experiment.area) + self.sampling.sample_seconds
     }
 
     /// Samples that are certainly taken.
@@ -305,8 +312,9 @@ fn put_tools_beside(row: &mut Planned, request: &Request) {
     if row.sampling.until_steady || of_suite.is_some_and(|wanted| !wanted.stand_beside(row)) {
         return;
     }
+    let wanted = |tool: &&&str| of_suite.is_none_or(|suite| suite.has(tool));
     let stands = |tool: &&&str| find(tool).is_some_and(|tool| tool.stands_beside(&row.experiment).is_ok());
-    row.beside = request.references.iter().filter(stands).copied().collect();
+    row.beside = request.references.iter().filter(wanted).filter(stands).copied().collect();
     if !row.beside.is_empty() {
         let sampling = row.sampling.clone();
         let samples = of_suite.map_or(sampling.samples, |wanted| sampling.samples.min(wanted.pairs));

@@ -218,7 +218,9 @@ pub(crate) fn render_commands(attempts: &[Attempt]) -> String {
 /// How each tool was called on a machine when it was compared last.
 fn commands_of(page: &mut String, machine: &str, here: &[&Attempt]) {
     let _ = writeln!(page, "\n## {machine}\n\n```text");
-    latest_of(here).into_iter().for_each(|attempt| commands(page, attempt));
+    for attempt in latest_of(here) {
+        commands(page, attempt);
+    }
     page.push_str("```\n");
 }
 

@@ -82,8 +82,8 @@ impl Ran {
 
 /// An environment under its title; nothing for an empty one.
 fn told(title: &str, env: &BTreeMap<String, String>) -> String {
-    let lines: String = env.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
-    if lines.is_empty() { lines } else { format!("# {title}\n{lines}\n") }
+    let lines: Vec<String> = env.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
+    if lines.is_empty() { String::new() } else { format!("# {title}\n{}\n", lines.concat()) }
 }
 
 /// Runs a tool, after its server where it has one. `on_start` hears of everything that is to be ended or taken

@@ -19,8 +19,13 @@ mod tests {
 
     #[test]
     fn what_took_longer_so_far_takes_longer_still() {
-        assert_eq!(longer(300.0, 1200.0, 1000.0), 1.5, "200 s of work took 300 s");
-        assert_eq!(longer(100.0, 1200.0, 1000.0), 1.0, "what was quick may have been the quick part");
-        assert_eq!([longer(9.0, 1200.0, 1195.0), longer(0.0, 0.0, 0.0), longer(5.0, 10.0, 20.0)], [1.0; 3]);
+        let close = |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-12, "{found}, not {wanted}");
+        // 200 s of work took 300 s.
+        close(longer(300.0, 1200.0, 1000.0), 1.5);
+        // What was quick may have been the quick part.
+        close(longer(100.0, 1200.0, 1000.0), 1.0);
+        for (so_far, planned, left) in [(9.0, 1200.0, 1195.0), (0.0, 0.0, 0.0), (5.0, 10.0, 20.0)] {
+            close(longer(so_far, planned, left), 1.0);
+        }
     }
 }

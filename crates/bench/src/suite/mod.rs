@@ -104,6 +104,9 @@ pub struct SuiteReferences {
     /// The longest sample of ours that they stand beside, in seconds.
     #[serde(rename = "longest", deserialize_with = "seconds")]
     pub longest_seconds: f64,
+    /// The tools, by name; empty for all that are found.
+    #[serde(default)]
+    pub tools: Vec<String>,
     /// Rows that they do not stand beside: globs of ids, as `--filter` takes them.
     #[serde(default)]
     pub not_beside: Vec<String>,
@@ -118,9 +121,17 @@ impl SuiteReferences {
         !oversubscribed && row.sampling.sample_seconds <= self.longest_seconds && !excepted()
     }
 
+    /// Whether this tool is one of them.
+    pub(crate) fn has(&self, tool: &str) -> bool {
+        self.tools.is_empty() || self.tools.iter().any(|wanted| wanted == tool)
+    }
+
     fn check(&self) -> Result<(), String> {
         if self.pairs == 0 {
             return Err("pairs must be at least 1".to_owned());
+        }
+        if let Some(unknown) = self.tools.iter().find(|tool| crate::reference::find(tool).is_none()) {
+            return Err(format!("'{unknown}' is no tool that is known; see assay references"));
         }
         self.not_beside.iter().try_for_each(|glob| matches_id(glob, "").map(|_| ()))
     }

@@ -259,7 +259,10 @@ impl Canvas {
 
     /// Samples of one row as one path: a line without a length is the round cap of its pen.
     pub(super) fn dots(&mut self, at: &[(f64, f64)], radius: f64) {
-        let path: String = at.iter().map(|(x, y)| format!("M{} {}h0", px(*x), px(*y))).collect();
+        let mut path = String::new();
+        for (x, y) in at {
+            let _ = write!(path, "M{} {}h0", px(*x), px(*y));
+        }
         if !path.is_empty() {
             let width = px(2.0 * radius);
             let _ = writeln!(self.out, "<path class=\"dots\" stroke-width=\"{width}\" d=\"{path}\"/>");

@@ -198,7 +198,8 @@ impl Head {
             sessions: run.sessions,
             resumed: match run.resumed.len() {
                 0 => String::new(),
-                times => format!("gone on with {} after it had been cut off", counted(times as u64, "time")),
+                1 => "gone on with once after it had been cut off".to_owned(),
+                times => format!("gone on with {times} times after it had been cut off"),
             },
             declared: run.declared.iter().map(|(name, value)| format!("{name}={value}")).collect(),
         }
