@@ -386,6 +386,16 @@ fn how_far_a_plan_is() {
     progress.nodes.extend(copies.collect::<Vec<_>>());
     let text = status::render(&progress, &WIDE);
     assert!(text.contains("and 480 more nodes") && text.lines().count() < 40, "{text}");
+    let reason = "hpl failed: tried 3 times, at last: hpl left with status 137: srun: error: task 2 launch failed: \
+                  Unspecified error, as its node's log says";
+    progress.nodes[3].why = Some(reason.into());
+    progress.nodes[1].seconds_left = 0.0;
+    progress.seconds_left = Some(0.0);
+    let text = status::render(&progress, &Style::PLAIN);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    assert!(words.join(" ").contains(reason), "a long reason is told whole: {text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    assert!(text.contains("overdue") && text.contains("longer than was expected"), "{text}");
     progress.nodes[2].name = HOSTILE[7].into();
     progress.nodes[2].why = Some(HOSTILE[4].into());
     assert!(!status::render(&progress, &WIDE).contains('\u{1b}'));

@@ -58,7 +58,8 @@ pub(super) fn path(name: &str) -> PathBuf {
     Path::new(FOLDER).join(name)
 }
 
-/// `slurm.conf`.
+/// `slurm.conf`. Each node has temporary files of its own: Slurm's PMIx makes a folder there for each step, by one name on
+/// all nodes.
 pub(super) fn slurm_conf(host: &Host) -> String {
     let Host { name, cpus, memory } = host;
     let mut text = format!(
@@ -94,6 +95,7 @@ InactiveLimit=0
 KillWait=2
 MinJobAge=60
 MailProg=/bin/true
+TmpFS={FOLDER}/node-tmp/%n
 AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=127.0.0.1
 AccountingStoragePort={DATABASE_PORT}

@@ -163,16 +163,17 @@ The user {} may have {MAX_SUBMIT_JOBS} jobs in the queue; root has no limit.
 /// Makes the folders, each for whom it is.
 fn folders() -> Result<(), String> {
     let text = |name: &str, error: std::io::Error| format!("cannot make {FOLDER}/{name}: {error}");
-    for name in ["", "bin", "home", "log", "mysql", "plans", "run", "spool", "sql", "state", "tmp"] {
-        fs::create_dir(path(name)).map_err(|error| text(name, error))?;
+    let shared = ["", "bin", "home", "log", "mysql", "node-tmp", "plans", "run", "spool", "sql", "state", "tmp"];
+    let own = NODES.iter().flat_map(|node| ["spool", "node-tmp"].map(|folder| format!("{folder}/{node}")));
+    for name in shared.into_iter().map(str::to_owned).chain(own) {
+        fs::create_dir(path(&name)).map_err(|error| text(&name, error))?;
         // Whatever the umask is: the user and MariaDB pass through, and munge wants nobody else to write here.
-        fs::set_permissions(path(name), Permissions::from_mode(0o755)).map_err(|error| text(name, error))?;
+        fs::set_permissions(path(&name), Permissions::from_mode(0o755)).map_err(|error| text(&name, error))?;
     }
     for name in ["home", "plans", "tmp"] {
         chown(path(name), Some(USER), Some(USER)).map_err(|error| text(name, error))?;
     }
-    must(Command::new("chown").arg("mysql").args([path("mysql"), path("sql")]))?;
-    NODES.iter().try_for_each(|node| fs::create_dir(path("spool").join(node)).map_err(|error| text(node, error)))
+    must(Command::new("chown").arg("mysql").args([path("mysql"), path("sql")])).map(drop)
 }
 
 /// Writes the configuration and munge's key.

@@ -37,8 +37,8 @@ pub struct NodeTally {
     pub failed: Vec<(String, String)>,
     /// Tasks that cannot be done, each with the reason.
     pub skipped: Vec<(String, String)>,
-    /// Expected seconds of what is not over.
-    pub seconds_left: f64,
+    /// Expected seconds of the tasks that nobody has claimed.
+    pub waiting_seconds: f64,
     /// The worker that has the node, where one does.
     pub worker: Option<Running>,
 }
@@ -50,6 +50,8 @@ pub struct Running {
     pub name: String,
     /// Who claimed it, where that can be read.
     pub by: Option<Claim>,
+    /// Seconds that it is expected to take in all; 0 for a node, which is no task.
+    pub expected_seconds: f64,
     /// Seconds since it was claimed; `None` where the folder cannot be written, so that its clock cannot be asked.
     pub since_seconds: Option<f64>,
     /// Seconds since the claim was renewed, likewise.
@@ -150,17 +152,14 @@ fn node_tally(
         if seen.name.starts_with('.') {
             tally.worker = Some(found);
         } else if !over.contains(&seen.name) {
-            running.insert(seen.name.clone(), found);
+            let expected_seconds = seconds(folder, plan, node, &seen.name, known);
+            running.insert(seen.name.clone(), Running { expected_seconds, ..found });
         }
     }
     let waits = |name: &&String| !running.contains_key(*name) && !over.contains(*name);
     let waiting: BTreeSet<String> = waiting.union(&again).filter(waits).cloned().collect();
     for name in &waiting {
-        tally.seconds_left += seconds(folder, plan, node, name, known);
-    }
-    for (name, running) in &running {
-        let left = seconds(folder, plan, node, name, known) - running.since_seconds.unwrap_or(0.0);
-        tally.seconds_left += left.max(0.0);
+        tally.waiting_seconds += seconds(folder, plan, node, name, known);
     }
     for name in over {
         let (status, reason) = outcome(folder, node, &name, known);
@@ -206,6 +205,7 @@ fn look_at(running: &Path, seen: &Seen, now: Option<SystemTime>, lease: Duration
     Running {
         name: seen.name.clone(),
         by: read(&who).ok(),
+        expected_seconds: 0.0,
         since_seconds: since(&who),
         silent_seconds,
         is_over: silent_seconds.is_some_and(|seconds| seconds > lease.as_secs_f64()),

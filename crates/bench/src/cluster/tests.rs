@@ -361,7 +361,7 @@ fn two_workers_of_a_node_do_each_task_once_and_leave_nothing() {
     assert_eq!(fs::read_to_string(scratch.path().join("called")).unwrap().lines().count(), 2);
     let found = tally(&folder, &plan).unwrap();
     assert_eq!((found.nodes[0].done.len(), found.nodes[1].waiting.len(), found.is_over()), (2, 2, false));
-    assert!((found.nodes[1].seconds_left - 30.0).abs() < 1e-9);
+    assert!((found.nodes[1].waiting_seconds - 30.0).abs() < 1e-9);
     assert_eq!(names(&folder.tasks(State::Running, "n1")).unwrap(), Vec::<String>::new());
     assert!(folder.node("n1").join("facts.json").is_file());
     work(&folder, &worker("n2"), &mut |_| ()).unwrap();

@@ -382,10 +382,16 @@ fn positive(tool: &str, what: &str, value: f64) -> Result<f64, String> {
     }
 }
 
-/// The last line of what a tool complains of that is not empty, for a sentence; what it printed otherwise, if nothing.
+/// What a tool complains of, for a sentence: the first line that calls itself an error, since what launchers such as
+/// `srun` say later only follows from it; else the last line, but no rule of dashes; what it printed otherwise, if nothing.
 fn complaint(output: &Output) -> String {
-    let last = |text: &str| text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
-    let line = last(&output.stderr).or_else(|| last(&output.stdout));
+    let says = |line: &&str| line.chars().any(char::is_alphanumeric);
+    let is_error = |line: &&str| line.split_once("rror:").is_some_and(|(_, what)| !what.trim().is_empty());
+    let telling = |text: &str| {
+        let mut lines = text.lines().map(str::trim).filter(says);
+        lines.clone().find(is_error).or_else(|| lines.next_back()).map(str::to_owned)
+    };
+    let line = telling(&output.stderr).or_else(|| telling(&output.stdout));
     line.map_or_else(|| "it printed nothing".to_owned(), |line| line.chars().take(200).collect())
 }
 

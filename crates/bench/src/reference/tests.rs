@@ -141,6 +141,20 @@ fn the_trouble_of_a_tool_is_told_in_its_own_words() {
 }
 
 #[test]
+fn the_first_error_of_a_launcher_is_told_and_not_what_followed_from_it() {
+    // As Slurm 22.05 said it, where the nodes' PMIx could not make its folder.
+    let srun = "srun: launch/slurm: launch_p_step_launch: StepId=2.2 aborted before step completely launched.\n\
+                srun: error: task 2 launch failed: Unspecified error\nsrun: error: n2: task 1: Killed\n\
+                srun: launch/slurm: _step_signal: Terminating StepId=2.2\n";
+    let mpirun = "-----------\nThere are not enough slots available in the system\n-----------\n";
+    for (said, words) in [(srun, "srun: error: task 2 launch failed"), (mpirun, "There are not enough slots")] {
+        let hpl = find("hpl").unwrap();
+        let reason = hpl.parse("", &failed(137, said), &hpl.example()).unwrap_err();
+        assert!(reason.contains(words), "{reason}");
+    }
+}
+
+#[test]
 fn only_a_difference_worth_it_is_explained() {
     let reference = find("likwid-bench").unwrap();
     let experiment = cpu(Isa::Avx2, 1);

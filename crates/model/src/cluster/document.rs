@@ -289,7 +289,8 @@ pub struct ClusterHpl {
 /// What went wrong, or stands in the way of a judgement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
-    /// A fixed word, such as `task_failed`, `mixed_versions`, `never_came_up`, `clock_skew`, `small_group`.
+    /// A fixed word, such as `task_failed`, `mixed_versions`, `never_came_up`, `clock_skew`, `shared_machine`,
+    /// `small_group`.
     pub code: String,
     /// The sentence.
     pub text: String,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::words;
 use crate::escape::one_line;
 use crate::label::counted;
-use crate::layout::{Align, Block, Cell, Column, cut, table, wrap};
+use crate::layout::{Align, Block, Cell, Column, cut, table, table_width, width, wrap};
 use crate::number::duration;
 use crate::style::{Style, Tone};
 
@@ -15,6 +15,8 @@ use crate::style::{Style, Tone};
 const WIDEST: usize = 100;
 /// Nodes that are shown: those that something can be said of come first.
 const MOST_NODES: usize = 24;
+/// No more of a reason is told.
+const MOST_REASON: usize = 300;
 /// Jobs that are shown.
 const MOST_JOBS: usize = 12;
 
@@ -126,6 +128,7 @@ pub fn summary(progress: &Progress) -> String {
     let nodes = if nodes.is_empty() { String::new() } else { format!("; nodes: {}", nodes.join(", ")) };
     let left = match progress.seconds_left {
         _ if progress.is_over() => String::new(),
+        Some(seconds) if seconds <= 0.0 => "; it takes longer than was expected".to_owned(),
         Some(seconds) => format!("; about {} left", duration(seconds)),
         None => format!("; {} of measuring left, and nobody is at it", duration(progress.node_seconds_left)),
     };
@@ -182,21 +185,36 @@ fn nodes(progress: &Progress, style: &Style) -> Vec<String> {
         Block::new(heading, of_heading, vec![Column::new(align, cells)])
     };
     let states = shown.iter().map(|node| Cell::new(words::state(node.state), tone(node.state)));
-    let left = |node: &NodeProgress| {
-        if node.tasks.over() == node.tasks.all() { String::new() } else { duration(node.seconds_left) }
+    let left = |node: &NodeProgress| match node.tasks.over() == node.tasks.all() {
+        true => String::new(),
+        false if node.seconds_left <= 0.0 => "overdue".to_owned(),
+        false => duration(node.seconds_left),
     };
-    let what = |node: &NodeProgress| {
-        let doing = node.doing.as_deref().map(one_line);
-        doing.into_iter().chain(node.why.as_deref().map(one_line)).collect::<Vec<_>>().join("; ")
-    };
-    let blocks = [
+    let mut blocks = vec![
         column("Node", Align::Left, texts(&|node| one_line(&node.name), 20)),
         column("state", Align::Left, states.collect()),
         column("tasks", Align::Right, texts(&|node| format!("{}/{}", node.tasks.over(), node.tasks.all()), 10)),
         column("left", Align::Right, texts(&left, 12)),
-        column("what, or why", Align::Left, texts(&what, style.width.saturating_sub(66))),
     ];
-    let mut lines = table(&blocks, 2, style);
+    let whole = |node: &NodeProgress| {
+        let doing = node.doing.as_deref().map(one_line);
+        let text = doing.into_iter().chain(node.why.as_deref().map(one_line)).collect::<Vec<_>>().join("; ");
+        cut(&style.clean(&text), MOST_REASON, style)
+    };
+    // A reason that is too long for the line stands whole below it: cut, it would tell nothing.
+    let room = style.width.saturating_sub(table_width(&blocks, 2) + 2);
+    let fits = |text: &str| width(text) <= room;
+    let beside = |node: &NodeProgress| Some(whole(node)).filter(|text| fits(text)).unwrap_or_default();
+    blocks.push(column("what, or why", Align::Left, texts(&beside, room)));
+    let mut rows = table(&blocks, 2, style).into_iter();
+    let mut lines: Vec<String> = rows.next().into_iter().collect();
+    for (node, row) in shown.iter().zip(rows) {
+        lines.push(row);
+        let text = whole(node);
+        if !fits(&text) {
+            lines.extend(wrap(&text, "    ", style.width).into_iter().map(|line| style.paint(&line, Tone::Dim)));
+        }
+    }
     let more = progress.nodes.len() - shown.len();
     lines.extend((more > 0).then(|| format!("and {}", counted(more as u64, "more node"))));
     lines

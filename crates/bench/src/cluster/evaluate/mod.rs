@@ -23,6 +23,7 @@ use model::document::Program;
 pub use again::second_pass;
 
 use super::folder::Folder;
+use super::make;
 use facts::Facts;
 use judged::Judged;
 use results::{Catalogue, NodeResults};
@@ -154,7 +155,8 @@ fn info(plan: &Plan, nodes: &[NodeResults]) -> ClusterInfo {
     ClusterInfo {
         name: plan.name.clone(),
         created: plan.created.clone(),
-        suite: plan.suite.clone(),
+        // A plan has the text of a suite's file.
+        suite: make::suite(&plan.suite).map_or_else(|_| plan.suite.clone(), |suite| suite.name),
         program: plan.program.clone(),
         tasks: sum(NodeResults::tasks),
         ok: sum(|node| node.ok),

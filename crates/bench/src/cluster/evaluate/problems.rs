@@ -24,6 +24,7 @@ pub(super) fn problems(
     problems.extend(without(nodes));
     problems.extend(failed_rows(nodes));
     problems.extend(skew(nodes));
+    problems.extend(shared_machines(nodes));
     problems.extend(hardware(groups, members));
     problems
 }
@@ -115,6 +116,26 @@ fn skew(nodes: &[(NodeState, &NodeResults)]) -> Option<Problem> {
         count(skewed.len(), "node")
     );
     Some(problem("clock_skew", text, skewed.into_iter().map(|node| node.name.clone()).collect()))
+}
+
+/// Several nodes of the plan on one machine, as where a cluster is only tried out.
+fn shared_machines(nodes: &[(NodeState, &NodeResults)]) -> Vec<Problem> {
+    let mut on: BTreeMap<&(String, String), Vec<String>> = BTreeMap::new();
+    for (_, node) in nodes {
+        for machine in &node.machines {
+            on.entry(machine).or_default().push(node.name.clone());
+        }
+    }
+    let sentence = |((host, _), nodes): (&(String, String), Vec<String>)| {
+        let text = format!(
+            "{} are one machine, '{host}': they share its CPUs and its memory, so what they measured at the same time is \
+             no figure of a node, and a sum over them counts the machine {} times",
+            count(nodes.len(), "node"),
+            nodes.len()
+        );
+        problem("shared_machine", text, nodes)
+    };
+    on.into_iter().filter(|(_, nodes)| nodes.len() > 1).map(sentence).collect()
 }
 
 fn hardware(groups: &[Group], members: &[Vec<&str>]) -> Vec<Problem> {

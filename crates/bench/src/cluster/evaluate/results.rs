@@ -46,6 +46,9 @@ struct Kind {
     /// What a row computes.
     #[serde(default)]
     op: Option<String>,
+    /// By how many threads.
+    #[serde(default)]
+    threads: Option<u32>,
 }
 
 #[derive(Deserialize)]
@@ -137,6 +140,8 @@ pub(super) struct NodeResults {
     pub(super) linpack: Option<f64>,
     pub(super) between: Vec<Between>,
     pub(super) hpl: Vec<Outcome>,
+    /// The machines that its workers were on, each by its name and its boot.
+    pub(super) machines: BTreeSet<(String, String)>,
 }
 
 impl NodeResults {
@@ -195,6 +200,9 @@ impl NodeResults {
                 return;
             }
         };
+        if let Some(boot) = outcome.claim.boot.as_deref().and_then(|boot| boot.split(' ').next()) {
+            self.machines.insert((outcome.claim.host.clone(), boot.to_owned()));
+        }
         if outcome.seconds.is_finite() {
             self.seconds += outcome.seconds.max(0.0);
         }
@@ -241,25 +249,28 @@ impl NodeResults {
         if self.program.is_none() {
             self.program = Some(run.assay);
         }
+        let cores = run.machine.cpu.cores.or(run.machine.cpu.threads);
         for row in run.experiments {
             match row.status {
-                Status::Ok => self.take_row(row, outcome, catalogue),
+                Status::Ok => self.take_row(row, cores, outcome, catalogue),
                 Status::Failed => self.failed_rows.push((row.id, row.reason.unwrap_or_default())),
                 Status::Skipped => {}
             }
         }
     }
 
-    fn take_row(&mut self, row: Row, outcome: &Outcome, catalogue: &mut Catalogue) {
-        let computes_fp64 = row.params.element.as_deref() == Some("fp64");
+    fn take_row(&mut self, row: Row, cores: Option<u32>, outcome: &Outcome, catalogue: &mut Catalogue) {
+        // What some of its cores can do is not what the node can.
+        let by_all = row.params.threads.zip(cores).is_none_or(|(threads, cores)| threads >= cores);
+        let of_node_in_fp64 = by_all && row.params.element.as_deref() == Some("fp64");
         let Some(figure) = row.metrics.into_iter().next() else { return };
         let sustained = figure.peaks.iter().find(|peak| peak.kind == PeakKind::Sustained);
-        if let Some(peak) = sustained.filter(|_| computes_fp64 && figure.unit == Unit::FlopPerSecond) {
+        if let Some(peak) = sustained.filter(|_| of_node_in_fp64 && figure.unit == Unit::FlopPerSecond) {
             self.peak = Some(self.peak.map_or(peak.value, |known| known.max(peak.value)));
         }
         let Some(value) = figure.summary.median.filter(|value| value.is_finite()) else { return };
         let solves = row.area == Area::Linpack && row.params.op.as_deref() == Some("lu");
-        if solves && computes_fp64 && figure.unit == Unit::FlopPerSecond {
+        if solves && of_node_in_fp64 && figure.unit == Unit::FlopPerSecond {
             self.linpack = Some(self.linpack.map_or(value, |known| known.max(value)));
         }
         let key = FigureKey { experiment: row.id, metric: figure.name };

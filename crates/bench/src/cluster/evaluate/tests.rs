@@ -264,6 +264,25 @@ fn skewed_clocks_and_other_versions_are_problems() {
 }
 
 #[test]
+fn nodes_on_one_machine_are_a_problem_and_a_suite_of_a_file_has_its_name() {
+    let built = Built::measured(4, &[]);
+    for (index, boot) in [(0, "b1 pid:[1]"), (1, "b2 pid:[1]"), (2, "b1 pid:[2]"), (3, "b3 pid:[1]")] {
+        built.changed(&format!("done/n{index}/cpu/outcome.json"), |outcome| {
+            outcome["claim"]["host"] = "vm".into();
+            outcome["claim"]["boot"] = boot.into();
+        });
+    }
+    let tiny = "name = \"tiny\"\nabout = \"one row\"\n[sampling.cpu]\nsamples = 3\nsample = \"20ms\"\n\
+                warm_up = [\"10ms\", \"20ms\"]\ntarget = 0.1\n[[cpu]]\nop = \"fma\"\ntype = [\"fp64\"]\n\
+                isa = [\"scalar\"]\nthreads = [\"1\"]\n";
+    built.changed("plan.json", |plan| plan["suite"] = tiny.into());
+    let document = evaluate(&built.folder).unwrap();
+    assert_eq!((codes(&document), document.plan.suite.as_str()), (vec!["shared_machine"], "tiny"));
+    assert_eq!(document.problems[0].nodes, ["n0", "n2"]);
+    assert!(document.problems[0].text.starts_with("2 nodes are one machine, 'vm'"), "{}", document.problems[0].text);
+}
+
+#[test]
 fn pairs_become_matrices_with_their_holes() {
     let built = Built::measured(4, &[]);
     for (from, to, value) in [(0, 1, Some(1e9)), (1, 0, Some(3e9)), (2, 3, None)] {

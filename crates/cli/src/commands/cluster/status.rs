@@ -8,7 +8,7 @@ use std::time::Duration;
 use bench::cluster::folder::{Folder, State, read};
 use bench::cluster::make::program_path;
 use bench::cluster::scheduler::{Calling, Environment, Phase, Scheduler, Seat, Slurm, Standing};
-use bench::cluster::tasks::{Known, NodeTally, Tally, tally_again};
+use bench::cluster::tasks::{Known, NodeTally, Running, Tally, tally_again};
 use clap::Args;
 use model::cluster::{NodeState, Outcome as TaskOutcome, Plan, SubmittedJob};
 use model::unit::parse_seconds;
@@ -282,10 +282,12 @@ fn of_node(node: &NodeTally, queue: &Queue<'_>, pace: f64) -> NodeProgress {
             bad().next().map(|((task, reason), what)| format!("{task} {what}: {reason}"))
         }
     };
-    // What is measured just now is partly done.
-    let since: f64 = node.running.iter().filter_map(|running| running.since_seconds).sum();
-    let left = node.seconds_left * pace;
-    let left = if alive.is_some() { (left - since).max(0.0) } else { left };
+    // What is measured just now is partly done; what its worker has left behind begins anew.
+    let of_running = |running: &Running| {
+        let since = running.since_seconds.filter(|_| !running.is_over).unwrap_or(0.0);
+        (running.expected_seconds * pace - since).max(0.0)
+    };
+    let left = node.waiting_seconds * pace + node.running.iter().map(of_running).sum::<f64>();
     let doing = alive.map(|running| running.name.clone());
     NodeProgress { name: node.node.clone(), state, tasks, seconds_left: left, doing, why }
 }
@@ -293,7 +295,6 @@ fn of_node(node: &NodeTally, queue: &Queue<'_>, pace: f64) -> NodeProgress {
 #[cfg(test)]
 mod tests {
     use bench::cluster::scheduler::Queued;
-    use bench::cluster::tasks::Running;
 
     use super::*;
 
@@ -306,12 +307,13 @@ mod tests {
     fn node(name: &str, waiting: usize, done: usize) -> NodeTally {
         let names = |count: usize| -> Vec<String> { (0..count).map(|place| format!("t{place}")).collect() };
         let (waiting, done) = (names(waiting), names(done));
-        let seconds_left = waiting.len() as f64 * 10.0;
-        NodeTally { node: name.into(), waiting, done, seconds_left, ..NodeTally::default() }
+        let waiting_seconds = waiting.len() as f64 * 10.0;
+        NodeTally { node: name.into(), waiting, done, waiting_seconds, ..NodeTally::default() }
     }
 
     fn running(is_over: bool) -> Running {
-        Running { name: "memory".into(), by: None, since_seconds: Some(4.0), silent_seconds: None, is_over }
+        let name = "memory".into();
+        Running { name, by: None, expected_seconds: 10.0, since_seconds: Some(4.0), silent_seconds: None, is_over }
     }
 
     fn standing() -> Standing {
@@ -368,7 +370,7 @@ mod tests {
 
     #[test]
     fn the_time_left_follows_what_was_measured() {
-        let at_work = NodeTally { running: vec![running(false)], seconds_left: 30.0, ..node("n1", 2, 0) };
+        let at_work = NodeTally { running: vec![running(false)], ..node("n1", 2, 0) };
         let tally = Tally { nodes: vec![at_work, node("n2", 3, 0), node("n3", 0, 4)] };
         let plan = Plan { name: "p".into(), ..plan() };
         let told = progress(&plan, &tally, &[], None, 2.0);
@@ -376,6 +378,11 @@ mod tests {
         assert!((told.node_seconds_left - (56.0 + 60.0)).abs() < 1e-9);
         assert_eq!(told.seconds_left, Some(116.0), "one node is at work, and has the other's tasks before it");
         assert_eq!((told.tasks.all(), told.tasks.over()), (10, 4));
+        let late = Running { since_seconds: Some(500.0), ..running(false) };
+        let late = of_node(&NodeTally { running: vec![late], ..node("n1", 2, 0) }, &Queue::of(&[], None), 2.0);
+        assert!((late.seconds_left - 40.0).abs() < 1e-9, "one that takes too long eats nothing of the others' time");
+        let lost = of_node(&NodeTally { running: vec![running(true)], ..node("n1", 2, 0) }, &Queue::of(&[], None), 2.0);
+        assert!((lost.seconds_left - 60.0).abs() < 1e-9, "what a worker left behind begins anew");
         let idle = Tally { nodes: vec![node("n2", 3, 0)] };
         let unreachable = Err("squeue: connection refused".to_owned());
         let told = progress(&plan, &idle, &[], Some(&unreachable), 1.0);

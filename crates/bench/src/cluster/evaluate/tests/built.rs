@@ -193,6 +193,14 @@ impl Built {
         place
     }
 
+    /// Changes a document of the plan.
+    pub(super) fn changed(&self, path: &str, change: impl FnOnce(&mut serde_json::Value)) {
+        let path = self.folder.path().join(path);
+        let mut document = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        change(&mut document);
+        write(&path, &document).unwrap();
+    }
+
     /// Puts other bytes into a file of the plan.
     pub(super) fn spoil(&self, path: &str, bytes: &[u8]) {
         let path = self.folder.path().join(path);
