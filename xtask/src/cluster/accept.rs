@@ -207,6 +207,20 @@ fn pairs(rig: &Rig) -> Result<(), String> {
     none(&wrong)
 }
 
+/// A node's own LINPACK, which says how large a system the nodes solve together in the time that they have.
+const LINPACK: &str = r#"
+[sampling.linpack]
+samples = 3
+per_launch = 3
+warm_up = ["10ms", "30ms"]
+target = 0.1
+
+[[linpack]]
+op = ["lu"]
+sample = "300ms"
+threads = ["all"]
+"#;
+
 fn hpl(rig: &Rig, xhpl: &Path) -> Result<(), String> {
     let text = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
     // Where the limited user can run it, whoever's folder it is from.
@@ -217,15 +231,16 @@ fn hpl(rig: &Rig, xhpl: &Path) -> Result<(), String> {
     // Only what all of a node's cores can do adds up to a sum of peaks.
     let suite = plan.beside("tiny.toml");
     let tiny = fs::read_to_string(&suite).map_err(|error| text(&suite, error))?;
-    fs::write(&suite, tiny.replace("threads = [\"1\"]", "threads = [\"all\"]")).map_err(|error| text(&suite, error))?;
+    let whole = tiny.replace("threads = [\"1\"]", "threads = [\"all\"]") + LINPACK;
+    fs::write(&suite, whole).map_err(|error| text(&suite, error))?;
     let option = format!("--hpl={}", program.display());
-    let said = plan.plan(&[ALL, &["--area", "cpu", "--hpl-time", "10s", &option]].concat());
+    let said = plan.plan(&[ALL, &["--area", "cpu,linpack", "--hpl-time", "5s", &option]].concat());
     holds(said.well(), "assay cluster plan", &said)?;
     let said = plan.run(&["--no-confirm"]);
     holds(said.well(), "assay cluster run", &said)?;
     let report = plan.report()?;
     let known = |name: &str| report["hpl"][0][name].as_f64().is_some_and(|value| value > 0.0);
-    let whole = ["rate", "residual", "peak"].iter().all(|name| known(name))
+    let whole = ["rate", "residual", "peak", "linpack"].iter().all(|name| known(name))
         && report["hpl"][0]["nodes"].as_array().map_or(0, Vec::len) == NODES.len();
     if whole { Ok(()) } else { Err(format!("the report has HPL as {}", report["hpl"])) }
 }

@@ -54,7 +54,8 @@ pub(super) fn size(members: &[Member], most_seconds: Option<f64>) -> Result<Size
     let processes = processes.ok_or_else(|| format!("{nodes} nodes of {per_node} processes are too many for HPL"))?;
     let bytes = members.iter().map(memory).fold(f64::INFINITY, f64::min) * f64::from(nodes) * MEMORY_SHARE;
     // The slowest one decides as well.
-    let rates = members.iter().map(|member| member.rate).collect::<Option<Vec<f64>>>();
+    let rate = |member: &Member| Some(member.rate? / on_machine_of(member) as f64);
+    let rates = members.iter().map(rate).collect::<Option<Vec<f64>>>();
     let rate = rates.map(|rates| rates.into_iter().fold(f64::INFINITY, f64::min) * f64::from(nodes));
     let seconds = |n: u64| expected_seconds(&params(n, processes), rate);
     let fits =
@@ -125,6 +126,13 @@ pub(super) mod tests {
         assert_eq!((apart.params.threads, same.params.threads), (8, 4));
         let ratio = (apart.params.n as f64 / same.params.n as f64).powi(2);
         assert!((1.9..2.1).contains(&ratio), "{ratio}");
+        let rated = |machine: &str, cores: u32| {
+            let two = [member("n1", "a", cores, 1000), member("n2", machine, cores, 1000)];
+            size(&two.map(|member| Member { rate: Some(1e11), ..member }), Some(60.0)).unwrap().params.n as f64
+        };
+        // As many processes at half the rate: so many times fewer operations, which are as the cube of the order.
+        let ratio = (rated("b", 4) / rated("a", 8)).powi(3);
+        assert!((1.8..2.2).contains(&ratio), "{ratio}");
         let crowded = size(&[member("n1", "a", 1, 8), member("n2", "a", 1, 8)], None).unwrap();
         assert_eq!((crowded.per_node, crowded.grid), (1, (1, 2)), "each has one at least");
     }
