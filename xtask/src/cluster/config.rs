@@ -58,8 +58,8 @@ pub(super) fn path(name: &str) -> PathBuf {
     Path::new(FOLDER).join(name)
 }
 
-/// `slurm.conf`. Each node has temporary files of its own: Slurm's PMIx makes a folder there for each step, by one name on
-/// all nodes.
+/// `slurm.conf`. Each node has temporary files of its own: Slurm's `PMIx` makes a folder there for each step, by one name
+/// on all nodes.
 pub(super) fn slurm_conf(host: &Host) -> String {
     let Host { name, cpus, memory } = host;
     let mut text = format!(
