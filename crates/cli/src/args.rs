@@ -261,7 +261,7 @@ pub(crate) struct Linpack {
     /// Element types: fp64, fp32 for products and for the factors of `lu_mixed`, bf16 for these alone.
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
     pub(crate) elements: Vec<Element>,
-    /// Instruction sets: vector (the widest here), all, scalar, avx2, avx512, avx512_bf16.
+    /// Instruction sets: vector (the widest here), all, scalar, avx2, avx512.
     #[arg(long, value_delimiter = ',')]
     pub(crate) isa: Vec<IsaChoice>,
 
