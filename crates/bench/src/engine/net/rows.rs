@@ -251,8 +251,7 @@ pub(in crate::engine) fn method(params: &NetParams) -> String {
 
 /// The CPUs of the other end on this machine. Each end of a connection has a CPU of its own; of streams over TCP only as
 /// long as there are enough for all of them. From then on both ends of a stream share one: a CPU has two threads either
-/// way, and what one of them sends is in its cache when the other fetches it. On two Zen 4 cores eight streams of 128 KiB
-/// carry twice as much so as crosswise.
+/// way, and what one of them sends is in its cache when the other fetches it.
 fn far_cpus(params: &NetParams, cpus: &[u32], machine: &Machine) -> Vec<u32> {
     let taken = cpus.iter().collect::<std::collections::BTreeSet<_>>().len();
     let are_streams = params.protocol == Protocol::Tcp && matches!(params.mode, NetMode::Stream | NetMode::Transfer);
