@@ -29,6 +29,7 @@ pub mod markdown;
 pub mod number;
 pub mod plan;
 pub mod prometheus;
+mod reason;
 pub mod references;
 pub mod schema;
 mod style;

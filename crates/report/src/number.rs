@@ -183,12 +183,19 @@ pub fn percent(ratio: f64) -> String {
     format!("{value:.decimals$} %")
 }
 
+/// The widest half of an interval that is told as a figure, in percent of the median.
+const MOST_SPREAD: f64 = 999.0;
+
 /// How far the median can be trusted, `plus_minus` being the sign to use: half the width of its 95 % interval relative
 /// to it (`±0.3 %`), or the number of samples where there is no such interval (`n=3`).
 pub fn spread(summary: &Summary, plus_minus: &str) -> String {
     match summary.ci95 {
         Some([low, high]) if summary.median != 0.0 => {
             let half = 100.0 * (high - low).abs() / 2.0 / summary.median.abs();
+            // Of ten times the figure and more, how much more is no news: `>999` keeps the column as narrow as it is.
+            if half > MOST_SPREAD {
+                return format!("{plus_minus}>{MOST_SPREAD} %");
+            }
             // Never more exact than a hundredth of a percent: what is smaller is rounded up to it.
             let decimals = if half < 0.095 { 2 } else { usize::from(half < 9.95) };
             format!("{plus_minus}{:.decimals$} %", half.max(0.01))
@@ -322,6 +329,8 @@ mod tests {
         assert_eq!(spread(&summary(9, 100.0, Some([99.99, 100.03])), "±"), "±0.02 %");
         assert_eq!(spread(&summary(9, 100.0, Some([100.0, 100.0])), "±"), "±0.01 %");
         assert_eq!(spread(&summary(9, 100.0, Some([80.0, 120.0])), "+-"), "+-20 %");
+        assert_eq!(spread(&summary(9, 1.0, Some([0.5, 19.5])), "±"), "±950 %");
+        assert_eq!(spread(&summary(9, 1.0, Some([0.5, 2e4])), "±"), "±>999 %");
         assert_eq!(spread(&summary(3, 100.0, None), "±"), "n=3");
     }
 

@@ -2,6 +2,7 @@
 
 use crate::label::counted;
 use crate::number::duration;
+use crate::reason;
 
 /// One id a line, a tab, and the seconds expected for it (`3.4 s`), for standard output.
 pub fn render(plan: &[(String, f64)]) -> String {
@@ -15,15 +16,25 @@ pub fn total(plan: &[(String, f64)]) -> String {
     format!("{}, about {}", counted(plan.len() as u64, "row"), duration(seconds))
 }
 
-/// What of the plan will be skipped, a line for each reason, with the first ids that it is the reason of.
+/// What of the plan will be skipped, a line for reasons that differ in their figures at most, with the first ids.
 pub fn skipped(obstacles: &[(String, Vec<String>)]) -> Vec<String> {
-    let line = |(reason, ids): &(String, Vec<String>)| {
-        let named = ids.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let mut shapes: Vec<(String, Vec<&(String, Vec<String>)>)> = Vec::new();
+    for obstacle in obstacles {
+        let shape = reason::shape(&obstacle.0);
+        match shapes.iter_mut().find(|(other, _)| *other == shape) {
+            Some((_, alike)) => alike.push(obstacle),
+            None => shapes.push((shape, vec![obstacle])),
+        }
+    }
+    let line = |(_, alike): &(String, Vec<&(String, Vec<String>)>)| {
+        let ids: Vec<&str> = alike.iter().flat_map(|(_, ids)| ids).map(String::as_str).collect();
+        let named = ids.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
         let more = ids.len().saturating_sub(NAMED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let reason = reason::merged(&alike.iter().map(|(reason, _)| reason.as_str()).collect::<Vec<_>>());
         format!("skipped: {named}{more}: {reason}")
     };
-    obstacles.iter().map(line).collect()
+    shapes.iter().map(line).collect()
 }
 
 /// Ids that stand before a reason.
@@ -46,5 +57,7 @@ mod tests {
         let ids = |count: usize| (0..count).map(|id| format!("a/{id}")).collect::<Vec<_>>();
         assert_eq!(skipped(&[("too long".to_owned(), ids(2))]), ["skipped: a/0, a/1: too long"]);
         assert_eq!(skipped(&[("no room".to_owned(), ids(6))]), ["skipped: a/0, a/1, a/2, a/3 and 2 more: no room"]);
+        let takes = |seconds: u32, count| (format!("it takes {seconds} s"), ids(count));
+        assert_eq!(skipped(&[takes(30, 1), takes(9, 1)]), ["skipped: a/0, a/0: it takes 9 to 30 s"]);
     }
 }

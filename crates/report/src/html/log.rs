@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::tables::Anchors;
 use super::text::capital;
 use crate::label::{Label, counted};
+use crate::reason;
 use crate::terminal::without_words;
 
 /// All remarks of one kind.
@@ -181,23 +182,33 @@ const fn cause_words(cause: Cause) -> &'static str {
 
 /// Rows without figures, by what became of them and why.
 pub(super) fn absences(document: &Document, anchors: &Anchors<'_>) -> Vec<Absence> {
-    let mut absences: Vec<Absence> = Vec::new();
+    let mut alike: Vec<Vec<(&Row, String)>> = Vec::new();
     let mut places = std::collections::HashMap::new();
     for row in document.experiments.iter().filter(|row| row.status != Status::Ok) {
         let reason = without_words(row);
-        let place = *places.entry(reason.clone()).or_insert_with(|| {
-            let status = row.status.name();
-            absences.push(Absence { status, reason: after_status(&reason, status), rows: Vec::new() });
-            absences.len() - 1
+        let place = *places.entry(reason::shape(&reason)).or_insert_with(|| {
+            alike.push(Vec::new());
+            alike.len() - 1
         });
-        absences[place].rows.push(Line {
-            anchor: anchors.link(&row.id),
-            what: Label::sentence(row),
-            text: String::new(),
-        });
+        alike[place].push((row, reason));
     }
+    let mut absences: Vec<Absence> = alike.iter().filter_map(|rows| absence(rows, anchors)).collect();
     absences.sort_by_key(|absence| (absence.status != Status::Failed.name(), std::cmp::Reverse(absence.rows.len())));
     absences
+}
+
+/// Rows whose reasons differ in their figures at most; where they do, each row tells its own.
+fn absence(rows: &[(&Row, String)], anchors: &Anchors<'_>) -> Option<Absence> {
+    let (first, _) = rows.first()?;
+    let status = first.status.name();
+    let reasons: Vec<&str> = rows.iter().map(|(_, reason)| reason.as_str()).collect();
+    let all = reason::merged(&reasons);
+    let line = |(row, reason): &(&Row, String)| Line {
+        anchor: anchors.link(&row.id),
+        what: Label::sentence(row),
+        text: if *reason == all { String::new() } else { after_status(reason, status) },
+    };
+    Some(Absence { status, reason: after_status(&all, status), rows: rows.iter().map(line).collect() })
 }
 
 /// A reason without the status that it begins with, which stands before it.

@@ -15,6 +15,7 @@ use super::{grade_tone, headline, plain};
 use crate::label::net::LOOPBACK;
 use crate::label::{Label, counted, cpu};
 use crate::layout::wrap;
+use crate::reason;
 use crate::style::{Style, Tone};
 
 /// A cell has at most this many marks, the gravest causes first; what else was seen is told in one line of its own.
@@ -43,6 +44,7 @@ enum Key {
     Kind(PeakKind),
     /// The share is of the scalar peak, beside which vectors have one of their own.
     Plain,
+    /// What became of it, and the shape of the reason.
     Reason(Status, String),
 }
 
@@ -112,7 +114,7 @@ impl<'a> Notes<'a> {
     fn add_row(&mut self, row: &'a Row) {
         if row.status != Status::Ok {
             let text = without_words(row);
-            self.add(Key::Reason(row.status, text.clone()), Remark::new(row, text));
+            self.add(Key::Reason(row.status, reason::shape(&text)), Remark::new(row, text));
             return;
         }
         let marked = grade_codes(row);
@@ -251,6 +253,9 @@ impl Note<'_> {
     fn text(&self) -> String {
         if self.key == Key::Plain {
             return plain::text(&self.remarks.iter().map(|remark| remark.row).collect::<Vec<_>>());
+        }
+        if let Key::Reason(..) = self.key {
+            return reason::merged(&self.remarks.iter().map(|remark| remark.text.as_str()).collect::<Vec<_>>());
         }
         let figure = |remark: &Remark<'_>| remark.figure.unwrap_or(f64::NEG_INFINITY);
         // The first of the worst.

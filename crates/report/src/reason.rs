@@ -1,0 +1,93 @@
+//! Reasons that differ in their figures alone: one sentence for all of them.
+//!
+//! Only numbers that stand alone are figures; those in names (`avx512`, `n1`) make reasons different.
+
+/// A part of a reason.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Part<'a> {
+    Words(&'a str),
+    Figure(&'a str, f64),
+}
+
+/// What reasons that differ in their figures alone have in common.
+pub(crate) fn shape(reason: &str) -> String {
+    let common = |part| match part {
+        Part::Words(words) => words,
+        Part::Figure(..) => "#",
+    };
+    parts(reason).into_iter().map(common).collect()
+}
+
+/// One sentence for reasons of the same shape: `expected to take 31 to 955 s`. Empty if there are none.
+pub(crate) fn merged(reasons: &[&str]) -> String {
+    let all: Vec<Vec<Part<'_>>> = reasons.iter().map(|reason| parts(reason)).collect();
+    let Some(first) = all.first() else { return String::new() };
+    let told = |(place, part): (usize, &Part<'_>)| {
+        let Part::Figure(..) = part else { return text(*part).to_owned() };
+        let figures = || all.iter().filter_map(|parts| parts.get(place).copied());
+        let least = figures().reduce(|least, other| if value(other) < value(least) { other } else { least });
+        let most = figures().reduce(|most, other| if value(other) > value(most) { other } else { most });
+        match (least.map(text), most.map(text)) {
+            (Some(least), Some(most)) if least != most => format!("{least} to {most}"),
+            _ => text(*part).to_owned(),
+        }
+    };
+    first.iter().enumerate().map(told).collect()
+}
+
+const fn text(part: Part<'_>) -> &str {
+    match part {
+        Part::Words(text) | Part::Figure(text, _) => text,
+    }
+}
+
+const fn value(part: Part<'_>) -> f64 {
+    match part {
+        Part::Words(_) => 0.0,
+        Part::Figure(_, value) => value,
+    }
+}
+
+fn parts(reason: &str) -> Vec<Part<'_>> {
+    reason.split_inclusive(' ').flat_map(word_parts).collect()
+}
+
+/// A word with the blank behind it: a figure and what stands behind it, or words.
+fn word_parts(word: &str) -> impl Iterator<Item = Part<'_>> {
+    let digits = word.trim_end_matches([' ', ',', ';', ':', '.', ')']);
+    let is_figure = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let figure = digits.parse().ok().filter(|_| is_figure);
+    let (figure, words) = match figure {
+        Some(value) => (Some(Part::Figure(digits, value)), &word[digits.len()..]),
+        None => (None, word),
+    };
+    figure.into_iter().chain(Some(Part::Words(words)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_that_differ_in_figures_are_one() {
+        let of = |seconds: &str| format!("a solution is expected to take {seconds} s, and no more than 20 s are given");
+        let [a, b, c] = ["84.5", "31", "955"].map(of);
+        assert_eq!((shape(&a), shape(&a)), (shape(&b), shape(&c)));
+        assert_eq!(merged(&[&a, &b, &c]), of("31 to 955"));
+        assert_eq!(merged(&[&a, &a]), a);
+        assert_eq!(merged(&[]), "");
+    }
+
+    #[test]
+    fn names_and_units_are_no_figures() {
+        for (one, other) in
+            [("needs avx512 here", "needs avx2 here"), ("takes 4 KiB", "takes 4 MiB"), ("n1", "n2"), ("", "1")]
+        {
+            assert_ne!(shape(one), shape(other));
+        }
+        for text in ["", " ", "1", "1.", "at 3, 4; (5).", ". . .", "…", "1e9 -3 +4 inf NaN"] {
+            assert_eq!(merged(&[text]), text);
+        }
+        assert_eq!(shape("at 3, 4; 5."), "at #, #; #.");
+    }
+}
