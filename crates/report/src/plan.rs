@@ -16,9 +16,12 @@ pub fn total(plan: &[(String, f64)]) -> String {
     format!("{}, about {}", counted(plan.len() as u64, "row"), duration(seconds))
 }
 
+/// Why rows cannot be measured, and the ids of those rows.
+type Obstacle = (String, Vec<String>);
+
 /// What of the plan will be skipped, a line for reasons that differ in their figures at most, with the first ids.
-pub fn skipped(obstacles: &[(String, Vec<String>)]) -> Vec<String> {
-    let mut shapes: Vec<(String, Vec<&(String, Vec<String>)>)> = Vec::new();
+pub fn skipped(obstacles: &[Obstacle]) -> Vec<String> {
+    let mut shapes: Vec<(String, Vec<&Obstacle>)> = Vec::new();
     for obstacle in obstacles {
         let shape = reason::shape(&obstacle.0);
         match shapes.iter_mut().find(|(other, _)| *other == shape) {
@@ -26,7 +29,7 @@ pub fn skipped(obstacles: &[(String, Vec<String>)]) -> Vec<String> {
             None => shapes.push((shape, vec![obstacle])),
         }
     }
-    let line = |(_, alike): &(String, Vec<&(String, Vec<String>)>)| {
+    let line = |(_, alike): &(String, Vec<&Obstacle>)| {
         let ids: Vec<&str> = alike.iter().flat_map(|(_, ids)| ids).map(String::as_str).collect();
         let named = ids.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
         let more = ids.len().saturating_sub(NAMED);
