@@ -101,7 +101,7 @@ fn read(recorded: &Recorded, text: &str, status: Option<i32>) -> bool {
     assert_eq!(status, Some(0), "{}: what failed has no figure", recorded.tool);
     // Whatever it read must be fit for a sentence.
     let ours = 2.0 * reading.value;
-    let sentence = explain(reference, recorded.version, &recorded.experiment, &reading, ours).unwrap();
+    let sentence = explain(reference, recorded.version, &recorded.experiment, &reading, ours, None).unwrap();
     assert!(sentence.ends_with('.'), "{}: {sentence}", recorded.tool);
     if let Some(factor) = recorded.factor {
         let stands = |number: f64| (number * factor / reading.value - 1.0).abs() < 1e-9;

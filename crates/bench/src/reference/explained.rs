@@ -373,7 +373,8 @@ fn a_rule_is_said_where_it_is_caused_and_nowhere_else() {
     for Cause { tool, rule: name, says, caused, otherwise } in causes() {
         let reference = find(tool).unwrap();
         let rule = *reference.about().rules.iter().find(|rule| rule.name == name).unwrap();
-        let at = |our_rate: f64| explain(reference, caused.version, &caused.experiment, &caused.reading, our_rate);
+        let at =
+            |our_rate: f64| explain(reference, caused.version, &caused.experiment, &caused.reading, our_rate, None);
         let [slower, faster] = [true, false].map(|slower| at(ours(&caused.reading, slower)).unwrap());
         for (sentence, other_side) in [(&slower, Side::Faster), (&faster, Side::Slower)] {
             assert_eq!(sentence.contains(says), rule.makes_it != other_side, "{tool}, {name}: {sentence}");

@@ -52,13 +52,15 @@ pub(super) fn roaming(tool: &str) -> String {
     format!("{tool}'s threads run on whichever of the CPUs the scheduler takes, ours stay each on one")
 }
 
-/// Why the two differ, by stated rules, or that none of them explains it; `None` where they are within 5 % of each other.
+/// Why the two differ, by stated rules, or that none of them explains it, and whether chance does, which the caller knows
+/// in words of its own; `None` where they are within 5 % of each other.
 pub fn explain(
     reference: &dyn Reference,
     version: &str,
     experiment: &Experiment,
     reading: &Reading,
     ours: f64,
+    chance: Option<&str>,
 ) -> Option<String> {
     if (ours / reading.value - 1.0).abs() <= WORTH_EXPLAINING {
         return None;
@@ -69,7 +71,8 @@ pub fn explain(
     let fitting = reasons.filter(|reason| [side, Side::Either].contains(&reason.rule.makes_it));
     let said: Vec<String> = fitting.map(|reason| reason.says).collect();
     Some(if said.is_empty() {
-        format!("No stated rule explains it; equal were {}.", reference.about().equal)
+        let chance = chance.map_or_else(String::new, |words| format!(", and chance suffices: {words}"));
+        format!("No stated rule explains it{chance}; equal were {}.", reference.about().equal)
     } else {
         format!("{}.", said.join("; "))
     })

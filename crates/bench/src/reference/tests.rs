@@ -159,10 +159,10 @@ fn only_a_difference_worth_it_is_explained() {
     let reference = find("likwid-bench").unwrap();
     let experiment = cpu(Isa::Avx2, 1);
     let reading = Reading { metric: MetricName::Throughput, value: 100.0, bytes_factor: 1.0, details: Map::new() };
-    assert_eq!(explain(reference, "5.2.2", &experiment, &reading, 104.0), None);
-    let apart = explain(reference, "5.2.2", &experiment, &reading, 106.0).unwrap();
+    assert_eq!(explain(reference, "5.2.2", &experiment, &reading, 104.0, None), None);
+    let apart = explain(reference, "5.2.2", &experiment, &reading, 106.0, None).unwrap();
     assert!(apart.contains("L1 cache"), "{apart}");
-    let faster = explain(reference, "5.2.2", &experiment, &reading, 94.0).unwrap();
+    let faster = explain(reference, "5.2.2", &experiment, &reading, 94.0, None).unwrap();
     assert!(faster.starts_with("No stated rule"), "what makes it slower does not make it faster: {faster}");
 }
 

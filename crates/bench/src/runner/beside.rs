@@ -345,7 +345,8 @@ impl Beside {
         if let (Ok(found), Some(reading)) = (&self.found, &self.last) {
             let usual = Reading { value: summary.median, ..reading.clone() };
             let version = found.version.as_deref().unwrap_or_default();
-            reference.explanation = explain(self.tool, version, experiment, &usual, metric.summary.median);
+            let (ours, chance) = (metric.summary.median, chance(&pairs, ratio.interval));
+            reference.explanation = explain(self.tool, version, experiment, &usual, ours, chance.as_deref());
         }
         reference
     }
@@ -418,6 +419,22 @@ fn compared(common: &Common, pairs: &[(f64, f64)]) -> Option<word::Also> {
     })
 }
 
+/// Why a difference may be chance alone, as a part of a sentence; `None` where the pairs tell the two apart. Too few for an
+/// interval never do: five that all point one way do so by chance once in 16 times.
+fn chance(pairs: &[(f64, f64)], interval: Option<[f64; 2]>) -> Option<String> {
+    if let Some([low, high]) = interval {
+        return (low <= 1.0 && high >= 1.0).then(|| format!("the ratio's interval, {low:.2} to {high:.2}, holds 1"));
+    }
+    let ratios = || pairs.iter().map(|(ours, theirs)| ours / theirs);
+    let (least, most) = (ratios().fold(f64::INFINITY, f64::min), ratios().fold(f64::NEG_INFINITY, f64::max));
+    Some(match pairs.len() {
+        1 => "one pair tells nothing apart".to_owned(),
+        count => {
+            format!("{count} pairs are too few for an interval, and their ratios lie between {least:.2} and {most:.2}")
+        }
+    })
+}
+
 const fn verdict(found: RatioVerdict) -> Verdict {
     match found {
         RatioVerdict::AtLeast => Verdict::AtLeast,
@@ -480,6 +497,27 @@ mod tests {
         assert_eq!((reference.status, reference.verdict), (Status::Ok, Some(Verdict::AtLeast)));
         assert_eq!((reference.median, reference.ratio), (Some(100.5), Some(103.0 / 100.5)));
         assert_eq!(reference.samples.len(), 20);
+    }
+
+    #[test]
+    fn what_chance_suffices_for_is_said_and_what_it_does_not_is_not() {
+        // One instruction set, and a tool that is faster than ours: none of its rules makes it so.
+        let explained = |pairs: &[(f64, f64)]| {
+            let ours: Vec<f64> = pairs.iter().map(|pair| pair.0).collect();
+            let mut metric = metric_of(&ours);
+            metric.summary.median = stats::summarise(&ours).unwrap().median;
+            likwid(pairs).reference(&metric, &experiment(), true).explanation.unwrap()
+        };
+        let few = explained(&[(90.0, 100.0), (80.0, 100.0), (110.0, 100.0)]);
+        assert!(
+            few.contains("3 pairs are too few for an interval, and their ratios lie between 0.80 and 1.10"),
+            "{few}"
+        );
+        assert!(explained(&[(90.0, 100.0)]).contains("one pair tells nothing apart"));
+        let wide: Vec<(f64, f64)> = (0..8).map(|i| (if i < 5 { 90.0 } else { 120.0 }, 100.0)).collect();
+        assert!(explained(&wide).contains("holds 1"), "{}", explained(&wide));
+        let narrow = explained(&[(90.0, 100.0); 8]);
+        assert!(narrow.starts_with("No stated rule explains it; equal were"), "{narrow}");
     }
 
     #[test]
