@@ -261,11 +261,13 @@ fn difference(area: Area, ratio: Figure, reference: &Reference, metric: &Metric,
             ("explanation", explanation),
         ]
     };
-    let explained = reference.explanation.as_deref().map(|text| format!(": {}", text.trim_end_matches('.')));
-    let told = Code::ReferenceDiffers.tell(area, &fields(explained.unwrap_or_default()), &[row]);
-    // An explanation that does not fit stands with the row.
-    let fits = told.text.chars().count() <= LONGEST;
-    Some(if fits { told } else { Code::ReferenceDiffers.tell(area, &fields(String::new()), &[row]) })
+    let tell = |explanation| Code::ReferenceDiffers.tell(area, &fields(explanation), &[row]);
+    let explanation = reference.explanation.as_deref().unwrap_or_default().trim_end_matches('.');
+    let clauses: Vec<&str> = explanation.split("; ").filter(|clause| !clause.is_empty()).collect();
+    // Whole clauses, as many as fit; all of them stand with the row.
+    let some = (1..=clauses.len()).rev().map(|count| tell(format!(": {}", clauses[..count].join("; "))));
+    let told = some.into_iter().find(|finding| finding.text.chars().count() <= LONGEST);
+    Some(told.unwrap_or_else(|| tell(String::new())))
 }
 
 fn agreement(area: Area, tool: &str, all: &[(Figure, &Row)]) -> Option<Finding> {

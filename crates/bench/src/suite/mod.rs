@@ -408,10 +408,10 @@ const FEW_RUNGS: [Threads; 3] = [Threads::Count(1), Threads::All, Threads::Smt];
 /// From one thread to all hardware threads.
 const ALL_RUNGS: [Threads; 2] = [Threads::Doubling, Threads::Smt];
 
-/// How `assay cpu` samples its eighty rows: as few and as short samples as an interval needs, and no launch twice, so
-/// that all of it takes less than a minute on two cores.
+/// How `assay cpu` samples its eighty rows: as few and as short samples as an interval needs, no launch twice, and warm-ups
+/// that end before a busy host has settled, so that all of it takes less than a minute on two cores.
 fn survey() -> Sampling {
-    let (warm_up_seconds, target) = ([0.02, 0.2], 0.01);
+    let (warm_up_seconds, target) = ([0.02, 0.08], 0.01);
     Sampling { samples: 6, per_launch: 1, sample_seconds: 0.04, warm_up_seconds, target, ..Sampling::default() }
 }
 

@@ -147,7 +147,11 @@ impl Draw {
             let ratio = ratio * (1.0 + half * (f64::from(pair % 3) - 1.0));
             ReferenceSample { value: theirs, ours: theirs * ratio, pair, start: 0.0 }
         };
-        let explanations = [None, Some("STREAM counts no line that is read first.".to_owned()), Some("x".repeat(150))];
+        let explanations = [
+            None,
+            Some("STREAM counts no line that is read first.".to_owned()),
+            Some(format!("theirs is a copy; {}.", "x".repeat(150))),
+        ];
         Reference {
             tool: self.of(&["fio", "stream"]).to_owned(),
             version: None,

@@ -24,6 +24,10 @@ const ABOVE_LINK: f64 = 1.02;
 /// each way.
 const FASTEST_SECONDS: f64 = 1e-6;
 
+/// So far a figure without an interval, which is one of fewer than six samples, is above all of another's to be above it
+/// for certain: rows stand minutes apart, and devices that are shared drift by as much.
+const ABOVE_RANGE: f64 = 1.5;
+
 /// So far from a limit a rate is held to be the limit's: what a throttle's time slices and a sample's ends make.
 const AT_LIMIT: std::ops::RangeInclusive<f64> = 0.95..=1.05;
 
@@ -59,7 +63,8 @@ pub(crate) fn hold_against(row: &mut Row, limits: Limits<'_>) {
 
 /// Adds to rows of reads at random what faster rows of the same run say of them: no device reads small blocks at random
 /// faster than large ones in their order (the IO500 benchmark's own check, github.com/IO500/io500/issues/109). Only where
-/// both intervals agree, and only against rows that had as many bytes in flight. May be done again.
+/// both intervals agree, by far where there are none, and only against rows that had as many bytes in flight. May be done
+/// again.
 pub(crate) fn hold_against_each_other(rows: &mut [Row]) {
     let reads = |row: &Row| match &row.params {
         Params::Disk(params) if row.status == Status::Ok && params.op == DiskOp::Read => {
@@ -70,12 +75,12 @@ pub(crate) fn hold_against_each_other(rows: &mut [Row]) {
     let in_flight = |params: &DiskParams| params.block * u64::from(params.depth) * u64::from(params.threads);
     let sequential: Vec<(DiskParams, String, f64)> = rows
         .iter()
-        .filter_map(|row| Some((reads(row)?, row.id.clone(), bounds(row.metric(MetricName::Throughput)?)[1])))
+        .filter_map(|row| Some((reads(row)?, row.id.clone(), at_most(row.metric(MetricName::Throughput)?))))
         .filter(|(params, ..)| params.pattern == DiskPattern::Sequential && params.block >= LARGE_BLOCK_BYTES)
         .collect();
     for row in rows {
         let Some(params) = reads(row).filter(|params| params.pattern == DiskPattern::Random) else { continue };
-        let Some(least) = row.metric(MetricName::Throughput).map(|metric| bounds(metric)[0]) else { continue };
+        let Some(least) = row.metric(MetricName::Throughput).map(at_least) else { continue };
         let comparable = sequential
             .iter()
             .filter(|(other, ..)| other.block > params.block && in_flight(other) >= in_flight(&params));
@@ -83,8 +88,10 @@ pub(crate) fn hold_against_each_other(rows: &mut [Row]) {
         if least <= *most || row.warnings.iter().any(is_impossible) {
             continue;
         }
-        let seen =
-            format!("At random it is {:.2} times as fast as {id}, which reads larger blocks in order.", least / most);
+        let seen = format!(
+            "At random it is {:.2} times as fast as {id}, or more, which reads larger blocks in order.",
+            least / most
+        );
         row.warnings.push(Warning::new(WarningCode::Impossible, least / most, &seen));
         withdraw(row);
         row.grade = row.grade.map(|_| warning::grade(&row.warnings));
@@ -108,9 +115,14 @@ fn is_impossible(warning: &Warning) -> bool {
     warning.code == WarningCode::Impossible.name()
 }
 
-/// The interval of a metric, or all that was seen of it.
-fn bounds(metric: &Metric) -> [f64; 2] {
-    metric.summary.ci95.unwrap_or([metric.summary.min, metric.summary.max])
+/// What a metric is for certain: the low end of its interval, or far below all that was seen of it.
+fn at_least(metric: &Metric) -> f64 {
+    metric.summary.ci95.map_or(metric.summary.min / ABOVE_RANGE.sqrt(), |[low, _]| low)
+}
+
+/// The same from above.
+fn at_most(metric: &Metric) -> f64 {
+    metric.summary.ci95.map_or(metric.summary.max * ABOVE_RANGE.sqrt(), |[_, high]| high)
 }
 
 /// A direct row above its link, or with reads that come back sooner than any device answers.
@@ -374,6 +386,14 @@ mod tests {
         let deep = row(DiskParams { threads: 64, ..disk_params(32) }, good(), &QUIET.map(|rate| rate * 10.0));
         assert_eq!(codes(&graded(vec![deep, sequential(1, 2e9)])[0]), [""; 0], "the other had less in flight");
         assert_eq!(codes(&graded(vec![random(1e6)])[0]), [""; 0]);
+        // Three samples have no interval.
+        let three = |mut row: Row| {
+            row.metrics.iter_mut().for_each(|metric| metric.summary.ci95 = None);
+            row
+        };
+        let graded = |iops| graded(vec![three(random(iops)), three(sequential(8, 2e9))]);
+        assert_eq!(codes(&graded(6e5)[0]), [""; 0], "a fifth more may be the minutes between them");
+        assert_eq!(codes(&graded(1e6)[0]), ["impossible"]);
     }
 
     #[test]
