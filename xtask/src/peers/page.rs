@@ -28,7 +28,7 @@ whatever it shows, to [peers.jsonl](peers.jsonl).
 - **attempts**: how many there have been on this machine, with the least and the greatest ratio.
 
 Clusters are simulated: how often slow nodes are named is in [cluster-simulation.md](cluster-simulation.md), and what plan
-and report of ten thousand nodes cost is what `cargo xtask simulate scale` writes into `docs/cluster-scale.md`.
+and report of ten thousand nodes cost in [cluster-scale.md](cluster-scale.md).
 ";
 
 /// What is said above the limits.
