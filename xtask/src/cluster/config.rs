@@ -82,6 +82,8 @@ TaskPlugin=task/affinity
 JobAcctGatherType=jobacct_gather/none
 SwitchType=switch/none
 MpiDefault=none
+PreemptType=preempt/partition_prio
+PreemptMode=CANCEL
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU_Memory
 SchedulerType=sched/backfill
@@ -112,6 +114,8 @@ AccountingStorageEnforce=limits
     }
     text.push_str("PartitionName=all Nodes=n[1-4] Default=YES MaxTime=1:00:00 State=UP\n");
     text.push_str("PartitionName=short Nodes=n[3-4] MaxTime=0:05:00 State=UP\n");
+    // Whose jobs end those of the others, as partitions of a machine's owners do.
+    text.push_str("PartitionName=urgent Nodes=n[1-4] MaxTime=0:05:00 PriorityTier=10 State=UP\n");
     text
 }
 

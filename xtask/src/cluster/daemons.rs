@@ -118,6 +118,15 @@ pub(super) fn node(name: &str, group: Option<&Path>) -> Result<(), String> {
     must(&mut inside).map(drop)
 }
 
+/// One node's `slurmd` that does not see what is in a folder, nor does what it starts: it has mounts of its own, and
+/// there an empty file system lies over it.
+pub(super) fn node_without(name: &str, folder: &Path) -> Result<(), String> {
+    let mut apart = daemon("unshare");
+    let script = "mount -t tmpfs assay-hides \"$1\" && exec slurmd -N \"$2\"";
+    apart.args(["--mount", "sh", "-c", script, "sh"]).arg(folder).arg(name);
+    must(&mut apart).map(drop)
+}
+
 /// The process that a file of the cluster's folder names.
 pub(super) fn process(file: &str) -> Option<u32> {
     fs::read_to_string(path(file)).ok()?.trim().parse().ok()

@@ -45,7 +45,7 @@ impl Rig {
         for node in NODES {
             daemons::node(node, None)?;
         }
-        idle()?;
+        rig.idle()?;
         program(shell)?;
         Ok(rig)
     }
@@ -85,7 +85,16 @@ impl Rig {
             let node = format!("NodeName={node}");
             let _ = must(daemons::command("scontrol").args(["update", &node, "State=RESUME"]));
         }
-        idle()
+        self.idle()
+    }
+
+    /// Waits until every node is idle and the queue empty.
+    pub(super) fn idle(&self) -> Result<(), String> {
+        let all = format!("idle {}", NODES.len());
+        until(&format!("four idle nodes in {}", self.folder.display()), IDLE, || {
+            let states = must(daemons::command("sinfo").args(["-h", "-p", "all", "-o", "%T %D"]));
+            states.is_ok_and(|states| states.trim() == all)
+        })
     }
 
     /// The program that the nodes run, where everybody can.
@@ -111,15 +120,6 @@ impl Drop for Rig {
             println!("left behind: {why}");
         }
     }
-}
-
-/// Waits until every node is idle and the queue empty.
-fn idle() -> Result<(), String> {
-    let all = format!("idle {}", NODES.len());
-    until("four idle nodes", IDLE, || {
-        let states = must(daemons::command("sinfo").args(["-h", "-p", "all", "-o", "%T %D"]));
-        states.is_ok_and(|states| states.trim() == all)
-    })
 }
 
 /// The limited user's name.

@@ -30,6 +30,8 @@ const TROUBLES: &[Trouble] = &[
     Trouble { name: "the user's own jobs fill the limit", run: filled },
     Trouble { name: "two people run the same plan", run: two },
     Trouble { name: "a job that is requeued", run: requeued },
+    Trouble { name: "a job that another one preempts", run: preempted },
+    Trouble { name: "a node that does not see the plan's folder", run: not_shared },
 ];
 
 /// All troubles.
@@ -127,6 +129,29 @@ fn node_down(rig: &Rig) -> Result<(), String> {
     holds(state(2) != "done", "n3 cannot be done", &said)
 }
 
+/// The others see the plan's folder, this one does not: it is told of, and the others are measured.
+fn not_shared(rig: &Rig) -> Result<(), String> {
+    // In the middle, and the first, on which the scripts of jobs run.
+    for (place, node) in [(2, "n3"), (0, "n1")] {
+        rig.ready()?;
+        let plan = Plan::made(rig, &format!("not-shared-{node}"), ALL)?;
+        let file = format!("run/slurmd.{node}.pid");
+        daemons::kill(&file)?;
+        daemons::node_without(node, &path("plans"))?;
+        let said = rig.idle().map(|()| plan.run(&["--no-confirm"]));
+        daemons::kill(&file)?;
+        let said = said?;
+        holds(said.status == Some(1), "a node that was not measured is no success", &said)?;
+        says(&said, &[&format!("the node '{node}' is given up"), "does not see the plan's folder"])?;
+        let report = plan.report()?;
+        for (index, found) in report["nodes"].as_array().into_iter().flatten().enumerate() {
+            let is_done = found["state"] == "done";
+            holds(is_done == (index != place), &format!("{} is {}", found["name"], found["state"]), &said)?;
+        }
+    }
+    Ok(())
+}
+
 /// Jobs whose time is over before any task fits into it: it stops, and says why.
 fn too_short(rig: &Rig) -> Result<(), String> {
     // Far more than a minute's work in each task.
@@ -188,4 +213,19 @@ fn requeued(rig: &Rig) -> Result<(), String> {
         holds(again.well(), "run again", &again)?;
     }
     whole(&plan, &expected).map_err(|why| format!("{why} (logs are in {FOLDER} until `down`)"))
+}
+
+/// A job of a partition that goes first takes all nodes: ours is ended, told of, and goes on afterwards.
+fn preempted(rig: &Rig) -> Result<(), String> {
+    let plan = Plan::made(rig, "preempted", &[ALL, &["--repeat", "200"]].concat())?;
+    let expected = waiting(&plan.folder);
+    let run = plan.begin(&["--no-confirm"], "run.txt")?;
+    until("the first worker", Duration::from_mins(1), || !plan.workers(None).is_empty())?;
+    let mut urgent = daemons::command("sbatch");
+    urgent.args(["--parsable", "--partition=urgent", "--nodes=4", "--exclusive", "--time=1", "--output=/dev/null"]);
+    daemons::must(urgent.arg("--wrap=sleep 5"))?;
+    let said = run.wait(PATIENCE);
+    holds(said.well(), "it should have gone on", &said)?;
+    says(&said, &["ended with nothing done", "the scheduler says PREEMPTED"])?;
+    whole(&plan, &expected)
 }

@@ -96,6 +96,12 @@ impl Folder {
         self.path.join("jobs")
     }
 
+    /// Where probe files are, by which a job's nodes show that they see this folder.
+    #[must_use]
+    pub fn probes(&self) -> PathBuf {
+        self.path.join("probe")
+    }
+
     /// Where what jobs print goes.
     #[must_use]
     pub fn log(&self) -> PathBuf {

@@ -31,7 +31,7 @@ const PROGRAM: &str = "program/assay";
 const PROGRAM_FOLDER: &str = "program";
 
 /// The other folders of a plan's folder.
-const FOLDERS: &[&str] = &["running", "work", "done", "failed", "nodes", "jobs", "log"];
+const FOLDERS: &[&str] = &["running", "work", "done", "failed", "nodes", "jobs", "probe", "log"];
 
 /// Threads that write a new plan: on a shared file system each file costs a round trip to its server.
 const WRITERS: usize = 8;

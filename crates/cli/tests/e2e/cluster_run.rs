@@ -199,6 +199,26 @@ fn idle_nodes_are_one_job_of_slurm() {
 }
 
 #[test]
+fn a_node_that_does_not_see_the_plans_folder_is_named() {
+    let slurm = MadeUp::new("n1 n2");
+    let folder = plan(&slurm.scratch, "n1,n2");
+    // On n2 the plan's folder is elsewhere, as where nobody has mounted it; and nobody waits a minute for it.
+    let srun = slurm.scratch.join("bin/srun");
+    let text = fs::read_to_string(&srun).unwrap();
+    let elsewhere = "if [ $node = n2 ]; then SLURMD_NODENAME=n2 sh -c \"$(printf %s \"$3\" | sed \"s#/the plan#/no plan#g; \
+        s# 60 # 1 #\")\" & else SLURMD_NODENAME=$node \"$@\" & fi; done";
+    fs::write(&srun, text.replace("SLURMD_NODENAME=$node \"$@\" & done", elsewhere)).unwrap();
+    let ran = ran(slurm.run(&folder, "--no-confirm"));
+    assert_eq!(ran.status, Some(1), "{ran:?}");
+    assert_done(&folder, &["n1"]);
+    assert!(ran.stderr.contains("n2 does not see the plan's folder"), "{ran:?}");
+    assert!(ran.stderr.contains("the node 'n2' is given up"), "{ran:?}");
+    let answers = names(&folder.join("probe"));
+    assert!(answers.iter().any(|name| name.ends_with("@n1")), "{answers:?}");
+    assert!(!answers.iter().any(|name| name.ends_with("@n2")), "{answers:?}");
+}
+
+#[test]
 fn a_dry_run_prints_every_script_and_submits_nothing() {
     let slurm = MadeUp::new("n1 n2 n3");
     let folder = plan(&slurm.scratch, "n1,n2,n3");

@@ -13,6 +13,8 @@
 //! PLAN/nodes/NODE/                   facts.json (NodeFacts), worker@ID.json (WorkerMark), door.json (Door)
 //! PLAN/net/                          who is ready for which round of pairs, and who was called (`bench::cluster::turns`)
 //! PLAN/jobs/ID.json                  SubmittedJob: a job that `assay cluster run` submitted
+//! PLAN/probe/PROBE.json              Claim: who submitted the job that this was written for
+//! PLAN/probe/PROBE@NODE              a node of that job has found it, before its worker began: the node's own name
 //! PLAN/log/                          what jobs printed
 //! ```
 //!
@@ -282,6 +284,9 @@ pub struct SubmittedJob {
     pub nodes: Vec<String>,
     /// The command that submitted it, word by word.
     pub command: Vec<String>,
+    /// Name of the probe file that each of its nodes answers before its worker begins.
+    #[serde(default)]
+    pub probe: Option<String>,
     /// When, UTC, ISO 8601.
     pub when: String,
 }

@@ -285,6 +285,7 @@ impl View<'_> {
             partition: partition.map(str::to_owned),
             seconds: wanted.min(longest),
             tasks,
+            probe: None,
         }
     }
 

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::cluster::PlanNode;
+use model::cluster::{PlanNode, SubmittedJob};
 
 use super::decide::{FRUITLESS_JOBS, REFUSALS};
 use super::left::Left;
-use crate::cluster::scheduler::{Job, Refusal, Seat, Standing, Tasks};
+use crate::cluster::scheduler::{Job, Phase, Refusal, Seat, Standing, Tasks};
 
 /// The first pause after a refusal, in seconds; each further one in a row doubles it.
 const FIRST_PAUSE_SECONDS: f64 = 30.0;
@@ -21,6 +21,11 @@ struct Ours {
     /// `None` where another campaign submitted it.
     tasks: Option<Tasks>,
     submitted_at: f64,
+    /// Name of its probe file.
+    probe: Option<String>,
+    /// Since when it has been seen to run, and whether it was told who has not answered.
+    running_since: Option<f64>,
+    silence_told: bool,
     /// Whether all of its nodes were idle then.
     idle: bool,
     /// Tasks over when it was submitted: of each node, and of the plan.
@@ -34,6 +39,8 @@ struct Trouble {
     /// Jobs in a row that ended before any of its tasks was over, and what the last one said.
     fruitless: u32,
     said: String,
+    /// Whether its last job did not show that it sees the plan's folder.
+    unseen: bool,
     /// Submissions in a row that were refused, and why.
     refused: u32,
     refusal: String,
@@ -70,6 +77,12 @@ pub struct Ended {
     pub id: String,
     /// Its nodes on which no task was over since it was submitted.
     pub fruitless: Vec<String>,
+    /// All of its nodes.
+    pub nodes: Vec<String>,
+    /// Name of its probe file.
+    pub probe: Option<String>,
+    /// Whether it was for tasks that need several nodes.
+    pub together: bool,
 }
 
 impl History {
@@ -114,13 +127,13 @@ impl History {
     }
 
     /// A job in the queue that another campaign submitted for the same plan.
-    pub fn remember(&mut self, id: &str, nodes: &[String], left: &Left) {
-        self.note(id, nodes, None, left);
+    pub fn remember(&mut self, job: &SubmittedJob, left: &Left) {
+        self.note(&job.id, &job.nodes, (None, job.probe.clone()), left);
     }
 
     /// A job was taken.
     pub fn submitted(&mut self, id: &str, job: &Job, (standing, left): (&Standing, &Left), now: f64) {
-        self.note(id, &job.nodes, Some(job.tasks), left);
+        self.note(id, &job.nodes, (Some(job.tasks), job.probe.clone()), left);
         if let Some(ours) = self.jobs.get_mut(id) {
             ours.submitted_at = now;
             ours.idle = job.nodes.iter().all(|node| standing.nodes.get(node) == Some(&Seat::Idle));
@@ -131,10 +144,20 @@ impl History {
         }
     }
 
-    fn note(&mut self, id: &str, nodes: &[String], tasks: Option<Tasks>, left: &Left) {
+    fn note(&mut self, id: &str, nodes: &[String], (tasks, probe): (Option<Tasks>, Option<String>), left: &Left) {
         let over = |node: &String| (node.clone(), left.nodes.get(node).map_or(0, |left| left.over));
         let over = nodes.iter().map(over).collect();
-        let job = Ours { nodes: nodes.to_vec(), tasks, submitted_at: 0.0, idle: false, over, over_in_all: left.over() };
+        let job = Ours {
+            nodes: nodes.to_vec(),
+            tasks,
+            submitted_at: 0.0,
+            probe,
+            running_since: None,
+            silence_told: false,
+            idle: false,
+            over,
+            over_in_all: left.over(),
+        };
         self.jobs.insert(id.to_owned(), job);
     }
 
@@ -191,6 +214,11 @@ impl History {
             self.nodes.entry(node.clone()).or_default().see(true, now);
         }
         let queued: BTreeSet<&str> = standing.queue.iter().map(|job| job.id.as_str()).collect();
+        for job in standing.queue.iter().filter(|job| job.phase == Phase::Running) {
+            if let Some(ours) = self.jobs.get_mut(&job.id) {
+                ours.running_since.get_or_insert(now);
+            }
+        }
         let gone: Vec<String> = self.jobs.keys().filter(|id| !queued.contains(id.as_str())).cloned().collect();
         gone.into_iter().filter_map(|id| self.ended(id, left)).collect()
     }
@@ -208,15 +236,51 @@ impl History {
             if progress {
                 fruitless.clear();
             }
-            return Some(Ended { id, fruitless });
+            return Some(Ended { id, fruitless, nodes: job.nodes, probe: job.probe, together: true });
         }
         for node in &job.nodes {
             let trouble = self.nodes.entry(node.clone()).or_default();
-            trouble.fruitless = if fruitless.contains(node) { trouble.fruitless + 1 } else { 0 };
+            if fruitless.contains(node) {
+                trouble.fruitless += 1;
+            } else {
+                (trouble.fruitless, trouble.unseen) = (0, false);
+            }
         }
         // A node with nothing left needed no progress: another worker was quicker.
         fruitless.retain(|node| left.nodes.get(node).is_some_and(|left| left.alone > 0));
-        Some(Ended { id, fruitless })
+        Some(Ended { id, fruitless, nodes: job.nodes, probe: job.probe, together: false })
+    }
+
+    /// Jobs of ours with a probe file that run and of which it was not told yet who has not answered: the id, the probe,
+    /// the nodes, and for how many seconds they run.
+    pub(super) fn running(&self, now: f64) -> impl Iterator<Item = (&str, &str, &[String], f64)> {
+        self.jobs.iter().filter(|(_, job)| !job.silence_told).filter_map(move |(id, job)| {
+            Some((id.as_str(), job.probe.as_deref()?, job.nodes.as_slice(), now - job.running_since?))
+        })
+    }
+
+    /// It was told who of a job has not answered.
+    pub(super) fn told_silence(&mut self, id: &str) {
+        if let Some(job) = self.jobs.get_mut(id) {
+            job.silence_told = true;
+        }
+    }
+
+    /// A node has not shown that it sees the plan's folder: it goes alone from now on.
+    pub(super) fn unseen(&mut self, node: &str) {
+        self.nodes.entry(node.to_owned()).or_default().unseen = true;
+    }
+
+    /// A job was ended for the sake of another one, which says nothing of its nodes.
+    pub(super) fn excuse(&mut self, job: &Ended) {
+        if job.together {
+            self.fruitless_meetings = self.fruitless_meetings.saturating_sub(1);
+            return;
+        }
+        for node in &job.fruitless {
+            let trouble = self.nodes.entry(node.clone()).or_default();
+            trouble.fruitless = trouble.fruitless.saturating_sub(1);
+        }
     }
 
     /// What a job that came to nothing on a node said.
@@ -245,7 +309,7 @@ impl History {
     /// Whether a node has been in trouble since it last got something done. One job that came to nothing may have been
     /// cancelled by somebody, and was not its fault.
     pub(super) fn is_troubled(&self, node: &str) -> bool {
-        self.nodes.get(node).is_some_and(|trouble| trouble.fruitless > 1 || trouble.refused > 0)
+        self.nodes.get(node).is_some_and(|trouble| trouble.fruitless > 1 || trouble.refused > 0 || trouble.unseen)
     }
 
     pub(super) fn down_seconds(&self, node: &str, now: f64) -> Option<f64> {

@@ -10,6 +10,7 @@ mod foreseen;
 mod give_up;
 mod history;
 mod left;
+mod probe;
 #[cfg(test)]
 mod tests;
 
@@ -30,7 +31,7 @@ pub use left::{Left, Meeting, NodeLeft};
 use super::claim::claimer;
 use super::folder::{Folder, State, read, write};
 use super::make::add;
-use super::scheduler::{Job, Phase, Scheduler, Standing, last_line, make_log};
+use super::scheduler::{Job, JobEnd, Phase, Scheduler, Standing, make_log};
 use super::tasks::{over, waiting};
 
 /// Something that a person who watches should know.
@@ -148,6 +149,7 @@ pub fn run(folder: &Folder, options: &Options, means: &mut Means<'_>) -> Result<
         known: left::Known::default(),
         us: claimer(None)?,
         plan,
+        jobs: 0,
         interval: FIRST_INTERVAL_SECONDS,
         last: None,
         away_since: None,
@@ -172,6 +174,8 @@ struct Campaign<'a, 'm> {
     history: History,
     known: left::Known,
     us: Claim,
+    /// Jobs that were to be submitted.
+    jobs: u32,
     /// Seconds until the next look.
     interval: f64,
     /// What was seen last.
@@ -207,7 +211,7 @@ impl Campaign<'_, '_> {
             if !self.history.is_ours(&job.id)
                 && let Ok(noted) = read::<SubmittedJob>(&noted)
             {
-                self.history.remember(&job.id, &noted.nodes, left);
+                self.history.remember(&noted, left);
             }
         }
     }
@@ -231,6 +235,7 @@ impl Campaign<'_, '_> {
             let left = left::look(self.folder, &self.plan, &mut self.known)?;
             self.adopt(&standing, &left);
             self.note_ends(&standing, &left, now);
+            self.note_silence(now);
             let actions = decide(&standing, &left, self.options, &self.history, now);
             let changed = self.last.as_ref() != Some(&(standing.clone(), left.clone()));
             let mut pause = true;
@@ -270,33 +275,57 @@ impl Campaign<'_, '_> {
         Some(Finished::Interrupted { signal, jobs: self.history.jobs().map(str::to_owned).collect() })
     }
 
-    /// Says of jobs that came to nothing what they said.
+    /// Says of jobs that came to nothing why, and remembers whose fault that may be.
     fn note_ends(&mut self, standing: &Standing, left: &Left, now: f64) {
         for ended in self.history.observe(standing, left, now) {
-            let Some(first) = ended.fruitless.first().cloned() else { continue };
-            let log = self.folder.log().join(format!("{}.out", ended.id));
-            let said = last_line(self.folder, &ended.id).unwrap_or_else(|| {
-                format!(
-                    "it printed nothing into '{}', so perhaps the node does not see that folder, or the job was \
-                     cancelled",
-                    log.display()
-                )
-            });
-            for node in &ended.fruitless {
-                self.history.said(node, &said);
+            if ended.fruitless.is_empty() {
+                continue;
             }
-            let others = match ended.fruitless.len() {
-                1 => String::new(),
-                several => format!(" and {} more", several - 1),
-            };
-            self.remark(format!("the job {} ended with nothing done on '{first}'{others}: {said}", ended.id));
+            let end = self.means.scheduler.end_of(&ended.id);
+            for node in &ended.fruitless {
+                self.history.said(node, &probe::why_nothing(self.folder, &ended, node, end.as_ref()));
+            }
+            for node in probe::suspects(self.folder, &ended, end.as_ref()) {
+                self.history.unseen(node);
+            }
+            if end.as_ref().is_some_and(JobEnd::is_preempted) {
+                self.history.excuse(&ended);
+            }
+            self.tell_of_end(&ended, end.as_ref());
+        }
+    }
+
+    /// A line for the nodes that have answered their probe file and one for the others.
+    fn tell_of_end(&mut self, ended: &Ended, end: Option<&JobEnd>) {
+        let is_answered =
+            |node: &&String| ended.probe.as_ref().is_some_and(|probe| probe::is_answered(self.folder, probe, node));
+        let (answered, silent): (Vec<&String>, Vec<&String>) = ended.fruitless.iter().partition(is_answered);
+        for nodes in [answered, silent] {
+            let Some(first) = nodes.first() else { continue };
+            let why = probe::why_nothing(self.folder, ended, first, end);
+            let others = probe::others(nodes.len());
+            self.remark(format!("the job {} ended with nothing done on '{first}'{others}: {why}", ended.id));
+        }
+    }
+
+    /// Says once of each job that runs which of its nodes do not see the plan's folder.
+    fn note_silence(&mut self, now: f64) {
+        let jobs = self.history.running(now);
+        let silent: Vec<(String, String)> = jobs
+            .filter_map(|(id, name, nodes, seconds)| {
+                Some((id.to_owned(), probe::silent(self.folder, (id, name), nodes, seconds)?))
+            })
+            .collect();
+        for (id, said) in silent {
+            self.history.told_silence(&id);
+            self.remark(said);
         }
     }
 
     fn carry_out(&mut self, action: Action, seen: (&Standing, &Left), now: f64) -> Result<Next, String> {
         let (over, left) = (seen.1.over(), seen.1.all());
         match action {
-            Action::Submit(job) => self.submit(&job, seen, now)?,
+            Action::Submit(job) => self.submit(job, seen, now)?,
             Action::Cancel { id, why, at_fault } => {
                 match self.means.scheduler.cancel(&id) {
                     Ok(()) => self.history.cancelled(&id, &why, at_fault),
@@ -317,7 +346,11 @@ impl Campaign<'_, '_> {
         Ok(Next::Pause)
     }
 
-    fn submit(&mut self, job: &Job, seen: (&Standing, &Left), now: f64) -> Result<(), String> {
+    fn submit(&mut self, job: Job, seen: (&Standing, &Left), now: f64) -> Result<(), String> {
+        self.jobs += 1;
+        let name = format!("{}-{}", self.us.id, self.jobs);
+        probe::ask(self.folder, &name, &self.us)?;
+        let job = &Job { probe: Some(name.clone()), ..job };
         match self.means.scheduler.submit(job) {
             Ok(submitted) => {
                 let noted = SubmittedJob {
@@ -325,6 +358,7 @@ impl Campaign<'_, '_> {
                     launcher: submitted.launcher.to_owned(),
                     nodes: job.nodes.clone(),
                     command: submitted.command,
+                    probe: Some(name),
                     when: utc_now(),
                 };
                 self.history.submitted(&submitted.id, job, seen, now);
@@ -332,6 +366,7 @@ impl Campaign<'_, '_> {
                 (self.means.tell)(Told::Submitted { id: submitted.id, nodes: job.nodes.clone() });
             }
             Err(refusal) => {
+                probe::withdraw(self.folder, &name);
                 self.remark(format!("a job for '{}' was refused: {}", job.nodes.join(","), refusal.said()));
                 self.history.refused(job, &refusal, now);
             }

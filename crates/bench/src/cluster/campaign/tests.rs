@@ -32,12 +32,17 @@ enum Fate {
     Broken,
     /// Jobs for it are refused for what they are.
     Refused,
+    /// It does not see the plan's folder: its worker never begins, nor does a job whose script runs there.
+    Blind,
+    /// Until then its jobs are ended at once for the sake of others.
+    WantedUntil(f64),
 }
 
 #[derive(Clone, Debug)]
 struct SimJob {
     nodes: Vec<String>,
     tasks: Tasks,
+    probe: String,
     limit_seconds: f64,
     started: Option<f64>,
     /// When it ends by itself, as jobs do that are killed.
@@ -51,6 +56,8 @@ struct World {
     now: f64,
     fates: BTreeMap<String, Fate>,
     jobs: BTreeMap<u32, SimJob>,
+    /// Those that were ended for the sake of others.
+    preempted: BTreeSet<u32>,
     next: u32,
     /// Jobs that the user may have in the queue.
     limit: Option<u32>,
@@ -120,6 +127,11 @@ impl World {
                 let job = self.jobs.get_mut(&id).unwrap();
                 (job.started, job.last_done) = (Some(now), now);
                 job.killed_at = killed.then_some(now + after);
+                let job = self.jobs[&id].clone();
+                let blind = |node: &String| self.fates[node] == Fate::Blind;
+                for node in job.nodes.iter().filter(|node| !blind(node) && !blind(&job.nodes[0])) {
+                    fs::write(self.folder.probes().join(format!("{}@{node}", job.probe)), "host\n").unwrap();
+                }
             }
         }
     }
@@ -128,10 +140,19 @@ impl World {
     fn work(&mut self, id: u32) {
         let job = self.jobs[&id].clone();
         let Some(started) = job.started else { return };
-        let over = self.now - started > job.limit_seconds || job.killed_at.is_some_and(|at| self.now >= at);
+        let blind = |node: &String| self.fates[node] == Fate::Blind;
+        let wanted = |node: &String| matches!(self.fates[node], Fate::WantedUntil(until) if self.now < until);
+        if job.nodes.iter().any(wanted) {
+            self.preempted.insert(id);
+        }
+        let over = self.now - started > job.limit_seconds
+            || job.killed_at.is_some_and(|at| self.now >= at)
+            || blind(&job.nodes[0])
+            || self.preempted.contains(&id);
         let gone = |node: &String| {
             matches!(self.fates[node], Fate::DownBetween(from, until) if (from..until).contains(&self.now))
                 || self.fates[node] == Fate::Broken
+                || blind(node)
         };
         let (mut left, mut done) = (false, false);
         if !over {
@@ -210,6 +231,7 @@ impl Scheduler for Sim {
         let new = SimJob {
             nodes: job.nodes.clone(),
             tasks: job.tasks,
+            probe: job.probe.clone().unwrap(),
             limit_seconds: job.seconds,
             started: None,
             killed_at: None,
@@ -246,6 +268,12 @@ impl Scheduler for Sim {
     fn cancel(&mut self, id: &str) -> Result<(), String> {
         self.0.borrow_mut().jobs.remove(&id.parse().unwrap());
         Ok(())
+    }
+
+    fn end_of(&mut self, id: &str) -> Option<JobEnd> {
+        let preempted = self.0.borrow().preempted.contains(&id.parse().unwrap());
+        let state = if preempted { "PREEMPTED" } else { "FAILED" };
+        Some(JobEnd { state: state.into(), exit: "1:0".into() })
     }
 }
 
@@ -321,6 +349,7 @@ fn world(folder: &Folder, nodes: usize) -> World {
         now: 0.0,
         fates: (1..=nodes).map(|n| (format!("n{n}"), Fate::Up)).collect(),
         jobs: BTreeMap::new(),
+        preempted: BTreeSet::new(),
         next: 0,
         limit: None,
         others: (0, 0.0),
@@ -431,6 +460,41 @@ fn a_node_whose_jobs_come_to_nothing_is_given_up_with_what_they_said() {
     assert_eq!(finished, Finished::Over { without_result: 3 }, "{told:?}");
     assert!(told.iter().any(|text| text.contains("'n1' is given up") && text.contains("3 jobs in a row")), "{told:?}");
     assert!(told.iter().any(|text| text.contains("ended with nothing done on 'n1'")), "{told:?}");
+}
+
+#[test]
+fn a_node_that_does_not_see_the_plan_goes_alone_and_is_given_up() {
+    // The first node's are jobs whose script does not begin; the other's are those of which a part does not.
+    for blind in ["n1", "n3"] {
+        let (_scratch, folder) = plan(&format!("blind-{blind}"), 4, false);
+        let mut world = world(&folder, 4);
+        world.fates.insert(blind.into(), Fate::Blind);
+        let world = shared(world);
+        let (finished, told) = drive(&world, &Options::default(), None, &[]);
+        assert_eq!(finished, Finished::Over { without_result: 3 }, "{told:?}");
+        for ((node, task), status) in places(&folder) {
+            let expected = if node == blind { OutcomeStatus::Skipped } else { OutcomeStatus::Ok };
+            assert_eq!(status, Some(expected), "{node} {task}");
+        }
+        let taken = world.borrow().taken.clone();
+        assert!(taken[1..].iter().filter(|nodes| nodes.contains(&blind.to_owned())).all(|nodes| nodes.len() == 1));
+        assert!(taken.len() <= 5, "the others have two jobs at most: {taken:?}");
+        let given_up = format!("'{blind}' is given up");
+        let told = told.iter().find(|text| text.contains(&given_up)).unwrap();
+        assert!(told.contains("has not answered the probe file") && told.contains("does not see"), "{told}");
+    }
+}
+
+#[test]
+fn jobs_that_are_ended_for_others_are_no_nodes_fault() {
+    let (_scratch, folder) = plan("preempted", 2, false);
+    let mut world = world(&folder, 2);
+    world.fates.insert("n2".into(), Fate::WantedUntil(400.0));
+    let world = shared(world);
+    let (finished, told) = drive(&world, &Options::default(), None, &[]);
+    assert_eq!(finished, Finished::Over { without_result: 0 }, "{told:?}");
+    assert!(world.borrow().preempted.len() > 3, "more often than a node may fail");
+    assert!(told.iter().any(|text| text.contains("the scheduler says PREEMPTED")), "{told:?}");
 }
 
 #[test]
@@ -545,12 +609,14 @@ fn troubled(seed: u32, folder: &Folder, nodes: usize) -> World {
     world.away = (away, away + random.below(500) as f64);
     for fate in world.fates.values_mut() {
         let (from, length) = (random.below(600) as f64, random.below(900) as f64);
-        *fate = match random.below(8) {
+        *fate = match random.below(10) {
             0 | 1 => Fate::BusyUntil(length),
             2 => Fate::DownBetween(from, from + length),
             3 => Fate::Never,
             4 => Fate::Broken,
             5 if seed.is_multiple_of(4) => Fate::Refused,
+            6 => Fate::Blind,
+            7 => Fate::WantedUntil(length),
             _ => Fate::Up,
         };
     }
@@ -584,7 +650,7 @@ fn in_whatever_trouble_every_task_is_over_once_and_nothing_of_ours_stays() {
         }
         assert_eq!(finished, Finished::Over { without_result: without }, "seed {seed}");
         for ((node, task), status) in &found {
-            if world.fates[node] == Fate::Never || world.fates[node] == Fate::Broken {
+            if matches!(world.fates[node], Fate::Never | Fate::Broken | Fate::Blind) {
                 assert_eq!(*status, Some(OutcomeStatus::Skipped), "seed {seed}: {node} {task}");
             }
         }

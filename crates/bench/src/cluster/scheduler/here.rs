@@ -80,7 +80,7 @@ mod tests {
     fn who_can_only_meet_those_that_were_started_with_it_does_not_wait_long_for_others() {
         let calling =
             Calling { plan: "/p".into(), name: "p".into(), program: "/p/program/assay".into(), lines: Vec::new() };
-        let job = |tasks| Job { nodes: vec!["n1".to_owned()], partition: None, seconds: 600.0, tasks };
+        let job = |tasks| Job { nodes: vec!["n1".to_owned()], partition: None, seconds: 600.0, tasks, probe: None };
         let words = worker(&calling, &job(Tasks::Together), "n1");
         assert!(words.join(" ").ends_with("--node n1 --role all --linger 30s"), "{words:?}");
         let words = worker(&calling, &job(Tasks::Alone), "n1");

@@ -85,7 +85,7 @@ mod tests {
         let calling =
             Calling { plan: "/p".into(), name: "p".into(), program: "/p/program/assay".into(), lines: Vec::new() };
         let nodes = ["n1", "n2"].map(str::to_owned).to_vec();
-        let job = Job { nodes, partition: None, seconds: 600.0, tasks: Tasks::Together };
+        let job = Job { nodes, partition: None, seconds: 600.0, tasks: Tasks::Together, probe: None };
         let words = overlapping(&calling, &job, "77");
         assert_eq!(words[..5], ["srun", "--jobid=77", "--overlap", "--mem=0", "--nodes=2"]);
         assert!(

@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 pub use calling::{Environment, find_program};
-pub use children::last_line;
 pub(crate) use children::make_log;
+pub use children::{last_line, last_line_of};
 pub use here::Here;
 pub use inside::Inside;
 pub use limits::{Limits, room};
@@ -74,6 +74,9 @@ pub struct Job {
     pub seconds: f64,
     /// Which tasks its workers do.
     pub tasks: Tasks,
+    /// Name of the file in the plan's `probe/` that each of its nodes has to find, and to answer, before its worker
+    /// begins; `None` where the job is only shown.
+    pub probe: Option<String>,
 }
 
 /// How a job would be started: what a person would type.
@@ -192,6 +195,40 @@ impl Standing {
     }
 }
 
+/// How a scheduler says that a job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobEnd {
+    /// Its word for it: Slurm's job states, such as `FAILED`, `CANCELLED`, `PREEMPTED`, `NODE_FAIL`, `TIMEOUT`.
+    pub state: String,
+    /// The exit status, as it writes it.
+    pub exit: String,
+}
+
+impl JobEnd {
+    /// Another job took its nodes.
+    #[must_use]
+    pub fn is_preempted(&self) -> bool {
+        self.state == "PREEMPTED"
+    }
+
+    /// The job did not end by itself: its nodes may never have begun.
+    #[must_use]
+    pub fn is_from_outside(&self) -> bool {
+        ["CANCELLED", "PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "DEADLINE", "REVOKED"].contains(&self.state.as_str())
+    }
+}
+
+impl std::fmt::Display for JobEnd {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Of a job that something else ended the exit status says nothing.
+        if self.is_from_outside() {
+            write!(formatter, "{}", self.state)
+        } else {
+            write!(formatter, "{}, exit status {}", self.state, self.exit)
+        }
+    }
+}
+
 /// What starts workers.
 pub trait Scheduler {
     /// How a job would be started.
@@ -214,4 +251,9 @@ pub trait Scheduler {
     /// # Errors
     /// A sentence: it could not be done. A job that is gone already is no error.
     fn cancel(&mut self, id: &str) -> Result<(), String>;
+
+    /// How a job ended that is not in the queue any more; `None` where nobody remembers.
+    fn end_of(&mut self, _id: &str) -> Option<JobEnd> {
+        None
+    }
 }

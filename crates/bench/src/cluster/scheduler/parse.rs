@@ -4,7 +4,7 @@
 //! that is not of the form asked for is left out where it is a remark, and is an error where a whole answer has none.
 
 use super::limits::Limits;
-use super::{Phase, Queued, Refusal, Seat};
+use super::{JobEnd, Phase, Queued, Refusal, Seat};
 
 /// Arguments of `sinfo` for [`nodes`]: a line for each node in each partition.
 pub(super) const NODES: &[&str] = &["sinfo", "--noheader", "-N", "-o", "%N|%R|%t|%E"];
@@ -190,6 +190,15 @@ fn quality(line: &str) -> Option<(String, Limits)> {
     let own = Limits { running: jobs.parse().ok(), submitted: submit.parse().ok() };
     let group = Limits { running: group_jobs.parse().ok(), submitted: group_submit.parse().ok() };
     (!name.is_empty()).then(|| ((*name).to_owned(), own.and(group)))
+}
+
+/// How a job ended, from what `scontrol show job -o` printed of it.
+pub(super) fn job_end(text: &str) -> Option<JobEnd> {
+    let value = |key: &str| text.split_whitespace().find_map(|word| word.strip_prefix(key));
+    let (state, exit) = (value("JobState=")?, value("ExitCode=")?);
+    // One that was requeued is not over, nor is one that completes.
+    let is_over = !["PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "REQUEUED"].contains(&state);
+    is_over.then(|| JobEnd { state: state.to_owned(), exit: exit.to_owned() })
 }
 
 /// The id that `sbatch --parsable` printed: `ID` or `ID;CLUSTER`, after any remarks of the site.

@@ -15,6 +15,21 @@ const TOLD_BEFORE_SECONDS: u64 = 120;
 const TOLD_BY_SLURM: &[&str] =
     &["HOME", "SLURM_CONF", "SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_JOB_NUM_NODES", "SLURMD_NODENAME"];
 
+/// How long a node looks for its job's probe file, in seconds: a client of NFS may believe for `acdirmax` seconds that
+/// a file is not there which another host has just written (60 where nobody has said otherwise, nfs(5)).
+const PROBE_SECONDS: u32 = 60;
+
+/// What a node does before it becomes a worker, since the program itself may be in the plan's folder: it finds the probe
+/// file that the submitting host has written there, and writes its own name beside it. Its words are the plan's folder,
+/// the probe's name, the seconds, the node's name, then the worker's command.
+const PROBE: &str = "plan=$1; probe=$2; left=$3; node=$4; shift 4; \
+    until [ -e \"$plan/probe/$probe.json\" ]; do \
+    if [ \"$left\" -le 0 ]; then echo \"assay: $node does not see the plan's folder: it has no file \
+    '$plan/probe/$probe.json', which the submitting host has written; the plan must be on a file system that all nodes \
+    share\" >&2; exit 1; fi; left=$((left - 1)); sleep 1; done; \
+    uname -n > \"$plan/probe/$probe@$node\" || { echo \"assay: $node sees the plan's folder '$plan' and cannot write \
+    there\" >&2; exit 1; }; exec \"$@\"";
+
 /// Seconds before the end of a job's time at which it is told; a short job is told later.
 fn told_before(seconds: u64) -> u64 {
     TOLD_BEFORE_SECONDS.min(seconds / 4)
@@ -72,14 +87,24 @@ fn in_a_step(calling: &Calling, job: &Job) -> String {
     let seconds = minutes(job) * 60;
     let margin = told_before(seconds);
     let worker: Vec<String> = worker(calling, job, None).iter().map(|word| quoted(word)).collect();
+    let probe: String = probe(calling, job).iter().map(|word| quoted(word) + " ").collect();
+    // The node's name is the shell's to tell.
+    let probe = if probe.is_empty() { probe } else { format!("{probe}\"$SLURMD_NODENAME\" ") };
     // Slurm before 22.05 does not say when a job ends: then its time counts from now.
     format!(
         "if [ -n \"$SLURM_JOB_END_TIME\" ]; then limit=\"--until $((SLURM_JOB_END_TIME - {margin}))\"; \
-         else limit='--for {}'; fi; exec /usr/bin/env -i PATH={SEARCH_PATH}:\"$PATH\" {} {} $limit",
+         else limit='--for {}'; fi; exec {probe}/usr/bin/env -i PATH={SEARCH_PATH}:\"$PATH\" {} {} $limit",
         seconds - margin,
         told.join(" "),
         worker.join(" "),
     )
+}
+
+/// What stands before a node's name and its worker's command where the node is to show that it sees the plan's folder.
+fn probe(calling: &Calling, job: &Job) -> Vec<String> {
+    let Some(name) = &job.probe else { return Vec::new() };
+    let plan = calling.plan.to_string_lossy();
+    ["/bin/sh", "-c", PROBE, "sh", &plan, name, &PROBE_SECONDS.to_string()].map(str::to_owned).to_vec()
 }
 
 /// A worker's own command: on a node that it is told of, or on the one that Slurm says.
@@ -93,7 +118,11 @@ fn worker(calling: &Calling, job: &Job, node: Option<&str>) -> Vec<String> {
 
 /// A worker for one node, without Slurm.
 pub(super) fn alone(calling: &Calling, job: &Job, node: &str) -> Vec<String> {
-    let mut words = ["/usr/bin/env", "-i"].map(str::to_owned).to_vec();
+    let mut words = probe(calling, job);
+    if !words.is_empty() {
+        words.push(node.to_owned());
+    }
+    words.extend(["/usr/bin/env", "-i"].map(str::to_owned));
     words.push(format!("PATH={SEARCH_PATH}"));
     words.extend(worker(calling, job, Some(node)));
     words
@@ -116,7 +145,7 @@ mod tests {
 
     fn job(nodes: &[&str], seconds: f64) -> Job {
         let nodes = nodes.iter().map(|node| (*node).to_owned()).collect();
-        Job { nodes, partition: Some("debug".into()), seconds, tasks: Tasks::Alone }
+        Job { nodes, partition: Some("debug".into()), seconds, tasks: Tasks::Alone, probe: None }
     }
 
     #[test]
@@ -168,25 +197,38 @@ mod tests {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         }
         let calling = Calling { plan: plan.clone(), program, ..calling() };
+        let probed = Job { probe: Some("p-1".into()), ..job(&["n1"], 600.0) };
         let srun = quoted(&plan.join("bin/srun").to_string_lossy());
-        let script = batch(&calling, &job(&["n1"], 600.0)).replace("exec srun", &format!("exec {srun}"));
-        let run = |end: &str| {
+        let script = |job: &Job| batch(&calling, job).replace("exec srun", &format!("exec {srun}"));
+        let run = |script: &str, end: &str| {
             let mut shell = Command::new("/bin/sh");
             shell
-                .args(["-c", &script])
+                .args(["-c", script])
                 .env_clear()
                 .env("SLURMD_NODENAME", "n1")
                 .env("SLURM_JOB_ID", "7")
                 .env("LD_X", "y");
             shell.env("SLURM_JOB_END_TIME", end);
-            String::from_utf8(shell.output().unwrap().stdout).unwrap()
+            let output = shell.output().unwrap();
+            (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
         };
-        let (with, without) = (run("1000"), run(""));
+        let plain = script(&job(&["n1"], 600.0));
+        let ((with, _), (without, _)) = (run(&plain, "1000"), run(&plain, ""));
+        let waits = format!(" {PROBE_SECONDS} ");
+        assert!(script(&probed).contains(&waits));
+        let blind = run(&script(&probed).replace(&waits, " 0 "), "1000");
+        std::fs::create_dir(plan.join("probe")).unwrap();
+        std::fs::write(plan.join("probe/p-1.json"), "{}").unwrap();
+        let seeing = run(&script(&probed), "1000");
+        let answer = std::fs::read_to_string(plan.join("probe/p-1@n1"));
         std::fs::remove_dir_all(&folder).unwrap();
         let words: Vec<&str> = with.lines().filter(|line| line.starts_with('[')).collect();
         let named = format!("[{}]", plan.display());
         assert_eq!(words, ["[agent]", "[--plan]", &named, "[--role]", "[suite]", "[--until]", "[880]"], "{with}");
         assert!(without.contains("[--for]\n[480]\n"), "{without}");
+        assert!(blind.0.is_empty() && blind.1.starts_with("assay: n1 does not see the plan's folder"), "{blind:?}");
+        assert_eq!(seeing.0, with, "{seeing:?}");
+        assert_eq!(answer.unwrap().trim(), rustix::system::uname().nodename().to_string_lossy());
         assert!(with.contains("SLURMD_NODENAME=n1\n") && with.contains("SLURM_JOB_ID=7\n"), "{with}");
         assert!(!with.contains("LD_X") && !with.contains("SLURM_JOB_END_TIME"), "{with}");
         assert!(!with.contains("SLURM_CONF"), "what is not set stays so: {with}");

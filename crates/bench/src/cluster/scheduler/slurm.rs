@@ -7,7 +7,7 @@ use model::cluster::PlanNode;
 use super::calling::{Call, Called, Environment, call};
 use super::limits::{Limits, room};
 use super::parse::{self, Association, Partition};
-use super::{Bounds, Calling, Job, Refusal, Scheduler, Script, Seat, Standing, Submitted, script};
+use super::{Bounds, Calling, Job, JobEnd, Refusal, Scheduler, Script, Seat, Standing, Submitted, script};
 
 /// Rounds after which limits and partitions are read again: they change when somebody changes them.
 const ROUNDS_BETWEEN_LIMITS: u32 = 30;
@@ -176,6 +176,11 @@ impl Scheduler for Slurm {
             Err(said) if !said.contains("Invalid job id") => Err(said),
             _ => Ok(()),
         }
+    }
+
+    fn end_of(&mut self, id: &str) -> Option<JobEnd> {
+        // The controller forgets jobs after `MinJobAge`, five minutes where nobody has said otherwise.
+        parse::job_end(&ask(&["scontrol", "show", "job", "-o", id], &self.environment).ok()?.stdout)
     }
 }
 
@@ -349,6 +354,7 @@ a|gpu||normal||1||
             partition: None,
             seconds: 600.0,
             tasks: crate::cluster::scheduler::Tasks::Alone,
+            probe: None,
         };
         let text = slurm.script(&job).text();
         assert!(

@@ -1,11 +1,11 @@
 //! `assay cluster status`: how far a plan is. The folder's files are the truth; the queue, where there is one, says why
 //! nodes wait.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bench::cluster::folder::{Folder, State, read};
+use bench::cluster::folder::{Folder, State, names, read};
 use bench::cluster::make::program_path;
 use bench::cluster::scheduler::{Calling, Environment, Phase, Scheduler, Seat, Slurm, Standing};
 use bench::cluster::tasks::{Known, NodeTally, Running, Tally, tally_again};
@@ -115,7 +115,10 @@ impl Source {
             self.ask();
         }
         let standing = self.asked.as_ref().map(|(_, said)| said).filter(|_| is_queued);
-        Ok(progress(&self.plan, &tally, &jobs, standing, pace(&self.folder, &tally)))
+        // A folder that cannot be read answers nothing, and the tally has failed before.
+        let answers = names(&self.folder.probes()).unwrap_or_default().into_iter().collect();
+        let queue = Queue::of(&jobs, standing.and_then(|said| said.as_ref().ok()), &answers);
+        Ok(progress(&self.plan, &tally, &queue, standing, pace(&self.folder, &tally)))
     }
 
     /// Asks the scheduler, now and then.
@@ -166,12 +169,11 @@ fn pace(folder: &Folder, tally: &Tally) -> f64 {
 fn progress(
     plan: &Plan,
     tally: &Tally,
-    jobs: &[SubmittedJob],
+    queue: &Queue<'_>,
     standing: Option<&std::result::Result<Standing, String>>,
     pace: f64,
 ) -> Progress {
-    let queue = Queue::of(jobs, standing.and_then(|standing| standing.as_ref().ok()));
-    let nodes: Vec<NodeProgress> = tally.nodes.iter().map(|node| of_node(node, &queue, pace)).collect();
+    let nodes: Vec<NodeProgress> = tally.nodes.iter().map(|node| of_node(node, queue, pace)).collect();
     let mut tasks = TaskCounts::default();
     for node in &nodes {
         tasks.waiting += node.tasks.waiting;
@@ -208,10 +210,12 @@ struct Queue<'a> {
     jobs: Vec<(&'a SubmittedJob, Phase, &'a str)>,
     /// The last of them for each node.
     by_node: BTreeMap<&'a str, usize>,
+    /// Files in the folder of probes: which nodes have shown that they see the plan.
+    answers: &'a BTreeSet<String>,
 }
 
 impl<'a> Queue<'a> {
-    fn of(jobs: &'a [SubmittedJob], standing: Option<&'a Standing>) -> Self {
+    fn of(jobs: &'a [SubmittedJob], standing: Option<&'a Standing>, answers: &'a BTreeSet<String>) -> Self {
         let queued = |job: &'a SubmittedJob| {
             let own = standing?.queue.iter().find(|queued| queued.id == job.id)?;
             Some((job, own.phase, own.reason.as_str()))
@@ -221,7 +225,7 @@ impl<'a> Queue<'a> {
         for (place, (job, ..)) in jobs.iter().enumerate() {
             by_node.extend(job.nodes.iter().map(|node| (node.as_str(), place)));
         }
-        Self { standing, jobs, by_node }
+        Self { standing, jobs, by_node, answers }
     }
 
     /// Why a node that nobody is at waits.
@@ -229,7 +233,12 @@ impl<'a> Queue<'a> {
         if let Some((job, phase, reason)) = self.by_node.get(node).map(|place| self.jobs[*place]) {
             return match phase {
                 Phase::Pending => format!("job {} waits: {reason}", job.id),
-                Phase::Running => format!("job {} runs, and its worker has not begun yet", job.id),
+                Phase::Running => match &job.probe {
+                    Some(probe) if !self.answers.contains(&format!("{probe}@{node}")) => {
+                        format!("job {} runs, and the node has not shown yet that it sees the plan's folder", job.id)
+                    }
+                    _ => format!("job {} runs, and its worker has not begun yet", job.id),
+                },
             };
         }
         match self.standing.map(|standing| standing.nodes.get(node)) {
@@ -301,7 +310,8 @@ mod tests {
     fn job(id: &str, nodes: &[&str]) -> SubmittedJob {
         let nodes = nodes.iter().map(|node| (*node).to_owned()).collect();
         let (command, when) = (Vec::new(), "2026-11-20T12:00:00Z".to_owned());
-        SubmittedJob { id: id.into(), launcher: "slurm".into(), nodes, command, when }
+        let probe = Some(format!("probe-{id}"));
+        SubmittedJob { id: id.into(), launcher: "slurm".into(), nodes, command, probe, when }
     }
 
     fn node(name: &str, waiting: usize, done: usize) -> NodeTally {
@@ -338,14 +348,18 @@ mod tests {
     #[test]
     fn the_queue_says_why_a_node_waits() {
         let (jobs, standing) = (vec![job("7", &["n2"]), job("8", &["n5"]), job("6", &["n1"])], standing());
-        let queue = Queue::of(&jobs, Some(&standing));
+        let answers = BTreeSet::from(["probe-8@n5".to_owned()]);
+        let queue = Queue::of(&jobs, Some(&standing), &answers);
         let why = ["n1", "n2", "n3", "n4", "n5"].map(|node| queue.why(node));
         assert_eq!(why[0], "idle, and no job for it is queued");
         assert_eq!(why[1], "job 7 waits: Resources");
         assert_eq!(why[2], "not available: drained: fan");
         assert_eq!(why[3], "the scheduler does not know it");
         assert_eq!(why[4], "job 8 runs, and its worker has not begun yet");
-        assert_eq!(Queue::of(&jobs, None).why("n1"), "no worker is there");
+        let silent = BTreeSet::from(["probe-8.json".to_owned(), "probe-6@n5".to_owned()]);
+        let why = Queue::of(&jobs, Some(&standing), &silent).why("n5");
+        assert_eq!(why, "job 8 runs, and the node has not shown yet that it sees the plan's folder");
+        assert_eq!(Queue::of(&jobs, None, &answers).why("n1"), "no worker is there");
         let told = queue.told();
         assert_eq!(told.len(), 2, "a job of somebody else's and one that is gone are not told of");
         assert_eq!((told[0].why.as_deref(), told[1].why.as_deref()), (Some("Resources"), None));
@@ -353,7 +367,8 @@ mod tests {
 
     #[test]
     fn the_files_say_how_far_a_node_is() {
-        let queue = Queue::of(&[], None);
+        let answers = BTreeSet::new();
+        let queue = Queue::of(&[], None, &answers);
         let state = |node: &NodeTally| of_node(node, &queue, 1.0).state;
         let bad = vec![("disk".to_owned(), "it is full".to_owned())];
         assert_eq!(state(&node("n1", 0, 3)), NodeState::Done);
@@ -373,19 +388,21 @@ mod tests {
         let at_work = NodeTally { running: vec![running(false)], ..node("n1", 2, 0) };
         let tally = Tally { nodes: vec![at_work, node("n2", 3, 0), node("n3", 0, 4)] };
         let plan = Plan { name: "p".into(), ..plan() };
-        let told = progress(&plan, &tally, &[], None, 2.0);
+        let answers = BTreeSet::new();
+        let nothing = Queue::of(&[], None, &answers);
+        let told = progress(&plan, &tally, &nothing, None, 2.0);
         // 30 s at half the pace, 4 of them done; and 3 tasks of 10 s likewise.
         assert!((told.node_seconds_left - (56.0 + 60.0)).abs() < 1e-9);
         assert_eq!(told.seconds_left, Some(116.0), "one node is at work, and has the other's tasks before it");
         assert_eq!((told.tasks.all(), told.tasks.over()), (10, 4));
         let late = Running { since_seconds: Some(500.0), ..running(false) };
-        let late = of_node(&NodeTally { running: vec![late], ..node("n1", 2, 0) }, &Queue::of(&[], None), 2.0);
+        let late = of_node(&NodeTally { running: vec![late], ..node("n1", 2, 0) }, &nothing, 2.0);
         assert!((late.seconds_left - 40.0).abs() < 1e-9, "one that takes too long eats nothing of the others' time");
-        let lost = of_node(&NodeTally { running: vec![running(true)], ..node("n1", 2, 0) }, &Queue::of(&[], None), 2.0);
+        let lost = of_node(&NodeTally { running: vec![running(true)], ..node("n1", 2, 0) }, &nothing, 2.0);
         assert!((lost.seconds_left - 60.0).abs() < 1e-9, "what a worker left behind begins anew");
         let idle = Tally { nodes: vec![node("n2", 3, 0)] };
         let unreachable = Err("squeue: connection refused".to_owned());
-        let told = progress(&plan, &idle, &[], Some(&unreachable), 1.0);
+        let told = progress(&plan, &idle, &nothing, Some(&unreachable), 1.0);
         assert_eq!(told.seconds_left, None);
         assert_eq!(told.notes, ["The queue cannot be asked: squeue: connection refused"]);
     }
