@@ -198,3 +198,15 @@ fn kinds_of_mpi_are_words_on_their_own() {
     assert_eq!(mpi_types(old), ["none", "pmi2", "pmix_v3"]);
     assert!(mpi_types("").is_empty() && mpi_types("srun: error: Invalid MPI type").is_empty());
 }
+
+#[test]
+fn how_jobs_of_a_real_slurm_ended() {
+    let told = |text| job_end(text).map(|end| (end.to_string(), end.is_from_outside(), end.is_preempted()));
+    let failed = "FAILED, exit status 0:53".to_owned();
+    assert_eq!(told(recorded!("show_job_failed")), Some((failed, false, false)), "its folder was not there");
+    assert_eq!(told(recorded!("show_job_cancelled")), Some(("CANCELLED".to_owned(), true, false)));
+    assert_eq!(told(recorded!("show_job_preempted")), Some(("PREEMPTED".to_owned(), true, true)));
+    for unended in [recorded!("show_job_running"), recorded!("show_job_pending"), recorded!("show_job_unknown"), ""] {
+        assert_eq!(told(unended), None);
+    }
+}
