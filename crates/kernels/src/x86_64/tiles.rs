@@ -9,8 +9,8 @@
 //! tenths of the depth: all at once they would take the line-fill buffers (10 to 16) that the left stripe needs.
 //! PREFETCHW asks for a line that is going to be written; processors without it take it for a no-operation. With each
 //! column of C goes a part of the right strip that comes next. The left stripe, which passes by from the second-level
-//! cache, is fetched 1536 bytes ahead, eight steps of the widest tiles, and each line of it once: asking again takes a
-//! load port, of which narrow tiles leave none idle.
+//! cache, is fetched 1536 bytes ahead, eight steps of the widest tiles, and each line of it once: asking
+//! again would take a load port for nothing.
 //!
 //! VDPBF16PS has the shape of a multiply-add: sixteen sums, and in place of each element two of bf16, whose products are
 //! added one after the other. So the same loop, over half as many steps, is the tile of bf16.

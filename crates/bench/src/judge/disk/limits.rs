@@ -25,7 +25,7 @@ const ABOVE_LINK: f64 = 1.02;
 const FASTEST_SECONDS: f64 = 1e-6;
 
 /// So far a figure without an interval, which is one of fewer than six samples, is above all of another's to be above it
-/// for certain: rows stand minutes apart, and devices that are shared drift by as much.
+/// for certain: rows stand minutes apart, and a device that is shared is another one by then. A choice, not a law.
 const ABOVE_RANGE: f64 = 1.5;
 
 /// So far from a limit a rate is held to be the limit's: what a throttle's time slices and a sample's ends make.
