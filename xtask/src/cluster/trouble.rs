@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::time::{Duration, SystemTime};
 
 use super::accept::{ALL, check, holds, queue_is_empty, whole};
-use super::config::{FOLDER, MAX_SUBMIT_JOBS, path};
+use super::config::{FOLDER, MAX_SUBMIT_JOBS, NODES, path};
 use super::daemons::{self, until};
 use super::once::waiting;
 use super::plan::{PATIENCE, Plan, Running, Said};
@@ -144,7 +144,8 @@ fn not_shared(rig: &Rig) -> Result<(), String> {
         holds(said.status == Some(1), "a node that was not measured is no success", &said)?;
         says(&said, &[&format!("the node '{node}' is given up"), "does not see the plan's folder"])?;
         let report = plan.report()?;
-        for (index, found) in report["nodes"].as_array().into_iter().flatten().enumerate() {
+        let nodes = report["nodes"].as_array().filter(|nodes| nodes.len() == NODES.len());
+        for (index, found) in nodes.ok_or("the report does not have all nodes")?.iter().enumerate() {
             let is_done = found["state"] == "done";
             holds(is_done == (index != place), &format!("{} is {}", found["name"], found["state"]), &said)?;
         }
