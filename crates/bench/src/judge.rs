@@ -14,6 +14,7 @@ use model::warning::{Cause, Grade, WARNINGS, Warning, WarningCode};
 use model::wire::Observations;
 
 use crate::plan::Planned;
+use crate::worker::CYCLE_COUNTER;
 
 mod around;
 mod disk;
@@ -35,6 +36,10 @@ const TICK_SECONDS: f64 = 0.01;
 
 /// By so much two slices of warm-up differ on a device that has settled: disks on a shared host, 100 ms each.
 const USUAL_CHANGE: f64 = 0.2;
+
+/// From this share of a row's highest clock on, a launch's is taken for the core's: what a turbo varies by between
+/// launches, and far above what a busy neighbour on the core leaves (0.7 to 0.85 on Emerald Rapids, 2026-11).
+const FULL_CLOCK: f64 = 0.95;
 
 /// What one launch saw, and what went on around it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -68,6 +73,8 @@ pub(crate) fn conditions(
         quota_cpus: machine.cpu.quota_cpus,
         ..seen_by(planned, &launches.iter().collect::<Vec<_>>())
     };
+    let per_cycle = per_cycle_at_full_clock(launches, metrics.first());
+    (conditions.ops_per_cycle, conditions.ops_per_cycle_p90) = (median(&per_cycle), percentile(&per_cycle, 90.0));
     // Who did how much of a solution is not known.
     let has_shares = !matches!(planned.experiment.params, Params::Linpack(_));
     if has_shares && !launches.iter().any(|launch| launch.seen.waiting) {
@@ -75,6 +82,23 @@ pub(crate) fn conditions(
     }
     conditions.lost_share = lost_share(planned, metrics, &conditions, best, machine);
     conditions
+}
+
+/// Operations per cycle of the bursts of all launches but those whose clock was far below the others': a chain that
+/// tells the clock is slowed by whoever shares its core, and never sped up, so there are too many operations to a cycle
+/// of it. Hardware that counts cycles is believed.
+fn per_cycle_at_full_clock(launches: &[Launched], headline: Option<&Metric>) -> Vec<f64> {
+    let of = |launch: &Launched| {
+        let samples = headline.iter().flat_map(|metric| &metric.samples);
+        let of_launch = samples.filter(|sample| sample.launch == launch.number);
+        // Each thread has its own core.
+        let threads = of_launch.flat_map(|sample| sample.per_thread.iter().filter_map(|thread| thread.clock_hz));
+        threads.reduce(f64::min)
+    };
+    let highest = launches.iter().filter_map(of).reduce(f64::max).unwrap_or(0.0);
+    let counted = launches.iter().all(|launch| launch.seen.clock_source == CYCLE_COUNTER);
+    let full = |launch: &&Launched| counted || of(launch).is_none_or(|hz| hz >= FULL_CLOCK * highest);
+    launches.iter().filter(full).flat_map(|launch| launch.seen.ops_per_cycle.iter().copied()).collect()
 }
 
 /// What launches saw, without what their samples say.

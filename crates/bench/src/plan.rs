@@ -105,6 +105,9 @@ pub struct Planned {
     /// Trusted tools that are run beside it, by their ids.
     #[serde(with = "asked::tool_names")]
     pub beside: Vec<&'static str>,
+    /// Whether tools stand beside it only where a filter chose it: a step of a curve that is not a cache level's own.
+    #[serde(default)]
+    pub alone: bool,
     /// How it is sampled.
     #[serde(with = "asked::kept_sampling")]
     pub sampling: Sampling,
@@ -308,6 +311,10 @@ fn layout_seconds(request: &Request) -> Option<u32> {
 /// from a launch of its own and is as long as theirs.
 fn put_tools_beside(row: &mut Planned, request: &Request) {
     let of_suite = request.suite.references.as_ref().filter(|_| request.references_of_suite);
+    // A curve has steps by the dozen, and a tool says the same beside most of them.
+    if row.alone && request.filter.is_none() {
+        return;
+    }
     // Rounds follow each other without a pause.
     if row.sampling.until_steady || of_suite.is_some_and(|wanted| !wanted.stand_beside(row)) {
         return;

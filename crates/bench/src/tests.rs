@@ -86,6 +86,7 @@ pub(crate) fn planned() -> Planned {
         cpus: vec![0],
         other_cpus: Vec::new(),
         beside: Vec::new(),
+        alone: false,
         sampling,
         exact_work: None,
         setup_seconds: 0.01,

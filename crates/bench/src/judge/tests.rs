@@ -255,6 +255,28 @@ fn the_slowest_thread_is_held_against_the_fastest() {
 }
 
 #[test]
+fn a_clock_that_a_neighbour_slows_makes_no_operations_per_cycle() {
+    let of = |clock_source: &str, clocks: [f64; 3]| {
+        let mut launches = [quiet(), quiet(), quiet()];
+        for (number, launch) in (0..).zip(&mut launches) {
+            (launch.number, launch.seen.clock_source) = (number, clock_source.to_owned());
+            launch.seen.ops_per_cycle = vec![32.0 * 3e9 / clocks[number as usize]; 100];
+        }
+        let mut metrics = judged(Area::Memory, memory_params(), &launches).metrics;
+        for sample in &mut metrics[0].samples {
+            let clock_hz = Some(clocks[sample.launch as usize]);
+            sample.per_thread = vec![ThreadShare { work: 1.0, seconds: 1.0, clock_hz }];
+        }
+        let seen = conditions(&planned(), &metrics, &launches, None, &machine_with_cpus(2));
+        (seen.ops_per_cycle.unwrap(), seen.ops_per_cycle_p90.unwrap())
+    };
+    assert_eq!(of("paced", [3e9, 2.4e9, 2.4e9]), (32.0, 32.0), "two of three launches had a neighbour");
+    assert_eq!(of("chains", [2.4e9, 3e9, 3e9]), (32.0, 32.0));
+    assert_eq!(of("paced", [2.4e9; 3]), (40.0, 40.0), "all alike: that is the clock, as far as one can see");
+    assert_eq!(of("counter", [3e9, 2.4e9, 2.4e9]), (40.0, 40.0), "counted cycles are cycles");
+}
+
+#[test]
 fn starts_are_apart_by_the_most_of_all_launches() {
     let mut launches = vec![quiet(), quiet(), quiet()];
     launches[0].seen.start_spread_seconds = Some(2e-6);

@@ -141,11 +141,14 @@ fn of_threads(first: Option<DiskConditions>, next: Option<DiskConditions>) -> Op
     }
 }
 
+/// The clock's source where hardware counts the core's cycles.
+pub(crate) const CYCLE_COUNTER: &str = "counter";
+
 /// One launch's observations from those of its threads.
 fn add_up(reports: Vec<ThreadReport>, counter_timer: bool) -> Observations {
     let source = |is: fn(&ThreadReport) -> bool| reports.iter().all(is);
     let clock_source = match (source(|report| report.cycle_counter), source(|report| report.paced_clock)) {
-        (true, _) => "counter",
+        (true, _) => CYCLE_COUNTER,
         (false, true) => "paced",
         (false, false) => "chains",
     };

@@ -168,6 +168,7 @@ impl Cell<'_> {
             cpus,
             other_cpus: Vec::new(),
             beside: Vec::new(),
+            alone: false,
             sampling,
             exact_work,
             setup_seconds: SETUP_SECONDS,

@@ -201,6 +201,7 @@ fn row(
         cpus,
         other_cpus: Vec::new(),
         beside: Vec::new(),
+        alone: false,
         sampling,
         exact_work,
         setup_seconds: over_once_more + preparation_seconds(&params),

@@ -246,6 +246,7 @@ impl Row<'_> {
             cpus: self.seats.cpus.clone(),
             other_cpus: Vec::new(),
             beside: Vec::new(),
+            alone: false,
             sampling: self.sampling(sample_seconds),
             exact_work: Some(operations).filter(|_| self.request.exact_workload && classic.is_some()),
             setup_seconds: cost::setup_seconds(&params),

@@ -1,5 +1,6 @@
 //! The rows of memory: which working sets, CPUs and nodes a stanza comes to on a machine, and what each costs.
 
+use std::collections::BTreeMap;
 use std::iter;
 
 use kernels::chase::MOST_CHAINS;
@@ -154,7 +155,11 @@ fn rows_of(
     let room = room_for_blocks(stanza, combination.op, seats.cpus.len(), most_bytes(machine));
     let sets = working_sets(request, machine, stanza, Asked { cache_bytes, room })?;
     let varied = matches!(stanza.working_sets(), WorkingSets::Sweep { .. } | WorkingSets::Exactly(_));
-    let one = One { request, machine, stanza, combination, seats, cache_bytes, varied };
+    let levels = match stanza.working_sets() {
+        WorkingSets::Sweep { .. } => Some(steps_of_levels(&sets, &level_bytes(machine, &seats.cpus))),
+        _ => None,
+    };
+    let one = One { request, machine, stanza, combination, seats, cache_bytes, varied, levels };
     let unfit = |working_set: &u64| unfit_blocks(&one.params(*working_set));
     match sets.iter().find_map(unfit).filter(|_| request.chosen.block) {
         Some(sentence) => Err(PlanError(sentence)),
@@ -172,6 +177,8 @@ struct One<'a> {
     cache_bytes: Option<u64>,
     /// Whether the working set was asked for by its size.
     varied: bool,
+    /// Of a curve, the working sets that stand for a cache level each.
+    levels: Option<Vec<u64>>,
 }
 
 impl One<'_> {
@@ -197,6 +204,7 @@ impl One<'_> {
             cpus: self.seats.cpus.clone(),
             other_cpus: Vec::new(),
             beside: Vec::new(),
+            alone: self.levels.as_ref().is_some_and(|levels| !levels.contains(&working_set)),
             sampling,
             exact_work,
             setup_seconds: params.working_set as f64 / FILL_BYTES_PER_SECOND
@@ -401,12 +409,31 @@ fn octaves(first: u64, last: u64) -> Vec<u64> {
     below.chain([last]).collect()
 }
 
+/// The size of each level's data cache behind these CPUs, in bytes; of several caches of a level, the smallest.
+fn level_bytes(machine: &Machine, cpus: &[u32]) -> Vec<u64> {
+    let data = machine.caches.iter().filter(|cache| cache.kind != "instruction");
+    let behind = data.filter(|cache| cpus.iter().any(|cpu| cache.cpus.contains(cpu)));
+    let mut smallest: BTreeMap<u32, u64> = BTreeMap::new();
+    for (level, bytes) in behind.filter_map(|cache| Some((cache.level, cache.bytes?))) {
+        smallest.entry(level).and_modify(|least| *least = bytes.min(*least)).or_insert(bytes);
+    }
+    smallest.into_values().collect()
+}
+
+/// Of a curve's working sets the one that stands for each cache level: the largest that half of the level holds, so that
+/// all of it is there whatever else is.
+fn steps_of_levels(sets: &[u64], levels: &[u64]) -> Vec<u64> {
+    let largest = |level: &u64| sets.iter().copied().filter(|bytes| *bytes <= level / 2).max();
+    levels.iter().filter_map(largest).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::plan::Chosen;
     use crate::suite::{MemoryChoice, Suite, Threads};
     use crate::tests::machine_with_cpus;
+    use model::machine::Cache;
 
     fn stanza(change: impl Fn(&mut MemoryStanza)) -> MemoryStanza {
         let mut stanza = Suite::of_memory(&MemoryChoice::default()).unwrap().memory.remove(0);
@@ -447,6 +474,38 @@ mod tests {
         let asked = Asked { cache_bytes: Some(512 << 20), room: 0 };
         let sizes = working_sets(&request(false), &machine, &sweep, asked).unwrap();
         assert_eq!(sizes.last(), Some(&(2 << 30)));
+    }
+
+    #[test]
+    fn tools_stand_beside_the_step_of_each_cache_level_and_beside_all_that_a_filter_chose() {
+        let mut machine = machine_with_cpus(2);
+        let cache = |level, kind: &str, bytes| Cache {
+            level,
+            kind: kind.to_owned(),
+            bytes: Some(bytes),
+            cpus: vec![0],
+            ..Cache::default()
+        };
+        machine.caches = vec![
+            cache(1, "data", 48 << 10),
+            cache(1, "instruction", 8 << 10),
+            cache(2, "unified", 2 << 20),
+            cache(3, "unified", 100 << 20),
+            cache(3, "unified", 64 << 20),
+        ];
+        let mut references = Request { references: vec!["likwid-bench", "stream", "pmbw"], ..request(false) };
+        let beside = |request: &Request| -> Vec<String> {
+            let rows = crate::plan::plan(request, &machine).unwrap().rows;
+            let steps = rows.into_iter().filter(|row| row.experiment.id.starts_with("memory/sequential-read/"));
+            let steps = steps.filter(|row| row.experiment.params.threads() == 1 && !row.beside.is_empty());
+            steps.map(|row| row.experiment.id).collect()
+        };
+        let levels = ["", "/24KiB", "/1MiB", "/32MiB"].map(|size| format!("memory/sequential-read{size}/t1"));
+        assert_eq!(beside(&references), levels);
+        let expected = crate::plan::plan(&references, &machine).unwrap().expected_seconds();
+        assert!(expected < 900.0, "{expected} s");
+        references.filter = Some("memory/sequential-read/*/t1".into());
+        assert!(beside(&references).len() > 30, "a filter chose them");
     }
 
     fn rows_on(machine: &Machine, change: impl Fn(&mut MemoryStanza)) -> Result<Vec<Planned>, PlanError> {

@@ -185,6 +185,7 @@ fn row(request: &Request, machine: &Machine, stanza: &NetStanza, params: &NetPar
         other_cpus: if is_here { far_cpus(params, &cpus, machine) } else { Vec::new() },
         cpus,
         beside: Vec::new(),
+        alone: false,
         sampling,
         exact_work,
         setup_seconds: setup_seconds(params),
