@@ -5,10 +5,14 @@ use core::ops::Range;
 use super::grid::Grid;
 use super::real::Real;
 use super::tile::{BoundTile, Scratch};
+use crate::native::tiles::fetch;
 
 /// Stripes that are packed at once, where there are so many: a column of them is long enough for the processor to fetch
 /// it ahead, and few enough targets are written to.
 pub(super) const STRIPES: usize = 8;
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
 
 /// Packs some stripes of a left factor one after another, each of `height` rows of some columns; the last is padded with
 /// zeros where it has fewer.
@@ -94,7 +98,8 @@ pub(super) unsafe fn pair_strips<T: Real>(tile: BoundTile<T>, first: *mut T, dep
     }
 }
 
-/// Packs a strip of a right factor: `rows` of `columns` (at most `width`), row by row, padded with zeros to `width`.
+/// Packs a strip of a right factor: `rows` of `columns` (at most `width`), row by row, padded with zeros to `width`. The
+/// columns of the next strip are fetched meanwhile: each is too short for the processor to look ahead in it.
 ///
 /// # Safety
 /// The entries are valid to read, and `target` for `width * rows` elements to write; nobody else uses the target or
@@ -113,6 +118,9 @@ pub(super) unsafe fn strip<T: Real>(
         packed.fill(T::ZERO);
     }
     for (place, column) in columns.enumerate() {
+        for row in rows.clone().step_by(LINE / size_of::<T>()) {
+            fetch(grid.at(row, column + width));
+        }
         // SAFETY: as above.
         let entries = unsafe { grid.column(column, rows.clone()) };
         for (packed, entry) in packed.chunks_exact_mut(width).zip(entries) {

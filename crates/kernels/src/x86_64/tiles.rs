@@ -108,6 +108,9 @@ macro_rules! depth {
             $vector,
             "]\n",
             "add r11, r9\n",
+            "prefetcht0 [r12]\n",
+            "prefetcht0 [r12 + 64]\n",
+            "add r12, 2 * 64\n",
             "mov rbp, rax\n",
             "test rbp, rbp\n",
             "jz 4f\n",
@@ -149,8 +152,8 @@ macro_rules! depth {
 
 /// Defines a tile's loop of three vectors by some columns. RDI is the depth, RSI the left stripe and RDX the elements
 /// from one of its columns to the next, RCX the right strip, R8 the tile and R9 the elements from one of its columns to
-/// the next; on the stack is where the next right strip goes on. A column is its place in a row of the right strip, the register that its element is broadcast to, and its
-/// three sums.
+/// the next; on the stack is where the next right strip goes on. A column is its place in a row of the right strip, the
+/// register that its element is broadcast to, and its three sums.
 macro_rules! tile_loop {
     ($(#[$doc:meta])* $name:ident($element:ty) {
         vector: $vector:literal, shift: $shift:literal, row: $row:literal,
@@ -170,6 +173,8 @@ macro_rules! tile_loop {
                 "push rbx",
                 "push rbp",
                 "push r12",
+                // Above three registers and where to return.
+                "mov r12, [rsp + 32]",
                 concat!("shl rdx, ", $shift),
                 concat!("shl r9, ", $shift),
                 "lea r10, [rdx + rdx * 2]",
