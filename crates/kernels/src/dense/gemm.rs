@@ -1,7 +1,6 @@
 //! Products of packed factors: `C -= A * B` tile by tile.
 
 use core::ops::Range;
-use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::grid::Grid;
 use super::real::Real;
@@ -97,40 +96,5 @@ impl<T: Real> Update<T> {
                 }
             }
         }
-    }
-}
-
-/// Work along one dimension that threads take in pieces, large ones first and small ones at the end, so that all finish
-/// at about the same time.
-#[derive(Debug, Default)]
-pub(super) struct Jobs {
-    next: AtomicUsize,
-}
-
-/// How pieces are taken: in whole `unit`s (but for the last), at most and at least so much, by so many threads.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Share {
-    pub(super) unit: usize,
-    pub(super) most: usize,
-    pub(super) least: usize,
-    pub(super) threads: usize,
-}
-
-impl Jobs {
-    /// Everything from here on is to be done.
-    pub(super) fn restart(&self, at: usize) {
-        self.next.store(at, Ordering::Relaxed);
-    }
-
-    /// The next piece below `end`.
-    pub(super) fn take(&self, end: usize, share: Share) -> Option<Range<usize>> {
-        let piece = |at: usize| {
-            // One thread has nobody to wait for.
-            let fair = if share.threads == 1 { end - at } else { (end - at) / (2 * share.threads) };
-            fair.clamp(share.least, share.most.max(share.least)).div_ceil(share.unit) * share.unit
-        };
-        let advance = |at: usize| (at < end).then(|| end.min(at + piece(at)));
-        let at = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, advance).ok()?;
-        Some(at..end.min(at + piece(at)))
     }
 }

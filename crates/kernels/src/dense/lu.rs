@@ -3,7 +3,8 @@
 //! `b` is one more column of the matrix and takes part in the elimination, so the lower factor is never needed again and
 //! its rows need not be interchanged. A step takes one panel's effect on all that is to its right. One thread of the crew
 //! looks ahead: it brings the next panel's columns up to date first and factors them while the others work on the rest,
-//! of which it then takes its share. So threads meet once a step, and none waits for a panel while there is other work.
+//! of which it then takes its share. Threads do not meet after a step ([`super::stages`]), and none waits for a panel while
+//! there is other work.
 //!
 //! Whichever thread does a piece of work, every entry is computed by the same operations in the same order: results are
 //! the same bits for any number of threads.
@@ -15,13 +16,13 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::blocking::Blocking;
 use super::crew::{Abandoned, Crew};
-use super::gemm::{Jobs, Share};
 use super::grid::{Grid, Store};
 use super::pack;
 use super::panel::Panel;
 use super::random::{Diagonal, Uniform, fill_diagonal};
 use super::real::Real;
 use super::residual::{Checked, Norms};
+use super::stages::{Jobs, Places, Share};
 use super::step::{Bench, Step};
 use super::tile::{BoundTile, Levels};
 use super::triangle::{Triangles, own_rows};
@@ -185,9 +186,13 @@ pub struct Solver<T: Real, S> {
     matrix: Store<T, S>,
     workspace: Store<T, S>,
     layout: Layout,
-    /// Columns that are worked on in even and in odd steps, and whether somebody looks ahead.
-    jobs: [Jobs; 2],
-    ahead: [AtomicBool; 2],
+    /// Columns that are worked on in each step, and where the threads are.
+    jobs: Jobs,
+    places: Places,
+    /// Steps in which somebody looks ahead or has done so.
+    ahead: AtomicUsize,
+    /// Panels that are factored.
+    factored: AtomicUsize,
     singular: AtomicUsize,
     norms: Norms,
     fault: AtomicBool,
@@ -220,7 +225,8 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         let matrix = Store::new(matrix, needed).map_err(|_| Unfit::Matrix(needed))?;
         let layout = problem.layout(crew.threads());
         let workspace = Store::new(workspace, layout.len).map_err(|_| Unfit::Workspace(layout.len))?;
-        let (jobs, ahead, norms, fault) = Default::default();
+        let places = Places::new(crew.threads());
+        let (jobs, ahead, factored, norms, fault) = Default::default();
         Ok(Self {
             problem,
             crew,
@@ -228,7 +234,9 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
             workspace,
             layout,
             jobs,
+            places,
             ahead,
+            factored,
             singular: AtomicUsize::new(REGULAR),
             norms,
             fault,
@@ -358,7 +366,7 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
             unsafe { self.lend() };
             match phase {
                 Phase::Fill => {}
-                Phase::Factor => self.forget_singular(),
+                Phase::Factor => self.begin_anew(),
                 Phase::Check => self.norms.clear(),
             }
         };
@@ -377,9 +385,13 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         }
     }
 
-    /// No column is without a pivot yet.
-    pub(super) fn forget_singular(&self) {
+    /// Nothing is factored yet, and no column is without a pivot. Called by one thread while all others wait.
+    pub(super) fn begin_anew(&self) {
         self.singular.store(REGULAR, Ordering::Relaxed);
+        self.jobs.restart();
+        self.places.restart();
+        self.ahead.store(0, Ordering::Relaxed);
+        self.factored.store(0, Ordering::Relaxed);
     }
 
     pub(super) fn grid(&self) -> Grid<T> {
@@ -474,10 +486,11 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
             }
             // SAFETY: as above.
             unsafe { self.prepare(0, bench, look) };
-            self.begin(0);
+            self.factored.store(1, Ordering::Release);
         }
-        self.crew.meet()?;
         for number in 0..panels {
+            // With it, all have finished the step before the last: nobody looks ahead earlier.
+            self.crew.wait_until(|| self.factored.load(Ordering::Acquire) > number)?;
             let step = self.step(number);
             let next = self.panel(number + 1);
             let share = Share {
@@ -486,21 +499,45 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
                 least: self.problem.least_columns(n - step.panel.end),
                 threads: self.crew.threads(),
             };
-            if !next.is_empty() && !self.ahead[number % 2].swap(true, Ordering::AcqRel) {
-                // SAFETY: only one thread comes here, and jobs begin to the right of the next panel. What is kept of
-                // that panel was last used in the step before this, after which the threads have met.
-                unsafe { step.reduce(next.clone(), bench, look) };
-                // SAFETY: as above.
-                unsafe { self.prepare(number + 1, bench, look) };
-            }
-            while let Some(columns) = self.jobs[number % 2].take(n + 1, share) {
-                // SAFETY: each column is taken once; the panel is factored and only read.
+            loop {
+                // SAFETY: this step's panel is factored.
+                unsafe { self.look_ahead(number, bench, look) };
+                self.places.take(thread);
+                let Some(columns) = self.jobs.take(number, next.end..n + 1, share) else { break };
+                self.places.have(thread, &columns);
+                self.crew.wait_until(|| self.places.are_through(number, &columns))?;
+                // SAFETY: each column is taken once, and nobody has it from the step before; the panel is factored and
+                // only read.
                 unsafe { step.reduce(columns, bench, look) };
                 look();
             }
-            self.crew.meet_and(|| self.begin(number + 1))?;
+            self.crew.wait_until(|| self.places.have_finished(number))?;
+            // SAFETY: as above.
+            unsafe { self.look_ahead(number, bench, look) };
+            self.places.finish(thread, number);
         }
-        Ok(())
+        self.crew.meet()
+    }
+
+    /// Brings the next panel's columns up to date and factors them, unless somebody else does, or there is no next panel,
+    /// or somebody is still in the step before: its columns may be the panel's, and what is kept of its panel is where
+    /// that of the next one goes.
+    ///
+    /// # Safety
+    /// The panel of this step is factored, and the bench is this thread's.
+    unsafe fn look_ahead(&self, number: usize, bench: Bench<T>, look: &mut dyn FnMut()) {
+        let next = self.panel(number + 1);
+        if next.is_empty() || self.ahead.load(Ordering::Relaxed) > number || !self.places.have_finished(number) {
+            return;
+        }
+        if self.ahead.fetch_max(number + 1, Ordering::AcqRel) > number {
+            return;
+        }
+        // SAFETY: only one thread comes here, jobs begin to the right of the next panel, and nobody is in the step before.
+        unsafe { self.step(number).reduce(next, bench, look) };
+        // SAFETY: as above.
+        unsafe { self.prepare(number + 1, bench, look) };
+        self.factored.store(number + 2, Ordering::Release);
     }
 
     /// Replaces the column behind the factored matrix by the solution of the upper triangle.
@@ -540,11 +577,5 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
 
     fn triangles(&self) -> Triangles<T> {
         Triangles { tile: self.problem.tile, grid: self.grid(), n: self.problem.n }
-    }
-
-    /// Makes a step ready: everything to the right of the next panel is to be done, and nobody has the panel.
-    fn begin(&self, number: usize) {
-        self.jobs[number % 2].restart(self.panel(number + 1).end);
-        self.ahead[number % 2].store(false, Ordering::Release);
     }
 }

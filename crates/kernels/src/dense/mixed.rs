@@ -225,7 +225,7 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
             }
             match phase {
                 Phase::Fill => {}
-                Phase::Solve => self.low.forget_singular(),
+                Phase::Solve => self.low.begin_anew(),
                 Phase::Check => self.norms.clear(),
             }
         };

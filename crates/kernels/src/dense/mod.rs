@@ -24,6 +24,7 @@ mod product;
 mod random;
 mod real;
 mod residual;
+mod stages;
 mod step;
 pub(crate) mod tile;
 mod triangle;

@@ -2,7 +2,7 @@
 //! nearly all of its time, and so the ceiling that its rate has.
 //!
 //! A part of the depth of both factors is packed, and then threads take columns of C by turns. A thread that finds none left
-//! packs the next part while the others finish theirs, so threads meet once a part and have something to do until then.
+//! packs the next part while the others finish theirs, and goes on with it ([`super::stages`]).
 
 use core::fmt;
 use core::ops::{DerefMut, Range};
@@ -10,12 +10,13 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::blocking::Blocking;
 use super::crew::{Abandoned, Crew};
-use super::gemm::{Jobs, Left, Share, Update};
+use super::gemm::{Left, Update};
 use super::grid::{Grid, Store};
 use super::lu::{LEAST_COLUMNS, Unfit, apart, own};
 use super::pack;
 use super::random::Uniform;
 use super::real::Real;
+use super::stages::{Jobs, Places, Share};
 use super::tile::{BoundTile, Levels};
 use crate::rng::mix;
 
@@ -135,6 +136,7 @@ pub struct Product<T: Real, S> {
     operands: [Store<T, S>; 3],
     workspace: Store<T, S>,
     work: Work,
+    places: Places,
     /// The largest scaled error, as the bits of a number that is not negative.
     error: AtomicU64,
     wrong_entries: AtomicUsize,
@@ -165,8 +167,9 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         let operands = [store(a, a_len)?, store(b, b_len)?, store(c, c_len)?];
         let needed = shape.workspace_len(crew.threads());
         let workspace = Store::new(workspace, needed).map_err(|_| Unfit::Workspace(needed))?;
+        let places = Places::new(crew.threads());
         let (work, error, wrong_entries) = Default::default();
-        Ok(Self { shape, crew, operands, workspace, work, error, wrong_entries })
+        Ok(Self { shape, crew, operands, workspace, work, places, error, wrong_entries })
     }
 
     /// The shape.
@@ -220,11 +223,13 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Product<T, S> {
             // SAFETY: all threads are here, and nobody reads what is packed.
             unsafe { self.pack(0) };
             for part in 0..self.shape.depth.div_ceil(self.shape.part()) {
-                self.crew.meet_and(|| self.restart())?;
-                // SAFETY: all threads have packed this part, and none packs into its room before all have met again.
-                unsafe { self.compute(part, look) };
-                // SAFETY: the part that was in that room was computed with before this meeting; a thread alone has done
-                // with the one room that it has.
+                self.crew.wait_until(|| self.is_packed(part))?;
+                // SAFETY: this part is packed, and nobody packs into its room before all have finished with it.
+                unsafe { self.compute(thread, part, look) }?;
+                self.places.finish(thread, part);
+                self.crew.wait_until(|| self.places.have_finished(part))?;
+                // SAFETY: all have finished with the part that was in that room; a thread alone has done with the one
+                // room that it has.
                 unsafe { self.pack(part + 1) };
             }
             Ok(())
@@ -281,8 +286,9 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Product<T, S> {
 
     fn restart(&self) {
         for jobs in [&self.work.left, &self.work.right, &self.work.columns] {
-            jobs.restart(0);
+            jobs.restart();
         }
+        self.places.restart();
     }
 
     fn operand(&self, index: usize) -> Grid<T> {
@@ -322,31 +328,46 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         let (height, width) = (self.shape.tile.rows(), self.shape.tile.columns());
         let (left, right) = self.packed(part);
         let share = self.share(height, height * pack::STRIPES, height * pack::STRIPES);
-        while let Some(rows) = self.work.left.take(self.shape.rows, share) {
+        while let Some(rows) = self.work.left.take(part, 0..self.shape.rows, share) {
             let target = left.wrapping_add(rows.start * levels.len());
             // SAFETY: each stripe is packed by one thread.
-            unsafe { pack::stripes(self.operand(0), rows, levels.clone(), target, height) };
+            unsafe { pack::stripes(self.operand(0), rows.clone(), levels.clone(), target, height) };
+            self.work.left.note_done(part, rows.len());
         }
-        while let Some(columns) = self.work.right.take(self.shape.columns, self.share(width, 16 * width, width)) {
+        let share = self.share(width, 16 * width, width);
+        while let Some(columns) = self.work.right.take(part, 0..self.shape.columns, share) {
             for column in columns.clone().step_by(width) {
                 let strip = column..columns.end.min(column + width);
                 let target = right.wrapping_add(column * levels.len());
                 // SAFETY: each strip is packed by one thread.
                 unsafe { pack::strip(self.operand(1), levels.clone(), strip, target, width) };
             }
+            self.work.right.note_done(part, columns.len());
         }
+    }
+
+    /// Whether a part of the depth of both factors is packed.
+    fn is_packed(&self, part: usize) -> bool {
+        self.work.left.done(part) == self.shape.rows && self.work.right.done(part) == self.shape.columns
     }
 
     /// Takes the product of the packed factors of a part of the depth from C, together with the other threads.
     ///
     /// # Safety
     /// Both are packed, and nobody writes to them.
-    unsafe fn compute(&self, part: usize, look: &mut dyn FnMut()) {
+    ///
+    /// # Errors
+    /// Another thread has given up.
+    unsafe fn compute(&self, thread: usize, part: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
         let (tile, depth) = (self.shape.tile, self.levels(part).len());
         let (left, right) = self.packed(part);
         let block = self.shape.blocking.rows.next_multiple_of(tile.rows()).max(tile.rows());
         let share = self.share(tile.columns(), self.shape.blocking.columns.max(LEAST_COLUMNS), LEAST_COLUMNS);
-        while let Some(columns) = self.work.columns.take(self.shape.columns, share) {
+        loop {
+            self.places.take(thread);
+            let Some(columns) = self.work.columns.take(part, 0..self.shape.columns, share) else { return Ok(()) };
+            self.places.have(thread, &columns);
+            self.crew.wait_until(|| self.places.are_through(part, &columns))?;
             let update = Update {
                 tile,
                 levels: Levels::single(depth),
@@ -357,7 +378,7 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Product<T, S> {
                 columns: columns.len(),
             };
             for first in (0..update.rows).step_by(block) {
-                // SAFETY: the caller's promise; each column is taken by one thread.
+                // SAFETY: the caller's promise; each column is taken by one thread, and nobody has it from the part before.
                 unsafe { update.by_strips(first..update.rows.min(first + block)) };
                 look();
             }

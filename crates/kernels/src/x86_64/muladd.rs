@@ -148,7 +148,8 @@ vector_loop!(
     /// steps ahead as VPMULLD takes cycles. At 256 bits Emerald Rapids does not recover from what disturbs it while
     /// renaming has no cycle to spare, unlike at 128: additions take the ports of the multiplications and go on doing
     /// so. So the loop gives up one cycle in 61, a cycle's worth of NOPs after every 60 steps; after every 80 is too
-    /// few. (Probed, 2026-11; not explained by any source.)
+    /// few, parts of a cycle do not help, nor do other numbers of products, accumulators or NOPs, or other places for
+    /// them. (Some hundred variants probed, 2026-11; not explained by any source.)
     int32_avx2 {
         register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "0,1,2,3",
         accumulators: 14, "14,15",
