@@ -37,8 +37,8 @@ const TICK_SECONDS: f64 = 0.01;
 /// By so much two slices of warm-up differ on a device that has settled: disks on a shared host, 100 ms each.
 const USUAL_CHANGE: f64 = 0.2;
 
-/// From this share of a row's highest clock on, a launch's is taken for the core's. A busy neighbour on the core leaves 0.7
-/// to 0.97 of it (Emerald Rapids, 2026-11); a launch at a clock that is really lower is left out too, which costs a launch.
+/// From this share of a row's highest clock on, a launch's is taken for the core's. A choice: a launch at a clock that is
+/// really lower is left out too, which costs no more than a launch.
 const FULL_CLOCK: f64 = 0.98;
 
 /// What one launch saw, and what went on around it.
