@@ -63,7 +63,8 @@ pub struct Kernel {
 /// Such a core prefers the port with the fewest instructions waiting. Where more are renamed than ports finish, those
 /// that cannot start yet pile up, and what could go to any port is bound to one that others need: work that should fill
 /// three ports reaches 91 to 98 % of that. NOPs take a place in renaming and no port, so that no more is renamed in a
-/// cycle than is finished in it, and nothing piles up.
+/// cycle than is finished in it, and nothing piles up. At 512 bits, where two ports are left, they only part groups of
+/// equal instructions, with which such a core may fall into a slower rhythm.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spaced {
     /// The loop with the NOPs in it.

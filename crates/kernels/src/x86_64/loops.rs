@@ -27,7 +27,8 @@
 /// A `spaced` function is the same loop with so many NOPs after every step, or after each part of one that is written
 /// `first => second`, until a number of them is spent: the end of the loop takes the places of the last
 /// ([`crate::table::Spaced`]). Each has nine bytes, the longest of the forms that Intel recommends (SDM volume 2B, NOP).
-/// Of shorter ones more lie in 64 bytes than the micro-op cache passes on in time, and a loop's jump costs cycles.
+/// Of shorter ones more lie in 64 bytes than the micro-op cache passes on in time, and a loop's jump costs cycles; but
+/// where steps and NOPs of `two` bytes fill 64 bytes with a whole number of the cache's lines, these do best.
 macro_rules! vector_loop {
     ($(#[$doc:meta])* $name:ident {
         register: $register:literal, bytes: $bytes:literal, load_store: $move:literal,
@@ -58,12 +59,36 @@ macro_rules! vector_loop {
             [$($(@ $products $product),+)?], [$($times x $steps),+], [$($count)?], $finish);
     };
     ($(#[$doc:meta])* $name:ident {
+        register: $register:literal, bytes: $bytes:literal, load_store: $move:literal, operands: $operands:literal,
+        accumulators: $first:literal, $accumulators:literal,
+        $(products: $(@ $products:tt $product:expr),+,)?
+        body: $($times:literal x $steps:tt),+,
+        $(counted: $count:literal,)? paced: $paced:ident, $additions:literal,
+        spaced: $spaced:ident, $nops:literal, $all_nops:literal, finish: $finish:literal $(,)?
+    }) => {
+        $crate::x86_64::loops::vector_loop!(
+            $(#[$doc])*
+            $name {
+                register: $register, bytes: $bytes, load_store: $move, operands: $operands,
+                accumulators: $first, $accumulators,
+                $(products: $(@ $products $product),+,)?
+                body: $($times x $steps),+,
+                $(counted: $count,)? paced: $paced, $additions, finish: $finish,
+            }
+        );
+        $crate::x86_64::loops::vector_loop!(@function
+            #[doc = "The same loop with NOPs."]
+            $spaced, [$crate::x86_64::loops::nops!($all_nops), $crate::x86_64::loops::nops!(after $nops)],
+            $register, $bytes, $move, [$operands], $first, $accumulators,
+            [$($(@ $products $product),+)?], [$($times x $steps),+], [$($count)?], $finish);
+    };
+    ($(#[$doc:meta])* $name:ident {
         register: $register:literal, bytes: $bytes:literal, load_store: $move:literal,
         operands: $operands:literal $(from $first_operand:literal)?,
         accumulators: $first:literal, $accumulators:literal,
         $(products: $(@ $products:tt $product:expr),+,)?
         body: $($times:literal x $steps:tt),+,
-        $(counted: $count:literal,)? spaced: $spaced:ident, $nops:literal, $all_nops:literal,
+        $(counted: $count:literal,)? spaced: $spaced:ident, $nops:literal $($two:ident)?, $all_nops:literal,
         finish: $finish:literal $(,)?
     }) => {
         $crate::x86_64::loops::vector_loop!(@function $(#[$doc])* $name, ["", ""],
@@ -71,7 +96,7 @@ macro_rules! vector_loop {
             [$($(@ $products $product),+)?], [$($times x $steps),+], [$($count)?], $finish);
         $crate::x86_64::loops::vector_loop!(@function
             #[doc = "The same loop with NOPs."]
-            $spaced, [$crate::x86_64::loops::nops!($all_nops), $crate::x86_64::loops::nops!(after $nops)],
+            $spaced, [$crate::x86_64::loops::nops!($all_nops), $crate::x86_64::loops::nops!(after $nops $($two)?)],
             $register, $bytes, $move, [$operands $(from $first_operand)?], $first, $accumulators,
             [$($(@ $products $product),+)?], [$($times x $steps),+], [$($count)?], $finish);
     };
@@ -135,11 +160,13 @@ pub(super) use vector_loop;
 /// any: those that wait for their products pile up until some do. Where products are formed right before they are added,
 /// 73 to 90 % of the limit are reached; eight steps ahead one by one 72 %, in eights 91 %; 16 steps ahead 98 %, and 24
 /// steps ahead in sixes, as here, all of it. (Probed, 2026-11; no source tells how it chooses.) On Intel's cores the
-/// products are ready in time as well; the order was chosen without one at hand.
+/// products are ready in time as well. But Emerald Rapids falls into one of two rhythms with VPMULLD and is 7 % slower in
+/// one of them, half of the time: with groups of two or six, not of one or three, nor with a NOP anywhere between them.
 macro_rules! products_far_ahead {
     ($(#[$doc:meta])* $name:ident {
         multiply: $multiply:literal, add: $add:literal,
         $(counted: $count:literal,)? paced: $paced:ident, $additions:literal,
+        $(spaced: $spaced:ident, $nops:literal, $all_nops:literal,)?
     }) => {
         $crate::x86_64::loops::vector_loop!(
             $(#[$doc])*
@@ -167,6 +194,7 @@ macro_rules! products_far_ahead {
                     @ "24,25,26,27" concat!($multiply, " zmm\\acc, zmm2, zmm3"),
                 ],
                 $(counted: $count,)? paced: $paced, $additions,
+                $(spaced: $spaced, $nops, $all_nops,)?
                 finish: "vzeroupper",
             }
         );
@@ -213,12 +241,13 @@ macro_rules! nops {
         concat!(".set .Lnops, ", $all)
     };
     (after $nops:literal) => {
-        concat!(
-            "\n.rept ",
-            $nops,
-            "\n.if .Lnops\n.set .Lnops, .Lnops - 1\n",
-            ".byte 0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0\n.endif\n.endr",
-        )
+        $crate::x86_64::loops::nops!(@after $nops, ".byte 0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0")
+    };
+    (after $nops:literal two) => {
+        $crate::x86_64::loops::nops!(@after $nops, ".byte 0x66, 0x90")
+    };
+    (@after $nops:literal, $nop:literal) => {
+        concat!("\n.rept ", $nops, "\n.if .Lnops\n.set .Lnops, .Lnops - 1\n", $nop, "\n.endif\n.endr")
     };
 }
 pub(super) use nops;

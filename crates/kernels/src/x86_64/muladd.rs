@@ -140,30 +140,30 @@ products_far_ahead!(
     /// Sixteen elements in two instructions.
     int32_avx512 {
         multiply: "vpmulld", add: "vpaddd",
-        paced: int32_avx512_paced, "1",
+        paced: int32_avx512_paced, "1", spaced: int32_avx512_spaced, "1", "2 * 144 - 1",
     }
 );
 vector_loop!(
     /// Eight elements in two instructions; 2 accumulators in YMM14 and 15, their products in YMM4-13, each as many
-    /// steps ahead as VPMULLD takes cycles. At 256 bits Emerald Rapids does not recover from what disturbs it while
-    /// renaming has no cycle to spare, unlike at 128: additions take the ports of the multiplications and go on doing
-    /// so. So the loop gives up one cycle in 61, a cycle's worth of NOPs after every 60 steps; after every 80 is too
-    /// few, parts of a cycle do not help, nor do other numbers of products, accumulators or NOPs, or other places for
-    /// them. (Some hundred variants probed, 2026-11; not explained by any source.)
+    /// steps ahead as VPMULLD takes cycles. Spaced, a step takes 16 bytes, so that 64 hold four of them: 24
+    /// micro-operations, which are three full lines of the micro-op cache. With longer or other NOPs Emerald Rapids, at
+    /// 256 bits and not at 128, does not recover from what disturbs it: additions take the ports of the multiplications
+    /// and go on doing so, and 2 to 7 % are lost. One cycle in 241 has nothing but NOPs and the loop's end. (Thousands
+    /// of orders and lengths tried by a search, 2026-11.)
     int32_avx2 {
         register: "ymm", bytes: 32, load_store: "vmovdqu", operands: "0,1,2,3",
         accumulators: 14, "14,15",
         products: @ "6,7,10,11" "vpmulld ymm\\acc, ymm0, ymm1", @ "4,5,8,9,12,13" "vpmulld ymm\\acc, ymm2, ymm3",
-        body: 3 x [
+        body: 12 x [
             @ {
                 [product acc a b]
                 [4 14 0 1], [5 15 0 1], [6 14 2 3], [7 15 2 3], [8 14 0 1], [9 15 0 1], [10 14 2 3], [11 15 2 3],
                 [12 14 0 1], [13 15 0 1], [4 14 2 3], [5 15 2 3], [6 14 0 1], [7 15 0 1], [8 14 2 3], [9 15 2 3],
                 [10 14 0 1], [11 15 0 1], [12 14 2 3], [13 15 2 3]
             }
-                "vpaddd ymm\\acc, ymm\\acc, ymm\\product; vpmulld ymm\\product, ymm\\a, ymm\\b",
-        ], 1 x [@ "14" "" => ""],
-        spaced: int32_avx2_spaced, "3", "3 * 60 + 6 - 1",
+                "{{vex3}} vpaddd ymm\\acc, ymm\\acc, ymm\\product" => "vpmulld ymm\\product, ymm\\a, ymm\\b" => "",
+        ], 1 x [@ "14" "" => "" => "" => "" => ""],
+        spaced: int32_avx2_spaced, "1" two, "3 * 240 + 6 - 1",
         finish: "vzeroupper",
     }
 );
@@ -376,10 +376,10 @@ pub(super) const INT32_AVX2: Kernel = Kernel {
     requires: &[Feature::Avx2],
     accumulators: 2,
     lanes: 8,
-    pairs: 15,
+    pairs: 60,
     step: &["vpmulld", "vpaddd"],
     body: int32_avx2,
-    spaced: Some(Spaced { body: int32_avx2_spaced, nops: 185 }),
+    spaced: Some(Spaced { body: int32_avx2_spaced, nops: 725 }),
     ..INT32_SSE4_1
 };
 /// 512 bits.
@@ -391,7 +391,7 @@ pub(super) const INT32_AVX512: Kernel = Kernel {
     lanes: 16,
     pairs: 18,
     body: int32_avx512,
-    spaced: None,
+    spaced: Some(Spaced { body: int32_avx512_spaced, nops: 287 }),
     pace: Some(Pace { body: int32_avx512_paced, additions: 288 }),
     ..INT32_AVX2
 };

@@ -85,11 +85,21 @@ pub(crate) fn check_spaced(
     let outcome = Code::with_room(code, address, SPACED_MICRO_OP_CACHE).and_then(|spaced| {
         let rest = spaced.without(is_nop);
         let found = (spaced.body.len() - rest.body.len()) as u64;
+        let lengths: BTreeSet<_> = spaced.body.iter().filter(|one| is_nop(one)).map(Instruction::len).collect();
+        if lengths.len() > 1 {
+            return Err(format!("NOPs of different lengths: {lengths:?}"));
+        }
         if found != nops || found == 0 {
             return Err(format!("the loop has {found} NOPs where {nops} are declared"));
         }
-        cycles(&spaced)?;
+        // At 512 bits NOPs are there to part groups of equal instructions, not to keep pace.
+        if kernel.vector_bytes() < 64 {
+            cycles(&spaced)?;
+        }
         beginnings(kernel, &spaced)?;
+        if lengths.contains(&2) {
+            lines(kernel, &spaced)?;
+        }
         declared(kernel, &rest)?;
         // Instructions are equal where they do the same, wherever they lie.
         if rest.work() != Code::of(plain, plain_address)?.work() {
@@ -100,9 +110,9 @@ pub(crate) fn check_spaced(
     outcome.map_err(|wrong| format!("{name}: {wrong}"))
 }
 
-/// A NOP of the length that the loops use.
+/// A NOP of one of the lengths that the loops use.
 fn is_nop(instruction: &Instruction) -> bool {
-    instruction.mnemonic() == Mnemonic::Nop && instruction.len() == 9
+    instruction.mnemonic() == Mnemonic::Nop && matches!(instruction.len(), 2 | 9)
 }
 
 /// Micro-operations that a core which binds ports at renaming renames in a cycle (LLVM `X86SchedAlderlakeP.td`).
@@ -121,6 +131,18 @@ fn cycles(code: &Code) -> Result<(), String> {
     }
     let dense = all.windows(2 * RENAMED).any(|some| some.iter().sum::<usize>() > 3 * PORTS);
     if dense { Err("NOPs are not spread over the loop".into()) } else { Ok(()) }
+}
+
+/// Steps with short NOPs fill cache lines: a line holds a whole number of them.
+fn lines(kernel: &Kernel, code: &Code) -> Result<(), String> {
+    let addition = kernel.step.last().copied().unwrap_or_default();
+    let begins: Vec<u64> = code.body.iter().filter(|one| name(one) == addition).map(Instruction::ip).collect();
+    let apart = begins.windows(2).map(|pair| pair[1] - pair[0]).collect::<BTreeSet<_>>();
+    let whole = apart.len() == 1 && apart.iter().all(|apart| LINE.is_multiple_of(*apart));
+    if whole && begins.first().is_some_and(|first| first.is_multiple_of(LINE)) {
+        return Ok(());
+    }
+    Err(format!("steps are {apart:?} bytes apart, and a line of {LINE} bytes should hold a whole number"))
 }
 
 /// Where a step of whole numbers takes whole cycles, each begins with the instruction that may take any vector port, an
