@@ -371,7 +371,7 @@ pub const WARNINGS: &[WarningRule] = &[
     rule(WarningCode::Impossible, Cause::Method, "measured over what is possible", (None, Some(1.0)),
         "A cache answered, here or on the way to the device, so no efficiency is given.", "Choose a --size much larger than the caches of host, controller and drive."),
     rule(WarningCode::AbovePeak, Cause::Knowledge, "measured over peak", (Some(1.0), None),
-        "The measured figure is above the peak, so the peak is wrong and no efficiency is given.", "Report the peak, with the output of `assay info --json`."),
+        "The measured figure is above the peak, so the peak or the clock in it is wrong, and no efficiency is given.", "Repeat on a quiet host. If it stays, report the peak, with the output of `assay info --json`."),
     rule(WarningCode::AboveDatasheet, Cause::Knowledge, "measured over data sheet", (None, None),
         "A data sheet is what the maker promises, no limit; the efficiency is against a limit, where one is known.", "Nothing: the drive is as good as it should be."),
     rule(WarningCode::PeakUnknown, Cause::Knowledge, "1", (None, None), "The limit is not visible on this machine.", "Declare it, if you know it."),

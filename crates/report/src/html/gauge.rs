@@ -19,7 +19,7 @@ use crate::label::{Label, area_title};
 use crate::number::{Notation, percent, quantity, spread};
 
 /// What is said of a figure that no peak allows.
-const ABOVE: &str = "more than its peak allows, so the peak is wrong";
+const ABOVE: &str = "more than its peak allows, so the peak or the clock in it is wrong";
 
 /// What stands for an area.
 #[derive(Debug, Serialize)]
