@@ -18,6 +18,7 @@ use super::random::Uniform;
 use super::real::Real;
 use super::stages::{Jobs, Places, Share};
 use super::tile::{BoundTile, Levels};
+use crate::native::tiles::settle;
 use crate::rng::mix;
 
 /// Products are `rows x depth` by `depth x columns`.
@@ -334,14 +335,23 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Product<T, S> {
             unsafe { pack::stripes(self.operand(0), rows.clone(), levels.clone(), target, height) };
             self.work.left.note_done(part, rows.len());
         }
+        // A block of the left factor is a quarter of the second-level cache.
+        let past_caches = self.shape.packed_len() > 4 * self.shape.blocking.rows * levels.len();
         let share = self.share(width, 16 * width, width);
         while let Some(columns) = self.work.right.take(part, 0..self.shape.columns, share) {
             for column in columns.clone().step_by(width) {
                 let strip = column..columns.end.min(column + width);
                 let target = right.wrapping_add(column * levels.len());
                 // SAFETY: each strip is packed by one thread.
-                unsafe { pack::strip(self.operand(1), levels.clone(), strip, target, width) };
+                unsafe {
+                    if past_caches && strip.len() == width {
+                        pack::strip_past_caches(self.operand(1), levels.clone(), strip, target);
+                    } else {
+                        pack::strip(self.operand(1), levels.clone(), strip, target, width);
+                    }
+                }
             }
+            settle();
             self.work.right.note_done(part, columns.len());
         }
     }

@@ -50,6 +50,22 @@ pub static FP32_BY_BF16: &[Tile<f32>] = &[];
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 pub(crate) const fn fetch<T>(_place: *const T) {}
 
+/// Copies elements. Rust has no word for stores past the caches.
+///
+/// # Safety
+/// As for [`core::ptr::copy_nonoverlapping`].
+#[inline]
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+pub(crate) const unsafe fn copy_past_caches<T>(from: *const T, to: *mut T, count: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { core::ptr::copy_nonoverlapping(from, to, count) };
+}
+
+/// Does nothing: nothing was copied past the caches.
+#[inline]
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+pub(crate) const fn settle() {}
+
 /// Rounds to pairs of bf16: see [`RoundBody`](crate::dense::tile::RoundBody). Inlined into the function of each
 /// instruction set, whose vectors the compiler then uses. A pair is the bits of an element.
 #[expect(clippy::inline_always, reason = "it takes the instruction set of the function that it is inlined into")]

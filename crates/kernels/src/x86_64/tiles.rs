@@ -15,7 +15,7 @@
 //! VDPBF16PS has the shape of a multiply-add: sixteen sums, and in place of each element two of bf16, whose products are
 //! added one after the other. So the same loop, over half as many steps, is the tile of bf16.
 
-use core::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+use core::arch::x86_64::{__m128i, _MM_HINT_T1, _mm_loadu_si128, _mm_prefetch, _mm_sfence, _mm_stream_si128};
 
 use model::isa::Isa;
 
@@ -37,6 +37,38 @@ pub(crate) static FP32_BY_BF16: &[Tile<f32>] = &[FP32_AVX512_BF16];
 pub(crate) fn fetch<T>(place: *const T) {
     // SAFETY: PREFETCHT1 is part of SSE, which x86-64 has, and faults nowhere.
     unsafe { _mm_prefetch::<_MM_HINT_T1>(place.cast()) };
+}
+
+/// Copies elements past the caches, as far as whole lines' worth of them goes, so that no line is read first only to be
+/// written over. Nobody else sees them before [`settle`].
+///
+/// # Safety
+/// As for [`core::ptr::copy_nonoverlapping`].
+#[inline]
+pub(crate) unsafe fn copy_past_caches<T>(from: *const T, to: *mut T, count: usize) {
+    const VECTORS: usize = 4;
+    let line = VECTORS * size_of::<__m128i>() / size_of::<T>();
+    // Stores of this kind are for addresses that are multiples of their size.
+    let streamed = if to.cast::<__m128i>().is_aligned() { count / line * line } else { 0 };
+    for at in (0..streamed).step_by(line) {
+        // SAFETY: the caller's promise; both instructions are part of SSE2, which x86-64 has.
+        unsafe {
+            let from: [_; VECTORS] =
+                core::array::from_fn(|part| _mm_loadu_si128(from.add(at).cast::<__m128i>().add(part)));
+            for (part, vector) in from.into_iter().enumerate() {
+                _mm_stream_si128(to.add(at).cast::<__m128i>().add(part), vector);
+            }
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { core::ptr::copy_nonoverlapping(from.add(streamed), to.add(streamed), count - streamed) };
+}
+
+/// Has all that was copied past the caches arrive before anything that is written from now on.
+#[inline]
+pub(crate) fn settle() {
+    // SAFETY: SFENCE is part of SSE, which x86-64 has.
+    unsafe { _mm_sfence() };
 }
 
 /// The assembler's macros for one step and for four, of the shape that a tile has.
