@@ -1,5 +1,6 @@
-//! The operating system made safe: clock, affinity, memory, usage, processes, thread teams, cycle counters, raw CPUID,
-//! permission for tiles, files and requests in flight on them, network interfaces, the system's linear algebra.
+//! The operating system made safe: clock, affinity, memory, usage, processes, thread teams, the kernel's tick, cycle
+//! counters, raw CPUID, permission for tiles, files and requests in flight on them, network interfaces, the system's
+//! linear algebra.
 //!
 //! One of the two crates that may use `unsafe`, each block with its reason. It holds no policy: which CPU, how much
 //! memory and how long are the caller's to say.
@@ -17,5 +18,6 @@ pub mod numbers;
 pub mod process;
 pub mod queue;
 pub mod team;
+pub mod tick;
 pub mod tiles;
 pub mod usage;

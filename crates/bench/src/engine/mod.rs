@@ -68,6 +68,11 @@ pub(crate) trait Engine: Sync {
     /// Why it cannot be done: [`Trouble`].
     fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble>;
 
+    /// Whether the kernel's tick is kept on the CPUs of its threads while they work, as they sleep for each operation.
+    fn keeps_ticks(&self, _task: &Task) -> bool {
+        false
+    }
+
     /// The memory nodes that the buffers are meant to be on, one for each of as many equal shares of them, given those
     /// of the threads: there, unless the experiment wants them elsewhere.
     fn homes(&self, _task: &Task, of_threads: Vec<u32>) -> Vec<u32> {

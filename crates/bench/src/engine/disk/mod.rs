@@ -58,6 +58,11 @@ impl Engine for DiskEngine {
         cache::before_a_launch(params, held, launch)
     }
 
+    fn keeps_ticks(&self, task: &Task) -> bool {
+        // Without a device there is nothing to sleep for.
+        parts(task).is_ok_and(|(params, _)| params.engine != model::io::DiskEngine::Null)
+    }
+
     fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble> {
         let (params, held) = parts(task)?;
         Ok(Opened::Flow(Box::new(flow::DiskFlow::open(params, held, task, thread)?)))
