@@ -3,8 +3,8 @@
 //! A CPU that goes to sleep stops its tick, and starts it again when it wakes up (`tick_nohz_idle_stop_tick` and
 //! `tick_nohz_idle_exit`, `kernel/time/tick-sched.c`): where somebody waits for a device, for each request. Both set the
 //! CPU's timer anew, unless another one is due sooner; in a virtual machine each time leaves the guest. Here a thread on
-//! each CPU sleeps for half a tick at a time and does nothing else, so that there always is such a timer. It has the
-//! scheduler's lowest policy: it never takes the CPU from whoever works there.
+//! each CPU has itself woken up twice a tick, shortly before the tick would be due, and does nothing else, so that there
+//! nearly always is such a timer. It has the scheduler's lowest policy: it never takes the CPU from whoever works there.
 //!
 //! It does not keep the CPU from sleeping, nor choose how deeply.
 
@@ -17,6 +17,10 @@ use crate::affinity;
 
 /// What is taken for a tick where the kernel does not say: the longest that Linux can be built with (`HZ=100`).
 const LONGEST_TICK: Duration = Duration::from_millis(10);
+
+/// How long before the tick: interrupts of two timers that are due together are handled as one, and then the tick would
+/// be set first.
+const AHEAD: Duration = Duration::from_micros(20);
 
 /// Ticks that are kept until this is dropped.
 #[derive(Debug, Default)]
@@ -32,14 +36,12 @@ impl KeptTicks {
         cpus.sort_unstable();
         cpus.dedup();
         let over = Arc::new(AtomicBool::new(false));
-        let pause = tick() / 2;
+        let every = tick() / 2;
         let keeper = |cpu| {
             let over = Arc::clone(&over);
             let keep = move || {
-                if affinity::pin_to(cpu).is_ok() && yield_to_all() {
-                    while !over.load(Ordering::Acquire) {
-                        std::thread::sleep(pause);
-                    }
+                if affinity::pin_to(cpu).is_ok() && yield_to_all() && be_punctual() {
+                    while !over.load(Ordering::Acquire) && sleep_until_before_a_multiple_of(every) {}
                 }
             };
             std::thread::Builder::new().name("tick".to_owned()).spawn(keep).ok()
@@ -73,6 +75,36 @@ fn yield_to_all() -> bool {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: the pointer is to live parameters, of which this policy wants priority 0.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) == 0 }
+}
+
+/// The calling thread is woken up when it said, and not up to 50 us later to save an interrupt (`PR_SET_TIMERSLACK` of
+/// `prctl(2)`); whether the kernel agreed.
+fn be_punctual() -> bool {
+    // SAFETY: this `prctl` takes plain integers.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) == 0 }
+}
+
+/// Sleeps until shortly before the next multiple of this time since the system's start, where Linux has its ticks (since
+/// 6.4; before, they begin anywhere); whether it could.
+fn sleep_until_before_a_multiple_of(every: Duration) -> bool {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a live timespec.
+    if unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) } != 0 {
+        return false;
+    }
+    let nanoseconds = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+    let until = before_a_multiple(now.tv_sec * 1_000_000_000 + now.tv_nsec, nanoseconds(every), nanoseconds(AHEAD));
+    let until = libc::timespec { tv_sec: until / 1_000_000_000, tv_nsec: until % 1_000_000_000 };
+    // SAFETY: the pointer is to a live timespec, and none is asked to be written.
+    let slept = unsafe {
+        libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const until, std::ptr::null_mut())
+    };
+    slept == 0 || slept == libc::EINTR
+}
+
+/// The first time after now that is so much ahead of a multiple of this time; all in nanoseconds.
+const fn before_a_multiple(now: i64, of: i64, ahead: i64) -> i64 {
+    ((now + ahead) / of + 1) * of - ahead
 }
 
 #[cfg(test)]
@@ -111,6 +143,13 @@ mod tests {
         assert_eq!(keepers(), expected, "SCHED_IDLE is policy 5");
         drop(kept);
         assert_eq!(keepers(), []);
+    }
+
+    #[test]
+    fn the_next_time_is_just_before_a_multiple_and_never_now() {
+        for (now, next) in [(0, 1980), (1979, 1980), (1980, 3980), (1999, 3980), (2000, 3980), (3979, 3980)] {
+            assert_eq!(before_a_multiple(now, 2000, 20), next, "{now}");
+        }
     }
 
     #[test]
