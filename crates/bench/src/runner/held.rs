@@ -194,7 +194,7 @@ mod tests {
             id,
             area: Area::Disk,
             params: Params::Disk(params),
-            method: "disk-read/1".into(),
+            method: "disk-read/2".into(),
             classic: None,
             kernel: None,
         };

@@ -86,7 +86,7 @@ fn task(params: &DiskParams, held: &Held, launch: u32) -> Task {
         id: disk_id(params, DiskChoices::default()),
         area: model::experiment::Area::Disk,
         params: Params::Disk(params.clone()),
-        method: "disk-read/1".into(),
+        method: "disk-read/2".into(),
         classic: None,
         kernel: None,
     };
@@ -96,6 +96,17 @@ fn task(params: &DiskParams, held: &Held, launch: u32) -> Task {
 fn open(params: &DiskParams, held: &Held, launch: u32) -> Result<DiskFlow, Trouble> {
     let params = DiskParams { size: held.held.bytes, ..params.clone() };
     DiskFlow::open(&params, &held.held, &task(&params, held, launch), 0)
+}
+
+#[test]
+fn ticks_are_kept_where_a_device_is_waited_for() {
+    let held = held(MIB);
+    let keeps = |engine| {
+        let params = params(DiskPattern::Random, DiskOp::Read, 4096, 1, engine);
+        Disks.keeps_ticks(&task(&params, &held, 1))
+    };
+    let all = [DiskEngine::IoUring, DiskEngine::Libaio, DiskEngine::Sync, DiskEngine::Null];
+    assert_eq!(all.map(keeps), [true, true, true, false]);
 }
 
 /// The engines by which a file is read and written here.
