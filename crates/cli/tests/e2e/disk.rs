@@ -221,7 +221,7 @@ fn check_every(scratch: &Scratch, directory: &Path) -> Vec<Value> {
     assert!(found.iter().map(|row| text(row, "id").to_owned()).eq(expected), "{found:#?}");
     for (row, (pattern, op, rest)) in found.iter().zip(every_row()) {
         assert_eq!((text(&row["params"], "pattern"), text(&row["params"], "op")), (pattern, op));
-        assert_eq!(row["method"], format!("disk-{op}/1"), "the order is a parameter");
+        assert_eq!(row["method"], format!("disk-{op}/2"), "the order is a parameter");
         let sync = ["dsync", "sync"].into_iter().find(|sync| rest.contains(&format!("/{sync}/")));
         assert_eq!(row["params"]["sync"], sync.unwrap_or("none"));
         let disk = seen(row);
