@@ -18,8 +18,8 @@ use crate::affinity;
 /// What is taken for a tick where the kernel does not say: the longest that Linux can be built with (`HZ=100`).
 const LONGEST_TICK: Duration = Duration::from_millis(10);
 
-/// How long before the tick: interrupts of two timers that are due together are handled as one, and then the tick would
-/// be set first.
+/// How long before the tick. In this time the tick is the nearer one, so it is short; but longer than the kernel takes
+/// from one timer to the next, so that the keeper has been woken up, and has set its next time, when the tick comes.
 const AHEAD: Duration = Duration::from_micros(20);
 
 /// Ticks that are kept until this is dropped.
