@@ -5,6 +5,10 @@ use core::ops::Range;
 use super::grid::Grid;
 use super::real::Real;
 use super::tile::{BoundTile, FETCHED, Levels, Scratch};
+use crate::native::tiles::fetch;
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
 
 /// A left factor in stripes of the tile's rows.
 pub(super) struct Left<T> {
@@ -40,19 +44,38 @@ pub(super) struct Update<T: 'static> {
 
 impl<T: Real> Update<T> {
     /// Takes the product from the result, in these rows of it, which begin with a stripe: strip after strip, each by all
-    /// stripes.
+    /// stripes. The packed stripes of the `upcoming` rows are fetched into the second-level cache meanwhile, evenly
+    /// over all tiles: the first strip would else wait for each line of them.
     ///
     /// # Safety
     /// Factors and result are valid; nobody else writes to the factors or uses this part of the result.
-    pub(super) unsafe fn by_strips(&self, rows: Range<usize>) {
-        for column in (0..self.columns).step_by(self.tile.columns()) {
-            let mut next = self.right.wrapping_add((column + self.tile.columns()) * self.levels.count);
-            for row in rows.clone().step_by(self.tile.rows()) {
+    pub(super) unsafe fn by_strips(&self, rows: Range<usize>, upcoming: Range<usize>) {
+        let (height, width) = (self.tile.rows(), self.tile.columns());
+        let line = LINE / size_of::<T>();
+        let mut ahead = self.left.first.wrapping_add(upcoming.start / height * self.left.stripe);
+        let mut lines = upcoming.len().div_ceil(height) * self.left.stripe / line;
+        let tiles = self.columns.div_ceil(width) * rows.len().div_ceil(height);
+        let at_a_time = lines.div_ceil(tiles.max(1));
+        for column in (0..self.columns).step_by(width) {
+            let mut next = self.right.wrapping_add((column + width) * self.levels.count);
+            for row in rows.clone().step_by(height) {
+                for _ in 0..at_a_time.min(lines) {
+                    fetch(ahead);
+                    ahead = ahead.wrapping_add(line);
+                    lines -= 1;
+                }
                 // SAFETY: the caller's promise.
                 unsafe { self.one(row, column, next) };
-                next = next.wrapping_add(self.tile.columns() * FETCHED / size_of::<T>());
+                next = next.wrapping_add(width * FETCHED / size_of::<T>());
             }
         }
+    }
+
+    /// The rows of the block that comes after one that ends with `end`: after the last the first, as the next piece of
+    /// work begins with it.
+    pub(super) fn upcoming(&self, end: usize, block: usize) -> Range<usize> {
+        let start = if end < self.rows { end } else { 0 };
+        start..self.rows.min(start + block)
     }
 
     /// Takes the product from the whole result, stripe after stripe, each by all strips.

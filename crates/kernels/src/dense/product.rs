@@ -388,8 +388,9 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Product<T, S> {
                 columns: columns.len(),
             };
             for first in (0..update.rows).step_by(block) {
+                let end = update.rows.min(first + block);
                 // SAFETY: the caller's promise; each column is taken by one thread, and nobody has it from the part before.
-                unsafe { update.by_strips(first..update.rows.min(first + block)) };
+                unsafe { update.by_strips(first..end, update.upcoming(end, block)) };
                 look();
             }
         }

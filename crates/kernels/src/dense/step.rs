@@ -82,8 +82,9 @@ impl<T: Real> Step<T> {
             return;
         }
         for first in (0..update.rows).step_by(bench.block) {
+            let end = update.rows.min(first + bench.block);
             // SAFETY: as above.
-            unsafe { update.by_strips(first..update.rows.min(first + bench.block)) };
+            unsafe { update.by_strips(first..end, update.upcoming(end, bench.block)) };
             look();
         }
     }

@@ -9,8 +9,9 @@
 //! tenths of the depth: all at once they would take the line-fill buffers (10 to 16) that the left stripe needs.
 //! PREFETCHW asks for a line that is going to be written; processors without it take it for a no-operation. With each
 //! column of C goes a part of the right strip that comes next. The left stripe, which passes by from the second-level
-//! cache, is fetched 1536 bytes ahead, eight steps of the widest tiles, and each line of it once: asking
-//! again would take a load port for nothing.
+//! cache, is fetched 1536 bytes ahead, eight steps of the widest tiles, and each line of it once. With sixteen registers
+//! sums have little time to spare, and each further request costs some of it: one line in three is asked for, which
+//! the processor takes as the hint to fetch the others.
 //!
 //! VDPBF16PS has the shape of a multiply-add: sixteen sums, and in place of each element two of bf16, whose products are
 //! added one after the other. So the same loop, over half as many steps, is the tile of bf16.
@@ -80,16 +81,13 @@ macro_rules! steps {
         concat!(
             // The left column so far from RSI, and the row of the right strip by its number.
             ".macro assay_step at, place\n",
-            // A line each: a column has three of them, or three together with the next one.
+            // A column of the widest tiles has three lines. Two columns of the others have, of which one is asked for.
             ".if ", $vector, " == 64\n",
             "prefetcht0 [rsi + \\at + 1536]\n",
             "prefetcht0 [rsi + \\at + 1600]\n",
             "prefetcht0 [rsi + \\at + 1664]\n",
-            ".elseif \\place & 1\n",
-            "prefetcht0 [rsi + \\at + 1568]\n",
-            ".else\n",
+            ".elseif (\\place & 1) == 0\n",
             "prefetcht0 [rsi + \\at + 1536]\n",
-            "prefetcht0 [rsi + \\at + 1600]\n",
             ".endif\n",
             $load, " ", $left0, ", [rsi + \\at]\n",
             $load, " ", $left1, ", [rsi + \\at + ", $vector, "]\n",
