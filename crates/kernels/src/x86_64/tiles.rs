@@ -72,7 +72,7 @@ pub(crate) fn settle() {
     unsafe { _mm_sfence() };
 }
 
-/// The assembler's macros for one step and for four, of the shape that a tile has.
+/// The assembler's macros for one step and for several, of the shape that a tile has.
 macro_rules! steps {
     ($vector:literal, $row:literal, [$left0:literal, $left1:literal, $left2:literal],
         $load:literal, $broadcast:literal, $fma:literal,
@@ -99,7 +99,8 @@ macro_rules! steps {
                 $fma, " ", $sum2, ", ", $left2, ", ", $right, "\n",
             )+
             ".endm\n",
-            ".macro assay_steps\n",
+            // Columns of the left stripe that are some way apart.
+            ".macro assay_steps_4\n",
             "assay_step 0, 0\n",
             "assay_step rdx, 1\n",
             "assay_step rdx * 2, 2\n",
@@ -107,36 +108,35 @@ macro_rules! steps {
             "lea rsi, [rsi + rdx * 4]\n",
             "add rcx, 4 * ", $row, "\n",
             ".endm\n",
+            // Columns side by side, which is how they are packed.
+            ".macro assay_steps_8\n",
+            ".irp place, 0, 1, 2, 3, 4, 5, 6, 7\n",
+            "assay_step \\place * 3 * ", $vector, ", \\place\n",
+            ".endr\n",
+            "add rsi, 8 * 3 * ", $vector, "\n",
+            "add rcx, 8 * ", $row, "\n",
+            ".endm\n",
         )
     };
 }
 
-/// The whole depth: fours of steps, between which a column of C is fetched, then the other fours, then the rest.
+/// The assembler's macro for the whole depth: groups of steps, between which a column of C is fetched, then the other
+/// groups, then the rest.
 macro_rules! depth {
     ($vector:literal, $row:literal, $columns:literal) => {
         concat!(
-            // Fours of steps from one column that is fetched to the next: the depth by 5 times the columns, nearly, as
-            // 13108 / 2^18 is 1/20 and a little.
-            "mov eax, 13108\n",
+            ".macro assay_depth group\n",
+            // Groups from one column that is fetched to the next, so that all are in the first eight tenths: the depth by
+            // 5/4 of the columns and of the steps of a group, nearly.
+            "mov eax, (1 << 20) / (5 * \\group * ", $columns, ") + 1\n",
             "imul rax, rdi\n",
             "shr rax, 18\n",
-            ".if ",
-            $columns,
-            " == 8\n",
-            "shr rax\n",
-            ".endif\n",
-            "mov ebx, ",
-            $columns,
-            "\n",
+            "mov ebx, ", $columns, "\n",
             "mov r11, r8\n",
             "2:\n",
             "prefetchw [r11]\n",
-            "prefetchw [r11 + ",
-            $vector,
-            "]\n",
-            "prefetchw [r11 + 2 * ",
-            $vector,
-            "]\n",
+            "prefetchw [r11 + ", $vector, "]\n",
+            "prefetchw [r11 + 2 * ", $vector, "]\n",
             "add r11, r9\n",
             "prefetcht0 [r12]\n",
             "prefetcht0 [r12 + 64]\n",
@@ -146,36 +146,34 @@ macro_rules! depth {
             "jz 4f\n",
             ".p2align 6\n",
             "3:\n",
-            "assay_steps\n",
+            "assay_steps_\\group\n",
             "dec rbp\n",
             "jnz 3b\n",
             "4:\n",
             "dec ebx\n",
             "jnz 2b\n",
-            "imul rax, rax, 4 * ",
-            $columns,
-            "\n",
+            "imul rax, rax, \\group * ", $columns, "\n",
             "sub rdi, rax\n",
             "mov rbp, rdi\n",
-            "shr rbp, 2\n",
+            "and edi, \\group - 1\n",
+            "sub rbp, rdi\n",
             "jz 6f\n",
             ".p2align 6\n",
             "5:\n",
-            "assay_steps\n",
-            "dec rbp\n",
+            "assay_steps_\\group\n",
+            "sub rbp, \\group\n",
             "jnz 5b\n",
             "6:\n",
-            "and edi, 3\n",
+            "test edi, edi\n",
             "jz 8f\n",
             "7:\n",
             "assay_step 0, 0\n",
             "add rsi, rdx\n",
-            "add rcx, ",
-            $row,
-            "\n",
+            "add rcx, ", $row, "\n",
             "dec edi\n",
             "jnz 7b\n",
             "8:\n",
+            ".endm\n",
         )
     };
 }
@@ -200,6 +198,7 @@ macro_rules! tile_loop {
             ::core::arch::naked_asm!(
                 steps!($vector, $row, [$left0, $left1, $left2], $load, $broadcast, $fma,
                     [$(($place, $right, $sum0, $sum1, $sum2)),+]),
+                depth!($vector, $row, $count),
                 "push rbx",
                 "push rbp",
                 "push r12",
@@ -213,7 +212,17 @@ macro_rules! tile_loop {
                     concat!($zero, " ", $sum1, ", ", $sum1, ", ", $sum1),
                     concat!($zero, " ", $sum2, ", ", $sum2, ", ", $sum2),
                 )+
-                depth!($vector, $row, $count),
+                // What is not a multiply-add takes its place in one of the two ports of 256 bits, now and then: of packed
+                // columns eight steps share the two additions, which are of numbers.
+                concat!(".if ", $vector, " == 32"),
+                concat!("cmp rdx, 3 * ", $vector),
+                "jne 9f",
+                "assay_depth 8",
+                "jmp 10f",
+                "9:",
+                ".endif",
+                "assay_depth 4",
+                "10:",
                 $(
                     concat!($load, " ", $left0, ", [r8]"),
                     concat!($load, " ", $left1, ", [r8 + ", $vector, "]"),
@@ -232,7 +241,9 @@ macro_rules! tile_loop {
                 "vzeroupper",
                 "ret",
                 ".purgem assay_step",
-                ".purgem assay_steps",
+                ".purgem assay_steps_4",
+                ".purgem assay_steps_8",
+                ".purgem assay_depth",
             )
         }
     };
