@@ -212,8 +212,9 @@ macro_rules! tile_loop {
                     concat!($zero, " ", $sum1, ", ", $sum1, ", ", $sum1),
                     concat!($zero, " ", $sum2, ", ", $sum2, ", ", $sum2),
                 )+
-                // What is not a multiply-add takes its place in one of the two ports of 256 bits, now and then: of packed
-                // columns eight steps share the two additions, which are of numbers.
+                // What is not a multiply-add takes its place in one of the two ports of 256 bits, now and then. So eight steps
+                // of packed columns share two additions, of numbers known here rather than of registers: Golden Cove and
+                // its successors carry out small ones of these without a port.
                 concat!(".if ", $vector, " == 32"),
                 concat!("cmp rdx, 3 * ", $vector),
                 "jne 9f",
