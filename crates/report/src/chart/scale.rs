@@ -12,6 +12,9 @@ const LOG_FROM: f64 = 30.0;
 /// No figure of a machine is larger, or smaller and not 0; what is, is not drawn.
 const LARGEST: f64 = 1e30;
 
+/// On both sides of a value that stands alone there is at least so much of it, well above what floats of 53 bits tell apart.
+const SMALLEST_REACH: f64 = 1e-9;
+
 /// Between the labels of ticks, in units of the view box.
 const GAP: f64 = 10.0;
 
@@ -210,7 +213,11 @@ impl Scale {
         values.dedup();
         let (low, high) = match (values.first(), values.last()) {
             (Some(low), Some(high)) if high > low => (*low, *high),
-            (Some(only), _) => (only - 1.0, only + 1.0),
+            (Some(only), _) => {
+                // Of a count beyond 2^53 its neighbours one away are itself.
+                let reach = (only * SMALLEST_REACH).max(1.0);
+                (only - reach, only + reach)
+            }
             (None, _) => (0.0, 1.0),
         };
         let powers = values.iter().all(|value| *value >= 1.0 && value.log2().fract() == 0.0);
@@ -358,6 +365,15 @@ mod tests {
             texts(&Scale::new(&Reading::Share, &[0.4, 0.993], (0.0, 1.0), 5)),
             ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]
         );
+    }
+
+    #[test]
+    fn a_count_that_stands_alone_is_in_the_middle_however_large_it_is() {
+        for count in [0.0, 1.0, 2_f64.powi(53), 2.128_289_918_810_145_6e17, 1e29] {
+            let scale = Scale::new(&Reading::Counts, &[count], (40.0, 640.0), 2);
+            let at = scale.at(count).expect("a place");
+            assert!((at - 340.0).abs() < 1e-3, "{count} {at} {scale:?}");
+        }
     }
 
     #[test]
