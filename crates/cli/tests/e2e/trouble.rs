@@ -123,9 +123,11 @@ fn a_last_line_that_was_cut_off_costs_only_itself() {
     let last = journal.rfind("{\"kind\":\"sample\"").unwrap();
     let end = last + journal[last..].lines().next().unwrap().len();
     std::fs::write(&path, &journal[..end - 20]).unwrap();
+    // The run stores its document after every block: a kill just behind that finds the last sample stored already.
+    let stored = if folder.join("run.json").exists() { sample_count(&document(&folder)) } else { 0 };
     let shown = printed(&assay(&scratch, &format!("report {} --format json", folder.display())));
     check(&shown);
-    assert_eq!(sample_count(&shown), taken - 1);
+    assert_eq!(sample_count(&shown), stored.max(taken - 1));
 }
 
 #[test]
