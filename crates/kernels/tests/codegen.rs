@@ -447,6 +447,31 @@ fn tiles_multiply_and_add_in_registers_and_do_nothing_else() {
     singles.for_each(|tile| check_tile(tile, tile.code(), "vfmadd231p"));
 }
 
+/// The loop of a tile that asks for its left stripe is the plain one with requests between, and no other does so.
+fn check_asking<T: Real>(tile: &Tile<T>) {
+    let Some(asking) = tile.asking_code() else { return };
+    check_tile(tile, asking, "vfmadd231p");
+    let is_request = |one: &Instruction| one.mnemonic() == Mnemonic::Prefetcht0 && one.memory_base() == Register::RSI;
+    let listed = |start: *const u8| -> Vec<Instruction> {
+        Decoder::with_ip(64, bytes(start), start as u64, DecoderOptions::NONE).into_iter().collect()
+    };
+    let (plain, asking) = (listed(tile.code()), listed(asking));
+    assert!(!plain.iter().any(is_request) && asking.iter().any(is_request), "{}", tile.name);
+    // Jumps lead elsewhere, and what aligns their targets has other lengths.
+    let rest = |all: &[Instruction]| -> Vec<String> {
+        let others = all.iter().filter(|one| !is_request(one) && one.mnemonic() != Mnemonic::Nop);
+        others.map(|one| if one.near_branch_target() == 0 { one.to_string() } else { name(one) }).collect()
+    };
+    assert_eq!(rest(&plain), rest(&asking), "{}", tile.name);
+}
+
+#[test]
+fn tiles_that_ask_for_their_left_stripe_do_nothing_else_besides() {
+    assert!(f64::tiles().iter().any(|tile| tile.asking_code().is_some()));
+    f64::tiles().iter().for_each(check_asking);
+    f32::tiles().iter().for_each(check_asking);
+}
+
 #[test]
 fn tiles_of_pairs_multiply_bf16_in_registers_and_do_nothing_else() {
     assert!(!f32::paired_tiles().is_empty() && f64::paired_tiles().is_empty());

@@ -164,7 +164,7 @@ fn the_workspace_is_small_beside_the_matrices() {
         for tile in every_tile::<T>() {
             for (n, threads) in [(1000, 1), (5000, 2), (7500, 2), (10_000, 16), (20_000, 2), (45_000, 128)] {
                 let caches = Caches { l1d: 48 << 10, l2: 2 << 20 };
-                let blocking = Blocking::new(tile.tile(), n, caches);
+                let blocking = Blocking::of_products(tile.tile(), caches);
                 let shape = Shape::square(n, padded::<T>(n), 1, tile, blocking);
                 let bytes = size_of::<T>() * shape.workspace_len(threads);
                 assert!(bytes <= (3 * size_of::<T>() * n * n / 20).max(64 << 20), "{n}, {threads} threads: {bytes}");

@@ -34,19 +34,40 @@ const SMALL: Caches = Caches { l1d: 32 << 10, l2: 256 << 10 };
 /// thread factors, and so do their two packed copies, which are to stay below 64 MiB where the order is 10000.
 const DEEPEST: usize = 264;
 
+/// Below this depth it costs more to read and write the result so often than to fetch the strip anew now and then.
+const SHALLOW: usize = 180;
+
 /// The most columns of a piece of work: each reads the whole left factor from beyond the second-level cache, which is
 /// then less than a hundredth of what it computes; more would only take memory.
 const MOST_COLUMNS: usize = 2048;
 
+/// The deepest products of a tile that stay in a first level of so many bytes.
+fn deepest<T: Real>(tile: &Tile<T>, l1d: usize) -> usize {
+    let level = |elements: usize| elements * size_of::<T>();
+    // A strip of the right factor and a stripe of the left one may have three quarters: what passes then drives out nothing
+    // that is still to be used. Where that would be too little depth, the strip alone may have half.
+    let both = 3 * l1d / 4 / level(tile.rows + tile.columns);
+    let strip = l1d / 2 / level(tile.columns);
+    (if both < SHALLOW { strip } else { both }).min(DEEPEST)
+}
+
 impl Blocking {
-    /// For problems of order `n` with this tile.
+    /// For factors of order `n` with this tile.
     pub fn new<T: Real>(tile: &Tile<T>, n: usize, caches: Caches) -> Self {
+        // Small problems are cut into a score of panels at least, or the first and the last are all there is.
+        Self::deep(tile, (n / 20).max(4 * tile.rows), caches)
+    }
+
+    /// For products with this tile, whatever their size: they have no panels that one thread factors.
+    pub fn of_products<T: Real>(tile: &Tile<T>, caches: Caches) -> Self {
+        Self::deep(tile, DEEPEST, caches)
+    }
+
+    /// As deep as the first level allows, and no deeper than this.
+    fn deep<T: Real>(tile: &Tile<T>, most: usize, caches: Caches) -> Self {
         let known = |bytes: usize, small: usize| if bytes == 0 { small } else { bytes };
         let (l1d, l2) = (known(caches.l1d, SMALL.l1d), known(caches.l2, SMALL.l2));
-        // A strip of the right factor may have half of the first level.
-        let deepest = (l1d / 2 / (tile.columns * size_of::<T>())).min(DEEPEST);
-        // Small problems are cut into a score of panels at least, or the first and the last are all there is.
-        let panel = (n / 20).max(4 * tile.rows).min(deepest);
+        let panel = most.min(deepest(tile, l1d));
         Self { panel, rows: 0, columns: 0 }.fitted(tile, l2)
     }
 
@@ -77,4 +98,40 @@ pub const fn padded<T>(rows: usize) -> usize {
     let line = 64 / size_of::<T>();
     let lines = rows.div_ceil(line);
     (lines + 1 - lines % 2) * line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What of the first level a strip takes, and with it a stripe, in percent.
+    fn shares<T: Real>(tile: &Tile<T>, depth: usize, l1d: usize) -> [usize; 2] {
+        [tile.columns, tile.columns + tile.rows].map(|elements| 100 * elements * depth * size_of::<T>() / l1d)
+    }
+
+    fn holds<T: Real>() {
+        for tile in T::tiles() {
+            for caches in
+                [Caches::default(), Caches { l1d: 32 << 10, l2: 512 << 10 }, Caches { l1d: 48 << 10, l2: 2 << 20 }]
+            {
+                let l1d = if caches.l1d == 0 { SMALL.l1d } else { caches.l1d };
+                let products = Blocking::of_products(tile, caches);
+                let [strip, both] = shares(tile, products.panel, l1d);
+                assert!(both <= 75 || strip <= 50, "{} {caches:?}: {products:?}", tile.name);
+                assert!(products.panel + tile.rows > SHALLOW, "{} {caches:?}: {products:?}", tile.name);
+                for n in [1, 100, 2000, 5000, 100_000] {
+                    let factors = Blocking::new(tile, n, caches);
+                    assert!(factors.panel <= products.panel && factors.panel.is_multiple_of(tile.rows), "{n}");
+                    assert!(factors.panel <= (n / 20).max(4 * tile.rows), "{n}: {factors:?}");
+                }
+                assert_eq!(Blocking::new(tile, 100_000, caches), products, "{}", tile.name);
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_tile_works_on_stays_in_the_first_level() {
+        holds::<f64>();
+        holds::<f32>();
+    }
 }

@@ -75,6 +75,9 @@ pub struct Tile<T: 'static> {
     /// Columns of the tile.
     pub columns: usize,
     pub(crate) body: TileBody<T>,
+    /// The same loop for cores that do not fetch the left stripe by themselves, where there is one: those of
+    /// [`Features::binds_at_renaming`].
+    pub(crate) asking: Option<TileBody<T>>,
     pub(crate) eliminate: ColumnsBody<T>,
     /// How products of a lower precision are computed; `None` where all are of the element type.
     pub(crate) pairs: Option<Pairs<T>>,
@@ -137,12 +140,20 @@ impl<T: Real> Scratch<T> {
 impl<T: Real> Tile<T> {
     /// The tile ready to run, where `features` and this CPU have all that it requires.
     pub fn bind(&'static self, features: &Features) -> Option<BoundTile<T>> {
-        features.usable(self.requires).then_some(BoundTile { tile: self })
+        features.usable(self.requires).then(|| {
+            let body = self.asking.filter(|_| features.binds_here()).unwrap_or(self.body);
+            BoundTile { tile: self, body }
+        })
     }
 
     /// Where the machine code of the tile's loop begins, for disassembly.
     pub fn code(&self) -> *const u8 {
         self.body as *const u8
+    }
+
+    /// The same of its loop that asks for the left stripe, where it has one.
+    pub fn asking_code(&self) -> Option<*const u8> {
+        self.asking.map(|body| body as *const u8)
     }
 
     /// The same of its loop over pairs of bf16, where it has one.
@@ -155,6 +166,8 @@ impl<T: Real> Tile<T> {
 #[derive(Debug)]
 pub struct BoundTile<T: 'static> {
     tile: &'static Tile<T>,
+    /// The tile's loop for this core.
+    body: TileBody<T>,
 }
 
 impl<T> Clone for BoundTile<T> {
@@ -213,7 +226,7 @@ impl<T: Real> BoundTile<T> {
         next: *const T,
     ) {
         let pairs = self.tile.pairs.as_ref().filter(|_| levels.are_pairs);
-        let body = pairs.map_or(self.tile.body, |pairs| pairs.body);
+        let body = pairs.map_or(self.body, |pairs| pairs.body);
         // SAFETY: a `BoundTile` exists only where `Features::usable` has found what the tile requires; the rest is the
         // caller's promise.
         unsafe { body(levels.count, a.0, a.1, b, c.0, c.1, next) }

@@ -20,6 +20,7 @@ pub(crate) const FP64_SCALAR: Tile<f64> = Tile {
     rows: ROWS,
     columns: COLUMNS,
     body: tile::<f64>,
+    asking: None,
     eliminate: eliminate::<f64>,
     pairs: None,
 };
@@ -32,6 +33,7 @@ pub(crate) const FP32_SCALAR: Tile<f32> = Tile {
     rows: ROWS,
     columns: COLUMNS,
     body: tile::<f32>,
+    asking: None,
     eliminate: eliminate::<f32>,
     pairs: None,
 };

@@ -10,8 +10,9 @@
 //! PREFETCHW asks for a line that is going to be written; processors without it take it for a no-operation. With each
 //! column of C goes a part of the right strip that comes next. The left stripe, which passes by from the second-level
 //! cache, is fetched 1536 bytes ahead, eight steps of the widest tiles, and each line of it once. With sixteen registers
-//! sums have little time to spare, and each further request costs some of it: one line in three is asked for, which
-//! the processor takes as the hint to fetch the others.
+//! sums have little time to spare, and each request costs some of it. Zen 3 fetches the lines by itself, and requests take
+//! one in a hundred of a product's rate; Golden Cove does not, and is asked for one line in three, which it takes as
+//! the hint to fetch the others. So those tiles have two loops.
 //!
 //! VDPBF16PS has the shape of a multiply-add: sixteen sums, and in place of each element two of bf16, whose products are
 //! added one after the other. So the same loop, over half as many steps, is the tile of bf16.
@@ -74,19 +75,19 @@ pub(crate) fn settle() {
 
 /// The assembler's macros for one step and for several, of the shape that a tile has.
 macro_rules! steps {
-    ($vector:literal, $row:literal, [$left0:literal, $left1:literal, $left2:literal],
+    ($vector:literal, $asked:literal, $row:literal, [$left0:literal, $left1:literal, $left2:literal],
         $load:literal, $broadcast:literal, $fma:literal,
         [$(($place:literal, $right:literal, $sum0:literal, $sum1:literal, $sum2:literal)),+]
     ) => {
         concat!(
             // The left column so far from RSI, and the row of the right strip by its number.
             ".macro assay_step at, place\n",
-            // A column of the widest tiles has three lines. Two columns of the others have, of which one is asked for.
-            ".if ", $vector, " == 64\n",
+            // A column of the widest tiles has three lines. Two columns of the others have, of which one can be asked for.
+            ".if ", $asked, " == 3\n",
             "prefetcht0 [rsi + \\at + 1536]\n",
             "prefetcht0 [rsi + \\at + 1600]\n",
             "prefetcht0 [rsi + \\at + 1664]\n",
-            ".elseif (\\place & 1) == 0\n",
+            ".elseif ", $asked, " == 1 && (\\place & 1) == 0\n",
             "prefetcht0 [rsi + \\at + 1536]\n",
             ".endif\n",
             $load, " ", $left0, ", [rsi + \\at]\n",
@@ -178,13 +179,13 @@ macro_rules! depth {
     };
 }
 
-/// Defines a tile's loop of three vectors by some columns. RDI is the depth, RSI the left stripe and RDX the elements
+/// Defines a tile's loop of three vectors by some columns, which asks for so many of three lines of the left stripe. RDI is the depth, RSI the left stripe and RDX the elements
 /// from one of its columns to the next, RCX the right strip, R8 the tile and R9 the elements from one of its columns to
 /// the next; on the stack is where the next right strip goes on. A column is its place in a row of the right strip, the
 /// register that its element is broadcast to, and its three sums.
 macro_rules! tile_loop {
     ($(#[$doc:meta])* $name:ident($element:ty) {
-        vector: $vector:literal, shift: $shift:literal, row: $row:literal,
+        vector: $vector:literal, asked: $asked:literal, shift: $shift:literal, row: $row:literal,
         left: [$left0:literal, $left1:literal, $left2:literal],
         load: $load:literal, broadcast: $broadcast:literal, fma: $fma:literal, sub: $sub:literal, zero: $zero:literal,
         columns: $count:literal [$(($place:literal, $right:literal, $sum0:literal, $sum1:literal, $sum2:literal)),+],
@@ -196,7 +197,7 @@ macro_rules! tile_loop {
             next: *const $element,
         ) {
             ::core::arch::naked_asm!(
-                steps!($vector, $row, [$left0, $left1, $left2], $load, $broadcast, $fma,
+                steps!($vector, $asked, $row, [$left0, $left1, $left2], $load, $broadcast, $fma,
                     [$(($place, $right, $sum0, $sum1, $sum2)),+]),
                 depth!($vector, $row, $count),
                 "push rbx",
@@ -253,7 +254,7 @@ macro_rules! tile_loop {
 tile_loop!(
     /// 24 rows by 8 columns of fp64: sums in ZMM8-31.
     fp64_avx512(f64) {
-        vector: "64", shift: "3", row: "64", left: ["zmm0", "zmm1", "zmm2"],
+        vector: "64", asked: "3", shift: "3", row: "64", left: ["zmm0", "zmm1", "zmm2"],
         load: "vmovupd", broadcast: "vbroadcastsd", fma: "vfmadd231pd", sub: "vsubpd", zero: "vpxorq",
         columns: "8" [
             ("0", "zmm3", "zmm8", "zmm9", "zmm10"), ("8", "zmm4", "zmm11", "zmm12", "zmm13"),
@@ -266,7 +267,7 @@ tile_loop!(
 tile_loop!(
     /// 48 rows by 8 columns of fp32: sums in ZMM8-31.
     fp32_avx512(f32) {
-        vector: "64", shift: "2", row: "32", left: ["zmm0", "zmm1", "zmm2"],
+        vector: "64", asked: "3", shift: "2", row: "32", left: ["zmm0", "zmm1", "zmm2"],
         load: "vmovups", broadcast: "vbroadcastss", fma: "vfmadd231ps", sub: "vsubps", zero: "vpxord",
         columns: "8" [
             ("0", "zmm3", "zmm8", "zmm9", "zmm10"), ("4", "zmm4", "zmm11", "zmm12", "zmm13"),
@@ -279,7 +280,7 @@ tile_loop!(
 tile_loop!(
     /// 48 rows by 8 columns of fp32, their factors pairs of bf16: sums in ZMM8-31. A step is two of the depth.
     bf16_avx512_bf16(f32) {
-        vector: "64", shift: "2", row: "32", left: ["zmm0", "zmm1", "zmm2"],
+        vector: "64", asked: "3", shift: "2", row: "32", left: ["zmm0", "zmm1", "zmm2"],
         load: "vmovups", broadcast: "vbroadcastss", fma: "vdpbf16ps", sub: "vsubps", zero: "vpxord",
         columns: "8" [
             ("0", "zmm3", "zmm8", "zmm9", "zmm10"), ("4", "zmm4", "zmm11", "zmm12", "zmm13"),
@@ -292,7 +293,18 @@ tile_loop!(
 tile_loop!(
     /// 12 rows by 4 columns of fp64: sums in YMM4-15.
     fp64_avx2(f64) {
-        vector: "32", shift: "3", row: "32", left: ["ymm0", "ymm1", "ymm2"],
+        vector: "32", asked: "0", shift: "3", row: "32", left: ["ymm0", "ymm1", "ymm2"],
+        load: "vmovupd", broadcast: "vbroadcastsd", fma: "vfmadd231pd", sub: "vsubpd", zero: "vxorpd",
+        columns: "4" [
+            ("0", "ymm3", "ymm4", "ymm5", "ymm6"), ("8", "ymm3", "ymm7", "ymm8", "ymm9"),
+            ("16", "ymm3", "ymm10", "ymm11", "ymm12"), ("24", "ymm3", "ymm13", "ymm14", "ymm15")
+        ],
+    }
+);
+tile_loop!(
+    /// 12 rows by 4 columns of fp64: sums in YMM4-15. Asks for lines of the left stripe.
+    fp64_avx2_asking(f64) {
+        vector: "32", asked: "1", shift: "3", row: "32", left: ["ymm0", "ymm1", "ymm2"],
         load: "vmovupd", broadcast: "vbroadcastsd", fma: "vfmadd231pd", sub: "vsubpd", zero: "vxorpd",
         columns: "4" [
             ("0", "ymm3", "ymm4", "ymm5", "ymm6"), ("8", "ymm3", "ymm7", "ymm8", "ymm9"),
@@ -303,7 +315,18 @@ tile_loop!(
 tile_loop!(
     /// 24 rows by 4 columns of fp32: sums in YMM4-15.
     fp32_avx2(f32) {
-        vector: "32", shift: "2", row: "16", left: ["ymm0", "ymm1", "ymm2"],
+        vector: "32", asked: "0", shift: "2", row: "16", left: ["ymm0", "ymm1", "ymm2"],
+        load: "vmovups", broadcast: "vbroadcastss", fma: "vfmadd231ps", sub: "vsubps", zero: "vxorps",
+        columns: "4" [
+            ("0", "ymm3", "ymm4", "ymm5", "ymm6"), ("4", "ymm3", "ymm7", "ymm8", "ymm9"),
+            ("8", "ymm3", "ymm10", "ymm11", "ymm12"), ("12", "ymm3", "ymm13", "ymm14", "ymm15")
+        ],
+    }
+);
+tile_loop!(
+    /// 24 rows by 4 columns of fp32: sums in YMM4-15. Asks for lines of the left stripe.
+    fp32_avx2_asking(f32) {
+        vector: "32", asked: "1", shift: "2", row: "16", left: ["ymm0", "ymm1", "ymm2"],
         load: "vmovups", broadcast: "vbroadcastss", fma: "vfmadd231ps", sub: "vsubps", zero: "vxorps",
         columns: "4" [
             ("0", "ymm3", "ymm4", "ymm5", "ymm6"), ("4", "ymm3", "ymm7", "ymm8", "ymm9"),
@@ -355,6 +378,7 @@ const FP64_AVX512: Tile<f64> = Tile {
     rows: 24,
     columns: 8,
     body: fp64_avx512,
+    asking: None,
     eliminate: fp64_avx512_columns,
     pairs: None,
 };
@@ -366,6 +390,7 @@ const FP64_AVX2: Tile<f64> = Tile {
     rows: 12,
     columns: 4,
     body: fp64_avx2,
+    asking: Some(fp64_avx2_asking),
     eliminate: fp64_avx2_columns,
     pairs: None,
 };
@@ -377,6 +402,7 @@ const FP32_AVX512: Tile<f32> = Tile {
     rows: 48,
     columns: 8,
     body: fp32_avx512,
+    asking: None,
     eliminate: fp32_avx512_columns,
     pairs: None,
 };
@@ -388,6 +414,7 @@ const FP32_AVX2: Tile<f32> = Tile {
     rows: 24,
     columns: 4,
     body: fp32_avx2,
+    asking: Some(fp32_avx2_asking),
     eliminate: fp32_avx2_columns,
     pairs: None,
 };

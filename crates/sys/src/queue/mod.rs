@@ -27,13 +27,14 @@ use ring::{Completing, Memory, Operation, Ring};
 pub const MAX_DEPTH: u32 = 4096;
 
 /// How many requests are pushed at least before the kernel hears of them without being waited for. A device that gets
-/// all at once stands idle until then: on a virtio disk, 4 KiB and 32 in flight, that cost a sixth of the rate, while
-/// one, two and four at a time came to the same. Four take the least processor time of these.
+/// all at once stands idle until then: on virtio disks, 4 KiB and 32 in flight, that cost a sixth to a fourth of the rate.
+/// One and two at a time came to the same, four to the same on one host and to a tenth less of written blocks on another.
+/// Each takes processor time, so two it is.
 ///
 /// A device that is at work need not hear of the next few so soon: from then on as many are gathered as it has. Of 32
-/// that came back at once, 4, 4, 8 and 16 are handed over then: half the calls that four at a time take, each of which
-/// may wake a hypervisor's device.
-const HANDED_OVER_AT: u32 = 4;
+/// that came back at once, 2, 2, 4, 8 and 16 are handed over then: a third of the calls that two at a time take, each of
+/// which may wake a hypervisor's device.
+const HANDED_OVER_AT: u32 = 2;
 
 /// How requests are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -170,7 +170,10 @@ pub(super) fn tile<T: Real>(params: &LinpackParams) -> Option<BoundTile<T>> {
 /// How a problem is cut for the caches, in panels of the width that was asked for, if one was.
 pub(super) fn blocking<T: Real>(params: &LinpackParams, tile: BoundTile<T>, caches: Caches) -> Blocking {
     let n = usize::try_from(params.n).unwrap_or(usize::MAX / 2);
-    let blocking = Blocking::new(tile.tile(), n, caches);
+    let blocking = match params.op {
+        LinpackOp::Gemm => Blocking::of_products(tile.tile(), caches),
+        _ => Blocking::new(tile.tile(), n, caches),
+    };
     match params.nb {
         Some(nb) => blocking.with_panel(tile.tile(), nb as usize, caches),
         None => blocking,
