@@ -10,9 +10,9 @@
 //! PREFETCHW asks for a line that is going to be written; processors without it take it for a no-operation. With each
 //! column of C goes a part of the right strip that comes next. The left stripe, which passes by from the second-level
 //! cache, is fetched 1536 bytes ahead, eight steps of the widest tiles, and each line of it once. With sixteen registers
-//! sums have little time to spare, and each request costs some of it. Zen 3 fetches the lines by itself, and requests take
-//! one in a hundred of a product's rate; Golden Cove does not, and is asked for one line in three, which it takes as
-//! the hint to fetch the others. So those tiles have two loops.
+//! sums have little time to spare, and each request costs some of it. Zen 3 fetches the lines by itself, and requests only
+//! take that time; Golden Cove does not, and is asked for one line in three, which it takes as the hint to fetch the
+//! others. So those tiles have two loops.
 //!
 //! VDPBF16PS has the shape of a multiply-add: sixteen sums, and in place of each element two of bf16, whose products are
 //! added one after the other. So the same loop, over half as many steps, is the tile of bf16.
