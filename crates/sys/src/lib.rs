@@ -15,6 +15,7 @@ pub mod file;
 pub mod memory;
 pub mod net;
 pub mod numbers;
+pub mod pages;
 pub mod process;
 pub mod queue;
 pub mod team;

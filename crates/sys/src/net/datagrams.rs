@@ -14,6 +14,8 @@ use std::net::UdpSocket;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, RawFd};
 
+use crate::pages::Pages;
+
 #[cfg(test)]
 mod tests;
 
@@ -184,7 +186,7 @@ impl fmt::Debug for Sender {
 struct Outbox<K> {
     kernel: K,
     datagram_bytes: usize,
-    arena: Box<[u8]>,
+    arena: Pages,
     headers: Box<[libc::mmsghdr]>,
     vectors: Box<[libc::iovec]>,
     /// Datagrams per message.
@@ -206,7 +208,7 @@ impl<K: Kernel> Outbox<K> {
         Self {
             kernel,
             datagram_bytes,
-            arena: vec![0; capacity * datagram_bytes].into(),
+            arena: Pages::zeroed(capacity * datagram_bytes),
             headers: headers(capacity),
             vectors: vectors(capacity),
             segments: if granted { of_a_message } else { 1 },
@@ -315,7 +317,7 @@ struct Inbox<K> {
     kernel: K,
     /// Room of one message.
     room: usize,
-    arena: Box<[u8]>,
+    arena: Pages,
     controls: Box<[[u64; CONTROL_WORDS]]>,
     headers: Box<[libc::mmsghdr]>,
     vectors: Box<[libc::iovec]>,
@@ -344,7 +346,7 @@ impl<K: Kernel> Inbox<K> {
         Self {
             kernel,
             room,
-            arena: vec![0; messages * room].into(),
+            arena: Pages::zeroed(messages * room),
             controls: vec![[0; CONTROL_WORDS]; messages].into(),
             headers: headers(messages),
             vectors: vectors(messages),

@@ -11,6 +11,8 @@ use std::net::TcpStream;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
+use crate::pages::Pages;
+
 /// `SO_EE_ORIGIN_ZEROCOPY` (`linux/errqueue.h`).
 const ORIGIN_ZEROCOPY: u8 = 5;
 
@@ -85,7 +87,7 @@ impl InFlight {
 #[derive(Debug)]
 pub struct ZeroCopySender {
     stream: TcpStream,
-    ring: Vec<Box<[u8]>>,
+    ring: Vec<Pages>,
     /// The next buffer.
     next: usize,
     in_flight: InFlight,
@@ -113,7 +115,7 @@ impl ZeroCopySender {
             let text = format!("the kernel spares no copies of sends (SO_ZEROCOPY, from Linux 4.14 on): {error}");
             return Err(io::Error::new(io::ErrorKind::Unsupported, text));
         }
-        let ring = (0..buffers.max(1)).map(|_| buffer.into()).collect();
+        let ring = (0..buffers.max(1)).map(|_| Pages::of(buffer)).collect();
         Ok(Self { stream, ring, next: 0, in_flight: InFlight::default(), told: Told::default(), patience })
     }
 

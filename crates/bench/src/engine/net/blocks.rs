@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
 use sys::net::zero_copy::{Told, ZeroCopySender};
+use sys::pages::Pages;
 
 use super::content::{Content, Place, number};
 use super::near::SILENCE;
@@ -20,7 +21,7 @@ const MOST_SPARED_BLOCKS: usize = 64;
 pub(super) struct Inbox {
     content: Content,
     place: Place,
-    buffer: Box<[u8]>,
+    buffer: Pages,
 }
 
 /// What came is not what was sent.
@@ -93,7 +94,7 @@ pub(super) struct Outbox {
 /// Where blocks are sent from.
 enum Source {
     /// The same memory over and over, which the kernel copies.
-    Copied(Box<[u8]>),
+    Copied(Pages),
     /// Memory that the kernel reads until the other end has it.
     Spared(ZeroCopySender),
 }

@@ -5,6 +5,7 @@
 //! as it does for iperf3, which sends one buffer over and over.
 
 use stats::random::Random;
+use sys::pages::Pages;
 
 /// Bytes of a block's number, little-endian; a shorter block has as many of them as there is room for.
 const STAMP_BYTES: usize = 8;
@@ -41,8 +42,8 @@ impl Content {
     }
 
     /// A block to send, not yet numbered.
-    pub(super) fn block(&self) -> Box<[u8]> {
-        self.template.clone()
+    pub(super) fn block(&self) -> Pages {
+        Pages::of(&self.template)
     }
 
     /// Whether these are the bytes at that place, as far as their first and last eight tell.
@@ -190,7 +191,7 @@ mod tests {
 
     #[test]
     fn threads_and_launches_send_different_bytes() {
-        let of = |seed, thread| Content::new(seed, thread, 64).block();
+        let of = |seed, thread| Content::new(seed, thread, 64).block().to_vec();
         assert_eq!(of(SEED, 1), of(SEED, 1));
         assert_ne!(of(SEED, 0), of(SEED, 1));
         assert_ne!(of(SEED, 0), of(SEED + 1, 0));

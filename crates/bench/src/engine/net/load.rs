@@ -17,6 +17,7 @@ use model::document::NetConditions;
 use model::experiment::NetParams;
 use model::io::Direction;
 use sys::clock::Timer;
+use sys::pages::Pages;
 
 use super::content::{Content, number};
 use super::flows::DataEnd;
@@ -93,9 +94,9 @@ struct Due {
 pub(super) struct Probe {
     end: DataEnd,
     content: Content,
-    out: Box<[u8]>,
+    out: Pages,
     /// What has come of the next answer.
-    back: Box<[u8]>,
+    back: Pages,
     filled: usize,
     /// In the order of their numbers, the last of which is the one before `next`.
     flights: VecDeque<Flight>,
@@ -492,7 +493,7 @@ mod tests {
 
     /// Echoes messages of so many bytes; `times` says how often, given their numbers.
     fn echo(end: &DataEnd, bytes: usize, times: impl Fn(u64) -> usize) {
-        let mut message = vec![0; bytes];
+        let mut message = Pages::zeroed(bytes);
         for number in 1.. {
             let received = match end {
                 DataEnd::Tcp(stream) => (&mut &*stream).read_exact(&mut message).map(|()| bytes),

@@ -13,6 +13,7 @@ use model::document::NetConditions;
 use model::io::Wait;
 use socket2::SockRef;
 use sys::clock::Timer;
+use sys::pages::Pages;
 
 use super::content::{Content, number};
 use super::near::{SILENCE, Session, silent, trouble};
@@ -47,8 +48,8 @@ const MOST_DATAGRAM_BYTES: usize = 1 << 16;
 
 /// The message on its way, and what came back.
 pub(super) struct Message {
-    pub(super) out: Box<[u8]>,
-    pub(super) back: Box<[u8]>,
+    pub(super) out: Pages,
+    pub(super) back: Pages,
     number: u64,
 }
 
@@ -77,7 +78,7 @@ impl Message {
     fn came_back(&self, whole: bool) -> bool {
         let length = self.out.len();
         if whole || length <= 2 * CHECKED_BYTES {
-            return self.out == self.back;
+            return self.out[..] == self.back[..];
         }
         let tail = length - CHECKED_BYTES;
         self.out[..CHECKED_BYTES] == self.back[..CHECKED_BYTES] && self.out[tail..] == self.back[tail..]
@@ -330,7 +331,7 @@ pub(super) fn echo_stream(
 }
 
 fn echo(stream: &mut (impl Read + Write), message_bytes: usize) -> io::Result<()> {
-    let mut message = vec![0; message_bytes];
+    let mut message = Pages::zeroed(message_bytes);
     loop {
         if let Err(error) = stream.read_exact(&mut message).and_then(|()| stream.write_all(&message)) {
             return if is_end(&error) { Ok(()) } else { Err(error) };
@@ -345,7 +346,7 @@ fn echo(stream: &mut (impl Read + Write), message_bytes: usize) -> io::Result<()
 pub(super) fn echo_datagrams(socket: &UdpSocket, wait: Wait, windows: &Windows) -> io::Result<()> {
     spinning::poll_device(socket, wait);
     socket.set_nonblocking(wait == Wait::Spinning)?;
-    let mut datagram = vec![0; MOST_DATAGRAM_BYTES];
+    let mut datagram = Pages::zeroed(MOST_DATAGRAM_BYTES);
     let receive = |datagram: &mut [u8]| match wait {
         Wait::Blocking => socket.recv(datagram),
         Wait::Spinning => again(|| socket.recv(datagram), || windows.are_over()),

@@ -5,6 +5,8 @@
 //! in (24 bits, 0 outside of any) with the sender's time in nanoseconds (40 bits). The tag follows from the flow's key and
 //! the other 16 bytes, so that a header that was changed on the way is no header of ours.
 
+use sys::pages::Pages;
+
 use super::super::content::Content;
 
 /// Bytes of the header.
@@ -35,7 +37,7 @@ pub(in super::super) struct Form {
     key: u64,
     content: Content,
     /// What a datagram is before its header is written.
-    template: Box<[u8]>,
+    template: Pages,
 }
 
 impl Form {
