@@ -1,8 +1,9 @@
 //! Bytes that begin on a page, for what the kernel copies from and to.
 //!
-//! `REP MOVSB`, by which kernels copy where a processor says that it is fast, is much slower on Zen 3 to a place that is
-//! not at the beginning of a cache line, and a heap gives large blocks sixteen bytes behind the beginning of a page. Data of
-//! sockets begins on pages in the kernel. Memory whose size of pages matters is a [`Region`](crate::memory::Region).
+//! `REP MOVSB`, by which kernels copy where a processor says that it is fast, is fastest on Zen 3 to a place that lies in
+//! its page as the source does, somewhat slower to another whole cache line, and much slower to any other place. Data of
+//! sockets begins on pages in the kernel, and large blocks of a heap sixteen bytes behind the beginning of one. Memory whose
+//! size of pages matters is a [`Region`](crate::memory::Region).
 
 use std::ops::{Deref, DerefMut};
 

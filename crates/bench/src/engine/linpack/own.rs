@@ -74,7 +74,7 @@ impl<T: Real> Parts<T> {
         };
         let tile = solver::tile::<T>(params).ok_or_else(lacking)?;
         let machine = machine::discover(&machine::Sysroot::host());
-        let blocking = solver::blocking(params, tile, solver::caches(&machine, &task.cpus));
+        let blocking = solver::blocking(params, tile.tile(), solver::caches(&machine, &task.cpus));
         let crew = Crew::new(task.cpus.len(), std::thread::yield_now);
         Ok(Self { tile, blocking, crew, n: index(params.n)?, lda: index(params.lda)? })
     }

@@ -149,8 +149,8 @@ pub(super) fn padded(element: Element, n: u64) -> u64 {
 /// Columns that our own solver factors at a time unless it is told; `None` of other solvers, and of products.
 pub(super) fn panel(params: &LinpackParams, machine: &Machine, cpus: &[u32]) -> Option<u32> {
     fn of<T: Real>(params: &LinpackParams, caches: Caches) -> Option<u32> {
-        // The plan may be of another machine: what it lacks is no reason not to say how it would be cut.
-        let tile = tile::<T>(params)?;
+        // The plan may be of another machine: what this one lacks is no reason not to say how it would be cut.
+        let tile = T::tiles().iter().chain(T::paired_tiles()).find(|tile| Some(tile.isa) == params.isa)?;
         u32::try_from(blocking(params, tile, caches).panel).ok()
     }
     let factors = params.engine == LinpackEngine::Own && params.op != LinpackOp::Gemm;
@@ -168,14 +168,14 @@ pub(super) fn tile<T: Real>(params: &LinpackParams) -> Option<BoundTile<T>> {
 }
 
 /// How a problem is cut for the caches, in panels of the width that was asked for, if one was.
-pub(super) fn blocking<T: Real>(params: &LinpackParams, tile: BoundTile<T>, caches: Caches) -> Blocking {
+pub(super) fn blocking<T: Real>(params: &LinpackParams, tile: &Tile<T>, caches: Caches) -> Blocking {
     let n = usize::try_from(params.n).unwrap_or(usize::MAX / 2);
     let blocking = match params.op {
-        LinpackOp::Gemm => Blocking::of_products(tile.tile(), caches),
-        _ => Blocking::new(tile.tile(), n, caches),
+        LinpackOp::Gemm => Blocking::of_products(tile, caches),
+        _ => Blocking::new(tile, n, caches),
     };
     match params.nb {
-        Some(nb) => blocking.with_panel(tile.tile(), nb as usize, caches),
+        Some(nb) => blocking.with_panel(tile, nb as usize, caches),
         None => blocking,
     }
 }
