@@ -270,8 +270,15 @@ impl Worker {
     /// Waits so long at most for what the other end has to say of its trouble, if it is in any.
     fn hear_the_other(&mut self, at_most: Duration) {
         let Some(other) = self.other.as_mut().filter(|_| self.word_of_the_other.is_none()) else { return };
+        let began = monotonic_raw_seconds();
         let said = other.lines.recv_timeout(at_most).ok().map(|line| serde_json::from_str::<Message>(&line));
-        let word = match (said, other.child.try_wait()) {
+        let mut ended = other.child.try_wait();
+        // One that is killed closes its pipes a moment before it can be waited for.
+        while said.is_none() && matches!(ended, Ok(None)) && monotonic_raw_seconds() - began < at_most.as_secs_f64() {
+            std::thread::sleep(LOOK_AT_KILLED);
+            ended = other.child.try_wait();
+        }
+        let word = match (said, ended) {
             (Some(Ok(Message::Failed { reason } | Message::Unavailable { reason })), _) => of_the_other(&reason),
             (_, Ok(Some(status))) if !status.success() => format!("at the other end, {}", describe_end(status, "")),
             _ => return,
