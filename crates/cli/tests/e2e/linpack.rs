@@ -9,7 +9,7 @@ use crate::common::{
     Ran, Scratch, assay, check, codes, command, document, is_verified, list, listed, number, only_run, printed,
     refusal, rows, samples, skip, text,
 };
-use crate::system::Cgroup;
+use crate::system::{Cgroup, reacting};
 
 /// The document of a run of these arguments, checked, every row of it measured and verified.
 fn verified(arguments: &str) -> Value {
@@ -218,7 +218,7 @@ fn an_interrupt_ends_a_long_solution_and_keeps_what_was_finished() {
     let scratch = Scratch::new();
     // With this seed the small system comes first; the large one takes minutes, whatever the machine.
     let arguments = "linpack --op lu --n 64,12000 --threads 1 --repeat 1 --isa scalar --seed 1 --quiet";
-    let mut child = command(&scratch, arguments.split(' ')).spawn().unwrap();
+    let mut child = reacting(&command(&scratch, arguments.split(' '))).spawn().unwrap();
     let finished = || {
         let runs = crate::common::stored_runs(&scratch);
         let stored = runs.first().filter(|run| run.join("run.json").is_file()).map(|run| document(run));
