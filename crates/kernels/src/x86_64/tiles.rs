@@ -185,7 +185,7 @@ macro_rules! depth {
 /// register that its element is broadcast to, and its three sums.
 macro_rules! tile_loop {
     ($(#[$doc:meta])* $name:ident($element:ty) {
-        vector: $vector:literal, asked: $asked:literal, shift: $shift:literal, row: $row:literal,
+        asked: $asked:literal, vector: $vector:literal, shift: $shift:literal, row: $row:literal,
         left: [$left0:literal, $left1:literal, $left2:literal],
         load: $load:literal, broadcast: $broadcast:literal, fma: $fma:literal, sub: $sub:literal, zero: $zero:literal,
         columns: $count:literal [$(($place:literal, $right:literal, $sum0:literal, $sum1:literal, $sum2:literal)),+],
@@ -251,10 +251,18 @@ macro_rules! tile_loop {
     };
 }
 
+/// Defines two loops of the same tile: one that asks for no line of the left stripe, and one that asks for one of three.
+macro_rules! tile_loops {
+    ($(#[$doc:meta])* $plain:ident, $asking:ident($element:ty) { $($shape:tt)* }) => {
+        tile_loop!($(#[$doc])* $plain($element) { asked: "0", $($shape)* });
+        tile_loop!($(#[$doc])* $asking($element) { asked: "1", $($shape)* });
+    };
+}
+
 tile_loop!(
     /// 24 rows by 8 columns of fp64: sums in ZMM8-31.
     fp64_avx512(f64) {
-        vector: "64", asked: "3", shift: "3", row: "64", left: ["zmm0", "zmm1", "zmm2"],
+        asked: "3", vector: "64", shift: "3", row: "64", left: ["zmm0", "zmm1", "zmm2"],
         load: "vmovupd", broadcast: "vbroadcastsd", fma: "vfmadd231pd", sub: "vsubpd", zero: "vpxorq",
         columns: "8" [
             ("0", "zmm3", "zmm8", "zmm9", "zmm10"), ("8", "zmm4", "zmm11", "zmm12", "zmm13"),
@@ -267,7 +275,7 @@ tile_loop!(
 tile_loop!(
     /// 48 rows by 8 columns of fp32: sums in ZMM8-31.
     fp32_avx512(f32) {
-        vector: "64", asked: "3", shift: "2", row: "32", left: ["zmm0", "zmm1", "zmm2"],
+        asked: "3", vector: "64", shift: "2", row: "32", left: ["zmm0", "zmm1", "zmm2"],
         load: "vmovups", broadcast: "vbroadcastss", fma: "vfmadd231ps", sub: "vsubps", zero: "vpxord",
         columns: "8" [
             ("0", "zmm3", "zmm8", "zmm9", "zmm10"), ("4", "zmm4", "zmm11", "zmm12", "zmm13"),
@@ -280,7 +288,7 @@ tile_loop!(
 tile_loop!(
     /// 48 rows by 8 columns of fp32, their factors pairs of bf16: sums in ZMM8-31. A step is two of the depth.
     bf16_avx512_bf16(f32) {
-        vector: "64", asked: "3", shift: "2", row: "32", left: ["zmm0", "zmm1", "zmm2"],
+        asked: "3", vector: "64", shift: "2", row: "32", left: ["zmm0", "zmm1", "zmm2"],
         load: "vmovups", broadcast: "vbroadcastss", fma: "vdpbf16ps", sub: "vsubps", zero: "vpxord",
         columns: "8" [
             ("0", "zmm3", "zmm8", "zmm9", "zmm10"), ("4", "zmm4", "zmm11", "zmm12", "zmm13"),
@@ -290,10 +298,10 @@ tile_loop!(
         ],
     }
 );
-tile_loop!(
+tile_loops!(
     /// 12 rows by 4 columns of fp64: sums in YMM4-15.
-    fp64_avx2(f64) {
-        vector: "32", asked: "0", shift: "3", row: "32", left: ["ymm0", "ymm1", "ymm2"],
+    fp64_avx2, fp64_avx2_asking(f64) {
+        vector: "32", shift: "3", row: "32", left: ["ymm0", "ymm1", "ymm2"],
         load: "vmovupd", broadcast: "vbroadcastsd", fma: "vfmadd231pd", sub: "vsubpd", zero: "vxorpd",
         columns: "4" [
             ("0", "ymm3", "ymm4", "ymm5", "ymm6"), ("8", "ymm3", "ymm7", "ymm8", "ymm9"),
@@ -301,32 +309,10 @@ tile_loop!(
         ],
     }
 );
-tile_loop!(
-    /// 12 rows by 4 columns of fp64: sums in YMM4-15. Asks for lines of the left stripe.
-    fp64_avx2_asking(f64) {
-        vector: "32", asked: "1", shift: "3", row: "32", left: ["ymm0", "ymm1", "ymm2"],
-        load: "vmovupd", broadcast: "vbroadcastsd", fma: "vfmadd231pd", sub: "vsubpd", zero: "vxorpd",
-        columns: "4" [
-            ("0", "ymm3", "ymm4", "ymm5", "ymm6"), ("8", "ymm3", "ymm7", "ymm8", "ymm9"),
-            ("16", "ymm3", "ymm10", "ymm11", "ymm12"), ("24", "ymm3", "ymm13", "ymm14", "ymm15")
-        ],
-    }
-);
-tile_loop!(
+tile_loops!(
     /// 24 rows by 4 columns of fp32: sums in YMM4-15.
-    fp32_avx2(f32) {
-        vector: "32", asked: "0", shift: "2", row: "16", left: ["ymm0", "ymm1", "ymm2"],
-        load: "vmovups", broadcast: "vbroadcastss", fma: "vfmadd231ps", sub: "vsubps", zero: "vxorps",
-        columns: "4" [
-            ("0", "ymm3", "ymm4", "ymm5", "ymm6"), ("4", "ymm3", "ymm7", "ymm8", "ymm9"),
-            ("8", "ymm3", "ymm10", "ymm11", "ymm12"), ("12", "ymm3", "ymm13", "ymm14", "ymm15")
-        ],
-    }
-);
-tile_loop!(
-    /// 24 rows by 4 columns of fp32: sums in YMM4-15. Asks for lines of the left stripe.
-    fp32_avx2_asking(f32) {
-        vector: "32", asked: "1", shift: "2", row: "16", left: ["ymm0", "ymm1", "ymm2"],
+    fp32_avx2, fp32_avx2_asking(f32) {
+        vector: "32", shift: "2", row: "16", left: ["ymm0", "ymm1", "ymm2"],
         load: "vmovups", broadcast: "vbroadcastss", fma: "vfmadd231ps", sub: "vsubps", zero: "vxorps",
         columns: "4" [
             ("0", "ymm3", "ymm4", "ymm5", "ymm6"), ("4", "ymm3", "ymm7", "ymm8", "ymm9"),

@@ -493,7 +493,7 @@ mod tests {
 
     /// Echoes messages of so many bytes; `times` says how often, given their numbers.
     fn echo(end: &DataEnd, bytes: usize, times: impl Fn(u64) -> usize) {
-        let mut message = Pages::zeroed(bytes);
+        let mut message = vec![0; bytes];
         for number in 1.. {
             let received = match end {
                 DataEnd::Tcp(stream) => (&mut &*stream).read_exact(&mut message).map(|()| bytes),
