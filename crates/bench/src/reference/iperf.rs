@@ -76,13 +76,13 @@ fn parameters(experiment: &Experiment) -> Result<&NetParams, String> {
     Ok(params)
 }
 
-/// What makes its two ends UDP ones: the option, the client's part of a rate of all streams, the server's block.
-fn over_udp(params: &NetParams, rate: Option<f64>) -> [String; 3] {
+/// What makes its two ends UDP ones: the option, and the client's part of a rate of all streams.
+fn over_udp(params: &NetParams, rate: Option<f64>) -> [String; 2] {
     if params.protocol != Protocol::Udp {
         return Default::default();
     }
     let of_each = rate.map_or(WITHOUT_LIMIT, |rate| (8.0 * rate / f64::from(params.threads)).ceil());
-    ["-u".to_owned(), format!("-b{of_each}"), format!("-l{}", params.block)]
+    ["-u".to_owned(), format!("-b{of_each}")]
 }
 
 impl Reference for Iperf {
@@ -102,17 +102,19 @@ impl Reference for Iperf {
         let params = parameters(target.experiment)?;
         let seconds = target.seconds.ceil().clamp(1.0, 3600.0);
         let port = ["-p".to_owned(), PORT.to_owned()].concat();
-        let [udp, rate, server_block] = over_udp(params, target.offered_rate);
+        let [udp, rate] = over_udp(params, target.offered_rate);
         if !udp.is_empty() && major_minor(target.version).is_some_and(|version| version < KNOWN_OVER_UDP) {
             return Err(format!("how iperf {} reports over UDP is not known: 2.1 is needed", target.version));
         }
         let report = if udp.is_empty() { "-yC" } else { "-fb" };
+        // Each end has a block of its own: a server that is not told receives up to 128 KiB at a time.
+        let block = format!("-l{}", params.block);
         let client = [
             "-c127.0.0.1".to_owned(),
             port.clone(),
             udp.clone(),
             rate,
-            format!("-l{}", params.block),
+            block.clone(),
             format!("-P{}", params.threads),
             format!("-t{seconds}"),
             report.to_owned(),
@@ -123,7 +125,7 @@ impl Reference for Iperf {
             cpus: distinct(target.cpus),
             server: Some(Server {
                 listens_for: if udp.is_empty() { ListensFor::Tcp } else { ListensFor::Udp },
-                argv: arguments(target.program, ["-s".to_owned(), "-B127.0.0.1".to_owned(), port, udp, server_block]),
+                argv: arguments(target.program, ["-s".to_owned(), "-B127.0.0.1".to_owned(), port, udp, block]),
                 env: bare_environment(),
                 cpus: distinct(target.other_cpus),
             }),
@@ -302,7 +304,10 @@ mod tests {
         let expected = "/usr/bin/iperf -c127.0.0.1 -p{port} -l131072 -P2 -t1 -yC";
         assert_eq!((invocation.argv.join(" ").as_str(), invocation.cpus), (expected, vec![0]));
         let server = invocation.server.unwrap();
-        assert_eq!((server.argv.join(" ").as_str(), server.cpus), ("/usr/bin/iperf -s -B127.0.0.1 -p{port}", vec![1]));
+        assert_eq!(
+            (server.argv.join(" ").as_str(), server.cpus),
+            ("/usr/bin/iperf -s -B127.0.0.1 -p{port} -l131072", vec![1])
+        );
     }
 
     #[test]
