@@ -9,13 +9,15 @@
 mod namespaces;
 mod rows;
 
-use std::path::Path;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use bench::reference::detect::{Found, Places, detect};
 use bench::reference::search::{MOST_RUNS, RateSearch};
-use bench::reference::{ListensFor, Output, PORT, REFERENCES, Reading, Reference, Server, Target};
+use bench::reference::{FOLDER, Invocation, ListensFor, Output, PORT, REFERENCES, Reading, Reference, Server, Target};
 use serde_json::{Value, json};
 use stats::{Better, RatioVerdict};
 
@@ -26,8 +28,9 @@ use rows::Row;
 
 /// The path in the lines of `docs/peers.jsonl`.
 pub(super) const PATH: &str = "veth";
-/// Where tools' servers listen: the namespace is theirs alone.
-const TOOL_PORT: u16 = 5301;
+/// Where tools' servers listen, each at the next of so many ports: the namespace is theirs alone, but connections of the
+/// server before may linger at its port.
+const TOOL_PORTS: std::ops::Range<u16> = 5301..6301;
 /// Where ours listens: its default, by its help.
 const OUR_PORT: u16 = 5211;
 /// A server listens by then, or will not.
@@ -65,16 +68,26 @@ pub(super) fn compare(shell: &Shell, wanted: &Wanted<'_>) -> Result<Vec<Attempt>
     };
     let key = shell.target().join("peers").join("veth.key");
     write_key(&key)?;
-    let all = sys_cpus();
+    let folder = empty_folder(&shell.target().join("peers").join("veth-tools"))?;
+    let (all, ports) = (sys_cpus(), Cell::new(TOOL_PORTS.start));
     let mut attempts = Vec::new();
     for row in rows.iter().filter(|row| row.id().contains(wanted.part_of_id)) {
-        let ends = Ends { shell, key: &key, cpus: rows::cpus(row.threads(), &all), program: wanted.program };
+        let cpus = rows::cpus(row.threads(), &all);
+        let ends = Ends { shell, key: &key, cpus, program: wanted.program, folder: &folder, ports: &ports };
         for tool in REFERENCES.iter().copied().filter(|tool| tool.stands_beside(&row.experiment()).is_ok()) {
             attempts.extend(ends.compare(row, tool, wanted));
         }
     }
     let _ = std::fs::remove_file(&key);
+    let _ = std::fs::remove_dir_all(&folder);
     Ok(attempts)
+}
+
+/// A folder for what tools leave behind, with nothing in it.
+fn empty_folder(path: &Path) -> Result<PathBuf, String> {
+    let _ = std::fs::remove_dir_all(path);
+    std::fs::create_dir_all(path).map_err(|error| format!("{} cannot be made: {error}", path.display()))?;
+    Ok(path.to_owned())
 }
 
 /// The CPUs that we may run on.
@@ -109,6 +122,10 @@ struct Ends<'a> {
     /// Of the near end, and of the far one.
     cpus: [Vec<u32>; 2],
     program: &'a Path,
+    /// Where tools run, which is their `HOME` and their `TMPDIR`.
+    folder: &'a Path,
+    /// Where the next tool's server listens.
+    ports: &'a Cell<u16>,
 }
 
 /// A server that is ended when it is dropped.
@@ -246,9 +263,9 @@ impl Ends<'_> {
             let invocation = tool.invocation(&target)?;
             let server =
                 invocation.server.as_ref().ok_or("it has no server that could stand in the other namespace")?;
-            let argv = there(&invocation.argv);
-            grown.called = [argv.clone(), there(&server.argv)];
-            let said = self.run_tool(&argv, server, invocation.timeout_seconds)?;
+            let port = self.next_port();
+            grown.called = [there(&invocation.argv, port), there(&server.argv, port)];
+            let said = self.run_tool(&invocation, server, port)?;
             let reading = tool.parse(target.version, &said, &experiment)?;
             if grown.search.ran(tool.too_fast(&experiment, &reading)) {
                 return Ok(reading);
@@ -257,13 +274,27 @@ impl Ends<'_> {
         Err(format!("it lost more than the goal in each of {MOST_RUNS} runs"))
     }
 
-    fn run_tool(&self, argv: &[String], server: &Server, timeout_seconds: f64) -> Result<Output, String> {
-        let mut serve = self.in_namespace(FAR, &there(&server.argv));
-        let _serving = Serving::start(serve.envs(&server.env), TOOL_PORT, server.listens_for)?;
-        let argv = [limited(timeout_seconds), argv.to_vec()].concat();
-        let ran = self.in_namespace(NEAR, &argv).env("LC_ALL", "C").output().map_err(|error| error.to_string())?;
+    fn next_port(&self) -> u16 {
+        let port = self.ports.get();
+        self.ports.set(if port + 1 == TOOL_PORTS.end { TOOL_PORTS.start } else { port + 1 });
+        port
+    }
+
+    fn run_tool(&self, client: &Invocation, server: &Server, port: u16) -> Result<Output, String> {
+        let mut serve = self.tool_in(FAR, &there(&server.argv, port), &server.env);
+        let _serving = Serving::start(&mut serve, port, server.listens_for)?;
+        let argv = [limited(client.timeout_seconds), there(&client.argv, port)].concat();
+        let ran = self.tool_in(NEAR, &argv, &client.env).output().map_err(|error| error.to_string())?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Ok(Output { stdout: text(&ran.stdout), stderr: text(&ran.stderr), status: ran.status.code() })
+    }
+
+    /// A tool's command in a namespace and in the folder, whose path stands in its environment where [`FOLDER`] does.
+    fn tool_in(&self, namespace: &str, argv: &[String], env: &BTreeMap<String, String>) -> Command {
+        let mut command = self.in_namespace(namespace, argv);
+        let folder = self.folder.display().to_string();
+        command.current_dir(self.folder).envs(env.iter().map(|(name, value)| (name, value.replace(FOLDER, &folder))));
+        command
     }
 
     /// The comparison in the form of the program's own documents, from which lines are read.
@@ -296,9 +327,9 @@ fn limited(seconds: f64) -> Vec<String> {
     ["timeout", "--kill-after=2", &seconds.to_string()].map(str::to_owned).to_vec()
 }
 
-/// A tool's command line with the far end's address and port.
-fn there(argv: &[String]) -> Vec<String> {
-    argv.iter().map(|word| word.replace("127.0.0.1", FAR_ADDRESS).replace(PORT, &TOOL_PORT.to_string())).collect()
+/// A tool's command line with the far end's address and this port.
+fn there(argv: &[String], port: u16) -> Vec<String> {
+    argv.iter().map(|word| word.replace("127.0.0.1", FAR_ADDRESS).replace(PORT, &port.to_string())).collect()
 }
 
 /// A verdict in the words of the document.
