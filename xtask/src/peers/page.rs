@@ -59,7 +59,8 @@ const BETWEEN: &str = "\
 ### Between two network namespaces
 
 From `cargo xtask peers veth`: the near and the far end in namespaces of their own, joined by a pair of veth interfaces;
-ours is `assay net --to` against `assay net serve`, with the same options and on the same CPUs as the tool.
+ours is `assay net --to` against `assay net serve`, with the same options and on the same CPUs as the tool. TCP keeps
+nothing of one connection for the next (`tcp_no_metrics_save`), so that no row depends on those before it.
 
 ";
 

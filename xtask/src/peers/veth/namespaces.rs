@@ -16,6 +16,9 @@ pub(super) const FAR: &str = "assay-peers-far";
 const NEAR_ADDRESS: &str = "198.18.211.1";
 /// The address of the far end.
 pub(super) const FAR_ADDRESS: &str = "198.18.211.2";
+/// Whether TCP keeps what it learnt of a path for later connections, which it is not to do: each run, ours or theirs,
+/// would begin with the losses and round trips of all rows before it.
+const NO_METRICS: &str = "/proc/sys/net/ipv4/tcp_no_metrics_save";
 
 /// Both of them, while it lives.
 pub(super) struct Namespaces {
@@ -48,6 +51,13 @@ impl Namespaces {
         ] {
             if !succeeds(&mut ip(&line)) {
                 return Err(format!("'ip {line}' failed"));
+            }
+        }
+        for name in [NEAR, FAR] {
+            // The table is the namespace's own.
+            let set = format!("echo 1 > {NO_METRICS}");
+            if !succeeds(&mut shell.command("ip", &["netns", "exec", name, "sh", "-c", &set])) {
+                return Err(format!("{NO_METRICS} cannot be set in the namespace {name}"));
             }
         }
         Ok(made)
