@@ -1,6 +1,6 @@
 //! What the kernel says a thread has used and suffered.
 
-/// Counts of the calling thread since it began.
+/// Counts of a thread, or of all threads of a process, since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ThreadUsage {
     /// CPU time in seconds.
@@ -14,13 +14,22 @@ pub struct ThreadUsage {
 impl ThreadUsage {
     /// The calling thread's counts now.
     pub fn now() -> Self {
+        Self::counted(libc::RUSAGE_THREAD, crate::clock::thread_cpu_seconds())
+    }
+
+    /// The counts of all threads of the process now, those that are over too.
+    pub fn of_process() -> Self {
+        Self::counted(libc::RUSAGE_SELF, crate::clock::process_cpu_seconds())
+    }
+
+    fn counted(whose: libc::c_int, cpu_seconds: f64) -> Self {
         // SAFETY: all-zero bytes are a valid `rusage`, a struct of integers.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
         // SAFETY: `usage` is live and writable; on an error it stays zero.
-        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+        unsafe { libc::getrusage(whose, &raw mut usage) };
         let count = |n: libc::c_long| u64::try_from(n).unwrap_or(0);
         Self {
-            cpu_seconds: crate::clock::thread_cpu_seconds(),
+            cpu_seconds,
             involuntary_switches: count(usage.ru_nivcsw),
             page_faults: count(usage.ru_minflt) + count(usage.ru_majflt),
         }
@@ -33,6 +42,17 @@ impl ThreadUsage {
             cpu_seconds: self.cpu_seconds + other.cpu_seconds,
             involuntary_switches: self.involuntary_switches + other.involuntary_switches,
             page_faults: self.page_faults + other.page_faults,
+        }
+    }
+
+    /// One of so many equal parts.
+    #[must_use]
+    pub fn part_of(self, parts: usize) -> Self {
+        let parts = parts.max(1) as u64;
+        Self {
+            cpu_seconds: self.cpu_seconds / parts as f64,
+            involuntary_switches: self.involuntary_switches / parts,
+            page_faults: self.page_faults / parts,
         }
     }
 
@@ -127,6 +147,25 @@ mod tests {
         assert!(read >= own && read < own + 1.0 && own > 0.0, "{read} s, by itself {own} s");
         end.send(()).unwrap();
         thread.join().unwrap();
+    }
+
+    #[test]
+    fn the_process_has_the_counts_of_threads_that_are_over() {
+        let before = (ThreadUsage::now(), ThreadUsage::of_process());
+        let busy = std::thread::spawn(|| {
+            let mut sum = 0_u64;
+            while crate::clock::thread_cpu_seconds() < 0.02 {
+                sum = std::hint::black_box(sum + 1);
+            }
+            let mut region = crate::memory::Region::map(4 << 20, crate::memory::PageSize::Base).unwrap();
+            region.as_mut_slice().fill(1);
+        });
+        busy.join().unwrap();
+        let (own, all) = (ThreadUsage::now().since(before.0), ThreadUsage::of_process().since(before.1));
+        assert!(all.cpu_seconds >= 0.02 && all.cpu_seconds > own.cpu_seconds, "{all:?}, {own:?}");
+        assert!(all.page_faults >= 1024, "{all:?}");
+        let half = ThreadUsage { cpu_seconds: 3.0, involuntary_switches: 5, page_faults: 4 }.part_of(2);
+        assert_eq!(half, ThreadUsage { cpu_seconds: 1.5, involuntary_switches: 2, page_faults: 2 });
     }
 
     #[test]

@@ -141,6 +141,11 @@ pub(crate) trait Job {
     /// What is wrong with it.
     fn verify(&mut self) -> Result<Residuals, String>;
 
+    /// Whether other threads of the process than the launch's do the work: what it takes is then counted of them all.
+    fn works_elsewhere(&self) -> bool {
+        false
+    }
+
     /// Share of its buffers in pages of the size asked for, where it has any.
     fn pages_obtained(&self) -> Option<f64>;
 

@@ -128,7 +128,7 @@ impl Work {
         let start = gate.meet(timer, START_DELAY_SECONDS).map_err(another_failed)?;
         let (bound, _) = self.pacer.sample(self.parts.bound.as_mut(), start).map_err(failed)?;
         let start = gate.meet(timer, START_DELAY_SECONDS).map_err(another_failed)?;
-        let (begin, end) = self.timed(timer, start).map_err(failed)?;
+        let (begin, end) = self.timed(timer, start, launch.task.cpus.len()).map_err(failed)?;
         let clock_hz = clock(&self.looks);
         let checked = timer.now();
         let residuals = self.parts.job.verify().map_err(failed)?;
@@ -140,12 +140,13 @@ impl Work {
 
     /// The job itself from this time stamp on, with looks at the clock before, during and after it; when it began and
     /// ended.
-    fn timed(&mut self, timer: &Timer, start: u64) -> Result<(u64, u64), String> {
+    fn timed(&mut self, timer: &Timer, start: u64, threads: usize) -> Result<(u64, u64), String> {
         let Self { parts: Parts { job, bound }, pacer, looks, used } = self;
         looks.clear();
         looks.push(pacer.look_beside(bound.as_mut()));
         spin_until(timer, start);
-        let before = ThreadUsage::now();
+        let elsewhere = job.works_elsewhere();
+        let before = counts(elsewhere);
         let begin = timer.now();
         let every = timer.ticks(LOOK_SECONDS);
         let mut next = begin + every;
@@ -157,10 +158,16 @@ impl Work {
             }
         })?;
         let end = timer.now();
-        *used = used.plus(ThreadUsage::now().since(before));
+        let spent = counts(elsewhere).since(before);
+        *used = used.plus(if elsewhere { spent.part_of(threads) } else { spent });
         looks.push(pacer.look_beside(bound.as_mut()));
         Ok((begin, end))
     }
+}
+
+/// The counts of this thread or, where others do the work, of all of the process: those of the launch wait meanwhile.
+fn counts(elsewhere: bool) -> ThreadUsage {
+    if elsewhere { ThreadUsage::of_process() } else { ThreadUsage::now() }
 }
 
 /// The clock of a job by the looks before, during and after it: by those during it, where they are enough.
@@ -237,7 +244,7 @@ fn combine(records: &[JobRecord], job: JobProfile, timer: &Timer, task: &Task) -
 mod tests {
     use super::super::thread;
     use super::*;
-    use crate::engine::planted::{Fault, plant, task};
+    use crate::engine::planted::{Fault, LIBRARY_CPU_SECONDS, plant, plant_library, task};
     use crate::engine::{self, Preparing};
 
     struct Silent;
@@ -315,6 +322,21 @@ mod tests {
         let (samples, ended) = failure(Fault::Singular);
         let sentence = ended.unwrap_err();
         assert!(samples == 0 && sentence.contains("singular: column 99"), "{sentence}");
+    }
+
+    #[test]
+    fn what_a_library_takes_on_threads_of_its_own_is_counted() {
+        let mut task = task(100, 2);
+        task.experiment.id.push_str("/library");
+        plant_library(&task);
+        let (messages, reports) = launched(&task);
+        let samples = samples(&messages).len();
+        assert_eq!(samples, 2);
+        for report in reports.unwrap() {
+            // The launch's own threads slept. One that has its CPU late misses what was before.
+            let least = samples as f64 * LIBRARY_CPU_SECONDS / 2.0;
+            assert!(report.used.cpu_seconds >= least, "{} s of {least} s", report.used.cpu_seconds);
+        }
     }
 
     #[test]

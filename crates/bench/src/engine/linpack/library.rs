@@ -105,6 +105,10 @@ impl Team for Around {
         if thread == CALLER { self.library().check() } else { Ok(Residuals { scaled: 0.0, raw: None }) }
     }
 
+    fn works_elsewhere(&self) -> bool {
+        true
+    }
+
     fn abandon(&self) {
         self.turns().abandoned = true;
         self.done.notify_all();

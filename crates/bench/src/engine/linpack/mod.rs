@@ -107,6 +107,11 @@ trait Team: Send + Sync {
     /// What is wrong with it; another thread has given up.
     fn check(&self, thread: usize) -> Result<Residuals, String>;
 
+    /// Whether threads of a library work it, while those of the launch wait.
+    fn works_elsewhere(&self) -> bool {
+        false
+    }
+
     /// Lets nobody wait for a thread that has left.
     fn abandon(&self);
 
@@ -170,6 +175,10 @@ impl Job for TeamJob {
 
     fn verify(&mut self) -> Result<Residuals, String> {
         self.team.check(self.thread)
+    }
+
+    fn works_elsewhere(&self) -> bool {
+        self.team.works_elsewhere()
     }
 
     fn pages_obtained(&self) -> Option<f64> {

@@ -1,4 +1,5 @@
-//! Systems that are solved wrong on purpose, to see that nothing of them becomes a figure.
+//! Systems that are solved wrong on purpose, to see that nothing of them becomes a figure; and a library that solves none,
+//! to see what is counted of it.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,6 +10,7 @@ use model::isa::{Element, Isa};
 use model::linpack::{LinpackConditions, LinpackEngine, LinpackOp, LinpackParams};
 use model::wire::Task;
 
+use super::library::{Around, Library};
 use super::{Open, Residuals, Team, own, prepared};
 
 /// What is done to a system.
@@ -68,6 +70,44 @@ pub(crate) fn plant(task: &Task, fault: Fault) {
     let solver = Solver::new(problem, Crew::new(1, std::thread::yield_now), matrix, workspace).unwrap();
     let team = Arc::new(Planted { solver: Mutex::new(solver), fault });
     prepared().push(Open { id: task.experiment.id.clone(), launch: task.launch, left: 1, team });
+}
+
+/// CPU seconds that each thread of the library takes for a call.
+pub(crate) const LIBRARY_CPU_SECONDS: f64 = 0.02;
+
+/// Has the next launch of this task call a library that does nothing but take time, on as many threads of its own.
+pub(crate) fn plant_library(task: &Task) {
+    let threads = task.cpus.len();
+    let team = Arc::new(Around::new(Box::new(Busy { threads }), threads));
+    prepared().push(Open { id: task.experiment.id.clone(), launch: task.launch, left: threads, team });
+}
+
+/// A library that takes time.
+struct Busy {
+    threads: usize,
+}
+
+impl Library for Busy {
+    fn fill(&mut self) {}
+
+    fn work(&mut self) -> Result<(), String> {
+        let busy = || while sys::clock::thread_cpu_seconds() < LIBRARY_CPU_SECONDS {};
+        let threads: Vec<_> = (0..self.threads).map(|_| std::thread::spawn(busy)).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<Residuals, String> {
+        Ok(Residuals { scaled: 1e-3, raw: None })
+    }
+
+    fn huge_share(&self) -> Option<f64> {
+        None
+    }
+
+    fn describe(&self) -> LinpackConditions {
+        LinpackConditions::default()
+    }
 }
 
 /// A system with a fault.
