@@ -93,7 +93,9 @@ impl Library for Busy {
     fn work(&mut self) -> Result<(), String> {
         let busy = || while sys::clock::thread_cpu_seconds() < LIBRARY_CPU_SECONDS {};
         let threads: Vec<_> = (0..self.threads).map(|_| std::thread::spawn(busy)).collect();
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        for thread in threads {
+            thread.join().unwrap();
+        }
         Ok(())
     }
 
