@@ -206,6 +206,10 @@ impl Label {
             // There may be others that differ in nothing else.
             common.working_set = None;
         }
+        if row.area == Area::Net {
+            // Likewise; but where it leads is the same for all rows of a run.
+            common.aspects.truncate(net::ASPECTS_OF_A_RUN);
+        }
         let label = Self::of(row, &common, axis);
         // Memory and disk are read and written alike.
         let area = match row.area {

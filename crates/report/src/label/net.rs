@@ -71,6 +71,9 @@ pub(super) fn label(params: &NetParams) -> Label {
     Label { what: protocol(params), how, detail: String::new() }
 }
 
+/// Of the aspects so many, the first, are the same for all rows of a run.
+pub(super) const ASPECTS_OF_A_RUN: usize = 1;
+
 /// Path, copies, segments, waiting.
 pub(super) fn aspects(params: &NetParams) -> Vec<String> {
     let path = if params.path == LOOPBACK { LOOPBACK.to_owned() } else { format!("to {}", params.path) };
