@@ -111,6 +111,8 @@ pub(crate) fn task() -> Task {
         imul_cycles: 3,
         parent: std::process::id(),
         until_steady: false,
+        most_seconds: None,
+        ends_at: None,
         precondition: false,
         file: None,
         ends: None,

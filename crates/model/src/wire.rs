@@ -51,6 +51,13 @@ pub struct Task {
     /// Whether the launch ends early: once the last five samples are steady (`stats::steadiness`).
     #[serde(default)]
     pub until_steady: bool,
+    /// How long it may go on once its preparation is over, in seconds: what it has by then is all that it takes, and at
+    /// least one sample.
+    #[serde(default)]
+    pub most_seconds: Option<f64>,
+    /// When the time of the whole run is over, in seconds of `CLOCK_MONOTONIC_RAW`: likewise.
+    #[serde(default)]
+    pub ends_at: Option<f64>,
     /// Whether the file is written over once more, in order, before the first sample.
     #[serde(default)]
     pub precondition: bool,
@@ -246,6 +253,8 @@ pub enum Message {
         /// Share of it that is done.
         done: f64,
     },
+    /// Still at work: silence would mean that the worker hangs.
+    Working,
     /// One repetition, with every metric of it.
     Sample {
         /// The metrics.

@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::affinity;
 use crate::clock::Timer;
@@ -14,6 +15,13 @@ use crate::clock::Timer;
 /// Spins before the processor is given up for a moment: with more threads than CPUs the ones that are waited for must
 /// run.
 const SPINS: u32 = 2000;
+
+/// How long a thread that waits for the others asks for its turn again and again. Whoever is not there by then waits for
+/// a device, and is not waited for by burning a CPU that others could use.
+const YIELDING: Duration = Duration::from_millis(100);
+
+/// How long it sleeps between two looks after that.
+const NAP: Duration = Duration::from_micros(50);
 
 /// A meeting point for a fixed number of threads, usable any number of times; whoever comes last opens it.
 #[derive(Debug)]
@@ -59,12 +67,19 @@ impl Gate {
 
     fn wait_for_round_after(&self, round: u32) -> Result<(), Broken> {
         let mut spins = 0;
+        let mut since = None;
         while self.round.load(Ordering::Acquire) == round {
             if self.broken.load(Ordering::Acquire) {
                 return Err(Broken);
             }
             spins += 1;
-            if spins < SPINS { std::hint::spin_loop() } else { std::thread::yield_now() }
+            if spins < SPINS {
+                std::hint::spin_loop();
+            } else if since.get_or_insert_with(Instant::now).elapsed() < YIELDING {
+                std::thread::yield_now();
+            } else {
+                std::thread::sleep(NAP);
+            }
         }
         Ok(())
     }

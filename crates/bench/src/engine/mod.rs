@@ -199,6 +199,12 @@ pub(crate) trait Flow {
         Ok(())
     }
 
+    /// Whether what is in flight when a window ends is waited for, however long that takes. A window is then as long as
+    /// the one before went on beyond its end: on a slow device there would be more waiting than measuring.
+    fn drains(&self) -> bool {
+        false
+    }
+
     /// The windows from now on are samples: what was noted of those before them was warm-up.
     fn warmed_up(&mut self) {}
 

@@ -56,27 +56,46 @@ pub(crate) enum Outcome {
     Failed(String),
     /// We were told to stop.
     Interrupted,
+    /// The time of the whole run was over before it had ended by itself.
+    OutOfTime,
 }
 
-/// Carries out one task in a worker; every sample goes to `on_sample` as it comes. `patience` is how long a worker may
-/// be silent, in seconds.
+/// How long a launch may take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Patience {
+    /// Seconds that a worker may be silent.
+    pub(super) silent: f64,
+    /// When it is ended whatever it does, in seconds of `CLOCK_MONOTONIC_RAW`.
+    pub(super) ends_at: Option<f64>,
+}
+
+/// What came of a launch, and how much of its time was preparation, in seconds: a file is laid out only once.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Heard {
+    pub(super) outcome: Outcome,
+    pub(super) preparing_seconds: f64,
+}
+
+/// Carries out one task in a worker; every sample goes to `on_sample` as it comes.
 pub(super) fn launch(
     command: &WorkerCommand,
     task: &Task,
-    patience: f64,
+    patience: Patience,
     on_sample: &mut dyn FnMut(Repetition),
-) -> Outcome {
+) -> Heard {
+    let began = monotonic_raw_seconds();
     let started = far_end(command, task).and_then(|far| {
         let address = far.as_ref().map(|(_, address)| address.clone());
         Worker::start(command, &addressed(task, address)).map(|worker| (worker, far)).map_err(Outcome::Failed)
     });
     let (mut worker, far) = match started {
         Ok(started) => started,
-        Err(outcome) => return outcome,
+        Err(outcome) => return Heard { outcome, preparing_seconds: 0.0 },
     };
     worker.other = far.map(|(far, _)| Box::new(far));
     let outcome = worker.listen(patience, on_sample);
-    worker.end(outcome)
+    let preparing_seconds = worker.prepared_until.map_or(0.0, |until| until - began);
+    Heard { outcome: worker.end(outcome), preparing_seconds }
 }
 
 /// Starts the far end of an experiment between two processes of this machine, and where it listens; `None` where there is
@@ -115,6 +134,8 @@ struct Worker {
     other: Option<Box<Worker>>,
     /// What it said of its trouble, or how it ended, and when that was noticed.
     word_of_the_other: Option<(String, f64)>,
+    /// When it last said that it was still preparing.
+    prepared_until: Option<f64>,
 }
 
 impl Drop for Worker {
@@ -163,21 +184,25 @@ impl Worker {
             // A worker that is gone already will be told of by its exit status.
             let _ = writeln!(stdin, "{text}");
         }
-        Ok(Self { child, lines, complaints, other: None, word_of_the_other: None })
+        Ok(Self { child, lines, complaints, other: None, word_of_the_other: None, prepared_until: None })
     }
 
     /// Listens until the worker's last word; `None` if it left without one.
-    fn listen(&mut self, patience: f64, on_sample: &mut dyn FnMut(Repetition)) -> Option<Outcome> {
+    fn listen(&mut self, patience: Patience, on_sample: &mut dyn FnMut(Repetition)) -> Option<Outcome> {
         let mut last_word = monotonic_raw_seconds();
+        let silent = patience.silent;
         loop {
             if process::stop_signal().is_some() {
                 return Some(Outcome::Interrupted);
             }
+            if patience.ends_at.is_some_and(|end| monotonic_raw_seconds() >= end) {
+                return Some(Outcome::OutOfTime);
+            }
             let line = match self.lines.recv_timeout(LOOK_AROUND) {
                 Ok(line) => line,
                 Err(RecvTimeoutError::Disconnected) => return None,
-                Err(RecvTimeoutError::Timeout) if monotonic_raw_seconds() - last_word > patience => {
-                    return Some(Outcome::Failed(format!("the worker hung: it said nothing for {patience:.0} s")));
+                Err(RecvTimeoutError::Timeout) if monotonic_raw_seconds() - last_word > silent => {
+                    return Some(Outcome::Failed(format!("the worker hung: it said nothing for {silent:.0} s")));
                 }
                 // The measuring end waits long for one that never comes, so it is watched from here.
                 Err(RecvTimeoutError::Timeout) => match self.without_the_other() {
@@ -187,7 +212,8 @@ impl Worker {
             };
             last_word = monotonic_raw_seconds();
             match serde_json::from_str::<Message>(&line) {
-                Ok(Message::Ready | Message::Preparing { .. } | Message::Listening { .. }) => {}
+                Ok(Message::Preparing { .. }) => self.prepared_until = Some(last_word),
+                Ok(Message::Ready | Message::Working | Message::Listening { .. }) => {}
                 Ok(Message::Sample { metrics, histogram }) => on_sample(Repetition { metrics, histogram }),
                 Ok(Message::Done { observations }) => return Some(Outcome::Done(observations)),
                 Ok(Message::Unavailable { reason }) => return Some(Outcome::Unavailable(reason)),
@@ -303,11 +329,38 @@ mod tests {
     use crate::tests::task;
 
     /// A worker played by a shell script.
-    fn mock(script: &str, patience: f64) -> (Outcome, usize) {
+    fn mock(script: &str, silent: f64) -> (Outcome, usize) {
+        let (heard, samples) = heard(script, Patience { silent, ends_at: None });
+        (heard.outcome, samples)
+    }
+
+    /// What is heard of such a worker, and its samples.
+    fn heard(script: &str, patience: Patience) -> (Heard, usize) {
         let command = WorkerCommand { program: "/bin/sh".into(), arguments: vec!["-c".into(), script.into()] };
         let mut samples = 0;
-        let outcome = launch(&command, &task(), patience, &mut |_| samples += 1);
-        (outcome, samples)
+        let heard = launch(&command, &task(), patience, &mut |_| samples += 1);
+        (heard, samples)
+    }
+
+    #[test]
+    fn a_worker_is_ended_when_the_time_of_the_run_is_over_and_what_it_had_is_kept() {
+        let began = monotonic_raw_seconds();
+        let patience = Patience { silent: 60.0, ends_at: Some(began + 1.0) };
+        let script = r#"read task; echo '{"kind":"sample","metrics":[]}'; while :; do echo '{"kind":"working"}'; sleep 0.1; done"#;
+        let (heard, samples) = heard(script, patience);
+        assert_eq!((heard.outcome, samples), (Outcome::OutOfTime, 1));
+        assert!((1.0..20.0).contains(&(monotonic_raw_seconds() - began)));
+    }
+
+    #[test]
+    fn preparation_is_told_apart() {
+        let script = r#"read task; sleep 0.3; echo '{"kind":"preparing","done":1.0}'; echo '{"kind":"done","observations":{"cpu_seconds":2}}'"#;
+        let patience = Patience { silent: 20.0, ends_at: None };
+        let (prepared, _) = heard(script, patience);
+        assert!(matches!(prepared.outcome, Outcome::Done(_)), "{prepared:?}");
+        assert!(prepared.preparing_seconds >= 0.3, "{prepared:?}");
+        let (at_once, _) = heard(r#"read task; echo '{"kind":"done","observations":{"cpu_seconds":2}}'"#, patience);
+        assert!(at_once.preparing_seconds == 0.0, "{at_once:?}");
     }
 
     #[test]
@@ -339,7 +392,8 @@ mod tests {
         );
         let command = WorkerCommand { program: "/bin/sh".into(), arguments: vec!["-c".into(), script.into()] };
         let ends = Ends { role: Role::Measure, address: None, token: String::new(), other_cpus: vec![0] };
-        match launch(&command, &Task { ends: Some(ends), ..task() }, 30.0, &mut |_| {}) {
+        let patience = Patience { silent: 30.0, ends_at: None };
+        match launch(&command, &Task { ends: Some(ends), ..task() }, patience, &mut |_| {}).outcome {
             Outcome::Failed(reason) => reason,
             other => panic!("{other:?}"),
         }
@@ -369,7 +423,7 @@ mod tests {
     #[test]
     fn a_program_that_is_not_there_is_a_reason() {
         let command = WorkerCommand { program: "/no/such/program".into(), arguments: Vec::new() };
-        let outcome = launch(&command, &task(), 1.0, &mut |_| {});
+        let outcome = launch(&command, &task(), Patience { silent: 1.0, ends_at: None }, &mut |_| {}).outcome;
         assert!(matches!(&outcome, Outcome::Failed(reason) if reason.contains("/no/such/program")), "{outcome:?}");
     }
 }

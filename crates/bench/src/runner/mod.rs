@@ -43,6 +43,7 @@ use beside::{Beside, Moment, beside_rows, detected};
 use held::Held;
 pub(crate) use launch::Outcome;
 pub use launch::WorkerCommand;
+use launch::{Heard, Patience};
 use outlook::longer;
 pub use resume::{CutOff, go_on};
 use row::Progressing;
@@ -62,6 +63,15 @@ const CALIBRATION: std::time::Duration = std::time::Duration::from_millis(20);
 /// How long a worker may be silent beyond what it was asked to do, in seconds: finding memory on a busy host takes its
 /// time.
 const PATIENCE_SECONDS: f64 = 60.0;
+
+/// Before the time of the run is over workers have this long to come to their end by themselves, in seconds.
+const ENDING_SECONDS: f64 = 1.0;
+
+/// How many times its share of the time a launch may take: few rows are that much slower than others.
+const SHARES: u32 = 3;
+
+/// A launch that is cut short for want of time may go on for at least so long, in seconds.
+const LEAST_SECONDS: f64 = 1.0;
 
 /// How often we look, between two sessions, whether we are to stop.
 const LOOK_AROUND: std::time::Duration = std::time::Duration::from_millis(100);
@@ -301,7 +311,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Blocks of all unfinished rows of an area, each block in a new order; a signal, if one ended it.
+    /// Blocks of all unfinished rows of an area, each block in a new order but for a disk's first; a signal, if one ended
+    /// it.
     fn measure_area(&mut self, area: Area) -> Option<i32> {
         let mut block = self.last_block(area);
         loop {
@@ -312,7 +323,10 @@ impl<'a> Run<'a> {
                 return None;
             }
             block += 1;
-            self.random.shuffle(&mut order);
+            // What a slow disk leaves no time for is what comes last in the suite: the first block is in its order.
+            if block > 1 || area != Area::Disk || self.setting.time_budget.is_none() {
+                self.random.shuffle(&mut order);
+            }
             // What needs a drive in a state of its own comes before all that could change it.
             order.sort_by_key(|index| !self.plan.rows[*index].sampling.until_steady);
             self.wait_until_quiet(area);
@@ -473,15 +487,20 @@ impl<'a> Run<'a> {
         };
         let task = self.task(index, block, file);
         let before = self.look_around(index);
+        let patience = Patience {
+            silent: 10.0 * expected + PATIENCE_SECONDS,
+            ends_at: self.setting.time_budget.map(|budget| self.setting.began + budget),
+        };
         let (journal, row) = (&mut self.journal, &mut self.rows[index]);
         let mut lost: Option<io::Error> = None;
-        let outcome =
-            launch::launch(&self.setting.worker, &task, 10.0 * expected + PATIENCE_SECONDS, &mut |repetition| {
+        let Heard { outcome, preparing_seconds } =
+            launch::launch(&self.setting.worker, &task, patience, &mut |repetition| {
                 if let Some(journal) = journal.as_mut() {
                     lost = lost.take().or(journal.sample(&task.experiment.id, &repetition).err());
                 }
                 row.pending(repetition);
             });
+        row.preparing_seconds += preparing_seconds;
         let around = self.look_around(index).since(&before);
         if let Some(error) = lost {
             self.cannot_journal(&error);
@@ -538,6 +557,21 @@ impl<'a> Run<'a> {
         self.held.file_for(&self.plan.rows[index], self.plan, target, self.journal.as_mut())
     }
 
+    /// How long the next launch of a row may go on, where the device alone decides how long it takes: a few times its
+    /// share of the time that is left, so that a slow device costs no row more than that. `None` where there is an
+    /// amount of work to be done in full, or a state to be reached.
+    fn most_seconds(&self, index: usize) -> Option<f64> {
+        let planned = &self.plan.rows[index];
+        let sampling = &planned.sampling;
+        if planned.experiment.area != Area::Disk || planned.exact_work.is_some() || sampling.until_steady {
+            return None;
+        }
+        let expected = f64::from(SHARES) * self.rows[index].next_launch_seconds(planned);
+        let Some(budget) = self.setting.time_budget else { return Some(expected.max(PATIENCE_SECONDS)) };
+        let rows = self.rows.iter().filter(|row| !row.is_over()).count();
+        Some((f64::from(SHARES) * (budget - self.seconds_so_far()) / rows.max(1) as f64).max(LEAST_SECONDS))
+    }
+
     fn task(&mut self, index: usize, block: u32, file: Option<HeldFile>) -> Task {
         let planned = &self.plan.rows[index];
         let sampling = &planned.sampling;
@@ -557,6 +591,8 @@ impl<'a> Run<'a> {
             imul_cycles: imul_cycles(self.setting.machine, planned),
             parent: std::process::id(),
             until_steady: self.rows[index].is_until_steady(),
+            most_seconds: self.most_seconds(index),
+            ends_at: self.setting.time_budget.map(|budget| self.setting.began + budget - ENDING_SECONDS),
             precondition: sampling.until_steady && !quick,
             file,
             ends: ends(planned, self.setting.visit),

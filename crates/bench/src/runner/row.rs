@@ -28,6 +28,8 @@ pub(super) struct Progressing {
     pub(super) launches: Vec<Launched>,
     /// Seconds spent on it.
     pub(super) seconds: f64,
+    /// Seconds of it that were preparation, which is made only once.
+    pub(super) preparing_seconds: f64,
     /// Why it is over.
     pub(super) over: Option<Over>,
     /// Trusted tools beside it.
@@ -60,6 +62,7 @@ impl Progressing {
             pending: Vec::new(),
             launches: Vec::new(),
             seconds: 0.0,
+            preparing_seconds: 0.0,
             over,
             beside: Vec::new(),
             again: 0,
@@ -133,7 +136,7 @@ impl Progressing {
         let planned_seconds =
             before_samples_seconds(planned) + f64::from(self.samples_next(planned)) * planned.sampling.sample_seconds;
         // What launches of this row really took is the better guess.
-        let taken = self.seconds / self.launches.len().max(1) as f64;
+        let taken = (self.seconds - self.preparing_seconds) / self.launches.len().max(1) as f64;
         if self.launches.is_empty() { planned_seconds } else { taken }
     }
 
@@ -174,6 +177,13 @@ impl Progressing {
                 // Each of these samples was checked before it was reported.
                 self.pending = pending;
                 self.cut_off();
+            }
+            Outcome::OutOfTime => {
+                self.pending = pending;
+                self.cut_off();
+                if !self.is_over() {
+                    self.out_of_time(TIME_BUDGET);
+                }
             }
         }
     }
@@ -357,6 +367,30 @@ mod tests {
         row.launched(0.1, Outcome::Failed("a result is wrong".into()), Change::default());
         assert!(row.samples.is_empty());
         assert_eq!(row.over, Some(Over::Not(Status::Failed, "a result is wrong".into())));
+    }
+
+    #[test]
+    fn a_launch_that_the_time_cut_off_leaves_its_samples() {
+        for (samples, expected) in [
+            (0, Over::Not(Status::Skipped, TIME_BUDGET.into())),
+            (2, Over::CutShort(TIME_BUDGET.into())),
+            (3, Over::Measured(StopReason::Repetitions { n: 3 })),
+        ] {
+            let mut row = Progressing::new(&planned(), Some(3), false);
+            (0..samples).for_each(|_| row.pending(repetition(1.0)));
+            row.launched(4.0, Outcome::OutOfTime, Change::default());
+            assert_eq!((row.over, row.samples.len()), (Some(expected), samples));
+        }
+    }
+
+    #[test]
+    fn what_a_launch_took_to_prepare_is_not_expected_of_the_next() {
+        let planned = planned();
+        let mut row = Progressing::new(&planned, Some(9), false);
+        row.pending(repetition(1.0));
+        row.preparing_seconds += 20.0;
+        row.launched(21.5, done(), Change::default());
+        assert!((row.next_launch_seconds(&planned) - 1.5).abs() < 1e-9);
     }
 
     #[test]

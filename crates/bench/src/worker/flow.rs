@@ -31,8 +31,15 @@ const ABOVE_GOAL: &str = "above_goal";
 /// How many times as long the window is that is taken in the place of an empty one.
 const LONGER: f64 = 4.0;
 
-/// An empty window of this length is taken for the answer: what takes longer than that for one operation hangs.
+/// An empty window of this length is taken for the answer: what takes longer than that for one operation hangs. Not where
+/// what is in flight is waited for: there it is known not to hang.
 const LONGEST_EMPTY_SECONDS: f64 = 2.0;
+
+/// The longest window that is taken since the one before went on beyond its end.
+const LONGEST_DRAINED_SECONDS: f64 = 2.0;
+
+/// After a window that took longer than this the runner is told that we are still at work.
+const QUIET_SECONDS: f64 = 1.0;
 
 /// One thread's part of a sample.
 #[derive(Clone, Debug)]
@@ -43,6 +50,8 @@ pub(super) struct FlowRecord {
 
 /// What one thread did so far.
 struct Worked {
+    /// Whether it speaks for all.
+    first: bool,
     tally: Tally,
     used: ThreadUsage,
     seconds: f64,
@@ -56,7 +65,8 @@ pub(super) fn run(
     mut flow: Box<dyn Flow>,
     began: f64,
 ) -> Result<ThreadReport, Ended> {
-    let mut worked = Worked { tally: Tally::new(&launch.timer), used: ThreadUsage::default(), seconds: 0.0 };
+    let first = thread == 0;
+    let mut worked = Worked { first, tally: Tally::new(&launch.timer), used: ThreadUsage::default(), seconds: 0.0 };
     let setup_seconds = monotonic_raw_seconds() - began;
     let (warm_up_seconds, warm_up_change) = warm_up(launch, thread, gate, flow.as_mut(), &mut worked)?;
     flow.warmed_up();
@@ -66,13 +76,15 @@ pub(super) fn run(
     let observer = (thread == 0).then(|| Observer::begin(&launch.task.cpus));
     (worked.used, worked.seconds) = (ThreadUsage::default(), 0.0);
     let mut values = Vec::new();
-    for _ in 0..launch.task.samples {
-        if launch.over.load(Ordering::Acquire) {
+    for sample in 0..launch.task.samples {
+        // One there always is.
+        let late = sample > 0 && launch.late.load(Ordering::Acquire);
+        if late || launch.over.load(Ordering::Acquire) {
             break;
         }
         take_sample(launch, thread, gate, flow.as_mut(), &mut worked)?;
         if thread == 0 {
-            values.extend(tell_sample(launch, flow.profile())?);
+            values.extend(tell_sample(launch, flow.profile(), flow.drains())?);
             let steady = || stats::steadiness(&values).is_some_and(|found| found.is_steady());
             launch.over.store(launch.task.until_steady && steady(), Ordering::Release);
             std::thread::sleep(HEARING);
@@ -99,7 +111,8 @@ pub(super) fn run(
 }
 
 /// One sample of all threads, whose records are left for the first of them. A window in which a thread finished nothing
-/// says nothing (a slow device, CPUs that others have): it is taken again, longer.
+/// says nothing (a slow device, CPUs that others have): it is taken again, longer. Where all that is in flight is waited
+/// for, it is enough that any thread finished something: a slow device has no turn for each of many.
 fn take_sample(
     launch: &Launch,
     thread: usize,
@@ -107,20 +120,38 @@ fn take_sample(
     flow: &mut dyn Flow,
     worked: &mut Worked,
 ) -> Result<(), Ended> {
+    let drains = flow.drains();
     let mut seconds = launch.task.sample_seconds;
+    if drains && !launch.task.until_steady {
+        // Rounds that are compared with each other are equally long.
+        seconds = seconds.max(drained_seconds(launch).min(LONGEST_DRAINED_SECONDS));
+    }
     loop {
         let extent = launch.task.exact_work.map_or(Extent::Seconds(seconds), Extent::Work);
         let window = work(launch, gate, flow, worked, extent)?;
         lock(&launch.flows)[thread] = Some(FlowRecord { tally: worked.tally.clone(), window });
         gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
-        let is_idle = lock(&launch.flows).iter().flatten().any(|record| record.tally.operations == 0);
+        let is_idle = is_idle(lock(&launch.flows).iter().flatten(), drains);
+        let waited_enough = if drains { launch.late.load(Ordering::Acquire) } else { seconds >= LONGEST_EMPTY_SECONDS };
+        let drained = drained_seconds(launch);
         // Every thread has looked before the records change.
         gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
-        if !is_idle || seconds >= LONGEST_EMPTY_SECONDS {
+        if !is_idle || waited_enough {
             return Ok(());
         }
-        seconds *= LONGER;
+        seconds = (LONGER * seconds).max(if drains { drained } else { 0.0 });
     }
+}
+
+/// Whether a window says nothing.
+fn is_idle<'a>(records: impl Iterator<Item = &'a FlowRecord>, drains: bool) -> bool {
+    let mut idle = records.map(|record| record.tally.operations == 0);
+    if drains { idle.all(|idle| idle) } else { idle.any(|idle| idle) }
+}
+
+/// The longest that a window has gone on beyond its end, in seconds.
+fn drained_seconds(launch: &Launch) -> f64 {
+    launch.drained_microseconds.load(Ordering::Acquire) as f64 * 1e-6
 }
 
 /// One window of this extent, with all threads; which it was for this one.
@@ -145,8 +176,24 @@ fn work(
     flow.run(&launch.timer, window, &mut worked.tally).map_err(failed)?;
     worked.used = worked.used.plus(ThreadUsage::now().since(usage));
     worked.seconds += launch.timer.seconds(start, launch.timer.now());
+    note_drained(launch, window, launch.timer.now());
     flow.verify().map_err(failed)?;
+    if worked.first {
+        launch.look_at_the_time();
+        if launch.timer.seconds(start, launch.timer.now()) > QUIET_SECONDS {
+            launch.tell(&Message::Working)?;
+        }
+    }
     Ok(worked.tally.window())
+}
+
+/// Notes for how long a window went on beyond its end.
+fn note_drained(launch: &Launch, window: Window, now: u64) {
+    if window.end != Window::NO_END {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time that has passed")]
+        let drained = (launch.timer.seconds(window.end, now.max(window.end)) * 1e6) as u64;
+        launch.drained_microseconds.fetch_max(drained, Ordering::AcqRel);
+    }
 }
 
 /// Warms up all threads together until every thread's rate has settled or the time is up. Returns the seconds it took
@@ -161,7 +208,7 @@ fn warm_up(
     let [least, most] = launch.task.warm_up_seconds;
     let mut steadiness = Steadiness::within(STEADY);
     let mut passed = 0.0;
-    while passed < most {
+    while passed < most && !launch.late.load(Ordering::Acquire) {
         // Between two meetings every thread sees the same answers, so that all of them leave in the same round.
         let all_steady = launch.steady.iter().all(|steady| steady.load(Ordering::Acquire));
         gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
@@ -172,14 +219,15 @@ fn warm_up(
         let slice = SLICE_SECONDS.min(most / 2.0);
         work(launch, gate, flow, worked, Extent::Seconds(slice))?;
         launch.steady[thread].store(steadiness.settled_with(worked.tally.operations as f64), Ordering::Release);
-        passed += slice;
         gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
+        // What was waited for beyond the slice was warm-up too, and is the same for all threads once they have met.
+        passed += slice + if flow.drains() { drained_seconds(launch) } else { 0.0 };
     }
     Ok((passed, steadiness.change()))
 }
 
 /// Reports the sample whose records all threads have left; the value of its headline.
-fn tell_sample(launch: &Launch, profile: FlowProfile) -> Result<Option<f64>, Ended> {
+fn tell_sample(launch: &Launch, profile: FlowProfile, drains: bool) -> Result<Option<f64>, Ended> {
     let records: Vec<FlowRecord> = lock(&launch.flows).iter_mut().filter_map(Option::take).collect();
     let start = started(&launch.timer, &records, launch.task.run_began);
     let above_goal = records.iter().any(|record| record.tally.carried.above_goal);
@@ -197,10 +245,11 @@ fn tell_sample(launch: &Launch, profile: FlowProfile) -> Result<Option<f64>, End
         flags: above_goal.then(|| ABOVE_GOAL.to_owned()).into_iter().collect(),
     };
     let durations = merged(&records);
-    if records.iter().any(|record| record.tally.operations == 0) {
+    if is_idle(records.iter(), drains) {
         let seconds = records.iter().map(|record| launch.timer.seconds(record.window.begin, record.window.end));
         let reason = format!("not one operation ended within {:.3} s", seconds.fold(0.0, f64::max));
-        return Err(Some(Trouble::Failed(reason)));
+        // One that is waited for is slow, and no more than that.
+        return Err(Some(if drains { Trouble::Unavailable(reason) } else { Trouble::Failed(reason) }));
     }
     let metrics = combine(&records, &durations, profile, &launch.timer, &template);
     // Of operations that are timed together there is no distribution.
@@ -322,6 +371,8 @@ fn carried(kind: FlowMetric, records: &[FlowRecord]) -> Carrying {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use model::sample::MetricName;
 
     use super::*;
@@ -379,6 +430,82 @@ mod tests {
         // From a millisecond to 4 s in steps of four.
         let reason = launch_of(&[0; 12], 1, false).unwrap_err();
         assert!(reason.contains("not one operation ended within 4.096 s"), "{reason}");
+    }
+
+    /// A flow that does so many operations in each window, and for which so many seconds are waited beyond its end. Notes
+    /// how long its windows were.
+    struct Draining<'a> {
+        seconds: f64,
+        count: u64,
+        windows: &'a Mutex<Vec<f64>>,
+    }
+
+    impl Flow for Draining<'_> {
+        fn profile(&self) -> FlowProfile {
+            FlowProfile { metrics: &[FlowMetric::Requests], lead_microseconds: 0 }
+        }
+
+        fn drains(&self) -> bool {
+            true
+        }
+
+        fn run(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
+            lock(self.windows).push(timer.seconds(window.begin, window.end));
+            (0..self.count).for_each(|_| tally.note(window.begin, window.begin + 1, 4096));
+            while timer.now() < window.end + timer.ticks(self.seconds) {
+                std::thread::yield_now();
+            }
+            Ok(())
+        }
+
+        fn verify(&mut self) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn conclude(&mut self, _: &mut Observations) {}
+    }
+
+    /// The samples of a launch of two such threads with these numbers of requests, and how long the windows were.
+    fn drained(task: &model::wire::Task, counts: [u64; 2]) -> Result<(usize, Vec<f64>), String> {
+        let cpu = sys::affinity::allowed_cpus().unwrap()[0];
+        let task = model::wire::Task { cpus: vec![cpu; 2], sample_seconds: 1e-3, ..task.clone() };
+        let (mut output, engine) = (Vec::new(), crate::engine::of(model::experiment::Area::Disk).unwrap());
+        let launch = Launch::new(&task, engine, Timer::system(), &mut output);
+        let windows = Mutex::new(Vec::new());
+        let reports = sys::team::run(&task.cpus, |thread, gate| {
+            let flow = Box::new(Draining { seconds: 0.02, count: counts[thread], windows: &windows });
+            run(&launch, thread, gate, flow, 0.0).map_err(|ended| format!("{ended:?}"))
+        });
+        reports.map_err(|error| format!("{error:?}"))?;
+        let text = String::from_utf8(output).unwrap();
+        Ok((text.lines().filter(|line| line.contains(r#""kind":"sample""#)).count(), windows.into_inner().unwrap()))
+    }
+
+    #[test]
+    fn a_window_is_as_long_as_the_last_went_on_beyond_its_end() {
+        let task = model::wire::Task { samples: 3, warm_up_seconds: [1e-3, 1e-3], ..crate::tests::task() };
+        let (samples, windows) = drained(&task, [5, 5]).unwrap();
+        assert_eq!((samples, windows.len()), (3, 2 * 4), "one slice of warm-up was enough: {windows:?}");
+        assert!(windows[..2].iter().all(|seconds| *seconds < 1.5e-3), "{windows:?}");
+        assert!(windows[2..].iter().all(|seconds| *seconds >= 0.02), "{windows:?}");
+    }
+
+    #[test]
+    fn a_launch_whose_time_is_over_has_the_sample_it_was_taking_and_no_more() {
+        let late = model::wire::Task { samples: 5, most_seconds: Some(0.0), ..crate::tests::task() };
+        assert_eq!(drained(&late, [5, 5]).unwrap().0, 1);
+        let run_over = model::wire::Task { samples: 5, ends_at: Some(1.0), ..crate::tests::task() };
+        assert_eq!(drained(&run_over, [5, 5]).unwrap().0, 1);
+        let in_time = model::wire::Task { samples: 5, most_seconds: Some(1e3), ..crate::tests::task() };
+        assert_eq!(drained(&in_time, [5, 5]).unwrap().0, 5);
+    }
+
+    #[test]
+    fn a_slow_device_has_no_turn_for_each_of_many_threads_and_none_for_nobody() {
+        let task = model::wire::Task { samples: 1, most_seconds: Some(0.3), ..crate::tests::task() };
+        assert_eq!(drained(&task, [0, 5]).unwrap().0, 1);
+        let none = drained(&task, [0, 0]).unwrap_err();
+        assert!(none.contains("Unavailable") && none.contains("not one operation ended within"), "{none}");
     }
 
     #[test]

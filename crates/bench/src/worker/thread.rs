@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use model::wire::{Message, Observations, Task};
 use sys::clock::{Timer, monotonic_raw_seconds};
@@ -35,6 +35,12 @@ pub(super) struct Launch<'a> {
     pub(super) steady: Vec<AtomicBool>,
     /// Whether the launch has all the samples that it needs, although more were asked for.
     pub(super) over: AtomicBool,
+    /// Whether the time of the launch is over; the first thread looks, and all go by what it has seen.
+    pub(super) late: AtomicBool,
+    /// The longest that any window so far went on beyond its end, in microseconds.
+    pub(super) drained_microseconds: AtomicU64,
+    /// When the threads began, in seconds.
+    began: f64,
     /// Each thread's record of the sample that has just been taken.
     records: Mutex<Vec<Option<Record>>>,
     /// The same, where operations wait.
@@ -92,12 +98,23 @@ impl<'a> Launch<'a> {
             timer,
             steady: (0..threads).map(|_| AtomicBool::new(false)).collect(),
             over: AtomicBool::new(false),
+            late: AtomicBool::new(false),
+            drained_microseconds: AtomicU64::new(0),
+            began: monotonic_raw_seconds(),
             records: Mutex::new(vec![None; threads]),
             flows: Mutex::new(vec![None; threads]),
             jobs: Mutex::new(vec![None; threads]),
             output: Mutex::new(output),
             nodes: Nodes::of(&task.cpus, |of_threads| engine.homes(task, of_threads)),
         }
+    }
+
+    /// Looks whether the time of the launch is over.
+    pub(super) fn look_at_the_time(&self) {
+        let now = monotonic_raw_seconds();
+        let late = self.task.most_seconds.is_some_and(|most| now - self.began >= most)
+            || self.task.ends_at.is_some_and(|end| now >= end);
+        self.late.store(late, Ordering::Release);
     }
 
     pub(super) fn tell(&self, message: &Message) -> Result<(), Ended> {

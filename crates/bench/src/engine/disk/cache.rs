@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use model::experiment::DiskParams;
 use model::io::{DiskCache, DiskEngine};
 use model::wire::HeldFile;
+use sys::clock::monotonic_raw_seconds;
 
 use super::{layout, trouble};
 use crate::engine::{Preparing, Trouble};
@@ -70,16 +71,21 @@ impl Allowance {
     }
 }
 
-/// Makes the cache what it is to be before the first window of a launch: warm, or empty for requests past it.
+/// Makes the cache what it is to be before the first window of a launch: warm, for which there are so many seconds, or
+/// empty for requests past it.
 ///
 /// # Errors
-/// Failed where the files cannot be read or flushed.
-pub(super) fn before_a_launch(params: &DiskParams, held: &HeldFile, launch: &mut dyn Preparing) -> Result<(), Trouble> {
+/// Failed where the files cannot be read or flushed, unavailable where that takes too long.
+pub(super) fn before_a_launch(
+    params: &DiskParams,
+    (held, most_seconds): (&HeldFile, Option<f64>),
+    launch: &mut dyn Preparing,
+) -> Result<(), Trouble> {
     match params.cache {
         // Before each window.
         DiskCache::Cold => Ok(()),
         DiskCache::Bypassed => held.all().try_for_each(|held| open(held).and_then(|file| empty(held, &file))),
-        DiskCache::Warm => layout::at_the_files(held, launch, fill),
+        DiskCache::Warm => layout::at_the_files(held, launch, &|held, filled| fill(held, most_seconds, filled)),
     }
 }
 
@@ -91,8 +97,9 @@ fn empty(held: &HeldFile, file: &File) -> Result<(), Trouble> {
     drop_from_cache(held, file).map_err(Trouble::Failed)
 }
 
-/// Reads a file into the cache, unless all of it is there.
-fn fill(held: &HeldFile, filled: &AtomicU64) -> Result<(), Trouble> {
+/// Reads a file into the cache, unless all of it is there; for so many seconds at most.
+fn fill(held: &HeldFile, most_seconds: Option<f64>, filled: &AtomicU64) -> Result<(), Trouble> {
+    let began = monotonic_raw_seconds();
     let file = open(held)?;
     let bytes = file.metadata().map_or(held.bytes, |metadata| metadata.len());
     if sys::file::cached_bytes(&file).is_ok_and(|cached| cached >= bytes) {
@@ -101,6 +108,12 @@ fn fill(held: &HeldFile, filled: &AtomicU64) -> Result<(), Trouble> {
     let mut buffer = vec![0; FILLED_AT_ONCE];
     let mut at = 0;
     loop {
+        if let Some(most) = most_seconds.filter(|most| monotonic_raw_seconds() - began > *most) {
+            let (done, file) = (100.0 * at as f64 / bytes.max(1) as f64, trouble::test_file(held));
+            let reason =
+                format!("there was no time to read {file} into the page cache: {done:.0} % of it in {most:.0} s");
+            return Err(Trouble::Unavailable(reason));
+        }
         match file.read_at(&mut buffer, at) {
             Ok(0) => return Ok(()),
             Ok(read) => {

@@ -180,6 +180,10 @@ impl Flow for DiskFlow {
         FlowProfile { metrics, lead_microseconds: lead + helpers.saturating_mul(THREAD_MICROSECONDS) }
     }
 
+    fn drains(&self) -> bool {
+        true
+    }
+
     fn prepare(&mut self) -> Result<(), String> {
         self.keeper.before_a_window()
     }

@@ -45,7 +45,7 @@ const TELLING: Duration = Duration::from_millis(250);
 /// # Errors
 /// Unavailable where there is too little room or no direct I/O; failed where the device fails.
 pub(super) fn ensure(held: &HeldFile, launch: &mut dyn Preparing) -> Result<(), Trouble> {
-    at_the_files(held, launch, lay_out)
+    at_the_files(held, launch, &lay_out)
 }
 
 /// Does something to each file, some of them at the same time, and tells the runner how far it is.
@@ -55,7 +55,7 @@ pub(super) fn ensure(held: &HeldFile, launch: &mut dyn Preparing) -> Result<(), 
 pub(super) fn at_the_files(
     held: &HeldFile,
     launch: &mut dyn Preparing,
-    work: fn(&HeldFile, &AtomicU64) -> Result<(), Trouble>,
+    work: &(dyn Fn(&HeldFile, &AtomicU64) -> Result<(), Trouble> + Sync),
 ) -> Result<(), Trouble> {
     let files: Vec<&HeldFile> = held.all().collect();
     let bytes: u64 = files.iter().map(|file| file.bytes).sum();
@@ -95,7 +95,7 @@ pub(super) fn as_laid_out(held: &HeldFile) -> HeldFile {
 /// # Errors
 /// The device fails.
 pub(super) fn write_over(held: &HeldFile, launch: &mut dyn Preparing) -> Result<(), Trouble> {
-    at_the_files(held, launch, |held, written| {
+    at_the_files(held, launch, &|held, written| {
         let whole = HeldFile { layout_seconds: None, ..as_laid_out(held) };
         let file = sys::file::open(Path::new(&held.path), true, true, false);
         let done = file.and_then(|file| {

@@ -55,7 +55,7 @@ impl Engine for DiskEngine {
         if task.precondition {
             layout::write_over(held, launch)?;
         }
-        cache::before_a_launch(params, held, launch)
+        cache::before_a_launch(params, (held, task.most_seconds), launch)
     }
 
     fn keeps_ticks(&self, task: &Task) -> bool {
