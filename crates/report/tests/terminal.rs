@@ -2,7 +2,7 @@
 
 mod fixture;
 
-use model::document::{Document, Row, Stop};
+use model::document::{Document, Row, Status, Stop};
 use model::experiment::Params;
 use model::io::DiskEngine;
 use report::Style;
@@ -207,6 +207,34 @@ fn our_own_loop_stands_on_no_file() {
     let text = render(&document, &RICH);
     let heading = text.lines().find(|line| line.starts_with("Disk")).unwrap();
     assert!(heading.contains("our own loop without a device") && !heading.contains("/var/lib"), "{heading}");
+}
+
+/// Test files that were cut to so many bytes, of the rows whose ids have this part.
+fn cut(document: &mut Document, part: &str, bytes: u64) {
+    for row in document.experiments.iter_mut().filter(|row| row.id.contains(part)) {
+        row.conditions.disk.iter_mut().for_each(|disk| disk.file_bytes = Some(bytes));
+    }
+}
+
+#[test]
+fn a_file_that_was_cut_short_is_told_with_its_own_size() {
+    let mut document = fixture::disk_area();
+    document.experiments[0].status = Status::Skipped;
+    let heading = |text: &str| text.lines().find(|line| line.starts_with("Disk  ")).unwrap_or_default().to_owned();
+    assert!(heading(&render(&document, &RICH)).ends_with("direct, 1 GiB file"));
+    assert!(!running(&document).contains("smaller than planned"));
+    cut(&mut document, "disk/", 256 << 20);
+    let text = render(&document, &RICH);
+    assert!(heading(&text).ends_with("direct, 256 MiB file (1 GiB planned)"), "{text}");
+    assert!(running(&document).contains("The test file is smaller than planned"));
+    cut(&mut document, "/random", 1 << 30);
+    let text = render(&document, &RICH);
+    assert!(!heading(&text).contains("file"), "{text}");
+    assert!(text.contains("sequential 1 MiB, 256 MiB file (1 GiB planned)"), "{text}");
+    assert!(text.contains("random 4 KiB, 1 GiB file"), "{text}");
+    assert!(running(&document).contains(" rows is smaller than planned"));
+    let page = report::html::render(&document).unwrap();
+    assert!(page.contains("256 MiB file (1 GiB planned)") && page.contains("rows is smaller than planned"));
 }
 
 /// The text of a document without its line breaks.

@@ -3,19 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use model::document::{Document, Status};
+use model::document::{Document, Row, Status};
 use model::machine::Machine;
 use model::warning::Grade;
 
 /// How much the memory of one machine differs from boot to boot at most: kernels reserve different parts of it.
 const MEMORY_MAY_DIFFER: f64 = 0.05;
 
-/// What differs between the machines and the programs of two sides, a sentence each.
+/// What differs between the machines, the programs and the test files of two sides, a sentence each.
 pub(crate) fn differences(base: &Document, new: &Document) -> Vec<String> {
-    [machines(&base.machine, &new.machine), settings(&base.machine, &new.machine), programs(base, new)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let (one, other) = (&base.machine, &new.machine);
+    [machines(one, other), settings(one, other), programs(base, new), files(base, new)].into_iter().flatten().collect()
 }
 
 /// Everything that a reader must know of two runs.
@@ -123,6 +121,34 @@ fn programs(base: &Document, new: &Document) -> Option<String> {
 fn suites(base: &Document, new: &Document) -> Option<String> {
     let suite = differing("suite", Some(&base.run.suite), Some(&new.run.suite));
     suite.map(|suite| format!("The suites differ: {suite}; the same row may be sampled longer in one of them."))
+}
+
+/// Test files of a disk that were not laid out to the same size although the same was planned: where the time for it was
+/// short. The parameters of two such rows are the same, so they are compared.
+fn files(base: &Document, new: &Document) -> Option<String> {
+    let bytes = |row: &Row| row.conditions.disk.as_ref().and_then(|disk| disk.file_bytes);
+    let mut differing = base.experiments.iter().filter_map(|row| {
+        let other = new.experiments.iter().find(|other| other.id == row.id && other.params == row.params)?;
+        let sizes = (bytes(row)?, bytes(other)?);
+        (sizes.0 != sizes.1).then_some((&row.id, sizes))
+    });
+    let (id, (one, two)) = differing.next()?;
+    let others = match differing.count() {
+        0 => String::new(),
+        others => format!(" and {others} more"),
+    };
+    Some(format!(
+        "The test files of the disk differ in size: {} against {} for {id}{others}, since laying one out was cut short; \
+         more of a small file may be kept in a device's own memory.",
+        in_words(one),
+        in_words(two)
+    ))
+}
+
+/// `512 MiB`; a file that was cut short has no round size.
+fn in_words(bytes: u64) -> String {
+    let mebibytes = bytes as f64 / f64::from(1 << 20);
+    if mebibytes < 1.0 { format!("{bytes} B") } else { format!("{mebibytes:.0} MiB") }
 }
 
 /// Limits that the user declared: they change efficiencies, which are not compared.

@@ -1,7 +1,7 @@
 //! Comparisons of runs that were made up: their figures are known, so the verdict is.
 
 use model::comparison::{Change, Comparison, Direction};
-use model::document::{Document, Row};
+use model::document::{DiskConditions, Document, Row};
 use model::experiment::{Area, MemoryParams, Params};
 use model::isa::{Isa, MemoryOp, MemoryPattern, Pages};
 use model::machine::Virtualization;
@@ -505,6 +505,23 @@ fn parameters_that_an_id_does_not_show_must_agree_too() {
     let comparison =
         compared(&run(1, vec![memory_row(1 << 30, None)]), &run(2, vec![memory_row(1 << 30, Some("dram"))]));
     assert_eq!(comparison.experiments.len(), 1);
+}
+
+#[test]
+fn test_files_that_were_cut_to_other_sizes_are_told() {
+    let with = |day: u32, mebibytes: &[u64]| {
+        let rows = mebibytes.iter().enumerate().map(|(index, bytes)| {
+            let mut row = row(&format!("disk/{index}"), &around(100.0, 0.004, 9, u64::from(day)));
+            (row.area, row.params) = (Area::Disk, Params::Disk(tests::disk_params(1)));
+            row.conditions.disk = Some(DiskConditions { file_bytes: Some(bytes << 20), ..DiskConditions::default() });
+            row
+        });
+        run(day, rows.collect())
+    };
+    let told = |base: &[u64], new: &[u64]| compared(&with(1, base), &with(2, new)).warnings.join(" ");
+    assert!(!told(&[1024, 512], &[1024, 512]).contains("test files"));
+    let text = told(&[1024, 512, 64], &[1024, 1024, 128]);
+    assert!(text.contains("differ in size: 512 MiB against 1024 MiB for disk/1 and 1 more"), "{text}");
 }
 
 #[test]

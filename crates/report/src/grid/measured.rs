@@ -6,7 +6,7 @@ use model::sample::{Metric, MetricName};
 use model::unit::Unit;
 
 use super::{Cell, Column, Grid, Line};
-use crate::label::{Axis, Common, Label, area_title, cpu, stem};
+use crate::label::{Axis, Common, Label, area_title, cpu, disk, stem};
 use crate::number::{Notation, clock, percent, quantity};
 use crate::terminal::{kind_words, reason_words};
 
@@ -40,6 +40,7 @@ pub(super) fn measured(area: Area, rows: &[&Row], document: &Document) -> Grid {
         .into_iter()
         .filter_map(|(row, label)| Some(Line::of(row, cells(row, row.metrics.first()?, label, axis))))
         .collect();
+    grid.notes.extend(disk::cut_words(&rows).filter(|_| area == Area::Disk));
     grid.without_empty_columns(&ALWAYS)
 }
 

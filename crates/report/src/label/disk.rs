@@ -1,6 +1,6 @@
 //! Disks in the words of the field. Figures and notes are not made here.
 
-use model::document::Row;
+use model::document::{Row, Status};
 use model::experiment::{DiskParams, Params};
 use model::io::{DiskCache, DiskEngine, DiskLayout, DiskSync};
 use model::machine::Disk;
@@ -28,8 +28,8 @@ pub(super) fn label(params: &DiskParams) -> Label {
 }
 
 /// Directory, engine, cache, load, synchronous writes, layout, size, and of threads and depth the one that is not the
-/// axis. Without a device there is neither a directory nor a file.
-pub(super) fn aspects(params: &DiskParams, axis: Axis) -> Vec<String> {
+/// axis. Without a device there is neither a directory nor a file; how large a file is shows only when it is there.
+pub(super) fn aspects(row: &Row, params: &DiskParams, axis: Axis) -> Vec<Option<String>> {
     let other = match axis {
         Axis::Depth if params.threads == 1 => String::new(),
         Axis::Depth => threads(params.threads),
@@ -37,16 +37,41 @@ pub(super) fn aspects(params: &DiskParams, axis: Axis) -> Vec<String> {
     };
     let of_file = |words: String| if params.engine == DiskEngine::Null { String::new() } else { words };
     [
-        of_file(params.path.clone()),
-        engine_words(params.engine).to_owned(),
-        of_file(cache_words(params).to_owned()),
-        params.load_percent.map_or_else(String::new, load_words),
-        sync_words(params.sync).to_owned(),
-        of_file(layout_words(params.layout).to_owned()),
-        of_file(format!("{} file", size(params.size))),
-        other,
+        Some(of_file(params.path.clone())),
+        Some(engine_words(params.engine).to_owned()),
+        Some(of_file(cache_words(params).to_owned())),
+        Some(params.load_percent.map_or_else(String::new, load_words)),
+        Some(sync_words(params.sync).to_owned()),
+        Some(of_file(layout_words(params.layout).to_owned())),
+        (row.status == Status::Ok).then(|| of_file(file_words(row, params))),
+        Some(other),
     ]
     .into()
+}
+
+/// The file as it was, which is smaller than planned where laying out all of it would have taken too long.
+fn file_words(row: &Row, params: &DiskParams) -> String {
+    let planned = size(params.size);
+    cut_file(row).map_or_else(|| format!("{planned} file"), |bytes| format!("{} file ({planned} planned)", size(bytes)))
+}
+
+/// Bytes of the file of a measured row, where it is not as large as planned.
+fn cut_file(row: &Row) -> Option<u64> {
+    let planned = params(row)?.size;
+    let laid_out = row.conditions.disk.as_ref()?.file_bytes?;
+    (row.status == Status::Ok && laid_out < planned).then_some(laid_out)
+}
+
+/// Why files are smaller than planned, and what to do about it; nothing where none is.
+pub(crate) fn cut_words(rows: &[&Row]) -> Option<String> {
+    let cut = rows.iter().filter(|row| cut_file(row).is_some()).count() as u64;
+    let which = if cut == rows.len() as u64 { String::new() } else { format!(" of {}", counted(cut, "row")) };
+    (cut > 0).then(|| {
+        format!(
+            "The test file{which} is smaller than planned: laying out all of it would have taken too long. A device may \
+             keep more of a small file in its own memory. Give it more with --time-budget, or choose a --size."
+        )
+    })
 }
 
 /// The file system and the disks behind these rows, as far as all that were measured have the same:

@@ -6,7 +6,7 @@ pub(crate) mod linpack;
 pub(crate) mod memory;
 pub(crate) mod net;
 
-use model::document::Row;
+use model::document::{Row, Status};
 use model::experiment::{Area, MemoryParams, Params, memory_id_names_working_set};
 use model::isa::{MemoryPattern, Pages};
 use model::machine::Machine;
@@ -36,19 +36,22 @@ pub(crate) struct Common {
     aspects: Vec<Option<String>>,
     /// File system and disks behind every row of the disk that was measured.
     below: Option<String>,
+    /// Whether none of the rows was measured: then only where they would have been can be said of all.
+    planned: bool,
 }
 
 impl Common {
     /// What these rows have in common, `axis` being what the slots of their table differ in.
     pub(crate) fn of(rows: &[&Row], axis: Axis) -> Self {
         let memory = || rows.iter().filter_map(|row| memory(row));
-        let aspects: Vec<Vec<String>> = rows.iter().map(|row| aspects(row, axis)).collect();
+        let aspects: Vec<Vec<Option<String>>> = rows.iter().map(|row| aspects(row, axis)).collect();
         let count = aspects.iter().map(Vec::len).min().unwrap_or(0);
         Self {
             working_set: same(memory().map(|params| params.working_set)),
             pages: same(memory().filter(|params| params.pattern != MemoryPattern::Chase).map(|params| params.pages)),
-            aspects: (0..count).map(|index| same(aspects.iter().map(|words| words[index].clone()))).collect(),
+            aspects: (0..count).map(|index| same(aspects.iter().filter_map(|words| words[index].clone()))).collect(),
             below: None,
+            planned: !rows.iter().any(|row| row.status == Status::Ok),
         }
     }
 
@@ -59,7 +62,8 @@ impl Common {
 
     /// It in words: `1 GiB in 2 MiB pages`; `/data on ext4 on sda (sata), io_uring, direct`; `loopback`.
     pub(crate) fn words(&self) -> Option<String> {
-        let aspects = self.aspects.iter().flatten().filter(|words| !words.is_empty());
+        let sayable = if self.planned { 1 } else { self.aspects.len() };
+        let aspects = self.aspects.iter().take(sayable).flatten().filter(|words| !words.is_empty());
         let mut words: Vec<String> = aspects.cloned().collect();
         // The file system belongs to the directory, which is the first aspect.
         if let (Some(below), Some(Some(path))) = (&self.below, self.aspects.first())
@@ -80,9 +84,8 @@ impl Common {
     fn remaining(&self, row: &Row, axis: Axis) -> impl Iterator<Item = String> {
         let said: Vec<bool> = self.aspects.iter().map(Option::is_some).collect();
         let aspects = aspects(row, axis).into_iter().enumerate();
-        let left =
-            aspects.filter(move |(index, words)| !said.get(*index).is_some_and(|said| *said) && !words.is_empty());
-        left.map(|(_, words)| words)
+        let left = aspects.filter(move |(index, _)| !said.get(*index).is_some_and(|said| *said));
+        left.filter_map(|(_, words)| words.filter(|words| !words.is_empty()))
     }
 }
 
@@ -149,11 +152,12 @@ impl Axis {
     }
 }
 
-/// What there is to say of a row of disk or network besides what is done; an empty text where it is what one expects.
-fn aspects(row: &Row, axis: Axis) -> Vec<String> {
+/// What there is to say of a row of disk or network besides what is done; an empty text where it is what one expects,
+/// `None` for what is not known of it.
+fn aspects(row: &Row, axis: Axis) -> Vec<Option<String>> {
     match &row.params {
-        Params::Disk(params) => disk::aspects(params, axis),
-        Params::Net(params) => net::aspects(params),
+        Params::Disk(params) => disk::aspects(row, params, axis),
+        Params::Net(params) => net::aspects(params).into_iter().map(Some).collect(),
         Params::Cpu(_) | Params::Linpack(_) | Params::Memory(_) | Params::Other(_) => Vec::new(),
     }
 }

@@ -1,13 +1,14 @@
 //! How to read the tables: what their columns and grades mean, as far as they are there.
 
 use model::document::{Document, Row, Status};
+use model::experiment::Area;
 use model::io::Direction;
 use model::isa::CpuOp;
 use model::peak::PeakKind;
 
 use super::p99;
 use super::table::Drawn;
-use crate::label::{cpu, net};
+use crate::label::{cpu, disk, net};
 use crate::layout::wrap;
 use crate::style::{Style, Tone};
 
@@ -46,6 +47,8 @@ pub(super) fn lines(document: &Document, tables: &[Drawn], style: &Style) -> Vec
         (true, "Grade A: trust it. B: usable, mind its footnote. C: disturbed, do not quote it."),
     ];
     sentences.extend(told.into_iter().filter(|(tell, _)| *tell).map(|(_, sentence)| sentence.to_owned()));
+    sentences
+        .extend(disk::cut_words(&measured.iter().copied().filter(|row| row.area == Area::Disk).collect::<Vec<_>>()));
     let lines = wrap(&sentences.join(" "), "", style.width);
     lines.iter().map(|line| style.paint(line, Tone::Dim)).collect()
 }

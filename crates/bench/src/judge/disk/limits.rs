@@ -57,7 +57,8 @@ pub(crate) fn hold_against(row: &mut Row, limits: Limits<'_>) {
     row.warnings.extend(impossible(&params, row));
     row.warnings.extend(capped_by_cgroup(&params, row, &limits.target.limits));
     row.warnings.extend(capped_by_provider(&params, row, limits));
-    row.warnings.extend(short_span(&params, limits));
+    let size = row.conditions.disk.as_ref().map_or(params.size, |conditions| super::file_bytes(&params, conditions));
+    row.warnings.extend(short_span(&DiskParams { size, ..params }, limits));
     withdraw(row);
 }
 

@@ -58,6 +58,11 @@ pub(super) fn conditions(planned: &Planned, launches: &[&Launched], cpu_busy: Op
     })
 }
 
+/// Bytes of the file that was measured: fewer than planned where laying it out was cut short.
+fn file_bytes(params: &DiskParams, conditions: &DiskConditions) -> u64 {
+    conditions.file_bytes.unwrap_or(params.size)
+}
+
 /// Bytes that the device moved in the row's direction over those that we moved, all launches together. What a file
 /// system may write on its own account is not counted as more than ours.
 fn device_share(params: &DiskParams, launches: &[&Launched]) -> Option<f64> {

@@ -16,7 +16,7 @@ const REACHED: f64 = 0.95;
 pub(super) const AMPLIFIED: f64 = 1.1;
 
 pub(super) fn warnings(params: &DiskParams, conditions: &DiskConditions) -> Vec<Warning> {
-    let unwritten = conditions.unwritten_bytes.unwrap_or(0) as f64 / params.size.max(1) as f64;
+    let unwritten = share_of_file(conditions.unwritten_bytes, params, conditions);
     let steps = &conditions.stepped_down;
     let direct = goes_past_the_cache(params);
     [
@@ -83,8 +83,13 @@ fn kept_as_asked(params: &DiskParams, conditions: &DiskConditions) -> Option<War
     }
 }
 
+/// What share of the file these bytes are; 0 of what is not known.
+fn share_of_file(bytes: Option<u64>, params: &DiskParams, conditions: &DiskConditions) -> f64 {
+    bytes.unwrap_or(0) as f64 / super::file_bytes(params, conditions).max(1) as f64
+}
+
 fn compressed(params: &DiskParams, conditions: &DiskConditions) -> Option<Warning> {
-    let encoded = conditions.encoded_bytes.unwrap_or(0) as f64 / params.size.max(1) as f64;
+    let encoded = share_of_file(conditions.encoded_bytes, params, conditions);
     if conditions.compressed == Some(true) {
         let seen = format!("The file is to be compressed, and {} of it is.", percent(encoded));
         return Some(Warning::new(WarningCode::Compressed, 1.0, &seen));
@@ -126,6 +131,10 @@ mod tests {
         assert_eq!(of_read(other), ["cached"], "more of the one does not make up for it");
         assert_eq!(of_read(DiskConditions { storage_share: Some(0.96), device_share: Some(0.995), ..good() }), [""; 0]);
         assert_eq!(of_read(DiskConditions { unwritten_bytes: Some(1 << 19), ..good() }), ["not_written"]);
+        let half = Some(disk_params(32).size / 2);
+        let of_half = DiskConditions { unwritten_bytes: half, file_bytes: half, ..good() };
+        let seen = warnings(&disk_params(32), &of_half);
+        assert!(seen[0].text.contains("100 % of the file") || seen[0].text.contains("100.0 % of the file"), "{seen:?}");
         let stepped_down = vec!["registered buffers: no memory".to_owned()];
         assert_eq!(of_read(DiskConditions { stepped_down, ..good() }), ["engine_stepped_down"]);
     }
