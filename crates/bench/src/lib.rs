@@ -23,6 +23,7 @@ mod scaling;
 pub mod store;
 pub mod suite;
 pub mod target;
+pub mod volume;
 pub mod worker;
 
 #[cfg(test)]

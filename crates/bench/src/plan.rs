@@ -18,6 +18,7 @@ use crate::reference::find;
 use crate::runner::BLOCK_SECONDS;
 use crate::suite::{MOST_THREADS, Sampling, Suite, Threads};
 use crate::target::DiskTarget;
+use crate::volume::{self, Writes};
 
 /// What the user asked for.
 #[derive(Clone, Debug)]
@@ -227,6 +228,11 @@ impl Plan {
     pub fn expected_seconds(&self) -> f64 {
         let pauses = f64::from(self.sessions.saturating_sub(1)) * self.pause_seconds;
         self.list().iter().map(|(_, seconds)| seconds).sum::<f64>() + pauses
+    }
+
+    /// What the rows write to a disk at most; `None` where none of them can be measured on one.
+    pub fn writes(&self) -> Option<Writes> {
+        volume::of(self)
     }
 
     /// The areas that occur, in the order of their first row.

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::document::{DiskConditions, NetConditions};
-use crate::experiment::Experiment;
+use crate::experiment::{DiskParams, Experiment};
+use crate::io::DiskLayout;
 use crate::linpack::LinpackConditions;
 use crate::sample::{MetricName, Sample};
 use crate::surroundings::Settings;
@@ -92,6 +93,28 @@ impl Grain {
         } else {
             Self::Bytes
         }
+    }
+}
+
+/// What tells one test file of a run from another: rows that agree in it work on the same file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TestFile {
+    /// Where it is.
+    pub directory: String,
+    /// The size that it is to have.
+    pub bytes: u64,
+    /// See [`Grain`].
+    pub grain: Grain,
+    /// The thread whose file it is; the first one's is shared.
+    pub thread: u32,
+}
+
+impl TestFile {
+    /// The files that a row works on.
+    pub fn of(params: &DiskParams) -> Vec<Self> {
+        let threads = if params.layout == DiskLayout::PerThread { params.threads } else { 1 };
+        let grain = Grain::of_blocks(params.block);
+        (0..threads).map(|thread| Self { directory: params.path.clone(), bytes: params.size, grain, thread }).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The plan as `--list` prints it: what would be measured, and how long it would take.
 
 use crate::label::counted;
-use crate::number::duration;
+use crate::number::{duration, size};
 use crate::reason;
 
 /// One id a line, a tab, and the seconds expected for it (`3.4 s`), for standard output.
@@ -14,6 +14,22 @@ pub fn render(plan: &[(String, f64)]) -> String {
 pub fn total(plan: &[(String, f64)]) -> String {
     let seconds: f64 = plan.iter().map(|(_, seconds)| seconds).sum();
     format!("{}, about {}", counted(plan.len() as u64, "row"), duration(seconds))
+}
+
+/// What a plan writes to a disk, as the end of its line: bytes of test files, bytes of stated totals, and seconds in which
+/// a device takes what it can. Writes wear drives out, so whoever owns one may want to know before.
+pub fn writes(file_bytes: u64, total_bytes: f64, seconds: f64, tools: bool) -> String {
+    let known = file_bytes as f64 + total_bytes;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of a plan, which saturate")]
+    let known = size(known as u64);
+    let of_what = if total_bytes > 0.0 { "for test files and stated totals" } else { "of test files" };
+    let then = if seconds > 0.0 {
+        format!(", and then as much as the device takes in {}", duration(seconds))
+    } else {
+        String::new()
+    };
+    let tools = if tools { "; what trusted tools write comes on top" } else { "" };
+    format!("; writes about {known} {of_what} at most{then}{tools}")
 }
 
 /// Why rows cannot be measured, and the ids of those rows.
@@ -53,6 +69,20 @@ mod tests {
         assert_eq!(render(&plan), "cpu/fma/fp64/avx512/t1\t3.4 s\nmemory/sequential-read/t2\t70.0 s\n");
         assert_eq!(total(&plan), "2 rows, about 1 min 13 s");
         assert_eq!((render(&[]), total(&[])), (String::new(), "0 rows, about 0.0 s".to_owned()));
+    }
+
+    #[test]
+    fn what_is_written_is_said_as_far_as_it_is_known() {
+        assert_eq!(writes(1 << 30, 0.0, 0.0, false), "; writes about 1 GiB of test files at most");
+        assert_eq!(
+            writes(1 << 30, 0.0, 12.2, false),
+            "; writes about 1 GiB of test files at most, and then as much as the device takes in 12 s"
+        );
+        assert_eq!(
+            writes(1 << 30, 10.0 * 1_073_741_824.0, 3.0, true),
+            "; writes about 11 GiB for test files and stated totals at most, and then as much as the device takes in \
+             3.0 s; what trusted tools write comes on top"
+        );
     }
 
     #[test]

@@ -237,6 +237,28 @@ fn a_file_that_was_cut_short_is_told_with_its_own_size() {
     assert!(page.contains("256 MiB file (1 GiB planned)") && page.contains("rows is smaller than planned"));
 }
 
+#[test]
+fn what_a_disk_was_given_to_write_is_told_at_the_end() {
+    let mut document = fixture::disk_area();
+    document.experiments.retain(|row| {
+        row.id.starts_with("disk/sequential-write/1MiB/d1/t1") || row.id.contains("/random-read/4KiB/d1/t1")
+    });
+    let samples = |document: &mut Document, id: &str, work: f64| {
+        let row = document.experiments.iter_mut().find(|row| row.id.contains(id)).unwrap();
+        let metric = row.metrics.iter_mut().find(|metric| metric.name == "throughput").unwrap();
+        metric.samples.iter_mut().for_each(|sample| sample.work = Some(work));
+        metric.samples.len() as f64
+    };
+    samples(&mut document, "random-read", 7e9);
+    let count = samples(&mut document, "sequential-write", f64::from(1 << 20));
+    let told = format!("Written to the disk: 1 GiB of test files and {count:.0} MiB in samples; warm-ups come on top.");
+    assert!(running(&document).contains(&told), "{}", running(&document));
+    cut(&mut document, "disk/", 256 << 20);
+    assert!(running(&document).contains("Written to the disk: 256 MiB of test files"));
+    document.experiments.retain(|row| row.area != model::experiment::Area::Disk);
+    assert!(!running(&document).contains("Written to the disk"));
+}
+
 /// The text of a document without its line breaks.
 fn running(document: &Document) -> String {
     render(document, &RICH).split_whitespace().collect::<Vec<_>>().join(" ")

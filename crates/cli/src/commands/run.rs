@@ -188,12 +188,15 @@ fn measure(suite: Suite, chosen: Chosen, there: Option<&There<'_>>, options: &Me
     }
     if options.list {
         let list = plan.list();
+        let writes = plan.writes();
+        let writes = writes.map(|it| report::plan::writes(it.file_bytes, it.total_bytes, it.seconds, it.tools));
+        let total = format!("{}{}", report::plan::total(&list), writes.unwrap_or_default());
         if options.brief {
-            complain(&report::plan::total(&list));
+            complain(&total);
             return Ok(Outcome::Done);
         }
         print(report::plan::render(&list).as_bytes())?;
-        complain(&report::plan::total(&list));
+        complain(&total);
         for line in report::plan::skipped(&plan.obstacles()) {
             complain(&line);
         }

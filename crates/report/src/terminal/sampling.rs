@@ -2,11 +2,15 @@
 //! threads of a row were, and what the figures contain of the generation of an order.
 
 use model::document::{Document, Row, Status, Stop};
+use model::experiment::DiskParams;
+use model::io::DiskEngine;
+use model::sample::MetricName;
 use model::unit::Unit;
+use model::wire::TestFile;
 
-use crate::label::{Label, counted};
+use crate::label::{Label, counted, disk};
 use crate::layout::wrap;
-use crate::number::{duration, percent, quantity};
+use crate::number::{duration, percent, quantity, size};
 use crate::style::{Style, Tone};
 
 /// A sentence or two; nothing where nothing was measured.
@@ -18,6 +22,7 @@ pub(super) fn lines(document: &Document, style: &Style) -> Vec<String> {
         disturbances(&measured),
         together(&measured),
         orders(&measured),
+        written(&measured),
         waited.map(|waited| format!("{} were spent waiting for a quiet machine.", duration(waited))),
     ];
     let text = sentences.into_iter().flatten().collect::<Vec<_>>().join(" ");
@@ -80,6 +85,41 @@ fn orders(measured: &[&Row]) -> Option<String> {
         [least, .., most] => format!("{} to {}", told(least), told(most)),
     };
     Some(format!("Of each visit at random, generating the order took {times}; the figures contain it."))
+}
+
+/// What a disk was given to write, as far as the samples tell it: writes wear drives out. `None` where no row has a file.
+fn written(measured: &[&Row]) -> Option<String> {
+    let on_file = measured.iter().filter_map(|row| Some((*row, disk::params(row)?)));
+    let on_file: Vec<_> = on_file.filter(|(_, params)| params.engine != DiskEngine::Null).collect();
+    let mut files: Vec<(TestFile, u64)> = Vec::new();
+    for (row, params) in &on_file {
+        for file in TestFile::of(params) {
+            let laid_out = row.conditions.disk.as_ref().and_then(|seen| seen.file_bytes).unwrap_or(file.bytes);
+            if !files.iter().any(|(other, _)| *other == file) {
+                files.push((file, laid_out));
+            }
+        }
+    }
+    let laid_out: u64 = files.iter().map(|(_, bytes)| bytes).sum();
+    let in_samples: f64 = on_file.iter().map(|(row, params)| written_in_samples(row, params)).sum();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of a run, which saturate")]
+    let in_samples = Some(in_samples as u64).filter(|bytes| *bytes > 0);
+    let rest = in_samples
+        .map_or_else(|| ".".to_owned(), |bytes| format!(" and {} in samples; warm-ups come on top.", size(bytes)));
+    (laid_out > 0).then(|| format!("Written to the disk: {} of test files{rest}", size(laid_out)))
+}
+
+/// Bytes that the samples of a row wrote.
+fn written_in_samples(row: &Row, params: &DiskParams) -> f64 {
+    let moved = row
+        .metric(MetricName::Throughput)
+        .map_or(0.0, |metric| metric.samples.iter().filter_map(|sample| sample.work).sum());
+    let read_share = row.conditions.disk.as_ref().and_then(|seen| seen.read_share).unwrap_or(0.5);
+    match (params.op.writes(), params.op.reads()) {
+        (true, true) => moved * (1.0 - read_share),
+        (true, false) => moved,
+        (false, _) => 0.0,
+    }
 }
 
 /// What others disturbed; `None` where they did not.
