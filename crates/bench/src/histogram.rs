@@ -1,7 +1,8 @@
 //! How long operations took, all of them: a log-linear histogram of nanoseconds, which merges and travels as text.
 //!
-//! Three significant digits from a nanosecond to an hour. The text is the standard one of `HdrHistogram` (V2, compressed,
-//! base64), so that other programs read it too.
+//! Three significant digits from a nanosecond to an hour, and the slowest exactly. The text is the standard one of
+//! `HdrHistogram` (V2, compressed, base64), with the slowest after it; logs have the standard alone, so that other programs
+//! read them too.
 
 use std::fmt::Write as _;
 
@@ -16,9 +17,16 @@ const DIGITS: u8 = 3;
 
 const SECONDS: f64 = 1e-9;
 
+/// Between the standard's text and the slowest in nanoseconds; no letter of base64.
+const BEFORE_SLOWEST: char = ':';
+
 /// Counts of durations.
 #[derive(Clone, Debug)]
-pub(crate) struct Histogram(hdrhistogram::Histogram<u64>);
+pub(crate) struct Histogram {
+    bins: hdrhistogram::Histogram<u64>,
+    /// The slowest in nanoseconds, which a bin knows to its edge only.
+    slowest: u64,
+}
 
 impl Histogram {
     /// An empty one, with all of its memory.
@@ -27,38 +35,44 @@ impl Histogram {
     /// Never: the bounds are constants that the library takes, which a test shows.
     #[expect(clippy::expect_used, reason = "constant bounds")]
     pub(crate) fn new() -> Self {
-        Self(hdrhistogram::Histogram::new_with_bounds(1, MOST_NANOSECONDS, DIGITS).expect("the bounds are constants"))
+        let bins = hdrhistogram::Histogram::new_with_bounds(1, MOST_NANOSECONDS, DIGITS);
+        Self { bins: bins.expect("the bounds are constants"), slowest: 0 }
     }
 
     /// Counts one operation. Neither allocates nor fails.
     pub(crate) fn record(&mut self, nanoseconds: u64) {
-        self.0.saturating_record(nanoseconds.max(1));
+        let nanoseconds = nanoseconds.clamp(1, MOST_NANOSECONDS);
+        self.bins.saturating_record(nanoseconds);
+        self.slowest = self.slowest.max(nanoseconds);
     }
 
     /// Operations counted.
     pub(crate) fn count(&self) -> u64 {
-        self.0.len()
+        self.bins.len()
     }
 
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
-        self.0.reset();
+        self.bins.reset();
+        self.slowest = 0;
     }
 
     /// Adds another one's counts.
     pub(crate) fn add(&mut self, other: &Self) {
         // Both have the same bounds, so nothing can be out of range.
-        let _ = self.0.add(&other.0);
+        let _ = self.bins.add(&other.bins);
+        self.slowest = self.slowest.max(other.slowest);
     }
 
-    /// The duration that this share of the operations did not exceed, in seconds; `None` of nothing.
+    /// The duration that this share of the operations did not exceed, in seconds; `None` of nothing. It is the upper edge of
+    /// a bin, but none is slower than the slowest.
     pub(crate) fn quantile(&self, share: f64) -> Option<f64> {
-        (self.count() > 0).then(|| self.0.value_at_quantile(share) as f64 * SECONDS)
+        (self.count() > 0).then(|| self.bins.value_at_quantile(share).min(self.slowest) as f64 * SECONDS)
     }
 
     /// The mean duration, in seconds, as precise as the bins; `None` of nothing.
     pub(crate) fn mean(&self) -> Option<f64> {
-        (self.count() > 0).then(|| self.0.mean() * SECONDS)
+        (self.count() > 0).then(|| self.bins.mean() * SECONDS)
     }
 
     /// The usual percentiles, in seconds; `None` of nothing.
@@ -69,7 +83,7 @@ impl Histogram {
             p99: self.quantile(0.99)?,
             p99_9: self.quantile(0.999)?,
             p99_99: self.quantile(0.9999)?,
-            max: self.0.max() as f64 * SECONDS,
+            max: self.slowest as f64 * SECONDS,
             count: self.count(),
         })
     }
@@ -78,15 +92,19 @@ impl Histogram {
     pub(crate) fn encode(&self) -> Option<String> {
         use base64::Engine as _;
         let mut bytes = Vec::new();
-        V2DeflateSerializer::new().serialize(&self.0, &mut bytes).ok()?;
-        Some(base64::engine::general_purpose::STANDARD.encode(bytes))
+        V2DeflateSerializer::new().serialize(&self.bins, &mut bytes).ok()?;
+        let standard = base64::engine::general_purpose::STANDARD.encode(bytes);
+        Some(format!("{standard}{BEFORE_SLOWEST}{}", self.slowest))
     }
 
-    /// From text.
+    /// From text; of one that does not end in the slowest, as older journals have it, that is as precise as the bins.
     pub(crate) fn decode(text: &str) -> Option<Self> {
         use base64::Engine as _;
-        let bytes = base64::engine::general_purpose::STANDARD.decode(text).ok()?;
-        Deserializer::new().deserialize(&mut bytes.as_slice()).ok().map(Self)
+        let (standard, slowest) = parts(text);
+        let bytes = base64::engine::general_purpose::STANDARD.decode(standard).ok()?;
+        let bins: hdrhistogram::Histogram<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).ok()?;
+        let slowest = slowest.map_or_else(|| Some(bins.max()), |text| text.parse().ok())?;
+        Some(Self { bins, slowest })
     }
 
     /// All of these texts together; those that cannot be read are left out.
@@ -95,6 +113,11 @@ impl Histogram {
         texts.filter_map(Self::decode).for_each(|one| all.add(&one));
         all
     }
+}
+
+/// The standard's text, and the slowest where it is there.
+fn parts(text: &str) -> (&str, Option<&str>) {
+    text.split_once(BEFORE_SLOWEST).map_or((text, None), |(standard, slowest)| (standard, Some(slowest)))
 }
 
 /// One repetition's histogram as its log has it.
@@ -118,7 +141,7 @@ pub(crate) fn log<'a>(title: &str, repetitions: impl Iterator<Item = Logged<'a>>
     for Logged { start, seconds, text } in repetitions {
         let longest = Histogram::decode(text).and_then(|histogram| histogram.percentiles()).map_or(0.0, |all| all.max);
         // Writing to a string does not fail.
-        let _ = writeln!(log, "{start:.3},{seconds:.3},{:.6},{text}", longest * 1e3);
+        let _ = writeln!(log, "{start:.3},{seconds:.3},{:.6},{}", longest * 1e3, parts(text).0);
     }
     log
 }
@@ -160,13 +183,39 @@ mod tests {
     }
 
     #[test]
+    fn text_without_the_slowest_is_as_precise_as_its_bins() {
+        let text = of(1..=1_000_003).encode().unwrap();
+        let (standard, _) = parts(&text);
+        let old = Histogram::decode(standard).unwrap().percentiles().unwrap();
+        assert!(near(Some(old.max), 1_000_003e-9) && old.count == 1_000_003);
+        assert!(Histogram::decode(&format!("{standard}:x")).is_none());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_slowest_is_exact_through_texts_and_merging(
+            parts in proptest::collection::vec(proptest::collection::vec(1..MOST_NANOSECONDS, 0..20), 1..6),
+        ) {
+            let texts: Vec<String> = parts.iter().map(|part| of(part.iter().copied()).encode().unwrap()).collect();
+            let merged = Histogram::merged(texts.iter().map(String::as_str)).percentiles();
+            let slowest = parts.iter().flatten().max();
+            proptest::prop_assert_eq!(merged.map(|all| all.max), slowest.map(|most| *most as f64 * SECONDS));
+            if let Some(all) = merged {
+                let ascending = [all.p50, all.p90, all.p99, all.p99_9, all.p99_99, all.max];
+                proptest::prop_assert!(ascending.is_sorted(), "{:?}", ascending);
+            }
+        }
+    }
+
+    #[test]
     fn a_log_has_a_line_for_each_repetition() {
         let text = of(1..=2_000_000).encode().unwrap();
         let logged = |start| Logged { start, seconds: 0.35, text: &text };
         let log = log("disk/x", [logged(1.0), logged(2.0)].into_iter());
         let lines: Vec<_> = log.lines().collect();
         assert_eq!(lines.len(), 5);
-        assert!(lines[3].starts_with("1.000,0.350,2.00") && lines[3].ends_with(&text), "{}", lines[3]);
+        let standard = text.strip_suffix(":2000000").unwrap();
+        assert!(lines[3].starts_with("1.000,0.350,2.000000,") && lines[3].ends_with(standard), "{}", lines[3]);
         assert!(lines[3].contains(",HISTF"), "the standard's text begins so");
     }
 

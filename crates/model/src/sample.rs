@@ -137,7 +137,7 @@ pub struct Percentiles {
     /// 99.99 %.
     #[serde(rename = "p99.99")]
     pub p99_99: f64,
-    /// The slowest of all, as precise as the histogram: one in a thousand.
+    /// The slowest of all.
     pub max: f64,
     /// Operations.
     #[serde(default)]

@@ -282,8 +282,8 @@ pub enum Message {
     Sample {
         /// The metrics.
         metrics: Vec<MetricSample>,
-        /// How long each operation took, where operations are timed one by one: an `HdrHistogram` of nanoseconds, V2
-        /// compressed, in base64.
+        /// How long each operation took, where operations are timed one by one: an `HdrHistogram` of nanoseconds (V2
+        /// compressed, in base64), and after a colon the longest of them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         histogram: Option<String>,
     },
