@@ -75,17 +75,19 @@ impl DiskTarget {
         let space = sys::file::space(&real).map_err(|error| named(&format!("cannot be reached ({error})")))?;
         let kind = machine::filesystem_kind(space.magic);
         let class = kind.map(|kind| kind.class);
-        let refusal = match kind {
-            Some(kind) if class == Some(FilesystemClass::Memory) => {
-                Some(named(&format!("is {}, which is memory", kind.name)))
-            }
+        let storage = machine::storage(&Sysroot::host(), &real);
+        let in_memory = class == Some(FilesystemClass::Memory);
+        // The table of mounts knows what lies below; the file system itself is known without it.
+        let memory = storage.memory.clone().or_else(|| kind.filter(|_| in_memory).map(|kind| kind.name.to_owned()));
+        let refusal = match memory {
+            Some(way) => Some(named(&format!("is {way}, which is memory"))),
             _ if space.read_only => Some(named("is mounted read-only")),
             _ => writable(&real).err().map(|why| named(&why)),
         };
         if self.named {
             self.directory.clone_from(&real);
         }
-        self.storage = machine::storage(&Sysroot::host(), &real);
+        self.storage = storage;
         self.limits = machine::io_limits(&Sysroot::host(), &self.storage);
         if self.storage.filesystem.is_none() {
             self.storage.filesystem = kind.map(|kind| kind.name.to_owned());

@@ -388,6 +388,7 @@ mod tests {
             depth: *depth,
             kind: (*kind).into(),
             disk: Some((*name).into()),
+            ..StorageDevice::default()
         };
         let chain: Vec<StorageDevice> = chain.iter().map(device).collect();
         let machine = Machine { disks: disks.to_vec(), ..Machine::default() };

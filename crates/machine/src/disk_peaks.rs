@@ -186,6 +186,7 @@ mod tests {
             depth: *depth,
             kind: (*kind).into(),
             disk: Some(name.trim_end_matches("p1").into()),
+            ..StorageDevice::default()
         };
         Storage { chain: chain.iter().map(device).collect(), ..Storage::default() }
     }

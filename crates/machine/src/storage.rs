@@ -78,9 +78,9 @@ pub fn storage(root: &Sysroot, directory: &Path) -> Storage {
     storage.filesystem = Some(mount.filesystem.clone());
     storage.source = Some(mount.source.clone());
     storage.options.clone_from(&mount.options);
-    let mut descent = Descent { root, mounts: &found, chain: Vec::new() };
+    let mut descent = Descent { root, mounts: &found, chain: Vec::new(), way: Vec::new(), memory: None };
     descent.mounted(mount, 0);
-    storage.chain = descent.chain;
+    (storage.chain, storage.memory) = (descent.chain, descent.memory);
     storage
 }
 
@@ -117,13 +117,19 @@ struct Descent<'d> {
     root: &'d Sysroot,
     mounts: &'d [Mount],
     chain: Vec<StorageDevice>,
+    /// File systems and devices from the mount down to where we are.
+    way: Vec<String>,
+    /// The first way that was found to end in memory.
+    memory: Option<String>,
 }
 
 impl Descent<'_> {
     /// Adds the devices that a file system lies on.
     fn mounted(&mut self, mount: &Mount, depth: u32) {
+        self.way.push(mount.filesystem.clone());
         match filesystems::class_of(&mount.filesystem) {
-            Some(FilesystemClass::Memory | FilesystemClass::Remote) => {}
+            Some(FilesystemClass::Memory) => self.ends_in_memory(),
+            Some(FilesystemClass::Remote) => {}
             Some(FilesystemClass::Overlay) => self.upper(mount, depth),
             Some(FilesystemClass::Disk) | None => {
                 for name in self.devices(mount) {
@@ -131,6 +137,12 @@ impl Descent<'_> {
                 }
             }
         }
+        self.way.pop();
+    }
+
+    /// Notes that what was reached keeps its data in memory. One such way is enough: some of the data takes it.
+    fn ends_in_memory(&mut self) {
+        self.memory.get_or_insert_with(|| self.way.join(" on "));
     }
 
     /// Goes on where an overlay writes to: its upper folder.
@@ -190,30 +202,58 @@ impl Descent<'_> {
         if depth > DEEPEST || self.chain.iter().any(|device| device.name == name) {
             return;
         }
+        self.way.push(name.to_owned());
         let whole = self.file(name, "dev").and_then(|number| by_number(self.root, &number)).and_then(|(_, disk)| disk);
-        let backing = self.file(name, "loop/backing_file");
-        let partition = self.file(name, "partition").is_some();
-        let kind = match () {
-            () if partition => "partition",
-            // What each kind of mapping calls itself: the first word (Linux, `drivers/md/dm.c`, users of `dm/uuid`).
-            () if self.file(name, "dm/uuid").is_some_and(|uuid| uuid.starts_with("mpath-")) => "multipath",
-            () if self.file(name, "dm/name").is_some() => "mapper",
-            () if self.file(name, "md/level").is_some() => "raid",
-            () if backing.is_some() => "loop",
-            () if is_memory(name) => "memory",
-            () => "disk",
-        };
-        let disk = if partition { whole.clone() } else { Some(name.to_owned()) };
-        self.chain.push(StorageDevice { name: name.to_owned(), depth, kind: kind.to_owned(), disk });
-        if let (true, Some(whole)) = (partition, whole) {
+        let kind = self.kind(name);
+        let backing_file = self.file(name, "loop/backing_file");
+        self.chain.push(StorageDevice {
+            name: name.to_owned(),
+            depth,
+            kind: kind.to_owned(),
+            disk: if kind == "partition" { whole.clone() } else { Some(name.to_owned()) },
+            backing_file: backing_file.clone(),
+            direct: backing_file.as_ref().and_then(|_| self.file(name, "loop/dio")).map(|text| text == "1"),
+        });
+        if kind == "memory" {
+            self.ends_in_memory();
+        }
+        if let Some(whole) = whole.filter(|_| kind == "partition") {
             self.device(&whole, depth + 1);
         }
         for slave in self.root.names(&format!("{BY_NAME}/{name}/slaves")) {
             self.device(&slave, depth + 1);
         }
+        if let Some(file) = backing_file {
+            self.backing(&file, depth + 1);
+        }
+        self.way.pop();
+    }
+
+    /// What a block device is.
+    fn kind(&self, name: &str) -> &'static str {
+        match () {
+            () if self.file(name, "partition").is_some() => "partition",
+            // What each kind of mapping calls itself: the first word (Linux, `drivers/md/dm.c`, users of `dm/uuid`).
+            () if self.file(name, "dm/uuid").is_some_and(|uuid| uuid.starts_with("mpath-")) => "multipath",
+            () if self.file(name, "dm/name").is_some() => "mapper",
+            () if self.file(name, "md/level").is_some() => "raid",
+            () if self.file(name, "loop/backing_file").is_some() => "loop",
+            () if is_memory(name) => "memory",
+            () => "disk",
+        }
+    }
+
+    /// Goes on where the file behind a loop device lies. One without a name in any folder is memory (`memfd_create(2)`).
+    fn backing(&mut self, file: &str, depth: u32) {
+        if file.starts_with("/memfd:") {
+            self.way.push("a file in memory".to_owned());
+            self.ends_in_memory();
+            self.way.pop();
+            return;
+        }
         let mounts = self.mounts;
-        if let Some(below) = backing.and_then(|backing| mounts::containing(mounts, Path::new(&backing))) {
-            self.mounted(below, depth + 1);
+        if let Some(below) = mounts::containing(mounts, Path::new(file)) {
+            self.mounted(below, depth);
         }
     }
 }
@@ -244,6 +284,10 @@ mod tests {
                 .link(&format!("sys/dev/block/{number}"), &format!("../../devices/pci0/block/{disk}"));
         }
         fixture.file("sys/class/block/loop0/loop/backing_file", "/images/one.img\n")
+    }
+
+    fn memory(fixture: &Fixture, directory: &str) -> Option<String> {
+        storage(&fixture.root(), Path::new(directory)).memory
     }
 
     fn chain(fixture: &Fixture, directory: &str) -> Vec<(u32, String, String)> {
@@ -283,6 +327,51 @@ mod tests {
         // A file on the file system that it holds.
         let mounts = "1 0 7:0 / / rw - xfs /dev/loop0 rw\n";
         assert_eq!(chain(&mounted("snake", mounts), "/"), [step(0, "loop0", "loop")]);
+    }
+
+    #[test]
+    fn a_loop_device_says_which_file_it_is_and_whether_the_page_cache_stands_between() {
+        let mounts = "1 0 8:0 / / rw - ext4 /dev/sda rw\n2 1 7:0 / /mnt rw - xfs /dev/loop0 rw\n";
+        let top = |fixture: &Fixture| storage(&fixture.root(), Path::new("/mnt")).chain.swap_remove(0);
+        let unsaid = mounted("loop-unsaid", mounts);
+        let device = top(&unsaid);
+        assert_eq!((device.backing_file.as_deref(), device.direct), (Some("/images/one.img"), None));
+        for (text, direct) in [("0\n", false), ("1\n", true)] {
+            let fixture = mounted("loop-dio", mounts).file("sys/class/block/loop0/loop/dio", text);
+            assert_eq!(top(&fixture).direct, Some(direct));
+        }
+    }
+
+    #[test]
+    fn what_ends_in_memory_is_told_with_the_way_there() {
+        let mounts = "1 0 8:0 / / rw - ext4 /dev/sda rw\n2 1 0:50 / /images rw - tmpfs tmpfs rw\n\
+             3 1 7:0 / /mnt rw - xfs /dev/loop0 rw\n4 1 253:0 / /z rw - ext4 /dev/zram0 rw\n\
+             5 1 0:51 / /merged rw - overlay overlay rw,lowerdir=/lower,upperdir=/images/up,workdir=/images/work\n\
+             6 1 0:52 / /over rw - overlay overlay rw,lowerdir=/lower,upperdir=/z/up,workdir=/z/work\n\
+             7 1 9:0 / /array rw - btrfs /dev/md0 rw\n8 1 0:53 / /live rw - overlay overlay rw,upperdir=/gone/up\n";
+        let fixture = mounted("memory", mounts)
+            .file("sys/class/block/md0/dev", "9:0\n")
+            .file("sys/class/block/md0/md/level", "raid1\n")
+            .file("sys/class/block/md0/slaves/sda/dev", "8:0\n")
+            .file("sys/class/block/md0/slaves/zram0/dev", "253:0\n")
+            .link("sys/dev/block/9:0", "../../devices/virtual/block/md0");
+        for (directory, way) in [
+            ("/images/x", Some("tmpfs")),
+            ("/mnt/x", Some("xfs on loop0 on tmpfs")),
+            ("/z", Some("ext4 on zram0")),
+            ("/merged", Some("overlay on tmpfs")),
+            ("/over", Some("overlay on ext4 on zram0")),
+            ("/array", Some("btrfs on md0 on zram0")),
+            ("/live", None),
+            ("/home", None),
+        ] {
+            assert_eq!(memory(&fixture, directory).as_deref(), way, "{directory}");
+        }
+        let root = "1 0 7:0 / / rw - ext4 /dev/loop0 rw\n";
+        let nameless =
+            mounted("memfd", root).file("sys/class/block/loop0/loop/backing_file", "/memfd:image (deleted)\n");
+        assert_eq!(memory(&nameless, "/").as_deref(), Some("ext4 on loop0 on a file in memory"));
+        assert_eq!(chain(&nameless, "/"), [step(0, "loop0", "loop")]);
     }
 
     #[test]

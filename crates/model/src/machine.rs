@@ -422,6 +422,8 @@ pub struct Storage {
     pub options: Vec<String>,
     /// Block devices from the one mounted down to those that are built on no other; empty where there is none.
     pub chain: Vec<StorageDevice>,
+    /// Where one of the ways down ends in memory, that way in words: `tmpfs`, `ext4 on zram1`, `xfs on loop0 on tmpfs`.
+    pub memory: Option<String>,
 }
 
 impl Storage {
@@ -449,6 +451,10 @@ pub struct StorageDevice {
     pub kind: String,
     /// Name of the whole disk in [`Machine::disks`].
     pub disk: Option<String>,
+    /// The file that a loop device shows as a disk.
+    pub backing_file: Option<String>,
+    /// Whether a loop device reads and writes that file past the page cache.
+    pub direct: Option<bool>,
 }
 
 /// One network interface.
@@ -624,6 +630,7 @@ mod tests {
             depth,
             kind: String::new(),
             disk: (!disk.is_empty()).then(|| disk.into()),
+            ..StorageDevice::default()
         };
         let partitions = [device("md0", 0, "md0"), device("sda1", 1, "sda"), device("sdb1", 1, "sdb")];
         let storage = |chain: &[StorageDevice]| Storage { chain: chain.to_vec(), ..Storage::default() };

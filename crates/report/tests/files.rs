@@ -119,6 +119,7 @@ fn a_directory_is_told_down_to_the_hardware() {
         depth,
         kind: kind.into(),
         disk: Some(disk.into()),
+        ..StorageDevice::default()
     };
     let found = Storage {
         directory: "/data".into(),
@@ -127,6 +128,7 @@ fn a_directory_is_told_down_to_the_hardware() {
         source: Some("/dev/mapper/vg-data".into()),
         options: Vec::new(),
         chain: vec![device("dm-0", 0, "mapper", "dm-0"), device("nvme0n1p2", 1, "partition", "nvme0n1")],
+        ..Storage::default()
     };
     let text = storage(&found, "/proc/self/mountinfo", &RICH);
     assert!(text.contains("dm-0 (mapper), on nvme0n1p2 of nvme0n1 (partition)"), "{text}");

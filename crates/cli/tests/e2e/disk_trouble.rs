@@ -14,7 +14,9 @@ use crate::common::{
 };
 use crate::disk::{brief, directory};
 use crate::family::{ended_within, lives};
-use crate::system::{Cgroup, LoopDisk, Running, assert_no_orphans, has, samples_in_journal, signal, wait_for};
+use crate::system::{
+    Cgroup, LoopDisk, Overlay, Running, Tmpfs, Zram, assert_no_orphans, has, samples_in_journal, signal, wait_for,
+};
 
 /// Longer than any of these runs takes, and shorter than a hang.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -157,6 +159,42 @@ fn a_disk_that_is_nearly_full_gets_a_smaller_file_or_none() {
     let ran = assay(&scratch, &format!("{arguments} --size 64MiB"));
     let sentence = refusal(&ran);
     assert!(sentence.contains("does not fit") && sentence.contains("60 MiB are free"), "{sentence}");
+}
+
+/// Asserts that nothing of a directory is measured, past the page cache or through it, and that the sentence says why.
+#[track_caller]
+fn assert_is_memory(scratch: &Scratch, directory: &Path, says: &str) {
+    for cache in ["bypassed", "warm", "cold"] {
+        let arguments = format!("disk --op read --cache {cache} --size 64MiB --dir {}", directory.display());
+        let ran = assay(scratch, &arguments);
+        let sentence = refusal(&ran);
+        assert!(sentence.contains(says) && sentence.contains(directory.to_str().unwrap()), "{cache}: {sentence}");
+    }
+}
+
+#[test]
+fn file_systems_that_stand_on_memory_are_refused() {
+    let scratch = Scratch::new();
+    let Some(memory) = Tmpfs::mount(scratch.join("memory"), "size=200m") else {
+        return skip("file systems on memory", "mounting is not allowed");
+    };
+    match LoopDisk::make_of(&scratch, memory.path().join("image"), "ext4", 100, "") {
+        Some(disk) => assert_is_memory(&scratch, disk.path(), "on tmpfs, which is memory"),
+        None => skip("a loop device on tmpfs", "making and mounting it needs the superuser and a loop device"),
+    }
+    let below = memory.path().join("below");
+    std::fs::create_dir(&below).unwrap();
+    match Overlay::mount(&below) {
+        Some(overlay) => assert_is_memory(&scratch, overlay.path(), "is overlay on tmpfs, which is memory"),
+        None => skip("an overlay on tmpfs", "mounting one is not allowed"),
+    }
+    match Zram::make(&scratch) {
+        Some(zram) => {
+            let says = format!("is ext4 on {}, which is memory", zram.name());
+            assert_is_memory(&scratch, zram.path(), &says);
+        }
+        None => skip("a file system on zram", "making one needs the superuser and the kernel's module"),
+    }
 }
 
 #[test]

@@ -213,7 +213,18 @@ pub(crate) struct LoopDisk {
 impl LoopDisk {
     /// Makes and mounts one of this kind; `None` where that is not allowed or its tools are missing.
     pub(crate) fn make(scratch: &Scratch, kind: &str, mebibytes: u64, options: &str) -> Option<Self> {
-        let (mounted, image) = (scratch.join(kind), scratch.join(&format!("{kind}.image")));
+        Self::make_of(scratch, scratch.join(&format!("{kind}.image")), kind, mebibytes, options)
+    }
+
+    /// The same of a file at this place.
+    pub(crate) fn make_of(
+        scratch: &Scratch,
+        image: PathBuf,
+        kind: &str,
+        mebibytes: u64,
+        options: &str,
+    ) -> Option<Self> {
+        let mounted = scratch.join(kind);
         if !is_root() {
             return None;
         }
@@ -278,6 +289,44 @@ impl LoopDisk {
 impl Drop for LoopDisk {
     fn drop(&mut self) {
         succeeded("umount", &["-l", self.mounted.to_str().unwrap()]);
+    }
+}
+
+/// A small ext4 on a block device in memory, of our own.
+pub(crate) struct Zram {
+    number: u32,
+    mounted: PathBuf,
+}
+
+impl Zram {
+    /// Makes one and mounts it; `None` where that is not allowed or its tools are missing.
+    pub(crate) fn make(scratch: &Scratch) -> Option<Self> {
+        let control = Path::new("/sys/class/zram-control");
+        let number = fs::read_to_string(control.join("hot_add")).ok()?.trim().parse().ok()?;
+        let zram = Self { number, mounted: scratch.join("zram") };
+        fs::create_dir_all(&zram.mounted).unwrap();
+        let device = format!("/dev/{}", zram.name());
+        let set = fs::write(format!("/sys/block/{}/disksize", zram.name()), "160M").is_ok();
+        let made = set
+            && succeeded("mkfs.ext4", &["-q", "-F", &device])
+            && succeeded("mount", &["-t", "ext4", &device, zram.mounted.to_str().unwrap()]);
+        made.then_some(zram)
+    }
+
+    pub(crate) fn name(&self) -> String {
+        format!("zram{}", self.number)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.mounted
+    }
+}
+
+impl Drop for Zram {
+    fn drop(&mut self) {
+        succeeded("umount", &[self.mounted.to_str().unwrap()]);
+        let remove = || fs::write("/sys/class/zram-control/hot_remove", self.number.to_string()).ok();
+        let _ = wait_for(GONE, remove);
     }
 }
 

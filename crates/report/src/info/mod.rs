@@ -107,6 +107,7 @@ pub fn storage(storage: &Storage, source: &str, style: &Style) -> String {
         fact("file system", storage.filesystem.clone()),
         fact("mounted from", storage.source.clone()),
         fact("block devices", Some(chain)),
+        fact("in memory", storage.memory.clone()),
     ];
     let section =
         Section { title: "Storage behind this directory", facts: facts.into_iter().flatten().collect(), aside: None };
