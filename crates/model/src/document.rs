@@ -257,6 +257,9 @@ pub struct DiskConditions {
     /// The disks at the end of the way from the file down to hardware, by their names among the machine's disks; empty
     /// where none is known.
     pub devices: Vec<String>,
+    /// The devices between the file system and those disks that all of its data passes through, from the top: `loop0`,
+    /// `dm-1`, `md0`; empty where there is none.
+    pub layers: Vec<String>,
     /// Alignment that direct I/O needs of memory, in bytes; `null` where the file system does not say.
     pub memory_align_bytes: Option<u32>,
     /// Alignment that direct I/O needs of offsets and lengths, in bytes.

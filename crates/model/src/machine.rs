@@ -437,6 +437,16 @@ impl Storage {
         }
         disks
     }
+
+    /// The devices between the file system and those disks that all of its data passes through, from the top: a
+    /// partition is no step of its own.
+    pub fn layers(&self) -> Vec<String> {
+        let alone =
+            |device: &&StorageDevice| self.chain.iter().filter(|other| other.depth == device.depth).count() == 1;
+        let disks = self.disks();
+        let common = self.chain.iter().take_while(alone).filter(|device| device.kind != "partition");
+        common.map(|device| device.name.clone()).filter(|name| !disks.contains(name)).collect()
+    }
 }
 
 /// One step of the way from a file system down to hardware.
@@ -640,5 +650,13 @@ mod tests {
             ["sda"]
         );
         assert!(storage(&[]).disks().is_empty());
+        assert_eq!(storage(&partitions).layers(), ["md0"], "partitions side by side are no layer");
+        let image = [device("dm-0", 0, "dm-0"), device("loop0", 1, "loop0"), device("vda", 2, "vda")];
+        assert_eq!(
+            (storage(&image).layers(), storage(&image).disks()),
+            (vec!["dm-0".into(), "loop0".into()], vec!["vda".into()])
+        );
+        let whole = StorageDevice { kind: "partition".into(), ..device("sda1", 0, "sda") };
+        assert_eq!(storage(&[whole, device("sda", 1, "sda")]).layers(), [""; 0]);
     }
 }

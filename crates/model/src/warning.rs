@@ -96,7 +96,7 @@ crate::isa::words! {
         ShortSpan => "short_span",
         /// Parts of the file were never written, so that reading them reaches no device.
         NotWritten => "not_written",
-        /// A hypervisor's disk: its host may cache what the guest cannot see.
+        /// A disk of a hypervisor, a server or a file: whoever keeps the data may cache it unseen.
         HostCache => "host_cache",
         /// Fewer requests were in flight than the row says.
         DepthNotReached => "depth_not_reached",
@@ -345,7 +345,7 @@ pub const WARNINGS: &[WarningRule] = &[
     rule(WarningCode::EngineSteppedDown, Cause::Method, "steps", (None, None),
         "The rate at high depths may be below what the device can do.", "Allow io_uring (kernel.io_uring_disabled, seccomp) and locked memory (ulimit -l)."),
     rule(WarningCode::HostCache, Cause::Method, "1", (None, None),
-        "What the host or server behind it caches cannot be seen from here, so the figure may be its memory.", "Compare with a file much larger than that memory, if that is possible."),
+        "What a host, a server or a page cache below it holds cannot be seen from here, so the figure may be its memory.", "Compare with a file much larger than that memory, if that is possible."),
     rule(WarningCode::NotSteady, Cause::Method, "relative change", (Some(0.05), Some(0.5)),
         "The rate had not settled when timing began.", "Give the warm-up more time, or repeat on a quiet host."),
     rule(WarningCode::NoSteadyState, Cause::Method, "range or drift of five rounds over what is allowed of it", (None, Some(1.0)),

@@ -201,6 +201,12 @@ fn workloads_of_disks_stand_in_the_table_s_order_small_blocks_in_tables_of_their
     assert_eq!((table.total, table.requests_total), (Some(10_737_418_240.0), Some(1e6)));
     let place = table.place.unwrap();
     assert!(place.contains("on ext4 on vda (virtio)") && place.contains("10 GiB file"), "{place}");
+    let mut image = fixture::classic_disk();
+    for seen in image.experiments.iter_mut().filter_map(|row| row.conditions.disk.as_mut()) {
+        seen.layers = vec!["loop0".into()];
+    }
+    let place = disk_table(&image).unwrap().place.unwrap();
+    assert!(place.contains("on ext4 on loop0 on vda (virtio)"), "{place}");
 }
 
 #[test]

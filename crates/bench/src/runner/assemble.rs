@@ -57,7 +57,7 @@ pub(super) fn row(planned: &Planned, progress: &Progressing, best: Option<f64>, 
     row.conditions = judge::conditions(planned, &row.metrics, &progress.launches, best, setting.machine);
     if let Some(disk) = &mut row.conditions.disk {
         if let Some(target) = setting.disk.as_ref().filter(|_| disk.filesystem.is_some()) {
-            disk.devices = target.storage.disks();
+            (disk.devices, disk.layers) = (target.storage.disks(), target.storage.layers());
         }
         disk.mean_latency_seconds = histogram_of(&progress.samples).mean();
         // A median of launches may come out beyond that of all samples, which a flush only takes from.

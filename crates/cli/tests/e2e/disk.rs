@@ -641,6 +641,29 @@ fn ext4_and_xfs_are_measured_past_the_page_cache() {
 }
 
 #[test]
+fn a_loop_device_is_named_and_said_to_be_a_file() {
+    let scratch = Scratch::new();
+    let Some(disk) = LoopDisk::make(&scratch, "ext4", 160, "") else {
+        return skip("a loop device", "making and mounting it needs the superuser, mkfs and a loop device");
+    };
+    let json = scratch.join("run.json");
+    let arguments = format!("disk --pattern random --op read --depth 1 --size 64MiB --dir {}", disk.path().display());
+    let ran = assay(&scratch, &format!("{arguments} --repeat 1 --json {}", json.display()));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("ext4 on loop"), "{}", ran.stdout);
+    let found: Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    check(&found);
+    for row in rows(&found) {
+        let layers = list(seen(row), "layers").iter().chain(list(seen(row), "devices"));
+        assert!(layers.filter_map(Value::as_str).any(|name| name.starts_with("loop")), "{row:#}");
+        let warning = list(row, "warnings").iter().find(|warning| warning["code"] == "host_cache");
+        let told = text(warning.expect("a warning"), "text");
+        let file = format!(" is the file '{}', which the page cache", disk.image().display());
+        assert!(told.starts_with("loop") && told.contains(&file) && !told.contains("loop0 is made"), "{told}");
+    }
+}
+
+#[test]
 fn btrfs_overwrites_in_place_or_is_said_not_to() {
     let scratch = Scratch::new();
     let Some(disk) = LoopDisk::make(&scratch, "btrfs", 320, "compress-force=zstd") else {

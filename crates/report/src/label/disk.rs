@@ -74,21 +74,24 @@ pub(crate) fn cut_words(rows: &[&Row]) -> Option<String> {
     })
 }
 
-/// The file system and the disks behind these rows, as far as all that were measured have the same:
-/// `ext4 on vda (virtio)`.
+/// The file system and the devices behind these rows, as far as all that were measured have the same:
+/// `ext4 on vda (virtio)`, `ext4 on loop0 on vda (virtio)`.
 pub(crate) fn below(rows: &[&Row], disks: &[Disk]) -> Option<String> {
     let conditions = || rows.iter().filter_map(|row| row.conditions.disk.as_ref());
-    let filesystem = same(conditions().filter_map(|disk| disk.filesystem.clone()))?;
+    let mut upper = same(conditions().filter_map(|disk| disk.filesystem.clone()))?;
     let named = |disk: &&model::document::DiskConditions| !disk.devices.is_empty();
     let devices = same(conditions().filter(named).map(|disk| disk.devices.clone())).unwrap_or_default();
+    for layer in same(conditions().filter(named).map(|disk| disk.layers.clone())).unwrap_or_default() {
+        upper = format!("{upper} on {layer}");
+    }
     let transport = |name: &String| disks.iter().find(|disk| disk.name == *name)?.transport.clone();
     let words = |name: &String| transport(name).map_or_else(|| name.clone(), |way| format!("{name} ({way})"));
     Some(match devices.len() {
-        0 => filesystem,
+        0 => upper,
         few if few <= FEW => {
-            format!("{filesystem} on {}", devices.iter().map(words).collect::<Vec<_>>().join(" and "))
+            format!("{upper} on {}", devices.iter().map(words).collect::<Vec<_>>().join(" and "))
         }
-        many => format!("{filesystem} on {}", counted(many as u64, "disk")),
+        many => format!("{upper} on {}", counted(many as u64, "disk")),
     })
 }
 

@@ -6,6 +6,7 @@
 //! in [`rows`], and by which engine requests are made, in [`engines`].
 
 mod apart;
+mod beforehand;
 mod cache;
 mod claims;
 mod contents;

@@ -8,9 +8,10 @@ use model::experiment::{Area, Classic, DiskChoices, DiskParams, Experiment, Para
 use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
 use model::machine::Machine;
 use model::unit::format_size;
-use model::warning::{Warning, WarningCode};
+use model::warning::Warning;
 use model::wire::Grain;
 
+use super::beforehand;
 use super::contents::SECTOR_BYTES;
 use super::room::{Ground, files_of, rounded};
 use crate::plan::{PlanError, Planned, Request, place, thread_counts};
@@ -181,9 +182,9 @@ fn row(
         steady: stanza.steady.is_some(),
     };
     let mut warnings: Vec<Warning> = oversubscribed.into_iter().collect();
-    let device = ground.target.filter(|_| engine != DiskEngine::Null);
-    warnings.extend(device.and_then(|target| behind(target, machine)));
-    warnings.extend(device.and_then(|target| stepped_down(target, stanza, engine)));
+    if let Some(target) = ground.target.filter(|_| engine != DiskEngine::Null) {
+        warnings.extend(beforehand::warnings(target, machine, &params, stanza.engine.is_some()));
+    }
     Ok(Planned {
         experiment: Experiment {
             id: disk_id(&params, chosen),
@@ -420,36 +421,11 @@ fn more_than_a_pass(params: &DiskParams, exact_work: Option<f64>) -> Option<Stri
     })
 }
 
-/// What is to be known of the disk behind a directory: that it may be somebody's memory.
-fn behind(target: &DiskTarget, machine: &Machine) -> Option<Warning> {
-    if target.remote {
-        let kind = target.storage.filesystem.as_deref().unwrap_or("a network file system");
-        let seen = format!("'{}' is {kind}: the data is with somebody else.", target.directory.display());
-        return Some(Warning::new(WarningCode::HostCache, 1.0, &seen));
-    }
-    let is_in_chain = |name: &str| target.storage.chain.iter().any(|device| device.disk.as_deref() == Some(name));
-    let disk = machine.disks.iter().find(|disk| is_in_chain(&disk.name) && disk.is_virtual == Some(true));
-    let hypervisor = machine.virtualization.as_ref();
-    if disk.is_none() && hypervisor.is_none() {
-        return None;
-    }
-    let whose = hypervisor.and_then(|found| found.hypervisor.as_deref()).unwrap_or("a hypervisor");
-    let name = disk.map_or("The disk", |disk| &disk.name);
-    Some(Warning::new(WarningCode::HostCache, 1.0, &format!("{name} is made by {whose}.")))
-}
-
-fn stepped_down(target: &DiskTarget, stanza: &DiskStanza, engine: DiskEngine) -> Option<Warning> {
-    let why = target.no_io_uring.as_ref().filter(|_| stanza.engine.is_none())?;
-    let used = if engine == DiskEngine::Libaio { "Native asynchronous I/O is" } else { "Blocking calls are" };
-    let seen = format!("{used} used, since io_uring cannot be had: {why}.");
-    Some(Warning::new(WarningCode::EngineSteppedDown, 1.0, &seen))
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
 
-    use model::machine::{Disk, Storage, StorageDevice};
+    use model::machine::Storage;
 
     use super::*;
     use crate::suite::{Suite, Threads};
@@ -759,25 +735,5 @@ mod tests {
         let rows = expanded(&request(large, little)).unwrap();
         let skipped: Vec<_> = rows.iter().filter(|row| row.obstacle.is_some()).map(|row| &row.experiment.id).collect();
         assert_eq!(skipped, ["disk/random-read/4MiB/d32/t1"]);
-    }
-
-    #[test]
-    fn a_hypervisors_disk_and_a_servers_are_told_and_keep_their_grade() {
-        let mut machine = machine_with_cpus(1);
-        let codes = |machine: &Machine, target: DiskTarget| {
-            let rows = expand(&request(stanza(), target), machine).unwrap();
-            rows[0].warnings.iter().map(|warning| (warning.code.clone(), warning.grade)).collect::<Vec<_>>()
-        };
-        assert_eq!(codes(&machine, target()), []);
-        let told = [("host_cache".to_owned(), model::warning::Grade::A)];
-        assert_eq!(codes(&machine, DiskTarget { remote: true, ..target() }), told);
-        machine.disks = vec![Disk { name: "vda".into(), is_virtual: Some(true), ..Disk::default() }];
-        assert_eq!(codes(&machine, target()), [], "another disk");
-        let device = StorageDevice { disk: Some("vda".into()), ..StorageDevice::default() };
-        let storage = Storage { chain: vec![device], ..Storage::default() };
-        assert_eq!(codes(&machine, DiskTarget { storage, ..target() }), told);
-        machine.disks.clear();
-        machine.virtualization = Some(model::machine::Virtualization::default());
-        assert_eq!(codes(&machine, target()), told);
     }
 }

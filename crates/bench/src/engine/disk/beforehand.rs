@@ -1,0 +1,203 @@
+//! What is to be said of a row before it is measured, by what its directory stands on.
+//!
+//! Pure: what stands there was found out before ([`DiskTarget`]). What shows only while measuring is the judge's.
+
+use model::experiment::DiskParams;
+use model::io::DiskEngine;
+use model::machine::{Disk, Machine, StorageDevice};
+use model::warning::{Warning, WarningCode};
+
+use crate::target::DiskTarget;
+
+/// The warnings of a row on a device that are known beforehand.
+pub(super) fn warnings(
+    target: &DiskTarget,
+    machine: &Machine,
+    params: &DiskParams,
+    engine_chosen: bool,
+) -> Vec<Warning> {
+    let stepped = stepped_down(target, params.engine).filter(|_| !engine_chosen);
+    behind(target, machine).into_iter().chain(stepped).collect()
+}
+
+/// What is to be known of the disks behind a directory: that they may be somebody's memory.
+fn behind(target: &DiskTarget, machine: &Machine) -> Option<Warning> {
+    let mut seen = Vec::new();
+    if target.remote {
+        let kind = target.storage.filesystem.as_deref().unwrap_or("a network file system");
+        seen.push(format!("'{}' is {kind}: the data is with somebody else.", target.directory.display()));
+    } else {
+        seen.extend(target.storage.chain.iter().filter_map(cached_below));
+        seen.extend(made_up(target, machine));
+    }
+    (!seen.is_empty()).then(|| Warning::new(WarningCode::HostCache, 1.0, &seen.join(" ")))
+}
+
+/// What is to be said of a loop device: requests past the page cache end in the page cache of the file system below,
+/// unless the device was set up to go past that too.
+fn cached_below(device: &StorageDevice) -> Option<String> {
+    let file = device.backing_file.as_ref().filter(|_| device.kind == "loop" && device.direct != Some(true))?;
+    Some(format!(
+        "{} is the file '{file}', which the page cache of this very machine may hold (not with losetup --direct-io=on).",
+        device.name
+    ))
+}
+
+/// Who makes up the disks that are built on no other, where somebody does. Layers above them (LVM, LUKS, arrays, loop
+/// devices) are this kernel's own, on whatever machine.
+fn made_up(target: &DiskTarget, machine: &Machine) -> Option<String> {
+    let ends = target.storage.disks();
+    let ends: Vec<&Disk> = machine.disks.iter().filter(|disk| ends.contains(&disk.name)).collect();
+    let is_loop = |disk: &&&Disk| target.storage.chain.iter().any(|on| on.name == disk.name && on.kind == "loop");
+    let hypervisor = machine.virtualization.as_ref();
+    let whose = hypervisor.and_then(|found| found.hypervisor.as_deref()).unwrap_or("a hypervisor");
+    if let Some(disk) = ends.iter().find(|disk| disk.is_virtual == Some(true) && !is_kernels_own(disk)) {
+        let model = disk.model.as_ref().filter(|_| hypervisor.is_none());
+        return Some(match model {
+            Some(model) => format!("{} calls itself '{model}': who keeps its data is somebody else.", disk.name),
+            None => format!("{} is made by {whose}.", disk.name),
+        });
+    }
+    if let Some(disk) = ends.iter().filter(|disk| !is_loop(disk)).find(|disk| is_kernels_own(disk)) {
+        return Some(format!(
+            "{} is made by a driver of this kernel, and what keeps its data cannot be seen.",
+            disk.name
+        ));
+    }
+    let name = ends.iter().find(|disk| !is_kernels_own(disk)).map_or("The disk", |disk| &disk.name);
+    hypervisor.map(|_| format!("{name} is made by {whose}, or passed through by it."))
+}
+
+/// Whether a disk is made by a driver of this kernel out of something else (`loop0`, `nbd0`, `zd0`): it hangs on no bus.
+fn is_kernels_own(disk: &Disk) -> bool {
+    disk.is_virtual == Some(true) && disk.transport.is_none() && disk.driver.is_none()
+}
+
+/// That another engine is used than the fastest, and why.
+fn stepped_down(target: &DiskTarget, engine: DiskEngine) -> Option<Warning> {
+    let why = target.no_io_uring.as_ref()?;
+    let used = if engine == DiskEngine::Libaio { "Native asynchronous I/O is" } else { "Blocking calls are" };
+    let seen = format!("{used} used, since io_uring cannot be had: {why}.");
+    Some(Warning::new(WarningCode::EngineSteppedDown, 1.0, &seen))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use model::machine::{Storage, Virtualization};
+    use model::warning::Grade;
+
+    use super::*;
+    use crate::tests::{disk_params, machine_with_cpus};
+
+    /// A directory on these devices, each on the one before, by name and kind.
+    fn target(chain: &[(&str, &str)]) -> DiskTarget {
+        let device = |(depth, (name, kind)): (u32, &(&str, &str))| StorageDevice {
+            name: (*name).into(),
+            depth,
+            kind: (*kind).into(),
+            disk: Some((*name).into()),
+            backing_file: (*kind == "loop").then(|| "/images/one".into()),
+            direct: None,
+        };
+        DiskTarget {
+            directory: PathBuf::from("/data"),
+            named: false,
+            storage: Storage { chain: (0..).zip(chain).map(device).collect(), ..Storage::default() },
+            total_bytes: 1 << 40,
+            available_bytes: 1 << 39,
+            obstacle: None,
+            no_io_uring: None,
+            no_libaio: None,
+            limits: machine::IoLimits::default(),
+            remote: false,
+        }
+    }
+
+    /// What is made of nothing but software: no bus and no driver.
+    fn software(name: &str) -> Disk {
+        Disk { name: name.into(), is_virtual: Some(true), ..Disk::default() }
+    }
+
+    fn real(name: &str) -> Disk {
+        Disk { is_virtual: Some(false), transport: Some("nvme".into()), ..software(name) }
+    }
+
+    fn virtio(name: &str) -> Disk {
+        Disk { transport: Some("virtio".into()), driver: Some("virtio_blk".into()), ..software(name) }
+    }
+
+    /// What is said of these devices, on a machine of its own or in a guest.
+    fn said(chain: &[(&str, &str)], disks: Vec<Disk>, hypervisor: Option<&str>) -> Option<String> {
+        let mut machine = machine_with_cpus(1);
+        machine.disks = disks;
+        machine.virtualization =
+            hypervisor.map(|name| Virtualization { hypervisor: Some(name.into()), ..Virtualization::default() });
+        behind(&target(chain), &machine).map(|warning| warning.text)
+    }
+
+    #[test]
+    fn layers_of_this_kernel_on_real_disks_are_nobody_elses() {
+        let lvm = [("dm-0", "mapper"), ("dm-1", "mapper"), ("nvme0n1", "disk")];
+        assert_eq!(said(&lvm, vec![software("dm-0"), software("dm-1"), real("nvme0n1")], None), None);
+        let array = [("md0", "raid"), ("nvme0n1", "disk")];
+        assert_eq!(said(&array, vec![software("md0"), real("nvme0n1")], None), None);
+        assert_eq!(said(&[("nvme0n1", "disk")], vec![real("nvme0n1"), virtio("vda")], None), None, "another disk");
+        assert_eq!(said(&[], Vec::new(), None), None);
+    }
+
+    #[test]
+    fn in_a_guest_the_lowest_disk_is_the_hypervisors() {
+        let lvm = [("dm-0", "mapper"), ("vda", "disk")];
+        let text = said(&lvm, vec![software("dm-0"), virtio("vda")], Some("KVM")).unwrap();
+        assert!(text.starts_with("vda is made by KVM.") && !text.contains("dm-0"), "{text}");
+        let unknown = Disk { is_virtual: None, ..real("sda") };
+        let text = said(&[("sda", "disk")], vec![unknown], Some("KVM")).unwrap();
+        assert!(text.starts_with("sda is made by KVM, or passed through by it."), "{text}");
+        assert!(said(&[], Vec::new(), Some("KVM")).unwrap().starts_with("The disk is made by KVM, or passed"));
+    }
+
+    #[test]
+    fn a_loop_device_is_a_file_that_the_page_cache_may_hold() {
+        let chain = [("loop0", "loop"), ("nvme0n1", "disk")];
+        let disks = || vec![software("loop0"), real("nvme0n1")];
+        let text = said(&chain, disks(), None).unwrap();
+        assert!(
+            text.starts_with("loop0 is the file '/images/one', which the page cache of this very machine"),
+            "{text}"
+        );
+        assert!(!text.contains("made by"), "{text}");
+        let guest = said(&[("loop0", "loop"), ("vda", "disk")], vec![software("loop0"), virtio("vda")], Some("KVM"));
+        let guest = guest.unwrap();
+        assert!(guest.contains("loop0 is the file") && guest.contains("vda is made by KVM."), "{guest}");
+        let unresolved = said(&[("loop0", "loop")], vec![software("loop0")], None).unwrap();
+        assert!(unresolved.contains("loop0 is the file") && !unresolved.contains("driver"), "{unresolved}");
+        let mut past = target(&chain);
+        past.storage.chain[0].direct = Some(true);
+        let machine = Machine { disks: disks(), ..machine_with_cpus(1) };
+        assert_eq!(behind(&past, &machine), None, "requests go past the page cache on both floors");
+    }
+
+    #[test]
+    fn what_a_driver_makes_of_something_unseen_is_told_as_that() {
+        for hypervisor in [None, Some("KVM")] {
+            let text = said(&[("nbd0", "disk")], vec![software("nbd0")], hypervisor).unwrap();
+            assert!(text.starts_with("nbd0 is made by a driver of this kernel"), "{text}");
+        }
+        let card = Disk {
+            model: Some("Amazon Elastic Block Store".into()),
+            transport: Some("nvme".into()),
+            ..software("nvme0n1")
+        };
+        let text = said(&[("nvme0n1", "disk")], vec![card], None).unwrap();
+        assert!(text.starts_with("nvme0n1 calls itself 'Amazon Elastic Block Store'"), "{text}");
+    }
+
+    #[test]
+    fn a_servers_disk_is_told_and_keeps_its_grade() {
+        let told = warnings(&DiskTarget { remote: true, ..target(&[]) }, &machine_with_cpus(1), &disk_params(1), false);
+        let codes: Vec<_> = told.iter().map(|warning| (warning.code.as_str(), warning.grade)).collect();
+        assert_eq!(codes, [("host_cache", Grade::A)]);
+    }
+}
