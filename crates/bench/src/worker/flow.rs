@@ -371,7 +371,7 @@ fn carried(kind: FlowMetric, records: &[FlowRecord]) -> Carrying {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use std::sync::{Arc, Mutex};
 
     use model::sample::MetricName;
 
@@ -434,13 +434,13 @@ mod tests {
 
     /// A flow that does so many operations in each window, and for which so many seconds are waited beyond its end. Notes
     /// how long its windows were.
-    struct Draining<'a> {
+    struct Draining {
         seconds: f64,
         count: u64,
-        windows: &'a Mutex<Vec<f64>>,
+        windows: Arc<Mutex<Vec<f64>>>,
     }
 
-    impl Flow for Draining<'_> {
+    impl Flow for Draining {
         fn profile(&self) -> FlowProfile {
             FlowProfile { metrics: &[FlowMetric::Requests], lead_microseconds: 0 }
         }
@@ -450,7 +450,7 @@ mod tests {
         }
 
         fn run(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
-            lock(self.windows).push(timer.seconds(window.begin, window.end));
+            lock(&self.windows).push(timer.seconds(window.begin, window.end));
             (0..self.count).for_each(|_| tally.note(window.begin, window.begin + 1, 4096));
             while timer.now() < window.end + timer.ticks(self.seconds) {
                 std::thread::yield_now();
@@ -471,14 +471,14 @@ mod tests {
         let task = model::wire::Task { cpus: vec![cpu; 2], sample_seconds: 1e-3, ..task.clone() };
         let (mut output, engine) = (Vec::new(), crate::engine::of(model::experiment::Area::Disk).unwrap());
         let launch = Launch::new(&task, engine, Timer::system(), &mut output);
-        let windows = Mutex::new(Vec::new());
+        let windows = Arc::new(Mutex::new(Vec::new()));
         let reports = sys::team::run(&task.cpus, |thread, gate| {
-            let flow = Box::new(Draining { seconds: 0.02, count: counts[thread], windows: &windows });
+            let flow = Box::new(Draining { seconds: 0.02, count: counts[thread], windows: Arc::clone(&windows) });
             run(&launch, thread, gate, flow, 0.0).map_err(|ended| format!("{ended:?}"))
         });
         reports.map_err(|error| format!("{error:?}"))?;
         let text = String::from_utf8(output).unwrap();
-        Ok((text.lines().filter(|line| line.contains(r#""kind":"sample""#)).count(), windows.into_inner().unwrap()))
+        Ok((text.lines().filter(|line| line.contains(r#""kind":"sample""#)).count(), lock(&windows).clone()))
     }
 
     #[test]
