@@ -7,10 +7,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::affinity;
-use crate::clock::Timer;
+use crate::clock::{Timer, monotonic_raw_seconds};
 
 /// Spins before the processor is given up for a moment: with more threads than CPUs the ones that are waited for must
 /// run.
@@ -18,7 +18,7 @@ const SPINS: u32 = 2000;
 
 /// How long a thread that waits for the others asks for its turn again and again. Whoever is not there by then waits for
 /// a device, and is not waited for by burning a CPU that others could use.
-const YIELDING: Duration = Duration::from_millis(100);
+const YIELDING_SECONDS: f64 = 0.1;
 
 /// How long it sleeps between two looks after that.
 const NAP: Duration = Duration::from_micros(50);
@@ -75,7 +75,7 @@ impl Gate {
             spins += 1;
             if spins < SPINS {
                 std::hint::spin_loop();
-            } else if since.get_or_insert_with(Instant::now).elapsed() < YIELDING {
+            } else if monotonic_raw_seconds() - *since.get_or_insert_with(monotonic_raw_seconds) < YIELDING_SECONDS {
                 std::thread::yield_now();
             } else {
                 std::thread::sleep(NAP);
