@@ -6,9 +6,14 @@
 const TOGETHER: &[&str] = &[
     "bad_input::",
     "charts::",
+    "cluster::",
+    "cluster_forms::",
+    "cluster_pairs::",
+    "cluster_run::",
     "cpu::",
     "disk::",
     "disk_cache::",
+    "disk_steady::",
     "disk_trouble::",
     "documents::",
     "emulation::",
@@ -20,9 +25,11 @@ const TOGETHER: &[&str] = &[
     "net_faults::",
     "net_server::",
     "references::",
+    "references_trouble::",
     "report::",
     "resume::",
     "storage::",
+    "cut_off::",
 ];
 
 /// How many at a time: two CPUs are the fewest that tests are run on, and most tests wait most of the time.

@@ -9,6 +9,7 @@ mod beside;
 mod held;
 mod launch;
 mod outlook;
+mod pace;
 mod resume;
 mod row;
 
@@ -18,6 +19,7 @@ use std::io;
 use model::document::{Document, MachineState, MachineStates, Program, Row, RunInfo, SCHEMA, TimerFacts};
 use model::experiment::{Area, LOOPBACK, Params, id_without_threads};
 use model::machine::Machine;
+use model::sample::MetricName;
 use model::surroundings::{Change, Surroundings};
 use model::warning::Grade;
 use model::wire::{Ends, HeldFile, Role, Task};
@@ -44,7 +46,8 @@ use held::Held;
 pub(crate) use launch::Outcome;
 pub use launch::WorkerCommand;
 use launch::{Heard, Patience};
-use outlook::longer;
+use outlook::{closing_seconds, longer};
+use pace::Pace;
 pub use resume::{CutOff, go_on};
 use row::Progressing;
 
@@ -64,8 +67,11 @@ const CALIBRATION: std::time::Duration = std::time::Duration::from_millis(20);
 /// time.
 const PATIENCE_SECONDS: f64 = 60.0;
 
-/// Before the time of the run is over workers have this long to come to their end by themselves, in seconds.
+/// Before the time for measuring is over workers have this long to come to their end by themselves, in seconds.
 const ENDING_SECONDS: f64 = 1.0;
+
+/// Storing a row that is not finished may take this share of the time: on a slow disk that goes to measuring.
+const STORING_SHARE: f64 = 0.05;
 
 /// How many times its share of the time a launch may take: few rows are that much slower than others.
 const SHARES: u32 = 3;
@@ -220,6 +226,12 @@ struct Run<'a> {
     /// Seconds that may still be spent on repeating what others have disturbed, where no time budget is given.
     repeat_seconds: f64,
     not_stored: Option<String>,
+    /// How quick the disk is.
+    pace: Pace,
+    /// Times that the document was stored.
+    stored: u32,
+    /// Seconds that it took.
+    storing_seconds: f64,
     /// The timer as it was calibrated when the run began, to be checked when it ends.
     calibration: Calibration,
     timer: Timer,
@@ -270,6 +282,9 @@ impl<'a> Run<'a> {
             session: 1,
             repeat_seconds: plan.repeat_share * plan.expected_seconds(),
             not_stored: None,
+            pace: Pace::default(),
+            stored: 0,
+            storing_seconds: 0.0,
             best_ops_per_cycle: BTreeMap::new(),
             calibration,
             timer,
@@ -311,8 +326,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Blocks of all unfinished rows of an area, each block in a new order but for a disk's first; a signal, if one ended
-    /// it.
+    /// Blocks of all unfinished rows of an area, each block in a new order but for a disk's first, and but for one where
+    /// time is short; a signal, if one ended it.
     fn measure_area(&mut self, area: Area) -> Option<i32> {
         let mut block = self.last_block(area);
         loop {
@@ -330,13 +345,46 @@ impl<'a> Run<'a> {
             // What needs a drive in a state of its own comes before all that could change it.
             order.sort_by_key(|index| !self.plan.rows[*index].sampling.until_steady);
             self.wait_until_quiet(area);
-            for index in order {
+            while let Some(index) = self.take_next(&mut order) {
                 if process::stop_signal().is_none() {
                     self.go_on_with(index, block);
                 }
                 if let Some(signal) = process::stop_signal() {
                     return Some(signal);
                 }
+            }
+        }
+    }
+
+    /// The row of a block that comes next: in their order, but where there is too little time for all of them those that
+    /// wait the least for a slow device.
+    fn take_next(&self, order: &mut Vec<usize>) -> Option<usize> {
+        // What needs a state of the drive stays in front.
+        let in_front = |index: &usize| self.plan.rows[*index].sampling.until_steady;
+        let in_turn = order.first().is_none_or(in_front) || !self.is_short_of_time();
+        let waits = |place: usize| self.rows[order[place]].waits_beyond_plan(&self.plan.rows[order[place]]);
+        let least = (0..order.len()).min_by(|one, other| waits(*one).total_cmp(&waits(*other)));
+        let place = if in_turn { 0 } else { least? };
+        (place < order.len()).then(|| order.remove(place))
+    }
+
+    /// Whether all that is certainly left will not fit into the time that is left.
+    fn is_short_of_time(&self) -> bool {
+        self.work_seconds_left().is_some_and(|left| self.certain_seconds() > left)
+    }
+
+    /// Learns from the last sample of a row how quick the disk is, for rows that were not launched yet.
+    fn note_pace(&mut self, index: usize) {
+        let Params::Disk(params) = &self.plan.rows[index].experiment.params else { return };
+        let last = |name: MetricName| {
+            let sample = self.rows[index].samples.last()?.metrics.iter().find(|metric| metric.name == name)?;
+            Some(sample.sample.value)
+        };
+        let (Some(iops), Some(throughput)) = (last(MetricName::Iops), last(MetricName::Throughput)) else { return };
+        self.pace.note(params, iops, throughput);
+        for (row, planned) in self.rows.iter_mut().zip(&self.plan.rows) {
+            if let Params::Disk(params) = &planned.experiment.params {
+                row.waits_seconds = self.pace.waits_seconds(params);
             }
         }
     }
@@ -359,19 +407,48 @@ impl<'a> Run<'a> {
         let tools = self.rows[index].beside.iter().filter(|beside| beside.is_alive()).count();
         let round = if tools > 0 { 2.0 } else { 1.0 };
         let expected = round * (self.rows[index].next_launch_seconds(planned) + tools as f64 * planned.tool_seconds());
-        let left = self.setting.time_budget.map(|budget| budget - self.seconds_so_far());
+        let left = self.work_seconds_left();
         if left.is_some_and(|left| expected > left && !self.rows[index].fit_into(left, planned)) {
-            self.rows[index].out_of_time(TIME_BUDGET);
-            if !self.rows[index].is_left() {
-                self.note(&Entry::Enough { id: self.id(index) });
-            }
-        } else if tools == 0 {
+            return self.no_time_for(index);
+        }
+        if tools == 0 {
             self.launch_row(index, block);
             self.repeat_if_disturbed(index);
         } else {
             self.round(index, block);
         }
         self.row_changed(index);
+    }
+
+    /// A row gets no other launch, for want of time. The document is stored with the next row that is measured, or at the
+    /// end of the run, which is near: until then the journal has what is to be known of it.
+    fn no_time_for(&mut self, index: usize) {
+        self.rows[index].out_of_time(TIME_BUDGET);
+        if !self.rows[index].is_left() {
+            self.note(&Entry::Enough { id: self.id(index) });
+        }
+        self.assemble(index);
+        self.store_histograms(index);
+        self.watcher.event(Event::Finished { row: &self.document.experiments[index] });
+    }
+
+    /// When measuring has to end, in seconds of `CLOCK_MONOTONIC_RAW`, where there is a time budget: the end of the run
+    /// takes its time too.
+    fn work_ends_at(&self) -> Option<f64> {
+        let budget = self.setting.time_budget?;
+        let open = self.rows.iter().filter(|row| !row.is_over()).count();
+        let each = self.storing_seconds / f64::from(self.stored.max(1));
+        Some(self.setting.began + budget - closing_seconds(budget, each, open))
+    }
+
+    /// Seconds until then.
+    fn work_seconds_left(&self) -> Option<f64> {
+        self.work_ends_at().map(|end| end - monotonic_raw_seconds())
+    }
+
+    /// Expected cost of all that is certainly still to come, in seconds.
+    fn certain_seconds(&self) -> f64 {
+        self.rows.iter().zip(&self.plan.rows).map(|(row, planned)| row.seconds_left(planned)).sum()
     }
 
     /// Lets others finish what they do, where the user asked for it and there is time left for it.
@@ -405,8 +482,7 @@ impl<'a> Run<'a> {
         }
         self.wait_until_quiet(planned.experiment.area);
         let cost = self.rows[index].next_launch_seconds(planned);
-        let budget = self.setting.time_budget;
-        let spare = budget.map_or(f64::INFINITY, |budget| budget - self.seconds_so_far() - self.outlook().0);
+        let spare = self.work_seconds_left().map_or(f64::INFINITY, |left| left - self.outlook().0);
         let share = if self.setting.repeats_fill_budget { f64::INFINITY } else { self.repeat_seconds };
         if cost <= spare.min(share) {
             self.repeat_seconds -= cost;
@@ -487,10 +563,7 @@ impl<'a> Run<'a> {
         };
         let task = self.task(index, block, file);
         let before = self.look_around(index);
-        let patience = Patience {
-            silent: 10.0 * expected + PATIENCE_SECONDS,
-            ends_at: self.setting.time_budget.map(|budget| self.setting.began + budget),
-        };
+        let patience = Patience { silent: 10.0 * expected + PATIENCE_SECONDS, ends_at: self.work_ends_at() };
         let (journal, row) = (&mut self.journal, &mut self.rows[index]);
         let mut lost: Option<io::Error> = None;
         let Heard { outcome, preparing_seconds } =
@@ -514,6 +587,7 @@ impl<'a> Run<'a> {
         let ended = Ended { id, launch: self.launches, seconds, around: kept, outcome: outcome.clone() };
         self.note(&Entry::Launched(ended));
         self.rows[index].launched(seconds, outcome, around);
+        self.note_pace(index);
     }
 
     /// Notes in the journal what has come of a row.
@@ -567,9 +641,9 @@ impl<'a> Run<'a> {
             return None;
         }
         let expected = f64::from(SHARES) * self.rows[index].next_launch_seconds(planned);
-        let Some(budget) = self.setting.time_budget else { return Some(expected.max(PATIENCE_SECONDS)) };
+        let Some(left) = self.work_seconds_left() else { return Some(expected.max(PATIENCE_SECONDS)) };
         let rows = self.rows.iter().filter(|row| !row.is_over()).count();
-        Some((f64::from(SHARES) * (budget - self.seconds_so_far()) / rows.max(1) as f64).max(LEAST_SECONDS))
+        Some((f64::from(SHARES) * left / rows.max(1) as f64).max(LEAST_SECONDS))
     }
 
     fn task(&mut self, index: usize, block: u32, file: Option<HeldFile>) -> Task {
@@ -592,7 +666,7 @@ impl<'a> Run<'a> {
             parent: std::process::id(),
             until_steady: self.rows[index].is_until_steady(),
             most_seconds: self.most_seconds(index),
-            ends_at: self.setting.time_budget.map(|budget| self.setting.began + budget - ENDING_SECONDS),
+            ends_at: self.work_ends_at().map(|end| end - ENDING_SECONDS),
             precondition: sampling.until_steady && !quick,
             file,
             ends: ends(planned, self.setting.visit),
@@ -603,7 +677,9 @@ impl<'a> Run<'a> {
     fn row_changed(&mut self, index: usize) {
         self.assemble(index);
         self.document.run.seconds = self.seconds_so_far();
-        self.store();
+        if self.rows[index].is_over() || self.storing_seconds < STORING_SHARE * self.seconds_so_far() {
+            self.store();
+        }
         self.store_raw(index);
         if self.rows[index].is_over() {
             self.store_histograms(index);
@@ -637,7 +713,7 @@ impl<'a> Run<'a> {
     /// Seconds left and share done, by the expected cost of what is certainly still to come and by how much longer than
     /// certain everything has taken so far.
     fn outlook(&self) -> (f64, f64) {
-        let certain: f64 = self.rows.iter().zip(&self.plan.rows).map(|(row, planned)| row.seconds_left(planned)).sum();
+        let certain = self.certain_seconds();
         let so_far = self.seconds_so_far();
         let left = certain * longer(so_far, self.plan.expected_seconds(), certain);
         let left = self.setting.time_budget.map_or(left, |budget| left.min((budget - so_far).max(0.0)));
@@ -648,9 +724,12 @@ impl<'a> Run<'a> {
         if self.not_stored.is_some() {
             return;
         }
+        let began = monotonic_raw_seconds();
         if let Some(Err(reason)) = self.folder.map(|folder| folder.write(&self.document)) {
             self.cannot_store(&reason);
         }
+        self.stored += 1;
+        self.storing_seconds += monotonic_raw_seconds() - began;
     }
 
     /// Stores how long each operation of a finished row took, where operations were timed.

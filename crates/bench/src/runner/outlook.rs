@@ -1,9 +1,28 @@
-//! How long a run will still take: what is certain, and by how much longer than that it has taken so far.
+//! How long a run will still take: what is certain, and by how much longer than that it has taken so far; and what is
+//! kept of its time for its end.
 //!
-//! No row is looked at here: what each certainly needs is its own business.
+//! What has come of a row is not looked at here: what each certainly needs is its own business.
 
 /// Seconds of certain work below which nothing is learnt from what they took.
 const LEAST_SECONDS: f64 = 10.0;
+
+/// The end of a run on a quick disk, in seconds: what rows say together, the document and the page.
+const CLOSING_SECONDS: f64 = 0.5;
+
+/// The most of a time budget that is kept for its end.
+const CLOSING_SHARE: f64 = 0.2;
+
+/// Files that are stored at the end in any case: the document and the page.
+const CLOSING_FILES: usize = 2;
+
+/// How much longer storing takes at the end: it waits behind what a worker that was ended had in flight.
+const CLOSING_SLOWNESS: f64 = 2.0;
+
+/// What is kept of a time budget for the end of the run, in seconds, where storing a file takes `each` of them: besides
+/// the document and the page, every one of `open` rows that are not over may leave its histogram.
+pub(super) fn closing_seconds(budget: f64, each: f64, open: usize) -> f64 {
+    (CLOSING_SECONDS + CLOSING_SLOWNESS * each * (CLOSING_FILES + open) as f64).min(CLOSING_SHARE * budget)
+}
 
 /// How many times as long as planned what is left will take, by what was done: rows whose intervals stay wide go on beyond
 /// the samples that are certain. Never less than 1. `so_far` seconds have passed, and of `planned` ones, which a quiet
@@ -16,6 +35,16 @@ pub(super) fn longer(so_far: f64, planned: f64, left: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_budget_its_end_has_a_part_that_grows_with_what_storing_takes_and_never_more_than_a_share() {
+        let close = |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-12, "{found}, not {wanted}");
+        close(closing_seconds(60.0, 0.0, 26), 0.5);
+        close(closing_seconds(60.0, 0.125, 26), 7.5);
+        close(closing_seconds(60.0, 0.25, 0), 1.5);
+        close(closing_seconds(60.0, 5.0, 26), 12.0);
+        close(closing_seconds(1.0, 0.01, 3), 0.2);
+    }
 
     #[test]
     fn what_took_longer_so_far_takes_longer_still() {

@@ -16,6 +16,9 @@ use crate::suite::Sampling;
 /// Samples of `--verify`: one, and no interval.
 const VERIFY_SAMPLES: u32 = 1;
 
+/// A launch that takes longer than planned by less than this is no reason to take another one first, in seconds.
+const LITTLE_SECONDS: f64 = 0.25;
+
 /// A row being measured.
 #[derive(Clone, Debug)]
 pub(super) struct Progressing {
@@ -30,6 +33,8 @@ pub(super) struct Progressing {
     pub(super) seconds: f64,
     /// Seconds of it that were preparation, which is made only once.
     pub(super) preparing_seconds: f64,
+    /// Seconds for which its first launch will wait for the device beyond what was planned, as other rows let expect.
+    pub(super) waits_seconds: f64,
     /// Why it is over.
     pub(super) over: Option<Over>,
     /// Trusted tools beside it.
@@ -63,6 +68,7 @@ impl Progressing {
             launches: Vec::new(),
             seconds: 0.0,
             preparing_seconds: 0.0,
+            waits_seconds: 0.0,
             over,
             beside: Vec::new(),
             again: 0,
@@ -133,11 +139,20 @@ impl Progressing {
 
     /// Expected seconds of the next launch.
     pub(super) fn next_launch_seconds(&self, planned: &Planned) -> f64 {
-        let planned_seconds =
-            before_samples_seconds(planned) + f64::from(self.samples_next(planned)) * planned.sampling.sample_seconds;
         // What launches of this row really took is the better guess.
         let taken = (self.seconds - self.preparing_seconds) / self.launches.len().max(1) as f64;
-        if self.launches.is_empty() { planned_seconds } else { taken }
+        if self.launches.is_empty() { self.planned_seconds(planned) + self.waits_seconds } else { taken }
+    }
+
+    /// Seconds of the next launch by the plan.
+    fn planned_seconds(&self, planned: &Planned) -> f64 {
+        before_samples_seconds(planned) + f64::from(self.samples_next(planned)) * planned.sampling.sample_seconds
+    }
+
+    /// Seconds by which the next launch is expected to take longer than planned; 0 where that is little.
+    pub(super) fn waits_beyond_plan(&self, planned: &Planned) -> f64 {
+        let beyond = self.next_launch_seconds(planned) - self.planned_seconds(planned);
+        if beyond > LITTLE_SECONDS { beyond } else { 0.0 }
     }
 
     /// Expected seconds until it has the samples that it certainly needs.
@@ -391,6 +406,22 @@ mod tests {
         row.preparing_seconds += 20.0;
         row.launched(21.5, done(), Change::default());
         assert!((row.next_launch_seconds(&planned) - 1.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_a_row_will_wait_for_is_expected_until_it_was_launched() {
+        let planned = planned();
+        let mut row = Progressing::new(&planned, Some(9), false);
+        let by_plan = row.next_launch_seconds(&planned);
+        row.waits_seconds = 0.1;
+        assert!((row.next_launch_seconds(&planned) - by_plan - 0.1).abs() < 1e-9);
+        assert!(row.waits_beyond_plan(&planned).abs() < 1e-9);
+        row.waits_seconds = 7.0;
+        assert!((row.waits_beyond_plan(&planned) - 7.0).abs() < 1e-9);
+        row.pending(repetition(1.0));
+        row.launched(by_plan + 3.0, done(), Change::default());
+        assert!((row.next_launch_seconds(&planned) - by_plan - 3.0).abs() < 1e-9, "what it took is known");
+        assert!((row.waits_beyond_plan(&planned) - 3.0).abs() < 1e-9);
     }
 
     #[test]

@@ -121,6 +121,7 @@ fn take_sample(
     worked: &mut Worked,
 ) -> Result<(), Ended> {
     let drains = flow.drains();
+    let mut was_late = false;
     let mut seconds = launch.task.sample_seconds;
     if drains && !launch.task.until_steady {
         // Rounds that are compared with each other are equally long.
@@ -132,7 +133,9 @@ fn take_sample(
         lock(&launch.flows)[thread] = Some(FlowRecord { tally: worked.tally.clone(), window });
         gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
         let is_idle = is_idle(lock(&launch.flows).iter().flatten(), drains);
-        let waited_enough = if drains { launch.late.load(Ordering::Acquire) } else { seconds >= LONGEST_EMPTY_SECONDS };
+        // One more window there is for what is late already: by now it is known how long a request takes.
+        let waited_enough = if drains { was_late } else { seconds >= LONGEST_EMPTY_SECONDS };
+        was_late = launch.late.load(Ordering::Acquire);
         let drained = drained_seconds(launch);
         // Every thread has looked before the records change.
         gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
@@ -432,11 +435,12 @@ mod tests {
         assert!(reason.contains("not one operation ended within 4.096 s"), "{reason}");
     }
 
-    /// A flow that does so many operations in each window, and for which so many seconds are waited beyond its end. Notes
-    /// how long its windows were.
+    /// A flow that does so many operations in each window that is long enough, and for which so many seconds are waited
+    /// beyond its end. Notes how long its windows were.
     struct Draining {
         seconds: f64,
         count: u64,
+        least_seconds: f64,
         windows: Arc<Mutex<Vec<f64>>>,
     }
 
@@ -450,8 +454,10 @@ mod tests {
         }
 
         fn run(&mut self, timer: &Timer, window: Window, tally: &mut Tally) -> Result<(), String> {
-            lock(&self.windows).push(timer.seconds(window.begin, window.end));
-            (0..self.count).for_each(|_| tally.note(window.begin, window.begin + 1, 4096));
+            let window_seconds = timer.seconds(window.begin, window.end);
+            lock(&self.windows).push(window_seconds);
+            let count = if window_seconds < self.least_seconds { 0 } else { self.count };
+            (0..count).for_each(|_| tally.note(window.begin, window.begin + 1, 4096));
             while timer.now() < window.end + timer.ticks(self.seconds) {
                 std::thread::yield_now();
             }
@@ -467,14 +473,20 @@ mod tests {
 
     /// The samples of a launch of two such threads with these numbers of requests, and how long the windows were.
     fn drained(task: &model::wire::Task, counts: [u64; 2]) -> Result<(usize, Vec<f64>), String> {
+        drained_in(task, counts, 0.0)
+    }
+
+    /// The same where requests end only in windows of so many seconds at least.
+    fn drained_in(task: &model::wire::Task, counts: [u64; 2], least: f64) -> Result<(usize, Vec<f64>), String> {
         let cpu = sys::affinity::allowed_cpus().unwrap()[0];
         let task = model::wire::Task { cpus: vec![cpu; 2], sample_seconds: 1e-3, ..task.clone() };
         let (mut output, engine) = (Vec::new(), crate::engine::of(model::experiment::Area::Disk).unwrap());
         let launch = Launch::new(&task, engine, Timer::system(), &mut output);
         let windows = Arc::new(Mutex::new(Vec::new()));
         let reports = sys::team::run(&task.cpus, |thread, gate| {
-            let flow = Box::new(Draining { seconds: 0.02, count: counts[thread], windows: Arc::clone(&windows) });
-            run(&launch, thread, gate, flow, 0.0).map_err(|ended| format!("{ended:?}"))
+            let windows = Arc::clone(&windows);
+            let flow = Draining { seconds: 0.02, count: counts[thread], least_seconds: least, windows };
+            run(&launch, thread, gate, Box::new(flow), 0.0).map_err(|ended| format!("{ended:?}"))
         });
         reports.map_err(|error| format!("{error:?}"))?;
         let text = String::from_utf8(output).unwrap();
@@ -498,6 +510,20 @@ mod tests {
         assert_eq!(drained(&run_over, [5, 5]).unwrap().0, 1);
         let in_time = model::wire::Task { samples: 5, most_seconds: Some(1e3), ..crate::tests::task() };
         assert_eq!(drained(&in_time, [5, 5]).unwrap().0, 5);
+    }
+
+    #[test]
+    fn a_launch_whose_time_is_over_has_one_longer_window_in_the_place_of_an_empty_one() {
+        let late = model::wire::Task {
+            samples: 5,
+            warm_up_seconds: [0.0, 0.0],
+            most_seconds: Some(0.0),
+            ..crate::tests::task()
+        };
+        let (samples, windows) = drained_in(&late, [5, 5], 0.015).unwrap();
+        assert_eq!((samples, windows.len()), (1, 2 * 2), "{windows:?}");
+        let none = drained_in(&late, [5, 5], 1e3).unwrap_err();
+        assert!(none.contains("Unavailable"), "{none}");
     }
 
     #[test]

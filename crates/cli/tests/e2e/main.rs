@@ -31,7 +31,7 @@
 //! * `guide`: questions on a terminal
 //! * `family`: the processes that a run has started
 //! * `machines`: `assay info`, here and of recorded machines
-//! * `trouble`: signals, killed runs and killed workers
+//! * `cut_off`: signals, killed runs and killed workers
 //! * `storage`: closed outputs, folders that cannot be written to, full disks
 //! * `sampling`: sessions, launches that are made again, waiting for a quiet machine
 //! * `surroundings`: quotas, memory limits, neighbours, a kernel that shows nothing
@@ -48,6 +48,7 @@ mod common;
 mod compare;
 mod cpu;
 mod cpu_trouble;
+mod cut_off;
 mod disk;
 mod disk_cache;
 mod disk_steady;
@@ -74,4 +75,3 @@ mod sampling;
 mod storage;
 mod surroundings;
 mod system;
-mod trouble;

@@ -1,0 +1,107 @@
+//! How quick the disk has been in this run, and what rows that were not launched yet will wait for it.
+//!
+//! A plan is made for a disk of today. On a slow one a row with much in flight waits for many seconds until its queue is
+//! empty, which nothing can cut short: the kernel takes no request back. Rates are those of the quickest rows so far, so
+//! that no wait is expected which there is none of.
+
+use model::experiment::DiskParams;
+use model::io::{DiskCache, DiskOp};
+
+/// How often the queue is emptied in a launch at least: after a slice of warm-up, and after a window.
+const EMPTIED: f64 = 2.0;
+
+/// The best that rows have shown so far, for reads and for writes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pace {
+    read: Rates,
+    write: Rates,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Rates {
+    requests_per_second: f64,
+    bytes_per_second: f64,
+}
+
+impl Rates {
+    /// Seconds until so many requests of so many bytes in all are done; 0 where nothing is known.
+    fn seconds(self, requests: f64, bytes: f64) -> f64 {
+        let at = |work: f64, rate: f64| if rate > 0.0 { work / rate } else { 0.0 };
+        at(requests, self.requests_per_second).max(at(bytes, self.bytes_per_second))
+    }
+
+    fn note(&mut self, iops: f64, throughput: f64) {
+        self.requests_per_second = self.requests_per_second.max(iops);
+        self.bytes_per_second = self.bytes_per_second.max(throughput);
+    }
+}
+
+impl Pace {
+    /// Learns from a sample of a row: requests and bytes a second. What the page cache did says nothing of the disk.
+    pub(super) fn note(&mut self, params: &DiskParams, iops: f64, throughput: f64) {
+        if params.cache == DiskCache::Warm {
+            return;
+        }
+        if reads(params.op) {
+            self.read.note(iops, throughput);
+        }
+        if writes(params.op) {
+            self.write.note(iops, throughput);
+        }
+    }
+
+    /// Seconds that a launch of a row will wait for the disk beyond its windows; 0 as long as nothing is known of it.
+    pub(super) fn waits_seconds(&self, params: &DiskParams) -> f64 {
+        let in_flight = f64::from(params.depth) * f64::from(params.threads);
+        let of = |rates: Rates| EMPTIED * rates.seconds(in_flight, in_flight * params.block as f64);
+        // What is kept in the cache is read whole before.
+        let cached = if params.cache == DiskCache::Warm { self.read.seconds(0.0, params.size as f64) } else { 0.0 };
+        let read = if reads(params.op) { of(self.read) } else { 0.0 };
+        let write = if writes(params.op) { of(self.write) } else { 0.0 };
+        read.max(write) + cached
+    }
+}
+
+fn reads(op: DiskOp) -> bool {
+    matches!(op, DiskOp::Read | DiskOp::Reread | DiskOp::Mixed)
+}
+
+fn writes(op: DiskOp) -> bool {
+    matches!(op, DiskOp::Write | DiskOp::Rewrite | DiskOp::Mixed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::disk_params;
+
+    fn close(found: f64, wanted: f64) {
+        assert!((found - wanted).abs() < 1e-9, "{found}, not {wanted}");
+    }
+
+    #[test]
+    fn a_queue_is_waited_for_by_its_requests_or_by_its_bytes() {
+        let mut pace = Pace::default();
+        let row = |op, block, depth| DiskParams { op, block, threads: 2, ..disk_params(depth) };
+        close(pace.waits_seconds(&row(DiskOp::Read, 4096, 32)), 0.0);
+        // 128 requests, 5 MB a second.
+        pace.note(&row(DiskOp::Read, 4096, 1), 128.0, 0.5e6);
+        pace.note(&row(DiskOp::Read, 1 << 20, 1), 5.0, 5e6);
+        close(pace.waits_seconds(&row(DiskOp::Read, 4096, 32)), 1.0);
+        close(pace.waits_seconds(&row(DiskOp::Read, 1_000_000, 32)), 2.0 * 64.0 / 5.0);
+        close(pace.waits_seconds(&row(DiskOp::Write, 4096, 32)), 0.0);
+        pace.note(&row(DiskOp::Write, 4096, 1), 32.0, 1e6);
+        close(pace.waits_seconds(&row(DiskOp::Write, 4096, 32)), 4.0);
+        close(pace.waits_seconds(&row(DiskOp::Mixed, 4096, 32)), 4.0);
+    }
+
+    #[test]
+    fn a_warm_cache_is_filled_first_and_says_nothing_of_the_disk() {
+        let mut pace = Pace::default();
+        let warm = DiskParams { cache: DiskCache::Warm, size: 10_000_000, ..disk_params(1) };
+        pace.note(&warm, 1e6, 1e9);
+        close(pace.waits_seconds(&warm), 0.0);
+        pace.note(&disk_params(1), 1000.0, 5e6);
+        close(pace.waits_seconds(&warm), 2.0 + 2.0 / 1000.0);
+    }
+}
