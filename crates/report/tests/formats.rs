@@ -195,6 +195,39 @@ fn a_row_is_in_exactly_one_of_measured_and_not_measured() {
 }
 
 #[test]
+fn rows_that_other_programs_have_too_are_called_as_they_call_them() {
+    let document = fixture::disk_area();
+    let grid = grid(&document, "disk-measured").unwrap();
+    let column = grid.column("Known as").unwrap();
+    let mut named: Vec<(&str, &str)> = grid
+        .lines
+        .iter()
+        .filter(|line| !line.cells[column].is_absent())
+        .map(|line| (line.cells[column].text.as_str(), line.id.as_deref().unwrap()))
+        .collect();
+    named.sort_unstable();
+    let all = [
+        ("RND4K Q1T1", "random", "4KiB/d1/t1"),
+        ("RND4K Q32T1", "random", "4KiB/d32/t1"),
+        ("RND4K Q32T16", "random", "4KiB/d32/t16"),
+        ("SEQ128K Q32T1", "sequential", "128KiB/d32/t1"),
+        ("SEQ1M Q1T1", "sequential", "1MiB/d1/t1"),
+        ("SEQ1M Q8T1", "sequential", "1MiB/d8/t1"),
+    ];
+    // Neither what goes through the page cache, nor under a load, nor what waits for the medium, nor both in turn.
+    let ids = all.map(|(name, order, rest)| ["read", "write"].map(|op| (name, format!("disk/{order}-{op}/{rest}"))));
+    assert!(named.iter().copied().eq(ids.as_flattened().iter().map(|(name, id)| (*name, id.as_str()))), "{named:?}");
+    let lines = records(&csv::render(&document)).unwrap();
+    let place = lines[0].iter().position(|heading| heading == "known_as").unwrap();
+    let in_csv: BTreeSet<(&str, &str)> = lines[1..]
+        .iter()
+        .filter(|line| !line[place].is_empty())
+        .map(|line| (line[place].as_str(), line[0].as_str()))
+        .collect();
+    assert_eq!(in_csv, named.into_iter().collect());
+}
+
+#[test]
 fn figures_of_a_table_are_those_of_the_document() {
     let document = fixture::good();
     let table = grid(&document, "cpu-measured").unwrap();

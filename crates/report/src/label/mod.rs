@@ -2,6 +2,7 @@
 
 pub(crate) mod cpu;
 pub(crate) mod disk;
+pub(crate) mod familiar;
 pub(crate) mod linpack;
 pub(crate) mod memory;
 pub(crate) mod net;
