@@ -228,6 +228,27 @@ fn rows_that_other_programs_have_too_are_called_as_they_call_them() {
 }
 
 #[test]
+fn no_two_rows_of_the_disk_have_the_same_words_in_a_sentence() {
+    let mut document = fixture::disk_area();
+    // A warning of its own for each row names that row.
+    for (row, rule) in document.experiments.iter_mut().zip(model::warning::WARNINGS) {
+        row.warnings = vec![model::warning::Warning::new(rule.code, 1.0, "It was seen.")];
+    }
+    let grid = grid(&document, "warnings").unwrap();
+    let column = grid.column("Most on").unwrap();
+    let words: BTreeSet<&str> = grid.lines.iter().map(|line| line.cells[column].text.as_str()).collect();
+    assert_eq!(words.len(), document.experiments.len(), "{words:#?}");
+    for told in [
+        "disk read random 4 KiB, depth 1",
+        "disk read random 4 KiB, through a warm page cache, depth 1",
+        "disk read random 4 KiB, at 25 % load, depth 32",
+        "disk write random 4 KiB, to the medium (dsync), depth 1",
+    ] {
+        assert!(words.contains(told), "{told}: {words:#?}");
+    }
+}
+
+#[test]
 fn figures_of_a_table_are_those_of_the_document() {
     let document = fixture::good();
     let table = grid(&document, "cpu-measured").unwrap();

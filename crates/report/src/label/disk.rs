@@ -27,6 +27,9 @@ pub(super) fn label(params: &DiskParams) -> Label {
     Label { what: params.op.to_string(), how, detail: String::new() }
 }
 
+/// Which aspects set a row apart from others of its run: what a sentence about it says as well, where it is unusual.
+pub(super) const ASPECTS_OF_A_ROW: std::ops::Range<usize> = 2..6;
+
 /// Directory, engine, cache, load, synchronous writes, layout, size, and of threads and depth the one that is not the
 /// axis. Without a device there is neither a directory nor a file; how large a file is shows only when it is there.
 pub(super) fn aspects(row: &Row, params: &DiskParams, axis: Axis) -> Vec<Option<String>> {
@@ -128,9 +131,12 @@ const fn layout_words(layout: DiskLayout) -> &'static str {
     }
 }
 
+/// Past the page cache, as one expects.
+pub(super) const DIRECT: &str = "direct";
+
 const fn cache_words(params: &DiskParams) -> &'static str {
     match (params.direct, params.cache) {
-        (true, _) => "direct",
+        (true, _) => DIRECT,
         (false, DiskCache::Bypassed) => "buffered",
         (false, DiskCache::Cold) => "through a cold page cache",
         (false, DiskCache::Warm) => "through a warm page cache",

@@ -211,6 +211,13 @@ impl Label {
             // There may be others that differ in nothing else.
             common.working_set = None;
         }
+        if row.area == Area::Disk {
+            // Likewise; but directory, engine and file are the same for nearly all rows of a run.
+            let of_row = common.aspects.iter_mut().take(disk::ASPECTS_OF_A_ROW.end).skip(disk::ASPECTS_OF_A_ROW.start);
+            for aspect in of_row.filter(|aspect| aspect.as_deref() != Some(disk::DIRECT)) {
+                *aspect = None;
+            }
+        }
         if row.area == Area::Net {
             // Likewise; but where it leads is the same for all rows of a run.
             common.aspects.truncate(net::ASPECTS_OF_A_RUN);
