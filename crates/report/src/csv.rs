@@ -220,6 +220,7 @@ const ROW_FIGURES: &[(&str, RowField)] = &[
     ("lost_to_algorithm", |row| figure(linpack(row).and_then(|seen| seen.lost_to_algorithm))),
     ("refinements", |row| figure(linpack(row).and_then(|seen| seen.refinements))),
     ("known_as", |row| text(familiar::name(row))),
+    ("cpu_seconds_per_request", |row| figure(disk(row).and_then(|disk| disk.cpu_seconds_per_request))),
 ];
 
 /// The whole file, with its heading.

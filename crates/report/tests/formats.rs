@@ -249,6 +249,26 @@ fn no_two_rows_of_the_disk_have_the_same_words_in_a_sentence() {
 }
 
 #[test]
+fn what_a_request_costs_the_processor_stands_beside_it_and_the_loop_without_a_device_below() {
+    let document = fixture::disk_area();
+    let grid = grid(&document, "disk-measured").unwrap();
+    let column = grid.column("CPU per request").unwrap();
+    let row = |id: &str| document.experiments.iter().find(|row| row.id == id).unwrap();
+    for line in &grid.lines {
+        let seen = row(line.id.as_deref().unwrap()).conditions.disk.as_ref().unwrap();
+        assert_eq!(line.cells[column].value, seen.cpu_seconds_per_request, "{line:?}");
+    }
+    assert!(grid.lines.iter().any(|line| line.cells[column].is_absent()), "a load has none");
+    let note = grid.notes.iter().find(|note| note.contains("without a device")).unwrap();
+    // The range of the loop's rates, and the row that comes nearest to it: that from memory.
+    let nearest = row("disk/random-read/4KiB/d1/warm/t1").metric(model::sample::MetricName::Iops).unwrap();
+    let share = format!("{:.1} %", nearest.summary.median / 2.2e6 * 100.0);
+    for told in ["2.200 M/s to 7.500 M/s", &share, "through a warm page cache, depth 1"] {
+        assert!(note.contains(told), "{told}: {note}");
+    }
+}
+
+#[test]
 fn figures_of_a_table_are_those_of_the_document() {
     let document = fixture::good();
     let table = grid(&document, "cpu-measured").unwrap();

@@ -31,6 +31,7 @@ pub(super) fn measured(area: Area, rows: &[&Row], document: &Document) -> Grid {
         Column::number("Measured"),
         Column::number("±95 %"),
         Column::number("p99").base(Unit::Second),
+        Column::number("CPU per request").base(Unit::Second),
         Column::number("Of peak").base(Unit::One),
         Column::number("Peak"),
         Column::text("Rests on"),
@@ -45,7 +46,11 @@ pub(super) fn measured(area: Area, rows: &[&Row], document: &Document) -> Grid {
         .filter_map(|(row, label)| Some(Line::of(row, cells(row, row.metrics.first()?, label, axis))))
         .collect();
     grid.notes.extend(rows.iter().any(|row| familiar::name(row).is_some()).then(|| familiar::ABOUT.to_owned()));
-    grid.notes.extend(disk::cut_words(&rows).filter(|_| area == Area::Disk));
+    if area == Area::Disk {
+        grid.notes.extend(disk::cpu_words(&rows));
+        grid.notes.extend(disk::loop_words(&rows));
+        grid.notes.extend(disk::cut_words(&rows));
+    }
     grid.without_empty_columns(&ALWAYS)
 }
 
@@ -66,6 +71,7 @@ fn cells(row: &Row, metric: &Metric, label: Label, axis: Axis) -> Vec<Cell> {
         told(Some(summary.median)),
         Cell::figure(half, |half| format!("±{}", percent(half))),
         Cell::seconds(p99(row)),
+        Cell::seconds(disk::cpu_seconds_per_request(row)),
         Cell::share(metric.efficiency.map(|efficiency| efficiency.value)),
         told(peak.map(|peak| peak.value)),
         Cell::text(kind),
