@@ -57,6 +57,9 @@ struct Parts {
 }
 
 impl Parts {
+    /// Nothing that may give way.
+    const NONE: Self = Self { bar: 0, per_cycle: false, scaling: false, clock: false, names: false };
+
     /// Every choice, the best first.
     fn choices() -> impl Iterator<Item = Self> {
         const COLUMNS: [(bool, bool, bool); 8] = [
@@ -158,17 +161,19 @@ pub(super) fn per_cycle(row: &Row) -> Option<f64> {
 /// other; the same with less air; what was measured above its figures. Columns that this table is read for are given
 /// up only where no form has room for them.
 pub(super) fn draw<'a>(section: &'a Section<'a>, notes: &'a Notes<'a>, style: &'a Style) -> Drawn {
+    if section.groups.is_empty() {
+        return Table::of(section, notes, style).without_lines();
+    }
     let wide = Table::wide(section, notes, style);
     let tall = Table::tall(section, notes, style);
     // What was lost explains a figure; the footnotes of those that it spoilt say it as well.
     let terse = Table { terse: true, ..Table::wide(section, notes, style) };
     let survey = is_survey(section);
     let series = tall.most.scaling && section.positions().len() >= SERIES;
-    let none = Parts { bar: 0, per_cycle: false, scaling: false, clock: false, names: false };
-    let scaling = Parts { scaling: series, ..none };
+    let scaling = Parts { scaling: series, ..Parts::NONE };
     let named = Parts { names: tall.most.names, ..scaling };
     let per_cycle = Parts { per_cycle: survey && tall.most.per_cycle, ..named };
-    let mut leasts = vec![per_cycle, named, scaling, none];
+    let mut leasts = vec![per_cycle, named, scaling, Parts::NONE];
     leasts.dedup();
     for least in leasts {
         // Side by side there is nothing to see of how a rate grows; and two places side by side are an overview, which
@@ -181,7 +186,7 @@ pub(super) fn draw<'a>(section: &'a Section<'a>, notes: &'a Notes<'a>, style: &'
             return drawn;
         }
     }
-    tall.titled(none, GAP)
+    tall.titled(Parts::NONE, GAP)
 }
 
 fn is_survey(section: &Section<'_>) -> bool {
@@ -282,6 +287,12 @@ impl<'a> Table<'a> {
             names: parts.names && self.most.names,
             lost: self.shows_loss(),
         }
+    }
+
+    /// The heading alone, where all rows are in tables of their own that need it.
+    fn without_lines(&self) -> Drawn {
+        let heads = self.section.area == Area::Disk && !self.section.apart.is_empty();
+        self.drawn(if heads { self.above(&self.heading(false)) } else { Vec::new() }, Parts::NONE)
     }
 
     /// What was measured on a line of its own above its figures, where these fit so.
