@@ -95,7 +95,7 @@ pub(crate) fn loop_words(rows: &[&Row]) -> Option<String> {
     let told = |rate: f64| quantity(rate, Unit::PerSecond);
     let range = if told(least) == told(most) { told(most) } else { format!("{} to {}", told(least), told(most)) };
     Some(format!(
-        "With requests for nothing, without a device, the same loop makes {range} on a thread. A thread of these rows makes \
+        "With requests for nothing, without a device, the same loop makes {range} of them on a thread. A thread of these rows makes \
          {} of that at most ({nearest}).",
         percent(*share)
     ))
