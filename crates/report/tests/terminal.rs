@@ -2,7 +2,7 @@
 
 mod fixture;
 
-use model::document::{Document, Row, Status, Stop};
+use model::document::{Document, Row, Scaling, Status, Stop};
 use model::experiment::Params;
 use model::io::DiskEngine;
 use report::Style;
@@ -218,6 +218,23 @@ fn small_tables_tell_rows_apart_on_a_narrow_terminal_too() {
     for told in ["4 KiB, dsync ", "1 MiB, warm ", "4 KiB, 25 % load ", "4 KiB, 90 % load "] {
         assert!(flushes.contains(told), "{told}: {flushes}");
     }
+}
+
+#[test]
+fn names_of_other_programs_are_there_on_a_narrow_terminal_where_rows_scale_too() {
+    let mut document = fixture::disk_area();
+    for row in document.experiments.iter_mut().filter(|row| row.params.threads() > 1) {
+        row.scaling = Some(Scaling { from: String::new(), threads_from: 1, speed_up: 1.1, parallel_efficiency: 0.069 });
+    }
+    let text = render(&document, &Style::PLAIN);
+    for name in ["SEQ1M Q8T1", "SEQ128K Q32T1", "RND4K Q32T16", "RND4K Q1T1"] {
+        assert_eq!(
+            text.lines().filter(|line| line.split("  ").any(|part| part.trim() == name)).count(),
+            2,
+            "{name}: {text}"
+        );
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
 #[test]

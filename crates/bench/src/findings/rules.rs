@@ -278,7 +278,7 @@ rules! {
         "it begins above 1, the ratio above 1.11",
         "the mixed row, reads and writes";
     LoadKnee, "load_knee", Result, DISK, Figures,
-        "{what}: p99 has doubled at {load} of the highest rate, {knee} after {least} at {from}.",
+        "{what}: p99 has at least doubled at {load} of the highest rate, {knee} after {least} at {from}.",
         "the first load at which p99 is at least twice that of the least load",
         "the two rows";
     LoadFlat, "load_flat", Result, DISK, Figures,

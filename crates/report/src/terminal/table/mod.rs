@@ -171,9 +171,10 @@ pub(super) fn draw<'a>(section: &'a Section<'a>, notes: &'a Notes<'a>, style: &'
     let survey = is_survey(section);
     let series = tall.most.scaling && section.positions().len() >= SERIES;
     let scaling = Parts { scaling: series, ..Parts::NONE };
-    let named = Parts { names: tall.most.names, ..scaling };
+    let names = Parts { names: tall.most.names, ..Parts::NONE };
+    let named = Parts { scaling: series, ..names };
     let per_cycle = Parts { per_cycle: survey && tall.most.per_cycle, ..named };
-    let mut leasts = vec![per_cycle, named, scaling, Parts::NONE];
+    let mut leasts = vec![per_cycle, named, names, scaling, Parts::NONE];
     leasts.dedup();
     for least in leasts {
         // Side by side there is nothing to see of how a rate grows; and two places side by side are an overview, which
