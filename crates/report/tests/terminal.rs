@@ -5,6 +5,7 @@ mod fixture;
 use model::document::{Document, Row, Scaling, Status, Stop};
 use model::experiment::Params;
 use model::io::DiskEngine;
+use model::warning::{Grade, Warning, WarningCode};
 use report::Style;
 use report::terminal::{provisional_line, render, row_line};
 
@@ -235,6 +236,19 @@ fn names_of_other_programs_are_there_on_a_narrow_terminal_where_rows_scale_too()
         );
     }
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn a_row_that_was_cut_short_is_not_told_to_have_few_samples_as_well() {
+    let mut document = fixture::disk_area();
+    for row in &mut document.experiments {
+        let cut = Warning::new(WarningCode::CutShort, 0.5, "Only 3 samples were taken.");
+        let few = Warning::new(WarningCode::FewSamples, 3.0, "3 repetitions are too few.");
+        (row.warnings, row.grade) = (vec![few, cut], Some(Grade::B));
+    }
+    let text = render(&document, &RICH);
+    assert!(text.contains("Only 3 samples were taken.") && text.contains("B ¹"), "{text}");
+    assert!(!text.contains("too few") && !text.contains("few samples") && !text.contains('²'), "{text}");
 }
 
 #[test]
