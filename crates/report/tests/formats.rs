@@ -269,6 +269,24 @@ fn what_a_request_costs_the_processor_stands_beside_it_and_the_loop_without_a_de
 }
 
 #[test]
+fn loads_of_a_disk_have_a_table_with_their_percentiles() {
+    let document = fixture::disk_area();
+    let table = grid(&document, "disk-loads").unwrap();
+    let ids: Vec<&str> = table.lines.iter().filter_map(|line| line.id.as_deref()).collect();
+    let expected = [25, 50, 75, 90].map(|load| format!("disk/random-read/4KiB/d32/load{load}/t1"));
+    assert_eq!(ids, expected);
+    for (line, load) in table.lines.iter().zip([0.25, 0.5, 0.75, 0.9]) {
+        let row = document.experiments.iter().find(|row| Some(&row.id) == line.id.as_ref()).unwrap();
+        let cell = |heading: &str| line.cells[table.column(heading).unwrap()].value;
+        let found = row.metric(model::sample::MetricName::Latency).unwrap().summary.percentiles.unwrap();
+        assert_eq!([cell("p50"), cell("p99"), cell("p99.9")], [found.p50, found.p99, found.p99_9].map(Some));
+        assert_eq!(cell("Load"), Some(load));
+        assert_eq!(cell("Began late"), row.conditions.disk.as_ref().unwrap().late_share);
+    }
+    assert_eq!(grid(&fixture::good(), "disk-loads"), None);
+}
+
+#[test]
 fn figures_of_a_table_are_those_of_the_document() {
     let document = fixture::good();
     let table = grid(&document, "cpu-measured").unwrap();
