@@ -316,13 +316,14 @@ pub(crate) struct Disk {
     /// the device's blocks.
     #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = parse_size)]
     pub(crate) block: Vec<u64>,
-    /// Requests in flight per thread.
+    /// Requests in flight per thread; by default 1 and 32.
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=MOST_DEPTH))]
     pub(crate) depth: Vec<u32>,
     /// Bytes of each test file; by default 1GiB, or what there is room for.
     #[arg(long, value_parser = parse_size)]
     pub(crate) size: Option<u64>,
-    /// How requests reach the kernel: `io_uring`, `libaio`, `sync` (threads that wait), `null` (no device: our own loop).
+    /// How requests reach the kernel: `io_uring` (the default, else `libaio`, else `sync`), `libaio`, `sync` (threads that
+    /// wait), `null` (no device: our own loop).
     #[arg(long)]
     pub(crate) engine: Option<DiskEngine>,
     /// Whether the page cache is bypassed (`O_DIRECT`): `true`, or `false`, which is the same as --cache cold,warm.
@@ -456,7 +457,7 @@ pub(crate) struct Measure {
     /// Where a reference tool is, if not where programs are looked for.
     #[arg(long, value_name = "NAME=PATH")]
     pub(crate) tool: Vec<String>,
-    /// A fact only you know, such as memory.channels=12 or memory.mts=6000.
+    /// A fact only you know, such as `memory.channels=12` or `disk.read_iops=1e6`.
     #[arg(long, value_delimiter = ',', value_name = "KEY=VALUE")]
     pub(crate) declare: Vec<String>,
     /// Go on with a run that was cut off: its folder, its run.json, or its name in the store. What is left is measured as it
@@ -555,7 +556,7 @@ pub(crate) struct Info {
     /// Save all that is read of this machine under DIR, which must be absent or empty.
     #[arg(long, value_name = "DIR")]
     pub(crate) capture: Option<PathBuf>,
-    /// A fact only you know, such as memory.channels=12 or memory.mts=6000.
+    /// A fact only you know, such as `memory.channels=12` or `disk.read_iops=1e6`.
     #[arg(long, value_delimiter = ',', value_name = "KEY=VALUE")]
     pub(crate) declare: Vec<String>,
 }

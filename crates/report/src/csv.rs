@@ -24,6 +24,7 @@ use model::sample::{Metric, Percentiles};
 use serde_json::Value;
 
 use crate::grid::{Cell, Column, Grid};
+use crate::label::familiar;
 use crate::{Render, RenderError};
 
 pub use samples::{CsvSamples, render as samples};
@@ -218,6 +219,8 @@ const ROW_FIGURES: &[(&str, RowField)] = &[
     ("lost_to_clock", |row| figure(linpack(row).and_then(|seen| seen.lost_to_clock))),
     ("lost_to_algorithm", |row| figure(linpack(row).and_then(|seen| seen.lost_to_algorithm))),
     ("refinements", |row| figure(linpack(row).and_then(|seen| seen.refinements))),
+    ("known_as", |row| text(familiar::name(row))),
+    ("cpu_seconds_per_request", |row| figure(disk(row).and_then(|disk| disk.cpu_seconds_per_request))),
 ];
 
 /// The whole file, with its heading.

@@ -195,6 +195,98 @@ fn a_row_is_in_exactly_one_of_measured_and_not_measured() {
 }
 
 #[test]
+fn rows_that_other_programs_have_too_are_called_as_they_call_them() {
+    let document = fixture::disk_area();
+    let grid = grid(&document, "disk-measured").unwrap();
+    let column = grid.column("Known as").unwrap();
+    let mut named: Vec<(&str, &str)> = grid
+        .lines
+        .iter()
+        .filter(|line| !line.cells[column].is_absent())
+        .map(|line| (line.cells[column].text.as_str(), line.id.as_deref().unwrap()))
+        .collect();
+    named.sort_unstable();
+    let all = [
+        ("RND4K Q1T1", "random", "4KiB/d1/t1"),
+        ("RND4K Q32T1", "random", "4KiB/d32/t1"),
+        ("RND4K Q32T16", "random", "4KiB/d32/t16"),
+        ("SEQ128K Q32T1", "sequential", "128KiB/d32/t1"),
+        ("SEQ1M Q1T1", "sequential", "1MiB/d1/t1"),
+        ("SEQ1M Q8T1", "sequential", "1MiB/d8/t1"),
+    ];
+    // Neither what goes through the page cache, nor under a load, nor what waits for the medium, nor both in turn.
+    let ids = all.map(|(name, order, rest)| ["read", "write"].map(|op| (name, format!("disk/{order}-{op}/{rest}"))));
+    assert!(named.iter().copied().eq(ids.as_flattened().iter().map(|(name, id)| (*name, id.as_str()))), "{named:?}");
+    let lines = records(&csv::render(&document)).unwrap();
+    let place = lines[0].iter().position(|heading| heading == "known_as").unwrap();
+    let in_csv: BTreeSet<(&str, &str)> = lines[1..]
+        .iter()
+        .filter(|line| !line[place].is_empty())
+        .map(|line| (line[place].as_str(), line[0].as_str()))
+        .collect();
+    assert_eq!(in_csv, named.into_iter().collect());
+}
+
+#[test]
+fn no_two_rows_of_the_disk_have_the_same_words_in_a_sentence() {
+    let mut document = fixture::disk_area();
+    // A warning of its own for each row names that row.
+    for (row, rule) in document.experiments.iter_mut().zip(model::warning::WARNINGS) {
+        row.warnings = vec![model::warning::Warning::new(rule.code, 1.0, "It was seen.")];
+    }
+    let grid = grid(&document, "warnings").unwrap();
+    let column = grid.column("Most on").unwrap();
+    let words: BTreeSet<&str> = grid.lines.iter().map(|line| line.cells[column].text.as_str()).collect();
+    assert_eq!(words.len(), document.experiments.len(), "{words:#?}");
+    for told in [
+        "disk read random 4 KiB, depth 1",
+        "disk read random 4 KiB, through a warm page cache, depth 1",
+        "disk read random 4 KiB, at 25 % load, depth 32",
+        "disk write random 4 KiB, to the medium (dsync), depth 1",
+    ] {
+        assert!(words.contains(told), "{told}: {words:#?}");
+    }
+}
+
+#[test]
+fn what_a_request_costs_the_processor_stands_beside_it_and_the_loop_without_a_device_below() {
+    let document = fixture::disk_area();
+    let grid = grid(&document, "disk-measured").unwrap();
+    let column = grid.column("CPU per request").unwrap();
+    let row = |id: &str| document.experiments.iter().find(|row| row.id == id).unwrap();
+    for line in &grid.lines {
+        let seen = row(line.id.as_deref().unwrap()).conditions.disk.as_ref().unwrap();
+        assert_eq!(line.cells[column].value, seen.cpu_seconds_per_request, "{line:?}");
+    }
+    assert!(grid.lines.iter().any(|line| line.cells[column].is_absent()), "a load has none");
+    let note = grid.notes.iter().find(|note| note.contains("without a device")).unwrap();
+    // The range of the loop's rates, and the row that comes nearest to it: that from memory.
+    let nearest = row("disk/random-read/4KiB/d1/warm/t1").metric(model::sample::MetricName::Iops).unwrap();
+    let share = format!("{:.1} %", nearest.summary.median / 2.2e6 * 100.0);
+    for told in ["2.200 M/s to 7.500 M/s", &share, "through a warm page cache, depth 1"] {
+        assert!(note.contains(told), "{told}: {note}");
+    }
+}
+
+#[test]
+fn loads_of_a_disk_have_a_table_with_their_percentiles() {
+    let document = fixture::disk_area();
+    let table = grid(&document, "disk-loads").unwrap();
+    let ids: Vec<&str> = table.lines.iter().filter_map(|line| line.id.as_deref()).collect();
+    let expected = [25, 50, 75, 90].map(|load| format!("disk/random-read/4KiB/d32/load{load}/t1"));
+    assert_eq!(ids, expected);
+    for (line, load) in table.lines.iter().zip([0.25, 0.5, 0.75, 0.9]) {
+        let row = document.experiments.iter().find(|row| Some(&row.id) == line.id.as_ref()).unwrap();
+        let cell = |heading: &str| line.cells[table.column(heading).unwrap()].value;
+        let found = row.metric(model::sample::MetricName::Latency).unwrap().summary.percentiles.unwrap();
+        assert_eq!([cell("p50"), cell("p99"), cell("p99.9")], [found.p50, found.p99, found.p99_9].map(Some));
+        assert_eq!(cell("Load"), Some(load));
+        assert_eq!(cell("Began late"), row.conditions.disk.as_ref().unwrap().late_share);
+    }
+    assert_eq!(grid(&fixture::good(), "disk-loads"), None);
+}
+
+#[test]
 fn figures_of_a_table_are_those_of_the_document() {
     let document = fixture::good();
     let table = grid(&document, "cpu-measured").unwrap();

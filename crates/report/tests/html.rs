@@ -343,7 +343,7 @@ fn the_outline_of_each_page() {
 #[test]
 #[ignore = "cargo xtask browser calls it"]
 fn pages_for_the_browser() {
-    const WANTED: [&str; 6] = ["troubled", "empty", "classic_disk", "references", "hostile", "net_peer"];
+    const WANTED: [&str; 7] = ["troubled", "empty", "classic_disk", "disk_area", "references", "hostile", "net_peer"];
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
     std::fs::create_dir_all(&folder).unwrap();
     for (name, document) in documents().into_iter().filter(|(name, _)| WANTED.contains(name)) {

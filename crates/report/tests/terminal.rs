@@ -2,9 +2,10 @@
 
 mod fixture;
 
-use model::document::{Document, Row, Status, Stop};
+use model::document::{Document, Row, Scaling, Status, Stop};
 use model::experiment::Params;
 use model::io::DiskEngine;
+use model::warning::{Grade, Warning, WarningCode};
 use report::Style;
 use report::terminal::{provisional_line, render, row_line};
 
@@ -155,10 +156,15 @@ fn how_the_samples_came_about_is_told() {
     (first.disturbed_launches, first.repeated_launches) = (Some(2), Some(1));
     let (text, rows) = (render(&document, &RICH), document.experiments.len());
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for row in &mut document.experiments {
+        (row.conditions.disturbed_launches, row.conditions.repeated_launches) = (Some(9), Some(0));
+    }
+    let all = format!("Others disturbed all {} launches; none was made again.", 9 * rows);
+    assert!(render(&document, &RICH).split_whitespace().collect::<Vec<_>>().join(" ").contains(&all));
     for expected in [
         "9 samples a row in 3 sessions".to_owned(),
         format!("{} rows stopped at an interval within their aim, 1 row at the most", rows - 1),
-        format!("Others disturbed 2 of {} launches; 1 more were made instead, and all of them count.", 9 * rows),
+        format!("Others disturbed 2 of {} launches; 1 more was made instead, and all of them count.", 9 * rows),
         "12 s were spent waiting for a quiet machine.".to_owned(),
     ] {
         assert!(words.contains(&expected), "{expected}: {text}");
@@ -193,6 +199,69 @@ fn a_load_has_a_table_of_its_own_with_its_percentiles() {
     let text = render(&document, &RICH);
     assert!(text.contains("latency at a load") && text.contains("at 75 % load"), "{text}");
     assert!(text.contains("p99.9") && !text.contains("without pause"), "{text}");
+    // Nothing else says where it was measured.
+    assert!(text.contains("\n\nDisk  /var/lib/assay on ext4 on vda (virtio), io_uring, direct"), "{text}");
+}
+
+#[test]
+fn small_tables_tell_rows_apart_on_a_narrow_terminal_too() {
+    let mut document = fixture::disk_area();
+    // A load of writes beside the same without one.
+    for row in &mut document.experiments {
+        let Params::Disk(own) = &mut row.params else { continue };
+        if own.load_percent.is_some() {
+            own.op = model::io::DiskOp::Write;
+            row.conditions.disk.as_mut().unwrap().flushed_bytes_per_second = Some(1e8);
+        }
+    }
+    let text = render(&document, &Style::PLAIN);
+    let flushes = text.split("\n\n").find(|table| table.contains("with the flush after each")).unwrap();
+    for told in ["4 KiB, dsync ", "1 MiB, warm ", "4 KiB, 25 % load ", "4 KiB, 90 % load "] {
+        assert!(flushes.contains(told), "{told}: {flushes}");
+    }
+}
+
+#[test]
+fn names_of_other_programs_are_there_on_a_narrow_terminal_where_rows_scale_too() {
+    let mut document = fixture::disk_area();
+    for row in document.experiments.iter_mut().filter(|row| row.params.threads() > 1) {
+        row.scaling = Some(Scaling { from: String::new(), threads_from: 1, speed_up: 1.1, parallel_efficiency: 0.069 });
+    }
+    let text = render(&document, &Style::PLAIN);
+    for name in ["SEQ1M Q8T1", "SEQ128K Q32T1", "RND4K Q32T16", "RND4K Q1T1"] {
+        assert_eq!(
+            text.lines().filter(|line| line.split("  ").any(|part| part.trim() == name)).count(),
+            2,
+            "{name}: {text}"
+        );
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn a_row_that_was_cut_short_is_not_told_to_have_few_samples_as_well() {
+    let mut document = fixture::disk_area();
+    for row in &mut document.experiments {
+        let cut = Warning::new(WarningCode::CutShort, 0.5, "Only 3 samples were taken.");
+        let few = Warning::new(WarningCode::FewSamples, 3.0, "3 repetitions are too few.");
+        (row.warnings, row.grade) = (vec![few, cut], Some(Grade::B));
+    }
+    let text = render(&document, &RICH);
+    assert!(text.contains("Only 3 samples were taken.") && text.contains("B ¹"), "{text}");
+    assert!(!text.contains("too few") && !text.contains("few samples") && !text.contains('²'), "{text}");
+}
+
+#[test]
+fn a_run_without_a_figure_ends_without_gaps() {
+    let mut document = fixture::disk_area();
+    for row in &mut document.experiments {
+        (row.status, row.reason) = (Status::Skipped, Some("'/mnt' is nearly full".into()));
+        row.metrics.clear();
+        row.warnings.clear();
+        (row.grade, row.verified, row.conditions) = (None, None, model::document::Conditions::default());
+    }
+    let text = render(&document, &RICH);
+    assert!(!text.contains("\n\n\n") && !text.ends_with("\n\n"), "{text}");
 }
 
 #[test]

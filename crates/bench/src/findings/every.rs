@@ -13,7 +13,7 @@ use model::warning::{Grade, WARNINGS, WarningCode, WarningRule};
 use super::figure::{Figure, TENTH, is_quiet};
 use super::names::named;
 use super::rules::Code;
-use super::words::{LONGEST, figure, percent, times};
+use super::words::{LONGEST, any_of, figure, percent, rows_of, times};
 
 /// From this share of a limit on, it binds.
 pub(super) const BINDS: f64 = 0.9;
@@ -73,12 +73,8 @@ fn disturbed(area: Area, measured: &[&Row]) -> Option<Finding> {
     causes.truncate(CAUSES);
     causes.extend((others > 0).then(|| ("other causes".to_owned(), others)));
     let told: Vec<String> = causes.iter().map(|(cause, count)| format!("{cause} ({count})")).collect();
-    let fields = [
-        ("area", title(area).to_owned()),
-        ("count", rows.len().to_string()),
-        ("all", measured.len().to_string()),
-        ("causes", told.join(", ")),
-    ];
+    let fields =
+        [("area", title(area).to_owned()), ("rows", any_of(rows.len(), measured.len())), ("causes", told.join(", "))];
     Some(Code::Disturbed.tell(area, &fields, &rows))
 }
 
@@ -129,8 +125,7 @@ impl Advice<'_> {
         let first = *self.areas.first()?;
         let fields = [
             ("area", titles(&self.areas)),
-            ("count", self.rows.len().to_string()),
-            ("all", self.all.to_string()),
+            ("rows", rows_of(self.rows.len(), self.all)),
             ("advice", self.rule.advice.trim_end_matches('.').to_owned()),
         ];
         Some(Code::WhatToTry.tell(first, &fields, &self.rows))
@@ -197,12 +192,12 @@ fn limits(area: Area, quiet: &[&Row]) -> Vec<Finding> {
         let bound: Vec<(Figure, &Row)> = all.iter().copied().filter(|(share, _)| near(share)).collect();
         let shares = || bound.iter().map(|(share, _)| share.median);
         let (name, limit) = peak_words(kind, area);
+        let [least, most] = [shares().reduce(f64::min)?, shares().reduce(f64::max)?].map(percent);
         let fields = [
-            ("count", bound.len().to_string()),
-            ("all", all.len().to_string()),
-            ("least", percent(shares().reduce(f64::min)?)),
-            ("most", percent(shares().reduce(f64::max)?)),
+            ("area", title(area).to_owned()),
+            ("share", if least == most { most } else { format!("{least} to {most}") }),
             ("kind", name.to_owned()),
+            ("rows", rows_of(bound.len(), all.len())),
             ("limit", limit.to_owned()),
         ];
         Some(Code::LimitBinds.tell(area, &fields, &bound.iter().map(|(_, row)| *row).collect::<Vec<_>>()))
@@ -274,11 +269,6 @@ fn agreement(area: Area, tool: &str, all: &[(Figure, &Row)]) -> Option<Finding> 
     let agrees = |ratio: &Figure| ratio.span.is_some_and(|[low, high]| low >= 1.0 / TENTH && high <= TENTH);
     let agreeing: Vec<(Figure, &Row)> = all.iter().copied().filter(|(ratio, _)| agrees(ratio)).collect();
     let within = agreeing.iter().map(|(ratio, _)| (ratio.median - 1.0).abs()).reduce(f64::max)?;
-    let fields = [
-        ("tool", tool.to_owned()),
-        ("within", percent(within)),
-        ("count", agreeing.len().to_string()),
-        ("all", all.len().to_string()),
-    ];
+    let fields = [("tool", tool.to_owned()), ("within", percent(within)), ("rows", rows_of(agreeing.len(), all.len()))];
     Some(Code::ReferenceAgrees.tell(area, &fields, &agreeing.iter().map(|(_, row)| *row).collect::<Vec<_>>()))
 }

@@ -14,7 +14,6 @@ pub(super) fn named(row: &Row) -> String {
     let what = kind(row);
     match &row.params {
         _ if threads < 2 => what,
-        Params::Disk(_) => format!("{what}, {threads} threads"),
         Params::Net(_) => format!("{what} on {threads} connections"),
         _ => format!("{what} on {threads} threads"),
     }
@@ -83,12 +82,12 @@ pub(super) fn operation(op: MemoryOp) -> String {
     }
 }
 
-/// `Random reads of 4 KiB, depth 32`.
+/// `Random reads of 4 KiB at depth 32`.
 fn disk(params: &DiskParams) -> String {
     capital(&format!("{} of {}{}", act(params), size(params.block), how(params)))
 }
 
-/// The same for several blocks: `Random reads, depth 32`.
+/// The same for several blocks: `Random reads at depth 32`.
 pub(super) fn disk_without_block(params: &DiskParams) -> String {
     capital(&format!("{}{}", act(params), how(params)))
 }
@@ -108,19 +107,19 @@ fn act(params: &DiskParams) -> String {
 fn how(params: &DiskParams) -> String {
     let sync = match params.sync {
         DiskSync::None => "",
-        DiskSync::Dsync => ", O_DSYNC",
-        DiskSync::Sync => ", O_SYNC",
+        DiskSync::Dsync => " with O_DSYNC",
+        DiskSync::Sync => " with O_SYNC",
     };
     let cache = match params.cache {
         DiskCache::Bypassed => "",
-        DiskCache::Cold => ", cold page cache",
-        DiskCache::Warm => ", warm page cache",
+        DiskCache::Cold => " through a cold page cache",
+        DiskCache::Warm => " through a warm page cache",
     };
     let layout = match params.layout {
         DiskLayout::Shared => "",
-        DiskLayout::PerThread => ", a file per thread",
+        DiskLayout::PerThread => " of a file per thread",
     };
-    let depth = if params.depth > 1 { format!(", depth {}", params.depth) } else { String::new() };
+    let depth = if params.depth > 1 { format!(" at depth {}", params.depth) } else { String::new() };
     format!("{sync}{cache}{layout}{depth}")
 }
 

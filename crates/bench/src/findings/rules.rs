@@ -99,11 +99,11 @@ macro_rules! rules {
 
 rules! {
     Disturbed, "disturbed", Trust, EVERY, Counts,
-        "{area}: do not quote {count} of the {all} rows measured: {causes}.",
+        "{area}: do not quote {rows} measured: {causes}.",
         "rows of grade C, by the first of their warnings that leaves no better grade",
         "these rows";
     WhatToTry, "what_to_try", Trust, EVERY, Counts,
-        "{area}: for {count} of the {all} rows measured, try this: {advice}.",
+        "{area}: for {rows} measured, try this: {advice}.",
         "the advice of the warning that keeps the most rows of an area below grade A (of as many rows the cause \
          before the symptom); areas with the same advice are told together",
         "these rows";
@@ -138,7 +138,7 @@ rules! {
         "the figure with the most threads is less, or alike",
         "the rows with the fewest and the most threads";
     LimitBinds, "limit_binds", Result, EVERY, Bound,
-        "{count} of {all} rows come to {least} to {most} of their {kind}: {limit}.",
+        "{area}: {share} of the {kind} in {rows} held against it: {limit}.",
         "rows whose efficiency is at least 90 %, its span at least 85 %, by the kind of their peak",
         "these rows";
     ReferenceDiffers, "reference_differs", Result, EVERY, Difference,
@@ -147,7 +147,7 @@ rules! {
          farthest off",
         "that row";
     ReferenceAgrees, "reference_agrees", Result, EVERY, Likeness,
-        "{tool} agrees with ours within {within} in {count} of {all} rows.",
+        "{tool} agrees with ours within {within} in {rows} beside it.",
         "the span of the ratio of ours to theirs is within a tenth of 1",
         "the rows that agree";
     PlainBehindVector, "plain_behind_vector", Result, CPU, Difference,
@@ -278,7 +278,7 @@ rules! {
         "it begins above 1, the ratio above 1.11",
         "the mixed row, reads and writes";
     LoadKnee, "load_knee", Result, DISK, Figures,
-        "{what}: p99 has doubled at {load} of the highest rate, {knee} after {least} at {from}.",
+        "{what}: p99 has at least doubled at {load} of the highest rate, {knee} after {least} at {from}.",
         "the first load at which p99 is at least twice that of the least load",
         "the two rows";
     LoadFlat, "load_flat", Result, DISK, Figures,
@@ -290,7 +290,7 @@ rules! {
         "rereads or rewrites are faster than reads or writes, by 1.2x or more",
         "the two rows";
     LoopLimits, "loop_limits", Result, DISK, Bound,
-        "{what} take {share} of what our own loop makes without a device ({own} a thread): the loop sets it.",
+        "{what} take {share} of what our own loop makes without a device ({own} a thread): the loop sets the rate.",
         "requests per second and thread are above 80 % of our loop's alone, span included; the row that comes nearest",
         "that row";
     FlushCosts, "flush_costs", Result, DISK, Bound,

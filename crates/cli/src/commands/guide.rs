@@ -162,7 +162,9 @@ fn answers() -> std::result::Result<Answers, Stopped> {
         answers.blocks = text("Blocks?", "such as 4KiB,1MiB; Enter for what the plan has", wrong_blocks)?;
     }
     if answers.areas.contains(&Area::Disk) {
-        answers.directory = text("Directory on the disk?", "Enter for that of the store", |_| None)?;
+        let store = environment::store().map(|store| format!("; Enter for {}", store.root().display()));
+        let help = format!("a test file is written there, and gone afterwards{}", store.unwrap_or_default());
+        answers.directory = text("Directory on the disk?", &help, wrong_directory)?;
     }
     if only == Some(Area::Net) {
         answers.peer = text("Host with 'assay net serve'?", "HOST or HOST:PORT; Enter for loopback", wrong_peer)?;
@@ -221,6 +223,12 @@ fn wrong_peer(text: &str) -> Option<String> {
     Some(text.trim()).filter(|text| !text.is_empty()).and_then(|text| Target::parse(text).err())
 }
 
+fn wrong_directory(text: &str) -> Option<String> {
+    let directory = std::path::Path::new(text.trim());
+    let is_there = text.trim().is_empty() || directory.is_dir();
+    (!is_there).then(|| format!("there is no directory '{}'", directory.display()))
+}
+
 fn wrong_budget(text: &str) -> Option<String> {
     Some(text.trim()).filter(|text| !text.is_empty()).and_then(|text| parse_seconds(text).err())
 }
@@ -276,10 +284,11 @@ mod tests {
 
     #[test]
     fn texts_are_checked_while_one_is_asked() {
-        let checks: [(Check, &str, &str); 4] = [
+        let checks: [(Check, &str, &str); 5] = [
             (wrong_threads, "1, all,doubling", "0"),
             (wrong_blocks, "4KiB,1MB", "4QiB"),
             (wrong_peer, "node7:5300", "node7:99999"),
+            (wrong_directory, "/", "/nowhere/at/all"),
             (wrong_budget, "90s", "soon"),
         ];
         for (check, right, wrong) in checks {

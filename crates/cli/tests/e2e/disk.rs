@@ -479,7 +479,7 @@ fn requests_that_cannot_be_are_refused() {
     let scratch = Scratch::new();
     let Some(directory) = directory(&scratch, "refused disk requests") else { return };
     for (arguments, says) in [
-        ("--size 900TiB", &["does not fit", "are free", "left alone"][..]),
+        ("--size 900TiB", &["does not fit", "are free", "must stay free"][..]),
         ("--size 5000", &["multiple of 4 KiB"]),
         ("--size 0", &["at least 1 byte"]),
         ("--size=-1", &["'-1'"]),

@@ -1,6 +1,7 @@
 //! From rows to points: what a mark says, and which rows stand on one line.
 
 use model::document::{Row, Status};
+use model::experiment::Area;
 use model::sample::{Metric, MetricName};
 use model::unit::Unit;
 use model::warning::Grade;
@@ -187,7 +188,14 @@ pub(super) fn names(rows: &[&Row], axis: Axis) -> Vec<String> {
     if is_distinct(&hows) && whats.iter().all(|what| *what == whats[0]) && hows.iter().all(|how| !how.is_empty()) {
         return hows;
     }
-    whats.iter().zip(&hows).map(|(what, how)| format!("{what} {how}").trim().to_owned()).collect()
+    // Without the pattern and the block, which come first, the rest is no more a part of what is done.
+    let apart = |own: &[String]| rows.iter().all(|row| row.area == Area::Disk) && own.first().is_some_and(shared);
+    let named = whats.iter().zip(&hows).zip(&all).map(|((what, how), own)| match how.as_str() {
+        "" => what.clone(),
+        how if apart(own) => format!("{what}, {how}"),
+        how => format!("{what} {how}"),
+    });
+    named.map(|name| name.trim().to_owned()).collect()
 }
 
 fn is_distinct(names: &[String]) -> bool {

@@ -6,12 +6,15 @@ use model::sample::{Metric, MetricName};
 use model::unit::Unit;
 
 use super::{Cell, Column, Grid, Line};
-use crate::label::{Axis, Common, Label, area_title, cpu, disk, stem};
+use crate::label::{Axis, Common, Label, area_title, cpu, disk, familiar, stem};
 use crate::number::{Notation, clock, percent, quantity};
 use crate::terminal::{kind_words, reason_words};
 
 /// Columns that are there whatever they say.
 const ALWAYS: [&str; 3] = ["Measured", "Of peak", "Grade"];
+
+/// The column of the names that other programs have for a row.
+const KNOWN_AS: &str = "Known as";
 
 /// The rows that were measured, each with its headline.
 pub(super) fn measured(area: Area, rows: &[&Row], document: &Document) -> Grid {
@@ -23,10 +26,12 @@ pub(super) fn measured(area: Area, rows: &[&Row], document: &Document) -> Grid {
         Column::text("What"),
         Column::text("How"),
         Column::text("Detail"),
+        Column::text(KNOWN_AS),
         Column::number(axis_heading(axis)),
         Column::number("Measured"),
         Column::number("±95 %"),
         Column::number("p99").base(Unit::Second),
+        Column::number("CPU per request").base(Unit::Second),
         Column::number("Of peak").base(Unit::One),
         Column::number("Peak"),
         Column::text("Rests on"),
@@ -40,7 +45,12 @@ pub(super) fn measured(area: Area, rows: &[&Row], document: &Document) -> Grid {
         .into_iter()
         .filter_map(|(row, label)| Some(Line::of(row, cells(row, row.metrics.first()?, label, axis))))
         .collect();
-    grid.notes.extend(disk::cut_words(&rows).filter(|_| area == Area::Disk));
+    grid.notes.extend(rows.iter().any(|row| familiar::name(row).is_some()).then(|| familiar::ABOUT.to_owned()));
+    if area == Area::Disk {
+        grid.notes.extend(disk::cpu_words(&rows));
+        grid.notes.extend(disk::loop_words(&rows));
+        grid.notes.extend(disk::cut_words(&rows));
+    }
     grid.without_empty_columns(&ALWAYS)
 }
 
@@ -56,10 +66,12 @@ fn cells(row: &Row, metric: &Metric, label: Label, axis: Axis) -> Vec<Cell> {
         Cell::text(label.what),
         Cell::text(label.how),
         Cell::text(label.detail),
+        Cell::text(familiar::name(row).unwrap_or_default()),
         Cell::count(axis.position(row)),
         told(Some(summary.median)),
         Cell::figure(half, |half| format!("±{}", percent(half))),
         Cell::seconds(p99(row)),
+        Cell::seconds(disk::cpu_seconds_per_request(row)),
         Cell::share(metric.efficiency.map(|efficiency| efficiency.value)),
         told(peak.map(|peak| peak.value)),
         Cell::text(kind),
@@ -83,6 +95,7 @@ pub(super) fn not_measured(area: Area, rows: &[&Row]) -> Grid {
         Column::text("What"),
         Column::text("How"),
         Column::text("Detail"),
+        Column::text(KNOWN_AS),
         Column::number(axis_heading(axis)),
         Column::text("Status"),
         Column::text("Reason"),
@@ -94,8 +107,9 @@ pub(super) fn not_measured(area: Area, rows: &[&Row]) -> Grid {
         .map(|(row, Label { what, how, detail })| {
             let reason = row.reason.as_deref().map_or_else(String::new, reason_words);
             let place = Cell::count(axis.position(row));
+            let name = familiar::name(row).unwrap_or_default().to_owned();
             let words = [row.status.to_string(), reason].map(Cell::text);
-            Line::of(row, [what, how, detail].map(Cell::text).into_iter().chain([place]).chain(words).collect())
+            Line::of(row, [what, how, detail, name].map(Cell::text).into_iter().chain([place]).chain(words).collect())
         })
         .collect();
     grid.without_empty_columns(&["Reason"])

@@ -5,7 +5,7 @@ use model::document::{Document, Finding};
 use model::experiment::Area;
 use serde::Serialize;
 
-use super::tables::{Anchors, Table};
+use super::tables::{Anchors, Table, is_late};
 use super::text;
 use crate::chart::Chart;
 use crate::grid::Grid;
@@ -74,7 +74,12 @@ pub(super) fn sections(
     };
     let mut ordered: Vec<&Grid> = grids.iter().filter(is_table).collect();
     ordered.sort_by_key(|grid| !is_classic(grid));
-    let mut set = |grid: &Grid| Table::anchored(grid, anchors).folded(repeats(grid));
+    // What singles out rows of a long table comes after it.
+    let is_after = |grid: &Grid| {
+        let is_long = |other: &&Grid| other.area == grid.area && other.name.ends_with("-measured") && is_late(other);
+        grid.name.ends_with("-loads") && grids.iter().any(|other| is_long(&other))
+    };
+    let mut set = |grid: &Grid| Table::anchored(grid, anchors).folded(repeats(grid)).after(is_after(grid));
     let mut tables: Vec<(Option<Area>, Table)> = ordered.into_iter().map(|grid| (grid.area, set(grid))).collect();
     let shown = shown(&document.findings, &charts);
     let words = Words::of(document);

@@ -126,6 +126,11 @@ impl Table {
         Self { folded, late: self.late || folded, ..self }
     }
 
+    /// The same, after the charts or where it would be.
+    pub(super) fn after(self, late: bool) -> Self {
+        Self { late: self.late || late, ..self }
+    }
+
     /// A table that repeats what others have.
     pub(super) fn of(grid: &Grid) -> Self {
         let (common, kept) = common(grid);
@@ -148,9 +153,14 @@ impl Table {
             common,
             notes: grid.notes.clone(),
             folded: false,
-            late: grid.lines.len() > AT_A_GLANCE,
+            late: is_late(grid),
         }
     }
+}
+
+/// Whether a table is too long to stand before the charts.
+pub(super) const fn is_late(grid: &Grid) -> bool {
+    grid.lines.len() > AT_A_GLANCE
 }
 
 impl Cell {

@@ -129,8 +129,7 @@ fn trust(document: &Document, kinds: &[Kind]) -> String {
         (with(Status::Failed), "failed"),
         (with(Status::Skipped), "were skipped"),
     ];
-    let parts = parts.iter().filter(|(count, _)| *count > 0);
-    let parts: Vec<String> = parts.map(|(count, words)| format!("{count} {}", for_count(*count, words))).collect();
+    let parts: Vec<(usize, &str)> = parts.into_iter().filter(|(count, _)| *count > 0).collect();
     let lowered = |kind: &&Kind| kind.disturbed + kind.doubtful;
     // The first of equals.
     let worst = kinds.iter().rev().max_by_key(lowered).filter(|kind| lowered(kind) > 0);
@@ -138,7 +137,20 @@ fn trust(document: &Document, kinds: &[Kind]) -> String {
         format!("; the commonest reason is {} ({})", kind.words, counted(lowered(&kind) as u64, "row"))
     });
     let cut = if document.run.complete { "" } else { "This run was cut off. " };
-    format!("{cut}Of {} {}{why}.", counted(rows.len() as u64, "row"), listed(&parts))
+    format!("{cut}{}{why}.", of_rows(rows.len(), &parts))
+}
+
+/// How many rows are how: `All 9 rows were skipped`, `Of 9 rows 1 failed and 8 were skipped`.
+fn of_rows(all: usize, parts: &[(usize, &str)]) -> String {
+    match (all, parts) {
+        (1, [(_, words)]) => format!("The row {}", for_count(1, words)),
+        (2, [(_, words)]) => format!("Both rows {words}"),
+        (_, [(count, words)]) if *count == all => format!("All {all} rows {words}"),
+        _ => {
+            let told = parts.iter().map(|(count, words)| format!("{count} {}", for_count(*count, words)));
+            format!("Of {} {}", counted(all as u64, "row"), listed(&told.collect::<Vec<_>>()))
+        }
+    }
 }
 
 /// A verb for one row or for several.
@@ -147,5 +159,19 @@ fn for_count(count: usize, words: &str) -> String {
         words.replace("were ", "was ").replace("they are", "it is").replace("their ", "its ")
     } else {
         words.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_are_all_alike_are_told_as_all() {
+        let bad = "were disturbed and must not be quoted";
+        assert_eq!(of_rows(26, &[(26, bad)]), "All 26 rows were disturbed and must not be quoted");
+        assert_eq!(of_rows(2, &[(2, "can be trusted as they are")]), "Both rows can be trusted as they are");
+        assert_eq!(of_rows(1, &[(1, "can be trusted as they are")]), "The row can be trusted as it is");
+        assert_eq!(of_rows(9, &[(1, "failed"), (8, "were skipped")]), "Of 9 rows 1 failed and 8 were skipped");
     }
 }

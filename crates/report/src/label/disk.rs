@@ -4,9 +4,11 @@ use model::document::{Row, Status};
 use model::experiment::{DiskParams, Params};
 use model::io::{DiskCache, DiskEngine, DiskLayout, DiskSync};
 use model::machine::Disk;
+use model::sample::MetricName;
+use model::unit::Unit;
 
 use super::{Axis, Label, block_words, counted, same, threads};
-use crate::number::size;
+use crate::number::{percent, quantity, size};
 
 /// Up to so many disks are named; more are counted.
 const FEW: usize = 2;
@@ -26,6 +28,9 @@ pub(super) fn label(params: &DiskParams) -> Label {
     let how = format!("{} {}", params.pattern, block_words(params.block));
     Label { what: params.op.to_string(), how, detail: String::new() }
 }
+
+/// Which aspects set a row apart from others of its run: what a sentence about it says as well, where it is unusual.
+pub(super) const ASPECTS_OF_A_ROW: std::ops::Range<usize> = 2..6;
 
 /// Directory, engine, cache, load, synchronous writes, layout, size, and of threads and depth the one that is not the
 /// axis. Without a device there is neither a directory nor a file; how large a file is shows only when it is there.
@@ -60,6 +65,40 @@ fn cut_file(row: &Row) -> Option<u64> {
     let planned = params(row)?.size;
     let laid_out = row.conditions.disk.as_ref()?.file_bytes?;
     (row.status == Status::Ok && laid_out < planned).then_some(laid_out)
+}
+
+/// CPU time that a request of a measured row took.
+pub(crate) fn cpu_seconds_per_request(row: &Row) -> Option<f64> {
+    row.conditions.disk.as_ref()?.cpu_seconds_per_request
+}
+
+/// What the CPU time of a request is; nothing where it is known of none.
+pub(crate) fn cpu_words(rows: &[&Row]) -> Option<String> {
+    rows.iter().any(|row| cpu_seconds_per_request(row).is_some()).then(|| {
+        "CPU per request: a thread's processor time over its requests, in the kernel and for checks of the data too. What \
+         interrupts and threads of the kernel take is not in it."
+            .to_owned()
+    })
+}
+
+/// What our own loop makes of requests for nothing, and how near rows come to it; nothing where that was not tried.
+pub(crate) fn loop_words(rows: &[&Row]) -> Option<String> {
+    let with_loop = |row: &&Row| {
+        let alone = row.conditions.disk.as_ref()?.loop_iops.filter(|rate| *rate > 0.0)?;
+        let made = row.metric(MetricName::Iops)?.summary.median;
+        Some((made / f64::from(row.params.threads().max(1)) / alone, alone, Label::sentence(row)))
+    };
+    let of_rows: Vec<(f64, f64, String)> = rows.iter().filter_map(with_loop).collect();
+    let rates = || of_rows.iter().map(|(_, alone, _)| *alone);
+    let (least, most) = (rates().reduce(f64::min)?, rates().reduce(f64::max)?);
+    let (share, _, nearest) = of_rows.iter().max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let told = |rate: f64| quantity(rate, Unit::PerSecond);
+    let range = if told(least) == told(most) { told(most) } else { format!("{} to {}", told(least), told(most)) };
+    Some(format!(
+        "With requests for nothing, without a device, the same loop makes {range} of them on a thread. A thread of these rows makes \
+         {} of that at most ({nearest}).",
+        percent(*share)
+    ))
 }
 
 /// Why files are smaller than planned, and what to do about it; nothing where none is.
@@ -128,9 +167,12 @@ const fn layout_words(layout: DiskLayout) -> &'static str {
     }
 }
 
+/// Past the page cache, as one expects.
+pub(super) const DIRECT: &str = "direct";
+
 const fn cache_words(params: &DiskParams) -> &'static str {
     match (params.direct, params.cache) {
-        (true, _) => "direct",
+        (true, _) => DIRECT,
         (false, DiskCache::Bypassed) => "buffered",
         (false, DiskCache::Cold) => "through a cold page cache",
         (false, DiskCache::Warm) => "through a warm page cache",

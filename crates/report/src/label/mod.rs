@@ -2,6 +2,7 @@
 
 pub(crate) mod cpu;
 pub(crate) mod disk;
+pub(crate) mod familiar;
 pub(crate) mod linpack;
 pub(crate) mod memory;
 pub(crate) mod net;
@@ -209,6 +210,13 @@ impl Label {
         if memory(row).is_some_and(|params| memory_id_names_working_set(&row.id, params)) {
             // There may be others that differ in nothing else.
             common.working_set = None;
+        }
+        if row.area == Area::Disk {
+            // Likewise; but directory, engine and file are the same for nearly all rows of a run.
+            let of_row = common.aspects.iter_mut().take(disk::ASPECTS_OF_A_ROW.end).skip(disk::ASPECTS_OF_A_ROW.start);
+            for aspect in of_row.filter(|aspect| aspect.as_deref() != Some(disk::DIRECT)) {
+                *aspect = None;
+            }
         }
         if row.area == Area::Net {
             // Likewise; but where it leads is the same for all rows of a run.

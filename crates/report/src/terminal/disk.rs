@@ -3,14 +3,14 @@
 
 use model::document::{DiskConditions, Row, Status};
 use model::experiment::DiskParams;
-use model::io::{DiskCache, DiskEngine};
+use model::io::{DiskCache, DiskEngine, DiskLayout, DiskSync};
 use model::sample::{MetricName, Percentiles};
 use model::unit::Unit;
 
 use super::drawing::{Drawing, Named, decimal, figure, percentiles};
 use super::notes::Notes;
 use super::section::Section;
-use crate::label::disk::{cache_column, load_words, other_words, params, sync_words};
+use crate::label::disk::{cache_column, load_words, other_words, params};
 use crate::label::{block_words, threads};
 use crate::number::{Scale, percent, quantity};
 use crate::style::Style;
@@ -48,18 +48,28 @@ pub(super) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style
     paragraphs
 }
 
-/// What a row does, and what is unusual about how.
+/// What a row does, and what is unusual about how, in few words: the table of all rows has the others.
 fn words(own: &DiskParams) -> String {
     let mut words = vec![format!("{} {} {}", own.op, own.pattern, block_words(own.block))];
-    words.extend(Some(sync_words(own.sync).to_owned()).filter(|text| !text.is_empty()));
+    words.extend(own.load_percent.map(|percent| format!("{percent} % load")));
+    words.extend((own.sync != DiskSync::None).then(|| own.sync.to_string()));
     words.join(", ")
+}
+
+/// How a row reaches its files, in few words too.
+fn ways(own: &DiskParams) -> impl Iterator<Item = String> {
+    let cache = (!own.direct).then(|| match own.cache {
+        DiskCache::Bypassed => "buffered".to_owned(),
+        cache => cache_column(cache).to_owned(),
+    });
+    cache.into_iter().chain((own.layout == DiskLayout::PerThread).then(|| "own files".to_owned()))
 }
 
 /// The rows of a table by name, with columns for depth and threads.
 fn named(rows: &[&Row], title: &str, with_cache: bool) -> Named {
     let of: Vec<&DiskParams> = rows.iter().filter_map(|row| params(row)).collect();
-    let label = |own: &&DiskParams| std::iter::once(words(own)).chain(with_cache.then(|| other_words(own)).flatten());
-    let labels = of.iter().map(|own| label(own).collect::<Vec<_>>().join(", ")).collect();
+    let label = |own: &DiskParams| std::iter::once(words(own)).chain(ways(own).filter(|_| with_cache)).collect();
+    let labels = of.iter().map(|own| label(own)).map(|words: Vec<String>| words.join(", ")).collect();
     let mut named = Named::new(title, labels);
     named.place(of.iter().map(|own| own.depth).collect(), "depth", |depth| format!("depth {depth}"));
     named.place(of.iter().map(|own| own.threads).collect(), "threads", threads);
@@ -175,7 +185,7 @@ impl Drawing<'_> {
                 decimal("without it", rows.iter().map(|row| without(row).map(rate))),
                 decimal("with it", rows.iter().map(|row| flushed(row).map(rate))),
                 decimal(
-                    "of the rate",
+                    "share",
                     rows.iter().map(|row| Some(percent(flushed(row)? / without(row).filter(|rate| *rate > 0.0)?))),
                 ),
             ]

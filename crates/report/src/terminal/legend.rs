@@ -8,7 +8,7 @@ use model::peak::PeakKind;
 
 use super::p99;
 use super::table::Drawn;
-use crate::label::{cpu, disk, net};
+use crate::label::{cpu, disk, familiar, net};
 use crate::layout::wrap;
 use crate::style::{Style, Tone};
 
@@ -21,6 +21,7 @@ pub(super) fn lines(document: &Document, tables: &[Drawn], style: &Style) -> Vec
     let mut sentences = vec![figures(&measured, style)];
     sentences.extend(shares(&measured).map(str::to_owned));
     let told = [
+        (tables.iter().any(|table| table.names), familiar::ABOUT),
         (measured.iter().any(|row| p99(row).is_some()), "p99: 99 % of the requests or round trips took no longer."),
         (
             tables.iter().any(|table| table.lost),

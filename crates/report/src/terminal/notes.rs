@@ -118,7 +118,7 @@ impl<'a> Notes<'a> {
             return;
         }
         let marked = grade_codes(row);
-        for warning in &row.warnings {
+        for warning in row.warnings.iter().filter(|warning| !is_told_by_another(row, &warning.code)) {
             if marked.contains(&warning.code.as_str()) {
                 let (figure, advice) = (warning.figure, warning.advice.clone());
                 let remark = Remark { figure, advice, ..Remark::new(row, warning.text.clone()) };
@@ -337,10 +337,17 @@ fn is_about_peak(code: &str) -> bool {
     code == WarningCode::PeakUnknown.name() || code == WarningCode::AbovePeak.name()
 }
 
+/// Whether what a warning says is said by another one of the row: that it was cut short says how few samples it has.
+fn is_told_by_another(row: &Row, code: &str) -> bool {
+    let is_cut = || row.warnings.iter().any(|warning| warning.code == WarningCode::CutShort.name());
+    code == WarningCode::FewSamples.name() && is_cut()
+}
+
 /// The warnings that made a row's grade what it is.
 fn grade_codes(row: &Row) -> Vec<&str> {
     let Some(grade) = row.grade.filter(|grade| *grade > Grade::A) else { return Vec::new() };
-    let causes = row.warnings.iter().filter(|warning| warning.grade == grade);
+    let causes =
+        row.warnings.iter().filter(|warning| warning.grade == grade && !is_told_by_another(row, &warning.code));
     causes.take(MARKS_PER_ROW).map(|warning| warning.code.as_str()).collect()
 }
 

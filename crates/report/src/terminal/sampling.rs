@@ -26,6 +26,9 @@ pub(super) fn lines(document: &Document, style: &Style) -> Vec<String> {
         waited.map(|waited| format!("{} were spent waiting for a quiet machine.", duration(waited))),
     ];
     let text = sentences.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    if text.is_empty() {
+        return Vec::new();
+    }
     wrap(&text, "", style.width).iter().map(|line| style.paint(line, Tone::Dim)).collect()
 }
 
@@ -129,7 +132,13 @@ fn disturbances(measured: &[&Row]) -> Option<String> {
     let launches = sum(|row| row.conditions.launches);
     let repeated = match sum(|row| row.conditions.repeated_launches) {
         0 => "none was made again".to_owned(),
+        1 => "1 more was made instead, and all of them count".to_owned(),
         repeated => format!("{repeated} more were made instead, and all of them count"),
     };
-    (disturbed > 0).then(|| format!("Others disturbed {disturbed} of {launches} launches; {repeated}."))
+    let which = match launches {
+        1 => "the launch".to_owned(),
+        all if all == disturbed => format!("all {all} launches"),
+        all => format!("{disturbed} of {all} launches"),
+    };
+    (disturbed > 0).then(|| format!("Others disturbed {which}; {repeated}."))
 }

@@ -63,7 +63,9 @@ fn section<'a>(area: Area, rows: Vec<&'a Row>, document: &Document) -> Section<'
     };
     let (apart, rows): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| is_apart(row));
     let axis = Axis::of(area, &rows);
-    let common = Common::of(&rows, axis).on(&rows, &document.machine);
+    // Where all are read together, what they have in common stands above their tables.
+    let said_of = if rows.is_empty() { &apart } else { &rows };
+    let common = Common::of(said_of, axis).on(said_of, &document.machine);
     let mut groups: Vec<Group<'_>> = Vec::new();
     for row in rows {
         // Rows of one name may still have been carried out differently, by another engine for example.

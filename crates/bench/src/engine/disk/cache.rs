@@ -110,8 +110,10 @@ fn fill(held: &HeldFile, most_seconds: Option<f64>, filled: &AtomicU64) -> Resul
     loop {
         if let Some(most) = most_seconds.filter(|most| monotonic_raw_seconds() - began > *most) {
             let (done, file) = (100.0 * at as f64 / bytes.max(1) as f64, trouble::test_file(held));
-            let reason =
-                format!("there was no time to read {file} into the page cache: {done:.0} % of it in {most:.0} s");
+            let reason = format!(
+                "there was no time to read {file} into the page cache: {done:.0} % of it in {most:.0} s; give it more \
+                 with --time-budget"
+            );
             return Err(Trouble::Unavailable(reason));
         }
         match file.read_at(&mut buffer, at) {

@@ -98,7 +98,7 @@ fn fit(
     if bytes(0) <= room {
         return Ok((0, None));
     }
-    let free = format!("{} are free, of which {} are left alone", rounded(target.available_bytes), rounded(reserve));
+    let free = format!("{} are free, {} must stay free", rounded(target.available_bytes), rounded(reserve));
     let directory = target.directory.display();
     if chosen {
         let files: u32 = wishes.values().sum();

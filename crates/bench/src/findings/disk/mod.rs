@@ -168,7 +168,7 @@ fn block(rows: &[(Figure, &Row)]) -> Option<Finding> {
     let threads = first.params.threads();
     let what = disk_without_block(disk(first)?);
     let fields = [
-        ("what", if threads > 1 { format!("{what}, {threads} threads") } else { what }),
+        ("what", if threads > 1 { format!("{what} on {threads} threads") } else { what }),
         ("from", block(first)?),
         ("to", block(last)?),
         ("block", block(enough)?),

@@ -34,8 +34,16 @@ fn measured<'a>(case: &Case<'a>) -> Vec<&'a Row> {
 }
 
 fn counts(case: &Case<'_>, all: usize) -> Outcome {
-    case.is("count", case.rows.len() as f64)?;
-    case.is("all", all as f64)
+    let told = case.text("rows");
+    let numbers: Vec<usize> = told.split(' ').filter_map(|word| word.parse().ok()).collect();
+    let count = case.rows.len();
+    let holds = match (count, all) {
+        (1, 1) => told == "the row",
+        (2, 2) => told == "both rows" || told == "either row",
+        _ if count == all => numbers == [all] && (told.starts_with("all ") || told.starts_with("any of ")),
+        _ => numbers == [count, all],
+    };
+    ensure(holds, &format!("'{told}' is not {count} of {all} rows"))
 }
 
 fn names_the_area(case: &Case<'_>) -> Outcome {
@@ -216,8 +224,11 @@ fn limit_binds(case: &Case<'_>) -> Outcome {
         ensure(value >= 0.9 && value * worst >= 0.85 * (1.0 - 1e-9), "a row that is not near")?;
         values.push(value);
     }
-    case.is("least", values.iter().copied().fold(f64::MAX, f64::min))?;
-    case.is("most", values.iter().copied().fold(0.0, f64::max))
+    names_the_area(case)?;
+    let told = case.text("share");
+    let (least, most) = told.split_once(" to ").unwrap_or((told, told));
+    says(least, values.iter().copied().fold(f64::MAX, f64::min))?;
+    says(most, values.iter().copied().fold(0.0, f64::max))
 }
 
 /// Ours over a tool's: the ratio and its span.

@@ -7,6 +7,7 @@ use model::unit::Unit;
 use super::super::notes::{efficiency_kind, has_no_limit, short_kind};
 use super::super::{grade_tone, headline, p99};
 use super::{Line, Table, loss, per_cycle};
+use crate::label::familiar;
 use crate::layout::{Align, Block, Cell, Column};
 use crate::number::{Scale, clock, digits, percent, spread};
 use crate::style::Tone;
@@ -28,6 +29,12 @@ impl<'a> Table<'a> {
     pub(super) fn place_block(&self) -> Block {
         let place = |line: &Line<'a>| Cell::plain(line.place.map_or_else(String::new, |place| place.to_string()));
         Block::new(self.section.axis.name(), Align::Right, vec![self.column(Align::Right, place)])
+    }
+
+    /// What other programs call the rows of one place.
+    pub(super) fn name_block(&self, slot: usize) -> Block {
+        let name = |line: &Line<'a>| Cell::plain(line.slots[slot].and_then(familiar::name).unwrap_or_default());
+        Block::new("known as", Align::Left, vec![self.column(Align::Left, name)])
     }
 
     pub(super) fn unit_block(&self) -> Block {

@@ -2,7 +2,8 @@
 //!
 //! Where there is room, a line holds all thread counts (for disks: all depths) of one experiment side by side; where
 //! there is not, each has a line of its own, which is also the better reading from three on. Either way no result is
-//! left out: what gives way to a narrow terminal is the bar, then the clock's column, then what explains a figure.
+//! left out: what gives way to a narrow terminal is the bar, then the clock's column, then what explains a figure,
+//! then what other programs call a row.
 //!
 //! This file decides on the form; the columns are in [`columns`].
 
@@ -14,7 +15,7 @@ use model::experiment::Area;
 use super::headline;
 use super::notes::{Notes, without_words};
 use super::section::{Group, Section};
-use crate::label::{Label, area_title};
+use crate::label::{Label, area_title, familiar};
 use crate::layout::{Block, table, table_width, width, wrap};
 use crate::number::{Notation, Scale, clock};
 use crate::style::{Style, Tone};
@@ -43,6 +44,7 @@ const OVERVIEW: usize = 8;
 const SERIES: usize = 3;
 
 /// The parts that may give way.
+#[expect(clippy::struct_excessive_bools, reason = "columns, each of which is there or not")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Parts {
     /// Length of the bar; 0 for none.
@@ -50,9 +52,14 @@ struct Parts {
     per_cycle: bool,
     scaling: bool,
     clock: bool,
+    /// What other programs call a row.
+    names: bool,
 }
 
 impl Parts {
+    /// Nothing that may give way.
+    const NONE: Self = Self { bar: 0, per_cycle: false, scaling: false, clock: false, names: false };
+
     /// Every choice, the best first.
     fn choices() -> impl Iterator<Item = Self> {
         const COLUMNS: [(bool, bool, bool); 8] = [
@@ -65,25 +72,30 @@ impl Parts {
             (false, false, true),
             (false, false, false),
         ];
-        COLUMNS
-            .into_iter()
-            .flat_map(|(per_cycle, scaling, clock)| BARS.map(|bar| Self { bar, per_cycle, scaling, clock }))
+        let columns = || COLUMNS.into_iter().flat_map(|columns| BARS.map(|bar| (columns, bar)));
+        [true, false].into_iter().flat_map(move |names| {
+            columns().map(move |((per_cycle, scaling, clock), bar)| Self { bar, per_cycle, scaling, clock, names })
+        })
     }
 
     /// Whether all columns of `least` are there, and none that are not in `most`.
     const fn are_between(self, least: Self, most: Self) -> bool {
         (self.per_cycle || !least.per_cycle)
             && (self.scaling || !least.scaling)
+            && (self.names || !least.names)
             && (most.per_cycle || !self.per_cycle)
             && (most.scaling || !self.scaling)
+            && (most.names || !self.names)
     }
 }
 
 /// A table as it is shown, and what a reader must be told of its columns.
+#[expect(clippy::struct_excessive_bools, reason = "columns, each of which is there or not")]
 pub(super) struct Drawn {
     pub(super) lines: Vec<String>,
     pub(super) per_cycle: bool,
     pub(super) scaling: bool,
+    pub(super) names: bool,
     pub(super) lost: bool,
 }
 
@@ -149,18 +161,25 @@ pub(super) fn per_cycle(row: &Row) -> Option<f64> {
 /// other; the same with less air; what was measured above its figures. Columns that this table is read for are given
 /// up only where no form has room for them.
 pub(super) fn draw<'a>(section: &'a Section<'a>, notes: &'a Notes<'a>, style: &'a Style) -> Drawn {
+    if section.groups.is_empty() {
+        return Table::of(section, notes, style).without_lines();
+    }
     let wide = Table::wide(section, notes, style);
     let tall = Table::tall(section, notes, style);
     // What was lost explains a figure; the footnotes of those that it spoilt say it as well.
     let terse = Table { terse: true, ..Table::wide(section, notes, style) };
     let survey = is_survey(section);
     let series = tall.most.scaling && section.positions().len() >= SERIES;
-    let none = Parts { bar: 0, per_cycle: false, scaling: false, clock: false };
-    let per_cycle = Parts { per_cycle: survey && tall.most.per_cycle, ..none };
-    let scaling = Parts { scaling: series, ..none };
-    for least in [Parts { scaling: series, ..per_cycle }, scaling, none] {
-        // Side by side there is nothing to see of how a rate grows.
-        let beside = Parts { scaling: false, ..least };
+    let scaling = Parts { scaling: series, ..Parts::NONE };
+    let names = Parts { names: tall.most.names, ..Parts::NONE };
+    let named = Parts { scaling: series, ..names };
+    let per_cycle = Parts { per_cycle: survey && tall.most.per_cycle, ..named };
+    let mut leasts = vec![per_cycle, named, names, scaling, Parts::NONE];
+    leasts.dedup();
+    for least in leasts {
+        // Side by side there is nothing to see of how a rate grows; and two places side by side are an overview, which
+        // is not made longer for names.
+        let beside = Parts { scaling: false, names: least.names && wide.slots.len() >= SERIES, ..least };
         let close = || if survey { wide.fitted(1, beside).or_else(|| terse.fitted(1, beside)) } else { None };
         let fitted = wide.fitted(GAP, beside).or_else(close);
         let fitted = fitted.or_else(|| tall.fitted(GAP, least)).or_else(|| tall.fitted(1, least));
@@ -168,7 +187,7 @@ pub(super) fn draw<'a>(section: &'a Section<'a>, notes: &'a Notes<'a>, style: &'
             return drawn;
         }
     }
-    tall.titled(none, GAP)
+    tall.titled(Parts::NONE, GAP)
 }
 
 fn is_survey(section: &Section<'_>) -> bool {
@@ -189,6 +208,7 @@ impl<'a> Table<'a> {
             per_cycle: section.rows().any(|row| per_cycle(row).is_some()),
             scaling: section.rows().any(|row| row.scaling.is_some()),
             clock: true,
+            names: section.rows().any(|row| familiar::name(row).is_some()),
         };
         Self { section, notes, style, slots: Vec::new(), lines: Vec::new(), most, terse: false }
     }
@@ -265,8 +285,15 @@ impl<'a> Table<'a> {
             lines,
             per_cycle: parts.per_cycle && self.most.per_cycle,
             scaling: parts.scaling && self.most.scaling,
+            names: parts.names && self.most.names,
             lost: self.shows_loss(),
         }
+    }
+
+    /// The heading alone, where all rows are in tables of their own that need it.
+    fn without_lines(&self) -> Drawn {
+        let heads = self.section.area == Area::Disk && !self.section.apart.is_empty();
+        self.drawn(if heads { self.above(&self.heading(false)) } else { Vec::new() }, Parts::NONE)
     }
 
     /// What was measured on a line of its own above its figures, where these fit so.
@@ -306,10 +333,13 @@ impl<'a> Table<'a> {
     }
 
     fn figure_blocks(&self, parts: Parts) -> Vec<Block> {
-        let mut blocks = vec![self.place_block(), self.unit_block()];
         let last = self.slots.len().saturating_sub(1);
+        let mut blocks = vec![self.place_block()];
+        blocks.extend((parts.names && last == 0).then(|| self.name_block(0)));
+        blocks.push(self.unit_block());
         for slot in 0..self.slots.len() {
             let bar = if slot == last { parts.bar } else { 0 };
+            blocks.extend((parts.names && last > 0).then(|| self.name_block(slot)));
             blocks.extend([self.slot_block(slot), self.p99_block(slot)]);
             blocks.extend((slot == last || !self.terse).then(|| self.peak_block(slot, bar)));
             blocks.extend(self.shows_loss().then(|| self.lost_block(slot)));

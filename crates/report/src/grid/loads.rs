@@ -1,0 +1,64 @@
+//! Latency of a disk at a load: what requests took from the moment they were due, a line for each load.
+
+use model::document::{Row, Status};
+use model::experiment::{Area, DiskParams};
+use model::sample::{MetricName, Percentiles};
+use model::unit::Unit;
+
+use super::{Cell, Column, Grid, Line};
+use crate::label::disk::{other_words, params, sync_words};
+use crate::label::{area_title, block_words};
+use crate::number::quantity;
+
+/// The measured rows whose requests begin at random moments.
+pub(super) fn grid(rows: &[&Row]) -> Grid {
+    let columns = vec![
+        Column::text("What"),
+        Column::number("Depth"),
+        Column::number("Threads"),
+        Column::number("Load").base(Unit::One),
+        Column::number("Rate").base(Unit::PerSecond),
+        Column::number("p50").base(Unit::Second),
+        Column::number("p99").base(Unit::Second),
+        Column::number("p99.9").base(Unit::Second),
+        Column::number("Began late").base(Unit::One),
+    ];
+    let title = format!("{}: latency at a load, from the moment a request was due", area_title(Area::Disk));
+    let mut grid = Grid::new("disk-loads", Some(Area::Disk), title, columns);
+    let loaded = |row: &&&Row| row.status == Status::Ok;
+    let with_load = |row: &&Row| params(row).and_then(|own| Some((own.clone(), own.load_percent?)));
+    grid.lines = rows
+        .iter()
+        .filter(loaded)
+        .filter_map(|row| with_load(row).map(|(own, load)| Line::of(row, cells(row, &own, load))))
+        .collect();
+    if !grid.lines.is_empty() {
+        grid.notes.push(
+            "Load: per cent of the rate that the same row made without pause just before. Began late: all places in \
+             flight were taken when a request was due; its wait is part of the latency."
+                .to_owned(),
+        );
+    }
+    grid
+}
+
+fn cells(row: &Row, own: &DiskParams, load: u32) -> Vec<Cell> {
+    let percentiles = row.metric(MetricName::Latency).and_then(|latency| latency.summary.percentiles);
+    let time = |of: fn(&Percentiles) -> f64| Cell::seconds(percentiles.as_ref().map(of));
+    let rate = row.metric(MetricName::Iops).map(|rate| rate.summary.median);
+    let late = row.conditions.disk.as_ref().and_then(|seen| seen.late_share);
+    let mut what = vec![format!("{} {} {}", own.op, own.pattern, block_words(own.block))];
+    what.extend(Some(sync_words(own.sync).to_owned()).filter(|words| !words.is_empty()));
+    what.extend(other_words(own));
+    vec![
+        Cell::text(what.join(", ")),
+        Cell::count(own.depth),
+        Cell::count(own.threads),
+        Cell::figure(Some(f64::from(load) / 100.0), |_| format!("{load} %")),
+        Cell::figure(rate, |rate| quantity(rate, Unit::PerSecond)),
+        time(|found| found.p50),
+        time(|found| found.p99),
+        time(|found| found.p99_9),
+        Cell::share(late),
+    ]
+}
