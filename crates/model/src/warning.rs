@@ -92,6 +92,8 @@ crate::isa::words! {
         Compressed => "compressed",
         /// The device wrote more than was asked for.
         Amplified => "amplified",
+        /// Blocks are written that are no whole physical sectors of the device.
+        PartOfSector => "part_of_sector",
         /// The file lies on a small part of a disk that spins.
         ShortSpan => "short_span",
         /// Parts of the file were never written, so that reading them reaches no device.
@@ -308,6 +310,9 @@ pub const WARNINGS: &[WarningRule] = &[
         "The processor packs and unpacks what the device moves, so the figure is that of both.", "Switch compression off for the directory: chattr +m, or btrfs property set DIR compression none."),
     rule(WarningCode::Amplified, Cause::Method, "bytes that the device wrote over those asked for", (Some(1.1), None),
         "The file system copies or logs what it writes, or others wrote too: the device did more than the figure says.", "See with iotop whether others write; ext4 and xfs overwrite in place."),
+    rule(WarningCode::PartOfSector, Cause::Method, "physical sector over block", (None, None),
+        "Unless its cache puts neighbours together, a device reads the rest of such a sector and writes all of it: more work than the row's name says.",
+        "Choose a --block of whole physical sectors to see what the device does without that."),
     rule(WarningCode::ShortSpan, Cause::Method, "share of the disk that is not the file's", (None, None),
         "Its arm moves less than over the whole disk, so that requests at random are faster than they are on average.", "Choose a larger --size."),
     rule(WarningCode::DepthNotReached, Cause::Method, "share of the depth missing", (Some(0.10), None),

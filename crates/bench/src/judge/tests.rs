@@ -316,6 +316,7 @@ const ELSEWHERE: &[WarningCode] = &[
     WarningCode::Oversubscribed,
     WarningCode::PossiblyCached,
     WarningCode::HostCache,
+    WarningCode::PartOfSector,
     WarningCode::CutShort,
     WarningCode::CappedByCgroup,
     WarningCode::CappedByProvider,
