@@ -519,6 +519,7 @@ mod tests {
             total_bytes: 1 << 40,
             available_bytes: 1 << 40,
             obstacle: None,
+            no_direct: None,
             no_io_uring: None,
             no_libaio: None,
             limits: machine::IoLimits::default(),

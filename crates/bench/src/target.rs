@@ -27,6 +27,8 @@ pub struct DiskTarget {
     pub available_bytes: u64,
     /// Why it cannot be measured in, if so, as a sentence: no such directory, read-only, memory instead of a disk.
     pub obstacle: Option<String>,
+    /// Why files there cannot be read and written past the page cache, if so.
+    pub no_direct: Option<String>,
     /// Why `io_uring` cannot be had, if so.
     pub no_io_uring: Option<String>,
     /// Why native asynchronous I/O (`libaio`) cannot be had, if so.
@@ -53,6 +55,7 @@ impl DiskTarget {
             total_bytes: 0,
             available_bytes: 0,
             obstacle: None,
+            no_direct: None,
             no_io_uring: Queue::io_uring_available().err().map(|error| why_not(&error.to_string()).to_owned()),
             no_libaio: Queue::libaio_available().err().map(|error| why_not(&error.to_string()).to_owned()),
             limits: IoLimits::default(),
@@ -82,7 +85,13 @@ impl DiskTarget {
         let refusal = match memory {
             Some(way) => Some(named(&format!("is {way}, which is memory"))),
             _ if space.read_only => Some(named("is mounted read-only")),
-            _ => writable(&real).err().map(|why| named(&why)),
+            _ => match writable(&real) {
+                Ok(file) => {
+                    self.no_direct = no_direct(&file).map(str::to_owned);
+                    None
+                }
+                Err(why) => Some(named(&why)),
+            },
         };
         if self.named {
             self.directory.clone_from(&real);
@@ -104,26 +113,27 @@ pub(crate) fn why_not(sentence: &str) -> &str {
     beginnings.into_iter().find_map(|beginning| sentence.strip_prefix(beginning)).unwrap_or(sentence)
 }
 
-/// Whether files can be made in a directory, and read and written past the page cache; makes one without a name.
-fn writable(directory: &Path) -> Result<(), String> {
+/// Whether files can be made in a directory: one without a name.
+fn writable(directory: &Path) -> Result<File, String> {
     let name = OsString::from(format!(".assay-look-{}.tmp", std::process::id()));
-    let file = sys::file::unnamed(directory, &name).map_err(|error| match error.kind() {
+    sys::file::unnamed(directory, &name).map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => "is not writable for this user".to_owned(),
         io::ErrorKind::ReadOnlyFilesystem => "is mounted read-only".to_owned(),
         io::ErrorKind::StorageFull => "is full".to_owned(),
         io::ErrorKind::QuotaExceeded => "is beyond this user's quota".to_owned(),
         _ => format!("takes no files ({error})"),
-    })?;
-    if has_direct(&file) { Ok(()) } else { Err("has no direct I/O".to_owned()) }
+    })
 }
 
-/// Whether a file can be opened past the page cache. That it then is, shows only while measuring.
-fn has_direct(file: &File) -> bool {
-    let says_no = sys::file::direct_alignment(file).is_ok_and(|said| said.is_some_and(|said| said.offset_bytes == 0));
+/// Why a file cannot be opened past the page cache, if so. That requests then go past it, shows only while measuring.
+pub(crate) fn no_direct(file: &File) -> Option<&'static str> {
+    if sys::file::direct_alignment(file).is_ok_and(|said| said.is_some_and(|said| said.offset_bytes == 0)) {
+        return Some("the file system says that it has none");
+    }
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    let refused = sys::file::open(&path, true, true, false)
-        .is_err_and(|error| matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported));
-    !says_no && !refused
+    sys::file::open(&path, true, true, false)
+        .is_err_and(|error| matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported))
+        .then_some("the file system refuses it")
 }
 
 #[cfg(test)]
