@@ -7,7 +7,8 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::common::{
-    Scratch, assay, check, codes, is_root, is_verified, list, names, number, printed, rows, samples, skip, text,
+    Scratch, assay, check, codes, is_root, is_verified, list, names, number, printed, refusal, rows, samples, skip,
+    text,
 };
 use crate::disk::directory;
 use crate::system::LoopDisk;
@@ -137,6 +138,9 @@ fn without_direct_io_rows_through_the_page_cache_are_measured() {
             assert!(is_verified(row) && seen(row)["laid_out_through_cache"] == true, "{row:#}");
         }
     }
+    let past = "disk --pattern random --op read --cache bypassed --size 64MiB --verify --dir";
+    let sentence = refusal(&assay(&scratch, &format!("{past} {}", disk.path().display()))).to_owned();
+    assert!(sentence.contains("has no direct I/O") && sentence.contains("--cache cold,warm"), "{sentence}");
     let left: Vec<String> = names(disk.path()).into_iter().filter(|name| name != "lost+found").collect();
     assert_eq!(left, [""; 0], "the file is gone");
 }
