@@ -39,8 +39,9 @@ pub struct DiskTarget {
     pub remote: bool,
 }
 
-/// What every obstacle of a directory ends with.
+/// What every obstacle of a directory ends with: of ours, and of one that was named with `--dir`.
 const ADVICE: &str = "name a directory on a disk with --dir";
+const ADVICE_ON_NAMED: &str = "name another directory, on a disk, with --dir";
 
 impl DiskTarget {
     /// Looks at a directory. One of our own that is not there yet is judged by the nearest one above it that is.
@@ -67,7 +68,8 @@ impl DiskTarget {
 
     /// Looks at a directory that should be there.
     fn look_at(&mut self, there: &Path) -> Result<(), String> {
-        let named = |why: &str| format!("'{}' {why}: {ADVICE}", self.directory.display());
+        let advice = if self.named { ADVICE_ON_NAMED } else { ADVICE };
+        let named = |why: &str| format!("'{}' {why}: {advice}", self.directory.display());
         let real = there.canonicalize().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => named("is not there"),
             _ => named(&format!("cannot be reached ({error})")),
@@ -161,7 +163,7 @@ mod tests {
         assert!(own.total_bytes > 0);
         assert!(!mine.exists());
         let obstacle = named.obstacle.unwrap();
-        assert!(obstacle.contains("is not there: name a directory"), "{obstacle}");
+        assert!(obstacle.contains("is not there: name another directory"), "{obstacle}");
     }
 
     #[test]
@@ -174,6 +176,8 @@ mod tests {
         assert!(why(Path::new("/proc")).contains("takes no files") || why(Path::new("/proc")).contains("'/proc'"));
         if sys::file::space(Path::new("/dev/shm")).is_ok_and(|space| space.magic == 0x0102_1994) {
             assert!(why(Path::new("/dev/shm")).contains("is tmpfs, which is memory"), "{}", why(Path::new("/dev/shm")));
+            let own = DiskTarget::look("/dev/shm/not/yet/there".into(), false).obstacle.unwrap();
+            assert!(own.contains("is tmpfs, which is memory: name a directory on a disk with --dir"), "{own}");
         }
         std::os::unix::fs::symlink("loop", scratch.path().join("loop")).unwrap();
         assert!(why(&scratch.path().join("loop")).contains("cannot be reached"));
