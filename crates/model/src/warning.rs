@@ -152,6 +152,8 @@ crate::isa::words! {
         CappedByCgroup => "capped_by_cgroup",
         /// Whoever provides the disk allows no more.
         CappedByProvider => "capped_by_provider",
+        /// The file system has little room left.
+        NearlyFull => "nearly_full",
         /// Memory was moved to or from swap.
         Swapping => "swapping",
         /// Memory of another NUMA node was used.
@@ -278,6 +280,9 @@ pub const WARNINGS: &[WarningRule] = &[
         "The figure is the limit's, not the device's.", "Raise or remove the limit (io.max, blkio.throttle.*)."),
     rule(WarningCode::CappedByProvider, Cause::Setting, "share of what was declared", (None, None),
         "The figure is what the provider sells, not what the device behind it can do.", "Choose a larger volume or machine, if this is too little."),
+    rule(WarningCode::NearlyFull, Cause::Setting, "share of the file system in use", (None, None),
+        "With few free blocks solid-state drives and file systems that copy on write have to make room first, and many write more slowly.",
+        "Free some room and trim it (fstrim), or choose a directory on an emptier file system with --dir."),
     rule(WarningCode::Governor, Cause::Setting, "1", (None, None),
         "Short work may be over before the clock has risen.", "cpupower frequency-set -g performance"),
     rule(WarningCode::TurboOff, Cause::Setting, "1", (None, None),

@@ -317,6 +317,7 @@ const ELSEWHERE: &[WarningCode] = &[
     WarningCode::PossiblyCached,
     WarningCode::HostCache,
     WarningCode::PartOfSector,
+    WarningCode::NearlyFull,
     WarningCode::CutShort,
     WarningCode::CappedByCgroup,
     WarningCode::CappedByProvider,

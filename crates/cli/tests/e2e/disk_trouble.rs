@@ -157,6 +157,27 @@ fn a_disk_that_is_nearly_full_gets_a_smaller_file_or_none() {
 }
 
 #[test]
+fn little_room_is_told_where_a_row_writes() {
+    let scratch = Scratch::new();
+    let Some(disk) = LoopDisk::make(&scratch, "ext4", 600, "") else {
+        return skip("little room", "making and mounting such a disk needs the superuser and a loop device");
+    };
+    let told = || {
+        let kind = "disk --pattern random --op read,write --depth 1 --size 64MiB --verify --json -";
+        let shown = printed(&assay(&scratch, &format!("{kind} --dir {}", disk.path().display())));
+        assert_explained(&shown);
+        let rows: Vec<(bool, bool)> = rows(&shown)
+            .iter()
+            .map(|row| (row["params"]["op"] == "write", codes(row).contains(&"nearly_full")))
+            .collect();
+        rows
+    };
+    assert!(told().iter().all(|(_, told)| !told));
+    disk.take(disk.free_bytes() - 105 * MIB);
+    assert!(told().iter().all(|(writes, told)| writes == told), "{:?}", told());
+}
+
+#[test]
 fn a_store_that_is_nearly_full_leaves_the_other_areas_alone() {
     let scratch = Scratch::new();
     let Some(disk) = LoopDisk::make(&scratch, "ext4", 256, "") else {

@@ -8,7 +8,12 @@ use model::machine::{Disk, Machine, StorageDevice};
 use model::unit::format_size;
 use model::warning::{Warning, WarningCode};
 
+use crate::judge::percent;
 use crate::target::DiskTarget;
+
+/// From this share in use on a file system is told to be nearly full. A choice: from where on room has to be made first is
+/// each drive's and each file system's own.
+const NEARLY_FULL: f64 = 0.80;
 
 /// The warnings of a row on a device that are known beforehand.
 pub(super) fn warnings(
@@ -18,7 +23,10 @@ pub(super) fn warnings(
     engine_chosen: bool,
 ) -> Vec<Warning> {
     let stepped = stepped_down(target, params.engine).filter(|_| !engine_chosen);
-    behind(target, machine).into_iter().chain(part_of_sector(target, machine, params)).chain(stepped).collect()
+    [behind(target, machine), part_of_sector(target, machine, params), nearly_full(target, params), stepped]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// What is to be known of the disks behind a directory: that they may be somebody's memory.
@@ -61,6 +69,16 @@ fn part_of_sector(target: &DiskTarget, machine: &Machine, params: &DiskParams) -
             format_size(params.block)
         );
         Warning::new(WarningCode::PartOfSector, sector as f64 / params.block as f64, &seen)
+    })
+}
+
+/// That little room is left where a row writes: reads do not ask for any.
+fn nearly_full(target: &DiskTarget, params: &DiskParams) -> Option<Warning> {
+    let total = Some(target.total_bytes).filter(|bytes| *bytes > 0 && params.op.writes())?;
+    let used = 1.0 - target.available_bytes as f64 / total as f64;
+    (used >= NEARLY_FULL).then(|| {
+        let seen = format!("Of '{}' {} are in use or kept back.", target.directory.display(), percent(used));
+        Warning::new(WarningCode::NearlyFull, used, &seen)
     })
 }
 
@@ -288,6 +306,21 @@ mod tests {
         let disks = disks.into_iter().map(|(disk, bytes)| Disk { physical_block_bytes: Some(bytes), ..disk });
         let machine = Machine { disks: disks.collect(), ..machine_with_cpus(1) };
         assert!(part_of_sector(&past, &machine, &writes()).unwrap().text.starts_with("sda says"));
+    }
+
+    #[test]
+    fn a_file_system_that_is_nearly_full_is_told_where_a_row_writes() {
+        let of = |op, available: u64| {
+            let target = DiskTarget { total_bytes: 100 << 30, available_bytes: available << 30, ..target(&[]) };
+            nearly_full(&target, &DiskParams { op, ..disk_params(1) })
+        };
+        let told = of(DiskOp::Write, 15).unwrap();
+        assert!(told.text.starts_with("Of '/data' 85.0 % are in use or kept back."), "{told:?}");
+        assert_eq!((told.code.as_str(), told.grade), ("nearly_full", Grade::A));
+        assert!(of(DiskOp::Mixed, 0).is_some());
+        assert_eq!((of(DiskOp::Write, 21), of(DiskOp::Read, 5)), (None, None));
+        let unknown = DiskTarget { total_bytes: 0, available_bytes: 0, ..target(&[]) };
+        assert_eq!(nearly_full(&unknown, &DiskParams { op: DiskOp::Write, ..disk_params(1) }), None);
     }
 
     #[test]
