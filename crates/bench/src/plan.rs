@@ -530,6 +530,7 @@ mod tests {
             available_bytes: 1 << 40,
             obstacle: None,
             no_direct: None,
+            alignment: None,
             no_io_uring: None,
             no_libaio: None,
             limits: machine::IoLimits::default(),

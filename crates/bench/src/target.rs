@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use machine::{FilesystemClass, IoLimits, Sysroot};
 use model::machine::Storage;
+use sys::file::DirectAlignment;
 use sys::queue::Queue;
 
 /// A directory to measure in.
@@ -29,6 +30,8 @@ pub struct DiskTarget {
     pub obstacle: Option<String>,
     /// Why files there cannot be read and written past the page cache, if so.
     pub no_direct: Option<String>,
+    /// What requests past the page cache must be multiples of; `None` where the file system does not say, or was not asked.
+    pub alignment: Option<DirectAlignment>,
     /// Why `io_uring` cannot be had, if so.
     pub no_io_uring: Option<String>,
     /// Why native asynchronous I/O (`libaio`) cannot be had, if so.
@@ -46,6 +49,16 @@ const ADVICE_ON_NAMED: &str = "name another directory, on a disk, with --dir";
 impl DiskTarget {
     /// Looks at a directory. One of our own that is not there yet is judged by the nearest one above it that is.
     pub fn look(directory: PathBuf, named: bool) -> Self {
+        Self::look_by(directory, named, &|directory| file_for_a_moment(directory).map(Some))
+    }
+
+    /// Looks at a directory that the user named without giving anything a name there: where the file system has no
+    /// files without one, it is not asked whether files can be made, nor what of direct I/O.
+    pub fn only_look(directory: PathBuf) -> Self {
+        Self::look_by(directory, true, &sys::file::nameless)
+    }
+
+    fn look_by(directory: PathBuf, named: bool, make: &Make) -> Self {
         let there = if named { Some(directory.as_path()) } else { directory.ancestors().find(|above| above.exists()) };
         // A relative path has an empty last ancestor, which stands for where we are.
         let there = there.filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned();
@@ -57,17 +70,18 @@ impl DiskTarget {
             available_bytes: 0,
             obstacle: None,
             no_direct: None,
+            alignment: None,
             no_io_uring: Queue::io_uring_available().err().map(|error| why_not(&error.to_string()).to_owned()),
             no_libaio: Queue::libaio_available().err().map(|error| why_not(&error.to_string()).to_owned()),
             limits: IoLimits::default(),
             remote: false,
         };
-        target.obstacle = target.look_at(&there).err();
+        target.obstacle = target.look_at(&there, make).err();
         target
     }
 
     /// Looks at a directory that should be there.
-    fn look_at(&mut self, there: &Path) -> Result<(), String> {
+    fn look_at(&mut self, there: &Path, make: &Make) -> Result<(), String> {
         let advice = if self.named { ADVICE_ON_NAMED } else { ADVICE };
         let named = |why: &str| format!("'{}' {why}: {advice}", self.directory.display());
         let real = there.canonicalize().map_err(|error| match error.kind() {
@@ -87,12 +101,13 @@ impl DiskTarget {
         let refusal = match memory {
             Some(way) => Some(named(&format!("is {way}, which is memory"))),
             _ if space.read_only => Some(named("is mounted read-only")),
-            _ => match writable(&real) {
+            _ => match make(&real) {
                 Ok(file) => {
-                    self.no_direct = no_direct(&file).map(str::to_owned);
+                    self.no_direct = file.as_ref().and_then(no_direct).map(str::to_owned);
+                    self.alignment = file.and_then(|file| sys::file::direct_alignment(&file).ok().flatten());
                     None
                 }
-                Err(why) => Some(named(&why)),
+                Err(error) => Some(named(&why_no_file(&error))),
             },
         };
         if self.named {
@@ -115,16 +130,23 @@ pub(crate) fn why_not(sentence: &str) -> &str {
     beginnings.into_iter().find_map(|beginning| sentence.strip_prefix(beginning)).unwrap_or(sentence)
 }
 
-/// Whether files can be made in a directory: one without a name.
-fn writable(directory: &Path) -> Result<File, String> {
-    let name = OsString::from(format!(".assay-look-{}.tmp", std::process::id()));
-    sys::file::unnamed(directory, &name).map_err(|error| match error.kind() {
+/// How a file is made to look at.
+type Make = dyn Fn(&Path) -> io::Result<Option<File>>;
+
+/// A file in a directory without a name, or with one for a moment.
+fn file_for_a_moment(directory: &Path) -> io::Result<File> {
+    sys::file::unnamed(directory, &OsString::from(format!(".assay-look-{}.tmp", std::process::id())))
+}
+
+/// Why no files can be made in a directory.
+fn why_no_file(error: &io::Error) -> String {
+    match error.kind() {
         io::ErrorKind::PermissionDenied => "is not writable for this user".to_owned(),
         io::ErrorKind::ReadOnlyFilesystem => "is mounted read-only".to_owned(),
         io::ErrorKind::StorageFull => "is full".to_owned(),
         io::ErrorKind::QuotaExceeded => "is beyond this user's quota".to_owned(),
         _ => format!("takes no files ({error})"),
-    })
+    }
 }
 
 /// Why a file cannot be opened past the page cache, if so. That requests then go past it, shows only while measuring.
@@ -151,6 +173,19 @@ mod tests {
         assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
         let memory = ["tmpfs", "ramfs"].map(str::to_owned).map(Some).contains(&target.storage.filesystem);
         assert_eq!(memory, target.obstacle.as_ref().is_some_and(|why| why.contains("which is memory")), "{target:?}");
+    }
+
+    #[test]
+    fn only_looking_gives_nothing_a_name_and_finds_the_same() {
+        let scratch = scratch();
+        let changed = || std::fs::metadata(scratch.path()).unwrap().modified().unwrap();
+        let before = changed();
+        let looked = DiskTarget::only_look(scratch.path().to_owned());
+        assert_eq!(changed(), before, "a name that comes and goes changes its directory");
+        assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
+        let target = DiskTarget::look(scratch.path().to_owned(), true);
+        assert_eq!((looked.obstacle, looked.storage, looked.limits), (target.obstacle, target.storage, target.limits));
+        assert!(looked.no_direct.is_none() || looked.no_direct == target.no_direct, "{:?}", looked.no_direct);
     }
 
     #[test]

@@ -285,6 +285,7 @@ mod tests {
             available_bytes: 50 << 30,
             obstacle: None,
             no_direct: None,
+            alignment: None,
             no_io_uring: None,
             no_libaio: None,
             limits: machine::IoLimits::default(),

@@ -136,7 +136,7 @@ pub(crate) fn directory(scratch: &Scratch, what: &str) -> Option<PathBuf> {
     Some(directory)
 }
 
-fn is_memory(path: &Path) -> bool {
+pub(crate) fn is_memory(path: &Path) -> bool {
     let output = Command::new("stat").args(["-f", "-c", "%T"]).arg(path).output().unwrap();
     ["tmpfs", "ramfs"].contains(&String::from_utf8_lossy(&output.stdout).trim())
 }

@@ -455,6 +455,7 @@ mod tests {
             available_bytes: 50 * GIB,
             obstacle: None,
             no_direct: None,
+            alignment: None,
             no_io_uring: None,
             no_libaio: None,
             limits: machine::IoLimits::default(),

@@ -270,6 +270,7 @@ mod tests {
             available_bytes: 1 << 40,
             obstacle: None,
             no_direct: None,
+            alignment: None,
             no_io_uring: None,
             no_libaio: None,
             limits: IoLimits::default(),
