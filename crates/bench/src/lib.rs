@@ -17,6 +17,7 @@ mod judge;
 pub mod live;
 pub mod net;
 pub mod plan;
+pub mod probe;
 pub mod reference;
 pub mod runner;
 mod scaling;

@@ -92,6 +92,9 @@ pub struct Chosen {
     pub element: bool,
     /// A disk engine: one that cannot be had is then an error instead of another one.
     pub engine: bool,
+    /// Anything of the requests to a disk but the size of its file: where none of them can be measured that is then an
+    /// error instead of skipped rows.
+    pub requests: bool,
 }
 
 /// One planned row.
@@ -222,6 +225,13 @@ impl Plan {
             }
         }
         obstacles
+    }
+
+    /// Why not one row of an area can be measured, where there are some: the first row's reason.
+    pub fn impossible(&self, area: Area) -> Option<&str> {
+        let mut rows = self.rows.iter().filter(|row| row.experiment.area == area);
+        let first = rows.next()?.obstacle.as_deref()?;
+        rows.all(|row| row.obstacle.is_some()).then_some(first)
     }
 
     /// Expected seconds of all rows, and of the pauses between sessions.
@@ -519,6 +529,8 @@ mod tests {
             total_bytes: 1 << 40,
             available_bytes: 1 << 40,
             obstacle: None,
+            no_direct: None,
+            alignment: None,
             no_io_uring: None,
             no_libaio: None,
             limits: machine::IoLimits::default(),
@@ -576,6 +588,21 @@ mod tests {
         assert!(plan.rows.iter().all(|row| row.experiment.params.threads() == 1));
         let of = |areas: &[Area]| plan.rows.iter().filter(|row| areas.contains(&row.experiment.area)).count();
         assert_eq!((of(&[Area::Cpu, Area::Memory]), of(&[Area::Disk]), of(&[Area::Net])), (12, 8, 4));
+    }
+
+    #[test]
+    fn an_area_is_impossible_where_none_of_its_rows_can_be_measured() {
+        let mut plan = plan(&request("quick"), &machine_with_cpus(2)).unwrap();
+        assert!(plan.impossible(Area::Disk).is_some_and(|why| why.contains("--dir")), "no directory is known");
+        assert_eq!(plan.impossible(Area::Cpu), None);
+        plan.rows
+            .iter_mut()
+            .filter(|row| row.experiment.area == Area::Disk)
+            .skip(1)
+            .for_each(|row| row.obstacle = None);
+        assert_eq!(plan.impossible(Area::Disk), None, "one can");
+        plan.rows.retain(|row| row.experiment.area != Area::Disk);
+        assert_eq!(plan.impossible(Area::Disk), None, "nobody wants one");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use machine::{FilesystemClass, IoLimits, Sysroot};
 use model::machine::Storage;
+use sys::file::DirectAlignment;
 use sys::queue::Queue;
 
 /// A directory to measure in.
@@ -27,6 +28,10 @@ pub struct DiskTarget {
     pub available_bytes: u64,
     /// Why it cannot be measured in, if so, as a sentence: no such directory, read-only, memory instead of a disk.
     pub obstacle: Option<String>,
+    /// Why files there cannot be read and written past the page cache, if so.
+    pub no_direct: Option<String>,
+    /// What requests past the page cache must be multiples of; `None` where the file system does not say, or was not asked.
+    pub alignment: Option<DirectAlignment>,
     /// Why `io_uring` cannot be had, if so.
     pub no_io_uring: Option<String>,
     /// Why native asynchronous I/O (`libaio`) cannot be had, if so.
@@ -37,12 +42,23 @@ pub struct DiskTarget {
     pub remote: bool,
 }
 
-/// What every obstacle of a directory ends with.
+/// What every obstacle of a directory ends with: of ours, and of one that was named with `--dir`.
 const ADVICE: &str = "name a directory on a disk with --dir";
+const ADVICE_ON_NAMED: &str = "name another directory, on a disk, with --dir";
 
 impl DiskTarget {
     /// Looks at a directory. One of our own that is not there yet is judged by the nearest one above it that is.
     pub fn look(directory: PathBuf, named: bool) -> Self {
+        Self::look_by(directory, named, &|directory| file_for_a_moment(directory).map(Some))
+    }
+
+    /// Looks at a directory that the user named without giving anything a name there: where the file system has no
+    /// files without one, it is not asked whether files can be made, nor what of direct I/O.
+    pub fn only_look(directory: PathBuf) -> Self {
+        Self::look_by(directory, true, &sys::file::nameless)
+    }
+
+    fn look_by(directory: PathBuf, named: bool, make: &Make) -> Self {
         let there = if named { Some(directory.as_path()) } else { directory.ancestors().find(|above| above.exists()) };
         // A relative path has an empty last ancestor, which stands for where we are.
         let there = there.filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned();
@@ -53,18 +69,21 @@ impl DiskTarget {
             total_bytes: 0,
             available_bytes: 0,
             obstacle: None,
+            no_direct: None,
+            alignment: None,
             no_io_uring: Queue::io_uring_available().err().map(|error| why_not(&error.to_string()).to_owned()),
             no_libaio: Queue::libaio_available().err().map(|error| why_not(&error.to_string()).to_owned()),
             limits: IoLimits::default(),
             remote: false,
         };
-        target.obstacle = target.look_at(&there).err();
+        target.obstacle = target.look_at(&there, make).err();
         target
     }
 
     /// Looks at a directory that should be there.
-    fn look_at(&mut self, there: &Path) -> Result<(), String> {
-        let named = |why: &str| format!("'{}' {why}: {ADVICE}", self.directory.display());
+    fn look_at(&mut self, there: &Path, make: &Make) -> Result<(), String> {
+        let advice = if self.named { ADVICE_ON_NAMED } else { ADVICE };
+        let named = |why: &str| format!("'{}' {why}: {advice}", self.directory.display());
         let real = there.canonicalize().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => named("is not there"),
             _ => named(&format!("cannot be reached ({error})")),
@@ -82,7 +101,14 @@ impl DiskTarget {
         let refusal = match memory {
             Some(way) => Some(named(&format!("is {way}, which is memory"))),
             _ if space.read_only => Some(named("is mounted read-only")),
-            _ => writable(&real).err().map(|why| named(&why)),
+            _ => match make(&real) {
+                Ok(file) => {
+                    self.no_direct = file.as_ref().and_then(no_direct).map(str::to_owned);
+                    self.alignment = file.and_then(|file| sys::file::direct_alignment(&file).ok().flatten());
+                    None
+                }
+                Err(error) => Some(named(&why_no_file(&error))),
+            },
         };
         if self.named {
             self.directory.clone_from(&real);
@@ -104,26 +130,34 @@ pub(crate) fn why_not(sentence: &str) -> &str {
     beginnings.into_iter().find_map(|beginning| sentence.strip_prefix(beginning)).unwrap_or(sentence)
 }
 
-/// Whether files can be made in a directory, and read and written past the page cache; makes one without a name.
-fn writable(directory: &Path) -> Result<(), String> {
-    let name = OsString::from(format!(".assay-look-{}.tmp", std::process::id()));
-    let file = sys::file::unnamed(directory, &name).map_err(|error| match error.kind() {
+/// How a file is made to look at.
+type Make = dyn Fn(&Path) -> io::Result<Option<File>>;
+
+/// A file in a directory without a name, or with one for a moment.
+fn file_for_a_moment(directory: &Path) -> io::Result<File> {
+    sys::file::unnamed(directory, &OsString::from(format!(".assay-look-{}.tmp", std::process::id())))
+}
+
+/// Why no files can be made in a directory.
+fn why_no_file(error: &io::Error) -> String {
+    match error.kind() {
         io::ErrorKind::PermissionDenied => "is not writable for this user".to_owned(),
         io::ErrorKind::ReadOnlyFilesystem => "is mounted read-only".to_owned(),
         io::ErrorKind::StorageFull => "is full".to_owned(),
         io::ErrorKind::QuotaExceeded => "is beyond this user's quota".to_owned(),
         _ => format!("takes no files ({error})"),
-    })?;
-    if has_direct(&file) { Ok(()) } else { Err("has no direct I/O".to_owned()) }
+    }
 }
 
-/// Whether a file can be opened past the page cache. That it then is, shows only while measuring.
-fn has_direct(file: &File) -> bool {
-    let says_no = sys::file::direct_alignment(file).is_ok_and(|said| said.is_some_and(|said| said.offset_bytes == 0));
+/// Why a file cannot be opened past the page cache, if so. That requests then go past it, shows only while measuring.
+pub(crate) fn no_direct(file: &File) -> Option<&'static str> {
+    if sys::file::direct_alignment(file).is_ok_and(|said| said.is_some_and(|said| said.offset_bytes == 0)) {
+        return Some("the file system says that it has none");
+    }
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    let refused = sys::file::open(&path, true, true, false)
-        .is_err_and(|error| matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported));
-    !says_no && !refused
+    sys::file::open(&path, true, true, false)
+        .is_err_and(|error| matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported))
+        .then_some("the file system refuses it")
 }
 
 #[cfg(test)]
@@ -142,6 +176,19 @@ mod tests {
     }
 
     #[test]
+    fn only_looking_gives_nothing_a_name_and_finds_the_same() {
+        let scratch = scratch();
+        let changed = || std::fs::metadata(scratch.path()).unwrap().modified().unwrap();
+        let before = changed();
+        let looked = DiskTarget::only_look(scratch.path().to_owned());
+        assert_eq!(changed(), before, "a name that comes and goes changes its directory");
+        assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
+        let target = DiskTarget::look(scratch.path().to_owned(), true);
+        assert_eq!((looked.obstacle, looked.storage, looked.limits), (target.obstacle, target.storage, target.limits));
+        assert!(looked.no_direct.is_none() || looked.no_direct == target.no_direct, "{:?}", looked.no_direct);
+    }
+
+    #[test]
     fn a_directory_of_our_own_is_judged_by_the_one_above_it() {
         let scratch = scratch();
         let mine = scratch.path().join("not/yet/there");
@@ -151,7 +198,7 @@ mod tests {
         assert!(own.total_bytes > 0);
         assert!(!mine.exists());
         let obstacle = named.obstacle.unwrap();
-        assert!(obstacle.contains("is not there: name a directory"), "{obstacle}");
+        assert!(obstacle.contains("is not there: name another directory"), "{obstacle}");
     }
 
     #[test]
@@ -164,6 +211,8 @@ mod tests {
         assert!(why(Path::new("/proc")).contains("takes no files") || why(Path::new("/proc")).contains("'/proc'"));
         if sys::file::space(Path::new("/dev/shm")).is_ok_and(|space| space.magic == 0x0102_1994) {
             assert!(why(Path::new("/dev/shm")).contains("is tmpfs, which is memory"), "{}", why(Path::new("/dev/shm")));
+            let own = DiskTarget::look("/dev/shm/not/yet/there".into(), false).obstacle.unwrap();
+            assert!(own.contains("is tmpfs, which is memory: name a directory on a disk with --dir"), "{own}");
         }
         std::os::unix::fs::symlink("loop", scratch.path().join("loop")).unwrap();
         assert!(why(&scratch.path().join("loop")).contains("cannot be reached"));

@@ -550,7 +550,8 @@ pub(crate) struct Info {
     /// Read a recorded machine instead of this one.
     #[arg(long, value_name = "DIR", conflicts_with = "capture")]
     pub(crate) sysroot: Option<PathBuf>,
-    /// Show the file system and the block devices behind this directory too.
+    /// Show the file system and the block devices behind this directory too, and what a measurement would find there;
+    /// nothing is written.
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
     /// Save all that is read of this machine under DIR, which must be absent or empty.

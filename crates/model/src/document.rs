@@ -279,6 +279,9 @@ pub struct DiskConditions {
     /// Whether the file is overwritten in place. `false`: every write is copied elsewhere and given a checksum, for which
     /// the file system may buffer it; `null` where the file system says nothing of it.
     pub in_place: Option<bool>,
+    /// Whether the file was laid out through the page cache, flushed and dropped from it, since the file system has no
+    /// direct I/O.
+    pub laid_out_through_cache: Option<bool>,
     /// Share of the file that was in the page cache after the samples.
     pub cached_share: Option<f64>,
     /// Share of it that was there before a sample (the largest of them for a cold cache, the least for a warm one).

@@ -13,6 +13,7 @@ pub mod isa;
 pub mod linpack;
 pub mod machine;
 pub mod peak;
+pub mod probe;
 pub mod reference;
 pub mod sample;
 pub mod surroundings;

@@ -92,6 +92,8 @@ crate::isa::words! {
         Compressed => "compressed",
         /// The device wrote more than was asked for.
         Amplified => "amplified",
+        /// Blocks are written that are no whole physical sectors of the device.
+        PartOfSector => "part_of_sector",
         /// The file lies on a small part of a disk that spins.
         ShortSpan => "short_span",
         /// Parts of the file were never written, so that reading them reaches no device.
@@ -150,6 +152,8 @@ crate::isa::words! {
         CappedByCgroup => "capped_by_cgroup",
         /// Whoever provides the disk allows no more.
         CappedByProvider => "capped_by_provider",
+        /// The file system has little room left.
+        NearlyFull => "nearly_full",
         /// Memory was moved to or from swap.
         Swapping => "swapping",
         /// Memory of another NUMA node was used.
@@ -276,6 +280,9 @@ pub const WARNINGS: &[WarningRule] = &[
         "The figure is the limit's, not the device's.", "Raise or remove the limit (io.max, blkio.throttle.*)."),
     rule(WarningCode::CappedByProvider, Cause::Setting, "share of what was declared", (None, None),
         "The figure is what the provider sells, not what the device behind it can do.", "Choose a larger volume or machine, if this is too little."),
+    rule(WarningCode::NearlyFull, Cause::Setting, "share of the file system in use", (None, None),
+        "With few free blocks solid-state drives and file systems that copy on write have to make room first, and many write more slowly.",
+        "Free some room and trim it (fstrim), or choose a directory on an emptier file system with --dir."),
     rule(WarningCode::Governor, Cause::Setting, "1", (None, None),
         "Short work may be over before the clock has risen.", "cpupower frequency-set -g performance"),
     rule(WarningCode::TurboOff, Cause::Setting, "1", (None, None),
@@ -308,6 +315,9 @@ pub const WARNINGS: &[WarningRule] = &[
         "The processor packs and unpacks what the device moves, so the figure is that of both.", "Switch compression off for the directory: chattr +m, or btrfs property set DIR compression none."),
     rule(WarningCode::Amplified, Cause::Method, "bytes that the device wrote over those asked for", (Some(1.1), None),
         "The file system copies or logs what it writes, or others wrote too: the device did more than the figure says.", "See with iotop whether others write; ext4 and xfs overwrite in place."),
+    rule(WarningCode::PartOfSector, Cause::Method, "physical sector over block", (None, None),
+        "Unless its cache puts neighbours together, a device reads the rest of such a sector and writes all of it: more work than the row's name says.",
+        "Choose a --block of whole physical sectors to see what the device does without that."),
     rule(WarningCode::ShortSpan, Cause::Method, "share of the disk that is not the file's", (None, None),
         "Its arm moves less than over the whole disk, so that requests at random are faster than they are on average.", "Choose a larger --size."),
     rule(WarningCode::DepthNotReached, Cause::Method, "share of the depth missing", (Some(0.10), None),

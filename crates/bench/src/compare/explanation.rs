@@ -49,6 +49,7 @@ const DONE_OTHERWISE: &[WarningCode] = &[
     WarningCode::NotWarm,
     WarningCode::Compressed,
     WarningCode::NotWritten,
+    WarningCode::PartOfSector,
     WarningCode::EngineSteppedDown,
     WarningCode::HostCache,
 ];

@@ -203,9 +203,10 @@ fn disk(facts: &Facts<'_>) -> Vec<Check> {
     };
     let place = disk.directory.display();
     let behind = disk.storage.filesystem.as_deref().unwrap_or("an unknown file system");
-    let direct = match &disk.obstacle {
-        Some(obstacle) => looked("direct_io", 1.0, &sentence(obstacle)),
-        None => looked("direct_io", 0.0, &format!("'{place}' on {behind} takes direct I/O.")),
+    let direct = match (&disk.obstacle, &disk.no_direct) {
+        (Some(obstacle), _) => looked("direct_io", 1.0, &sentence(obstacle)),
+        (None, Some(why)) => looked("direct_io", 1.0, &format!("'{place}' on {behind} has no direct I/O: {why}.")),
+        (None, None) => looked("direct_io", 0.0, &format!("'{place}' on {behind} takes direct I/O.")),
     };
     let uring = match &disk.no_io_uring {
         Some(why) => remark("io_uring", 1.0, &format!("io_uring cannot be had: {why}.")),
@@ -216,7 +217,7 @@ fn disk(facts: &Facts<'_>) -> Vec<Check> {
 
 /// Whether the test file of the plan is as large as the suite wants it.
 fn room(facts: &Facts<'_>, disk: &DiskTarget) -> Check {
-    if disk.obstacle.is_some() {
+    if disk.obstacle.is_some() || disk.no_direct.is_some() {
         return told("store_room", "Not looked at: disk rows are impossible there.");
     }
     let rows = facts.rows.iter().filter_map(|row| match &row.experiment.params {
@@ -283,6 +284,8 @@ mod tests {
             total_bytes: 100 << 30,
             available_bytes: 50 << 30,
             obstacle: None,
+            no_direct: None,
+            alignment: None,
             no_io_uring: None,
             no_libaio: None,
             limits: machine::IoLimits::default(),
@@ -384,6 +387,8 @@ mod tests {
     fn a_directory_that_cannot_be_measured_in_is_named_with_what_to_do() {
         let memory = DiskTarget { obstacle: Some("'/tmp' is tmpfs, which is memory".into()), ..target() };
         assert_eq!(of_disk(Some(&memory)), warned("direct_io"));
+        let cached = DiskTarget { no_direct: Some("the file system refuses it".into()), ..target() };
+        assert_eq!(of_disk(Some(&cached)), warned("direct_io"));
         for left in [100 << 20, 2900 << 20] {
             let full = DiskTarget { available_bytes: left, ..target() };
             assert_eq!(of_disk(Some(&full)), warned("store_room"));

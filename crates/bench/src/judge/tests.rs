@@ -316,6 +316,8 @@ const ELSEWHERE: &[WarningCode] = &[
     WarningCode::Oversubscribed,
     WarningCode::PossiblyCached,
     WarningCode::HostCache,
+    WarningCode::PartOfSector,
+    WarningCode::NearlyFull,
     WarningCode::CutShort,
     WarningCode::CappedByCgroup,
     WarningCode::CappedByProvider,

@@ -138,7 +138,7 @@ pub struct DiskChoice {
 
 impl DiskChoice {
     /// Whether nothing was chosen that narrows the rows down.
-    fn is_open(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         let Self { patterns, ops, blocks, depths, size: _, engine, syncs, caches, layouts, loads } = self;
         let lists = [patterns.is_empty(), ops.is_empty(), blocks.is_empty(), depths.is_empty(), syncs.is_empty()];
         lists

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use bench::plan::{Request, plan};
+use bench::probe::Probing;
 use bench::reference::detect::Places;
 use bench::runner::{self, Event, Setting, Watcher};
 use bench::suite::{CpuChoice, IsaChoice, Suite, Threads};
@@ -23,6 +24,7 @@ use crate::exit::{Outcome, Result, print};
 pub(crate) fn info(arguments: &Info, began: f64) -> Result {
     let declared = Declared::parse(&arguments.declare)?;
     let machine = read_machine(arguments)?;
+    let probing = arguments.dir.as_deref().filter(|_| arguments.sysroot.is_none()).map(Probing::begin);
     let behind = arguments.dir.as_deref().map(|dir| storage_behind(dir, arguments)).transpose()?;
     let disk = behind.as_ref().map(|(storage, limits)| (storage, limits));
     let mut peaks = machine::info_peaks_of(&machine, &declared, &BTreeMap::new(), disk);
@@ -30,17 +32,22 @@ pub(crate) fn info(arguments: &Info, began: f64) -> Result {
         peaks.splice(0..0, sustained(&machine, &declared, began));
     }
     let storage = behind.map(|(storage, _)| storage);
+    let probe = probing.map(Probing::finish);
     let text = if arguments.json {
         let mut value = report::info::info_json(&machine, &peaks);
         if let Some(storage) = &storage {
             value["storage"] = serde_json::to_value(storage).map_err(|error| error.to_string())?;
         }
+        if let Some(probe) = &probe {
+            value["probe"] = serde_json::to_value(probe).map_err(|error| error.to_string())?;
+        }
         format!("{}\n", serde_json::to_string_pretty(&value).map_err(|error| error.to_string())?)
     } else {
         let style = Stream::Output.style();
         let behind = storage.map(|storage| report::info::storage(&storage, &machine::storage_source(), &style));
-        let info = report::info::info(&machine, &peaks, &style);
-        behind.map_or_else(|| info.clone(), |behind| format!("{info}\n{behind}"))
+        let probed = probe.map(|probe| report::info::probe(&probe, &style));
+        let parts = std::iter::once(report::info::info(&machine, &peaks, &style)).chain(behind).chain(probed);
+        parts.collect::<Vec<_>>().join("\n")
     };
     print(text.as_bytes())?;
     Ok(Outcome::Done)

@@ -117,7 +117,12 @@ pub(crate) fn disk(arguments: &Disk, began: f64) -> Result {
         layouts: arguments.layout.clone(),
         loads: arguments.load_percent.clone(),
     };
-    let chosen = Chosen { size: choice.size.is_some(), engine: choice.engine.is_some(), ..Chosen::default() };
+    let chosen = Chosen {
+        size: choice.size.is_some(),
+        engine: choice.engine.is_some(),
+        requests: !choice.is_open(),
+        ..Chosen::default()
+    };
     measure(Suite::of_disk(&choice)?, chosen, None, &arguments.measure, began)
 }
 
@@ -202,6 +207,9 @@ fn measure(suite: Suite, chosen: Chosen, there: Option<&There<'_>>, options: &Me
         }
         return Ok(Outcome::Done);
     }
+    if let Some(why) = no_disk(&plan, &request) {
+        return Err(why.to_owned());
+    }
     check_json(options)?;
     host::note_stop_signals();
     let visit = match there.map(|there| there.visit(options.quiet)).transpose() {
@@ -230,6 +238,13 @@ fn measure(suite: Suite, chosen: Chosen, there: Option<&There<'_>>, options: &Me
     // Others wait for the server; whoever reads our output may take its time.
     drop(visit);
     end(&finished.0, finished.1.as_ref(), options)
+}
+
+/// Why nothing can be measured of what was named of disks, a directory or requests. Where nothing was, rows are skipped, and
+/// other areas go on.
+fn no_disk<'p>(plan: &'p Plan, request: &Request) -> Option<&'p str> {
+    let named = request.chosen.requests || request.disk.as_ref().is_some_and(|target| target.named);
+    plan.impossible(Area::Disk).filter(|_| named)
 }
 
 /// Shows the result of a run, and says how the command ends.

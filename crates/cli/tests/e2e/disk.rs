@@ -136,7 +136,7 @@ pub(crate) fn directory(scratch: &Scratch, what: &str) -> Option<PathBuf> {
     Some(directory)
 }
 
-fn is_memory(path: &Path) -> bool {
+pub(crate) fn is_memory(path: &Path) -> bool {
     let output = Command::new("stat").args(["-f", "-c", "%T"]).arg(path).output().unwrap();
     ["tmpfs", "ramfs"].contains(&String::from_utf8_lossy(&output.stdout).trim())
 }
@@ -660,6 +660,25 @@ fn a_loop_device_is_named_and_said_to_be_a_file() {
         let told = text(warning.expect("a warning"), "text");
         let file = format!(" is the file '{}', which the page cache", disk.image().display());
         assert!(told.starts_with("loop") && told.contains(&file) && !told.contains("loop0 is made"), "{told}");
+    }
+}
+
+#[test]
+fn writes_of_part_of_a_physical_sector_are_told() {
+    let scratch = Scratch::new();
+    let Some(directory) = directory(&scratch, "blocks of less than a sector") else { return };
+    let kind = "disk --pattern random --op read,write --block 1KiB,4KiB --depth 1 --size 64MiB --verify --json -";
+    let shown = printed(&assay(&scratch, &format!("{kind} --dir {}", directory.display())));
+    check(&shown);
+    for row in rows(&shown).iter().filter(|row| row["status"] == "ok") {
+        if list(seen(row), "layers").iter().filter_map(Value::as_str).any(|name| name.starts_with("loop")) {
+            return skip("blocks of less than a sector", "temporary files are in a file of a loop device here");
+        }
+        let below = list(seen(row), "devices");
+        let disks = list(&shown["machine"], "disks").iter().filter(|disk| below.contains(&disk["name"]));
+        let sector = disks.filter_map(|disk| disk["physical_block_bytes"].as_u64()).max();
+        let in_part = sector.is_some_and(|sector| !row["params"]["block"].as_u64().unwrap().is_multiple_of(sector));
+        assert_eq!(codes(row).contains(&"part_of_sector"), in_part && writes(row), "{row:#}");
     }
 }
 

@@ -7,9 +7,11 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::common::{
-    Scratch, assay, check, codes, is_root, is_verified, list, names, number, printed, rows, samples, skip, text,
+    Scratch, assay, check, codes, is_root, is_verified, list, names, number, printed, refusal, rows, samples, skip,
+    text,
 };
 use crate::disk::directory;
+use crate::system::LoopDisk;
 
 const MIB: u64 = 1 << 20;
 
@@ -113,6 +115,34 @@ fn threads_have_files_of_their_own_that_are_gone_afterwards() {
     assert_eq!(names(&directory), [""; 0]);
     let huge = assay(&scratch, &format!("{kind} --size 400TiB --dir {}", directory.display()));
     assert!(huge.status == Some(2) && huge.stderr.contains("3 test files of together"), "{huge:?}");
+}
+
+#[test]
+fn without_direct_io_rows_through_the_page_cache_are_measured() {
+    let scratch = Scratch::new();
+    // Whose data all goes through the journal, ext4 keeps in the page cache.
+    let Some(disk) = LoopDisk::make(&scratch, "ext4", 240, "data=journal") else {
+        return skip(
+            "a file system without direct I/O",
+            "making and mounting it needs the superuser and a loop device",
+        );
+    };
+    let kind = "disk --pattern random --depth 1 --op read,write --cache bypassed,cold,warm --size 64MiB";
+    let found = measured(&scratch, &format!("{kind} --block 4KiB --verify --dir {}", disk.path().display()));
+    assert_eq!(found.len(), 5);
+    for row in &found {
+        if row["params"]["cache"] == "bypassed" {
+            assert_eq!(text(row, "status"), "skipped", "{row:#}");
+            assert!(text(row, "reason").contains("has no direct I/O"), "{row:#}");
+        } else {
+            assert!(is_verified(row) && seen(row)["laid_out_through_cache"] == true, "{row:#}");
+        }
+    }
+    let past = "disk --pattern random --op read --cache bypassed --size 64MiB --verify --dir";
+    let sentence = refusal(&assay(&scratch, &format!("{past} {}", disk.path().display()))).to_owned();
+    assert!(sentence.contains("has no direct I/O") && sentence.contains("--cache cold,warm"), "{sentence}");
+    let left: Vec<String> = names(disk.path()).into_iter().filter(|name| name != "lost+found").collect();
+    assert_eq!(left, [""; 0], "the file is gone");
 }
 
 /// A suite whose totals are small.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::{
-    Ran, Scratch, assay, check, codes, document, is_verified, left_in, names, number, only_run, printed, refusal, rows,
-    samples, skip, text,
+    Ran, Scratch, assay, check, codes, command, document, is_verified, left_in, names, number, only_run, printed,
+    refusal, rows, samples, skip, text,
 };
 use crate::disk::{brief, directory};
 use crate::family::{ended_within, lives};
@@ -138,27 +138,81 @@ fn a_disk_that_is_nearly_full_gets_a_smaller_file_or_none() {
     };
     let free_bytes = disk.free_bytes();
     let arguments = format!("disk --pattern random --depth 1 --dir {}", disk.path().display());
-    let shown = |ran: Ran| {
-        assert_eq!(ran.status, Some(0), "{ran:?}");
-        let document = printed(&ran);
-        assert_explained(&document);
-        document
-    };
-    let shrunk = shown(assay(&scratch, &format!("{arguments} --verify --json -")));
+    let ran = assay(&scratch, &format!("{arguments} --verify --json -"));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let shrunk = printed(&ran);
+    assert_explained(&shrunk);
     for row in rows(&shrunk) {
         assert!(is_verified(row) && row["params"]["size"] == 128 * MIB, "{row:#}");
         assert!(text(row, "id").contains("/4KiB/d1/"), "nobody chose the size: {row:#}");
     }
     assert!(disk.free_bytes() + SLACK_BYTES >= free_bytes);
     disk.take(disk.free_bytes() - 60 * MIB);
-    let skipped = shown(assay(&scratch, &format!("{arguments} --verify --json -")));
-    for row in rows(&skipped) {
-        assert_eq!(row["status"], "skipped");
-        assert!(text(row, "reason").contains("is nearly full"), "{row:#}");
-    }
+    let ran = assay(&scratch, &format!("{arguments} --verify --json -"));
+    let sentence = refusal(&ran);
+    assert!(sentence.contains("is nearly full") && sentence.contains("name another directory"), "{sentence}");
     let ran = assay(&scratch, &format!("{arguments} --size 64MiB"));
     let sentence = refusal(&ran);
     assert!(sentence.contains("does not fit") && sentence.contains("60 MiB are free"), "{sentence}");
+}
+
+#[test]
+fn little_room_is_told_where_a_row_writes() {
+    let scratch = Scratch::new();
+    let Some(disk) = LoopDisk::make(&scratch, "ext4", 600, "") else {
+        return skip("little room", "making and mounting such a disk needs the superuser and a loop device");
+    };
+    let told = || {
+        let kind = "disk --pattern random --op read,write --depth 1 --size 64MiB --verify --json -";
+        let shown = printed(&assay(&scratch, &format!("{kind} --dir {}", disk.path().display())));
+        assert_explained(&shown);
+        let rows: Vec<(bool, bool)> = rows(&shown)
+            .iter()
+            .map(|row| (row["params"]["op"] == "write", codes(row).contains(&"nearly_full")))
+            .collect();
+        rows
+    };
+    assert!(told().iter().all(|(_, told)| !told));
+    disk.take(disk.free_bytes() - 105 * MIB);
+    assert!(told().iter().all(|(writes, told)| writes == told), "{:?}", told());
+}
+
+#[test]
+fn a_store_that_is_nearly_full_leaves_the_other_areas_alone() {
+    let scratch = Scratch::new();
+    let Some(disk) = LoopDisk::make(&scratch, "ext4", 256, "") else {
+        return skip("a nearly full store", "making and mounting one needs the superuser and a loop device");
+    };
+    disk.take(disk.free_bytes() - 60 * MIB);
+    let suite = scratch.join("later.toml");
+    std::fs::write(&suite, AFTER_CPU).unwrap();
+    let run = |arguments: &str| -> Ran {
+        command(&scratch, arguments.split_whitespace()).env("ASSAY_STORE", disk.path()).output().unwrap().into()
+    };
+    let ran = run(&format!("run {} --verify --json -", suite.display()));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let shown = printed(&ran);
+    assert_explained(&shown);
+    assert!(rows(&shown).iter().any(|row| row["area"] == "cpu" && is_verified(row)), "{shown:#}");
+    for row in disk_rows(&shown) {
+        assert_eq!(row["status"], "skipped", "{row:#}");
+        assert!(text(row, "reason").contains("is nearly full"), "{row:#}");
+    }
+    let sentence = refusal(&run("disk --op read")).to_owned();
+    assert!(sentence.contains("is nearly full") && sentence.contains("with --dir"), "{sentence}");
+}
+
+#[test]
+fn what_is_asked_for_and_cannot_be_done_at_all_is_refused() {
+    let scratch = Scratch::new();
+    let Some(directory) = directory(&scratch, "a load through the page cache") else { return };
+    let kind = "disk --pattern random --op read --depth 1 --load-percent 50 --size 64MiB --repeat 1";
+    let sentence = refusal(&assay(&scratch, &format!("{kind} --cache warm --dir {}", directory.display()))).to_owned();
+    assert!(sentence.contains("not offered") && sentence.contains("leave --load-percent or --cache out"), "{sentence}");
+    let ran = assay(&scratch, &format!("{kind} --cache bypassed,warm --json - --dir {}", directory.display()));
+    assert_eq!(ran.status, Some(0), "what can be done is: {ran:?}");
+    assert!(rows(&printed(&ran)).iter().any(is_verified), "{ran:?}");
+    assert_eq!(names(&directory), [""; 0]);
 }
 
 /// Asserts that nothing of a directory is measured, past the page cache or through it, and that the sentence says why.

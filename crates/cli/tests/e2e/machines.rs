@@ -5,7 +5,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{Ran, Scratch, assay, list, printed, refusal, shared, skip, text};
+use crate::common::{Ran, Scratch, assay, list, names, printed, refusal, shared, skip, text};
+use crate::disk::is_memory;
+use crate::system::LoopDisk;
 
 /// What a recorded machine is known to be, by its parts' data sheets.
 struct Part {
@@ -172,6 +174,39 @@ fn what_is_behind_a_directory_is_shown_when_asked_for() {
     let people = info(&format!("--dir {}", scratch.path().display()));
     assert!(people.stdout.contains("Storage behind this directory"), "{people:?}");
     assert!(refusal(&assay(&scratch, "info --dir /no/such/folder")).contains("/no/such/folder"));
+}
+
+#[test]
+fn what_a_measurement_would_find_in_a_directory_is_told_without_a_file_in_it() {
+    let scratch = Scratch::new();
+    let directory = scratch.join("place");
+    std::fs::create_dir(&directory).unwrap();
+    let changed = || std::fs::metadata(&directory).unwrap().modified().unwrap();
+    let before = changed();
+    let asked = printed(&info(&format!("--json --dir {}", directory.display())));
+    let probe = &asked["probe"];
+    let bytes = |name: &str| probe[name].as_u64().unwrap_or_else(|| panic!("no '{name}' in {probe:#}"));
+    assert!(bytes("available_bytes") <= bytes("total_bytes"), "{probe:#}");
+    let engines: Vec<&str> = list(probe, "engines").iter().map(|engine| text(engine, "engine")).collect();
+    assert_eq!(engines, ["io_uring", "libaio", "sync"]);
+    assert_eq!(
+        (probe["obstacle"].is_string(), probe["no_direct"].is_string()),
+        (is_memory(&directory), false),
+        "{probe:#}"
+    );
+    assert!(probe["watched_seconds"].as_f64().is_none_or(|seconds| seconds >= 1.0), "{probe:#}");
+    let people = info(&format!("--dir {}", directory.display()));
+    assert!(people.stdout.contains("Measuring in this directory") && people.stdout.contains("io_uring"), "{people:?}");
+    assert_eq!((names(&directory), changed()), (Vec::new(), before), "not even for a moment");
+    assert!(printed(&info("--json"))["probe"].is_null());
+    let Some(disk) = LoopDisk::make(&scratch, "ext4", 100, "data=journal") else {
+        return skip(
+            "a file system without direct I/O",
+            "making and mounting it needs the superuser and a loop device",
+        );
+    };
+    let told = info(&format!("--dir {}", disk.path().display()));
+    assert!(told.stdout.contains("none: the file system says that it has none"), "{told:?}");
 }
 
 #[test]

@@ -7,9 +7,11 @@ mod peaks;
 
 use model::machine::{Machine, Storage, StorageDevice, Unknown};
 use model::peak::{InfoPeak, PeakInput};
+use model::probe::{EngineProbe, LimitProbe, StorageProbe};
 use serde_json::{Value, json};
 
 use crate::layout::{width, wrap};
+use crate::number::size;
 use crate::style::{Style, Tone};
 
 /// The schema name of [`info_json`].
@@ -116,6 +118,49 @@ pub fn storage(storage: &Storage, source: &str, style: &Style) -> String {
     format!("{}\n", lines.join("\n"))
 }
 
+/// What a measurement would find in a directory, as text, ending in a newline.
+pub fn probe(probe: &StorageProbe, style: &Style) -> String {
+    let section = Section { title: "Measuring in this directory", facts: probed(probe), aside: None };
+    let mut lines = vec![style.paint(section.title, Tone::Strong)];
+    lines.extend(section.lines(style));
+    format!("{}\n", lines.join("\n"))
+}
+
+fn probed(probe: &StorageProbe) -> Vec<Fact> {
+    let fact =
+        |name: &str, value: String, source: &str| Fact { name: name.to_owned(), value, source: source.to_owned() };
+    let mut facts = Vec::new();
+    facts.extend(probe.obstacle.clone().map(|obstacle| fact("obstacle", obstacle, "a look at it")));
+    if let (Some(total), Some(available)) = (probe.total_bytes, probe.available_bytes) {
+        let share = 100.0 * available as f64 / total.max(1) as f64;
+        facts.push(fact("free", format!("{} of {} ({share:.0} %)", size(available), size(total)), "statvfs"));
+    }
+    let direct = match (&probe.no_direct, probe.offset_align_bytes, probe.memory_align_bytes) {
+        (Some(why), ..) => Some(format!("none: {why}")),
+        (None, Some(offset), Some(memory)) => Some(format!(
+            "in multiples of {}, from memory at multiples of {}",
+            size(offset.into()),
+            size(memory.into())
+        )),
+        _ => None,
+    };
+    facts.extend(direct.map(|direct| fact("direct I/O", direct, "statx, STATX_DIOALIGN")));
+    for EngineProbe { engine, why_not } in &probe.engines {
+        let value = why_not.as_ref().map_or_else(|| "can be had".to_owned(), |why| format!("cannot be had: {why}"));
+        facts.push(fact(engine.name(), value, "setting one up"));
+    }
+    for LimitProbe { what, value, source } in &probe.limits {
+        let (unit, of) = if what.contains("bytes") { ("MB/s", value / 1e6) } else { ("requests/s", *value) };
+        let way = if what.starts_with("read") { "limit of reads" } else { "limit of writes" };
+        facts.push(fact(way, format!("{of:.1} {unit}"), source));
+    }
+    if let (Some(rate), Some(seconds)) = (probe.others_bytes_per_second, probe.watched_seconds) {
+        let value = format!("{:.1} MB/s over {seconds:.1} s", rate / 1e6);
+        facts.push(fact("traffic of others", value, "/sys/block/*/stat"));
+    }
+    facts
+}
+
 fn title(machine: &Machine) -> String {
     let words = crate::terminal::machine_words(machine);
     machine.host.as_ref().map_or_else(|| words.clone(), |host| format!("{host}: {words}"))
@@ -196,4 +241,39 @@ fn unknowns(unknown: &[Unknown], style: &Style) -> Vec<String> {
 
 fn names(group: &[Unknown]) -> String {
     group.iter().map(|unknown| unknown.fact.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use model::io::DiskEngine;
+
+    use super::*;
+    use crate::style::Style;
+
+    #[test]
+    fn a_probe_says_what_is_known_and_leaves_out_what_is_not() {
+        let found = StorageProbe {
+            total_bytes: Some(100 << 30),
+            available_bytes: Some(25 << 30),
+            memory_align_bytes: Some(4),
+            offset_align_bytes: Some(512),
+            engines: vec![EngineProbe { engine: DiskEngine::IoUring, why_not: Some("no".into()) }],
+            limits: vec![LimitProbe { what: "write_bytes_per_second".into(), value: 5e7, source: "io.max".into() }],
+            others_bytes_per_second: Some(1.25e6),
+            watched_seconds: Some(1.0),
+            ..StorageProbe::default()
+        };
+        let told: Vec<(String, String)> = probed(&found).into_iter().map(|fact| (fact.name, fact.value)).collect();
+        let expected = [
+            ("free", "25 GiB of 100 GiB (25 %)"),
+            ("direct I/O", "in multiples of 512 B, from memory at multiples of 4 B"),
+            ("io_uring", "cannot be had: no"),
+            ("limit of writes", "50.0 MB/s"),
+            ("traffic of others", "1.2 MB/s over 1.0 s"),
+        ];
+        assert_eq!(told, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let none = StorageProbe { no_direct: Some("it says so".into()), ..StorageProbe::default() };
+        assert_eq!(probed(&none).iter().map(|fact| fact.value.as_str()).collect::<Vec<_>>(), ["none: it says so"]);
+        assert!(probe(&found, &Style::PLAIN).starts_with("Measuring in this directory\n  free "));
+    }
 }

@@ -26,7 +26,8 @@ const NO_LIMIT: &str = "Nothing but the kernel stands between the two ends of lo
     known, and there is none to declare.";
 
 /// Warnings that change no grade and still decide how a figure is to be read: they are told in full.
-const TOLD_IN_FULL: &[WarningCode] = &[WarningCode::HostCache, WarningCode::EngineSteppedDown, WarningCode::CpuBound];
+const TOLD_IN_FULL: &[WarningCode] =
+    &[WarningCode::HostCache, WarningCode::PartOfSector, WarningCode::EngineSteppedDown, WarningCode::CpuBound];
 
 /// Reasons that are words of the document, in words for people.
 const REASONS: &[(&str, &str)] = &[

@@ -81,13 +81,25 @@ pub fn space(path: &Path) -> io::Result<Space> {
 /// # Errors
 /// The directory is not there or not writable, or something has the fallback's name.
 pub fn unnamed(directory: &Path, fallback_name: &OsStr) -> io::Result<File> {
+    nameless(directory)?.map_or_else(|| named_for_a_moment(&of_its_owner(), directory, fallback_name), Ok)
+}
+
+/// The same where the file system has such files, so that there is no name at any time; `None` where it has none.
+///
+/// # Errors
+/// The directory is not there or not writable.
+pub fn nameless(directory: &Path) -> io::Result<Option<File>> {
+    // O_EXCL: nobody can give it a name later.
+    match of_its_owner().custom_flags(libc::O_TMPFILE | libc::O_EXCL).open(directory) {
+        Err(error) if lacks_unnamed_files(&error) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+fn of_its_owner() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600);
-    // O_EXCL: nobody can give it a name later.
-    match options.clone().custom_flags(libc::O_TMPFILE | libc::O_EXCL).open(directory) {
-        Err(error) if lacks_unnamed_files(&error) => named_for_a_moment(&options, directory, fallback_name),
-        other => other,
-    }
+    options
 }
 
 /// Whether this is how a kernel or a file system says that it has no files without names: `EISDIR` is from kernels

@@ -5,9 +5,15 @@
 use model::experiment::DiskParams;
 use model::io::DiskEngine;
 use model::machine::{Disk, Machine, StorageDevice};
+use model::unit::format_size;
 use model::warning::{Warning, WarningCode};
 
+use crate::judge::percent;
 use crate::target::DiskTarget;
+
+/// From this share in use on a file system is told to be nearly full. A choice: from where on room has to be made first is
+/// each drive's and each file system's own.
+const NEARLY_FULL: f64 = 0.80;
 
 /// The warnings of a row on a device that are known beforehand.
 pub(super) fn warnings(
@@ -17,7 +23,10 @@ pub(super) fn warnings(
     engine_chosen: bool,
 ) -> Vec<Warning> {
     let stepped = stepped_down(target, params.engine).filter(|_| !engine_chosen);
-    behind(target, machine).into_iter().chain(stepped).collect()
+    [behind(target, machine), part_of_sector(target, machine, params), nearly_full(target, params), stepped]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// What is to be known of the disks behind a directory: that they may be somebody's memory.
@@ -41,6 +50,58 @@ fn cached_below(device: &StorageDevice) -> Option<String> {
         "{} is the file '{file}', which the page cache of this very machine may hold (not with losetup --direct-io=on).",
         device.name
     ))
+}
+
+/// Whether blocks are written that are no whole physical sectors of a device. Through the page cache whole pages are.
+fn part_of_sector(target: &DiskTarget, machine: &Machine, params: &DiskParams) -> Option<Warning> {
+    let (disk, sector) = largest_sector(target, machine).filter(|_| params.op.writes() && params.direct)?;
+    (!params.block.is_multiple_of(sector)).then(|| {
+        // A hypervisor says what it was told to say.
+        let unseen = if disk.is_virtual == Some(true) && !is_kernels_own(disk) {
+            "; what the disk behind it has cannot be seen from here"
+        } else {
+            ""
+        };
+        let seen = format!(
+            "{} says that its physical sectors are {}, and blocks of {} fill them in part{unseen}.",
+            disk.name,
+            format_size(sector),
+            format_size(params.block)
+        );
+        Warning::new(WarningCode::PartOfSector, sector as f64 / params.block as f64, &seen)
+    })
+}
+
+/// That little room is left where a row writes: reads do not ask for any.
+fn nearly_full(target: &DiskTarget, params: &DiskParams) -> Option<Warning> {
+    let total = Some(target.total_bytes).filter(|bytes| *bytes > 0 && params.op.writes())?;
+    let used = 1.0 - target.available_bytes as f64 / total as f64;
+    (used >= NEARLY_FULL).then(|| {
+        let seen = format!("Of '{}' {} are in use or kept back.", target.directory.display(), percent(used));
+        Warning::new(WarningCode::NearlyFull, used, &seen)
+    })
+}
+
+/// The largest physical sector that direct requests come to, and whose it is: of devices that say the same, the lowest's,
+/// from which those above it have it.
+fn largest_sector<'m>(target: &DiskTarget, machine: &'m Machine) -> Option<(&'m Disk, u64)> {
+    let named = |name: &String| machine.disks.iter().find(|disk| disk.name == *name);
+    let reached = past_the_cache(&target.storage.chain).filter_map(|device| named(device.disk.as_ref()?));
+    let sector = |disk: &'m Disk| Some((disk, u64::from(disk.physical_block_bytes.filter(|bytes| *bytes > 0)?)));
+    reached.filter_map(sector).max_by_key(|(_, bytes)| *bytes)
+}
+
+/// The devices of a chain that direct requests come to as they are: what lies below a loop device does not, unless that
+/// goes past the page cache too.
+fn past_the_cache(chain: &[StorageDevice]) -> impl Iterator<Item = &StorageDevice> {
+    let mut cached_below: Option<u32> = None;
+    chain.iter().filter(move |device| {
+        if cached_below.is_some_and(|depth| device.depth > depth) {
+            return false;
+        }
+        cached_below = (device.kind == "loop" && device.direct != Some(true)).then_some(device.depth);
+        true
+    })
 }
 
 /// Who makes up the disks that are built on no other, where somebody does. Layers above them (LVM, LUKS, arrays, loop
@@ -85,6 +146,7 @@ fn stepped_down(target: &DiskTarget, engine: DiskEngine) -> Option<Warning> {
 mod tests {
     use std::path::PathBuf;
 
+    use model::io::{DiskCache, DiskOp};
     use model::machine::{Storage, Virtualization};
     use model::warning::Grade;
 
@@ -108,6 +170,8 @@ mod tests {
             total_bytes: 1 << 40,
             available_bytes: 1 << 39,
             obstacle: None,
+            no_direct: None,
+            alignment: None,
             no_io_uring: None,
             no_libaio: None,
             limits: machine::IoLimits::default(),
@@ -192,6 +256,72 @@ mod tests {
         };
         let text = said(&[("nvme0n1", "disk")], vec![card], None).unwrap();
         assert!(text.starts_with("nvme0n1 calls itself 'Amazon Elastic Block Store'"), "{text}");
+    }
+
+    /// What is said of writes at random of so many bytes to these devices, with the sectors that they say they have.
+    fn of_sectors(chain: &[(&str, &str)], disks: &[(Disk, u32)], params: &DiskParams) -> Option<Warning> {
+        let disks = disks.iter().cloned();
+        let disks = disks.map(|(disk, bytes)| Disk { physical_block_bytes: Some(bytes), ..disk }).collect();
+        part_of_sector(&target(chain), &Machine { disks, ..machine_with_cpus(1) }, params)
+    }
+
+    #[test]
+    fn writes_of_less_than_a_physical_sector_are_told() {
+        let writes = |block| DiskParams { op: DiskOp::Write, block, ..disk_params(1) };
+        let on_nvme = |params| of_sectors(&[("nvme0n1", "disk")], &[(real("nvme0n1"), 4096)], &params);
+        let told = on_nvme(writes(1024)).unwrap();
+        assert!(
+            told.text
+                .starts_with("nvme0n1 says that its physical sectors are 4KiB, and blocks of 1KiB fill them in part."),
+            "{told:?}"
+        );
+        assert_eq!((told.code.as_str(), told.figure, told.grade), ("part_of_sector", Some(4.0), Grade::A));
+        assert!(on_nvme(writes(6144)).is_some(), "the second half of every other block is part of a sector");
+        assert!(on_nvme(DiskParams { op: DiskOp::Mixed, ..writes(512) }).is_some());
+        assert_eq!((on_nvme(writes(4096)), on_nvme(writes(1 << 20))), (None, None));
+        assert_eq!(on_nvme(DiskParams { op: DiskOp::Read, ..writes(1024) }), None, "reading changes nothing");
+        let warm = DiskParams { cache: DiskCache::Warm, direct: false, ..writes(1024) };
+        assert_eq!(on_nvme(warm), None, "the page cache writes whole pages");
+        assert_eq!(of_sectors(&[("sda", "disk")], &[(real("sda"), 512)], &writes(1024)), None);
+        assert_eq!(of_sectors(&[("sda", "disk")], &[], &writes(1024)), None, "nothing is known of it");
+    }
+
+    #[test]
+    fn the_sector_that_counts_is_the_largest_on_the_way() {
+        let writes = || DiskParams { op: DiskOp::Write, block: 1024, ..disk_params(1) };
+        let text = |chain: &[(&str, &str)], disks: &[(Disk, u32)]| {
+            of_sectors(chain, disks, &writes()).map_or_else(String::new, |warning| warning.text)
+        };
+        let lvm = [("dm-0", "mapper"), ("sda", "disk")];
+        assert!(text(&lvm, &[(software("dm-0"), 4096), (real("sda"), 4096)]).starts_with("sda says"));
+        assert!(text(&lvm, &[(software("dm-0"), 4096), (real("sda"), 512)]).starts_with("dm-0 says"));
+        let mixed = [("md0", "raid"), ("sda", "disk"), ("sdb", "disk")];
+        assert!(text(&mixed, &[(real("sda"), 4096), (real("sdb"), 512)]).starts_with("sda says"));
+        let guest = text(&[("vda", "disk")], &[(virtio("vda"), 4096)]);
+        assert!(guest.contains("; what the disk behind it has cannot be seen from here."), "{guest}");
+        let on_loop = [("loop0", "loop"), ("sda", "disk")];
+        let disks = [(software("loop0"), 512), (real("sda"), 4096)];
+        assert_eq!(text(&on_loop, &disks), "", "the page cache below writes whole pages");
+        let mut past = target(&on_loop);
+        past.storage.chain[0].direct = Some(true);
+        let disks = disks.into_iter().map(|(disk, bytes)| Disk { physical_block_bytes: Some(bytes), ..disk });
+        let machine = Machine { disks: disks.collect(), ..machine_with_cpus(1) };
+        assert!(part_of_sector(&past, &machine, &writes()).unwrap().text.starts_with("sda says"));
+    }
+
+    #[test]
+    fn a_file_system_that_is_nearly_full_is_told_where_a_row_writes() {
+        let of = |op, available: u64| {
+            let target = DiskTarget { total_bytes: 100 << 30, available_bytes: available << 30, ..target(&[]) };
+            nearly_full(&target, &DiskParams { op, ..disk_params(1) })
+        };
+        let told = of(DiskOp::Write, 15).unwrap();
+        assert!(told.text.starts_with("Of '/data' 85.0 % are in use or kept back."), "{told:?}");
+        assert_eq!((told.code.as_str(), told.grade), ("nearly_full", Grade::A));
+        assert!(of(DiskOp::Mixed, 0).is_some());
+        assert_eq!((of(DiskOp::Write, 21), of(DiskOp::Read, 5)), (None, None));
+        let unknown = DiskTarget { total_bytes: 0, available_bytes: 0, ..target(&[]) };
+        assert_eq!(nearly_full(&unknown, &DiskParams { op: DiskOp::Write, ..disk_params(1) }), None);
     }
 
     #[test]

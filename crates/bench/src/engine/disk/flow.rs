@@ -335,6 +335,7 @@ impl DiskFlow {
             encoded_bytes: extents.as_ref().map(|extents| extents.encoded_bytes),
             compressed: sys::file::is_compressed(&self.file).ok().flatten(),
             in_place: self.job.held.in_place,
+            laid_out_through_cache: Some(!layout::takes_direct(&self.job.held)),
             cached_share: sys::file::cached_bytes(&self.file).ok().map(share),
             storage_share: self.storage_share(),
             ..known

@@ -2,7 +2,8 @@
 //! is read without asking the device.
 //!
 //! Done by the first launch that finds it missing; the file itself is the runner's. Where its time is limited the file
-//! is what was written by then. Files of several threads are laid out at the same time. Nothing of it is timed.
+//! is what was written by then. Where the file system has no direct I/O it goes through the page cache, and is flushed and
+//! dropped from there. Files of several threads are laid out at the same time. Nothing of it is timed.
 
 use std::fs::File;
 use std::io;
@@ -18,6 +19,7 @@ use sys::queue::{Completion, Engine, Options, Queue, Request};
 use super::contents::{Contents, Origin, PAGE_BYTES, SECTOR_BYTES, Unit};
 use super::trouble;
 use crate::engine::{Preparing, Trouble};
+use crate::target::no_direct;
 
 /// Bytes of one write of the layout.
 const CHUNK_BYTES: u64 = 1 << 20;
@@ -34,6 +36,10 @@ const LOOKED_AT: u64 = 16;
 /// Files that are worked on at the same time at most, each with memory of its own.
 const FILES_AT_ONCE: usize = 8;
 
+/// Bytes that are written through the page cache before they are flushed and dropped from it: what has not reached the
+/// device has not been laid out, and takes memory that others may need.
+const FLUSHED_AT_ONCE: u64 = 64 << 20;
+
 /// What is laid out at least, in bytes, however long it takes: below, a drive's own cache may hold it.
 const LEAST_BYTES: u64 = 64 << 20;
 
@@ -43,7 +49,7 @@ const TELLING: Duration = Duration::from_millis(250);
 /// Lays the files of all threads out unless they are.
 ///
 /// # Errors
-/// Unavailable where there is too little room or no direct I/O; failed where the device fails.
+/// Unavailable where there is too little room; failed where the device fails.
 pub(super) fn ensure(held: &HeldFile, launch: &mut dyn Preparing) -> Result<(), Trouble> {
     at_the_files(held, launch, &lay_out)
 }
@@ -97,11 +103,9 @@ pub(super) fn as_laid_out(held: &HeldFile) -> HeldFile {
 pub(super) fn write_over(held: &HeldFile, launch: &mut dyn Preparing) -> Result<(), Trouble> {
     at_the_files(held, launch, &|held, written| {
         let whole = HeldFile { layout_seconds: None, ..as_laid_out(held) };
-        let file = sys::file::open(Path::new(&held.path), true, true, false);
-        let done = file.and_then(|file| {
-            let flushed = file.try_clone()?;
-            write_all(file, &whole, written)?;
-            flushed.sync_data()
+        let done = sys::file::open(Path::new(&held.path), true, false, false).and_then(|file| {
+            write_all(&whole, true, written)?;
+            file.sync_data()
         });
         done.map_err(|error| {
             let file = trouble::test_file(held);
@@ -122,14 +126,38 @@ fn lay_out(held: &HeldFile, written: &AtomicU64) -> Result<(), Trouble> {
         return Ok(());
     }
     reserve(&file, held.bytes).map_err(|error| trouble("reserving room for", &error))?;
-    let direct = sys::file::open(path, true, true, false).map_err(|error| trouble("opening without cache", &error))?;
-    let bytes = write_all(direct, held, written).map_err(|error| trouble("laying out", &error))?;
+    let bytes = match write_all(held, takes_direct(held), written) {
+        // Some file systems in user space open a file past the page cache, and then refuse every request.
+        Err(error) if trouble::is_not_supported(&error) => write_all(held, false, written),
+        bytes => bytes,
+    };
+    let bytes = bytes.map_err(|error| trouble("laying out", &error))?;
     let held = &HeldFile { bytes, ..held.clone() };
-    file.set_len(bytes).and_then(|()| file.sync_data()).map_err(|error| trouble("flushing", &error))?;
+    file.set_len(bytes).and_then(|()| flush_and_drop(&file)).map_err(|error| trouble("flushing", &error))?;
     match find_wrong(held).map_err(|error| trouble("reading back", &error))? {
         None => Ok(()),
         Some(wrong) => Err(Trouble::Failed(format!("laying out {}: {wrong}", trouble::test_file(held)))),
     }
+}
+
+/// Whether a file that is there takes requests past the page cache: where it does not, it is laid out through the cache.
+pub(super) fn takes_direct(held: &HeldFile) -> bool {
+    let path = Path::new(&held.path);
+    if sys::file::open(path, true, false, false).is_ok_and(|file| no_direct(&file).is_some()) {
+        return false;
+    }
+    // Of an empty file nothing is read, whoever is asked.
+    !open_reader(held, true).and_then(|mut reader| read_page(&mut reader, 0)).is_err_and(|error| is_refusal(&error))
+}
+
+fn is_refusal(error: &io::Error) -> bool {
+    trouble::is_not_supported(error) && error.raw_os_error().is_some()
+}
+
+/// What has gone through the page cache is on the device then, and read from there.
+fn flush_and_drop(file: &File) -> io::Result<()> {
+    file.sync_data()?;
+    sys::file::drop_cached(file)
 }
 
 /// Blocks for the whole file, where the file system can; its length in any case.
@@ -164,20 +192,29 @@ fn find_wrong(held: &HeldFile) -> io::Result<Option<String>> {
     let spread = (0..LOOKED_AT.min(pages)).map(|index| pages * index / LOOKED_AT.min(pages));
     let chunk_pages = CHUNK_BYTES / page;
     let last = (0..2 * u64::from(DEPTH)).filter_map(|chunk| pages.checked_sub(1 + chunk * chunk_pages));
-    let file = sys::file::open(Path::new(&held.path), false, true, false)?;
-    let mut queue = Queue::open(file, &Options { engine: Engine::Sync, depth: 1, arena_bytes: PAGE_BYTES })?;
-    let mut done = Vec::with_capacity(1);
+    let mut reader = open_reader(held, takes_direct(held))?;
     for offset in spread.chain(last).map(|index| index * page) {
-        let length = u32::try_from(PAGE_BYTES).unwrap_or(u32::MAX);
-        queue.push(Request { token: 0, write: false, offset, buffer: 0, bytes: length })?;
-        queue.wait(1, &mut done)?;
-        check_moved(done.pop(), length)?;
-        let Some(read) = queue.arena_part(0..PAGE_BYTES) else { continue };
+        read_page(&mut reader, offset)?;
+        let Some(read) = reader.arena_part(0..PAGE_BYTES) else { continue };
         if let Err(wrong) = contents.check(read, offset, |_| true) {
             return Ok(Some(wrong.to_string()));
         }
     }
     Ok(None)
+}
+
+/// Reads single pages, past the page cache or through it.
+fn open_reader(held: &HeldFile, direct: bool) -> io::Result<Queue> {
+    let file = sys::file::open(Path::new(&held.path), false, direct, false)?;
+    Queue::open(file, &Options { engine: Engine::Sync, depth: 1, arena_bytes: PAGE_BYTES })
+}
+
+fn read_page(reader: &mut Queue, offset: u64) -> io::Result<()> {
+    let length = u32::try_from(PAGE_BYTES).unwrap_or(u32::MAX);
+    let mut done = Vec::with_capacity(1);
+    reader.push(Request { token: 0, write: false, offset, buffer: 0, bytes: length })?;
+    reader.wait(1, &mut done)?;
+    check_moved(done.pop(), length)
 }
 
 fn check_moved(completion: Option<Completion>, expected: u32) -> io::Result<()> {
@@ -188,30 +225,31 @@ fn check_moved(completion: Option<Completion>, expected: u32) -> io::Result<()> 
 }
 
 /// Some writes in flight, or one where there is no `io_uring`.
-fn open_queue(file: File, held: &HeldFile, arena_bytes: usize) -> io::Result<Queue> {
-    if let Ok(queue) = Queue::open(file, &Options { engine: Engine::IoUring, depth: DEPTH, arena_bytes }) {
+fn open_queue(held: &HeldFile, direct: bool, arena_bytes: usize) -> io::Result<Queue> {
+    let open = || sys::file::open(Path::new(&held.path), true, direct, false);
+    if let Ok(queue) = Queue::open(open()?, &Options { engine: Engine::IoUring, depth: DEPTH, arena_bytes }) {
         return Ok(queue);
     }
-    let file = sys::file::open(Path::new(&held.path), true, true, false)?;
-    Queue::open(file, &Options { engine: Engine::Sync, depth: 1, arena_bytes })
+    Queue::open(open()?, &Options { engine: Engine::Sync, depth: 1, arena_bytes })
 }
 
 /// Writes the whole file, in order, some chunks in flight, or as much of it as there is time for; how many bytes.
-fn write_all(file: File, held: &HeldFile, written: &AtomicU64) -> io::Result<u64> {
+pub(super) fn write_all(held: &HeldFile, direct: bool, written: &AtomicU64) -> io::Result<u64> {
     let began = monotonic_raw_seconds();
     let limit = held.layout_seconds.map(f64::from);
     let mut end = held.bytes;
     let chunk = usize::try_from(CHUNK_BYTES).unwrap_or(usize::MAX);
     let pool = POOL_CHUNKS.min(held.bytes.div_ceil(CHUNK_BYTES)).max(u64::from(DEPTH));
     let arena_bytes = usize::try_from(pool).unwrap_or(1) * chunk;
-    let mut queue = open_queue(file, held, arena_bytes)?;
+    let mut queue = open_queue(held, direct, arena_bytes)?;
+    let cached = (!direct).then(|| sys::file::open(Path::new(&held.path), true, false, false)).transpose()?;
     let depth = if queue.engine() == Engine::IoUring { DEPTH } else { 1 };
     let contents = Contents::of(held);
     contents.fill(queue.arena(), 0);
     let mut free: Vec<u32> = (0..depth).collect();
     let mut lengths = vec![0_u32; depth as usize];
     let mut done = Vec::with_capacity(depth as usize);
-    let (mut offset, mut slot) = (0_u64, 0_usize);
+    let (mut offset, mut slot, mut flushed) = (0_u64, 0_usize, 0_u64);
     while offset < end || queue.in_flight() > 0 {
         while let Some(token) = free.pop_if(|_| offset < end) {
             let length = usize::try_from(held.bytes - offset).unwrap_or(chunk).min(chunk);
@@ -228,6 +266,10 @@ fn write_all(file: File, held: &HeldFile, written: &AtomicU64) -> io::Result<u64
             queue.push(Request { token, write: true, offset, buffer, bytes })?;
             lengths[token as usize] = bytes;
             (offset, slot) = (offset + length as u64, (slot + 1) % usize::try_from(pool).unwrap_or(1));
+        }
+        if let Some(file) = cached.as_ref().filter(|_| offset - flushed >= FLUSHED_AT_ONCE) {
+            flush_and_drop(file)?;
+            flushed = offset;
         }
         if offset >= LEAST_BYTES && limit.is_some_and(|limit| monotonic_raw_seconds() - began >= limit) {
             end = offset;

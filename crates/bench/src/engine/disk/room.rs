@@ -111,7 +111,13 @@ fn fit(
         return Ok((halvings, None));
     }
     let least = rounded(bytes(u64::BITS - 1));
-    Ok((0, Some(format!("'{directory}' is nearly full: {free}, and test files need {least} at least"))))
+    let advice = if target.named { "name another directory with --dir" } else { "name a directory with --dir" };
+    Ok((
+        0,
+        Some(format!(
+            "'{directory}' is nearly full: {free}, and test files need {least} at least; {advice}, or free some"
+        )),
+    ))
 }
 
 /// A size in words, to a tenth.

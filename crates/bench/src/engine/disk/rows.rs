@@ -212,6 +212,7 @@ fn row(
             .or(unknown)
             .or(no_engine)
             .or(too_small)
+            .or_else(|| no_direct(&params, ground.target))
             .or_else(|| too_little_memory(&params, machine))
             .or_else(|| too_little_cache(&params, machine))
             .or_else(|| more_than_a_pass(&params, exact_work)),
@@ -382,6 +383,18 @@ pub(super) fn too_small_for(params: &DiskParams, size: u64) -> Option<String> {
     })
 }
 
+/// Why a row past the page cache cannot be measured where the file system has no direct I/O. Those through it can.
+fn no_direct(params: &DiskParams, target: Option<&DiskTarget>) -> Option<String> {
+    let target = target.filter(|_| params.direct && params.engine != DiskEngine::Null)?;
+    let why = target.no_direct.as_ref()?;
+    Some(format!(
+        "'{}' ({}) has no direct I/O ({why}): choose --cache cold,warm for rows through the page cache, or a directory on \
+         another file system with --dir",
+        target.directory.display(),
+        target.storage.filesystem.as_deref().unwrap_or("an unknown file system")
+    ))
+}
+
 /// Whether the memory for requests in flight, and for what is written as much again, is not there.
 fn too_little_memory(params: &DiskParams, machine: &Machine) -> Option<String> {
     let needed = bytes_in_flight(params) * if params.op.writes() { 2 } else { 1 };
@@ -441,6 +454,8 @@ mod tests {
             total_bytes: 100 * GIB,
             available_bytes: 50 * GIB,
             obstacle: None,
+            no_direct: None,
+            alignment: None,
             no_io_uring: None,
             no_libaio: None,
             limits: machine::IoLimits::default(),
@@ -659,6 +674,24 @@ mod tests {
         chosen.suite.disk[0].engine = Some(DiskEngine::Null);
         let null = expanded(&chosen).unwrap();
         assert!(null.iter().all(|row| row.experiment.method == "disk-null/1" && row.warnings.is_empty()), "no device");
+    }
+
+    #[test]
+    fn without_direct_io_only_rows_that_ask_for_it_are_skipped() {
+        let buffered = DiskTarget { no_direct: Some("the file system refuses it".into()), ..target() };
+        let all = vec![DiskCache::Bypassed, DiskCache::Cold, DiskCache::Warm];
+        let reads = DiskStanza { op: vec![DiskOp::Read], depth: vec![1], block: vec![7, 4096], cache: all, ..stanza() };
+        let mut request = request(DiskStanza { block: vec![4096], ..reads.clone() }, buffered);
+        request.suite.disk.push(DiskStanza { cache: warm(), block: vec![7], ..reads });
+        let rows = expanded(&request).unwrap();
+        let skipped: Vec<_> = rows.iter().map(|row| (params(row).cache, row.obstacle.is_some())).collect();
+        let expected = [DiskCache::Bypassed, DiskCache::Cold, DiskCache::Warm, DiskCache::Warm];
+        assert_eq!(skipped, expected.map(|cache| (cache, cache == DiskCache::Bypassed)));
+        let why = rows[0].obstacle.as_ref().unwrap();
+        assert!(why.contains("'/data'") && why.contains("no direct I/O (the file system refuses it)"), "{why}");
+        assert!(why.contains("--cache cold,warm"), "{why}");
+        request.suite.disk[0].engine = Some(DiskEngine::Null);
+        assert_eq!(expanded(&request).unwrap()[0].obstacle, None, "without a device nothing goes past anything");
     }
 
     #[test]

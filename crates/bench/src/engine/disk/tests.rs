@@ -8,6 +8,7 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
 
 use model::document::DiskConditions;
 use model::experiment::{DiskChoices, DiskParams, Experiment, Params, disk_id};
@@ -334,6 +335,24 @@ fn a_write_that_never_arrived_is_found_by_reading_back() {
         let error = flow.verify().unwrap_err();
         assert!(error.contains("the last write is missing"), "{engine}: {error}");
     }
+}
+
+#[test]
+fn a_layout_through_the_page_cache_is_the_same_file_and_says_so() {
+    let (cached, direct) = (held(66 * MIB), laid_out(66 * MIB));
+    let written = AtomicU64::new(0);
+    assert_eq!(layout::write_all(&cached.held, false, &written).unwrap(), 66 * MIB);
+    assert_eq!(written.into_inner(), 66 * MIB);
+    let (mut one, mut other) = (vec![0; 66 << 20], vec![0; 66 << 20]);
+    cached.file.read_exact_at(&mut one, 0).unwrap();
+    direct.file.read_exact_at(&mut other, 0).unwrap();
+    assert!(one == other, "however it was written");
+    let mut told = Told::default();
+    layout::ensure(&cached.held, &mut told).unwrap();
+    assert!(told.0.iter().all(|done| *done <= 0.0), "it is laid out: {told:?}", told = told.0);
+    let mut flow = open(&params(DiskPattern::Random, DiskOp::Read, 4096, 1, DiskEngine::Sync), &direct, 1).unwrap();
+    let takes_direct = crate::target::no_direct(&direct.file).is_none();
+    assert_eq!(conditions(&mut flow).laid_out_through_cache, Some(!takes_direct));
 }
 
 #[test]

@@ -269,6 +269,8 @@ mod tests {
             total_bytes: 1 << 40,
             available_bytes: 1 << 40,
             obstacle: None,
+            no_direct: None,
+            alignment: None,
             no_io_uring: None,
             no_libaio: None,
             limits: IoLimits::default(),

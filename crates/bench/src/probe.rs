@@ -1,0 +1,115 @@
+//! What a measurement would find in a directory, for `assay info --dir`: found by looking, without a file of any name.
+
+use std::path::Path;
+
+use machine::{IoLimit, IoLimits, Watched};
+use model::io::DiskEngine;
+use model::probe::{EngineProbe, LimitProbe, StorageProbe};
+use model::surroundings::Surroundings;
+
+use crate::doctor::{Host, Source};
+use crate::target::DiskTarget;
+
+/// The least time in which others are watched, in seconds: some write-backs of the kernel come once in so long.
+const LEAST_WATCH_SECONDS: f64 = 1.0;
+
+/// A look at a directory that is not over yet: until it is, others are watched.
+#[derive(Debug)]
+pub struct Probing {
+    target: DiskTarget,
+    host: Host,
+    before: Surroundings,
+}
+
+impl Probing {
+    /// Looks at a directory, and begins to watch the devices below it.
+    pub fn begin(directory: &Path) -> Self {
+        let target = DiskTarget::only_look(directory.to_owned());
+        let disks = target.storage.chain.iter().map(|device| device.name.clone()).collect();
+        let mut host = Host::watching(Watched { disks, interface: None });
+        let before = host.look();
+        Self { target, host, before }
+    }
+
+    /// What was found, once others have been watched for long enough.
+    pub fn finish(mut self) -> StorageProbe {
+        let watched = self.host.look().at_seconds - self.before.at_seconds;
+        self.host.pause((LEAST_WATCH_SECONDS - watched).max(0.0));
+        let change = self.host.look().since(&self.before);
+        let others = change.other_disk_bytes.filter(|_| change.seconds > 0.0);
+        StorageProbe {
+            others_bytes_per_second: others.map(|bytes| bytes as f64 / change.seconds),
+            watched_seconds: others.map(|_| change.seconds),
+            ..found(&self.target)
+        }
+    }
+}
+
+/// What a look found.
+fn found(target: &DiskTarget) -> StorageProbe {
+    let known = target.total_bytes > 0;
+    let engine = |engine, why_not: &Option<String>| EngineProbe { engine, why_not: why_not.clone() };
+    StorageProbe {
+        obstacle: target.obstacle.clone(),
+        total_bytes: known.then_some(target.total_bytes),
+        available_bytes: known.then_some(target.available_bytes),
+        no_direct: target.no_direct.clone(),
+        memory_align_bytes: target.alignment.map(|alignment| alignment.memory_bytes).filter(|bytes| *bytes > 0),
+        offset_align_bytes: target.alignment.map(|alignment| alignment.offset_bytes).filter(|bytes| *bytes > 0),
+        engines: vec![
+            engine(DiskEngine::IoUring, &target.no_io_uring),
+            engine(DiskEngine::Libaio, &target.no_libaio),
+            engine(DiskEngine::Sync, &None),
+        ],
+        limits: limits(&target.limits),
+        others_bytes_per_second: None,
+        watched_seconds: None,
+    }
+}
+
+fn limits(limits: &IoLimits) -> Vec<LimitProbe> {
+    let all: [(&str, &Option<IoLimit>); 4] = [
+        ("read_bytes_per_second", &limits.read_bytes_per_second),
+        ("write_bytes_per_second", &limits.write_bytes_per_second),
+        ("reads_per_second", &limits.reads_per_second),
+        ("writes_per_second", &limits.writes_per_second),
+    ];
+    let probe = |what: &str, limit: &IoLimit| LimitProbe {
+        what: what.to_owned(),
+        value: limit.value,
+        source: limit.source.clone(),
+    };
+    all.into_iter().filter_map(|(what, limit)| limit.as_ref().map(|limit| probe(what, limit))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::scratch;
+
+    #[test]
+    fn a_probe_tells_what_the_look_found_and_leaves_no_file() {
+        let scratch = scratch();
+        let probing = Probing::begin(scratch.path());
+        let (total, obstacle) = (probing.target.total_bytes, probing.target.obstacle.clone());
+        let probe = probing.finish();
+        assert_eq!((probe.total_bytes, &probe.obstacle), (Some(total), &obstacle));
+        assert!(probe.available_bytes <= probe.total_bytes);
+        assert!(probe.watched_seconds.is_none_or(|seconds| seconds >= LEAST_WATCH_SECONDS), "{probe:?}");
+        assert_eq!(
+            probe.engines.last().map(|engine| engine.why_not.is_none()),
+            Some(true),
+            "blocking calls always work"
+        );
+        assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn limits_are_told_with_where_they_are_set() {
+        let limit = |value| Some(IoLimit { value, source: "io.max".into() });
+        let set =
+            IoLimits { read_bytes_per_second: limit(1e6), writes_per_second: limit(400.0), ..IoLimits::default() };
+        let told: Vec<_> = limits(&set).into_iter().map(|limit| (limit.what, limit.value)).collect();
+        assert_eq!(told, [("read_bytes_per_second".to_owned(), 1e6), ("writes_per_second".to_owned(), 400.0)]);
+    }
+}
