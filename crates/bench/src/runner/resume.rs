@@ -185,6 +185,7 @@ pub fn go_on(
             run.note(&entry);
             play(row, &entry);
         }
+        row.go_on();
     }
     let now = detected(&asked.plan.rows, &places(&asked.tools, &setting.places));
     for beside in rows.iter_mut().filter(|row| row.is_left()).flat_map(|row| &mut row.beside) {
@@ -411,7 +412,20 @@ mod tests {
         row.out_of_time(TIME_BUDGET);
         assert!(row.is_left() && row.over == Some(Over::CutShort(TIME_BUDGET.into())));
         let enough = [done(1), done(2), done(3), vec![Entry::Enough { id: ID.into() }]].concat();
-        assert!(!after(&enough).0.is_left());
+        let mut enough = after(&enough).0;
+        enough.go_on();
+        assert!(enough.is_over() && !enough.is_left());
+    }
+
+    #[test]
+    fn a_row_that_the_time_cut_off_in_a_launch_goes_on_once_there_is_time_again() {
+        for before in [vec![], vec![sample(1, 1.0), sample(1, 1.5)]] {
+            let cut = [before.clone(), vec![ended(1, Outcome::OutOfTime)]].concat();
+            let mut row = after(&cut).0;
+            assert!(row.is_left() && row.is_over(), "{row:?}");
+            row.go_on();
+            assert!(!row.is_over() && row.samples.len() == before.len(), "{row:?}");
+        }
     }
 
     #[test]

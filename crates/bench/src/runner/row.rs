@@ -243,6 +243,13 @@ impl Progressing {
         matches!(self.over, Some(Over::Not(Status::Failed, _)))
     }
 
+    /// There is time again: a row that the time had cut off is no longer over.
+    pub(super) fn go_on(&mut self) {
+        if self.is_left() {
+            self.over = None;
+        }
+    }
+
     /// It has failed, and is tried again: what was measured and checked before stays.
     pub(super) fn retry(&mut self) {
         self.over = None;
