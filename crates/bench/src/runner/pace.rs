@@ -1,8 +1,10 @@
 //! How quick the disk has been in this run, and what rows that were not launched yet will wait for it.
 //!
 //! A plan is made for a disk of today. On a slow one a row with much in flight waits for many seconds until its queue is
-//! empty, which nothing can cut short: the kernel takes no request back. Rates are those of the quickest rows so far, so
-//! that no wait is expected which there is none of.
+//! empty, which nothing can cut short: the kernel takes no request back. Rates are the highest that any row has shown so
+//! far. As long as rows with other blocks and fewer in flight alone have been measured they are too low, and a wait is
+//! expected to be longer than it will be: then rows come later, and at the end of the time may be left out, that would have
+//! fitted.
 
 use model::experiment::DiskParams;
 use model::io::{DiskCache, DiskOp};
