@@ -12,6 +12,8 @@ pub const KEYS: &[(&str, &str)] = &[
     ("disk.read_iops", "random reads of the disk, 1/s"),
     ("disk.write_bps", "sequential write rate of the disk, B/s"),
     ("disk.write_iops", "random writes of the disk, 1/s"),
+    ("disk.rpm", "rotations a minute of a disk that turns, where it does not say so itself"),
+    ("disk.seek_s", "mean seek time of a disk that turns, over all its tracks, s"),
     ("net.link_bps", "speed of the network link, bit/s"),
     (
         "net.latency_s",
@@ -91,7 +93,7 @@ mod tests {
             "",
         ] {
             let error = Declared::parse(&[bad]).unwrap_err();
-            assert!(!error.contains('\n') && error.len() < 200, "{error}");
+            assert!(!error.contains('\n') && error.len() < 240, "{error}");
         }
         assert!(Declared::parse(&["memory.mts=1", "memory.mts=2"]).unwrap_err().contains("twice"));
     }

@@ -12,7 +12,7 @@ use crate::disk_request::{Figure, Request, Way, bytes_rate, input};
 use crate::drives::{Drive, RANDOM_BLOCK, Spindle, Ways};
 
 /// What is asked of each drive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Asked {
     /// What passes over the link in front of it, B/s.
     Link,
@@ -21,6 +21,16 @@ pub(crate) enum Asked {
     /// What it can do with one random request at a time, 1/s; nothing where there are more. Members of an array help
     /// each other in nothing here.
     OneByOne,
+    /// The same of a drive that turns, by what its owner says of it.
+    AsToldOf(Heads),
+}
+
+/// What an owner may say of a disk that turns.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Heads {
+    pub(crate) rotations_per_minute: Option<f64>,
+    /// Mean time from any track to any other, s.
+    pub(crate) seek_seconds: Option<f64>,
 }
 
 /// The devices behind a directory, with a question.
@@ -73,6 +83,7 @@ impl Layers<'_> {
             Asked::Link => link(disk),
             Asked::Sheet => sheet(disk, self.request),
             Asked::OneByOne => one_by_one(disk, self.request, self.leaves().len()),
+            Asked::AsToldOf(heads) => as_told(disk, self.request, heads, self.leaves().len()),
         }
     }
 
@@ -114,7 +125,7 @@ impl Layers<'_> {
         let count = u32::try_from(parts.len()).map(f64::from).ok()?;
         let (reads, parity) = (self.request.way == Way::Read, parity(level)?);
         let least = |one: &Figure, other: &Figure| one.value.total_cmp(&other.value);
-        if self.asked == Asked::OneByOne {
+        if matches!(self.asked, Asked::OneByOne | Asked::AsToldOf(_)) {
             // One member is at work at a time, whichever it is; a mirror has the whole request on each.
             return self.of_parts(parts)?.into_iter().filter(|_| whole || level == "raid1").max_by(least);
         }
@@ -269,12 +280,42 @@ fn one_by_one(disk: &Disk, request: Request, disks: usize) -> Option<Figure> {
         return None;
     }
     let known = sheet_of(disk);
-    if let Some(spindle) = spindle(disk, known) {
-        return heads(disk, request, spindle, disks);
+    if let Some(turning) = turning(disk, known, request.way) {
+        return heads(disk, request, &turning, disks);
     }
     let (drive, model) = known?;
     let single = drive.requests_per_second.filter(|_| request.way == Way::Read)?.single_read?;
     Some(of_requests(single, &format!("{}, at depth 1", drive.source(model))))
+}
+
+/// What a drive does with one random request at a time by what its owner says of it; what was not said is as known.
+fn as_told(disk: &Disk, request: Request, told: Heads, disks: usize) -> Option<Figure> {
+    if !request.random || request.in_flight != 1 {
+        return None;
+    }
+    let own = turning(disk, sheet_of(disk), request.way);
+    let own_seek = own.as_ref().and_then(|own| own.seek_seconds.clone());
+    let said = |value: f64| (value, DECLARED.to_owned());
+    let rotations_per_minute = told.rotations_per_minute.map(said).or(own.map(|own| own.rotations_per_minute))?;
+    let seek_seconds = told.seek_seconds.map(said).or(own_seek);
+    heads(disk, request, &Turning { rotations_per_minute, seek_seconds }, disks)
+}
+
+/// How fast a drive turns and its heads move, each with who says so.
+struct Turning {
+    rotations_per_minute: (f64, String),
+    seek_seconds: Option<(f64, String)>,
+}
+
+/// Who says what an owner declared.
+const DECLARED: &str = "declared";
+
+/// [`spindle`], for requests of one way.
+fn turning(disk: &Disk, known: Option<(&Drive, &str)>, way: Way) -> Option<Turning> {
+    let (spindle, source) = spindle(disk, known)?;
+    let sheet = known.map(|(drive, model)| drive.source(model)).unwrap_or_default();
+    let seek_seconds = spindle.seek_seconds.map(|seek| (of_way(seek, way), sheet));
+    Some(Turning { rotations_per_minute: (f64::from(spindle.rotations_per_minute), source), seek_seconds })
 }
 
 /// What turns, and who says how fast. Behind a controller that shows arrays as disks the figure would be a member's.
@@ -294,7 +335,7 @@ fn spindle(disk: &Disk, known: Option<(&Drive, &str)>) -> Option<(Spindle, Strin
 ///
 /// Heads take longer for a longer way, but less and less so. On a share of the tracks they take at least that share of
 /// the mean over all of them, and no more than that is counted: the file may lie in one piece.
-fn heads(disk: &Disk, request: Request, (spindle, source): (Spindle, String), disks: usize) -> Option<Figure> {
+fn heads(disk: &Disk, request: Request, turning: &Turning, disks: usize) -> Option<Figure> {
     // A write that does not wait is done when the drive's memory has it.
     let in_memory = disk.write_cache.as_deref() != Some("write through");
     if request.again() || (request.way == Way::Write && in_memory && !request.durable()) {
@@ -302,15 +343,15 @@ fn heads(disk: &Disk, request: Request, (spindle, source): (Spindle, String), di
     }
     let known = sheet_of(disk);
     let sheet = known.map(|(drive, model)| drive.source(model)).unwrap_or_default();
-    let half = 30.0 / f64::from(spindle.rotations_per_minute);
-    let mut inputs = vec![input("rotations/min", f64::from(spindle.rotations_per_minute), &source)];
+    let (rotations_per_minute, source) = &turning.rotations_per_minute;
+    let half = 30.0 / rotations_per_minute;
+    let mut inputs = vec![input("rotations/min", *rotations_per_minute, source)];
     let (mut terms, mut seconds) = (vec![format!("{} ms half a rotation", milliseconds(half))], half);
-    let seek = spindle.seek_seconds.map(|seek| of_way(seek, request.way));
-    if let (Some(seek), Some(bytes)) = (seek, disk.bytes.filter(|bytes| *bytes > 0)) {
+    if let (Some((seek, source)), Some(bytes)) = (&turning.seek_seconds, disk.bytes.filter(|bytes| *bytes > 0)) {
         #[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
         let share = (request.size as f64 / (bytes as f64 * disks.max(1) as f64)).min(1.0);
-        terms.insert(0, format!("{} ms seek x {share:.2}", milliseconds(seek)));
-        inputs.push(input("mean seek s", seek, &sheet));
+        terms.insert(0, format!("{} ms seek x {share:.2}", milliseconds(*seek)));
+        inputs.push(input("mean seek s", *seek, source));
         inputs.push(input("share of the tracks", share, "the row's file by the size of the disks"));
         seconds += seek * share;
     }
@@ -321,8 +362,8 @@ fn heads(disk: &Disk, request: Request, (spindle, source): (Spindle, String), di
         inputs.push(input("block_bytes", request.block_bytes(), "the row's block"));
         seconds += transfer;
     }
-    let seek = match seek {
-        Some(seek) => format!("over the whole disk {:.0} requests/s", 1.0 / (half + seek)),
+    let seek = match &turning.seek_seconds {
+        Some((seek, _)) => format!("over the whole disk {:.0} requests/s", 1.0 / (half + seek)),
         None => "how long the heads are on their way is not known".to_owned(),
     };
     let about = format!("one at a time, {seek}");
@@ -473,6 +514,27 @@ mod tests {
             None,
             "its memory"
         );
+    }
+
+    #[test]
+    fn an_owner_says_how_fast_a_disk_turns_and_seeks() {
+        let asked = |rotations_per_minute, seek_seconds| Asked::AsToldOf(Heads { rotations_per_minute, seek_seconds });
+        let whole = Request { size: 4_000_787_030_016, ..request(Way::Read, 4096, 1) };
+        let silent = Disk { is_virtual: Some(true), ..drive("sda", "A drive", 4_000_787_030_016) };
+        let formula = |disk: &Disk, asked| of_one(disk, whole, asked).map(|figure| figure.formula);
+        let all = "1 / (9 ms seek x 1.00 + 4.167 ms half a rotation)";
+        assert_eq!(formula(&silent, asked(Some(7200.0), Some(9e-3))).as_deref(), Some(all));
+        assert_eq!(formula(&silent, asked(None, Some(9e-3))), None, "nobody says how fast it turns");
+        let turns = Disk { rotations_per_minute: Some(7200), is_virtual: Some(false), ..silent.clone() };
+        let figure = of_one(&turns, whole, asked(None, Some(9e-3))).unwrap();
+        assert_eq!(figure.formula, all);
+        let sources: Vec<&str> = figure.inputs.iter().map(|input| input.source.as_str()).collect();
+        assert!(sources[0].contains("the drive itself") && sources[1] == DECLARED, "{sources:?}");
+        // The seek of the sheet stays where only the rotation was said.
+        let listed = formula(&turning("sda"), asked(Some(5400.0), None));
+        assert_eq!(listed.as_deref(), Some("1 / (8.2 ms seek x 1.00 + 5.556 ms half a rotation)"));
+        let many = Request { in_flight: 32, ..whole };
+        assert_eq!(of_one(&silent, many, asked(Some(7200.0), Some(9e-3))), None, "the drive orders them");
     }
 
     #[test]

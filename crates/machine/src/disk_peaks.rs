@@ -19,7 +19,7 @@ use model::peak::{Peak, PeakKind};
 use model::unit::format_size;
 
 use crate::declared::Declared;
-use crate::disk_layers::{Asked, Layers};
+use crate::disk_layers::{Asked, Heads, Layers};
 use crate::disk_request::{Figure, Request, Way, bytes_rate, input};
 use crate::throttle::{IoLimit, IoLimits};
 
@@ -111,7 +111,14 @@ impl Known<'_> {
         let by_bytes = self.declared.get(bytes).map(|rate| request.by_bytes(figure(bytes, rate, bytes_rate(rate))));
         let by_requests = self.declared.get(requests).filter(|_| request.random);
         let by_requests = by_requests.map(|rate| figure(requests, rate, format!("{rate} requests/s")));
-        Figure::tighter(by_bytes, by_requests)
+        Figure::tighter(Figure::tighter(by_bytes, by_requests), self.heads(request))
+    }
+
+    /// What heads and rotation allow, if the owner said anything of either.
+    fn heads(self, request: Request) -> Option<Figure> {
+        let told =
+            Heads { rotations_per_minute: self.declared.get("disk.rpm"), seek_seconds: self.declared.get("disk.seek_s") };
+        (told != Heads::default()).then(|| self.layers(request, Asked::AsToldOf(told))).flatten()
     }
 
     fn limit(self, request: Request) -> Option<Figure> {

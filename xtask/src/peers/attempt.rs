@@ -98,6 +98,18 @@ impl Attempt {
         self.0.get("awake") == Some(&json!(true))
     }
 
+    /// Made on a loop device: another comparison than the same on the disk itself.
+    pub(super) fn made_on_a_loop(mut self) -> Self {
+        self.0.insert("id".to_owned(), json!(format!("{} on a loop device", self.text("id"))));
+        self.0.insert("loop_device".to_owned(), json!(true));
+        self
+    }
+
+    /// Whether it was on a loop device.
+    pub(super) fn is_on_a_loop(&self) -> bool {
+        self.0.get("loop_device") == Some(&json!(true))
+    }
+
     /// As a line.
     pub(crate) fn line(&self) -> String {
         Value::Object(self.0.clone()).to_string()

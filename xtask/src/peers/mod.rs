@@ -11,6 +11,7 @@
 mod attempt;
 mod awake;
 mod limits;
+mod loop_disk;
 mod page;
 mod veth;
 
@@ -22,6 +23,7 @@ use bench::reference::detect::Places;
 use crate::set_up;
 use crate::shell::{Shell, succeeds};
 use attempt::Attempt;
+use loop_disk::LoopDisk;
 
 /// The suite that is run.
 const SUITE: &str = "suites/peers.toml";
@@ -43,6 +45,8 @@ const COMMANDS_PAGE: &str = "docs/performance-commands.md";
 const TOOLS: &str = "all";
 /// What the area may be.
 const AREAS: &[&str] = &["cpu", "linpack", "memory", "disk", "net"];
+/// The area whose rows can be on a loop device.
+const DISK: &str = "disk";
 /// The word for the network rows between two namespaces.
 const VETH: &str = "veth";
 /// Pairs of them where nothing is said: as many as the suite takes.
@@ -50,7 +54,7 @@ const VETH_PAIRS: u32 = 20;
 
 /// What this command takes, for the usage.
 pub(crate) const USAGE: &str =
-    "peers [page | limits | AREA | veth] [--filter GLOB] [--tool NAME=PATH] [--pairs N] [--awake]";
+    "peers [page | limits | AREA | veth] [--filter GLOB] [--tool NAME=PATH] [--pairs N] [--awake | --loop]";
 
 /// What was asked for.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -63,6 +67,8 @@ struct Request {
     pairs: Option<u32>,
     /// Whether the CPUs are kept from going idle, for both sides.
     awake: bool,
+    /// Whether disk rows are on a loop device.
+    on_loop: bool,
 }
 
 impl Request {
@@ -75,6 +81,7 @@ impl Request {
                 "--tool" => request.tools.push(value()?.clone()),
                 "--filter" => request.filter = Some(value()?.clone()),
                 "--awake" => request.awake = true,
+                "--loop" => request.on_loop = true,
                 "--pairs" => {
                     let text = value()?;
                     let pairs = text.parse().ok().filter(|pairs| *pairs > 0);
@@ -88,6 +95,9 @@ impl Request {
         }
         if request.awake && request.area.as_deref() == Some(VETH) {
             return Err(format!("--awake is for the rows of one machine, not for {VETH}"));
+        }
+        if request.on_loop && (request.awake || request.area.as_deref() != Some(DISK)) {
+            return Err(format!("--loop is for {DISK}, and not with --awake"));
         }
         Ok(request)
     }
@@ -103,13 +113,14 @@ impl Request {
     }
 
     /// The program's arguments.
-    fn arguments(&self, run: &Path) -> Vec<String> {
+    fn arguments(&self, run: &Path, dir: Option<&Path>) -> Vec<String> {
         let mut arguments: Vec<String> = ["run", SUITE, "--references", TOOLS, "--out"].map(str::to_owned).into();
         arguments.push(run.display().to_string());
         arguments.extend(self.area.iter().flat_map(|area| ["--area".to_owned(), area.clone()]));
         arguments.extend(self.filter.iter().flat_map(|filter| ["--filter".to_owned(), filter.clone()]));
         arguments.extend(self.tools.iter().flat_map(|tool| ["--tool".to_owned(), tool.clone()]));
         arguments.extend(self.pairs.iter().flat_map(|pairs| ["--repeat".to_owned(), pairs.to_string()]));
+        arguments.extend(dir.iter().flat_map(|dir| ["--dir".to_owned(), dir.display().to_string()]));
         arguments
     }
 }
@@ -161,9 +172,15 @@ fn compare(shell: &Shell, request: &Request) -> Result<Vec<Attempt>, String> {
         return veth::compare(shell, &wanted);
     }
     let awake = request.awake.then(|| awake::Awake::begin(shell)).transpose()?;
-    let document = measure(shell, |run| request.arguments(Path::new(run)))?;
-    let attempts = attempt::read(&document);
-    Ok(if awake.is_some() { attempts.into_iter().map(Attempt::made_awake).collect() } else { attempts })
+    let disk = request.on_loop.then(|| LoopDisk::make(shell, fresh_folder(&shell.target().join("peers")))).transpose()?;
+    let dir = disk.as_ref().map(LoopDisk::root);
+    let document = measure(shell, |run| request.arguments(Path::new(run), dir.as_deref()))?;
+    let attempts = attempt::read(&document).into_iter();
+    Ok(match (awake, disk) {
+        (Some(_), _) => attempts.map(Attempt::made_awake).collect(),
+        (None, Some(_)) => attempts.map(Attempt::made_on_a_loop).collect(),
+        (None, None) => attempts.collect(),
+    })
 }
 
 fn build(shell: &Shell) -> Result<(), String> {
@@ -270,11 +287,13 @@ mod tests {
             tools: vec!["fio=/opt/fio".into()],
             pairs: Some(30),
             awake: false,
+            on_loop: false,
         };
         assert_eq!(request, expected);
         assert!(Request::read(&words("disk --awake")).unwrap().awake);
+        assert!(Request::read(&words("disk --loop")).unwrap().on_loop);
         for bad in
-            ["gpu", "--pairs", "--pairs x", "--pairs 0", "cpu memory", "net veth", "--tool", "--filter", "veth --awake"]
+            ["--loop", "net --loop", "veth --loop", "disk --loop --awake", "gpu", "--pairs", "--pairs x", "--pairs 0", "cpu memory", "net veth", "--tool", "--filter", "veth --awake"]
         {
             assert!(Request::read(&words(bad)).is_err(), "{bad}");
         }
@@ -283,10 +302,12 @@ mod tests {
     #[test]
     fn everything_asked_for_reaches_the_program() {
         let request = Request::read(&words("net --pairs 24 --tool iperf3=/x --filter net/**")).unwrap();
-        let line = request.arguments(Path::new("/run")).join(" ");
+        let line = request.arguments(Path::new("/run"), None).join(" ");
         assert_eq!(
             line,
             format!("run {SUITE} --references all --out /run --area net --filter net/** --tool iperf3=/x --repeat 24")
         );
+        let elsewhere = request.arguments(Path::new("/run"), Some(Path::new("/elsewhere"))).join(" ");
+        assert_eq!(elsewhere, format!("{line} --dir /elsewhere"));
     }
 }

@@ -73,6 +73,17 @@ gives way at once, for ours and theirs alike. What differs above and not here is
 
 ";
 
+/// What is said above the comparisons on a loop device.
+const ON_A_LOOP: &str = "\
+### Disk rows on a loop device
+
+From `cargo xtask peers disk --loop`: ext4 on a loop device (`losetup --direct-io=on`) whose file lies on the disk of the
+rows above. In a virtual machine whoever makes a request to the disk itself pays for the exit to the hypervisor, which with
+one in flight is most of what a request costs, the same for every program. Here a thread of the kernel pays, and what is
+left is the program and the kernel's way for it. These rows say nothing of the disk.
+
+";
+
 /// What is said above the commands.
 const COMMANDS_HEAD: &str = "\
 # How the tools were called
@@ -145,7 +156,7 @@ fn of_machine<'a>(attempts: &'a [Attempt], machine: &str) -> Vec<&'a Attempt> {
 
 /// The attempts on a machine whose CPUs were left to sleep.
 fn asleep<'a>(attempts: &'a [Attempt], machine: &str) -> Vec<&'a Attempt> {
-    of_machine(attempts, machine).into_iter().filter(|attempt| !attempt.is_awake()).collect()
+    of_machine(attempts, machine).into_iter().filter(|attempt| !attempt.is_awake() && !attempt.is_on_a_loop()).collect()
 }
 
 /// A machine's description as the name of a file.
@@ -159,7 +170,9 @@ fn compared(page: &mut String, here: &[&Attempt], commands: &str) {
     let (between, local): (Vec<&Attempt>, Vec<&Attempt>) =
         here.iter().copied().partition(|attempt| attempt.text("path") == super::veth::PATH);
     let (awake, local): (Vec<&Attempt>, Vec<&Attempt>) = local.into_iter().partition(|attempt| attempt.is_awake());
-    for (head, part) in [("", local), (AWAKE, awake), (BETWEEN, between)] {
+    let (on_a_loop, local): (Vec<&Attempt>, Vec<&Attempt>) =
+        local.into_iter().partition(|attempt| attempt.is_on_a_loop());
+    for (head, part) in [("", local), (AWAKE, awake), (ON_A_LOOP, on_a_loop), (BETWEEN, between)] {
         if !part.is_empty() {
             page.push_str(head);
             section(page, &part);
@@ -499,6 +512,16 @@ mod tests {
         let (ordinary, own) = page.split_once(AWAKE).unwrap();
         assert!(ordinary.contains("`disk/a`") && !ordinary.contains("awake`"), "{page}");
         assert!(own.contains("`disk/a awake`") && own.contains("1.100"), "{page}");
+    }
+
+    #[test]
+    fn what_was_compared_on_a_loop_device_has_a_table_of_its_own() {
+        let asleep = attempt("disk/a", "0.9", "behind");
+        let on_a_loop = attempt("disk/a", "1.1", "at_least_as_good").made_on_a_loop();
+        let page = render(&[asleep, on_a_loop]);
+        let (ordinary, own) = page.split_once(ON_A_LOOP).unwrap();
+        assert!(ordinary.contains("`disk/a`") && !ordinary.contains("loop device`"), "{page}");
+        assert!(own.contains("`disk/a on a loop device`") && own.contains("1.100"), "{page}");
     }
 
     fn beside(tool: &str, better: &str, theirs: &str, verdict: &str) -> Attempt {
