@@ -116,8 +116,10 @@ impl Known<'_> {
 
     /// What heads and rotation allow, if the owner said anything of either.
     fn heads(self, request: Request) -> Option<Figure> {
-        let told =
-            Heads { rotations_per_minute: self.declared.get("disk.rpm"), seek_seconds: self.declared.get("disk.seek_s") };
+        let told = Heads {
+            rotations_per_minute: self.declared.get("disk.rpm"),
+            seek_seconds: self.declared.get("disk.seek_s"),
+        };
         (told != Heads::default()).then(|| self.layers(request, Asked::AsToldOf(told))).flatten()
     }
 

@@ -31,8 +31,10 @@ impl<'a> LoopDisk<'a> {
     /// One sentence: what it needs is not here, or a step failed. What was made by then is gone.
     pub(super) fn make(shell: &'a Shell, folder: PathBuf) -> Result<Self, String> {
         if !NEEDED.iter().all(|(program, ask)| is_there(&mut shell.command(program, &[ask]))) {
-            return Err("--loop needs losetup, mount and mkfs.ext4 (as root on Debian: apt-get install mount e2fsprogs)"
-                .to_owned());
+            return Err(
+                "--loop needs losetup, mount and mkfs.ext4 (as root on Debian: apt-get install mount e2fsprogs)"
+                    .to_owned(),
+            );
         }
         std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let mut disk = Self { shell, folder, device: None, mounted: false };

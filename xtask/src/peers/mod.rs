@@ -172,7 +172,8 @@ fn compare(shell: &Shell, request: &Request) -> Result<Vec<Attempt>, String> {
         return veth::compare(shell, &wanted);
     }
     let awake = request.awake.then(|| awake::Awake::begin(shell)).transpose()?;
-    let disk = request.on_loop.then(|| LoopDisk::make(shell, fresh_folder(&shell.target().join("peers")))).transpose()?;
+    let disk =
+        request.on_loop.then(|| LoopDisk::make(shell, fresh_folder(&shell.target().join("peers")))).transpose()?;
     let dir = disk.as_ref().map(LoopDisk::root);
     let document = measure(shell, |run| request.arguments(Path::new(run), dir.as_deref()))?;
     let attempts = attempt::read(&document).into_iter();
@@ -292,9 +293,21 @@ mod tests {
         assert_eq!(request, expected);
         assert!(Request::read(&words("disk --awake")).unwrap().awake);
         assert!(Request::read(&words("disk --loop")).unwrap().on_loop);
-        for bad in
-            ["--loop", "net --loop", "veth --loop", "disk --loop --awake", "gpu", "--pairs", "--pairs x", "--pairs 0", "cpu memory", "net veth", "--tool", "--filter", "veth --awake"]
-        {
+        for bad in [
+            "--loop",
+            "net --loop",
+            "veth --loop",
+            "disk --loop --awake",
+            "gpu",
+            "--pairs",
+            "--pairs x",
+            "--pairs 0",
+            "cpu memory",
+            "net veth",
+            "--tool",
+            "--filter",
+            "veth --awake",
+        ] {
             assert!(Request::read(&words(bad)).is_err(), "{bad}");
         }
     }
