@@ -36,8 +36,7 @@ impl Declared {
                 item.split_once('=').ok_or_else(|| format!("'{item}' is no KEY=VALUE, such as memory.channels=12"))?;
             let known = KEYS.iter().find(|(known, _)| *known == key.trim());
             let Some((key, _)) = known else {
-                let keys: Vec<&str> = KEYS.iter().map(|(key, _)| *key).collect();
-                return Err(format!("'{key}' cannot be declared; known: {}", keys.join(", ")));
+                return Err(format!("'{key}' cannot be declared; known: {}", known_beside(key.trim())));
             };
             let number = value.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
             let number = number.ok_or_else(|| format!("{key}={value}: the value must be a positive number"))?;
@@ -63,6 +62,18 @@ impl Declared {
     pub fn get(&self, key: &str) -> Option<f64> {
         self.values.get(key).copied()
     }
+}
+
+/// The keys of the same area; the areas' where it is none.
+fn known_beside(key: &str) -> String {
+    let area = |key: &str| key.split('.').next().map(str::to_owned);
+    let mut known: Vec<String> =
+        KEYS.iter().filter(|(other, _)| area(other) == area(key)).map(|(other, _)| (*other).to_owned()).collect();
+    if known.is_empty() {
+        known.extend(KEYS.iter().filter_map(|(other, _)| area(other)).map(|area| format!("{area}.…")));
+        known.dedup();
+    }
+    known.join(", ")
 }
 
 #[cfg(test)]
@@ -93,8 +104,11 @@ mod tests {
             "",
         ] {
             let error = Declared::parse(&[bad]).unwrap_err();
-            assert!(!error.contains('\n') && error.len() < 240, "{error}");
+            assert!(!error.contains('\n') && error.len() < 200, "{error}");
         }
+        let known = |item: &str| Declared::parse(&[item]).unwrap_err();
+        assert!(known("disk.colour=1").ends_with("disk.write_iops, disk.rpm, disk.seek_s"), "the area's own");
+        assert!(known("colour=1").ends_with("known: memory.…, disk.…, net.…"), "{}", known("colour=1"));
         assert!(Declared::parse(&["memory.mts=1", "memory.mts=2"]).unwrap_err().contains("twice"));
     }
 }
