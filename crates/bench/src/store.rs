@@ -22,6 +22,9 @@ pub const PAGE: &str = "report.html";
 /// The name under which a file is written before it takes the place of the old one.
 const UNFINISHED: &str = ".run.json.unfinished";
 
+/// Files that are waited for at the same time until they are on the disk.
+const SYNCED_TOGETHER: usize = 32;
+
 /// Where runs are kept.
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -245,6 +248,32 @@ impl RunFolder {
         self.replace(&folder, name, bytes)
     }
 
+    /// Writes files in a folder of the run's folder, each whole or not at all, and makes sure that all of them are on the
+    /// disk: together, since a slow disk waits for each alone as long as for all of them.
+    ///
+    /// # Errors
+    /// One sentence with the path; files before the one that could not be written are there.
+    pub fn write_all_in(&self, folder: &str, files: &[(String, Vec<u8>)]) -> Result<(), String> {
+        let folder = self.path.join(folder);
+        let unfinished = folder.join(UNFINISHED);
+        let write = |(name, bytes): &(String, Vec<u8>)| {
+            let file = write_unsynced(&unfinished, [bytes])?;
+            fs::rename(&unfinished, folder.join(name))?;
+            Ok(file)
+        };
+        let written = fs::create_dir_all(&folder).and_then(|()| {
+            files.chunks(SYNCED_TOGETHER).try_for_each(|files| {
+                let files = files.iter().map(write).collect::<io::Result<Vec<File>>>()?;
+                sync_together(&files)
+            })
+        });
+        sync_folder(&folder);
+        written.map_err(|error| {
+            let _ = fs::remove_file(&unfinished);
+            self.cannot_write(&error)
+        })
+    }
+
     /// Puts a file in the place of one of this name in a folder of the run.
     fn replace(&self, folder: &Path, name: &str, bytes: &[u8]) -> Result<(), String> {
         let unfinished = folder.join(UNFINISHED);
@@ -334,15 +363,33 @@ fn unfinished_beside(path: &Path) -> PathBuf {
 
 /// Writes under one name, makes sure that it is on the disk, and gives it its own.
 fn replace<T: AsRef<[u8]>>(unfinished: &Path, path: &Path, pieces: impl IntoIterator<Item = T>) -> io::Result<()> {
-    let mut file = BufWriter::new(File::create(unfinished)?);
-    pieces.into_iter().try_for_each(|piece| file.write_all(piece.as_ref()))?;
-    file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+    write_unsynced(unfinished, pieces)?.sync_all()?;
     fs::rename(unfinished, path)?;
-    // The new name itself must survive too. Some file systems cannot sync a folder: then it is as safe as it gets.
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        let _ = File::open(folder).and_then(|folder| folder.sync_all());
+        sync_folder(folder);
     }
     Ok(())
+}
+
+/// A new file with these pieces, in the system's hands.
+fn write_unsynced<T: AsRef<[u8]>>(path: &Path, pieces: impl IntoIterator<Item = T>) -> io::Result<File> {
+    let mut file = BufWriter::new(File::create(path)?);
+    pieces.into_iter().try_for_each(|piece| file.write_all(piece.as_ref()))?;
+    file.into_inner().map_err(io::IntoInnerError::into_error)
+}
+
+/// Makes sure that a folder's names survive. Some file systems cannot sync a folder: then it is as safe as it gets.
+fn sync_folder(folder: &Path) {
+    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+}
+
+/// Makes sure that files are on the disk. Those that wait at the same time share one commit of a file system's journal.
+fn sync_together(files: &[File]) -> io::Result<()> {
+    std::thread::scope(|scope| {
+        let syncing: Vec<_> = files.iter().map(|file| scope.spawn(|| file.sync_all())).collect();
+        let lost = |_| Err(io::Error::other("the thread that synced a file is lost"));
+        syncing.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(lost))
+    })
 }
 
 /// The document of a run's folder, with the samples of a run that was cut off.

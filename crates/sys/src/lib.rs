@@ -1,6 +1,6 @@
-//! The operating system made safe: clock, affinity, memory, usage, processes, thread teams, the kernel's tick, cycle
-//! counters, raw CPUID, permission for tiles, files and requests in flight on them, network interfaces, the system's
-//! linear algebra.
+//! The operating system made safe: clock, affinity, memory, this program's own code, usage, processes, thread teams, the
+//! kernel's tick, cycle counters, raw CPUID, permission for tiles, files and requests in flight on them, network
+//! interfaces, the system's linear algebra.
 //!
 //! One of the two crates that may use `unsafe`, each block with its reason. It holds no policy: which CPU, how much
 //! memory and how long are the caller's to say.
@@ -8,6 +8,7 @@
 pub mod affinity;
 pub mod blas;
 pub mod clock;
+pub mod code;
 pub mod copy;
 pub mod cpuid;
 pub mod cycles;

@@ -29,6 +29,9 @@ const OTHER_END_SECONDS: f64 = 1.0;
 /// ends when the device does, and is not waited for.
 const KILLED_SECONDS: f64 = 3.0;
 
+/// The same when the time of the run is over: nothing comes after it that it could be in the way of.
+const KILLED_LAST_SECONDS: f64 = 0.25;
+
 /// How often we look whether a killed worker is gone.
 const LOOK_AT_KILLED: Duration = Duration::from_millis(2);
 
@@ -136,6 +139,8 @@ struct Worker {
     word_of_the_other: Option<(String, f64)>,
     /// When it last said that it was still preparing.
     prepared_until: Option<f64>,
+    /// Whether the time of the run is over with it.
+    is_last: bool,
 }
 
 impl Drop for Worker {
@@ -143,7 +148,8 @@ impl Drop for Worker {
         let _ = self.child.kill();
         let gone = |child: &mut Child| !matches!(child.try_wait(), Ok(None));
         let began = monotonic_raw_seconds();
-        while !gone(&mut self.child) && monotonic_raw_seconds() - began < KILLED_SECONDS {
+        let at_most = if self.is_last { KILLED_LAST_SECONDS } else { KILLED_SECONDS };
+        while !gone(&mut self.child) && monotonic_raw_seconds() - began < at_most {
             std::thread::sleep(LOOK_AT_KILLED);
         }
     }
@@ -184,7 +190,15 @@ impl Worker {
             // A worker that is gone already will be told of by its exit status.
             let _ = writeln!(stdin, "{text}");
         }
-        Ok(Self { child, lines, complaints, other: None, word_of_the_other: None, prepared_until: None })
+        Ok(Self {
+            child,
+            lines,
+            complaints,
+            other: None,
+            word_of_the_other: None,
+            prepared_until: None,
+            is_last: false,
+        })
     }
 
     /// Listens until the worker's last word; `None` if it left without one.
@@ -196,6 +210,7 @@ impl Worker {
                 return Some(Outcome::Interrupted);
             }
             if patience.ends_at.is_some_and(|end| monotonic_raw_seconds() >= end) {
+                self.is_last = true;
                 return Some(Outcome::OutOfTime);
             }
             let line = match self.lines.recv_timeout(LOOK_AROUND) {

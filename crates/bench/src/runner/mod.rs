@@ -13,7 +13,7 @@ mod pace;
 mod resume;
 mod row;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use model::document::{Document, MachineState, MachineStates, Program, Row, RunInfo, SCHEMA, TimerFacts};
@@ -69,6 +69,10 @@ const PATIENCE_SECONDS: f64 = 60.0;
 
 /// Before the time for measuring is over workers have this long to come to their end by themselves, in seconds.
 const ENDING_SECONDS: f64 = 1.0;
+
+/// The most that this time is made longer for a device that has requests in flight, in seconds: what is known of its
+/// rate may be far too low.
+const LONGEST_DRAIN_SECONDS: f64 = 2.0;
 
 /// Storing a row that is not finished may take this share of the time: on a slow disk that goes to measuring.
 const STORING_SHARE: f64 = 0.05;
@@ -228,6 +232,8 @@ struct Run<'a> {
     not_stored: Option<String>,
     /// How quick the disk is.
     pace: Pace,
+    /// Rows whose histograms are in their files.
+    histograms_stored: BTreeSet<usize>,
     /// Times that the document was stored.
     stored: u32,
     /// Seconds that it took.
@@ -263,6 +269,10 @@ impl<'a> Run<'a> {
         folder: Option<&'a RunFolder>,
         watcher: &'a mut dyn Watcher,
     ) -> Self {
+        if plan.areas().contains(&Area::Disk) {
+            // Where that cannot be done each page is read when it is needed, which only takes its time.
+            let _ = sys::code::read_in();
+        }
         let calibration = Calibration::begin();
         let mut document = empty_document(plan, setting);
         let timer = calibration.finish(CALIBRATION);
@@ -283,6 +293,7 @@ impl<'a> Run<'a> {
             repeat_seconds: plan.repeat_share * plan.expected_seconds(),
             not_stored: None,
             pace: Pace::default(),
+            histograms_stored: BTreeSet::new(),
             stored: 0,
             storing_seconds: 0.0,
             best_ops_per_cycle: BTreeMap::new(),
@@ -428,7 +439,6 @@ impl<'a> Run<'a> {
             self.note(&Entry::Enough { id: self.id(index) });
         }
         self.assemble(index);
-        self.store_histograms(index);
         self.watcher.event(Event::Finished { row: &self.document.experiments[index] });
     }
 
@@ -436,9 +446,8 @@ impl<'a> Run<'a> {
     /// takes its time too.
     fn work_ends_at(&self) -> Option<f64> {
         let budget = self.setting.time_budget?;
-        let open = self.rows.iter().filter(|row| !row.is_over()).count();
         let each = self.storing_seconds / f64::from(self.stored.max(1));
-        Some(self.setting.began + budget - closing_seconds(budget, each, open))
+        Some(self.setting.began + budget - closing_seconds(budget, each))
     }
 
     /// Seconds until then.
@@ -586,6 +595,7 @@ impl<'a> Run<'a> {
         let (id, kept) = (self.id(index), Box::new(around));
         let ended = Ended { id, launch: self.launches, seconds, around: kept, outcome: outcome.clone() };
         self.note(&Entry::Launched(ended));
+        self.histograms_stored.remove(&index);
         self.rows[index].launched(seconds, outcome, around);
         self.note_pace(index);
     }
@@ -646,6 +656,12 @@ impl<'a> Run<'a> {
         Some((f64::from(SHARES) * left / rows.max(1) as f64).max(LEAST_SECONDS))
     }
 
+    /// Seconds that the device needs for what a row has in flight when its time is over.
+    fn drain_seconds(&self, planned: &Planned) -> f64 {
+        let Params::Disk(params) = &planned.experiment.params else { return 0.0 };
+        self.pace.drain_seconds(params).min(LONGEST_DRAIN_SECONDS)
+    }
+
     fn task(&mut self, index: usize, block: u32, file: Option<HeldFile>) -> Task {
         let planned = &self.plan.rows[index];
         let sampling = &planned.sampling;
@@ -666,7 +682,7 @@ impl<'a> Run<'a> {
             parent: std::process::id(),
             until_steady: self.rows[index].is_until_steady(),
             most_seconds: self.most_seconds(index),
-            ends_at: self.work_ends_at().map(|end| end - ENDING_SECONDS),
+            ends_at: self.work_ends_at().map(|end| end - ENDING_SECONDS - self.drain_seconds(planned)),
             precondition: sampling.until_steady && !quick,
             file,
             ends: ends(planned, self.setting.visit),
@@ -682,7 +698,7 @@ impl<'a> Run<'a> {
         }
         self.store_raw(index);
         if self.rows[index].is_over() {
-            self.store_histograms(index);
+            self.store_histograms([index]);
         }
         let row = &self.document.experiments[index];
         if self.rows[index].is_over() {
@@ -732,24 +748,35 @@ impl<'a> Run<'a> {
         self.storing_seconds += monotonic_raw_seconds() - began;
     }
 
-    /// Stores how long each operation of a finished row took, where operations were timed.
-    fn store_histograms(&mut self, index: usize) {
+    /// Stores how long each operation of these rows took, where operations were timed.
+    fn store_histograms(&mut self, of: impl IntoIterator<Item = usize>) {
         let Some(folder) = self.folder.filter(|_| self.not_stored.is_none()) else { return };
+        let of = of.into_iter().filter(|index| !self.histograms_stored.contains(index));
+        let (stored, logs): (Vec<usize>, Vec<_>) =
+            of.filter_map(|index| Some((index, self.histogram_log(index)?))).unzip();
+        if logs.is_empty() {
+            return;
+        }
+        match folder.write_all_in("histograms", &logs) {
+            Ok(()) => self.histograms_stored.extend(stored),
+            Err(reason) => self.cannot_store(&reason),
+        }
+    }
+
+    /// The file of a row's histograms, one for each of its repetitions, with its name; `None` where no operation was
+    /// timed.
+    fn histogram_log(&self, index: usize) -> Option<(String, Vec<u8>)> {
         let logged = |one: &'_ Repetition| {
             let sample = &one.metrics.first()?.sample;
             Some((sample.start, sample.seconds, one.histogram.clone()?))
         };
         let repetitions: Vec<_> = self.rows[index].samples.iter().filter_map(logged).collect();
         if repetitions.is_empty() {
-            return;
+            return None;
         }
         let id = &self.plan.rows[index].experiment.id;
         let lines = repetitions.iter().map(|(start, seconds, text)| Logged { start: *start, seconds: *seconds, text });
-        let log = histogram::log(id, lines);
-        let name = format!("{}.hlog", id.replace('/', "_"));
-        if let Err(reason) = folder.write_in("histograms", &name, log.as_bytes()) {
-            self.cannot_store(&reason);
-        }
+        Some((format!("{}.hlog", id.replace('/', "_")), histogram::log(id, lines).into_bytes()))
     }
 
     /// Stores what the tools beside a row have printed so far.
@@ -775,10 +802,10 @@ impl<'a> Run<'a> {
             for index in 0..self.rows.len() {
                 if !self.rows[index].is_over() {
                     self.rows[index].out_of_time(INTERRUPTED);
-                    self.store_histograms(index);
                 }
             }
         }
+        self.store_histograms(0..self.rows.len());
         // Every row once more, now that all of them have shown what their kernels can do.
         (0..self.rows.len()).for_each(|index| self.assemble(index));
         self.document.run.complete = ending == Ending::Complete;

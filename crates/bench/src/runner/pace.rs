@@ -54,13 +54,18 @@ impl Pace {
 
     /// Seconds that a launch of a row will wait for the disk beyond its windows; 0 as long as nothing is known of it.
     pub(super) fn waits_seconds(&self, params: &DiskParams) -> f64 {
-        let in_flight = f64::from(params.depth) * f64::from(params.threads);
-        let of = |rates: Rates| EMPTIED * rates.seconds(in_flight, in_flight * params.block as f64);
         // What is kept in the cache is read whole before.
         let cached = if params.cache == DiskCache::Warm { self.read.seconds(0.0, params.size as f64) } else { 0.0 };
+        EMPTIED * self.drain_seconds(params) + cached
+    }
+
+    /// Seconds until the disk has done what a row has in flight; 0 as long as nothing is known of it.
+    pub(super) fn drain_seconds(&self, params: &DiskParams) -> f64 {
+        let in_flight = f64::from(params.depth) * f64::from(params.threads);
+        let of = |rates: Rates| rates.seconds(in_flight, in_flight * params.block as f64);
         let read = if reads(params.op) { of(self.read) } else { 0.0 };
         let write = if writes(params.op) { of(self.write) } else { 0.0 };
-        read.max(write) + cached
+        read.max(write)
     }
 }
 
@@ -90,6 +95,7 @@ mod tests {
         pace.note(&row(DiskOp::Read, 4096, 1), 128.0, 0.5e6);
         pace.note(&row(DiskOp::Read, 1 << 20, 1), 5.0, 5e6);
         close(pace.waits_seconds(&row(DiskOp::Read, 4096, 32)), 1.0);
+        close(pace.drain_seconds(&row(DiskOp::Read, 4096, 32)), 0.5);
         close(pace.waits_seconds(&row(DiskOp::Read, 1_000_000, 32)), 2.0 * 64.0 / 5.0);
         close(pace.waits_seconds(&row(DiskOp::Write, 4096, 32)), 0.0);
         pace.note(&row(DiskOp::Write, 4096, 1), 32.0, 1e6);
