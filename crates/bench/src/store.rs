@@ -432,6 +432,30 @@ mod tests {
     }
 
     #[test]
+    fn files_that_are_stored_together_are_all_there_whole() {
+        let scratch = scratch();
+        let folder = RunFolder::at(&scratch.path().join("run")).unwrap();
+        let files = |text: &str| -> Vec<(String, Vec<u8>)> {
+            (0..SYNCED_TOGETHER + 3).map(|n| (format!("{n}.hlog"), format!("{text} {n}").into_bytes())).collect()
+        };
+        for text in ["one", "another"] {
+            folder.write_all_in("histograms", &files(text)).unwrap();
+        }
+        let histograms = folder.path().join("histograms");
+        assert_eq!(fs::read_dir(&histograms).unwrap().count(), SYNCED_TOGETHER + 3, "nothing unfinished is left");
+        for (name, bytes) in files("another") {
+            assert_eq!(fs::read(histograms.join(name)).unwrap(), bytes);
+        }
+        // One that cannot take its place says so, and leaves those before it.
+        fs::create_dir_all(histograms.join("taken/x")).unwrap();
+        let failing = [("first".to_owned(), b"1".to_vec()), ("taken".to_owned(), b"2".to_vec())];
+        let said = folder.write_all_in("histograms", &failing).unwrap_err();
+        assert!(said.contains("cannot store the run in"), "{said}");
+        assert_eq!(fs::read(histograms.join("first")).unwrap(), b"1");
+        assert!(!histograms.join(UNFINISHED).exists());
+    }
+
+    #[test]
     fn the_same_name_twice_makes_two_folders() {
         let scratch = scratch();
         let store = Store::at(scratch.path().to_owned());

@@ -447,7 +447,9 @@ impl<'a> Run<'a> {
     fn work_ends_at(&self) -> Option<f64> {
         let budget = self.setting.time_budget?;
         let each = self.storing_seconds / f64::from(self.stored.max(1));
-        Some(self.setting.began + budget - closing_seconds(budget, each))
+        let is_to_store = |index: &usize| self.has_histograms(*index) && !self.histograms_stored.contains(index);
+        let histograms = (0..self.rows.len()).filter(is_to_store).count();
+        Some(self.setting.began + budget - closing_seconds(budget, each, histograms))
     }
 
     /// Seconds until then.
@@ -761,6 +763,11 @@ impl<'a> Run<'a> {
             Ok(()) => self.histograms_stored.extend(stored),
             Err(reason) => self.cannot_store(&reason),
         }
+    }
+
+    /// Whether operations of a row were timed.
+    fn has_histograms(&self, index: usize) -> bool {
+        self.rows[index].samples.iter().any(|one| one.histogram.is_some())
     }
 
     /// The file of a row's histograms, one for each of its repetitions, with its name; `None` where no operation was

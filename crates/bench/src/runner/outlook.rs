@@ -12,15 +12,21 @@ const CLOSING_SECONDS: f64 = 1.0;
 /// The most of a time budget that is kept for its end.
 const CLOSING_SHARE: f64 = 0.2;
 
-/// Times that a file is waited for at the end: what the last row left, all histograms together, the document, and the page.
+/// Times that a file is waited for at the end: what the last row left, the histograms, the document, and the page.
 const CLOSING_STORES: f64 = 4.0;
 
-/// How much longer storing takes at the end: it waits behind what a worker that was ended had in flight.
+/// How much longer these take than others: they wait behind what the last row had in flight.
 const CLOSING_SLOWNESS: f64 = 2.0;
 
-/// What is kept of a time budget for the end of the run, in seconds, where storing a file takes `each` of them.
-pub(super) fn closing_seconds(budget: f64, each: f64) -> f64 {
-    (CLOSING_SECONDS + CLOSING_SLOWNESS * CLOSING_STORES * each).min(CLOSING_SHARE * budget)
+/// What each file of histograms takes of the time of one that is stored alone: they are stored together, and what is left
+/// for each is its own data.
+const TOGETHER_SHARE: f64 = 0.5;
+
+/// What is kept of a time budget for the end of the run, in seconds, where storing a file takes `each` of them and so many
+/// rows have histograms that are not stored yet.
+pub(super) fn closing_seconds(budget: f64, each: f64, histograms: usize) -> f64 {
+    let stores = CLOSING_SLOWNESS * CLOSING_STORES + TOGETHER_SHARE * histograms as f64;
+    (CLOSING_SECONDS + stores * each).min(CLOSING_SHARE * budget)
 }
 
 /// How many times as long as planned what is left will take, by what was done: rows whose intervals stay wide go on beyond
@@ -38,10 +44,11 @@ mod tests {
     #[test]
     fn of_a_budget_its_end_has_a_part_that_grows_with_what_storing_takes_and_never_more_than_a_share() {
         let close = |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-12, "{found}, not {wanted}");
-        close(closing_seconds(60.0, 0.0), 1.0);
-        close(closing_seconds(60.0, 0.125), 2.0);
-        close(closing_seconds(60.0, 5.0), 12.0);
-        close(closing_seconds(1.0, 0.01), 0.2);
+        close(closing_seconds(60.0, 0.0, 26), 1.0);
+        close(closing_seconds(60.0, 0.125, 0), 2.0);
+        close(closing_seconds(60.0, 0.125, 16), 3.0);
+        close(closing_seconds(60.0, 5.0, 26), 12.0);
+        close(closing_seconds(1.0, 0.01, 0), 0.2);
     }
 
     #[test]
