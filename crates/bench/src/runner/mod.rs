@@ -12,6 +12,7 @@ mod outlook;
 mod pace;
 mod resume;
 mod row;
+mod storing;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -29,8 +30,7 @@ use sys::process;
 
 use crate::asked::Asked;
 use crate::doctor::{Host, wait_until_quiet};
-use crate::histogram::{self, Logged};
-use crate::journal::{Ended, Entry, Journal, Repetition};
+use crate::journal::{Ended, Entry, Journal};
 use crate::judge;
 use crate::net::Visit;
 use crate::net::preface::Token;
@@ -446,10 +446,8 @@ impl<'a> Run<'a> {
     /// takes its time too.
     fn work_ends_at(&self) -> Option<f64> {
         let budget = self.setting.time_budget?;
-        let each = self.storing_seconds / f64::from(self.stored.max(1));
-        let is_to_store = |index: &usize| self.has_histograms(*index) && !self.histograms_stored.contains(index);
-        let histograms = (0..self.rows.len()).filter(is_to_store).count();
-        Some(self.setting.began + budget - closing_seconds(budget, each, histograms))
+        let closing = closing_seconds(budget, self.seconds_of_a_store(), self.histograms_to_store());
+        Some(self.setting.began + budget - closing)
     }
 
     /// Seconds until then.
@@ -736,72 +734,6 @@ impl<'a> Run<'a> {
         let left = certain * longer(so_far, self.plan.expected_seconds(), certain);
         let left = self.setting.time_budget.map_or(left, |budget| left.min((budget - so_far).max(0.0)));
         (left, so_far / (so_far + left).max(1e-9))
-    }
-
-    fn store(&mut self) {
-        if self.not_stored.is_some() {
-            return;
-        }
-        let began = monotonic_raw_seconds();
-        if let Some(Err(reason)) = self.folder.map(|folder| folder.write(&self.document)) {
-            self.cannot_store(&reason);
-        }
-        self.stored += 1;
-        self.storing_seconds += monotonic_raw_seconds() - began;
-    }
-
-    /// Stores how long each operation of these rows took, where operations were timed.
-    fn store_histograms(&mut self, of: impl IntoIterator<Item = usize>) {
-        let Some(folder) = self.folder.filter(|_| self.not_stored.is_none()) else { return };
-        let of = of.into_iter().filter(|index| !self.histograms_stored.contains(index));
-        let (stored, logs): (Vec<usize>, Vec<_>) =
-            of.filter_map(|index| Some((index, self.histogram_log(index)?))).unzip();
-        if logs.is_empty() {
-            return;
-        }
-        match folder.write_all_in("histograms", &logs) {
-            Ok(()) => self.histograms_stored.extend(stored),
-            Err(reason) => self.cannot_store(&reason),
-        }
-    }
-
-    /// Whether operations of a row were timed.
-    fn has_histograms(&self, index: usize) -> bool {
-        self.rows[index].samples.iter().any(|one| one.histogram.is_some())
-    }
-
-    /// The file of a row's histograms, one for each of its repetitions, with its name; `None` where no operation was
-    /// timed.
-    fn histogram_log(&self, index: usize) -> Option<(String, Vec<u8>)> {
-        let logged = |one: &'_ Repetition| {
-            let sample = &one.metrics.first()?.sample;
-            Some((sample.start, sample.seconds, one.histogram.clone()?))
-        };
-        let repetitions: Vec<_> = self.rows[index].samples.iter().filter_map(logged).collect();
-        if repetitions.is_empty() {
-            return None;
-        }
-        let id = &self.plan.rows[index].experiment.id;
-        let lines = repetitions.iter().map(|(start, seconds, text)| Logged { start: *start, seconds: *seconds, text });
-        Some((format!("{}.hlog", id.replace('/', "_")), histogram::log(id, lines).into_bytes()))
-    }
-
-    /// Stores what the tools beside a row have printed so far.
-    fn store_raw(&mut self, index: usize) {
-        let Some(folder) = self.folder.filter(|_| self.not_stored.is_none()) else { return };
-        let written = self.rows[index].beside.iter().filter_map(Beside::raw);
-        let failed: Vec<String> =
-            written.filter_map(|(name, text)| folder.write_in("raw", name, text.as_bytes()).err()).collect();
-        if let Some(reason) = failed.first() {
-            self.cannot_store(reason);
-        }
-    }
-
-    fn cannot_store(&mut self, reason: &str) {
-        if self.not_stored.is_none() {
-            self.watcher.event(Event::CannotStore { reason });
-            self.not_stored = Some(reason.to_owned());
-        }
     }
 
     fn end(mut self, ending: Ending) -> Finished {
