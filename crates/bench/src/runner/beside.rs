@@ -204,6 +204,11 @@ impl Beside {
         self.samples.len()
     }
 
+    /// When its side of the last pair began, in seconds of the run.
+    pub(super) fn last_start(&self) -> Option<f64> {
+        self.samples.last().map(|sample| sample.start)
+    }
+
     /// Holds the tool against what is found of it `now`: figures of two versions are no figures of one tool.
     pub(super) fn hold_against(&mut self, now: &Detected) {
         let (Ok(then), None) = (&self.found, &self.failed) else { return };
@@ -465,7 +470,7 @@ mod tests {
 
     use super::*;
     use crate::reference::{About, Output, Reason, Version};
-    use crate::tests::{document, experiment, planned};
+    use crate::tests::{document, experiment, planned, repetition};
 
     fn likwid(samples: &[(f64, f64)]) -> Beside {
         let tool = find("likwid-bench").unwrap();
@@ -623,6 +628,25 @@ mod tests {
             6,
             "lossy-01.txt".into(),
         )
+    }
+
+    #[test]
+    fn of_a_round_that_was_cut_off_the_other_order_is_left() {
+        let planned = planned();
+        let mut row = crate::runner::row::Progressing::new(&planned, Some(6), false);
+        assert_eq!(row.theirs_first_in_half_a_round(), None, "nothing was measured");
+        row.beside = vec![lossy(&Lossy { link: 1e9 })];
+        for (ours_at, theirs_at, expected) in
+            [(2.0, 1.0, Some(true)), (3.0, 4.0, None), (5.0, 6.0, Some(false)), (8.0, 7.0, None)]
+        {
+            let at = Moment { planned: &planned, file: None, our_rate: None, now: theirs_at };
+            row.beside[0].measure(at, &mut |_| {});
+            let mut ours = repetition(1000.0);
+            ours.metrics[0].sample.start = ours_at;
+            row.samples.push(ours);
+            row.beside[0].pair(&|_| Some(1000.0));
+            assert_eq!(row.theirs_first_in_half_a_round(), expected, "ours at {ours_at}, theirs at {theirs_at}");
+        }
     }
 
     #[test]

@@ -501,10 +501,14 @@ impl<'a> Run<'a> {
     }
 
     /// Two pairs, ours first in the one and theirs first in the other. Which of the orders begins is drawn, but for the
-    /// first round: tools size their work by ours.
+    /// first round: tools size their work by ours. Of a round that was cut off after its first pair only the second is left.
     fn round(&mut self, index: usize, block: u32) {
         let begin_with_theirs = !self.rows[index].samples.is_empty() && self.random.below(2) == 1;
-        for theirs_first in [begin_with_theirs, !begin_with_theirs] {
+        let orders = match self.rows[index].theirs_first_in_half_a_round() {
+            Some(theirs_first) => vec![!theirs_first],
+            None => vec![begin_with_theirs, !begin_with_theirs],
+        };
+        for theirs_first in orders {
             if self.rows[index].is_over() || process::stop_signal().is_some() {
                 return;
             }

@@ -268,6 +268,14 @@ impl Progressing {
         launches
     }
 
+    /// Whether theirs were first in the last pair, where the other pair of its round is missing.
+    pub(super) fn theirs_first_in_half_a_round(&self) -> Option<bool> {
+        let last = self.samples.last().filter(|_| self.samples.len() % 2 == 1)?;
+        let ours = last.metrics.first()?.sample.start;
+        let theirs = self.beside.iter().filter(|beside| beside.is_alive()).find_map(Beside::last_start)?;
+        Some(theirs < ours)
+    }
+
     /// The samples of these launches do not count any more.
     pub(super) fn drop_launches(&mut self, launches: &[u32]) {
         self.samples.retain(|sample| !launches.contains(&sample.launch()));
