@@ -54,6 +54,12 @@ const TOOLS: &[Tool] = &[
     Tool { program: "mkfs.xfs", package: "xfsprogs", version: "-V", needed_for: "disk rows on xfs" },
     Tool { program: "mkfs.btrfs", package: "btrfs-progs", version: "--version", needed_for: "disk rows on btrfs" },
     Tool {
+        program: "bindfs",
+        package: "bindfs",
+        version: "-V",
+        needed_for: "disk rows on a file system in user space",
+    },
+    Tool {
         program: "chromium",
         package: "chromium",
         version: "--version",

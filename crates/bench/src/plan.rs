@@ -35,6 +35,8 @@ pub struct Request {
     pub repeat: Option<u32>,
     /// Do the totals that the suite states in full, however long it takes.
     pub exact_workload: bool,
+    /// Bytes that may be written to disks in all, where that was said.
+    pub write_budget: Option<u64>,
     /// Seed of order, data and permutations.
     pub seed: u64,
     /// What only the user chose, and ids therefore show.
@@ -60,6 +62,7 @@ impl Request {
             threads,
             repeat: None,
             exact_workload: false,
+            write_budget: None,
             seed: 1,
             chosen: Chosen::default(),
             disk: None,
@@ -146,6 +149,9 @@ pub struct Plan {
     /// How long the layout of a test file may take, in seconds; `None` where the whole file was asked for, or enough
     /// time is there.
     pub layout_seconds: Option<u32>,
+    /// Bytes that may be written to disks in all; `None` for as many as it takes.
+    #[serde(default)]
+    pub write_budget: Option<u64>,
 }
 
 /// Why there is no plan: bad input, in one sentence.
@@ -312,6 +318,8 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
         pause_seconds: *pause,
         repeat_share: *repeat_share,
         layout_seconds: layout_seconds(request),
+        // Totals that are done in full are what was asked for, and `--list` says how much they are.
+        write_budget: request.write_budget.or(request.suite.write_budget.filter(|_| !request.exact_workload)),
     })
 }
 

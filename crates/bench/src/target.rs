@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use machine::{FilesystemClass, IoLimits, Sysroot};
+use machine::{FilesystemClass, FilesystemKind, IoLimits, Sysroot};
 use model::machine::Storage;
 use sys::file::DirectAlignment;
 use sys::queue::Queue;
@@ -98,8 +98,12 @@ impl DiskTarget {
         let in_memory = class == Some(FilesystemClass::Memory);
         // The table of mounts knows what lies below; the file system itself is known without it.
         let memory = storage.memory.clone().or_else(|| kind.filter(|_| in_memory).map(|kind| kind.name.to_owned()));
+        let unasked = kind.and_then(|kind| unasked(kind, self.named));
         let refusal = match memory {
             Some(way) => Some(named(&format!("is {way}, which is memory"))),
+            _ if unasked.is_some() => {
+                unasked.map(|why| format!("{}, or this one, to measure it all the same", named(&why)))
+            }
             _ if space.read_only => Some(named("is mounted read-only")),
             _ => match make(&real) {
                 Ok(file) => {
@@ -122,6 +126,13 @@ impl DiskTarget {
         self.remote = class == Some(FilesystemClass::Remote);
         refusal.map_or(Ok(()), Err)
     }
+}
+
+/// Why nothing is measured where data is with somebody else, unless that directory was named: others may be using the
+/// server at the same time, and who only wanted the figures of this machine has not asked for its.
+fn unasked(kind: FilesystemKind, named: bool) -> Option<String> {
+    let remote = kind.class == FilesystemClass::Remote && !named;
+    remote.then(|| format!("is {}, where somebody else keeps the data", kind.name))
 }
 
 /// The reason in a sentence about an engine, without its beginning, for sentences that begin otherwise.
@@ -186,6 +197,17 @@ mod tests {
         let target = DiskTarget::look(scratch.path().to_owned(), true);
         assert_eq!((looked.obstacle, looked.storage, looked.limits), (target.obstacle, target.storage, target.limits));
         assert!(looked.no_direct.is_none() || looked.no_direct == target.no_direct, "{:?}", looked.no_direct);
+    }
+
+    #[test]
+    fn what_somebody_else_keeps_is_measured_where_it_was_named_alone() {
+        let kind = |class| FilesystemKind { name: "nfs", class, copy_on_write: false, magic: 0x6969 };
+        let said = unasked(kind(FilesystemClass::Remote), false).unwrap();
+        assert_eq!(said, "is nfs, where somebody else keeps the data");
+        assert_eq!(unasked(kind(FilesystemClass::Remote), true), None);
+        for class in [FilesystemClass::Disk, FilesystemClass::Overlay, FilesystemClass::Memory] {
+            assert_eq!(unasked(kind(class), false), None, "{class:?}");
+        }
     }
 
     #[test]

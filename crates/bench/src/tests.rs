@@ -112,6 +112,7 @@ pub(crate) fn task() -> Task {
         parent: std::process::id(),
         until_steady: false,
         most_seconds: None,
+        most_written_bytes: None,
         ends_at: None,
         precondition: false,
         file: None,
@@ -192,6 +193,7 @@ pub(crate) fn asked() -> crate::asked::Asked {
         pause_seconds: 0.0,
         repeat_share: 0.0,
         layout_seconds: None,
+        write_budget: None,
     };
     crate::asked::Asked { plan, verify_only: false, disk: None, server: None, tools: crate::runner::Detected::new() }
 }
@@ -205,6 +207,7 @@ pub(crate) fn setting<'a>(machine: &'a Machine, declared: &'a machine::Declared)
         program: Program::default(),
         id: String::new(),
         time_budget: None,
+        write_budget: None,
         repeats_fill_budget: false,
         wait_quiet: None,
         began: 0.0,

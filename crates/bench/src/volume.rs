@@ -16,6 +16,8 @@ pub struct Writes {
     pub total_bytes: f64,
     /// Seconds in which a device takes as much as it can, warm-ups included.
     pub seconds: f64,
+    /// The most that is written in all, where there is a limit.
+    pub budget: Option<u64>,
     /// Whether trusted tools stand beside rows that write: what they write is theirs to say.
     pub tools: bool,
 }
@@ -23,7 +25,8 @@ pub struct Writes {
 /// What the rows that can be measured write; `None` where none has a file.
 pub(crate) fn of(plan: &Plan) -> Option<Writes> {
     let mut files: Vec<TestFile> = Vec::new();
-    let mut writes = Writes::default();
+    let budget = plan.write_budget.filter(|bytes| *bytes < u64::MAX);
+    let mut writes = Writes { budget, ..Writes::default() };
     for (planned, params) in plan.rows.iter().filter_map(on_a_disk) {
         for file in TestFile::of(params) {
             if !files.contains(&file) {

@@ -430,6 +430,9 @@ pub(crate) struct Measure {
     /// For the whole command, such as 90s; rows it leaves no time for are skipped.
     #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
     pub(crate) time_budget: Option<f64>,
+    /// What may be written to disks in all, such as 20GB, or `none` for no limit; rows it leaves nothing for are skipped.
+    #[arg(long, value_name = "SIZE", value_parser = parse_write_budget)]
+    pub(crate) write_budget: Option<u64>,
     /// Do the totals that a suite states (classic: 10^12 operations a row) in full, however long that takes; three times,
     /// or as --repeat says.
     #[arg(long, conflicts_with = "verify")]
@@ -461,7 +464,7 @@ pub(crate) struct Measure {
     #[arg(long, value_delimiter = ',', value_name = "KEY=VALUE")]
     pub(crate) declare: Vec<String>,
     /// Go on with a run that was cut off: its folder, its run.json, or its name in the store. What is left is measured as it
-    /// was asked then; only what is printed, and how long it may take, can be said anew.
+    /// was asked then; only what is printed, and what it may take of time and writes, can be said anew.
     #[arg(long, value_name = "RUN", group = "other_end")]
     pub(crate) resume: Option<String>,
     /// With --resume: try again what failed.
@@ -502,7 +505,12 @@ impl Arguments {
 
 /// What may be said of a run that is gone on with: the rest was said when it was begun.
 const SAID_ANEW: &[&str] =
-    &["resume", "retry_failed", "suite", "time_budget", "wait_quiet", "key_file", "json", "quiet"];
+    &["resume", "retry_failed", "suite", "time_budget", "write_budget", "wait_quiet", "key_file", "json", "quiet"];
+
+/// A budget of writes: a size, or `none`, which is more than can ever be written.
+fn parse_write_budget(text: &str) -> Result<u64, String> {
+    if text == "none" { Ok(u64::MAX) } else { parse_size(text) }
+}
 
 /// Reads the command line; whatever is wrong with it ends the program, with a sentence and status 2.
 pub(crate) fn parse() -> Arguments {

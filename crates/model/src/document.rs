@@ -266,6 +266,12 @@ pub struct DiskConditions {
     pub offset_align_bytes: Option<u32>,
     /// Size of the file, in bytes: less than planned where laying out all of it would have taken too long.
     pub file_bytes: Option<u64>,
+    /// Bytes of test files that the launches of this row laid out, or wrote over before their first sample; the rows after
+    /// it go on with the same files.
+    pub laid_out_bytes: Option<u64>,
+    /// Bytes that its requests wrote, all launches together: those of warm-ups and those that ended before or after a window
+    /// are among them.
+    pub written_bytes: Option<u64>,
     /// Extents of the file.
     pub extents: Option<u32>,
     /// Bytes of the file that are holes, unwritten or inline: a read of them reaches no device.

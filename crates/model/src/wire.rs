@@ -59,6 +59,10 @@ pub struct Task {
     /// When the time of the whole run is over, in seconds of `CLOCK_MONOTONIC_RAW`: likewise.
     #[serde(default)]
     pub ends_at: Option<f64>,
+    /// How many bytes its requests may write: once they are written no other window begins. What it has by then is all that it
+    /// takes, and at least one sample.
+    #[serde(default)]
+    pub most_written_bytes: Option<u64>,
     /// Whether the file is written over once more, in order, before the first sample.
     #[serde(default)]
     pub precondition: bool,

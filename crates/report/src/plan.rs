@@ -17,8 +17,9 @@ pub fn total(plan: &[(String, f64)]) -> String {
 }
 
 /// What a plan writes to a disk, as the end of its line: bytes of test files, bytes of stated totals, and seconds in which
-/// a device takes what it can. Writes wear drives out, so whoever owns one may want to know before.
-pub fn writes(file_bytes: u64, total_bytes: f64, seconds: f64, tools: bool) -> String {
+/// a device takes what it can, up to what may be written in all. Writes wear drives out, so whoever owns one may want to
+/// know before.
+pub fn writes(file_bytes: u64, total_bytes: f64, seconds: f64, budget: Option<u64>, tools: bool) -> String {
     let known = file_bytes as f64 + total_bytes;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of a plan, which saturate")]
     let known = size(known as u64);
@@ -28,8 +29,9 @@ pub fn writes(file_bytes: u64, total_bytes: f64, seconds: f64, tools: bool) -> S
     } else {
         String::new()
     };
+    let budget = budget.map(|bytes| format!("; in all no more than {}", size(bytes))).unwrap_or_default();
     let tools = if tools { "; what trusted tools write comes on top" } else { "" };
-    format!("; writes about {known} {of_what} at most{then}{tools}")
+    format!("; writes about {known} {of_what} at most{then}{budget}{tools}")
 }
 
 /// Why rows cannot be measured, and the ids of those rows.
@@ -73,15 +75,15 @@ mod tests {
 
     #[test]
     fn what_is_written_is_said_as_far_as_it_is_known() {
-        assert_eq!(writes(1 << 30, 0.0, 0.0, false), "; writes about 1 GiB of test files at most");
+        assert_eq!(writes(1 << 30, 0.0, 0.0, None, false), "; writes about 1 GiB of test files at most");
         assert_eq!(
-            writes(1 << 30, 0.0, 12.2, false),
+            writes(1 << 30, 0.0, 12.2, None, false),
             "; writes about 1 GiB of test files at most, and then as much as the device takes in 12 s"
         );
         assert_eq!(
-            writes(1 << 30, 10.0 * 1_073_741_824.0, 3.0, true),
+            writes(1 << 30, 10.0 * 1_073_741_824.0, 3.0, Some(100_000_000_000), true),
             "; writes about 11 GiB for test files and stated totals at most, and then as much as the device takes in \
-             3.0 s; what trusted tools write comes on top"
+             3.0 s; in all no more than 93.1 GiB; what trusted tools write comes on top"
         );
     }
 

@@ -148,6 +148,7 @@ fn setting<'a>(patient: &Patient, machine: &'a Machine, declared: &'a Declared) 
         program: patient.program.clone(),
         id: String::new(),
         time_budget: Some(NOTHING_NEW_SECONDS),
+        write_budget: None,
         repeats_fill_budget: false,
         wait_quiet: None,
         began: patient.began,

@@ -205,6 +205,11 @@ pub(crate) trait Flow {
         false
     }
 
+    /// Whether no other window is to begin, since all that may be done was done: as if the time were over.
+    fn has_done_enough(&self) -> bool {
+        false
+    }
+
     /// The windows from now on are samples: what was noted of those before them was warm-up.
     fn warmed_up(&mut self) {}
 

@@ -444,7 +444,7 @@ mod tests {
         progress.samples = values.iter().map(|value| repetition(*value)).collect();
         let seen = Observations { counter_timer: true, ..Observations::default() };
         progress.launches = vec![Launched { seen, ..Launched::default() }];
-        progress.out_of_time("x");
+        progress.out_of("x");
         progress
     }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use model::experiment::{DiskParams, Params};
 use model::io::DiskLayout;
-use model::wire::{Grain, HeldFile};
+use model::wire::{Grain, HeldFile, TestFile};
 
 use crate::journal::Journal;
 use crate::plan::{Plan, Planned};
@@ -46,6 +46,13 @@ struct Key {
     grain: Grain,
     /// The thread whose file it is.
     thread: u32,
+}
+
+impl Key {
+    fn of(file: &TestFile) -> Self {
+        let TestFile { directory, bytes, grain, thread } = file;
+        Self { directory: PathBuf::from(directory), bytes: *bytes, grain: *grain, thread: *thread }
+    }
 }
 
 impl Drop for Holding {
@@ -101,6 +108,12 @@ impl Held {
         let described = describe(&holding, params, plan, filesystem);
         self.0.push(holding);
         Ok(described)
+    }
+
+    /// Bytes of the files of a row that are not there yet.
+    pub(super) fn missing_bytes(&self, params: &DiskParams) -> u64 {
+        let is_held = |file: &TestFile| self.0.iter().any(|held| !held.overwritten && held.key == Key::of(file));
+        TestFile::of(params).iter().filter(|file| !is_held(file)).map(|file| file.bytes).sum()
     }
 
     /// A tool has written over this file. Tools may go on with it; our next launch must not.

@@ -13,6 +13,7 @@ mod pace;
 mod resume;
 mod row;
 mod storing;
+mod writes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -50,6 +51,7 @@ use outlook::{closing_seconds, longer};
 use pace::Pace;
 pub use resume::{CutOff, go_on};
 use row::Progressing;
+pub use writes::WRITE_BUDGET;
 
 /// The interface that rows between two processes of this machine go through.
 const INSIDE: &str = "lo";
@@ -108,6 +110,8 @@ pub struct Setting<'a> {
     pub id: String,
     /// Seconds for the whole run.
     pub time_budget: Option<f64>,
+    /// Bytes that may be written to disks, where another budget was named than the plan's.
+    pub write_budget: Option<u64>,
     /// Whether disturbed launches may be repeated for all the time that the budget leaves, as somebody who names one means
     /// it; else only for the suite's share of the expected time.
     pub repeats_fill_budget: bool,
@@ -420,7 +424,10 @@ impl<'a> Run<'a> {
         let expected = round * (self.rows[index].next_launch_seconds(planned) + tools as f64 * planned.tool_seconds());
         let left = self.work_seconds_left();
         if left.is_some_and(|left| expected > left && !self.rows[index].fit_into(left, planned)) {
-            return self.no_time_for(index);
+            return self.nothing_left_for(index, TIME_BUDGET);
+        }
+        if self.is_beyond_write_budget(index) {
+            return self.nothing_left_for(index, WRITE_BUDGET);
         }
         if tools == 0 {
             self.launch_row(index, block);
@@ -431,10 +438,10 @@ impl<'a> Run<'a> {
         self.row_changed(index);
     }
 
-    /// A row gets no other launch, for want of time. The document is stored with the next row that is measured, or at the
+    /// A row gets no other launch: of what the run may take nothing is left for it. The document is stored with the next row that is measured, or at the
     /// end of the run, which is near: until then the journal has what is to be known of it.
-    fn no_time_for(&mut self, index: usize) {
-        self.rows[index].out_of_time(TIME_BUDGET);
+    fn nothing_left_for(&mut self, index: usize, budget: &str) {
+        self.rows[index].out_of(budget);
         if !self.rows[index].is_left() {
             self.note(&Entry::Enough { id: self.id(index) });
         }
@@ -680,13 +687,14 @@ impl<'a> Run<'a> {
             samples: self.rows[index].samples_next(planned),
             sample_seconds: if quick { quick_seconds(planned) } else { sampling.sample_seconds },
             exact_work: planned.exact_work.filter(|_| !quick),
-            warm_up_seconds: if quick { [0.0, 0.0] } else { sampling.warm_up_seconds },
+            warm_up_seconds: if quick { quick_warm_up(planned) } else { sampling.warm_up_seconds },
             run_began: self.setting.began,
             imul_cycles: imul_cycles(self.setting.machine, planned),
             parent: std::process::id(),
             until_steady: self.rows[index].is_until_steady(),
             most_seconds: self.most_seconds(index),
             ends_at: self.work_ends_at().map(|end| end - ENDING_SECONDS - self.drain_seconds(planned)),
+            most_written_bytes: self.most_written_bytes(index),
             precondition: sampling.until_steady && !quick,
             file,
             ends: ends(planned, self.setting.visit),
@@ -744,7 +752,7 @@ impl<'a> Run<'a> {
         if ending != Ending::Complete {
             for index in 0..self.rows.len() {
                 if !self.rows[index].is_over() {
-                    self.rows[index].out_of_time(INTERRUPTED);
+                    self.rows[index].out_of(INTERRUPTED);
                 }
             }
         }
@@ -814,6 +822,12 @@ fn headline_grade(rows: &[Row]) -> Option<Grade> {
 fn quick_seconds(planned: &Planned) -> f64 {
     let waits = matches!(planned.experiment.area, Area::Disk | Area::Net);
     planned.sampling.sample_seconds.min(if waits { QUICK_WAITING_SECONDS } else { QUICK_SECONDS })
+}
+
+/// The warm-up before it: none, but for rows that find in theirs what their load is a share of.
+fn quick_warm_up(planned: &Planned) -> [f64; 2] {
+    let finds_its_load = matches!(&planned.experiment.params, Params::Disk(params) if params.load_percent.is_some());
+    [0.0, if finds_its_load { QUICK_SECONDS } else { 0.0 }]
 }
 
 /// Whether a row goes to a server on another host.

@@ -253,7 +253,7 @@ fn play(row: &mut Progressing, entry: &Entry) {
         Entry::Sample(sample) => row.pending(sample.repetition.clone()),
         Entry::Launched(ended) => row.launched(ended.seconds, ended.outcome.clone(), *ended.around),
         Entry::Again { .. } => row.ask_again(),
-        Entry::Enough { .. } => row.out_of_time(super::TIME_BUDGET),
+        Entry::Enough { .. } => row.out_of(super::TIME_BUDGET),
         Entry::Beside { tools, .. } => {
             for so_far in tools {
                 row.beside.iter_mut().for_each(|beside| beside.go_on_from(so_far));
@@ -306,9 +306,10 @@ fn refusal(run: &str, document: &Document, why: &Reopening) -> String {
     }
 }
 
-/// Whether a document has rows that there was no time for.
+/// Whether a document has rows for which nothing was left of a budget.
 fn is_cut(document: &Document) -> bool {
-    document.experiments.iter().any(|row| row.reason.as_deref() == Some(super::TIME_BUDGET))
+    let is_budget = |reason: &str| [super::TIME_BUDGET, super::WRITE_BUDGET].contains(&reason);
+    document.experiments.iter().any(|row| row.reason.as_deref().is_some_and(is_budget))
 }
 
 /// The first thing by which two machines differ, as a sentence has it.
@@ -409,7 +410,7 @@ mod tests {
     fn rows_that_there_was_no_time_for_are_left_and_those_with_enough_are_not() {
         assert!(after(&[]).0.is_left());
         let mut row = after(&done(1)).0;
-        row.out_of_time(TIME_BUDGET);
+        row.out_of(TIME_BUDGET);
         assert!(row.is_left() && row.over == Some(Over::CutShort(TIME_BUDGET.into())));
         let enough = [done(1), done(2), done(3), vec![Entry::Enough { id: ID.into() }]].concat();
         let mut enough = after(&enough).0;

@@ -6,7 +6,7 @@ use stats::{Adaptive, STEADY_ROUNDS, StopReason, StopRule};
 
 use super::beside::{Beside, LATENCY_P99};
 use super::launch::Outcome;
-use super::{INTERRUPTED, TIME_BUDGET};
+use super::{INTERRUPTED, TIME_BUDGET, WRITE_BUDGET};
 use crate::histogram::Histogram;
 use crate::journal::Repetition;
 use crate::judge::Launched;
@@ -197,7 +197,7 @@ impl Progressing {
                 self.pending = pending;
                 self.cut_off();
                 if !self.is_over() {
-                    self.out_of_time(TIME_BUDGET);
+                    self.out_of(TIME_BUDGET);
                 }
             }
         }
@@ -218,8 +218,8 @@ impl Progressing {
         self.beside.iter_mut().for_each(|beside| beside.pair(&ours));
     }
 
-    /// No more launches: the time, or the run, is over.
-    pub(super) fn out_of_time(&mut self, reason: &str) {
+    /// No more launches: the time, another budget or the run is over.
+    pub(super) fn out_of(&mut self, reason: &str) {
         self.over = Some(if self.samples.is_empty() {
             Over::Not(Status::Skipped, reason.to_owned())
         } else if self.samples.len() >= self.rule.at_least() {
@@ -233,7 +233,9 @@ impl Progressing {
     pub(super) fn is_left(&self) -> bool {
         match &self.over {
             None | Some(Over::CutShort(_)) => true,
-            Some(Over::Not(Status::Skipped, reason)) => reason == TIME_BUDGET || reason == INTERRUPTED,
+            Some(Over::Not(Status::Skipped, reason)) => {
+                [TIME_BUDGET, WRITE_BUDGET, INTERRUPTED].contains(&reason.as_str())
+            }
             Some(Over::Measured(_) | Over::Not(..)) => false,
         }
     }
@@ -444,7 +446,7 @@ mod tests {
         let over = |n: usize| {
             let mut row = Progressing::new(&planned(), None, false);
             row.samples = vec![repetition(1.0); n];
-            row.out_of_time("time_budget");
+            row.out_of("time_budget");
             row.over.unwrap()
         };
         assert_eq!(over(0), Over::Not(Status::Skipped, "time_budget".into()));

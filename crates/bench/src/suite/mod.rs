@@ -72,6 +72,9 @@ pub struct Suite {
     /// Seconds that all of it may take where nothing else is asked for; rows for which none are left are skipped.
     #[serde(default, deserialize_with = "some_seconds")]
     pub time_budget: Option<f64>,
+    /// Bytes that may be written to disks where nothing else is asked for: test files, warm-ups and samples together.
+    #[serde(default, deserialize_with = "some_size")]
+    pub write_budget: Option<u64>,
     /// Where trusted tools stand that are found, unless others are asked for; `None` where none do.
     #[serde(default)]
     pub references: Option<SuiteReferences>,
@@ -297,6 +300,10 @@ fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<CpuOp>,
 
 fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     parse_size(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+fn some_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    size(deserializer).map(Some)
 }
 
 fn sizes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {

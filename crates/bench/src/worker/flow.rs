@@ -182,7 +182,7 @@ fn work(
     note_drained(launch, window, launch.timer.now());
     flow.verify().map_err(failed)?;
     if worked.first {
-        launch.look_at_the_time();
+        launch.look_at_the_time(flow.has_done_enough());
         if launch.timer.seconds(start, launch.timer.now()) > QUIET_SECONDS {
             launch.tell(&Message::Working)?;
         }

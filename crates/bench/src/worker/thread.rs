@@ -109,10 +109,11 @@ impl<'a> Launch<'a> {
         }
     }
 
-    /// Looks whether the time of the launch is over.
-    pub(super) fn look_at_the_time(&self) {
+    /// Looks whether the time of the launch is over; so it is when enough was done.
+    pub(super) fn look_at_the_time(&self, enough: bool) {
         let now = monotonic_raw_seconds();
-        let late = self.task.most_seconds.is_some_and(|most| now - self.began >= most)
+        let late = enough
+            || self.task.most_seconds.is_some_and(|most| now - self.began >= most)
             || self.task.ends_at.is_some_and(|end| now >= end);
         self.late.store(late, Ordering::Release);
     }

@@ -98,6 +98,7 @@ fn sustained(machine: &Machine, declared: &Declared, began: f64) -> Vec<InfoPeak
         program: program(),
         id: String::new(),
         time_budget: None,
+        write_budget: None,
         repeats_fill_budget: false,
         wait_quiet: None,
         began,

@@ -44,6 +44,7 @@ pub(crate) fn resume(run: &str, suite: Option<&str>, key: Option<Key>, options: 
         program: program(),
         id: document.run.id.clone(),
         time_budget: options.time_budget.map(|budget| before + budget),
+        write_budget: options.write_budget,
         repeats_fill_budget: options.time_budget.is_some(),
         wait_quiet: options.wait_quiet,
         began: began - before,

@@ -194,7 +194,8 @@ fn measure(suite: Suite, chosen: Chosen, there: Option<&There<'_>>, options: &Me
     if options.list {
         let list = plan.list();
         let writes = plan.writes();
-        let writes = writes.map(|it| report::plan::writes(it.file_bytes, it.total_bytes, it.seconds, it.tools));
+        let writes =
+            writes.map(|it| report::plan::writes(it.file_bytes, it.total_bytes, it.seconds, it.budget, it.tools));
         let total = format!("{}{}", report::plan::total(&list), writes.unwrap_or_default());
         if options.brief {
             complain(&total);
@@ -225,6 +226,7 @@ fn measure(suite: Suite, chosen: Chosen, there: Option<&There<'_>>, options: &Me
         program: program(),
         id,
         time_budget,
+        write_budget: None,
         repeats_fill_budget: options.time_budget.is_some(),
         wait_quiet: options.wait_quiet,
         began,
@@ -297,6 +299,7 @@ fn request(suite: Suite, chosen: Chosen, options: &Measure) -> Result<Request> {
         threads: options.threads.clone(),
         repeat: options.repeat,
         exact_workload: options.exact_workload,
+        write_budget: options.write_budget,
         seed: options.seed,
         chosen,
         disk,

@@ -423,6 +423,16 @@ fn native_requests_reach_the_device_and_requests_for_nothing_do_not() {
 }
 
 #[test]
+fn a_load_is_checked_like_any_other_row() {
+    let scratch = Scratch::new();
+    let Some(directory) = directory(&scratch, "a load that is checked") else { return };
+    let kind = "disk --pattern random --op read --block 4KiB --depth 4 --load-percent 50 --size 64MiB";
+    let found = checked(&scratch, &format!("{kind} --dir {}", directory.display()));
+    let [row] = &found[..] else { panic!("{found:#?}") };
+    assert!(number(seen(row), "full_iops") > 0.0, "the rate that the load is half of was found: {row:#}");
+}
+
+#[test]
 fn directories_that_cannot_be_measured_in_are_refused_when_named() {
     let scratch = Scratch::new();
     let file = scratch.join("file");

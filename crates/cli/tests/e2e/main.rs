@@ -14,6 +14,7 @@
 //! * `cpu`: rows of arithmetic, how they scale, totals done in full
 //! * `disk`: disk rows, where they are measured, with which engine, on which file systems
 //! * `disk_cache`: disk rows through the page cache, below a sector, with files of their own, and totals in full
+//! * `disk_limits`: what may be written to disks, and disks that are somebody else's
 //! * `disk_steady`: disks that are written to until they are steady
 //! * `disk_trouble`: disks that fill up, fail or go away, and runs of them that are ended
 //! * `documents`: plans, documents, formats
@@ -51,6 +52,7 @@ mod cpu_trouble;
 mod cut_off;
 mod disk;
 mod disk_cache;
+mod disk_limits;
 mod disk_steady;
 mod disk_trouble;
 mod disturbances;

@@ -383,6 +383,28 @@ impl Drop for Overlay {
     }
 }
 
+/// A folder that shows another one through a file system in user space.
+pub(crate) struct Bound(PathBuf);
+
+impl Bound {
+    /// Mounts one at `path`, which is made; `None` where that is not allowed, or its tool is missing.
+    pub(crate) fn mount(below: &Path, path: &Path) -> Option<Self> {
+        fs::create_dir_all(path).unwrap();
+        succeeded("bindfs", &[below.to_str().unwrap(), path.to_str().unwrap()]).then(|| Self(path.to_owned()))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        let path = self.0.to_str().unwrap();
+        let _ = succeeded("umount", &["-l", path]) || succeeded("fusermount", &["-u", path]);
+    }
+}
+
 /// A folder that nobody but the superuser may write to; writable again when dropped.
 pub(crate) struct Locked<'a>(&'a Path);
 

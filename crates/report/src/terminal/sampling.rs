@@ -103,13 +103,28 @@ fn written(measured: &[&Row]) -> Option<String> {
             }
         }
     }
-    let laid_out: u64 = files.iter().map(|(_, bytes)| bytes).sum();
+    // A file that a tool wrote over was laid out more than once, and each row knows what it had to lay out.
+    let known: Option<u64> = on_file.iter().map(|(row, _)| row.conditions.disk.as_ref()?.laid_out_bytes).sum();
+    let laid_out = known.unwrap_or_else(|| files.iter().map(|(_, bytes)| bytes).sum());
     let in_samples: f64 = on_file.iter().map(|(row, params)| written_in_samples(row, params)).sum();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of a run, which saturate")]
     let in_samples = Some(in_samples as u64).filter(|bytes| *bytes > 0);
-    let rest = in_samples
-        .map_or_else(|| ".".to_owned(), |bytes| format!(" and {} in samples; warm-ups come on top.", size(bytes)));
+    let rest = match (in_samples, written_by_requests(&on_file)) {
+        // What others disturbed and was taken again is no sample any more, and was written all the same.
+        (Some(samples), Some(all)) if all > samples => {
+            format!(", {} in samples and {} around them.", size(samples), size(all - samples))
+        }
+        (Some(samples), Some(_)) => format!(" and {} in samples.", size(samples)),
+        (Some(samples), None) => format!(" and {} in samples; warm-ups come on top.", size(samples)),
+        (None, _) => ".".to_owned(),
+    };
     (laid_out > 0).then(|| format!("Written to the disk: {} of test files{rest}", size(laid_out)))
+}
+
+/// Bytes that the requests of rows wrote, warm-ups included; `None` where a row does not know.
+fn written_by_requests(rows: &[(&Row, &DiskParams)]) -> Option<u64> {
+    let writing = rows.iter().filter(|(_, params)| params.op.writes());
+    writing.map(|(row, _)| row.conditions.disk.as_ref()?.written_bytes).sum()
 }
 
 /// Bytes that the samples of a row wrote.

@@ -58,6 +58,8 @@ pub(super) struct DiskFlow {
     keeper: Keeper,
     /// Requests of a window without an end.
     share_of_work: Option<u64>,
+    /// Bytes that all threads together may write.
+    most_written_bytes: Option<u64>,
     /// Seconds of each flush, and bytes per second of each window with its flush.
     flushes: Vec<f64>,
     flushed_rates: Vec<f64>,
@@ -112,6 +114,7 @@ impl DiskFlow {
         Ok(Self {
             params: params.clone(),
             share_of_work: task.exact_work.map(|work| share(work, thread, params.threads)),
+            most_written_bytes: task.most_written_bytes,
             keeper,
             job,
             lanes,
@@ -182,6 +185,10 @@ impl Flow for DiskFlow {
 
     fn drains(&self) -> bool {
         true
+    }
+
+    fn has_done_enough(&self) -> bool {
+        self.most_written_bytes.is_some_and(|most| traffic::written().1 >= most)
     }
 
     fn prepare(&mut self) -> Result<(), String> {
@@ -322,10 +329,13 @@ impl DiskFlow {
         let bytes = self.job.held.bytes;
         let share = |part: u64| part as f64 / bytes.max(1) as f64;
         let alignment = sys::file::direct_alignment(&self.file).ok().flatten();
+        let (laid_out, written) = traffic::written();
         let extents = sys::file::extents(&self.file).ok().flatten();
         DiskConditions {
             filesystem: Some(self.job.held.filesystem.clone()),
             file_bytes: Some(bytes),
+            laid_out_bytes: Some(laid_out),
+            written_bytes: Some(written),
             memory_align_bytes: alignment.map(|alignment| alignment.memory_bytes),
             offset_align_bytes: alignment.map(|alignment| alignment.offset_bytes),
             extents: extents.as_ref().map(|extents| extents.count),

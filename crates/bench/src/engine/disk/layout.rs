@@ -17,7 +17,7 @@ use sys::clock::monotonic_raw_seconds;
 use sys::queue::{Completion, Engine, Options, Queue, Request};
 
 use super::contents::{Contents, Origin, PAGE_BYTES, SECTOR_BYTES, Unit};
-use super::trouble;
+use super::{traffic, trouble};
 use crate::engine::{Preparing, Trouble};
 use crate::target::no_direct;
 
@@ -279,6 +279,7 @@ pub(super) fn write_all(held: &HeldFile, direct: bool, written: &AtomicU64) -> i
             let (token, length) = (completion.token, lengths[completion.token as usize]);
             check_moved(Some(completion), length)?;
             written.fetch_add(length.into(), Ordering::Relaxed);
+            traffic::laid_out(length.into());
             free.push(token);
         }
     }

@@ -1,4 +1,5 @@
-//! What all threads of this process have asked of storage, beside what the kernel says reached it.
+//! What all threads of this process have asked of storage, beside what the kernel says reached it; and what they wrote before
+//! that, to lay files out.
 //!
 //! Counts for the whole process, since the kernel's are; a worker measures one experiment and ends.
 
@@ -9,6 +10,7 @@ use machine::{ProcessIo, Sysroot};
 
 static READ: AtomicU64 = AtomicU64::new(0);
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
+static LAID_OUT: AtomicU64 = AtomicU64::new(0);
 static BEGIN: OnceLock<Option<ProcessIo>> = OnceLock::new();
 
 /// Begins to count, the first time; called before the first request of an experiment.
@@ -20,6 +22,16 @@ pub(super) fn begin() {
 pub(super) fn asked_for(write: bool, bytes: u64) {
     let total = if write { &WRITTEN } else { &READ };
     total.fetch_add(bytes, Ordering::Relaxed);
+}
+
+/// So many bytes more of a file were laid out.
+pub(super) fn laid_out(bytes: u64) {
+    LAID_OUT.fetch_add(bytes, Ordering::Relaxed);
+}
+
+/// Bytes of files that were laid out, and bytes that requests wrote since [`begin`].
+pub(super) fn written() -> (u64, u64) {
+    (LAID_OUT.load(Ordering::Relaxed), WRITTEN.load(Ordering::Relaxed))
 }
 
 /// Bytes that reached storage over bytes asked for, of reads or of writes; `None` where the kernel does not count.

@@ -26,6 +26,8 @@ pub(super) fn conditions(planned: &Planned, launches: &[&Launched], cpu_busy: Op
     let all: Vec<&DiskConditions> = launches.iter().filter_map(|launch| launch.seen.disk.as_ref()).collect();
     let values = |of: fn(&DiskConditions) -> Option<f64>| all.iter().filter_map(|one| of(one)).collect::<Vec<f64>>();
     let middle = |of: fn(&DiskConditions) -> Option<f64>| median(&values(of));
+    let sum =
+        |of: fn(&DiskConditions) -> Option<u64>| all.iter().filter_map(|one| of(one)).reduce(|one, other| one + other);
     let most = |values: Vec<f64>| values.into_iter().reduce(f64::max);
     let least = |values: Vec<f64>| values.into_iter().reduce(f64::min);
     let Params::Disk(params) = &planned.experiment.params else { return all.last().map(|last| (*last).clone()) };
@@ -33,6 +35,8 @@ pub(super) fn conditions(planned: &Planned, launches: &[&Launched], cpu_busy: Op
     let heat = launches.iter().filter_map(|launch| launch.around.disk_heat);
     let heat: Option<DiskHeat> = heat.min_by(|one, other| one.headroom().total_cmp(&other.headroom()));
     Some(DiskConditions {
+        laid_out_bytes: sum(|one| one.laid_out_bytes),
+        written_bytes: sum(|one| one.written_bytes),
         unwritten_bytes: all.iter().filter_map(|one| one.unwritten_bytes).max(),
         cached_share: most(values(|one| one.cached_share)),
         cached_share_before: if params.cache == DiskCache::Warm { least(before) } else { most(before) },

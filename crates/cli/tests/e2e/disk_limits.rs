@@ -1,0 +1,197 @@
+//! How far a measurement of disks may go: bytes that may be written, and file systems that are somebody else's.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::common::{
+    Ran, Scratch, assay, check, codes, command, document, is_verified, names, number, only_run, printed, refusal, rows,
+    samples, skip, text,
+};
+use crate::disk::directory;
+use crate::system::{Bound, Running, through_shell, wait_for};
+
+const FILE_BYTES: u64 = 64 << 20;
+
+/// Reads and writes, briefly, on one small file.
+fn suite(scratch: &Scratch, budget: &str) -> PathBuf {
+    let path = scratch.join("small.toml");
+    let text = format!(
+        r#"
+name = "small"
+{budget}
+[sampling.disk]
+samples = 6
+per_launch = 6
+sample = "20ms"
+warm_up = ["10ms", "20ms"]
+target = 0.05
+[[disk]]
+pattern = "random"
+op = ["read", "write", "mixed"]
+block = ["4KiB"]
+depth = [1, 4]
+size = "64MiB"
+threads = ["1"]
+"#
+    );
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// The suite run with these options.
+fn run(scratch: &Scratch, directory: &Path, budget: &str, options: &str) -> Ran {
+    let suite = suite(scratch, budget);
+    let ran = assay(scratch, &format!("run {} --dir {} {options}", suite.display(), directory.display()));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    assert_eq!(names(directory), [""; 0]);
+    ran
+}
+
+/// What a row's launches wrote: test files, and with requests.
+fn written(row: &Value) -> (u64, u64) {
+    let of = |key: &str| row["conditions"]["disk"][key].as_u64().unwrap_or(0);
+    (of("laid_out_bytes"), of("written_bytes"))
+}
+
+fn is_out_of_budget(row: &Value) -> bool {
+    row["status"] == "skipped" && row["reason"] == "write_budget"
+}
+
+#[test]
+fn every_byte_that_is_written_is_counted() {
+    let scratch = Scratch::new();
+    let Some(directory) = directory(&scratch, "bytes written to a disk") else { return };
+    let ran = run(&scratch, &directory, "", "--json -");
+    let document = printed(&ran);
+    check(&document);
+    let laid_out: u64 = rows(&document).iter().map(|row| written(row).0).sum();
+    assert_eq!(laid_out, FILE_BYTES, "one file, laid out once, by whichever row came first");
+    for row in rows(&document) {
+        assert!(is_verified(row), "{row:#}");
+        let (id, by_requests) = (text(row, "id"), written(row).1);
+        let in_samples: f64 = samples(row).iter().map(|sample| number(sample, "work")).sum();
+        if id.contains("-read/") {
+            assert_eq!(by_requests, 0, "{id}");
+            continue;
+        }
+        // Of both in turn half are writes, one more or less at both ends of a window.
+        let (share, ends) = if id.contains("-mixed/") { (0.5, 6.0 * 8.0) } else { (1.0, 0.0) };
+        let blocks = by_requests as f64 / 4096.0;
+        assert!(blocks >= share * in_samples - ends, "{id}: {blocks} blocks, {in_samples} requests in samples");
+        assert_eq!(by_requests % 4096, 0, "{id}");
+    }
+}
+
+#[test]
+fn what_the_budget_of_writes_leaves_nothing_for_is_skipped_and_can_be_gone_on_with() {
+    let scratch = Scratch::new();
+    let Some(directory) = directory(&scratch, "a budget of writes") else { return };
+    // A megabyte beyond the file: no row of writes comes to more than one launch.
+    let ran = run(&scratch, &directory, "", "--write-budget 65MiB");
+    let folder = only_run(&scratch);
+    let before = document(&folder);
+    check(&before);
+    let (reads, writes): (Vec<&Value>, Vec<&Value>) =
+        rows(&before).iter().partition(|row| text(row, "id").contains("-read/"));
+    assert!(reads.iter().all(|row| is_verified(row) && samples(row).len() == 6), "{reads:#?}");
+    let skipped = writes.iter().filter(|row| is_out_of_budget(row)).count();
+    let begun: Vec<&&Value> = writes.iter().filter(|row| !is_out_of_budget(row)).collect();
+    assert!(skipped > 0 && !begun.is_empty(), "{writes:#?}");
+    for row in &begun {
+        let last = samples(row).last().map_or(0.0, |sample| number(sample, "work") * 4096.0);
+        // Around each window requests go on for as long as in it, and before the first one there is a warm-up.
+        let when_it_began = written(row).1 as f64 - 6.0 * last;
+        assert!(is_verified(row) && when_it_began <= f64::from(1 << 20), "no window is begun beyond it: {row:#}");
+    }
+    let all: Vec<u64> = rows(&before).iter().map(|row| written(row).0 + written(row).1).collect();
+    let most = begun.iter().map(|row| written(row).1).max().unwrap();
+    assert!(all.iter().sum::<u64>() - most <= 65 << 20, "only the last launch that was begun goes beyond: {all:?}");
+    assert!(ran.stdout.contains("the budget of writes was used up; give it more with --write-budget"), "{ran:?}");
+
+    let same = assay(&scratch, &format!("run --resume {}", folder.display()));
+    assert_eq!(same.status, Some(0), "{same:?}");
+    let still = document(&folder);
+    assert_eq!(rows(&still).iter().filter(|row| is_out_of_budget(row)).count(), skipped, "the budget is as it was");
+    let more = assay(&scratch, &format!("run --resume {} --write-budget none", folder.display()));
+    assert_eq!(more.status, Some(0), "{more:?}");
+    let whole = document(&folder);
+    check(&whole);
+    assert!(rows(&whole).iter().all(|row| is_verified(row) && samples(row).len() == 6), "{whole:#}");
+}
+
+#[test]
+fn nothing_is_laid_out_that_the_budget_has_no_room_for() {
+    let scratch = Scratch::new();
+    let Some(directory) = directory(&scratch, "a budget smaller than the file") else { return };
+    let ran = run(&scratch, &directory, "write_budget = \"60MB\"", "--json -");
+    let document = printed(&ran);
+    check(&document);
+    assert!(rows(&document).iter().all(is_out_of_budget), "{document:#}");
+    let ran = run(&scratch, &directory, "write_budget = \"60MB\"", "--write-budget 1GB --json -");
+    assert!(rows(&printed(&ran)).iter().all(is_verified), "the command line has the last word: {ran:?}");
+}
+
+#[test]
+fn the_plan_tells_the_budget_and_bad_ones_are_refused() {
+    let scratch = Scratch::new();
+    let Some(directory) = directory(&scratch, "a budget of writes in the plan") else { return };
+    let said = |options: &str| {
+        let ran = assay(&scratch, &format!("disk --list --dir {} {options}", directory.display()));
+        assert_eq!(ran.status, Some(0), "{ran:?}");
+        ran.stderr
+    };
+    assert!(said("").contains("; in all no more than 93.1 GiB"), "{}", said(""));
+    assert!(said("--write-budget 7GiB").contains("; in all no more than 7 GiB"));
+    assert!(!said("--write-budget none").contains("in all"));
+    for bad in ["0", "much", "-1GB", "1e9"] {
+        let ran = assay(&scratch, &format!("disk --list --write-budget={bad}"));
+        assert!(refusal(&ran).contains("--write-budget"), "{ran:?}");
+    }
+}
+
+#[test]
+fn what_somebody_else_keeps_is_measured_where_it_is_named_and_nowhere_else() {
+    let scratch = Scratch::new();
+    let Some(below) = directory(&scratch, "a file system in user space") else { return };
+    let Some(bound) = Bound::mount(&below, &scratch.join("bound")) else {
+        return skip("a file system in user space", "bindfs is not installed, or may not mount");
+    };
+    let store = bound.path().join("store");
+    let mut unnamed = command(&scratch, ["disk", "--op", "read", "--size", "64MiB", "--repeat", "1", "--json", "-"]);
+    let ran: Ran = unnamed.env("ASSAY_STORE", &store).output().unwrap().into();
+    assert_eq!(ran.status, Some(2), "requests were named, and none can be made: {ran:?}");
+    let sentence = "is fuse, where somebody else keeps the data: name a directory on a disk with --dir, or this one, to \
+                    measure it all the same";
+    assert!(ran.stderr.contains(sentence) && ran.stderr.contains(store.to_str().unwrap()), "{ran:?}");
+    let line = "disk --pattern random --op read --block 4KiB --depth 1 --size 64MiB --repeat 1 --cache warm --json -";
+    let ran = assay(&scratch, &format!("{line} --dir {}", bound.path().display()));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let document = printed(&ran);
+    check(&document);
+    let [row] = rows(&document) else { panic!("{document:#}") };
+    assert!(is_verified(row) && codes(row).contains(&"host_cache"), "{row:#}");
+}
+
+#[test]
+fn the_class_of_requests_is_the_callers() {
+    let scratch = Scratch::new();
+    let Some(directory) = directory(&scratch, "the class of requests") else { return };
+    if !Command::new("ionice").arg("--version").output().is_ok_and(|ran| ran.status.success()) {
+        return skip("the class of requests", "ionice is not installed");
+    }
+    let line = format!(
+        "disk --pattern random --op read --block 4KiB --depth 1 --size 64MiB --repeat 20 --quiet --dir {}",
+        directory.display()
+    );
+    let mut command = through_shell(&scratch, "exec ionice -c 3 \"$@\"", &line);
+    let run = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let class = wait_for(Duration::from_secs(20), || {
+        let said = Command::new("ionice").arg("-p").arg(run.worker().to_string()).output().ok()?;
+        Some(String::from_utf8_lossy(&said.stdout).trim().to_owned()).filter(|class| !class.is_empty())
+    });
+    assert_eq!(class.as_deref(), Some("idle"), "what `ionice` sets goes on to every worker");
+    assert_eq!(run.end().status, Some(0));
+}
