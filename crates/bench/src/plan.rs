@@ -563,6 +563,19 @@ mod tests {
     }
 
     #[test]
+    fn the_budget_of_writes_is_the_suites_unless_another_is_named_or_totals_are_done_in_full() {
+        let budget = |suite: &str, exact_workload, write_budget| {
+            let suite = Suite::find(suite).unwrap();
+            let request = Request { exact_workload, write_budget, ..Request::of(suite) };
+            plan(&request, &machine_with_cpus(1)).unwrap().write_budget
+        };
+        let suites = ["quick", "standard", "rigorous", "classic", "steady"].map(|suite| budget(suite, false, None));
+        assert_eq!(suites, [Some(100_000_000_000), Some(500_000_000_000), Some(1_000_000_000_000), None, None]);
+        assert_eq!(budget("quick", false, Some(7)), Some(7));
+        assert_eq!((budget("quick", true, None), budget("quick", true, Some(7))), (None, Some(7)));
+    }
+
+    #[test]
     fn the_classic_suite_keeps_within_its_time_beside_every_tool() {
         let machine = machine_with_cpus(2);
         let references: Vec<&str> = crate::reference::REFERENCES.iter().map(|tool| tool.about().tool).collect();
