@@ -318,8 +318,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
         pause_seconds: *pause,
         repeat_share: *repeat_share,
         layout_seconds: layout_seconds(request),
-        // Totals that are done in full are what was asked for, and `--list` says how much they are.
-        write_budget: request.write_budget.or(request.suite.write_budget.filter(|_| !request.exact_workload)),
+        write_budget: request.write_budget.or(request.suite.write_budget),
     })
 }
 
@@ -563,16 +562,14 @@ mod tests {
     }
 
     #[test]
-    fn the_budget_of_writes_is_the_suites_unless_another_is_named_or_totals_are_done_in_full() {
-        let budget = |suite: &str, exact_workload, write_budget| {
-            let suite = Suite::find(suite).unwrap();
-            let request = Request { exact_workload, write_budget, ..Request::of(suite) };
+    fn the_budget_of_writes_is_the_suites_unless_another_is_named() {
+        let budget = |suite: &str, write_budget| {
+            let request = Request { write_budget, ..request(suite) };
             plan(&request, &machine_with_cpus(1)).unwrap().write_budget
         };
-        let suites = ["quick", "standard", "rigorous", "classic", "steady"].map(|suite| budget(suite, false, None));
+        let suites = ["quick", "standard", "rigorous", "classic", "steady"].map(|suite| budget(suite, None));
         assert_eq!(suites, [Some(100_000_000_000), Some(500_000_000_000), Some(1_000_000_000_000), None, None]);
-        assert_eq!(budget("quick", false, Some(7)), Some(7));
-        assert_eq!((budget("quick", true, None), budget("quick", true, Some(7))), (None, Some(7)));
+        assert_eq!((budget("quick", Some(7)), budget("classic", Some(7))), (Some(7), Some(7)));
     }
 
     #[test]
