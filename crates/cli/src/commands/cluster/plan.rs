@@ -110,7 +110,9 @@ pub(crate) fn plan(arguments: &PlanArgs) -> Result {
     make::check_empty(&folder)?;
     let request = request(arguments)?;
     let look = arguments.dir.clone().or_else(|| environment::store().ok().map(|store| store.root().to_owned()));
-    let disk = DiskTarget::look(look.unwrap_or_else(|| ".".into()), false);
+    // A directory of the nodes may be nowhere here; one that is here was named.
+    let named = arguments.dir.as_ref().is_some_and(|directory| directory.is_dir());
+    let disk = DiskTarget::look(look.unwrap_or_else(|| ".".into()), named);
     let seconds = expected(&request, &machine::discover(&Sysroot::host()), disk)?;
     let (plan, tasks) = make(&request, &seconds)?;
     if !arguments.dry_run {
