@@ -361,7 +361,7 @@ pub const WARNINGS: &[WarningRule] = &[
     rule(WarningCode::NoSteadyState, Cause::Method, "range or drift of five rounds over what is allowed of it", (None, Some(1.0)),
         "The figure is of no state that lasts.", "Write for longer: a suite file with more rounds, or longer ones."),
     rule(WarningCode::CutShort, Cause::Method, "share of the samples missing", (Some(0.01), None),
-        "The row was cut off before its last sample.", "Give it more with --time-budget, or let the run finish."),
+        "The row was cut off before its last sample.", "Give it more with --time-budget, or --write-budget, or let the run finish."),
     rule(WarningCode::FewSamples, Cause::Samples, "samples missing", (Some(1.0), None),
         "How far off the median may be is not known.", "Repeat with --repeat 9 or more, and a --time-budget that has room for it."),
     rule(WarningCode::WideInterval, Cause::Samples, "half-width over the target", (Some(2.0), Some(10.0)),

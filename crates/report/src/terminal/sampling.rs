@@ -50,7 +50,7 @@ fn ended(rows: &[&Row], stop: Stop) -> Option<String> {
         Stop::Planned => "as planned",
         Stop::Narrow => "stopped at an interval within their aim",
         Stop::Most => "at the most that the rule allows, with a wider interval",
-        Stop::Time => "ended by the time budget or a signal",
+        Stop::Time => "ended by a budget or a signal",
         Stop::Steady => "stopped in a steady state",
         Stop::NotSteady => "at the most rounds, without a steady state",
     };
