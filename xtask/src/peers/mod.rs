@@ -5,11 +5,13 @@
 //! in `docs/performance.md`. No ratio of figures, no interval and no verdict on one is worked out here; that of spreads is, for
 //! the page alone, from the figures of the pairs. `cargo xtask peers limits` does the same for our arithmetic kernels
 //! against their own limits (`docs/limits.jsonl`), and `cargo xtask peers veth` compares the network rows between two
-//! namespaces, where the tools and ours need servers that only this command starts. `cargo xtask peers page` measures
-//! nothing and writes the page anew.
+//! namespaces, where the tools and ours need servers that only this command starts. `cargo xtask peers from RUN` measures
+//! nothing and keeps the comparisons of a document that another machine made, where there was no Rust; `cargo xtask peers
+//! page` only writes the page anew.
 
 mod attempt;
 mod awake;
+mod elsewhere;
 mod limits;
 mod loop_disk;
 mod page;
@@ -53,8 +55,8 @@ const VETH: &str = "veth";
 const VETH_PAIRS: u32 = 20;
 
 /// What this command takes, for the usage.
-pub(crate) const USAGE: &str =
-    "peers [page | limits | AREA | veth] [--filter GLOB] [--tool NAME=PATH] [--pairs N] [--awake | --loop]";
+pub(crate) const USAGE: &str = "peers [page | limits | from RUN.JSON [--loop] | AREA | veth] [--filter GLOB] \
+     [--tool NAME=PATH] [--pairs N] [--awake | --loop]";
 
 /// What was asked for.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -127,15 +129,20 @@ impl Request {
 
 /// Runs the comparisons and keeps what they show.
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
-    let kept = if arguments == ["page"] {
+    let done = if arguments == ["page"] {
         write_page(shell.root())
     } else if arguments == ["limits"] {
         reach(shell).and_then(|new| keep(shell.root(), LIMITS, &new))
+    } else if let Some((word, rest)) = arguments.split_first()
+        && word == "from"
+    {
+        let attempts = elsewhere::Wanted::read(rest).and_then(|run| run.attempts(&kept(shell.root(), ATTEMPTS)));
+        attempts.and_then(|new| keep(shell.root(), ATTEMPTS, &new))
     } else {
         let attempts = Request::read(arguments).and_then(|request| compare(shell, &request));
         attempts.and_then(|new| keep(shell.root(), ATTEMPTS, &new))
     };
-    match kept {
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             println!("peers: {reason}");
@@ -242,13 +249,15 @@ fn write_page(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
+/// The lines of a file under `root`.
+fn kept(root: &Path, file: &str) -> Vec<Attempt> {
+    let text = std::fs::read_to_string(root.join(file)).unwrap_or_default();
+    text.lines().filter_map(Attempt::of_line).collect()
+}
+
 /// The pages and what stands on them, from what is kept under `root`.
 fn pages(root: &Path) -> Vec<(String, String)> {
-    let all = |file: &str| -> Vec<Attempt> {
-        let text = std::fs::read_to_string(root.join(file)).unwrap_or_default();
-        text.lines().filter_map(Attempt::of_line).collect()
-    };
-    let (attempts, limits) = (all(ATTEMPTS), all(LIMITS));
+    let (attempts, limits) = (kept(root, ATTEMPTS), kept(root, LIMITS));
     let front = [
         (PAGE.to_owned(), page::render(&attempts)),
         (LIMITS_PAGE.to_owned(), page::render_limits(&limits)),
