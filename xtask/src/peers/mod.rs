@@ -10,6 +10,7 @@
 //! page` only writes the page anew.
 
 mod attempt;
+mod attended;
 mod awake;
 mod elsewhere;
 mod limits;
@@ -20,6 +21,7 @@ mod veth;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use bench::host;
 use bench::reference::detect::Places;
 
 use crate::set_up;
@@ -144,6 +146,10 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
+        Err(_) if let Some(signal) = host::stop_signal() => {
+            println!("peers: stopped by signal {signal}; nothing of it is kept");
+            ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))
+        }
         Err(reason) => {
             println!("peers: {reason}");
             println!("Usage: cargo xtask {USAGE}");
@@ -157,7 +163,7 @@ fn reach(shell: &Shell) -> Result<Vec<Attempt>, String> {
     build(shell)?;
     let mut lines = Vec::new();
     for _ in 0..LIMIT_RUNS {
-        lines.extend(limits::read(&measure(shell, |run| {
+        lines.extend(limits::read(&measure(shell, &[], |run| {
             let words = ALL_KERNELS.iter().copied().chain(["--out", run]);
             words.map(str::to_owned).collect()
         })?));
@@ -178,11 +184,13 @@ fn compare(shell: &Shell, request: &Request) -> Result<Vec<Attempt>, String> {
         };
         return veth::compare(shell, &wanted);
     }
+    // From here on there is something to take down however this ends.
+    host::note_stop_signals();
     let awake = request.awake.then(|| awake::Awake::begin(shell)).transpose()?;
-    let disk =
-        request.on_loop.then(|| LoopDisk::make(shell, fresh_folder(&shell.target().join("peers")))).transpose()?;
+    let disk = request.on_loop.then(|| LoopDisk::make(shell, &shell.target().join("peers"))).transpose()?;
     let dir = disk.as_ref().map(LoopDisk::root);
-    let document = measure(shell, |run| request.arguments(Path::new(run), dir.as_deref()))?;
+    let before: &[&str] = if disk.is_some() { loop_disk::TIED_TO_US } else { &[] };
+    let document = measure(shell, before, |run| request.arguments(Path::new(run), dir.as_deref()))?;
     let attempts = attempt::read(&document).into_iter();
     Ok(match (awake, disk) {
         (Some(_), _) => attempts.map(Attempt::made_awake).collect(),
@@ -201,12 +209,18 @@ fn program(shell: &Shell) -> PathBuf {
     shell.target().join("release/assay")
 }
 
-/// The document of a run of the program, whose folder the arguments must name.
-fn measure(shell: &Shell, arguments: impl Fn(&str) -> Vec<String>) -> Result<serde_json::Value, String> {
+/// The document of a run of the program, whose folder the arguments must name; these words come before it.
+fn measure(
+    shell: &Shell,
+    before: &[&str],
+    arguments: impl Fn(&str) -> Vec<String>,
+) -> Result<serde_json::Value, String> {
     let run = fresh_folder(&shell.target().join("peers"));
-    let program = program(shell);
+    let mut words: Vec<String> = before.iter().copied().map(str::to_owned).collect();
+    words.push(program(shell).display().to_string());
+    words.extend(arguments(&run.display().to_string()));
     // A row that failed leaves the others standing, and is an attempt like them.
-    succeeds(&mut shell.command(program, &arguments(&run.display().to_string())));
+    attended::attend(&mut shell.command(&words[0], &words[1..]), host::stop_signal)?;
     let document = run.join("run.json");
     let text = std::fs::read_to_string(&document).map_err(|error| format!("{}: {error}", document.display()))?;
     serde_json::from_str(&text).map_err(|error| format!("the document is no JSON: {error}"))
