@@ -1,4 +1,5 @@
-//! Disks of machines put together by hand: what discovery finds, and every peak with its arithmetic.
+//! Disks of machines put together by hand, and of one that was recorded: what discovery finds, and every peak with its
+//! arithmetic.
 #![allow(clippy::unwrap_used, reason = "a test whose set-up fails has failed")]
 
 use std::collections::BTreeMap;
@@ -112,6 +113,37 @@ fn a_disk_in_a_box_has_its_rotation_and_the_slowest_link() {
     let machine = discover(&Sysroot::folder(&folder(name)).unwrap());
     let told = |fact: &str| machine.unknown.iter().any(|unknown| unknown.fact == fact);
     assert!(told("disks.sdb.data_sheet") && !told("disks.sdb.link"), "{:?}", machine.unknown);
+}
+
+#[test]
+fn a_hypervisors_disks_are_followed_to_and_what_they_could_do_is_unknown() {
+    let folder = folder("kvm-emerald-rapids-16-cpus");
+    let root = Sysroot::folder(&folder).unwrap();
+    let machine = discover(&root);
+    let disks: Vec<_> = machine.disks.iter().map(|disk| (disk.name.as_str(), disk.driver.as_deref())).collect();
+    let virtio = Some("virtio_blk");
+    assert_eq!(disks, [("vda", virtio), ("vdb", virtio)], "loop devices on nothing and an empty zram are no disks");
+    for disk in &machine.disks {
+        assert_eq!((disk.transport.as_deref(), disk.is_virtual, &disk.link), (Some("virtio"), Some(true), &None));
+        let fact = format!("disks.{}.link", disk.name);
+        assert!(machine.unknown.iter().any(|unknown| unknown.fact == fact), "{:?}", machine.unknown);
+        assert_eq!(disk.rotational, Some(true), "so it says");
+        assert_eq!(disk.rotations_per_minute, None, "which a hypervisor's disk does not do");
+    }
+    for (directory, filesystem, disk) in [("/var/tmp", "ext4", "vda"), ("/usr/local/nvidia/lib", "squashfs", "vdb")] {
+        let behind = storage(&root, Path::new(directory));
+        assert_eq!((behind.filesystem.as_deref(), &behind.memory), (Some(filesystem), &None));
+        let chain: Vec<_> =
+            behind.chain.iter().map(|step| (step.depth, step.name.as_str(), step.kind.as_str())).collect();
+        assert_eq!(chain, [(0, disk, "disk")]);
+        assert_eq!(io_limits(&root, &behind), machine::IoLimits::default(), "io.max is empty");
+        assert_eq!(peaks_in(&folder, directory), []);
+    }
+    let in_memory = storage(&root, Path::new("/dev/shm/x"));
+    assert_eq!((in_memory.memory.as_deref(), in_memory.chain.len()), (Some("tmpfs"), 0));
+    let again = Path::new(env!("CARGO_TARGET_TMPDIR")).join("disk-kvm-emerald-rapids-16-cpus");
+    let _ = std::fs::remove_dir_all(&again);
+    assert_eq!(capture_from(root, &again).unwrap(), machine);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Machines recorded elsewhere as CPUID leaves alone: the facts must be those of the parts' data sheets.
+//! Machines recorded elsewhere, most as CPUID leaves alone: the facts must be those of the parts' data sheets.
 
 use std::path::{Path, PathBuf};
 
@@ -93,6 +93,25 @@ const PARTS: &[Part] = &[
             ("cpu/add/fp64/avx512", 16.0),
             ("cpu/all_pipes/fp64/avx2", 18.0),
             ("cpu/plain/int64/scalar", 3.0),
+            ("cpu/plain/fp64/scalar", 3.0),
+        ]],
+    },
+    // A guest from which nothing of its processor is hidden.
+    Part {
+        folder: "kvm-emerald-rapids-16-cpus",
+        microarchitecture: "Emerald Rapids",
+        counts: (1, 16, 16),
+        core_types: &[(CoreKind::Uniform, "Emerald Rapids", 16, 16)],
+        has: &[Isa::Amx, Isa::Avx512Fp16, Isa::Avx512Bf16, Isa::Avx512Vnni, Isa::AvxVnni],
+        has_not: &[Isa::AvxVnniInt8],
+        ops: &[&[
+            ("cpu/fma/fp64/avx512", 32.0),
+            ("cpu/fma/fp32/avx512", 64.0),
+            ("cpu/fma/fp16/avx512_fp16", 128.0),
+            ("cpu/dot/bf16/avx512_bf16", 32.0),
+            ("cpu/dot/int8/avx512_vnni", 256.0),
+            ("cpu/matrix/int8/amx", 2048.0),
+            ("cpu/matrix/bf16/amx", 1024.0),
             ("cpu/plain/fp64/scalar", 3.0),
         ]],
     },
@@ -289,7 +308,7 @@ fn tiles_that_the_core_cannot_multiply_have_no_peak() {
 }
 
 #[test]
-fn each_kind_of_core_has_its_own_instruction_sets_and_nothing_is_withheld_on_a_bare_machine() {
+fn each_kind_of_core_has_its_own_instruction_sets_and_nothing_is_withheld_where_nothing_is_hidden() {
     each(|part, machine| {
         for kind in &machine.cpu.core_types {
             assert!(machine.cpu.isa.iter().all(|isa| kind.isa.contains(isa)), "{}: {}", part.folder, kind.kind);
@@ -362,6 +381,7 @@ fn caches_are_shared_as_the_data_sheet_says() {
         ("intel-haswell-2x-xeon-e5-2680v3", 15 * 1024, 4),
         ("intel-skylake-sp-2x-xeon-6140", 25344, 2),
         ("intel-sapphire-rapids-2x-xeon-max-9460", 99_840, 2),
+        ("kvm-emerald-rapids-16-cpus", 300 * 1024, 1),
         ("intel-raptor-lake-core-i7-1370p", 24 * 1024, 1),
         ("amd-zen-2x-epyc-7451", 8 * 1024, 16),
         ("amd-zen4-2x-epyc-9654", 32 * 1024, 24),
@@ -378,6 +398,9 @@ fn caches_are_shared_as_the_data_sheet_says() {
 #[test]
 fn what_cpuid_alone_cannot_tell_is_unknown_and_no_error() {
     each(|part, machine| {
+        if folder(part.folder).join("proc").is_dir() {
+            return;
+        }
         assert_eq!(machine.memory.total_bytes, None);
         assert!(machine.cpu.core_types.iter().all(|kind| !kind.cpus.is_empty()), "{}", part.folder);
         for fact in ["memory.total_bytes", "memory.channels", "numa", "host", "nics"] {
@@ -385,4 +408,20 @@ fn what_cpuid_alone_cannot_tell_is_unknown_and_no_error() {
         }
         assert!(machine.sources["cpu.isa"].contains("leaf 0xD"), "{}", part.folder);
     });
+}
+
+#[test]
+fn a_guest_recorded_in_full_has_its_memory_its_node_and_its_limits() {
+    let root = Sysroot::folder(&folder("kvm-emerald-rapids-16-cpus")).expect("it is here");
+    let machine = discover(&root);
+    let all: Vec<u32> = (0..16).collect();
+    assert_eq!((machine.cpu.quota_cpus, &machine.cpu.available_cpus), (None, &all));
+    assert_eq!(machine.memory.total_bytes, Some(131_981_020 * 1024));
+    // The group's limit is above what the machine has, and is told all the same.
+    assert_eq!(machine.memory.limit_bytes, Some(128 << 30));
+    assert_eq!(machine.sources["memory.limit_bytes"], "/sys/fs/cgroup/a/memory.max");
+    // What the kernel says of its only node is told as it is, though it is 4.5 of 126 GiB.
+    let nodes: Vec<_> = machine.numa.iter().map(|node| (&node.cpus, node.total_bytes)).collect();
+    assert_eq!(nodes, [(&all, Some(4_681_200 * 1024))]);
+    assert_eq!((machine.memory.channels, machine.host.as_deref()), (None, Some("host")));
 }

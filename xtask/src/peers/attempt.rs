@@ -110,6 +110,17 @@ impl Attempt {
         self.0.get("loop_device") == Some(&json!(true))
     }
 
+    /// Taken from a document that another machine made.
+    pub(super) fn made_elsewhere(mut self) -> Self {
+        self.0.insert("elsewhere".to_owned(), json!(true));
+        self
+    }
+
+    /// Whether it was taken from a document that another machine made.
+    pub(super) fn is_from_elsewhere(&self) -> bool {
+        self.0.get("elsewhere") == Some(&json!(true))
+    }
+
     /// As a line.
     pub(crate) fn line(&self) -> String {
         Value::Object(self.0.clone()).to_string()
@@ -190,6 +201,11 @@ impl Attempt {
     /// What is compared with what, on which machine: attempts that agree in it are repetitions of each other.
     pub(crate) fn comparison(&self) -> (&str, &str, &str, &str) {
         (self.text("machine"), self.text("id"), self.text("metric"), self.text("tool"))
+    }
+
+    /// Whether another is of the same run too, and not its repetition.
+    pub(super) fn is_the_same_as(&self, other: &Self) -> bool {
+        self.comparison() == other.comparison() && self.text("when") == other.text("when")
     }
 
     /// Whether another is beside the same metric of the same row on the same machine, whatever its tool.

@@ -5,11 +5,14 @@
 //! in `docs/performance.md`. No ratio of figures, no interval and no verdict on one is worked out here; that of spreads is, for
 //! the page alone, from the figures of the pairs. `cargo xtask peers limits` does the same for our arithmetic kernels
 //! against their own limits (`docs/limits.jsonl`), and `cargo xtask peers veth` compares the network rows between two
-//! namespaces, where the tools and ours need servers that only this command starts. `cargo xtask peers page` measures
-//! nothing and writes the page anew.
+//! namespaces, where the tools and ours need servers that only this command starts. `cargo xtask peers from RUN` measures
+//! nothing and keeps the comparisons of a document that another machine made, where there was no Rust; `cargo xtask peers
+//! page` only writes the page anew.
 
 mod attempt;
+mod attended;
 mod awake;
+mod elsewhere;
 mod limits;
 mod loop_disk;
 mod page;
@@ -18,6 +21,7 @@ mod veth;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use bench::host;
 use bench::reference::detect::Places;
 
 use crate::set_up;
@@ -53,8 +57,8 @@ const VETH: &str = "veth";
 const VETH_PAIRS: u32 = 20;
 
 /// What this command takes, for the usage.
-pub(crate) const USAGE: &str =
-    "peers [page | limits | AREA | veth] [--filter GLOB] [--tool NAME=PATH] [--pairs N] [--awake | --loop]";
+pub(crate) const USAGE: &str = "peers [page | limits | from RUN.JSON [--loop] | AREA | veth] [--filter GLOB] \
+     [--tool NAME=PATH] [--pairs N] [--awake | --loop]";
 
 /// What was asked for.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -127,16 +131,25 @@ impl Request {
 
 /// Runs the comparisons and keeps what they show.
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
-    let kept = if arguments == ["page"] {
+    let done = if arguments == ["page"] {
         write_page(shell.root())
     } else if arguments == ["limits"] {
         reach(shell).and_then(|new| keep(shell.root(), LIMITS, &new))
+    } else if let Some((word, rest)) = arguments.split_first()
+        && word == "from"
+    {
+        let attempts = elsewhere::Wanted::read(rest).and_then(|run| run.attempts(&kept(shell.root(), ATTEMPTS)));
+        attempts.and_then(|new| keep(shell.root(), ATTEMPTS, &new))
     } else {
         let attempts = Request::read(arguments).and_then(|request| compare(shell, &request));
         attempts.and_then(|new| keep(shell.root(), ATTEMPTS, &new))
     };
-    match kept {
+    match done {
         Ok(()) => ExitCode::SUCCESS,
+        Err(_) if let Some(signal) = host::stop_signal() => {
+            println!("peers: stopped by signal {signal}; nothing of it is kept");
+            ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))
+        }
         Err(reason) => {
             println!("peers: {reason}");
             println!("Usage: cargo xtask {USAGE}");
@@ -150,7 +163,7 @@ fn reach(shell: &Shell) -> Result<Vec<Attempt>, String> {
     build(shell)?;
     let mut lines = Vec::new();
     for _ in 0..LIMIT_RUNS {
-        lines.extend(limits::read(&measure(shell, |run| {
+        lines.extend(limits::read(&measure(shell, &[], |run| {
             let words = ALL_KERNELS.iter().copied().chain(["--out", run]);
             words.map(str::to_owned).collect()
         })?));
@@ -171,11 +184,13 @@ fn compare(shell: &Shell, request: &Request) -> Result<Vec<Attempt>, String> {
         };
         return veth::compare(shell, &wanted);
     }
+    // From here on there is something to take down however this ends.
+    host::note_stop_signals();
     let awake = request.awake.then(|| awake::Awake::begin(shell)).transpose()?;
-    let disk =
-        request.on_loop.then(|| LoopDisk::make(shell, fresh_folder(&shell.target().join("peers")))).transpose()?;
+    let disk = request.on_loop.then(|| LoopDisk::make(shell, &shell.target().join("peers"))).transpose()?;
     let dir = disk.as_ref().map(LoopDisk::root);
-    let document = measure(shell, |run| request.arguments(Path::new(run), dir.as_deref()))?;
+    let before: &[&str] = if disk.is_some() { loop_disk::TIED_TO_US } else { &[] };
+    let document = measure(shell, before, |run| request.arguments(Path::new(run), dir.as_deref()))?;
     let attempts = attempt::read(&document).into_iter();
     Ok(match (awake, disk) {
         (Some(_), _) => attempts.map(Attempt::made_awake).collect(),
@@ -194,12 +209,18 @@ fn program(shell: &Shell) -> PathBuf {
     shell.target().join("release/assay")
 }
 
-/// The document of a run of the program, whose folder the arguments must name.
-fn measure(shell: &Shell, arguments: impl Fn(&str) -> Vec<String>) -> Result<serde_json::Value, String> {
+/// The document of a run of the program, whose folder the arguments must name; these words come before it.
+fn measure(
+    shell: &Shell,
+    before: &[&str],
+    arguments: impl Fn(&str) -> Vec<String>,
+) -> Result<serde_json::Value, String> {
     let run = fresh_folder(&shell.target().join("peers"));
-    let program = program(shell);
+    let mut words: Vec<String> = before.iter().copied().map(str::to_owned).collect();
+    words.push(program(shell).display().to_string());
+    words.extend(arguments(&run.display().to_string()));
     // A row that failed leaves the others standing, and is an attempt like them.
-    succeeds(&mut shell.command(program, &arguments(&run.display().to_string())));
+    attended::attend(&mut shell.command(&words[0], &words[1..]), host::stop_signal)?;
     let document = run.join("run.json");
     let text = std::fs::read_to_string(&document).map_err(|error| format!("{}: {error}", document.display()))?;
     serde_json::from_str(&text).map_err(|error| format!("the document is no JSON: {error}"))
@@ -242,13 +263,15 @@ fn write_page(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
+/// The lines of a file under `root`.
+fn kept(root: &Path, file: &str) -> Vec<Attempt> {
+    let text = std::fs::read_to_string(root.join(file)).unwrap_or_default();
+    text.lines().filter_map(Attempt::of_line).collect()
+}
+
 /// The pages and what stands on them, from what is kept under `root`.
 fn pages(root: &Path) -> Vec<(String, String)> {
-    let all = |file: &str| -> Vec<Attempt> {
-        let text = std::fs::read_to_string(root.join(file)).unwrap_or_default();
-        text.lines().filter_map(Attempt::of_line).collect()
-    };
-    let (attempts, limits) = (all(ATTEMPTS), all(LIMITS));
+    let (attempts, limits) = (kept(root, ATTEMPTS), kept(root, LIMITS));
     let front = [
         (PAGE.to_owned(), page::render(&attempts)),
         (LIMITS_PAGE.to_owned(), page::render_limits(&limits)),

@@ -1,6 +1,6 @@
 //! `docs/performance.md` and the pages below it from all attempts: per machine a table with the latest attempt of each
-//! comparison, what the attempts before it showed, and the commands. The machine that was measured last stands on the
-//! front page; the others have pages of their own, to which it leads.
+//! comparison, what the attempts before it showed, and the commands. The machine that this command measured last stands on
+//! the front page; the others have pages of their own, to which it leads.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,8 @@ const HEAD: &str = "\
 Written by `cargo xtask peers`; every figure here comes from that command, and nothing is edited by hand. It measures
 ours and theirs in turn (pairs in the order ABBA, on the same CPUs, at the same sizes, each side in fresh processes, the
 number of pairs fixed beforehand) through the same seam that `assay run --references` uses, and appends every attempt,
-whatever it shows, to [peers.jsonl](peers.jsonl).
+whatever it shows, to [peers.jsonl](peers.jsonl). Where a machine has no Rust, `assay run suites/peers.toml --references
+all` is run there by hand, and `cargo xtask peers from` takes what its document says.
 
 - **ratio**: ours over theirs, of the medians, with its 95 % interval over pairs. For latencies less is better.
 - **cv**: how far the figures of a side scatter from pair to pair: 1.4826 MAD / median.
@@ -84,6 +85,13 @@ left is the program and the kernel's way for it. These rows say nothing of the d
 
 ";
 
+/// What is said below comparisons from documents that were made elsewhere.
+const FROM_ELSEWHERE: &str = "\
+On this machine `assay run suites/peers.toml --references …` was run by hand; `cargo xtask peers from` took the comparisons
+from its documents.
+
+";
+
 /// What is said above the commands.
 const COMMANDS_HEAD: &str = "\
 # How the tools were called
@@ -145,9 +153,12 @@ pub(crate) fn render_others(attempts: &[Attempt]) -> Vec<(String, String)> {
     machines(attempts).iter().skip(1).flat_map(page).collect()
 }
 
-/// The machines of these attempts, the one that was measured last first.
+/// The machines of these attempts, the one that was measured last first. Those known from documents alone come after all
+/// that this command measured: a document brought from elsewhere may be of one area, and is no reason to turn the front page
+/// to its machine.
 fn machines(attempts: &[Attempt]) -> Vec<&str> {
-    in_order(attempts.iter().rev().map(|attempt| attempt.text("machine")))
+    let measured = attempts.iter().rev().filter(|attempt| !attempt.is_from_elsewhere());
+    in_order(measured.chain(attempts.iter().rev()).map(|attempt| attempt.text("machine")))
 }
 
 fn of_machine<'a>(attempts: &'a [Attempt], machine: &str) -> Vec<&'a Attempt> {
@@ -177,6 +188,9 @@ fn compared(page: &mut String, here: &[&Attempt], commands: &str) {
             page.push_str(head);
             section(page, &part);
         }
+    }
+    if here.iter().any(|attempt| attempt.is_from_elsewhere()) {
+        page.push_str(FROM_ELSEWHERE);
     }
     let _ = writeln!(page, "The commands, as they were run last: [{0}]({commands}).", file_name(commands));
 }
@@ -474,6 +488,20 @@ mod tests {
         assert!(compared.contains("| `a` ") && compared.contains("(one-x-2-cores-commands.md)"), "{compared}");
         assert!(called.contains("/usr/bin/t -x"), "{called}");
         assert!(!render_commands(&attempts).contains("# a,"));
+    }
+
+    #[test]
+    fn a_machine_known_from_documents_alone_does_not_come_to_the_front() {
+        let on = |machine: &str| {
+            Attempt::of_line(&attempt("a", "1", "below").line().replace("\"M\"", &format!("\"{machine}\""))).unwrap()
+        };
+        let attempts = [on("One"), on("Two"), on("Three").made_elsewhere(), on("One").made_elsewhere()];
+        assert_eq!(machines(&attempts), ["Two", "One", "Three"]);
+        assert!(render(&attempts).contains("## Two\n"));
+        let others = render_others(&attempts);
+        assert!(others[2].1.contains("# Performance on Three") && others[2].1.contains(FROM_ELSEWHERE), "{others:?}");
+        assert!(!render(&attempts).contains(FROM_ELSEWHERE));
+        assert_eq!(machines(&attempts[2..3]), ["Three"], "where there is no other");
     }
 
     #[test]
