@@ -438,8 +438,8 @@ impl<'a> Run<'a> {
         self.row_changed(index);
     }
 
-    /// A row gets no other launch: of what the run may take nothing is left for it. The document is stored with the next row that is measured, or at the
-    /// end of the run, which is near: until then the journal has what is to be known of it.
+    /// A row gets no other launch: of what the run may take nothing is left for it. The document is stored with the next row
+    /// that is measured, or at the end of the run, which may be near: until then the journal has what is to be known of it.
     fn nothing_left_for(&mut self, index: usize, budget: &str) {
         self.rows[index].out_of(budget);
         if !self.rows[index].is_left() {
@@ -576,12 +576,14 @@ impl<'a> Run<'a> {
         self.watcher.event(Event::Launching { row: &self.document.experiments[index], seconds_left, done, rows });
         let began = monotonic_raw_seconds();
         self.held.let_go_of_overwritten();
+        // Asked before the file is made: from then on it counts as there.
+        let most_written_bytes = self.most_written_bytes(index);
         let there = without_server(planned, self.setting.visit).map_or(Ok(()), Err);
         let file = match there.and_then(|()| self.file_for(index)) {
             Ok(file) => file,
             Err(reason) => return self.launched(index, 0.0, Outcome::Failed(reason), Change::default()),
         };
-        let task = self.task(index, block, file);
+        let task = Task { most_written_bytes, ..self.task(index, block, file) };
         let before = self.look_around(index);
         let patience = Patience { silent: 10.0 * expected + PATIENCE_SECONDS, ends_at: self.work_ends_at() };
         let (journal, row) = (&mut self.journal, &mut self.rows[index]);
@@ -608,6 +610,9 @@ impl<'a> Run<'a> {
         self.note(&Entry::Launched(ended));
         self.histograms_stored.remove(&index);
         self.rows[index].launched(seconds, outcome, around);
+        if self.rows[index].is_until_steady() && self.is_beyond_write_budget(index) {
+            self.rows[index].was_cut_by(WRITE_BUDGET);
+        }
         self.note_pace(index);
     }
 
@@ -694,7 +699,7 @@ impl<'a> Run<'a> {
             until_steady: self.rows[index].is_until_steady(),
             most_seconds: self.most_seconds(index),
             ends_at: self.work_ends_at().map(|end| end - ENDING_SECONDS - self.drain_seconds(planned)),
-            most_written_bytes: self.most_written_bytes(index),
+            most_written_bytes: None,
             precondition: sampling.until_steady && !quick,
             file,
             ends: ends(planned, self.setting.visit),

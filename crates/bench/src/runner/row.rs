@@ -229,6 +229,13 @@ impl Progressing {
         });
     }
 
+    /// Rounds that were cut off had used up this budget, and not their time.
+    pub(super) fn was_cut_by(&mut self, budget: &str) {
+        if let Some(Over::CutShort(reason)) = &mut self.over {
+            budget.clone_into(reason);
+        }
+    }
+
     /// Whether there is something left to do for who goes on with the run: it was cut off, or there was no time for it.
     pub(super) fn is_left(&self) -> bool {
         match &self.over {

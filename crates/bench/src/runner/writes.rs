@@ -30,11 +30,7 @@ impl Run<'_> {
     pub(super) fn is_beyond_write_budget(&self, index: usize) -> bool {
         let (row, planned) = (&self.rows[index], &self.plan.rows[index]);
         let Some(params) = on_a_device(planned) else { return false };
-        let mut file_bytes = self.held.missing_bytes(params);
-        if planned.sampling.until_steady {
-            // The file is written over once more before the first round.
-            file_bytes += TestFile::of(params).iter().map(|file| file.bytes).sum::<u64>();
-        }
+        let file_bytes = self.file_bytes_next(planned, params);
         let next = if params.op.writes() { next_launch_bytes(row, planned, params) } else { Some(0) };
         // Where it is not known yet what a launch writes, something has to be left.
         let next = next.unwrap_or(1);
@@ -45,7 +41,14 @@ impl Run<'_> {
     pub(super) fn most_written_bytes(&self, index: usize) -> Option<u64> {
         let planned = &self.plan.rows[index];
         let params = on_a_device(planned).filter(|params| params.op.writes() && planned.exact_work.is_none())?;
-        self.write_bytes_left().map(|left| left.saturating_sub(self.held.missing_bytes(params)))
+        self.write_bytes_left().map(|left| left.saturating_sub(self.file_bytes_next(planned, params)))
+    }
+
+    /// Bytes of test files that the next launch of a row writes before its first request.
+    fn file_bytes_next(&self, planned: &Planned, params: &DiskParams) -> u64 {
+        let all = || TestFile::of(params).iter().map(|file| file.bytes).sum::<u64>();
+        // Before rounds that go on until the drive is steady the file is written over once more.
+        self.held.missing_bytes(params) + if planned.sampling.until_steady { all() } else { 0 }
     }
 }
 

@@ -91,6 +91,19 @@ fn a_number_of_rounds_that_is_asked_for_is_exact_and_a_check_is_one() {
 }
 
 #[test]
+fn rounds_end_where_the_budget_of_writes_does() {
+    // The file, the file once more, and what is left for rounds is written in the first of them.
+    let Some(rows) = measured("--write-budget 134283264") else { return };
+    let row = of(&rows, WRITES);
+    assert!(is_verified(row) && samples(row).len() == 1, "{row:#}");
+    assert_eq!(row["conditions"]["disk"]["laid_out_bytes"], 2 << 26);
+    assert_eq!(text(&row["conditions"], "stop_reason"), "write_budget");
+    assert!(is_verified(of(&rows, "disk/random-read/4KiB/d4/t1")), "reads write nothing");
+    let Some(rows) = measured("--write-budget 134217728") else { return };
+    assert_eq!((text(of(&rows, WRITES), "status"), text(of(&rows, WRITES), "reason")), ("skipped", "write_budget"));
+}
+
+#[test]
 fn the_suite_is_listed_with_all_its_rounds_and_part_of_no_other() {
     let kinds = ["random-write/4KiB/d32/steady", "random-read/4KiB/d32", "random-mixed/4KiB/d32"];
     assert!(listed("run steady").into_iter().eq(kinds.map(|kind| format!("disk/{kind}/t1"))));

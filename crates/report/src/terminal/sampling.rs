@@ -105,7 +105,7 @@ fn written(measured: &[&Row]) -> Option<String> {
     }
     // A file that a tool wrote over was laid out more than once, and each row knows what it had to lay out.
     let known: Option<u64> = on_file.iter().map(|(row, _)| row.conditions.disk.as_ref()?.laid_out_bytes).sum();
-    let laid_out = known.unwrap_or_else(|| files.iter().map(|(_, bytes)| bytes).sum());
+    let laid_out = files.iter().map(|(_, bytes)| bytes).sum::<u64>().max(known.unwrap_or(0));
     let in_samples: f64 = on_file.iter().map(|(row, params)| written_in_samples(row, params)).sum();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of a run, which saturate")]
     let in_samples = Some(in_samples as u64).filter(|bytes| *bytes > 0);
