@@ -145,6 +145,11 @@ fn devices(machine: &Machine, ledger: &mut Ledger) {
             ledger.source(fact, folder);
         }
     }
+    for disk in machine.disks.iter().filter(|disk| disk.queue.counted == Some(false)) {
+        let why = format!("/sys/block/{}/queue/iostats is 0", disk.name);
+        let consequence = "what it did cannot be held against what it was asked, nor the traffic of others seen";
+        ledger.missing(&format!("disks.{}.counts", disk.name), why, consequence);
+    }
     for disk in machine.disks.iter().filter(|disk| disk.transport.is_some() && disk.link.is_none()) {
         let why = match disk.is_virtual {
             Some(true) => "a hypervisor's disk has no link",

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use model::machine::{Disk, Storage, StorageDevice};
+use model::machine::{Disk, DiskQueue, Storage, StorageDevice};
 
 use crate::filesystems::{self, FilesystemClass};
 use crate::identity::identity;
@@ -46,6 +46,8 @@ fn disk(root: &Sysroot, name: &str, under_hypervisor: bool) -> Option<Disk> {
         scheduler: root.text(&file("queue/scheduler")).map(|text| scheduler(&text)),
         queue_requests: root.number(&file("queue/nr_requests")),
         write_cache: root.text(&file("queue/write_cache")),
+        firmware: trimmed("device/firmware_rev").or_else(|| trimmed("device/rev")).filter(|text| !text.is_empty()),
+        queue: queue(root, name),
         slaves: root.names(&file("slaves")),
         link: attachment.link.filter(|_| is_virtual == Some(false)),
         transport: attachment.transport,
@@ -54,6 +56,26 @@ fn disk(root: &Sysroot, name: &str, under_hypervisor: bool) -> Option<Disk> {
         raid_members: root.number(&file("md/raid_disks")),
         raid_chunk_bytes: root.number(&file("md/chunk_size")).filter(|bytes| *bytes > 0),
     })
+}
+
+fn queue(root: &Sysroot, name: &str) -> DiskQueue {
+    let number = |file: &str| root.number::<u64>(&format!("{BLOCK}/{name}/queue/{file}"));
+    let is = |file: &str| number(file).map(|value| value != 0);
+    // What each number stands for: kernel documentation, `ABI/stable/sysfs-block`.
+    let word = |file: &str, words: [&str; 3]| {
+        let value = usize::try_from(number(file)?).ok()?;
+        words.get(value).map(|word| (*word).to_owned())
+    };
+    let queues = root.names(&format!("{BLOCK}/{name}/mq")).len();
+    DiskQueue {
+        hardware_queues: u32::try_from(queues).ok().filter(|queues| *queues > 0),
+        force_unit_access: is("fua"),
+        polled: is("io_poll"),
+        merges: word("nomerges", ["all", "simple", "none"]),
+        completes_on: word("rq_affinity", ["any", "group", "same"]),
+        write_back_throttle_seconds: number("wbt_lat_usec").map(|microseconds| microseconds as f64 * 1e-6),
+        counted: is("iostats"),
+    }
 }
 
 /// The one in brackets, or the only one there is.
@@ -398,6 +420,41 @@ mod tests {
             assert_eq!(chain(&fixture, directory), [], "{directory}");
         }
         assert_eq!(chain(&fixture, "/z"), [step(0, "zram0", "memory")]);
+    }
+
+    #[test]
+    fn a_disk_tells_how_its_requests_are_handled_as_far_as_the_kernel_does() {
+        let fixture = Fixture::new("queue").file("sys/block/nvme0n1/size", "8\n").file("sys/block/sda/size", "8\n");
+        let set = [
+            ("fua", "1"),
+            ("io_poll", "0"),
+            ("nomerges", "2"),
+            ("rq_affinity", "1"),
+            ("wbt_lat_usec", "75000"),
+            ("iostats", "0"),
+        ];
+        let of = |name: &str| format!("sys/block/nvme0n1/{name}");
+        let fixture =
+            set.iter().fold(fixture, |fixture, (file, text)| fixture.file(&of(&format!("queue/{file}")), text));
+        let fixture = fixture.file(&of("device/firmware_rev"), "4B2QJXD7  \n").file(&of("mq/0/cpu_list"), "0");
+        let fixture = fixture.file(&of("mq/1/cpu_list"), "1").file("sys/block/sda/queue/nomerges", "7");
+        let [nvme, plain] = &disks(&fixture.root(), false)[..] else { panic!("two disks") };
+        assert_eq!(nvme.firmware.as_deref(), Some("4B2QJXD7"));
+        let expected = DiskQueue {
+            hardware_queues: Some(2),
+            force_unit_access: Some(true),
+            polled: Some(false),
+            merges: Some("none".into()),
+            completes_on: Some("group".into()),
+            write_back_throttle_seconds: Some(0.075),
+            counted: Some(false),
+        };
+        assert_eq!(nvme.queue, expected);
+        assert_eq!(
+            (&plain.queue, &plain.firmware),
+            (&DiskQueue::default(), &None),
+            "what no word stands for is unknown"
+        );
     }
 
     #[test]

@@ -90,6 +90,19 @@ fn a_sata_drive_is_known_by_the_name_it_gives_itself() {
 }
 
 #[test]
+fn a_disk_that_does_not_count_its_requests_is_told() {
+    let machine = discover(&Sysroot::folder(&folder("made-server-nvme-behind-a-narrow-bridge")).unwrap());
+    let queue = &machine.disks[0].queue;
+    assert_eq!(
+        (queue.counted, queue.force_unit_access, queue.merges.as_deref()),
+        (Some(false), Some(true), Some("none"))
+    );
+    let told: Vec<_> = machine.unknown.iter().filter(|unknown| unknown.fact == "disks.nvme0n1.counts").collect();
+    assert_eq!(told.len(), 1, "{:?}", machine.unknown);
+    assert!(told[0].why.contains("/sys/block/nvme0n1/queue/iostats"), "{told:?}");
+}
+
+#[test]
 fn disks_of_an_array_add_up_in_order_and_turn_alone() {
     let name = "made-nas-raid5-of-three-disks";
     assert_eq!(disk(name, "sda").rotations_per_minute, Some(5400));

@@ -346,7 +346,7 @@ pub struct NodeRating {
 }
 
 /// One block device.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Disk {
     /// The kernel's name (`nvme0n1`).
@@ -373,6 +373,10 @@ pub struct Disk {
     pub queue_requests: Option<u32>,
     /// `write back` or `write through`.
     pub write_cache: Option<String>,
+    /// Version of its firmware, as it tells it.
+    pub firmware: Option<String>,
+    /// How the kernel handles its requests.
+    pub queue: DiskQueue,
     /// The devices it is built on (RAID, LVM, encryption).
     pub slaves: Vec<String>,
     /// How it is attached: `pcie`, `sata`, `sas`, `usb`, `virtio`, … as far as the kernel shows it.
@@ -387,6 +391,27 @@ pub struct Disk {
     pub raid_members: Option<u32>,
     /// Bytes in a row that a software RAID puts on one member before it goes on to the next; `None` where it has none.
     pub raid_chunk_bytes: Option<u64>,
+}
+
+/// How the kernel handles a disk's requests (`queue/` of the device, kernel documentation `ABI/stable/sysfs-block`): each is
+/// `None` where it does not say.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct DiskQueue {
+    /// Queues of the device itself.
+    pub hardware_queues: Option<u32>,
+    /// Whether a write can be told to be on the medium when it is over (FUA), without a flush of the whole cache.
+    pub force_unit_access: Option<bool>,
+    /// Whether completions can be polled for.
+    pub polled: Option<bool>,
+    /// Which neighbouring requests are made one: `all`, `simple` (the last one alone is looked at) or `none`.
+    pub merges: Option<String>,
+    /// Where a request is completed: on `any` CPU, in the `group` of the one that made it, or on that `same` one.
+    pub completes_on: Option<String>,
+    /// The latency of reads above which writes are held back, in seconds; 0 where they never are.
+    pub write_back_throttle_seconds: Option<f64>,
+    /// Whether requests are counted; without that nothing can be held against what the device says that it did.
+    pub counted: Option<bool>,
 }
 
 /// The narrowest link between a disk, or a network adapter, and the processor: what can pass at most, not what the device can do.

@@ -1,8 +1,8 @@
 //! The facts of a machine in a reader's words. What is not known is left out here; it has a section of its own.
 
 use model::machine::{
-    Cache, CoreKind, CoreType, Cpu, Dimm, Disk, Machine, Memory, Nic, NodeRating, NumaNode, OpsPerCycle, Os, Withheld,
-    WithheldBy,
+    Cache, CoreKind, CoreType, Cpu, Dimm, Disk, DiskQueue, Machine, Memory, Nic, NodeRating, NumaNode, OpsPerCycle, Os,
+    Withheld, WithheldBy,
 };
 use model::unit::Unit;
 
@@ -292,6 +292,7 @@ fn disk(facts: &mut Facts<'_>, disk: &Disk) {
     });
     let (model, driver, bytes) = (disk.model.clone(), disk.driver.clone(), disk.bytes.map(size));
     facts.add(&disk.name, "disks", Some(known([model, bytes, driver, transport, virtual_one, raid, spins, scheduler])));
+    facts.add(&format!("{} queue", disk.name), "disks", queue(disk));
     if let Some(link) = &disk.link {
         let mut value =
             format!("{}: {} at most", link.detail, quantity(link.bytes_per_second as f64, Unit::BytePerSecond));
@@ -300,6 +301,34 @@ fn disk(facts: &mut Facts<'_>, disk: &Disk) {
         }
         facts.facts.push(Fact { name: format!("{} link", disk.name), value, source: link.source.clone() });
     }
+}
+
+/// How the kernel handles a disk's requests, as far as that decides figures; `None` where it says nothing.
+fn queue(disk: &Disk) -> Option<String> {
+    let DiskQueue {
+        hardware_queues,
+        force_unit_access,
+        polled,
+        merges,
+        write_back_throttle_seconds,
+        counted: is_counted,
+        ..
+    } = &disk.queue;
+    let some = |is: &Option<bool>, wanted: bool, words: &str| (*is == Some(wanted)).then(|| words.to_owned());
+    let throttle = write_back_throttle_seconds.filter(|seconds| *seconds > 0.0);
+    let words = [
+        hardware_queues.map(|queues| counted(u64::from(queues), "hardware queue")),
+        disk.queue_requests.map(|requests| format!("{requests} requests")),
+        disk.write_cache.as_ref().map(|cache| format!("{cache} cache")),
+        some(force_unit_access, true, "FUA"),
+        some(force_unit_access, false, "no FUA"),
+        some(polled, true, "can be polled"),
+        merges.as_ref().filter(|merges| *merges != "all").map(|merges| format!("merges {merges}")),
+        throttle.map(|seconds| format!("writes held back above {}", quantity(seconds, Unit::Second))),
+        some(is_counted, false, "requests are not counted"),
+    ];
+    let words: Vec<String> = words.into_iter().flatten().collect();
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 fn nic(facts: &mut Facts<'_>, nic: &Nic) {
