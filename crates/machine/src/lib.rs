@@ -146,7 +146,7 @@ fn devices(machine: &Machine, ledger: &mut Ledger) {
         }
     }
     for disk in machine.disks.iter().filter(|disk| disk.queue.counted == Some(false)) {
-        let why = format!("/sys/block/{}/queue/iostats is 0", disk.name);
+        let why = format!("{} is 0", sysroot::label(&format!("sys/block/{}/queue/iostats", disk.name)));
         let consequence = "what it did cannot be held against what it was asked, nor the traffic of others seen";
         ledger.missing(&format!("disks.{}.counts", disk.name), why, consequence);
     }
