@@ -207,7 +207,7 @@ mod tests {
             id,
             area: Area::Disk,
             params: Params::Disk(params),
-            method: "disk-read/2".into(),
+            method: "disk-read/3".into(),
             classic: None,
             kernel: None,
         };

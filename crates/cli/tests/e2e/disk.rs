@@ -221,7 +221,7 @@ fn check_every(scratch: &Scratch, directory: &Path) -> Vec<Value> {
     assert!(found.iter().map(|row| text(row, "id").to_owned()).eq(expected), "{found:#?}");
     for (row, (pattern, op, rest)) in found.iter().zip(every_row()) {
         assert_eq!((text(&row["params"], "pattern"), text(&row["params"], "op")), (pattern, op));
-        assert_eq!(row["method"], format!("disk-{op}/2"), "the order is a parameter");
+        assert_eq!(row["method"], format!("disk-{op}/3"), "the order is a parameter");
         let sync = ["dsync", "sync"].into_iter().find(|sync| rest.contains(&format!("/{sync}/")));
         assert_eq!(row["params"]["sync"], sync.unwrap_or("none"));
         let disk = seen(row);
@@ -414,7 +414,7 @@ fn native_requests_reach_the_device_and_requests_for_nothing_do_not() {
             assert!(number(seen, "cpu_seconds_per_request") > 0.0, "{seen:#}");
             let no_device = engine == "null";
             assert_eq!((seen["filesystem"].is_null(), seen["loop_iops"].is_null()), (no_device, no_device), "{seen:#}");
-            assert_eq!(row["method"] == "disk-null/1", no_device);
+            assert_eq!(row["method"] == "disk-null/2", no_device);
             let told = codes(row);
             assert!(!no_device || !told.contains(&"not_direct") && !told.contains(&"not_written"), "{told:?}");
         }

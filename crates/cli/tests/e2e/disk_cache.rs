@@ -58,7 +58,7 @@ fn a_cold_cache_is_empty_and_a_warm_one_is_full() {
                     assert!(number(seen, "cached_share") < 0.01 || codes(row).contains(&"not_direct"), "{seen:#}");
                 }
             }
-            assert_eq!(row["method"] == "disk-cached-read/2", cache != "bypassed");
+            assert_eq!(row["method"] == "disk-cached-read/3", cache != "bypassed");
         }
     }
     assert_eq!(names(&directory), [""; 0]);

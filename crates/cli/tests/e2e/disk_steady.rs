@@ -56,7 +56,7 @@ fn rounds_are_samples_of_one_launch_before_all_others_until_the_drive_is_steady(
     let Some(rows) = measured("") else { return };
     let row = of(&rows, WRITES);
     assert!(is_verified(row), "{row:#}");
-    assert_eq!(row["method"], "disk-steady/2");
+    assert_eq!(row["method"], "disk-steady/3");
     let rounds = samples(row);
     assert!((5..=6).contains(&rounds.len()), "{row:#}");
     assert!(rounds.iter().all(|round| round["launch"] == 1), "one launch, and the first: {row:#}");

@@ -243,8 +243,8 @@ impl Queue {
     }
 
     /// Whether the request that was pushed last still waits to be handed over: pushing it made no system call.
-    #[inline]
-    pub fn is_gathering(&self) -> bool {
+    #[cfg(test)]
+    fn is_gathering(&self) -> bool {
         match &self.backend {
             Backend::Ring(ring) => ring.unsubmitted() > 0,
             Backend::Aio(aio) => aio.unsubmitted() > 0,

@@ -276,12 +276,11 @@ impl Lane {
         while self.queue.in_flight() > 0 {
             let waited = self.queue.wait(1, &mut done);
             waited.map_err(|error| self.first_failed(&trouble::words(&error)))?;
-            let mut stamp = None;
+            // A request is over when the kernel has given it back, not when its turn comes here: where many come back at
+            // once, what each waits for our checks and for the requests that those before it are followed by is our doing,
+            // and not the device's. It does not count as in flight either: the device has nothing of it.
+            let now = timer.now_unordered();
             for completion in done.drain(..) {
-                // A request is over when its turn comes. Where many come back at once and each hands over another one
-                // first, the last is not used earlier by anybody; and what waits here counts as in flight. Its turn
-                // comes right after the request before it was pushed, a few nanoseconds after that one's stamp.
-                let now = stamp.take().unwrap_or_else(|| timer.now_unordered());
                 let token = completion.token as usize;
                 let Place { began, write, .. } = self.finish(completion, now, tally)?;
                 in_flight_ticks += now.min(window.end).saturating_sub(began.max(window.begin));
@@ -291,7 +290,7 @@ impl Lane {
                     apart.note(write, timer.seconds(began, now));
                 }
                 if now < window.end {
-                    stamp = self.submit(token, timer)?;
+                    self.submit(token, timer)?;
                 }
             }
         }
@@ -307,12 +306,11 @@ impl Lane {
         self.job.failed(write, block * u64::from(self.job.block), why)
     }
 
-    /// Pushes the next request, unless there are none left for this window. When it began, if no system call was made
-    /// since then.
+    /// Pushes the next request, unless there are none left for this window.
     #[inline]
-    fn submit(&mut self, token: usize, timer: &Timer) -> Result<Option<u64>, String> {
+    fn submit(&mut self, token: usize, timer: &Timer) -> Result<(), String> {
         if !self.job.allowance.take() {
-            return Ok(None);
+            return Ok(());
         }
         let write = self.is_write_next();
         let block = self.next_block();
@@ -329,7 +327,7 @@ impl Lane {
             self.claims.begin(block);
         }
         self.places[token] = Place { began, block, buffer, in_flight: true, write, read: false };
-        Ok(self.queue.is_gathering().then_some(began))
+        Ok(())
     }
 
     /// Whether the next request writes.

@@ -53,7 +53,7 @@ const SLOW_BYTES_PER_SECOND: f64 = 200e6;
 const CACHE_SHARE: u64 = 2;
 
 /// The method of writes that go on until the drive is steady.
-const STEADY: &str = "disk-steady/2";
+const STEADY: &str = "disk-steady/3";
 
 /// Memory that has not been used for a while, in bytes per second, for the expected cost: a guest gives such pages back to
 /// its host, and has them again at 2.8 s a GiB (seen on the build machine).
@@ -272,18 +272,18 @@ pub(in crate::engine) fn method_of(params: &DiskParams, planned: &str) -> &'stat
 fn method(pattern: DiskPattern, kind: Kind, engine: DiskEngine) -> (&'static str, Option<String>) {
     let bypassed = kind.cache == DiskCache::Bypassed;
     let method = match kind.op {
-        _ if engine == DiskEngine::Null => "disk-null/1",
-        _ if kind.load_percent.is_some() => "disk-load/2",
-        DiskOp::Read if !bypassed => "disk-cached-read/2",
-        DiskOp::Write if !bypassed => "disk-cached-write/2",
-        DiskOp::Mixed if !bypassed => "disk-cached-mixed/2",
-        DiskOp::Rewrite if !bypassed => "disk-cached-rewrite/2",
-        DiskOp::Reread if !bypassed => "disk-cached-reread/2",
-        DiskOp::Read => "disk-read/2",
-        DiskOp::Write => "disk-write/2",
-        DiskOp::Mixed => "disk-mixed/2",
-        DiskOp::Rewrite => "disk-rewrite/2",
-        DiskOp::Reread => "disk-reread/2",
+        _ if engine == DiskEngine::Null => "disk-null/2",
+        _ if kind.load_percent.is_some() => "disk-load/3",
+        DiskOp::Read if !bypassed => "disk-cached-read/3",
+        DiskOp::Write if !bypassed => "disk-cached-write/3",
+        DiskOp::Mixed if !bypassed => "disk-cached-mixed/3",
+        DiskOp::Rewrite if !bypassed => "disk-cached-rewrite/3",
+        DiskOp::Reread if !bypassed => "disk-cached-reread/3",
+        DiskOp::Read => "disk-read/3",
+        DiskOp::Write => "disk-write/3",
+        DiskOp::Mixed => "disk-mixed/3",
+        DiskOp::Rewrite => "disk-rewrite/3",
+        DiskOp::Reread => "disk-reread/3",
     };
     let of_cache = kind.load_percent.is_some() && !bypassed && engine != DiskEngine::Null;
     let refusal = format!(
@@ -516,7 +516,7 @@ mod tests {
         assert!(rows[0].setup_seconds > 3.0 * rows[1].setup_seconds, "the first row lays the file out");
         assert_eq!(
             (rows[0].experiment.method.as_str(), rows[2].experiment.method.as_str()),
-            ("disk-read/2", "disk-write/2")
+            ("disk-read/3", "disk-write/3")
         );
     }
 
@@ -595,9 +595,9 @@ mod tests {
         let told: Vec<_> =
             both.iter().map(|row| (row.experiment.id.as_str(), row.experiment.method.as_str())).collect();
         let expected = [
-            ("disk/random-read/4KiB/d1/cold/t1", "disk-cached-read/2"),
-            ("disk/random-read/4KiB/d1/warm/t1", "disk-cached-read/2"),
-            ("disk/random-write/4KiB/d1/warm/t1", "disk-cached-write/2"),
+            ("disk/random-read/4KiB/d1/cold/t1", "disk-cached-read/3"),
+            ("disk/random-read/4KiB/d1/warm/t1", "disk-cached-read/3"),
+            ("disk/random-write/4KiB/d1/warm/t1", "disk-cached-write/3"),
         ];
         assert_eq!(told, expected);
         assert!(both.iter().all(|row| !params(row).direct && row.obstacle.is_none()));
@@ -673,7 +673,7 @@ mod tests {
         assert_eq!(expanded(&chosen).unwrap()[0].experiment.id, "disk/random-read/4KiB/d1/libaio/t1");
         chosen.suite.disk[0].engine = Some(DiskEngine::Null);
         let null = expanded(&chosen).unwrap();
-        assert!(null.iter().all(|row| row.experiment.method == "disk-null/1" && row.warnings.is_empty()), "no device");
+        assert!(null.iter().all(|row| row.experiment.method == "disk-null/2" && row.warnings.is_empty()), "no device");
     }
 
     #[test]
@@ -699,7 +699,7 @@ mod tests {
         let loaded = DiskStanza { load_percent: vec![25, 90], op: vec![DiskOp::Read], depth: vec![32], ..stanza() };
         let rows = expanded(&request(loaded, target())).unwrap();
         let seen: Vec<_> = rows.iter().map(|row| (row.experiment.method.as_str(), params(row).load_percent)).collect();
-        assert_eq!(seen, [("disk-load/2", Some(25)), ("disk-load/2", Some(90))]);
+        assert_eq!(seen, [("disk-load/3", Some(25)), ("disk-load/3", Some(90))]);
         assert!(rows.iter().all(|row| row.obstacle.is_none()) && rows[0].experiment.id != rows[1].experiment.id);
     }
 
@@ -711,7 +711,7 @@ mod tests {
         asked.suite.disk.push(writes);
         let row = &expanded(&asked).unwrap()[0];
         let seen = (row.experiment.id.as_str(), row.experiment.method.as_str());
-        assert_eq!(seen, ("disk/random-write/4KiB/d32/steady/t1", "disk-steady/2"));
+        assert_eq!(seen, ("disk/random-write/4KiB/d32/steady/t1", "disk-steady/3"));
         assert!(row.sampling.until_steady && row.obstacle.is_none() && row.exact_work.is_none());
         assert_eq!((row.sampling.samples, row.sampling.per_launch), (25, 25));
         let written = 2.0 * params(row).size as f64 / LAYOUT_BYTES_PER_SECOND;

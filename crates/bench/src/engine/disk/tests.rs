@@ -87,7 +87,7 @@ fn task(params: &DiskParams, held: &Held, launch: u32) -> Task {
         id: disk_id(params, DiskChoices::default()),
         area: model::experiment::Area::Disk,
         params: Params::Disk(params.clone()),
-        method: "disk-read/2".into(),
+        method: "disk-read/3".into(),
         classic: None,
         kernel: None,
     };

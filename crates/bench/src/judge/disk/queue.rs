@@ -2,6 +2,7 @@
 
 use model::document::{DiskConditions, Row};
 use model::experiment::DiskParams;
+use model::io::DiskCache;
 use model::sample::MetricName;
 use model::warning::{Warning, WarningCode};
 
@@ -19,6 +20,10 @@ const POLLED: &str = "polled";
 pub(super) fn warnings(params: &DiskParams, conditions: &DiskConditions, row: &Row) -> Vec<Warning> {
     if params.load_percent.is_some() {
         return load_not_kept(conditions, row).into_iter().collect();
+    }
+    if params.cache == DiskCache::Warm {
+        // What memory answers at once is never in flight, however many were asked for at once.
+        return cpu_bound(params, conditions, row).into_iter().collect();
     }
     let depth = depth_not_reached(params, conditions);
     // Where fewer were in flight the product is that of the fewer.
@@ -93,6 +98,14 @@ mod tests {
         assert_eq!(of(32, DiskConditions { depth_achieved: Some(29.5), ..good() }), [""; 0]);
         let single = DiskConditions { depth_achieved: Some(0.85), mean_latency_seconds: None, ..good() };
         assert_eq!(of(1, single), [""; 0], "of a single one there is nothing to reach");
+    }
+
+    #[test]
+    fn through_a_warm_cache_nothing_is_in_flight_and_nothing_is_said_of_it() {
+        let conditions = DiskConditions { depth_achieved: Some(4.0), mean_latency_seconds: Some(4.0 / 1e5), ..good() };
+        let warm = DiskParams { cache: DiskCache::Warm, direct: false, ..disk_params(32) };
+        let row = row(warm.clone(), conditions.clone(), &QUIET);
+        assert_eq!(warnings(&warm, &conditions, &row), []);
     }
 
     #[test]

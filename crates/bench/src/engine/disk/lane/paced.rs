@@ -129,9 +129,10 @@ impl Places for AtWork<'_> {
         let mut done = std::mem::take(&mut self.lane.done);
         let waited = self.wait_for(until, &mut done);
         waited.map_err(|error| self.lane.first_failed(&trouble::words(&error)))?;
+        // One for all of them, as in the closed loop.
+        let now = self.timer.now_unordered();
         for completion in done.drain(..) {
             let token = completion.token as usize;
-            let now = self.timer.now_unordered();
             let Place { began, write, .. } = self.lane.finish(completion, now, self.tally)?;
             if let Some(apart) = &mut self.lane.apart
                 && self.window.holds(began)
