@@ -73,6 +73,15 @@ pub(crate) fn reacting(command: &Command) -> Command {
     plain
 }
 
+/// Whether a process ignores one of the signals that stop a run; not if it is gone.
+fn ignores_stop_signals(process: u32) -> bool {
+    /// SIGHUP, SIGINT and SIGTERM: numbers 1, 2 and 15, in a mask whose lowest bit is number 1.
+    const STOPS: u64 = 1 | 1 << 1 | 1 << 14;
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & STOPS != 0)
+}
+
 /// A program that is stopped when its value is dropped.
 pub(crate) struct Running(Option<Child>);
 
@@ -81,10 +90,15 @@ impl Running {
         Self(Some(command.spawn().unwrap()))
     }
 
-    /// Starts the program under test, which reacts to signals as usual.
+    /// Starts the program under test, which reacts to signals as usual: what is sent before `env` has seen to that would be
+    /// lost where the tests themselves ignore it.
     pub(crate) fn assay(scratch: &Scratch, arguments: &str) -> Self {
         let mut plain = reacting(&command(scratch, arguments.split_whitespace()));
-        Self::start(plain.stdout(Stdio::piped()).stderr(Stdio::piped()))
+        let started = Self::start(plain.stdout(Stdio::piped()).stderr(Stdio::piped()));
+        while ignores_stop_signals(started.id()) {
+            std::thread::yield_now();
+        }
+        started
     }
 
     pub(crate) fn id(&self) -> u32 {
