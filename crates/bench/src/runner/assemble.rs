@@ -160,7 +160,10 @@ const fn stop(over: Option<&Over>) -> Option<Stop> {
 }
 
 fn cut_short(missing: f64, samples: usize) -> Option<Warning> {
-    Warning::when(WarningCode::CutShort, missing, || format!("Only {samples} samples were taken."))
+    Warning::when(WarningCode::CutShort, missing, || match samples {
+        1 => "Only 1 sample was taken.".to_owned(),
+        samples => format!("Only {samples} samples were taken."),
+    })
 }
 
 /// One metric for each name, in the order of the first sample.
