@@ -262,9 +262,11 @@ fn costs(page: &mut String, latest: &[&Attempt]) {
     page.push_str(
         "\n### What a request takes, and what it costs\n\nFrom the same pairs: median latency (fio: `lat_ns`), processor \
          seconds of the working threads per request, user and system (ours with the check of every block), as the ratio \
-         ours over theirs with its 95 % interval, less being better; and the rate of our own loop at that depth without a device, \
-         measured beside the row on one core.\n\n| what | tool | p50 ours | theirs | ratio (95 %) | CPU ours | theirs | ratio (95 %) | our loop \
-         |\n|---|---|---|---|---|---|---|---|---|\n",
+         ours over theirs with its 95 % interval, less being better; the rate of our own loop at that depth without a device, \
+         its system calls included, measured beside the row on one core; and the CPU ratio if that loop took no time at all: \
+         what is left is the kernel's way to the device, which no program saves.\n\n\
+         | what | tool | p50 ours | theirs | ratio (95 %) | CPU ours | theirs | ratio (95 %) | our loop | ratio without it \
+         |\n|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for attempt in with {
         let cells = |name: &str| {
@@ -278,13 +280,21 @@ fn costs(page: &mut String, latest: &[&Attempt]) {
         let own = attempt.number("loop_iops").map_or_else(|| "–".to_owned(), |rate| quantity(rate, "1/s"));
         let _ = writeln!(
             page,
-            "| `{}` | {} | {} | {} | {own} |",
+            "| `{}` | {} | {} | {} | {own} | {} |",
             attempt.text("id"),
             attempt.text("tool"),
             cells("latency"),
             cells("cpu_seconds_per_request"),
+            without_loop(attempt).map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.3}")),
         );
     }
+}
+
+/// The ratio of CPU seconds a request if our own loop, which is measured with requests for nothing, took no time.
+fn without_loop(attempt: &Attempt) -> Option<f64> {
+    let [ours, _, ratio, ..] = attempt.also("cpu_seconds_per_request")?;
+    let own = attempt.number("loop_iops").filter(|rate| *rate > 0.0)?.recip();
+    Some(ratio * (1.0 - own / ours).max(0.0))
 }
 
 /// The 99th percentiles of round trips, where the latest attempts compared them.
@@ -510,7 +520,9 @@ mod tests {
             "also": [{"name": "cpu_seconds_per_request", "ours": 2e-6, "theirs": 4e-6, "ratio": 0.5, "ratio_ci95": [0.45, 0.55]}]}"#;
         let page = render(&[Attempt::of_line(line).unwrap()]);
         assert!(
-            page.contains("| `disk/a` | fio | – | – | – | 2.000 µs | 4.000 µs | 0.500 (0.450 … 0.550) | 8.000 M/s |"),
+            page.contains(
+                "| `disk/a` | fio | – | – | – | 2.000 µs | 4.000 µs | 0.500 (0.450 … 0.550) | 8.000 M/s | 0.469 |"
+            ),
             "{page}"
         );
         let page = render(&[attempt("a", "1", "below")]);
