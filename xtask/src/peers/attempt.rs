@@ -33,6 +33,7 @@ fn of(document: &Value, row: &Value, metric: &Value, reference: &Value) -> Attem
         "machine": machine(&document["machine"]),
         "kernel": document["machine"]["os"]["kernel"],
         "id": row["id"],
+        "method": row["method"],
         "path": row["params"]["path"],
         "grade": row["grade"],
         "cpus": row["conditions"]["cpus"],

@@ -16,6 +16,7 @@ use sys::queue::{Engine, Options, Queue, Request};
 use super::cache::{Allowance, Keeper};
 use super::contents::{Contents, PAGE_BYTES};
 use super::engines::{self, cannot_open};
+use super::helpers::Helpers;
 use super::lane::{Access, Due, Job, Lane};
 use super::{apart, layout, rows, traffic, trouble};
 use crate::engine::{Flow, FlowMetric, FlowProfile, Tally, Trouble, Window};
@@ -47,8 +48,8 @@ pub(super) struct DiskFlow {
     params: DiskParams,
     job: Arc<Job>,
     lanes: Vec<Lane>,
-    /// What the lanes but the first count, each on a thread of its own.
-    tallies: Vec<Tally>,
+    /// The threads of all lanes but the first.
+    helpers: Helpers,
     /// For flushing and for looking at; nothing is read or written through it.
     file: File,
     /// For reading back what was written.
@@ -118,7 +119,7 @@ impl DiskFlow {
             keeper,
             job,
             lanes,
-            tallies: Vec::new(),
+            helpers: Helpers::default(),
             file,
             reader,
             stepped_down,
@@ -207,10 +208,7 @@ impl Flow for DiskFlow {
             return self.find_full_rate(percent, timer, window);
         }
         self.job.allowance.set(self.allowed_in(window));
-        if let Some((first, others)) = self.lanes.split_first_mut() {
-            self.tallies.resize_with(others.len(), || tally.fork());
-            run_lanes(first, others, &mut self.tallies, (timer, window), tally)?;
-        }
+        self.helpers.run(&mut self.lanes, (timer, window), tally)?;
         if self.job.allowance.is_spent() {
             // All that was to be done is done, by the last lane too.
             tally.over(timer.now());
@@ -282,10 +280,7 @@ impl DiskFlow {
         let end = window.end.max(window.begin + timer.ticks(FULL_RATE_SECONDS));
         let (window, mut tally) = (Window { end, ..window }, Tally::new(timer));
         tally.begin(window);
-        if let Some((first, others)) = self.lanes.split_first_mut() {
-            let mut tallies: Vec<Tally> = others.iter().map(|_| tally.fork()).collect();
-            run_lanes(first, others, &mut tallies, (timer, window), &mut tally)?;
-        }
+        self.helpers.run(&mut self.lanes, (timer, window), &mut tally)?;
         if tally.operations == 0 {
             return Err(format!(
                 "not one request ended within {FULL_RATE_SECONDS} s: there is no rate to take a share of"
@@ -351,34 +346,6 @@ impl DiskFlow {
             ..known
         }
     }
-}
-
-/// The lane of the thread itself and its helpers, each on a thread of its own, which inherits the CPU.
-fn run_lanes(
-    first: &mut Lane,
-    others: &mut [Lane],
-    tallies: &mut [Tally],
-    (timer, window): (&Timer, Window),
-    tally: &mut Tally,
-) -> Result<(), String> {
-    std::thread::scope(|scope| {
-        let mut helpers = Vec::with_capacity(others.len());
-        for (lane, own) in others.iter_mut().zip(tallies.iter_mut()) {
-            own.begin(window);
-            let helper = std::thread::Builder::new().spawn_scoped(scope, move || lane.run(timer, window, own));
-            helpers.push(helper.map_err(|error| format!("cannot start a thread for blocking requests: {error}"))?);
-        }
-        let mut result = first.run(timer, window, tally);
-        for helper in helpers {
-            let ended = helper.join().unwrap_or_else(|_| Err("a thread for blocking requests panicked".to_owned()));
-            result = result.and(ended);
-        }
-        result
-    })?;
-    for own in tallies {
-        tally.merge(own);
-    }
-    Ok(())
 }
 
 fn open_plain(held: &HeldFile) -> Result<File, Trouble> {

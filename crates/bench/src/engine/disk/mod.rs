@@ -12,6 +12,7 @@ mod claims;
 mod contents;
 mod engines;
 mod flow;
+mod helpers;
 mod lane;
 mod layout;
 mod permutation;

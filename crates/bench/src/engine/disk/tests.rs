@@ -15,6 +15,7 @@ use model::experiment::{DiskChoices, DiskParams, Experiment, Params, disk_id};
 use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
 use model::wire::{HeldFile, Observations, Task};
 use sys::clock::Timer;
+use sys::usage::ThreadUsage;
 
 use super::flow::DiskFlow;
 use super::{DiskEngine as Disks, layout};
@@ -214,6 +215,23 @@ fn one_small_file_is_wrapped_around_many_times() {
         }
         assert!(operations > 40, "{op}: {operations} requests in 20 seconds");
     }
+}
+
+#[test]
+fn lanes_of_blocking_requests_keep_their_threads_and_cost_no_page_faults_in_a_window() {
+    let held = laid_out(4 * MIB);
+    let depth = 64;
+    let params = params(DiskPattern::Random, DiskOp::Read, 4096, depth, DiskEngine::Sync);
+    let mut flow = open(&params, &held, 1).unwrap();
+    run_until_counted(&mut flow);
+    let faults = |_| {
+        let before = ThreadUsage::now();
+        run(&mut flow, 20).unwrap();
+        ThreadUsage::now().since(before).page_faults
+    };
+    // New stacks would be one each, but for those that the C library keeps: 40 MiB of them, which are twenty.
+    let fewest = (0..3).map(faults).min();
+    assert!(fewest.is_some_and(|faults| faults < u64::from(depth - 20) / 2), "{fewest:?}");
 }
 
 #[test]
