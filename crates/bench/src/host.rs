@@ -2,7 +2,7 @@
 //! stop.
 
 pub use sys::clock::{monotonic_raw_seconds, unix_seconds, utc_now};
-pub use sys::process::{die_with_parent, note_stop_signals, note_warning_signal, stop_signal};
+pub use sys::process::{die_with_parent, note_stop_signals, note_warning_signal, stop_signal, survive_file_size_limit};
 
 /// The name of this host, if it has one that is text.
 pub fn name() -> Option<String> {

@@ -144,9 +144,11 @@ pub(crate) fn why_not(sentence: &str) -> &str {
 /// How a file is made to look at.
 type Make = dyn Fn(&Path) -> io::Result<Option<File>>;
 
-/// A file in a directory without a name, or with one for a moment.
+/// A file in a directory without a name, or with one for a moment, which nobody else takes: in containers processes have
+/// the same numbers, and a name may be left where a process was killed in between.
 fn file_for_a_moment(directory: &Path) -> io::Result<File> {
-    sys::file::unnamed(directory, &OsString::from(format!(".assay-look-{}.tmp", std::process::id())))
+    let now = sys::clock::monotonic_raw_seconds().to_bits();
+    sys::file::unnamed(directory, &OsString::from(format!(".assay-look-{}-{now:x}.tmp", std::process::id())))
 }
 
 /// Why no files can be made in a directory.

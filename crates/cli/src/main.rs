@@ -16,6 +16,7 @@ use exit::Outcome;
 
 fn main() -> ExitCode {
     let began = bench::host::monotonic_raw_seconds();
+    bench::host::survive_file_size_limit();
     let arguments = args::parse();
     let outcome = commands::carry_out(arguments, began);
     exit::status(outcome.unwrap_or_else(Outcome::Unusable))

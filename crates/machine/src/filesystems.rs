@@ -104,6 +104,11 @@ pub fn filesystem_kind(magic: u64) -> Option<FilesystemKind> {
     KINDS.iter().find(|kind| u64::from(kind.magic) == magic & u64::from(u32::MAX)).copied()
 }
 
+/// The kind of file system of this name; `None` for one that is not in the table.
+pub fn filesystem_named(name: &str) -> Option<FilesystemKind> {
+    KINDS.iter().find(|kind| kind.name == name).copied()
+}
+
 /// The class of a file system by its name in the table of mounts.
 pub(crate) fn class_of(name: &str) -> Option<FilesystemClass> {
     // `fuse.sshfs`, but not `fuseblk`, which lies on a block device.

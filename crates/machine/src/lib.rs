@@ -70,7 +70,7 @@ pub use counters::{DeviceIo, ProcessIo, device_io, process_io};
 pub use declared::{Declared, KEYS as DECLARED_KEYS};
 pub use disk_peaks::disk_peaks;
 pub use dump::{Dump, Leaves, Registers};
-pub use filesystems::{FilesystemClass, FilesystemKind, filesystem_kind};
+pub use filesystems::{FilesystemClass, FilesystemKind, filesystem_kind, filesystem_named};
 pub use latency::imul_cycles;
 pub use list::parse_list;
 pub use memory_peaks::memory_peaks;

@@ -337,10 +337,11 @@ pub struct DiskConditions {
     pub steady_range: Option<f64>,
     /// From one end of the least-squares line through the five rounds to the other, over their mean; likewise.
     pub steady_drift: Option<f64>,
-    /// CPU seconds of the working threads per second of the timed part.
+    /// CPU seconds of a working thread (and of those that make its blocking calls) per second of the timed part: of the
+    /// busiest thread, or of all together per CPU where that is more.
     pub cpu_busy: Option<f64>,
-    /// User and system seconds of the first thread (and of those that make its blocking calls) per request, our checks of
-    /// the data included.
+    /// User and system seconds of a thread (and of those that make its blocking calls) per request, our checks of the data
+    /// included; the mean over the threads.
     pub cpu_seconds_per_request: Option<f64>,
     /// Requests per second that a thread makes with this depth when they are for nothing: the same loop, time stamps,
     /// histogram and checks, and with `io_uring` the kernel's no-op, but no device. Measured beside the row.

@@ -100,6 +100,8 @@ crate::isa::words! {
         NotWritten => "not_written",
         /// A disk of a hypervisor, a server or a file: whoever keeps the data may cache it unseen.
         HostCache => "host_cache",
+        /// Whether the device moved what was asked for cannot be checked.
+        Unaccounted => "unaccounted",
         /// Fewer requests were in flight than the row says.
         DepthNotReached => "depth_not_reached",
         /// Rate, latency and depth do not fit together.
@@ -356,6 +358,8 @@ pub const WARNINGS: &[WarningRule] = &[
         "The rate at high depths may be below what the device can do.", "Allow io_uring (kernel.io_uring_disabled, seccomp) and locked memory (ulimit -l)."),
     rule(WarningCode::HostCache, Cause::Method, "1", (None, None),
         "What a host, a server or a page cache below it holds cannot be seen from here, so the figure may be that of memory.", "Compare with a file much larger than that memory, if that is possible."),
+    rule(WarningCode::Unaccounted, Cause::Method, "1", (None, None),
+        "Whether the device moved what was asked for, and what others asked of it meanwhile, cannot be told.", "Switch its counts on (echo 1 > /sys/block/DISK/queue/iostats), or choose a --dir whose device is known."),
     rule(WarningCode::NotSteady, Cause::Method, "relative change", (Some(0.05), Some(0.5)),
         "The rate had not settled when timing began.", "Repeat on a quiet host, or with a longer warm_up in a suite file."),
     rule(WarningCode::NoSteadyState, Cause::Method, "range or drift of five rounds over what is allowed of it", (None, Some(1.0)),

@@ -34,6 +34,13 @@ pub fn note_warning_signal() {
     unsafe { libc::signal(libc::SIGUSR1, handler as *const () as libc::sighandler_t) };
 }
 
+/// From now on a write beyond the limit of file sizes (`RLIMIT_FSIZE`, `ulimit -f`) is an error that says so (`EFBIG`) and
+/// no longer ends the process (SIGXFSZ). Programs that are started from here inherit that.
+pub fn survive_file_size_limit() {
+    // SAFETY: ignoring a signal runs none of our code.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
 /// The signal that asked us to stop, if one did.
 pub fn stop_signal() -> Option<i32> {
     Some(STOP_SIGNAL.load(Ordering::SeqCst)).filter(|signal| *signal != 0)

@@ -316,6 +316,7 @@ const ELSEWHERE: &[WarningCode] = &[
     WarningCode::Oversubscribed,
     WarningCode::PossiblyCached,
     WarningCode::HostCache,
+    WarningCode::Unaccounted,
     WarningCode::PartOfSector,
     WarningCode::NearlyFull,
     WarningCode::CutShort,

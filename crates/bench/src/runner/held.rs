@@ -168,8 +168,9 @@ fn describe(holding: &Holding, params: &DiskParams, plan: &Plan, filesystem: Opt
 /// and keeps checksums, direct writes are buffered for them: not for this file, if it lets us.
 fn overwritten_in_place(file: &File, filesystem: Option<&str>) -> Option<bool> {
     let granted = sys::file::refuse_copy_on_write(file).unwrap_or(false);
-    // Others than btrfs do not know the wish, and most of them write in place anyway.
-    (granted || filesystem == Some("btrfs")).then_some(granted)
+    // Others than btrfs do not know the wish: most of them write in place anyway, and ZFS and bcachefs do not.
+    let copies = filesystem.and_then(machine::filesystem_named).is_some_and(|kind| kind.copy_on_write);
+    (granted || copies).then_some(granted)
 }
 
 /// The file, and the directories that had to be made for it. One that the user named and that is gone is not made again.

@@ -5,6 +5,7 @@
 //! later, `srun` and ssh.
 
 mod clock_probe;
+mod disk;
 mod flow;
 mod job;
 mod observe;
@@ -15,7 +16,7 @@ mod thread;
 use std::io::{BufRead, Write};
 use std::sync::Mutex;
 
-use model::document::{DiskConditions, NetConditions};
+use model::document::NetConditions;
 use model::wire::{Message, Observations, Role, Task};
 use sys::clock::{Calibration, Source};
 use sys::team;
@@ -87,7 +88,7 @@ fn carry_out(task: &Task, calibration: Calibration, output: &mut (dyn Write + Se
         (None, Err(sentence)) => Err(Trouble::Failed(sentence)),
         (None, Ok(reports)) => {
             let settings = machine::settings(&machine::Sysroot::host());
-            Ok(Observations { settings, ..add_up(reports, launch.timer.source() == Source::Counter) })
+            Ok(Observations { settings, ..add_up(reports, launch.timer.source() == Source::Counter, &task.cpus) })
         }
     }
 }
@@ -128,31 +129,18 @@ fn both(first: Option<NetConditions>, next: Option<NetConditions>) -> Option<Net
     }
 }
 
-/// What two threads of a disk experiment say: the first speaks for all, but each of its own rate without pause, of what
-/// was due of its own, and of its own writes.
-fn of_threads(first: Option<DiskConditions>, next: Option<DiskConditions>) -> Option<DiskConditions> {
-    match (first, next) {
-        (Some(first), Some(next)) => {
-            let plus = |of: fn(&DiskConditions) -> Option<f64>| of(&first).zip(of(&next)).map(|(a, b)| a + b);
-            let (full_iops, due_iops) = (plus(|one| one.full_iops), plus(|one| one.due_iops));
-            let flushed_bytes_per_second = plus(|one| one.flushed_bytes_per_second);
-            Some(DiskConditions { full_iops, due_iops, flushed_bytes_per_second, ..first })
-        }
-        (first, next) => first.or(next),
-    }
-}
-
 /// The clock's source where hardware counts the core's cycles.
 pub(crate) const CYCLE_COUNTER: &str = "counter";
 
-/// One launch's observations from those of its threads.
-fn add_up(reports: Vec<ThreadReport>, counter_timer: bool) -> Observations {
+/// One launch's observations from those of its threads, on these CPUs.
+fn add_up(reports: Vec<ThreadReport>, counter_timer: bool, cpus: &[u32]) -> Observations {
     let source = |is: fn(&ThreadReport) -> bool| reports.iter().all(is);
     let clock_source = match (source(|report| report.cycle_counter), source(|report| report.paced_clock)) {
         (true, _) => CYCLE_COUNTER,
         (false, true) => "paced",
         (false, false) => "chains",
     };
+    let mut disks = Vec::new();
     let mut sum = Observations { counter_timer, clock_source: clock_source.to_owned(), ..Observations::default() };
     for report in reports {
         if report.of_flow.is_none() && report.timed_seconds > 0.0 {
@@ -180,7 +168,8 @@ fn add_up(reports: Vec<ThreadReport>, counter_timer: bool) -> Observations {
         sum.start_spread_seconds = sum.start_spread_seconds.or(report.start_spread_seconds);
         if let Some(of_flow) = report.of_flow {
             sum.waiting = true;
-            (sum.disk, sum.net) = (of_threads(sum.disk.take(), of_flow.disk), both(sum.net.take(), of_flow.net));
+            sum.net = both(sum.net.take(), of_flow.net);
+            disks.extend(of_flow.disk);
         }
         sum.linpack = sum.linpack.or(report.of_job.and_then(|of_job| of_job.linpack));
         if let Some(watched) = report.watched {
@@ -189,25 +178,16 @@ fn add_up(reports: Vec<ThreadReport>, counter_timer: bool) -> Observations {
             sum.throttled_seconds = watched.throttled_seconds;
         }
     }
+    sum.disk = disk::of_threads(&disks, cpus);
     sum
 }
 
 #[cfg(test)]
 mod tests {
+    use model::document::DiskConditions;
     use sys::usage::ThreadUsage;
 
     use super::*;
-
-    #[test]
-    fn rates_of_a_load_add_up_over_threads() {
-        let of = |full_iops, due_iops| {
-            let late_share = Some(0.5);
-            Some(DiskConditions { full_iops, due_iops, late_share, ..DiskConditions::default() })
-        };
-        assert_eq!(of_threads(of(Some(100.0), Some(50.0)), of(Some(90.0), Some(40.0))), of(Some(190.0), Some(90.0)));
-        assert_eq!(of_threads(None, of(Some(1.0), None)), of(Some(1.0), None));
-        assert_eq!(of_threads(of(None, None), of(None, None)), of(None, None));
-    }
 
     fn report(cpu_seconds: f64) -> ThreadReport {
         let used = ThreadUsage { cpu_seconds, ..ThreadUsage::default() };
@@ -217,7 +197,7 @@ mod tests {
     #[test]
     fn the_thread_that_had_its_cpu_least_is_not_averaged_away() {
         let reports = vec![report(2.0), ThreadReport { migrated: true, ..report(1.0) }, report(2.0)];
-        let seen = add_up(reports, true);
+        let seen = add_up(reports, true, &[0]);
         assert_eq!((seen.least_cpu_share, seen.cpu_seconds, seen.migrated_threads), (Some(0.5), 5.0, 1));
     }
 
@@ -229,9 +209,9 @@ mod tests {
             let seen = Observations { disk: Some(disk), ..Observations::default() };
             ThreadReport { of_flow: Some(Box::new(seen)), ..report(0.1) }
         };
-        let disk = add_up(vec![writing(Some(5.0), "first"), writing(Some(7.0), "next")], true).disk.unwrap();
+        let disk = add_up(vec![writing(Some(5.0), "first"), writing(Some(7.0), "next")], true, &[0, 1]).disk.unwrap();
         assert_eq!((disk.flushed_bytes_per_second, disk.filesystem.as_deref()), (Some(12.0), Some("first")));
-        let unknown = add_up(vec![writing(Some(5.0), ""), writing(None, "")], true).disk.unwrap();
+        let unknown = add_up(vec![writing(Some(5.0), ""), writing(None, "")], true, &[0, 1]).disk.unwrap();
         assert_eq!(unknown.flushed_bytes_per_second, None);
     }
 
@@ -241,9 +221,12 @@ mod tests {
             let net = Some(NetConditions { link_bytes, mtu, ..NetConditions::default() });
             ThreadReport { of_flow: Some(Box::new(Observations { net, ..Observations::default() })), ..report(0.1) }
         };
-        let seen = add_up(vec![waiting(Some(5), Some(65536)), waiting(Some(7), None)], true);
+        let seen = add_up(vec![waiting(Some(5), Some(65536)), waiting(Some(7), None)], true, &[0, 1]);
         let net = seen.net.unwrap();
         assert_eq!((seen.least_cpu_share, net.link_bytes, net.mtu), (None, Some(12), Some(65536)));
-        assert_eq!(add_up(vec![waiting(Some(5), None), waiting(None, None)], true).net.unwrap().link_bytes, None);
+        assert_eq!(
+            add_up(vec![waiting(Some(5), None), waiting(None, None)], true, &[0, 1]).net.unwrap().link_bytes,
+            None
+        );
     }
 }

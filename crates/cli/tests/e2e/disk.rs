@@ -704,6 +704,15 @@ fn btrfs_overwrites_in_place_or_is_said_not_to() {
         assert_direct_or_said(&row);
         assert!(!codes(&row).contains(&"not_direct"), "{row:#}");
     }
+    // It says nothing of what direct requests must be multiples of, and buffers what is no whole block of its own.
+    let small = "disk --pattern random --depth 1 --block 512,1KiB,4KiB --size 64MiB --verify --json - --dir";
+    let shown = printed(&assay(&scratch, &format!("{small} {}", disk.path().display())));
+    check(&shown);
+    for row in rows(&shown) {
+        let whole = row["params"]["block"] == 4096;
+        assert_eq!(row["status"] == "ok", whole, "{row:#}");
+        assert!(whole || text(row, "reason").contains("needs multiples of 4096 bytes"), "{row:#}");
+    }
     // A file that is to be compressed cannot also be overwritten in place.
     let compressed = disk.path().join("compressed");
     std::fs::create_dir(&compressed).unwrap();

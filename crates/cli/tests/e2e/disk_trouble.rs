@@ -15,7 +15,8 @@ use crate::common::{
 use crate::disk::{brief, directory};
 use crate::family::{ended_within, lives};
 use crate::system::{
-    Cgroup, LoopDisk, Overlay, Running, Tmpfs, Zram, assert_no_orphans, has, samples_in_journal, signal, wait_for,
+    Cgroup, LoopDisk, Overlay, Running, Tmpfs, Zram, assert_no_orphans, has, samples_in_journal, signal, through_shell,
+    wait_for,
 };
 
 /// Longer than any of these runs takes, and shorter than a hang.
@@ -599,4 +600,22 @@ fn a_quota_that_is_too_small_skips_the_rows() {
     }
     let back = wait_for(GIVEN_BACK, || (disk.free_bytes() + SLACK_BYTES >= free_bytes).then_some(()));
     assert!(back.is_some(), "of {free_bytes} bytes {} are free again", disk.free_bytes());
+}
+
+#[test]
+fn a_limit_of_file_sizes_skips_the_rows() {
+    let scratch = Scratch::new();
+    let Some(folder) = directory(&scratch, "a limit of file sizes") else { return };
+    let disk = "disk --pattern random --op read,write --depth 1 --size 64MiB --verify --json - --dir";
+    // In units of 512 bytes, or of 1024 where `sh` is bash: less than the file in either.
+    let line = r#"ulimit -f 40960; exec "$@""#;
+    let mut limited = through_shell(&scratch, line, &format!("{disk} {}", folder.display()));
+    let shown = printed(&limited.output().unwrap().into());
+    assert_explained(&shown);
+    assert!(!rows(&shown).is_empty());
+    for row in rows(&shown) {
+        assert_eq!(row["status"], "skipped", "{row:#}");
+        assert!(text(row, "reason").contains("EFBIG"), "{row:#}");
+    }
+    assert_eq!(names(&folder), [""; 0]);
 }

@@ -23,10 +23,35 @@ pub(super) fn warnings(
     engine_chosen: bool,
 ) -> Vec<Warning> {
     let stepped = stepped_down(target, params.engine).filter(|_| !engine_chosen);
-    [behind(target, machine), part_of_sector(target, machine, params), nearly_full(target, params), stepped]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        behind(target, machine),
+        unaccounted(target, machine, params),
+        part_of_sector(target, machine, params),
+        nearly_full(target, params),
+        stepped,
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Whether nobody counts what the device under a row past the page cache moves. With somebody else there is no device of
+/// ours, which is said already.
+fn unaccounted(target: &DiskTarget, machine: &Machine, params: &DiskParams) -> Option<Warning> {
+    if target.remote || !params.direct {
+        return None;
+    }
+    let ends = target.storage.disks();
+    let silent = machine.disks.iter().find(|disk| ends.contains(&disk.name) && disk.queue.counted == Some(false));
+    let seen = match silent {
+        Some(disk) => format!("{} was told not to count what it moves (iostats is 0).", disk.name),
+        None if ends.is_empty() => {
+            let kind = target.storage.filesystem.as_deref().unwrap_or("a file system");
+            format!("Which device '{}' ({kind}) is on cannot be seen from here.", target.directory.display())
+        }
+        None => return None,
+    };
+    Some(Warning::new(WarningCode::Unaccounted, 1.0, &seen))
 }
 
 /// What is to be known of the disks behind a directory: that they may be somebody's memory.
@@ -36,6 +61,12 @@ fn behind(target: &DiskTarget, machine: &Machine) -> Option<Warning> {
         let kind = target.storage.filesystem.as_deref().unwrap_or("a network file system");
         seen.push(format!("'{}' is {kind}: the data is with somebody else.", target.directory.display()));
     } else {
+        if target.storage.filesystem.as_deref() == Some("zfs") {
+            seen.push(
+                "ZFS answers from a cache of its own in memory (ARC), which the page cache's figures leave out."
+                    .to_owned(),
+            );
+        }
         seen.extend(target.storage.chain.iter().filter_map(cached_below));
         seen.extend(made_up(target, machine));
     }
@@ -209,6 +240,41 @@ mod tests {
         assert_eq!(said(&array, vec![software("md0"), real("nvme0n1")], None), None);
         assert_eq!(said(&[("nvme0n1", "disk")], vec![real("nvme0n1"), virtio("vda")], None), None, "another disk");
         assert_eq!(said(&[], Vec::new(), None), None);
+    }
+
+    #[test]
+    fn a_cache_that_nobody_shows_may_have_answered() {
+        let mut zfs = target(&[]);
+        zfs.storage.filesystem = Some("zfs".into());
+        let text = behind(&zfs, &machine_with_cpus(1)).unwrap().text;
+        assert!(text.contains("ARC"), "{text}");
+    }
+
+    #[test]
+    fn where_nobody_counts_what_a_device_moves_that_is_said() {
+        let of = |target: &DiskTarget, disks: Vec<Disk>, params: &DiskParams| {
+            let machine = Machine { disks, ..machine_with_cpus(1) };
+            unaccounted(target, &machine, params).map(|warning| (warning.code, warning.grade, warning.text))
+        };
+        let on_nvme = target(&[("nvme0n1", "disk")]);
+        let counting = |counted| {
+            let mut disk = real("nvme0n1");
+            disk.queue.counted = counted;
+            vec![disk]
+        };
+        assert_eq!(of(&on_nvme, counting(Some(true)), &disk_params(1)), None);
+        assert_eq!(of(&on_nvme, counting(None), &disk_params(1)), None);
+        let (code, grade, text) = of(&on_nvme, counting(Some(false)), &disk_params(1)).unwrap();
+        assert_eq!((code.as_str(), grade), ("unaccounted", Grade::A));
+        assert!(text.starts_with("nvme0n1 was told not to count"), "{text}");
+        let cached = DiskParams { direct: false, cache: DiskCache::Warm, ..disk_params(1) };
+        assert_eq!(of(&on_nvme, counting(Some(false)), &cached), None, "through the cache nobody expects it");
+        let mut nowhere = target(&[]);
+        nowhere.storage.filesystem = Some("zfs".into());
+        let (.., text) = of(&nowhere, Vec::new(), &disk_params(1)).unwrap();
+        assert!(text.starts_with("Which device '/data' (zfs) is on cannot be seen from here."), "{text}");
+        nowhere.remote = true;
+        assert_eq!(of(&nowhere, Vec::new(), &disk_params(1)), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Which rows there are is `rows`'s business, and how a single queue works `lane`'s.
 
 use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use sys::clock::{Timer, monotonic_raw_seconds};
 use sys::queue::{Engine, Options, Queue, Request};
 
 use super::cache::{Allowance, Keeper};
-use super::contents::{Contents, PAGE_BYTES};
+use super::contents::{Contents, PAGE_BYTES, SECTOR_BYTES};
 use super::engines::{self, cannot_open};
 use super::helpers::Helpers;
 use super::lane::{Access, Due, Job, Lane};
@@ -336,7 +337,11 @@ impl DiskFlow {
             extents: extents.as_ref().map(|extents| extents.count),
             unwritten_bytes: extents
                 .as_ref()
-                .map(|extents| bytes.saturating_sub(extents.written_bytes + extents.encoded_bytes)),
+                .map_or_else(
+                    || allocated_bytes(&self.job.held, &self.file),
+                    |extents| Some(extents.written_bytes + extents.encoded_bytes),
+                )
+                .map(|there| bytes.saturating_sub(there)),
             encoded_bytes: extents.as_ref().map(|extents| extents.encoded_bytes),
             compressed: sys::file::is_compressed(&self.file).ok().flatten(),
             in_place: self.job.held.in_place,
@@ -346,6 +351,13 @@ impl DiskFlow {
             ..known
         }
     }
+}
+
+/// Bytes that the file system has set aside for the file, where it cannot say what of them was written. Those that copy on
+/// write count some seconds later, and compress: of them it would say nothing.
+fn allocated_bytes(held: &HeldFile, file: &File) -> Option<u64> {
+    let copies = machine::filesystem_named(&held.filesystem).is_some_and(|kind| kind.copy_on_write);
+    file.metadata().ok().filter(|_| !copies).map(|found| found.blocks().saturating_mul(SECTOR_BYTES as u64))
 }
 
 fn open_plain(held: &HeldFile) -> Result<File, Trouble> {
@@ -358,11 +370,13 @@ fn open_plain(held: &HeldFile) -> Result<File, Trouble> {
 /// # Errors
 /// Unavailable: they cannot, and why.
 pub(super) fn check_alignment(params: &DiskParams, held: &HeldFile) -> Result<(), Trouble> {
-    let Some(alignment) = sys::file::direct_alignment(&open_plain(held)?).ok().flatten().filter(|_| params.direct)
-    else {
+    if !params.direct {
+        return Ok(());
+    }
+    let said = sys::file::direct_alignment(&open_plain(held)?).ok().flatten();
+    let Some(needed) = said.map(|alignment| u64::from(alignment.offset_bytes)).or_else(|| block_of_copies(held)) else {
         return Ok(());
     };
-    let needed = u64::from(alignment.offset_bytes);
     if needed == 0 {
         let reason = format!("'{}' ({}) has no direct I/O", held.directory, held.filesystem);
         return Err(Trouble::Unavailable(reason));
@@ -372,6 +386,12 @@ pub(super) fn check_alignment(params: &DiskParams, held: &HeldFile) -> Result<()
     }
     let reason = format!("direct I/O in '{}' ({}) needs multiples of {needed} bytes", held.directory, held.filesystem);
     Err(Trouble::Unavailable(reason))
+}
+
+/// What direct I/O must be a multiple of where the file system does not say so, and copies on write: its blocks. These
+/// buffer what is no whole block without a word (btrfs), where others refuse it.
+fn block_of_copies(held: &HeldFile) -> Option<u64> {
+    machine::filesystem_named(&held.filesystem).filter(|kind| kind.copy_on_write).map(|_| PAGE_BYTES as u64)
 }
 
 fn open_reader(job: &Job) -> Result<Queue, Trouble> {

@@ -2,6 +2,8 @@
 
 use model::document::{DiskConditions, Row};
 use model::experiment::DiskParams;
+use model::sample::MetricName;
+use model::unit::{Unit, format_size};
 use model::warning::{Warning, WarningCode};
 
 use crate::judge::percent;
@@ -20,7 +22,17 @@ pub(super) fn warnings(params: &DiskParams, conditions: &DiskConditions, row: &R
     let values: Vec<f64> = headline.samples.iter().map(|sample| sample.value).collect();
     let cliff = cliff(&values).and_then(|(index, lost)| {
         Warning::when(WarningCode::CacheCliff, lost, || {
-            format!("From sample {} of {} on the rate was {} lower.", index + 1, values.len(), percent(lost))
+            let rate = |part: &[f64]| rate(headline.unit, crate::judge::median(part).unwrap_or(0.0));
+            let written = written_before(params, row, index)
+                .map_or_else(String::new, |bytes| format!(", after {} in samples", format_size(bytes)));
+            format!(
+                "From sample {} of {} on the rate was {} lower: {} before{written}, {} from then on.",
+                index + 1,
+                values.len(),
+                percent(lost),
+                rate(&values[..index]),
+                rate(&values[index..])
+            )
         })
     });
     let spread = headline.summary.cv_robust.filter(|_| headline.summary.n >= LEAST_SAMPLES).unwrap_or(0.0);
@@ -30,6 +42,20 @@ pub(super) fn warnings(params: &DiskParams, conditions: &DiskConditions, row: &R
     });
     warnings.extend(cliff.or(unsteady));
     warnings
+}
+
+/// A rate for a reader.
+fn rate(unit: Unit, value: f64) -> String {
+    if unit == Unit::BytePerSecond { format!("{:.1} MB/s", value / 1e6) } else { format!("{value:.0} requests/s") }
+}
+
+/// Bytes that were written in the samples before this one: what went into a cache, less the warm-up and what lies between
+/// samples. `None` where a row does not write, or reads as well.
+fn written_before(params: &DiskParams, row: &Row, index: usize) -> Option<u64> {
+    let moved = row.metric(MetricName::Throughput).filter(|_| params.op.writes() && !params.op.reads())?;
+    let bytes: f64 = moved.samples.iter().take(index).map(|sample| sample.work).sum::<Option<f64>>()?;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of a run, which saturate")]
+    Some(bytes as u64).filter(|bytes| *bytes > 0)
 }
 
 /// Where in a row of rates they fall for good, and by which share of their median: from that sample on every one is
@@ -88,6 +114,10 @@ mod tests {
             "{found:?}"
         );
         assert!((found[0].figure.unwrap() - 2.0 / 3.0).abs() < 1e-9);
+        assert!(
+            found[0].text.contains("3000000000 requests/s before, 1000000000 requests/s from then on"),
+            "{found:?}"
+        );
         let rose: Vec<f64> = fell.iter().rev().copied().collect();
         assert!(!names(&rose).contains(&"cache_cliff".to_owned()), "a rise is none");
         let little = [3.0e9, 2.99e9, 3.01e9, 2.7e9, 2.69e9, 2.71e9];

@@ -34,6 +34,9 @@ const AT_LIMIT: std::ops::RangeInclusive<f64> = 0.95..=1.05;
 /// Below this share of a disk that spins its arm moves noticeably less than over all of it.
 const SHORT_SPAN: f64 = 0.05;
 
+/// How disks are attached that say truly whether they spin.
+const OF_DISKS: &[&str] = &["sata", "sas"];
+
 /// From this block on, in bytes, requests one after the other are as fast as a device makes them.
 const LARGE_BLOCK_BYTES: u64 = 128 << 10;
 
@@ -230,14 +233,17 @@ fn capped_by_provider(params: &DiskParams, row: &Row, limits: Limits<'_>) -> Opt
     })
 }
 
-/// A small file on a disk that certainly spins: disks of hypervisors say so too.
+/// A small file on a disk that certainly spins: disks of hypervisors and the bridges of USB sticks say so too, unless told
+/// otherwise, so the disk must know how fast, or be attached as only disks are.
 fn short_span(params: &DiskParams, limits: Limits<'_>) -> Option<Warning> {
     let files = if params.layout == DiskLayout::PerThread { u64::from(params.threads) } else { 1 };
     let seeks = params.pattern != DiskPattern::Sequential && params.cache != DiskCache::Warm;
     let disks = limits.target.storage.disks();
     let [disk] = disks.as_slice() else { return None };
     let disk = limits.machine.disks.iter().find(|found| found.name == *disk)?;
-    let spins = disk.rotational == Some(true) && disk.is_virtual == Some(false);
+    let certain =
+        disk.rotations_per_minute.is_some() || disk.transport.as_deref().is_some_and(|by| OF_DISKS.contains(&by));
+    let spins = disk.rotational == Some(true) && disk.is_virtual == Some(false) && certain;
     let bytes = disk.bytes.filter(|bytes| *bytes > 0 && spins && seeks)?;
     let span = params.size.saturating_mul(files) as f64 / bytes as f64;
     (span < SHORT_SPAN).then(|| {
@@ -284,6 +290,7 @@ mod tests {
             bytes: Some(10_000_000_000_000),
             rotational: Some(rotational),
             is_virtual: Some(is_virtual),
+            transport: Some("sata".into()),
             ..Disk::default()
         };
         Machine { disks: vec![disk], ..machine_with_cpus(2) }
@@ -447,6 +454,14 @@ mod tests {
         assert_eq!(of(&machine(true, false), small()), "short_span");
         assert_eq!(of(&machine(true, true), small()), "", "a hypervisor's disk says that it spins");
         assert_eq!(of(&machine(false, false), small()), "");
+        let on_usb = |rotations_per_minute| {
+            let mut machine = machine(true, false);
+            (machine.disks[0].transport, machine.disks[0].rotations_per_minute) =
+                (Some("usb".into()), rotations_per_minute);
+            machine
+        };
+        assert_eq!(of(&on_usb(None), small()), "", "bridges of USB say so of any stick");
+        assert_eq!(of(&on_usb(Some(5400)), small()), "short_span");
         assert_eq!(of(&machine(true, false), DiskParams { size: 600_000_000_000, ..small() }), "");
         assert_eq!(of(&machine(true, false), DiskParams { pattern: DiskPattern::Sequential, ..small() }), "");
     }

@@ -1,5 +1,7 @@
 //! Whether requests were made as the row says: so many at once, at such a load, and by a thread that had time left.
 
+use std::collections::BTreeSet;
+
 use model::document::{DiskConditions, Row};
 use model::experiment::DiskParams;
 use model::io::DiskCache;
@@ -60,13 +62,17 @@ fn cpu_bound(params: &DiskParams, conditions: &DiskConditions, row: &Row) -> Opt
     let polled = conditions.features.iter().any(|feature| feature == POLLED);
     let busy = conditions.cpu_busy.filter(|_| !polled).unwrap_or(0.0);
     if busy >= BUSY {
-        let seen = format!("The threads were busy for {} of the time.", percent(busy));
+        let seen = format!("A thread, or all CPUs together, were busy for {} of the time.", percent(busy));
         return Some(Warning::new(WarningCode::CpuBound, busy, &seen));
     }
-    let each = row.metric(MetricName::Iops)?.summary.median / f64::from(params.threads.max(1));
+    // Threads that share CPUs make together what these can.
+    let cpus = row.conditions.cpus.iter().collect::<BTreeSet<_>>().len();
+    let loops = (params.threads.max(1) as usize).min(if cpus > 0 { cpus } else { usize::MAX });
+    let each = row.metric(MetricName::Iops)?.summary.median / loops as f64;
     let of_loop = each / conditions.loop_iops.filter(|rate| *rate > 0.0)?;
     (of_loop >= OF_LOOP).then(|| {
-        let seen = format!("Each thread made {} of the requests that it makes without a device.", percent(of_loop));
+        let who = if loops < params.threads as usize { "CPU" } else { "thread" };
+        let seen = format!("Each {who} made {} of the requests that it makes without a device.", percent(of_loop));
         Warning::new(WarningCode::CpuBound, of_loop, &seen)
     })
 }
@@ -139,7 +145,14 @@ mod tests {
         assert_eq!(of(32, polled), [""; 0], "one that polls is always busy");
         let two = DiskParams { threads: 2, ..disk_params(32) };
         let halves = DiskConditions { loop_iops: Some(1e5), mean_latency_seconds: None, ..good() };
-        assert_eq!(codes(two, halves), [""; 0], "each thread has a loop of its own");
+        assert_eq!(codes(two, halves.clone()), [""; 0], "each thread has a loop of its own");
+        let two = DiskParams { threads: 2, ..disk_params(32) };
+        let mut row = row(two.clone(), halves.clone(), &QUIET);
+        row.conditions.cpus = vec![0, 0];
+        let found = cpu_bound(&two, &halves, &row).unwrap();
+        assert!(found.text.starts_with("Each CPU made 100"), "threads on one CPU share its loop: {found:?}");
+        row.conditions.cpus = vec![0, 1];
+        assert_eq!(cpu_bound(&two, &halves, &row), None);
     }
 
     #[test]

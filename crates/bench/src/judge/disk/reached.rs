@@ -101,7 +101,9 @@ fn compressed(params: &DiskParams, conditions: &DiskConditions) -> Option<Warnin
 
 fn amplified(params: &DiskParams, conditions: &DiskConditions) -> Option<Warning> {
     let writes_alone = matches!(params.op, DiskOp::Write | DiskOp::Rewrite);
-    let times = conditions.device_share.filter(|_| writes_alone)?;
+    // What the file system or the page cache made of it, and what the device made of that.
+    let asked = conditions.storage_share.unwrap_or(1.0).max(1.0);
+    let times = asked * conditions.device_share.filter(|_| writes_alone)?;
     Warning::when(WarningCode::Amplified, times, || format!("The device wrote {times:.2} times what was asked of it."))
 }
 
@@ -165,12 +167,30 @@ mod tests {
         assert_eq!(of_read(DiskConditions { encoded_bytes: None, compressed: None, ..good() }), [""; 0]);
         let of = |op, times| {
             let params = DiskParams { op, ..disk_params(32) };
-            super::warnings(&params, &DiskConditions { device_share: Some(times), ..good() })
+            let storage_share = Some(1.0);
+            super::warnings(&params, &DiskConditions { storage_share, device_share: Some(times), ..good() })
         };
         let found = of(DiskOp::Write, 1.5);
         assert!(found.len() == 1 && found[0].code == "amplified" && found[0].text.contains("1.50 times"), "{found:?}");
         assert_eq!(found[0].grade, Grade::B);
         assert_eq!((of(DiskOp::Write, 1.05), of(DiskOp::Read, 1.5)), (vec![], vec![]));
+    }
+
+    #[test]
+    fn what_the_file_system_adds_is_amplified_too() {
+        let of = |storage_share, device_share| {
+            let params = DiskParams { op: DiskOp::Write, ..disk_params(32) };
+            warnings(&params, &DiskConditions { storage_share, device_share, ..good() })
+        };
+        let found = of(Some(8.0), Some(1.0));
+        assert!(found.len() == 1 && found[0].code == "amplified" && found[0].text.contains("8.00 times"), "{found:?}");
+        assert_eq!(of(Some(1.04), Some(1.0)), vec![]);
+        let codes: Vec<String> = of(Some(0.5), Some(1.5)).into_iter().map(|warning| warning.code).collect();
+        assert_eq!(
+            codes,
+            ["not_direct", "cached", "amplified"],
+            "bytes that never came here do not make up for others"
+        );
     }
 
     #[test]

@@ -1,0 +1,112 @@
+//! What the threads of a disk experiment saw, as one.
+
+use std::collections::BTreeSet;
+
+use model::document::DiskConditions;
+
+/// What all threads together saw. Facts of the file and bytes of the process are the first one's; what could not be had is
+/// told of every thread; of a thread's own figures it is their sum (rates), their mean, or the busiest one's.
+///
+/// Where more threads work than there are CPUs, none of them is busy all the time although the CPUs are: `cpu_busy` is
+/// then that of the CPUs.
+pub(super) fn of_threads(each: &[DiskConditions], cpus: &[u32]) -> Option<DiskConditions> {
+    let values = |of: fn(&DiskConditions) -> Option<f64>| each.iter().filter_map(of).collect::<Vec<f64>>();
+    // Of a thread that does not know its own, the sum is not known.
+    let sum = |of: fn(&DiskConditions) -> Option<f64>| each.iter().map(of).sum::<Option<f64>>();
+    let mean = |of: fn(&DiskConditions) -> Option<f64>| {
+        let known = values(of);
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    };
+    let most = |of: fn(&DiskConditions) -> Option<f64>| values(of).into_iter().reduce(f64::max);
+    let distinct = cpus.iter().collect::<BTreeSet<_>>().len().max(1);
+    let of_cpus = sum(|one| one.cpu_busy).map(|busy| busy / distinct as f64);
+    let first = each.first()?;
+    Some(DiskConditions {
+        features: first
+            .features
+            .iter()
+            .filter(|word| each.iter().all(|one| one.features.contains(word)))
+            .cloned()
+            .collect(),
+        stepped_down: told_by_any(each),
+        depth_achieved: mean(|one| one.depth_achieved),
+        full_iops: sum(|one| one.full_iops),
+        due_iops: sum(|one| one.due_iops),
+        late_share: mean(|one| one.late_share),
+        read_share: mean(|one| one.read_share),
+        read_latency_seconds: mean(|one| one.read_latency_seconds),
+        write_latency_seconds: mean(|one| one.write_latency_seconds),
+        flush_seconds: most(|one| one.flush_seconds),
+        flushed_bytes_per_second: sum(|one| one.flushed_bytes_per_second),
+        cached_share_before: most(|one| one.cached_share_before),
+        cpu_busy: most(|one| one.cpu_busy).into_iter().chain(of_cpus).reduce(f64::max),
+        cpu_seconds_per_request: mean(|one| one.cpu_seconds_per_request),
+        loop_iops: most(|one| one.loop_iops),
+        ..first.clone()
+    })
+}
+
+/// Every sentence once, with how many threads it is of where that is not all of them.
+fn told_by_any(each: &[DiskConditions]) -> Vec<String> {
+    let mut told: Vec<(&String, usize)> = Vec::new();
+    for sentence in each.iter().flat_map(|one| &one.stepped_down) {
+        match told.iter_mut().find(|(other, _)| *other == sentence) {
+            Some((_, threads)) => *threads += 1,
+            None => told.push((sentence, 1)),
+        }
+    }
+    let all = each.len();
+    let with = |(sentence, threads): (&String, usize)| {
+        if threads < all { format!("{sentence} (on {threads} of {all} threads)") } else { sentence.clone() }
+    };
+    told.into_iter().map(with).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_of_a_load_add_up_over_threads() {
+        let of = |full_iops, due_iops, late_share| DiskConditions {
+            full_iops,
+            due_iops,
+            late_share,
+            ..DiskConditions::default()
+        };
+        let both =
+            of_threads(&[of(Some(100.0), Some(50.0), Some(0.5)), of(Some(90.0), Some(40.0), Some(0.1))], &[0, 1]);
+        assert_eq!(both, Some(of(Some(190.0), Some(90.0), Some(0.3))));
+        assert_eq!(of_threads(&[of(Some(1.0), None, None)], &[0]), Some(of(Some(1.0), None, None)));
+        assert_eq!(of_threads(&[], &[0]), None);
+    }
+
+    #[test]
+    fn what_one_thread_could_not_have_is_told() {
+        let with = |words: &[&str], notes: &[&str]| DiskConditions {
+            features: words.iter().map(ToString::to_string).collect(),
+            stepped_down: notes.iter().map(ToString::to_string).collect(),
+            ..DiskConditions::default()
+        };
+        let full = || with(&["registered_files", "registered_buffers"], &["no_sqarray: old"]);
+        let plain = || with(&["registered_files"], &["no_sqarray: old", "registered_buffers: no memory"]);
+        let all = of_threads(&[full(), plain(), plain()], &[0, 1]).unwrap();
+        assert_eq!(all.features, ["registered_files"]);
+        assert_eq!(all.stepped_down, ["no_sqarray: old", "registered_buffers: no memory (on 2 of 3 threads)"]);
+    }
+
+    #[test]
+    fn threads_that_share_cpus_are_as_busy_as_these() {
+        let busy = |share| DiskConditions {
+            cpu_busy: Some(share),
+            depth_achieved: Some(share * 10.0),
+            ..DiskConditions::default()
+        };
+        let of = |shares: &[f64], cpus: &[u32]| {
+            of_threads(&shares.iter().map(|share| busy(*share)).collect::<Vec<_>>(), cpus).unwrap()
+        };
+        assert_eq!(of(&[0.25, 0.25, 0.25, 0.25], &[0, 0, 0, 0]).cpu_busy, Some(1.0));
+        assert_eq!(of(&[0.25, 0.5], &[0, 1]).cpu_busy, Some(0.5), "that of the busiest thread");
+        assert_eq!(of(&[0.25, 0.75], &[0, 1]).depth_achieved, Some(5.0));
+    }
+}
