@@ -105,6 +105,9 @@ fn per_cycle_at_full_clock(launches: &[Launched], headline: Option<&Metric>) -> 
 fn seen_by(planned: &Planned, launches: &[&Launched]) -> Conditions {
     let seen: Vec<&Observations> = launches.iter().map(|launch| &launch.seen).collect();
     let sum = |of: fn(&Observations) -> f64| seen.iter().map(|one| of(one)).sum::<f64>();
+    // A row whose only launch was cut off has samples, and nothing is known of what was around them.
+    let all = |of: fn(&Observations) -> f64| (!seen.is_empty()).then(|| sum(of));
+    let count = |of: fn(&Observations) -> u64| seen.iter().map(|one| of(one)).reduce(|one, other| one + other);
     let some_sum = |of: fn(&Observations) -> Option<f64>| {
         seen.iter().map(|one| of(one)).collect::<Option<Vec<f64>>>().map(|all| all.iter().sum::<f64>())
     };
@@ -114,7 +117,7 @@ fn seen_by(planned: &Planned, launches: &[&Launched]) -> Conditions {
     let disagreement: Vec<f64> = seen.iter().flat_map(|one| one.clock_disagreement.iter().copied()).collect();
     // At a load the rate is given: what came before was without pause, to find what it is a share of.
     let at_a_load = matches!(&planned.experiment.params, Params::Disk(params) if params.load_percent.is_some());
-    let warm_up: Vec<f64> = seen.iter().filter(|_| !at_a_load).map(|one| one.warm_up_change).collect();
+    let warm_up: Vec<f64> = seen.iter().filter(|_| !at_a_load).filter_map(|one| one.warm_up_change).collect();
     // In every launch some thread is last: what counts is how far, as a rule.
     let least: Vec<f64> = seen.iter().filter_map(|one| one.least_cpu_share).collect();
     let settings = setting::of(launches);
@@ -128,10 +131,10 @@ fn seen_by(planned: &Planned, launches: &[&Launched]) -> Conditions {
         throttled: some_sum(|one| one.throttled_seconds).and_then(per_watched),
         nice: settings.nice,
         cpus_withheld: settings.cpus_withheld(),
-        migrated_threads: Some(seen.iter().map(|one| one.migrated_threads).sum()),
+        migrated_threads: count(|one| one.migrated_threads.into()).and_then(|all| u32::try_from(all).ok()),
         remote_pages: seen.iter().filter_map(|one| one.remote_pages).reduce(f64::max),
-        involuntary_switches: Some(seen.iter().map(|one| one.involuntary_switches).sum()),
-        page_faults: Some(seen.iter().map(|one| one.page_faults).sum()),
+        involuntary_switches: count(|one| one.involuntary_switches),
+        page_faults: count(|one| one.page_faults),
         ops_per_cycle: median(&ops),
         ops_per_cycle_p90: percentile(&ops, 90.0),
         lost_in_gaps: (timed > 0.0).then(|| sum(|one| one.gap_seconds) / timed),
@@ -139,10 +142,10 @@ fn seen_by(planned: &Planned, launches: &[&Launched]) -> Conditions {
         order_seconds: seen.iter().filter_map(|one| one.order_seconds).reduce(f64::max),
         c_library: seen.iter().find_map(|one| one.c_library.clone()),
         start_spread_seconds: seen.iter().filter_map(|one| one.start_spread_seconds).reduce(f64::max),
-        setup_seconds: Some(sum(|one| one.setup_seconds)),
-        warm_up_seconds: Some(sum(|one| one.warm_up_seconds)),
+        setup_seconds: all(|one| one.setup_seconds),
+        warm_up_seconds: all(|one| one.warm_up_seconds),
         warm_up_change: median(&warm_up),
-        launches: u32::try_from(seen.len()).ok(),
+        launches: u32::try_from(seen.len()).ok().filter(|launches| *launches > 0),
         ..Conditions::default()
     };
     if seen.iter().any(|one| one.waiting) {
@@ -290,7 +293,8 @@ fn set_up(conditions: &Conditions, launches: &[Launched]) -> Vec<Warning> {
     let refused = conditions.pages_obtained.map_or(0.0, |obtained| 1.0 - obtained);
     // What a device or a path does varies from slice to slice: only a change beyond that is one that has not settled.
     let waiting = seen.iter().any(|one| one.waiting);
-    let change = conditions.warm_up_change.unwrap_or(0.0) - if waiting { USUAL_CHANGE } else { 0.0 };
+    let change = conditions.warm_up_change.unwrap_or(0.0);
+    let beyond = change - if waiting { USUAL_CHANGE } else { 0.0 };
     let by_system_call = seen.iter().any(|one| !one.counter_timer);
     [
         Warning::when(WarningCode::Timer, f64::from(u8::from(by_system_call)), || {
@@ -302,7 +306,7 @@ fn set_up(conditions: &Conditions, launches: &[Launched]) -> Vec<Warning> {
         Warning::when(WarningCode::PageFaults, faults_per_second, || {
             format!("{faults} page faults, {faults_per_second:.0} a second.")
         }),
-        Warning::when(WarningCode::NotSteady, change, || {
+        Warning::when(WarningCode::NotSteady, beyond, || {
             format!("The rate still changed by {} when the warm-up ended.", percent(change))
         }),
     ]

@@ -208,8 +208,9 @@ pub struct Observations {
     pub setup_seconds: f64,
     /// Seconds of warm-up.
     pub warm_up_seconds: f64,
-    /// Relative change of the rate when the warm-up ended, the largest of the threads.
-    pub warm_up_change: f64,
+    /// Relative change of the rate when the warm-up ended, the largest of the threads; `null` where there was nothing to
+    /// compare.
+    pub warm_up_change: Option<f64>,
     /// Seconds inside samples, all threads.
     pub timed_seconds: f64,
     /// CPU seconds inside samples, all threads.

@@ -38,6 +38,17 @@ const LONGEST_EMPTY_SECONDS: f64 = 2.0;
 /// The longest window that is taken since the one before went on beyond its end.
 const LONGEST_DRAINED_SECONDS: f64 = 2.0;
 
+/// So many times what is in flight is to end in a window, where that takes no longer than [`LONGEST_FOR_BURSTS_SECONDS`]:
+/// devices give back in bursts, of everything in flight at worst, and a window counts whole ones. Of forty one more or less
+/// is a fortieth.
+const BURSTS: f64 = 40.0;
+
+/// The longest window that is taken for that.
+const LONGEST_FOR_BURSTS_SECONDS: f64 = 0.5;
+
+/// The fractional part of the golden ratio: its multiples spread evenly (Knuth, "The Art of Computer Programming", vol. 3, 6.4).
+const SPREADING: f64 = 0.618_033_988_749_895;
+
 /// After a window that took longer than this the runner is told that we are still at work.
 const QUIET_SECONDS: f64 = 1.0;
 
@@ -82,7 +93,7 @@ pub(super) fn run(
         if late || launch.over.load(Ordering::Acquire) {
             break;
         }
-        take_sample(launch, thread, gate, flow.as_mut(), &mut worked)?;
+        take_sample(launch, thread, gate, flow.as_mut(), &mut worked, f64::from(sample))?;
         if thread == 0 {
             values.extend(tell_sample(launch, flow.profile(), flow.drains())?);
             let steady = || stats::steadiness(&values).is_some_and(|found| found.is_steady());
@@ -112,24 +123,31 @@ pub(super) fn run(
 
 /// One sample of all threads, whose records are left for the first of them. A window in which a thread finished nothing
 /// says nothing (a slow device, CPUs that others have): it is taken again, longer. Where all that is in flight is waited
-/// for, it is enough that any thread finished something: a slow device has no turn for each of many.
+/// for, it is enough that any thread finished something: a slow device has no turn for each of many. `sample` is its number.
 fn take_sample(
     launch: &Launch,
     thread: usize,
     gate: &Gate,
     flow: &mut dyn Flow,
     worked: &mut Worked,
+    sample: f64,
 ) -> Result<(), Ended> {
     let drains = flow.drains();
     let mut was_late = false;
     let mut seconds = launch.task.sample_seconds;
     if drains && !launch.task.until_steady {
         // Rounds that are compared with each other are equally long.
-        seconds = seconds.max(drained_seconds(launch).min(LONGEST_DRAINED_SECONDS));
+        let drained = drained_seconds(launch);
+        let for_bursts = (BURSTS * drained).min(LONGEST_FOR_BURSTS_SECONDS);
+        seconds = seconds.max(for_bursts).max(drained.min(LONGEST_DRAINED_SECONDS));
     }
     loop {
         let extent = launch.task.exact_work.map_or(Extent::Seconds(seconds), Extent::Work);
-        let window = work(launch, gate, flow, worked, extent)?;
+        // Requests all start at once: windows that began at the same time after it would all cut the bursts that follow at
+        // the same place.
+        let phase =
+            if drains { drained_seconds(launch).min(SLICE_SECONDS) * (sample * SPREADING).fract() } else { 0.0 };
+        let window = work(launch, gate, flow, worked, (extent, phase))?;
         lock(&launch.flows)[thread] = Some(FlowRecord { tally: worked.tally.clone(), window });
         gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
         let is_idle = is_idle(lock(&launch.flows).iter().flatten(), drains);
@@ -157,17 +175,17 @@ fn drained_seconds(launch: &Launch) -> f64 {
     launch.drained_microseconds.load(Ordering::Acquire) as f64 * 1e-6
 }
 
-/// One window of this extent, with all threads; which it was for this one.
+/// One window of this extent, with all threads, so many seconds later than it might begin; which it was for this one.
 fn work(
     launch: &Launch,
     gate: &Gate,
     flow: &mut dyn Flow,
     worked: &mut Worked,
-    extent: Extent,
+    (extent, phase): (Extent, f64),
 ) -> Result<Window, Ended> {
     let failed = |reason| Some(Trouble::Failed(reason));
     flow.prepare().map_err(failed)?;
-    let lead = f64::from(flow.profile().lead_microseconds) * 1e-6;
+    let lead = f64::from(flow.profile().lead_microseconds) * 1e-6 + phase;
     let begin = gate.meet(&launch.timer, lead).map_err(another_failed)?;
     let end = match extent {
         Extent::Seconds(seconds) => begin + launch.timer.ticks(seconds),
@@ -207,7 +225,7 @@ fn warm_up(
     gate: &Gate,
     flow: &mut dyn Flow,
     worked: &mut Worked,
-) -> Result<(f64, f64), Ended> {
+) -> Result<(f64, Option<f64>), Ended> {
     let [least, most] = launch.task.warm_up_seconds;
     let mut steadiness = Steadiness::within(STEADY);
     let mut passed = 0.0;
@@ -220,7 +238,7 @@ fn warm_up(
         }
         // Two slices at least: one says nothing of a change.
         let slice = SLICE_SECONDS.min(most / 2.0);
-        work(launch, gate, flow, worked, Extent::Seconds(slice))?;
+        work(launch, gate, flow, worked, (Extent::Seconds(slice), 0.0))?;
         launch.steady[thread].store(steadiness.settled_with(worked.tally.operations as f64), Ordering::Release);
         gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
         // What was waited for beyond the slice was warm-up too, and is the same for all threads once they have met.

@@ -151,7 +151,7 @@ fn add_up(reports: Vec<ThreadReport>, counter_timer: bool, cpus: &[u32]) -> Obse
         sum.remote_pages = sum.remote_pages.or(report.remote_pages);
         sum.setup_seconds = sum.setup_seconds.max(report.setup_seconds);
         sum.warm_up_seconds = sum.warm_up_seconds.max(report.warm_up_seconds);
-        sum.warm_up_change = sum.warm_up_change.max(report.warm_up_change);
+        sum.warm_up_change = sum.warm_up_change.into_iter().chain(report.warm_up_change).reduce(f64::max);
         sum.timed_seconds += report.timed_seconds;
         sum.cpu_seconds += report.used.cpu_seconds;
         sum.gap_seconds += report.gap_seconds;

@@ -387,7 +387,7 @@ fn beside(before: Look, after: Look) -> f64 {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steadiness {
     last: Option<f64>,
-    change: f64,
+    change: Option<f64>,
     /// What two slices may differ by.
     within: f64,
 }
@@ -401,18 +401,18 @@ impl Default for Steadiness {
 impl Steadiness {
     /// Slices that differ by no more than this are steady.
     pub(super) fn within(within: f64) -> Self {
-        Self { last: None, change: 0.0, within }
+        Self { last: None, change: None, within }
     }
 
     /// Notes a slice's rate; whether it agrees with the one before.
     pub(super) fn settled_with(&mut self, rate: f64) -> bool {
         let before = self.last.replace(rate);
-        self.change = before.map_or(1.0, |before| (rate - before).abs() / rate.max(before).max(f64::MIN_POSITIVE));
-        self.change <= self.within
+        self.change = before.map(|before| (rate - before).abs() / rate.max(before).max(f64::MIN_POSITIVE));
+        self.change.is_some_and(|change| change <= self.within)
     }
 
-    /// The last relative change; 1 before there were two slices.
-    pub(super) fn change(&self) -> f64 {
+    /// The last relative change; `None` before there were two slices.
+    pub(super) fn change(&self) -> Option<f64> {
         self.change
     }
 }
@@ -471,6 +471,6 @@ mod tests {
         assert!(!steadiness.settled_with(100.0));
         assert!(!steadiness.settled_with(120.0));
         assert!(steadiness.settled_with(120.5));
-        assert!(steadiness.change() < 0.01);
+        assert!(steadiness.change().is_some_and(|change| change < 0.01));
     }
 }

@@ -57,7 +57,7 @@ pub(super) struct Launch<'a> {
 pub(super) struct ThreadReport {
     pub(super) setup_seconds: f64,
     pub(super) warm_up_seconds: f64,
-    pub(super) warm_up_change: f64,
+    pub(super) warm_up_change: Option<f64>,
     pub(super) timed_seconds: f64,
     pub(super) gap_seconds: f64,
     pub(super) used: ThreadUsage,
@@ -225,7 +225,7 @@ pub(super) fn warm_up(
     gate: &Gate,
     pacer: &mut Pacer,
     trial: &mut dyn Trial,
-) -> Result<(f64, f64), Ended> {
+) -> Result<(f64, Option<f64>), Ended> {
     let [least, most] = launch.task.warm_up_seconds;
     let mut steadiness = Steadiness::default();
     let mut first = None;
