@@ -325,7 +325,7 @@ pub const WARNINGS: &[WarningRule] = &[
     rule(WarningCode::DepthNotReached, Cause::Method, "share of the depth missing", (Some(0.10), None),
         "The figure belongs to a smaller depth than the row says.", QUIET),
     rule(WarningCode::LittlesLaw, Cause::Method, "relative difference", (Some(0.05), None),
-        "Requests that are not in flight have no latency: for that part of the time the device waited for us.", "Use more --threads or a larger --depth."),
+        "Requests that are not in flight have no latency: where some are missing the device waited for us; more than all there cannot be, so whole bursts were counted at the ends of samples.", "Use more --threads or a larger --depth; where there are too many, longer samples in a suite file."),
     rule(WarningCode::LoadNotKept, Cause::Method, "share late or missing", (Some(0.05), Some(0.50)),
         "Requests that found all places taken waited here first, and the latency contains it; where fewer were made than were due, it is of another load.", "Choose a larger --depth, or a smaller --load-percent."),
     rule(WarningCode::DatagramsLost, Cause::Method, "share of the datagrams", (Some(1e-6), Some(0.01)),

@@ -13,10 +13,18 @@ extern "C" fn note_signal(signal: libc::c_int) {
     unsafe { libc::signal(signal, libc::SIG_DFL) };
 }
 
+/// The signals that ask a program to stop.
+const STOPPING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+
+/// Whether this signal asks a program to stop.
+pub fn stops(signal: i32) -> bool {
+    STOPPING.contains(&signal)
+}
+
 /// From now on SIGINT, SIGTERM and SIGHUP are noted instead of ending the process; a second one of a kind ends it. One
 /// that was ignored when the process began (`nohup`) stays ignored.
 pub fn note_stop_signals() {
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+    for signal in STOPPING {
         // SAFETY: the handler only stores to an atomic and calls `signal`, both async-signal-safe.
         unsafe {
             let handler: extern "C" fn(libc::c_int) = note_signal;

@@ -32,6 +32,9 @@ const KILLED_SECONDS: f64 = 3.0;
 /// The same when the time of the run is over: nothing comes after it that it could be in the way of.
 const KILLED_LAST_SECONDS: f64 = 0.25;
 
+/// How long a signal to all processes may take from the worker to us, in seconds.
+const SIGNALS_APART_SECONDS: f64 = 0.5;
+
 /// How often we look whether a killed worker is gone.
 const LOOK_AT_KILLED: Duration = Duration::from_millis(2);
 
@@ -250,6 +253,9 @@ impl Worker {
             };
         }
         let status = self.child.wait();
+        if status.as_ref().is_ok_and(is_for_us_too) {
+            return Outcome::Interrupted;
+        }
         let complaint = self.complaint();
         Outcome::Failed(match status {
             Ok(status) => describe_end(status, &complaint),
@@ -326,6 +332,19 @@ impl Worker {
         };
         self.word_of_the_other = Some((word, monotonic_raw_seconds()));
     }
+}
+
+/// Whether a worker was ended by a signal that came to us as well: who stops a service or a control group signals all of
+/// its processes, in any order.
+fn is_for_us_too(status: &ExitStatus) -> bool {
+    if !status.signal().is_some_and(process::stops) {
+        return false;
+    }
+    let until = monotonic_raw_seconds() + SIGNALS_APART_SECONDS;
+    while process::stop_signal().is_none() && monotonic_raw_seconds() < until {
+        std::thread::sleep(LOOK_AT_KILLED);
+    }
+    process::stop_signal().is_some()
 }
 
 /// How a worker ended that said nothing of it itself.

@@ -9,6 +9,16 @@
 use model::experiment::DiskParams;
 use model::io::{DiskCache, DiskOp};
 
+/// From this block on, in bytes, the rate of requests of a row says how fast a file is read in order.
+const LARGE_BLOCK_BYTES: u64 = 64 << 10;
+
+/// What the kernel reads ahead at once unless told otherwise (`VM_READAHEAD_PAGES` of linux/mm.h), in bytes: whoever reads
+/// a file in order asks for so much with each request.
+const READ_AHEAD_BYTES: f64 = 131_072.0;
+
+/// A base page, in bytes.
+const PAGE_BYTES: f64 = 4096.0;
+
 /// How often the queue is emptied in a launch at least: after a slice of warm-up, and after a window.
 const EMPTIED: f64 = 2.0;
 
@@ -17,6 +27,8 @@ const EMPTIED: f64 = 2.0;
 pub(super) struct Pace {
     read: Rates,
     write: Rates,
+    /// Bytes per second of reads in large blocks.
+    large_reads: f64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,8 +56,13 @@ impl Pace {
         if params.cache == DiskCache::Warm {
             return;
         }
+        // Through an empty cache no less than a page is read for a word.
+        let throughput = if params.cache == DiskCache::Cold { throughput.max(iops * PAGE_BYTES) } else { throughput };
         if reads(params.op) {
             self.read.note(iops, throughput);
+            if params.block >= LARGE_BLOCK_BYTES {
+                self.large_reads = self.large_reads.max(throughput);
+            }
         }
         if writes(params.op) {
             self.write.note(iops, throughput);
@@ -55,8 +72,17 @@ impl Pace {
     /// Seconds that a launch of a row will wait for the disk beyond its windows; 0 as long as nothing is known of it.
     pub(super) fn waits_seconds(&self, params: &DiskParams) -> f64 {
         // What is kept in the cache is read whole before.
-        let cached = if params.cache == DiskCache::Warm { self.read.seconds(0.0, params.size as f64) } else { 0.0 };
+        let warm = params.cache == DiskCache::Warm;
+        let cached = if warm { self.read_whole_seconds(params.size as f64) } else { 0.0 };
         EMPTIED * self.drain_seconds(params) + cached
+    }
+
+    /// Seconds in which a file of so many bytes is read in order; 0 as long as nothing is known of the disk. From small
+    /// requests alone it can only be told how many the disk takes.
+    fn read_whole_seconds(&self, bytes: f64) -> f64 {
+        let by_requests = self.read.requests_per_second * READ_AHEAD_BYTES;
+        let rate = if self.large_reads > 0.0 { self.large_reads } else { by_requests.max(self.read.bytes_per_second) };
+        if rate > 0.0 { bytes / rate } else { 0.0 }
     }
 
     /// Seconds until the disk has done what a row has in flight; 0 as long as nothing is known of it.
@@ -109,7 +135,10 @@ mod tests {
         let warm = DiskParams { cache: DiskCache::Warm, size: 10_000_000, ..disk_params(1) };
         pace.note(&warm, 1e6, 1e9);
         close(pace.waits_seconds(&warm), 0.0);
-        pace.note(&disk_params(1), 1000.0, 5e6);
+        // Of rows of 8 bytes one would wait for years.
+        pace.note(&DiskParams { block: 8, cache: DiskCache::Cold, ..disk_params(1) }, 1000.0, 8e3);
+        close(pace.waits_seconds(&warm), 10e6 / 131.072e6 + 2.0 / 1000.0);
+        pace.note(&DiskParams { block: 1 << 20, ..disk_params(1) }, 5.0, 5e6);
         close(pace.waits_seconds(&warm), 2.0 + 2.0 / 1000.0);
     }
 }

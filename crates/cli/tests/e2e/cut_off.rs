@@ -57,6 +57,23 @@ fn a_signal_in_the_middle_ends_a_run_in_good_order() {
 }
 
 #[test]
+fn a_signal_to_all_processes_of_a_run_is_an_interruption_and_no_failure() {
+    for (name, status) in STOPS {
+        let scratch = Scratch::new();
+        let run = Running::assay(&scratch, LONG);
+        let folder = samples_in_journal(&scratch, PER_LAUNCH + 1);
+        // As who stops a service or a control group does, and the worker hears of it first.
+        let worker = run.worker();
+        signal(worker, name);
+        signal(run.id(), name);
+        let ran = run.end();
+        assert_eq!(ran.status, Some(status), "{name}: {ran:?}");
+        assert_cut_off(&folder, PER_LAUNCH);
+        assert_no_orphans();
+    }
+}
+
+#[test]
 fn a_signal_at_the_very_start_loses_nothing() {
     for (name, status) in STOPS {
         let scratch = Scratch::new();

@@ -31,7 +31,7 @@ const TOLD_IN_FULL: &[WarningCode] =
 
 /// Reasons that are words of the document, in words for people.
 const REASONS: &[(&str, &str)] = &[
-    ("time_budget", "the time budget was used up; give it more with --time-budget"),
+    ("time_budget", "the time budget had no room for it; give it more with --time-budget"),
     ("write_budget", "the budget of writes was used up; give it more with --write-budget"),
     ("interrupted", "the run was interrupted before its turn"),
 ];
