@@ -91,6 +91,9 @@ impl DiskTarget {
         if !real.is_dir() {
             return Err(named("is not a directory"));
         }
+        if real.to_str().is_none() {
+            return Err(named("has a name that is not UTF-8, which the document of a run cannot hold"));
+        }
         let space = sys::file::space(&real).map_err(|error| named(&format!("cannot be reached ({error})")))?;
         let kind = machine::filesystem_kind(space.magic);
         let class = kind.map(|kind| kind.class);
@@ -186,6 +189,16 @@ mod tests {
         assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
         let memory = ["tmpfs", "ramfs"].map(str::to_owned).map(Some).contains(&target.storage.filesystem);
         assert_eq!(memory, target.obstacle.as_ref().is_some_and(|why| why.contains("which is memory")), "{target:?}");
+    }
+
+    #[test]
+    fn a_name_that_no_document_can_hold_is_refused() {
+        use std::os::unix::ffi::OsStrExt;
+        let scratch = scratch();
+        let odd = scratch.path().join(std::ffi::OsStr::from_bytes(b"b\xff"));
+        std::fs::create_dir(&odd).unwrap();
+        let why = DiskTarget::look(odd, true).obstacle.unwrap();
+        assert!(why.contains("has a name that is not UTF-8"), "{why}");
     }
 
     #[test]

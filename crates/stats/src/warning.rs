@@ -88,7 +88,8 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooFew { n, needed } => {
-                write!(f, "{n} repetitions are too few for a 95 % interval of the median ({needed} are needed)")
+                let repetitions = if *n == 1 { "repetition is" } else { "repetitions are" };
+                write!(f, "{n} {repetitions} too few for a 95 % interval of the median ({needed} are needed)")
             }
             Self::Drifting { change, p } => {
                 let way = if *change < 0.0 { "fall" } else { "rise" };

@@ -358,7 +358,11 @@ fn set_efficiency(metric: &mut Metric, params: &Params) -> Option<Warning> {
         let kind = peak.kind.name().replace('_', " ");
         let what = if peak.kind.stands_in() { kind } else { format!("{kind} peak") };
         let seen = format!("Measured {:.1} % of the {what} ({}).", 100.0 * value, peak.formula);
-        return Some(Warning::new(WarningCode::AbovePeak, value, &seen));
+        let mut warning = Warning::new(WarningCode::AbovePeak, value, &seen);
+        if peak.kind == PeakKind::Declared {
+            "Correct what was declared (--declare), if that was too low.".clone_into(&mut warning.advice);
+        }
+        return Some(warning);
     }
     metric.efficiency = Some(Efficiency { value, of: peak.kind });
     None
@@ -539,8 +543,12 @@ mod tests {
             "within the clock's own uncertainty"
         );
         let mut metric = metric_with(&[(PeakKind::Sustained, 100.0)], 103.0, Better::Higher);
-        assert_eq!(set_efficiency(&mut metric, &planned().experiment.params).unwrap().code, "above_peak");
+        let above = set_efficiency(&mut metric, &planned().experiment.params).unwrap();
+        assert!(above.code == "above_peak" && above.advice.contains("report the peak"), "{above:?}");
         assert!(metric.efficiency.is_none());
+        let mut metric = metric_with(&[(PeakKind::Declared, 100.0)], 103.0, Better::Higher);
+        let above = set_efficiency(&mut metric, &planned().experiment.params).unwrap();
+        assert!(above.advice.contains("--declare"), "whoever declared it can correct it: {above:?}");
     }
 
     #[test]

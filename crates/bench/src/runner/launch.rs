@@ -253,7 +253,7 @@ impl Worker {
             };
         }
         let status = self.child.wait();
-        if status.as_ref().is_ok_and(is_for_us_too) {
+        if status.as_ref().is_ok_and(|status| is_for_us_too(*status)) {
             return Outcome::Interrupted;
         }
         let complaint = self.complaint();
@@ -336,7 +336,7 @@ impl Worker {
 
 /// Whether a worker was ended by a signal that came to us as well: who stops a service or a control group signals all of
 /// its processes, in any order.
-fn is_for_us_too(status: &ExitStatus) -> bool {
+fn is_for_us_too(status: ExitStatus) -> bool {
     if !status.signal().is_some_and(process::stops) {
         return false;
     }

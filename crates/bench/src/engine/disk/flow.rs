@@ -384,7 +384,10 @@ pub(super) fn check_alignment(params: &DiskParams, held: &HeldFile) -> Result<()
     if params.block.is_multiple_of(needed) {
         return Ok(());
     }
-    let reason = format!("direct I/O in '{}' ({}) needs multiples of {needed} bytes", held.directory, held.filesystem);
+    let reason = format!(
+        "direct I/O in '{}' ({}) needs multiples of {needed} bytes: choose such a --block, or go through the page cache with --cache cold,warm",
+        held.directory, held.filesystem
+    );
     Err(Trouble::Unavailable(reason))
 }
 

@@ -126,6 +126,7 @@ pub(super) fn rounded(bytes: u64) -> String {
     match gibibytes {
         1024.0.. => format!("{:.1} TiB", gibibytes / 1024.0),
         1.0.. => format!("{gibibytes:.1} GiB"),
+        _ if bytes < 1 << 20 => format!("{:.0} KiB", gibibytes * 1024.0 * 1024.0),
         _ => format!("{:.0} MiB", gibibytes * 1024.0),
     }
 }
