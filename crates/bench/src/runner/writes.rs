@@ -17,6 +17,10 @@ use crate::plan::Planned;
 /// The reason of a row that the budget of writes left nothing for.
 pub const WRITE_BUDGET: &str = "write_budget";
 
+/// So many times what is in flight a launch has to be left: it writes an eighth of what there is in each window, and eight
+/// times what is in flight is little for one.
+const LEAST_ROUNDS: u64 = 64;
+
 impl Run<'_> {
     /// Bytes that may still be written; `None` where there is no budget.
     fn write_bytes_left(&self) -> Option<u64> {
@@ -32,8 +36,9 @@ impl Run<'_> {
         let Some(params) = on_a_device(planned) else { return false };
         let file_bytes = self.file_bytes_next(planned, params);
         let next = if params.op.writes() { next_launch_bytes(row, planned, params) } else { Some(0) };
-        // Where it is not known yet what a launch writes, something has to be left.
-        let next = next.unwrap_or(1);
+        // Where it is not known yet what a launch writes, as much has to be left as says something.
+        let in_flight = params.block.saturating_mul(u64::from(params.depth) * u64::from(params.threads));
+        let next = next.unwrap_or(LEAST_ROUNDS.saturating_mul(in_flight));
         self.write_bytes_left().is_some_and(|left| file_bytes.saturating_add(next) > left)
     }
 

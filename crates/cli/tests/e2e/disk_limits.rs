@@ -107,6 +107,7 @@ fn what_the_budget_of_writes_leaves_nothing_for_is_skipped_and_can_be_gone_on_wi
         assert!(is_verified(row) && when_it_began <= f64::from(1 << 20), "no window is begun beyond it: {row:#}");
     }
     let all: Vec<u64> = rows(&before).iter().map(|row| written(row).0 + written(row).1).collect();
+    assert!(all.iter().sum::<u64>() <= 65 << 20, "no more in all than was said: {all:?}");
     let most = begun.iter().map(|row| written(row).1).max().unwrap();
     assert!(all.iter().sum::<u64>() - most <= 65 << 20, "only the last launch that was begun goes beyond: {all:?}");
     assert!(ran.stdout.contains("the budget of writes was used up; give it more with --write-budget"), "{ran:?}");

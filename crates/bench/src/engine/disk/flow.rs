@@ -41,6 +41,15 @@ const FULL_RATE_SECONDS: f64 = 0.5;
 /// What it takes to start one thread more, in microseconds, with a margin.
 const THREAD_MICROSECONDS: u32 = 100;
 
+/// From here on a window is not only ended by the clock, in bytes that may still be written: more than any writes.
+const NEARLY_ALL_WRITTEN_BYTES: u64 = 8 << 30;
+
+/// Among so many windows what is left is shared out then.
+const WINDOWS_TO_COME: u64 = 8;
+
+/// Less than so many times what is in flight is too little for a window.
+const LEAST_ROUNDS: u64 = 8;
+
 const SEQUENTIAL: &[FlowMetric] = &[FlowMetric::Bytes, FlowMetric::Requests, FlowMetric::Latency];
 const RANDOM: &[FlowMetric] = &[FlowMetric::Requests, FlowMetric::Bytes, FlowMetric::Latency];
 
@@ -190,7 +199,7 @@ impl Flow for DiskFlow {
     }
 
     fn has_done_enough(&self) -> bool {
-        self.most_written_bytes.is_some_and(|most| traffic::written().1 >= most)
+        self.may_write_bytes().is_some_and(|left| left < LEAST_ROUNDS * rows::bytes_in_flight(&self.params))
     }
 
     fn prepare(&mut self) -> Result<(), String> {
@@ -267,12 +276,25 @@ impl DiskFlow {
         self.share_of_work.is_some() || self.params.cache == DiskCache::Cold
     }
 
-    /// How many requests it may begin in a window: its share of the work where there is no end, and of a cold cache no
-    /// more than one for each block.
+    /// What all threads together may still write; `None` for as much as they like.
+    fn may_write_bytes(&self) -> Option<u64> {
+        self.most_written_bytes.map(|most| most.saturating_sub(traffic::written().1))
+    }
+
+    /// How many requests it may begin in a window where little is left to be written: a part of that, so that there is
+    /// something for the windows that follow.
+    fn allowed_by_writes(&self) -> Option<u64> {
+        let left = self.may_write_bytes().filter(|left| *left < NEARLY_ALL_WRITTEN_BYTES)?;
+        let requests = left / WINDOWS_TO_COME / self.params.block / u64::from(self.params.threads.max(1));
+        Some(requests.max(self.params.depth.into()))
+    }
+
+    /// How many requests it may begin in a window: its share of the work where there is no end, of a cold cache no more
+    /// than one for each block, and what the budget of writes has left.
     fn allowed_in(&self, window: Window) -> Option<u64> {
         let of_work = self.share_of_work.filter(|_| window.end == Window::NO_END);
         let of_cache = self.lanes.first().filter(|_| self.params.cache == DiskCache::Cold).map(Lane::pass);
-        of_work.into_iter().chain(of_cache).min()
+        of_work.into_iter().chain(of_cache).chain(self.allowed_by_writes()).min()
     }
 
     /// Works without pause from the beginning of this window, which is the first of the warm-up, and shares out the load

@@ -349,7 +349,7 @@ fn check_request(params: &DiskParams) -> Result<(), PlanError> {
     Ok(())
 }
 
-fn bytes_in_flight(params: &DiskParams) -> u64 {
+pub(super) fn bytes_in_flight(params: &DiskParams) -> u64 {
     // Both factors are bounded: the product of 1 GiB, 1024 and 1024 fits.
     params.block * u64::from(params.depth) * u64::from(params.threads)
 }
