@@ -320,15 +320,15 @@ pub(crate) struct Disk {
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=MOST_DEPTH))]
     pub(crate) depth: Vec<u32>,
     /// Bytes of each test file; by default 1GiB, or what there is room for.
-    #[arg(long, value_parser = parse_size)]
-    pub(crate) size: Option<u64>,
+    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = parse_size)]
+    pub(crate) size: Vec<u64>,
     /// How requests reach the kernel: `io_uring` (the default, else `libaio`, else `sync`), `libaio`, `sync` (threads that
     /// wait), `null` (no device: our own loop).
-    #[arg(long)]
-    pub(crate) engine: Option<DiskEngine>,
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) engine: Vec<DiskEngine>,
     /// Whether the page cache is bypassed (`O_DIRECT`): `true`, or `false`, which is the same as --cache cold,warm.
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", conflicts_with = "cache")]
-    pub(crate) direct: Option<bool>,
+    #[arg(long, value_name = "BOOL,…", num_args = 0..=1, default_missing_value = "true", value_delimiter = ',', conflicts_with = "cache")]
+    pub(crate) direct: Vec<bool>,
     /// What a write waits for: none, dsync (the data is on the medium), sync (and what describes it).
     #[arg(long, value_delimiter = ',')]
     pub(crate) sync: Vec<DiskSync>,

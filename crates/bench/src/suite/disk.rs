@@ -123,9 +123,9 @@ pub struct DiskChoice {
     /// Requests in flight per thread.
     pub depths: Vec<u32>,
     /// Bytes of the file.
-    pub size: Option<u64>,
+    pub sizes: Vec<u64>,
     /// How requests reach the kernel.
-    pub engine: Option<DiskEngine>,
+    pub engines: Vec<DiskEngine>,
     /// What a write waits for.
     pub syncs: Vec<DiskSync>,
     /// What the page cache is allowed to do.
@@ -139,15 +139,32 @@ pub struct DiskChoice {
 impl DiskChoice {
     /// Whether nothing was chosen that narrows the rows down.
     pub fn is_open(&self) -> bool {
-        let Self { patterns, ops, blocks, depths, size: _, engine, syncs, caches, layouts, loads } = self;
+        let Self { patterns, ops, blocks, depths, sizes: _, engines, syncs, caches, layouts, loads } = self;
         let lists = [patterns.is_empty(), ops.is_empty(), blocks.is_empty(), depths.is_empty(), syncs.is_empty()];
         lists
             .into_iter()
-            .chain([caches.is_empty(), layouts.is_empty(), loads.is_empty(), engine.is_none()])
+            .chain([caches.is_empty(), layouts.is_empty(), loads.is_empty(), engines.is_empty()])
             .all(|open| open)
     }
 
-    /// What is left of a stanza; `None` where it is not meant.
+    /// What is left of a stanza, once for each size and each engine; nothing where it is not meant.
+    fn each_of(&self, stanza: &DiskStanza) -> Vec<DiskStanza> {
+        let engines: Vec<Option<DiskEngine>> = match self.engines.as_slice() {
+            [] => vec![stanza.engine],
+            engines => engines.iter().copied().map(Some).collect(),
+        };
+        let mut all = Vec::new();
+        if let Some(left) = self.of(stanza) {
+            for size in or(&self.sizes, &[stanza.size]) {
+                for &engine in &engines {
+                    all.push(DiskStanza { size, engine, ..left.clone() });
+                }
+            }
+        }
+        all
+    }
+
+    /// What is left of a stanza but for its size and its engine; `None` where it is not meant.
     fn of(&self, stanza: &DiskStanza) -> Option<DiskStanza> {
         let wanted = |op: &&DiskOp| self.ops.is_empty() || self.ops.contains(op);
         let op: Vec<DiskOp> = stanza.op.iter().filter(wanted).copied().collect();
@@ -164,8 +181,6 @@ impl DiskChoice {
             op,
             block: or(&self.blocks, &stanza.block),
             depth: or(&self.depths, &stanza.depth),
-            size: self.size.unwrap_or(stanza.size),
-            engine: self.engine.or(stanza.engine),
             sync: or(&self.syncs, &stanza.sync),
             cache: or(&self.caches, &stanza.cache),
             layout: or(&self.layouts, &stanza.layout),
@@ -182,7 +197,7 @@ impl Suite {
     /// Nothing fits what was chosen.
     pub fn of_disk(choice: &DiskChoice) -> Result<Self, String> {
         let suite = Self::parse(DISK, "disk")?;
-        let disk: Vec<DiskStanza> = suite.disk.iter().filter_map(|stanza| choice.of(stanza)).collect();
+        let disk: Vec<DiskStanza> = suite.disk.iter().flat_map(|stanza| choice.each_of(stanza)).collect();
         if disk.is_empty() {
             let bases = suite.disk.iter().filter(|stanza| stanza.base);
             let words = |stanza: &DiskStanza| {
@@ -222,14 +237,26 @@ mod tests {
         let all = rows(&DiskChoice::default());
         assert!(all.iter().all(|stanza| !stanza.on_request) && all.iter().any(|stanza| !stanza.base));
         assert!(Suite::of_disk(&DiskChoice::default()).unwrap().time_budget.is_some());
-        let sized = rows(&DiskChoice { size: Some(1 << 20), ..DiskChoice::default() });
+        let sized = rows(&DiskChoice { sizes: vec![1 << 20], ..DiskChoice::default() });
         assert_eq!(sized.len(), all.len(), "a size narrows nothing");
         assert!(sized.iter().all(|stanza| stanza.size == 1 << 20));
         let blocks = rows(&DiskChoice { blocks: vec![4096], ..DiskChoice::default() });
         assert!(blocks.iter().all(|stanza| stanza.base && !stanza.on_request && stanza.block == [4096]));
         let backward = rows(&DiskChoice { patterns: vec![DiskPattern::Backward], ..DiskChoice::default() });
-        let of_engine = DiskChoice { engine: Some(DiskEngine::Sync), ..DiskChoice::default() };
+        let of_engine = DiskChoice { engines: vec![DiskEngine::Sync], ..DiskChoice::default() };
         assert_eq!(Suite::of_disk(&of_engine).unwrap().time_budget, None, "what is asked for is measured in full");
+        let sizes_and_engines = DiskChoice {
+            sizes: vec![1 << 20, 2 << 20],
+            engines: vec![DiskEngine::Sync, DiskEngine::Libaio],
+            patterns: vec![DiskPattern::Backward],
+            ..DiskChoice::default()
+        };
+        let each = rows(&sizes_and_engines).iter().map(|stanza| (stanza.size, stanza.engine)).collect::<Vec<_>>();
+        let (sync, libaio) = (Some(DiskEngine::Sync), Some(DiskEngine::Libaio));
+        assert_eq!(
+            each,
+            [(1 << 20, sync), (1 << 20, libaio), (2 << 20, sync), (2 << 20, libaio)].repeat(backward.len())
+        );
         assert!(!backward.is_empty() && backward.iter().all(|stanza| stanza.pattern == DiskPattern::Backward));
         let mixed = rows(&DiskChoice { ops: vec![DiskOp::Mixed], ..DiskChoice::default() });
         assert!(!mixed.is_empty() && mixed.iter().all(|stanza| stanza.op == [DiskOp::Mixed] && stanza.base));

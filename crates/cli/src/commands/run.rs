@@ -100,26 +100,24 @@ pub(crate) fn memory(arguments: &Memory, began: f64) -> Result {
 
 /// `assay disk`.
 pub(crate) fn disk(arguments: &Disk, began: f64) -> Result {
-    let caches = match arguments.direct {
-        None => arguments.cache.clone(),
-        Some(true) => vec![DiskCache::Bypassed],
-        Some(false) => vec![DiskCache::Cold, DiskCache::Warm],
-    };
+    let of_direct =
+        |direct: &bool| if *direct { vec![DiskCache::Bypassed] } else { vec![DiskCache::Cold, DiskCache::Warm] };
+    let caches = arguments.cache.iter().copied().chain(arguments.direct.iter().flat_map(of_direct)).collect();
     let choice = DiskChoice {
         patterns: arguments.pattern.clone(),
         ops: arguments.op.clone(),
         blocks: arguments.block.clone(),
         depths: arguments.depth.clone(),
-        size: arguments.size,
-        engine: arguments.engine,
+        sizes: arguments.size.clone(),
+        engines: arguments.engine.clone(),
         syncs: arguments.sync.clone(),
         caches,
         layouts: arguments.layout.clone(),
         loads: arguments.load_percent.clone(),
     };
     let chosen = Chosen {
-        size: choice.size.is_some(),
-        engine: choice.engine.is_some(),
+        size: !choice.sizes.is_empty(),
+        engine: !choice.engines.is_empty(),
         requests: !choice.is_open(),
         ..Chosen::default()
     };

@@ -286,6 +286,20 @@ fn options_choose_orders_operations_and_what_writes_wait_for() {
         kinds(&["random-read/4KiB/d1"]),
         "what does not write waits for nothing"
     );
+    let one = "--pattern random --op read --depth 1";
+    assert_eq!(
+        listed(&format!("{one} --engine io_uring,sync --size 64MiB,128MiB")),
+        kinds(
+            &["64MiB/d1/io_uring", "64MiB/d1/sync", "128MiB/d1/io_uring", "128MiB/d1/sync"]
+                .map(|way| format!("random-read/4KiB/{way}"))
+                .each_ref()
+                .map(String::as_str)
+        )
+    );
+    assert_eq!(
+        listed(&format!("{one} --direct true,false")),
+        kinds(&["random-read/4KiB/d1", "random-read/4KiB/d1/cold", "random-read/4KiB/d1/warm"])
+    );
     assert!(listed("--sync sync").iter().all(|id| id.contains("/sync/") && !id.contains("read")));
 }
 

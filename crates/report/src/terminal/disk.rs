@@ -10,9 +10,9 @@ use model::unit::Unit;
 use super::drawing::{Drawing, Named, decimal, figure, percentiles};
 use super::notes::Notes;
 use super::section::Section;
-use crate::label::disk::{cache_column, load_words, other_words, params};
+use crate::label::disk::{cache_column, engine_words, load_words, other_words, params};
 use crate::label::{block_words, threads};
-use crate::number::{Scale, percent, quantity};
+use crate::number::{Scale, percent, quantity, size};
 use crate::style::Style;
 
 /// Whether a row of these belongs to a table of its own: a load, and a page cache beside the same without it.
@@ -56,20 +56,35 @@ fn words(own: &DiskParams) -> String {
     words.join(", ")
 }
 
-/// How a row reaches its files, in few words too.
-fn ways(own: &DiskParams) -> impl Iterator<Item = String> {
-    let cache = (!own.direct).then(|| match own.cache {
+/// How a row goes past the page cache or through it.
+fn cache_words(own: &DiskParams) -> Option<String> {
+    (!own.direct).then(|| match own.cache {
         DiskCache::Bypassed => "buffered".to_owned(),
         cache => cache_column(cache).to_owned(),
-    });
-    cache.into_iter().chain((own.layout == DiskLayout::PerThread).then(|| "own files".to_owned()))
+    })
+}
+
+/// How a row reaches its files, in few words too: its engine and the size of its files where another row differs in these
+/// alone.
+fn ways(own: &DiskParams, others: &[&DiskParams]) -> impl Iterator<Item = String> {
+    let files = (own.layout == DiskLayout::PerThread).then(|| "own files".to_owned());
+    let alike = |other: &&&DiskParams| {
+        **other != own && DiskParams { engine: own.engine, size: own.size, ..(**other).clone() } == *own
+    };
+    let differs = |of: fn(&DiskParams, &DiskParams) -> bool| others.iter().filter(alike).any(|other| of(other, own));
+    let engine = differs(|one, other| one.engine != other.engine).then(|| engine_words(own.engine).to_owned());
+    let file = differs(|one, other| one.size != other.size).then(|| format!("{} file", size(own.size)));
+    files.into_iter().chain(engine).chain(file)
 }
 
 /// The rows of a table by name, with columns for depth and threads.
 fn named(rows: &[&Row], title: &str, with_cache: bool) -> Named {
     let of: Vec<&DiskParams> = rows.iter().filter_map(|row| params(row)).collect();
-    let label = |own: &DiskParams| std::iter::once(words(own)).chain(ways(own).filter(|_| with_cache)).collect();
-    let labels = of.iter().map(|own| label(own)).map(|words: Vec<String>| words.join(", ")).collect();
+    let label = |own: &DiskParams| {
+        let cache = cache_words(own).filter(|_| with_cache);
+        std::iter::once(words(own)).chain(cache).chain(ways(own, &of)).collect::<Vec<String>>().join(", ")
+    };
+    let labels = of.iter().map(|own| label(own)).collect();
     let mut named = Named::new(title, labels);
     named.place(of.iter().map(|own| own.depth).collect(), "depth", |depth| format!("depth {depth}"));
     named.place(of.iter().map(|own| own.threads).collect(), "threads", threads);
