@@ -17,6 +17,7 @@ mod declared;
 mod disk_layers;
 mod disk_peaks;
 mod disk_request;
+mod disk_sharing;
 mod disk_state;
 mod drives;
 mod dump;
@@ -58,6 +59,7 @@ mod throttle;
 mod topology;
 mod uarch;
 mod units;
+mod uplinks;
 
 use std::io;
 use std::path::Path;
@@ -127,6 +129,7 @@ pub fn discover(root: &Sysroot) -> Machine {
         caches,
         ..Machine::default()
     };
+    machine.shared_links = uplinks::shared(root, &machine.disks);
     processor::complete_topology(&mut machine, &llc);
     devices(&machine, &mut ledger);
     family_facts(&mut machine, bare_metal, &mut ledger);

@@ -11,10 +11,12 @@ use model::machine::Disk;
 use model::peak::{InfoPeak, PeakKind};
 
 /// The machines, with a directory on the disk that each is about.
-const MACHINES: [(&str, &str); 4] = [
+const MACHINES: [(&str, &str); 6] = [
     ("made-server-nvme-behind-a-narrow-bridge", "/data"),
     ("made-desktop-sata-solid-state", "/home"),
     ("made-nas-raid5-of-three-disks", "/srv"),
+    ("made-server-eight-sata-behind-one-adapter", "/srv"),
+    ("made-server-four-nvme-behind-one-uplink", "/fast"),
     ("made-laptop-usb-disk", "/media/usb"),
 ];
 
@@ -46,6 +48,7 @@ fn value(peaks: &[InfoPeak], what: &str, kind: PeakKind) -> Option<f64> {
 }
 
 const READ: &str = "disk/sequential-read/1MiB/d32";
+const WRITE: &str = "disk/sequential-write/1MiB/d32";
 const RANDOM_READ: &str = "disk/random-read/4KiB/d32";
 const RANDOM_WRITE: &str = "disk/random-write/4KiB/d32";
 const ONE_READ: &str = "disk/random-read/4KiB/d1";
@@ -109,10 +112,26 @@ fn disks_of_an_array_add_up_in_order_and_turn_alone() {
     assert_eq!(disk(name, "md0").raid_chunk_bytes, Some(524_288));
     let found = peaks(name);
     assert_eq!(value(&found, READ, PeakKind::Datasheet), Some(450e6));
-    assert_eq!(value(&found, "disk/sequential-write/1MiB/d32", PeakKind::Datasheet).map(f64::round), Some(300e6));
+    assert_eq!(value(&found, WRITE, PeakKind::Datasheet).map(f64::round), Some(300e6));
     assert_eq!(value(&found, RANDOM_READ, PeakKind::Datasheet), None, "the drives order many requests");
     let one = value(&found, ONE_READ, PeakKind::Datasheet).unwrap();
     assert!((one - 1.0 / (30.0 / 5400.0 + 4096.0 / 150e6)).abs() < 1e-9, "{one}");
+}
+
+#[test]
+fn an_array_gets_no_more_than_the_link_that_its_disks_share() {
+    let slot = 4.0 * 984.5e6;
+    let name = "made-server-eight-sata-behind-one-adapter";
+    assert_eq!(disk(name, "sda").link.map(|link| link.bytes_per_second), Some(600_000_000), "each alone");
+    let found = peaks(name);
+    assert_eq!(value(&found, READ, PeakKind::Link), Some(slot), "not 8 x 600 MB/s");
+    assert_eq!(value(&found, WRITE, PeakKind::Link), Some(slot * 0.75), "parity passes the slot, too");
+    assert_eq!(value(&found, READ, PeakKind::Datasheet), Some(8.0 * 560e6), "what the drives could do");
+    let name = "made-server-four-nvme-behind-one-uplink";
+    assert_eq!(value(&peaks(name), READ, PeakKind::Link), Some(slot), "not four times as much");
+    let machine = discover(&Sysroot::folder(&folder(name)).unwrap());
+    let [uplink] = &machine.shared_links[..] else { panic!("{:?}", machine.shared_links) };
+    assert_eq!((uplink.detail.as_str(), uplink.disks.len()), ("PCIe 3.0 x4, 8 GT/s", 4));
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub struct Machine {
     pub numa: Vec<NumaNode>,
     /// Block devices.
     pub disks: Vec<Disk>,
+    /// Links that the data of several of these disks passes, those with the fewest disks behind them first.
+    pub shared_links: Vec<SharedLink>,
     /// Network interfaces.
     pub nics: Vec<Nic>,
     /// What this machine runs on top of; `None` on bare metal, or where nothing can tell (then see `unknown`).
@@ -427,6 +429,26 @@ pub struct DiskLink {
     /// Whether the disk's own link could carry more than this: trained down, or in a slot that is too small. `None`
     /// where its maximum is not known.
     pub below_maximum: Option<bool>,
+    /// Where the figures come from.
+    pub source: String,
+}
+
+/// A link on the way to several disks, which together get no more than it carries. Where the same disks share several
+/// links in a row, it is the narrowest of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SharedLink {
+    /// `pcie`, `sata`, `sas`, `usb`, or `network` for disks of another machine.
+    pub kind: String,
+    /// Which one: the PCI function at one of its ends (`0000:3d:00.0`), the SATA port (`ata3`), the SAS port (`port-0:0`),
+    /// the USB device (`2-1`) or the network interface.
+    pub place: String,
+    /// Bytes that pass in one direction, B/s, less the line code; packet headers are not taken off.
+    pub bytes_per_second: u64,
+    /// For a reader: `PCIe 3.0 x4, 8 GT/s`.
+    pub detail: String,
+    /// The disks behind it: names in [`Machine::disks`].
+    pub disks: Vec<String>,
     /// Where the figures come from.
     pub source: String,
 }

@@ -54,7 +54,7 @@ pub(super) fn sections(machine: &Machine) -> Vec<Section> {
         section("Caches", machine, |facts| caches(facts, &machine.caches)),
         section("Memory", machine, |facts| memory(facts, &machine.memory)),
         section("Memory nodes", machine, |facts| numa(facts, &machine.numa)),
-        section("Disks", machine, |facts| machine.disks.iter().for_each(|disk| self::disk(facts, disk))),
+        section("Disks", machine, disks),
         section("Network interfaces", machine, |facts| machine.nics.iter().for_each(|nic| self::nic(facts, nic))),
     ]
 }
@@ -274,6 +274,16 @@ fn rating_words(rated: &NodeRating) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
+fn disks(facts: &mut Facts<'_>) {
+    let machine = facts.machine;
+    machine.disks.iter().for_each(|one| disk(facts, one));
+    for link in &machine.shared_links {
+        let rate = quantity(link.bytes_per_second as f64, Unit::BytePerSecond);
+        let value = format!("{}: {rate} at most, for {} together", link.detail, link.disks.join(", "));
+        facts.facts.push(Fact { name: format!("link at {}", link.place), value, source: link.source.clone() });
+    }
+}
+
 fn disk(facts: &mut Facts<'_>, disk: &Disk) {
     let spins = match (disk.rotations_per_minute, disk.rotational) {
         (Some(rotations), _) => Some(format!("{rotations} rotations/min")),
@@ -360,6 +370,8 @@ fn cpu_list(cpus: &[u32]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use model::machine::SharedLink;
+
     use super::*;
 
     #[test]
@@ -376,6 +388,23 @@ mod tests {
         assert_eq!(facts.source("memory.huge_pages.transparent"), "/proc/meminfo");
         assert_eq!(facts.source("cpu.smt"), "");
     }
+
+    #[test]
+    fn a_link_that_disks_share_is_told_with_them() {
+        let link = SharedLink {
+            place: "0000:05:00.0".into(),
+            bytes_per_second: 3_938_000_000,
+            detail: "PCIe 3.0 x4, 8 GT/s".into(),
+            disks: vec!["sda".into(), "sdb".into()],
+            source: "a file".into(),
+            ..SharedLink::default()
+        };
+        let machine = Machine { shared_links: vec![link], ..Machine::default() };
+        let [fact] = &section("Disks", &machine, disks).facts[..] else { panic!("one fact") };
+        assert_eq!((fact.name.as_str(), fact.source.as_str()), ("link at 0000:05:00.0", "a file"));
+        assert_eq!(fact.value, "PCIe 3.0 x4, 8 GT/s: 3.938 GB/s at most, for sda, sdb together");
+    }
+
     /// Two packages whose second lacks two modules.
     fn server() -> Machine {
         let dimm = Dimm {
