@@ -247,11 +247,6 @@ pub(crate) fn is_duplex(kind: &str, bytes_per_second: u64) -> bool {
     }
 }
 
-/// What is known of a disk that is no hypervisor's. One that a hypervisor passes through keeps its name.
-fn sheet_of(disk: &Disk) -> Option<(&'static Drive, &str)> {
-    Some((Drive::of(disk).filter(|_| disk.is_virtual != Some(true))?, disk.model.as_deref()?))
-}
-
 fn of_way(ways: Ways, way: Way) -> f64 {
     match way {
         Way::Read => ways.read,
@@ -264,7 +259,7 @@ fn of_way(ways: Ways, way: Way) -> f64 {
 /// Of requests at random to a drive that turns it says nothing (one at a time has a peak of its own: [`heads`]; how the
 /// drive orders many is its own affair), nor of a stretch that the drive's memory holds.
 fn sheet(disk: &Disk, request: Request) -> Option<Figure> {
-    let (drive, model) = sheet_of(disk)?;
+    let (drive, model) = Drive::checked(disk)?;
     if drive.spindle.is_some() && (request.again() || request.random) {
         return None;
     }
@@ -293,8 +288,7 @@ fn of_requests(value: f64, source: &str) -> Figure {
 
 /// `data sheet of X, by Y` without who says so, which stands with the input.
 fn about(source: &str) -> String {
-    let unchecked = if source.contains("unchecked") { ", unchecked" } else { "" };
-    format!("{}{unchecked}", source.split(',').next().unwrap_or_default())
+    source.split(',').next().unwrap_or_default().to_owned()
 }
 
 /// What a drive does with one random request at a time; `disks` share the file.
@@ -302,7 +296,7 @@ fn one_by_one(disk: &Disk, request: Request, disks: usize) -> Option<Figure> {
     if !request.random || request.in_flight != 1 {
         return None;
     }
-    let known = sheet_of(disk);
+    let known = Drive::checked(disk);
     if let Some(turning) = turning(disk, known, request.way) {
         return heads(disk, request, &turning, disks);
     }
@@ -316,7 +310,7 @@ fn as_told(disk: &Disk, request: Request, told: Heads, disks: usize) -> Option<F
     if !request.random || request.in_flight != 1 {
         return None;
     }
-    let own = turning(disk, sheet_of(disk), request.way);
+    let own = turning(disk, Drive::checked(disk), request.way);
     let own_seek = own.as_ref().and_then(|own| own.seek_seconds.clone());
     let said = |value: f64| (value, DECLARED.to_owned());
     let rotations_per_minute = told.rotations_per_minute.map(said).or(own.map(|own| own.rotations_per_minute))?;
@@ -364,7 +358,7 @@ fn heads(disk: &Disk, request: Request, turning: &Turning, disks: usize) -> Opti
     if request.again() || (request.way == Way::Write && in_memory && !request.durable()) {
         return None;
     }
-    let known = sheet_of(disk);
+    let known = Drive::checked(disk);
     let sheet = known.map(|(drive, model)| drive.source(model)).unwrap_or_default();
     let (rotations_per_minute, source) = &turning.rotations_per_minute;
     let half = 30.0 / rotations_per_minute;
@@ -415,6 +409,7 @@ mod tests {
     const EVO: &str = "Samsung SSD 870 EVO 1TB";
     const PLUS: &str = "Samsung SSD 970 EVO Plus 1TB";
     const ULTRASTAR: &str = "HUS724040ALS640";
+    const CONSTELLATION: &str = "ST4000NM0023";
 
     fn request(way: Way, block: u64, in_flight: u64) -> Request {
         let op = if way == Way::Read { DiskOp::Read } else { DiskOp::Write };
@@ -527,15 +522,32 @@ mod tests {
         assert!(figure.inputs[0].source.contains("the drive itself"));
         let controller = Disk { transport: None, ..disk.clone() };
         assert_eq!(value(&controller, request(Way::Read, 4096, 1), Asked::OneByOne), None, "an array in hardware");
-        let listed = drive("sda", "WDC WD40EFRX-68N32N0", 4_000_787_030_016);
+        let listed = drive("sda", CONSTELLATION, 4_000_787_030_016);
         let figure = of_one(&listed, request(Way::Read, 1 << 20, 1), Asked::OneByOne).unwrap();
-        assert_eq!(figure.formula, "1 / (5.556 ms half a rotation + 6.991 ms for 1MiB)");
-        assert_eq!(value(&listed, in_order(Way::Read), Asked::Sheet), Some(150e6));
+        assert_eq!(figure.formula, "1 / (4.167 ms half a rotation + 5.992 ms for 1MiB)");
+        assert_eq!(value(&listed, in_order(Way::Read), Asked::Sheet), Some(175e6));
         assert_eq!(
             value(&listed, Request { op: DiskOp::Reread, ..in_order(Way::Read) }, Asked::Sheet),
             None,
             "its memory"
         );
+    }
+
+    #[test]
+    fn figures_that_nobody_checked_bind_nothing() {
+        let unchecked = drive("sda", "WDC WD40EFRX-68N32N0", 4_000_787_030_016);
+        for asked in [Asked::Sheet, Asked::OneByOne] {
+            assert_eq!(value(&unchecked, in_order(Way::Read), asked), None);
+            assert_eq!(value(&unchecked, request(Way::Read, 4096, 1), asked), None, "nor how fast it turns");
+        }
+        let turns = Disk { rotations_per_minute: Some(5400), ..unchecked };
+        let figure = of_one(&turns, request(Way::Read, 1 << 20, 1), Asked::OneByOne).unwrap();
+        assert_eq!(figure.formula, "1 / (5.556 ms half a rotation)", "its own word, without the table's rate");
+        let told = Asked::AsToldOf(Heads { rotations_per_minute: None, seek_seconds: Some(9e-3) });
+        let figure = of_one(&turns, request(Way::Read, 1 << 20, 1), told).unwrap();
+        assert!(!figure.formula.contains("1MiB") && figure.formula.contains("9 ms seek"), "{}", figure.formula);
+        let solid = drive("nvme0n1", "SAMSUNG MZQL23T8HCLS-00A07", 3_840_755_982_336);
+        assert_eq!(value(&solid, request(Way::Read, 4096, 32), Asked::Sheet), None);
     }
 
     #[test]
@@ -567,7 +579,7 @@ mod tests {
         };
         assert!(rate("write through", DiskSync::None) && rate("write back", DiskSync::Dsync));
         assert!(!rate("write back", DiskSync::None));
-        let listed = drive("sda", "WDC WD40EFRX-68N32N0", 4_000_787_030_016);
+        let listed = drive("sda", CONSTELLATION, 4_000_787_030_016);
         assert_eq!(value(&listed, request(Way::Write, 4096, 1), Asked::Sheet), None, "not so many as fit in order");
     }
 

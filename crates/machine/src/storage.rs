@@ -4,6 +4,7 @@ use std::path::Path;
 
 use model::machine::{Disk, DiskQueue, Storage, StorageDevice};
 
+use crate::drives::Drive;
 use crate::filesystems::{self, FilesystemClass};
 use crate::identity::identity;
 use crate::links;
@@ -33,7 +34,7 @@ fn disk(root: &Sysroot, name: &str, under_hypervisor: bool) -> Option<Disk> {
     let model = own.model.or(model);
     let says = [vendor, model.clone()].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let is_virtual = attachment.is_virtual(&says, under_hypervisor);
-    Some(Disk {
+    let found = Disk {
         name: name.to_owned(),
         device,
         model,
@@ -55,7 +56,9 @@ fn disk(root: &Sysroot, name: &str, under_hypervisor: bool) -> Option<Disk> {
         raid_level: root.text(&file("md/level")),
         raid_members: root.number(&file("md/raid_disks")),
         raid_chunk_bytes: root.number(&file("md/chunk_size")).filter(|bytes| *bytes > 0),
-    })
+        data_sheet: None,
+    };
+    Some(Disk { data_sheet: Drive::sheet(&found), ..found })
 }
 
 fn queue(root: &Sysroot, name: &str) -> DiskQueue {

@@ -393,6 +393,30 @@ pub struct Disk {
     pub raid_members: Option<u32>,
     /// Bytes in a row that a software RAID puts on one member before it goes on to the next; `None` where it has none.
     pub raid_chunk_bytes: Option<u64>,
+    /// What the table of drives says of it; `None` for one that is not in the table under this name and capacity, or that
+    /// a hypervisor makes up.
+    pub data_sheet: Option<DriveSheet>,
+}
+
+/// What a drive's maker says of it: figures of the table of drives, not of this very drive.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct DriveSheet {
+    /// Large reads in order, B/s.
+    pub read_bytes_per_second: Option<f64>,
+    /// Large writes in order, B/s.
+    pub write_bytes_per_second: Option<f64>,
+    /// Reads of 4 KiB at random with as many in flight as the drive likes best, 1/s; `None` for one that turns.
+    pub reads_per_second: Option<f64>,
+    /// Writes, likewise; `None`, too, where the sheet's figure is no limit of a fresh file.
+    pub writes_per_second: Option<f64>,
+    /// Rotations per minute of one that turns.
+    pub rotations_per_minute: Option<u32>,
+    /// Whether these figures were compared with a document. Those that were not are told here and make no peak: no
+    /// efficiency and no verdict rests on them.
+    pub checked: bool,
+    /// Where they come from.
+    pub source: String,
 }
 
 /// How the kernel handles a disk's requests (`queue/` of the device, kernel documentation `ABI/stable/sysfs-block`): each is
