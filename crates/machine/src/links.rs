@@ -115,6 +115,11 @@ pub(crate) fn of_function(root: &Sysroot, address: &str) -> Option<DiskLink> {
     pcie_link(root, &path).map(DiskLink::from)
 }
 
+/// The folder of the NVM Express controller on the way to a disk.
+pub(crate) fn nvme_controller(path: &str) -> Option<&str> {
+    steps(path).find(|(step, _)| is_numbered(step, "nvme")).map(|(_, folder)| folder)
+}
+
 /// The path itself, or for an NVM Express namespace with a multipath subsystem in front, one path for each controller.
 fn controllers(root: &Sysroot, path: &str) -> Vec<String> {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -421,8 +426,7 @@ fn network_link(root: &Sysroot, name: &str, address: IpAddr) -> Option<Link> {
 
 /// `traddr=192.0.2.7,trsvcid=4420,src_addr=192.0.2.1`
 fn fabric_address(root: &Sysroot, path: &str) -> Option<IpAddr> {
-    let (_, controller) = steps(path).find(|(step, _)| is_numbered(step, "nvme"))?;
-    let text = root.text(&format!("{controller}/address"))?;
+    let text = root.text(&format!("{}/address", nvme_controller(path)?))?;
     text.split(',').find_map(|field| field.strip_prefix("traddr="))?.parse().ok()
 }
 

@@ -83,7 +83,7 @@ fn a_sata_drive_is_known_by_the_name_it_gives_itself() {
     let name = "made-desktop-sata-solid-state";
     let drive = disk(name, "sda");
     assert_eq!(drive.model.as_deref(), Some("Samsung SSD 870 EVO 1TB"), "SCSI says `Samsung SSD 870`");
-    assert_eq!(drive.rotations_per_minute, None);
+    assert_eq!((drive.rotations_per_minute, drive.queue.device_requests), (None, Some(32)));
     let found = peaks(name);
     assert_eq!(value(&found, READ, PeakKind::Datasheet), Some(560e6));
     assert_eq!(value(&found, READ, PeakKind::Link), Some(600e6), "through the encryption");

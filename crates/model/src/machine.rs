@@ -426,6 +426,9 @@ pub struct DriveSheet {
 pub struct DiskQueue {
     /// Queues of the device itself.
     pub hardware_queues: Option<u32>,
+    /// Requests that the device takes at once, over all its queues: what NCQ or SCSI is set to (`device/queue_depth`), or
+    /// what the submission queues of an NVM Express controller hold (`sqsize` in each).
+    pub device_requests: Option<u32>,
     /// Whether a write can be told to be on the medium when it is over (FUA), without a flush of the whole cache.
     pub force_unit_access: Option<bool>,
     /// Whether completions can be polled for.

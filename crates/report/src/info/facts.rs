@@ -340,6 +340,7 @@ fn sheet_words(sheet: &DriveSheet) -> String {
 fn queue(disk: &Disk) -> Option<String> {
     let DiskQueue {
         hardware_queues,
+        device_requests,
         force_unit_access,
         polled,
         merges,
@@ -351,6 +352,7 @@ fn queue(disk: &Disk) -> Option<String> {
     let throttle = write_back_throttle_seconds.filter(|seconds| *seconds > 0.0);
     let words = [
         hardware_queues.map(|queues| counted(u64::from(queues), "hardware queue")),
+        device_requests.map(|requests| format!("takes {requests} at once")),
         disk.queue_requests.map(|requests| format!("{requests} requests")),
         disk.write_cache.as_ref().map(|cache| format!("{cache} cache")),
         some(force_unit_access, true, "FUA"),
