@@ -5,7 +5,7 @@
 
 use model::machine::SharedLink;
 
-use crate::disk_layers::{Asked, Layers, is_duplex};
+use crate::disk_layers::{Asked, Layers, in_practice, is_duplex};
 use crate::disk_request::{Figure, Way, bytes_rate, input, places};
 
 /// Devices and what they get together.
@@ -106,6 +106,7 @@ fn carried(link: &SharedLink, times: f64) -> Figure {
         inputs.push(input("times over the link", times, "copies and parity that pass it with each byte, md/level"));
     }
     let about = format!("{} at {}, shared by {} disks", link.detail, link.place, link.disks.len());
+    let about = in_practice(&link.kind, about);
     Figure { value: rate / times, formula, about, inputs, both_ways: is_duplex(&link.kind, link.bytes_per_second) }
 }
 
@@ -208,7 +209,8 @@ mod tests {
         let of = |way| figure(&machine, &FOUR, request(way, false), Asked::Link).unwrap();
         let read = of(Way::Read);
         assert_eq!(read.formula, "1000 B/s");
-        assert_eq!(read.about, "raid5 over PCIe at 0000:05:00.0, shared by 4 disks");
+        let shared = "raid5 over PCIe at 0000:05:00.0, shared by 4 disks";
+        assert_eq!(read.about, format!("{shared}; in packets of 256 B some 0.91 of it is data"));
         assert_eq!(of(Way::Write).formula, "1000 B/s x 0.750");
         let [input] = &read.inputs[..] else { panic!("{:?}", read.inputs) };
         assert_eq!((input.name.as_str(), input.value), ("link B/s (0000:05:00.0)", 1000.0));
