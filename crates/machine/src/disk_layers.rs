@@ -8,7 +8,7 @@ use model::machine::{Disk, Machine, StorageDevice};
 use model::peak::PeakInput;
 use model::unit::format_size;
 
-use crate::disk_request::{Figure, Request, Way, bytes_rate, input};
+use crate::disk_request::{Figure, Request, Way, bytes_rate, input, places};
 use crate::drives::{Drive, RANDOM_BLOCK, Spindle, Ways};
 
 /// What is asked of each drive.
@@ -67,13 +67,13 @@ impl Layers<'_> {
     }
 
     /// The positions of the devices that one is built on; of those at the top for `None`.
-    fn below(&self, index: Option<usize>) -> Vec<usize> {
+    pub(crate) fn below(&self, index: Option<usize>) -> Vec<usize> {
         let (from, depth) = index.map_or((0, 0), |index| (index + 1, self.chain[index].depth + 1));
         let inside = (from..self.chain.len()).take_while(|other| self.chain[*other].depth >= depth);
         inside.filter(|other| self.chain[*other].depth == depth).collect()
     }
 
-    fn disk(&self, name: &str) -> Option<&Disk> {
+    pub(crate) fn disk(&self, name: &str) -> Option<&Disk> {
         self.machine.disks.iter().find(|disk| disk.name == name)
     }
 
@@ -87,21 +87,27 @@ impl Layers<'_> {
         }
     }
 
-    fn of_device(&self, index: usize) -> Option<Figure> {
+    pub(crate) fn of_device(&self, index: usize) -> Option<Figure> {
         let device = &self.chain[index];
         match (self.below(Some(index)).as_slice(), device.kind.as_str()) {
             ([], _) => self.of_disk(device.disk.as_deref()?),
             (parts, "raid") => {
-                let raid = self.disk(&device.name)?;
-                // With spares among them it cannot be told which are in use.
-                let complete = raid.raid_members.and_then(|count| usize::try_from(count).ok()) == Some(parts.len());
-                let level = raid.raid_level.as_deref().filter(|_| complete)?;
-                self.of_raid(level, raid.raid_chunk_bytes.is_some_and(|chunk| chunk >= self.request.block), parts)
+                let chunk = self.disk(&device.name)?.raid_chunk_bytes;
+                self.of_raid(self.level(index)?, chunk.is_some_and(|chunk| chunk >= self.request.block), parts)
             }
             ([one], _) => self.of_device(*one),
             (paths, "multipath") => self.of_paths(paths),
             _ => None,
         }
+    }
+
+    /// The level of an array with all its members and no other: with spares among them it cannot be told which are in
+    /// use.
+    pub(crate) fn level(&self, index: usize) -> Option<&str> {
+        let device = self.chain.get(index).filter(|device| device.kind == "raid")?;
+        let raid = self.disk(&device.name)?;
+        let members = raid.raid_members.and_then(|count| usize::try_from(count).ok());
+        raid.raid_level.as_deref().filter(|_| members == Some(self.below(Some(index)).len()))
     }
 
     fn of_parts(&self, parts: &[usize]) -> Option<Vec<Figure>> {
@@ -111,7 +117,7 @@ impl Layers<'_> {
     /// Several ways to one drive: their links add up, the drive is only one.
     fn of_paths(&self, paths: &[usize]) -> Option<Figure> {
         if self.asked == Asked::Link {
-            Some(sum("paths", &self.of_parts(paths)?, 1.0))
+            Some(sum("paths", &self.side_by_side(paths)?, 1.0))
         } else {
             self.of_device(paths[0])
         }
@@ -122,26 +128,31 @@ impl Layers<'_> {
     /// Writes in order are taken to fill whole stripes; those at random to write a block and its parity, for which a
     /// drive also reads what the parity is made from. Links carry that the other way, so there it does not count.
     fn of_raid(&self, level: &str, whole: bool, parts: &[usize]) -> Option<Figure> {
-        let count = u32::try_from(parts.len()).map(f64::from).ok()?;
         let (reads, parity) = (self.request.way == Way::Read, parity(level)?);
-        let least = |one: &Figure, other: &Figure| one.value.total_cmp(&other.value);
         if matches!(self.asked, Asked::OneByOne | Asked::AsToldOf(_)) {
             // One member is at work at a time, whichever it is; a mirror has the whole request on each.
-            return self.of_parts(parts)?.into_iter().filter(|_| whole || level == "raid1").max_by(least);
+            return most(self.of_parts(parts)?).filter(|_| whole || level == "raid1");
         }
-        let share = match level {
-            "raid1" if !reads => return self.of_parts(parts)?.into_iter().min_by(least),
+        match level {
+            "raid1" if !reads => self.mirrored(parts),
             // The file may lie on any of them.
-            "linear" => return self.of_parts(parts)?.into_iter().max_by(least),
-            _ if reads => 1.0,
-            "raid10" => 0.5,
-            _ if self.request.random && parity > 0.0 && self.asked == Asked::Sheet => {
-                return self.with_parity(level, whole, parts, parity);
+            "linear" => most(self.of_parts(parts)?),
+            _ if !reads && self.request.random && parity > 0.0 && self.asked == Asked::Sheet => {
+                self.with_parity(level, whole, parts, parity)
             }
+            _ => Some(sum(level, &self.side_by_side(parts)?, self.share(level, parts.len())?)),
+        }
+    }
+
+    /// How much of what all members of an array carry is data; of writes at random with parity that of links alone.
+    pub(crate) fn share(&self, level: &str, members: usize) -> Option<f64> {
+        let (parity, count) = (parity(level)?, u32::try_from(members).map(f64::from).ok()?);
+        Some(match level {
+            _ if self.request.way == Way::Read => 1.0,
+            "raid10" => 0.5,
             _ if self.request.random => 1.0 / (1.0 + parity),
             _ => (count - parity) / count,
-        };
-        Some(sum(level, &self.of_parts(parts)?, share))
+        })
     }
 
     /// Random writes with parity, 1/s: of each request the block and its parity are written. Within one member's
@@ -181,12 +192,19 @@ fn parity(level: &str) -> Option<f64> {
     }
 }
 
+fn most(parts: Vec<Figure>) -> Option<Figure> {
+    parts.into_iter().max_by(|one, other| one.value.total_cmp(&other.value))
+}
+
 /// So much of all members together.
 fn sum(level: &str, members: &[Figure], share: f64) -> Figure {
     let formulas: Vec<&str> = members.iter().map(|member| member.formula.as_str()).collect();
     let alike = formulas.windows(2).all(|pair| pair[0] == pair[1]) && formulas.len() > 2;
-    let formula =
-        if alike { format!("{} x {}", formulas.len(), formulas[0]) } else { format!("({})", formulas.join(" + ")) };
+    let formula = match formulas.as_slice() {
+        [one] => (*one).to_owned(),
+        all if alike => format!("{} x {}", all.len(), all[0]),
+        all => format!("({})", all.join(" + ")),
+    };
     let formula = if share < 1.0 { format!("{formula} x {share:.3}") } else { formula };
     let mut about: Vec<&str> = members.iter().map(|member| member.about.as_str()).collect();
     about.dedup();
@@ -209,24 +227,38 @@ fn sum(level: &str, members: &[Figure], share: f64) -> Figure {
 }
 
 fn link(disk: &Disk) -> Option<Figure> {
-    /// From here on USB has wires of its own for each way, B/s.
-    const USB_3: u64 = 500_000_000;
     let link = disk.link.as_ref()?;
     #[expect(clippy::cast_precision_loss, reason = "no link carries 2^53 B/s")]
     let value = link.bytes_per_second as f64;
-    let both_ways = match link.kind.as_str() {
-        "pcie" | "sas" | "network" => true,
-        "usb" => link.bytes_per_second >= USB_3,
-        // A SATA link or a card's bus carries data one way at a time.
-        _ => false,
-    };
     let inputs = vec![input(&format!("link B/s ({})", disk.name), value, &link.source)];
-    Some(Figure { value, formula: bytes_rate(value), about: link.detail.clone(), inputs, both_ways })
+    let both_ways = is_duplex(&link.kind, link.bytes_per_second);
+    let about = in_practice(&link.kind, link.detail.clone());
+    Some(Figure { value, formula: bytes_rate(value), about, inputs, both_ways })
 }
 
-/// What is known of a disk that is no hypervisor's. One that a hypervisor passes through keeps its name.
-fn sheet_of(disk: &Disk) -> Option<(&'static Drive, &str)> {
-    Some((Drive::of(disk).filter(|_| disk.is_virtual != Some(true))?, disk.model.as_deref()?))
+/// A link for a reader, with what of it can be data at best where packets have headers. The packets that a device makes
+/// are told in its configuration space alone, which only root can read, so it is no peak.
+pub(crate) fn in_practice(kind: &str, link: String) -> String {
+    /// Bytes of data in a packet: what most roots and drives agree on.
+    const PAYLOAD: f64 = 256.0;
+    /// Header, framing and checks of a packet, B: six words of 4 B (Intel AN 708 has five to seven).
+    const OVERHEAD: f64 = 24.0;
+    if kind != "pcie" {
+        return link;
+    }
+    format!("{link}; in packets of {PAYLOAD} B some {:.2} of it is data", PAYLOAD / (PAYLOAD + OVERHEAD))
+}
+
+/// Whether a link of this kind and rate, B/s, carries as much the other way at the same time.
+pub(crate) fn is_duplex(kind: &str, bytes_per_second: u64) -> bool {
+    /// From here on USB has wires of its own for each way, B/s.
+    const USB_3: u64 = 500_000_000;
+    match kind {
+        "pcie" | "sas" | "network" => true,
+        "usb" => bytes_per_second >= USB_3,
+        // A SATA link or a card's bus carries data one way at a time.
+        _ => false,
+    }
 }
 
 fn of_way(ways: Ways, way: Way) -> f64 {
@@ -241,7 +273,7 @@ fn of_way(ways: Ways, way: Way) -> f64 {
 /// Of requests at random to a drive that turns it says nothing (one at a time has a peak of its own: [`heads`]; how the
 /// drive orders many is its own affair), nor of a stretch that the drive's memory holds.
 fn sheet(disk: &Disk, request: Request) -> Option<Figure> {
-    let (drive, model) = sheet_of(disk)?;
+    let (drive, model) = Drive::checked(disk)?;
     if drive.spindle.is_some() && (request.again() || request.random) {
         return None;
     }
@@ -270,8 +302,7 @@ fn of_requests(value: f64, source: &str) -> Figure {
 
 /// `data sheet of X, by Y` without who says so, which stands with the input.
 fn about(source: &str) -> String {
-    let unchecked = if source.contains("unchecked") { ", unchecked" } else { "" };
-    format!("{}{unchecked}", source.split(',').next().unwrap_or_default())
+    source.split(',').next().unwrap_or_default().to_owned()
 }
 
 /// What a drive does with one random request at a time; `disks` share the file.
@@ -279,7 +310,7 @@ fn one_by_one(disk: &Disk, request: Request, disks: usize) -> Option<Figure> {
     if !request.random || request.in_flight != 1 {
         return None;
     }
-    let known = sheet_of(disk);
+    let known = Drive::checked(disk);
     if let Some(turning) = turning(disk, known, request.way) {
         return heads(disk, request, &turning, disks);
     }
@@ -293,7 +324,7 @@ fn as_told(disk: &Disk, request: Request, told: Heads, disks: usize) -> Option<F
     if !request.random || request.in_flight != 1 {
         return None;
     }
-    let own = turning(disk, sheet_of(disk), request.way);
+    let own = turning(disk, Drive::checked(disk), request.way);
     let own_seek = own.as_ref().and_then(|own| own.seek_seconds.clone());
     let said = |value: f64| (value, DECLARED.to_owned());
     let rotations_per_minute = told.rotations_per_minute.map(said).or(own.map(|own| own.rotations_per_minute))?;
@@ -341,7 +372,7 @@ fn heads(disk: &Disk, request: Request, turning: &Turning, disks: usize) -> Opti
     if request.again() || (request.way == Way::Write && in_memory && !request.durable()) {
         return None;
     }
-    let known = sheet_of(disk);
+    let known = Drive::checked(disk);
     let sheet = known.map(|(drive, model)| drive.source(model)).unwrap_or_default();
     let (rotations_per_minute, source) = &turning.rotations_per_minute;
     let half = 30.0 / rotations_per_minute;
@@ -378,8 +409,7 @@ fn heads(disk: &Disk, request: Request, turning: &Turning, disks: usize) -> Opti
 
 /// Seconds as milliseconds with three places.
 fn milliseconds(seconds: f64) -> String {
-    let shown = format!("{:.3}", seconds * 1e3);
-    shown.trim_end_matches('0').trim_end_matches('.').to_owned()
+    places(seconds * 1e3)
 }
 
 #[cfg(test)]
@@ -393,6 +423,7 @@ mod tests {
     const EVO: &str = "Samsung SSD 870 EVO 1TB";
     const PLUS: &str = "Samsung SSD 970 EVO Plus 1TB";
     const ULTRASTAR: &str = "HUS724040ALS640";
+    const CONSTELLATION: &str = "ST4000NM0023";
 
     fn request(way: Way, block: u64, in_flight: u64) -> Request {
         let op = if way == Way::Read { DiskOp::Read } else { DiskOp::Write };
@@ -505,15 +536,32 @@ mod tests {
         assert!(figure.inputs[0].source.contains("the drive itself"));
         let controller = Disk { transport: None, ..disk.clone() };
         assert_eq!(value(&controller, request(Way::Read, 4096, 1), Asked::OneByOne), None, "an array in hardware");
-        let listed = drive("sda", "WDC WD40EFRX-68N32N0", 4_000_787_030_016);
+        let listed = drive("sda", CONSTELLATION, 4_000_787_030_016);
         let figure = of_one(&listed, request(Way::Read, 1 << 20, 1), Asked::OneByOne).unwrap();
-        assert_eq!(figure.formula, "1 / (5.556 ms half a rotation + 6.991 ms for 1MiB)");
-        assert_eq!(value(&listed, in_order(Way::Read), Asked::Sheet), Some(150e6));
+        assert_eq!(figure.formula, "1 / (4.167 ms half a rotation + 5.992 ms for 1MiB)");
+        assert_eq!(value(&listed, in_order(Way::Read), Asked::Sheet), Some(175e6));
         assert_eq!(
             value(&listed, Request { op: DiskOp::Reread, ..in_order(Way::Read) }, Asked::Sheet),
             None,
             "its memory"
         );
+    }
+
+    #[test]
+    fn figures_that_nobody_checked_bind_nothing() {
+        let unchecked = drive("sda", "WDC WD40EFRX-68N32N0", 4_000_787_030_016);
+        for asked in [Asked::Sheet, Asked::OneByOne] {
+            assert_eq!(value(&unchecked, in_order(Way::Read), asked), None);
+            assert_eq!(value(&unchecked, request(Way::Read, 4096, 1), asked), None, "nor how fast it turns");
+        }
+        let turns = Disk { rotations_per_minute: Some(5400), ..unchecked };
+        let figure = of_one(&turns, request(Way::Read, 1 << 20, 1), Asked::OneByOne).unwrap();
+        assert_eq!(figure.formula, "1 / (5.556 ms half a rotation)", "its own word, without the table's rate");
+        let told = Asked::AsToldOf(Heads { rotations_per_minute: None, seek_seconds: Some(9e-3) });
+        let figure = of_one(&turns, request(Way::Read, 1 << 20, 1), told).unwrap();
+        assert!(!figure.formula.contains("1MiB") && figure.formula.contains("9 ms seek"), "{}", figure.formula);
+        let solid = drive("nvme0n1", "SAMSUNG MZQL23T8HCLS-00A07", 3_840_755_982_336);
+        assert_eq!(value(&solid, request(Way::Read, 4096, 32), Asked::Sheet), None);
     }
 
     #[test]
@@ -545,7 +593,7 @@ mod tests {
         };
         assert!(rate("write through", DiskSync::None) && rate("write back", DiskSync::Dsync));
         assert!(!rate("write back", DiskSync::None));
-        let listed = drive("sda", "WDC WD40EFRX-68N32N0", 4_000_787_030_016);
+        let listed = drive("sda", CONSTELLATION, 4_000_787_030_016);
         assert_eq!(value(&listed, request(Way::Write, 4096, 1), Asked::Sheet), None, "not so many as fit in order");
     }
 

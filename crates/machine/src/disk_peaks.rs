@@ -317,7 +317,9 @@ mod tests {
             link_peak(&machine, &chain, &mixed).unwrap()
         };
         assert_eq!(with("pcie", 4_000_000_000).value, 8e9);
-        assert_eq!(with("pcie", 4_000_000_000).formula, "2 x 4 GB/s (a link)");
+        let told = "2 x 4 GB/s (a link; in packets of 256 B some 0.91 of it is data)";
+        assert_eq!(with("pcie", 4_000_000_000).formula, told);
+        assert_eq!(with("sata", 600_000_000).formula.matches("packets").count(), 0, "it has none of that kind");
         assert_eq!(with("sata", 600_000_000).value, 6e8, "one way at a time");
         assert_eq!(with("usb", 60_000_000).value, 6e7);
         assert_eq!(with("usb", 500_000_000).value, 1e9);

@@ -128,6 +128,11 @@ pub(crate) fn bytes_rate(rate: f64) -> String {
         1e6.. => (rate / 1e6, "MB/s"),
         _ => (rate, "B/s"),
     };
+    format!("{} {unit}", places(value))
+}
+
+/// A figure with three places at most: `8.2`, `0.667`.
+pub(crate) fn places(value: f64) -> String {
     let shown = format!("{value:.3}");
-    format!("{} {unit}", shown.trim_end_matches('0').trim_end_matches('.'))
+    shown.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

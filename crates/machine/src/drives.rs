@@ -1,5 +1,8 @@
 //! Drives and what their makers say of them: a static table, by name and capacity.
 //!
+//! Each row names the page or document that its figures were compared with. Rows that were compared with none are written
+//! down from memory: they are shown, and make no peak.
+//!
 //! A sheet's rates hold for large requests in order and its requests per second for 4 KiB at random, with as many in
 //! flight as the drive likes best. Three kinds of figure are left out, because drives do better than them and so they
 //! limit nothing: requests per second of random writes that are stated for a drive filled over and over (a fresh file
@@ -7,7 +10,7 @@
 //! 163,140 measured by kitguru.net); and typical latencies (below 10 us on the sheet of the P4800X, 8.9 us measured by
 //! `AnandTech`).
 
-use model::machine::Disk;
+use model::machine::{Disk, DriveSheet};
 
 /// Drives that share figures.
 #[derive(Debug)]
@@ -116,10 +119,27 @@ const UNSTATED: &str = "a depth that is not stated";
 
 const EVO_PLUS: Source = checked("digit.in, review of the 970 EVO Plus, 2019");
 const EVO_PLUS_2TB: Source = checked("cdrinfo.com, Samsung's announcement of the 970 EVO Plus, 2019");
+const EVO_970: Source = checked("https://techgage.com/news/samsung-reveals-the-970-pro-970-evo-generation-m-2-ssds/");
 const PRO_980: Source = checked("legitreviews.com and reviewcentralme.com, Samsung's figures of the 980 PRO, 2020");
+const PRO_980_2TB: Source =
+    checked("https://www.pugetsystems.com/parts/Hard-Drive/Samsung-980-Pro-2TB-Gen4-M-2-SSD-13831/");
+const PRO_990_1TB: Source =
+    checked("https://www.syspartsdirect.com/en/product-detail/Samsung-MZ-V9P1T0BW-990-PRO-1TB-NVMe-SSD-1655.html");
 const PRO_990: Source = checked("digitec.ch, Samsung's figures of the 990 PRO 2TB (MZ-V9P2T0BW)");
-const SN850X: Source = checked("pcspecchart.com, WD's figures of the SN850X 1TB");
+const SN850X: Source = checked("https://pcspecchart.com/pc_parts/ssdnvme/107");
+const SN850X_2TB: Source = checked(
+    "https://www.newsdirectory3.com/nvme1-4-pcie4-0x4-wd-black-sn850x-2tb-with-the-fastest-sequential-read-and-write-speed-reviews-8/",
+);
 const EVO_870: Source = checked("cdrlabs.com, review of the 870 EVO 1TB, 2021");
+const PM9A1: Source = checked(
+    "https://www.syspartsdirect.com/en/product-detail/Samsung-MZ-VL21T00-PM9A1-1TB-NVMe-Enterprise-SSD-1740.html",
+);
+const T700: Source =
+    checked("https://www.tomshardware.com/features/crucial-t700-ssd-preview-fastest-consumer-ssd-hits-124-gbs");
+const EVO_870_ALL: Source = checked("https://www.tomshardware.com/uk/news/samsung-announces-870-evo");
+const QVO_870: Source = checked("http://www.cdrlabs.com/reviews/samsung-870-qvo-1tb-solid-state-drive/print.html");
+const EVO_860: Source = checked("https://techplayboy.com/48896/samsung-ssd-860-evo-solid-state-drive-review/");
+const MX500: Source = checked("https://www.techpowerup.com/ssd-specs/crucial-mx500-1-tb.d941");
 const P4500: Source = checked("Lenovo's product guide of the P4500, table 2");
 const P4800X: Source = checked("AnandTech 11930, the P4800X 750GB, 2017");
 const CONSTELLATION: Source = checked("Seagate's manual of Constellation ES.3 SAS, rev. B, sections 4.1 and 4.1.2");
@@ -132,19 +152,19 @@ const DRIVES: &[Drive] = &[
     solid(&["SSD 970 EVO PLUS"], &[1000], (3500.0, 3300.0), requests(600e3, 550e3, 19e3, Q32T4), EVO_PLUS),
     solid(&["SSD 970 EVO PLUS"], &[2000], (3500.0, 3300.0), requests(620e3, 560e3, 0.0, Q32T4), EVO_PLUS_2TB),
     solid(&["SSD 970 EVO"], &[2000], (3500.0, 2500.0), requests(500e3, 480e3, 0.0, Q32T4), EVO_PLUS_2TB),
-    solid(&["SSD 970 EVO"], &[1000], (3400.0, 2500.0), requests(500e3, 450e3, 15e3, Q32T4), UNCHECKED),
-    solid(&["SSD 970 EVO"], &[500], (3400.0, 2300.0), requests(370e3, 450e3, 15e3, Q32T4), UNCHECKED),
+    solid(&["SSD 970 EVO"], &[1000], (3400.0, 2500.0), requests(500e3, 450e3, 15e3, Q32T4), EVO_970),
+    solid(&["SSD 970 EVO"], &[500], (3400.0, 2300.0), requests(370e3, 450e3, 15e3, Q32T4), EVO_970),
     solid(&["SSD 980 PRO"], &[1000], (7000.0, 5000.0), requests(1000e3, 1000e3, 0.0, Q32T16), PRO_980),
     solid(&["SSD 980 PRO"], &[500], (6900.0, 5000.0), requests(800e3, 1000e3, 22e3, Q32T16), UNCHECKED),
-    solid(&["SSD 980 PRO"], &[2000], (7000.0, 5100.0), requests(1000e3, 1000e3, 22e3, Q32T16), UNCHECKED),
-    solid(&["SSD 990 PRO"], &[1000], (7450.0, 6900.0), requests(1200e3, 1550e3, 22e3, Q32T16), UNCHECKED),
+    solid(&["SSD 980 PRO"], &[2000], (7000.0, 5100.0), requests(1000e3, 1000e3, 0.0, UNSTATED), PRO_980_2TB),
+    solid(&["SSD 990 PRO"], &[1000], (7450.0, 6900.0), requests(1200e3, 1550e3, 0.0, UNSTATED), PRO_990_1TB),
     solid(&["SSD 990 PRO"], &[2000], (7450.0, 6900.0), requests(1400e3, 1550e3, 0.0, UNSTATED), PRO_990),
-    solid(&["MZVL21T0HCLR"], &[1000, 1024], (7000.0, 5100.0), requests(1000e3, 850e3, 0.0, Q32T16), UNCHECKED),
+    solid(&["MZVL21T0HCLR"], &[1000, 1024], (7000.0, 5100.0), requests(1000e3, 850e3, 0.0, UNSTATED), PM9A1),
     solid(&["WD BLACK SN850X"], &[1000], (7300.0, 6300.0), requests(800e3, 1100e3, 0.0, UNSTATED), SN850X),
-    solid(&["WD BLACK SN850X"], &[2000], (7300.0, 6600.0), requests(1200e3, 1100e3, 0.0, UNSTATED), UNCHECKED),
+    solid(&["WD BLACK SN850X"], &[2000], (7300.0, 6600.0), requests(1200e3, 1100e3, 0.0, UNSTATED), SN850X_2TB),
     solid(&["SHPP41"], &[1000, 2000], (7000.0, 6500.0), requests(1400e3, 1300e3, 0.0, UNSTATED), UNCHECKED),
-    solid(&["CT1000T700SSD3"], &[1000], (11_700.0, 9500.0), requests(1350e3, 1400e3, 0.0, UNSTATED), UNCHECKED),
-    solid(&["CT2000T700SSD3"], &[2000], (12_400.0, 11_800.0), requests(1500e3, 1500e3, 0.0, UNSTATED), UNCHECKED),
+    solid(&["CT1000T700SSD3"], &[1000], (11_700.0, 9500.0), requests(1350e3, 1400e3, 0.0, UNSTATED), T700),
+    solid(&["CT2000T700SSD3"], &[2000], (12_400.0, 11_800.0), requests(1500e3, 1500e3, 0.0, UNSTATED), T700),
     solid(&["MZQL21T9HCJR"], &[1920], (6800.0, 2700.0), reads(850e3, UNSTATED), UNCHECKED),
     solid(&["MZQL23T8HCLS"], &[3840], (6800.0, 4000.0), reads(1000e3, UNSTATED), UNCHECKED),
     solid(&["SSDPE2KX010T7"], &[1000], (3200.0, 600.0), reads(279.5e3, UNSTATED), P4500),
@@ -158,12 +178,15 @@ const DRIVES: &[Drive] = &[
         P4800X,
     ),
     solid(&["SSD 870 EVO"], &[1000], (560.0, 530.0), requests(98e3, 88e3, 0.0, Q32T1), EVO_870),
-    solid(&["SSD 870 EVO"], &[250, 500, 2000, 4000], (560.0, 530.0), requests(98e3, 88e3, 0.0, Q32T1), UNCHECKED),
-    solid(&["SSD 870 QVO"], &[1000, 2000, 4000, 8000], (560.0, 530.0), requests(98e3, 88e3, 11e3, Q32T1), UNCHECKED),
-    solid(&["SSD 860 EVO"], &[250, 500, 1000, 2000], (550.0, 520.0), requests(98e3, 90e3, 10e3, Q32T1), UNCHECKED),
+    solid(&["SSD 870 EVO"], &[250, 500, 2000, 4000], (560.0, 530.0), requests(98e3, 88e3, 0.0, UNSTATED), EVO_870_ALL),
+    solid(&["SSD 870 QVO"], &[1000], (560.0, 530.0), requests(98e3, 88e3, 0.0, UNSTATED), QVO_870),
+    solid(&["SSD 870 QVO"], &[2000, 4000, 8000], (560.0, 530.0), requests(98e3, 88e3, 11e3, Q32T1), UNCHECKED),
+    solid(&["SSD 860 EVO"], &[500], (550.0, 520.0), requests(98e3, 90e3, 0.0, UNSTATED), EVO_860),
+    solid(&["SSD 860 EVO"], &[250, 1000, 2000], (550.0, 520.0), requests(98e3, 90e3, 10e3, Q32T1), UNCHECKED),
+    solid(&["CT1000MX500SSD1"], &[1000], (560.0, 510.0), requests(95e3, 90e3, 0.0, UNSTATED), MX500),
     solid(
-        &["CT250MX500SSD1", "CT500MX500SSD1", "CT1000MX500SSD1", "CT2000MX500SSD1"],
-        &[250, 500, 1000, 2000],
+        &["CT250MX500SSD1", "CT500MX500SSD1", "CT2000MX500SSD1"],
+        &[250, 500, 2000],
         (560.0, 510.0),
         requests(95e3, 90e3, 0.0, UNSTATED),
         UNCHECKED,
@@ -192,10 +215,33 @@ const DRIVES: &[Drive] = &[
 const MAKERS: &[&str] = &["ATA", "SAMSUNG", "INTEL", "WDC", "SEAGATE", "HGST", "HITACHI"];
 
 impl Drive {
-    /// The drive that a disk says it is; `None` for one that is not in the table, or whose capacity is another's.
-    pub(crate) fn of(disk: &Disk) -> Option<&'static Self> {
+    /// The drive that a disk says it is; `None` for one that is not in the table, or whose capacity is another's, and
+    /// for what a hypervisor makes. One that a hypervisor passes through keeps its name.
+    fn of(disk: &Disk) -> Option<&'static Self> {
         let (model, bytes) = (words(disk.model.as_deref()?), disk.bytes?);
-        DRIVES.iter().find(|drive| drive.fits(&model, bytes))
+        DRIVES.iter().find(|drive| drive.fits(&model, bytes)).filter(|_| disk.is_virtual != Some(true))
+    }
+
+    /// The drive that a disk says it is, with its name, where its figures were compared with a document: peaks rest on
+    /// no others.
+    pub(crate) fn checked(disk: &Disk) -> Option<(&'static Self, &str)> {
+        let drive = Self::of(disk).filter(|drive| drive.source.checked)?;
+        Some((drive, disk.model.as_deref()?))
+    }
+
+    /// What the table says of a disk, checked or not.
+    pub(crate) fn sheet(disk: &Disk) -> Option<DriveSheet> {
+        let (drive, model) = (Self::of(disk)?, disk.model.as_deref()?);
+        let (bytes, requests) = (drive.bytes_per_second, drive.requests_per_second);
+        Some(DriveSheet {
+            read_bytes_per_second: bytes.map(|rates| rates.read),
+            write_bytes_per_second: bytes.map(|rates| rates.write),
+            reads_per_second: requests.map(|requests| requests.read),
+            writes_per_second: requests.and_then(|requests| requests.write),
+            rotations_per_minute: drive.spindle.map(|spindle| spindle.rotations_per_minute),
+            checked: drive.source.checked,
+            source: drive.source(model),
+        })
     }
 
     /// Who says so, for the source of an input.
@@ -246,6 +292,28 @@ fn is_about(bytes: u64, gigabytes: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn figures_that_nobody_checked_are_told_and_make_no_peak() {
+        let disk = |model: &str, gigabytes| Disk {
+            model: Some(model.into()),
+            bytes: Some(sold(gigabytes)),
+            is_virtual: Some(false),
+            ..Disk::default()
+        };
+        let listed = disk("WDC WD40EFRX-68N32N0", 4000);
+        let sheet = Drive::sheet(&listed).unwrap();
+        assert_eq!((sheet.read_bytes_per_second, sheet.rotations_per_minute), (Some(150e6), Some(5400)));
+        assert_eq!((sheet.reads_per_second, sheet.checked), (None, false));
+        assert!(sheet.source.ends_with("unchecked"), "{}", sheet.source);
+        assert!(Drive::checked(&listed).is_none());
+        let compared = disk("Samsung SSD 970 EVO 1TB", 1000);
+        let sheet = Drive::sheet(&compared).unwrap();
+        assert_eq!((sheet.reads_per_second, sheet.writes_per_second, sheet.checked), (Some(500e3), Some(450e3), true));
+        assert!(sheet.source.contains("techgage.com") && Drive::checked(&compared).is_some(), "{}", sheet.source);
+        let made_up = Disk { is_virtual: Some(true), ..compared };
+        assert!(Drive::sheet(&made_up).is_none() && Drive::checked(&made_up).is_none());
+    }
 
     fn found(model: &str, bytes: u64) -> Option<&'static Drive> {
         Drive::of(&Disk { model: Some(model.into()), bytes: Some(bytes), ..Disk::default() })

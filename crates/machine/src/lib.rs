@@ -17,6 +17,7 @@ mod declared;
 mod disk_layers;
 mod disk_peaks;
 mod disk_request;
+mod disk_sharing;
 mod disk_state;
 mod drives;
 mod dump;
@@ -58,6 +59,7 @@ mod throttle;
 mod topology;
 mod uarch;
 mod units;
+mod uplinks;
 
 use std::io;
 use std::path::Path;
@@ -127,6 +129,7 @@ pub fn discover(root: &Sysroot) -> Machine {
         caches,
         ..Machine::default()
     };
+    machine.shared_links = uplinks::shared(root, &machine.disks);
     processor::complete_topology(&mut machine, &llc);
     devices(&machine, &mut ledger);
     family_facts(&mut machine, bare_metal, &mut ledger);
@@ -157,12 +160,15 @@ fn devices(machine: &Machine, ledger: &mut Ledger) {
             Some(false) => "no speed of a link in /sys",
         };
         let consequence = "no ceiling of this disk is known; declare disk.read_bps and disk.read_iops";
-        let consequence = if Drive::of(disk).is_some() { "only its data sheet is a ceiling" } else { consequence };
+        let consequence = if Drive::checked(disk).is_some() { "only its data sheet is a ceiling" } else { consequence };
         ledger.missing(&format!("disks.{}.link", disk.name), why, consequence);
     }
     let real = machine.disks.iter().filter(|disk| disk.is_virtual == Some(false));
-    for disk in real.filter(|disk| disk.link.is_some() && Drive::of(disk).is_none()) {
-        let why = "not in the table of drives under this name and with this capacity";
+    for disk in real.filter(|disk| disk.link.is_some() && Drive::checked(disk).is_none()) {
+        let why = match disk.data_sheet {
+            Some(_) => "the table of drives has it from memory, unchecked",
+            None => "not in the table of drives under this name and with this capacity",
+        };
         let consequence = "its link is the only ceiling known; declare disk.read_bps and disk.read_iops";
         ledger.missing(&format!("disks.{}.data_sheet", disk.name), why, consequence);
     }

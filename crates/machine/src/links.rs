@@ -32,6 +32,32 @@ struct Link {
     source: String,
 }
 
+/// A link that a disk's data passes, and which one it is: the PCI function at its lower end, the SATA or SAS port, the
+/// USB device, the network interface. Two disks that name the same one share it.
+pub(crate) struct Passed {
+    pub(crate) place: String,
+    pub(crate) link: DiskLink,
+}
+
+/// Every link on the way to the disk with this number that others could share: a card's bus is its own, and so is what
+/// a USB port of the controller itself carries. None where there are several ways.
+pub(crate) fn passed(root: &Sysroot, number: &str) -> Vec<Passed> {
+    let Some(path) = root.resolve(&format!("sys/dev/block/{number}")) else { return Vec::new() };
+    let paths = controllers(root, &path);
+    let [path] = paths.as_slice() else { return Vec::new() };
+    let last = |folder: &str| folder.rsplit('/').next().unwrap_or_default().to_owned();
+    let mut found: Vec<(String, Link)> = Vec::new();
+    found.extend(hops(root, path).iter().map(|hop| (hop.address.clone(), hop.link())));
+    found.extend(sata_port(path).and_then(|port| Some((format!("ata{port}"), sata_link(root, path)?))));
+    found.extend(sas_ports(path).filter_map(|folder| Some((last(folder), sas_port(root, folder)?))));
+    found.extend(usb_hops(path).skip(1).filter_map(|folder| Some((last(folder), usb_hop(root, folder)?))));
+    found.extend(network_way(root, path).and_then(|(name, address)| {
+        let link = network_link(root, &name, address)?;
+        Some((name, link))
+    }));
+    found.into_iter().map(|(place, link)| Passed { place, link: link.into() }).collect()
+}
+
 /// What stands in the tree above the disk with this number.
 pub(crate) fn attachment(root: &Sysroot, number: &str) -> Attachment {
     let Some(path) = root.resolve(&format!("sys/dev/block/{number}")) else { return Attachment::default() };
@@ -87,6 +113,11 @@ impl From<Link> for DiskLink {
 pub(crate) fn of_function(root: &Sysroot, address: &str) -> Option<DiskLink> {
     let path = root.resolve(&format!("sys/bus/pci/devices/{address}")).filter(|_| is_pci(address))?;
     pcie_link(root, &path).map(DiskLink::from)
+}
+
+/// The folder of the NVM Express controller on the way to a disk.
+pub(crate) fn nvme_controller(path: &str) -> Option<&str> {
+    steps(path).find(|(step, _)| is_numbered(step, "nvme")).map(|(_, folder)| folder)
 }
 
 /// The path itself, or for an NVM Express namespace with a multipath subsystem in front, one path for each controller.
@@ -145,7 +176,8 @@ fn narrowest(near: Option<Link>, far: Option<Link>) -> Option<Link> {
 
 fn bus_link(root: &Sysroot, path: &str) -> Option<Link> {
     let near = sata_link(root, path).or_else(|| sas_link(root, path)).or_else(|| usb_link(root, path));
-    near.or_else(|| card_link(root, path)).or_else(|| network_link(root, path))
+    let near = near.or_else(|| card_link(root, path));
+    near.or_else(|| network_way(root, path).and_then(|(name, address)| network_link(root, &name, address)))
 }
 
 /// One PCI Express link as the device at its lower end sees it.
@@ -197,18 +229,40 @@ impl Hop {
     fn name(&self) -> String {
         format!("PCIe {} x{}", self.speed.generation, self.width)
     }
+
+    fn detail(&self) -> String {
+        format!("{}, {} GT/s", self.name(), self.speed.transfers)
+    }
+
+    fn source(&self) -> String {
+        format!("{}/current_link_speed and current_link_width", label(&self.folder))
+    }
+
+    fn link(&self) -> Link {
+        let (bytes_per_second, detail, source) = (self.bytes_per_second(), self.detail(), self.source());
+        Link { kind: "pcie", bytes_per_second, detail, below_maximum: None, source }
+    }
+}
+
+/// The PCI functions on the way to a device, by their folders, the farthest from it first.
+fn functions(path: &str) -> impl Iterator<Item = &str> {
+    steps(path).filter(|(step, _)| is_pci(step)).map(|(_, folder)| folder)
+}
+
+/// The PCI Express links on the way to a device. The port above a link and the device below it both tell of it.
+fn hops(root: &Sysroot, path: &str) -> Vec<Hop> {
+    functions(path).filter_map(|folder| Hop::read(root, folder, "current")).collect()
 }
 
 /// The narrowest PCI Express link above a device.
 fn pcie_link(root: &Sysroot, path: &str) -> Option<Link> {
-    let functions: Vec<&str> = steps(path).filter(|(step, _)| is_pci(step)).map(|(_, folder)| folder).collect();
-    let endpoint = *functions.last()?;
-    let hops: Vec<Hop> = functions.iter().filter_map(|folder| Hop::read(root, folder, "current")).collect();
+    let endpoint = functions(path).last()?;
+    let hops = hops(root, path);
     // Of equals the one nearest to the device.
     let narrow = hops.iter().rev().min_by_key(|hop| hop.bytes_per_second())?;
     let most = Hop::read(root, endpoint, "max");
     let below = most.as_ref().map(|most| narrow.bytes_per_second() < most.bytes_per_second());
-    let mut detail = format!("{}, {} GT/s", narrow.name(), narrow.speed.transfers);
+    let mut detail = narrow.detail();
     if narrow.folder != endpoint {
         detail = format!("{detail}, at {}", narrow.address);
     }
@@ -222,7 +276,7 @@ fn pcie_link(root: &Sysroot, path: &str) -> Option<Link> {
         bytes_per_second: narrow.bytes_per_second(),
         detail,
         below_maximum: below,
-        source: format!("{}/current_link_speed and current_link_width, {links} on the way", label(&narrow.folder)),
+        source: format!("{}, {links} on the way", narrow.source()),
     })
 }
 
@@ -235,9 +289,14 @@ fn is_pci(step: &str) -> bool {
     shape == (true, 2, 2, 1) && step.contains('.') && fields.iter().all(|field| hexadecimal(field))
 }
 
+/// The number of the SATA port on the way. Disks behind a port multiplier have the same one.
+fn sata_port(path: &str) -> Option<&str> {
+    steps(path).find_map(|(step, _)| number_after(step, "ata"))
+}
+
 /// A SATA link: 8b/10b, so a tenth of its bits are bytes.
 fn sata_link(root: &Sysroot, path: &str) -> Option<Link> {
-    let port = steps(path).find_map(|(step, _)| number_after(step, "ata"))?;
+    let port = sata_port(path)?;
     let folder = format!("sys/class/ata_link/link{port}");
     // `6.0 Gbps`, or `<unknown>`
     let rate = |file: &str| {
@@ -267,8 +326,18 @@ fn tenths(rate: u64) -> String {
     if rate.is_multiple_of(10) { (rate / 10).to_string() } else { format!("{}.{}", rate / 10, rate % 10) }
 }
 
-/// The narrowest SAS port on the way, expanders included; a port may be several links side by side.
+/// The narrowest SAS port on the way, expanders included.
 fn sas_link(root: &Sysroot, path: &str) -> Option<Link> {
+    sas_ports(path).filter_map(|folder| sas_port(root, folder)).min_by_key(|link| link.bytes_per_second)
+}
+
+/// The SAS ports on the way, by their folders.
+fn sas_ports(path: &str) -> impl Iterator<Item = &str> {
+    steps(path).filter(|(step, _)| step.starts_with("port-")).map(|(_, folder)| folder)
+}
+
+/// A SAS port, which may be several links side by side.
+fn sas_port(root: &Sysroot, folder: &str) -> Option<Link> {
     /// What is written, Gbit/s for a reader, and data in B/s: 8b/10b, in the fourth generation 128b/150b.
     const RATES: &[(&str, &str, u64)] = &[
         ("1.5 Gbit", "1.5", 150_000_000),
@@ -277,28 +346,31 @@ fn sas_link(root: &Sysroot, path: &str) -> Option<Link> {
         ("12.0 Gbit", "12", 1_200_000_000),
         ("22.5 Gbit", "22.5", 2_400_000_000),
     ];
-    let of_port = |folder: &str| {
-        let links = root.names(folder).into_iter().filter(|name| name.starts_with("phy-"));
-        let rate = |link: &String| root.text(&format!("sys/class/sas_phy/{link}/negotiated_linkrate"));
-        let rates = links.filter_map(|link| rate(&link));
-        let known = rates.filter_map(|text| RATES.iter().find(|rate| rate.0 == text));
-        let known: Vec<&(&str, &str, u64)> = known.collect();
-        let bytes_per_second = known.iter().map(|rate| rate.2).sum();
-        let speed = known.first()?.1;
-        let detail = if known.len() == 1 {
-            format!("SAS {speed} Gbit/s")
-        } else {
-            format!("{} x SAS {speed} Gbit/s", known.len())
-        };
-        let source = format!("negotiated_linkrate of the links of {}, less the line code", label(folder));
-        Some(Link { kind: "sas", bytes_per_second, detail, below_maximum: None, source })
-    };
-    let ports = steps(path).filter(|(step, _)| step.starts_with("port-"));
-    ports.filter_map(|(_, folder)| of_port(folder)).min_by_key(|link| link.bytes_per_second)
+    let links = root.names(folder).into_iter().filter(|name| name.starts_with("phy-"));
+    let rate = |link: &String| root.text(&format!("sys/class/sas_phy/{link}/negotiated_linkrate"));
+    let rates = links.filter_map(|link| rate(&link));
+    let known = rates.filter_map(|text| RATES.iter().find(|rate| rate.0 == text));
+    let known: Vec<&(&str, &str, u64)> = known.collect();
+    let bytes_per_second = known.iter().map(|rate| rate.2).sum();
+    let speed = known.first()?.1;
+    let detail =
+        if known.len() == 1 { format!("SAS {speed} Gbit/s") } else { format!("{} x SAS {speed} Gbit/s", known.len()) };
+    let source = format!("negotiated_linkrate of the links of {}, less the line code", label(folder));
+    Some(Link { kind: "sas", bytes_per_second, detail, below_maximum: None, source })
 }
 
 /// The slowest USB link on the way, hubs included.
 fn usb_link(root: &Sysroot, path: &str) -> Option<Link> {
+    usb_hops(path).filter_map(|folder| usb_hop(root, folder)).min_by_key(|link| link.bytes_per_second)
+}
+
+/// The USB devices on the way, by their folders: first the controller, whose speed is that of each of its ports.
+fn usb_hops(path: &str) -> impl Iterator<Item = &str> {
+    steps(path).skip_while(|(step, _)| !is_numbered(step, "usb")).map(|(_, folder)| folder)
+}
+
+/// The link above a USB device.
+fn usb_hop(root: &Sysroot, folder: &str) -> Option<Link> {
     /// What is written (10^6 bit/s), for a reader, and data in B/s: none taken off to 480, then 8b/10b, from 10 Gbit/s
     /// on 128b/132b (USB 3.2, chapter 6).
     const RATES: &[(&str, &str, u64)] = &[
@@ -309,14 +381,10 @@ fn usb_link(root: &Sysroot, path: &str) -> Option<Link> {
         ("10000", "10 Gbit/s", 10_000_000_000 / 8 * 128 / 132),
         ("20000", "20 Gbit/s", 20_000_000_000 / 8 * 128 / 132),
     ];
-    let from = steps(path).skip_while(|(step, _)| !is_numbered(step, "usb"));
-    let link = |folder: &str| {
-        let text = root.text(&format!("{folder}/speed"))?;
-        let (_, name, bytes_per_second) = *RATES.iter().find(|rate| rate.0 == text)?;
-        let source = format!("{}/speed, less the line code", label(folder));
-        Some(Link { kind: "usb", bytes_per_second, detail: format!("USB {name}"), below_maximum: None, source })
-    };
-    from.filter_map(|(_, folder)| link(folder)).min_by_key(|link| link.bytes_per_second)
+    let text = root.text(&format!("{folder}/speed"))?;
+    let (_, name, bytes_per_second) = *RATES.iter().find(|rate| rate.0 == text)?;
+    let source = format!("{}/speed, less the line code", label(folder));
+    Some(Link { kind: "usb", bytes_per_second, detail: format!("USB {name}"), below_maximum: None, source })
 }
 
 /// The bus of a memory card or of soldered flash, as its host drives it; only root sees that.
@@ -338,12 +406,16 @@ fn card_link(root: &Sysroot, path: &str) -> Option<Link> {
     known.then_some(Link { kind: "mmc", bytes_per_second, detail, below_maximum: None, source })
 }
 
-/// The interface that leads to the machine which has the disk (NVM Express over TCP or RDMA, iSCSI), less nothing for
-/// frames. Over several connections it is the first's.
-fn network_link(root: &Sysroot, path: &str) -> Option<Link> {
+/// The interface that leads to the machine which has the disk (NVM Express over TCP or RDMA, iSCSI), and that machine's
+/// address. Of several connections it is the first's.
+fn network_way(root: &Sysroot, path: &str) -> Option<(String, IpAddr)> {
     let address = fabric_address(root, path).or_else(|| session_address(root, path))?;
-    let name = interface_to(root, address)?;
-    let interface = network::interface(root, &name, false)?;
+    Some((interface_to(root, address)?, address))
+}
+
+/// What an interface carries, less nothing for frames.
+fn network_link(root: &Sysroot, name: &str, address: IpAddr) -> Option<Link> {
+    let interface = network::interface(root, name, false)?;
     let bits = interface.speed_bps.filter(|_| interface.speed_trusted == Some(true))?;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive speed, far below 2^63")]
     let bytes_per_second = (bits / 8.0) as u64;
@@ -354,8 +426,7 @@ fn network_link(root: &Sysroot, path: &str) -> Option<Link> {
 
 /// `traddr=192.0.2.7,trsvcid=4420,src_addr=192.0.2.1`
 fn fabric_address(root: &Sysroot, path: &str) -> Option<IpAddr> {
-    let (_, controller) = steps(path).find(|(step, _)| is_numbered(step, "nvme"))?;
-    let text = root.text(&format!("{controller}/address"))?;
+    let text = root.text(&format!("{}/address", nvme_controller(path)?))?;
     text.split(',').find_map(|field| field.strip_prefix("traddr="))?.parse().ok()
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use model::machine::{Disk, DiskQueue, Storage, StorageDevice};
 
+use crate::drives::Drive;
 use crate::filesystems::{self, FilesystemClass};
 use crate::identity::identity;
 use crate::links;
@@ -33,7 +34,7 @@ fn disk(root: &Sysroot, name: &str, under_hypervisor: bool) -> Option<Disk> {
     let model = own.model.or(model);
     let says = [vendor, model.clone()].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let is_virtual = attachment.is_virtual(&says, under_hypervisor);
-    Some(Disk {
+    let found = Disk {
         name: name.to_owned(),
         device,
         model,
@@ -47,7 +48,7 @@ fn disk(root: &Sysroot, name: &str, under_hypervisor: bool) -> Option<Disk> {
         queue_requests: root.number(&file("queue/nr_requests")),
         write_cache: root.text(&file("queue/write_cache")),
         firmware: trimmed("device/firmware_rev").or_else(|| trimmed("device/rev")).filter(|text| !text.is_empty()),
-        queue: queue(root, name),
+        queue: queue(root, name, attachment.path.as_deref()),
         slaves: root.names(&file("slaves")),
         link: attachment.link.filter(|_| is_virtual == Some(false)),
         transport: attachment.transport,
@@ -55,10 +56,12 @@ fn disk(root: &Sysroot, name: &str, under_hypervisor: bool) -> Option<Disk> {
         raid_level: root.text(&file("md/level")),
         raid_members: root.number(&file("md/raid_disks")),
         raid_chunk_bytes: root.number(&file("md/chunk_size")).filter(|bytes| *bytes > 0),
-    })
+        data_sheet: None,
+    };
+    Some(Disk { data_sheet: Drive::sheet(&found), ..found })
 }
 
-fn queue(root: &Sysroot, name: &str) -> DiskQueue {
+fn queue(root: &Sysroot, name: &str, path: Option<&str>) -> DiskQueue {
     let number = |file: &str| root.number::<u64>(&format!("{BLOCK}/{name}/queue/{file}"));
     let is = |file: &str| number(file).map(|value| value != 0);
     // What each number stands for: kernel documentation, `ABI/stable/sysfs-block`.
@@ -67,8 +70,10 @@ fn queue(root: &Sysroot, name: &str) -> DiskQueue {
         words.get(value).map(|word| (*word).to_owned())
     };
     let queues = root.names(&format!("{BLOCK}/{name}/mq")).len();
+    let hardware_queues = u32::try_from(queues).ok().filter(|queues| *queues > 0);
     DiskQueue {
-        hardware_queues: u32::try_from(queues).ok().filter(|queues| *queues > 0),
+        hardware_queues,
+        device_requests: scsi_requests(root, name).or_else(|| nvme_requests(root, path?, hardware_queues?)),
         force_unit_access: is("fua"),
         polled: is("io_poll"),
         merges: word("nomerges", ["all", "simple", "none"]),
@@ -76,6 +81,19 @@ fn queue(root: &Sysroot, name: &str) -> DiskQueue {
         write_back_throttle_seconds: number("wbt_lat_usec").map(|microseconds| microseconds as f64 * 1e-6),
         counted: is("iostats"),
     }
+}
+
+/// What the kernel hands a SCSI or an ATA disk at most before one is answered; 32 with NCQ.
+fn scsi_requests(root: &Sysroot, name: &str) -> Option<u32> {
+    root.number(&format!("{BLOCK}/{name}/device/queue_depth")).filter(|requests| *requests > 0)
+}
+
+/// What the submission queues of an NVM Express controller hold together. `sqsize` counts entries from 0, and one entry
+/// of a ring stays empty, so it is what one queue holds (Linux, `drivers/nvme/host/pci.c`, `core.c`:
+/// `nvme_alloc_io_tag_set`).
+fn nvme_requests(root: &Sysroot, path: &str, queues: u32) -> Option<u32> {
+    let one: u32 = root.number(&format!("{}/sqsize", links::nvme_controller(path)?)).filter(|one| *one > 0)?;
+    one.checked_mul(queues)
 }
 
 /// The one in brackets, or the only one there is.
@@ -442,6 +460,7 @@ mod tests {
         assert_eq!(nvme.firmware.as_deref(), Some("4B2QJXD7"));
         let expected = DiskQueue {
             hardware_queues: Some(2),
+            device_requests: None,
             force_unit_access: Some(true),
             polled: Some(false),
             merges: Some("none".into()),
@@ -455,6 +474,33 @@ mod tests {
             (&DiskQueue::default(), &None),
             "what no word stands for is unknown"
         );
+    }
+
+    #[test]
+    fn a_disk_tells_how_much_it_takes_at_once() {
+        let controller = "sys/devices/pci0000:00/0000:3d:00.0/nvme/nvme0";
+        let fixture = Fixture::new("at-once")
+            .file("sys/block/nvme0n1/size", "8\n")
+            .file("sys/block/nvme0n1/dev", "259:0\n")
+            .file("sys/block/nvme0n1/mq/0/cpu_list", "0")
+            .file("sys/block/nvme0n1/mq/1/cpu_list", "1")
+            .link("sys/dev/block/259:0", "../../devices/pci0000:00/0000:3d:00.0/nvme/nvme0/nvme0n1")
+            .file(&format!("{controller}/nvme0n1/dev"), "259:0\n")
+            .file("sys/block/sda/size", "8\n")
+            .file("sys/block/sda/device/queue_depth", "32\n")
+            .file("sys/block/sdb/size", "8\n")
+            .file("sys/block/sdb/device/queue_depth", "0\n")
+            .file("sys/block/vda/size", "8\n")
+            .file("sys/block/vda/mq/0/cpu_list", "0");
+        let told = |fixture: &Fixture| {
+            let found = disks(&fixture.root(), false);
+            found.into_iter().map(|disk| (disk.name, disk.queue.device_requests)).collect::<Vec<_>>()
+        };
+        let expected = |nvme| [("nvme0n1", nvme), ("sda", Some(32)), ("sdb", None), ("vda", None)];
+        let named = |expected: [(&str, Option<u32>); 4]| expected.map(|(name, told)| (name.to_owned(), told));
+        assert_eq!(told(&fixture), named(expected(None)), "what the controller does not say");
+        let fixture = fixture.file(&format!("{controller}/sqsize"), "1023\n");
+        assert_eq!(told(&fixture), named(expected(Some(2046))), "two queues");
     }
 
     #[test]

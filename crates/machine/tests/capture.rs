@@ -318,7 +318,7 @@ fn links_and_limits_of_disks_are_captured() {
         .iter()
         .map(|peak| format!("{} {} {:.0} {} = {}", peak.what, peak.kind, peak.value, peak.unit, peak.formula))
         .collect();
-    let link = "(PCIe 3.0 x4, 8 GT/s (the device could do PCIe 4.0 x4))";
+    let link = "(PCIe 3.0 x4, 8 GT/s (the device could do PCIe 4.0 x4); in packets of 256 B some 0.91 of it is data)";
     assert_eq!(
         told,
         [

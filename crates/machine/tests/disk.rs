@@ -11,10 +11,12 @@ use model::machine::Disk;
 use model::peak::{InfoPeak, PeakKind};
 
 /// The machines, with a directory on the disk that each is about.
-const MACHINES: [(&str, &str); 4] = [
+const MACHINES: [(&str, &str); 6] = [
     ("made-server-nvme-behind-a-narrow-bridge", "/data"),
     ("made-desktop-sata-solid-state", "/home"),
     ("made-nas-raid5-of-three-disks", "/srv"),
+    ("made-server-eight-sata-behind-one-adapter", "/srv"),
+    ("made-server-four-nvme-behind-one-uplink", "/fast"),
     ("made-laptop-usb-disk", "/media/usb"),
 ];
 
@@ -46,6 +48,7 @@ fn value(peaks: &[InfoPeak], what: &str, kind: PeakKind) -> Option<f64> {
 }
 
 const READ: &str = "disk/sequential-read/1MiB/d32";
+const WRITE: &str = "disk/sequential-write/1MiB/d32";
 const RANDOM_READ: &str = "disk/random-read/4KiB/d32";
 const RANDOM_WRITE: &str = "disk/random-write/4KiB/d32";
 const ONE_READ: &str = "disk/random-read/4KiB/d1";
@@ -70,7 +73,7 @@ fn a_narrow_bridge_binds_before_the_drive_and_each_group_on_the_way_binds() {
     let found = peaks("made-server-nvme-behind-a-narrow-bridge");
     // Two lanes of 15,753 Mbit/s, where the drive could read 6.8 GB/s.
     assert_eq!(value(&found, READ, PeakKind::Link), Some(3_938_250_000.0));
-    assert_eq!(value(&found, READ, PeakKind::Datasheet), Some(6.8e9));
+    assert_eq!(value(&found, READ, PeakKind::Datasheet), None, "the table has 6.8 GB/s, unchecked");
     assert_eq!(value(&found, RANDOM_READ, PeakKind::Limit), Some(300_000.0), "the group above");
     assert_eq!(value(&found, RANDOM_WRITE, PeakKind::Limit), Some(1.5e9 / 4096.0), "its own group");
 }
@@ -80,7 +83,7 @@ fn a_sata_drive_is_known_by_the_name_it_gives_itself() {
     let name = "made-desktop-sata-solid-state";
     let drive = disk(name, "sda");
     assert_eq!(drive.model.as_deref(), Some("Samsung SSD 870 EVO 1TB"), "SCSI says `Samsung SSD 870`");
-    assert_eq!(drive.rotations_per_minute, None);
+    assert_eq!((drive.rotations_per_minute, drive.queue.device_requests), (None, Some(32)));
     let found = peaks(name);
     assert_eq!(value(&found, READ, PeakKind::Datasheet), Some(560e6));
     assert_eq!(value(&found, READ, PeakKind::Link), Some(600e6), "through the encryption");
@@ -103,16 +106,36 @@ fn a_disk_that_does_not_count_its_requests_is_told() {
 }
 
 #[test]
-fn disks_of_an_array_add_up_in_order_and_turn_alone() {
+fn disks_of_an_array_turn_alone_and_the_tables_word_is_only_told() {
     let name = "made-nas-raid5-of-three-disks";
     assert_eq!(disk(name, "sda").rotations_per_minute, Some(5400));
     assert_eq!(disk(name, "md0").raid_chunk_bytes, Some(524_288));
     let found = peaks(name);
-    assert_eq!(value(&found, READ, PeakKind::Datasheet), Some(450e6));
-    assert_eq!(value(&found, "disk/sequential-write/1MiB/d32", PeakKind::Datasheet).map(f64::round), Some(300e6));
+    assert_eq!(value(&found, READ, PeakKind::Datasheet), None, "what nobody checked is no peak");
     assert_eq!(value(&found, RANDOM_READ, PeakKind::Datasheet), None, "the drives order many requests");
     let one = value(&found, ONE_READ, PeakKind::Datasheet).unwrap();
-    assert!((one - 1.0 / (30.0 / 5400.0 + 4096.0 / 150e6)).abs() < 1e-9, "{one}");
+    assert!((one - 1.0 / (30.0 / 5400.0)).abs() < 1e-9, "the drives' own word: {one}");
+    let sheet = disk(name, "sda").data_sheet.unwrap();
+    assert_eq!((sheet.read_bytes_per_second, sheet.checked), (Some(150e6), false));
+    let machine = discover(&Sysroot::folder(&folder(name)).unwrap());
+    let told: Vec<_> = machine.unknown.iter().filter(|unknown| unknown.fact == "disks.sda.data_sheet").collect();
+    assert!(told.len() == 1 && told[0].why.contains("unchecked"), "{told:?}");
+}
+
+#[test]
+fn an_array_gets_no_more_than_the_link_that_its_disks_share() {
+    let slot = 4.0 * 984.5e6;
+    let name = "made-server-eight-sata-behind-one-adapter";
+    assert_eq!(disk(name, "sda").link.map(|link| link.bytes_per_second), Some(600_000_000), "each alone");
+    let found = peaks(name);
+    assert_eq!(value(&found, READ, PeakKind::Link), Some(slot), "not 8 x 600 MB/s");
+    assert_eq!(value(&found, WRITE, PeakKind::Link), Some(slot * 0.75), "parity passes the slot, too");
+    assert_eq!(value(&found, READ, PeakKind::Datasheet), Some(8.0 * 560e6), "what the drives could do");
+    let name = "made-server-four-nvme-behind-one-uplink";
+    assert_eq!(value(&peaks(name), READ, PeakKind::Link), Some(slot), "not four times as much");
+    let machine = discover(&Sysroot::folder(&folder(name)).unwrap());
+    let [uplink] = &machine.shared_links[..] else { panic!("{:?}", machine.shared_links) };
+    assert_eq!((uplink.detail.as_str(), uplink.disks.len()), ("PCIe 3.0 x4, 8 GT/s", 4));
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub struct Machine {
     pub numa: Vec<NumaNode>,
     /// Block devices.
     pub disks: Vec<Disk>,
+    /// Links that the data of several of these disks passes, those with the fewest disks behind them first.
+    pub shared_links: Vec<SharedLink>,
     /// Network interfaces.
     pub nics: Vec<Nic>,
     /// What this machine runs on top of; `None` on bare metal, or where nothing can tell (then see `unknown`).
@@ -391,6 +393,30 @@ pub struct Disk {
     pub raid_members: Option<u32>,
     /// Bytes in a row that a software RAID puts on one member before it goes on to the next; `None` where it has none.
     pub raid_chunk_bytes: Option<u64>,
+    /// What the table of drives says of it; `None` for one that is not in the table under this name and capacity, or that
+    /// a hypervisor makes up.
+    pub data_sheet: Option<DriveSheet>,
+}
+
+/// What a drive's maker says of it: figures of the table of drives, not of this very drive.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct DriveSheet {
+    /// Large reads in order, B/s.
+    pub read_bytes_per_second: Option<f64>,
+    /// Large writes in order, B/s.
+    pub write_bytes_per_second: Option<f64>,
+    /// Reads of 4 KiB at random with as many in flight as the drive likes best, 1/s; `None` for one that turns.
+    pub reads_per_second: Option<f64>,
+    /// Writes, likewise; `None`, too, where the sheet's figure is no limit of a fresh file.
+    pub writes_per_second: Option<f64>,
+    /// Rotations per minute of one that turns.
+    pub rotations_per_minute: Option<u32>,
+    /// Whether these figures were compared with a document. Those that were not are told here and make no peak: no
+    /// efficiency and no verdict rests on them.
+    pub checked: bool,
+    /// Where they come from.
+    pub source: String,
 }
 
 /// How the kernel handles a disk's requests (`queue/` of the device, kernel documentation `ABI/stable/sysfs-block`): each is
@@ -400,6 +426,9 @@ pub struct Disk {
 pub struct DiskQueue {
     /// Queues of the device itself.
     pub hardware_queues: Option<u32>,
+    /// Requests that the device takes at once, over all its queues: what NCQ or SCSI is set to (`device/queue_depth`), or
+    /// what the submission queues of an NVM Express controller hold (`sqsize` in each).
+    pub device_requests: Option<u32>,
     /// Whether a write can be told to be on the medium when it is over (FUA), without a flush of the whole cache.
     pub force_unit_access: Option<bool>,
     /// Whether completions can be polled for.
@@ -427,6 +456,26 @@ pub struct DiskLink {
     /// Whether the disk's own link could carry more than this: trained down, or in a slot that is too small. `None`
     /// where its maximum is not known.
     pub below_maximum: Option<bool>,
+    /// Where the figures come from.
+    pub source: String,
+}
+
+/// A link on the way to several disks, which together get no more than it carries. Where the same disks share several
+/// links in a row, it is the narrowest of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SharedLink {
+    /// `pcie`, `sata`, `sas`, `usb`, or `network` for disks of another machine.
+    pub kind: String,
+    /// Which one: the PCI function at one of its ends (`0000:3d:00.0`), the SATA port (`ata3`), the SAS port (`port-0:0`),
+    /// the USB device (`2-1`) or the network interface.
+    pub place: String,
+    /// Bytes that pass in one direction, B/s, less the line code; packet headers are not taken off.
+    pub bytes_per_second: u64,
+    /// For a reader: `PCIe 3.0 x4, 8 GT/s`.
+    pub detail: String,
+    /// The disks behind it: names in [`Machine::disks`].
+    pub disks: Vec<String>,
     /// Where the figures come from.
     pub source: String,
 }

@@ -1,8 +1,8 @@
 //! The facts of a machine in a reader's words. What is not known is left out here; it has a section of its own.
 
 use model::machine::{
-    Cache, CoreKind, CoreType, Cpu, Dimm, Disk, DiskQueue, Machine, Memory, Nic, NodeRating, NumaNode, OpsPerCycle, Os,
-    Withheld, WithheldBy,
+    Cache, CoreKind, CoreType, Cpu, Dimm, Disk, DiskQueue, DriveSheet, Machine, Memory, Nic, NodeRating, NumaNode,
+    OpsPerCycle, Os, Withheld, WithheldBy,
 };
 use model::unit::Unit;
 
@@ -54,7 +54,7 @@ pub(super) fn sections(machine: &Machine) -> Vec<Section> {
         section("Caches", machine, |facts| caches(facts, &machine.caches)),
         section("Memory", machine, |facts| memory(facts, &machine.memory)),
         section("Memory nodes", machine, |facts| numa(facts, &machine.numa)),
-        section("Disks", machine, |facts| machine.disks.iter().for_each(|disk| self::disk(facts, disk))),
+        section("Disks", machine, disks),
         section("Network interfaces", machine, |facts| machine.nics.iter().for_each(|nic| self::nic(facts, nic))),
     ]
 }
@@ -274,6 +274,16 @@ fn rating_words(rated: &NodeRating) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
+fn disks(facts: &mut Facts<'_>) {
+    let machine = facts.machine;
+    machine.disks.iter().for_each(|one| disk(facts, one));
+    for link in &machine.shared_links {
+        let rate = quantity(link.bytes_per_second as f64, Unit::BytePerSecond);
+        let value = format!("{}: {rate} at most, for {} together", link.detail, link.disks.join(", "));
+        facts.facts.push(Fact { name: format!("link at {}", link.place), value, source: link.source.clone() });
+    }
+}
+
 fn disk(facts: &mut Facts<'_>, disk: &Disk) {
     let spins = match (disk.rotations_per_minute, disk.rotational) {
         (Some(rotations), _) => Some(format!("{rotations} rotations/min")),
@@ -301,12 +311,36 @@ fn disk(facts: &mut Facts<'_>, disk: &Disk) {
         }
         facts.facts.push(Fact { name: format!("{} link", disk.name), value, source: link.source.clone() });
     }
+    if let Some(sheet) = &disk.data_sheet {
+        let name = format!("{} data sheet", disk.name);
+        facts.facts.push(Fact { name, value: sheet_words(sheet), source: sheet.source.clone() });
+    }
+}
+
+/// What a table has on a drive. Where nobody compared it with anything it says so, since nothing else rests on it.
+fn sheet_words(sheet: &DriveSheet) -> String {
+    let rate =
+        |what: &str, rate: Option<f64>| rate.map(|rate| format!("{what} {}", quantity(rate, Unit::BytePerSecond)));
+    let requests = |what: &str, rate: Option<f64>| {
+        rate.map(|rate| format!("{what} {} of 4 KiB at random", quantity(rate, Unit::PerSecond)))
+    };
+    let turns = sheet.rotations_per_minute.map(|rotations| format!("{rotations} rotations/min"));
+    let figures = [
+        rate("reads", sheet.read_bytes_per_second),
+        rate("writes", sheet.write_bytes_per_second),
+        requests("reads", sheet.reads_per_second),
+        requests("writes", sheet.writes_per_second),
+        turns,
+    ];
+    let figures = figures.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    if sheet.checked { figures } else { format!("the table says {figures}, unchecked: no peak") }
 }
 
 /// How the kernel handles a disk's requests, as far as that decides figures; `None` where it says nothing.
 fn queue(disk: &Disk) -> Option<String> {
     let DiskQueue {
         hardware_queues,
+        device_requests,
         force_unit_access,
         polled,
         merges,
@@ -318,6 +352,7 @@ fn queue(disk: &Disk) -> Option<String> {
     let throttle = write_back_throttle_seconds.filter(|seconds| *seconds > 0.0);
     let words = [
         hardware_queues.map(|queues| counted(u64::from(queues), "hardware queue")),
+        device_requests.map(|requests| format!("takes {requests} at once")),
         disk.queue_requests.map(|requests| format!("{requests} requests")),
         disk.write_cache.as_ref().map(|cache| format!("{cache} cache")),
         some(force_unit_access, true, "FUA"),
@@ -360,6 +395,8 @@ fn cpu_list(cpus: &[u32]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use model::machine::SharedLink;
+
     use super::*;
 
     #[test]
@@ -376,6 +413,42 @@ mod tests {
         assert_eq!(facts.source("memory.huge_pages.transparent"), "/proc/meminfo");
         assert_eq!(facts.source("cpu.smt"), "");
     }
+
+    #[test]
+    fn a_link_that_disks_share_is_told_with_them() {
+        let link = SharedLink {
+            place: "0000:05:00.0".into(),
+            bytes_per_second: 3_938_000_000,
+            detail: "PCIe 3.0 x4, 8 GT/s".into(),
+            disks: vec!["sda".into(), "sdb".into()],
+            source: "a file".into(),
+            ..SharedLink::default()
+        };
+        let machine = Machine { shared_links: vec![link], ..Machine::default() };
+        let [fact] = &section("Disks", &machine, disks).facts[..] else { panic!("one fact") };
+        assert_eq!((fact.name.as_str(), fact.source.as_str()), ("link at 0000:05:00.0", "a file"));
+        assert_eq!(fact.value, "PCIe 3.0 x4, 8 GT/s: 3.938 GB/s at most, for sda, sdb together");
+    }
+
+    #[test]
+    fn a_table_of_drives_is_told_as_what_it_is() {
+        let turning = DriveSheet {
+            read_bytes_per_second: Some(150e6),
+            write_bytes_per_second: Some(150e6),
+            rotations_per_minute: Some(5400),
+            ..DriveSheet::default()
+        };
+        let words = "the table says reads 150.0 MB/s, writes 150.0 MB/s, 5400 rotations/min, unchecked: no peak";
+        assert_eq!(sheet_words(&turning), words);
+        let solid = DriveSheet { reads_per_second: Some(98e3), checked: true, ..DriveSheet::default() };
+        let words = sheet_words(&solid);
+        assert!(words.starts_with("reads 98") && words.ends_with(" of 4 KiB at random"), "{words}");
+        let machine = Machine::default();
+        let disk = Disk { name: "sda".into(), data_sheet: Some(solid), ..Disk::default() };
+        let told = section("Disks", &machine, |facts| super::disk(facts, &disk));
+        assert!(told.facts.iter().any(|fact| fact.name == "sda data sheet" && fact.value == words), "{told:?}");
+    }
+
     /// Two packages whose second lacks two modules.
     fn server() -> Machine {
         let dimm = Dimm {
