@@ -131,9 +131,6 @@ const SN850X_2TB: Source = checked(
     "https://www.newsdirectory3.com/nvme1-4-pcie4-0x4-wd-black-sn850x-2tb-with-the-fastest-sequential-read-and-write-speed-reviews-8/",
 );
 const EVO_870: Source = checked("cdrlabs.com, review of the 870 EVO 1TB, 2021");
-const PM9A1: Source = checked(
-    "https://www.syspartsdirect.com/en/product-detail/Samsung-MZ-VL21T00-PM9A1-1TB-NVMe-Enterprise-SSD-1740.html",
-);
 const T700: Source =
     checked("https://www.tomshardware.com/features/crucial-t700-ssd-preview-fastest-consumer-ssd-hits-124-gbs");
 const EVO_870_ALL: Source = checked("https://www.tomshardware.com/uk/news/samsung-announces-870-evo");
@@ -159,7 +156,7 @@ const DRIVES: &[Drive] = &[
     solid(&["SSD 980 PRO"], &[2000], (7000.0, 5100.0), requests(1000e3, 1000e3, 0.0, UNSTATED), PRO_980_2TB),
     solid(&["SSD 990 PRO"], &[1000], (7450.0, 6900.0), requests(1200e3, 1550e3, 0.0, UNSTATED), PRO_990_1TB),
     solid(&["SSD 990 PRO"], &[2000], (7450.0, 6900.0), requests(1400e3, 1550e3, 0.0, UNSTATED), PRO_990),
-    solid(&["MZVL21T0HCLR"], &[1000, 1024], (7000.0, 5100.0), requests(1000e3, 850e3, 0.0, UNSTATED), PM9A1),
+    solid(&["MZVL21T0HCLR"], &[1000, 1024], (7000.0, 5100.0), requests(1000e3, 850e3, 0.0, UNSTATED), UNCHECKED),
     solid(&["WD BLACK SN850X"], &[1000], (7300.0, 6300.0), requests(800e3, 1100e3, 0.0, UNSTATED), SN850X),
     solid(&["WD BLACK SN850X"], &[2000], (7300.0, 6600.0), requests(1200e3, 1100e3, 0.0, UNSTATED), SN850X_2TB),
     solid(&["SHPP41"], &[1000, 2000], (7000.0, 6500.0), requests(1400e3, 1300e3, 0.0, UNSTATED), UNCHECKED),
