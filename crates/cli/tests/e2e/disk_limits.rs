@@ -176,6 +176,25 @@ fn what_somebody_else_keeps_is_measured_where_it_is_named_and_nowhere_else() {
 }
 
 #[test]
+fn many_blocking_requests_take_the_memory_that_they_need_and_no_huge_page_each() {
+    const ROW: &str = "disk --engine sync --threads 8 --depth 64 --pattern random --block 4KiB --size 64MiB --repeat 2";
+    let scratch = Scratch::new();
+    let Some(directory) = directory(&scratch, "memory of blocking requests") else { return };
+    for op in ["read", "mixed"] {
+        let run = Running::assay(&scratch, &format!("{ROW} --op {op} --json - --dir {}", directory.display()));
+        let (bytes, ran) = run.memory_and_end();
+        let document = printed(&ran);
+        check(&document);
+        let [row] = rows(&document) else { panic!("{document:#}") };
+        assert!(is_verified(row), "{row:#}");
+        // 512 requests: a huge page of 2 MiB each would be 1 GiB, and of both in turn twice that.
+        assert!((1 << 20..768 << 20).contains(&bytes), "{op}: {bytes} bytes");
+    }
+    let many = format!("disk --engine sync --threads 64 --depth 65 --list --dir {}", directory.display());
+    assert!(refusal(&assay(&scratch, &many)).contains("4096 is the most"));
+}
+
+#[test]
 fn the_class_of_requests_is_the_callers() {
     let scratch = Scratch::new();
     let Some(directory) = directory(&scratch, "the class of requests") else { return };

@@ -120,6 +120,22 @@ impl Running {
         let own = |process: &Process| process.parent == self.id();
         wait_for(PATIENCE, || workers().into_iter().find(own)).expect("a worker").id
     }
+
+    /// Waits for its end; the most memory that any of its workers was seen to have, in bytes, too.
+    pub(crate) fn memory_and_end(self) -> (u64, Ran) {
+        let id = self.id();
+        let looking = std::thread::spawn(move || {
+            let mut most = 0;
+            while Path::new("/proc").join(id.to_string()).exists() {
+                let own = workers().into_iter().filter(|process| process.parent == id);
+                most = own.map(|worker| most_memory(worker.id)).fold(most, u64::max);
+                std::thread::sleep(PAUSE);
+            }
+            most
+        });
+        let ran = self.end();
+        (looking.join().unwrap(), ran)
+    }
 }
 
 /// Waits until the journal of a run, the only one that goes on in the store of `scratch`, holds so many samples; the
@@ -142,6 +158,13 @@ impl Drop for Running {
 pub(crate) fn journalled(folder: &Path) -> usize {
     let text = fs::read_to_string(folder.join("journal.jsonl")).unwrap_or_default();
     text.lines().filter(|line| line.starts_with("{\"kind\":\"sample\"")).count()
+}
+
+/// The most memory that a process has had so far, in bytes; 0 of one that is gone.
+fn most_memory(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+    line.and_then(|kibibytes| kibibytes.parse::<u64>().ok()).map_or(0, |kibibytes| kibibytes << 10)
 }
 
 /// A process as /proc shows it.

@@ -14,6 +14,27 @@ fn open_queue(file: File, engine: Engine, depth: u32, arena_bytes: usize) -> Que
     Queue::open(file, &Options { engine, depth, arena_bytes }).unwrap()
 }
 
+#[test]
+fn small_arenas_of_blocking_calls_take_no_more_than_they_need() {
+    let takes = |engine, arena_bytes| {
+        let options = Options { engine, depth: 1, arena_bytes };
+        let (file, _writer) = pipe();
+        let mut queue = Queue::open(file, &options).unwrap();
+        assert_eq!(queue.arena().len(), options.arena_takes());
+        assert_eq!(queue.arena().as_ptr() as usize % BLOCK, 0);
+        options.arena_takes()
+    };
+    assert_eq!(
+        [1, BLOCK, BLOCK + 1, 256 << 10].map(|bytes| takes(Engine::Sync, bytes)),
+        [BLOCK, BLOCK, 2 * BLOCK, 256 << 10]
+    );
+    assert_eq!(takes(Engine::Sync, (256 << 10) + 1), 2 << 20, "large blocks are in huge pages");
+    assert_eq!(takes(Engine::Null, BLOCK), 2 << 20);
+    if has_ring() {
+        assert_eq!([BLOCK, 3 << 20].map(|bytes| takes(Engine::IoUring, bytes)), [2 << 20, 4 << 20]);
+    }
+}
+
 /// Whether this machine has an `io_uring` to offer; if not, the test is skipped, and says so.
 fn has_ring() -> bool {
     Queue::io_uring_available().map_err(skip).is_ok()

@@ -27,14 +27,14 @@ const CHUNK_BYTES: u64 = 1 << 20;
 /// Writes of the layout in flight.
 const DEPTH: u32 = 8;
 
-/// Chunks in memory: see `POOL_BYTES` of the flow.
+/// Chunks in memory: see `POOL_BYTES` of the footprint.
 const POOL_CHUNKS: u64 = 64;
 
 /// Pages that are looked at to see whether a file is laid out, spread over the whole of it.
 const LOOKED_AT: u64 = 16;
 
 /// Files that are worked on at the same time at most, each with memory of its own.
-const FILES_AT_ONCE: usize = 8;
+pub(super) const FILES_AT_ONCE: u32 = 8;
 
 /// Bytes that are written through the page cache before they are flushed and dropped from it: what has not reached the
 /// device has not been laid out, and takes memory that others may need.
@@ -66,7 +66,7 @@ pub(super) fn at_the_files(
     let files: Vec<&HeldFile> = held.all().collect();
     let bytes: u64 = files.iter().map(|file| file.bytes).sum();
     let moved = AtomicU64::new(0);
-    files.chunks(FILES_AT_ONCE).try_for_each(|some| {
+    files.chunks(FILES_AT_ONCE as usize).try_for_each(|some| {
         let (sender, over) = mpsc::channel::<()>();
         std::thread::scope(|scope| {
             // On threads of their own, so that a device that keeps silent for seconds does not keep us silent.
@@ -233,14 +233,19 @@ fn open_queue(held: &HeldFile, direct: bool, arena_bytes: usize) -> io::Result<Q
     Queue::open(open()?, &Options { engine: Engine::Sync, depth: 1, arena_bytes })
 }
 
+/// Bytes of the memory from which a file of so many bytes is laid out.
+pub(super) fn pool_bytes(file_bytes: u64) -> usize {
+    let chunks = POOL_CHUNKS.min(file_bytes.div_ceil(CHUNK_BYTES)).max(u64::from(DEPTH));
+    usize::try_from(chunks * CHUNK_BYTES).unwrap_or(usize::MAX)
+}
+
 /// Writes the whole file, in order, some chunks in flight, or as much of it as there is time for; how many bytes.
 pub(super) fn write_all(held: &HeldFile, direct: bool, written: &AtomicU64) -> io::Result<u64> {
     let began = monotonic_raw_seconds();
     let limit = held.layout_seconds.map(f64::from);
     let mut end = held.bytes;
     let chunk = usize::try_from(CHUNK_BYTES).unwrap_or(usize::MAX);
-    let pool = POOL_CHUNKS.min(held.bytes.div_ceil(CHUNK_BYTES)).max(u64::from(DEPTH));
-    let arena_bytes = usize::try_from(pool).unwrap_or(1) * chunk;
+    let arena_bytes = pool_bytes(held.bytes);
     let mut queue = open_queue(held, direct, arena_bytes)?;
     let cached = (!direct).then(|| sys::file::open(Path::new(&held.path), true, false, false)).transpose()?;
     let depth = if queue.engine() == Engine::IoUring { DEPTH } else { 1 };
@@ -265,7 +270,7 @@ pub(super) fn write_all(held: &HeldFile, direct: bool, written: &AtomicU64) -> i
             let bytes = u32::try_from(length).unwrap_or(u32::MAX);
             queue.push(Request { token, write: true, offset, buffer, bytes })?;
             lengths[token as usize] = bytes;
-            (offset, slot) = (offset + length as u64, (slot + 1) % usize::try_from(pool).unwrap_or(1));
+            (offset, slot) = (offset + length as u64, (slot + 1) % (arena_bytes / chunk));
         }
         if let Some(file) = cached.as_ref().filter(|_| offset - flushed >= FLUSHED_AT_ONCE) {
             flush_and_drop(file)?;
