@@ -533,6 +533,19 @@ impl Cgroup {
         }
     }
 
+    /// So many requests and bytes a second of a block device, by its number (`major:minor`), of reads and of writes each.
+    pub(crate) fn allow_little(&self, device: &str, requests: u32, bytes: u32) {
+        if self.unified {
+            self.set("io.max", &format!("{device} riops={requests} wiops={requests} rbps={bytes} wbps={bytes}"));
+            return;
+        }
+        for (kind, per_second) in [("iops", requests), ("bps", bytes)] {
+            for way in ["read", "write"] {
+                self.set(&format!("blkio.throttle.{way}_{kind}_device"), &format!("{device} {per_second}"));
+            }
+        }
+    }
+
     /// `program` with these arguments, inside the group.
     pub(crate) fn command(&self, program: &Path, arguments: &str) -> Command {
         let mut command = Command::new("sh");

@@ -21,7 +21,7 @@ use super::{traffic, trouble};
 use crate::engine::{Preparing, Trouble};
 use crate::target::no_direct;
 
-/// Bytes of one write of the layout.
+/// Bytes of one write of the layout, but for the first ones.
 const CHUNK_BYTES: u64 = 1 << 20;
 
 /// Writes of the layout in flight.
@@ -40,8 +40,15 @@ pub(super) const FILES_AT_ONCE: u32 = 8;
 /// device has not been laid out, and takes memory that others may need.
 const FLUSHED_AT_ONCE: u64 = 64 << 20;
 
-/// What is laid out at least, in bytes, however long it takes: below, a drive's own cache may hold it.
-const LEAST_BYTES: u64 = 64 << 20;
+/// What is laid out at least, in bytes, however long it takes: some hundred blocks of 4 KiB. What takes seconds to write
+/// it is no drive with a cache that would hold it.
+const LEAST_BYTES: u64 = 1 << 20;
+
+/// The first write of a layout, in bytes: a second's work of a device of 64 kB/s.
+const FIRST_BYTES: u64 = 64 << 10;
+
+/// Bytes of the layout under way at most.
+const IN_FLIGHT_BYTES: u64 = DEPTH as u64 * CHUNK_BYTES;
 
 /// How often the runner is told how far it is.
 const TELLING: Duration = Duration::from_millis(250);
@@ -241,8 +248,7 @@ pub(super) fn pool_bytes(file_bytes: u64) -> usize {
 
 /// Writes the whole file, in order, some chunks in flight, or as much of it as there is time for; how many bytes.
 pub(super) fn write_all(held: &HeldFile, direct: bool, written: &AtomicU64) -> io::Result<u64> {
-    let began = monotonic_raw_seconds();
-    let limit = held.layout_seconds.map(f64::from);
+    let mut hurry = Hurry::begin(held.layout_seconds, if direct { IN_FLIGHT_BYTES } else { FLUSHED_AT_ONCE });
     let mut end = held.bytes;
     let chunk = usize::try_from(CHUNK_BYTES).unwrap_or(usize::MAX);
     let arena_bytes = pool_bytes(held.bytes);
@@ -254,13 +260,18 @@ pub(super) fn write_all(held: &HeldFile, direct: bool, written: &AtomicU64) -> i
     let mut free: Vec<u32> = (0..depth).collect();
     let mut lengths = vec![0_u32; depth as usize];
     let mut done = Vec::with_capacity(depth as usize);
-    let (mut offset, mut slot, mut flushed) = (0_u64, 0_usize, 0_u64);
+    let (mut offset, mut slot) = (0_u64, 0_usize);
     while offset < end || queue.in_flight() > 0 {
-        while let Some(token) = free.pop_if(|_| offset < end) {
-            let length = usize::try_from(held.bytes - offset).unwrap_or(chunk).min(chunk);
+        while let Some(token) = free.pop_if(|_| offset < end && hurry.has_room(offset)) {
+            let Some(length) = hurry.next_piece(offset, end) else {
+                free.push(token);
+                end = offset;
+                break;
+            };
+            let bytes = usize::try_from(length).unwrap_or(chunk);
             let buffer = slot * chunk;
             // More slots than requests in flight and in the same order: it is free unless one request is very late.
-            let Some(part) = queue.arena_part(buffer..buffer + length) else {
+            let Some(part) = queue.arena_part(buffer..buffer + bytes) else {
                 free.push(token);
                 break;
             };
@@ -270,14 +281,7 @@ pub(super) fn write_all(held: &HeldFile, direct: bool, written: &AtomicU64) -> i
             let bytes = u32::try_from(length).unwrap_or(u32::MAX);
             queue.push(Request { token, write: true, offset, buffer, bytes })?;
             lengths[token as usize] = bytes;
-            (offset, slot) = (offset + length as u64, (slot + 1) % (arena_bytes / chunk));
-        }
-        if let Some(file) = cached.as_ref().filter(|_| offset - flushed >= FLUSHED_AT_ONCE) {
-            flush_and_drop(file)?;
-            flushed = offset;
-        }
-        if offset >= LEAST_BYTES && limit.is_some_and(|limit| monotonic_raw_seconds() - began >= limit) {
-            end = offset;
+            (offset, slot) = (offset + length, (slot + 1) % (arena_bytes / chunk));
         }
         queue.wait(1, &mut done)?;
         for completion in done.drain(..) {
@@ -286,7 +290,105 @@ pub(super) fn write_all(held: &HeldFile, direct: bool, written: &AtomicU64) -> i
             written.fetch_add(length.into(), Ordering::Relaxed);
             traffic::laid_out(length.into());
             free.push(token);
+            hurry.arrived(if direct { length.into() } else { 0 });
+        }
+        if let Some(file) = cached.as_ref().filter(|_| queue.in_flight() == 0 && !hurry.has_room(offset)) {
+            flush_and_drop(file)?;
+            hurry.arrived(offset - hurry.arrived);
         }
     }
     Ok(end)
+}
+
+/// What a layout that is to be over at some time may still begin. What the device has been given cannot be taken back, so
+/// that it gets no more at a time than it has shown to take.
+#[derive(Clone, Copy, Debug)]
+struct Hurry {
+    began: f64,
+    /// Seconds that there are for all of it.
+    limit: Option<f64>,
+    /// Bytes that may be under way.
+    most: u64,
+    /// Bytes that are on the device.
+    arrived: u64,
+}
+
+impl Hurry {
+    fn begin(limit: Option<u32>, most: u64) -> Self {
+        Self { began: monotonic_raw_seconds(), limit: limit.map(f64::from), most, arrived: 0 }
+    }
+
+    /// Bytes have reached the device.
+    fn arrived(&mut self, bytes: u64) {
+        self.arrived += bytes;
+    }
+
+    /// Bytes that may be added to those under way where so many were begun: as many again as have arrived.
+    fn room(&self, begun: u64) -> u64 {
+        self.arrived.max(FIRST_BYTES).min(self.most).saturating_sub(begun - self.arrived)
+    }
+
+    fn has_room(&self, begun: u64) -> bool {
+        self.room(begun) > 0
+    }
+
+    /// Bytes of the next write, of a file that is to end there; `None` where there is no time for another one.
+    fn next_piece(&self, begun: u64, end: u64) -> Option<u64> {
+        let length = self.room(begun).min(CHUNK_BYTES).min(end - begun);
+        let passed = monotonic_raw_seconds() - self.began;
+        let is_time =
+            begun < LEAST_BYTES || self.limit.is_none_or(|limit| self.expected(passed, begun + length) < limit);
+        is_time.then_some(length)
+    }
+
+    /// When so many bytes will have arrived, in seconds since the beginning, as quickly as others did in those that have
+    /// `passed`.
+    fn expected(&self, passed: f64, bytes: u64) -> f64 {
+        passed * (bytes as f64 / self.arrived.max(1) as f64).max(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn a_device_gets_as_much_again_as_it_has_taken_until_that_is_enough() {
+        let mut hurry = Hurry::begin(None, IN_FLIGHT_BYTES);
+        let (mut begun, mut pieces) = (0, Vec::new());
+        while begun < 25 * MIB {
+            while begun < 25 * MIB && hurry.has_room(begun) {
+                let length = hurry.next_piece(begun, 25 * MIB).unwrap();
+                assert!(length.is_multiple_of(FIRST_BYTES));
+                pieces.push(length >> 10);
+                begun += length;
+            }
+            let all = begun - hurry.arrived;
+            hurry.arrived(all);
+        }
+        assert_eq!(pieces[..8], [64, 64, 128, 256, 512, 1024, 1024, 1024]);
+        assert_eq!((hurry.room(begun), hurry.room(begun + 3 * MIB)), (8 * MIB, 5 * MIB));
+    }
+
+    #[test]
+    fn nothing_is_begun_that_will_not_arrive_in_time() {
+        let hurry = |limit, passed, arrived| Hurry {
+            began: monotonic_raw_seconds() - passed,
+            limit,
+            most: IN_FLIGHT_BYTES,
+            arrived,
+        };
+        // A megabyte in ten seconds: another one will be there in time, and a third one will not.
+        let slow = hurry(Some(25.0), 10.0, MIB);
+        assert_eq!(
+            (slow.next_piece(MIB, 64 * MIB), slow.next_piece(2 * MIB - FIRST_BYTES, 64 * MIB)),
+            (Some(MIB), Some(FIRST_BYTES))
+        );
+        assert_eq!(hurry(Some(25.0), 20.0, 2 * MIB).next_piece(2 * MIB, 64 * MIB), None);
+        assert_eq!(hurry(None, 20.0, 2 * MIB).next_piece(2 * MIB, 64 * MIB), Some(MIB), "nobody waits");
+        let late = hurry(Some(1.0), 20.0, LEAST_BYTES / 2);
+        assert_eq!(late.next_piece(LEAST_BYTES / 2, 64 * MIB), Some(LEAST_BYTES / 2), "that much in any case");
+    }
 }
