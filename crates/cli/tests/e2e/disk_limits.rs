@@ -233,6 +233,28 @@ fn a_very_slow_disk_has_rows_within_the_time() {
 }
 
 #[test]
+fn a_file_system_that_fills_files_with_zeros_is_written_once() {
+    let scratch = Scratch::new();
+    for kind in ["vfat", "ext4"] {
+        let Some(disk) = LoopDisk::make(&scratch, kind, 300, "").filter(|_| has("mountpoint")) else {
+            skip(
+                &format!("a test file on {kind}"),
+                "making and mounting one needs the superuser, a loop device, mkfs, mountpoint and a kernel that knows it",
+            );
+            continue;
+        };
+        let before = disk.written_bytes();
+        let row = "disk --pattern random --op read --block 4KiB --depth 1 --size 64MiB --verify --json -";
+        let document = printed(&assay(&scratch, &format!("{row} --dir {}", disk.path().display())));
+        check(&document);
+        let [row] = rows(&document) else { panic!("{document:#}") };
+        assert!(is_verified(row) && written(row) == (FILE_BYTES, 0), "{row:#}");
+        let bytes = disk.written_bytes() - before;
+        assert!((FILE_BYTES..FILE_BYTES * 5 / 4).contains(&bytes), "{kind}: {bytes} bytes reached the device");
+    }
+}
+
+#[test]
 fn the_class_of_requests_is_the_callers() {
     let scratch = Scratch::new();
     let Some(directory) = directory(&scratch, "the class of requests") else { return };

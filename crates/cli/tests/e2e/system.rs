@@ -269,8 +269,12 @@ impl LoopDisk {
         fs::File::create(&image).unwrap().set_len(mebibytes << 20).unwrap();
         let image_text = image.to_str().unwrap();
         // Nothing of it is kept for the superuser, so that what is free is what a user can have.
-        let special: &[&str] = if kind == "ext4" { &["-F", "-m0"] } else { &["-f"] };
-        let make = [&["-q"], special, &[image_text]].concat();
+        let special: &[&str] = match kind {
+            "ext4" => &["-q", "-F", "-m0"],
+            "vfat" => &["-F", "32"],
+            _ => &["-q", "-f"],
+        };
+        let make = [special, &[image_text]].concat();
         let mount = format!("loop{}{options}", if options.is_empty() { "" } else { "," });
         let made = succeeded(&format!("mkfs.{kind}"), &make)
             && succeeded("mount", &["-t", kind, "-o", &mount, image_text, mounted.to_str().unwrap()]);
@@ -285,6 +289,14 @@ impl LoopDisk {
     pub(crate) fn device(&self) -> String {
         let output = Command::new("mountpoint").arg("-d").arg(&self.mounted).output().unwrap();
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// What was written to its block device since that was made, in bytes.
+    pub(crate) fn written_bytes(&self) -> u64 {
+        assert!(succeeded("sync", &["-f", self.mounted.to_str().unwrap()]));
+        let counts = fs::read_to_string(format!("/sys/dev/block/{}/stat", self.device())).unwrap();
+        // The seventh count is of sectors of 512 bytes (`block/stat.rst` of the kernel).
+        512 * counts.split_whitespace().nth(6).and_then(|sectors| sectors.parse::<u64>().ok()).expect("sectors written")
     }
 
     /// The file that its data is in.

@@ -50,6 +50,13 @@ const FIRST_BYTES: u64 = 64 << 10;
 /// Bytes of the layout under way at most.
 const IN_FLIGHT_BYTES: u64 = DEPTH as u64 * CHUNK_BYTES;
 
+/// File systems that write zeros where a file is reserved or made longer, through the page cache, so that a layout would
+/// wear the device twice (Linux: `fat_cont_expand` in fs/fat/file.c, which is vfat's and msdos's; `exfat_cont_expand` before
+/// 6.8; `generic_cont_expand_simple`, whom HFS+, AFFS, ADFS and HPFS call; `ntfs_extend`; and what drivers in user space
+/// make of block devices, exfat-fuse among them). There a file grows as it is written.
+const ZEROING: &[&str] =
+    &["vfat", "msdos", "exfat", "hfs", "hfsplus", "ntfs", "ntfs3", "affs", "adfs", "hpfs", "fuseblk"];
+
 /// How often the runner is told how far it is.
 const TELLING: Duration = Duration::from_millis(250);
 
@@ -132,13 +139,17 @@ fn lay_out(held: &HeldFile, written: &AtomicU64) -> Result<(), Trouble> {
     if is_laid_out(&file, held).map_err(|error| trouble("looking at", &error))? {
         return Ok(());
     }
-    reserve(&file, held.bytes).map_err(|error| trouble("reserving room for", &error))?;
+    make_room(&file, held).map_err(|error| trouble("reserving room for", &error))?;
     let bytes = match write_all(held, takes_direct(held), written) {
         // Some file systems in user space open a file past the page cache, and then refuse every request.
         Err(error) if trouble::is_not_supported(&error) => write_all(held, false, written),
         bytes => bytes,
     };
-    let bytes = bytes.map_err(|error| trouble("laying out", &error))?;
+    let bytes = bytes.map_err(|error| {
+        // What has found no room is no file, and takes none from others.
+        let _ = if trouble::is_for_want_of_room(&error) { file.set_len(0) } else { Ok(()) };
+        trouble("laying out", &error)
+    })?;
     let held = &HeldFile { bytes, ..held.clone() };
     file.set_len(bytes).and_then(|()| flush_and_drop(&file)).map_err(|error| trouble("flushing", &error))?;
     match find_wrong(held).map_err(|error| trouble("reading back", &error))? {
@@ -167,12 +178,20 @@ fn flush_and_drop(file: &File) -> io::Result<()> {
     sys::file::drop_cached(file)
 }
 
-/// Blocks for the whole file, where the file system can; its length in any case.
-fn reserve(file: &File, bytes: u64) -> io::Result<()> {
-    match sys::file::reserve(file, bytes) {
-        Err(error) if error.kind() == io::ErrorKind::Unsupported => file.set_len(bytes),
+/// Whether the file is to grow as it is written.
+fn grows(held: &HeldFile) -> bool {
+    ZEROING.contains(&held.filesystem.as_str())
+}
+
+/// Blocks for the whole file, where the file system can, and its length; of a file that grows neither.
+pub(super) fn make_room(file: &File, held: &HeldFile) -> io::Result<()> {
+    if grows(held) {
+        return file.set_len(0);
+    }
+    match sys::file::reserve(file, held.bytes) {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => file.set_len(held.bytes),
         // It may have been longer, and `reserve` shortens nothing.
-        other => other.and_then(|()| file.set_len(bytes)),
+        other => other.and_then(|()| file.set_len(held.bytes)),
     }
 }
 
@@ -254,7 +273,8 @@ pub(super) fn write_all(held: &HeldFile, direct: bool, written: &AtomicU64) -> i
     let arena_bytes = pool_bytes(held.bytes);
     let mut queue = open_queue(held, direct, arena_bytes)?;
     let cached = (!direct).then(|| sys::file::open(Path::new(&held.path), true, false, false)).transpose()?;
-    let depth = if queue.engine() == Engine::IoUring { DEPTH } else { 1 };
+    // What grows does so in order: a write beyond its end would fill the gap with zeros first.
+    let depth = if queue.engine() == Engine::IoUring && !grows(held) { DEPTH } else { 1 };
     let contents = Contents::of(held);
     contents.fill(queue.arena(), 0);
     let mut free: Vec<u32> = (0..depth).collect();
