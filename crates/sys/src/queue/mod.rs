@@ -344,7 +344,7 @@ impl Queue {
 
     /// Hands what was pushed to the kernel, waits until a request is over or so much time has passed, and appends all
     /// that are over to `done`. Blocking calls take what they take; a kernel that cannot wait for a time (`io_uring`
-    /// before Linux 5.11) looks once and does not wait.
+    /// before Linux 5.11, and where the device is polled) looks once and does not wait.
     ///
     /// # Errors
     /// As [`Queue::wait`].

@@ -344,6 +344,30 @@ fn waiting_ends_with_the_time_or_with_a_request() {
     }
 }
 
+#[test]
+fn a_polled_ring_is_asked_and_never_waited_for() {
+    if !has_ring() {
+        return;
+    }
+    let waits = |engine| {
+        let queue = open_queue(direct_if_possible(&written_file(BLOCK)), engine, 1, BLOCK);
+        matches!(&queue.backend, Backend::Ring(ring) if ring.waits_for_a_time())
+    };
+    assert!(!waits(Engine::IoUringPolled), "the kernel would ask the device until it is done");
+    // Linux 5.11 or later, as every machine that builds this has it.
+    assert!(waits(Engine::IoUring));
+    let mut queue = open_queue(direct_if_possible(&written_file(BLOCK)), Engine::IoUringPolled, 1, BLOCK);
+    let mut done = Vec::new();
+    queue.push(request(0, false, 0)).unwrap();
+    while queue.in_flight() > 0 {
+        queue.wait_at_most(Duration::from_mins(1), &mut done).unwrap();
+    }
+    // Most devices cannot be polled, and then say so.
+    let refused = |error: &io::Error| error.raw_os_error() == Some(libc::EOPNOTSUPP);
+    let [one] = &done[..] else { panic!("{done:?}") };
+    assert!(one.result.as_ref().map_or_else(refused, |bytes| *bytes == 4096), "{one:?}");
+}
+
 extern "C" fn ignore(_: libc::c_int) {}
 
 #[test]
