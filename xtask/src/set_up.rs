@@ -53,6 +53,7 @@ const TOOLS: &[Tool] = &[
     Tool { program: "nft", package: "nftables", version: "--version", needed_for: "networks that lose datagrams" },
     Tool { program: "mkfs.xfs", package: "xfsprogs", version: "-V", needed_for: "disk rows on xfs" },
     Tool { program: "mkfs.btrfs", package: "btrfs-progs", version: "--version", needed_for: "disk rows on btrfs" },
+    Tool { program: "mkfs.vfat", package: "dosfstools", version: "--help", needed_for: "disk rows on FAT" },
     Tool {
         program: "bindfs",
         package: "bindfs",

@@ -29,6 +29,9 @@ pub(crate) struct Histogram {
 }
 
 impl Histogram {
+    /// Memory of one: 32 ranges, each twice as wide as the one before it, of 1024 counts, but the first of 2048.
+    pub(crate) const BYTES: u64 = (32 + 1) * 1024 * size_of::<u64>() as u64;
+
     /// An empty one, with all of its memory.
     ///
     /// # Panics
@@ -167,6 +170,11 @@ mod tests {
         let percentiles = histogram.percentiles().unwrap();
         assert_eq!(percentiles.count, 100_000);
         assert!(near(Some(percentiles.max), 100e-6) && near(Some(percentiles.p99_99), 99.99e-6));
+    }
+
+    #[test]
+    fn its_memory_is_what_is_said_of_it() {
+        assert_eq!(Histogram::new().bins.distinct_values() as u64 * 8, Histogram::BYTES);
     }
 
     #[test]

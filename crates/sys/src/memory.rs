@@ -6,6 +6,9 @@ use std::ptr::NonNull;
 /// Size and alignment of a huge page on x86-64 and most of aarch64.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 
+/// Size of a base page on x86-64. Where they are larger (some of aarch64) the kernel rounds what it is asked for up.
+pub const BASE_PAGE_BYTES: usize = 4096;
+
 /// Which pages to ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageSize {
@@ -16,7 +19,7 @@ pub enum PageSize {
     Huge,
 }
 
-/// A private anonymous mapping, aligned to a huge page, zero until written. Freed when dropped.
+/// A private anonymous mapping, aligned to a page, zero until written. Freed when dropped.
 #[derive(Debug)]
 pub struct Region {
     /// The whole mapping, slack included.
@@ -31,7 +34,7 @@ pub struct Region {
 unsafe impl Send for Region {}
 
 impl Region {
-    /// Maps `bytes` (rounded up to a huge page) and asks for pages of this size. The thread that is to own the pages must
+    /// Maps `bytes` (rounded up to a huge page, and aligned to one) and asks for pages of this size. The thread that is to own the pages must
     /// be the one that calls this and the first to write them: only reserved pages are taken at once.
     ///
     /// # Errors
@@ -65,7 +68,28 @@ impl Region {
         Ok(region)
     }
 
-    /// The same in huge pages that were reserved, all of them taken now: a page that is missing when it is first written
+    /// A mapping in base pages that is no larger than it must be: `bytes` rounded up to a base page, beginning at one.
+    ///
+    /// # Errors
+    /// As [`Region::map`].
+    pub fn of_base_pages(bytes: usize) -> io::Result<Self> {
+        let too_large = || io::Error::from_raw_os_error(libc::ENOMEM);
+        let bytes = bytes.max(1).checked_next_multiple_of(BASE_PAGE_BYTES).ok_or_else(too_large)?;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: an anonymous mapping at an address of the kernel's choice touches no memory of ours.
+        let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
+        if address == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start = NonNull::new(address.cast::<u8>()).ok_or_else(too_large)?;
+        // Several that lie side by side could be given a huge page in common.
+        // SAFETY: the range is the mapping that was just made, and the advice changes no contents.
+        unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_NOHUGEPAGE) };
+        Ok(Self { mapping: start, mapping_bytes: bytes, start, bytes })
+    }
+
+    /// A mapping in huge pages that were reserved, all of them taken now: a page that is missing when it is first written
     /// would end the process. `bytes` is a multiple of [`HUGE_PAGE_BYTES`].
     ///
     /// # Errors
@@ -241,6 +265,20 @@ mod tests {
         let mut region = Region::map(8 << 20, PageSize::Base).unwrap();
         region.as_mut_slice().fill(1);
         assert_eq!(region.huge_share(), Some(0.0));
+    }
+
+    #[test]
+    fn what_is_no_larger_than_it_must_be_is_in_base_pages() {
+        for (bytes, rounded) in
+            [(0, 4096), (1, 4096), (4096, 4096), (3 << 20, 3 << 20), ((3 << 20) + 1, (3 << 20) + 4096)]
+        {
+            let mut region = Region::of_base_pages(bytes).unwrap();
+            assert_eq!((region.len(), region.as_slice().as_ptr() as usize % BASE_PAGE_BYTES), (rounded, 0));
+            assert!(region.as_slice().iter().all(|byte| *byte == 0));
+            region.as_mut_slice().fill(7);
+            assert_eq!(region.huge_share(), Some(0.0), "{bytes} bytes");
+        }
+        assert!(Region::of_base_pages(usize::MAX).is_err());
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::plan::{Plan, Planned};
 use crate::target::DiskTarget;
 
 /// A layout that was cut off by its time limit has left this much at least, in bytes.
-const LEAST_CUT_BYTES: u64 = 64 << 20;
+const LEAST_CUT_BYTES: u64 = 1 << 20;
 
 /// The files that are held: for each directory, size and kind of contents one that all rows of a plan share, which is
 /// the first thread's where each has its own, and those of the other threads.
@@ -162,6 +162,12 @@ fn describe(holding: &Holding, params: &DiskParams, plan: &Plan, filesystem: Opt
         layout_seconds: plan.layout_seconds,
         others: Vec::new(),
     }
+}
+
+/// A file, and those of its other threads, that may be laid out for so long.
+pub(super) fn laid_out_within(layout_seconds: Option<u32>, file: HeldFile) -> HeldFile {
+    let others = file.others.into_iter().map(|other| laid_out_within(layout_seconds, other)).collect();
+    HeldFile { layout_seconds, others, ..file }
 }
 
 /// Asks that the file, still empty, be overwritten in place, and says whether it is. Where a file system copies on write

@@ -47,7 +47,7 @@ use held::Held;
 pub(crate) use launch::Outcome;
 pub use launch::WorkerCommand;
 use launch::{Heard, Patience};
-use outlook::{closing_seconds, longer};
+use outlook::{closing_seconds, layout_seconds, longer};
 use pace::Pace;
 pub use resume::{CutOff, go_on};
 use row::Progressing;
@@ -654,7 +654,9 @@ impl<'a> Run<'a> {
     /// The file that a row works on, made if it is not there yet.
     fn file_for(&mut self, index: usize) -> Result<Option<HeldFile>, String> {
         let target = self.setting.disk.as_ref();
-        self.held.file_for(&self.plan.rows[index], self.plan, target, self.journal.as_mut())
+        let file = self.held.file_for(&self.plan.rows[index], self.plan, target, self.journal.as_mut())?;
+        let layout_seconds = layout_seconds(self.plan.layout_seconds, self.setting.time_budget);
+        Ok(file.map(|file| held::laid_out_within(layout_seconds, file)))
     }
 
     /// How long the next launch of a row may go on, where the device alone decides how long it takes: a few times its

@@ -11,7 +11,7 @@ use crate::common::{
     samples, skip, text,
 };
 use crate::disk::directory;
-use crate::system::{Bound, Running, through_shell, wait_for};
+use crate::system::{Bound, Cgroup, LoopDisk, Running, has, through_shell, wait_for};
 
 const FILE_BYTES: u64 = 64 << 20;
 
@@ -174,6 +174,85 @@ fn what_somebody_else_keeps_is_measured_where_it_is_named_and_nowhere_else() {
     check(&document);
     let [row] = rows(&document) else { panic!("{document:#}") };
     assert!(is_verified(row) && codes(row).contains(&"host_cache"), "{row:#}");
+}
+
+#[test]
+fn many_blocking_requests_take_the_memory_that_they_need_and_no_huge_page_each() {
+    const ROW: &str = "disk --engine sync --threads 8 --depth 64 --pattern random --block 4KiB --size 64MiB --repeat 2";
+    let scratch = Scratch::new();
+    let Some(directory) = directory(&scratch, "memory of blocking requests") else { return };
+    for op in ["read", "mixed"] {
+        let run = Running::assay(&scratch, &format!("{ROW} --op {op} --json - --dir {}", directory.display()));
+        let (bytes, ran) = run.memory_and_end();
+        let document = printed(&ran);
+        check(&document);
+        let [row] = rows(&document) else { panic!("{document:#}") };
+        assert!(is_verified(row), "{row:#}");
+        // 512 requests: a huge page of 2 MiB each would be 1 GiB, and of both in turn twice that.
+        assert!((1 << 20..768 << 20).contains(&bytes), "{op}: {bytes} bytes");
+    }
+    let many = format!("disk --engine sync --threads 64 --depth 65 --list --dir {}", directory.display());
+    assert!(refusal(&assay(&scratch, &many)).contains("4096 is the most"));
+}
+
+#[test]
+fn a_very_slow_disk_has_rows_within_the_time() {
+    /// The least file of before would take all of the time and more.
+    const BYTES_PER_SECOND: u32 = 2_000_000;
+    const REQUESTS_PER_SECOND: u32 = 120;
+    const BUDGET_SECONDS: f64 = 20.0;
+    let scratch = Scratch::new();
+    let Some(disk) = LoopDisk::make(&scratch, "ext4", 1400, "") else {
+        return skip("a very slow disk", "making and mounting one needs the superuser and a loop device");
+    };
+    let Some(group) = Cgroup::make("blkio").or_else(|| Cgroup::make("io")).filter(|_| has("mountpoint")) else {
+        return skip("a very slow disk", "there is no control group of our own for devices here, or no mountpoint");
+    };
+    group.allow_little(&disk.device(), REQUESTS_PER_SECOND, BYTES_PER_SECOND);
+    let line = format!("disk --time-budget {BUDGET_SECONDS}s --json -");
+    // The store is on that disk too, and where it is is measured.
+    let mut command = group.assay(&scratch, &line);
+    let ran: Ran = command.env("ASSAY_STORE", disk.path().join("store")).output().unwrap().into();
+    let document = printed(&ran);
+    check(&document);
+    assert!(document["run"]["complete"] == true, "{document:#}");
+    let seconds = number(&document["run"], "seconds");
+    assert!(seconds < 1.5 * BUDGET_SECONDS, "{seconds} s");
+    let measured: Vec<&Value> = rows(&document).iter().filter(|row| is_verified(row)).collect();
+    for kind in ["disk/random-read/4KiB/", "disk/random-write/4KiB/"] {
+        let ids: Vec<&str> = measured.iter().map(|row| text(row, "id")).collect();
+        assert!(ids.iter().any(|id| id.starts_with(kind)), "{kind} is not among {ids:?}");
+    }
+    let small = |row: &&Value| row["conditions"]["disk"]["file_bytes"].as_u64().is_some_and(|bytes| bytes < FILE_BYTES);
+    assert!(measured.iter().all(small), "{measured:#?}");
+    let skipped = rows(&document).iter().filter(|row| !is_verified(row));
+    for row in skipped {
+        let reason = text(row, "reason");
+        let for_want_of_time = reason == "time_budget" || reason.ends_with("no time to lay out a larger one");
+        assert!(row["status"] == "skipped" && for_want_of_time, "{row:#}");
+    }
+}
+
+#[test]
+fn a_file_system_that_fills_files_with_zeros_is_written_once() {
+    let scratch = Scratch::new();
+    for kind in ["vfat", "ext4"] {
+        let Some(disk) = LoopDisk::make(&scratch, kind, 300, "").filter(|_| has("mountpoint")) else {
+            skip(
+                &format!("a test file on {kind}"),
+                "making and mounting one needs the superuser, a loop device, mkfs, mountpoint and a kernel that knows it",
+            );
+            continue;
+        };
+        let before = disk.written_bytes();
+        let row = "disk --pattern random --op read --block 4KiB --depth 1 --size 64MiB --verify --json -";
+        let document = printed(&assay(&scratch, &format!("{row} --dir {}", disk.path().display())));
+        check(&document);
+        let [row] = rows(&document) else { panic!("{document:#}") };
+        assert!(is_verified(row) && written(row) == (FILE_BYTES, 0), "{row:#}");
+        let bytes = disk.written_bytes() - before;
+        assert!((FILE_BYTES..FILE_BYTES * 5 / 4).contains(&bytes), "{kind}: {bytes} bytes reached the device");
+    }
 }
 
 #[test]

@@ -120,6 +120,22 @@ impl Running {
         let own = |process: &Process| process.parent == self.id();
         wait_for(PATIENCE, || workers().into_iter().find(own)).expect("a worker").id
     }
+
+    /// Waits for its end; the most memory that any of its workers was seen to have, in bytes, too.
+    pub(crate) fn memory_and_end(self) -> (u64, Ran) {
+        let id = self.id();
+        let looking = std::thread::spawn(move || {
+            let mut most = 0;
+            while Path::new("/proc").join(id.to_string()).exists() {
+                let own = workers().into_iter().filter(|process| process.parent == id);
+                most = own.map(|worker| most_memory(worker.id)).fold(most, u64::max);
+                std::thread::sleep(PAUSE);
+            }
+            most
+        });
+        let ran = self.end();
+        (looking.join().unwrap(), ran)
+    }
 }
 
 /// Waits until the journal of a run, the only one that goes on in the store of `scratch`, holds so many samples; the
@@ -142,6 +158,13 @@ impl Drop for Running {
 pub(crate) fn journalled(folder: &Path) -> usize {
     let text = fs::read_to_string(folder.join("journal.jsonl")).unwrap_or_default();
     text.lines().filter(|line| line.starts_with("{\"kind\":\"sample\"")).count()
+}
+
+/// The most memory that a process has had so far, in bytes; 0 of one that is gone.
+fn most_memory(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+    line.and_then(|kibibytes| kibibytes.parse::<u64>().ok()).map_or(0, |kibibytes| kibibytes << 10)
 }
 
 /// A process as /proc shows it.
@@ -246,8 +269,12 @@ impl LoopDisk {
         fs::File::create(&image).unwrap().set_len(mebibytes << 20).unwrap();
         let image_text = image.to_str().unwrap();
         // Nothing of it is kept for the superuser, so that what is free is what a user can have.
-        let special: &[&str] = if kind == "ext4" { &["-F", "-m0"] } else { &["-f"] };
-        let make = [&["-q"], special, &[image_text]].concat();
+        let special: &[&str] = match kind {
+            "ext4" => &["-q", "-F", "-m0"],
+            "vfat" => &["-F", "32"],
+            _ => &["-q", "-f"],
+        };
+        let make = [special, &[image_text]].concat();
         let mount = format!("loop{}{options}", if options.is_empty() { "" } else { "," });
         let made = succeeded(&format!("mkfs.{kind}"), &make)
             && succeeded("mount", &["-t", kind, "-o", &mount, image_text, mounted.to_str().unwrap()]);
@@ -262,6 +289,14 @@ impl LoopDisk {
     pub(crate) fn device(&self) -> String {
         let output = Command::new("mountpoint").arg("-d").arg(&self.mounted).output().unwrap();
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// What was written to its block device since that was made, in bytes.
+    pub(crate) fn written_bytes(&self) -> u64 {
+        assert!(succeeded("sync", &["-f", self.mounted.to_str().unwrap()]));
+        let counts = fs::read_to_string(format!("/sys/dev/block/{}/stat", self.device())).unwrap();
+        // The seventh count is of sectors of 512 bytes (`block/stat.rst` of the kernel).
+        512 * counts.split_whitespace().nth(6).and_then(|sectors| sectors.parse::<u64>().ok()).expect("sectors written")
     }
 
     /// The file that its data is in.
@@ -507,6 +542,19 @@ impl Cgroup {
             self.set("io.max", &format!("{device} riops={per_second}"));
         } else {
             self.set("blkio.throttle.read_iops_device", &format!("{device} {per_second}"));
+        }
+    }
+
+    /// So many requests and bytes a second of a block device, by its number (`major:minor`), of reads and of writes each.
+    pub(crate) fn allow_little(&self, device: &str, requests: u32, bytes: u32) {
+        if self.unified {
+            self.set("io.max", &format!("{device} riops={requests} wiops={requests} rbps={bytes} wbps={bytes}"));
+            return;
+        }
+        for (kind, per_second) in [("iops", requests), ("bps", bytes)] {
+            for way in ["read", "write"] {
+                self.set(&format!("blkio.throttle.{way}_{kind}_device"), &format!("{device} {per_second}"));
+            }
         }
     }
 

@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use crate::memory::{PageSize, Region};
+use crate::memory::{BASE_PAGE_BYTES, HUGE_PAGE_BYTES, PageSize, Region};
 use aio::Aio;
 use in_flight::InFlight;
 use ring::{Completing, Memory, Operation, Ring};
@@ -35,6 +35,12 @@ pub const MAX_DEPTH: u32 = 4096;
 /// that came back at once, 2, 2, 4, 8 and 16 are handed over then: a third of the calls that two at a time take, each of
 /// which may wake a hypervisor's device.
 const HANDED_OVER_AT: u32 = 2;
+
+/// The largest arena of blocking calls that is in base pages: each of many requests in flight has one, and in huge pages
+/// 512 blocks of 4 KiB would take a gigabyte. A request of so many bytes comes to 64 pieces of memory, which devices take
+/// at once: `NVMe` drives 127 (`NVME_MAX_SEGS`, drivers/nvme/host/pci.c), SATA ones 168 (`AHCI_MAX_SG`, drivers/ata/ahci.h),
+/// virtual disks 126 or 254 (seen in `queue/max_segments`).
+const MOST_BASE_PAGES_BYTES: usize = 256 << 10;
 
 /// How requests are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,8 +66,21 @@ pub struct Options {
     pub engine: Engine,
     /// How many may be in flight, 1 to [`MAX_DEPTH`]; 1 for blocking calls.
     pub depth: u32,
-    /// Size of the arena in bytes; rounded up to a huge page.
+    /// Size of the arena in bytes; rounded up as [`Options::arena_takes`] says.
     pub arena_bytes: usize,
+}
+
+impl Options {
+    /// Bytes of memory that the arena takes: rounded up to a huge page or, where small ones for blocking calls are in
+    /// base pages, to one of those.
+    pub fn arena_takes(&self) -> usize {
+        let page = if self.takes_base_pages() { BASE_PAGE_BYTES } else { HUGE_PAGE_BYTES };
+        self.arena_bytes.max(1).checked_next_multiple_of(page).unwrap_or(usize::MAX)
+    }
+
+    fn takes_base_pages(&self) -> bool {
+        self.engine == Engine::Sync && self.arena_bytes <= MOST_BASE_PAGES_BYTES
+    }
 }
 
 /// One request: to read from the file into the arena, or (`write`) to write from the arena into the file.
@@ -73,7 +92,7 @@ pub struct Request {
     pub write: bool,
     /// Where in the file, in bytes.
     pub offset: u64,
-    /// Where in the arena, in bytes. The arena begins at a huge page, so this is aligned in memory too.
+    /// Where in the arena, in bytes. The arena begins at a page, so this is aligned in memory too.
     pub buffer: usize,
     /// How many bytes, at least one.
     pub bytes: u32,
@@ -121,14 +140,18 @@ impl Queue {
     /// # Errors
     /// The depth is out of range, there is no memory, or the engine cannot be had at all: a sentence says why.
     pub fn open(file: File, options: &Options) -> io::Result<Self> {
-        let Options { engine, depth, arena_bytes } = *options;
+        let Options { engine, depth, .. } = *options;
         if depth == 0 || depth > MAX_DEPTH {
             return Err(invalid(format!("a queue has 1 to {MAX_DEPTH} requests in flight, not {depth}")));
         }
         if engine == Engine::Sync && depth != 1 {
             return Err(invalid(format!("blocking calls have one request in flight, not {depth}: open more queues")));
         }
-        let mut arena = Region::map(arena_bytes, PageSize::Huge)?;
+        let mut arena = if options.takes_base_pages() {
+            Region::of_base_pages(options.arena_bytes)?
+        } else {
+            Region::map(options.arena_bytes, PageSize::Huge)?
+        };
         arena.as_mut_slice().fill(0);
         let memory = Memory { start: arena.start(), bytes: arena.len() };
         let ring = |completing| Ring::new(depth, &file, memory, completing).map(|ring| Backend::Ring(Box::new(ring)));
@@ -321,7 +344,7 @@ impl Queue {
 
     /// Hands what was pushed to the kernel, waits until a request is over or so much time has passed, and appends all
     /// that are over to `done`. Blocking calls take what they take; a kernel that cannot wait for a time (`io_uring`
-    /// before Linux 5.11) looks once and does not wait.
+    /// before Linux 5.11, and where the device is polled) looks once and does not wait.
     ///
     /// # Errors
     /// As [`Queue::wait`].

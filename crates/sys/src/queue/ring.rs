@@ -75,6 +75,8 @@ pub(super) struct Ring {
     no_iowait: bool,
     /// Whether requests reach no device: the kernel takes them and gives them back.
     no_op: bool,
+    /// Whether a wait asks the device until it is done.
+    polled: bool,
     /// Requests that the kernel has not been told of.
     unsubmitted: u32,
     /// Requests that the kernel has and has not given back.
@@ -125,6 +127,7 @@ impl Ring {
         let mut ring = Self {
             no_iowait: io.params().is_feature_no_iowait(),
             no_op: completing == Completing::AtOnce,
+            polled,
             io,
             owner: Owner::Nobody,
             registered: Registered::default(),
@@ -231,13 +234,19 @@ impl Ring {
         EnterFlags::GETEVENTS | no_iowait
     }
 
-    /// The same, until one completion is in the ring or so much time has passed. Without waiting where the kernel knows
-    /// of no such limit (before Linux 5.11).
+    /// Whether the kernel can wait for a time: it knows of no such limit before Linux 5.11, and heeds none where it asks
+    /// the device itself (`io_iopoll_check`, `io_uring/io_uring.c`).
+    pub(super) fn waits_for_a_time(&self) -> bool {
+        !self.polled && self.io.params().is_feature_ext_arg()
+    }
+
+    /// The same, until one completion is in the ring or so much time has passed. Without waiting where the kernel cannot
+    /// do that: the device is asked once then.
     ///
     /// # Errors
     /// As [`Ring::enter`].
     pub(super) fn enter_at_most(&mut self, at_most: Duration) -> io::Result<()> {
-        if !self.io.params().is_feature_ext_arg() {
+        if !self.waits_for_a_time() {
             return self.enter(0);
         }
         let time = Timespec::from(at_most);

@@ -14,6 +14,27 @@ fn open_queue(file: File, engine: Engine, depth: u32, arena_bytes: usize) -> Que
     Queue::open(file, &Options { engine, depth, arena_bytes }).unwrap()
 }
 
+#[test]
+fn small_arenas_of_blocking_calls_take_no_more_than_they_need() {
+    let takes = |engine, arena_bytes| {
+        let options = Options { engine, depth: 1, arena_bytes };
+        let (file, _writer) = pipe();
+        let mut queue = Queue::open(file, &options).unwrap();
+        assert_eq!(queue.arena().len(), options.arena_takes());
+        assert_eq!(queue.arena().as_ptr() as usize % BLOCK, 0);
+        options.arena_takes()
+    };
+    assert_eq!(
+        [1, BLOCK, BLOCK + 1, 256 << 10].map(|bytes| takes(Engine::Sync, bytes)),
+        [BLOCK, BLOCK, 2 * BLOCK, 256 << 10]
+    );
+    assert_eq!(takes(Engine::Sync, (256 << 10) + 1), 2 << 20, "large blocks are in huge pages");
+    assert_eq!(takes(Engine::Null, BLOCK), 2 << 20);
+    if has_ring() {
+        assert_eq!([BLOCK, 3 << 20].map(|bytes| takes(Engine::IoUring, bytes)), [2 << 20, 4 << 20]);
+    }
+}
+
 /// Whether this machine has an `io_uring` to offer; if not, the test is skipped, and says so.
 fn has_ring() -> bool {
     Queue::io_uring_available().map_err(skip).is_ok()
@@ -321,6 +342,30 @@ fn waiting_ends_with_the_time_or_with_a_request() {
         queue.wait_at_most(long, &mut done).unwrap();
         assert!(done.drain(..).all(|one| one.result.unwrap() == 4096) && queue.in_flight() == 0, "{engine:?}");
     }
+}
+
+#[test]
+fn a_polled_ring_is_asked_and_never_waited_for() {
+    if !has_ring() {
+        return;
+    }
+    let waits = |engine| {
+        let queue = open_queue(direct_if_possible(&written_file(BLOCK)), engine, 1, BLOCK);
+        matches!(&queue.backend, Backend::Ring(ring) if ring.waits_for_a_time())
+    };
+    assert!(!waits(Engine::IoUringPolled), "the kernel would ask the device until it is done");
+    // Linux 5.11 or later, as every machine that builds this has it.
+    assert!(waits(Engine::IoUring));
+    let mut queue = open_queue(direct_if_possible(&written_file(BLOCK)), Engine::IoUringPolled, 1, BLOCK);
+    let mut done = Vec::new();
+    queue.push(request(0, false, 0)).unwrap();
+    while queue.in_flight() > 0 {
+        queue.wait_at_most(Duration::from_mins(1), &mut done).unwrap();
+    }
+    // Most devices cannot be polled, and then say so.
+    let refused = |error: &io::Error| error.raw_os_error() == Some(libc::EOPNOTSUPP);
+    let [one] = &done[..] else { panic!("{done:?}") };
+    assert!(one.result.as_ref().map_or_else(refused, |bytes| *bytes == 4096), "{one:?}");
 }
 
 extern "C" fn ignore(_: libc::c_int) {}

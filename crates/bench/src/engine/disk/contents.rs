@@ -140,8 +140,7 @@ struct Head {
 /// The contents that follow from a seed.
 #[derive(Clone, Debug)]
 pub(super) struct Contents {
-    seed: u64,
-    /// Hides the regular words, so that they too look random.
+    /// Follows from the seed, all bits from all bits. Hides the regular words, so that they too look random.
     key: u64,
     /// What of it can be checked by itself.
     grain: Grain,
@@ -152,7 +151,7 @@ type Sector = [[u8; WORD_BYTES]; SECTOR_WORDS];
 impl Contents {
     /// Those of this seed.
     pub(super) fn new(seed: u64) -> Self {
-        Self { seed, key: Random::new(seed).next_u64(), grain: Grain::Sectors }
+        Self { key: Random::new(seed).next_u64(), grain: Grain::Sectors }
     }
 
     /// Those of a file.
@@ -351,8 +350,9 @@ impl Contents {
     }
 
     fn words(&self, number: u32) -> Random {
-        // Rotated, so that seeds that follow each other do not share sectors.
-        Random::new(self.seed.rotate_left(32) ^ u64::from(number))
+        // By the key and not by the seed: seeds of files differ in single bits, as numbers do, and a sector of one file would
+        // be another sector of the next.
+        Random::new(self.key ^ u64::from(number))
     }
 
     fn head_word(&self, head: Head) -> u64 {
@@ -627,6 +627,24 @@ mod tests {
             let number = u32::try_from(start / SECTOR_BYTES).unwrap();
             contents.stamp(page, number, offset, Unit::Page, Origin { launch: 1, lane: 0, count: write });
             assert!(seen.insert(page.to_vec()), "write {write} of the page at {offset} was there before");
+        }
+    }
+
+    #[test]
+    fn files_of_several_threads_and_of_seeds_in_a_row_have_no_sector_in_common() {
+        // As the runner gives seeds to files (`runner/held.rs`), of two runs one after the other.
+        let seeds = [7, 8].into_iter().flat_map(|seed| (0..4_u64).map(move |thread| seed + (thread << 32)));
+        let mut seen = HashSet::new();
+        for seed in seeds {
+            let mut pool = vec![0; 256 * SECTOR_BYTES];
+            Contents::new(seed).fill(&mut pool, 0);
+            for (number, sector) in pool.chunks(SECTOR_BYTES).enumerate() {
+                // The head alone would tell them apart.
+                assert!(
+                    seen.insert(sector[WORD_BYTES..].to_vec()),
+                    "sector {number} of seed {seed:#x} was there before"
+                );
+            }
         }
     }
 

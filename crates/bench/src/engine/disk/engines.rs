@@ -11,18 +11,12 @@ use sys::queue::Engine;
 
 use super::cache::Allowance;
 use super::contents::PAGE_BYTES;
+use super::footprint::Lanes;
 use super::lane::{Access, Job, Lane, Plan};
 use super::visits::{Span, Visits};
-use super::{stretch, trouble};
+use super::{footprint, stretch, trouble};
 use crate::engine::{Tally, Trouble, Window};
 use crate::target::why_not;
-
-/// Memory to write from, over all lanes of a launch: more than any file system compresses or compares at once (`ZFS`
-/// records end at 16 MiB).
-const POOL_BYTES: usize = 64 << 20;
-
-/// The least of it for one lane.
-const LEAST_POOL_BYTES: usize = 2 << 20;
 
 /// Windows of the loop without a device, of which the best counts: others only take time from it.
 const LOOP_WINDOWS: u32 = 3;
@@ -46,6 +40,9 @@ pub(super) fn open_lanes(
 ) -> Result<(Vec<Lane>, Vec<String>), Trouble> {
     let mut stepped_down = Vec::new();
     for &engine in chain(params.engine, job.held.polled && job.access.direct) {
+        if let Some(sentence) = footprint::too_many_threads(params).filter(|_| engine == Engine::Sync) {
+            return Err(Trouble::Unavailable(sentence));
+        }
         match open_lane(job, params, engine, (thread, 0), seed, None) {
             Ok(lane) => {
                 if let Some(stretch) = stretch::of_thread(job, params, thread as u64, seed).filter(|_| !job.no_device) {
@@ -124,15 +121,14 @@ fn open_lane(
     seed: u64,
     visits: Option<Visits>,
 ) -> io::Result<Lane> {
-    let (lanes, depth) = if engine == Engine::Sync { (params.depth, 1) } else { (1, params.depth) };
-    let number = thread as u64 * u64::from(lanes) + u64::from(lane);
-    let all = u64::from(params.threads) * u64::from(lanes);
-    let place = Place { thread: thread as u64, lanes, lane };
+    let lanes = Lanes::of(params, engine == Engine::Sync);
+    let number = thread as u64 * u64::from(lanes.of_thread) + u64::from(lane);
+    let place = Place { thread: thread as u64, lanes: lanes.of_thread, lane };
     let visits = visits.unwrap_or_else(|| order_of(job, params, place, seed));
     let plan = Plan {
         engine,
-        depth,
-        arenas: arenas(job, depth, all),
+        depth: lanes.depth,
+        arenas: footprint::arenas(job.op, job.block.into(), lanes),
         number: u16::try_from(number).unwrap_or(u16::MAX),
         seed: own_seed(seed, number).rotate_left(17),
     };
@@ -183,20 +179,6 @@ fn own_seed(seed: u64, number: u64) -> u64 {
     seed.wrapping_add(number << 40)
 }
 
-/// Sizes of a lane's memory, the best first: a buffer for each read in flight; for writes a pool that is not used up
-/// soon, or a smaller one that more limits let us register; for both, one and the other.
-fn arenas(job: &Job, depth: u32, lanes: u64) -> Vec<usize> {
-    let in_flight = depth as usize * job.stride();
-    if !job.op.writes() {
-        return vec![in_flight];
-    }
-    let share = POOL_BYTES / usize::try_from(lanes).unwrap_or(usize::MAX).max(1);
-    let least = LEAST_POOL_BYTES.max(2 * in_flight);
-    let reads = if job.op.reads() { in_flight } else { 0 };
-    let pools = if share > least { vec![share, least] } else { vec![least] };
-    pools.into_iter().map(|pool| reads + pool).collect()
-}
-
 /// Requests per second that this thread makes when no device has to be waited for: as many in flight as the row has, a
 /// page each at most, since what is not moved costs nothing. `None` where it cannot be measured.
 pub(super) fn loop_iops(job: &Job, params: &DiskParams, timer: &Timer) -> Option<f64> {
@@ -210,7 +192,7 @@ pub(super) fn loop_iops(job: &Job, params: &DiskParams, timer: &Timer) -> Option
         ..job.clone()
     });
     let depth = if params.engine == DiskEngine::Sync { 1 } else { params.depth };
-    let arenas = arenas(&job, depth, u64::MAX);
+    let arenas = footprint::arenas_of_loop(job.op, job.block.into(), depth);
     let plan = Plan { engine: Engine::Null, depth, arenas, number: 0, seed: job.held.seed };
     let alone = DiskParams { threads: 1, ..params.clone() };
     let visits = order_of(&job, &alone, Place { thread: 0, lanes: 1, lane: 0 }, plan.seed);

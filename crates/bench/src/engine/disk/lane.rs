@@ -21,7 +21,7 @@ use super::cache::Allowance;
 use super::claims::Claims;
 use super::contents::{Contents, Origin, PAGE_BYTES, SECTOR_BYTES, Unit};
 use super::visits::Visits;
-use super::{traffic, trouble};
+use super::{footprint, traffic, trouble};
 use crate::engine::moments::Moments;
 use crate::engine::{Tally, Window};
 pub(super) use paced::Due;
@@ -82,9 +82,9 @@ impl Job {
         self.held.bytes / u64::from(self.block)
     }
 
-    /// Bytes from one block in memory to the next: whole pages, since devices may want that of addresses.
+    /// Bytes from one block in memory to the next.
     pub(super) fn stride(&self) -> usize {
-        (self.block as usize).next_multiple_of(PAGE_BYTES)
+        footprint::stride(self.block.into())
     }
 
     fn open_file(&self) -> io::Result<std::fs::File> {
@@ -160,7 +160,7 @@ pub(super) struct Lane {
 pub(super) struct Plan {
     pub(super) engine: Engine,
     pub(super) depth: u32,
-    /// Sizes of the pool to write from, the best first; of reads one suffices.
+    /// Sizes of its memory, the best first; of reads one suffices.
     pub(super) arenas: Vec<usize>,
     pub(super) number: u16,
     pub(super) seed: u64,

@@ -21,27 +21,41 @@ use super::{traffic, trouble};
 use crate::engine::{Preparing, Trouble};
 use crate::target::no_direct;
 
-/// Bytes of one write of the layout.
+/// Bytes of one write of the layout, but for the first ones.
 const CHUNK_BYTES: u64 = 1 << 20;
 
 /// Writes of the layout in flight.
 const DEPTH: u32 = 8;
 
-/// Chunks in memory: see `POOL_BYTES` of the flow.
+/// Chunks in memory: see `POOL_BYTES` of the footprint.
 const POOL_CHUNKS: u64 = 64;
 
 /// Pages that are looked at to see whether a file is laid out, spread over the whole of it.
 const LOOKED_AT: u64 = 16;
 
 /// Files that are worked on at the same time at most, each with memory of its own.
-const FILES_AT_ONCE: usize = 8;
+pub(super) const FILES_AT_ONCE: u32 = 8;
 
 /// Bytes that are written through the page cache before they are flushed and dropped from it: what has not reached the
 /// device has not been laid out, and takes memory that others may need.
 const FLUSHED_AT_ONCE: u64 = 64 << 20;
 
-/// What is laid out at least, in bytes, however long it takes: below, a drive's own cache may hold it.
-const LEAST_BYTES: u64 = 64 << 20;
+/// What is laid out at least, in bytes, however long it takes: some hundred blocks of 4 KiB. What takes seconds to write
+/// it is no drive with a cache that would hold it.
+const LEAST_BYTES: u64 = 1 << 20;
+
+/// The first write of a layout, in bytes: a second's work of a device of 64 kB/s.
+const FIRST_BYTES: u64 = 64 << 10;
+
+/// Bytes of the layout under way at most.
+const IN_FLIGHT_BYTES: u64 = DEPTH as u64 * CHUNK_BYTES;
+
+/// File systems that write zeros where a file is reserved or made longer, through the page cache, so that a layout would
+/// wear the device twice (Linux: `fat_cont_expand` in fs/fat/file.c, which is vfat's and msdos's; `exfat_cont_expand` before
+/// 6.8; `generic_cont_expand_simple`, whom HFS+, AFFS, ADFS and HPFS call; `ntfs_extend`; and what drivers in user space
+/// make of block devices, exfat-fuse among them). There a file grows as it is written.
+const ZEROING: &[&str] =
+    &["vfat", "msdos", "exfat", "hfs", "hfsplus", "ntfs", "ntfs3", "affs", "adfs", "hpfs", "fuseblk"];
 
 /// How often the runner is told how far it is.
 const TELLING: Duration = Duration::from_millis(250);
@@ -66,7 +80,7 @@ pub(super) fn at_the_files(
     let files: Vec<&HeldFile> = held.all().collect();
     let bytes: u64 = files.iter().map(|file| file.bytes).sum();
     let moved = AtomicU64::new(0);
-    files.chunks(FILES_AT_ONCE).try_for_each(|some| {
+    files.chunks(FILES_AT_ONCE as usize).try_for_each(|some| {
         let (sender, over) = mpsc::channel::<()>();
         std::thread::scope(|scope| {
             // On threads of their own, so that a device that keeps silent for seconds does not keep us silent.
@@ -125,13 +139,17 @@ fn lay_out(held: &HeldFile, written: &AtomicU64) -> Result<(), Trouble> {
     if is_laid_out(&file, held).map_err(|error| trouble("looking at", &error))? {
         return Ok(());
     }
-    reserve(&file, held.bytes).map_err(|error| trouble("reserving room for", &error))?;
+    make_room(&file, held).map_err(|error| trouble("reserving room for", &error))?;
     let bytes = match write_all(held, takes_direct(held), written) {
         // Some file systems in user space open a file past the page cache, and then refuse every request.
         Err(error) if trouble::is_not_supported(&error) => write_all(held, false, written),
         bytes => bytes,
     };
-    let bytes = bytes.map_err(|error| trouble("laying out", &error))?;
+    let bytes = bytes.map_err(|error| {
+        // What has found no room is no file, and takes none from others.
+        let _ = if trouble::is_for_want_of_room(&error) { file.set_len(0) } else { Ok(()) };
+        trouble("laying out", &error)
+    })?;
     let held = &HeldFile { bytes, ..held.clone() };
     file.set_len(bytes).and_then(|()| flush_and_drop(&file)).map_err(|error| trouble("flushing", &error))?;
     match find_wrong(held).map_err(|error| trouble("reading back", &error))? {
@@ -160,12 +178,20 @@ fn flush_and_drop(file: &File) -> io::Result<()> {
     sys::file::drop_cached(file)
 }
 
-/// Blocks for the whole file, where the file system can; its length in any case.
-fn reserve(file: &File, bytes: u64) -> io::Result<()> {
-    match sys::file::reserve(file, bytes) {
-        Err(error) if error.kind() == io::ErrorKind::Unsupported => file.set_len(bytes),
+/// Whether the file is to grow as it is written.
+fn grows(held: &HeldFile) -> bool {
+    ZEROING.contains(&held.filesystem.as_str())
+}
+
+/// Blocks for the whole file, where the file system can, and its length; of a file that grows neither.
+pub(super) fn make_room(file: &File, held: &HeldFile) -> io::Result<()> {
+    if grows(held) {
+        return file.set_len(0);
+    }
+    match sys::file::reserve(file, held.bytes) {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => file.set_len(held.bytes),
         // It may have been longer, and `reserve` shortens nothing.
-        other => other.and_then(|()| file.set_len(bytes)),
+        other => other.and_then(|()| file.set_len(held.bytes)),
     }
 }
 
@@ -233,29 +259,39 @@ fn open_queue(held: &HeldFile, direct: bool, arena_bytes: usize) -> io::Result<Q
     Queue::open(open()?, &Options { engine: Engine::Sync, depth: 1, arena_bytes })
 }
 
+/// Bytes of the memory from which a file of so many bytes is laid out.
+pub(super) fn pool_bytes(file_bytes: u64) -> usize {
+    let chunks = POOL_CHUNKS.min(file_bytes.div_ceil(CHUNK_BYTES)).max(u64::from(DEPTH));
+    usize::try_from(chunks * CHUNK_BYTES).unwrap_or(usize::MAX)
+}
+
 /// Writes the whole file, in order, some chunks in flight, or as much of it as there is time for; how many bytes.
 pub(super) fn write_all(held: &HeldFile, direct: bool, written: &AtomicU64) -> io::Result<u64> {
-    let began = monotonic_raw_seconds();
-    let limit = held.layout_seconds.map(f64::from);
+    let mut hurry = Hurry::begin(held.layout_seconds, if direct { IN_FLIGHT_BYTES } else { FLUSHED_AT_ONCE });
     let mut end = held.bytes;
     let chunk = usize::try_from(CHUNK_BYTES).unwrap_or(usize::MAX);
-    let pool = POOL_CHUNKS.min(held.bytes.div_ceil(CHUNK_BYTES)).max(u64::from(DEPTH));
-    let arena_bytes = usize::try_from(pool).unwrap_or(1) * chunk;
+    let arena_bytes = pool_bytes(held.bytes);
     let mut queue = open_queue(held, direct, arena_bytes)?;
     let cached = (!direct).then(|| sys::file::open(Path::new(&held.path), true, false, false)).transpose()?;
-    let depth = if queue.engine() == Engine::IoUring { DEPTH } else { 1 };
+    // What grows does so in order: a write beyond its end would fill the gap with zeros first.
+    let depth = if queue.engine() == Engine::IoUring && !grows(held) { DEPTH } else { 1 };
     let contents = Contents::of(held);
     contents.fill(queue.arena(), 0);
     let mut free: Vec<u32> = (0..depth).collect();
     let mut lengths = vec![0_u32; depth as usize];
     let mut done = Vec::with_capacity(depth as usize);
-    let (mut offset, mut slot, mut flushed) = (0_u64, 0_usize, 0_u64);
+    let (mut offset, mut slot) = (0_u64, 0_usize);
     while offset < end || queue.in_flight() > 0 {
-        while let Some(token) = free.pop_if(|_| offset < end) {
-            let length = usize::try_from(held.bytes - offset).unwrap_or(chunk).min(chunk);
+        while let Some(token) = free.pop_if(|_| offset < end && hurry.has_room(offset)) {
+            let Some(length) = hurry.next_piece(offset, end) else {
+                free.push(token);
+                end = offset;
+                break;
+            };
+            let bytes = usize::try_from(length).unwrap_or(chunk);
             let buffer = slot * chunk;
             // More slots than requests in flight and in the same order: it is free unless one request is very late.
-            let Some(part) = queue.arena_part(buffer..buffer + length) else {
+            let Some(part) = queue.arena_part(buffer..buffer + bytes) else {
                 free.push(token);
                 break;
             };
@@ -265,14 +301,7 @@ pub(super) fn write_all(held: &HeldFile, direct: bool, written: &AtomicU64) -> i
             let bytes = u32::try_from(length).unwrap_or(u32::MAX);
             queue.push(Request { token, write: true, offset, buffer, bytes })?;
             lengths[token as usize] = bytes;
-            (offset, slot) = (offset + length as u64, (slot + 1) % usize::try_from(pool).unwrap_or(1));
-        }
-        if let Some(file) = cached.as_ref().filter(|_| offset - flushed >= FLUSHED_AT_ONCE) {
-            flush_and_drop(file)?;
-            flushed = offset;
-        }
-        if offset >= LEAST_BYTES && limit.is_some_and(|limit| monotonic_raw_seconds() - began >= limit) {
-            end = offset;
+            (offset, slot) = (offset + length, (slot + 1) % (arena_bytes / chunk));
         }
         queue.wait(1, &mut done)?;
         for completion in done.drain(..) {
@@ -281,7 +310,105 @@ pub(super) fn write_all(held: &HeldFile, direct: bool, written: &AtomicU64) -> i
             written.fetch_add(length.into(), Ordering::Relaxed);
             traffic::laid_out(length.into());
             free.push(token);
+            hurry.arrived(if direct { length.into() } else { 0 });
+        }
+        if let Some(file) = cached.as_ref().filter(|_| queue.in_flight() == 0 && !hurry.has_room(offset)) {
+            flush_and_drop(file)?;
+            hurry.arrived(offset - hurry.arrived);
         }
     }
     Ok(end)
+}
+
+/// What a layout that is to be over at some time may still begin. What the device has been given cannot be taken back, so
+/// that it gets no more at a time than it has shown to take.
+#[derive(Clone, Copy, Debug)]
+struct Hurry {
+    began: f64,
+    /// Seconds that there are for all of it.
+    limit: Option<f64>,
+    /// Bytes that may be under way.
+    most: u64,
+    /// Bytes that are on the device.
+    arrived: u64,
+}
+
+impl Hurry {
+    fn begin(limit: Option<u32>, most: u64) -> Self {
+        Self { began: monotonic_raw_seconds(), limit: limit.map(f64::from), most, arrived: 0 }
+    }
+
+    /// Bytes have reached the device.
+    fn arrived(&mut self, bytes: u64) {
+        self.arrived += bytes;
+    }
+
+    /// Bytes that may be added to those under way where so many were begun: as many again as have arrived.
+    fn room(&self, begun: u64) -> u64 {
+        self.arrived.max(FIRST_BYTES).min(self.most).saturating_sub(begun - self.arrived)
+    }
+
+    fn has_room(&self, begun: u64) -> bool {
+        self.room(begun) > 0
+    }
+
+    /// Bytes of the next write, of a file that is to end there; `None` where there is no time for another one.
+    fn next_piece(&self, begun: u64, end: u64) -> Option<u64> {
+        let length = self.room(begun).min(CHUNK_BYTES).min(end - begun);
+        let passed = monotonic_raw_seconds() - self.began;
+        let is_time =
+            begun < LEAST_BYTES || self.limit.is_none_or(|limit| self.expected(passed, begun + length) < limit);
+        is_time.then_some(length)
+    }
+
+    /// When so many bytes will have arrived, in seconds since the beginning, as quickly as others did in those that have
+    /// `passed`.
+    fn expected(&self, passed: f64, bytes: u64) -> f64 {
+        passed * (bytes as f64 / self.arrived.max(1) as f64).max(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn a_device_gets_as_much_again_as_it_has_taken_until_that_is_enough() {
+        let mut hurry = Hurry::begin(None, IN_FLIGHT_BYTES);
+        let (mut begun, mut pieces) = (0, Vec::new());
+        while begun < 25 * MIB {
+            while begun < 25 * MIB && hurry.has_room(begun) {
+                let length = hurry.next_piece(begun, 25 * MIB).unwrap();
+                assert!(length.is_multiple_of(FIRST_BYTES));
+                pieces.push(length >> 10);
+                begun += length;
+            }
+            let all = begun - hurry.arrived;
+            hurry.arrived(all);
+        }
+        assert_eq!(pieces[..8], [64, 64, 128, 256, 512, 1024, 1024, 1024]);
+        assert_eq!((hurry.room(begun), hurry.room(begun + 3 * MIB)), (8 * MIB, 5 * MIB));
+    }
+
+    #[test]
+    fn nothing_is_begun_that_will_not_arrive_in_time() {
+        let hurry = |limit, passed, arrived| Hurry {
+            began: monotonic_raw_seconds() - passed,
+            limit,
+            most: IN_FLIGHT_BYTES,
+            arrived,
+        };
+        // A megabyte in ten seconds: another one will be there in time, and a third one will not.
+        let slow = hurry(Some(25.0), 10.0, MIB);
+        assert_eq!(
+            (slow.next_piece(MIB, 64 * MIB), slow.next_piece(2 * MIB - FIRST_BYTES, 64 * MIB)),
+            (Some(MIB), Some(FIRST_BYTES))
+        );
+        assert_eq!(hurry(Some(25.0), 20.0, 2 * MIB).next_piece(2 * MIB, 64 * MIB), None);
+        assert_eq!(hurry(None, 20.0, 2 * MIB).next_piece(2 * MIB, 64 * MIB), Some(MIB), "nobody waits");
+        let late = hurry(Some(1.0), 20.0, LEAST_BYTES / 2);
+        assert_eq!(late.next_piece(LEAST_BYTES / 2, 64 * MIB), Some(LEAST_BYTES / 2), "that much in any case");
+    }
 }

@@ -12,6 +12,7 @@ mod claims;
 mod contents;
 mod engines;
 mod flow;
+mod footprint;
 mod helpers;
 mod lane;
 mod layout;

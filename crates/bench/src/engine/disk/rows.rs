@@ -11,9 +11,9 @@ use model::unit::format_size;
 use model::warning::Warning;
 use model::wire::Grain;
 
-use super::beforehand;
 use super::contents::SECTOR_BYTES;
 use super::room::{Ground, files_of, rounded};
+use super::{beforehand, footprint};
 use crate::plan::{PlanError, Planned, Request, place, thread_counts};
 use crate::suite::{DiskStanza, Sampling, Steady};
 use crate::target::DiskTarget;
@@ -23,9 +23,6 @@ const MOST_BLOCK_BYTES: u64 = 1 << 30;
 
 /// The most requests in flight per thread.
 const MOST_DEPTH: u32 = 1024;
-
-/// The most threads that blocking calls may take, over all threads of a row.
-const MOST_BLOCKING_THREADS: u64 = 4096;
 
 /// Blocks of the file for each request in flight at least, so that two requests seldom meet.
 const BLOCKS_PER_REQUEST: u64 = 2;
@@ -171,6 +168,10 @@ fn row(
         path: ground.target.map(|target| target.directory.display().to_string()).unwrap_or_default(),
     };
     check_request(&params)?;
+    let too_many = footprint::too_many_threads(&params).filter(|_| engine == DiskEngine::Sync);
+    if let Some(sentence) = too_many.as_ref().filter(|_| stanza.engine.is_some()) {
+        return Err(PlanError(sentence.clone()));
+    }
     let too_small = too_small(&params, stanza.size)?;
     let (sampling, exact_work) = sampling(request, stanza, &params);
     let (cpus, oversubscribed) = place(threads, machine);
@@ -213,7 +214,8 @@ fn row(
             .or(no_engine)
             .or(too_small)
             .or_else(|| no_direct(&params, ground.target))
-            .or_else(|| too_little_memory(&params, machine))
+            .or(too_many)
+            .or_else(|| footprint::too_little_memory(&params, machine))
             .or_else(|| too_little_cache(&params, machine))
             .or_else(|| more_than_a_pass(&params, exact_work)),
         warnings,
@@ -325,7 +327,7 @@ fn engine(
 
 /// Whether requests of this kind make sense at all.
 fn check_request(params: &DiskParams) -> Result<(), PlanError> {
-    let DiskParams { block, depth, threads, .. } = *params;
+    let DiskParams { block, depth, .. } = *params;
     if block == 0 || params.direct && !block.is_multiple_of(SECTOR_BYTES as u64) {
         let why = "direct I/O needs multiples of 512 bytes (with --cache warm it may be any size)";
         return Err(PlanError(format!("a block of {} cannot be: {why}", format_size(block))));
@@ -336,12 +338,6 @@ fn check_request(params: &DiskParams) -> Result<(), PlanError> {
     }
     if depth == 0 || depth > MOST_DEPTH {
         return Err(PlanError(format!("a depth of {depth} cannot be: write 1 to {MOST_DEPTH}")));
-    }
-    if params.engine == DiskEngine::Sync && u64::from(threads) * u64::from(depth) > MOST_BLOCKING_THREADS {
-        return Err(PlanError(format!(
-            "{threads} threads with a depth of {depth} are too many for the engine sync, which takes a thread for each \
-             request in flight: {MOST_BLOCKING_THREADS} is the most"
-        )));
     }
     if let Some(percent) = params.load_percent.filter(|percent| !(1..=100).contains(percent)) {
         return Err(PlanError(format!("a load of {percent} % cannot be: write 1 to 100 per cent of the highest rate")));
@@ -393,15 +389,6 @@ fn no_direct(params: &DiskParams, target: Option<&DiskTarget>) -> Option<String>
         target.directory.display(),
         target.storage.filesystem.as_deref().unwrap_or("an unknown file system")
     ))
-}
-
-/// Whether the memory for requests in flight, and for what is written as much again, is not there.
-fn too_little_memory(params: &DiskParams, machine: &Machine) -> Option<String> {
-    let needed = bytes_in_flight(params) * if params.op.writes() { 2 } else { 1 };
-    let available = machine.memory.available_bytes?;
-    (needed > available / 2).then(|| {
-        format!("the requests in flight need {} of memory, and {} are available", rounded(needed), rounded(available))
-    })
 }
 
 /// Whether memory cannot keep what is to be found in the page cache.
@@ -749,7 +736,11 @@ mod tests {
             threads: vec![Threads::Count(5)],
             ..stanza()
         };
-        assert!(refused(many).contains("4096 is the most"));
+        assert!(refused(many.clone()).contains("4096 is the most"));
+        // What was not named is left out.
+        let forbidden = DiskTarget { no_io_uring: Some("EPERM".into()), no_libaio: Some("EPERM".into()), ..target() };
+        let rows = expanded(&request(DiskStanza { engine: None, size: 64 * GIB, ..many }, forbidden)).unwrap();
+        assert!(rows.iter().all(|row| row.obstacle.as_ref().is_some_and(|why| why.contains("4096 is the most"))));
     }
 
     #[test]

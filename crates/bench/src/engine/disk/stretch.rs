@@ -23,7 +23,7 @@ const STRETCH_BYTES: u64 = 16 << 20;
 /// Blocks of a stretch for each request in flight at least, so that two requests need not meet.
 const BLOCKS_PER_REQUEST: u64 = 2;
 
-/// Bytes of a request of the first visit, and how many of them have contents of their own.
+/// Bytes of a request of the first visit, and how many of them at most have contents of their own.
 const CHUNK_BYTES: usize = 1 << 20;
 const CHUNKS: usize = 16;
 
@@ -36,11 +36,27 @@ pub(super) fn of_thread(job: &Job, params: &DiskParams, thread: u64, seed: u64) 
     let shared = params.layout == DiskLayout::Shared;
     let threads = if shared { u64::from(params.threads.max(1)) } else { 1 };
     let part = if shared { thread } else { 0 };
-    let blocks = (STRETCH_BYTES / threads).div_ceil(job.block.into());
-    let least = BLOCKS_PER_REQUEST * u64::from(params.depth);
     // A place of its own in each launch and thread; other draws of the same seed come from the seed itself.
     let seed = seed.rotate_left(31).wrapping_add(thread);
-    Some(Span::part(threads, part, job.blocks()).stretch(blocks.max(least), seed))
+    Some(Span::part(threads, part, job.blocks()).stretch(blocks(params, threads), seed))
+}
+
+/// Blocks of a thread's stretch, of so many threads on the same file.
+fn blocks(params: &DiskParams, threads: u64) -> u64 {
+    let least = BLOCKS_PER_REQUEST * u64::from(params.depth);
+    (STRETCH_BYTES / threads).div_ceil(params.block.max(1)).max(least)
+}
+
+/// Bytes of the memory that a thread's first visit takes; `None` where there is none.
+pub(super) fn pool_bytes(params: &DiskParams) -> Option<usize> {
+    let threads = if params.layout == DiskLayout::Shared { u64::from(params.threads.max(1)) } else { 1 };
+    let comes_back = matches!(params.op, DiskOp::Rewrite | DiskOp::Reread);
+    comes_back.then(|| chunks_of(blocks(params, threads).saturating_mul(params.block)) * CHUNK_BYTES)
+}
+
+/// Chunks with contents of their own for a stretch of so many bytes.
+fn chunks_of(bytes: u64) -> usize {
+    usize::try_from(bytes.div_ceil(CHUNK_BYTES as u64)).unwrap_or(CHUNKS).clamp(1, CHUNKS)
 }
 
 /// Writes or reads every block of a stretch once. Not timed. What is written counts as laid out: the windows' own writes
@@ -52,9 +68,10 @@ pub(super) fn visit(job: &Job, stretch: Span) -> Result<(), String> {
     let block = u64::from(job.block);
     let (mut offset, end) = (stretch.first * block, (stretch.first + stretch.count) * block);
     let failed = |offset, bytes, why: &str| trouble::failed(&job.held, job.op.writes(), bytes, offset, why);
-    let mut queue = open(job).map_err(|error| failed(offset, block, &trouble::words(&error)))?;
+    let chunks = chunks_of(end - offset);
+    let mut queue = open(job, chunks).map_err(|error| failed(offset, block, &trouble::words(&error)))?;
     let mut done = Vec::with_capacity(1);
-    for slot in (0..CHUNKS).cycle() {
+    for slot in (0..chunks).cycle() {
         let length = usize::try_from(end - offset).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
         if length == 0 {
             break;
@@ -83,10 +100,10 @@ pub(super) fn visit(job: &Job, stretch: Span) -> Result<(), String> {
 }
 
 /// A queue for large requests, one at a time, that wait for no medium.
-fn open(job: &Job) -> io::Result<Queue> {
+fn open(job: &Job, chunks: usize) -> io::Result<Queue> {
     let access = Access { sync: DiskSync::None, ..job.access };
     let file = access.open(Path::new(&job.held.path), job.op.writes())?;
-    let options = Options { engine: Engine::Sync, depth: 1, arena_bytes: CHUNKS * CHUNK_BYTES };
+    let options = Options { engine: Engine::Sync, depth: 1, arena_bytes: chunks * CHUNK_BYTES };
     let mut queue = Queue::open(file, &options)?;
     if job.op.writes() {
         job.contents.fill(queue.arena(), 0);

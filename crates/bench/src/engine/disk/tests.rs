@@ -417,6 +417,30 @@ fn a_file_that_is_only_reserved_cut_off_or_anothers_is_laid_out() {
 }
 
 #[test]
+fn a_file_that_would_be_filled_with_zeros_grows_as_it_is_written() {
+    for filesystem in ["vfat", "exfat", "hfsplus", "ntfs", "fuseblk", "ext4", "any"] {
+        let held = held(9 * MIB);
+        // It may have been longer.
+        held.file.set_len(10 * MIB).unwrap();
+        let named = HeldFile { filesystem: filesystem.into(), layout_seconds: Some(0), ..held.held.clone() };
+        let (mut told, written) = (Told::default(), AtomicU64::new(0));
+        let grows = !matches!(filesystem, "ext4" | "any");
+        layout::make_room(&held.file, &named).unwrap();
+        assert_eq!(held.file.metadata().unwrap().len(), if grows { 0 } else { 9 * MIB }, "{filesystem}");
+        let bytes = layout::write_all(&named, true, &written).unwrap();
+        let length = if grows { bytes } else { 9 * MIB };
+        assert_eq!((held.file.metadata().unwrap().len(), bytes < 9 * MIB), (length, true), "{filesystem}");
+        let whole = HeldFile { layout_seconds: None, ..named };
+        layout::ensure(&whole, &mut told).unwrap();
+        let contents = super::contents::Contents::of(&whole);
+        let mut all = vec![0; 9 << 20];
+        assert_eq!(held.file.metadata().unwrap().len(), 9 * MIB);
+        held.file.read_exact_at(&mut all, 0).unwrap();
+        contents.check(&all, 0, |_| true).unwrap();
+    }
+}
+
+#[test]
 fn a_file_for_which_there_is_no_room_is_unavailable_and_left_empty() {
     let held = held(MIB);
     let huge = HeldFile { bytes: 1 << 62, ..held.held.clone() };

@@ -7,7 +7,7 @@ use super::*;
 use crate::engine::disk::contents::Contents;
 use crate::engine::disk::layout::as_laid_out;
 
-const LEAST_LAYOUT: u64 = 64 * MIB;
+const LEAST_LAYOUT: u64 = MIB;
 
 fn cached(pattern: DiskPattern, op: DiskOp, block: u64, depth: u32, cache: DiskCache) -> DiskParams {
     let engine = if sys::queue::Queue::io_uring_available().is_ok() { DiskEngine::IoUring } else { DiskEngine::Sync };
