@@ -26,7 +26,7 @@ use crate::engine::{Flow, FlowMetric, FlowProfile, Tally, Trouble, Window};
 const COMPARED_BYTES: usize = 16 << 20;
 
 /// Bytes of a written block that are read back at most.
-const READ_BACK_BYTES: usize = 1 << 20;
+pub(super) const READ_BACK_BYTES: usize = 1 << 20;
 
 /// How long before a window requests start, in microseconds: queues fill.
 const LEAD_MICROSECONDS: u32 = 20_000;

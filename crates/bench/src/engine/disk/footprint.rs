@@ -9,6 +9,7 @@ use model::machine::Machine;
 use sys::queue::{Engine, Options};
 
 use super::contents::PAGE_BYTES;
+use super::flow::READ_BACK_BYTES;
 use super::room::{files_of, rounded};
 use super::{layout, stretch};
 use crate::histogram::Histogram;
@@ -19,9 +20,6 @@ const POOL_BYTES: usize = 64 << 20;
 
 /// The least of it for one thread, over its lanes.
 const LEAST_POOL_BYTES: usize = 2 << 20;
-
-/// Bytes of a written block that the flow reads back at most.
-const READ_BACK_BYTES: usize = 1 << 20;
 
 /// What a thread touches of its stack, and what the allocator keeps for it, in bytes: 40 KiB were seen on the build machine.
 const THREAD_BYTES: u64 = 64 << 10;
@@ -94,10 +92,16 @@ pub(super) fn too_many_threads(params: &DiskParams) -> Option<String> {
 /// Why there is not enough memory for a row.
 pub(super) fn too_little_memory(params: &DiskParams, machine: &Machine) -> Option<String> {
     let needed = of_row(params);
-    let available = machine.memory.available_bytes?;
+    let available = available_bytes(machine)?;
     (needed > available / MEMORY_SHARE).then(|| {
         format!("the requests in flight need {} of memory, and {} are available", rounded(needed), rounded(available))
     })
+}
+
+/// Memory that a row can have: what is available, and no more than its control group may have in all. What that has used
+/// already is not taken off: most of it may be page cache, which makes room.
+pub(super) fn available_bytes(machine: &Machine) -> Option<u64> {
+    machine.memory.available_bytes.into_iter().chain(machine.memory.limit_bytes).min()
 }
 
 /// Bytes that a row takes at most at the same time: while its files are laid out, or while it measures.
@@ -205,7 +209,10 @@ mod tests {
         assert_eq!(sentence, "the requests in flight need 3.4 GiB of memory, and 4.0 GiB are available");
         let large = row(DiskEngine::IoUring, DiskOp::Read, 1 << 30, (1, 2));
         assert!(too_little_memory(&large, &machine).is_some());
-        machine.memory.available_bytes = None;
+        machine.memory.limit_bytes = Some(100 * MIB);
+        let in_group = too_little_memory(&row(DiskEngine::IoUring, DiskOp::Write, 4096, (1, 1)), &machine).unwrap();
+        assert!(in_group.ends_with("and 100 MiB are available"), "a control group's limit counts: {in_group}");
+        (machine.memory.available_bytes, machine.memory.limit_bytes) = (None, None);
         assert_eq!(too_little_memory(&large, &machine), None, "nothing is known");
     }
 }

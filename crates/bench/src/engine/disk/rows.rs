@@ -394,7 +394,7 @@ fn no_direct(params: &DiskParams, target: Option<&DiskTarget>) -> Option<String>
 /// Whether memory cannot keep what is to be found in the page cache.
 fn too_little_cache(params: &DiskParams, machine: &Machine) -> Option<String> {
     let bytes = params.size.saturating_mul(files_of(params.layout, params.threads).into());
-    let available = machine.memory.available_bytes.filter(|_| params.cache == DiskCache::Warm)?;
+    let available = footprint::available_bytes(machine).filter(|_| params.cache == DiskCache::Warm)?;
     let what = if params.layout == DiskLayout::Shared { "the test file of" } else { "the test files of together" };
     (bytes > available / CACHE_SHARE).then(|| {
         format!(
