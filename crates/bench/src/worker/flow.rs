@@ -138,15 +138,14 @@ fn take_sample(
     if drains && !launch.task.until_steady {
         // Rounds that are compared with each other are equally long.
         let drained = drained_seconds(launch);
-        let for_bursts = (BURSTS * drained).min(LONGEST_FOR_BURSTS_SECONDS);
+        let for_bursts = (BURSTS * turn_seconds(launch)).min(LONGEST_FOR_BURSTS_SECONDS);
         seconds = seconds.max(for_bursts).max(drained.min(LONGEST_DRAINED_SECONDS));
     }
     loop {
         let extent = launch.task.exact_work.map_or(Extent::Seconds(seconds), Extent::Work);
         // Requests all start at once: windows that began at the same time after it would all cut the bursts that follow at
         // the same place.
-        let phase =
-            if drains { drained_seconds(launch).min(SLICE_SECONDS) * (sample * SPREADING).fract() } else { 0.0 };
+        let phase = if drains { turn_seconds(launch).min(SLICE_SECONDS) * (sample * SPREADING).fract() } else { 0.0 };
         let window = work(launch, gate, flow, worked, (extent, phase))?;
         lock(&launch.flows)[thread] = Some(FlowRecord { tally: worked.tally.clone(), window });
         gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
@@ -175,6 +174,19 @@ fn drained_seconds(launch: &Launch) -> f64 {
     launch.drained_microseconds.load(Ordering::Acquire) as f64 * 1e-6
 }
 
+/// How long it takes until everything in flight has ended once, in seconds: as long as one operation, which waits for all
+/// of the others. The longest median that any window so far has seen.
+fn turn_seconds(launch: &Launch) -> f64 {
+    launch.turn_microseconds.load(Ordering::Acquire) as f64 * 1e-6
+}
+
+/// Notes what a window saw of that.
+fn note_turn(launch: &Launch, tally: &Tally) {
+    let turn = tally.durations.quantile(0.5).unwrap_or(0.0);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time that has passed")]
+    launch.turn_microseconds.fetch_max((turn * 1e6) as u64, Ordering::AcqRel);
+}
+
 /// One window of this extent, with all threads, so many seconds later than it might begin; which it was for this one.
 fn work(
     launch: &Launch,
@@ -198,6 +210,9 @@ fn work(
     worked.used = worked.used.plus(ThreadUsage::now().since(usage));
     worked.seconds += launch.timer.seconds(start, launch.timer.now());
     note_drained(launch, window, launch.timer.now());
+    if flow.drains() {
+        note_turn(launch, &worked.tally);
+    }
     flow.verify().map_err(failed)?;
     if worked.first {
         launch.look_at_the_time(flow.has_done_enough());

@@ -39,6 +39,8 @@ pub(super) struct Launch<'a> {
     pub(super) late: AtomicBool,
     /// The longest that any window so far went on beyond its end, in microseconds.
     pub(super) drained_microseconds: AtomicU64,
+    /// The longest median of an operation in any window so far, in microseconds, where windows are drained.
+    pub(super) turn_microseconds: AtomicU64,
     /// When the threads began, in seconds.
     began: f64,
     /// Each thread's record of the sample that has just been taken.
@@ -100,6 +102,7 @@ impl<'a> Launch<'a> {
             over: AtomicBool::new(false),
             late: AtomicBool::new(false),
             drained_microseconds: AtomicU64::new(0),
+            turn_microseconds: AtomicU64::new(0),
             began: monotonic_raw_seconds(),
             records: Mutex::new(vec![None; threads]),
             flows: Mutex::new(vec![None; threads]),
