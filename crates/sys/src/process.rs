@@ -42,11 +42,15 @@ pub fn note_warning_signal() {
     unsafe { libc::signal(libc::SIGUSR1, handler as *const () as libc::sighandler_t) };
 }
 
+extern "C" fn do_nothing(_: libc::c_int) {}
+
 /// From now on a write beyond the limit of file sizes (`RLIMIT_FSIZE`, `ulimit -f`) is an error that says so (`EFBIG`) and
-/// no longer ends the process (SIGXFSZ). Programs that are started from here inherit that.
+/// no longer ends the process (SIGXFSZ). It is handled and not ignored: what is ignored would be so in programs that are
+/// started from here too.
 pub fn survive_file_size_limit() {
-    // SAFETY: ignoring a signal runs none of our code.
-    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    let handler: extern "C" fn(libc::c_int) = do_nothing;
+    // SAFETY: the handler does nothing.
+    unsafe { libc::signal(libc::SIGXFSZ, handler as *const () as libc::sighandler_t) };
 }
 
 /// The signal that asked us to stop, if one did.

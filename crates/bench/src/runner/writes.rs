@@ -17,9 +17,9 @@ use crate::plan::Planned;
 /// The reason of a row that the budget of writes left nothing for.
 pub const WRITE_BUDGET: &str = "write_budget";
 
-/// So many times what is in flight a launch has to be left: it writes an eighth of what there is in each window, and eight
-/// times what is in flight is little for one.
-const LEAST_ROUNDS: u64 = 64;
+/// So many times what is in flight a launch has to be left: a slice of warm-up and a sample, and what is in flight at their
+/// ends.
+const LEAST_ROUNDS: u64 = 4;
 
 impl Run<'_> {
     /// Bytes that may still be written; `None` where there is no budget.

@@ -243,7 +243,7 @@ fn warm_up(
 ) -> Result<(f64, Option<f64>), Ended> {
     let [least, most] = launch.task.warm_up_seconds;
     let mut steadiness = Steadiness::within(STEADY);
-    let mut passed = 0.0;
+    let (mut passed, mut slices) = (0.0, 0);
     while passed < most && !launch.late.load(Ordering::Acquire) {
         // Between two meetings every thread sees the same answers, so that all of them leave in the same round.
         let all_steady = launch.steady.iter().all(|steady| steady.load(Ordering::Acquire));
@@ -254,12 +254,26 @@ fn warm_up(
         // Two slices at least: one says nothing of a change.
         let slice = SLICE_SECONDS.min(most / 2.0);
         work(launch, gate, flow, worked, (Extent::Seconds(slice), 0.0))?;
-        launch.steady[thread].store(steadiness.settled_with(worked.tally.operations as f64), Ordering::Release);
+        let operations = worked.tally.operations;
+        let operations = if flow.drains() { of_all(launch, gate, slices, operations)? } else { operations };
+        launch.steady[thread].store(steadiness.settled_with(operations as f64), Ordering::Release);
         gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
+        slices += 1;
         // What was waited for beyond the slice was warm-up too, and is the same for all threads once they have met.
         passed += slice + if flow.drains() { drained_seconds(launch) } else { 0.0 };
     }
     Ok((passed, steadiness.change()))
+}
+
+/// What all threads together did in a slice: what a device does settles, and which of many threads it serves changes from
+/// slice to slice.
+fn of_all(launch: &Launch, gate: &Gate, slice: usize, operations: u64) -> Result<u64, Ended> {
+    // Two counters in turn: the next slice's is made empty while nobody adds to it.
+    let [now, next] = [slice % 2, (slice + 1) % 2].map(|turn| &launch.slice_operations[turn]);
+    now.fetch_add(operations, Ordering::AcqRel);
+    gate.meet(&launch.timer, 0.0).map_err(another_failed)?;
+    next.store(0, Ordering::Release);
+    Ok(now.load(Ordering::Acquire))
 }
 
 /// Reports the sample whose records all threads have left; the value of its headline.

@@ -41,6 +41,8 @@ pub(super) struct Launch<'a> {
     pub(super) drained_microseconds: AtomicU64,
     /// The longest median of an operation in any window so far, in microseconds, where windows are drained.
     pub(super) turn_microseconds: AtomicU64,
+    /// What all threads did in a slice of warm-up, and in the one before or after it.
+    pub(super) slice_operations: [AtomicU64; 2],
     /// When the threads began, in seconds.
     began: f64,
     /// Each thread's record of the sample that has just been taken.
@@ -103,6 +105,7 @@ impl<'a> Launch<'a> {
             late: AtomicBool::new(false),
             drained_microseconds: AtomicU64::new(0),
             turn_microseconds: AtomicU64::new(0),
+            slice_operations: [AtomicU64::new(0), AtomicU64::new(0)],
             began: monotonic_raw_seconds(),
             records: Mutex::new(vec![None; threads]),
             flows: Mutex::new(vec![None; threads]),

@@ -62,7 +62,7 @@ fn cpu_bound(params: &DiskParams, conditions: &DiskConditions, row: &Row) -> Opt
     let polled = conditions.features.iter().any(|feature| feature == POLLED);
     let busy = conditions.cpu_busy.filter(|_| !polled).unwrap_or(0.0);
     if busy >= BUSY {
-        let seen = format!("A thread, or all CPUs together, were busy for {} of the time.", percent(busy));
+        let seen = format!("The row's threads kept a CPU busy for {} of the time.", percent(busy));
         return Some(Warning::new(WarningCode::CpuBound, busy, &seen));
     }
     // Threads that share CPUs make together what these can.
