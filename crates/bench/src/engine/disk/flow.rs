@@ -44,8 +44,8 @@ const THREAD_MICROSECONDS: u32 = 100;
 /// From here on a window is not only ended by the clock, in bytes that may still be written: more than any writes.
 const NEARLY_ALL_WRITTEN_BYTES: u64 = 8 << 30;
 
-/// Among so many windows what is left is shared out then.
-const WINDOWS_TO_COME: u64 = 8;
+/// What is left is shared out between the next window and those after it.
+const WINDOWS_TO_COME: u64 = 2;
 
 /// Less than so many times what is in flight is too little for a window.
 const LEAST_ROUNDS: u64 = 8;
