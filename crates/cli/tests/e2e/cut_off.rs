@@ -10,7 +10,9 @@ use crate::common::{
     Scratch, assay, check, command, document, is_verified, left_in, one_launch, printed, refusal, rows, samples,
     stored_runs, text,
 };
-use crate::system::{Running, assert_no_orphans, journalled, samples_in_journal, signal, through_shell, wait_for};
+use crate::system::{
+    Running, assert_no_orphans, journalled, samples_in_journal, signal, signalled, through_shell, wait_for,
+};
 
 /// A run of two rows that takes far longer than a test.
 const LONG: &str = "cpu --op fma --type fp64,fp32 --isa scalar --threads 1 --repeat 1000";
@@ -63,8 +65,8 @@ fn a_signal_to_all_processes_of_a_run_is_an_interruption_and_no_failure() {
         let run = Running::assay(&scratch, LONG);
         let folder = samples_in_journal(&scratch, PER_LAUNCH + 1);
         // As who stops a service or a control group does, and the worker hears of it first.
-        let worker = run.worker();
-        signal(worker, name);
+        let told = wait_for(Duration::from_secs(10), || signalled(run.worker(), name).then_some(()));
+        assert!(told.is_some(), "each worker was gone before it could be told");
         signal(run.id(), name);
         let ran = run.end();
         assert_eq!(ran.status, Some(status), "{name}: {ran:?}");

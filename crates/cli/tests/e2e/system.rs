@@ -54,7 +54,12 @@ pub(crate) fn allowed_cpus() -> Vec<u32> {
 
 /// Sends a signal, named without SIG, to a process.
 pub(crate) fn signal(process: u32, name: &str) {
-    assert!(succeeded("kill", &["-s", name, &process.to_string()]), "cannot send {name} to {process}");
+    assert!(signalled(process, name), "cannot send {name} to {process}");
+}
+
+/// Whether there was such a process to send a signal to.
+pub(crate) fn signalled(process: u32, name: &str) -> bool {
+    succeeded("kill", &["-s", name, &process.to_string()])
 }
 
 /// A command without a standard input and with the usual reaction to signals, whatever the tests themselves were started
