@@ -121,6 +121,13 @@ pub struct DiskParams {
     pub path: String,
 }
 
+impl DiskParams {
+    /// Bytes of the requests that all threads together have in flight.
+    pub fn bytes_in_flight(&self) -> u64 {
+        self.block.saturating_mul(u64::from(self.depth) * u64::from(self.threads))
+    }
+}
+
 /// The path of a network experiment inside one machine.
 pub const LOOPBACK: &str = "loopback";
 

@@ -264,7 +264,7 @@ fn costs(page: &mut String, latest: &[&Attempt]) {
          seconds of the working threads per request, user and system (ours with the check of every block), as the ratio \
          ours over theirs with its 95 % interval, less being better; the rate of our own loop at that depth without a device, \
          its system calls included, measured beside the row on one core; and the CPU ratio if that loop took no time at all: \
-         what is left is the kernel's way to the device, which no program saves.\n\n\
+         what is left is the kernel's way to the device.\n\n\
          | what | tool | p50 ours | theirs | ratio (95 %) | CPU ours | theirs | ratio (95 %) | our loop | ratio without it \
          |\n|---|---|---|---|---|---|---|---|---|---|\n",
     );

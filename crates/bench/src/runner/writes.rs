@@ -37,8 +37,7 @@ impl Run<'_> {
         let file_bytes = self.file_bytes_next(planned, params);
         let next = if params.op.writes() { next_launch_bytes(row, planned, params) } else { Some(0) };
         // Where it is not known yet what a launch writes, as much has to be left as says something.
-        let in_flight = params.block.saturating_mul(u64::from(params.depth) * u64::from(params.threads));
-        let next = next.unwrap_or(LEAST_ROUNDS.saturating_mul(in_flight));
+        let next = next.unwrap_or(LEAST_ROUNDS.saturating_mul(params.bytes_in_flight()));
         self.write_bytes_left().is_some_and(|left| file_bytes.saturating_add(next) > left)
     }
 

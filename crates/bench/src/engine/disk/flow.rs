@@ -199,7 +199,7 @@ impl Flow for DiskFlow {
     }
 
     fn has_done_enough(&self) -> bool {
-        self.may_write_bytes().is_some_and(|left| left < LEAST_ROUNDS * rows::bytes_in_flight(&self.params))
+        self.may_write_bytes().is_some_and(|left| left < LEAST_ROUNDS * self.params.bytes_in_flight())
     }
 
     fn prepare(&mut self) -> Result<(), String> {
@@ -407,7 +407,8 @@ pub(super) fn check_alignment(params: &DiskParams, held: &HeldFile) -> Result<()
         return Ok(());
     }
     let reason = format!(
-        "direct I/O in '{}' ({}) needs multiples of {needed} bytes: choose such a --block, or go through the page cache with --cache cold,warm",
+        "direct I/O in '{}' ({}) needs multiples of {needed} bytes: choose such a --block, or go through the \
+         page cache with --cache cold,warm",
         held.directory, held.filesystem
     );
     Err(Trouble::Unavailable(reason))

@@ -345,11 +345,6 @@ fn check_request(params: &DiskParams) -> Result<(), PlanError> {
     Ok(())
 }
 
-pub(super) fn bytes_in_flight(params: &DiskParams) -> u64 {
-    // Both factors are bounded: the product of 1 GiB, 1024 and 1024 fits.
-    params.block * u64::from(params.depth) * u64::from(params.threads)
-}
-
 /// Whether the file is too small for the requests in flight: an error where that was asked for, an obstacle where the
 /// file had to be smaller than was `wanted`.
 fn too_small(params: &DiskParams, wanted: u64) -> Result<Option<String>, PlanError> {
