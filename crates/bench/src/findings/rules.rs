@@ -330,7 +330,7 @@ rules! {
     LossOnset, "loss_onset", Result, NET, Figures,
         "{what}: loss sets in above {rate}, the most within {goal}.",
         "of each segmentation and block the highest rate on the fewest connections within the least loss that \
-         was asked for",
+         was asked for and kept to",
         "that row";
     BlastLoses, "blast_loses", Result, NET, Bound,
         "{what} as fast as the sender can lose {share} of the datagrams.",

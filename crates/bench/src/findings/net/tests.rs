@@ -270,6 +270,9 @@ fn datagrams_are_held_against_streams_and_told_with_what_is_lost() {
     let sentence = text(&rows, "loss_onset");
     holds(&sentence, &["UDP datagrams of 1472 B: loss sets in above 2.40 Gb/s, the most within no loss."]);
     holds(&text(&rows[..2], "loss_onset"), &["above 3.20 Gb/s, the most within a loss of 0.1 %."]);
+    let missed = |goal| lossy(no_drop(goal, Segmentation::Off), 0.5e9, 0.0029);
+    assert!(!has(&[missed(1000)], "loss_onset"), "more was lost than the goal allows");
+    holds(&text(&[missed(0), rows[1].clone()], "loss_onset"), &["3.20 Gb/s, the most within a loss of 0.1 %."]);
     holds(&text(&rows, "blast_loses"), &["as fast as the sender can lose 23 % of the datagrams."]);
     assert!(!has(&[disturbed(rows[3].clone())], "blast_loses"));
     holds(&text(&rows, "udp_against_tcp"), &["come to 3.20 Gb/s, 0.10x the 32.0 Gb/s of TCP streams of 128 KiB."]);
