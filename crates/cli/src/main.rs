@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use exit::Outcome;
 
 fn main() -> ExitCode {
-    let began = bench::host::monotonic_raw_seconds();
+    let began = bench::host::program_began();
     bench::host::survive_file_size_limit();
     let arguments = args::parse();
     let outcome = commands::carry_out(arguments, began);

@@ -53,6 +53,22 @@ pub fn survive_file_size_limit() {
     unsafe { libc::signal(libc::SIGXFSZ, handler as *const () as libc::sighandler_t) };
 }
 
+/// For how long this process has been there since it was forked, in seconds, to a hundredth; `None` where the kernel does
+/// not say.
+pub fn age_seconds() -> Option<f64> {
+    let began = began_ticks(&std::fs::read_to_string("/proc/self/stat").ok()?)?;
+    // SAFETY: this `sysconf` takes one plain integer.
+    let ticks_per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    (ticks_per_second > 0).then(|| (crate::clock::boot_seconds() - began as f64 / ticks_per_second as f64).max(0.0))
+}
+
+/// When a process began, in ticks since the machine was started, as /proc/PID/stat says (`starttime`, the 22nd of its
+/// fields, `proc_pid_stat(5)`); the second is its name in parentheses, which may hold anything.
+fn began_ticks(stat: &str) -> Option<u64> {
+    let (_, behind_name) = stat.rsplit_once(')')?;
+    behind_name.split_ascii_whitespace().nth(22 - 3)?.parse().ok()
+}
+
 /// The signal that asked us to stop, if one did.
 pub fn stop_signal() -> Option<i32> {
     Some(STOP_SIGNAL.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
@@ -118,6 +134,22 @@ mod tests {
         assert!(exists(std::process::id()));
         assert!(!exists(0));
         assert!(!exists(u32::MAX));
+    }
+
+    #[test]
+    fn a_process_is_as_old_as_the_kernel_says_whatever_its_name() {
+        let fields = "S 1 5 5 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 9 9";
+        for name in ["assay", "a) S 1 (b", "", "two words"] {
+            assert_eq!(began_ticks(&format!("77 ({name}) {fields}")), Some(4711), "{name}");
+        }
+        for wrong in ["", "77 (assay)", "77 assay S 1 2", "77 (assay) S 1 5 5 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 x"]
+        {
+            assert_eq!(began_ticks(wrong), None, "{wrong:?}");
+        }
+        let before = age_seconds().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let after = age_seconds().unwrap();
+        assert!(after - before >= 0.049, "{before} {after}");
     }
 
     #[test]

@@ -190,6 +190,11 @@ pub fn thread_cpu_seconds() -> f64 {
     clock_nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID) as f64 * 1e-9
 }
 
+/// Seconds since the machine was started, those that it was suspended for included.
+pub(crate) fn boot_seconds() -> f64 {
+    clock_nanoseconds(libc::CLOCK_BOOTTIME) as f64 * 1e-9
+}
+
 /// CPU time of all threads of the process, those that are over too, in seconds.
 pub fn process_cpu_seconds() -> f64 {
     clock_nanoseconds(libc::CLOCK_PROCESS_CPUTIME_ID) as f64 * 1e-9
