@@ -5,6 +5,7 @@ use model::document::{Finding, Row};
 use model::experiment::{Area, NetParams};
 use model::io::{Direction, NetMode, Protocol, Segmentation, Wait};
 use model::sample::MetricName;
+use model::warning::WarningCode;
 
 use super::super::figure::{Against, Figure, rate};
 use super::super::names::named;
@@ -110,11 +111,11 @@ pub(super) fn protocols(rows: &[&Row]) -> Option<Finding> {
 /// Where the loss of datagrams sets in: of each kind the highest rate within the least loss that was asked for, on the
 /// fewest connections; the largest blocks first. A rate at which more was lost is none of those.
 pub(super) fn onsets(rows: &[&Row]) -> Vec<Finding> {
+    let goal_missed = WarningCode::LossAboveGoal.name();
+    let lost_too_much = |row: &Row| row.warnings.iter().any(|warning| warning.code == goal_missed);
     let mut found: Vec<(&NetParams, u32, &Row)> = of_mode(rows, NetMode::NoDrop)
         .filter_map(|row| net(row).and_then(|params| Some((params, params.loss_goal_per_million?, row))))
-        .filter(|(_, goal, row)| {
-            row.metric(MetricName::Loss).is_none_or(|loss| loss.summary.median <= f64::from(*goal) * 1e-6)
-        })
+        .filter(|(_, _, row)| !lost_too_much(row))
         .collect();
     found.sort_by_key(|(params, goal, _)| (params.threads, std::cmp::Reverse(params.block), *goal));
     let mut told: Vec<(u64, Option<Direction>, Option<Segmentation>)> = Vec::new();
