@@ -18,7 +18,7 @@ use crate::asked::Asked;
 use crate::runner::{BesideSoFar, Outcome};
 
 /// Its name in a run's folder.
-pub(crate) const JOURNAL: &str = "journal.jsonl";
+pub const JOURNAL: &str = "journal.jsonl";
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,12 +69,13 @@ const TO_SWEEP: &[&str] = &["{\"kind\":\"owner\"", "{\"kind\":\"will_make\"", "{
 
 /// A process that cannot be mistaken for a later one of the same number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Owner {
-    pub(crate) process: u32,
+pub struct Owner {
+    /// Its number.
+    pub process: u32,
     /// When it started, in ticks since boot, from /proc.
-    pub(crate) started: Option<u64>,
+    pub started: Option<u64>,
     /// Which boot.
-    pub(crate) boot: Option<String>,
+    pub boot: Option<String>,
 }
 
 /// A sample and the row it belongs to.
@@ -237,7 +238,8 @@ pub(crate) enum Reopening {
 }
 
 impl Owner {
-    pub(crate) fn of(process: u32) -> Self {
+    /// The process of this number, as it is now.
+    pub fn of(process: u32) -> Self {
         let host = Sysroot::host();
         // The 22nd field of /proc/PID/stat; the second, in parentheses, may hold spaces.
         let started = host.text(&format!("proc/{process}/stat")).and_then(|stat| {
@@ -288,7 +290,7 @@ pub(crate) fn samples(folder: &Path) -> Vec<Journalled> {
 }
 
 /// Takes away what a run's journal names, if the process that wrote it is gone.
-pub(crate) fn sweep(folder: &Path) {
+pub fn sweep(folder: &Path) {
     let entries = entries(folder, |line| TO_SWEEP.iter().any(|start| line.starts_with(start)));
     let gone = owner(&entries).is_some_and(Owner::is_gone);
     for entry in entries.iter().filter(|_| gone) {

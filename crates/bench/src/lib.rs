@@ -5,14 +5,13 @@
 #![forbid(unsafe_code)]
 
 mod asked;
-pub mod cluster;
 pub mod compare;
 pub mod doctor;
 mod engine;
 mod findings;
 mod histogram;
 pub mod host;
-mod journal;
+pub mod journal;
 mod judge;
 pub mod live;
 pub mod net;

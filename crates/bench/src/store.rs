@@ -401,7 +401,8 @@ fn load_folder(folder: &Path) -> Result<Document, String> {
     Ok(document)
 }
 
-pub(crate) fn load_file(path: &Path) -> Result<Document, String> {
+/// The document in this file.
+pub fn load_file(path: &Path) -> Result<Document, String> {
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|error| format!("cannot read '{shown}': {error}"))?;
     let value: serde_json::Value =

@@ -19,9 +19,9 @@ use super::folder::{Folder, State, cannot_write, names, read, write};
 use super::lease::{Lease, Leases};
 use super::make::{program_path, suite};
 use super::tasks::{lost_name, over, tried};
-use crate::journal::{self, JOURNAL};
-use crate::store::{DOCUMENT, PAGE, load_file};
-use crate::suite::Suite;
+use bench::journal::{self, JOURNAL};
+use bench::store::{DOCUMENT, PAGE, load_file};
+use bench::suite::Suite;
 
 /// How often we look whether the child has ended: waking up costs the measured CPUs some microseconds each time.
 const LOOK_AROUND: Duration = Duration::from_millis(200);

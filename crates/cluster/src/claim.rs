@@ -21,8 +21,8 @@ use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::folder::{self, cannot_write, read};
-use crate::host::utc_now;
-use crate::journal::Owner;
+use bench::host::utc_now;
+use bench::journal::Owner;
 
 /// Between a task's name and its claim's in a file's name; no plain name has it.
 const MARK: char = '@';

@@ -343,10 +343,10 @@ fn try_address(text: &str) -> io::Result<()> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::tests::scratch;
+    use crate::testing::scratch;
 
     /// A claimer of whom nothing is known but its name.
-    pub(in crate::cluster) fn claim(id: &str) -> Claim {
+    pub(crate) fn claim(id: &str) -> Claim {
         Claim { id: id.to_owned(), host: format!("host-of-{id}"), ..Claim::default() }
     }
 

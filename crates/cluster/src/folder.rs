@@ -9,7 +9,7 @@ use model::cluster::{PLAN_SCHEMA, Plan};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::store::write_whole;
+use bench::store::write_whole;
 
 /// The states that a task's file can be in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 //! There is no server and no database: the folder's files are the truth (their form: [`model::cluster`]), and every step
 //! that more than one process could take is a rename that one of them wins. The scheduler only starts workers; which job
 //! runs which task never matters. Nothing here prints.
+#![forbid(unsafe_code)]
 
 pub mod attempt;
 pub mod campaign;
@@ -20,5 +21,7 @@ pub mod tasks;
 mod turns;
 pub mod worker;
 
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;

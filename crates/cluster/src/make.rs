@@ -13,9 +13,9 @@ use model::machine::Machine;
 
 use super::folder::{Folder, State, cannot_write, is_plain_name, names, write as write_file};
 use super::{hpl, pairs};
-use crate::plan::{Request as RunRequest, plan as plan_of};
-use crate::suite::Suite;
-use crate::target::DiskTarget;
+use bench::plan::{Request as RunRequest, plan as plan_of};
+use bench::suite::Suite;
+use bench::target::DiskTarget;
 
 /// The most nodes of a plan: ten times the largest cluster that the paths are built for.
 const MOST_NODES: usize = 100_000;
@@ -334,7 +334,7 @@ fn copy_program(from: &Path, to: &Path) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{machine_with_cpus, scratch};
+    use crate::testing::{machine_with_cpus, scratch};
 
     pub(crate) fn request(nodes: &[&str]) -> Request {
         let node = |name: &&str| PlanNode { name: (*name).to_owned(), partition: None };

@@ -20,7 +20,7 @@ use super::make::{Request, make, write};
 use super::pairs::Waits;
 use super::tasks::{in_order, over, tally, tried, waiting};
 use super::worker::{Part, Worker, work};
-use crate::tests::{Scratch, document, scratch};
+use crate::testing::{Scratch, document, scratch};
 
 const LEASE: Duration = Duration::from_secs(30);
 
@@ -206,7 +206,7 @@ fn who_is_gone_is_told_by_process_and_lease() {
     while !fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap().contains(") Z") {
         std::thread::sleep(Duration::from_millis(5));
     }
-    let dead = Claim { pid: child.id(), pid_start: crate::journal::Owner::of(child.id()).started, ..us.clone() };
+    let dead = Claim { pid: child.id(), pid_start: bench::journal::Owner::of(child.id()).started, ..us.clone() };
     let held = claim(&waiting, &running, "memory", &dead).unwrap().unwrap();
     assert_eq!(of("memory"), Holder::Dead, "it has ended");
     child.wait().unwrap();

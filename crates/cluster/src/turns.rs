@@ -362,8 +362,8 @@ fn nonce() -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::doors::tests::claim;
-    use crate::tests::scratch;
+    use crate::doors::tests::claim;
+    use crate::testing::scratch;
 
     const LEASE: Duration = Duration::from_mins(1);
 

@@ -11,7 +11,8 @@ use super::repository::Repository;
 /// so no reason to be a crate.
 const ARROWS: &[(&str, &[&str])] = &[
     ("bench", &["kernels", "machine", "model", "stats", "sys"]),
-    ("cli", &["bench", "machine", "model", "report", "stats"]),
+    ("cluster", &["bench", "machine", "model", "stats", "sys"]),
+    ("cli", &["bench", "cluster", "machine", "model", "report", "stats"]),
     ("kernels", &["model"]),
     ("machine", &["model", "sys"]),
     ("model", &[]),
@@ -21,7 +22,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     // The table of kernels, to find each in the program's machine code; the tools beside our own measurements and the
     // ratio of two sides, where the two ends are in network namespaces that only xtask makes; the report of simulated
     // clusters.
-    ("xtask", &["bench", "kernels", "model", "report", "stats"]),
+    ("xtask", &["bench", "cluster", "kernels", "model", "report", "stats"]),
 ];
 
 /// Crates that depend on nothing at all.

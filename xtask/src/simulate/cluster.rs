@@ -7,7 +7,7 @@ use stats::random::Random;
 
 use super::noise::{Recorded, normal};
 
-/// Healthy nodes that are measured again beside suspects, as `bench::cluster::evaluate::second_pass` plans it.
+/// Healthy nodes that are measured again beside suspects, as `cluster::evaluate::second_pass` plans it.
 const CONTROLS: usize = 2;
 
 /// What is slow.

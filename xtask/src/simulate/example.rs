@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use bench::cluster::evaluate::{evaluate, second_pass};
-use bench::cluster::folder::Folder;
-use bench::cluster::make;
+use cluster::evaluate::{evaluate, second_pass};
+use cluster::folder::Folder;
+use cluster::make;
 use model::cluster::{ClusterDocument, Pairing, PlanNode, Standing};
 use model::document::Program;
 use model::experiment::Area;

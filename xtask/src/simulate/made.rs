@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use bench::cluster::folder::{Folder, State};
+use cluster::folder::{Folder, State};
 use model::cluster::{Claim, NodeFacts, Outcome, OutcomeStatus, PairTask, Task, Work};
 use model::document::Program;
 use model::experiment::Area;

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use stats::random::Random;
 
 use crate::shell::Shell;
-use cluster::{Fault, Found, Made, simulate};
+use self::cluster::{Fault, Found, Made, simulate};
 
 /// What this command takes, for the usage.
 pub(crate) const USAGE: &str = "simulate [scale [NODES [EXPERIMENTS]] | example] [--clusters N] [--seed N]";

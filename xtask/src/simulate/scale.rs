@@ -9,10 +9,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use bench::cluster::claim::{claim, claimer};
-use bench::cluster::evaluate::evaluate;
-use bench::cluster::folder::{Folder, State};
-use bench::cluster::make;
+use cluster::claim::{claim, claimer};
+use cluster::evaluate::evaluate;
+use cluster::folder::{Folder, State};
+use cluster::make;
 use bench::store::write_pieces;
 use model::cluster::{ClusterDocument, PlanNode, Task};
 use model::experiment::Area;

@@ -47,12 +47,12 @@ pub(super) static PROCESSES: Rule =
     Rule { name: "processes", when: Some("it has several processes"), makes_it: Side::Slower };
 
 /// The file that it reads.
-pub(crate) const INPUT: &str = "HPL.dat";
+pub const INPUT: &str = "HPL.dat";
 /// Widths of its panels: its TUNING file says that the best "is almost always in the [32 .. 256] interval", and below 64
 /// products of today's libraries are slow.
 const PANELS: (u32, u32) = (64, 256);
 /// That width where our own row has none.
-pub(crate) const USUAL_PANEL: u32 = 192;
+pub const USUAL_PANEL: u32 = 192;
 /// What its residual must be below, as it prints and judges it itself.
 const THRESHOLD: f64 = 16.0;
 /// Flop per second and thread that it reaches at least, for the expected time where our own rate is not known.
@@ -83,7 +83,7 @@ pub(super) fn parameters<'a>(tool: &str, experiment: &'a Experiment) -> Result<&
 
 /// Rows and columns of its processes: as near to a square as their number allows, rather wide than high, as its TUNING
 /// file recommends.
-pub(crate) const fn grid(processes: u32) -> (u32, u32) {
+pub const fn grid(processes: u32) -> (u32, u32) {
     let mut rows = processes.isqrt();
     while rows > 1 && !processes.is_multiple_of(rows) {
         rows -= 1;
@@ -98,7 +98,7 @@ fn panel(params: &LinpackParams) -> u32 {
 }
 
 /// What it reads, line by line as its own example has them; `device` is where it prints.
-pub(crate) fn input(params: &LinpackParams, device: u32) -> String {
+pub fn input(params: &LinpackParams, device: u32) -> String {
     let (rows, columns) = grid(params.threads);
     // One panel ahead, where there is somebody to be ahead of.
     let depth = u32::from(params.threads > 1);
@@ -150,7 +150,7 @@ const fn core_type(isa: Isa) -> Option<&'static str> {
 
 /// One thread for each process, and what Open MPI needs to start them on this machine alone: for any user, with no
 /// program to reach others, each on a hardware thread of its own where there are enough. Other MPIs do not read this.
-pub(crate) fn environment(params: &LinpackParams) -> BTreeMap<String, String> {
+pub fn environment(params: &LinpackParams) -> BTreeMap<String, String> {
     let mut environment = bare_environment();
     let mut set = |name: &str, value: &str| environment.insert(name.to_owned(), value.to_owned());
     set("OMP_NUM_THREADS", "1");
@@ -168,7 +168,7 @@ pub(crate) fn environment(params: &LinpackParams) -> BTreeMap<String, String> {
 }
 
 /// Seconds of its run, start and check included.
-pub(crate) fn expected_seconds(params: &LinpackParams, our_rate: Option<f64>) -> f64 {
+pub fn expected_seconds(params: &LinpackParams, our_rate: Option<f64>) -> f64 {
     let threads = f64::from(params.threads.max(1));
     let known = our_rate.filter(|rate| rate.is_finite() && *rate > 0.0).map(|rate| rate / SLOWER);
     let elements = params.n as f64 * params.n as f64;
@@ -220,7 +220,7 @@ impl Reference for Hpl {
 }
 
 /// What a run of HPL says, by itself or as part of another program.
-pub(crate) fn read(tool: &str, output: &Output, params: &LinpackParams) -> Result<Reading, String> {
+pub fn read(tool: &str, output: &Output, params: &LinpackParams) -> Result<Reading, String> {
     succeeded(tool, output)?;
     let line = Line::of(tool, &output.stdout)?;
     if line.n != params.n {

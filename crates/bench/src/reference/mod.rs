@@ -25,7 +25,7 @@ mod explained;
 mod fio;
 mod hpcc;
 mod hpcc_stream;
-pub(crate) mod hpl;
+pub mod hpl;
 mod ioping;
 mod iozone;
 mod iperf;

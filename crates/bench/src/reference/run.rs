@@ -396,7 +396,7 @@ impl Drop for Running {
 }
 
 /// Ends the group that this process leads, at once.
-pub(crate) fn end_group(leader: u32) {
+pub fn end_group(leader: u32) {
     signal(i32::try_from(leader).ok().and_then(Pid::from_raw), Signal::KILL);
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::history::History;
 use super::left::{Left, Meeting};
-use crate::cluster::scheduler::{Job, Phase, Seat, Standing, Tasks};
+use crate::scheduler::{Job, Phase, Seat, Standing, Tasks};
 
 /// What a user wants of a campaign.
 #[derive(Clone, Debug, PartialEq)]

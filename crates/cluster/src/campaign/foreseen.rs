@@ -7,8 +7,8 @@ use model::cluster::{Plan, Task};
 use super::decide::{Action, Options, decide};
 use super::history::History;
 use super::left::{self, Left};
-use crate::cluster::folder::Folder;
-use crate::cluster::scheduler::{Bounds, Job, Scheduler, Seat, Standing, Tasks};
+use crate::folder::Folder;
+use crate::scheduler::{Bounds, Job, Scheduler, Seat, Standing, Tasks};
 
 /// What would be submitted for a plan.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,8 +103,8 @@ fn in_turn(jobs: &[f64], at_a_time: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::scheduler::{Refusal, Script, Submitted};
-    use crate::cluster::tests::plan_of;
+    use crate::scheduler::{Refusal, Script, Submitted};
+    use crate::tests::plan_of;
 
     /// A scheduler that only knows its limits.
     struct Limited(Option<u32>);

@@ -4,10 +4,10 @@ use std::fs;
 
 use model::cluster::{Claim, Outcome, OutcomeStatus, Plan, Task};
 
-use crate::cluster::claim::{Held, claim, claims, is_gone, take_over};
-use crate::cluster::folder::{Folder, State, cannot_write, read, write};
-use crate::cluster::make::NODE;
-use crate::cluster::tasks::{self, lease};
+use crate::claim::{Held, claim, claims, is_gone, take_over};
+use crate::folder::{Folder, State, cannot_write, read, write};
+use crate::make::NODE;
+use crate::tasks::{self, lease};
 
 /// Whether a worker is on a node, as far as its claim says.
 pub(super) fn has_worker(folder: &Folder, plan: &Plan, node: &str, us: &Claim) -> bool {

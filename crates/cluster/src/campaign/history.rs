@@ -6,7 +6,7 @@ use model::cluster::{PlanNode, SubmittedJob};
 
 use super::decide::{FRUITLESS_JOBS, REFUSALS};
 use super::left::Left;
-use crate::cluster::scheduler::{Job, Phase, Refusal, Seat, Standing, Tasks};
+use crate::scheduler::{Job, Phase, Refusal, Seat, Standing, Tasks};
 
 /// The first pause after a refusal, in seconds; each further one in a row doubles it.
 const FIRST_PAUSE_SECONDS: f64 = 30.0;

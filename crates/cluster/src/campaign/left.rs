@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use model::cluster::{Plan, Task, Work};
 
-use crate::cluster::claim::claims;
-use crate::cluster::folder::{Folder, State, read};
-use crate::cluster::tasks;
+use crate::claim::claims;
+use crate::folder::{Folder, State, read};
+use crate::tasks;
 
 /// A task that needs several nodes at the same moment.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use model::cluster::Claim;
 
 use super::history::Ended;
-use crate::cluster::folder::{Folder, write};
-use crate::cluster::scheduler::{JobEnd, last_line, last_line_of};
+use crate::folder::{Folder, write};
+use crate::scheduler::{JobEnd, last_line, last_line_of};
 
 /// How long a job runs until it is told that a node of it has not answered, in seconds: longer than a node looks for the
 /// probe file, and than Slurm takes to start a step.
@@ -111,7 +111,7 @@ pub(super) fn suspects<'j>(folder: &Folder, job: &'j Ended, end: Option<&JobEnd>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::claim::claimer;
+    use crate::claim::claimer;
 
     struct Scratch(Folder);
 

@@ -12,9 +12,9 @@ use model::document::Program;
 use stats::random::Random;
 
 use super::*;
-use crate::cluster::claim::claim;
-use crate::cluster::make::write as write_plan;
-use crate::cluster::scheduler::{Queued, Refusal, Script, Seat, Submitted, Tasks, room};
+use crate::claim::claim;
+use crate::make::write as write_plan;
+use crate::scheduler::{Queued, Refusal, Script, Seat, Submitted, Tasks, room};
 
 /// Seconds that a task takes.
 const TASK_SECONDS: f64 = 20.0;
@@ -256,7 +256,7 @@ impl Scheduler for Sim {
         let others =
             (0..others).map(|n| Queued { id: format!("9{n:03}"), phase: Phase::Running, reason: "None".into() });
         let queue: Vec<Queued> = ours.chain(others).collect();
-        let limits = crate::cluster::scheduler::Limits { submitted: world.limit, running: None };
+        let limits = crate::scheduler::Limits { submitted: world.limit, running: None };
         Ok(Standing {
             nodes: world.fates.keys().map(|node| (node.clone(), world.seat(node))).collect(),
             room: room(limits, u32::try_from(queue.len()).unwrap()),
@@ -401,7 +401,7 @@ fn places(folder: &Folder) -> BTreeMap<(String, String), Option<OutcomeStatus>> 
             let outcome: Outcome = read(&folder.tasks(State::Done, &node).join(&name).join("outcome.json")).unwrap();
             assert_eq!(found.insert((node.clone(), name), Some(outcome.status)), None, "in two places");
         }
-        let running = crate::cluster::claim::claims(&folder.tasks(State::Running, &node)).unwrap();
+        let running = crate::claim::claims(&folder.tasks(State::Running, &node)).unwrap();
         assert!(running.is_empty(), "{running:?}");
     }
     found

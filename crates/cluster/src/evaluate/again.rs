@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use model::cluster::{ClusterDocument, Distribution, NodeState, Outcome, Standing, SuiteTask, Task, Work};
 
 use super::results::names;
-use crate::cluster::folder::{Folder, State, read};
+use crate::folder::{Folder, State, read};
 
 /// Healthy nodes that are measured again beside the suspects of a group.
 const CONTROLS: usize = 2;

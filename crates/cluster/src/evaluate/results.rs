@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use super::facts::{Facts, facts_of};
 use super::seen::AreaConditions;
-use crate::cluster::folder::{Folder, State, read};
+use crate::folder::{Folder, State, read};
 
 /// The parts of a run's document that are looked at; the rest, samples above all, is passed over.
 #[derive(Deserialize)]

@@ -8,7 +8,7 @@ use model::experiment::Area;
 use model::machine::Machine;
 
 use super::*;
-use crate::cluster::folder::{State, write};
+use crate::folder::{State, write};
 use built::{Built, Node, conditions};
 
 /// Evaluated by the program that made the plan.
@@ -310,7 +310,7 @@ fn hpl_stands_against_the_sum_of_peaks() {
 
 #[test]
 fn no_plan_is_an_error_and_no_results_are_none() {
-    let scratch = crate::tests::scratch();
+    let scratch = crate::testing::scratch();
     assert!(evaluate(&Folder::at(&scratch.path().join("nothing"))).unwrap_err().contains("assay cluster plan"));
     let document = evaluate(&Built::plan(3).folder).unwrap();
     assert!(document.groups.is_empty() && document.nodes.iter().all(|node| node.state == NodeState::Waiting));

@@ -14,20 +14,20 @@ use sys::clock::monotonic_raw_seconds;
 
 use super::launch::{self, Reach, machine, reach, usual};
 use super::size::{Member, Size, size};
-use crate::cluster::attempt::{
+use crate::attempt::{
     Came, Ended, MOST_LOST, MOST_MORE_SECONDS, MOST_TIMES, Place, SAID, fail, last_words, outcome, publish, wait_out,
     work_folder,
 };
-use crate::cluster::claim;
-use crate::cluster::evaluate::Standpoint;
-use crate::cluster::folder::{State, cannot_write, read};
-use crate::cluster::lease::Lease;
-use crate::cluster::make::{NODE, program_path};
-use crate::cluster::pairs::Here;
-use crate::cluster::scheduler::{Environment, find_program, mpi_types};
-use crate::cluster::tasks::tried;
-use crate::reference::hpl;
-use crate::reference::{Output, Reading};
+use crate::claim;
+use crate::evaluate::Standpoint;
+use crate::folder::{State, cannot_write, read};
+use crate::lease::Lease;
+use crate::make::{NODE, program_path};
+use crate::pairs::Here;
+use crate::scheduler::{Environment, find_program, mpi_types};
+use crate::tasks::tried;
+use bench::reference::hpl;
+use bench::reference::{Output, Reading};
 
 /// The file with what it printed.
 const PRINTED: &str = "hpl.txt";

@@ -6,7 +6,7 @@ use model::cluster::Claim;
 use model::linpack::LinpackParams;
 
 use super::size::Size;
-use crate::reference::hpl;
+use bench::reference::hpl;
 
 /// How the nodes can be reached together.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use model::isa::Element;
 use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
 
-use crate::reference::hpl::{USUAL_PANEL, expected_seconds, grid};
+use bench::reference::hpl::{USUAL_PANEL, expected_seconds, grid};
 
 /// The share of the memory that the matrix may take: HPL's own FAQ recommends 80 %, the system needs the rest.
 const MEMORY_SHARE: f64 = 0.8;

@@ -8,15 +8,15 @@ use model::cluster::{HplPlan, NodeFacts, Outcome, OutcomeStatus, Plan, PlanNode,
 use model::machine::Machine;
 
 use super::*;
-use crate::cluster::attempt::Place;
-use crate::cluster::claim::{Held, claimer};
-use crate::cluster::evaluate::evaluate;
-use crate::cluster::folder::write;
-use crate::cluster::lease::Leases;
-use crate::cluster::make::NODE;
-use crate::cluster::pairs::Waits;
-use crate::cluster::tests::plan_of;
-use crate::tests::{Scratch, scratch};
+use crate::attempt::Place;
+use crate::claim::{Held, claimer};
+use crate::evaluate::evaluate;
+use crate::folder::write;
+use crate::lease::Leases;
+use crate::make::NODE;
+use crate::pairs::Waits;
+use crate::tests::plan_of;
+use crate::testing::{Scratch, scratch};
 
 /// The plan's program: becomes the launcher as `assay attempt` does.
 const ASSAY: &str =
@@ -108,7 +108,7 @@ impl World {
     }
 
     fn outcome(&self, task: &str) -> Outcome {
-        crate::cluster::folder::read(&self.folder.tasks(State::Done, "n1").join(task).join("outcome.json")).unwrap()
+        crate::folder::read(&self.folder.tasks(State::Done, "n1").join(task).join("outcome.json")).unwrap()
     }
 
     fn called(&self) -> Vec<String> {
@@ -149,7 +149,7 @@ fn nodes_of_equal_hardware_have_their_own() {
         let Work::Hpl(hpl) = world.outcome(task).task.work else { panic!("{task}") };
         hpl.nodes.join(",")
     };
-    let mut done = crate::cluster::folder::names(&world.folder.tasks(State::Done, "n1")).unwrap();
+    let mut done = crate::folder::names(&world.folder.tasks(State::Done, "n1")).unwrap();
     done.sort_unstable();
     assert_eq!(done, ["hpl", "hpl.group-1"], "two are the only ones of their kind");
     assert_eq!((nodes("hpl"), nodes("hpl.group-1")), ("n1,n2,n3,n4".to_owned(), "n2,n3".to_owned()));

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use sys::clock::monotonic_raw_seconds;
 
-use crate::reference::run::end_group;
+use bench::reference::run::end_group;
 
 /// The variables that a scheduler's commands are given; `cli` takes them from its own environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -15,10 +15,10 @@ use sys::clock::monotonic_raw_seconds;
 
 use super::calling::{Environment, find_program};
 use super::{Phase, Queued, Refusal, Seat, Standing};
-use crate::cluster::claim::{claimer, claims, is_gone};
-use crate::cluster::folder::{Folder, State};
-use crate::cluster::make::NODE;
-use crate::reference::run::end_group;
+use crate::claim::{claimer, claims, is_gone};
+use crate::folder::{Folder, State};
+use crate::make::NODE;
+use bench::reference::run::end_group;
 
 /// How long workers have to end what they measure and put their tasks back.
 const GRACE_SECONDS: f64 = 15.0;
@@ -204,7 +204,7 @@ fn shown(line: &str) -> String {
 /// # Errors
 /// A sentence: it cannot be made.
 pub(crate) fn make_log(plan: &Folder) -> Result<(), String> {
-    fs::create_dir_all(plan.log()).map_err(|error| crate::cluster::folder::cannot_write(&plan.log(), &error))
+    fs::create_dir_all(plan.log()).map_err(|error| crate::folder::cannot_write(&plan.log(), &error))
 }
 
 #[cfg(test)]
@@ -299,7 +299,7 @@ mod tests {
         fs::write(waiting.join(".node.json"), "{}").unwrap();
         // Of another host, so that only the lease can tell.
         let other = Claim { host: "elsewhere".into(), boot: None, ..claimer(None).unwrap() };
-        crate::cluster::claim::claim(&waiting, &running, NODE, &other).unwrap().unwrap();
+        crate::claim::claim(&waiting, &running, NODE, &other).unwrap().unwrap();
         let mut children = Children::new(folder.path(), Duration::from_hours(1), true).unwrap();
         assert!(matches!(&children.standing(["n1"].into_iter()).nodes["n1"], Seat::Busy(why) if why.contains("else")));
         children.lease = Duration::ZERO;

@@ -8,7 +8,7 @@ use model::cluster::{Plan, PlanNode};
 use super::calling::Environment;
 use super::children::Children;
 use super::{Bounds, Calling, Job, Refusal, Scheduler, Script, Standing, Submitted, Tasks, script};
-use crate::cluster::tasks::lease;
+use crate::tasks::lease;
 
 /// How long a worker waits for others, as `assay agent` takes it. All that can come are started at the same moment as it
 /// is, on the same host: who is not there half a minute later does not come, and another job does what is left.

@@ -8,7 +8,7 @@ use model::cluster::{Plan, PlanNode};
 use super::calling::Environment;
 use super::children::Children;
 use super::{Calling, Job, Refusal, Scheduler, Script, Seat, Standing, Submitted, script, slurm};
-use crate::cluster::tasks::lease;
+use crate::tasks::lease;
 
 /// An allocation.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl Scheduler for Inside {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::scheduler::Tasks;
+    use crate::scheduler::Tasks;
 
     #[test]
     fn a_step_shares_the_allocation_with_the_shell_that_it_was_called_from() {

@@ -131,7 +131,7 @@ pub(super) fn alone(calling: &Calling, job: &Job, node: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::scheduler::Tasks;
+    use crate::scheduler::Tasks;
     use std::process::Command;
 
     fn calling() -> Calling {

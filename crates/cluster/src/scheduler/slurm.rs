@@ -353,7 +353,7 @@ a|gpu||normal||1||
             nodes: vec!["n1".into()],
             partition: None,
             seconds: 600.0,
-            tasks: crate::cluster::scheduler::Tasks::Alone,
+            tasks: crate::scheduler::Tasks::Alone,
             probe: None,
         };
         let text = slurm.script(&job).text();

@@ -10,7 +10,7 @@ use super::calling::Environment;
 use super::children::Children;
 use super::quote::quoted;
 use super::{Bounds, Calling, Job, Refusal, Scheduler, Script, Standing, Submitted, script};
-use crate::cluster::tasks::lease;
+use crate::tasks::lease;
 
 /// Options of ssh: never a question; a node that does not answer within 15 s is not there; a connection that is dead
 /// for two minutes ends.

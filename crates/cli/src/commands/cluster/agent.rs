@@ -4,9 +4,9 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use bench::cluster::folder::Folder;
-use bench::cluster::pairs::Waits;
-use bench::cluster::worker::{Part, Worker, work};
+use cluster::folder::Folder;
+use cluster::pairs::Waits;
+use cluster::worker::{Part, Worker, work};
 use bench::host;
 use clap::{Args, ValueEnum};
 use model::unit::parse_seconds;

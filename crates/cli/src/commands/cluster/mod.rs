@@ -1,5 +1,5 @@
 //! `assay cluster`: the same experiments on many nodes. Each command is a file with its own options; what they do with a
-//! plan's folder is in `bench::cluster`, what is printed in `report::cluster`.
+//! plan's folder is in the crate `cluster`, what is printed in `report::cluster`.
 
 pub(crate) mod agent;
 mod plan;

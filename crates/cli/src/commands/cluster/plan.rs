@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use bench::cluster::campaign::Foreseen;
-use bench::cluster::folder::Folder;
-use bench::cluster::make::{self, Request, expected, make, write};
-use bench::cluster::scheduler::{Environment, Wanted, choose, find_program};
+use cluster::campaign::Foreseen;
+use cluster::folder::Folder;
+use cluster::make::{self, Request, expected, make, write};
+use cluster::scheduler::{Environment, Wanted, choose, find_program};
 use bench::host::{unix_seconds, utc_now};
 use bench::target::DiskTarget;
 use clap::{Args, Parser};

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use bench::cluster::evaluate::evaluate;
-use bench::cluster::folder::{Folder, cannot_write};
+use cluster::evaluate::evaluate;
+use cluster::folder::{Folder, cannot_write};
 use bench::store::write_pieces;
 use clap::Args;
 use model::cluster::ClusterDocument;

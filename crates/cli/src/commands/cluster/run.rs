@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bench::cluster::campaign::{self, Finished, Foreseen, Means, Options, RealPace, Told};
-use bench::cluster::evaluate::{evaluate, second_pass};
-use bench::cluster::folder::Folder;
-use bench::cluster::make::program_path;
-use bench::cluster::scheduler::{
+use cluster::campaign::{self, Finished, Foreseen, Means, Options, RealPace, Told};
+use cluster::evaluate::{evaluate, second_pass};
+use cluster::folder::Folder;
+use cluster::make::program_path;
+use cluster::scheduler::{
     Calling, Environment, Here, Inside, Scheduler, Slurm, Ssh, checked_lines, checked_path, find_program,
 };
 use bench::host;

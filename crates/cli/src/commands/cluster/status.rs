@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bench::cluster::folder::{Folder, State, names, read};
-use bench::cluster::make::program_path;
-use bench::cluster::scheduler::{Calling, Environment, Phase, Scheduler, Seat, Slurm, Standing};
-use bench::cluster::tasks::{Known, NodeTally, Running, Tally, tally_again};
+use cluster::folder::{Folder, State, names, read};
+use cluster::make::program_path;
+use cluster::scheduler::{Calling, Environment, Phase, Scheduler, Seat, Slurm, Standing};
+use cluster::tasks::{Known, NodeTally, Running, Tally, tally_again};
 use clap::Args;
 use model::cluster::{NodeState, Outcome as TaskOutcome, Plan, SubmittedJob};
 use model::unit::parse_seconds;
@@ -303,7 +303,7 @@ fn of_node(node: &NodeTally, queue: &Queue<'_>, pace: f64) -> NodeProgress {
 
 #[cfg(test)]
 mod tests {
-    use bench::cluster::scheduler::Queued;
+    use cluster::scheduler::Queued;
 
     use super::*;
 

@@ -10,8 +10,8 @@ use model::machine::{Disk, Machine, Nic};
 use model::sample::{Metric, Summary};
 use model::unit::{Better, Unit};
 
-use crate::cluster::folder::{Folder, State, write};
-use crate::tests::{Scratch, scratch};
+use crate::folder::{Folder, State, write};
+use crate::testing::{Scratch, scratch};
 
 /// Figures of an area of a healthy node: id, unit, direction, value.
 pub(super) const FIGURES: &[(Area, &str, Unit, Better, f64)] = &[
