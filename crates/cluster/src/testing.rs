@@ -50,8 +50,14 @@ pub(crate) fn machine_with_cpus(count: u32) -> Machine {
 pub(crate) fn document() -> Document {
     let params = CpuParams { op: CpuOp::Fma, element: Element::Fp64, isa: Isa::Avx2, threads: 1 };
     let (area, method, classic) = (Area::Cpu, "cpu-fma/1".into(), None);
-    let experiment =
-        Experiment { id: "cpu/fma/fp64/avx2/t1".into(), area, params: Params::Cpu(params), method, classic, kernel: None };
+    let experiment = Experiment {
+        id: "cpu/fma/fp64/avx2/t1".into(),
+        area,
+        params: Params::Cpu(params),
+        method,
+        classic,
+        kernel: None,
+    };
     let mut row = Row::planned(&experiment, "");
     (row.status, row.reason, row.verified, row.grade) = (Status::Ok, None, Some(true), Some(Grade::A));
     Document {

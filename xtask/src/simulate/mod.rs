@@ -15,8 +15,8 @@ use std::process::ExitCode;
 
 use stats::random::Random;
 
-use crate::shell::Shell;
 use self::cluster::{Fault, Found, Made, simulate};
+use crate::shell::Shell;
 
 /// What this command takes, for the usage.
 pub(crate) const USAGE: &str = "simulate [scale [NODES [EXPERIMENTS]] | example] [--clusters N] [--seed N]";

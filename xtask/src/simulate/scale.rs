@@ -9,11 +9,11 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
+use bench::store::write_pieces;
 use cluster::claim::{claim, claimer};
 use cluster::evaluate::evaluate;
 use cluster::folder::{Folder, State};
 use cluster::make;
-use bench::store::write_pieces;
 use model::cluster::{ClusterDocument, PlanNode, Task};
 use model::experiment::Area;
 use report::cluster::FORMS;

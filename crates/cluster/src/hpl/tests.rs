@@ -15,8 +15,8 @@ use crate::folder::write;
 use crate::lease::Leases;
 use crate::make::NODE;
 use crate::pairs::Waits;
-use crate::tests::plan_of;
 use crate::testing::{Scratch, scratch};
+use crate::tests::plan_of;
 
 /// The plan's program: becomes the launcher as `assay attempt` does.
 const ASSAY: &str =

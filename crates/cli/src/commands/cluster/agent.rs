@@ -4,11 +4,11 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
+use bench::host;
+use clap::{Args, ValueEnum};
 use cluster::folder::Folder;
 use cluster::pairs::Waits;
 use cluster::worker::{Part, Worker, work};
-use bench::host;
-use clap::{Args, ValueEnum};
 use model::unit::parse_seconds;
 
 use crate::commands::run::program;

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use bench::host::{unix_seconds, utc_now};
+use bench::target::DiskTarget;
+use clap::{Args, Parser};
 use cluster::campaign::Foreseen;
 use cluster::folder::Folder;
 use cluster::make::{self, Request, expected, make, write};
 use cluster::scheduler::{Environment, Wanted, choose, find_program};
-use bench::host::{unix_seconds, utc_now};
-use bench::target::DiskTarget;
-use clap::{Args, Parser};
 use machine::Sysroot;
 use model::cluster::{HplPlan, Pairing, Plan, PlanNode, Task, Work};
 use model::experiment::Area;

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use cluster::evaluate::evaluate;
-use cluster::folder::{Folder, cannot_write};
 use bench::store::write_pieces;
 use clap::Args;
+use cluster::evaluate::evaluate;
+use cluster::folder::{Folder, cannot_write};
 use model::cluster::ClusterDocument;
 use report::cluster::{FORMS, Form, form, terminal};
 

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bench::host;
+use clap::{Args, ValueEnum};
 use cluster::campaign::{self, Finished, Foreseen, Means, Options, RealPace, Told};
 use cluster::evaluate::{evaluate, second_pass};
 use cluster::folder::Folder;
@@ -10,8 +12,6 @@ use cluster::make::program_path;
 use cluster::scheduler::{
     Calling, Environment, Here, Inside, Scheduler, Slurm, Ssh, checked_lines, checked_path, find_program,
 };
-use bench::host;
-use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::cluster::{Plan, Task};
 use model::unit::parse_seconds;

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::Args;
 use cluster::folder::{Folder, State, names, read};
 use cluster::make::program_path;
 use cluster::scheduler::{Calling, Environment, Phase, Scheduler, Seat, Slurm, Standing};
 use cluster::tasks::{Known, NodeTally, Running, Tally, tally_again};
-use clap::Args;
 use model::cluster::{NodeState, Outcome as TaskOutcome, Plan, SubmittedJob};
 use model::unit::parse_seconds;
 use report::cluster::status::{JobProgress, NodeProgress, Progress, TaskCounts, render, summary};
