@@ -26,21 +26,12 @@ const TOOLS: &[Tool] = &[
         needed_for: "the program on processors without AVX-512 or AVX2",
     },
     Tool { program: "likwid-bench", package: "likwid", version: "-h", needed_for: "likwid-bench beside our kernels" },
-    // It fails when it is asked for help; copying 1 MiB takes it no time.
-    Tool { program: "mbw", package: "mbw", version: "1", needed_for: "mbw beside the C library's copy" },
     // hpcc itself only ever measures; what starts it comes with it.
     Tool { program: "mpirun", package: "hpcc", version: "--version", needed_for: "HPL beside our LINPACK" },
     Tool { program: "fio", package: "fio", version: "--version", needed_for: "fio beside our disk rows" },
     Tool { program: "sysbench", package: "sysbench", version: "--version", needed_for: "sysbench beside our streams" },
-    Tool {
-        program: "stress-ng",
-        package: "stress-ng",
-        version: "--version",
-        needed_for: "stress-ng beside our reads of memory",
-    },
     Tool { program: "ioping", package: "ioping", version: "-v", needed_for: "ioping beside our disk rows" },
     Tool { program: "iperf", package: "iperf", version: "-v", needed_for: "iperf 2 beside our streams" },
-    Tool { program: "qperf", package: "qperf", version: "--version", needed_for: "qperf beside our round trips" },
     Tool { program: "iperf3", package: "iperf3", version: "--version", needed_for: "iperf3 beside our streams" },
     Tool {
         program: "sockperf",

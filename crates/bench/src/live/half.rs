@@ -82,7 +82,6 @@ impl Half<'_> {
             files: Vec::new(),
             settings: Vec::new(),
             otherwise: None,
-            enough: None,
             expected_seconds: self.longest.unwrap_or(FIRST_SECONDS),
             timeout_seconds: self.longest.map_or(FIRST_SECONDS, |seconds| PATIENCE.0 * seconds + PATIENCE.1),
         };

@@ -32,15 +32,6 @@ fn recordings() -> Vec<Recorded> {
         ("stream", "5.10", "stream-5.10-1043MiB-t2.txt", memory(MemoryOp::Triad, Isa::Avx2, 1 << 30, 2), Some(1e6)),
         ("pmbw", "", "pmbw-0.6.3-read256-1GiB-t1.txt", read(1 << 30, Isa::Avx2), Some(1.0)),
         ("multichase", "", "multichase-a1ffd89-2MiB-64MiB.txt", chase(64 << 20), Some(1e-9)),
-        ("mbw", "", "mbw-1.2.2-memcpy-64MiB.txt", memory(MemoryOp::Memcpy, Isa::Scalar, 128 << 20, 1), None),
-        (
-            "tinymembench",
-            "0.4.9",
-            "tinymembench-0.4.9-one-repeat.txt",
-            memory(MemoryOp::Copy, Isa::Sse2, 64 << 20, 1),
-            Some(2e6),
-        ),
-        ("stress-ng", "0.15.06", "stress-ng-0.15.06-memrate-16MiB.txt", read(16 << 20, Isa::Sse2), Some(mib)),
         (
             "sysbench",
             "1.0.20",
@@ -78,7 +69,6 @@ fn recordings() -> Vec<Recorded> {
         ("iperf", "2.1.8", "iperf-2.1.8-tcp-128KiB-t1.csv", stream(1), Some(0.125)),
         ("iperf", "2.1.8", "iperf-2.1.8-udp-1472B-t1.txt", net(Protocol::Udp, NetMode::Blast, 1472, 1), Some(0.125)),
         ("sockperf", "3.7", "sockperf-3.7-tcp-14B.txt", pingpong(Protocol::Tcp, 14), Some(1e-6)),
-        ("qperf", "0.4.11", "qperf-0.4.11-tcp_lat-14B.txt", pingpong(Protocol::Tcp, 14), None),
         ("ping", "20221126", "ping-20221126-64B.txt", pingpong(Protocol::Udp, 64), Some(1e-3)),
     ];
     let row = |(tool, version, file, experiment, factor)| Recorded { tool, version, file, experiment, factor };

@@ -82,13 +82,12 @@ fn base(mut experiment: Experiment) -> Experiment {
     experiment
 }
 
-/// The rules of likwid-bench, pmbw, multichase and mbw.
+/// The rules of likwid-bench, pmbw and multichase.
 fn loops() -> Vec<Cause> {
     let read = |bytes, threads| memory(MemoryOp::Read, Isa::Avx2, bytes, threads);
-    let copy = || memory(MemoryOp::Memcpy, Isa::Scalar, 128 << 20, 1);
     let likwid = |experiment, details| rate("5.2.2", experiment, &details);
     let peakflops = "likwid-bench-5.2.2-peakflops_avx512_fma-t1.txt";
-    let mbw = |experiment| rate("", experiment, &nothing());
+    let pmbw = |experiment| rate("", experiment, &nothing());
     let multichase = |experiment: Experiment| latency(1e-7, experiment, &nothing());
     vec![
         cause(
@@ -112,9 +111,15 @@ fn loops() -> Vec<Cause> {
             likwid(read(1_000_000, 1), json!({"working_set": 900_000})),
             likwid(read(1_000_000, 1), json!({"working_set": 995_000})),
         ),
-        cause("pmbw", "base-pages", "pmbw's area is in base pages", mbw(huge(read(1 << 30, 1))), mbw(read(1 << 30, 1))),
-        cause("pmbw", "unpinned", "share our CPUs unpinned", mbw(read(1 << 30, 2)), mbw(read(1 << 30, 1))),
-        cause("pmbw", "long-passes", "for more than a second", mbw(read(1 << 30, 1)), None),
+        cause(
+            "pmbw",
+            "base-pages",
+            "pmbw's area is in base pages",
+            pmbw(huge(read(1 << 30, 1))),
+            pmbw(read(1 << 30, 1)),
+        ),
+        cause("pmbw", "unpinned", "share our CPUs unpinned", pmbw(read(1 << 30, 2)), pmbw(read(1 << 30, 1))),
+        cause("pmbw", "long-passes", "for more than a second", pmbw(read(1 << 30, 1)), None),
         cause("multichase", "counter", "a locked instruction every 200 loads", multichase(chase(64 << 20)), None),
         cause(
             "multichase",
@@ -123,9 +128,6 @@ fn loops() -> Vec<Cause> {
             multichase(chase(64 << 20)),
             multichase(base(chase(64 << 20))),
         ),
-        cause("mbw", "library-copy", "may choose other stores", mbw(copy()), None),
-        cause("mbw", "base-pages", "mbw's arrays are in base pages", mbw(huge(copy())), mbw(copy())),
-        cause("mbw", "first-pass", "the first of mbw's passes counts", mbw(copy()), None),
     ]
 }
 
@@ -139,29 +141,12 @@ fn compiled() -> Vec<Cause> {
     let with_passes = |passes: u32| rate("5.10", triad(1), &json!({"passes": passes}));
     let hpcc = || printed("hpcc", "2.0", "hpcc-1.5.0-n725-t2.txt", triad(2));
     let hpcc_linpack = || printed("hpcc", "2.0", "hpcc-1.5.0-n1000-t2.txt", linpack(1000, 2));
-    let tinymembench = |op| {
-        let file = "tinymembench-0.4.9-one-repeat.txt";
-        let isa = if op == MemoryOp::Memcpy { Isa::Scalar } else { Isa::Sse2 };
-        printed("tinymembench", "0.4.9", file, memory(op, isa, 64 << 20, 1))
-    };
-    let memrate = |pages: fn(Experiment) -> Experiment| {
-        let file = "stress-ng-0.15.06-memrate-16MiB.txt";
-        printed("stress-ng", "0.15.06", file, pages(memory(MemoryOp::Read, Isa::Sse2, 16 << 20, 1)))
-    };
     let sysbench = "sysbench-1.0.20-write-64MiB-t1.txt";
     let written = memory(MemoryOp::Write, Isa::Avx2, 1 << 26, 1);
     vec![
         cause("stream", "compiler-stores", "as its compiler chose", serial(), None),
         cause("stream", "unasked-pages", "in the pages that the system gives unasked", serial(), None),
         cause("stream", "best-pass", "stream reports the best of 9 passes", with_passes(9), with_passes(1)),
-        cause("tinymembench", "best-pass", "the best of up to ten passes", tinymembench(MemoryOp::Copy), None),
-        cause(
-            "tinymembench",
-            "library-copy",
-            "may choose other stores than ours",
-            tinymembench(MemoryOp::Memcpy),
-            tinymembench(MemoryOp::Copy),
-        ),
         cause(
             "sysbench",
             "narrow-loop",
@@ -169,8 +154,6 @@ fn compiled() -> Vec<Cause> {
             printed("sysbench", "1.0.20", sysbench, written),
             None,
         ),
-        cause("stress-ng", "compiler-loop", "what instructions its compiler chose", memrate(huge), None),
-        cause("stress-ng", "huge-pages", "in huge pages where the system has them", memrate(base), memrate(huge)),
         cause("hpcc", "compiler-stores", "as its compiler chose", hpcc(), hpcc_linpack()),
         cause("hpcc", "unasked-pages", "in the pages that the system gives unasked", hpcc(), hpcc_linpack()),
         cause("hpcc", "best-pass", "hpcc reports the best of 9 passes", hpcc(), hpcc_linpack()),
@@ -305,28 +288,13 @@ fn streams() -> Vec<Cause> {
     ]
 }
 
-/// The rules of sockperf, qperf and ping.
+/// The rules of sockperf and ping.
 fn round_trips() -> Vec<Cause> {
-    let stream = |threads| net(Protocol::Tcp, NetMode::Stream, 128 << 10, threads);
     let pingpong = || net(Protocol::Udp, NetMode::Pingpong, 64, 1);
     let sockperf = |dropped: u32| latency(1e-5, pingpong(), &json!({"dropped": dropped}));
     let ping = || printed("ping", "20221126", "ping-20221126-64B.txt", pingpong());
     vec![
         cause("sockperf", "lost", "sockperf lost 3 messages", sockperf(3), sockperf(0)),
-        cause(
-            "qperf",
-            "mean",
-            "half of a mean round trip",
-            latency(1e-5, pingpong(), &nothing()),
-            rate("0.4.11", stream(1), &nothing()),
-        ),
-        cause(
-            "qperf",
-            "unpinned",
-            "qperf's threads run on whichever of the CPUs",
-            rate("0.4.11", stream(1), &nothing()),
-            latency(1e-5, pingpong(), &nothing()),
-        ),
         cause("ping", "kernel-answers", "answered by the kernel", ping(), None),
         cause("ping", "rare-requests", "between which the CPUs fall asleep", ping(), None),
         cause(

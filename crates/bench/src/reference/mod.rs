@@ -32,25 +32,20 @@ mod iperf;
 mod iperf3;
 mod likwid_bench;
 mod listening;
-mod mbw;
 mod memory;
 mod multichase;
 mod own_files;
 mod own_folder;
 mod ping;
 mod pmbw;
-mod qperf;
 mod rules;
 pub mod run;
 pub mod search;
 mod sockperf;
 mod stream;
-mod stress_ng;
 mod sysbench;
-mod terminal;
 #[cfg(test)]
 mod tests;
-mod tinymembench;
 mod xlinpack;
 
 pub use rules::{Reason, Rule, Side, explain};
@@ -61,10 +56,7 @@ pub static REFERENCES: &[&dyn Reference] = &[
     &stream::Stream,
     &pmbw::Pmbw,
     &multichase::Multichase,
-    &mbw::Mbw,
-    &tinymembench::Tinymembench,
     &sysbench::Sysbench,
-    &stress_ng::StressNg,
     &hpl::Hpl,
     &hpcc::Hpcc,
     &xlinpack::Xlinpack,
@@ -74,7 +66,6 @@ pub static REFERENCES: &[&dyn Reference] = &[
     &iperf3::Iperf3,
     &iperf::Iperf,
     &sockperf::Sockperf,
-    &qperf::Qperf,
     &ping::Ping,
 ];
 
@@ -225,10 +216,6 @@ pub struct Invocation {
     pub settings: Vec<NeededSetting>,
     /// How it is called again where it cannot be called so.
     pub otherwise: Option<Otherwise>,
-    /// What the line begins with, blanks aside, behind which nothing of it is wanted any more: it is ended when it has
-    /// printed that line, as if it had come to its end. It prints to a terminal then, since most programs keep to
-    /// themselves for long what they print to anything else. `None` for a tool that is left to its end.
-    pub enough: Option<String>,
     /// Seconds that a run takes, start and end included, as a guess.
     pub expected_seconds: f64,
     /// Seconds after which it is ended.
@@ -316,8 +303,7 @@ pub struct Output {
     pub stdout: String,
     /// Its standard error.
     pub stderr: String,
-    /// Its exit status; 0 also of a tool that we ended because it had printed [enough](Invocation::enough); `None` if a
-    /// signal ended it.
+    /// Its exit status; `None` if a signal ended it.
     pub status: Option<i32>,
 }
 

@@ -17,7 +17,6 @@ use sys::process::{signal_name, stop_signal};
 use super::listening::{free_port, is_listened_at};
 use super::own_files::Files;
 use super::own_folder::Folder;
-use super::terminal::Terminal;
 use super::{FOLDER, Invocation, NeededFile, NeededSetting, Output, OwnFolder, PORT, Server, complaint};
 
 /// How often we look whether we are to stop. Waking up costs the measured CPUs some microseconds each time.
@@ -157,7 +156,7 @@ enum Listening {
 
 fn listening(server: &Server, port: u16, on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Listening, String> {
     let argv = with_port(&server.argv, port);
-    let mut running = Running::start(&OwnFolder::default(), &argv, &server.env, &server.cpus, None)?;
+    let mut running = Running::start(&OwnFolder::default(), &argv, &server.env, &server.cpus)?;
     on_start(Lasting::Process(running.child.id()));
     let began = monotonic_raw_seconds();
     while monotonic_raw_seconds() - began < LISTEN_SECONDS {
@@ -189,15 +188,11 @@ fn client(invocation: &Invocation, argv: &[String], on_start: &mut dyn FnMut(Las
     let folder = invocation.folder.clone().unwrap_or_default();
     let own_files = invocation.own_files.as_ref().map(|wanted| Files::make(wanted, on_start)).transpose()?;
     let argv = own_files.as_ref().map_or_else(|| argv.to_vec(), |files| files.named_in(argv));
-    let terminal = invocation.enough.is_some().then(Terminal::open).transpose()?;
-    let mut running = Running::start(&folder, &argv, &invocation.env, &invocation.cpus, terminal)?;
+    let mut running = Running::start(&folder, &argv, &invocation.env, &invocation.cpus)?;
     on_start(Lasting::Process(running.child.id()));
     let status = loop {
         if let Some(status) = running.wait(LOOK_AROUND)? {
-            break Some(status);
-        }
-        if invocation.enough.as_ref().is_some_and(|words| running.has_printed(words)) {
-            break None;
+            break status;
         }
         if stop_signal().is_some() {
             return Err(stopped(&argv));
@@ -210,14 +205,11 @@ fn client(invocation: &Invocation, argv: &[String], on_start: &mut dyn FnMut(Las
     };
     let seconds = monotonic_raw_seconds() - began;
     running.end();
-    let mut output = running.output(status);
+    let mut output = running.output(Some(status));
     if let Some(name) = folder.results {
         output.stdout.push_str(&running.folder.text(name, KEPT_BYTES));
     }
-    if status.is_none() {
-        output.status = Some(0);
-    }
-    if let Some(signal) = status.and_then(|status| status.signal()) {
+    if let Some(signal) = status.signal() {
         output.stderr = format!("{}\nended by {}\n", output.stderr, signal_name(signal));
     }
     Ok(Ran { output, argv, env: invocation.env.clone(), files: folder.files, seconds, ..Ran::default() })
@@ -272,14 +264,12 @@ impl Stream {
 }
 
 impl Running {
-    /// Starts it in a folder of its own, whose path stands in the environment where [`FOLDER`] does. It prints to the
-    /// terminal, if it is given one.
+    /// Starts it in a folder of its own, whose path stands in the environment where [`FOLDER`] does.
     fn start(
         wanted: &OwnFolder,
         argv: &[String],
         env: &BTreeMap<String, String>,
         cpus: &[u32],
-        terminal: Option<Terminal>,
     ) -> Result<Self, String> {
         let (program, rest) = argv.split_first().ok_or("a tool without a program cannot be started")?;
         let folder = Folder::make(wanted)?;
@@ -288,10 +278,6 @@ impl Running {
         command.args(rest).env_clear().process_group(0).current_dir(folder.path());
         command.envs(env.iter().map(|(name, value)| (name, value.replace(FOLDER, &path))));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let printed = terminal.map(|terminal| {
-            command.stdout(terminal.tools);
-            terminal.ours
-        });
         // A child inherits the CPUs of the thread that starts it, so a thread of its own starts it.
         let spawned = std::thread::scope(|scope| {
             let starter = scope.spawn(|| {
@@ -303,26 +289,11 @@ impl Running {
             starter.join().unwrap_or_else(|_| Err(std::io::Error::other("the thread that starts it is gone")))
         });
         let mut child = spawned.map_err(|error| format!("cannot start '{program}': {error}"))?;
-        // A terminal that is open in the command too would not close with the tool.
-        drop(command);
-        let stdout = match (printed, child.stdout.take()) {
-            (Some(terminal), _) => Some(Stream::listen(terminal)),
-            (None, pipe) => pipe.map(Stream::listen),
-        };
-        let (Some(stdout), Some(stderr)) = (stdout, child.stderr.take().map(Stream::listen)) else {
+        let streams = (child.stdout.take().map(Stream::listen), child.stderr.take().map(Stream::listen));
+        let (Some(stdout), Some(stderr)) = streams else {
             return Err(format!("cannot hear '{program}'"));
         };
         Ok(Self { folder, child, streams: [stdout, stderr], status: None })
-    }
-
-    /// Whether there is a whole line that begins so on its standard output, blanks aside.
-    fn has_printed(&self, words: &str) -> bool {
-        let printed = self.streams[0].text();
-        let begins = |line: &str| {
-            let mut of_line = line.split_whitespace();
-            words.split_whitespace().all(|word| of_line.next() == Some(word))
-        };
-        printed.split_inclusive('\n').any(|line| line.ends_with('\n') && begins(line))
     }
 
     /// Its status, if it has left.

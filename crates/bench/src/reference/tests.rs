@@ -131,7 +131,6 @@ fn the_trouble_of_a_tool_is_told_in_its_own_words() {
         ("ping", 2, "ping: socket: Operation not permitted"),
         ("iozone", 44, "open: Invalid argument"),
         ("fio", 1, "fio: pid=0, err=13, func=open, error=Permission denied"),
-        ("qperf", 1, "failed to connect to server: Connection refused"),
     ] {
         let reference = find(tool).unwrap();
         let reason =
@@ -211,25 +210,6 @@ fn what_a_tool_prints_and_how_it_ends_is_kept() {
     let missing = run(&Invocation { argv: vec!["/no/such/program".into()], ..Invocation::default() }, &mut |_| {});
     assert!(missing.unwrap_err().contains("/no/such/program"));
     assert!(run(&Invocation::default(), &mut |_| {}).is_err());
-}
-
-#[test]
-fn a_tool_that_has_printed_enough_is_ended() {
-    let argv = |script: &str| vec!["/bin/sh".to_owned(), "-c".to_owned(), script.to_owned()];
-    let play = |script: &str| {
-        let enough = Some("SSE2 copy :".to_owned());
-        run(&Invocation { argv: argv(script), enough, timeout_seconds: 20.0, ..Invocation::default() }, &mut |_| {})
-    };
-    let lines =
-        "echo 'SSE2 copy prefetched : 1'; printf ' SSE2  copy   : 969.3 MB/s\\t(1%%)\\n'; test -t 1 && echo warned >&2";
-    let ran = play(&format!("{lines}; exec sleep 300")).unwrap();
-    let stdout = "SSE2 copy prefetched : 1\n SSE2  copy   : 969.3 MB/s\t(1%)\n";
-    assert_eq!(ran.output, Output { stdout: stdout.into(), stderr: "warned\n".into(), status: Some(0) });
-    // One that does not come to that line is left to its end, and what it printed last is not lost.
-    let ran = play("echo 'SSE2 copy'; printf 'SSE2 copy :'; exit 3").unwrap();
-    assert_eq!((ran.output.stdout.as_str(), ran.output.status), ("SSE2 copy\nSSE2 copy :", Some(3)));
-    let ended = play("kill -SEGV $$").unwrap().output;
-    assert!(ended.status.is_none() && ended.stderr.contains("SIGSEGV"), "{ended:?}");
 }
 
 #[test]
@@ -473,16 +453,12 @@ fn the_real_stream_loops_of_likwid_bench_count_every_byte_once() {
 }
 
 #[test]
-fn the_real_multichase_pmbw_and_mbw_run_as_told() {
+fn the_real_multichase_and_pmbw_run_as_told() {
     if let Some(reading) = live("multichase", &chase(4 << 20), None, None) {
         assert_eq!((reading.metric, &reading.details["samples"]), (MetricName::Latency, &serde_json::json!(1)));
     }
     if let Some(reading) = live("pmbw", &memory(MemoryOp::Read, Isa::Sse2, 4 << 20, 1), None, None) {
         assert_eq!(reading.details["working_set"], f64::from(4 << 20));
-    }
-    if let Some(reading) = live("mbw", &memory(MemoryOp::Memcpy, Isa::Scalar, 4 << 20, 1), None, Some(2e9)) {
-        // 2 GB/s for 0.1 s are 48 passes over 4 MiB.
-        assert_eq!((reading.bytes_factor, &reading.details["passes"]), (2.0, &serde_json::json!(48)));
     }
 }
 
@@ -513,17 +489,12 @@ fn the_real_iperf3_and_sockperf_run_as_told() {
 }
 
 #[test]
-fn the_real_iperf_qperf_and_sysbench_run_as_told() {
+fn the_real_iperf_and_sysbench_run_as_told() {
     if let Some(reading) = live("iperf", &net(Protocol::Tcp, NetMode::Stream, 64 << 10, 2), None, None) {
         assert_eq!((reading.metric, &reading.details["streams"]), (MetricName::Throughput, &serde_json::json!(2)));
     }
     if let Some(reading) = live("iperf", &net(Protocol::Udp, NetMode::Blast, 1472, 2), None, None) {
         assert!((0.0..=1.0).contains(&reading.details["loss"].as_f64().unwrap()), "{reading:?}");
-    }
-    for protocol in [Protocol::Tcp, Protocol::Udp] {
-        if let Some(reading) = live("qperf", &net(protocol, NetMode::Pingpong, 14, 1), None, None) {
-            assert_eq!((reading.metric, &reading.details["doubled"]), (MetricName::Latency, &Value::Bool(true)));
-        }
     }
     for op in [MemoryOp::Read, MemoryOp::Write] {
         if let Some(reading) = live("sysbench", &memory(op, Isa::Sse2, 32 << 20, 1), None, None) {
@@ -571,10 +542,7 @@ fn the_real_ioping_reads_our_file_and_leaves_it_as_it_was() {
 }
 
 #[test]
-fn the_real_stress_ng_and_tools_that_have_no_package_run_as_told() {
-    if let Some(reading) = live("stress-ng", &memory(MemoryOp::Read, Isa::Sse2, 4 << 20, 1), None, Some(1e9)) {
-        assert_eq!((reading.metric, &reading.details["loop"]), (MetricName::Throughput, &serde_json::json!("read128")));
-    }
+fn the_real_iozone_runs_as_told() {
     let scratch = scratch();
     let held = held(&scratch.path().join("file"), 4 << 20);
     if let Err(error) = sys::file::unnamed(scratch.path(), std::ffi::OsStr::new("direct")) {

@@ -72,7 +72,7 @@ working_set = "32MiB"
 threads = ["1"]
 [[memory]]
 pattern = "sequential"
-op = ["copy", "memcpy"]
+op = ["copy"]
 pages = ["4KiB"]
 working_sets = ["64MiB"]
 working_set = "64MiB"
@@ -110,7 +110,6 @@ fn brief(scratch: &Scratch, tool: &str) -> String {
         "stream" => "memory/sequential-copy/**",
         "pmbw" => "memory/sequential-read/32MiB/**",
         "multichase" => "memory/chase-load/**",
-        "mbw" => "memory/sequential-memcpy/**",
         "fio" => "disk/**",
         "iperf3" => "net/tcp-stream/**",
         _ => "net/udp-pingpong/**",
@@ -257,7 +256,6 @@ fn real_tools_stand_beside_our_rows() {
     std::thread::scope(|scope| {
         scope.spawn(likwid_bench_stands_beside_arithmetic);
         scope.spawn(likwid_bench_stands_beside_memory_and_a_cache);
-        scope.spawn(mbw_stands_beside_the_c_librarys_copy);
         scope.spawn(iperf3_stands_beside_a_stream_with_an_interval_of_six_pairs);
         scope.spawn(sockperf_stands_beside_a_ping_pong);
         scope.spawn(fio_stands_beside_requests_and_leaves_the_file_as_it_is);
@@ -278,15 +276,6 @@ fn likwid_bench_stands_beside(chosen: &str, its_loop: &str) {
     assert_measured(&scratch, &rows(&document)[0], 2);
     let (_, reference) = only_one(&rows(&document)[0]);
     assert!(text(&reference["details"], "kernel").starts_with(its_loop), "{reference:#}");
-}
-
-fn mbw_stands_beside_the_c_librarys_copy() {
-    let Some((scratch, document)) = beside_the_real("mbw", None, "") else { return };
-    let row = &rows(&document)[0];
-    assert_measured(&scratch, row, 2);
-    let (_, reference) = only_one(row);
-    assert_eq!(reference["bytes_factor"], 2.0, "what it reads and what it writes: {reference:#}");
-    assert!(words(reference, "argv").ends_with(&["32"]), "two arrays of half the working set: {reference:#}");
 }
 
 fn iperf3_stands_beside_a_stream_with_an_interval_of_six_pairs() {
