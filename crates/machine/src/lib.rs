@@ -6,99 +6,58 @@
 //! theoretical peaks with their formulas. Nothing here measures, prints, or opens a path that does not come through the root.
 #![forbid(unsafe_code)]
 
-mod activity;
-mod addresses;
-mod caches;
-mod cgroup;
-mod channels;
-mod counters;
-mod cpuinfo;
+mod cpu;
 mod declared;
-mod disk_layers;
-mod disk_peaks;
-mod disk_request;
-mod disk_sharing;
-mod disk_state;
-mod drives;
-mod dump;
-mod features;
-mod filesystems;
+mod disk;
 #[cfg(test)]
 mod fixture;
-mod identity;
-mod infiniband;
-mod latency;
 mod ledger;
-mod links;
+mod limits;
 mod list;
-mod locators;
 mod memory;
-mod memory_peaks;
-mod modules;
-mod mounts;
-mod net_frames;
-mod net_path;
-mod net_peaks;
-mod network;
-mod peaks;
-mod placement;
-mod platforms;
-mod ports;
-mod processor;
-mod rates;
-mod routes;
-mod sets;
-mod settings;
-mod smbios;
-mod steps;
-mod storage;
+mod net;
 mod surroundings;
 mod sysroot;
 mod system;
-mod throttle;
-mod topology;
-mod uarch;
-mod units;
-mod uplinks;
 
 use std::io;
 use std::path::Path;
 
 use model::machine::Machine;
 
-pub use activity::{Activity, activity, steal_seconds, throttled_seconds};
-pub use addresses::{OwnAddress, own_addresses};
-pub use counters::{DeviceIo, ProcessIo, device_io, process_io};
+pub use cpu::dump::{Dump, Leaves, Registers};
+pub use cpu::latency::imul_cycles;
+pub use cpu::rates::{Resolved, resolve};
+pub use cpu::sets::{lacking, missing};
+pub use cpu::steps::{CpuKernel, kernels, steps};
 pub use declared::{Declared, KEYS as DECLARED_KEYS};
-pub use disk_peaks::disk_peaks;
-pub use dump::{Dump, Leaves, Registers};
-pub use filesystems::{FilesystemClass, FilesystemKind, filesystem_kind, filesystem_named};
-pub use latency::imul_cycles;
+pub use disk::filesystems::{FilesystemClass, FilesystemKind, filesystem_kind, filesystem_named};
+pub use disk::storage::{storage, storage_source};
+pub use disk::throttle::{IoLimit, IoLimits, io_limits};
+pub use limits::disk::disk_peaks;
+pub use limits::memory::memory_peaks;
+pub use limits::net::{NetEnd, NetPath, net_peaks};
+pub use limits::peaks::{cpu_peaks, info_peaks, info_peaks_of};
 pub use list::parse_list;
-pub use memory_peaks::memory_peaks;
-pub use net_peaks::{NetEnd, NetPath, net_peaks};
-pub use peaks::{cpu_peaks, info_peaks, info_peaks_of};
-pub use placement::{away_share, bytes_by_node, nodes_of};
-pub use rates::{Resolved, resolve};
-pub use routes::interface_to;
-pub use sets::{lacking, missing};
-pub use settings::settings;
-pub use steps::{CpuKernel, kernels, steps};
-pub use storage::{storage, storage_source};
+pub use memory::placement::{away_share, bytes_by_node, nodes_of};
+pub use net::addresses::{OwnAddress, own_addresses};
+pub use net::routes::interface_to;
+pub use surroundings::activity::{Activity, activity, steal_seconds, throttled_seconds};
+pub use surroundings::counters::{DeviceIo, ProcessIo, device_io, process_io};
+pub use surroundings::settings::settings;
 pub use surroundings::{Watched, surroundings};
 pub use sysroot::Sysroot;
-pub use throttle::{IoLimit, IoLimits, io_limits};
 
-use cgroup::Limits;
-use drives::Drive;
+use disk::drives::Drive;
 use ledger::Ledger;
+use system::cgroup::Limits;
 
 /// Everything that can be known of a machine.
 pub fn discover(root: &Sysroot) -> Machine {
     let mut ledger = Ledger::default();
     let mut limits = Limits::discover(root);
-    let cpu = processor::discover(root, &mut limits, &mut ledger);
-    let (caches, source) = caches::discover(root, &cpu.topology);
+    let cpu = cpu::processor::discover(root, &mut limits, &mut ledger);
+    let (caches, source) = cpu::caches::discover(root, &cpu.topology);
     if caches.is_empty() {
         ledger.missing(
             "caches",
@@ -108,7 +67,7 @@ pub fn discover(root: &Sysroot) -> Machine {
     } else {
         ledger.source("caches", source);
     }
-    let llc = caches::last_level_groups(&caches);
+    let llc = cpu::caches::last_level_groups(&caches);
     let virtualization = system::virtualization(root, &mut ledger);
     let under_hypervisor = cpu.hypervisor_bit == Some(true) || virtualization.is_some();
     let bare_metal = cpu.hypervisor_bit == Some(false) && !under_hypervisor;
@@ -122,15 +81,15 @@ pub fn discover(root: &Sysroot) -> Machine {
         os: system::os(root, &mut ledger),
         memory: memory::discover(root, limits, &cpu, bare_metal, &mut ledger),
         numa: memory::nodes(root, bare_metal, &mut ledger),
-        disks: storage::disks(root, under_hypervisor),
-        nics: network::interfaces(root, under_hypervisor),
+        disks: disk::storage::disks(root, under_hypervisor),
+        nics: net::interfaces::interfaces(root, under_hypervisor),
         virtualization,
         cpu,
         caches,
         ..Machine::default()
     };
-    machine.shared_links = uplinks::shared(root, &machine.disks);
-    processor::complete_topology(&mut machine, &llc);
+    machine.shared_links = disk::uplinks::shared(root, &machine.disks);
+    cpu::processor::complete_topology(&mut machine, &llc);
     devices(&machine, &mut ledger);
     family_facts(&mut machine, bare_metal, &mut ledger);
     (machine.sources, machine.unknown) = (ledger.sources, ledger.unknown);
@@ -180,7 +139,7 @@ fn family_facts(machine: &mut Machine, bare_metal: bool, ledger: &mut Ledger) {
         machine.memory.page_bytes = Some(4096);
         ledger.source("memory.page_bytes", "x86-64");
     }
-    if let Some((bytes, source)) = platforms::die_read_bytes(machine).filter(|_| bare_metal) {
+    if let Some((bytes, source)) = memory::platforms::die_read_bytes(machine).filter(|_| bare_metal) {
         machine.memory.die_read_bytes_per_cycle = Some(bytes);
         ledger.source("memory.die_read_bytes_per_cycle", format!("table: {source}"));
     }
@@ -202,7 +161,7 @@ pub fn capture_from(root: Sysroot, folder: &Path) -> io::Result<Machine> {
     }
     let root = root.recording();
     let machine = discover(&root);
-    storage::read_all(&root);
+    disk::storage::read_all(&root);
     root.write_record(folder)?;
     Ok(machine)
 }

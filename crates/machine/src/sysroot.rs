@@ -10,8 +10,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-use crate::dump::Dump;
-use crate::{identity, modules, smbios};
+use crate::cpu::dump::Dump;
+use crate::disk::identity;
+use crate::memory::modules;
+use crate::memory::smbios;
 
 /// The dump of CPUID leaves inside a capture.
 const CPUID_FILE: &str = "cpuid.txt";

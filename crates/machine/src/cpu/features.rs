@@ -1,0 +1,287 @@
+//! Which instructions may be used: those the CPU has and the operating system enables.
+//!
+//! CPUID says what the CPU has, XCR0 which registers the system saves. A feature whose registers are not saved would
+//! trap or lose its contents, so it does not count. Without CPUID the kernel's own list of flags has to do.
+
+use std::collections::BTreeSet;
+
+use model::isa::Isa;
+
+use crate::cpu::dump::{Dump, Leaves, bit};
+
+/// Registers that a feature needs the operating system to save, as bits of XCR0.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Saved everywhere.
+    Base,
+    /// SSE and AVX (bits 1, 2).
+    Avx,
+    /// AVX and the three AVX-512 parts (bits 1, 2, 5, 6, 7).
+    Avx512,
+    /// Tile configuration and data (bits 17, 18).
+    Amx,
+}
+
+impl State {
+    const fn mask(self) -> u64 {
+        match self {
+            Self::Base => 0,
+            Self::Avx => 0b110,
+            Self::Avx512 => 0b1110_0110,
+            Self::Amx => 0b11 << 17,
+        }
+    }
+
+    /// The registers, for a reader.
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Base => "general registers",
+            Self::Avx => "XMM and YMM registers",
+            Self::Avx512 => "mask and ZMM registers",
+            Self::Amx => "tile registers",
+        }
+    }
+}
+
+/// One bit of CPUID with the kernel's name for it.
+struct Bit {
+    name: &'static str,
+    leaf: u32,
+    subleaf: u32,
+    /// 0 = EAX, 1 = EBX, 2 = ECX, 3 = EDX.
+    register: usize,
+    number: u32,
+    state: State,
+}
+
+const fn flag(name: &'static str, place: (u32, u32, usize, u32), state: State) -> Bit {
+    let (leaf, subleaf, register, number) = place;
+    Bit { name, leaf, subleaf, register, number, state }
+}
+
+/// Features worth knowing for the kernels, the clock and the memory tests. Places: Intel SDM volume 2A, CPUID; AMD APM
+/// volume 3, appendix E.
+const FEATURES: &[Bit] = &[
+    flag("sse2", (1, 0, 3, 26), State::Base),
+    flag("ssse3", (1, 0, 2, 9), State::Base),
+    flag("sse4_1", (1, 0, 2, 19), State::Base),
+    flag("sse4_2", (1, 0, 2, 20), State::Base),
+    flag("avx", (1, 0, 2, 28), State::Avx),
+    flag("fma", (1, 0, 2, 12), State::Avx),
+    flag("f16c", (1, 0, 2, 29), State::Avx),
+    flag("avx2", (7, 0, 1, 5), State::Avx),
+    flag("avx_vnni", (7, 1, 0, 4), State::Avx),
+    flag("avx_ifma", (7, 1, 0, 23), State::Avx),
+    flag("avx_vnni_int8", (7, 1, 3, 4), State::Avx),
+    flag("avx_vnni_int16", (7, 1, 3, 10), State::Avx),
+    flag("avx512f", (7, 0, 1, 16), State::Avx512),
+    flag("avx512dq", (7, 0, 1, 17), State::Avx512),
+    flag("avx512ifma", (7, 0, 1, 21), State::Avx512),
+    flag("avx512cd", (7, 0, 1, 28), State::Avx512),
+    flag("avx512bw", (7, 0, 1, 30), State::Avx512),
+    flag("avx512vl", (7, 0, 1, 31), State::Avx512),
+    flag("avx512_vbmi", (7, 0, 2, 1), State::Avx512),
+    flag("avx512_vnni", (7, 0, 2, 11), State::Avx512),
+    flag("avx512_fp16", (7, 0, 3, 23), State::Avx512),
+    flag("avx512_bf16", (7, 1, 0, 5), State::Avx512),
+    flag("amx_bf16", (7, 0, 3, 22), State::Amx),
+    flag("amx_tile", (7, 0, 3, 24), State::Amx),
+    flag("amx_int8", (7, 0, 3, 25), State::Amx),
+    flag("amx_fp16", (7, 1, 0, 21), State::Amx),
+    flag("erms", (7, 0, 1, 9), State::Base),
+    flag("fsrm", (7, 0, 3, 4), State::Base),
+    flag("clflushopt", (7, 0, 1, 23), State::Base),
+    flag("clwb", (7, 0, 1, 24), State::Base),
+    flag("aperfmperf", (6, 0, 2, 0), State::Base),
+    flag("rdtscp", (0x8000_0001, 0, 3, 27), State::Base),
+    flag("invariant_tsc", (0x8000_0007, 0, 3, 8), State::Base),
+    flag("rdpru", (0x8000_0008, 0, 1, 4), State::Base),
+];
+
+/// The features that each of our instruction sets consists of.
+///
+/// `avx2` includes FMA3: the kernels of that name use both, and every CPU in the table that has one has the other.
+/// Tiles are of no use without a product, so [`sets`] asks for one beside the set's own feature.
+const SETS: &[(Isa, &[&str])] = &[
+    (Isa::Sse2, &["sse2"]),
+    (Isa::Ssse3, &["sse2", "ssse3"]),
+    (Isa::Sse41, &["sse2", "sse4_1"]),
+    (Isa::Avx2, &["avx", "avx2", "fma"]),
+    (Isa::Avx512, &["avx512f"]),
+    (Isa::Avx512Vl, &["avx512f", "avx512vl"]),
+    (Isa::AvxVnni, &["avx2", "avx_vnni"]),
+    (Isa::AvxVnniInt8, &["avx2", "avx_vnni_int8"]),
+    (Isa::Avx512Vnni, &["avx512f", "avx512_vnni"]),
+    (Isa::Avx512Bf16, &["avx512f", "avx512_bf16"]),
+    (Isa::Avx512Fp16, &["avx512f", "avx512_fp16"]),
+    (Isa::Amx, &["amx_tile"]),
+    (Isa::Neon, &["asimd"]),
+    (Isa::Sve, &["sve"]),
+];
+
+/// What may be used.
+#[derive(Debug, Default)]
+pub(crate) struct Features {
+    /// Features in the kernel's spelling, in the table's order.
+    pub(crate) names: Vec<String>,
+    /// Our instruction sets.
+    pub(crate) isa: Vec<Isa>,
+    /// The instruction sets that CPUID says the CPUs have, enabled or not; none where nobody asked CPUID.
+    pub(crate) in_cpuid: Vec<Isa>,
+    /// Those of them that the operating system does not enable, each with how that is known.
+    pub(crate) not_enabled: Vec<(Isa, String)>,
+    /// Where this comes from.
+    pub(crate) source: String,
+}
+
+/// The features that every one of `cpus` (of all in the dump, where `None`) has and the operating system enables;
+/// `None` where the dump knows none of them.
+pub(crate) fn from_cpuid(dump: &Dump, cpus: Option<&[u32]>, xcr0: Option<u64>, label: &str) -> Option<Features> {
+    let chosen = dump.cpus().filter(|(cpu, _)| cpus.is_none_or(|cpus| cpus.contains(cpu)));
+    let chosen: Vec<&Leaves> = chosen.map(|(_, leaves)| leaves).collect();
+    let (enabled, state_source) = enabled_states(chosen.first()?, xcr0);
+    let present = || FEATURES.iter().filter(|feature| chosen.iter().all(|leaves| feature.in_cpu(leaves)));
+    let is_enabled = |feature: &&Bit| enabled & feature.state.mask() == feature.state.mask();
+    let names: Vec<String> = present().filter(is_enabled).map(|feature| feature.name.to_owned()).collect();
+    let in_cpuid = sets(&present().map(|feature| feature.name.to_owned()).collect::<Vec<_>>());
+    let isa = sets(&names);
+    let idle = in_cpuid.iter().copied().filter(|set| !isa.contains(set));
+    let why = |set: Isa| format!("CPUID has it, {state_source} lacks the {}", state_of(set).words());
+    // What the CPU could save says nothing of what the system does save.
+    let told = state_source == XCR0 || state_source == NO_OSXSAVE;
+    let not_enabled = idle.filter(|_| told).map(|set| (set, why(set))).collect();
+    Some(Features { isa, names, in_cpuid, not_enabled, source: format!("{label}; {state_source}") })
+}
+
+const XCR0: &str = "XCR0";
+const NO_OSXSAVE: &str = "no OSXSAVE: only base registers saved";
+
+/// The registers that the operating system saves, as bits of XCR0, and who says so.
+fn enabled_states(leaves: &Leaves, xcr0: Option<u64>) -> (u64, &'static str) {
+    const OSXSAVE: u32 = 27;
+    let saves = bit(leaves.or_zero(1, 0).ecx, OSXSAVE);
+    let supported = leaves.get(0xd, 0).map(|r| u64::from(r.edx) << 32 | u64::from(r.eax));
+    match (saves, xcr0, supported) {
+        (false, _, _) => (0, NO_OSXSAVE),
+        (true, Some(xcr0), _) => (xcr0, XCR0),
+        (true, None, Some(supported)) => (supported, "leaf 0xD for want of XCR0: what the CPU could save"),
+        (true, None, None) => (State::Avx.mask(), "no XCR0, no leaf 0xD: OSXSAVE taken to mean AVX"),
+    }
+}
+
+/// The registers that an instruction set works on: those of the most demanding of its features.
+fn state_of(set: Isa) -> State {
+    let needs = SETS.iter().filter(|(isa, _)| *isa == set).flat_map(|(_, needs)| needs.iter());
+    let states = needs.filter_map(|need| FEATURES.iter().find(|feature| feature.name == *need));
+    states.map(|feature| feature.state).max_by_key(|state| state.mask()).unwrap_or(State::Base)
+}
+
+/// The features that the kernel lists in `/proc/cpuinfo`: it removes those that it does not enable.
+pub(crate) fn from_flags(flags: &str, label: &str) -> Features {
+    let present: BTreeSet<&str> = flags.split_whitespace().collect();
+    let renamed = |name: &'static str| match name {
+        "invariant_tsc" => "nonstop_tsc",
+        "avx512_vbmi" => "avx512vbmi",
+        other => other,
+    };
+    let known = FEATURES.iter().map(|feature| feature.name).chain(["asimd", "sve"]);
+    let names: Vec<String> = known.filter(|name| present.contains(renamed(name))).map(str::to_owned).collect();
+    Features { isa: sets(&names), names, source: label.to_owned(), ..Features::default() }
+}
+
+impl Bit {
+    fn in_cpu(&self, leaves: &Leaves) -> bool {
+        let r = leaves.or_zero(self.leaf, self.subleaf);
+        bit([r.eax, r.ebx, r.ecx, r.edx][self.register], self.number)
+    }
+}
+
+fn sets(names: &[String]) -> Vec<Isa> {
+    const TILE_PRODUCTS: &[&str] = &["amx_int8", "amx_bf16", "amx_fp16"];
+    let has = |name: &&str| names.iter().any(|present| present == name);
+    let complete = |isa: Isa| isa != Isa::Amx || TILE_PRODUCTS.iter().any(has);
+    let vector = SETS.iter().filter(|(isa, needs)| needs.iter().all(has) && complete(*isa)).map(|(isa, _)| *isa);
+    std::iter::once(Isa::Scalar).chain(vector).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dump(ecx: u32, xcr0_supported: u32) -> Dump {
+        Dump::parse(&format!(
+            "CPU 0:\n 0x00000001 0x00: eax=0x000306f2 ebx=0x00000000 ecx={ecx:#010x} edx=0xbfebfbff\n \
+             0x00000007 0x00: eax=0x00000000 ebx=0x00010020 ecx=0x00000000 edx=0x00000000\n \
+             0x0000000d 0x00: eax={xcr0_supported:#010x} ebx=0x00000000 ecx=0x00000000 edx=0x00000000\n"
+        ))
+    }
+
+    #[test]
+    fn a_set_whose_registers_are_not_saved_does_not_count() {
+        let isa = |dump: &Dump, xcr0| from_cpuid(dump, None, xcr0, "").unwrap().isa;
+        let cpu = dump(0x7ffe_fbff, 0xe7);
+        assert_eq!(isa(&cpu, Some(0xe7)), [Isa::Scalar, Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2, Isa::Avx512]);
+        assert_eq!(isa(&cpu, Some(0x7)), [Isa::Scalar, Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2]);
+        assert_eq!(isa(&cpu, Some(0x3)), [Isa::Scalar, Isa::Sse2, Isa::Ssse3, Isa::Sse41]);
+        let without_osxsave = dump(0x7ffe_fbff & !(1 << 27), 0xe7);
+        assert_eq!(isa(&without_osxsave, Some(0xe7)), [Isa::Scalar, Isa::Sse2, Isa::Ssse3, Isa::Sse41]);
+    }
+
+    #[test]
+    fn a_set_that_the_system_does_not_enable_is_told_with_the_registers() {
+        let idle = |dump: &Dump, xcr0| from_cpuid(dump, None, xcr0, "").unwrap().not_enabled;
+        let cpu = dump(0x7ffe_fbff, 0xe7);
+        assert_eq!(idle(&cpu, Some(0xe7)), []);
+        let why = "CPUID has it, XCR0 lacks the mask and ZMM registers".to_owned();
+        assert_eq!(idle(&cpu, Some(0x7)), [(Isa::Avx512, why)]);
+        let sets = |idle: Vec<(Isa, String)>| idle.into_iter().map(|(isa, _)| isa).collect::<Vec<_>>();
+        assert_eq!(sets(idle(&cpu, Some(0x3))), [Isa::Avx2, Isa::Avx512]);
+        assert_eq!(idle(&dump(0x7ffe_fbff, 0x7), None), [], "leaf 0xD does not speak for the system");
+    }
+
+    #[test]
+    fn the_cpus_asked_for_decide() {
+        let text = |cpu: u32, avx512: u32| {
+            format!(
+                "CPU {cpu}:\n 0x00000001 0x00: eax=0x000906a4 ebx=0x00000000 ecx=0x7ffefbff edx=0xbfebfbff\n \
+                 0x00000007 0x00: eax=0x00000000 ebx={:#010x} ecx=0x00000000 edx=0x00000000\n",
+                1 << 5 | avx512 << 16
+            )
+        };
+        let hybrid = Dump::parse(&(text(0, 1) + &text(1, 0)));
+        let isa = |cpus: Option<&[u32]>| from_cpuid(&hybrid, cpus, Some(0xe7), "").map(|found| found.isa);
+        assert!(isa(Some(&[0])).unwrap().contains(&Isa::Avx512));
+        assert!(!isa(Some(&[1])).unwrap().contains(&Isa::Avx512));
+        assert!(!isa(None).unwrap().contains(&Isa::Avx512), "not on all");
+        assert_eq!(isa(Some(&[7])), None);
+    }
+
+    #[test]
+    fn tiles_need_a_product() {
+        let isa = |edx: u32| {
+            let text = format!(
+                " 0x00000001 0x00: eax=0x000806f8 ebx=0x00000000 ecx=0x7ffefbff edx=0xbfebfbff\n \
+                 0x00000007 0x00: eax=0x00000000 ebx=0x00000000 ecx=0x00000000 edx={edx:#010x}\n"
+            );
+            from_cpuid(&Dump::parse(&text), None, Some(0x6_00e7), "").unwrap().isa
+        };
+        assert!(!isa(1 << 24).contains(&Isa::Amx));
+        assert!(isa(1 << 24 | 1 << 25).contains(&Isa::Amx));
+        assert!(isa(1 << 24 | 1 << 22).contains(&Isa::Amx));
+    }
+
+    #[test]
+    fn without_xcr0_leaf_d_stands_in_and_the_source_says_so() {
+        let features = from_cpuid(&dump(0x7ffe_fbff, 0xe7), None, None, "recorded").unwrap();
+        assert!(features.isa.contains(&Isa::Avx512));
+        assert!(features.source.contains("leaf 0xD"), "{}", features.source);
+    }
+
+    #[test]
+    fn the_kernels_flags_do_where_there_is_no_cpuid() {
+        let features = from_flags("fpu sse2 ssse3 avx avx2 fma nonstop_tsc", "/proc/cpuinfo");
+        assert_eq!(features.isa, [Isa::Scalar, Isa::Sse2, Isa::Ssse3, Isa::Avx2]);
+        assert!(features.names.contains(&"invariant_tsc".to_owned()));
+        assert_eq!(from_flags("fp asimd sve", "").isa, [Isa::Scalar, Isa::Neon, Isa::Sve]);
+    }
+}

@@ -1,0 +1,333 @@
+//! The processor: who it is, which kinds of core it has, how fast they are clocked and what they can do per cycle.
+
+use std::collections::BTreeMap;
+
+use model::isa::Isa;
+use model::machine::{CoreKind, CoreType, Cpu, LogicalCpu, Machine, Withheld, WithheldBy};
+
+use crate::cpu::cpuinfo::CpuInfo;
+use crate::cpu::dump::Leaves;
+use crate::cpu::features;
+use crate::cpu::rates::ops_per_cycle;
+use crate::cpu::sets;
+use crate::cpu::topology::{self, Topology};
+use crate::cpu::uarch::{self, Identity, Uarch};
+use crate::cpu::units::Part;
+use crate::ledger::{Found, Ledger};
+use crate::list::parse_list;
+use crate::sysroot::{Sysroot, label};
+use crate::system::cgroup::Limits;
+use crate::system::{Controls, cpufreq};
+
+/// The processor, but for what nodes and caches add to its topology (see [`complete_topology`]).
+pub(crate) fn discover(root: &Sysroot, limits: &mut Limits, ledger: &mut Ledger) -> Cpu {
+    let cpuinfo = CpuInfo::read(root);
+    let mut cpu = identity(root, &cpuinfo, ledger);
+    instruction_sets(root, &cpuinfo, &mut cpu, ledger);
+    place(root, &cpuinfo, &mut cpu, ledger);
+    available(root, limits, &mut cpu, ledger);
+    let controls = Controls::discover(root, &numbers(&cpu.topology), ledger);
+    cpu.scaling_driver = controls.scaling_driver;
+    cpu.governor = controls.governor;
+    cpu.turbo = controls.turbo;
+    cpu.smt_control = controls.smt_control;
+    cpu.mitigations = controls.mitigations;
+    cpu.tsc_hz = ledger.take("cpu.tsc_hz", tsc(root));
+    core_types(root, &mut cpu, ledger);
+    clocks(root, &mut cpu, ledger);
+    open_figures(&cpu, ledger);
+    cpu
+}
+
+fn numbers(topology: &[LogicalCpu]) -> Vec<u32> {
+    topology.iter().map(|place| place.cpu).collect()
+}
+
+/// Vendor, brand, family, model and stepping, from CPUID or else from `/proc/cpuinfo`.
+fn identity(root: &Sysroot, cpuinfo: &CpuInfo, ledger: &mut Ledger) -> Cpu {
+    let cpuid = root.cpuid();
+    let leaves = cpuid.dump.first();
+    let from_cpuid =
+        |value: Option<String>, leaf: &str| value.map(|value| (value, format!("leaf {leaf} in {}", cpuid.label)));
+    let text = |key: &str| cpuinfo.first(key).map(|text| (text.to_owned(), label(CpuInfo::FILE)));
+    let vendor = from_cpuid(leaves.and_then(Leaves::vendor), "0").or_else(|| text("vendor_id"));
+    let brand = from_cpuid(leaves.and_then(Leaves::brand), "0x80000002").or_else(|| text("model name"));
+    let listed = || Some((cpuinfo.number("cpu family")?, cpuinfo.number("model")?, cpuinfo.number("stepping")?));
+    let signature =
+        leaves.and_then(Leaves::signature).map(|signature| (signature, format!("leaf 1 in {}", cpuid.label)));
+    let signature = signature.or_else(|| listed().map(|signature| (signature, label(CpuInfo::FILE))));
+    let why = "no CPUID and no /proc/cpuinfo";
+    let signature = ledger.need("cpu.family", signature, why, "the microarchitecture stays unknown");
+    ledger.same("cpu.family", &["cpu.model", "cpu.stepping"]);
+    let flagged = || Some((cpuinfo.first("flags")?.split(' ').any(|flag| flag == "hypervisor"), label(CpuInfo::FILE)));
+    let hypervisor = leaves.map(|leaves| (leaves.under_hypervisor(), format!("leaf 1 in {}", cpuid.label)));
+    let hypervisor = ledger.need(
+        "cpu.hypervisor_bit",
+        hypervisor.or_else(flagged),
+        why,
+        "whether firmware and CPUID tell the truth is open, so neither is asked",
+    );
+    Cpu {
+        vendor: ledger.need("cpu.vendor", vendor, why, "the microarchitecture stays unknown"),
+        model_name: ledger.need("cpu.model_name", brand, why, "the machine goes without a name"),
+        family: signature.map(|(family, _, _)| family),
+        model: signature.map(|(_, model, _)| model),
+        stepping: signature.map(|(_, _, stepping)| stepping),
+        hypervisor_bit: hypervisor,
+        microcode: ledger.take("cpu.microcode", text("microcode")),
+        ..Cpu::default()
+    }
+}
+
+fn instruction_sets(root: &Sysroot, cpuinfo: &CpuInfo, cpu: &mut Cpu, ledger: &mut Ledger) {
+    let cpuid = root.cpuid();
+    let flags = || cpuinfo.first("flags").or_else(|| cpuinfo.first("Features"));
+    let found = features::from_cpuid(&cpuid.dump, None, cpuid.xcr0, cpuid.label)
+        .or_else(|| flags().map(|flags| features::from_flags(flags, &label(CpuInfo::FILE))));
+    if let Some(found) = found {
+        ledger.source("cpu.isa", found.source);
+        ledger.same("cpu.isa", &["cpu.features"]);
+        cpu.isa = found.isa;
+        cpu.features = found.names;
+        let by_system = |(isa, why)| Withheld { isa, by: WithheldBy::OperatingSystem, why };
+        cpu.withheld = found.not_enabled.into_iter().map(by_system).collect();
+    } else {
+        ledger.missing("cpu.isa", "no CPUID and no /proc/cpuinfo", "only scalar kernels can be chosen from this");
+        cpu.isa = vec![Isa::Scalar];
+    }
+}
+
+fn place(root: &Sysroot, cpuinfo: &CpuInfo, cpu: &mut Cpu, ledger: &mut Ledger) {
+    let topology = Topology::discover(root, cpuinfo);
+    if let Some((packages, cores, threads)) = topology.counts() {
+        (cpu.packages, cpu.cores, cpu.threads) = (Some(packages), Some(cores), Some(threads));
+        cpu.smt = topology.smt();
+        ledger.source("cpu.topology", topology.source);
+        ledger.same("cpu.topology", &["cpu.packages", "cpu.cores", "cpu.threads", "cpu.smt"]);
+        if cpu.hypervisor_bit == Some(true) {
+            ledger.missing(
+                "cpu.host_topology",
+                "a hypervisor shows the cores it likes",
+                "two CPUs shown as cores may be SMT siblings of one",
+            );
+        }
+    } else {
+        ledger.missing(
+            "cpu.topology",
+            "no /sys/devices/system/cpu, no CPUID, no /proc/cpuinfo",
+            "cores and SMT siblings cannot be told apart, so there is no peak",
+        );
+    }
+    cpu.topology = topology.cpus;
+}
+
+/// The CPUs that this process may use: its affinity, within its CPU sets; in a capture without either, all.
+fn available(root: &Sysroot, limits: &mut Limits, cpu: &mut Cpu, ledger: &mut Ledger) {
+    const STATUS: &str = "proc/self/status";
+    let online = numbers(&cpu.topology);
+    let status = root.text(STATUS).unwrap_or_default();
+    let affinity = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).map(parse_list);
+    let (mut cpus, mut source) = match affinity.filter(|cpus| !cpus.is_empty()) {
+        Some(cpus) => (cpus, label(STATUS)),
+        None => (online.clone(), "no affinity recorded: all CPUs".to_owned()),
+    };
+    if let Some((set, from)) = limits.cpus.take() {
+        cpus.retain(|cpu| set.contains(cpu));
+        source = format!("{source}, {from}");
+    }
+    if !online.is_empty() {
+        cpus.retain(|cpu| online.contains(cpu));
+    }
+    if !cpus.is_empty() {
+        ledger.source("cpu.available_cpus", source);
+    }
+    cpu.available_cpus = cpus;
+    cpu.quota_cpus = ledger.take("cpu.quota_cpus", limits.quota_cpus.take());
+}
+
+/// Groups CPUs by kind of core, fast kinds first, and numbers the kinds in the topology.
+fn core_types(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
+    let (kinds, source) = topology::core_kinds(root);
+    let mut groups: BTreeMap<CoreKind, Vec<&LogicalCpu>> = BTreeMap::new();
+    for place in &cpu.topology {
+        groups.entry(kinds.get(&place.cpu).copied().unwrap_or_default()).or_default().push(place);
+    }
+    let uniform = groups.len() == 1;
+    let (mut types, mut hidden) = (Vec::new(), Vec::new());
+    for (kind, places) in &groups {
+        let leaves = places.first().and_then(|place| root.cpuid().dump.cpu(place.cpu));
+        let uarch = look_up(cpu, *kind, leaves);
+        let mut cores: Vec<u32> = places.iter().map(|place| place.core).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        let cpus: Vec<u32> = places.iter().map(|place| place.cpu).collect();
+        let own = features::from_cpuid(&root.cpuid().dump, Some(&cpus), root.cpuid().xcr0, root.cpuid().label);
+        hidden.extend(uarch.zip(own.as_ref()).map(|(uarch, own)| sets::hidden(uarch, own)).unwrap_or_default());
+        let (isa, features) = own.map_or_else(|| (cpu.isa.clone(), cpu.features.clone()), |own| (own.isa, own.names));
+        types.push(CoreType {
+            kind: if uniform { CoreKind::Uniform } else { *kind },
+            microarchitecture: uarch.map(|uarch| uarch.name.to_owned()),
+            cores: count(cores.len()),
+            threads: count(places.len()),
+            cpus,
+            ops_per_cycle: ops_per_cycle(uarch, &isa, &features, &part(cpu, leaves)),
+            isa,
+            ..CoreType::default()
+        });
+    }
+    if !types.is_empty() {
+        let none = "nothing tells cores apart".to_owned();
+        ledger.source("cpu.core_types", if uniform && kinds.is_empty() { none } else { source });
+    }
+    for place in &mut cpu.topology {
+        place.core_type = types.iter().position(|kind| kind.cpus.contains(&place.cpu)).map_or(0, count);
+    }
+    cpu.core_types = types;
+    withhold(cpu, hidden, ledger);
+    name_microarchitecture(cpu, ledger);
+}
+
+/// Adds what CPUID leaves out to what the operating system does not enable, if there is a hypervisor that can have
+/// hidden it.
+fn withhold(cpu: &mut Cpu, hidden: Vec<Withheld>, ledger: &mut Ledger) {
+    for withheld in hidden {
+        let is_new = cpu.withheld.iter().all(|known| known.isa != withheld.isa);
+        if cpu.hypervisor_bit == Some(true) && is_new {
+            cpu.withheld.push(withheld);
+        }
+    }
+    if !cpu.withheld.is_empty() {
+        ledger.source("cpu.withheld", "with each instruction set");
+    }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn name_microarchitecture(cpu: &mut Cpu, ledger: &mut Ledger) {
+    let mut names: Vec<&str> = cpu.core_types.iter().filter_map(|kind| kind.microarchitecture.as_deref()).collect();
+    names.dedup();
+    let complete = !names.is_empty() && cpu.core_types.iter().all(|kind| kind.microarchitecture.is_some());
+    let name = complete.then(|| (names.join(" + "), "table of families and models".to_owned()));
+    cpu.microarchitecture = ledger.need(
+        "cpu.microarchitecture",
+        name,
+        "family, model and kind of core are not in the table, or not known",
+        "peaks only as inferred from a measurement",
+    );
+}
+
+/// The table's row for a kind of core. A hybrid model whose cores name no kind has fast cores only if nothing but the
+/// machine itself can have hidden the others.
+fn look_up(cpu: &Cpu, kind: CoreKind, leaves: Option<&Leaves>) -> Option<&'static Uarch> {
+    let listed = || Some((cpu.family?, cpu.model?, cpu.stepping?));
+    let (family, model, stepping) = leaves.and_then(Leaves::signature).or_else(listed)?;
+    let identity = |kind| Identity { vendor: cpu.vendor.as_deref().unwrap_or_default(), family, model, stepping, kind };
+    let certain = uarch::look_up(identity(kind));
+    let bare = cpu.hypervisor_bit == Some(false);
+    certain.or_else(|| (kind == CoreKind::Uniform && bare).then(|| uarch::look_up(identity(CoreKind::Performance)))?)
+}
+
+/// Base and boost clock of each kind of core; of the machine, those of its fastest kind.
+fn clocks(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
+    let brand = cpu.model_name.clone().unwrap_or_default();
+    for kind in &mut cpu.core_types {
+        let first = kind.cpus.first().copied().unwrap_or(0);
+        let prefix = format!("cpu.core_types.{}", kind.kind);
+        let from_brand = brand_clock(&brand).map(|hz| (hz, "brand string".to_owned()));
+        let base = kilohertz(root, first, "base_frequency")
+            .or_else(|| nominal(root, first))
+            .or_else(|| leaf_clock(root, first, |leaf| leaf.eax))
+            .or(from_brand);
+        let boost = kilohertz(root, first, "cpuinfo_max_freq").or_else(|| leaf_clock(root, first, |leaf| leaf.ebx));
+        kind.base_hz = ledger.take(&format!("{prefix}.base_hz"), base);
+        kind.boost_hz = ledger.take(&format!("{prefix}.boost_hz"), boost);
+    }
+    let first = cpu.core_types.first();
+    (cpu.base_hz, cpu.boost_hz) = (first.and_then(|kind| kind.base_hz), first.and_then(|kind| kind.boost_hz));
+    let kind = first.map(|kind| kind.kind).unwrap_or_default();
+    let why = "no cpufreq, no CPUID leaf 0x16, no clock in the brand string";
+    for (fact, known) in [("base_hz", cpu.base_hz), ("boost_hz", cpu.boost_hz)] {
+        match ledger.sources.get(&format!("cpu.core_types.{kind}.{fact}")).cloned() {
+            Some(source) if known.is_some() => ledger.source(&format!("cpu.{fact}"), source),
+            _ => ledger.missing(
+                &format!("cpu.{fact}"),
+                why,
+                "no peak at this clock; the measured clock gives the sustained one",
+            ),
+        }
+    }
+}
+
+fn kilohertz(root: &Sysroot, cpu: u32, name: &str) -> Found<f64> {
+    let file = cpufreq(cpu, name);
+    root.number::<f64>(&file).filter(|khz| khz.is_finite() && *khz > 0.0).map(|khz| (khz * 1e3, label(&file)))
+}
+
+/// The nominal clock that firmware gives the frequency driver, MHz (ACPI CPPC; where `base_frequency` is not).
+fn nominal(root: &Sysroot, cpu: u32) -> Found<f64> {
+    let file = format!("sys/devices/system/cpu/cpu{cpu}/acpi_cppc/nominal_freq");
+    root.number::<f64>(&file).filter(|mhz| mhz.is_finite() && *mhz > 0.0).map(|mhz| (mhz * 1e6, label(&file)))
+}
+
+/// Leaf 0x16 gives clocks in MHz, and 0 where it does not know.
+fn leaf_clock(root: &Sysroot, cpu: u32, register: impl Fn(crate::cpu::dump::Registers) -> u32) -> Found<f64> {
+    let cpuid = root.cpuid();
+    let mhz = cpuid.dump.cpu(cpu)?.get(0x16, 0).map(register).map(|mhz| mhz & 0xffff).filter(|mhz| *mhz > 0)?;
+    Some((f64::from(mhz) * 1e6, format!("leaf 0x16 in {}", cpuid.label)))
+}
+
+/// The nominal clock in names such as `… @ 2.50GHz`.
+fn brand_clock(brand: &str) -> Option<f64> {
+    let clock = brand.rsplit_once('@')?.1.trim();
+    let ghz =
+        clock.strip_suffix("GHz").map(|ghz| (ghz, 1e9)).or_else(|| clock.strip_suffix("MHz").map(|mhz| (mhz, 1e6)));
+    let (number, unit) = ghz?;
+    number.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0).map(|number| number * unit)
+}
+
+/// The time stamp counter's rate: leaf 0x15 (crystal x ratio), else what a hypervisor says in 0x40000010 (kHz).
+fn tsc(root: &Sysroot) -> Found<f64> {
+    let cpuid = root.cpuid();
+    let leaves = cpuid.dump.first()?;
+    let ratio = leaves.or_zero(0x15, 0);
+    if ratio.eax > 0 && ratio.ebx > 0 && ratio.ecx > 0 {
+        let hz = f64::from(ratio.ecx) * f64::from(ratio.ebx) / f64::from(ratio.eax);
+        return Some((hz, format!("leaf 0x15 in {}", cpuid.label)));
+    }
+    let khz = leaves.get(0x4000_0010, 0).map(|leaf| leaf.eax).filter(|khz| *khz > 0)?;
+    Some((f64::from(khz) * 1e3, format!("leaf 0x40000010 in {}", cpuid.label)))
+}
+
+/// What the question of one or two 512-bit units needs to know of a core.
+fn part(cpu: &Cpu, leaves: Option<&Leaves>) -> Part {
+    let datapath = |leaves: &Leaves| Some(leaves.get(0x8000_001a, 0)?.eax);
+    Part {
+        brand: cpu.model_name.clone().unwrap_or_default(),
+        signature: (cpu.family.unwrap_or(0), cpu.model.unwrap_or(0)),
+        datapath_bits: leaves.filter(|leaves| !leaves.under_hypervisor()).and_then(datapath),
+    }
+}
+
+/// Says which figures per cycle are left open.
+fn open_figures(cpu: &Cpu, ledger: &mut Ledger) {
+    for kind in &cpu.core_types {
+        let fact = format!("cpu.core_types.{}.ops_per_cycle", kind.kind);
+        let open = kind.ops_per_cycle.iter().filter(|rate| !rate.candidates.is_empty());
+        let open: Vec<&str> = open.map(|rate| rate.what.as_str()).collect();
+        if !open.is_empty() {
+            let why = format!("parts of this model have one or two 512-bit units: {}", open.join(", "));
+            ledger.missing(&fact, why, "a measurement decides; until then no boost or base peak that depends on it");
+        }
+        ledger.source(&fact, "with each figure");
+    }
+}
+
+/// Adds to the topology what other parts of the machine tell: nodes and last-level caches.
+pub(crate) fn complete_topology(machine: &mut Machine, llc: &BTreeMap<u32, u32>) {
+    for place in &mut machine.cpu.topology {
+        place.llc = llc.get(&place.cpu).copied();
+        place.node = machine.numa.iter().find(|node| node.cpus.contains(&place.cpu)).map(|node| node.node);
+    }
+}

@@ -1,0 +1,270 @@
+//! Which logical CPUs share a core, a package and a kind of core.
+//!
+//! Three witnesses in order of trust: the kernel's topology files, the APIC numbers in CPUID, `/proc/cpuinfo`. The kind
+//! of core comes from CPUID leaf 0x1A (Intel) or 0x80000026 (AMD), else from the kernel's lists of core CPUs.
+
+use std::collections::BTreeMap;
+
+use model::machine::{CoreKind, LogicalCpu};
+
+use crate::cpu::cpuinfo::CpuInfo;
+use crate::cpu::dump::{Dump, Leaves, bit, bits};
+use crate::list::parse_list;
+use crate::sysroot::{Sysroot, label};
+
+/// Every logical CPU with its place, and who says so.
+#[derive(Debug, Default)]
+pub(crate) struct Topology {
+    /// Ascending by number; `core_type` still 0, `llc` and `node` still unknown.
+    pub(crate) cpus: Vec<LogicalCpu>,
+    /// The witness; empty where there was none.
+    pub(crate) source: String,
+}
+
+/// What tells cores and packages apart, in whatever numbers the witness uses.
+struct Place {
+    cpu: u32,
+    package: u64,
+    core: u64,
+}
+
+impl Topology {
+    /// The machine's topology from the best witness there is.
+    pub(crate) fn discover(root: &Sysroot, cpuinfo: &CpuInfo) -> Self {
+        let cpuid = root.cpuid();
+        let witnesses = [
+            (from_sysfs(root), label("sys/devices/system/cpu/cpu*/topology")),
+            (from_dump(&cpuid.dump), format!("APIC numbers in {}", cpuid.label)),
+            (from_cpuinfo(cpuinfo), label("proc/cpuinfo")),
+        ];
+        let best = witnesses.into_iter().find(|(places, _)| !places.is_empty());
+        best.map(|(places, source)| Self { cpus: number(&places), source }).unwrap_or_default()
+    }
+
+    /// Packages, physical cores and logical CPUs; `None` without a witness.
+    pub(crate) fn counts(&self) -> Option<(u32, u32, u32)> {
+        let most = |numbers: &mut dyn Iterator<Item = u32>| numbers.max().map(|highest| highest + 1);
+        let packages = most(&mut self.cpus.iter().map(|cpu| cpu.package))?;
+        let cores = most(&mut self.cpus.iter().map(|cpu| cpu.core))?;
+        Some((packages, cores, u32::try_from(self.cpus.len()).ok()?))
+    }
+
+    /// Whether some core shows more than one hardware thread.
+    pub(crate) fn smt(&self) -> Option<bool> {
+        (!self.cpus.is_empty()).then(|| self.cpus.iter().any(|cpu| cpu.siblings.len() > 1))
+    }
+}
+
+fn from_sysfs(root: &Sysroot) -> Vec<Place> {
+    let online = online_cpus(root);
+    let place = |cpu: u32| {
+        let file = |name: &str| format!("sys/devices/system/cpu/cpu{cpu}/topology/{name}");
+        // Some virtual machines leave the package number at -1.
+        let package = root.number::<i64>(&file("physical_package_id"))?.max(0).unsigned_abs();
+        let siblings = root.text(&file("thread_siblings_list")).map(|list| parse_list(&list)).unwrap_or_default();
+        let core = siblings.first().copied().unwrap_or(cpu);
+        Some(Place { cpu, package, core: u64::from(core) })
+    };
+    let places: Vec<Place> = online.iter().filter_map(|cpu| place(*cpu)).collect();
+    // Half a topology would be a wrong one.
+    if places.len() == online.len() { places } else { Vec::new() }
+}
+
+/// The CPUs in use, from the kernel's list, else from the folders that show a topology.
+fn online_cpus(root: &Sysroot) -> Vec<u32> {
+    const CPUS: &str = "sys/devices/system/cpu";
+    if let Some(list) = root.text(&format!("{CPUS}/online")) {
+        return parse_list(&list);
+    }
+    let numbers = root.names(CPUS).into_iter().filter_map(|name| name.strip_prefix("cpu")?.parse().ok());
+    numbers.filter(|cpu| root.text(&format!("{CPUS}/cpu{cpu}/topology/physical_package_id")).is_some()).collect()
+}
+
+fn from_cpuinfo(cpuinfo: &CpuInfo) -> Vec<Place> {
+    let place = |cpu: &BTreeMap<String, String>| {
+        let number = |key: &str| cpu.get(key)?.parse::<u64>().ok();
+        let package = number("physical id")?;
+        Some(Place { cpu: cpuinfo_number(cpu)?, package, core: package << 32 | number("core id")? })
+    };
+    cpuinfo.cpus.iter().filter_map(place).collect()
+}
+
+fn cpuinfo_number(cpu: &BTreeMap<String, String>) -> Option<u32> {
+    cpu.get("processor")?.parse().ok().filter(|cpu| *cpu <= crate::list::HIGHEST_CPU)
+}
+
+fn from_dump(dump: &Dump) -> Vec<Place> {
+    let place = |(cpu, leaves): (u32, &Leaves)| {
+        let Apic { id, smt_bits, package_bits } = Apic::of(leaves)?;
+        let (core, package) = (u64::from(id).checked_shr(smt_bits)?, u64::from(id).checked_shr(package_bits)?);
+        Some(Place { cpu, package, core })
+    };
+    dump.cpus().filter_map(place).collect()
+}
+
+/// An APIC number and how to cut it up.
+struct Apic {
+    id: u32,
+    /// Low bits that number the threads of a core.
+    smt_bits: u32,
+    /// Low bits that number the threads of a package.
+    package_bits: u32,
+}
+
+impl Apic {
+    fn of(leaves: &Leaves) -> Option<Self> {
+        [0x1f, 0xb, 0x8000_0026]
+            .into_iter()
+            .find_map(|leaf| Self::from_levels(leaves, leaf))
+            .or_else(|| Self::from_amd(leaves))
+            .or_else(|| Self::from_legacy(leaves))
+    }
+
+    /// Extended topology: one subleaf per level, each with the bits below the next level. In 0xB and 0x1F level type 1
+    /// is the thread, in 0x80000026 the core; either way its shift separates threads of one core.
+    fn from_levels(leaves: &Leaves, leaf: u32) -> Option<Self> {
+        let levels: Vec<_> = leaves.each(leaf, |level| bits(level.ecx, 15, 8) != 0).collect();
+        let smt = levels.iter().find(|level| bits(level.ecx, 15, 8) == 1)?;
+        let last = levels.last()?;
+        Some(Self { id: last.edx, smt_bits: bits(smt.eax, 4, 0), package_bits: bits(last.eax, 4, 0) })
+    }
+
+    /// AMD before extended topology: leaf 0x8000001E gives the number and the threads of a core, 0x80000008 the
+    /// package.
+    fn from_amd(leaves: &Leaves) -> Option<Self> {
+        const TOPOLOGY_EXTENSIONS: u32 = 22;
+        if !bit(leaves.get(0x8000_0001, 0)?.ecx, TOPOLOGY_EXTENSIONS) {
+            return None;
+        }
+        let unit = leaves.get(0x8000_001e, 0)?;
+        let threads_per_core = bits(unit.ebx, 15, 8) + 1;
+        let size = leaves.get(0x8000_0008, 0)?.ecx;
+        let package_bits = match bits(size, 15, 12) {
+            0 => (bits(size, 7, 0) + 1).next_power_of_two().trailing_zeros(),
+            bits => bits,
+        };
+        let smt_bits = threads_per_core.next_power_of_two().trailing_zeros();
+        Some(Self { id: unit.eax, smt_bits, package_bits: package_bits.max(smt_bits) })
+    }
+
+    /// The eight-bit APIC number of leaf 1, with leaf 4's core count where there is one.
+    fn from_legacy(leaves: &Leaves) -> Option<Self> {
+        const MANY_THREADS: u32 = 28;
+        let one = leaves.get(1, 0)?;
+        let threads = if bit(one.edx, MANY_THREADS) { bits(one.ebx, 23, 16).max(1) } else { 1 };
+        let cores = leaves.get(4, 0).map_or(threads, |cache| bits(cache.eax, 31, 26) + 1).clamp(1, threads);
+        let width = |count: u32| count.next_power_of_two().trailing_zeros();
+        let package_bits = width(threads);
+        Some(Self { id: bits(one.ebx, 31, 24), smt_bits: package_bits - width(cores).min(package_bits), package_bits })
+    }
+}
+
+/// Gives packages and cores our own dense numbers, in the order in which their first CPUs come.
+fn number(places: &[Place]) -> Vec<LogicalCpu> {
+    fn dense<K: Ord>(known: &mut BTreeMap<K, u32>, key: K) -> u32 {
+        let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
+        *known.entry(key).or_insert(next)
+    }
+    let (mut packages, mut cores) = (BTreeMap::new(), BTreeMap::new());
+    let mut threads: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    let mut cpus: Vec<LogicalCpu> = Vec::new();
+    for place in places {
+        let package = dense(&mut packages, place.package);
+        let core = dense(&mut cores, (place.package, place.core));
+        threads.entry(core).or_default().push(place.cpu);
+        cpus.push(LogicalCpu { cpu: place.cpu, package, core, ..LogicalCpu::default() });
+    }
+    for cpu in &mut cpus {
+        cpu.siblings.clone_from(&threads[&cpu.core]);
+    }
+    cpus
+}
+
+/// The kind of core behind each CPU, as far as CPUID or the kernel tells; a CPU of which nothing is told is missing.
+pub(crate) fn core_kinds(root: &Sysroot) -> (BTreeMap<u32, CoreKind>, String) {
+    let cpuid = root.cpuid();
+    let told: BTreeMap<u32, CoreKind> =
+        cpuid.dump.cpus().filter_map(|(cpu, leaves)| Some((cpu, kind_of(leaves)?))).collect();
+    if !told.is_empty() {
+        return (without_l3(&cpuid.dump, told), format!("leaves 0x1A, 0x80000026 in {}", cpuid.label));
+    }
+    let by_size = strix_point(&cpuid.dump);
+    if !by_size.is_empty() {
+        return (by_size, format!("size of the third-level cache, leaf 0x8000001D in {}", cpuid.label));
+    }
+    let lists = [
+        ("cpu_core", CoreKind::Performance),
+        ("cpu_atom", CoreKind::Efficiency),
+        ("cpu_lowpower", CoreKind::LowPowerEfficiency),
+    ];
+    let listed = lists.into_iter().flat_map(|(folder, kind)| {
+        let list = root.text(&format!("sys/devices/{folder}/cpus")).unwrap_or_default();
+        parse_list(&list).into_iter().map(move |cpu| (cpu, kind))
+    });
+    (listed.collect(), label("sys/devices/cpu_*/cpus"))
+}
+
+/// Zen 5 and Zen 5c cores of a bare Strix Point whose CPUID does not name them: the former share the larger third-level
+/// cache. No other model, since elsewhere cores that are alike have caches of different size.
+fn strix_point(dump: &Dump) -> BTreeMap<u32, CoreKind> {
+    const FAMILY: u32 = 0x1a;
+    let is_one = |leaves: &Leaves| {
+        let part = leaves.signature().map(|(family, model, _)| (family, model >> 4));
+        part == Some((FAMILY, 2)) && !leaves.under_hypervisor()
+    };
+    let sets = |leaves: &Leaves| leaves.get(0x8000_001d, 3).map(|cache| cache.ecx);
+    let of_cpu: BTreeMap<u32, u32> = dump
+        .cpus()
+        .filter(|(_, leaves)| is_one(leaves))
+        .filter_map(|(cpu, leaves)| Some((cpu, sets(leaves)?)))
+        .collect();
+    let (Some(least), Some(most)) = (of_cpu.values().min().copied(), of_cpu.values().max().copied()) else {
+        return BTreeMap::new();
+    };
+    let kind = |sets: u32| if sets == most { CoreKind::Performance } else { CoreKind::Efficiency };
+    if least == most { BTreeMap::new() } else { of_cpu.into_iter().map(|(cpu, sets)| (cpu, kind(sets))).collect() }
+}
+
+/// The kind of core by native model (Intel, leaf 0x1A) or core level (AMD, leaf 0x80000026, if the cores differ at
+/// all).
+pub(crate) fn kind_of(leaves: &Leaves) -> Option<CoreKind> {
+    const HETEROGENEOUS: u32 = 30;
+    match bits(leaves.or_zero(0x1a, 0).eax, 31, 24) {
+        0x20 => return Some(CoreKind::Efficiency),
+        0x40 => return Some(CoreKind::Performance),
+        _ => {}
+    }
+    let levels: Vec<_> = leaves.each(0x8000_0026, |level| bits(level.ecx, 15, 8) != 0).collect();
+    if !levels.iter().any(|level| bit(level.eax, HETEROGENEOUS)) {
+        return None;
+    }
+    match bits(levels.first()?.ebx, 31, 28) {
+        0 => Some(CoreKind::Performance),
+        1 => Some(CoreKind::Efficiency),
+        _ => None,
+    }
+}
+
+/// Small cores that see no third-level cache, while the fast ones do, sit outside the main cluster.
+fn without_l3(dump: &Dump, mut kinds: BTreeMap<u32, CoreKind>) -> BTreeMap<u32, CoreKind> {
+    let has_l3 = |cpu: &u32| {
+        let caches = dump.cpu(*cpu).into_iter().flat_map(|leaves| leaves.each(4, |cache| bits(cache.eax, 4, 0) != 0));
+        caches.into_iter().any(|cache| bits(cache.eax, 7, 5) == 3)
+    };
+    let fast_has = kinds.iter().any(|(cpu, kind)| *kind == CoreKind::Performance && has_l3(cpu));
+    for (cpu, kind) in &mut kinds {
+        if fast_has && *kind == CoreKind::Efficiency && !is_amd(dump, *cpu) && !has_l3(cpu) {
+            *kind = CoreKind::LowPowerEfficiency;
+        }
+    }
+    kinds
+}
+
+fn is_amd(dump: &Dump, cpu: u32) -> bool {
+    dump.cpu(cpu).and_then(Leaves::vendor).is_some_and(|vendor| vendor == "AuthenticAMD")
+}
+
+/// The APIC number of the CPU that these leaves belong to.
+pub(crate) fn apic_number(leaves: &Leaves) -> Option<u32> {
+    Apic::of(leaves).map(|apic| apic.id)
+}

@@ -1,0 +1,584 @@
+//! The table of microarchitectures: which family and model is which, and what one core finishes per cycle.
+//!
+//! Counts are instructions per cycle and core; `rates` turns them into operations, and takes the bound of the core's
+//! ports (`ports`) where no count is listed. Each row names its source. A count that no source gives is `None`, and a
+//! row may have a name only. Sources: `InstLatx64` dumps, OSACA models, cpufp result files, LLVM's scheduling models
+//! and lists of features (commit of June 2026), likwid issues.
+
+use std::ops::RangeInclusive;
+
+use model::isa::Isa;
+use model::machine::CoreKind;
+
+use crate::cpu::ports::{self, Ports};
+
+/// How often per cycle something finishes, and who says so.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Count {
+    pub(crate) per_cycle: f64,
+    pub(crate) source: &'static str,
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "every field that it fills is optional")]
+const fn count(per_cycle: f64, source: &'static str) -> Option<Count> {
+    Some(Count { per_cycle, source })
+}
+
+/// How many 512-bit units a core has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Wide {
+    /// No 512-bit arithmetic, or none known.
+    No,
+    /// So many in every part of this row.
+    Units(f64),
+    /// Skylake-SP and its kin: one or two, by the part's name.
+    BySku,
+    /// Zen 5: two, or one where the data path is 256 bits wide, by model and CPUID.
+    ByDatapath,
+}
+
+/// What one core of a microarchitecture finishes per cycle.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Uarch {
+    pub(crate) name: &'static str,
+    /// `VFMADD` of one element.
+    pub(crate) fma_scalar: Option<Count>,
+    /// `VFMADD` of 256 bits.
+    pub(crate) fma_256: Option<Count>,
+    /// Pairs of one multiplication and one addition, 128 bits or one element.
+    pub(crate) pairs: Option<Count>,
+    /// 512-bit units, each finishing one `VFMADD` or `VPDPBUSD` per cycle.
+    pub(crate) wide: Wide,
+    pub(crate) wide_source: &'static str,
+    /// `VDPBF16PS` per 512-bit unit.
+    pub(crate) bf16_per_unit: Option<Count>,
+    /// 256-bit `VPDPBUSD`.
+    pub(crate) vnni_256: Option<Count>,
+    /// `PMADDUBSW` + `PMADDWD` + `PADDD`, 128 bits.
+    pub(crate) maddubs_128: Option<Count>,
+    /// The same, 256 bits.
+    pub(crate) maddubs_256: Option<Count>,
+    /// The same, 512 bits, with one 512-bit unit and with two.
+    pub(crate) maddubs_512: [Option<Count>; 2],
+    /// `IMUL` of 32 bits, register to register.
+    pub(crate) imul: Option<Count>,
+    /// Tile products: `TDPBUSD`, `TDPBF16PS`, `TDPFP16PS`.
+    pub(crate) amx: [Option<Count>; 3],
+    /// The ports of the core, for what has no count of its own.
+    pub(crate) ports: Option<&'static Ports>,
+    /// The instruction sets that every part of the row has, oldest first; none where no source lists them.
+    pub(crate) sets: &'static [Isa],
+    /// The processor of LLVM's `X86.td` whose features those are.
+    pub(crate) sets_source: &'static str,
+}
+
+/// A row with a name and nothing else.
+const fn named(name: &'static str) -> Uarch {
+    Uarch {
+        name,
+        fma_scalar: None,
+        fma_256: None,
+        pairs: None,
+        wide: Wide::No,
+        wide_source: "",
+        bf16_per_unit: None,
+        vnni_256: None,
+        maddubs_128: None,
+        maddubs_256: None,
+        maddubs_512: [None; 2],
+        imul: None,
+        amx: [None; 3],
+        ports: None,
+        sets: &[],
+        sets_source: "",
+    }
+}
+
+const OF_NEHALEM: &[Isa] = &[Isa::Sse2, Isa::Ssse3, Isa::Sse41];
+const OF_HASWELL: &[Isa] = &[Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2];
+const OF_ALDER_LAKE: &[Isa] = &[Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2, Isa::AvxVnni];
+const OF_SIERRA_FOREST: &[Isa] = &[Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2, Isa::AvxVnni, Isa::AvxVnniInt8];
+const OF_KNIGHTS: &[Isa] = &[Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2, Isa::Avx512];
+const OF_SKYLAKE_SP: &[Isa] = &[Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2, Isa::Avx512, Isa::Avx512Vl];
+const OF_CASCADE_LAKE: &[Isa] =
+    &[Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2, Isa::Avx512, Isa::Avx512Vl, Isa::Avx512Vnni];
+/// Of Zen 4, too.
+const OF_COOPER_LAKE: &[Isa] =
+    &[Isa::Sse2, Isa::Ssse3, Isa::Sse41, Isa::Avx2, Isa::Avx512, Isa::Avx512Vl, Isa::Avx512Vnni, Isa::Avx512Bf16];
+const OF_ZEN5: &[Isa] = &[
+    Isa::Sse2,
+    Isa::Ssse3,
+    Isa::Sse41,
+    Isa::Avx2,
+    Isa::Avx512,
+    Isa::Avx512Vl,
+    Isa::AvxVnni,
+    Isa::Avx512Vnni,
+    Isa::Avx512Bf16,
+];
+const OF_SAPPHIRE_RAPIDS: &[Isa] = &[
+    Isa::Sse2,
+    Isa::Ssse3,
+    Isa::Sse41,
+    Isa::Avx2,
+    Isa::Avx512,
+    Isa::Avx512Vl,
+    Isa::AvxVnni,
+    Isa::Avx512Vnni,
+    Isa::Avx512Bf16,
+    Isa::Avx512Fp16,
+    Isa::Amx,
+];
+
+const LLVM_HSW: &str = "LLVM X86SchedHaswell.td";
+const LLVM_SKX: &str = "LLVM X86SchedSkylakeServer.td";
+const LLVM_ADLP: &str = "LLVM X86SchedAlderlakeP.td";
+const LLVM_ZN2: &str = "LLVM X86ScheduleZnver2.td";
+const LLVM_ZN4: &str = "LLVM X86ScheduleZnver4.td";
+const ICX: &str = "OSACA icx.yml";
+const SPR: &str = "OSACA spr.yml; cpufp Xeon 6455B, W9-3495X";
+const RPL_BIG: &str = "InstLatx64 RaptorLake BC";
+const RPL_LITTLE: &str = "InstLatx64 RaptorLake LC; cpufp N150";
+const MTL_LITTLE: &str = "InstLatx64 MeteorLake LC; cpufp 255H LPE";
+const ARL_BIG: &str = "InstLatx64 ArrowLake BC; cpufp 255H";
+const ARL_LITTLE: &str = "InstLatx64 ArrowLake LC; cpufp 255H";
+const ZEN5: &str = "InstLatx64 GraniteRidge; cpufp 9700X";
+
+const HASWELL_FMA: Option<Count> = count(2.0, "InstLatx64 Haswell: FMA T 0.5, ports 0 and 1");
+/// Both multiplies of the byte sequence go to port 0: one sequence in two cycles.
+const HASWELL_BYTES: Option<Count> = count(0.5, "LLVM X86SchedHaswell.td: vector multiply on port 0 alone");
+const HASWELL: Uarch = Uarch {
+    fma_scalar: HASWELL_FMA,
+    fma_256: HASWELL_FMA,
+    pairs: count(1.0, "LLVM X86SchedHaswell.td: multiply on ports 0 and 1, add on port 1 alone"),
+    maddubs_128: HASWELL_BYTES,
+    maddubs_256: HASWELL_BYTES,
+    imul: count(1.0, LLVM_HSW),
+    ports: Some(&ports::HASWELL),
+    sets: OF_HASWELL,
+    sets_source: "haswell",
+    ..named("Haswell")
+};
+const BROADWELL: Uarch = Uarch { name: "Broadwell", sets_source: "broadwell", ..HASWELL };
+
+const SKYLAKE_PAIRS: Option<Count> = count(1.0, "LLVM X86SchedSkylakeServer.td: multiply and add share ports 0 and 1");
+const SKYLAKE_BYTES: Option<Count> =
+    count(1.0, "LLVM X86SchedSkylakeServer.td: vector multiply on ports 0 and 1, add on port 5");
+const SKYLAKE: Uarch = Uarch {
+    fma_scalar: count(2.0, "peakperf README: 2 FPUs of latency 4"),
+    fma_256: count(2.0, "peakperf README: 2 FPUs of latency 4"),
+    pairs: SKYLAKE_PAIRS,
+    maddubs_128: SKYLAKE_BYTES,
+    maddubs_256: SKYLAKE_BYTES,
+    imul: count(1.0, LLVM_SKX),
+    ports: Some(&ports::SKYLAKE),
+    sets: OF_HASWELL,
+    sets_source: "skylake",
+    ..named("Skylake")
+};
+const SKYLAKE_SP: Uarch = Uarch {
+    name: "Skylake-SP",
+    fma_scalar: count(2.0, LLVM_SKX),
+    fma_256: count(2.0, LLVM_SKX),
+    wide: Wide::BySku,
+    wide_source: "InstLatx64 SkylakeX (2 units: T 0.5), CascadeLakeSP (1 unit: T 1.0)",
+    maddubs_512: [
+        count(0.5, "both multiplies on port 0, InstLatx64 CascadeLakeSP"),
+        count(2.0 / 3.0, "LLVM X86SchedSkylakeServer.td: three instructions on ports 0 and 5"),
+    ],
+    sets: OF_SKYLAKE_SP,
+    sets_source: "skylake-avx512",
+    ..SKYLAKE
+};
+const CASCADE_LAKE: Uarch =
+    Uarch { name: "Cascade Lake", sets: OF_CASCADE_LAKE, sets_source: "cascadelake", ..SKYLAKE_SP };
+const COOPER_LAKE: Uarch = Uarch { name: "Cooper Lake", sets: OF_COOPER_LAKE, sets_source: "cooperlake", ..SKYLAKE_SP };
+
+const ICE_LAKE_PAIRS: Option<Count> = count(1.0, "LLVM X86SchedIceLake.td: multiply and add share ports 0 and 1");
+const ICE_LAKE_BYTES: Option<Count> =
+    count(1.0, "LLVM X86SchedIceLake.td: vector multiply on ports 0 and 1, add on port 5");
+const ICE_LAKE_SP: Uarch = Uarch {
+    name: "Ice Lake-SP",
+    pairs: ICE_LAKE_PAIRS,
+    maddubs_128: ICE_LAKE_BYTES,
+    maddubs_256: ICE_LAKE_BYTES,
+    fma_scalar: count(2.0, ICX),
+    fma_256: count(2.0, ICX),
+    wide: Wide::Units(2.0),
+    wide_source: "OSACA icx.yml: 512-bit FMA on ports 0 and 5; VNNI by analogy with Sapphire Rapids",
+    maddubs_512: [None, count(2.0 / 3.0, "LLVM X86SchedIceLake.td: three instructions on ports 0 and 5")],
+    ports: Some(&ports::ICE_LAKE),
+    sets: OF_CASCADE_LAKE,
+    sets_source: "icelake-server",
+    ..SKYLAKE_SP
+};
+const ICE_LAKE_CLIENT: Uarch = Uarch {
+    name: "Ice Lake",
+    wide: Wide::Units(1.0),
+    wide_source: "InstLatx64 TigerLake, RocketLake",
+    fma_scalar: count(2.0, "InstLatx64 TigerLake, RocketLake"),
+    fma_256: count(2.0, "InstLatx64 TigerLake, RocketLake"),
+    sets_source: "icelake-client",
+    ..ICE_LAKE_SP
+};
+const TIGER_LAKE: Uarch = Uarch { name: "Tiger Lake", sets_source: "tigerlake", ..ICE_LAKE_CLIENT };
+const ROCKET_LAKE: Uarch = Uarch { name: "Rocket Lake", sets_source: "rocketlake", ..ICE_LAKE_CLIENT };
+
+const GOLDEN_COVE_BYTES: Option<Count> =
+    count(1.0, "LLVM X86SchedAlderlakeP.td: vector multiply on ports 0 and 1, add on port 5");
+const GOLDEN_COVE: Uarch = Uarch {
+    fma_scalar: count(2.0, RPL_BIG),
+    fma_256: count(2.0, RPL_BIG),
+    pairs: count(1.5, "LLVM X86SchedAlderlakeP.td: multiply on ports 0 and 1, add on ports 1 and 5"),
+    wide: Wide::Units(1.0),
+    wide_source: "InstLatx64 AlderLake BC_AVX512",
+    bf16_per_unit: count(0.5, "InstLatx64 AlderLake BC_AVX512"),
+    vnni_256: count(2.0, RPL_BIG),
+    maddubs_128: GOLDEN_COVE_BYTES,
+    maddubs_256: GOLDEN_COVE_BYTES,
+    imul: count(1.0, LLVM_ADLP),
+    ports: Some(&ports::GOLDEN_COVE),
+    sets: OF_ALDER_LAKE,
+    sets_source: "alderlake",
+    ..named("Golden Cove")
+};
+const RAPTOR_COVE: Uarch = Uarch { name: "Raptor Cove", sets_source: "raptorlake", ..GOLDEN_COVE };
+const REDWOOD_COVE: Uarch = Uarch {
+    name: "Redwood Cove",
+    fma_scalar: count(2.0, "as Granite Rapids, the same core"),
+    fma_256: count(2.0, "as Granite Rapids, the same core"),
+    pairs: None,
+    vnni_256: None,
+    maddubs_128: None,
+    maddubs_256: None,
+    imul: None,
+    ports: Some(&ports::REDWOOD_COVE),
+    sets_source: "meteorlake",
+    ..GOLDEN_COVE
+};
+const SAPPHIRE_RAPIDS: Uarch = Uarch {
+    name: "Sapphire Rapids",
+    fma_scalar: count(2.0, SPR),
+    fma_256: count(2.0, SPR),
+    wide: Wide::Units(2.0),
+    wide_source: SPR,
+    bf16_per_unit: count(0.25, SPR),
+    amx: [count(1.0 / 16.0, SPR), count(1.0 / 16.0, SPR), None],
+    ports: Some(&ports::SAPPHIRE_RAPIDS),
+    sets: OF_SAPPHIRE_RAPIDS,
+    sets_source: "sapphirerapids",
+    ..GOLDEN_COVE
+};
+const EMERALD_RAPIDS: Uarch = Uarch { name: "Emerald Rapids", sets_source: "emeraldrapids", ..SAPPHIRE_RAPIDS };
+const GNR: &str = "cpufp README: as Sapphire Rapids with AMX-FP16";
+const GRANITE_RAPIDS: Uarch = Uarch {
+    name: "Granite Rapids",
+    fma_scalar: count(2.0, GNR),
+    fma_256: count(2.0, GNR),
+    wide_source: "clpeak: 2 x 512-bit FMA; else as Sapphire Rapids",
+    bf16_per_unit: None,
+    pairs: None,
+    vnni_256: None,
+    maddubs_128: None,
+    maddubs_256: None,
+    imul: None,
+    amx: [count(1.0 / 16.0, GNR), count(1.0 / 16.0, GNR), count(1.0 / 16.0, GNR)],
+    ports: Some(&ports::GRANITE_RAPIDS),
+    sets_source: "graniterapids",
+    ..SAPPHIRE_RAPIDS
+};
+
+const GRACEMONT: Uarch = Uarch {
+    fma_scalar: count(2.0, RPL_LITTLE),
+    fma_256: count(1.0, RPL_LITTLE),
+    vnni_256: count(0.5, RPL_LITTLE),
+    ports: Some(&ports::GRACEMONT),
+    sets: OF_ALDER_LAKE,
+    sets_source: "gracemont",
+    ..named("Gracemont")
+};
+const CRESTMONT: Uarch = Uarch {
+    fma_scalar: count(2.0, MTL_LITTLE),
+    fma_256: count(1.0, MTL_LITTLE),
+    vnni_256: count(1.0, MTL_LITTLE),
+    ports: Some(&ports::CRESTMONT),
+    sets: OF_ALDER_LAKE,
+    sets_source: "meteorlake",
+    ..named("Crestmont")
+};
+/// The same core with more instructions, in Sierra Forest and Grand Ridge.
+const SERVER_CRESTMONT: Uarch = Uarch { sets: OF_SIERRA_FOREST, sets_source: "sierraforest", ..CRESTMONT };
+const LION_COVE: Uarch = Uarch {
+    fma_scalar: count(2.0, ARL_BIG),
+    fma_256: count(2.0, ARL_BIG),
+    vnni_256: count(2.0, ARL_BIG),
+    ports: Some(&ports::LION_COVE),
+    sets: OF_SIERRA_FOREST,
+    sets_source: "arrowlake",
+    ..named("Lion Cove")
+};
+const SKYMONT: Uarch = Uarch {
+    fma_scalar: count(4.0, ARL_LITTLE),
+    fma_256: count(2.0, ARL_LITTLE),
+    vnni_256: count(2.0, ARL_LITTLE),
+    ports: Some(&ports::SKYMONT),
+    sets: OF_SIERRA_FOREST,
+    sets_source: "arrowlake",
+    ..named("Skymont")
+};
+
+const ZEN_PAIRS: Option<Count> = count(2.0, "LLVM X86ScheduleZnver2.td: multiply on pipes 0 and 1, add on 2 and 3");
+const ZEN1: Uarch = Uarch {
+    fma_scalar: count(2.0, "InstLatx64 Summit Ridge: 128-bit FMA T 0.48"),
+    fma_256: count(1.0, "InstLatx64 Summit Ridge: 256 bits as two halves"),
+    pairs: ZEN_PAIRS,
+    imul: count(1.0, LLVM_ZN2),
+    ports: Some(&ports::ZEN1),
+    sets: OF_HASWELL,
+    sets_source: "znver1",
+    ..named("Zen")
+};
+const ZEN1_PLUS: Uarch = Uarch { name: "Zen+", ..ZEN1 };
+const ZEN2_BYTES: Option<Count> = count(0.5, "LLVM X86ScheduleZnver2.td: vector multiply on pipe 0 alone");
+const ZEN2: Uarch = Uarch {
+    name: "Zen 2",
+    fma_scalar: count(2.0, "InstLatx64 Rome; likwid #743"),
+    fma_256: count(2.0, "InstLatx64 Rome; likwid #743"),
+    maddubs_128: ZEN2_BYTES,
+    maddubs_256: ZEN2_BYTES,
+    ports: Some(&ports::ZEN2),
+    sets_source: "znver2",
+    ..ZEN1
+};
+const ZEN3_BYTES: Option<Count> = count(1.0, "LLVM X86ScheduleZnver3.td: vector multiply on 2 of 4 pipes, add on all");
+const ZEN4_BYTES: Option<Count> = count(1.0, "LLVM X86ScheduleZnver4.td: vector multiply on 2 of 4 pipes, add on all");
+const ZEN3: Uarch = Uarch {
+    name: "Zen 3",
+    fma_scalar: count(2.0, "InstLatx64 Vermeer"),
+    fma_256: count(2.0, "InstLatx64 Vermeer"),
+    pairs: count(2.0, "likwid #743: 2 multiply and 2 add pipes"),
+    maddubs_128: ZEN3_BYTES,
+    maddubs_256: ZEN3_BYTES,
+    imul: None,
+    ports: Some(&ports::ZEN3),
+    sets_source: "znver3",
+    ..ZEN2
+};
+const ZEN4: Uarch = Uarch {
+    name: "Zen 4",
+    fma_scalar: count(2.0, "InstLatx64 Genoa; cpufp 8845HS"),
+    fma_256: count(2.0, "InstLatx64 Genoa; cpufp 8845HS"),
+    pairs: count(2.0, LLVM_ZN4),
+    wide: Wide::Units(1.0),
+    wide_source: "InstLatx64 Genoa: 512 bits as two halves of 256; cpufp 8845HS",
+    bf16_per_unit: count(1.0, "InstLatx64 Genoa; cpufp 8845HS"),
+    maddubs_128: ZEN4_BYTES,
+    maddubs_256: ZEN4_BYTES,
+    maddubs_512: [count(0.5, "LLVM X86ScheduleZnver4.td: two multiplies of two cycles on 2 pipes"), None],
+    ports: Some(&ports::ZEN4),
+    sets: OF_COOPER_LAKE,
+    sets_source: "znver4",
+    ..ZEN3
+};
+const ZEN4C: Uarch = Uarch { name: "Zen 4c", ..ZEN4 };
+const ZEN5_CORE: Uarch = Uarch {
+    name: "Zen 5",
+    fma_scalar: count(2.0, ZEN5),
+    fma_256: count(2.0, ZEN5),
+    pairs: count(2.0, "likwid #743, #747: 2 multiply and 2 add pipes"),
+    wide: Wide::ByDatapath,
+    wide_source: ZEN5,
+    bf16_per_unit: count(1.0, ZEN5),
+    vnni_256: count(2.0, "InstLatx64 GraniteRidge, 256-bit dump"),
+    maddubs_128: None,
+    maddubs_256: None,
+    maddubs_512: [None; 2],
+    ports: Some(&ports::ZEN5),
+    sets: OF_ZEN5,
+    sets_source: "znver5",
+    ..ZEN4
+};
+const ZEN5C: Uarch = Uarch { name: "Zen 5c", ..ZEN5_CORE };
+
+/// The cores of a model.
+enum Cores {
+    /// All of one kind.
+    Alike(&'static Uarch),
+    /// Fast, small, and small outside the main cluster.
+    Hybrid(&'static Uarch, &'static Uarch, Option<&'static Uarch>),
+}
+
+/// One line of the table: which models, and which of their steppings, have which cores.
+struct Line {
+    models: &'static [RangeInclusive<u32>],
+    steppings: RangeInclusive<u32>,
+    cores: Cores,
+}
+
+const ANY_STEPPING: RangeInclusive<u32> = 0..=15;
+
+const fn models(models: &'static [RangeInclusive<u32>], uarch: &'static Uarch) -> Line {
+    Line { models, steppings: ANY_STEPPING, cores: Cores::Alike(uarch) }
+}
+
+const fn hybrid(
+    models: &'static [RangeInclusive<u32>],
+    fast: &'static Uarch,
+    small: &'static Uarch,
+    low: Option<&'static Uarch>,
+) -> Line {
+    Line { models, steppings: ANY_STEPPING, cores: Cores::Hybrid(fast, small, low) }
+}
+
+const fn skylake_sp(steppings: RangeInclusive<u32>, uarch: &'static Uarch) -> Line {
+    Line { models: &[0x55..=0x55], steppings, cores: Cores::Alike(uarch) }
+}
+
+const NEHALEM: Uarch = Uarch { sets: OF_NEHALEM, sets_source: "nehalem", ..named("Nehalem") };
+const WESTMERE: Uarch = Uarch { sets: OF_NEHALEM, sets_source: "westmere", ..named("Westmere") };
+const SANDY_BRIDGE: Uarch = Uarch { sets: OF_NEHALEM, sets_source: "sandybridge", ..named("Sandy Bridge") };
+const IVY_BRIDGE: Uarch = Uarch { sets: OF_NEHALEM, sets_source: "ivybridge", ..named("Ivy Bridge") };
+const KNIGHTS_LANDING: Uarch = Uarch { sets: OF_KNIGHTS, sets_source: "knl", ..named("Knights Landing") };
+const KNIGHTS_MILL: Uarch = Uarch { sets: OF_KNIGHTS, sets_source: "knm", ..named("Knights Mill") };
+const COUGAR_COVE: Uarch = Uarch { sets: OF_SIERRA_FOREST, sets_source: "pantherlake", ..named("Cougar Cove") };
+const DARKMONT: Uarch = Uarch { sets: OF_SIERRA_FOREST, sets_source: "clearwaterforest", ..named("Darkmont") };
+const GOLDMONT: Uarch = Uarch { sets: OF_NEHALEM, sets_source: "goldmont", ..named("Goldmont") };
+const GOLDMONT_PLUS: Uarch = Uarch { sets: OF_NEHALEM, sets_source: "goldmont-plus", ..named("Goldmont Plus") };
+const TREMONT: Uarch = Uarch { sets: OF_NEHALEM, sets_source: "tremont", ..named("Tremont") };
+const ZEN_6: Uarch = named("Zen 6");
+
+/// Intel family 6 (Linux `arch/x86/include/asm/intel-family.h`).
+static INTEL_6: &[Line] = &[
+    models(&[0x1a..=0x1a, 0x1e..=0x1f, 0x2e..=0x2e], &NEHALEM),
+    models(&[0x25..=0x25, 0x2c..=0x2c, 0x2f..=0x2f], &WESTMERE),
+    models(&[0x2a..=0x2a, 0x2d..=0x2d], &SANDY_BRIDGE),
+    models(&[0x3a..=0x3a, 0x3e..=0x3e], &IVY_BRIDGE),
+    models(&[0x3c..=0x3c, 0x3f..=0x3f, 0x45..=0x46], &HASWELL),
+    models(&[0x3d..=0x3d, 0x47..=0x47, 0x4f..=0x4f, 0x56..=0x56], &BROADWELL),
+    models(&[0x4e..=0x4e, 0x5e..=0x5e, 0x8e..=0x8e, 0x9e..=0x9e, 0xa5..=0xa6], &SKYLAKE),
+    skylake_sp(0..=4, &SKYLAKE_SP),
+    skylake_sp(5..=9, &CASCADE_LAKE),
+    skylake_sp(10..=15, &COOPER_LAKE),
+    models(&[0x57..=0x57], &KNIGHTS_LANDING),
+    models(&[0x85..=0x85], &KNIGHTS_MILL),
+    models(&[0x6a..=0x6a, 0x6c..=0x6c], &ICE_LAKE_SP),
+    models(&[0x7d..=0x7e], &ICE_LAKE_CLIENT),
+    models(&[0x8c..=0x8d], &TIGER_LAKE),
+    models(&[0xa7..=0xa7], &ROCKET_LAKE),
+    hybrid(&[0x97..=0x97, 0x9a..=0x9a], &GOLDEN_COVE, &GRACEMONT, None),
+    hybrid(&[0xb7..=0xb7, 0xba..=0xba, 0xbf..=0xbf], &RAPTOR_COVE, &GRACEMONT, None),
+    models(&[0xbe..=0xbe], &GRACEMONT),
+    hybrid(&[0xaa..=0xaa, 0xac..=0xac, 0xb5..=0xb5], &REDWOOD_COVE, &CRESTMONT, Some(&CRESTMONT)),
+    hybrid(&[0xc5..=0xc5], &LION_COVE, &SKYMONT, Some(&CRESTMONT)),
+    hybrid(&[0xc6..=0xc6, 0xbd..=0xbd], &LION_COVE, &SKYMONT, Some(&SKYMONT)),
+    hybrid(&[0xcc..=0xcc], &COUGAR_COVE, &DARKMONT, Some(&DARKMONT)),
+    models(&[0xaf..=0xaf, 0xb6..=0xb6], &SERVER_CRESTMONT),
+    models(&[0xdd..=0xdd], &DARKMONT),
+    models(&[0x8f..=0x8f], &SAPPHIRE_RAPIDS),
+    models(&[0xcf..=0xcf], &EMERALD_RAPIDS),
+    models(&[0xad..=0xae], &GRANITE_RAPIDS),
+    models(&[0x5c..=0x5c, 0x5f..=0x5f], &GOLDMONT),
+    models(&[0x7a..=0x7a], &GOLDMONT_PLUS),
+    models(&[0x86..=0x86, 0x96..=0x96, 0x9c..=0x9c], &TREMONT),
+];
+
+/// AMD family 17h, and 18h (Hygon's Zen), after Linux `arch/x86/kernel/cpu/amd.c`.
+static AMD_17: &[Line] = &[
+    models(&[0x08..=0x08, 0x18..=0x18], &ZEN1_PLUS),
+    models(&[0x00..=0x2f, 0x50..=0x5f], &ZEN1),
+    models(&[0x30..=0x4f, 0x60..=0x7f, 0x90..=0x91, 0xa0..=0xaf], &ZEN2),
+];
+
+/// AMD family 19h.
+static AMD_19: &[Line] = &[
+    models(&[0x00..=0x0f, 0x20..=0x5f], &ZEN3),
+    models(&[0xa0..=0xaf], &ZEN4C),
+    models(&[0x10..=0x1f, 0x60..=0x9f], &ZEN4),
+];
+
+/// AMD family 1Ah.
+static AMD_1A: &[Line] = &[
+    models(&[0x10..=0x1f], &ZEN5C),
+    models(&[0x00..=0x0f, 0x20..=0x2f, 0x40..=0x4f, 0x60..=0x7f], &ZEN5_CORE),
+    models(&[0x50..=0x5f, 0x80..=0xaf, 0xc0..=0xcf], &ZEN_6),
+];
+
+/// What identifies a core to the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Identity<'a> {
+    pub(crate) vendor: &'a str,
+    pub(crate) family: u32,
+    pub(crate) model: u32,
+    pub(crate) stepping: u32,
+    /// `Uniform` where cores are alike or nobody said what kind this one is.
+    pub(crate) kind: CoreKind,
+}
+
+/// The microarchitecture of a core; `None` if the table lacks it, or has several for this model and the kind is
+/// unknown.
+pub(crate) fn look_up(core: Identity<'_>) -> Option<&'static Uarch> {
+    let lines = match (core.vendor, core.family) {
+        ("GenuineIntel", 6) => INTEL_6,
+        ("AuthenticAMD", 0x17) | ("HygonGenuine", 0x18) => AMD_17,
+        ("AuthenticAMD", 0x19) => AMD_19,
+        ("AuthenticAMD", 0x1a) => AMD_1A,
+        _ => return None,
+    };
+    let fits = |line: &&Line| {
+        line.models.iter().any(|models| models.contains(&core.model)) && line.steppings.contains(&core.stepping)
+    };
+    let uarch: &'static Uarch = match (&lines.iter().find(fits)?.cores, core.kind) {
+        (Cores::Alike(uarch), _) => uarch,
+        (Cores::Hybrid(fast, _, _), CoreKind::Performance) => fast,
+        (Cores::Hybrid(_, small, _), CoreKind::Efficiency) => small,
+        (Cores::Hybrid(_, _, low), CoreKind::LowPowerEfficiency) => (*low)?,
+        (Cores::Hybrid(..), CoreKind::Uniform) => return None,
+    };
+    Some(match (uarch.name, core.kind) {
+        ("Zen 4", CoreKind::Efficiency) => &ZEN4C,
+        ("Zen 5", CoreKind::Efficiency) => &ZEN5C,
+        _ => uarch,
+    })
+}
+
+/// Every microarchitecture of the table.
+#[cfg(test)]
+pub(crate) fn every_core() -> Vec<&'static Uarch> {
+    let lines = [INTEL_6, AMD_17, AMD_19, AMD_1A].into_iter().flatten();
+    let cores = lines.flat_map(|line| match &line.cores {
+        Cores::Alike(uarch) => vec![*uarch],
+        Cores::Hybrid(fast, small, low) => [Some(*fast), Some(*small), *low].into_iter().flatten().collect(),
+    });
+    cores.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(vendor: &str, family: u32, model: u32, stepping: u32, kind: CoreKind) -> Option<&'static str> {
+        look_up(Identity { vendor, family, model, stepping, kind }).map(|uarch| uarch.name)
+    }
+
+    #[test]
+    fn steppings_tell_skylake_cascade_and_cooper_lake_apart() {
+        let xeon = |stepping| name("GenuineIntel", 6, 0x55, stepping, CoreKind::Uniform);
+        assert_eq!((xeon(4), xeon(7), xeon(11)), (Some("Skylake-SP"), Some("Cascade Lake"), Some("Cooper Lake")));
+    }
+
+    #[test]
+    fn the_kind_of_core_decides_on_hybrids() {
+        let raptor = |kind| name("GenuineIntel", 6, 0xba, 2, kind);
+        assert_eq!(
+            (raptor(CoreKind::Performance), raptor(CoreKind::Efficiency), raptor(CoreKind::Uniform)),
+            (Some("Raptor Cove"), Some("Gracemont"), None)
+        );
+        assert_eq!(name("AuthenticAMD", 0x1a, 0x24, 0, CoreKind::Efficiency), Some("Zen 5c"));
+    }
+
+    #[test]
+    fn an_unknown_machine_is_unknown() {
+        assert_eq!(name("GenuineIntel", 6, 0xff, 0, CoreKind::Uniform), None);
+        assert_eq!(name("NoSuchVendor", 1, 1, 1, CoreKind::Uniform), None);
+    }
+}

@@ -1,0 +1,336 @@
+//! Theoretical peaks, each with its formula and the source of every figure in it.
+//!
+//! A core's work per cycle comes from the table (or a probe), its clock from a measurement, from the boost or from the
+//! base clock; summed over the distinct physical cores in use. SMT siblings add nothing. Where a figure is missing
+//! there is no peak: nothing is guessed. Beside an ordinary scalar loop stands what vectors could do in its place.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use model::experiment::{DiskChoices, DiskParams, NetParams, disk_id, net_id};
+use model::io::{Direction, DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync, NetMode, Protocol};
+use model::isa::{CpuOp, Element, Isa};
+use model::machine::{CoreKind, CoreType, Machine, OpsPerCycle, Storage};
+use model::peak::{InfoPeak, Peak, PeakInput, PeakKind};
+
+use crate::cpu::rates::resolve;
+use crate::cpu::steps::{CpuKernel, kernels};
+use crate::declared::Declared;
+use crate::disk::throttle::IoLimits;
+use crate::limits::disk::disk_peaks;
+use crate::limits::memory::read_peaks;
+use crate::limits::net::{NetEnd, NetPath, net_peaks};
+
+/// The peaks of a CPU kernel on the logical CPUs in `placement`.
+///
+/// `clocks` are the clocks measured beside the work, Hz, one per entry of `placement`; without them there is no
+/// sustained peak. `measured` is the 90th percentile of operations per cycle and core, to settle what the table leaves
+/// open.
+pub fn cpu_peaks(
+    machine: &Machine,
+    kernel: CpuKernel,
+    placement: &[u32],
+    clocks: Option<&[f64]>,
+    measured: Option<f64>,
+) -> Vec<Peak> {
+    let cores = cores(machine, placement, clocks);
+    // One figure measured over different kinds of core says nothing about either.
+    let measured = measured.filter(|_| cores.len() == 1);
+    let mut peaks = own_peaks(machine, kernel, &cores, measured).unwrap_or_default();
+    if kernel.op == CpuOp::Plain {
+        peaks.extend(vector_peak(machine, kernel.element, &cores));
+    }
+    peaks
+}
+
+/// The peaks of the kernel itself at the measured clock, the boost and the base clock; `None` where some core's work
+/// per cycle is not known.
+fn own_peaks(machine: &Machine, kernel: CpuKernel, cores: &[Cores<'_>], measured: Option<f64>) -> Option<Vec<Peak>> {
+    let resolved = |cores: &Cores<'_>| {
+        let resolved = resolve(kernel, cores.figure(kernel)?, measured)?;
+        Some((Rate { ops: resolved.value, source: resolved.source, of: String::new() }, resolved.inferred))
+    };
+    let found: Vec<(Rate, bool)> = cores.iter().map(resolved).collect::<Option<_>>()?;
+    let inferred = found.iter().any(|(_, inferred)| *inferred);
+    let rates: Vec<Rate> = found.into_iter().map(|(rate, _)| rate).collect();
+    // What was inferred from a measurement is no ground for a datasheet figure.
+    let kinds: &[PeakKind] =
+        if inferred { &[PeakKind::Inferred] } else { &[PeakKind::Sustained, PeakKind::Boost, PeakKind::Base] };
+    Some(kinds.iter().filter_map(|kind| sum(machine, *kind, kernel.unit(), cores, &rates)).collect())
+}
+
+/// What the same cores could do with vectors on elements of the same type, at the clock measured beside the ordinary
+/// loop: shown beside it, and no limit of it.
+fn vector_peak(machine: &Machine, element: Element, cores: &[Cores<'_>]) -> Option<Peak> {
+    let rates: Vec<Rate> = cores.iter().map(|cores| cores.fastest_vector(element)).collect::<Option<_>>()?;
+    let unit = CpuKernel { op: CpuOp::Plain, element, isa: Isa::Scalar }.unit();
+    sum(machine, PeakKind::PlatformMaximum, unit, cores, &rates)
+}
+
+/// Work per cycle of one kind of core, as a formula shows it.
+struct Rate {
+    ops: f64,
+    source: String,
+    /// What does so much, where it is not the kernel in question: ` (dot, AVX-512 VNNI)`.
+    of: String,
+}
+
+/// The cores of one kind that a placement uses.
+struct Cores<'m> {
+    core_type: &'m CoreType,
+    /// Whether the machine has other kinds.
+    hybrid: bool,
+    /// Distinct physical cores.
+    number: u32,
+    /// Measured clock of each, Hz; empty if not measured on all.
+    clocks: Vec<f64>,
+}
+
+impl Cores<'_> {
+    /// The clock that a kind of peak is worked out with, and its source.
+    fn clock(&self, machine: &Machine, kind: PeakKind) -> Option<(f64, String)> {
+        let listed = |fact: &str, hz: Option<f64>| {
+            hz.map(|hz| (hz, source(machine, &format!("cpu.core_types.{}.{fact}", self.core_type.kind))))
+        };
+        match kind {
+            PeakKind::Boost => listed("boost_hz", self.core_type.boost_hz),
+            PeakKind::Base => listed("base_hz", self.core_type.base_hz),
+            _ => self.measured_clock().map(|hz| (hz, "measured beside the work".to_owned())),
+        }
+    }
+
+    /// The mean of the measured clocks, where there is one for each core.
+    fn measured_clock(&self) -> Option<f64> {
+        let complete = !self.clocks.is_empty() && self.clocks.len() == usize::try_from(self.number).ok()?;
+        complete.then(|| self.clocks.iter().sum::<f64>() / f64::from(self.number))
+    }
+
+    /// What discovery knows of a kernel on these cores.
+    fn figure(&self, kernel: CpuKernel) -> Option<&OpsPerCycle> {
+        self.core_type.ops_per_cycle.iter().find(|ops| ops.what == kernel.what())
+    }
+
+    /// The fastest kernel of the vectors for this type: products summed for narrow integers, FMA for floating-point
+    /// numbers, multiply-add for the other integers. Where one or two 512-bit units are open, what two could do.
+    fn fastest_vector(&self, element: Element) -> Option<Rate> {
+        let ops: &[CpuOp] = match element {
+            Element::Int8 | Element::Int16 => &[CpuOp::Matrix, CpuOp::Dot],
+            Element::Fp64 | Element::Fp32 | Element::Fp16 | Element::Bf16 => &[CpuOp::Fma],
+            Element::Int32 | Element::Int64 => &[CpuOp::MulAdd],
+        };
+        let vectors = self.core_type.isa.iter().filter(|isa| **isa != Isa::Scalar);
+        let kernels = vectors.flat_map(|isa| ops.iter().map(|op| CpuKernel { op: *op, element, isa: *isa }));
+        let at_most = |figure: &OpsPerCycle| figure.candidates.iter().copied().max_by(f64::total_cmp).or(figure.value);
+        let rated = kernels.filter_map(|kernel| {
+            let figure = self.figure(kernel)?;
+            Some((kernel, at_most(figure)?, figure))
+        });
+        let (kernel, ops, figure) = rated.max_by(|one, other| one.1.total_cmp(&other.1))?;
+        let of = format!(" ({}, {})", kernel.op, kernel.isa.title());
+        Some(Rate { ops, source: figure.source.clone(), of })
+    }
+
+    /// `core`, `cores`, `P-core`, `P-cores` …
+    fn name(&self) -> String {
+        let prefix = match self.core_type.kind {
+            CoreKind::Uniform => "",
+            CoreKind::Performance => "P-",
+            CoreKind::Efficiency => "E-",
+            CoreKind::LowPowerEfficiency => "LPE-",
+        };
+        format!("{prefix}core{}", if self.number == 1 { "" } else { "s" })
+    }
+}
+
+/// Where a fact came from.
+fn source(machine: &Machine, fact: &str) -> String {
+    machine.sources.get(fact).cloned().unwrap_or_default()
+}
+
+/// The distinct physical cores of a placement by kind; none where it names a CPU that the machine lacks.
+fn cores<'m>(machine: &'m Machine, placement: &[u32], clocks: Option<&[f64]>) -> Vec<Cores<'m>> {
+    let hybrid = machine.cpu.core_types.len() > 1;
+    let clock_of = core_clocks(machine, placement, clocks);
+    let mut cores: BTreeMap<usize, Cores<'m>> = BTreeMap::new();
+    for cpu in machine.cpu.one_per_core(placement) {
+        let of_cpu = |core_type: &CoreType| core_type.cpus.contains(&cpu);
+        let Some(index) = machine.cpu.core_types.iter().position(of_cpu) else { return Vec::new() };
+        let core_type = &machine.cpu.core_types[index];
+        let kind = cores.entry(index).or_insert(Cores { core_type, hybrid, number: 0, clocks: Vec::new() });
+        kind.number += 1;
+        kind.clocks.extend(clock_of.get(&core_of(machine, cpu)));
+    }
+    cores.into_values().collect()
+}
+
+fn core_of(machine: &Machine, cpu: u32) -> u32 {
+    machine.cpu.place(cpu).map_or(cpu, |place| place.core)
+}
+
+/// The clock of each physical core in use: the highest that any of its threads saw, since a busy sibling only hides
+/// cycles.
+fn core_clocks(machine: &Machine, placement: &[u32], clocks: Option<&[f64]>) -> BTreeMap<u32, f64> {
+    let mut of_core: BTreeMap<u32, f64> = BTreeMap::new();
+    let measured = placement.iter().zip(clocks.unwrap_or_default()).filter(|(_, hz)| hz.is_finite() && **hz > 0.0);
+    for (cpu, hz) in measured {
+        let kept = of_core.entry(core_of(machine, *cpu)).or_insert(*hz);
+        *kept = kept.max(*hz);
+    }
+    of_core
+}
+
+/// The sum over kinds of cores x clock x work per cycle; `None` where a clock is missing, or there are no cores.
+fn sum(machine: &Machine, kind: PeakKind, unit: &str, cores: &[Cores<'_>], rates: &[Rate]) -> Option<Peak> {
+    let mut peak = Peak { kind, value: 0.0, formula: String::new(), inputs: Vec::new(), uncertainty: None };
+    for (cores, Rate { ops, source, of }) in cores.iter().zip(rates) {
+        let (hz, clock_source) = cores.clock(machine, kind)?;
+        peak.value += f64::from(cores.number) * hz * ops;
+        let plus = if peak.formula.is_empty() { "" } else { " + " };
+        let (number, name) = (cores.number, cores.name());
+        let shown = if ops.fract() == 0.0 { ops.to_string() } else { format!("{ops:.2}") };
+        write!(peak.formula, "{plus}{number} {name} x {:.2} GHz x {shown} {unit}{of}", hz / 1e9).ok()?;
+        let kind = if cores.hybrid { format!(" ({})", cores.core_type.kind) } else { String::new() };
+        let input = |name: &str, value: f64, source: String| PeakInput { name: format!("{name}{kind}"), value, source };
+        peak.inputs.push(input("cores", f64::from(number), "distinct physical cores used".to_owned()));
+        peak.inputs.push(input("clock_hz", hz, clock_source));
+        peak.inputs.push(input(unit, *ops, source.clone()));
+    }
+    (!peak.inputs.is_empty()).then_some(peak)
+}
+
+/// Every peak that can be told without measuring work: each kernel on one core and on all, memory, and the disk and the
+/// network as far as they were declared. [`info_peaks_of`] knows of a directory, too.
+///
+/// `clocks` holds a measured clock, Hz, for each CPU on which one was measured; without them sustained peaks are
+/// absent.
+pub fn info_peaks(machine: &Machine, declared: &Declared, clocks: &BTreeMap<u32, f64>) -> Vec<InfoPeak> {
+    info_peaks_of(machine, declared, clocks, None)
+}
+
+/// [`info_peaks`] with the links and limits of the disks behind a directory ([`crate::disk::storage()`],
+/// [`crate::io_limits`]), if one is given.
+pub fn info_peaks_of(
+    machine: &Machine,
+    declared: &Declared,
+    clocks: &BTreeMap<u32, f64>,
+    behind: Option<(&Storage, &IoLimits)>,
+) -> Vec<InfoPeak> {
+    let order = machine.cpu.placement_order();
+    let cores = machine.cpu.one_per_core(&order);
+    let mut placements = vec![cores.get(..1).unwrap_or_default(), &cores];
+    placements.dedup();
+    let mut peaks = Vec::new();
+    for kernel in kernels(&machine.cpu.isa, &machine.cpu.features) {
+        let unit = kernel.unit().replace("/cycle", "/s");
+        for placement in &placements {
+            let measured: Option<Vec<f64>> = placement.iter().map(|cpu| clocks.get(cpu).copied()).collect();
+            let found = cpu_peaks(machine, kernel, placement, measured.as_deref(), None);
+            peaks.extend(found.into_iter().map(|peak| info("cpu", kernel.what(), placement.len(), &unit, peak)));
+        }
+    }
+    peaks.extend(memory_info(machine, declared, &cores));
+    peaks.extend(disk_info(machine, declared, behind));
+    peaks.extend(net_info(machine, declared));
+    peaks
+}
+
+/// The peaks of reads from main memory: on the cores of the first node, where there are several, and on all.
+fn memory_info(machine: &Machine, declared: &Declared, cores: &[u32]) -> Vec<InfoPeak> {
+    let node = |cpu: &u32| machine.cpu.place(*cpu).and_then(|place| place.node);
+    let first: Vec<u32> = cores.iter().copied().filter(|cpu| node(cpu) == cores.first().and_then(node)).collect();
+    let mut placements = vec![first.as_slice(), cores];
+    placements.dedup_by_key(|placement| placement.len());
+    let of = |placement: &&[u32]| {
+        let threads = placement.len();
+        let peaks = read_peaks(machine, declared, placement);
+        peaks.into_iter().map(move |peak| info("memory", "memory/dram".to_owned(), threads, "B/s", peak))
+    };
+    placements.iter().flat_map(of).collect()
+}
+
+/// The peaks of the usual rows of a disk: large requests in order and small ones at random, reads and writes; and one small read at a time.
+fn disk_info(machine: &Machine, declared: &Declared, behind: Option<(&Storage, &IoLimits)>) -> Vec<InfoPeak> {
+    let (nowhere, unlimited) = (Storage::default(), IoLimits::default());
+    let (storage, limits) = behind.unwrap_or((&nowhere, &unlimited));
+    let of = |params: &DiskParams, unit: &'static str| {
+        let what = without_threads(&disk_id(params, DiskChoices::default()));
+        let found = disk_peaks(machine, declared, storage, limits, params);
+        found.into_iter().map(|peak| info("disk", what.clone(), 1, unit, peak)).collect::<Vec<_>>()
+    };
+    let mut peaks = Vec::new();
+    for (pattern, block, unit) in [(DiskPattern::Sequential, 1 << 20, "B/s"), (DiskPattern::Random, 4096, "1/s")] {
+        for op in [DiskOp::Read, DiskOp::Write] {
+            peaks.extend(of(&disk_row(pattern, op, block, 32), unit));
+        }
+    }
+    // One request at a time changes only what is known of the drives, and that not always.
+    let one_by_one = of(&disk_row(DiskPattern::Random, DiskOp::Read, 4096, 1), "1/s");
+    let told = |one: &InfoPeak| peaks.iter().any(|peak| (peak.kind, &peak.formula) == (one.kind, &one.formula));
+    let news: Vec<InfoPeak> =
+        one_by_one.into_iter().filter(|one| one.kind == PeakKind::Datasheet && !told(one)).collect();
+    peaks.extend(news);
+    peaks
+}
+
+/// A row on a file of 1 GiB.
+fn disk_row(pattern: DiskPattern, op: DiskOp, block: u64, depth: u32) -> DiskParams {
+    DiskParams {
+        pattern,
+        op,
+        block,
+        size: 1 << 30,
+        depth,
+        load_percent: None,
+        engine: DiskEngine::IoUring,
+        direct: true,
+        sync: DiskSync::None,
+        cache: DiskCache::Bypassed,
+        layout: DiskLayout::Shared,
+        threads: 1,
+        path: String::new(),
+    }
+}
+
+/// The peaks of a stream and of a ping-pong to a peer that is not named, so that no interface is known to lead there.
+fn net_info(machine: &Machine, declared: &Declared) -> Vec<InfoPeak> {
+    let mut peaks = Vec::new();
+    for (mode, block, direction, unit) in
+        [(NetMode::Stream, 128 << 10, Some(Direction::Up), "B/s"), (NetMode::Pingpong, 1, None, "s")]
+    {
+        let params = NetParams {
+            protocol: Protocol::Tcp,
+            mode,
+            block,
+            direction,
+            threads: 1,
+            path: String::new(),
+            zero_copy: None,
+            segmentation: None,
+            loss_goal_per_million: None,
+            wait: None,
+        };
+        let what = without_threads(&net_id(&params));
+        let near = NetEnd { machine, interface: None };
+        let path = NetPath { near, far: None, is_version_6: None, two_copy_bytes_per_second: None };
+        let found = net_peaks(&path, declared, &params);
+        peaks.extend(found.into_iter().map(|peak| info("net", what.clone(), 1, unit, peak)));
+    }
+    peaks
+}
+
+fn without_threads(id: &str) -> String {
+    id.rsplit_once('/').map_or(id, |(what, _)| what).to_owned()
+}
+
+fn info(area: &str, what: String, threads: usize, unit: &str, peak: Peak) -> InfoPeak {
+    InfoPeak {
+        area: area.to_owned(),
+        what,
+        threads: u32::try_from(threads).unwrap_or(u32::MAX),
+        kind: peak.kind,
+        value: peak.value,
+        unit: unit.to_owned(),
+        formula: peak.formula,
+        inputs: peak.inputs,
+    }
+}

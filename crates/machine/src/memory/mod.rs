@@ -1,0 +1,180 @@
+//! Main memory: how much, in which nodes, with which huge pages, and on how many channels.
+//!
+//! Channels and speed come from firmware tables ([`crate::memory::modules`]), and a hypervisor's firmware tables are fiction:
+//! there they stay unknown.
+
+pub(crate) mod channels;
+pub(crate) mod locators;
+pub(crate) mod modules;
+pub(crate) mod placement;
+pub(crate) mod platforms;
+pub(crate) mod smbios;
+
+use model::machine::{Cpu, HugePages, HugePool, Memory, NodeRating, NumaNode};
+
+use crate::ledger::{Found, Ledger};
+use crate::list::parse_list;
+use crate::sysroot::{Sysroot, label};
+use crate::system::cgroup::Limits;
+
+/// Memory as the kernel and the control groups see it, and of a bare machine as firmware does.
+pub(crate) fn discover(root: &Sysroot, limits: Limits, cpu: &Cpu, bare_metal: bool, ledger: &mut Ledger) -> Memory {
+    const MEMINFO: &str = "proc/meminfo";
+    let info = root.text(MEMINFO).unwrap_or_default();
+    let found = |key: &str| kilobytes(&info, key).map(|bytes| (bytes, label(MEMINFO)));
+    let no_peak = "no working set can be chosen by it";
+    let mut memory = Memory {
+        total_bytes: ledger.need("memory.total_bytes", found("MemTotal"), "no /proc/meminfo", no_peak),
+        available_bytes: ledger.need("memory.available_bytes", found("MemAvailable"), "no /proc/meminfo", no_peak),
+        swap_bytes: ledger.take("memory.swap_bytes", found("SwapTotal")),
+        limit_bytes: ledger.take("memory.limit_bytes", limits.memory_bytes),
+        limit_used_bytes: ledger.take("memory.limit_used_bytes", limits.memory_used_bytes),
+        huge_pages: huge_pages(root, ledger),
+        numa_balancing: ledger.take("memory.numa_balancing", balancing(root)),
+        ..Memory::default()
+    };
+    let platform = platforms::limits(cpu);
+    if let Some(most) = platform {
+        (memory.platform_channels, memory.platform_mts) = (Some(most.channels), Some(most.mts));
+        ledger.source("memory.platform_channels", format!("table: at most, for each package ({})", most.source));
+        ledger.same("memory.platform_channels", &["memory.platform_mts"]);
+    }
+    if bare_metal {
+        modules::discover(root, cpu, platform, &mut memory, ledger);
+    } else {
+        hidden(cpu, ledger);
+    }
+    memory
+}
+
+/// Says that nobody is asked about modules where a hypervisor makes the answers up, or may do so.
+fn hidden(cpu: &Cpu, ledger: &mut Ledger) {
+    let why = if cpu.hypervisor_bit.is_none() {
+        "whether a hypervisor makes firmware's tables up is not known"
+    } else {
+        "a hypervisor hides the modules"
+    };
+    let consequence = "no memory peak; `--declare memory.channels=… memory.mts=…` gives one";
+    for fact in ["memory.channels", "memory.mts"] {
+        ledger.missing(fact, why, consequence);
+    }
+}
+
+fn balancing(root: &Sysroot) -> Found<bool> {
+    const FILE: &str = "proc/sys/kernel/numa_balancing";
+    root.number::<u32>(FILE).map(|state| (state != 0, label(FILE)))
+}
+
+/// The memory nodes; what firmware rates them at only on a bare machine.
+pub(crate) fn nodes(root: &Sysroot, bare_metal: bool, ledger: &mut Ledger) -> Vec<NumaNode> {
+    const NODES: &str = "sys/devices/system/node";
+    let node = |name: &String| {
+        let number = name.strip_prefix("node")?.parse().ok()?;
+        let file = |file: &str| root.text(&format!("{NODES}/{name}/{file}"));
+        let info = file("meminfo");
+        Some(NumaNode {
+            node: number,
+            cpus: file("cpulist").map(|list| parse_list(&list)).unwrap_or_default(),
+            total_bytes: info.and_then(|info| kilobytes(&info, &format!("Node {number} MemTotal"))),
+            distances: file("distance").into_iter().flat_map(|text| distances(&text)).collect(),
+            rated: rated(root, &format!("{NODES}/{name}")).filter(|_| bare_metal),
+        })
+    };
+    let nodes: Vec<NumaNode> = root.names(NODES).iter().filter_map(node).collect();
+    if nodes.is_empty() {
+        ledger.missing("numa", "no /sys/devices/system/node", "memory is taken to be one node");
+    } else {
+        ledger.source("numa", label(NODES));
+    }
+    nodes
+}
+
+/// What firmware rates a node at, for the CPUs nearest to it (kernel documentation, `mm/numaperf.rst`: MiB/s and
+/// nanoseconds; 0 where it does not say).
+fn rated(root: &Sysroot, node: &str) -> Option<NodeRating> {
+    const BYTES: f64 = 1_048_576.0;
+    let figure = |name: &str, unit: f64| {
+        let number: u32 = root.number(&format!("{node}/access0/initiators/{name}"))?;
+        (number > 0).then(|| f64::from(number) * unit)
+    };
+    let rated = NodeRating {
+        read_bytes_per_second: figure("read_bandwidth", BYTES),
+        write_bytes_per_second: figure("write_bandwidth", BYTES),
+        read_latency_seconds: figure("read_latency", 1e-9),
+        write_latency_seconds: figure("write_latency", 1e-9),
+    };
+    (rated != NodeRating::default()).then_some(rated)
+}
+
+fn distances(text: &str) -> Vec<u32> {
+    text.split_whitespace().filter_map(|distance| distance.parse().ok()).collect()
+}
+
+/// A line such as `MemTotal:  24684096 kB`, in bytes.
+pub(crate) fn kilobytes(text: &str, key: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.trim().strip_prefix(key)?.strip_prefix(':'))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+fn huge_pages(root: &Sysroot, ledger: &mut Ledger) -> HugePages {
+    const TRANSPARENT: &str = "sys/kernel/mm/transparent_hugepage";
+    const POOLS: &str = "sys/kernel/mm/hugepages";
+    let choice = |name: &str| {
+        let file = format!("{TRANSPARENT}/{name}");
+        Some((chosen(&root.text(&file)?)?, label(&file)))
+    };
+    let pool = |name: &String| {
+        let page_bytes = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse::<u64>().ok()?.checked_mul(1024)?;
+        let number = |file: &str| root.number(&format!("{POOLS}/{name}/{file}"));
+        Some(HugePool { page_bytes, total: number("nr_hugepages"), free: number("free_hugepages") })
+    };
+    let pools: Vec<HugePool> = root.names(POOLS).iter().filter_map(pool).collect();
+    if !pools.is_empty() {
+        ledger.source("memory.huge_pages.pools", label(POOLS));
+    }
+    HugePages {
+        transparent: ledger.need(
+            "memory.huge_pages.transparent",
+            choice("enabled"),
+            "no /sys/kernel/mm/transparent_hugepage",
+            "whether large buffers get huge pages is seen only by measuring",
+        ),
+        defrag: ledger.take("memory.huge_pages.defrag", choice("defrag")),
+        pools,
+    }
+}
+
+/// The word in brackets: `always [madvise] never`.
+fn chosen(text: &str) -> Option<String> {
+    let (_, after) = text.split_once('[')?;
+    after.split_once(']').map(|(word, _)| word.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Fixture;
+
+    #[test]
+    fn the_kernels_sizes_are_kibibytes() {
+        assert_eq!(kilobytes("MemTotal:       24684096 kB\nMemFree: 1 kB", "MemTotal"), Some(24_684_096 * 1024));
+        assert_eq!(kilobytes("MemTotal: 99999999999999999999 kB", "MemTotal"), None);
+        assert_eq!(kilobytes("", "MemTotal"), None);
+    }
+
+    #[test]
+    fn firmwares_ratings_are_taken_where_there_are_any() {
+        let folder = "sys/devices/system/node/node0";
+        let fixture = Fixture::new("rated")
+            .file(&format!("{folder}/cpulist"), "0-3\n")
+            .file(&format!("{folder}/access0/initiators/read_bandwidth"), "292968\n")
+            .file(&format!("{folder}/access0/initiators/write_bandwidth"), "0\n")
+            .file(&format!("{folder}/access0/initiators/read_latency"), "110\n");
+        let of = |bare_metal| nodes(&fixture.root(), bare_metal, &mut Ledger::default()).remove(0).rated;
+        let rated = of(true).unwrap();
+        assert_eq!((rated.read_bytes_per_second, rated.write_bytes_per_second), (Some(292_968.0 * 1_048_576.0), None));
+        assert_eq!((rated.read_latency_seconds, rated.write_latency_seconds), (Some(110.0 * 1e-9), None));
+        assert_eq!(of(false), None, "a hypervisor makes them up");
+        assert_eq!(nodes(&Fixture::new("unrated").root(), true, &mut Ledger::default()), []);
+    }
+}

@@ -1,0 +1,105 @@
+//! The addresses under which this machine can be reached: those that the kernel holds for its own
+//! (`/proc/net/fib_trie`, `if_inet6`), with the interface that each stands on.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::net::routes::on_link;
+use crate::sysroot::Sysroot;
+
+/// One of a machine's own addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnAddress {
+    /// The address.
+    pub address: IpAddr,
+    /// The interface that it stands on, where the routing table tells.
+    pub interface: Option<String>,
+}
+
+/// The addresses of this machine, those of the fastest link first as far as the links tell, version 4 before version 6,
+/// loopback last. Without those that mean nothing to others but on one link (`169.254.0.0/16`, `fe80::/10`), as which link
+/// that is cannot be told to another machine.
+#[must_use]
+pub fn own_addresses(root: &Sysroot) -> Vec<OwnAddress> {
+    let mut found: Vec<OwnAddress> = version_4(root).into_iter().chain(version_6(root)).collect();
+    let speed = |own: &OwnAddress| {
+        let text = root.text(&format!("sys/class/net/{}/speed", own.interface.as_deref()?))?;
+        // In Mbit/s; -1 where it is not known.
+        text.trim().parse::<i64>().ok().filter(|speed| *speed > 0)
+    };
+    found.sort_by_cached_key(|own| (own.address.is_loopback(), Reverse(speed(own)), own.address));
+    found
+}
+
+/// `|-- 192.0.2.2` with `/32 host LOCAL` in the next line. A subnet of this machine (`/8 host LOCAL` of 127.0.0.0) is none.
+fn version_4(root: &Sysroot) -> Vec<OwnAddress> {
+    let text = root.text("proc/net/fib_trie").unwrap_or_default();
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let local = lines.windows(2).filter(|pair| pair[1] == "/32 host LOCAL");
+    let addresses: BTreeSet<Ipv4Addr> = local.filter_map(|pair| pair[0].strip_prefix("|-- ")?.parse().ok()).collect();
+    let own = |address: Ipv4Addr| {
+        let interface = if address.is_loopback() { Some("lo".to_owned()) } else { on_link(root, address) };
+        OwnAddress { address: address.into(), interface }
+    };
+    addresses.into_iter().filter(|address| !address.is_link_local()).map(own).collect()
+}
+
+/// `fd00…01 02 40 00 80 eth0`: address, interface's number, length of the prefix, scope, flags, interface. Addresses that
+/// are not yet known to be free (`IFA_F_TENTATIVE`, 0x40) or belong to somebody else (`IFA_F_DADFAILED`, 0x08) are left out.
+fn version_6(root: &Sysroot) -> Vec<OwnAddress> {
+    let text = root.text("proc/net/if_inet6").unwrap_or_default();
+    let own = |line: &str| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let [address, _, _, _, flags, interface] = fields.as_slice() else { return None };
+        let address = Ipv6Addr::from(u128::from_str_radix(address, 16).ok()?);
+        let unusable = u32::from_str_radix(flags, 16).ok()? & 0x48 != 0;
+        let one_link = address.is_unicast_link_local();
+        (!unusable && !one_link)
+            .then(|| OwnAddress { address: address.into(), interface: Some((*interface).to_owned()) })
+    };
+    text.lines().filter_map(own).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Fixture;
+
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn a_machine_has_the_addresses_that_others_can_reach() {
+        let fixture = Fixture::new("addresses")
+            .file(
+                "proc/net/fib_trie",
+                "Main:\n  +-- 0.0.0.0/0 3 0 5\n     +-- 127.0.0.0/8 2 0 2\n        |-- 127.0.0.0\n           /8 host LOCAL\n\
+                 \x20       |-- 127.0.0.1\n           /32 host LOCAL\n        |-- 169.254.3.4\n           /32 host LOCAL\n\
+                 \x20       |-- 192.0.2.2\n           /32 host LOCAL\n        |-- 192.0.2.255\n           /32 link BROADCAST\n\
+                 \x20       |-- 198.51.100.7\n           /32 host LOCAL\n\
+                 Local:\n        |-- 192.0.2.2\n           /32 host LOCAL\n        |-- nonsense\n           /32 host LOCAL\n",
+            )
+            .file(
+                "proc/net/route",
+                "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n\
+                 eth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n\
+                 eth0\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n\
+                 ib0\t006433C6\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n",
+            )
+            .file(
+                "proc/net/if_inet6",
+                "fd000000000000000000000000000002 04 40 00 82     eth0\n\
+                 fd000000000000000000000000000003 04 40 00 c0     eth0\n\
+                 fe8000000000000000fc00fffe000001 04 40 20 80     eth0\n\
+                 00000000000000000000000000000001 01 80 10 80       lo\nshort line\n",
+            )
+            .file("sys/class/net/eth0/speed", "1000\n")
+            .file("sys/class/net/ib0/speed", "200000\n")
+            .file("sys/class/net/lo/speed", "-1\n");
+        let found: Vec<(String, Option<String>)> =
+            own_addresses(&fixture.root()).into_iter().map(|own| (own.address.to_string(), own.interface)).collect();
+        let expected =
+            [("198.51.100.7", "ib0"), ("192.0.2.2", "eth0"), ("fd00::2", "eth0"), ("127.0.0.1", "lo"), ("::1", "lo")];
+        assert_eq!(found, expected.map(|(address, interface)| (address.to_owned(), Some(interface.to_owned()))));
+        assert_eq!(own_addresses(&Fixture::new("no-addresses").root()), []);
+    }
+}

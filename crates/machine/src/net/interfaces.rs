@@ -1,0 +1,153 @@
+//! Network interfaces and their links.
+
+use model::machine::Nic;
+
+use crate::disk::links;
+use crate::net::infiniband;
+use crate::sysroot::Sysroot;
+
+const INTERFACES: &str = "sys/class/net";
+
+/// Drivers of interfaces that a hypervisor makes up. Where they show a link speed, it is made up too: `vmxnet3` writes
+/// 10 Gbit/s into itself, `ibmveth` 1 Gbit/s, `virtio_net` says what it was told.
+const VIRTUAL_DRIVERS: &[&str] =
+    &["virtio_net", "vif", "xen-netfront", "vmxnet3", "hv_netvsc", "ibmveth", "ena", "gve", "mana"];
+
+/// Drivers of modems and gadgets behind USB: what they call their speed is what the other side says it is, and no link's.
+const TOLD_DRIVERS: &[&str] = &["cdc_ether", "cdc_ncm", "cdc_mbim", "rndis_host", "qmi_wwan"];
+
+/// Drivers of old hardware that hypervisors imitate: in a guest their speed is the imitated card's.
+const IMITATED_DRIVERS: &[&str] = &["e1000", "e1000e", "igb", "8139cp", "8139too", "pcnet32", "tulip", "ne2k-pci"];
+
+/// Every interface.
+pub(crate) fn interfaces(root: &Sysroot, under_hypervisor: bool) -> Vec<Nic> {
+    root.names(INTERFACES).iter().filter_map(|name| interface(root, name, under_hypervisor)).collect()
+}
+
+/// One interface.
+pub(crate) fn interface(root: &Sysroot, name: &str, under_hypervisor: bool) -> Option<Nic> {
+    let file = |file: &str| format!("{INTERFACES}/{name}/{file}");
+    // Some entries, such as `bonding_masters`, are files and no interfaces.
+    let mtu = root.number(&file("mtu"))?;
+    let driver = root.link(&file("device/driver"));
+    let driver = driver.and_then(|target| target.file_name()?.to_str().map(str::to_owned));
+    let queues = root.names(&file("queues"));
+    let count = |prefix: &str| u32::try_from(queues.iter().filter(|queue| queue.starts_with(prefix)).count()).ok();
+    let known = |count: Option<u32>| count.filter(|count| *count > 0);
+    // The kernel says -1 where it does not know, in 10^6 bit/s where it does.
+    let speed = root.number::<f64>(&file("speed")).filter(|speed| speed.is_finite() && *speed > 0.0);
+    let (layer, lower) = layers(root, name);
+    let pci_address = pci_address(root, name);
+    let bus = pci_address.as_ref().filter(|_| !under_hypervisor).and_then(|slot| links::of_function(root, slot));
+    Some(Nic {
+        name: name.to_owned(),
+        duplex: root.text(&file("duplex")).filter(|duplex| duplex == "full" || duplex == "half"),
+        // `802.3ad 4`
+        bond_mode: root.text(&file("bonding/mode")).and_then(|text| text.split(' ').next().map(str::to_owned)),
+        layer,
+        lower,
+        bus,
+        pci_address,
+        infiniband: infiniband::port(root, name),
+        speed_bps: speed.map(|speed| speed * 1e6),
+        speed_trusted: speed.map(|_| is_trusted(driver.as_deref(), under_hypervisor)),
+        kind: root.number(&file("type")).and_then(kind).map(str::to_owned),
+        is_virtual: Some(driver.as_deref().is_none_or(|driver| VIRTUAL_DRIVERS.contains(&driver))),
+        driver,
+        mtu: Some(mtu),
+        state: root.text(&file("operstate")),
+        receive_queues: known(count("rx-")),
+        transmit_queues: known(count("tx-")),
+    })
+}
+
+/// Where the device behind an interface is on the PCI bus.
+fn pci_address(root: &Sysroot, name: &str) -> Option<String> {
+    let text = root.text(&format!("{INTERFACES}/{name}/device/uevent"))?;
+    text.lines().find_map(|line| line.strip_prefix("PCI_SLOT_NAME=")).map(str::to_owned)
+}
+
+/// What an interface is where others carry its packets, and which those are.
+fn layers(root: &Sysroot, name: &str) -> (Option<String>, Vec<String>) {
+    let folder = format!("{INTERFACES}/{name}");
+    if let Some(slaves) = root.text(&format!("{folder}/bonding/slaves")) {
+        // A slave that is there for the case that another fails carries nothing.
+        let carries = |slave: &&str| {
+            let of_slave = |file: &str| root.text(&format!("{INTERFACES}/{slave}/bonding_slave/{file}"));
+            of_slave("mii_status").is_none_or(|status| status == "up")
+                && of_slave("state").is_none_or(|state| state == "active")
+        };
+        return (Some("bond".to_owned()), slaves.split_whitespace().filter(carries).map(str::to_owned).collect());
+    }
+    let names = root.names(&folder);
+    let lower: Vec<String> = names.iter().filter_map(|name| name.strip_prefix("lower_")).map(str::to_owned).collect();
+    // The two ends of a veth pair are each other's lower device.
+    let on_top = |other: &String| root.names(&format!("{INTERFACES}/{other}")).contains(&format!("lower_{name}"));
+    if lower.is_empty() || lower.iter().any(on_top) {
+        return (None, Vec::new());
+    }
+    let said = root.text(&format!("{folder}/uevent")).unwrap_or_default();
+    let said = said.lines().find_map(|line| line.strip_prefix("DEVTYPE="));
+    let layer = match said {
+        Some(kind @ ("vlan" | "bridge")) => kind,
+        // Teams say nothing of themselves; nothing else stands on several.
+        _ if lower.len() > 1 => "team",
+        _ => "stacked",
+    };
+    (Some(layer.to_owned()), lower)
+}
+
+/// Whether a speed is a link's. Without a device behind the interface (veth, tun, bridges) it never is: veth writes
+/// 10 Gbit/s into itself, tun 10 Mbit/s.
+fn is_trusted(driver: Option<&str>, under_hypervisor: bool) -> bool {
+    let made_up = |driver: &str| {
+        [VIRTUAL_DRIVERS, TOLD_DRIVERS].iter().any(|drivers| drivers.contains(&driver))
+            || (under_hypervisor && IMITATED_DRIVERS.contains(&driver))
+    };
+    driver.is_some_and(|driver| !made_up(driver))
+}
+
+/// Kinds of link by their number (`include/uapi/linux/if_arp.h`).
+fn kind(number: u32) -> Option<&'static str> {
+    Some(match number {
+        1 => "ethernet",
+        32 => "infiniband",
+        772 => "loopback",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Fixture;
+
+    fn interface_with(name: &str, driver: Option<&str>, speed: &str, under_hypervisor: bool) -> Nic {
+        let fixture = Fixture::new(name)
+            .file("sys/class/net/x0/mtu", "1500\n")
+            .file("sys/class/net/x0/type", "1\n")
+            .file("sys/class/net/x0/speed", speed);
+        let fixture = match driver {
+            Some(driver) => fixture.link("sys/class/net/x0/device/driver", &format!("../../bus/pci/drivers/{driver}")),
+            None => fixture,
+        };
+        interfaces(&fixture.root(), under_hypervisor).remove(0)
+    }
+
+    #[test]
+    fn only_hardwares_own_word_about_its_speed_is_believed() {
+        let trusted = |name: &str, driver: Option<&str>, speed: &str, hypervisor: bool| {
+            let nic = interface_with(name, driver, speed, hypervisor);
+            assert_eq!(nic.kind.as_deref(), Some("ethernet"));
+            (nic.speed_bps, nic.speed_trusted)
+        };
+        assert_eq!(trusted("ice", Some("ice"), "25000\n", false), (Some(25e9), Some(true)));
+        assert_eq!(trusted("mlx-guest", Some("mlx5_core"), "100000\n", true), (Some(1e11), Some(true)));
+        assert_eq!(trusted("veth", None, "10000\n", false), (Some(1e10), Some(false)));
+        assert_eq!(trusted("vmxnet3", Some("vmxnet3"), "10000\n", true), (Some(1e10), Some(false)));
+        assert_eq!(trusted("e1000-guest", Some("e1000"), "1000\n", true), (Some(1e9), Some(false)));
+        assert_eq!(trusted("e1000-host", Some("e1000"), "1000\n", false), (Some(1e9), Some(true)));
+        assert_eq!(trusted("modem", Some("cdc_ncm"), "426\n", false), (Some(426e6), Some(false)));
+        assert_eq!(trusted("virtio", Some("virtio_net"), "-1\n", true), (None, None));
+    }
+}

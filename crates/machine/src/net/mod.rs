@@ -1,0 +1,6 @@
+//! Network interfaces: their addresses, routes and links.
+
+pub(crate) mod addresses;
+pub(crate) mod infiniband;
+pub(crate) mod interfaces;
+pub(crate) mod routes;

@@ -1,0 +1,127 @@
+//! The operating system, the hypervisor, and the settings of the processor that the system controls.
+
+pub(crate) mod cgroup;
+pub(crate) mod mounts;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::machine::{Os, Virtualization};
+
+use crate::ledger::{Found, Ledger};
+use crate::sysroot::{Sysroot, label};
+
+/// The host's name.
+pub(crate) fn host(root: &Sysroot) -> Found<String> {
+    file(root, "proc/sys/kernel/hostname")
+}
+
+/// Kernel, distribution and clock source.
+pub(crate) fn os(root: &Sysroot, ledger: &mut Ledger) -> Os {
+    Os {
+        name: ledger.take("os.name", distribution(root)),
+        kernel: ledger.need("os.kernel", file(root, "proc/sys/kernel/osrelease"), "no /proc/sys/kernel", "none"),
+        kernel_build: ledger.take("os.kernel_build", file(root, "proc/sys/kernel/version")),
+        clocksource: ledger
+            .take("os.clocksource", file(root, "sys/devices/system/clocksource/clocksource0/current_clocksource")),
+    }
+}
+
+/// The hypervisor, by its CPUID signature, else by what the kernel shows of Xen.
+pub(crate) fn virtualization(root: &Sysroot, ledger: &mut Ledger) -> Option<Virtualization> {
+    let cpuid = root.cpuid();
+    if let Some(leaves) = cpuid.dump.first().filter(|leaves| leaves.under_hypervisor()) {
+        ledger.source("virtualization", format!("leaves 1, 0x40000000 in {}", cpuid.label));
+        let signature = leaves.hypervisor();
+        let hypervisor = signature.as_deref().and_then(common_name).map(str::to_owned);
+        return Some(Virtualization { hypervisor, signature });
+    }
+    let (kind, source) = file(root, "sys/hypervisor/type")?;
+    ledger.source("virtualization", source);
+    let hypervisor = if kind == "xen" { "Xen".to_owned() } else { kind };
+    Some(Virtualization { hypervisor: Some(hypervisor), signature: None })
+}
+
+/// Signatures as each hypervisor's own documentation gives them.
+fn common_name(signature: &str) -> Option<&'static str> {
+    Some(match signature {
+        "KVMKVMKVM" | "Linux KVM Hv" => "KVM",
+        "Microsoft Hv" => "Hyper-V",
+        "VMwareVMware" => "VMware",
+        "XenVMMXenVMM" => "Xen",
+        "TCGTCGTCGTCG" => "QEMU (emulated)",
+        "bhyve bhyve" => "bhyve",
+        "ACRNACRNACRN" => "ACRN",
+        "prl hyperv" | "lrpepyh vr" => "Parallels",
+        "VBoxVBoxVBox" => "VirtualBox",
+        _ => return None,
+    })
+}
+
+/// Settings of the processor that somebody can change.
+#[derive(Debug, Default)]
+pub(crate) struct Controls {
+    pub(crate) scaling_driver: Option<String>,
+    pub(crate) governor: Option<String>,
+    pub(crate) turbo: Option<bool>,
+    pub(crate) smt_control: Option<String>,
+    pub(crate) mitigations: BTreeMap<String, String>,
+}
+
+impl Controls {
+    pub(crate) fn discover(root: &Sysroot, cpus: &[u32], ledger: &mut Ledger) -> Self {
+        let governors = cpus.iter().filter_map(|cpu| root.text(&cpufreq(*cpu, "scaling_governor")));
+        let governors: BTreeSet<String> = governors.collect();
+        let governor = (!governors.is_empty()).then(|| Vec::from_iter(governors).join(", "));
+        let driver = cpus.first().and_then(|cpu| file(root, &cpufreq(*cpu, "scaling_driver")));
+        let consequence = "whether the clock is held down is seen only by measuring it";
+        Self {
+            scaling_driver: ledger.take("cpu.scaling_driver", driver),
+            governor: ledger.need(
+                "cpu.governor",
+                governor.map(|names| (names, label("sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"))),
+                "no cpufreq",
+                consequence,
+            ),
+            turbo: ledger.need("cpu.turbo", turbo(root), "no switch in /sys/devices/system/cpu", consequence),
+            smt_control: ledger.take("cpu.smt_control", file(root, "sys/devices/system/cpu/smt/control")),
+            mitigations: mitigations(root, ledger),
+        }
+    }
+}
+
+/// A file of one CPU's frequency driver.
+pub(crate) fn cpufreq(cpu: u32, name: &str) -> String {
+    format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/{name}")
+}
+
+/// Boost clocks allowed: `intel_pstate` says when they are not, `cpufreq` when they are.
+pub(crate) fn turbo(root: &Sysroot) -> Found<bool> {
+    const NO_TURBO: &str = "sys/devices/system/cpu/intel_pstate/no_turbo";
+    const BOOST: &str = "sys/devices/system/cpu/cpufreq/boost";
+    let off = root.number::<u32>(NO_TURBO).map(|off| (off == 0, label(NO_TURBO)));
+    off.or_else(|| root.number::<u32>(BOOST).map(|on| (on != 0, label(BOOST))))
+}
+
+fn mitigations(root: &Sysroot, ledger: &mut Ledger) -> BTreeMap<String, String> {
+    const FOLDER: &str = "sys/devices/system/cpu/vulnerabilities";
+    let state = |name: String| Some((name.clone(), root.text(&format!("{FOLDER}/{name}"))?));
+    let states: BTreeMap<String, String> = root.names(FOLDER).into_iter().filter_map(state).collect();
+    if !states.is_empty() {
+        ledger.source("cpu.mitigations", label(FOLDER));
+    }
+    states
+}
+
+fn distribution(root: &Sysroot) -> Found<String> {
+    const FILES: [&str; 2] = ["etc/os-release", "usr/lib/os-release"];
+    FILES.into_iter().find_map(|file| {
+        let text = root.text(file)?;
+        let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+        let name = value("PRETTY_NAME").or_else(|| value("NAME"))?;
+        Some((name.trim_matches('"').to_owned(), label(file)))
+    })
+}
+
+fn file(root: &Sysroot, relative: &str) -> Found<String> {
+    root.text(relative).map(|text| (text, label(relative)))
+}
