@@ -19,50 +19,38 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::float_cmp, reason = "the values in tests are exact"))]
 
-mod autocorrelation;
-mod components;
+mod comparison;
 mod distributions;
 pub mod fleet;
-mod grouped;
-mod holm;
-mod interval;
 mod levels;
-mod mann_whitney;
-mod modes;
-mod noise;
 mod observations;
 pub mod random;
 mod ranks;
-mod ratio;
 #[cfg(test)]
 mod scipy;
-mod shift;
-mod signed_rank;
-mod spread;
 mod steady;
 mod stop;
 mod summary;
-mod trend;
-mod verdict;
-mod warning;
 
-pub use autocorrelation::{Autocorrelation, autocorrelation};
-pub use components::{Components, components};
-pub use grouped::grouped_interval;
-pub use holm::holm;
-pub use interval::{Interval, NEEDED_FOR_INTERVAL, NOMINAL_CONFIDENCE, Ranks, Units, intervals_overlap, median_ranks};
+pub use comparison::holm::holm;
+pub use comparison::mann_whitney::{MannWhitney, mann_whitney};
+pub use comparison::noise::noise_between;
+pub use comparison::ratio::{AT_LEAST_POINT, AT_LEAST_WORSE_BOUND, BELOW_BETTER_BOUND, Ratio, RatioVerdict, ratio};
+pub use comparison::shift::{Shift, shift_ratio};
+pub use comparison::signed_rank::{SignedRank, signed_rank};
+pub use comparison::spread::{NOT_ABOVE_UPPER_BOUND, SpreadRatio, SpreadVerdict, spread_ratio};
+pub use comparison::verdict::{ChangeVerdict, LEVEL, NEEDED_FOR_CHANGE, judge_change, needed};
 pub use levels::{Level, NoCurve, levels};
-pub use mann_whitney::{MannWhitney, mann_whitney};
-pub use modes::{Modes, modes};
-pub use noise::noise_between;
 pub use observations::{MAD_TO_SIGMA, Observations, Unusable};
-pub use ratio::{AT_LEAST_POINT, AT_LEAST_WORSE_BOUND, BELOW_BETTER_BOUND, Ratio, RatioVerdict, ratio};
-pub use shift::{Shift, shift_ratio};
-pub use signed_rank::{SignedRank, signed_rank};
-pub use spread::{NOT_ABOVE_UPPER_BOUND, SpreadRatio, SpreadVerdict, spread_ratio};
 pub use steady::{STEADY_ROUNDS, Steadiness, first_steady, left_steady, steadiness};
 pub use stop::{Adaptive, StopReason, StopRule, UnusableRule};
+pub use summary::autocorrelation::{Autocorrelation, autocorrelation};
+pub use summary::components::{Components, components};
+pub use summary::grouped::grouped_interval;
+pub use summary::interval::{
+    Interval, NEEDED_FOR_INTERVAL, NOMINAL_CONFIDENCE, Ranks, Units, intervals_overlap, median_ranks,
+};
+pub use summary::modes::{Modes, modes};
+pub use summary::trend::{Trend, mann_kendall};
+pub use summary::warning::Warning;
 pub use summary::{Better, Summary, summarise, summarise_grouped};
-pub use trend::{Trend, mann_kendall};
-pub use verdict::{ChangeVerdict, LEVEL, NEEDED_FOR_CHANGE, judge_change, needed};
-pub use warning::Warning;

@@ -7,13 +7,19 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::comparison::holm::holm;
+use crate::comparison::mann_whitney::mann_whitney;
+use crate::comparison::noise::noise_between;
+use crate::comparison::shift::shift_ratio;
+use crate::comparison::signed_rank::signed_rank;
 use crate::distributions::{
     beta_below, chi_square_quantile, chi_square_tail, fisher_quantile, normal_tail, student_quantile,
 };
-use crate::{
-    NOMINAL_CONFIDENCE, Observations, autocorrelation, components, holm, mann_kendall, mann_whitney, median_ranks,
-    noise_between, shift_ratio, signed_rank,
-};
+use crate::observations::Observations;
+use crate::summary::autocorrelation::autocorrelation;
+use crate::summary::components::components;
+use crate::summary::interval::{NOMINAL_CONFIDENCE, median_ranks};
+use crate::summary::trend::mann_kendall;
 
 /// How far a figure may be off, relative to scipy's.
 const AGREED: f64 = 1e-9;

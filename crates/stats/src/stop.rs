@@ -5,7 +5,9 @@
 
 use std::fmt;
 
-use crate::{NEEDED_FOR_INTERVAL, STEADY_ROUNDS, Steadiness, steadiness, summarise};
+use crate::steady::{STEADY_ROUNDS, Steadiness, steadiness};
+use crate::summary::interval::NEEDED_FOR_INTERVAL;
+use crate::summary::summarise;
 
 /// How many repetitions to make.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -9,7 +9,7 @@
 use crate::distributions::fisher_quantile;
 use crate::observations::{MAD_TO_SIGMA, median_of_sorted};
 
-use super::{ENOUGH_NODES, Sort};
+use super::sort::{ENOUGH_NODES, Sort};
 
 /// Healthy nodes that are below their limit by chance, in a hundred groups, all nodes and areas together: half of what
 /// is allowed in all (1 %), since single figures may err as well.

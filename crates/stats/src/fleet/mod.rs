@@ -13,17 +13,15 @@
 //! Not here: what the figures are, which nodes are equals, and why one is slow.
 
 mod combined;
+mod sort;
 mod spread;
 
 pub use combined::{Combined, combine};
+pub use sort::{ENOUGH_NODES, Sort};
 pub use spread::{Spread, TooWide, spread};
 
-use crate::observations::median_of_sorted;
-use crate::{Better, Unusable};
-
-/// Fewer equals than these have no middle from which one could tell who is slow: of three, the median is one of them, and
-/// its distance from the nearer of the two others is all that the spread is known by.
-pub const ENOUGH_NODES: usize = 4;
+use crate::observations::{Unusable, median_of_sorted};
+use crate::summary::Better;
 
 /// Nodes that chance may make as low twice in a figure, for the figure to speak alone. Of n nodes, k that were low once and
 /// not again are a chance of k / n, and k^2 / n nodes that are low twice by it. Rows that a limiter or a neighbour slows
@@ -39,44 +37,6 @@ const LEAST_OF_TYPICAL: f64 = 0.5;
 /// Nodes from which on a figure's own spread over them is all that counts; in smaller groups what is typical of its area
 /// has the weight of the nodes that are missing, since four values can agree by chance.
 const KNOWN_BY_NODES: f64 = 20.0;
-
-/// What a figure belongs to, as far as it matters how much healthy nodes differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sort {
-    /// Processor and memory.
-    Core,
-    /// Disks and the network, which vary more and are shared.
-    Device,
-}
-
-/// What is expected of each sort of figure before anything is measured.
-struct Expected {
-    sort: Sort,
-    /// A node less than this share below its equals is not slow, however little they vary: 5 % for processor and memory
-    /// and 10 % for disk and network, as operators' acceptance tests have it (issue 12; MKL's cluster benchmark warns at
-    /// a spread of 2 %, HPC sites' node checks fail at 5 to 10 %).
-    least_drop: f64,
-    /// Spread of an area between healthy equals, which stands in for the one that a few nodes cannot show. A fifth of the
-    /// least drop: with it alone the least drop is five scales, and decides.
-    scale: f64,
-}
-
-const EXPECTED: [Expected; 2] = [
-    Expected { sort: Sort::Core, least_drop: 0.05, scale: 0.01 },
-    Expected { sort: Sort::Device, least_drop: 0.10, scale: 0.02 },
-];
-
-impl Sort {
-    fn expected(self) -> &'static Expected {
-        EXPECTED.iter().find(|row| row.sort == self).unwrap_or(&EXPECTED[0])
-    }
-
-    /// The least share below its equals at which a node can be slow.
-    #[must_use]
-    pub fn least_drop(self) -> f64 {
-        self.expected().least_drop
-    }
-}
 
 /// One figure over a group of equal nodes.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,9 +1,9 @@
 //! One figure over equal nodes: its middle, how far they differ, and from where on one stands out.
 
-use crate::observations::{MAD_TO_SIGMA, Observations, is_divisible};
-use crate::{Better, Unusable};
+use crate::observations::{MAD_TO_SIGMA, Observations, Unusable, is_divisible};
+use crate::summary::Better;
 
-use super::{ENOUGH_NODES, Sort};
+use super::sort::{ENOUGH_NODES, Sort};
 
 /// Below the median by so many scales stands out: of normal noise one value in 10^9, so that many figures of many nodes
 /// can be looked at (issue 12: median - 6 MAD).

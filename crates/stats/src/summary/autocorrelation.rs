@@ -6,8 +6,8 @@
 //! distribution, which needs no random orders and holds for as few as eight values (simulated; a test holds it). A trend
 //! and two groups that follow each other are correlations too.
 
-use crate::Observations;
 use crate::distributions::beta_below;
+use crate::observations::Observations;
 use crate::ranks::mid_ranks;
 
 /// The fewest values for which the approximation holds and the figure says anything.

@@ -14,10 +14,10 @@
 //! coverage of few groups of few values misses 95 % by one to two percent; a lower one widens intervals for nothing
 //! (`examples/coverage.rs` holds it).
 
-use crate::components::{Groups, components};
 use crate::distributions::fisher_quantile;
-use crate::interval::{Interval, NEEDED_FOR_INTERVAL, NOMINAL_CONFIDENCE, Units, median_ranks};
-use crate::{Components, Observations, Unusable};
+use crate::observations::{Observations, Unusable};
+use crate::summary::components::{Components, Groups, components};
+use crate::summary::interval::{Interval, NEEDED_FOR_INTERVAL, NOMINAL_CONFIDENCE, Units, median_ranks};
 
 /// The quantile of F that groups of one distribution are taken to show.
 const SUSPICION: f64 = 0.35;

@@ -6,8 +6,12 @@
 
 use std::fmt;
 
-use crate::interval::NEEDED_FOR_INTERVAL;
-use crate::{Components, Modes, Observations, autocorrelation, mann_kendall, modes};
+use crate::observations::Observations;
+use crate::summary::autocorrelation::autocorrelation;
+use crate::summary::components::Components;
+use crate::summary::interval::NEEDED_FOR_INTERVAL;
+use crate::summary::modes::{Modes, modes};
+use crate::summary::trend::mann_kendall;
 
 /// A trend is believed below this probability of chance.
 const DRIFT_P: f64 = 0.01;

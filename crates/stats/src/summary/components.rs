@@ -5,8 +5,7 @@
 //! by chi-square is poor for three launches of three samples, so that the orders are counted where they are few and
 //! drawn at random, by a fixed seed, where they are many. What follows for an interval is in `grouped`.
 
-use crate::Observations;
-use crate::observations::median_of_sorted;
+use crate::observations::{Observations, median_of_sorted};
 use crate::random::Random;
 use crate::ranks::{mid_ranks, tie_correction, tie_sizes};
 

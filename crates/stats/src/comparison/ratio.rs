@@ -12,9 +12,10 @@
 //! beside a skewed one). What a verdict leads to is the caller's business.
 
 use crate::distributions::{normal_tail, student_quantile};
-use crate::observations::is_divisible;
+use crate::observations::{Unusable, is_divisible};
 use crate::random::Random;
-use crate::{Better, NEEDED_FOR_INTERVAL, NOMINAL_CONFIDENCE, Unusable};
+use crate::summary::Better;
+use crate::summary::interval::{NEEDED_FOR_INTERVAL, NOMINAL_CONFIDENCE};
 
 /// Resamples of a bootstrap: the outermost bounds, for 6 pairs, then leave 24 of them on each side.
 const RESAMPLES: usize = 10_000;

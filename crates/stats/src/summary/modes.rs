@@ -6,8 +6,7 @@
 //! % of normal and 6 % of exponential samples, of twelve in 0.1 % and 1 %; two states twelve standard deviations apart
 //! it sees in more than 90 % (simulated; the tests hold it there).
 
-use crate::Observations;
-use crate::observations::median_of_sorted;
+use crate::observations::{Observations, median_of_sorted};
 
 /// The fewest values in which two groups can be told from chance.
 const NEEDED: usize = 8;

@@ -6,10 +6,10 @@
 //! sides have the same one but for the factor. For samples of one time series, or of launches that differ, the values
 //! are no independent draws, and the caller has to compare what is.
 
+use crate::comparison::mann_whitney::{COUNTED_UP_TO, probabilities};
 use crate::distributions::normal_beyond;
-use crate::mann_whitney::{COUNTED_UP_TO, probabilities};
-use crate::observations::is_divisible;
-use crate::{NOMINAL_CONFIDENCE, Unusable};
+use crate::observations::{Unusable, is_divisible};
+use crate::summary::interval::NOMINAL_CONFIDENCE;
 
 /// The factor between two samples.
 #[derive(Clone, Copy, Debug, PartialEq)]

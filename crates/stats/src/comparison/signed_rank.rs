@@ -6,8 +6,8 @@
 //! ties and for continuity (scipy's `method="asymptotic", correction=True`).
 
 use crate::distributions::normal_tail;
+use crate::observations::{Observations, Unusable};
 use crate::ranks::{mid_ranks, tie_correction, tie_sizes};
-use crate::{Observations, Unusable};
 
 /// Up to so many differences the distribution is counted, as scipy does.
 const COUNTED_UP_TO: usize = 50;

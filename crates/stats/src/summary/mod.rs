@@ -2,9 +2,19 @@
 //!
 //! Derived and never stored as the truth: the samples are that.
 
-use crate::grouped::{check, grouped_interval};
-use crate::warning::{groups_differ, warnings};
-use crate::{Components, Interval, NOMINAL_CONFIDENCE, Observations, Unusable, Warning};
+pub(crate) mod autocorrelation;
+pub(crate) mod components;
+pub(crate) mod grouped;
+pub(crate) mod interval;
+pub(crate) mod modes;
+pub(crate) mod trend;
+pub(crate) mod warning;
+
+use crate::observations::{Observations, Unusable};
+use crate::summary::components::Components;
+use crate::summary::grouped::{check, grouped_interval};
+use crate::summary::interval::{Interval, NOMINAL_CONFIDENCE};
+use crate::summary::warning::{Warning, groups_differ, warnings};
 
 /// Which of two values is the better one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +115,7 @@ pub fn summarise_grouped(values: &[f64], groups: &[u32]) -> Result<Summary, Unus
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Units;
+    use crate::summary::interval::Units;
 
     #[test]
     fn hand_computed_summary() {

@@ -10,7 +10,7 @@
 //! costs some of it; what the whole ranks give beyond the nominal confidence makes up for that (simulated: a test holds
 //! it).
 
-use crate::Observations;
+use crate::observations::Observations;
 
 /// The confidence that is asked for where nothing else is said.
 pub const NOMINAL_CONFIDENCE: f64 = 0.95;

@@ -6,8 +6,8 @@
 //! scipy's `mannwhitneyu` ("exact", "asymptotic"), and a test holds them together.
 
 use crate::distributions::normal_tail;
+use crate::observations::{Observations, Unusable};
 use crate::ranks::{mid_ranks, tie_correction, tie_sizes};
-use crate::{Observations, Unusable};
 
 /// Up to so many pairs of values the distribution is counted: 100 + 100 takes a millisecond.
 pub(crate) const COUNTED_UP_TO: usize = 10_000;
