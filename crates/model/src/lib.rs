@@ -3,20 +3,16 @@
 //! Nothing here touches the operating system, reads a clock or computes a statistic.
 #![forbid(unsafe_code)]
 
+pub mod benchmark;
 pub mod cluster;
-pub mod comparison;
-pub mod doctor;
 pub mod document;
-pub mod experiment;
-pub mod io;
-pub mod isa;
-pub mod linpack;
 pub mod machine;
-pub mod peak;
 pub mod probe;
-pub mod reference;
-pub mod sample;
 pub mod surroundings;
 pub mod unit;
 pub mod warning;
 pub mod wire;
+mod words;
+
+pub use benchmark::{experiment, io, isa, linpack};
+pub use document::{comparison, doctor, peak, reference, sample};

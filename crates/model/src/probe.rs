@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::io::DiskEngine;
+use crate::benchmark::io::DiskEngine;
 
 /// A directory as a measurement would find it. Nothing was written to find that out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

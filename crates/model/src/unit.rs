@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-crate::isa::words! {
+crate::words::words! {
     /// The base units of the document.
     Unit, "unit", {
         /// Floating-point operations per second.
@@ -28,7 +28,7 @@ crate::isa::words! {
     }
 }
 
-crate::isa::words! {
+crate::words::words! {
     /// Which direction of a metric is an improvement.
     Better, "direction", {
         /// More is better.

@@ -7,7 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-crate::isa::words! {
+crate::words::words! {
     /// How far a number can be trusted.
     Grade, "grade", {
         /// Trust it.
@@ -19,7 +19,7 @@ crate::isa::words! {
     }
 }
 
-crate::isa::words! {
+crate::words::words! {
     /// The kinds of warning.
     WarningCode, "warning", {
         /// Time vanished inside the timed loop.
@@ -181,7 +181,7 @@ crate::isa::words! {
     }
 }
 
-crate::isa::words! {
+crate::words::words! {
     /// Where a warning comes from, which decides what may be done about it.
     Cause, "cause", {
         /// Others, here or on the host: it comes and goes, so that a disturbed block is worth repeating.

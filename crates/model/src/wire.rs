@@ -5,11 +5,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::benchmark::experiment::{DiskParams, Experiment};
+use crate::benchmark::io::DiskLayout;
+use crate::benchmark::linpack::LinpackConditions;
+use crate::document::sample::{MetricName, Sample};
 use crate::document::{DiskConditions, NetConditions};
-use crate::experiment::{DiskParams, Experiment};
-use crate::io::DiskLayout;
-use crate::linpack::LinpackConditions;
-use crate::sample::{MetricName, Sample};
 use crate::surroundings::Settings;
 use crate::unit::{Better, Unit};
 
@@ -177,7 +177,7 @@ pub struct Ends {
     pub other_cpus: Vec<u32>,
 }
 
-crate::isa::words! {
+crate::words::words! {
     /// One end of a network experiment.
     Role, "role", {
         /// Connects, measures, and reports samples.

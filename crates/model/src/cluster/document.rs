@@ -68,7 +68,7 @@ pub struct ClusterInfo {
     pub node_seconds: f64,
 }
 
-crate::isa::words! {
+crate::words::words! {
     /// How far a node is.
     NodeState, "node state", {
         /// Every task has a result.
@@ -84,7 +84,7 @@ crate::isa::words! {
     }
 }
 
-crate::isa::words! {
+crate::words::words! {
     /// What is thought of a node among its equals.
     Standing, "standing", {
         /// Nothing stands out.

@@ -99,7 +99,7 @@ pub struct HplPlan {
     pub most_seconds: Option<f64>,
 }
 
-crate::isa::words! {
+crate::words::words! {
     /// How pairs of nodes are chosen.
     Pairing, "pairing", {
         /// Every ordered pair, in n - 1 rounds.
@@ -188,7 +188,7 @@ pub struct Claim {
     pub when: String,
 }
 
-crate::isa::words! {
+crate::words::words! {
     /// What came of a task, or of an attempt at it.
     OutcomeStatus, "outcome", {
         /// There is a result.
@@ -248,7 +248,7 @@ pub struct WorkerMark {
     pub task: Option<String>,
 }
 
-crate::isa::words! {
+crate::words::words! {
     /// What a worker is doing.
     Role, "role", {
         /// A task.

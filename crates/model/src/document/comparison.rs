@@ -11,7 +11,7 @@ use crate::unit::{Better, Unit};
 /// The schema name that a comparison carries.
 pub const SCHEMA: &str = "assay.compare/1";
 
-crate::isa::words! {
+crate::words::words! {
     /// Whether a figure changed.
     Change, "change", {
         /// The whole interval of the ratio lies beyond the threshold.
@@ -23,7 +23,7 @@ crate::isa::words! {
     }
 }
 
-crate::isa::words! {
+crate::words::words! {
     /// In which direction a figure changed.
     Direction, "direction", {
         /// For the better.

@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::isa::words;
+use crate::words::words;
 
 words! {
     /// In which order a disk experiment visits the blocks of its file.

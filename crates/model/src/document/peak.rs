@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::isa::words;
+use crate::words::words;
 
 words! {
     /// What a peak rests on.

@@ -5,8 +5,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::isa::{CpuOp, Element, Isa, words};
+use crate::benchmark::isa::{CpuOp, Element, Isa};
 use crate::unit::format_size;
+use crate::words::words;
 
 words! {
     /// What a LINPACK experiment computes.

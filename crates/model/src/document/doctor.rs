@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The schema name that a diagnosis carries.
 pub const SCHEMA: &str = "assay.doctor/1";
 
-crate::isa::words! {
+crate::words::words! {
     /// What a check found.
     CheckStatus, "check status", {
         /// Nothing to say against it.

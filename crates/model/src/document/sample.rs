@@ -5,11 +5,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::peak::{Efficiency, Peak};
-use crate::reference::Reference;
+use crate::document::peak::{Efficiency, Peak};
+use crate::document::reference::Reference;
 use crate::unit::{Better, Unit};
 
-crate::isa::words! {
+crate::words::words! {
     /// What a metric measures.
     MetricName, "metric", {
         /// Operations or bytes per second.

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::document::Status;
+use crate::document::status::Status;
 use crate::unit::{Better, Unit};
 
-crate::isa::words! {
+crate::words::words! {
     /// What a ratio says against 1, counted so that more is better for us.
     Verdict, "verdict", {
         /// The point is at least 1 and the interval's worse end at least 0.95.
@@ -146,7 +146,7 @@ pub struct KnownTool {
     pub check: Option<ToolCheck>,
 }
 
-crate::isa::words! {
+crate::words::words! {
     /// What came of running a tool once.
     CheckOutcome, "check outcome", {
         /// It ran and was read.

@@ -6,14 +6,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::io::{
+use crate::benchmark::io::{
     Direction, DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync, NetMode, Protocol, Segmentation, Wait,
 };
-use crate::isa::{CpuOp, Element, Isa, MemoryOp, MemoryPattern, Pages, Placement};
-use crate::linpack::LinpackParams;
+use crate::benchmark::isa::{CpuOp, Element, Isa, MemoryOp, MemoryPattern, Pages, Placement};
+use crate::benchmark::linpack::LinpackParams;
 use crate::unit::format_size;
 
-crate::isa::words! {
+crate::words::words! {
     /// The areas of a machine.
     Area, "area", {
         /// Arithmetic.
@@ -384,7 +384,7 @@ pub fn net_id(params: &NetParams) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linpack::{LinpackEngine, LinpackOp};
+    use crate::benchmark::linpack::{LinpackEngine, LinpackOp};
 
     #[test]
     fn ids_follow_the_contract() {

@@ -1,0 +1,121 @@
+//! What a machine is: facts, each with its source, and the facts that could not be found.
+//!
+//! Plain data in base units (B, Hz, bit/s). An absent fact is `None`, never 0 and never a guess; how facts are found is
+//! `machine`'s business. Every field has a default, so documents written before a field existed still load.
+
+mod cpu;
+mod disk;
+mod memory;
+mod net;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use cpu::{Cache, CoreKind, CoreType, Cpu, LogicalCpu, OpsPerCycle, Withheld, WithheldBy};
+pub use disk::{Disk, DiskLink, DiskQueue, DriveSheet, SharedLink, Storage, StorageDevice};
+pub use memory::{Dimm, HugePages, HugePool, Memory, NodeRating, NumaNode};
+pub use net::{InfinibandPort, Nic};
+
+/// One machine as discovery saw it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Machine {
+    /// The host's name.
+    pub host: Option<String>,
+    /// Kernel and distribution.
+    pub os: Os,
+    /// Processor: identity, topology, instruction sets, clocks and limits.
+    pub cpu: Cpu,
+    /// Every cache, once per group of CPUs that share it.
+    pub caches: Vec<Cache>,
+    /// Main memory and its limits.
+    pub memory: Memory,
+    /// Memory nodes.
+    pub numa: Vec<NumaNode>,
+    /// Block devices.
+    pub disks: Vec<Disk>,
+    /// Links that the data of several of these disks passes, those with the fewest disks behind them first.
+    pub shared_links: Vec<SharedLink>,
+    /// Network interfaces.
+    pub nics: Vec<Nic>,
+    /// What this machine runs on top of; `None` on bare metal, or where nothing can tell (then see `unknown`).
+    pub virtualization: Option<Virtualization>,
+    /// Where each fact came from: dotted path of the fact (`cpu.quota_cpus`) to its source.
+    pub sources: BTreeMap<String, String>,
+    /// What could not be found, why, and what follows from that.
+    pub unknown: Vec<Unknown>,
+}
+
+/// The operating system.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Os {
+    /// Distribution and version, as `/etc/os-release` puts it.
+    pub name: Option<String>,
+    /// Kernel release (`uname -r`).
+    pub kernel: Option<String>,
+    /// Kernel build (`uname -v`).
+    pub kernel_build: Option<String>,
+    /// The kernel's current clock source.
+    pub clocksource: Option<String>,
+}
+
+/// The hypervisor underneath.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Virtualization {
+    /// Its common name (`KVM`, `Hyper-V`, `Xen`); `None` where the signature is not a known one.
+    pub hypervisor: Option<String>,
+    /// The twelve characters of CPUID leaf 0x40000000.
+    pub signature: Option<String>,
+}
+
+/// A fact that could not be found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Unknown {
+    /// Dotted path of the fact, such as `memory.mts`.
+    pub fact: String,
+    /// Why it is not known.
+    pub why: String,
+    /// What cannot be said or done without it.
+    pub consequence: String,
+}
+
+impl Machine {
+    /// The caches of data that serve a CPU, the one nearest to it first: level and size, B.
+    pub fn data_caches_of(&self, cpu: u32) -> Vec<(u32, u64)> {
+        let serving = self.caches.iter().filter(|cache| cache.kind != "instruction" && cache.cpus.contains(&cpu));
+        let mut found: Vec<(u32, u64)> = serving.filter_map(|cache| Some((cache.level, cache.bytes?))).collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// The distinct last-level caches that serve these CPUs together, B; `None` where none is known.
+    pub fn last_level_caches_behind(&self, cpus: &[u32]) -> Option<u64> {
+        let level = self.caches.iter().filter(|cache| cache.kind != "instruction").map(|cache| cache.level).max()?;
+        let serving = |cache: &&Cache| cache.level == level && cpus.iter().any(|cpu| cache.cpus.contains(cpu));
+        let bytes: u64 = self.caches.iter().filter(serving).filter_map(|cache| cache.bytes).sum();
+        (bytes > 0).then_some(bytes)
+    }
+
+    /// The largest group of CPUs' last-level cache, B.
+    pub fn last_level_cache_bytes(&self) -> Option<u64> {
+        let level = self.caches.iter().filter(|cache| cache.kind != "instruction").map(|cache| cache.level).max()?;
+        self.caches.iter().filter(|cache| cache.level == level).filter_map(|cache| cache.bytes).max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_object_is_a_machine_of_unknowns() {
+        let machine: Machine = serde_json::from_str("{}").unwrap();
+        assert_eq!(machine, Machine::default());
+        assert!(serde_json::to_value(&machine).unwrap()["cpu"]["base_hz"].is_null());
+    }
+}
