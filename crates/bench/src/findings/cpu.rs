@@ -1,13 +1,12 @@
-//! What the rows of arithmetic say together: how vectors scale, what second threads on a core add, what SIMD gains over a
-//! plain loop, and a type that is slower than a wider one.
+//! What the rows of arithmetic say together: how vectors scale, what second threads on a core add, and what SIMD gains
+//! over a plain loop.
 
 use model::document::{Finding, Row};
 use model::experiment::{Area, Params};
 use model::isa::Element;
 use model::machine::Machine;
 
-use super::figure::{Against, Figure, rate};
-use super::names::kind;
+use super::figure::rate;
 use super::rules::Code;
 use super::scaling;
 use super::words::{joined, percent, times};
@@ -28,7 +27,6 @@ pub(super) fn findings(quiet: &[&Row], series: &[Vec<&Row>], machine: &Machine) 
     let full: Vec<Vec<&Row>> = vector.iter().map(|rows| rows[..on_cores(rows)].to_vec()).collect();
     let mut findings = scaling::findings(Area::Cpu, &full, machine);
     findings.extend(plain(quiet));
-    findings.extend(slower_than_wider(quiet));
     findings.extend(second_threads(&vector, cores));
     findings
 }
@@ -81,22 +79,6 @@ fn plain(rows: &[&Row]) -> Option<Finding> {
         }
     }
     (!gains.is_empty()).then(|| Code::PlainBehindVector.tell(Area::Cpu, &[("gains", joined(&gains))], &evidence))
-}
-
-/// A narrow floating-point type that is slower than fp32, which one takes it for faster.
-fn slower_than_wider(rows: &[&Row]) -> Vec<Finding> {
-    let of = |wanted: Element| of_class(rows, "vector").find(move |row| element(row) == Some(wanted));
-    let Some(single) = of(Element::Fp32) else { return Vec::new() };
-    let slower = |row: &Row| -> Option<Figure> {
-        let (narrow, wide) = (rate(row)?, rate(single)?);
-        (narrow.against(wide)? == Against::Less).then(|| narrow.over(wide))?
-    };
-    let narrow = [Element::Bf16, Element::Fp16].into_iter().filter_map(of);
-    let told = narrow.filter_map(|row| {
-        let fields = [("what", kind(row)), ("share", percent(slower(row)?.median))];
-        Some(Code::NarrowTypeSlower.tell(Area::Cpu, &fields, &[row, single]))
-    });
-    told.collect()
 }
 
 #[cfg(test)]
@@ -174,12 +156,4 @@ mod tests {
         assert_eq!(told, "SIMD gain over a plain loop of the same type, one thread: FP64 12.0x and INT8 95.0x.");
     }
 
-    #[test]
-    fn a_narrow_type_that_is_slower_is_named() {
-        let rows = [row(Element::Fp32, "vector", 1, 192.0), row(Element::Bf16, "vector", 1, 96.0)];
-        let told = text(&rows, 2, "narrow_type_slower");
-        assert!(told.starts_with("BF16 FMA runs at 50 % of the rate of FP32"), "{told}");
-        let alike = [row(Element::Fp32, "vector", 1, 192.0), row(Element::Bf16, "vector", 1, 190.0)];
-        assert!(!codes_and_texts(&alike, 2).iter().any(|(code, _)| code == "narrow_type_slower"));
-    }
 }

@@ -1,5 +1,5 @@
-//! What the LINPACK rows say together: the ladder from multiply-adds over products to solutions, how the rate grows with
-//! the order, what padding the columns changes, and whose kernels the system's library took.
+//! What the LINPACK rows say together: the ladder from multiply-adds over products to solutions, and whose kernels the
+//! system's library took.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,7 @@ use model::machine::Machine;
 use super::figure::{Figure, rate, sane};
 use super::rules::Code;
 use super::scaling;
-use super::words::{flops, percent, threads, times};
-
-/// Orders that a curve needs before it is said where half of its best rate is reached.
-const CURVE: usize = 3;
+use super::words::{flops, percent, threads};
 
 /// A measured row with its parameters and rate.
 #[derive(Clone, Copy)]
@@ -34,8 +31,6 @@ pub(super) fn findings(quiet: &[&Row], series: &[Vec<&Row>], machine: &Machine) 
     counts.dedup();
     let mut found = scaling::findings(Area::Linpack, series, machine);
     found.extend(counts.iter().filter_map(|count| ladder(&known, *count)));
-    found.extend(counts.iter().filter_map(|count| half(&known, *count)));
-    found.extend(padding(&known));
     found.extend(core_types(&known, machine));
     found
 }
@@ -84,55 +79,6 @@ fn ladder(all: &[Known<'_>], count: u32) -> Option<Finding> {
         ("of_product", percent(solution.rate.median / product.rate.median)),
     ]);
     Some(Code::LinpackLadder.tell(Area::Linpack, &fields, &[product.row, solution.row]))
-}
-
-/// At which order half of the best rate is reached, between two that were measured by a straight line.
-fn half(all: &[Known<'_>], count: u32) -> Option<Finding> {
-    let mut best_of: BTreeMap<u64, &Known<'_>> = BTreeMap::new();
-    for one in all.iter().filter(|one| one.params.threads == count && is_ours(one, LinpackOp::Lu)) {
-        let entry = best_of.entry(one.params.n).or_insert(one);
-        if one.rate.median > entry.rate.median {
-            *entry = one;
-        }
-    }
-    let curve: Vec<&Known<'_>> = best_of.into_values().collect();
-    let (best, smallest) = (fastest(curve.iter().copied())?, *curve.first()?);
-    (curve.len() >= CURVE).then_some(())?;
-    let goal = best.rate.median / 2.0;
-    // The curve has to begin below half of its best for certain.
-    let begins = smallest.rate.span.map_or(smallest.rate.median, |[_, high]| high);
-    (begins < goal).then_some(())?;
-    let first = curve.iter().position(|one| one.rate.median >= goal)?;
-    let (low, high) = (*curve.get(first.checked_sub(1)?)?, curve[first]);
-    let part = (goal - low.rate.median) / (high.rate.median - low.rate.median);
-    let n = low.params.n as f64 + part * (high.params.n - low.params.n) as f64;
-    let fields = [
-        ("threads", threads(count)),
-        ("best", flops(best.rate.median)),
-        ("n", best.params.n.to_string()),
-        ("half", format!("{n:.0}")),
-    ];
-    Some(Code::LinpackHalf.tell(Area::Linpack, &fields, &[smallest.row, low.row, high.row, best.row]))
-}
-
-/// What longer columns change, where the same was measured with both.
-fn padding(all: &[Known<'_>]) -> Vec<Finding> {
-    let key = |one: &Known<'_>| LinpackParams { lda: 0, nb: None, ..one.params.clone() };
-    let mut found = Vec::new();
-    for plain in all.iter().filter(|one| one.params.lda == one.params.n) {
-        let padded = all.iter().find(|one| one.params.lda > one.params.n && key(one) == key(plain));
-        let Some((padded, factor)) = padded.and_then(|padded| Some((padded, padded.rate.differs(plain.rate)?))) else {
-            continue;
-        };
-        let fields = [
-            ("n", plain.params.n.to_string()),
-            ("from", plain.params.lda.to_string()),
-            ("to", padded.params.lda.to_string()),
-            ("factor", times(factor)),
-        ];
-        found.push(Code::LinpackPadding.tell(Area::Linpack, &fields, &[plain.row, padded.row]));
-    }
-    found
 }
 
 /// Where the system's library took kernels of a narrower instruction set than the machine has.
@@ -262,32 +208,6 @@ mod tests {
         assert!(found(&of_others, "linpack_ladder").is_empty(), "of the same number of threads");
         let foreign = [product(92e9), row(10_000, 2, 87e9, |params| params.engine = LinpackEngine::Faer)];
         assert!(found(&foreign, "linpack_ladder").is_empty(), "of our own solver");
-    }
-
-    #[test]
-    fn half_of_the_best_rate_lies_between_two_orders() {
-        let curve = |rates: &[(u64, f64)]| {
-            let rows: Vec<Row> = rates.iter().map(|(n, rate)| row(*n, 2, *rate, |_| {})).collect();
-            found(&rows, "linpack_half")
-        };
-        let text = curve(&[(1000, 30e9), (2000, 50e9), (5000, 70e9), (10_000, 80e9)]);
-        assert_eq!(
-            text,
-            ["LINPACK on 2 threads reaches half of its best rate (80.0 GFLOP/s, N = 10000) at about N = 1500."]
-        );
-        let flat = curve(&[(1000, 70e9), (2000, 75e9), (5000, 80e9)]);
-        assert!(flat.is_empty(), "half of it is reached at once: {flat:?}");
-        assert!(curve(&[(1000, 30e9), (2000, 50e9)]).is_empty(), "two sizes are no curve");
-    }
-
-    #[test]
-    fn padding_is_told_where_both_were_measured() {
-        let plain = row(4096, 2, 70e9, |params| params.lda = 4096);
-        let text = found(&[plain.clone(), row(4096, 2, 77e9, |_| {})], "linpack_padding");
-        assert_eq!(text, ["Padding the columns of N = 4096 from 4096 to 4104 elements makes it 1.10x as fast."]);
-        let same = found(&[plain.clone(), row(4096, 2, 70.5e9, |_| {})], "linpack_padding");
-        assert!(same.is_empty(), "{same:?}");
-        assert!(found(&[plain, row(4096, 1, 77e9, |_| {})], "linpack_padding").is_empty());
     }
 
     #[test]

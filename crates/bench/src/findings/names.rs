@@ -87,11 +87,6 @@ fn disk(params: &DiskParams) -> String {
     capital(&format!("{} of {}{}", act(params), size(params.block), how(params)))
 }
 
-/// The same for several blocks: `Random reads at depth 32`.
-pub(super) fn disk_without_block(params: &DiskParams) -> String {
-    capital(&format!("{}{}", act(params), how(params)))
-}
-
 fn act(params: &DiskParams) -> String {
     let what = match params.op {
         DiskOp::Read => "reads",

@@ -154,10 +154,6 @@ rules! {
         "SIMD gain over a plain loop of the same type, one thread: {gains}.",
         "for each type the vector row against the plain one, on one thread",
         "these rows";
-    NarrowTypeSlower, "narrow_type_slower", Result, CPU, Difference,
-        "{what} runs at {share} of the rate of FP32 on this core: it saves memory here, not time.",
-        "fp16 or bf16 is less than fp32, on one thread",
-        "the two rows";
     SecondThreads, "second_threads", Result, CPU, Figures,
         "Second threads on the {cores} cores change the vector rates by {least} to {most}.",
         "the fewest threads beyond the cores against as many as there are cores",
@@ -171,15 +167,6 @@ rules! {
         "LINPACK on {threads}: a solution (N = {n}) reaches {rate}, {share} of multiply-adds alone.",
         "likewise, where no product was measured",
         "the solution";
-    LinpackHalf, "linpack_half", Result, LINPACK, Bound,
-        "LINPACK on {threads} reaches half of its best rate ({best}, N = {n}) at about N = {half}.",
-        "three orders or more, the smallest below half of the best: on the straight line between the two orders \
-         around it",
-        "the smallest order, the two orders and the best";
-    LinpackPadding, "linpack_padding", Result, LINPACK, Difference,
-        "Padding the columns of N = {n} from {from} to {to} elements makes it {factor} as fast.",
-        "rows that differ in their leading dimension alone",
-        "the two rows";
     LinpackCoreType, "linpack_core_type", Result, LINPACK, Figures,
         "The system's library runs as {kernel}, without the {isa} that this machine has: its rows show the library.",
         "the core type that the library names has a narrower instruction set than the machine",
@@ -187,18 +174,6 @@ rules! {
     MemoryLevels, "memory_levels", Result, MEMORY, Figures,
         "{what} over working sets has {count} levels: {levels}.",
         "level stretches of the curve (stats::levels), named by the caches that the machine reports",
-        "the points of the curve";
-    CacheSizesAgree, "cache_sizes_agree", Result, MEMORY, Bound,
-        "The curve leaves its levels where the machine reports the ends of {caches}.",
-        "the level that a cache serves ends between 0.5 and 1.5 times its size",
-        "the points of the curve";
-    CacheSizeDiffers, "cache_size_differs", Result, MEMORY, Bound,
-        "The level of the {cache} ends at {end}, not at the {size} that the machine reports{guest}.",
-        "it ends elsewhere",
-        "the points of the curve";
-    CacheNotSeen, "cache_not_seen", Result, MEMORY, Figures,
-        "The curve has no level of its own for the {cache} of {size} that the machine reports{guest}.",
-        "a cache within the reach of the curve serves no level",
         "the points of the curve";
     LoadBends, "load_bends", Result, MEMORY, Bound,
         "Latency starts to climb at {rate}, {share} of the most traffic: {latency} there, {most} at the most.",
@@ -214,24 +189,6 @@ rules! {
          {cost}.",
         "small pages take 5 % longer or more",
         "the two rows";
-    ParallelMisses, "parallel_misses", Result, MEMORY, Figures,
-        "One core has {lines} lines in flight at most: {rate} independent loads/s, each {latency} when idle; \
-         that is {bytes}.",
-        "three counts of chains or more: the most loads per second x the idle latency, and x 64 B",
-        "the chase of one chain and that of the most loads";
-    WriteAllocate, "write_allocate", Result, MEMORY, Difference,
-        "Past the cache (non-temporal stores) on {threads}: {gains}; stores through it read each line first.",
-        "non-temporal stores are faster than the same through the cache, on the most threads that both have",
-        "the pairs told";
-    WiderVectors, "wider_vectors", Result, MEMORY, Difference,
-        "512-bit vectors against 256-bit ones on {threads}: {gains}.",
-        "streams that differ in their vectors alone, on the most threads",
-        "the pairs told";
-    UnevenThreads, "uneven_threads", Result, MEMORY, Bound,
-        "The threads of {what} did not go alike: the fastest did {factor} what the slowest did.",
-        "the fastest thread's rate over the slowest's: 1.1 in the median, 1.05 in every sample of three or \
-         more; the farthest row",
-        "that row";
     RemoteMemory, "remote_memory", Result, MEMORY, Difference,
         "{figure} on another node's memory is {factor} that on the own: {far} against {near}.",
         "the medians over pairs of nodes; the ranges do not meet",
@@ -239,15 +196,6 @@ rules! {
     PageCacheGain, "page_cache_gain", Result, DISK, Difference,
         "{what} through a {state} page cache: {through}, {factor} the {past} past it.",
         "rows that differ in the page cache alone, which was in that state",
-        "the two rows";
-    DurabilityCosts, "durability_costs", Result, DISK, Difference,
-        "{what} take {durable}, {factor} the {plain} until the device has taken one.",
-        "latency of synchronous writes is more than that of plain ones",
-        "the two rows";
-    DurabilityIsFree, "durability_is_free", Result, DISK, Likeness,
-        "{what} take {durable}, no longer than the {plain} until the device has taken one: a safe cache, or a \
-         lost flush.",
-        "it is alike, or less",
         "the two rows";
     DepthGain, "depth_gain", Result, DISK, Difference,
         "{what}: {depth} requests in flight bring {factor} the rate of one, and each waits {waits} as long.",
@@ -257,47 +205,10 @@ rules! {
         "{what}: {depth} requests in flight bring no more than one ({factor}), and each waits {waits} as long.",
         "it is alike, or slower",
         "the two rows";
-    BlockFlat, "block_flat", Result, DISK, Figures,
-        "{what}: of blocks of {from} to {to}, {block} is the smallest as fast as any, {rate}.",
-        "three blocks or more, outside the classic tables: the smallest that is not less than the fastest",
-        "the smallest block, the largest, the one told and the fastest";
-    OrderMatters, "order_matters", Result, DISK, Difference,
-        "{what} have {factor} the rate of those in order: {random} against {ordered}.",
-        "random against sequential with the smallest block and the fewest in flight that both have",
-        "the two rows";
-    OrderDoesNotMatter, "order_does_not_matter", Result, DISK, Likeness,
-        "{what} have the rate of those in order within a tenth: {random} against {ordered}.",
-        "the two are alike",
-        "the two rows";
-    MixedHinders, "mixed_hinders", Result, DISK, Bound,
-        "{what} come to {mixed}, {factor} the {expected} of reads and writes alone: they hinder each other.",
-        "the span of the ratio to the harmonic mean of reads alone and writes alone ends below 1, the ratio below 0.9",
-        "the mixed row, reads and writes";
-    MixedOverlaps, "mixed_overlaps", Result, DISK, Bound,
-        "{what} come to {mixed}, {factor} the {expected} of reads and writes alone: they overlap.",
-        "it begins above 1, the ratio above 1.11",
-        "the mixed row, reads and writes";
     LoadKnee, "load_knee", Result, DISK, Figures,
         "{what}: p99 has at least doubled at {load} of the highest rate, {knee} after {least} at {from}.",
         "the first load at which p99 is at least twice that of the least load",
         "the two rows";
-    LoadFlat, "load_flat", Result, DISK, Figures,
-        "{what}: p99 stays below twice its {least} up to {load} of the highest rate.",
-        "there is none",
-        "all loads";
-    TouchedBefore, "touched_before_is_faster", Result, DISK, Difference,
-        "{what} run at {again}, {factor} the {fresh} of blocks not touched just before: a cache below answers.",
-        "rereads or rewrites are faster than reads or writes, by 1.2x or more",
-        "the two rows";
-    LoopLimits, "loop_limits", Result, DISK, Bound,
-        "{what} take {share} of what our own loop makes without a device ({own} a thread): the loop sets the rate.",
-        "requests per second and thread are above 80 % of our loop's alone, span included; the row that comes nearest",
-        "that row";
-    FlushCosts, "flush_costs", Result, DISK, Bound,
-        "{what} come to {flushed} with the flush after them counted in, {share} of the {rate} without.",
-        "with the flush the rate is below the span without it, and below 95 %; past the page cache and through \
-         it the row that loses most",
-        "that row";
     DiskSteady, "disk_steady", Result, DISK, Figures,
         "{what} are steady after {rounds} rounds at {rate}, {share} of the first round's.",
         "a row that went on until the drive was steady",
@@ -332,48 +243,10 @@ rules! {
         "of each segmentation and block the highest rate on the fewest connections within the least loss that \
          was asked for and kept to",
         "that row";
-    BlastLoses, "blast_loses", Result, NET, Bound,
-        "{what} as fast as the sender can lose {share} of the datagrams.",
-        "the loss of a blast, its span above nothing",
-        "that row";
-    DirectionsDiffer, "directions_differ", Result, NET, Difference,
-        "{what} have down {factor} the rate up: {down} against {up}.",
-        "down against up: the largest block and the fewest connections",
-        "the two rows";
-    BothDirections, "both_directions", Result, NET, Figures,
-        "{what} both ways at once come to {both}, {factor} one way alone.",
-        "both at once against up; 2x would be two directions that share nothing",
-        "the two rows";
     UdpAgainstTcp, "udp_against_tcp", Result, NET, Difference,
         "{what} come to {rate}, {factor} the {stream_rate} of {stream}.",
         "the fastest datagrams of one connection against the fastest stream of one",
         "the two rows";
-    SegmentationGain, "segmentation_gain", Result, NET, Difference,
-        "{what} move {rate}, {factor} the {off} without.",
-        "segmentation offload is faster",
-        "the two rows";
-    ZeroCopy, "zero_copy", Result, NET, Difference,
-        "{what} move {rate}, {factor} the {copied} without; {share} of the sends were spared their copy.",
-        "MSG_ZEROCOPY against sends that copy",
-        "the two rows";
-    SmallBlocks, "small_blocks_cost_calls", Result, NET, Difference,
-        "{what} cost {dear} CPU seconds per GB, those of {block} only {cheap}: {calls} go into the calls of \
-         each block.",
-        "CPU time of a block as calls + bytes x block, through the smallest and the largest block of one stream",
-        "the two rows";
-    SleepingCosts, "sleeping_costs", Result, NET, Difference,
-        "{what} take {spinning} instead of {asleep}: waking threads up costs {cost}.",
-        "spinning takes less than sleeping until the answer is there",
-        "the two rows";
-    ConnectionCosts, "connection_costs", Result, NET, Difference,
-        "A connection that carries {block} there and back takes {connect}, {factor} a round trip on an open one \
-         ({trip}).",
-        "setting up a connection takes longer than a round trip on an open one",
-        "the two rows";
-    LoadSchedules, "load_delays_scheduling", Result, NET, Bound,
-        "{what}: {latency}, {added} more than without: inside a machine, a wait for CPUs and copies.",
-        "round trips take longer under load than without, span included, over loopback",
-        "that row";
     LoadLongQueues, "load_delays_long_queues", Result, NET, Bound,
         "{what}: {latency}, {added} more than without: long queues on the way (bufferbloat).",
         "on a path, by 30 ms or more",
@@ -381,14 +254,6 @@ rules! {
     LoadQueues, "load_delays_queues", Result, NET, Bound,
         "{what}: {latency}, {added} more than without: queues that a conversation does not feel.",
         "on a path, by 5 ms or more",
-        "that row";
-    LoadShortQueues, "load_delays_short_queues", Result, NET, Bound,
-        "{what}: {latency}, {added} more than without: short queues on the way.",
-        "on a path, by less",
-        "that row";
-    SegmentsResent, "segments_resent", Result, NET, Bound,
-        "{what} sent {count} segments per GB again, the most of all streams: something on the way drops packets.",
-        "retransmitted segments on a real path, the span above none: the stream with the most for its bytes",
         "that row";
 }
 

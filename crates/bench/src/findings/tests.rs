@@ -1,28 +1,18 @@
-//! The rules as a whole: that the documented table is this one, that random documents lead to no finding that is false,
-//! and that the checker which says so finds what is planted.
-
-mod areas;
-mod check;
-mod every;
-mod facts;
-mod memory;
-mod read;
-mod rows;
+//! The rules of every area on rows made up by hand, the cut, and that the documented table is this one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::document::{Finding, Row, Status};
-use model::experiment::Area;
+use model::experiment::{Area, Classic, Params, cpu_id};
+use model::isa::Isa;
 use model::machine::Machine;
+use model::peak::{Efficiency, PeakKind};
+use model::reference::{Reference, ReferenceSample};
 use model::sample::Summary;
 use model::warning::{Grade, WARNINGS, Warning, WarningCode};
-use proptest::prelude::*;
-use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
-use stats::random::Random;
 
-use super::rules::{Group, RULES, Rule};
-use check::check;
-use rows::Draw;
+use super::rules::{RULES, Rule};
+use crate::tests::document;
 
 /// Sets a summary to a value known to one per cent from nine samples.
 pub(crate) fn known(summary: &mut Summary, value: f64) {
@@ -30,143 +20,182 @@ pub(crate) fn known(summary: &mut Summary, value: f64) {
     (summary.n, summary.median, summary.ci95, summary.min, summary.max) = (9, value, Some([low, high]), low, high);
 }
 
-/// Documents that are looked at; the same ones every time.
-const DOCUMENTS: u64 = 400;
-
-fn drawn(seed: u64) -> (Vec<Row>, Machine) {
-    let mut draw = Draw::new(seed);
-    let machine = rows::machine(&mut draw);
-    let mut rows = rows::rows(&mut draw);
-    let random = &mut Random::new(seed);
-    random.shuffle(&mut rows);
-    (rows, machine)
+/// FMA in fp64 on this many threads at this rate.
+fn row(threads: u32, rate: f64) -> Row {
+    let mut row = document().experiments.remove(0);
+    let Params::Cpu(params) = &mut row.params else { unreachable!() };
+    params.threads = threads;
+    row.id = cpu_id(params);
+    known(&mut row.metrics[0].summary, rate);
+    row
 }
 
-/// Everything that could be said of a document, before the cut.
-fn all_of(rows: &[Row], machine: &Machine) -> Vec<Finding> {
-    Area::ALL.iter().flat_map(|area| super::of_area(*area, rows, machine)).collect()
+/// A row of the classic table of vector instructions.
+fn classic(threads: u32, rate: f64) -> Row {
+    let mut row = row(threads, rate);
+    let class = Some("vector".to_owned());
+    row.classic = Some(Classic { table: "cpu".into(), workload: "DP".into(), class, total: None });
+    row
 }
 
-#[test]
-fn no_finding_is_false_of_its_rows() {
-    let config = ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() };
-    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[11; 32]));
-    let outcome = runner.run(&any::<u64>(), |seed| {
-        let (rows, machine) = drawn(seed);
-        for finding in all_of(&rows, &machine) {
-            let checked = check(&finding, &rows, &machine);
-            prop_assert!(checked.is_ok(), "{}: {finding:#?}", checked.unwrap_err());
-        }
-        Ok(())
-    });
-    if let Err(failure) = outcome {
-        panic!("{failure}");
-    }
+fn with_efficiency(mut row: Row, of: PeakKind, value: f64) -> Row {
+    row.metrics[0].efficiency = Some(Efficiency { value, of });
+    row
 }
 
-#[test]
-fn planted_lies_are_found() {
-    let mut told: BTreeMap<String, u32> = BTreeMap::new();
-    for seed in 0..DOCUMENTS {
-        let (rows, machine) = drawn(seed);
-        for finding in all_of(&rows, &machine) {
-            // A dozen of each rule are enough.
-            let count = told.entry(finding.code.clone()).or_default();
-            *count += 1;
-            if *count > 12 {
-                continue;
-            }
-            for lie in read::lies(&finding.text) {
-                let false_one = Finding { text: lie, ..finding.clone() };
-                assert!(check(&false_one, &rows, &machine).is_err(), "not found: {false_one:#?}, {}", finding.text);
-            }
-            planted_evidence(&finding, &rows, &machine);
-        }
-    }
-    let missing: Vec<&str> = RULES.iter().map(|rule| rule.code).filter(|code| !told.contains_key(*code)).collect();
-    assert!(missing.is_empty(), "no random document leads to {missing:?}");
+/// A row with a grade because of a warning.
+fn warned(mut row: Row, grade: Grade, code: WarningCode) -> Row {
+    let rule = WARNINGS.iter().find(|rule| rule.code == code).unwrap();
+    let figure = if grade == Grade::B { rule.b } else { rule.c };
+    row.grade = Some(grade);
+    row.warnings = vec![Warning::new(code, figure.unwrap(), "Seen.")];
+    row
 }
 
-/// Evidence that is not there, that is another row's, or that was disturbed.
-fn planted_evidence(finding: &Finding, rows: &[Row], machine: &Machine) {
-    let found = |evidence: Vec<String>, rows: &[Row], what: &str| {
-        let planted = Finding { evidence, ..finding.clone() };
-        assert!(check(&planted, rows, machine).is_err(), "{what} was not found: {planted:#?}");
-    };
-    found(Vec::new(), rows, "no evidence");
-    let mut missing = finding.evidence.clone();
-    missing[0].push_str("/never");
-    found(missing, rows, "a row that is not there");
-    let rule = RULES.iter().find(|rule| rule.code == finding.code).unwrap();
-    let at = rows.iter().position(|row| row.id == finding.evidence[0]).unwrap();
-    let mut changed = rows.to_vec();
-    if rule.group == Group::Trust {
-        changed[at].grade = None;
-    } else {
-        changed[at].grade = Some(Grade::C);
-    }
-    found(finding.evidence.clone(), &changed, "a disturbed row");
-    // A row of other parameters, whose figures are others: of a single row or a pair it is always told.
-    let other = rows.iter().find(|row| {
-        row.area == finding.area
-            && row.grade < Some(Grade::C)
-            && row.grade.is_some()
-            && !finding.evidence.contains(&row.id)
-            && row.id.len() != finding.evidence[0].len()
-    });
-    // Of a table two rows with the same threads and block may be as good, and one advice may be of several warnings.
-    let tells_rows = finding.evidence.len() < 3 && !["table_best", "what_to_try"].contains(&finding.code.as_str());
-    if let Some(other) = other.filter(|_| tells_rows) {
-        let mut swapped = finding.evidence.clone();
-        swapped[0].clone_from(&other.id);
-        found(swapped, rows, "a swapped row");
-    }
+fn found(rows: &[Row]) -> Vec<Finding> {
+    super::findings(rows, &Machine::default())
+}
+
+/// The sentences of a rule.
+fn texts(rows: &[Row], code: &str) -> Vec<String> {
+    found(rows).into_iter().filter(|finding| finding.code == code).map(|finding| finding.text).collect()
 }
 
 #[test]
-fn an_area_says_few_things_and_none_twice() {
-    for seed in 0..DOCUMENTS / 4 {
-        let (rows, machine) = drawn(seed);
-        let found = super::findings(&rows, &machine);
-        let group = |finding: &Finding| RULES.iter().find(|rule| rule.code == finding.code).unwrap().group;
-        for area in Area::ALL {
-            let own: Vec<&Finding> = found.iter().filter(|finding| finding.area == *area).collect();
-            let results = own.iter().filter(|finding| group(finding) == Group::Result).count();
-            assert!(results <= super::MOST, "{own:#?}");
-            let texts: BTreeSet<&str> = own.iter().map(|finding| finding.text.as_str()).collect();
-            assert_eq!(texts.len(), own.len(), "{own:#?}");
-            let trust = own.iter().filter(|finding| group(finding) == Group::Trust).count();
-            assert!(trust <= 2, "{own:#?}");
-        }
-        let areas: Vec<Area> = found.iter().map(|finding| finding.area).collect();
-        assert!(areas.is_sorted(), "area by area");
-        let tried: Vec<&str> = found
-            .iter()
-            .filter_map(|finding| finding.text.split_once("try this: "))
-            .map(|(_, advice)| advice)
-            .collect();
-        assert_eq!(tried.iter().collect::<BTreeSet<_>>().len(), tried.len(), "an advice twice: {tried:#?}");
-    }
+fn rows_not_to_be_quoted_are_counted_by_their_causes() {
+    let rows = [
+        warned(row(1, 1e9), Grade::C, WarningCode::WideInterval),
+        warned(row(2, 2e9), Grade::C, WarningCode::WideInterval),
+        warned(row(3, 3e9), Grade::C, WarningCode::TimeLost),
+        row(4, 4e9),
+    ];
+    let expected = "CPU: do not quote 3 of the 4 rows measured: wide interval (2), time lost (1).";
+    assert_eq!(texts(&rows, "disturbed"), [expected]);
+    let disturbed = found(&rows).into_iter().find(|finding| finding.code == "disturbed").unwrap();
+    assert_eq!(disturbed.evidence, [&rows[0], &rows[1], &rows[2]].map(|row| row.id.clone()));
+    assert!(texts(&rows[3..], "disturbed").is_empty());
 }
 
 #[test]
 fn what_several_areas_need_is_said_once() {
-    let (rows, machine) = drawn(1);
-    let text = |needs: &[Area]| -> Vec<(Area, String)> {
-        let mut rows = rows.clone();
-        for row in &mut rows {
-            (row.status, row.grade) = (Status::Ok, Some(Grade::B));
-            let code = if needs.contains(&row.area) { WarningCode::WideInterval } else { WarningCode::Steal };
-            let rule = WARNINGS.iter().find(|rule| rule.code == code).unwrap();
-            row.warnings = vec![Warning::new(code, rule.b.unwrap_or(0.1), "Seen.")];
-        }
-        let found = super::findings(&rows, &machine).into_iter().filter(|finding| finding.code == "what_to_try");
-        found.map(|finding| (finding.area, finding.text.split_once(':').unwrap().0.to_owned())).collect()
+    let expected = |needs: &[Area]| -> Vec<(Area, String)> {
+        let of = |area: &Area| {
+            let code = if needs.contains(area) { WarningCode::WideInterval } else { WarningCode::TimeLost };
+            let mut row = warned(row(1, 1e9), Grade::B, code);
+            (row.area, row.id) = (*area, format!("{area}/row"));
+            row
+        };
+        let rows: Vec<Row> = Area::ALL.iter().map(of).collect();
+        let tried = found(&rows).into_iter().filter(|finding| finding.code == "what_to_try");
+        tried.map(|finding| (finding.area, finding.text.split_once(':').unwrap().0.to_owned())).collect()
     };
-    let all = "CPU, LINPACK, memory, disk and network".to_owned();
-    assert_eq!(text(Area::ALL), [(Area::Cpu, all)]);
-    let expected = [(Area::Cpu, "CPU, LINPACK and disk".to_owned()), (Area::Memory, "Memory and network".to_owned())];
-    assert_eq!(text(&[Area::Memory, Area::Net]), expected);
+    assert_eq!(expected(Area::ALL), [(Area::Cpu, "CPU, LINPACK, memory, disk and network".to_owned())]);
+    let two = [(Area::Cpu, "CPU, LINPACK and disk".to_owned()), (Area::Memory, "Memory and network".to_owned())];
+    assert_eq!(expected(&[Area::Memory, Area::Net]), two);
+}
+
+#[test]
+fn a_table_has_its_fewest_threads_that_are_as_fast_as_any() {
+    let rows = [classic(1, 100.0), classic(2, 190.0), classic(4, 191.0)];
+    assert_eq!(texts(&rows, "table_best"), ["CPU, vector: as fast as any with 2 threads (DP fp64)."]);
+    let grows = [classic(1, 100.0), classic(2, 190.0), classic(4, 300.0)];
+    assert_eq!(texts(&grows, "table_best"), ["CPU, vector: as fast as any with 4 threads (DP fp64)."]);
+    assert!(texts(&rows[..1], "table_best").is_empty(), "there is no choice");
+    assert!(texts(&[row(1, 100.0), row(2, 190.0)], "table_best").is_empty(), "outside the classic tables");
+}
+
+#[test]
+fn a_table_has_its_highest_efficiency_and_where_it_occurs() {
+    let of = |threads, share| with_efficiency(classic(threads, 100.0), PeakKind::Sustained, share);
+    let rows = [of(1, 0.97), of(2, 0.99), of(4, 0.85)];
+    let expected = "CPU, vector: the highest efficiency is 99 % of the sustained peak, FP64 FMA on 2 threads.";
+    assert_eq!(texts(&rows, "table_efficiency"), [expected]);
+    let disturbed = [of(1, 0.97), warned(of(2, 0.99), Grade::C, WarningCode::TimeLost)];
+    assert!(texts(&disturbed, "table_efficiency")[0].contains("97 % of the sustained peak, FP64 FMA."));
+}
+
+#[test]
+fn a_limit_binds_from_nine_tenths_of_it_on() {
+    let of = |threads, share| with_efficiency(row(threads, 100.0), PeakKind::Sustained, share);
+    let expected = "CPU: 92 % to 98 % of the sustained peak in 2 of the 3 rows held against it: the pipes, at the clock \
+                    that the cores had, are the limit.";
+    assert_eq!(texts(&[of(1, 0.98), of(2, 0.92), of(4, 0.7)], "limit_binds"), [expected]);
+    assert!(texts(&[of(1, 0.89)], "limit_binds").is_empty());
+    let mut wide = of(1, 0.98);
+    wide.metrics[0].summary.ci95 = Some([80.0, 120.0]);
+    assert!(texts(&[wide], "limit_binds").is_empty(), "known too badly");
+    assert!(texts(&[with_efficiency(row(1, 1e9), PeakKind::Inferred, 1.0)], "limit_binds").is_empty());
+}
+
+/// A row beside a tool: ours is this many times its figure.
+fn beside(threads: u32, ratio: f64, explanation: &str) -> Row {
+    let mut row = row(threads, 100e9);
+    row.metrics[0].references = vec![Reference {
+        tool: "likwid-bench".into(),
+        version: None,
+        argv: Vec::new(),
+        server_argv: Vec::new(),
+        env: BTreeMap::new(),
+        status: Status::Ok,
+        reason: None,
+        samples: vec![ReferenceSample { value: 100e9, ours: 100e9 * ratio, pair: 1, start: 0.0 }],
+        median: Some(100e9),
+        ratio: Some(ratio),
+        ratio_ci95: Some([0.99 * ratio, 1.01 * ratio]),
+        half_width: None,
+        spread: None,
+        verdict: None,
+        pairs: 9,
+        bytes_factor: 1.0,
+        explanation: Some(explanation.to_owned()).filter(|text| !text.is_empty()),
+        also: Vec::new(),
+        details: serde_json::Map::new(),
+        raw: None,
+    }];
+    row
+}
+
+#[test]
+fn of_each_tool_the_row_farthest_off_is_told_with_the_reasons_that_fit() {
+    let long = format!("{}.", "x".repeat(200));
+    let rows = [beside(1, 1.1, ""), beside(2, 1.5, "it stops for output; its loop is scalar.")];
+    let expected = "FP64 FMA (AVX2) on 2 threads: ours is 1.50x the figure of likwid-bench (150 GFLOP/s against 100 \
+                    GFLOP/s): it stops for output; its loop is scalar.";
+    assert_eq!(texts(&rows, "reference_differs"), [expected]);
+    let cut = texts(&[beside(2, 1.5, &format!("it stops for output; {long}"))], "reference_differs");
+    assert!(cut[0].ends_with("100 GFLOP/s): it stops for output."), "{cut:?}");
+    assert!(texts(&[beside(1, 1.03, "")], "reference_differs").is_empty());
+}
+
+#[test]
+fn a_tool_agrees_within_a_tenth() {
+    let rows = [beside(1, 1.03, ""), beside(2, 0.98, ""), beside(4, 1.5, "")];
+    let expected = "likwid-bench agrees with ours within 3.0 % in 2 of the 3 rows beside it.";
+    assert_eq!(texts(&rows, "reference_agrees"), [expected]);
+    assert!(texts(&rows[2..], "reference_agrees").is_empty());
+}
+
+#[test]
+fn an_area_has_at_most_so_many_results_the_first_of_each_rule_before_any_second() {
+    // Three series that scale each in its own way, three tools' worth of limits, and a reference.
+    let mut rows = Vec::new();
+    for (isa, factor) in [(Isa::Avx2, 2.0), (Isa::Avx512, 1.0), (Isa::Sse2, 1.2)] {
+        for (threads, rate) in [(1, 100.0), (2, 100.0 * factor)] {
+            let mut row = with_efficiency(beside(threads, 1.0, ""), PeakKind::Sustained, 0.98);
+            let Params::Cpu(params) = &mut row.params else { unreachable!() };
+            params.isa = isa;
+            row.id = cpu_id(params);
+            known(&mut row.metrics[0].summary, rate);
+            rows.push(row);
+        }
+    }
+    let mut other_kind = with_efficiency(beside(3, 1.4, ""), PeakKind::Boost, 0.95);
+    other_kind.metrics[0].references[0].tool = "other".into();
+    rows.push(other_kind);
+    let codes: Vec<String> = found(&rows).into_iter().map(|finding| finding.code).collect();
+    let expected =
+        ["scaling_linear", "scaling_limited", "scaling_none", "limit_binds", "reference_differs", "reference_agrees"];
+    assert_eq!(codes, expected);
 }
 
 /// A line of the documented table.

@@ -40,11 +40,6 @@ pub(super) fn requests(per_second: f64) -> String {
     prefixed(per_second, &[(1e6, "million requests/s"), (1e3, "thousand requests/s"), (1.0, "requests/s")])
 }
 
-/// `122 million`.
-pub(super) fn count(many: f64) -> String {
-    prefixed(many, &[(1e9, "billion"), (1e6, "million"), (1.0, "")]).trim_end().to_owned()
-}
-
 /// `192 GFLOP/s`.
 pub(super) fn flops(per_second: f64) -> String {
     prefixed(per_second, &[(1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"), (1.0, "FLOP/s")])
@@ -68,16 +63,6 @@ pub(super) fn figure(value: f64, unit: Unit, area: Area) -> String {
         Unit::SecondPerByte => format!("{} CPU seconds per GB", three(1e9 * value)),
         Unit::One => three(value),
     }
-}
-
-/// `0.31`: CPU seconds for each GB.
-pub(super) fn per_gigabyte(seconds_per_byte: f64) -> String {
-    three(1e9 * seconds_per_byte)
-}
-
-/// `12.2`.
-pub(super) fn plain(value: f64) -> String {
-    three(value)
 }
 
 /// `1.96x`.

@@ -1,11 +1,8 @@
-//! What the rows of disks say together: what the page cache adds, what a write on the medium costs, how rates grow with
-//! depth, threads and block, order against chance, both directions at once, latency at a load, what was touched just
-//! before, and whether our own loop or the flush left out has a part in a figure.
+//! What the rows of disks say together: what the page cache adds, what a deeper queue brings, latency under load, and the
+//! steady state of a drive.
 //!
 //! Each rule names its rows by their parameters: they differ in what the rule is about and in nothing else. Disturbed
 //! rows (grade C) and rows without a device take no part.
-
-mod pairs;
 
 use model::document::{DiskConditions, Finding, Row};
 use model::experiment::{Area, DiskParams, Params};
@@ -13,20 +10,14 @@ use model::io::{DiskCache, DiskEngine};
 use model::machine::Machine;
 use model::sample::MetricName;
 
-use super::figure::{Against, Figure, most, rate, sane};
-use super::names::{disk_without_block, named};
+use super::figure::{Against, Figure, rate, sane};
+use super::names::named;
 use super::rules::Code;
 use super::scaling;
-use super::words::{bytes, percent, requests, size, time, times};
+use super::words::{bytes, percent, requests, time, times};
 
-/// Fewer blocks are no curve.
-const LEAST_BLOCKS: usize = 3;
-
-/// Above this share of our own loop's rate, the loop and not the device sets a figure; as for the warning `cpu_bound`.
-const LOOP_LIMITS: f64 = 0.8;
-
-/// From this share of a rate on, the flush after it costs nothing worth a word.
-const FLUSHED: f64 = 0.95;
+/// A cold page cache may have held this share of the file before a sample, and a warm one must have held all but this.
+const STATE: f64 = 0.05;
 
 /// The knee of a load curve is where the slowest hundredth takes this much longer than at the least load.
 const KNEE: f64 = 2.0;
@@ -37,16 +28,9 @@ pub(super) fn findings(quiet: &[&Row], series: &[Vec<&Row>], machine: &Machine) 
     let grow = |rows: &&Vec<&Row>| rows.iter().all(|row| is_on_device(row) && disk(row).is_some_and(is_free));
     let series: Vec<Vec<&Row>> = series.iter().filter(grow).cloned().collect();
     let mut findings = scaling::findings(Area::Disk, &series, machine);
-    findings.extend(pairs::caches(&rows));
-    findings.extend(pairs::durable(&rows));
+    findings.extend(caches(&rows));
     findings.extend(depths(&rows));
-    findings.extend(blocks(&rows));
-    findings.extend(pairs::orders(&rows));
-    findings.extend(pairs::mixed(&rows));
     findings.extend(loads(&rows));
-    findings.extend(pairs::again(&rows));
-    findings.extend(own_loop(&rows));
-    findings.extend(flushed(&rows));
     findings.extend(quiet.iter().copied().filter_map(steady));
     findings
 }
@@ -63,10 +47,6 @@ fn conditions(row: &Row) -> Option<&DiskConditions> {
 fn is_on_device(row: &Row) -> bool {
     let until_steady = conditions(row).is_some_and(|seen| seen.steady_range.is_some());
     disk(row).is_some_and(|params| params.engine != DiskEngine::Null) && !until_steady
-}
-
-fn iops(row: &Row) -> Option<Figure> {
-    Figure::of(row, MetricName::Iops)
 }
 
 fn latency(row: &Row) -> Option<Figure> {
@@ -97,6 +77,44 @@ fn is_free(params: &DiskParams) -> bool {
 fn with<'a>(rows: &[&'a Row], wanted: &DiskParams) -> Option<&'a Row> {
     let common = |params: &DiskParams| DiskParams { engine: DiskEngine::Sync, ..params.clone() };
     rows.iter().copied().find(|row| disk(row).map(common) == Some(common(wanted)))
+}
+
+/// What the page cache adds: the same past it, and through a warm one, or a cold one. The largest gain first.
+fn caches(rows: &[&Row]) -> Vec<Finding> {
+    let past = |row: &&Row| disk(row).is_some_and(|params| params.cache == DiskCache::Bypassed && is_free(params));
+    let through = |past: &Row, cache: DiskCache| {
+        let params = DiskParams { cache, direct: false, ..disk(past)?.clone() };
+        let row = with(rows, &params).filter(|row| was_in_state(row, cache))?;
+        let (direct, cached) = (rate(past)?, rate(row)?);
+        let factor = cached.differs(direct)?;
+        let fields = [
+            ("what", named(past)),
+            ("state", cache.to_string()),
+            ("through", bytes(cached.median)),
+            ("factor", times(factor)),
+            ("past", bytes(direct.median)),
+        ];
+        Some((factor, Code::PageCacheGain.tell(Area::Disk, &fields, &[past, row])))
+    };
+    let mut found: Vec<(f64, Finding)> = rows
+        .iter()
+        .copied()
+        .filter(past)
+        .flat_map(|row| [DiskCache::Warm, DiskCache::Cold].into_iter().filter_map(move |cache| through(row, cache)))
+        .collect();
+    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    found.into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// Whether the page cache was as the row says, as far as that was looked at.
+fn was_in_state(row: &Row, cache: DiskCache) -> bool {
+    let writes = disk(row).is_some_and(|params| params.op.writes());
+    let share = conditions(row).and_then(|seen| seen.cached_share_before).filter(|_| !writes);
+    share.is_none_or(|share| match cache {
+        DiskCache::Bypassed => true,
+        DiskCache::Cold => share <= STATE,
+        DiskCache::Warm => share >= 1.0 - STATE,
+    })
 }
 
 /// What a deeper queue brings, for rows that differ in their depth alone: the largest gains first.
@@ -131,52 +149,6 @@ fn depth(shallow: &Row, deep: &Row) -> Option<(f64, Finding)> {
     Some((factor, code.tell(Area::Disk, &fields, &[shallow, deep])))
 }
 
-/// Which block is enough: for each kind of request the series with the fewest in flight. Classic tables say it
-/// themselves.
-fn blocks(rows: &[&Row]) -> Vec<Finding> {
-    let mut kinds: Vec<(DiskParams, Vec<(Figure, &Row)>)> = Vec::new();
-    for row in rows.iter().copied().filter(|row| row.classic.is_none()) {
-        let (Some(params), Some(rate)) = (disk(row).filter(|params| is_free(params)), rate(row)) else { continue };
-        let common = DiskParams { block: 0, ..params.clone() };
-        match kinds.iter_mut().find(|(other, _)| *other == common) {
-            Some((_, rows)) => rows.push((rate, row)),
-            None => kinds.push((common, vec![(rate, row)])),
-        }
-    }
-    kinds.retain(|(_, rows)| rows.len() >= LEAST_BLOCKS);
-    kinds.sort_by_key(|(common, _)| common.depth.saturating_mul(common.threads));
-    let mut told: Vec<DiskParams> = Vec::new();
-    let mut findings = Vec::new();
-    for (common, mut rows) in kinds {
-        let kind = DiskParams { depth: 1, threads: 1, ..common };
-        if !told.contains(&kind) {
-            rows.sort_by_key(|(_, row)| disk(row).map(|params| params.block));
-            findings.extend(block(&rows));
-            told.push(kind);
-        }
-    }
-    findings
-}
-
-/// The smallest block that is as fast as any, of these by their blocks.
-fn block(rows: &[(Figure, &Row)]) -> Option<Finding> {
-    let ((_, first), (_, last)) = (*rows.first()?, *rows.last()?);
-    let (top, fastest) = most(rows.iter().copied())?;
-    top.span?;
-    let (rate, enough) = *rows.iter().find(|(rate, _)| rate.is_as_good_as(top))?;
-    let block = |row: &Row| disk(row).map(|params| size(params.block));
-    let threads = first.params.threads();
-    let what = disk_without_block(disk(first)?);
-    let fields = [
-        ("what", if threads > 1 { format!("{what} on {threads} threads") } else { what }),
-        ("from", block(first)?),
-        ("to", block(last)?),
-        ("block", block(enough)?),
-        ("rate", bytes(rate.median)),
-    ];
-    Some(Code::BlockFlat.tell(Area::Disk, &fields, &[first, last, enough, fastest]))
-}
-
 /// Where latency leaves what it is at a low load, for each experiment with two loads or more.
 fn loads(rows: &[&Row]) -> Vec<Finding> {
     let mut curves: Vec<(DiskParams, Vec<&Row>)> = Vec::new();
@@ -196,60 +168,17 @@ fn load(rows: &[&Row]) -> Option<Finding> {
     let p99 = |row: &Row| sane(row.metric(MetricName::Latency)?.summary.percentiles?.p99);
     let mut points: Vec<(u32, f64, &Row)> = rows.iter().filter_map(|row| Some((load(row)?, p99(row)?, *row))).collect();
     points.sort_by_key(|point| point.0);
-    let (first, last) = (*points.first()?, *points.last()?);
-    (first.0 < last.0).then_some(())?;
-    let what = ("what", named(first.2));
-    let least = ("least", time(first.1));
-    let knee = points.iter().find(|point| point.1 >= KNEE * first.1);
-    Some(if let Some(knee) = knee {
-        let at = |load: u32| format!("{load} %");
-        let fields = [what, least, ("load", at(knee.0)), ("knee", time(knee.1)), ("from", at(first.0))];
-        Code::LoadKnee.tell(Area::Disk, &fields, &[first.2, knee.2])
-    } else {
-        let fields = [what, least, ("load", format!("{} %", last.0))];
-        Code::LoadFlat.tell(Area::Disk, &fields, &points.iter().map(|point| point.2).collect::<Vec<_>>())
-    })
-}
-
-/// Whether our own loop, without a device, sets a figure.
-fn own_loop(rows: &[&Row]) -> Option<Finding> {
-    let share = |row: &Row| {
-        let own = conditions(row)?.loop_iops.and_then(sane)?;
-        let (iops, threads) = (iops(row)?, f64::from(row.params.threads().max(1)));
-        let [low, _] = iops.span?;
-        (low / threads / own > LOOP_LIMITS).then_some((iops.median / threads / own, own))
-    };
-    let used = rows.iter().filter_map(|row| share(row).map(|(share, own)| (share, own, *row)));
-    let (share, own, row) = used.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let fields = [("what", named(row)), ("share", percent(share)), ("own", requests(own))];
-    Some(Code::LoopLimits.tell(Area::Disk, &fields, &[row]))
-}
-
-/// What writes come to with the flush after each sample counted in: past the page cache and through it the row that loses
-/// most.
-fn flushed(rows: &[&Row]) -> Vec<Finding> {
-    let loses = |row: &Row| {
-        let flushed = conditions(row)?.flushed_bytes_per_second.and_then(sane)?;
-        let rate = rate(row)?;
-        let share = flushed / rate.median;
-        (flushed < rate.span?[0] && share < FLUSHED).then_some((share, flushed, rate))
-    };
-    let worst = |is_past: bool| {
-        let writes = rows
-            .iter()
-            .copied()
-            .filter(|row| disk(row).is_some_and(|own| is_free(own) && (own.cache == DiskCache::Bypassed) == is_past));
-        let losing = writes.filter_map(|row| Some((loses(row)?, row)));
-        let ((share, flushed, rate), row) = losing.min_by(|a, b| a.0.0.total_cmp(&b.0.0))?;
-        let fields = [
-            ("what", named(row)),
-            ("flushed", bytes(flushed)),
-            ("share", percent(share)),
-            ("rate", bytes(rate.median)),
-        ];
-        Some(Code::FlushCosts.tell(Area::Disk, &fields, &[row]))
-    };
-    [true, false].into_iter().filter_map(worst).collect()
+    let first = *points.first()?;
+    let knee = points.iter().find(|point| point.1 >= KNEE * first.1)?;
+    let at = |load: u32| format!("{load} %");
+    let fields = [
+        ("what", named(first.2)),
+        ("least", time(first.1)),
+        ("load", at(knee.0)),
+        ("knee", time(knee.1)),
+        ("from", at(first.0)),
+    ];
+    Some(Code::LoadKnee.tell(Area::Disk, &fields, &[first.2, knee.2]))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The rules on rows made up by hand, each on both of its sides.
 
 use model::experiment::{DiskChoices, disk_id};
-use model::io::{DiskOp, DiskPattern, DiskSync};
+use model::io::{DiskOp, DiskPattern};
 use model::machine::Machine;
 use model::sample::Percentiles;
 use model::unit::{Better, Unit};
@@ -9,8 +9,6 @@ use model::warning::Grade;
 
 use super::*;
 use crate::tests::{disk_params, document};
-
-const MIB: u64 = 1 << 20;
 
 /// Random reads of 4 KiB, one at a time, but for what is changed.
 fn params(change: impl FnOnce(&mut DiskParams)) -> DiskParams {
@@ -106,17 +104,6 @@ fn the_page_cache_is_told_cold_and_warm_against_past_it() {
 }
 
 #[test]
-fn a_write_on_the_medium_costs_something_or_nothing() {
-    let write = |sync, iops| row(params(|params| (params.op, params.sync) = (DiskOp::Write, sync)), iops);
-    let plain = write(DiskSync::None, 10_000.0);
-    let sentence = text(&[plain.clone(), write(DiskSync::Dsync, 1000.0)], "durability_costs");
-    assert!(sentence.contains("of 4 KiB with O_DSYNC take 1.00 ms, 10.0x the 100 us"), "{sentence}");
-    let same = [plain.clone(), write(DiskSync::Dsync, 9_950.0)];
-    assert!(text(&same, "durability_is_free").contains("no longer than") && !has(&same, "durability_costs"));
-    assert!(!has(&[plain], "durability_is_free"));
-}
-
-#[test]
 fn rates_grow_with_threads_or_do_not() {
     let with = |block: u64, threads: u32, iops: f64| {
         row(params(|params| (params.block, params.threads) = (block, threads)), iops)
@@ -147,47 +134,6 @@ fn rates_grow_with_threads_or_do_not() {
 }
 
 #[test]
-fn the_smallest_block_that_is_as_fast_as_any_is_told() {
-    let curve = |rates: [f64; 4]| -> Vec<Row> {
-        let blocks = [MIB, 8 * MIB, 10 * MIB, 100 * MIB];
-        let of = |(block, rate): (u64, f64)| row(params(|params| params.block = block), rate / block as f64);
-        blocks.into_iter().zip(rates).map(of).collect()
-    };
-    let flat = text(&curve([1e9, 1.98e9, 2e9, 1.95e9]), "block_flat");
-    assert_eq!(flat, "Random reads: of blocks of 1 MiB to 100 MiB, 8 MiB is the smallest as fast as any, 1.98 GB/s.");
-    assert!(text(&curve([1e9, 1.2e9, 1.5e9, 2e9]), "block_flat").contains("100 MiB is the smallest as fast as any"));
-    assert!(text(&curve([1e9, 2e9, 1.5e9, 1e9]), "block_flat").contains(" 8 MiB is the smallest"));
-    assert!(!has(&curve([1e9; 4])[..2], "block_flat"), "two are no curve");
-}
-
-#[test]
-fn chance_is_held_against_order_with_the_same_block() {
-    let of = |pattern, block: u64, iops| row(params(|params| (params.pattern, params.block) = (pattern, block)), iops);
-    let in_order = of(DiskPattern::Sequential, 4096, 20_000.0);
-    let sentence = text(&[in_order.clone(), of(DiskPattern::Random, 4096, 10_000.0)], "order_matters");
-    assert!(sentence.contains("have 0.50x the rate of those in order: 41.0 MB/s against 81.9 MB/s."), "{sentence}");
-    let faster = [in_order.clone(), of(DiskPattern::Random, 4096, 40_000.0)];
-    assert!(text(&faster, "order_matters").contains("2.00x the rate"));
-    let alike = [in_order.clone(), of(DiskPattern::Random, 4096, 19_900.0)];
-    assert!(has(&alike, "order_does_not_matter") && !has(&alike, "order_matters"));
-    assert!(!has(&[in_order, of(DiskPattern::Random, 8192, 10_000.0)], "order_matters"));
-}
-
-#[test]
-fn both_in_turn_are_held_against_the_time_of_each_alone() {
-    let of = |op, iops| row(params(|params| params.op = op), iops);
-    let alone = |both| [of(DiskOp::Read, 60_000.0), of(DiskOp::Write, 30_000.0), of(DiskOp::Mixed, both)];
-    let sentence = text(&alone(20_000.0), "mixed_hinders");
-    assert!(
-        sentence.contains("0.50x the 40.0 thousand requests/s of reads and writes alone: they hinder"),
-        "{sentence}"
-    );
-    assert!(!told(&alone(40_500.0)).iter().any(|(code, _)| code.starts_with("mixed")), "neither helps nor hinders");
-    assert!(has(&alone(55_000.0), "mixed_overlaps"));
-    assert!(!has(&alone(20_000.0)[1..], "mixed_hinders"), "without the reads there is nothing to compare");
-}
-
-#[test]
 fn a_load_curve_has_a_knee_where_p99_doubles() {
     let load = |percent, p99| {
         let mut row = row(params(|params| (params.depth, params.load_percent) = (32, Some(percent))), 500.0);
@@ -201,43 +147,7 @@ fn a_load_curve_has_a_knee_where_p99_doubles() {
         sentence.contains("p99 has at least doubled at 75 % of the highest rate, 220 us after 100 us at 25 %."),
         "{sentence}"
     );
-    assert!(
-        text(&curve[..2], "load_flat").contains("p99 stays below twice its 100 us up to 50 % of the highest rate.")
-    );
-    assert!(!has(&curve[..1], "load_flat") && !has(&curve[..2], "load_knee"));
-}
-
-#[test]
-fn what_was_touched_just_before_is_faster_or_is_not() {
-    let of = |op, iops| row(params(|params| params.op = op), iops);
-    let pair = |iops| [of(DiskOp::Read, 10_000.0), of(DiskOp::Reread, iops)];
-    assert!(text(&pair(30_000.0), "touched_before_is_faster").contains("3.00x the 41.0 MB/s"));
-    assert!(!has(&pair(11_500.0), "touched_before_is_faster"));
-    assert!(!has(&[of(DiskOp::Write, 10_000.0), of(DiskOp::Reread, 30_000.0)], "touched_before_is_faster"));
-}
-
-#[test]
-fn our_own_loop_sets_a_figure_or_is_not_told() {
-    let with_loop = |own| seen(row(params(|params| params.threads = 2), 100_000.0), |disk| disk.loop_iops = Some(own));
-    let sentence = text(&[with_loop(55_000.0)], "loop_limits");
-    assert!(
-        sentence.contains("take 91 % of what our own loop makes without a device (55.0 thousand requests/s a thread)")
-    );
-    assert!(!has(&[with_loop(80_000.0)], "loop_limits") && !has(&[row(params(|_| {}), 1e5)], "loop_limits"));
-}
-
-#[test]
-fn the_flush_is_counted_in() {
-    let write = |cache: DiskCache, share: f64| {
-        let of = params(|params| (params.op, params.cache) = (DiskOp::Write, cache));
-        seen(row(of, 10_000.0), |disk| disk.flushed_bytes_per_second = Some(share * 40.96e6))
-    };
-    let sentence = text(&[write(DiskCache::Bypassed, 0.5)], "flush_costs");
-    assert!(
-        sentence.contains("come to 20.5 MB/s with the flush after them counted in, 50 % of the 41.0 MB/s without.")
-    );
-    assert!(!has(&[write(DiskCache::Bypassed, 0.98)], "flush_costs"));
-    assert!(text(&[write(DiskCache::Warm, 0.3)], "flush_costs").contains("warm page cache come to 12.3 MB/s"));
+    assert!(!has(&curve[..2], "load_knee"));
 }
 
 #[test]

@@ -1,6 +1,5 @@
-//! What the rows of memory say together: the levels of the curve against the caches that the machine reports, what address
-//! translation, load and too few misses at a time cost, what stores read before they write, wider vectors, threads that
-//! were not alike, and memory that is another node's.
+//! What the rows of memory say together: the levels of the curve, what address translation and load cost, and memory of
+//! another node.
 //!
 //! Each rule names its rows by their parameters; disturbed rows (grade C) take no part.
 
@@ -12,18 +11,14 @@ use model::experiment::{Area, MemoryParams};
 use model::isa::{MemoryOp, MemoryPattern, Pages};
 use model::machine::Machine;
 use model::sample::MetricName;
-use model::unit::Better;
 
 use super::figure::{Against, Figure, TENTH};
 use super::rules::Code;
 use super::scaling;
-use super::words::{bytes, joined, size, time};
+use super::words::{bytes, size, time};
 use levels::{Curve, DRAM, Level, curves, memory, stands_for_memory};
 
 pub(crate) use access::{core_ceiling, reads_memory_alone};
-
-/// The end of a level agrees with a cache where it is at least half of it and no more than one step of the curve beyond.
-const AGREES: (f64, f64) = (0.5, 1.5);
 
 /// A page size that changes latency by less than this is not worth a sentence.
 const TRANSLATION_MATTERS: f64 = 1.05;
@@ -34,14 +29,9 @@ pub(super) fn findings(quiet: &[&Row], series: &[Vec<&Row>], machine: &Machine) 
     let mut findings = scaling::findings(Area::Memory, &that_grow(series), machine);
     if let Some(curve) = curves.first().filter(|curve| slows_down(curve)) {
         findings.extend(levels_found(curve));
-        findings.extend(against_caches(curve, machine));
     }
     findings.extend(translation(quiet));
-    findings.extend(access::parallel_misses(quiet));
     findings.extend(access::under_load(quiet));
-    findings.extend(access::write_allocate(quiet));
-    findings.extend(access::wider_vectors(quiet));
-    findings.extend(access::uneven_threads(quiet));
     findings.extend(access::other_nodes(quiet));
     findings
 }
@@ -120,54 +110,6 @@ fn levels_found(curve: &Curve<'_>) -> Option<Finding> {
     let what = if chase { "Latency".to_owned() } else { format!("The {} rate", params.op) };
     let fields = [("what", what), ("count", count.to_string()), ("levels", told.collect::<Vec<_>>().join(", "))];
     (count > 1).then(|| Code::MemoryLevels.tell(Area::Memory, &fields, &curve.rows))
-}
-
-/// The curve's levels beside the caches that the machine reports, as far as the curve goes.
-fn against_caches(curve: &Curve<'_>, machine: &Machine) -> Vec<Finding> {
-    let cpu = curve.rows[0].conditions.cpus.first().copied().unwrap_or(0);
-    let Some(reach) = curve.rows.last().and_then(|row| memory(row)).map(|params| params.working_set) else {
-        return Vec::new();
-    };
-    let mut agreeing: Vec<String> = Vec::new();
-    let mut findings = Vec::new();
-    for (level, bytes) in machine.data_caches_of(cpu).into_iter().filter(|(_, bytes)| *bytes > 0 && *bytes < reach) {
-        let cache = format!("L{level}");
-        let serves = |level: &&Level| title(level).is_some_and(|name| name == cache);
-        let fields = |end: u64| {
-            let guest = match machine.virtualization {
-                Some(_) => "; in a guest it may be shared, or made up",
-                None => "",
-            };
-            [("cache", cache.clone()), ("size", size(bytes)), ("guest", guest.to_owned()), ("end", size(end))]
-        };
-        match curve.levels.iter().rev().find(serves) {
-            Some(found) if (AGREES.0..=AGREES.1).contains(&(found.last as f64 / bytes as f64)) => {
-                agreeing.extend(is_left(curve, found, bytes).then(|| format!("{cache} of {}", size(bytes))));
-            }
-            Some(found) => {
-                findings.push(Code::CacheSizeDiffers.tell(Area::Memory, &fields(found.last), &curve.rows));
-            }
-            None => findings.push(Code::CacheNotSeen.tell(Area::Memory, &fields(0), &curve.rows)),
-        }
-    }
-    if !agreeing.is_empty() {
-        let fields = [("caches", joined(&agreeing))];
-        findings.insert(0, Code::CacheSizesAgree.tell(Area::Memory, &fields, &curve.rows));
-    }
-    findings
-}
-
-/// Whether a curve is slower than a level up to four times beyond the cache that ends it.
-fn is_left(curve: &Curve<'_>, level: &Level, bytes: u64) -> bool {
-    let beyond = |size: u64| size as f64 > AGREES.1 * bytes as f64 && size <= levels::CACHES_PER_WORKING_SET * bytes;
-    let rows = curve.rows.iter().filter(|row| memory(row).is_some_and(|params| beyond(params.working_set)));
-    let found: Vec<(f64, Better)> = rows.filter_map(|row| levels::headline(row)).collect();
-    let values: Vec<f64> = found.iter().map(|(value, _)| *value).collect();
-    let slower = |value: f64| match found[0].1 {
-        Better::Higher => level.value / value,
-        Better::Lower => value / level.value,
-    };
-    stats::summarise(&values).is_ok_and(|beyond| slower(beyond.median) >= TENTH)
 }
 
 /// What address translation costs: the same chase with large pages and with small ones.

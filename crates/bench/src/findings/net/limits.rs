@@ -1,16 +1,16 @@
-//! Findings about what sets a figure: what held streams back, what a call costs, what a load adds, what was sent again.
+//! Findings about what sets a figure: what held streams back, and what a load adds.
 
 use model::document::{Finding, Row};
-use model::experiment::{Area, NetParams};
+use model::experiment::Area;
 use model::io::{Direction, NetMode};
 use model::peak::PeakKind;
 use model::sample::MetricName;
 
 use super::super::every::{BINDS, efficiency};
-use super::super::figure::{Figure, rate, sane};
+use super::super::figure::{rate, sane};
 use super::super::names::named;
 use super::super::rules::Code;
-use super::super::words::{bits, per_gigabyte, percent, plain, size, time};
+use super::super::words::{bits, percent, time};
 use super::{conditions, is_inside, latency, net, of_mode};
 
 /// From this share of a core on, a thread has no time left.
@@ -74,42 +74,9 @@ fn busy(row: &Row, used: f64) -> Option<f64> {
     Some(used / (seconds * threads)).filter(|share| share.is_finite())
 }
 
-/// What a block costs however small it is: from the smallest and the largest of streams that are otherwise alike, the
-/// CPU time per block being a part for the calls and a part for the bytes.
-pub(super) fn small_blocks(rows: &[&Row]) -> Option<Finding> {
-    let cost = |row: &Row| Figure::of(row, MetricName::CpuCost);
-    let of_one = |params: &NetParams| {
-        params.threads == 1 && params.direction == Some(Direction::Up) && params.zero_copy != Some(true)
-    };
-    let streams = || {
-        let one = of_mode(rows, NetMode::Stream).filter(|row| net(row).is_some_and(of_one));
-        one.filter_map(|row| Some((cost(row)?, net(row)?.block, row)))
-    };
-    let (dear, small, row) = streams().min_by_key(|(_, block, _)| *block)?;
-    let alike = |other: &Row| {
-        let with = |row: &Row| net(row).map(|params| NetParams { block: small, ..params.clone() });
-        with(other) == with(row)
-    };
-    let (cheap, large, other) = streams().filter(|(.., row)| alike(row)).max_by_key(|(_, block, _)| *block)?;
-    (small < large && dear.differs(cheap)? > 1.0).then_some(())?;
-    let (few, many) = (small as f64, large as f64);
-    // time(block) = calls + bytes x block, through both points.
-    let bytes = (cheap.median * many - dear.median * few) / (many - few);
-    let calls = (dear.median - bytes) * few;
-    (calls > 0.0).then_some(())?;
-    let fields = [
-        ("what", named(row)),
-        ("dear", per_gigabyte(dear.median)),
-        ("block", size(large)),
-        ("cheap", per_gigabyte(cheap.median)),
-        ("calls", time(calls)),
-    ];
-    Some(Code::SmallBlocks.tell(Area::Net, &fields, &[row, other]))
-}
-
-/// What a load adds to a round trip.
+/// What a load adds to a round trip on a path, where queues are what takes the time.
 pub(super) fn under_load(rows: &[&Row]) -> Vec<Finding> {
-    of_mode(rows, NetMode::Load).filter_map(load).collect()
+    of_mode(rows, NetMode::Load).filter(|row| !is_inside(row)).filter_map(load).collect()
 }
 
 fn load(row: &Row) -> Option<Finding> {
@@ -117,25 +84,8 @@ fn load(row: &Row) -> Option<Finding> {
     let loaded = latency(row)?;
     (loaded.span?[0] > idle).then_some(())?;
     let added = loaded.median - idle;
-    let code = match added {
-        _ if is_inside(row) => Code::LoadSchedules,
-        added if added >= LONG_QUEUE_SECONDS => Code::LoadLongQueues,
-        added if added >= SHORT_QUEUE_SECONDS => Code::LoadQueues,
-        _ => Code::LoadShortQueues,
-    };
+    (added >= SHORT_QUEUE_SECONDS).then_some(())?;
+    let code = if added >= LONG_QUEUE_SECONDS { Code::LoadLongQueues } else { Code::LoadQueues };
     let fields = [("what", named(row)), ("latency", time(loaded.median)), ("added", time(added))];
     Some(code.tell(Area::Net, &fields, &[row]))
-}
-
-/// Segments that had to be sent again on a real path: the row with the most for its bytes.
-pub(super) fn resent(rows: &[&Row]) -> Option<Finding> {
-    let per_gb = |row: &Row| {
-        let again = Figure::of(row, MetricName::Retransmits).filter(|again| again.span.is_some())?;
-        let bytes = rate(row)?.median * row.metric(MetricName::Throughput)?.samples.first()?.seconds;
-        Some(1e9 * again.median / bytes).filter(|share| share.is_finite())
-    };
-    let outside = of_mode(rows, NetMode::Stream).filter(|row| !is_inside(row));
-    let known = outside.filter_map(|row| Some((per_gb(row)?, row)));
-    let (count, row) = known.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    Some(Code::SegmentsResent.tell(Area::Net, &[("what", named(row)), ("count", plain(count))], &[row]))
 }

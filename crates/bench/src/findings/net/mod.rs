@@ -1,6 +1,5 @@
-//! What the rows of networks say together: how rates grow with their connections, up against down and both at once, what
-//! held streams back, what small blocks and segmentation cost, datagrams against streams and where loss sets in, what
-//! waiting asleep, setting up a connection and a load add to a round trip, and that loopback is no network.
+//! What the rows of networks say together: how rates grow with their connections, what held streams back, datagrams
+//! against streams and where loss sets in, what a load adds to a round trip, and that loopback is no network.
 //!
 //! Each rule names its rows by their parameters: they differ in what the rule is about and in nothing else. Disturbed
 //! rows (grade C) take no part.
@@ -32,16 +31,8 @@ pub(super) fn findings(quiet: &[&Row], series: &[Vec<&Row>], machine: &Machine) 
     findings.extend(no_network(quiet));
     findings.extend(limits::limits(quiet));
     findings.extend(pairs::onsets(quiet));
-    findings.extend(pairs::blasts(quiet));
-    findings.extend(pairs::directions(quiet));
     findings.extend(pairs::protocols(quiet));
-    findings.extend(pairs::segmentation(quiet));
-    findings.extend(pairs::zero_copies(quiet));
-    findings.extend(limits::small_blocks(quiet));
-    findings.extend(pairs::waiting(quiet));
-    findings.extend(pairs::connections(quiet));
     findings.extend(limits::under_load(quiet));
-    findings.extend(limits::resent(quiet));
     findings
 }
 
@@ -55,11 +46,6 @@ fn conditions(row: &Row) -> Option<&NetConditions> {
 
 fn is_inside(row: &Row) -> bool {
     net(row).is_some_and(|params| params.path == LOOPBACK)
-}
-
-/// The row that has exactly these parameters.
-fn with<'a>(rows: &[&'a Row], wanted: &NetParams) -> Option<&'a Row> {
-    rows.iter().copied().find(|row| net(row) == Some(wanted))
 }
 
 fn latency(row: &Row) -> Option<Figure> {
