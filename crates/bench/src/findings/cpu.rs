@@ -155,5 +155,4 @@ mod tests {
         let told = text(&rows, 2, "plain_behind_vector");
         assert_eq!(told, "SIMD gain over a plain loop of the same type, one thread: FP64 12.0x and INT8 95.0x.");
     }
-
 }
