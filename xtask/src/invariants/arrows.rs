@@ -4,26 +4,31 @@
 
 use toml::{Table, Value};
 
-use super::Violation;
 use super::repository::Repository;
+use super::violation::Violation;
 
 /// Every crate, by its folder, and the crates of ours that it may depend on. A crate that is not here has no rule, and
 /// so no reason to be a crate.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("bench", &["kernels", "machine", "model", "stats", "sys"]),
-    ("cluster", &["bench", "machine", "model", "stats", "sys"]),
-    ("cli", &["bench", "cluster", "machine", "model", "report", "stats"]),
+    ("areas", &["kernels", "machine", "model", "stats", "verdict"]),
+    ("bench", &["areas", "kernels", "machine", "model", "stats", "sys", "tools", "verdict"]),
+    ("cli", &["areas", "bench", "cluster", "machine", "model", "report", "stats", "tools", "verdict"]),
+    ("cluster", &["areas", "bench", "machine", "model", "stats", "sys", "tools", "verdict"]),
     ("kernels", &["model"]),
+    ("lab", EVERY),
     ("machine", &["model", "sys"]),
     ("model", &[]),
-    ("report", &["model", "stats"]),
+    ("report", &["areas", "model", "stats", "verdict"]),
     ("stats", &[]),
     ("sys", &[]),
-    // The table of kernels, to find each in the program's machine code; the tools beside our own measurements and the
-    // ratio of two sides, where the two ends are in network namespaces that only xtask makes; the report of simulated
-    // clusters.
-    ("xtask", &["bench", "cluster", "kernels", "model", "report", "stats"]),
+    ("tools", &["model"]),
+    ("verdict", &["model", "stats"]),
+    ("xtask", EVERY),
 ];
+
+/// For the programs beside the product.
+const EVERY: &[&str] =
+    &["areas", "bench", "cluster", "kernels", "lab", "machine", "model", "report", "stats", "sys", "tools", "verdict"];
 
 /// Crates that depend on nothing at all.
 const ALONE: &[&str] = &["stats"];

@@ -4,67 +4,49 @@
 //! They complement the compiler and clippy, which hold the rest. They read files and nothing else, so they also see
 //! code that this machine does not compile.
 
+mod areas;
 mod arrows;
 mod bans;
+mod cycles;
 mod files;
+mod modules;
 mod paths;
 mod repository;
 mod roots;
-
-use std::fmt;
+mod violation;
 
 use crate::shell::Shell;
 use crate::tally::Tally;
 use repository::Repository;
-
-/// A place where a rule is broken.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Violation {
-    path: String,
-    /// Counted from 1; `None` where the whole file is meant.
-    line: Option<usize>,
-    what: String,
-}
-
-impl Violation {
-    fn of_file(path: &str, what: impl Into<String>) -> Self {
-        Self { path: path.to_owned(), line: None, what: what.into() }
-    }
-
-    fn at_line(path: &str, line: usize, what: impl Into<String>) -> Self {
-        Self { path: path.to_owned(), line: Some(line), what: what.into() }
-    }
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "{}:{line}: {}", self.path, self.what),
-            None => write!(f, "{}: {}", self.path, self.what),
-        }
-    }
-}
+use violation::Violation;
 
 /// A rule and how it is checked.
 struct Invariant {
     rule: &'static str,
     check: fn(&Repository) -> Vec<Violation>,
+    /// How many places may still break it: a number that only falls.
+    at_most: usize,
 }
 
 const INVARIANTS: &[Invariant] = &[
-    Invariant { rule: "every file can be read", check: files::unreadable },
-    Invariant { rule: "crates depend on each other only along the arrows", check: arrows::check },
+    Invariant { rule: "every file can be read", check: files::unreadable, at_most: 0 },
+    Invariant { rule: "crates depend on each other only along the arrows", check: arrows::check, at_most: 0 },
     Invariant {
         rule: "unsafe code, time, files, argv, the environment and output stay in their crates",
         check: bans::check,
+        at_most: 0,
     },
     Invariant {
         rule: "every crate's root tells the compiler what to hold: forbid(unsafe_code), no_std",
         check: roots::check,
+        at_most: 0,
     },
-    Invariant { rule: "machine names no absolute path", check: paths::check },
-    Invariant { rule: "no file of ours is over 40 kB", check: files::too_large },
-    Invariant { rule: "nothing is built for the building machine's processor", check: files::native },
+    Invariant { rule: "machine names no absolute path", check: paths::check, at_most: 0 },
+    Invariant { rule: "no import cycle between the files of a crate", check: cycles::check, at_most: 36 },
+    Invariant { rule: "few files outside the areas name an area's parameters", check: areas::check, at_most: 110 },
+    Invariant { rule: "no file is over 600 lines, no document over 40 kB", check: files::too_large, at_most: 30 },
+    Invariant { rule: "no folder has over 15 modules", check: files::too_many, at_most: 15 },
+    Invariant { rule: "nothing is built for the building machine's processor", check: files::native, at_most: 0 },
 ];
 
 /// Checks every rule and names every place that breaks one.
@@ -79,11 +61,16 @@ pub(crate) fn run(shell: &Shell) -> Tally {
     let mut tally = Tally::default();
     for invariant in INVARIANTS {
         let violations = (invariant.check)(&repository);
-        println!("{:<6} {}", if violations.is_empty() { "ok" } else { "BROKEN" }, invariant.rule);
+        let holds = violations.len() <= invariant.at_most;
+        let still = match violations.len() {
+            0 => String::new(),
+            count => format!(": {count}, at most {}", invariant.at_most),
+        };
+        println!("{:<6} {}{still}", if holds { "ok" } else { "BROKEN" }, invariant.rule);
         for violation in &violations {
             println!("       {violation}");
         }
-        tally.add(Tally::check(violations.is_empty()));
+        tally.add(Tally::check(holds));
     }
     tally
 }

@@ -1,7 +1,7 @@
 //! No absolute path in `machine`: it reads through a `Sysroot`, so that a folder can stand for any machine on earth.
 
-use super::Violation;
 use super::repository::{Repository, Token};
+use super::violation::Violation;
 
 /// Where an absolute path starts on Linux. Units start with a slash too.
 const TOP: &[&str] = &["boot", "dev", "etc", "home", "lib", "mnt", "proc", "root", "run", "sys", "tmp", "usr", "var"];

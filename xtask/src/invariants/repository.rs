@@ -31,6 +31,8 @@ pub(crate) struct File {
     pub(crate) tokens: Vec<Token>,
     /// Why it could not be read as Rust.
     pub(crate) unreadable: Option<String>,
+    /// Whether only tests and examples are made of it.
+    pub(crate) is_of_tests: bool,
 }
 
 /// One token of Rust; delimiters are tokens of their own, attributes that only document are left out.
@@ -51,13 +53,29 @@ impl Repository {
         collect(root, "", &mut paths)?;
         paths.sort();
         let file = |path: &String| Ok(File::new(path, std::fs::read_to_string(root.join(path))?));
-        Ok(Self { files: paths.iter().map(file).collect::<io::Result<_>>()? })
+        Ok(Self::new(paths.iter().map(file).collect::<io::Result<_>>()?))
+    }
+
+    /// Marks the files of modules that are declared for tests only.
+    fn new(mut files: Vec<File>) -> Self {
+        let modules: Vec<String> = files.iter().flat_map(File::test_modules).collect();
+        for file in &mut files {
+            let is_of = |module: &String| {
+                let rest = file.path.strip_prefix(module);
+                rest.is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+            };
+            if modules.iter().any(is_of) {
+                file.is_of_tests = true;
+                file.tokens.iter_mut().for_each(|token| token.in_test = true);
+            }
+        }
+        Self { files }
     }
 
     /// A repository of these files, for the rules' own tests.
     #[cfg(test)]
     pub(crate) fn of(files: &[(&str, &str)]) -> Self {
-        Self { files: files.iter().map(|(path, text)| File::new(path, (*text).to_owned())).collect() }
+        Self::new(files.iter().map(|(path, text)| File::new(path, (*text).to_owned())).collect())
     }
 }
 
@@ -90,14 +108,26 @@ fn extension(path: &str) -> &str {
 
 impl File {
     fn new(path: &str, text: String) -> Self {
-        let mut file = Self { path: path.to_owned(), text, tokens: Vec::new(), unreadable: None };
+        let is_of_tests = is_of_tests(path);
+        let mut file = Self { path: path.to_owned(), text, tokens: Vec::new(), unreadable: None, is_of_tests };
         if file.extension() == "rs" {
             match file.text.parse::<TokenStream>() {
-                Ok(stream) => flatten(stream, is_of_tests(path), &mut file.tokens),
+                Ok(stream) => flatten(stream, is_of_tests, &mut file.tokens),
                 Err(error) => file.unreadable = Some(error.to_string()),
             }
         }
         file
+    }
+
+    /// The modules that it declares for tests only, as paths without an extension.
+    fn test_modules(&self) -> Vec<String> {
+        let stem = self.path.strip_suffix(".rs").unwrap_or(&self.path);
+        let folder = ["/mod", "/lib", "/main"].iter().find_map(|root| stem.strip_suffix(root)).unwrap_or(stem);
+        let declared = self
+            .tokens
+            .windows(3)
+            .filter(|three| !self.is_of_tests && three[0].in_test && three[0].text == "mod" && three[2].text == ";");
+        declared.map(|three| format!("{folder}/{}", three[1].text)).collect()
     }
 
     /// What stands behind the last dot of its name.

@@ -1,7 +1,7 @@
 //! The lines at the root of a crate by which the compiler holds a rule, so that no `allow` below can lift it.
 
-use super::Violation;
 use super::repository::Repository;
+use super::violation::Violation;
 
 /// A line, as tokens separated by spaces, and whom it binds.
 struct Line {
