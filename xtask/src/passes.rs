@@ -5,31 +5,36 @@
 /// module that is not named here has the machine for itself.
 const TOGETHER: &[&str] = &[
     "bad_input::",
-    "charts::",
-    "cluster::",
-    "cluster_forms::",
-    "cluster_pairs::",
-    "cluster_run::",
-    "cpu::",
-    "disk::",
-    "disk_cache::",
-    "disk_steady::",
-    "disk_trouble::",
-    "documents::",
-    "emulation::",
+    "cluster::forms::",
+    "cluster::pairs::",
+    "cluster::plans::",
+    "cluster::run::",
+    "cpu::emulation::",
+    "cpu::rows::",
+    "disk::cache::",
+    "disk::device::",
+    "disk::engines::",
+    "disk::failures::",
+    "disk::filesystems::",
+    "disk::operations::",
+    "disk::room::",
+    "disk::steady::",
+    "documents::charts::",
+    "documents::formats::",
+    "documents::machines::",
+    "documents::report::",
     "guide::",
+    "interruptions::cut_off::",
+    "interruptions::resume::",
+    "interruptions::storage::",
     "linpack::",
-    "machines::",
     "memory::",
-    "net::",
-    "net_faults::",
-    "net_server::",
-    "references::",
-    "references_trouble::",
-    "report::",
-    "resume::",
-    "storage::",
-    "cut_off::",
+    "net::faults::",
+    "net::server::",
+    "net::streams::",
+    "references::fakes::",
+    "references::pairs::",
+    "references::trouble::",
 ];
 
 /// How many at a time: two CPUs are the fewest that tests are run on, and most tests wait most of the time.
@@ -37,18 +42,20 @@ const AT_A_TIME: u32 = 5;
 
 /// Tests of those modules that run alone all the same. Two threads hand a line to each other, and neither gets on while the
 /// other waits for a CPU; locked memory is counted for each user, and what others lock counts with it.
-const ALONE_AMONG_THEM: &[&str] =
-    &["disk::little_locked_memory_costs_registered_buffers_and_is_said_to", "memory::cores_hand_a_line_to_each_other"];
+const ALONE_AMONG_THEM: &[&str] = &[
+    "disk::engines::little_locked_memory_costs_registered_buffers_and_is_said_to",
+    "memory::cores_hand_a_line_to_each_other",
+];
 
 /// Tests that a user without rights need not repeat, whole modules of them among them: they check what kernels compute,
 /// and a kernel asks the operating system for nothing; how a guide asks and charts are drawn; when sampling stops.
 /// How memory was obtained and where documents go is checked by others, as every user.
 const SAME_FOR_EVERYBODY: &[&str] = &[
-    "charts::",
-    "cpu::",
-    "emulation::",
+    "cpu::emulation::",
+    "cpu::rows::",
+    "documents::charts::",
     "guide::",
-    "sampling::",
+    "interference::sampling::",
     "memory::blocks_are_visited_in_order_and_at_random",
     "memory::every_stream_with_every_instruction_set_verifies",
     "memory::working_sets_of_every_cache_verify",
@@ -77,6 +84,8 @@ pub(crate) fn passes(user: User) -> [Vec<String>; 3] {
 
 #[cfg(test)]
 mod tests {
+    use std::path::{Path, PathBuf};
+
     use super::*;
     use crate::shell::Shell;
 
@@ -87,9 +96,13 @@ mod tests {
     /// What needs rights, or is about where something is put.
     const RIGHTS: [&str; 8] = ["is_root", "Cgroup", "Tmpfs", "LoopDisk", "Locked", "ReadOnly", "Overlay", "--dir"];
 
+    fn folder() -> PathBuf {
+        crate::builds::program_folder(&Shell::at_root()).join("tests/e2e")
+    }
+
     /// The source of a module of the program's tests.
     fn source(module: &str) -> String {
-        let path = crate::builds::program_folder(&Shell::at_root()).join("tests/e2e").join(format!("{module}.rs"));
+        let path = folder().join(format!("{}.rs", module.replace("::", "/")));
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
@@ -102,7 +115,7 @@ mod tests {
         }
         // The rule finds what it is for.
         assert!(["sampling", "surroundings", "live"].iter().all(|module| {
-            let source = source(module);
+            let source = source(&format!("interference::{module}"));
             NOT_TOGETHER.iter().any(|word| source.contains(word))
         }));
     }
@@ -110,8 +123,13 @@ mod tests {
     #[test]
     fn no_module_is_taken_for_another() {
         // The harness looks for these words anywhere in a test's name.
-        let main = source("main");
-        let modules: Vec<&str> = main.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';')).collect();
+        let files = |folder: &Path| -> Vec<PathBuf> {
+            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+        };
+        let all = files(&folder()).into_iter().flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] });
+        let modules: Vec<String> = all
+            .map(|path| path.strip_prefix(folder()).unwrap().with_extension("").to_str().unwrap().replace('/', "::"))
+            .collect();
         assert!(modules.len() > TOGETHER.len());
         for known in TOGETHER {
             let meant: Vec<_> = modules.iter().filter(|module| format!("{module}::").contains(known)).collect();
@@ -122,7 +140,7 @@ mod tests {
     #[test]
     fn what_is_the_same_for_everybody_asks_for_no_right() {
         for name in SAME_FOR_EVERYBODY {
-            let (module, function) = name.split_once("::").unwrap();
+            let (module, function) = name.rsplit_once("::").unwrap();
             let source = source(module);
             let body = if function.is_empty() {
                 &source
@@ -143,7 +161,8 @@ mod tests {
             named && !skips.iter().any(|word| test.contains(word.strip_prefix("--skip=").unwrap()))
         };
         let count = |user, test: &str| passes(user).iter().filter(|pass| takes(pass, test)).count();
-        let invented = ["new_module::new_test", "live::x", "disk::x", "disk_trouble::x", "memory::x", "args::tests::x"];
+        let invented =
+            ["new_module::new_test", "interference::live::x", "disk::room::x", "memory::x", "args::tests::x"];
         for test in invented.iter().chain(ALONE_AMONG_THEM) {
             assert_eq!((count(User::Ours, test), count(User::Nobody, test)), (1, 1), "{test}");
         }
@@ -156,7 +175,7 @@ mod tests {
     #[test]
     fn tests_that_are_named_are_there() {
         for name in ALONE_AMONG_THEM.iter().chain(SAME_FOR_EVERYBODY) {
-            let (module, function) = name.split_once("::").unwrap();
+            let (module, function) = name.rsplit_once("::").unwrap();
             if !function.is_empty() {
                 assert!(TOGETHER.contains(&format!("{module}::").as_str()), "{name}");
                 assert!(source(module).contains(&format!("#[test]\nfn {function}() {{")), "{name}");

@@ -650,7 +650,7 @@ pub(crate) struct Report {
     /// every other form to standard output.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Write each chart to this folder, which is absent or empty, as SVG and as PNG, and nothing else.
+    /// Write only the charts, as SVG files, to this absent or empty folder; as PNG too if built with --features png.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "table", "output"])]
     pub(crate) charts: Option<PathBuf>,
 }

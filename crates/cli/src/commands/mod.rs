@@ -8,6 +8,8 @@ pub(crate) mod doctor;
 mod guide;
 pub(crate) mod info;
 pub(crate) mod net_serve;
+#[cfg(feature = "png")]
+mod png;
 pub(crate) mod references;
 pub(crate) mod report;
 mod resume;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::common::{Scratch, assay, check, document, list, program, refusal, rows, skip, stored_runs};
-use crate::system::{has, wait_for};
+use crate::system::process::{has, wait_for};
 
 /// How long a question may take to come.
 const PATIENCE: Duration = Duration::from_mins(1);

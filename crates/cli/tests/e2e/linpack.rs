@@ -9,7 +9,8 @@ use crate::common::{
     Ran, Scratch, assay, check, codes, command, document, is_verified, list, listed, number, only_run, printed,
     refusal, rows, samples, skip, text,
 };
-use crate::system::{Cgroup, reacting};
+use crate::system::cgroup::Cgroup;
+use crate::system::process::reacting;
 
 /// The document of a run of these arguments, checked, every row of it measured and verified.
 fn verified(arguments: &str) -> Value {
@@ -186,7 +187,7 @@ fn faer_solves_where_it_is_in_the_program_and_is_refused_with_how_to_get_it_else
 
 #[test]
 fn more_threads_than_cpus_say_so() {
-    let threads = crate::system::allowed_cpus().len() + 1;
+    let threads = crate::system::process::allowed_cpus().len() + 1;
     let document = verified(&format!("linpack --op lu --n 300 --threads {threads} --verify"));
     assert!(codes(&rows(&document)[0]).contains(&"oversubscribed"), "{document:#}");
 }

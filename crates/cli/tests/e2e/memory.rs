@@ -43,7 +43,7 @@ fn the_plan_has_streams_curves_chases_and_cores() {
     ] {
         assert!(ids.iter().any(|id| id == wanted), "{wanted}: {ids:#?}");
     }
-    if crate::system::allowed_cpus().len() > 1 {
+    if crate::system::process::allowed_cpus().len() > 1 {
         assert!(ids.iter().any(|id| id.starts_with("memory/pair-handoff/t2/cpu")), "{ids:#?}");
         assert!(ids.iter().any(|id| id.starts_with("memory/chase-load/2MiB/with-read-p0/t")), "{ids:#?}");
     }
@@ -148,7 +148,7 @@ fn chains_and_groups_verify() {
 
 #[test]
 fn a_chase_under_load_has_a_latency_and_the_load_it_stood_under() {
-    if crate::system::allowed_cpus().len() < 2 {
+    if crate::system::process::allowed_cpus().len() < 2 {
         return skip("latency under load", "there is one CPU");
     }
     let document = verified("memory --filter memory/chase-load/2MiB/with-read-p*/t2 --threads 2 --repeat 2");
@@ -162,7 +162,7 @@ fn a_chase_under_load_has_a_latency_and_the_load_it_stood_under() {
 
 #[test]
 fn cores_hand_a_line_to_each_other() {
-    if crate::system::allowed_cpus().len() < 2 {
+    if crate::system::process::allowed_cpus().len() < 2 {
         return skip("core-to-core latency", "there is one CPU");
     }
     let document = verified("memory --pattern pair --repeat 3");

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::cluster_run::{SYSTEM, plan, ran, run};
+use crate::cluster::run::{SYSTEM, plan, ran, run};
 use crate::common::{Ran, Scratch, command, is_root, list, names, printed, refusal, root, skip, text};
-use crate::system::{ReadOnly, Tmpfs};
+use crate::system::mounts::{ReadOnly, Tmpfs};
 
 /// The files of a report, in the order of their names.
 const FILES: [&str; 5] = ["cluster.json", "drain.txt", "index.html", "junit.xml", "values.csv"];

@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::{Scratch, assay, check, command, document, is_root, is_verified, list, program, rows, skip, text};
-use crate::system::{Running, has, signal, wait_for};
+use crate::system::process::{Running, has, signal, wait_for};
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_mins(1);

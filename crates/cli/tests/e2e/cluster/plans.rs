@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::{Ran, Scratch, assay, check, document, is_root, names, refusal, skip, text};
-use crate::system::{ReadOnly, Running, Tmpfs, assert_no_orphans, signal};
+use crate::system::mounts::{ReadOnly, Tmpfs};
+use crate::system::process::{Running, assert_no_orphans, signal};
 
 /// A suite of two areas, a fraction of a second each.
 const SUITE: &str = "name = \"tiny\"\n\

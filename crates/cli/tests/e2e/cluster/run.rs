@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::common::{Ran, Scratch, check, command, document, is_root, names, refusal, skip};
-use crate::system::{Running, has, reacting, signal, wait_for};
+use crate::system::process::{Running, has, reacting, signal, wait_for};
 
 /// A suite of one short row.
 const SUITE: &str = "name = \"tiny\"\n[sampling.cpu]\nsamples = 2\nper_launch = 2\nsample = \"40ms\"\n\

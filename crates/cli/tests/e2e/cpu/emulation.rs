@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::common::{Ran, Scratch, is_verified, list, printed, program, rows, skip, text};
-use crate::system::{allowed_cpu, has, wrapped};
+use crate::system::process::{allowed_cpu, has, wrapped};
 
 const QEMU: &str = "qemu-x86_64";
 

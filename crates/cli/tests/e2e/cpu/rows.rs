@@ -57,7 +57,7 @@ fn low_precisions_on_any_number_of_threads() {
         assert!(is_verified(row) && text(&row["kernel"], "accumulator").starts_with("s32 <- "), "{row:#}");
     }
     // What threads bring is told against the fewest of them, and threads that take turns are told to.
-    let cpus = crate::system::allowed_cpus().len();
+    let cpus = crate::system::process::allowed_cpus().len();
     for row in dots() {
         let threads = row["params"]["threads"].as_u64().unwrap();
         assert_eq!(row["scaling"].is_null(), threads == 1, "{row:#}");

@@ -10,9 +10,9 @@ use crate::common::{
     Ran, Scratch, assay, check, codes, command, document, ids, is_verified, list, printed, refusal, rows, samples,
     skip, text,
 };
-use crate::disturbances::SwitchedOff;
-use crate::emulation::{cpu, last_word};
-use crate::system::{Running, allowed_cpu, allowed_cpus, has, samples_in_journal, through_shell};
+use crate::cpu::emulation::{cpu, last_word};
+use crate::interference::disturbances::SwitchedOff;
+use crate::system::process::{Running, allowed_cpu, allowed_cpus, has, samples_in_journal, through_shell};
 
 /// Kernels of instruction sets that few machines have: operation, element type, instruction set.
 const RARE: &[[&str; 3]] = &[

@@ -10,8 +10,8 @@ use crate::common::{
     Scratch, assay, check, codes, is_root, is_verified, list, names, number, printed, refusal, rows, samples, skip,
     text,
 };
-use crate::disk::directory;
-use crate::system::LoopDisk;
+use crate::disk::support::directory;
+use crate::system::mounts::LoopDisk;
 
 const MIB: u64 = 1 << 20;
 

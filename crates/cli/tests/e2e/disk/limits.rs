@@ -10,8 +10,10 @@ use crate::common::{
     Ran, Scratch, assay, check, codes, command, document, is_verified, names, number, only_run, printed, refusal, rows,
     samples, skip, text,
 };
-use crate::disk::directory;
-use crate::system::{Bound, Cgroup, LoopDisk, Running, has, through_shell, wait_for};
+use crate::disk::support::directory;
+use crate::system::cgroup::Cgroup;
+use crate::system::mounts::{Bound, LoopDisk};
+use crate::system::process::{Running, has, through_shell, wait_for};
 
 const FILE_BYTES: u64 = 64 << 20;
 

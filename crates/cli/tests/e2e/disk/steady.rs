@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::common::{Scratch, assay, check, codes, is_verified, listed, number, printed, refusal, rows, samples, text};
-use crate::disk::directory;
+use crate::disk::support::directory;
 
 /// Few and short rounds on a small file, and a read after them.
 const TINY: &str = r#"

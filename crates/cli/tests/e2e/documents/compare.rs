@@ -9,7 +9,7 @@ use crate::common::{
     Ran, Scratch, assay, codes, command, document, list, number, only_run, printed, refusal, rows, skip, stored_runs,
     text,
 };
-use crate::system::Cgroup;
+use crate::system::cgroup::Cgroup;
 
 /// What is measured: one kernel, on one thread, in two instruction sets.
 const ROWS: &str = "cpu --op fma --type fp64 --isa vector,scalar --threads 1 --repeat 6";

@@ -11,7 +11,7 @@ use crate::common::{
     Ran, Scratch, assay, check, codes, document, ids, is_verified, left_in, list, names, number, only_run, printed,
     program, root, rows, samples, skip, stored_runs, text,
 };
-use crate::system::wrapped;
+use crate::system::process::wrapped;
 
 /// What counts as equal for figures that were divided and added up.
 const TOLERANCE: f64 = 1e-9;

@@ -6,8 +6,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::common::{Ran, Scratch, assay, list, names, printed, refusal, shared, skip, text};
-use crate::disk::is_memory;
-use crate::system::LoopDisk;
+use crate::disk::support::is_memory;
+use crate::system::mounts::LoopDisk;
 
 /// What a recorded machine is known to be, by its parts' data sheets.
 struct Part {

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use crate::common::{
     Ran, Scratch, assay, command, document, is_root, list, names, only_run, refusal, rows, skip, text,
 };
-use crate::system::{Locked, Tmpfs, has};
+use crate::system::mounts::{Locked, Tmpfs};
+use crate::system::process::has;
 
 /// The forms that are text for people or programs, in the order of the help.
 const FORMS: [&str; 9] = ["text", "markdown", "csv", "csv-samples", "json", "latex", "prometheus", "junit", "benchfmt"];

@@ -17,8 +17,9 @@ use serde_json::Value;
 use crate::common::{
     Ran, Scratch, assay, check, codes, document, is_root, is_verified, one_launch, printed, rows, skip,
 };
-use crate::disk::directory;
-use crate::system::{Cgroup, Running, allowed_cpu, allowed_cpus, has, samples_in_journal, signal, through_shell};
+use crate::disk::support::directory;
+use crate::system::cgroup::Cgroup;
+use crate::system::process::{Running, allowed_cpu, allowed_cpus, has, samples_in_journal, signal, through_shell};
 
 /// A row of one thread that is over in a moment.
 const ROW: &str = "cpu --op fma --type fp64 --isa vector --threads 1 --repeat 3 --json -";

@@ -8,8 +8,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::{Ran, Scratch, assay, list, names, printed, refusal, skip, text};
-use crate::references::fake;
-use crate::system::{Cgroup, Running, allowed_cpu, assert_no_orphans, has, signal, through_shell};
+use crate::references::support::fake;
+use crate::system::cgroup::Cgroup;
+use crate::system::process::{Running, allowed_cpu, assert_no_orphans, has, signal, through_shell};
 
 /// The diagnosis that was printed; its exit status is what it says.
 fn diagnosis(ran: &Ran) -> Value {

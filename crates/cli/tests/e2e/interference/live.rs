@@ -8,7 +8,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::{Ran, Scratch, command, list, names, number, printed, program, refusal, skip, text};
-use crate::system::{Cgroup, Running, reacting, signal, wait_for};
+use crate::system::cgroup::Cgroup;
+use crate::system::process::{Running, reacting, signal, wait_for};
 
 /// A row that is measured in a fifth of a second.
 const ROW: &str = "cpu --op fma --type fp64 --isa scalar --threads 1";

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use crate::common::{Ran, only_run};
 use crate::common::{Scratch, check, codes, command, document, list, number, rows, samples, skip, text};
-use crate::system::{Running, allowed_cpus, has};
+use crate::system::process::{Running, allowed_cpus, has};
 
 /// A short suite of one row, in so many sessions.
 fn suite(scratch: &Scratch, sessions: u32, samples: u32) -> std::path::PathBuf {

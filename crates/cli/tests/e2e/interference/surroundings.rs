@@ -9,7 +9,8 @@ use crate::common::{
     Ran, Scratch, check, codes, document, is_root, is_verified, list, number, only_run, printed, program, refusal,
     rows, skip, text,
 };
-use crate::system::{Cgroup, Running, allowed_cpu, has, samples_in_journal, through_shell, wrapped};
+use crate::system::cgroup::Cgroup;
+use crate::system::process::{Running, allowed_cpu, has, samples_in_journal, through_shell, wrapped};
 
 const MIB: u64 = 1 << 20;
 

@@ -10,7 +10,7 @@ use crate::common::{
     Scratch, assay, check, command, document, is_verified, left_in, one_launch, printed, refusal, rows, samples,
     stored_runs, text,
 };
-use crate::system::{
+use crate::system::process::{
     Running, assert_no_orphans, journalled, samples_in_journal, signal, signalled, through_shell, wait_for,
 };
 

@@ -10,9 +10,9 @@ use crate::common::{
     Ran, Scratch, assay, check, command, document, ids, is_verified, left_in, list, names, number, one_launch, printed,
     refusal, rows, samples, skip, stored_runs, text,
 };
-use crate::disk;
-use crate::references::{SEARCH_PATH, assert_measured, brief_rows};
-use crate::system::{Running, assert_no_orphans, has, reacting, samples_in_journal, signal, wait_for};
+use crate::disk::support;
+use crate::references::support::{SEARCH_PATH, assert_measured, brief_rows};
+use crate::system::process::{Running, assert_no_orphans, has, reacting, samples_in_journal, signal, wait_for};
 
 /// A suite of five rows of two areas, each of six samples from three launches.
 const SUITE: &str = "name = \"tiny\"\n\
@@ -180,7 +180,7 @@ fn network_rows_go_on_after_a_kill_with_their_histograms() {
 #[test]
 fn disk_rows_go_on_after_a_kill_with_their_histograms_and_leave_no_file() {
     let scratch = Scratch::new();
-    let Some(directory) = disk::directory(&scratch, "disk rows that go on") else { return };
+    let Some(directory) = support::directory(&scratch, "disk rows that go on") else { return };
     let path = scratch.join("disk.toml");
     let suite = "name = \"disk\"\n\
         [sampling.disk]\nsamples = 6\nper_launch = 2\nsample = \"60ms\"\nwarm_up = [\"10ms\", \"20ms\"]\n\

@@ -9,7 +9,8 @@ use crate::common::{
     Ran, Scratch, assay, check, command, document, is_root, is_verified, left_in, names, printed, refusal, rows,
     samples, skip, stored_runs,
 };
-use crate::system::{Locked, Running, Tmpfs, journalled, samples_in_journal, through_shell, wait_for};
+use crate::system::mounts::{Locked, Tmpfs};
+use crate::system::process::{Running, journalled, samples_in_journal, through_shell, wait_for};
 
 /// A run of one row that is over in a moment.
 const BRIEF: &str = "cpu --op fma --type fp64 --isa scalar --threads 1 --repeat 1";

@@ -18,8 +18,8 @@ use serde_json::Value;
 use crate::common::{
     Ran, Scratch, check, codes, command, is_root, is_verified, list, number, only_run, program, rows, skip, text,
 };
-use crate::family::ended_within;
-use crate::system::{Running, assert_no_orphans, has, signal, wait_for, wrapped};
+use crate::system::family::ended_within;
+use crate::system::process::{Running, assert_no_orphans, has, signal, wait_for, wrapped};
 
 /// Longer than anything here takes; shorter than a hang.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -438,7 +438,7 @@ fn a_server_that_stops_or_is_killed_is_a_failed_row_in_seconds() {
             server.port
         );
         let run = Running::assay(&scratch, &line);
-        crate::system::samples_in_journal(&scratch, 1);
+        crate::system::process::samples_in_journal(&scratch, 1);
         signal(server.running.id(), name);
         let ran = ended_within(run, IN_SECONDS);
         let document = crate::common::document(&only_run(&scratch));

@@ -12,7 +12,7 @@ use crate::common::{
     Ran, Scratch, assay, check, command, document, is_root, is_verified, only_run, printed, program, refusal, rows,
     skip, text,
 };
-use crate::system::{Running, has, samples_in_journal, signal, wait_for, wrapped};
+use crate::system::process::{Running, has, samples_in_journal, signal, wait_for, wrapped};
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(25);

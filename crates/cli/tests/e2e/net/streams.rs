@@ -14,8 +14,8 @@ use crate::common::{
     Ran, Scratch, assay, check, codes, command, document, ids, is_root, is_verified, left_in, list, names, number,
     only_run, printed, program, refusal, rows, samples, skip, text,
 };
-use crate::family::{children, ended_within, lives};
-use crate::system::{
+use crate::system::family::{children, ended_within, lives};
+use crate::system::process::{
     Running, allowed_cpu, assert_no_orphans, has, journalled, samples_in_journal, signal, wait_for, wrapped,
 };
 

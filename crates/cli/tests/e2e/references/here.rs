@@ -8,10 +8,10 @@ use bench::reference::{REFERENCES, Side, Version};
 use serde_json::Value;
 
 use crate::common::{Scratch, command, document, list, names, only_run, root, rows, text};
-use crate::disk;
-use crate::family::ended_within;
-use crate::references::{Group, fake, words};
-use crate::system::{Running, signal};
+use crate::disk::support;
+use crate::references::support::{Group, fake, words};
+use crate::system::family::ended_within;
+use crate::system::process::{Running, signal};
 
 /// One row with one request at a time.
 const ONE_AT_A_TIME: &str = r#"
@@ -102,7 +102,7 @@ fn nothing_of_a_poisoned_environment_reaches_a_tool() {
     let scratch = Scratch::new();
     let suite = scratch.join("one.toml");
     std::fs::write(&suite, ONE_AT_A_TIME).unwrap();
-    let Some(directory) = disk::directory(&scratch, "a poisoned environment") else { return };
+    let Some(directory) = support::directory(&scratch, "a poisoned environment") else { return };
     let version = "[ \"$1\" = -v ] && { echo '        Version $Revision: 3.508 $'; exit; }";
     let program = fake(&scratch, "iozone", &format!("{version}\n/usr/bin/env; exit 3"));
     let (tool, suite) = (format!("iozone={}", program.display()), suite.display().to_string());
@@ -123,7 +123,7 @@ fn a_tool_that_lays_out_its_own_data_leaves_none_when_it_is_stopped() {
     let scratch = Scratch::new();
     let suite = scratch.join("one.toml");
     std::fs::write(&suite, ONE_AT_A_TIME).unwrap();
-    let Some(directory) = disk::directory(&scratch, "a tool with files of its own") else { return };
+    let Some(directory) = support::directory(&scratch, "a tool with files of its own") else { return };
     let leader = scratch.join("leader");
     let path = leader.display();
     let body = format!(

@@ -11,12 +11,12 @@ use bench::reference::{FOLDER, REFERENCES, Version};
 use serde_json::Value;
 
 use crate::common::{Ran, Scratch, check, command, document, list, names, number, only_run, rows, skip, text};
-use crate::disk;
-use crate::family::ended_within;
-use crate::references::{
+use crate::disk::support;
+use crate::references::support::{
     Group, SAYS_VERSION, SEARCH_PATH, beside, brief_rows, fake, of_no_use, only_one, with_fake, with_tools, words,
 };
-use crate::system::{Running, has, signal, wait_for};
+use crate::system::family::ended_within;
+use crate::system::process::{Running, has, signal, wait_for};
 
 /// What STREAM printed once: two arrays of 32 MB, which stand beside 64 MiB.
 const STREAM_PRINTED: &str =
@@ -215,7 +215,7 @@ fn a_real_tool_that_was_made_to_do_something_else_is_no_figure() {
         assert!(reason.contains("ran with blksize 1024 and not 131072"), "another block: {reason}");
     }
     let scratch = Scratch::new();
-    let Some(directory) = disk::directory(&scratch, "fio through the page cache") else { return };
+    let Some(directory) = support::directory(&scratch, "fio through the page cache") else { return };
     let place = format!("--dir {}", directory.display());
     let rows = "disk/random-read/**";
     if let Some(reason) = real_but("fio", rows, "--direct=1", "--direct=0", &place) {
@@ -278,7 +278,7 @@ fn passes_for(version: Version) -> String {
 #[test]
 fn a_run_beside_every_tool_ends_well_whatever_they_do() {
     let scratch = Scratch::new();
-    let Some(directory) = disk::directory(&scratch, "a run beside every tool") else { return };
+    let Some(directory) = support::directory(&scratch, "a run beside every tool") else { return };
     let programs = scratch.join("programs");
     std::fs::create_dir(&programs).unwrap();
     for reference in REFERENCES {

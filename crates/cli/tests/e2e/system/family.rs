@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use crate::common::Ran;
-use crate::system::{Running, wait_for};
+use crate::system::process::{Running, wait_for};
 
 /// A process that lives.
 struct Member {

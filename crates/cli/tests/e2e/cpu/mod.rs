@@ -1,0 +1,5 @@
+//! Rows of arithmetic: how they scale, missing instruction sets, CPUs that go offline, older processors under qemu.
+
+pub(crate) mod emulation;
+mod rows;
+mod trouble;

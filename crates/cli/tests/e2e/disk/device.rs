@@ -1,0 +1,104 @@
+//! What is known of the device below the test file: its own bytes, limits of a control group, compression.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::common::{Scratch, assay, codes, is_verified, number, printed, rows, skip};
+use crate::disk::later::assert_explained;
+use crate::disk::support::directory;
+use crate::system::cgroup::Cgroup;
+use crate::system::mounts::LoopDisk;
+use crate::system::process::has;
+
+/// The median of a row's metric.
+#[track_caller]
+fn median(row: &Value, name: &str) -> f64 {
+    let metric = row["metrics"].as_array().unwrap().iter().find(|metric| metric["name"] == name);
+    number(&metric.unwrap_or_else(|| panic!("no '{name}' in {row:#}"))["summary"], "median")
+}
+
+#[test]
+fn bytes_of_a_device_that_is_ours_alone_are_ours() {
+    let scratch = Scratch::new();
+    let Some(disk) = LoopDisk::make(&scratch, "ext4", 200, "") else {
+        return skip("a device of our own", "making and mounting one needs the superuser and a loop device");
+    };
+    let kind = "disk --pattern random --op read,write --block 64KiB --depth 8 --size 64MiB --repeat 3";
+    let shown = printed(&assay(&scratch, &format!("{kind} --dir {} --json -", disk.path().display())));
+    assert_explained(&shown);
+    for row in rows(&shown) {
+        let seen = &row["conditions"]["disk"];
+        assert!(is_verified(row), "{row:#}");
+        assert!((0.99..1.05).contains(&number(seen, "device_share")), "{seen:#}");
+        assert!(number(seen, "other_share") < 0.01, "{seen:#}");
+        let told = codes(row);
+        for code in ["cached", "not_direct", "amplified", "other_disk_traffic", "compressed"] {
+            assert!(!told.contains(&code), "{code}: {row:#}");
+        }
+    }
+}
+
+#[test]
+fn requests_for_nothing_are_not_held_against_a_device() {
+    let scratch = Scratch::new();
+    let Some(directory) = directory(&scratch, "requests for nothing") else { return };
+    let kind = "disk --pattern random --op read --depth 1,32 --engine null --size 64MiB --repeat 1";
+    let shown = printed(&assay(&scratch, &format!("{kind} --dir {} --json -", directory.display())));
+    for row in rows(&shown) {
+        let told = codes(row);
+        for code in ["depth_not_reached", "other_disk_traffic", "peak_unknown", "little", "cpu_bound", "host_cache"] {
+            assert!(!told.contains(&code), "{code}: {row:#}");
+        }
+    }
+}
+
+#[test]
+fn a_limit_of_the_control_group_is_named_where_it_binds() {
+    const PER_SECOND: u32 = 400;
+    let scratch = Scratch::new();
+    let Some(disk) = LoopDisk::make(&scratch, "ext4", 200, "") else {
+        return skip("a throttled disk", "making and mounting one needs the superuser and a loop device");
+    };
+    let Some(group) = Cgroup::make("blkio").or_else(|| Cgroup::make("io")).filter(|_| has("mountpoint")) else {
+        return skip("a throttled disk", "there is no control group of our own for devices here, or no mountpoint");
+    };
+    group.allow_reads(&disk.device(), PER_SECOND);
+    let kind = "disk --pattern random --op read --depth 8 --size 64MiB --repeat 3";
+    let arguments = format!("{kind} --dir {} --json -", disk.path().display());
+    let shown = printed(&group.assay(&scratch, &arguments).output().unwrap().into());
+    assert_explained(&shown);
+    let row = &rows(&shown)[0];
+    let share = median(row, "iops") / f64::from(PER_SECOND);
+    assert!(share < 1.5, "the limit binds: {share}");
+    // A throttle counts in slices of time, so that a short sample may hold a slice more or less.
+    assert_eq!((0.95..=1.05).contains(&share), codes(row).contains(&"capped_by_cgroup"), "{share}: {row:#}");
+    let peaks = row["metrics"][0]["peaks"].as_array().unwrap();
+    let limit = peaks.iter().find(|peak| peak["kind"] == "limit").unwrap_or_else(|| panic!("{row:#}"));
+    assert!((number(limit, "value") - f64::from(PER_SECOND)).abs() < 1e-6, "{limit:#}");
+}
+
+#[test]
+fn a_file_that_is_to_be_compressed_is_named() {
+    let scratch = Scratch::new();
+    let Some(disk) = LoopDisk::make(&scratch, "btrfs", 320, "") else {
+        return skip(
+            "a compressed file",
+            "making and mounting btrfs needs the superuser, mkfs.btrfs and a loop device",
+        );
+    };
+    let folder = disk.path().join("compressed");
+    std::fs::create_dir(&folder).unwrap();
+    let told = |folder: &Path| {
+        let kind = "disk --pattern random --op read --depth 8 --size 64MiB --verify --json -";
+        let shown = printed(&assay(&scratch, &format!("{kind} --dir {}", folder.display())));
+        assert_explained(&shown);
+        rows(&shown).iter().all(|row| codes(row).contains(&"compressed"))
+    };
+    assert!(!told(&folder));
+    if !Command::new("chattr").arg("+c").arg(&folder).status().is_ok_and(|status| status.success()) {
+        return skip("a compressed file", "chattr +c cannot be done");
+    }
+    assert!(told(&folder));
+}

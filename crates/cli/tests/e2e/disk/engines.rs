@@ -1,0 +1,124 @@
+//! With which engine a disk is measured, and what is used where an engine is not available.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::common::{Ran, Scratch, codes, is_root, list, names, number, program, refusal, skip, text};
+use crate::disk::support::{all_measured, checked, directory, seen};
+use crate::system::process::{has, through_shell, wrapped};
+
+#[test]
+fn a_check_is_not_stored_and_blocking_calls_reach_any_depth() {
+    let scratch = Scratch::new();
+    let Some(directory) = directory(&scratch, "blocking calls on a disk") else { return };
+    let arguments = "disk --pattern random --op read,write --depth 1,8 --engine sync --size 64MiB";
+    let found = checked(&scratch, &format!("{arguments} --dir {}", directory.display()));
+    assert_eq!(found.len(), 4);
+    for row in &found {
+        assert!(text(row, "id").contains("/sync/"), "{row:#}");
+        assert_eq!((&row["params"]["engine"], &seen(row)["engine"]), (&"sync".into(), &"sync".into()));
+        assert!(!codes(row).contains(&"engine_stepped_down"), "it was asked for: {row:#}");
+    }
+    assert!(!scratch.join("store").exists(), "nothing is stored");
+    // Where no directory is named it is the store's, which is there only as long as the test file.
+    let found = checked(&scratch, "disk --pattern random --op read --depth 1 --size 64MiB");
+    assert!(text(&found[0]["params"], "path").ends_with("/store"), "{:#}", found[0]["params"]);
+    assert!(!scratch.join("store").exists(), "nothing is left behind");
+}
+
+#[test]
+fn native_requests_reach_the_device_and_requests_for_nothing_do_not() {
+    let scratch = Scratch::new();
+    let Some(directory) = directory(&scratch, "native requests to a disk") else { return };
+    for engine in ["libaio", "null"] {
+        let arguments = format!("disk --pattern random --op read,write --depth 1,8 --engine {engine} --size 64MiB");
+        let found = checked(&scratch, &format!("{arguments} --dir {}", directory.display()));
+        assert_eq!(found.len(), 4);
+        for row in &found {
+            assert!(text(row, "id").contains(&format!("/{engine}/")), "{row:#}");
+            let seen = seen(row);
+            assert_eq!((&row["params"]["engine"], &seen["engine"]), (&engine.into(), &engine.into()));
+            assert!(number(seen, "cpu_seconds_per_request") > 0.0, "{seen:#}");
+            let no_device = engine == "null";
+            assert_eq!((seen["filesystem"].is_null(), seen["loop_iops"].is_null()), (no_device, no_device), "{seen:#}");
+            assert_eq!(row["method"] == "disk-null/2", no_device);
+            let told = codes(row);
+            assert!(!no_device || !told.contains(&"not_direct") && !told.contains(&"not_written"), "{told:?}");
+        }
+    }
+    assert_eq!(names(&directory), [""; 0]);
+}
+
+/// A program in Python that forbids `io_uring_setup` (425 on every architecture) with an error and becomes another: the
+/// filter loads the number of a system call, compares it, and answers with the error or lets it be.
+const FORBIDDEN: &str = r#"
+import ctypes, os, struct, sys
+NO_NEW_PRIVS, SECCOMP, FILTER = 38, 22, 2
+LOAD, IF_EQUAL, RETURN, ERROR, ALLOW = 0x20, 0x15, 0x06, 0x50000, 0x7fff0000
+code = [(LOAD, 0, 0, 0), (IF_EQUAL, 0, 1, 425), (RETURN, 0, 0, ERROR | int(sys.argv[1])), (RETURN, 0, 0, ALLOW)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *one) for one in code))
+whole = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 4, ctypes.addressof(code)))
+libc = ctypes.CDLL(None)
+zero, address = ctypes.c_ulong(0), ctypes.c_void_p(ctypes.addressof(whole))
+if libc.prctl(NO_NEW_PRIVS, ctypes.c_ulong(1), zero, zero, zero) or libc.prctl(SECCOMP, ctypes.c_ulong(FILTER), address):
+    sys.exit(99)
+os.execv(sys.argv[2], sys.argv[2:])
+"#;
+
+/// Runs the program where `io_uring` is answered with this error; `None` where no such filter can be had.
+fn without_io_uring(scratch: &Scratch, error: i32, arguments: &str) -> Option<Ran> {
+    if !has("python3") {
+        return None;
+    }
+    let mut python = Command::new("python3");
+    python.args(["-c", FORBIDDEN, &error.to_string()]).arg(program()).args(arguments.split_whitespace());
+    let ran: Ran = wrapped(scratch, python).output().unwrap().into();
+    (ran.status != Some(99)).then_some(ran)
+}
+
+#[test]
+fn where_io_uring_is_forbidden_another_engine_does_it_and_says_so() {
+    for (error, says) in [(1, "Operation not permitted"), (38, "Function not implemented")] {
+        let scratch = Scratch::new();
+        let Some(directory) = directory(&scratch, "a disk without io_uring") else { return };
+        let arguments = format!("disk --pattern random --depth 8 --size 64MiB --dir {}", directory.display());
+        let Some(ran) = without_io_uring(&scratch, error, &format!("{arguments} --verify --json -")) else {
+            return skip("a disk without io_uring", "a seccomp filter needs python3");
+        };
+        for row in all_measured(&ran) {
+            let engine = text(&row["params"], "engine");
+            assert!(["libaio", "sync"].contains(&engine) && seen(&row)["engine"] == engine, "{row:#}");
+            assert!(!text(&row, "id").contains(engine), "nobody chose it: {row:#}");
+            let warning = list(&row, "warnings").iter().find(|warning| warning["code"] == "engine_stepped_down");
+            assert!(text(warning.expect("a warning"), "text").contains(says), "{row:#}");
+        }
+        let named = without_io_uring(&scratch, error, &format!("{arguments} --engine io_uring")).unwrap();
+        let sentence = refusal(&named);
+        assert!(sentence.contains(says) && sentence.contains("--engine sync"), "{sentence}");
+        assert_eq!(names(&directory), [""; 0]);
+    }
+}
+
+#[test]
+fn little_locked_memory_costs_registered_buffers_and_is_said_to() {
+    let scratch = Scratch::new();
+    let Some(directory) = directory(&scratch, "little locked memory") else { return };
+    if !has("prlimit") || is_root() && !has("setpriv") {
+        return skip("little locked memory", "prlimit or setpriv is missing");
+    }
+    // The superuser's right to lock memory counts more than the limit.
+    let without_right = if is_root() { "setpriv --bounding-set=-ipc_lock " } else { "" };
+    let line = format!("exec {without_right}prlimit --memlock=65536:65536 \"$@\"");
+    let arguments = "disk --pattern sequential --depth 8 --size 64MiB --verify --json -";
+    let ran = through_shell(&scratch, &line, &format!("{arguments} --dir {}", directory.display())).output().unwrap();
+    for row in all_measured(&ran.into()) {
+        if row["params"]["engine"] == "sync" {
+            return skip("little locked memory", "io_uring cannot be had here");
+        }
+        let steps = list(seen(&row), "stepped_down");
+        let step = steps.iter().filter_map(Value::as_str).find(|step| step.contains("registered_buffers"));
+        assert!(step.is_some_and(|step| step.contains("64 KiB")), "{steps:?}");
+        assert!(codes(&row).contains(&"engine_stepped_down"), "{row:#}");
+    }
+}

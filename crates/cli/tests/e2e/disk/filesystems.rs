@@ -1,0 +1,205 @@
+//! Where a disk is measured: file systems, loop devices, overlays, directories that are refused.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::common::{
+    Ran, Scratch, assay, check, codes, command, is_root, list, names, printed, refusal, rows, skip, text,
+};
+use crate::disk::support::{assert_direct_or_said, brief, checked, directory, is_memory, seen, writes};
+use crate::system::mounts::{Locked, LoopDisk, Overlay, ReadOnly};
+use crate::system::process::{has, through_shell};
+
+#[test]
+fn directories_that_cannot_be_measured_in_are_refused_when_named() {
+    let scratch = Scratch::new();
+    let file = scratch.join("file");
+    std::fs::write(&file, "").unwrap();
+    let refused = |directory: &Path, says: &str| {
+        let ran = assay(&scratch, &format!("disk --size 64MiB --dir {}", directory.display()));
+        let sentence = refusal(&ran);
+        assert!(sentence.contains(says) && sentence.contains(directory.to_str().unwrap()), "{sentence}");
+        assert!(sentence.contains("--dir") && sentence.lines().count() == 1, "{sentence}");
+        assert!(!scratch.join("store").exists());
+    };
+    refused(&scratch.join("missing"), "is not there");
+    refused(&file, "is not a directory");
+    refused(Path::new("/proc"), if is_root() { "takes no files" } else { "is not writable for this user" });
+    if is_memory(Path::new("/dev/shm")) {
+        refused(Path::new("/dev/shm"), "is tmpfs, which is memory");
+    } else {
+        skip("--dir in memory", "/dev/shm is no tmpfs");
+    }
+    let folder = scratch.join("folder");
+    std::fs::create_dir(&folder).unwrap();
+    if is_root() {
+        match ReadOnly::mount(&folder) {
+            Some(_mounted) => refused(&folder, "is mounted read-only"),
+            None => skip("--dir on a read-only mount", "mounting is not allowed"),
+        }
+    } else {
+        let locked = Locked::new(&folder);
+        refused(&folder, "is not writable for this user");
+        drop(locked);
+    }
+    assert_eq!(names(&folder), [""; 0]);
+}
+
+#[test]
+fn a_directory_that_others_may_not_write_to_is_refused() {
+    let scratch = Scratch::new();
+    let locked = scratch.join("locked");
+    std::fs::create_dir(&locked).unwrap();
+    if !is_root() || !has("setpriv") {
+        return skip("somebody else's directory", "becoming somebody else needs the superuser and setpriv");
+    }
+    let line = "exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$@\"";
+    let ran: Ran =
+        through_shell(&scratch, line, &format!("disk --list --dir {}", locked.display())).output().unwrap().into();
+    if ran.status == Some(127) || ran.stderr.contains("setpriv:") {
+        return skip("somebody else's directory", "nobody may not run the program");
+    }
+    assert!(refusal(&ran).contains("is not writable for this user"), "{ran:?}");
+}
+
+/// A store in memory; gone when dropped.
+struct StoreInMemory(PathBuf);
+
+impl StoreInMemory {
+    fn new() -> Option<Self> {
+        let path = PathBuf::from(format!("/dev/shm/assay-e2e-{}", std::process::id()));
+        (is_memory(path.parent()?) && std::fs::create_dir(&path).is_ok()).then_some(Self(path))
+    }
+}
+
+impl Drop for StoreInMemory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_store_in_memory_is_no_disk_and_no_error() {
+    let Some(store) = StoreInMemory::new() else {
+        return skip("a store in memory", "/dev/shm is no tmpfs that can be written to");
+    };
+    let scratch = Scratch::new();
+    let mut command = command(&scratch, ["disk", "--json", "-"]);
+    let ran: Ran = command.env("ASSAY_STORE", &store.0).output().unwrap().into();
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let document = printed(&ran);
+    check(&document);
+    assert!(rows(&document).len() >= 8);
+    for row in rows(&document) {
+        assert_eq!(row["status"], "skipped");
+        let reason = text(row, "reason");
+        assert!(reason.contains("is tmpfs, which is memory") && reason.contains("--dir"), "{reason}");
+    }
+    assert_eq!(names(&store.0), ["runs"]);
+}
+
+#[test]
+fn ext4_and_xfs_are_measured_past_the_page_cache() {
+    for (kind, mebibytes) in [("ext4", 160), ("xfs", 320)] {
+        let scratch = Scratch::new();
+        let Some(disk) = LoopDisk::make(&scratch, kind, mebibytes, "") else {
+            skip(kind, "making and mounting it needs the superuser, mkfs and a loop device");
+            continue;
+        };
+        for row in checked(&scratch, &brief(&scratch, disk.path())) {
+            assert_eq!(seen(&row)["filesystem"], kind);
+            assert_direct_or_said(&row);
+            assert!(!codes(&row).contains(&"not_direct"), "{row:#}");
+        }
+    }
+}
+
+#[test]
+fn a_loop_device_is_named_and_said_to_be_a_file() {
+    let scratch = Scratch::new();
+    let Some(disk) = LoopDisk::make(&scratch, "ext4", 160, "") else {
+        return skip("a loop device", "making and mounting it needs the superuser, mkfs and a loop device");
+    };
+    let json = scratch.join("run.json");
+    let arguments = format!("disk --pattern random --op read --depth 1 --size 64MiB --dir {}", disk.path().display());
+    let ran = assay(&scratch, &format!("{arguments} --repeat 1 --json {}", json.display()));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("ext4 on loop"), "{}", ran.stdout);
+    let found: Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    check(&found);
+    for row in rows(&found) {
+        let layers = list(seen(row), "layers").iter().chain(list(seen(row), "devices"));
+        assert!(layers.filter_map(Value::as_str).any(|name| name.starts_with("loop")), "{row:#}");
+        let warning = list(row, "warnings").iter().find(|warning| warning["code"] == "host_cache");
+        let told = text(warning.expect("a warning"), "text");
+        let file = format!(" is the file '{}', which the page cache", disk.image().display());
+        assert!(told.starts_with("loop") && told.contains(&file) && !told.contains("loop0 is made"), "{told}");
+    }
+}
+
+#[test]
+fn writes_of_part_of_a_physical_sector_are_told() {
+    let scratch = Scratch::new();
+    let Some(directory) = directory(&scratch, "blocks of less than a sector") else { return };
+    let kind = "disk --pattern random --op read,write --block 1KiB,4KiB --depth 1 --size 64MiB --verify --json -";
+    let shown = printed(&assay(&scratch, &format!("{kind} --dir {}", directory.display())));
+    check(&shown);
+    for row in rows(&shown).iter().filter(|row| row["status"] == "ok") {
+        if list(seen(row), "layers").iter().filter_map(Value::as_str).any(|name| name.starts_with("loop")) {
+            return skip("blocks of less than a sector", "temporary files are in a file of a loop device here");
+        }
+        let below = list(seen(row), "devices");
+        let disks = list(&shown["machine"], "disks").iter().filter(|disk| below.contains(&disk["name"]));
+        let sector = disks.filter_map(|disk| disk["physical_block_bytes"].as_u64()).max();
+        let in_part = sector.is_some_and(|sector| !row["params"]["block"].as_u64().unwrap().is_multiple_of(sector));
+        assert_eq!(codes(row).contains(&"part_of_sector"), in_part && writes(row), "{row:#}");
+    }
+}
+
+#[test]
+fn btrfs_overwrites_in_place_or_is_said_not_to() {
+    let scratch = Scratch::new();
+    let Some(disk) = LoopDisk::make(&scratch, "btrfs", 320, "compress-force=zstd") else {
+        return skip("btrfs", "making and mounting it needs the superuser, mkfs.btrfs and a loop device");
+    };
+    let arguments = "disk --pattern random --depth 8 --size 64MiB --dir";
+    for row in checked(&scratch, &format!("{arguments} {}", disk.path().display())) {
+        assert_eq!((&seen(&row)["filesystem"], &seen(&row)["in_place"]), (&"btrfs".into(), &true.into()), "{row:#}");
+        assert_direct_or_said(&row);
+        assert!(!codes(&row).contains(&"not_direct"), "{row:#}");
+    }
+    // It says nothing of what direct requests must be multiples of, and buffers what is no whole block of its own.
+    let small = "disk --pattern random --depth 1 --block 512,1KiB,4KiB --size 64MiB --verify --json - --dir";
+    let shown = printed(&assay(&scratch, &format!("{small} {}", disk.path().display())));
+    check(&shown);
+    for row in rows(&shown) {
+        let whole = row["params"]["block"] == 4096;
+        assert_eq!(row["status"] == "ok", whole, "{row:#}");
+        assert!(whole || text(row, "reason").contains("needs multiples of 4096 bytes"), "{row:#}");
+    }
+    // A file that is to be compressed cannot also be overwritten in place.
+    let compressed = disk.path().join("compressed");
+    std::fs::create_dir(&compressed).unwrap();
+    if !Command::new("chattr").arg("+c").arg(&compressed).status().is_ok_and(|status| status.success()) {
+        return skip("a file that btrfs copies on write", "chattr +c cannot be done");
+    }
+    for row in checked(&scratch, &format!("{arguments} {}", compressed.display())) {
+        assert_eq!(seen(&row)["in_place"], false, "{row:#}");
+        assert_direct_or_said(&row);
+        assert_eq!(codes(&row).contains(&"not_direct"), writes(&row), "{row:#}");
+    }
+}
+
+#[test]
+fn an_overlay_is_measured_like_what_is_below_it() {
+    let scratch = Scratch::new();
+    let Some(below) = directory(&scratch, "an overlay") else { return };
+    let Some(overlay) = Overlay::mount(&below) else { return skip("an overlay", "mounting is not allowed") };
+    for row in checked(&scratch, &brief(&scratch, overlay.path())) {
+        assert_eq!(seen(&row)["filesystem"], "overlay");
+        assert_direct_or_said(&row);
+    }
+    assert_eq!(names(overlay.path()), [""; 0]);
+}

@@ -1,0 +1,5 @@
+//! Streams and round trips between two processes, servers, and networks that lose or delay packets.
+
+mod faults;
+mod server;
+mod streams;

@@ -1,0 +1,229 @@
+//! Fake reference tools that are missing, hang, die, print nonsense or leave processes behind.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::common::{Scratch, assay, check, document, left_in, only_run, rows, skip, stored_runs};
+use crate::references::support::{
+    Group, SAYS_VERSION, SEARCH_PATH, assert_measured, brief, fake, of_no_use, only_one, with_fake, with_tools, words,
+};
+use crate::system::family::ended_within;
+use crate::system::process::{Running, has, signal, wait_for};
+
+/// How iperf3 says its version.
+const IPERF3_SAYS_VERSION: &str = "[ \"$1\" = --version ] && { echo 'iperf 3.12 (a fake)'; exit; }";
+
+/// Longer than any tool may take that was not seen to hang.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
+
+#[test]
+fn a_tool_that_is_missing_is_said_to_be_and_how_to_get_it() {
+    let scratch = Scratch::new();
+    let reason = of_no_use(&scratch, &assay(&scratch, &brief(&scratch, "likwid-bench")), "skipped");
+    assert!(reason.contains("not installed") && reason.contains("Debian package likwid"), "{reason}");
+    let scratch = Scratch::new();
+    let arguments = format!("{} --tool likwid-bench=/no/such/program", brief(&scratch, "likwid-bench"));
+    let ran = with_tools(&scratch, &arguments);
+    let reason = of_no_use(&scratch, &ran, "skipped");
+    assert!(reason.contains("/no/such/program"), "one that was named is not looked for elsewhere: {reason}");
+}
+
+#[test]
+fn a_tool_whose_version_is_not_known_is_not_used() {
+    for (says, why) in [
+        ("echo 'likwid-bench -- Version 4.3.1'", "older than 5.2"),
+        ("head -c 3000 /dev/urandom", "does not name a version"),
+        ("kill -SEGV $$", "does not name a version"),
+    ] {
+        let scratch = Scratch::new();
+        fake(&scratch, "likwid-bench", says);
+        let ran = assay(&scratch, &with_fake(&scratch, "likwid-bench"));
+        let reason = of_no_use(&scratch, &ran, "skipped");
+        assert!(reason.contains(why) && reason.len() < 1000, "{says}: {reason}");
+        assert_eq!(left_in(&only_run(&scratch)), ["run.json"], "it was never run");
+    }
+}
+
+#[test]
+fn a_tool_that_fails_or_talks_nonsense_loses_its_place() {
+    for (body, why, raw) in [
+        ("env; echo 'oh dear' >&2; exit 3", "left with status 3: oh dear", "LC_ALL=C"),
+        ("printf '\\377\\376 nonsense \\000\\n'", "likwid-bench", "nonsense"),
+        ("echo begun; kill -KILL $$", "SIGKILL", "begun"),
+        ("head -c 100000000 /dev/zero | tr '\\000' x", "likwid-bench", "xxxxx"),
+        ("exec >&- 2>&-", "likwid-bench", "$ "),
+    ] {
+        let scratch = Scratch::new();
+        let program = fake(&scratch, "likwid-bench", &format!("{SAYS_VERSION}\n{body}"));
+        let ran = with_tools(&scratch, &with_fake(&scratch, "likwid-bench"));
+        let reason = of_no_use(&scratch, &ran, "failed");
+        assert!(reason.contains(why) && reason.len() < 1000, "{body}: {reason}");
+        let folder = only_run(&scratch);
+        let (document, printed) = (document(&folder), std::fs::read(folder.join("raw/likwid-bench-01.txt")).unwrap());
+        let printed = String::from_utf8_lossy(&printed).into_owned();
+        assert!(printed.contains(raw) && printed.len() < 10_000_000, "{body}: {} bytes", printed.len());
+        for ours in ["HOME=/nowhere", "OPENBLAS", "ASSAY_STORE", "LANG="] {
+            assert!(!printed.contains(ours), "{ours} has reached it: {printed}");
+        }
+        assert_eq!(words(only_one(&rows(&document)[0]).1, "argv")[0], program.to_str().unwrap());
+    }
+}
+
+#[test]
+fn a_memory_tool_that_measured_something_else_loses_its_place() {
+    let written = "# STREAM version $Revision: 5.10 $";
+    let [pmbw_help, multichase_help] = [
+        "[ \"$1\" = -h ] && { echo '-M Limit the maximum amount of memory allocated at startup'; exit 1; }",
+        "[ \"$1\" = -h ] && { echo '-T TLB locality in bytes'; exit 1; }",
+    ];
+    let small = "echo 'This system uses 8 bytes per array element.'; echo 'Array size = 1000 (elements), Offset = 0'";
+    for (tool, known_by, body, why) in [
+        ("stream", written, small, "-DSTREAM_ARRAY_SIZE=2796203"),
+        ("stream", written, "printf '\\377\\376 nonsense \\000\\n'", "printed no number"),
+        ("pmbw", pmbw_help, "echo 'RESULT nothing'", "0 results"),
+        ("pmbw", pmbw_help, "printf 'RESULT\\tfuncname=ScanWrite64\\n'", "ran 'ScanWrite64'"),
+        ("multichase", multichase_help, "echo 'stride = 256'", "and not 64"),
+        ("multichase", multichase_help, "echo 88.8", "printed nothing behind 'stride ='"),
+    ] {
+        let scratch = Scratch::new();
+        fake(&scratch, tool, &format!("{known_by}\n{body}"));
+        let reason = of_no_use(&scratch, &assay(&scratch, &with_fake(&scratch, tool)), "failed");
+        assert!(reason.contains(why) && reason.len() < 1000, "{tool}, {body}: {reason}");
+    }
+}
+
+#[test]
+fn a_tool_that_does_not_say_its_version_is_known_by_its_file_or_its_help() {
+    let recorded = concat!(env!("CARGO_MANIFEST_DIR"), "/../bench/src/reference/recorded/stream-5.10-91MiB-serial.txt");
+    let scratch = Scratch::new();
+    fake(&scratch, "stream", &format!("# STREAM version $Revision: 5.10 $\n/bin/cat {recorded}"));
+    let ran = assay(&scratch, &with_fake(&scratch, "stream"));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let document = document(&only_run(&scratch));
+    check(&document);
+    assert_measured(&scratch, &rows(&document)[0], 2);
+    let (_, reference) = only_one(&rows(&document)[0]);
+    assert_eq!((&reference["version"], &reference["env"]["OMP_NUM_THREADS"]), (&json!("5.10"), &json!("1")));
+    for tool in ["stream", "pmbw", "multichase", "mbw"] {
+        let scratch = Scratch::new();
+        fake(&scratch, tool, "echo 'somebody else'");
+        let ran = assay(&scratch, &with_fake(&scratch, tool));
+        let reason = of_no_use(&scratch, &ran, "skipped");
+        assert!(reason.contains("does not"), "{tool}: {reason}");
+    }
+}
+
+/// A run with a tool of this name that writes its number to the file `leader` when it begins to hang.
+fn hanging(scratch: &Scratch, tool: &str, before: &str, how: &str) -> (Running, PathBuf) {
+    let leader = scratch.join("leader");
+    let path = leader.display();
+    let hang = format!("echo $$ >{path}.new; mv {path}.new {path}; sleep 300 & {how}");
+    fake(scratch, tool, &format!("{before}\n{hang}"));
+    (Running::assay(scratch, &with_fake(scratch, tool)), leader)
+}
+
+#[test]
+fn a_signal_ends_a_tool_and_all_that_it_has_started() {
+    for (name, status, how) in
+        [("INT", 130, "sleep 300"), ("TERM", 143, "trap '' TERM INT HUP; while :; do sleep 9; done")]
+    {
+        let scratch = Scratch::new();
+        let (run, leader) = hanging(&scratch, "likwid-bench", SAYS_VERSION, how);
+        let group = Group::of(&leader);
+        signal(run.id(), name);
+        let ran = ended_within(run, Duration::from_secs(8));
+        assert_eq!(ran.status, Some(status), "{ran:?}");
+        group.assert_gone();
+        let document = document(&only_run(&scratch));
+        check(&document);
+        assert_eq!(document["run"]["complete"], false);
+    }
+}
+
+#[test]
+fn the_next_run_ends_a_tool_that_a_killed_one_left() {
+    let scratch = Scratch::new();
+    let (run, leader) = hanging(&scratch, "likwid-bench", SAYS_VERSION, "sleep 300");
+    let group = Group::of(&leader);
+    let others = Scratch::new();
+    let journal = || std::fs::read_to_string(only_run(&scratch).join("journal.jsonl")).unwrap();
+    let noted = || journal().contains(&format!("{{\"kind\":\"started\",\"process\":{}", group.0)).then_some(());
+    wait_for(PATIENCE, noted).expect("a note of the tool in the journal");
+    signal(run.id(), "KILL");
+    run.output();
+    assert!(group.lives(), "nothing has ended it yet");
+    let brief = "cpu --op fma --type fp64 --isa scalar --threads 1 --repeat 1";
+    assert_eq!(assay(&others, brief).status, Some(0));
+    assert!(group.lives(), "another store's run is nobody's business");
+    assert_eq!(assay(&scratch, brief).status, Some(0));
+    group.assert_gone();
+    assert_eq!(stored_runs(&scratch).len(), 2);
+}
+
+/// Waits for a run whose tool hangs; why the tool was of no use.
+fn ended_hanging(scratch: &Scratch, run: Running, status: &str) -> String {
+    let ran = ended_within(run, PATIENCE);
+    of_no_use(scratch, &ran, status)
+}
+
+#[test]
+fn a_tool_that_hangs_is_ended_with_all_that_it_has_started() {
+    // At once, since all that these do is wait: hanging when asked for the version, as a server that never listens, and
+    // in the middle of a measurement.
+    let [version, server, client] = [Scratch::new(), Scratch::new(), Scratch::new()];
+    let (asked, asked_leader) = hanging(&version, "iperf3", "", "sleep 300");
+    let (serving, serving_leader) = hanging(&server, "iperf3", IPERF3_SAYS_VERSION, "sleep 300");
+    let real = has("iperf3").then(|| {
+        let serve = format!("{IPERF3_SAYS_VERSION}\n[ \"$1\" = -s ] && PATH={SEARCH_PATH} exec iperf3 \"$@\"");
+        hanging(&client, "iperf3", &serve, "sleep 300")
+    });
+    let groups = [Group::of(&asked_leader), Group::of(&serving_leader)];
+    let reason = ended_hanging(&version, asked, "skipped");
+    assert!(reason.contains("took longer than 5 s"), "{reason}");
+    let reason = ended_hanging(&server, serving, "failed");
+    assert!(reason.contains("did not listen within 5 s"), "{reason}");
+    groups.iter().for_each(Group::assert_gone);
+    let Some((measuring, leader)) = real else { return skip("an iperf3 that hangs", "iperf3 is not installed") };
+    let group = Group::of(&leader);
+    let reason = ended_hanging(&client, measuring, "failed");
+    assert!(reason.contains("took longer than"), "{reason}");
+    group.assert_gone();
+}
+
+#[test]
+fn a_server_that_does_not_stay_is_told_with_its_last_words() {
+    let scratch = Scratch::new();
+    fake(&scratch, "iperf3", &format!("{IPERF3_SAYS_VERSION}\necho 'no such device' >&2; exit 1"));
+    let ran = assay(&scratch, &with_fake(&scratch, "iperf3"));
+    let reason = of_no_use(&scratch, &ran, "failed");
+    assert!(reason.contains("did not stay") && reason.contains("no such device"), "{reason}");
+}
+
+#[test]
+fn a_port_that_somebody_else_took_is_followed_by_another() {
+    if !has("iperf3") {
+        return skip("a server's port that is taken", "iperf3 is not installed");
+    }
+    let scratch = Scratch::new();
+    let tried = scratch.join("tried");
+    let body = format!(
+        "PATH={SEARCH_PATH}\n[ \"$1\" = -s ] && {{ echo \"$@\" >>{tried}; [ $(wc -l <{tried}) -gt 2 ] || \
+         {{ echo 'iperf3: error - unable to start listener for connections: Address already in use' >&2; \
+         exit 1; }}; }}\n\
+         exec iperf3 \"$@\"",
+        tried = tried.display()
+    );
+    fake(&scratch, "iperf3", &body);
+    let ran = assay(&scratch, &with_fake(&scratch, "iperf3"));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let document = document(&only_run(&scratch));
+    check(&document);
+    assert_measured(&scratch, &rows(&document)[0], 2);
+    let tried = std::fs::read_to_string(tried).unwrap();
+    let ports: Vec<&str> = tried.lines().map(|line| line.rsplit_once("-p").unwrap().1).collect();
+    assert_eq!(ports.len(), 4, "two in vain, then one for each pair: {tried}");
+    let used = words(only_one(&rows(&document)[0]).1, "server_argv").last().copied().unwrap();
+    assert_eq!(used.strip_prefix("-p"), ports.last().copied(), "the port that was used is the one that is told");
+}

@@ -1,0 +1,118 @@
+//! Control groups that a test makes; each is removed when its value is dropped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::common::{Scratch, program};
+use crate::system::process::{GONE, wait_for, wrapped};
+
+/// A control group of our own.
+pub(crate) struct Cgroup {
+    path: PathBuf,
+    unified: bool,
+}
+
+/// Groups made so far.
+static GROUPS: AtomicU32 = AtomicU32::new(0);
+
+impl Cgroup {
+    /// Makes a group under the controller, of version 1 or 2; `None` where that is not allowed.
+    pub(crate) fn make(controller: &str) -> Option<Self> {
+        let root = Path::new("/sys/fs/cgroup");
+        let separate = root.join(controller);
+        let unified = !separate.is_dir();
+        let parent = if unified { root } else { &separate };
+        let number = GROUPS.fetch_add(1, Ordering::Relaxed);
+        let path = parent.join(format!("assay-e2e-{}-{number}", std::process::id()));
+        if unified {
+            fs::write(root.join("cgroup.subtree_control"), format!("+{controller}")).ok()?;
+        }
+        fs::create_dir(&path).ok()?;
+        Some(Self { path, unified })
+    }
+
+    fn set(&self, file: &str, value: &str) {
+        fs::write(self.path.join(file), value).unwrap_or_else(|error| panic!("{file} = {value}: {error}"));
+    }
+
+    /// Half a CPU for the group, and precedence over everybody else while it has not used it up.
+    pub(crate) fn allow_half_a_cpu(&self) {
+        if self.unified {
+            self.set("cpu.max", "50000 100000");
+            self.set("cpu.weight", "10000");
+        } else {
+            self.set("cpu.cfs_period_us", "100000");
+            self.set("cpu.cfs_quota_us", "50000");
+            self.set("cpu.shares", "262144");
+        }
+    }
+
+    /// Commands of a shell that set a quota of half a CPU and lift it.
+    pub(crate) fn quota_commands(&self) -> [String; 2] {
+        let path = self.path.display();
+        if self.unified {
+            [format!("echo '50000 100000' > {path}/cpu.max"), format!("echo 'max 100000' > {path}/cpu.max")]
+        } else {
+            [format!("echo 50000 > {path}/cpu.cfs_quota_us"), format!("echo -1 > {path}/cpu.cfs_quota_us")]
+        }
+    }
+
+    /// Precedence for the group over everybody else, without a quota.
+    pub(crate) fn put_first(&self) {
+        if self.unified { self.set("cpu.weight", "10000") } else { self.set("cpu.shares", "262144") }
+    }
+
+    /// As much of the CPUs again as there is.
+    pub(crate) fn lift_quota(&self) {
+        if self.unified { self.set("cpu.max", "max 100000") } else { self.set("cpu.cfs_quota_us", "-1") }
+    }
+
+    /// So much memory for the group.
+    pub(crate) fn allow_memory(&self, bytes: u64) {
+        self.set(if self.unified { "memory.max" } else { "memory.limit_in_bytes" }, &bytes.to_string());
+    }
+
+    /// So many reads a second of a block device, by its number (`major:minor`).
+    pub(crate) fn allow_reads(&self, device: &str, per_second: u32) {
+        if self.unified {
+            self.set("io.max", &format!("{device} riops={per_second}"));
+        } else {
+            self.set("blkio.throttle.read_iops_device", &format!("{device} {per_second}"));
+        }
+    }
+
+    /// So many requests and bytes a second of a block device, by its number (`major:minor`), of reads and of writes each.
+    pub(crate) fn allow_little(&self, device: &str, requests: u32, bytes: u32) {
+        if self.unified {
+            self.set("io.max", &format!("{device} riops={requests} wiops={requests} rbps={bytes} wbps={bytes}"));
+            return;
+        }
+        for (kind, per_second) in [("iops", requests), ("bps", bytes)] {
+            for way in ["read", "write"] {
+                self.set(&format!("blkio.throttle.{way}_{kind}_device"), &format!("{device} {per_second}"));
+            }
+        }
+    }
+
+    /// `program` with these arguments, inside the group.
+    pub(crate) fn command(&self, program: &Path, arguments: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(self.path.join("cgroup.procs"));
+        command.arg(program).args(arguments.split_whitespace());
+        command
+    }
+
+    /// The program under test, inside the group.
+    pub(crate) fn assay(&self, scratch: &Scratch, arguments: &str) -> Command {
+        wrapped(scratch, self.command(&program(), arguments))
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        // What has just ended may still be counted for a moment.
+        let _ = wait_for(GONE, || fs::remove_dir(&self.path).ok());
+    }
+}
