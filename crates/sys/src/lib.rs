@@ -5,21 +5,16 @@
 //! One of the two crates that may use `unsafe`, each block with its reason. It holds no policy: which CPU, how much
 //! memory and how long are the caller's to say.
 
-pub mod affinity;
 pub mod blas;
 pub mod clock;
-pub mod code;
-pub mod copy;
-pub mod cpuid;
-pub mod cycles;
+pub mod cpu;
 pub mod file;
 pub mod memory;
 pub mod net;
-pub mod numbers;
-pub mod pages;
 pub mod process;
 pub mod queue;
 pub mod team;
-pub mod tick;
-pub mod tiles;
-pub mod usage;
+
+pub use cpu::{affinity, cpuid, cycles, tick, tiles};
+pub use memory::{copy, numbers, pages};
+pub use process::{code, usage};

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::affinity;
+use crate::cpu::affinity;
 use crate::clock::{Timer, monotonic_raw_seconds};
 
 /// Spins before the processor is given up for a moment: with more threads than CPUs the ones that are waited for must

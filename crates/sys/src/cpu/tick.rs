@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::affinity;
+use crate::cpu::affinity;
 
 /// What is taken for a tick where the kernel does not say: the longest that Linux can be built with (`HZ=100`).
 const LONGEST_TICK: Duration = Duration::from_millis(10);

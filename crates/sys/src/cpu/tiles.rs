@@ -91,7 +91,7 @@ mod tests {
 
     /// Whether XCR0 has both bits of tile state, configuration and data.
     fn enabled() -> bool {
-        crate::cpuid::xcr0().is_some_and(|xcr0| xcr0 >> 17 & 3 == 3)
+        crate::cpu::cpuid::xcr0().is_some_and(|xcr0| xcr0 >> 17 & 3 == 3)
     }
 
     #[test]

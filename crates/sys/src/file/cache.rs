@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
-use super::retried;
+use super::calls::retried;
 
 /// The system call `cachestat`, since Linux 6.5: the same number on every architecture.
 const SYS_CACHESTAT: libc::c_long = 451;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-use super::{retried, unless_unknown};
+use super::calls::{retried, unless_unknown};
 
 /// `FS_IOC_FIEMAP` of linux/fs.h: `_IOWR('f', 11, struct fiemap)`, whose head is 32 bytes long.
 const FS_IOC_FIEMAP: libc::c_ulong = 0xC020_660B;

@@ -3,6 +3,7 @@
 //! It decides nothing: which file system is fit to be measured and how large a file may be are the caller's to say.
 
 mod cache;
+mod calls;
 mod extents;
 
 use std::ffi::{CString, OsStr};
@@ -13,6 +14,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
+
+use calls::{retried, unless_unknown};
 
 pub use cache::{cached_bytes, drop_all_cached, drop_cached};
 pub use extents::{Extents, extents};
@@ -258,31 +261,6 @@ fn inode_flags(file: &File) -> io::Result<libc::c_int> {
         unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_GETFLAGS, &raw mut flags) }
     })?;
     Ok(flags)
-}
-
-/// `None` where the error says that the kernel or the file system does not know the request.
-fn unless_unknown<T>(answer: io::Result<T>) -> io::Result<Option<T>> {
-    match answer {
-        Ok(value) => Ok(Some(value)),
-        Err(error) => match error.raw_os_error() {
-            Some(libc::ENOTTY | libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL) => Ok(None),
-            _ => Err(error),
-        },
-    }
-}
-
-/// Calls the kernel until no signal interrupts it; a negative answer is an error.
-fn retried(mut call: impl FnMut() -> libc::c_int) -> io::Result<libc::c_int> {
-    loop {
-        let answer = call();
-        if answer >= 0 {
-            return Ok(answer);
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
 }
 
 #[cfg(test)]

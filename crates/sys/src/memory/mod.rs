@@ -1,5 +1,9 @@
 //! Anonymous memory for working sets: aligned, of a stated page size, and honest about what was obtained.
 
+pub mod copy;
+pub mod numbers;
+pub mod pages;
+
 use std::io;
 use std::ptr::NonNull;
 

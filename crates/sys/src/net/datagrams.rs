@@ -14,7 +14,7 @@ use std::net::UdpSocket;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, RawFd};
 
-use crate::pages::Pages;
+use crate::memory::pages::Pages;
 
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use std::net::TcpStream;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
-use crate::pages::Pages;
+use crate::memory::pages::Pages;
 
 /// `SO_EE_ORIGIN_ZEROCOPY` (`linux/errqueue.h`).
 const ORIGIN_ZEROCOPY: u8 = 5;

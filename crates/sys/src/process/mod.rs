@@ -1,5 +1,8 @@
 //! Processes and signals: what makes a run stop, and workers die with the process that started them.
 
+pub mod code;
+pub mod usage;
+
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};
 

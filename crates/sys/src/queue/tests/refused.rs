@@ -1,0 +1,185 @@
+//! Threads on which the kernel refuses system calls.
+
+use super::*;
+
+/// From now on the calling thread, alone, gets `answer` from this system call; with `second` only where that is
+/// its second argument. False where no filter can be set.
+fn refuse(call: libc::c_long, second: Option<u32>, answer: i32) -> bool {
+    let [load, equals, give] = [
+        libc::BPF_LD | libc::BPF_W | libc::BPF_ABS,
+        libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+        libc::BPF_RET | libc::BPF_K,
+    ]
+    .map(|code| u16::try_from(code).unwrap());
+    let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    // `struct seccomp_data`: the call's number at 0, its second argument at 24.
+    let call = u32::try_from(call).unwrap();
+    let mut program = vec![step(load, 0, 0, 0)];
+    match second {
+        None => program.push(step(equals, 0, 1, call)),
+        Some(second) => {
+            program.extend([step(equals, 0, 3, call), step(load, 0, 0, 24), step(equals, 0, 1, second)]);
+        }
+    }
+    program.push(step(give, 0, 0, libc::SECCOMP_RET_ERRNO | u32::try_from(answer).unwrap()));
+    program.push(step(give, 0, 0, libc::SECCOMP_RET_ALLOW));
+    let length = u16::try_from(program.len()).unwrap();
+    let filter = libc::sock_fprog { len: length, filter: program.as_mut_ptr() };
+    // SAFETY: plain integers, and a program that lives through the call and is copied by it.
+    unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) == 0
+    }
+}
+
+/// Runs it on a thread of its own, which the refusals end with.
+fn on_a_thread(refusals: &'static [(libc::c_long, Option<u32>, i32)], then: fn()) {
+    let thread = std::thread::spawn(move || {
+        if refusals.iter().all(|(call, second, answer)| refuse(*call, *second, *answer)) {
+            then();
+        } else {
+            skip(format_args!("no seccomp filter can be set: {}", io::Error::last_os_error()));
+        }
+    });
+    thread.join().unwrap();
+}
+
+/// Opening fails and says this.
+fn no_ring_because(why: &str, kind: io::ErrorKind) {
+    let options = Options { engine: Engine::IoUring, depth: 4, arena_bytes: BLOCK };
+    for error in [Queue::io_uring_available().unwrap_err(), Queue::open(written_file(BLOCK), &options).unwrap_err()]
+    {
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(error.to_string().contains(why), "{error}");
+    }
+    move_both_ways(Engine::Sync, 1, 4);
+}
+
+#[test]
+fn a_kernel_without_io_uring_is_an_error_and_blocking_calls_remain() {
+    on_a_thread(&[(libc::SYS_io_uring_setup, None, libc::ENOSYS)], || {
+        no_ring_because("the kernel has none", io::ErrorKind::Unsupported);
+    });
+}
+
+#[test]
+fn a_container_that_forbids_io_uring_is_an_error_and_blocking_calls_remain() {
+    on_a_thread(&[(libc::SYS_io_uring_setup, None, libc::EPERM)], || {
+        no_ring_because("seccomp", io::ErrorKind::PermissionDenied);
+    });
+}
+
+#[test]
+fn without_a_ring_requests_for_nothing_are_over_in_the_loop() {
+    on_a_thread(&[(libc::SYS_io_uring_setup, None, libc::ENOSYS)], || {
+        let mut queue = open_queue(written_file(BLOCK), Engine::Null, 2, 2 * BLOCK);
+        assert_eq!((queue.engine(), queue.features()), (Engine::Null, Vec::new()));
+        let notes = queue.stepped_down().join("; ");
+        assert!(notes.starts_with("no_op_requests: io_uring cannot be had"), "{notes}");
+        queue.push(request(0, false, 0)).unwrap();
+        queue.push(request(1, true, 9)).unwrap();
+        let mut done = Vec::with_capacity(2);
+        queue.wait(1, &mut done).unwrap();
+        let results: Vec<_> = done.iter().map(|one| (one.token, *one.result.as_ref().unwrap())).collect();
+        assert_eq!(results, [(0, 4096), (1, 4096)]);
+    });
+}
+
+#[test]
+fn a_kernel_without_native_asynchronous_io_is_an_error() {
+    on_a_thread(&[(libc::SYS_io_setup, None, libc::ENOSYS)], || {
+        let error = Queue::libaio_available().unwrap_err();
+        assert!(error.to_string().contains("libaio cannot be had") && error.to_string().contains("sandbox"));
+        move_both_ways(Engine::Sync, 1, 4);
+    });
+}
+
+#[test]
+fn used_up_contexts_are_a_sentence_that_names_the_limit() {
+    on_a_thread(&[(libc::SYS_io_setup, None, libc::EAGAIN)], || {
+        let direct = direct_if_possible(&written_file(BLOCK));
+        let options = Options { engine: Engine::Libaio, depth: 4, arena_bytes: BLOCK };
+        let error = if crate::file::is_direct(&direct).unwrap() {
+            Queue::open(direct, &options).unwrap_err()
+        } else {
+            Queue::libaio_available().unwrap_err()
+        };
+        assert!(error.to_string().contains("fs.aio-max-nr"), "{error}");
+    });
+}
+
+#[test]
+fn a_kernel_that_takes_no_flags_and_no_ring_either_ends_in_an_error() {
+    on_a_thread(&[(libc::SYS_io_uring_setup, None, libc::EINVAL)], || {
+        no_ring_because("Invalid argument", io::ErrorKind::InvalidInput);
+    });
+}
+
+/// Registering buffers, files and the ring itself, by their numbers in `linux/io_uring.h`.
+const ALL_REGISTRATIONS: &[(libc::c_long, Option<u32>, i32)] = &[
+    (libc::SYS_io_uring_register, Some(0), libc::ENOMEM),
+    (libc::SYS_io_uring_register, Some(2), libc::EPERM),
+    (libc::SYS_io_uring_register, Some(20), libc::EINVAL),
+];
+
+#[test]
+fn without_anything_registered_the_data_still_move() {
+    if !has_ring() {
+        return;
+    }
+    on_a_thread(ALL_REGISTRATIONS, || {
+        let queue = move_both_ways(Engine::IoUring, 8, 32);
+        assert!(!queue.features().iter().any(|word| word.starts_with("registered")), "{:?}", queue.features());
+        let noted = |what: &str| queue.stepped_down().iter().any(|note| note.starts_with(what));
+        assert!(noted("registered_buffers: Cannot allocate memory"), "{:?}", queue.stepped_down());
+        assert!(noted("registered_files: Operation not permitted"), "{:?}", queue.stepped_down());
+        assert!(noted("registered_ring: Invalid argument"), "{:?}", queue.stepped_down());
+    });
+}
+
+#[test]
+fn each_registration_may_be_missing_alone() {
+    if !has_ring() {
+        return;
+    }
+    on_a_thread(&ALL_REGISTRATIONS[..1], || drop(move_both_ways(Engine::IoUring, 8, 32)));
+    on_a_thread(&ALL_REGISTRATIONS[1..2], || drop(move_both_ways(Engine::IoUring, 8, 32)));
+    on_a_thread(&ALL_REGISTRATIONS[2..], || drop(move_both_ways(Engine::IoUring, 8, 32)));
+}
+
+/// Takes the calling thread's right to lock more memory than the limit, if it has it.
+fn give_up_the_right_to_lock_memory() {
+    const CAP_IPC_LOCK: u32 = 14;
+    // `struct __user_cap_header_struct` of version 3 and its two `struct __user_cap_data_struct`.
+    let header: [u32; 2] = [0x2008_0522, 0];
+    let mut sets: [[u32; 3]; 2] = [[0; 3]; 2];
+    // SAFETY: both calls get a header and two data structs as version 3 has them, live through the calls.
+    unsafe {
+        assert_eq!(libc::syscall(libc::SYS_capget, header.as_ptr(), sets.as_mut_ptr()), 0);
+        sets[0][0] &= !(1 << CAP_IPC_LOCK);
+        assert_eq!(libc::syscall(libc::SYS_capset, header.as_ptr(), sets.as_ptr()), 0);
+    }
+}
+
+#[test]
+fn an_arena_beyond_the_limit_of_locked_memory_is_not_registered_and_that_is_noted() {
+    const TOO_MUCH: u64 = 64 << 20;
+    if !has_ring() {
+        return;
+    }
+    match setup::memory_lock_limit() {
+        Some(bytes) if bytes < TOO_MUCH => {}
+        limit => return skip(format_args!("locked memory is not limited enough: {limit:?}")),
+    }
+    let thread = std::thread::spawn(|| {
+        give_up_the_right_to_lock_memory();
+        let file = direct_if_possible(&written_file(8 * BLOCK));
+        let mut queue = open_queue(file, Engine::IoUring, 8, usize::try_from(TOO_MUCH).unwrap());
+        let notes = queue.stepped_down().join("; ");
+        assert!(notes.contains("registered_buffers: ") && notes.contains("limit of locked memory"), "{notes}");
+        assert!(!queue.features().contains(&"registered_buffers".to_owned()));
+        move_all(&mut queue, 8, true, 8, 0x33);
+        move_all(&mut queue, 8, false, 8, 0x33);
+    });
+    thread.join().unwrap();
+}
