@@ -6,8 +6,8 @@ use bench::reference::detect::Places;
 
 use console::Term;
 
-use super::run::{program, worker_command};
-use crate::args::Doctor;
+use super::program::{program, worker_command};
+use crate::args::machine::Doctor;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, print};
 

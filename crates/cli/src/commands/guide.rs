@@ -15,7 +15,7 @@ use inquire::{Confirm, InquireError, MultiSelect, Select, Text};
 use model::experiment::Area;
 use model::unit::{parse_seconds, parse_size};
 
-use super::run::places;
+use super::tools::places;
 use crate::args::Arguments;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, complain};
@@ -102,7 +102,9 @@ impl From<InquireError> for Stopped {
 }
 
 /// Asks, shows, and measures.
-pub(crate) fn guide() -> Result {
+///
+/// `carry_out` carries out a command line.
+pub(super) fn guide(carry_out: fn(Arguments, f64) -> Result) -> Result {
     if !(environment::asks() && Stream::Error.is_terminal()) {
         return Err(
             "there is nobody to ask: 'assay guide' needs a terminal; see 'assay run --help' for the options".into()
@@ -110,8 +112,8 @@ pub(crate) fn guide() -> Result {
     }
     // A signal ends the questions, not this program in the middle of one.
     host::note_stop_signals();
-    match asked() {
-        Ok(Some(arguments)) => super::carry_out(arguments, host::monotonic_raw_seconds()),
+    match asked(carry_out) {
+        Ok(Some(arguments)) => carry_out(arguments, host::monotonic_raw_seconds()),
         Ok(None) => Ok(Outcome::Done),
         Err(Stopped::Left) => Ok(Outcome::Interrupted(host::stop_signal().unwrap_or(SIGINT))),
         Err(Stopped::Broken(sentence)) => Err(sentence),
@@ -122,7 +124,7 @@ pub(crate) fn guide() -> Result {
 const SIGINT: i32 = 2;
 
 /// What is to be measured, once the user has seen the plan and said yes.
-fn asked() -> std::result::Result<Option<Arguments>, Stopped> {
+fn asked(carry_out: fn(Arguments, f64) -> Result) -> std::result::Result<Option<Arguments>, Stopped> {
     let answers = answers()?;
     let words = answers.command_line();
     let read = |words: &[String]| Arguments::try_parse_from(words).map_err(|error| Stopped::Broken(error.to_string()));
@@ -131,7 +133,7 @@ fn asked() -> std::result::Result<Option<Arguments>, Stopped> {
         (options.list, options.brief) = (true, true);
     }
     complain("the plan:");
-    super::carry_out(plan, host::monotonic_raw_seconds()).map_err(Stopped::Broken)?;
+    carry_out(plan, host::monotonic_raw_seconds()).map_err(Stopped::Broken)?;
     let line = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "));
     complain(&format!("the same without questions: {line}"));
     if host::stop_signal().is_some() {

@@ -15,8 +15,8 @@ use model::isa::CpuOp;
 use model::machine::{Machine, Storage};
 use model::peak::{InfoPeak, Peak, PeakKind};
 
-use super::run::{program, worker_command};
-use crate::args::Info;
+use super::program::{program, worker_command};
+use crate::args::machine::Info;
 use crate::environment::Stream;
 use crate::exit::{Outcome, Result, print};
 

@@ -1,40 +1,39 @@
 //! What each command does, a file each.
 
-mod charts;
-pub(crate) mod cluster;
-pub(crate) mod compare;
-mod compare_live;
-pub(crate) mod doctor;
+mod cluster;
+mod compare;
+mod doctor;
 mod guide;
-pub(crate) mod info;
-pub(crate) mod net_serve;
-#[cfg(feature = "png")]
-mod png;
-pub(crate) mod references;
-pub(crate) mod report;
-mod resume;
-pub(crate) mod run;
-pub(crate) mod runs;
+mod info;
+mod measure;
+mod net_serve;
+mod program;
+mod references;
+mod report;
+mod runs;
+mod tools;
 
 use std::io::{self, BufReader};
 
-use crate::args::{Arguments, Command, NetCommand, SchemaArgs};
+use crate::args::net::NetCommand;
+use crate::args::results::SchemaArgs;
+use crate::args::{Arguments, Command};
 use crate::exit::{Outcome, Result, print};
 
 /// Carries out a command line. `began` is when the program began, or the last question was answered.
 pub(crate) fn carry_out(arguments: Arguments, began: f64) -> Result {
     match arguments.command {
-        None => run::quick(&arguments.measure, began),
-        Some(Command::Run(run)) => run::suite(&run, began),
-        Some(Command::Cpu(cpu)) => run::cpu(&cpu, began),
-        Some(Command::Linpack(linpack)) => run::linpack(&linpack, began),
-        Some(Command::Memory(memory)) => run::memory(&memory, began),
-        Some(Command::Disk(disk)) => run::disk(&disk, began),
+        None => measure::quick(&arguments.measure, began),
+        Some(Command::Run(run)) => measure::suite(&run, began),
+        Some(Command::Cpu(cpu)) => measure::cpu(&cpu, began),
+        Some(Command::Linpack(linpack)) => measure::linpack(&linpack, began),
+        Some(Command::Memory(memory)) => measure::memory(&memory, began),
+        Some(Command::Disk(disk)) => measure::disk(&disk, began),
         Some(Command::Net(net)) => match &net.command {
             Some(NetCommand::Serve(serve)) => net_serve::serve(serve),
-            None => run::net(&net, began),
+            None => measure::net(&net, began),
         },
-        Some(Command::Guide) => guide::guide(),
+        Some(Command::Guide) => guide::guide(carry_out),
         Some(Command::Info(info)) => info::info(&info, began),
         Some(Command::Doctor(doctor)) => doctor::doctor(&doctor, began),
         Some(Command::References(references)) => references::references(&references),
@@ -50,7 +49,7 @@ pub(crate) fn carry_out(arguments: Arguments, began: f64) -> Result {
 }
 
 /// Carries out one launch of one experiment: the task comes on standard input.
-pub(crate) fn worker() -> Outcome {
+fn worker() -> Outcome {
     let mut input = BufReader::new(io::stdin().lock());
     // If nobody listens any more there is nothing left to do, and nobody to tell.
     let _ = bench::worker::serve(&mut input, &mut io::stdout());
@@ -58,7 +57,7 @@ pub(crate) fn worker() -> Outcome {
 }
 
 /// Prints the schema of a form of document.
-pub(crate) fn schema(arguments: &SchemaArgs) -> Result {
+fn schema(arguments: &SchemaArgs) -> Result {
     let form =
         ::report::schema::form(&arguments.form).ok_or_else(|| format!("there is no form '{}'", arguments.form))?;
     let text = serde_json::to_string_pretty(&form.schema()).map_err(|error| error.to_string())?;

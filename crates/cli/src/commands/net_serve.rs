@@ -5,7 +5,7 @@ use std::path::Path;
 use bench::host;
 use bench::net::{Key, Serving, listen_address, serve as serve_visitors};
 
-use crate::args::Serve;
+use crate::args::net::Serve;
 use crate::exit::{Outcome, Result, complain};
 
 /// The key in this file, or on standard input.

@@ -7,8 +7,8 @@ use bench::reference::catalogue::{self, Trying, VERSION_SECONDS};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::reference::{CATALOGUE_SCHEMA, Catalogue, CheckOutcome, ToolCheck};
 
-use super::run::places;
-use crate::args::References;
+use super::tools::places;
+use crate::args::machine::References;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, print};
 

@@ -6,7 +6,7 @@ use bench::store::Listed;
 use report::Render;
 use report::terminal::Terminal;
 
-use crate::args::Runs;
+use crate::args::results::Runs;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, print};
 

@@ -1,17 +1,14 @@
 //! What runs on the nodes: `assay agent` does a node's tasks, `assay attempt` is one of its children.
 
-use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::Command;
 
-use bench::host;
-use clap::{Args, ValueEnum};
 use cluster::folder::Folder;
 use cluster::pairs::Waits;
 use cluster::worker::{Part, Worker, work};
-use model::unit::parse_seconds;
+use bench::host;
 
-use crate::commands::run::program;
+use crate::args::cluster::{AgentArgs, AttemptArgs, Tasks};
+use crate::commands::program::program;
 use crate::environment;
 use crate::exit::{Outcome, Result, complain};
 
@@ -21,53 +18,6 @@ const KEPT: &[&str] = &["PATH", "HOME", "ASSAY_STORE", "XDG_DATA_HOME", "SLURM_C
 
 /// Seconds before a job's end at which its agent has ended: the child has stored its run, the task is given back.
 const MARGIN_SECONDS: f64 = 60.0;
-
-/// Which node's tasks are done, and how long.
-#[derive(Debug, Args)]
-pub(crate) struct AgentArgs {
-    /// The plan's folder.
-    #[arg(long, value_name = "DIR")]
-    plan: PathBuf,
-    /// The node, by its name in the plan; by default what Slurm calls it, else this host's name.
-    #[arg(long)]
-    node: Option<String>,
-    /// End before this moment, in seconds since 1970; by default a minute before the end of the Slurm job.
-    #[arg(long, value_name = "SECONDS", conflicts_with = "for_time")]
-    until: Option<f64>,
-    /// End before so much time has passed.
-    #[arg(long = "for", id = "for_time", value_name = "TIME", value_parser = parse_seconds)]
-    for_time: Option<f64>,
-    /// Which tasks.
-    #[arg(long, default_value = "all")]
-    role: Tasks,
-    /// How long to wait for other nodes to measure the network with, while there is none.
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = parse_seconds)]
-    linger: f64,
-}
-
-/// Which tasks an agent does.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Tasks {
-    /// All.
-    All,
-    /// Parts of the suite.
-    Suite,
-    /// The network between nodes.
-    Net,
-}
-
-/// What an agent's child is told.
-#[derive(Debug, Args)]
-pub(crate) struct AttemptArgs {
-    /// The process with which this one ends.
-    parent: u32,
-    /// Another program than this one that it becomes.
-    #[arg(long, value_name = "PATH")]
-    program: Option<PathBuf>,
-    /// The command of that program.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
-    words: Vec<String>,
-}
 
 /// Does a node's tasks.
 pub(crate) fn agent(arguments: &AgentArgs) -> Result {

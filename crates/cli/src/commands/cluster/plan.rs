@@ -3,106 +3,22 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use bench::host::{unix_seconds, utc_now};
-use bench::target::DiskTarget;
-use clap::{Args, Parser};
 use cluster::campaign::Foreseen;
 use cluster::folder::Folder;
 use cluster::make::{self, Request, expected, make, write};
 use cluster::scheduler::{Environment, Wanted, choose, find_program};
+use bench::host::{unix_seconds, utc_now};
+use bench::target::DiskTarget;
 use machine::Sysroot;
-use model::cluster::{HplPlan, Pairing, Plan, PlanNode, Task, Work};
+use model::cluster::{HplPlan, Plan, PlanNode, Task, Work};
 use model::experiment::Area;
-use model::unit::parse_seconds;
 
 use super::run::foresee;
+use crate::args::cluster::PlanArgs;
 use crate::args::{Arguments, Command};
-use crate::commands::run::program;
+use crate::commands::program::program;
 use crate::environment;
 use crate::exit::{Outcome, Result, print};
-
-/// What is to be measured, and where.
-#[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("which").required(true))]
-pub(crate) struct PlanArgs {
-    /// The folder, absent or empty, that all nodes see under the same path.
-    folder: PathBuf,
-    /// The nodes: names, or where Slurm is an expression of its, such as n[1-4],gpu7.
-    #[arg(long, value_name = "NODE,…", group = "which")]
-    nodes: Option<String>,
-    /// All nodes of a partition of Slurm.
-    #[arg(long, value_name = "NAME", group = "which")]
-    partition: Option<String>,
-    /// All nodes of Slurm.
-    #[arg(long, group = "which")]
-    all: bool,
-    /// The nodes of Slurm that are idle now.
-    #[arg(long, group = "which")]
-    idle: bool,
-    /// A file with a node a line, as ssh knows it; what follows a # is passed over, - is standard input.
-    #[arg(long, value_name = "FILE", group = "which")]
-    hosts: Option<PathBuf>,
-    /// The suite, or a file that ends in .toml, which becomes part of the plan.
-    #[arg(long, value_name = "SUITE", default_value = "quick")]
-    suite: String,
-    /// Only these areas; net, the network of a node with itself, only where it is named.
-    #[arg(long, value_delimiter = ',', value_name = "AREA,…")]
-    area: Vec<Area>,
-    /// Only ids that match; `*` does not cross `/`, `**` does.
-    #[arg(long, value_name = "GLOB")]
-    filter: Option<String>,
-    /// Exactly so many repetitions a row; no stop rule.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    repeat: Option<u32>,
-    /// Between which nodes the network is measured: all pairs, ring (shifts by 1, 2, 4 … and random pairs), random, none.
-    #[arg(long, value_name = "PAIRS", default_value = "none", value_parser = parse_pairing)]
-    pairs: Pairs,
-    /// The interface (ib0) or the subnet (10.1.0.0/16) that the network is measured on.
-    #[arg(long, value_name = "NAME|SUBNET", requires = "pairs")]
-    network: Option<String>,
-    /// HPL across all nodes by MPI, once they have done the rest; where xhpl is on every node, by default in their PATH.
-    #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true, default_missing_value = "xhpl")]
-    hpl: Option<String>,
-    /// How long HPL may take: so large is the system that it solves, and no larger than 80 % of the memory.
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_hpl_time, requires = "hpl")]
-    hpl_time: f64,
-    /// What starts HPL's processes, such as "srun --mpi=pmix"; by default srun in a job, else mpirun.
-    #[arg(long, value_name = "WORDS", requires = "hpl")]
-    hpl_launcher: Option<String>,
-    /// The directory on each node that disks are measured in; by default what `assay run` takes there.
-    #[arg(long, value_name = "DIR")]
-    dir: Option<PathBuf>,
-    /// The program on each node, by its absolute path; by default a copy of this one in the folder.
-    #[arg(long, value_name = "PATH")]
-    program: Option<PathBuf>,
-    /// After so long without a sign of life a worker's task is somebody else's.
-    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_seconds)]
-    lease: f64,
-    /// How often a task is tried.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
-    attempts: u32,
-    /// Seed of order, data, permutations and pairs.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Say what the plan would be, and write nothing.
-    #[arg(long)]
-    dry_run: bool,
-    /// What else each `assay run` is called with, after --.
-    #[arg(last = true, value_name = "OPTION")]
-    options: Vec<String>,
-}
-
-/// How pairs are chosen; `None` for no pairs. A type of its own, since an option that may be absent reads otherwise.
-#[derive(Clone, Copy, Debug)]
-struct Pairs(Option<Pairing>);
-
-fn parse_pairing(text: &str) -> std::result::Result<Pairs, String> {
-    if text == "none" {
-        Ok(Pairs(None))
-    } else {
-        text.parse().map(|pairing| Pairs(Some(pairing))).map_err(|why: String| format!("{why}, none"))
-    }
-}
 
 /// `assay cluster plan`.
 pub(crate) fn plan(arguments: &PlanArgs) -> Result {
@@ -168,14 +84,6 @@ fn request(arguments: &PlanArgs) -> Result<Request> {
         attempts: arguments.attempts,
         seed: arguments.seed,
     })
-}
-
-/// The least time of HPL: starting its processes alone takes seconds.
-const LEAST_HPL_SECONDS: f64 = 5.0;
-
-fn parse_hpl_time(text: &str) -> std::result::Result<f64, String> {
-    let seconds = parse_seconds(text)?;
-    if seconds >= LEAST_HPL_SECONDS { Ok(seconds) } else { Err(format!("'{text}' is too short: at least 5s")) }
 }
 
 /// How HPL is run across nodes, where it is.

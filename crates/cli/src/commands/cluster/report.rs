@@ -1,32 +1,18 @@
 //! `assay cluster report`: what the results of a plan say of its nodes, as files in the plan's folder or as one form.
 
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
-use bench::store::write_pieces;
-use clap::Args;
 use cluster::evaluate::evaluate;
 use cluster::folder::{Folder, cannot_write};
+use bench::store::write_pieces;
 use model::cluster::ClusterDocument;
 use report::cluster::{FORMS, Form, form, terminal};
 
-use crate::commands::run::program;
+use crate::args::cluster::ReportArgs;
+use crate::commands::program::program;
 use crate::environment::Stream;
 use crate::exit::{Outcome, Result, print};
-
-/// Which plan, and in what form.
-#[derive(Debug, Args)]
-pub(crate) struct ReportArgs {
-    /// The plan's folder.
-    folder: PathBuf,
-    /// One form: html, json, csv, junit, drain or terminal; by default all of them as files in the plan's folder, and
-    /// the summary here.
-    #[arg(long, value_name = "FORM", value_parser = clap::builder::PossibleValuesParser::new(FORMS.iter().map(|form| form.name)))]
-    format: Option<String>,
-    /// Where that form goes; - is standard output.
-    #[arg(short, long, value_name = "FILE", requires = "format")]
-    output: Option<PathBuf>,
-}
 
 /// `assay cluster report`.
 pub(crate) fn report(arguments: &ReportArgs) -> Result {

@@ -3,8 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bench::host;
-use clap::{Args, ValueEnum};
 use cluster::campaign::{self, Finished, Foreseen, Means, Options, RealPace, Told};
 use cluster::evaluate::{evaluate, second_pass};
 use cluster::folder::Folder;
@@ -12,79 +10,17 @@ use cluster::make::program_path;
 use cluster::scheduler::{
     Calling, Environment, Here, Inside, Scheduler, Slurm, Ssh, checked_lines, checked_path, find_program,
 };
+use bench::host;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::cluster::{Plan, Task};
-use model::unit::parse_seconds;
 
-use crate::commands::run::program;
+use crate::args::cluster::{Launcher, RunArgs};
+use crate::commands::program::program;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, complain, print};
 
-/// How workers are started.
-#[derive(Debug, Args)]
-pub(crate) struct RunArgs {
-    /// The plan's folder.
-    folder: PathBuf,
-    /// What starts workers: slurm, ssh (the plan's nodes are hosts), here (all on this host, one after another: to try
-    /// a plan out); auto takes the allocation that it is in, else Slurm.
-    #[arg(long, default_value = "auto")]
-    launcher: Launcher,
-    /// At most so many jobs in the queue, and never more than the user's limits leave; over ssh as many as there are
-    /// nodes.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    max_jobs: Option<u32>,
-    /// At most so many nodes in a job.
-    #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..))]
-    nodes_per_job: u32,
-    /// At most so many nodes measured at the same moment; by default as many as are idle.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    at_once: Option<u32>,
-    /// The time limit of each job; by default what is expected to be left, and some more.
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    time: Option<f64>,
-    /// A line for every job's script, such as --sbatch=--account=physics; as often as needed.
-    #[arg(long, value_name = "LINE", allow_hyphen_values = true)]
-    sbatch: Vec<String>,
-    /// A configuration file for ssh.
-    #[arg(long, value_name = "FILE")]
-    ssh_config: Option<PathBuf>,
-    /// Do not measure slow nodes a second time.
-    #[arg(long)]
-    no_confirm: bool,
-    /// How long Slurm, or a node, may be away before it is given up.
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_seconds)]
-    patience: f64,
-    /// Time between two looks; by default from 5 s, growing to 60 s while nothing changes.
-    #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
-    poll: Option<f64>,
-    /// Print every script, and submit nothing.
-    #[arg(long)]
-    dry_run: bool,
-}
-
-/// What starts workers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Launcher {
-    /// The allocation that we are in, else Slurm.
-    Auto,
-    /// Slurm.
-    Slurm,
-    /// The plan's nodes as hosts.
-    Ssh,
-    /// This host, in the place of each node.
-    Here,
-}
-
 /// Jobs in the queue at a time, unless the user says otherwise: few, since any number drains the plan.
 const JOBS: u32 = 4;
-
-/// The shortest time of a job: Slurm counts in minutes, and a worker has to begin and to end.
-const LEAST_TIME_SECONDS: f64 = 60.0;
-
-fn parse_time(text: &str) -> std::result::Result<f64, String> {
-    let seconds = parse_seconds(text)?;
-    if seconds >= LEAST_TIME_SECONDS { Ok(seconds) } else { Err(format!("'{text}' is too short: at least 1m")) }
-}
 
 /// What starts workers, and how.
 struct Chosen {

@@ -2,36 +2,19 @@
 //! nodes wait.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use clap::Args;
 use cluster::folder::{Folder, State, names, read};
 use cluster::make::program_path;
-use cluster::scheduler::{Calling, Environment, Phase, Scheduler, Seat, Slurm, Standing};
+use cluster::scheduler::{Calling, Environment, Phase, Seat, Slurm, Standing};
 use cluster::tasks::{Known, NodeTally, Running, Tally, tally_again};
 use model::cluster::{NodeState, Outcome as TaskOutcome, Plan, SubmittedJob};
-use model::unit::parse_seconds;
 use report::cluster::status::{JobProgress, NodeProgress, Progress, TaskCounts, render, summary};
 
+use crate::args::cluster::StatusArgs;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, print};
-
-/// Which plan, and for how long.
-#[derive(Debug, Args)]
-pub(crate) struct StatusArgs {
-    /// The plan's folder.
-    folder: PathBuf,
-    /// Go on telling until nothing is left to do.
-    #[arg(long)]
-    watch: bool,
-    /// For programs: the state as JSON, one line each time.
-    #[arg(long)]
-    json: bool,
-    /// How often the folder is looked at.
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_seconds, requires = "watch")]
-    poll: f64,
-}
 
 /// The scheduler is asked once in so many looks at the folder: it serves everybody on the cluster.
 const LOOKS_PER_QUESTION: u32 = 6;

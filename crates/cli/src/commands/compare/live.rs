@@ -7,8 +7,10 @@ use bench::live::{Live, LiveProgress, LiveSide, live as measure};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::compare::show;
-use crate::args::{Arguments, Command, Compare, Measure};
+use super::output::show;
+use crate::args::measure::Measure;
+use crate::args::results::Compare;
+use crate::args::{Arguments, Command};
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, complain};
 

@@ -1,31 +1,35 @@
 //! The measuring commands: from options to a request, from the request to a plan, from the plan to a stored document.
 
-use std::path::{Path, PathBuf};
+mod output;
+mod request;
+mod resume;
+mod server;
 
 use bench::host;
-use bench::net::{Key, NoVisit, Target, Visit};
 use bench::plan::{Chosen, Plan, Request, plan};
-use bench::reference::detect::{Places, detect};
-use bench::reference::{REFERENCES, find};
-use bench::runner::{self, Ending, Finished, Setting, WorkerCommand};
-use bench::store::{RunFolder, check_writable, write_whole};
+use bench::runner::{self, Finished, Setting};
+use bench::store::RunFolder;
 use bench::suite::{CpuChoice, DiskChoice, LinpackChoice, MemoryChoice, NetChoice, Suite};
-use bench::target::DiskTarget;
 use machine::{Declared, Sysroot};
-use model::document::{Document, Program, Status};
 use model::experiment::Area;
 use model::io::DiskCache;
 use model::machine::Machine;
-use report::Render;
 
-use super::{net_serve, resume};
-use crate::args::{Cpu, Disk, Linpack, Measure, Memory, Net, Run};
-use crate::environment::{self, Stream};
+use super::net_serve;
+use super::program::{program, worker_command};
+use super::tools::places;
+use crate::args::cpu::Cpu;
+use crate::args::disk::Disk;
+use crate::args::linpack::Linpack;
+use crate::args::measure::{Measure, Run};
+use crate::args::memory::Memory;
+use crate::args::net::Net;
+use crate::environment;
 use crate::exit::{Outcome, Result, complain, print};
 use crate::progress::Progress;
-
-/// The renderer of the page that every stored run is given.
-const PAGE_FORMAT: &str = "html";
+use output::{check_json, end};
+use request::request;
+use server::{There, no_visit};
 
 /// `assay` without a command.
 pub(crate) fn quick(options: &Measure, began: f64) -> Result {
@@ -144,33 +148,6 @@ pub(crate) fn net(arguments: &Net, began: f64) -> Result {
     measure(Suite::of_net(&choice)?, Chosen::default(), there.as_ref(), &arguments.measure, began)
 }
 
-/// The directory that disks are measured in: the one that was named, else the store's, else the run's.
-fn disk_target(suite: &Suite, options: &Measure) -> Option<DiskTarget> {
-    let wanted = !suite.disk.is_empty() && (options.area.is_empty() || options.area.contains(&Area::Disk));
-    let own = || environment::store().ok().map(|store| store.root().to_owned()).or_else(|| options.out.clone());
-    let directory = options.dir.clone().or_else(own).filter(|_| wanted)?;
-    let directory = std::path::absolute(&directory).unwrap_or(directory);
-    Some(DiskTarget::look(directory, options.dir.is_some()))
-}
-
-/// The server at the other end.
-pub(super) struct There<'a> {
-    pub(super) target: &'a Target,
-    pub(super) key: Option<Key>,
-}
-
-impl There<'_> {
-    /// Visits it, once it has the time.
-    pub(super) fn visit(&self, quiet: bool) -> std::result::Result<Visit, NoVisit> {
-        let mut told = None;
-        Visit::begin(self.target, self.key.as_ref(), env!("CARGO_PKG_VERSION"), &mut |ahead| {
-            if !quiet && told.replace(ahead) != Some(ahead) {
-                complain(&format!("{} is busy; visitors before us: {ahead}", self.target));
-            }
-        })
-    }
-}
-
 fn measure(suite: Suite, chosen: Chosen, there: Option<&There<'_>>, options: &Measure, began: f64) -> Result {
     if let Some(run) = &options.resume {
         return resume::resume(run, Some(&suite.name), None, options, began);
@@ -247,119 +224,10 @@ fn no_disk<'p>(plan: &'p Plan, request: &Request) -> Option<&'p str> {
     plan.impossible(Area::Disk).filter(|_| named)
 }
 
-/// Shows the result of a run, and says how the command ends.
-pub(super) fn end(finished: &Finished, folder: Option<&RunFolder>, options: &Measure) -> Result {
-    show(finished, folder, options)?;
-    Ok(outcome(finished))
-}
-
-/// How a command ends whose server could not be visited.
-pub(super) fn no_visit(why: NoVisit) -> Result {
-    match why {
-        NoVisit::Named(sentence) => Err(sentence),
-        NoVisit::Failed(sentence) => {
-            complain(&sentence);
-            Ok(Outcome::SomeFailed)
-        }
-        NoVisit::Interrupted(signal) => Ok(Outcome::Interrupted(signal)),
-    }
-}
-
 /// The seconds that were asked for, else the suite's, where it is measured as it is.
 fn time_budget(suite: &Suite, options: &Measure) -> Option<f64> {
     let as_it_is = options.repeat.is_none() && !options.exact_workload && options.references.is_empty();
     options.time_budget.or(suite.time_budget.filter(|_| as_it_is))
-}
-
-/// Where the document is to go besides, if a file was named.
-fn json_file(options: &Measure) -> Option<&Path> {
-    options.json.as_deref().filter(|path| *path != Path::new("-"))
-}
-
-/// Makes sure, before anything is measured, that the document can go where it is wanted.
-pub(super) fn check_json(options: &Measure) -> Result<()> {
-    let Some(path) = json_file(options) else { return Ok(()) };
-    check_writable(path).map_err(|error| cannot_write(path, &error))
-}
-
-fn cannot_write(path: &Path, error: &std::io::Error) -> String {
-    format!("cannot write '{}': {error}", path.display())
-}
-
-fn request(suite: Suite, chosen: Chosen, options: &Measure) -> Result<Request> {
-    let disk = disk_target(&suite, options);
-    let references_of_suite = has_its_references(&suite, options);
-    let references = if references_of_suite { found(options)? } else { references(&options.references)? };
-    Ok(Request {
-        suite,
-        areas: options.area.clone(),
-        filter: options.filter.clone(),
-        threads: options.threads.clone(),
-        repeat: options.repeat,
-        exact_workload: options.exact_workload,
-        write_budget: options.write_budget,
-        seed: options.seed,
-        chosen,
-        disk,
-        peer: None,
-        references,
-        references_of_suite,
-    })
-}
-
-/// Whether a suite is measured beside the trusted tools that it wants.
-fn has_its_references(suite: &Suite, options: &Measure) -> bool {
-    suite.references.is_some() && options.references.is_empty() && !options.exact_workload && !options.verify
-}
-
-/// The trusted tools that are here and can be used.
-fn found(options: &Measure) -> Result<Vec<&'static str>> {
-    let places = places(&options.tool)?;
-    let abouts = REFERENCES.iter().map(|reference| reference.about());
-    Ok(abouts.filter(|about| detect(about, &places).is_ok()).map(|about| about.tool).collect())
-}
-
-/// The trusted tools of these names; `all` are those that are known, `none` is none.
-fn references(names: &[String]) -> Result<Vec<&'static str>> {
-    if names.len() > 1 && names.iter().any(|name| name == "none") {
-        return Err(format!("'none' stands alone, not in '{}': name the tools, all, or none", names.join(",")));
-    }
-    let mut tools: Vec<&'static str> = Vec::new();
-    for name in names {
-        let named = match name.as_str() {
-            "all" => REFERENCES.iter().map(|reference| reference.about().tool).collect(),
-            "none" => Vec::new(),
-            name => vec![known_tool(name).ok_or_else(|| unknown_tool(name))?],
-        };
-        for tool in named {
-            if !tools.contains(&tool) {
-                tools.push(tool);
-            }
-        }
-    }
-    Ok(tools)
-}
-
-/// The id of a known tool of this name.
-fn known_tool(name: &str) -> Option<&'static str> {
-    find(name).map(|reference| reference.about().tool)
-}
-
-fn unknown_tool(name: &str) -> String {
-    let known: Vec<_> = REFERENCES.iter().map(|reference| reference.about().tool).collect();
-    format!("'{name}' is no reference tool of this version; known: {}, all, none", known.join(", "))
-}
-
-/// Where trusted tools are looked for.
-pub(super) fn places(named: &[String]) -> Result<Places> {
-    let mut places = Places { search_path: environment::search_path(), ..Places::default() };
-    for item in named {
-        let (name, path) =
-            item.split_once('=').ok_or_else(|| format!("'{item}' is no NAME=PATH, such as fio=/opt/fio/bin/fio"))?;
-        let tool = known_tool(name).ok_or_else(|| unknown_tool(name))?;
-        places.overrides.insert(tool.to_owned(), path.into());
-    }
-    Ok(places)
 }
 
 /// Where the run is stored: nowhere for a mere check of results, unless a folder was named.
@@ -393,86 +261,6 @@ fn carry_out(
             }
             Err(sentence)
         }
-    }
-}
-
-/// Shows the result, and writes the page and the document where they are wanted.
-fn show(finished: &Finished, folder: Option<&RunFolder>, options: &Measure) -> Result<()> {
-    // That it could not be stored has been said when it happened.
-    let folder = folder.filter(|_| finished.not_stored.is_none());
-    let page = folder.and_then(|folder| write_page(&finished.document, folder));
-    if options.json.as_deref() == Some(Path::new("-")) {
-        return print(json(finished)?.as_bytes());
-    }
-    let style = Stream::Output.style();
-    let table = report::terminal::Terminal { style };
-    print(&table.render(&finished.document).map_err(|error| error.to_string())?)?;
-    if let Some(folder) = folder {
-        print(where_it_is(folder.path(), page.as_deref(), style.width).as_bytes())?;
-    }
-    if let Some(path) = json_file(options) {
-        write_whole(path, json(finished)?.as_bytes()).map_err(|error| cannot_write(path, &error))?;
-    }
-    Ok(())
-}
-
-/// Writes the page of a stored run into its folder; where it is. A page that cannot be made or written is complained of:
-/// the run is stored all the same, and `assay report` makes its page at any time.
-fn write_page(document: &Document, folder: &RunFolder) -> Option<PathBuf> {
-    let renderer = report::renderer(PAGE_FORMAT)?;
-    let page = renderer.render.render(document).map_err(|error| error.to_string());
-    match page.and_then(|page| folder.write_page(&page)) {
-        Ok(path) => Some(path),
-        Err(reason) => {
-            let again = folder.path().display();
-            complain(&format!("there is no page of this run: {reason}; to try again: assay report '{again}'"));
-            None
-        }
-    }
-}
-
-/// The last words of a run: where it is, and what can be done with it. One line where it fits into so many columns.
-fn where_it_is(folder: &Path, page: Option<&Path>, columns: usize) -> String {
-    let stored = match page {
-        Some(page) => format!("Report: {}", page.display()),
-        None => format!("Stored: {}", folder.display()),
-    };
-    let in_store = environment::store().is_ok_and(|store| store.holds(folder));
-    let name = folder.file_name().filter(|_| in_store).map_or(folder.as_os_str(), |name| name);
-    let compare = format!("Compare later: assay compare {} NAME", name.display());
-    let line = format!("{stored}      {compare}");
-    if line.chars().count() <= columns { format!("\n{line}\n") } else { format!("\n{compare}\n{stored}\n") }
-}
-
-fn json(finished: &Finished) -> Result<String> {
-    report::json::render(&finished.document).map_err(|error| error.to_string())
-}
-
-fn outcome(finished: &Finished) -> Outcome {
-    let failed = |document: &Document| document.experiments.iter().any(|row| row.status == Status::Failed);
-    match finished.ending {
-        Ending::Interrupted(signal) => Outcome::Interrupted(signal),
-        Ending::Complete if failed(&finished.document) || finished.not_stored.is_some() => Outcome::SomeFailed,
-        Ending::Complete => Outcome::Done,
-    }
-}
-
-/// This very program as a worker.
-///
-/// # Errors
-/// The program's own file cannot be found.
-pub(super) fn worker_command() -> Result<WorkerCommand> {
-    let program = std::env::current_exe().map_err(|error| format!("cannot find this program's own file: {error}"))?;
-    Ok(WorkerCommand { program, arguments: vec!["worker".into()] })
-}
-
-/// Which program this is, for the record.
-pub(crate) fn program() -> Program {
-    Program {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        git: option_env!("ASSAY_GIT").map(str::to_owned),
-        profile: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
-        argv: environment::command_line(),
     }
 }
 

@@ -6,15 +6,18 @@ use bench::runner::{self, CutOff, Setting};
 use bench::target::DiskTarget;
 use machine::{Declared, Sysroot};
 
-use super::run::{There, check_json, end, no_visit, places, program, worker_command};
-use crate::args::Measure;
+use super::output::{check_json, end};
+use super::server::{There, no_visit};
+use crate::args::measure::Measure;
+use crate::commands::program::{program, worker_command};
+use crate::commands::tools::places;
 use crate::environment;
 use crate::exit::{Result, complain};
 use crate::progress::Progress;
 
 /// Goes on with the run that `run` names, which must be of this suite where one was named. A server at the other end that
 /// asks for a key is given this one.
-pub(crate) fn resume(run: &str, suite: Option<&str>, key: Option<Key>, options: &Measure, began: f64) -> Result {
+pub(super) fn resume(run: &str, suite: Option<&str>, key: Option<Key>, options: &Measure, began: f64) -> Result {
     let cut_off = CutOff::open(&environment::store()?, run, options.retry_failed)?;
     let of = &cut_off.plan().suite;
     if let Some(suite) = suite.filter(|suite| suite != of) {

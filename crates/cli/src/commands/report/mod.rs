@@ -1,5 +1,9 @@
 //! `assay report`: a stored run in another form.
 
+mod charts;
+#[cfg(feature = "png")]
+mod png;
+
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -9,10 +13,10 @@ use report::Render;
 use report::grid::{Grid, grids};
 use report::terminal::Terminal;
 
-use super::charts::write_charts;
-use crate::args::Report;
+use crate::args::results::Report;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, print};
+use charts::write_charts;
 
 /// The form where none is named.
 const USUAL: &str = "html";

@@ -1,0 +1,42 @@
+//! How a comparison is shown, and its exit status.
+
+use bench::store::write_whole;
+use model::comparison::{Change, Comparison, Direction};
+use report::{Style, comparison};
+
+use crate::args::results::Compare;
+use crate::environment::Stream;
+use crate::exit::{Outcome, Result, print};
+
+/// Shows a comparison in the form that was asked for, and says what it comes to.
+pub(super) fn show(found: &Comparison, arguments: &Compare) -> Result {
+    let format = if arguments.json { "json" } else { arguments.format.as_str() };
+    let text = match format {
+        "json" => comparison::json(found).map_err(|error| error.to_string())?,
+        "markdown" => comparison::markdown(found),
+        _ => {
+            let style = if arguments.output.is_some() { Style::PLAIN } else { Stream::Output.style() };
+            comparison::text(found, &style)
+        }
+    };
+    match &arguments.output {
+        Some(path) => {
+            write_whole(path, text.as_bytes())
+                .map_err(|error| format!("cannot write '{}': {error}", path.display()))?;
+        }
+        None => print(text.as_bytes())?,
+    }
+    Ok(outcome(found))
+}
+
+/// Whether something became worse, else whether something cannot be told.
+fn outcome(found: &Comparison) -> Outcome {
+    let rows = &found.experiments;
+    if rows.iter().any(|row| row.direction == Some(Direction::Worse)) {
+        Outcome::Regressed
+    } else if rows.iter().any(|row| row.verdict == Change::Inconclusive) {
+        Outcome::Inconclusive
+    } else {
+        Outcome::Done
+    }
+}

@@ -1,0 +1,96 @@
+//! What a run leaves: its result on the terminal, the HTML report, the document, the exit status.
+
+use std::path::{Path, PathBuf};
+
+use bench::runner::{Ending, Finished};
+use bench::store::{RunFolder, check_writable, write_whole};
+use model::document::{Document, Status};
+
+use crate::args::measure::Measure;
+use crate::environment::{self, Stream};
+use crate::exit::{Outcome, Result, complain, print};
+
+/// The renderer of the page that every stored run is given.
+const PAGE_FORMAT: &str = "html";
+
+/// Shows the result of a run, and says how the command ends.
+pub(super) fn end(finished: &Finished, folder: Option<&RunFolder>, options: &Measure) -> Result {
+    show(finished, folder, options)?;
+    Ok(outcome(finished))
+}
+
+/// Where the document is to go besides, if a file was named.
+fn json_file(options: &Measure) -> Option<&Path> {
+    options.json.as_deref().filter(|path| *path != Path::new("-"))
+}
+
+/// Makes sure, before anything is measured, that the document can go where it is wanted.
+pub(super) fn check_json(options: &Measure) -> Result<()> {
+    let Some(path) = json_file(options) else { return Ok(()) };
+    check_writable(path).map_err(|error| cannot_write(path, &error))
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> String {
+    format!("cannot write '{}': {error}", path.display())
+}
+
+/// Shows the result, and writes the page and the document where they are wanted.
+fn show(finished: &Finished, folder: Option<&RunFolder>, options: &Measure) -> Result<()> {
+    // That it could not be stored has been said when it happened.
+    let folder = folder.filter(|_| finished.not_stored.is_none());
+    let page = folder.and_then(|folder| write_page(&finished.document, folder));
+    if options.json.as_deref() == Some(Path::new("-")) {
+        return print(json(finished)?.as_bytes());
+    }
+    let style = Stream::Output.style();
+    let table = report::terminal::Terminal { style };
+    print(&table.render(&finished.document).map_err(|error| error.to_string())?)?;
+    if let Some(folder) = folder {
+        print(where_it_is(folder.path(), page.as_deref(), style.width).as_bytes())?;
+    }
+    if let Some(path) = json_file(options) {
+        write_whole(path, json(finished)?.as_bytes()).map_err(|error| cannot_write(path, &error))?;
+    }
+    Ok(())
+}
+
+/// Writes the page of a stored run into its folder; where it is. A page that cannot be made or written is complained of:
+/// the run is stored all the same, and `assay report` makes its page at any time.
+fn write_page(document: &Document, folder: &RunFolder) -> Option<PathBuf> {
+    let renderer = report::renderer(PAGE_FORMAT)?;
+    let page = renderer.render.render(document).map_err(|error| error.to_string());
+    match page.and_then(|page| folder.write_page(&page)) {
+        Ok(path) => Some(path),
+        Err(reason) => {
+            let again = folder.path().display();
+            complain(&format!("there is no page of this run: {reason}; to try again: assay report '{again}'"));
+            None
+        }
+    }
+}
+
+/// The last words of a run: where it is, and what can be done with it. One line where it fits into so many columns.
+fn where_it_is(folder: &Path, page: Option<&Path>, columns: usize) -> String {
+    let stored = match page {
+        Some(page) => format!("Report: {}", page.display()),
+        None => format!("Stored: {}", folder.display()),
+    };
+    let in_store = environment::store().is_ok_and(|store| store.holds(folder));
+    let name = folder.file_name().filter(|_| in_store).map_or(folder.as_os_str(), |name| name);
+    let compare = format!("Compare later: assay compare {} NAME", name.display());
+    let line = format!("{stored}      {compare}");
+    if line.chars().count() <= columns { format!("\n{line}\n") } else { format!("\n{compare}\n{stored}\n") }
+}
+
+fn json(finished: &Finished) -> Result<String> {
+    report::json::render(&finished.document).map_err(|error| error.to_string())
+}
+
+fn outcome(finished: &Finished) -> Outcome {
+    let failed = |document: &Document| document.experiments.iter().any(|row| row.status == Status::Failed);
+    match finished.ending {
+        Ending::Interrupted(signal) => Outcome::Interrupted(signal),
+        Ending::Complete if failed(&finished.document) || finished.not_stored.is_some() => Outcome::SomeFailed,
+        Ending::Complete => Outcome::Done,
+    }
+}

@@ -1,0 +1,76 @@
+//! From options to the request that a plan is made of.
+
+use bench::plan::{Chosen, Request};
+use bench::reference::REFERENCES;
+use bench::reference::detect::detect;
+use bench::suite::Suite;
+use bench::target::DiskTarget;
+use model::experiment::Area;
+
+use crate::args::measure::Measure;
+use crate::commands::tools::{known_tool, places, unknown_tool};
+use crate::environment;
+use crate::exit::Result;
+
+/// The directory that disks are measured in: the one that was named, else the store's, else the run's.
+fn disk_target(suite: &Suite, options: &Measure) -> Option<DiskTarget> {
+    let wanted = !suite.disk.is_empty() && (options.area.is_empty() || options.area.contains(&Area::Disk));
+    let own = || environment::store().ok().map(|store| store.root().to_owned()).or_else(|| options.out.clone());
+    let directory = options.dir.clone().or_else(own).filter(|_| wanted)?;
+    let directory = std::path::absolute(&directory).unwrap_or(directory);
+    Some(DiskTarget::look(directory, options.dir.is_some()))
+}
+
+pub(super) fn request(suite: Suite, chosen: Chosen, options: &Measure) -> Result<Request> {
+    let disk = disk_target(&suite, options);
+    let references_of_suite = has_its_references(&suite, options);
+    let references = if references_of_suite { found(options)? } else { references(&options.references)? };
+    Ok(Request {
+        suite,
+        areas: options.area.clone(),
+        filter: options.filter.clone(),
+        threads: options.threads.clone(),
+        repeat: options.repeat,
+        exact_workload: options.exact_workload,
+        write_budget: options.write_budget,
+        seed: options.seed,
+        chosen,
+        disk,
+        peer: None,
+        references,
+        references_of_suite,
+    })
+}
+
+/// Whether a suite is measured beside the trusted tools that it wants.
+fn has_its_references(suite: &Suite, options: &Measure) -> bool {
+    suite.references.is_some() && options.references.is_empty() && !options.exact_workload && !options.verify
+}
+
+/// The trusted tools that are here and can be used.
+fn found(options: &Measure) -> Result<Vec<&'static str>> {
+    let places = places(&options.tool)?;
+    let abouts = REFERENCES.iter().map(|reference| reference.about());
+    Ok(abouts.filter(|about| detect(about, &places).is_ok()).map(|about| about.tool).collect())
+}
+
+/// The trusted tools of these names; `all` are those that are known, `none` is none.
+fn references(names: &[String]) -> Result<Vec<&'static str>> {
+    if names.len() > 1 && names.iter().any(|name| name == "none") {
+        return Err(format!("'none' stands alone, not in '{}': name the tools, all, or none", names.join(",")));
+    }
+    let mut tools: Vec<&'static str> = Vec::new();
+    for name in names {
+        let named = match name.as_str() {
+            "all" => REFERENCES.iter().map(|reference| reference.about().tool).collect(),
+            "none" => Vec::new(),
+            name => vec![known_tool(name).ok_or_else(|| unknown_tool(name))?],
+        };
+        for tool in named {
+            if !tools.contains(&tool) {
+                tools.push(tool);
+            }
+        }
+    }
+    Ok(tools)
+}

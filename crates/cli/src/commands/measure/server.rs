@@ -1,0 +1,35 @@
+//! The server that a run measures the network with.
+
+use bench::net::{Key, NoVisit, Target, Visit};
+
+use crate::exit::{Outcome, Result, complain};
+
+/// The server at the other end.
+pub(super) struct There<'a> {
+    pub(super) target: &'a Target,
+    pub(super) key: Option<Key>,
+}
+
+impl There<'_> {
+    /// Visits it, once it has the time.
+    pub(super) fn visit(&self, quiet: bool) -> std::result::Result<Visit, NoVisit> {
+        let mut told = None;
+        Visit::begin(self.target, self.key.as_ref(), env!("CARGO_PKG_VERSION"), &mut |ahead| {
+            if !quiet && told.replace(ahead) != Some(ahead) {
+                complain(&format!("{} is busy; visitors before us: {ahead}", self.target));
+            }
+        })
+    }
+}
+
+/// How a command ends whose server could not be visited.
+pub(super) fn no_visit(why: NoVisit) -> Result {
+    match why {
+        NoVisit::Named(sentence) => Err(sentence),
+        NoVisit::Failed(sentence) => {
+            complain(&sentence);
+            Ok(Outcome::SomeFailed)
+        }
+        NoVisit::Interrupted(signal) => Ok(Outcome::Interrupted(signal)),
+    }
+}

@@ -1,0 +1,26 @@
+//! This program: as a worker process, and as a document records it.
+
+use bench::runner::WorkerCommand;
+use model::document::Program;
+
+use crate::environment;
+use crate::exit::Result;
+
+/// This very program as a worker.
+///
+/// # Errors
+/// The program's own file cannot be found.
+pub(crate) fn worker_command() -> Result<WorkerCommand> {
+    let program = std::env::current_exe().map_err(|error| format!("cannot find this program's own file: {error}"))?;
+    Ok(WorkerCommand { program, arguments: vec!["worker".into()] })
+}
+
+/// Which program this is, for the record.
+pub(crate) fn program() -> Program {
+    Program {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        git: option_env!("ASSAY_GIT").map(str::to_owned),
+        profile: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
+        argv: environment::command_line(),
+    }
+}
