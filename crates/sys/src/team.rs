@@ -9,8 +9,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::cpu::affinity;
 use crate::clock::{Timer, monotonic_raw_seconds};
+use crate::cpu::affinity;
 
 /// Spins before the processor is given up for a moment: with more threads than CPUs the ones that are waited for must
 /// run.

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
 use model::cluster::Pairing;
 use model::experiment::Area;
@@ -290,4 +289,15 @@ pub(crate) struct AttemptArgs {
     /// The command of that program.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     pub(crate) words: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_jobs_time_is_no_shorter_than_slurm_counts() {
+        assert_eq!(parse_time("2h"), Ok(7200.0));
+        assert!(parse_time("30s").unwrap_err().contains("at least 1m"));
+    }
 }

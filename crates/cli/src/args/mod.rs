@@ -10,14 +10,14 @@ pub(crate) mod memory;
 pub(crate) mod net;
 pub(crate) mod results;
 
+use self::cluster::{AgentArgs, AttemptArgs, CLUSTER_EXAMPLES, Cluster};
+use self::machine::{DOCTOR_EXAMPLES, Doctor, INFO_EXAMPLES, Info, REFERENCES_EXAMPLES, References};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource::CommandLine;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
-use self::cluster::{AgentArgs, AttemptArgs, CLUSTER_EXAMPLES, Cluster};
 use cpu::{CPU_EXAMPLES, Cpu};
 use disk::{DISK_EXAMPLES, Disk};
 use linpack::{LINPACK_EXAMPLES, Linpack};
-use self::machine::{DOCTOR_EXAMPLES, Doctor, INFO_EXAMPLES, Info, REFERENCES_EXAMPLES, References};
 use measure::{Measure, RUN_EXAMPLES, Run};
 use memory::{MEMORY_EXAMPLES, Memory};
 use net::{NET_EXAMPLES, Net};

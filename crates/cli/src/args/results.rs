@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use model::unit::parse_seconds;
-use report::cluster::{FORMS, form};
 
 pub(super) const COMPARE_EXAMPLES: &str = "\
 Examples:

@@ -150,7 +150,8 @@ impl Description {
             Family::Blis => {
                 let version = handle.text(c"bli_info_get_version_str");
                 let threads = [c"bli_info_get_enable_pthreads", c"bli_info_get_enable_openmp"];
-                let enabled: Option<Vec<c_int>> = threads.map(|function| handle.integer(function)).into_iter().collect();
+                let enabled: Option<Vec<c_int>> =
+                    threads.map(|function| handle.integer(function)).into_iter().collect();
                 Self {
                     config: version.as_ref().map(|version| format!("BLIS {version}")),
                     version,

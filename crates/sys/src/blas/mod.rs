@@ -9,8 +9,8 @@ mod library;
 
 use std::ffi::{c_char, c_int, c_long};
 
-pub use library::{LIBRARIES, Library, Unusable};
 use library::{Description, Family, Handle, mkl_layer};
+pub use library::{LIBRARIES, Library, Unusable};
 
 /// Why a system of equations was not solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

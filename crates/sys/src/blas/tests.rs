@@ -84,8 +84,7 @@ fn a_slice_that_is_too_short_is_never_handed_over() {
         let solution = || blas.solve(4, &mut [1.0; 16], 4, &mut [0; 3], &mut [1.0; 4]);
         let refused = |attempt: std::thread::Result<()>| {
             let said = attempt.unwrap_err();
-            said.downcast_ref::<String>()
-                .is_some_and(|said| said.contains("needs more room") || said.contains("need"))
+            said.downcast_ref::<String>().is_some_and(|said| said.contains("needs more room") || said.contains("need"))
         };
         assert!(refused(std::panic::catch_unwind(std::panic::AssertUnwindSafe(product))));
         let solved = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| solution().map_or((), |()| ())));

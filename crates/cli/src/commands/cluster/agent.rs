@@ -1,11 +1,12 @@
 //! What runs on the nodes: `assay agent` does a node's tasks, `assay attempt` is one of its children.
 
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use bench::host;
 use cluster::folder::Folder;
 use cluster::pairs::Waits;
 use cluster::worker::{Part, Worker, work};
-use bench::host;
 
 use crate::args::cluster::{AgentArgs, AttemptArgs, Tasks};
 use crate::commands::program::program;

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use bench::host::{unix_seconds, utc_now};
+use bench::target::DiskTarget;
+use clap::Parser;
 use cluster::campaign::Foreseen;
 use cluster::folder::Folder;
 use cluster::make::{self, Request, expected, make, write};
 use cluster::scheduler::{Environment, Wanted, choose, find_program};
-use bench::host::{unix_seconds, utc_now};
-use bench::target::DiskTarget;
 use machine::Sysroot;
 use model::cluster::{HplPlan, Plan, PlanNode, Task, Work};
 use model::experiment::Area;
@@ -253,7 +254,7 @@ mod tests {
         let of = |words: &str| {
             let words = format!("assay cluster plan --nodes n1,n2 {words} PLAN");
             let read = Arguments::try_parse_from(words.split(' ').filter(|word| !word.is_empty())).map_err(drop);
-            let Some(Command::Cluster(crate::args::Cluster { command: ClusterCommand::Plan(plan) })) =
+            let Some(Command::Cluster(crate::args::cluster::Cluster { command: ClusterCommand::Plan(plan) })) =
                 read.ok().and_then(|read| read.command)
             else {
                 return None;

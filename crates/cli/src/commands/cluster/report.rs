@@ -1,11 +1,11 @@
 //! `assay cluster report`: what the results of a plan say of its nodes, as files in the plan's folder or as one form.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
+use bench::store::write_pieces;
 use cluster::evaluate::evaluate;
 use cluster::folder::{Folder, cannot_write};
-use bench::store::write_pieces;
 use model::cluster::ClusterDocument;
 use report::cluster::{FORMS, Form, form, terminal};
 

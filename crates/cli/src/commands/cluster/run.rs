@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bench::host;
 use cluster::campaign::{self, Finished, Foreseen, Means, Options, RealPace, Told};
 use cluster::evaluate::{evaluate, second_pass};
 use cluster::folder::Folder;
@@ -10,7 +11,6 @@ use cluster::make::program_path;
 use cluster::scheduler::{
     Calling, Environment, Here, Inside, Scheduler, Slurm, Ssh, checked_lines, checked_path, find_program,
 };
-use bench::host;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::cluster::{Plan, Task};
 
@@ -250,12 +250,6 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_jobs_time_is_no_shorter_than_slurm_counts() {
-        assert_eq!(parse_time("2h"), Ok(7200.0));
-        assert!(parse_time("30s").unwrap_err().contains("at least 1m"));
-    }
 
     #[test]
     fn how_it_ended_is_its_status() {

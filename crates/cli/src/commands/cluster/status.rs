@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cluster::folder::{Folder, State, names, read};
 use cluster::make::program_path;
-use cluster::scheduler::{Calling, Environment, Phase, Seat, Slurm, Standing};
+use cluster::scheduler::{Calling, Environment, Phase, Scheduler, Seat, Slurm, Standing};
 use cluster::tasks::{Known, NodeTally, Running, Tally, tally_again};
 use model::cluster::{NodeState, Outcome as TaskOutcome, Plan, SubmittedJob};
 use report::cluster::status::{JobProgress, NodeProgress, Progress, TaskCounts, render, summary};

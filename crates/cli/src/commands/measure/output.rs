@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use bench::runner::{Ending, Finished};
 use bench::store::{RunFolder, check_writable, write_whole};
 use model::document::{Document, Status};
+use report::Render;
 
 use crate::args::measure::Measure;
 use crate::environment::{self, Stream};

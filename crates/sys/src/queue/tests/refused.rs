@@ -47,8 +47,7 @@ fn on_a_thread(refusals: &'static [(libc::c_long, Option<u32>, i32)], then: fn()
 /// Opening fails and says this.
 fn no_ring_because(why: &str, kind: io::ErrorKind) {
     let options = Options { engine: Engine::IoUring, depth: 4, arena_bytes: BLOCK };
-    for error in [Queue::io_uring_available().unwrap_err(), Queue::open(written_file(BLOCK), &options).unwrap_err()]
-    {
+    for error in [Queue::io_uring_available().unwrap_err(), Queue::open(written_file(BLOCK), &options).unwrap_err()] {
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.to_string().contains(why), "{error}");
     }
