@@ -106,7 +106,7 @@ fn a_tool_that_does_not_say_its_version_is_known_by_its_file_or_its_help() {
     assert_measured(&scratch, &rows(&document)[0], 2);
     let (_, reference) = only_one(&rows(&document)[0]);
     assert_eq!((&reference["version"], &reference["env"]["OMP_NUM_THREADS"]), (&json!("5.10"), &json!("1")));
-    for tool in ["stream", "pmbw", "multichase", "mbw"] {
+    for tool in ["stream", "pmbw", "multichase"] {
         let scratch = Scratch::new();
         fake(&scratch, tool, "echo 'somebody else'");
         let ran = assay(&scratch, &with_fake(&scratch, tool));
