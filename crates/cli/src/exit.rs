@@ -1,6 +1,7 @@
 //! How the program ends: every outcome, and the one place that turns it into an exit status.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// How a command ended.
@@ -42,6 +43,11 @@ pub(crate) fn status(outcome: Outcome) -> ExitCode {
 /// Writes an error or a remark to standard error; if nobody reads that either, there is nobody left to tell.
 pub(crate) fn complain(sentence: &str) {
     let _ = writeln!(io::stderr(), "assay: {sentence}");
+}
+
+/// Why a file could not be written.
+pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> String {
+    format!("cannot write '{}': {error}", path.display())
 }
 
 /// Writes a result to standard output. A reader that has closed the pipe has read enough: that is no error.

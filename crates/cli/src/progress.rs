@@ -14,6 +14,17 @@ use crate::environment::Stream;
 /// Steps of the bar.
 const STEPS: u64 = 1000;
 
+/// A bar of this form on standard error; `None` where that is not a terminal.
+pub(crate) fn bar(template: &str) -> Option<ProgressBar> {
+    let bar = || ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(form(template));
+    Stream::Error.is_terminal().then(bar)
+}
+
+fn form(template: &str) -> ProgressStyle {
+    let ticks = if Stream::Error.style().unicode { "━╸ " } else { "#- " };
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars(ticks)
+}
+
 /// Watches a run for a person.
 pub(crate) struct Progress {
     form: Form,
@@ -64,7 +75,7 @@ impl Progress {
         let form = if quiet {
             Form::Quiet
         } else if Stream::Error.is_terminal() {
-            Form::Live(Live::new(&style))
+            Form::Live(Live::new())
         } else {
             Form::Log(Log::default())
         };
@@ -119,13 +130,10 @@ struct Live {
 }
 
 impl Live {
-    fn new(style: &Style) -> Self {
+    fn new() -> Self {
         let lines = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
-        let form = |template| ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        let ticks = if style.unicode { "━╸ " } else { "#- " };
         let latest = lines.add(ProgressBar::new(STEPS).with_style(form("{wide_msg}")));
-        let bar = form("{bar:20} {prefix} {wide_msg}").progress_chars(ticks);
-        let bar = lines.add(ProgressBar::new(STEPS).with_style(bar));
+        let bar = lines.add(ProgressBar::new(STEPS).with_style(form("{bar:20} {prefix} {wide_msg}")));
         Self { lines, latest, bar }
     }
 }

@@ -1,18 +1,27 @@
 //! This program: as a worker process, and as a document records it.
 
+use std::path::PathBuf;
+
 use bench::runner::WorkerCommand;
 use model::document::Program;
 
 use crate::environment;
 use crate::exit::Result;
 
-/// This very program as a worker.
+/// The program's own file.
+///
+/// # Errors
+/// It cannot be found.
+pub(crate) fn own_file() -> Result<PathBuf> {
+    std::env::current_exe().map_err(|error| format!("cannot find this program's own file: {error}"))
+}
+
+/// This program as a worker process.
 ///
 /// # Errors
 /// The program's own file cannot be found.
 pub(crate) fn worker_command() -> Result<WorkerCommand> {
-    let program = std::env::current_exe().map_err(|error| format!("cannot find this program's own file: {error}"))?;
-    Ok(WorkerCommand { program, arguments: vec!["worker".into()] })
+    Ok(WorkerCommand { program: own_file()?, arguments: vec!["worker".into()] })
 }
 
 /// Which program this is, for the record.

@@ -4,13 +4,14 @@ use std::io::Write;
 
 use bench::host;
 use bench::reference::catalogue::{self, Trying, VERSION_SECONDS};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use model::reference::{CATALOGUE_SCHEMA, Catalogue, CheckOutcome, ToolCheck};
 
 use super::tools::places;
 use crate::args::machine::References;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, print};
+use crate::progress;
 
 /// Lists the tools, and tries them if that was asked for.
 pub(crate) fn references(arguments: &References) -> Result {
@@ -53,13 +54,7 @@ struct Progress {
 
 impl Progress {
     fn new() -> Self {
-        let bar = Stream::Error.is_terminal().then(|| {
-            let form = ProgressStyle::with_template("{bar:20} {wide_msg}");
-            let ticks = if Stream::Error.style().unicode { "━╸ " } else { "#- " };
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            bar.set_style(form.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars(ticks));
-            bar
-        });
+        let bar = progress::bar("{bar:20} {wide_msg}");
         Self { bar, running: Vec::new(), count: 0, ended: 0 }
     }
 

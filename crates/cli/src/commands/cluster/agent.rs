@@ -9,7 +9,7 @@ use cluster::pairs::Waits;
 use cluster::worker::{Part, Worker, work};
 
 use crate::args::cluster::{AgentArgs, AttemptArgs, Tasks};
-use crate::commands::program::program;
+use crate::commands::program::{own_file, program};
 use crate::environment;
 use crate::exit::{Outcome, Result, complain};
 
@@ -55,8 +55,7 @@ pub(crate) fn agent(arguments: &AgentArgs) -> Result {
 /// left of a node's measurement would disturb the next one, and still write.
 pub(crate) fn attempt(arguments: &AttemptArgs) -> Result {
     host::die_with_parent(arguments.parent).map_err(|error| format!("the agent's child cannot begin: {error}"))?;
-    let own = || std::env::current_exe().map_err(|error| format!("cannot find this program's own file: {error}"));
-    let program = arguments.program.clone().map_or_else(own, Ok)?;
+    let program = arguments.program.clone().map_or_else(own_file, Ok)?;
     let error = Command::new(&program).args(&arguments.words).exec();
     Err(format!("cannot start '{}': {error}", program.display()))
 }

@@ -17,7 +17,7 @@ use model::experiment::Area;
 use super::run::foresee;
 use crate::args::cluster::PlanArgs;
 use crate::args::{Arguments, Command};
-use crate::commands::program::program;
+use crate::commands::program::{own_file, program};
 use crate::environment;
 use crate::exit::{Outcome, Result, print};
 
@@ -33,9 +33,7 @@ pub(crate) fn plan(arguments: &PlanArgs) -> Result {
     let seconds = expected(&request, &machine::discover(&Sysroot::host()), disk)?;
     let (plan, tasks) = make(&request, &seconds)?;
     if !arguments.dry_run {
-        let program =
-            std::env::current_exe().map_err(|error| format!("cannot find this program's own file: {error}"))?;
-        write(&folder, &plan, &tasks, &program)?;
+        write(&folder, &plan, &tasks, &own_file()?)?;
     }
     let mut text = summary(&plan, &tasks, &seconds, folder.path(), arguments.dry_run);
     if arguments.dry_run {

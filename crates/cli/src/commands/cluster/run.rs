@@ -11,13 +11,14 @@ use cluster::make::program_path;
 use cluster::scheduler::{
     Calling, Environment, Here, Inside, Scheduler, Slurm, Ssh, checked_lines, checked_path, find_program,
 };
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use model::cluster::{Plan, Task};
 
 use crate::args::cluster::{Launcher, RunArgs};
 use crate::commands::program::program;
-use crate::environment::{self, Stream};
+use crate::environment;
 use crate::exit::{Outcome, Result, complain, print};
+use crate::progress;
 
 /// Jobs in the queue at a time, unless the user says otherwise: few, since any number drains the plan.
 const JOBS: u32 = 4;
@@ -199,13 +200,11 @@ struct Watch {
 
 impl Watch {
     fn new() -> Self {
-        let live = Stream::Error.is_terminal().then(|| {
-            let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("{spinner} {pos}/{len} tasks {wide_msg} {elapsed}");
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        let live = progress::bar("{spinner} {pos}/{len} tasks {wide_msg} {elapsed}");
+        if let Some(bar) = &live {
+            bar.set_length(0);
             bar.enable_steady_tick(Duration::from_millis(200));
-            bar
-        });
+        }
         Self { live, last: String::new() }
     }
 

@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 use bench::host;
 use bench::live::{Live, LiveProgress, LiveSide, live as measure};
 use clap::Parser;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 
 use super::output::show;
 use crate::args::measure::Measure;
 use crate::args::results::Compare;
 use crate::args::{Arguments, Command};
-use crate::environment::{self, Stream};
+use crate::commands::program::own_file;
+use crate::environment;
 use crate::exit::{Outcome, Result, complain};
+use crate::progress;
 
 /// What is measured where neither side says what.
 const DEFAULT_OPTIONS: &str = "run quick --area cpu,memory";
@@ -78,9 +80,8 @@ fn words(text: &str) -> Result<Vec<String>> {
 /// One side: options, or a program and its options.
 fn side(text: &str, switch: Option<&String>) -> Result<LiveSide> {
     let mut options = words(text)?;
-    let own = || std::env::current_exe().map_err(|error| format!("cannot find this program's own file: {error}"));
     let names_a_program = options.first().is_some_and(|word| word.contains('/'));
-    let program = if names_a_program { other_program(&options.remove(0))? } else { own()? };
+    let program = if names_a_program { other_program(&options.remove(0))? } else { own_file()? };
     Ok(LiveSide { name: text.to_owned(), program, options, switch: switch.cloned() })
 }
 
@@ -105,7 +106,7 @@ fn check(side: &LiveSide) -> Result<()> {
         }
     }
     let given = std::iter::once("assay".to_owned()).chain(side.options.iter().cloned());
-    let own = std::env::current_exe().is_ok_and(|own| own == side.program);
+    let own = own_file().is_ok_and(|own| own == side.program);
     if !own {
         return Ok(());
     }
@@ -140,14 +141,10 @@ struct Progress {
 
 impl Progress {
     fn new(quiet: bool) -> Self {
-        let bar = (!quiet && Stream::Error.is_terminal()).then(|| {
-            let form = ProgressStyle::with_template("{bar:20} {wide_msg}");
-            let ticks = if Stream::Error.style().unicode { "━╸ " } else { "#- " };
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            bar.set_style(form.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars(ticks));
+        let bar = progress::bar("{bar:20} {wide_msg}").filter(|_| !quiet);
+        if let Some(bar) = &bar {
             bar.set_message("the first pair is being measured");
-            bar
-        });
+        }
         Self { bar, quiet }
     }
 

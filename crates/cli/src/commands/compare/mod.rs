@@ -9,7 +9,7 @@ use model::document::Document;
 
 use crate::args::results::Compare;
 use crate::environment;
-use crate::exit::Result;
+use crate::exit::{Result, cannot_write};
 use output::show;
 
 /// Earlier runs that are taken to tell how much the machine differs from run to run: more of them are of another age.
@@ -18,7 +18,7 @@ const HISTORY: usize = 20;
 /// Compares two runs, or measures two things in turn and compares those.
 pub(crate) fn compare(arguments: &Compare, began: f64) -> Result {
     if let Some(path) = &arguments.output {
-        check_writable(path).map_err(|error| format!("cannot write '{}': {error}", path.display()))?;
+        check_writable(path).map_err(|error| cannot_write(path, &error))?;
     }
     if arguments.live {
         return live::live(arguments, began);

@@ -6,7 +6,7 @@ use report::{Style, comparison};
 
 use crate::args::results::Compare;
 use crate::environment::Stream;
-use crate::exit::{Outcome, Result, print};
+use crate::exit::{Outcome, Result, cannot_write, print};
 
 /// Shows a comparison in the form that was asked for, and says what it comes to.
 pub(super) fn show(found: &Comparison, arguments: &Compare) -> Result {
@@ -21,8 +21,7 @@ pub(super) fn show(found: &Comparison, arguments: &Compare) -> Result {
     };
     match &arguments.output {
         Some(path) => {
-            write_whole(path, text.as_bytes())
-                .map_err(|error| format!("cannot write '{}': {error}", path.display()))?;
+            write_whole(path, text.as_bytes()).map_err(|error| cannot_write(path, &error))?;
         }
         None => print(text.as_bytes())?,
     }

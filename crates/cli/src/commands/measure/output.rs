@@ -9,7 +9,7 @@ use report::Render;
 
 use crate::args::measure::Measure;
 use crate::environment::{self, Stream};
-use crate::exit::{Outcome, Result, complain, print};
+use crate::exit::{Outcome, Result, cannot_write, complain, print};
 
 /// The renderer of the page that every stored run is given.
 const PAGE_FORMAT: &str = "html";
@@ -29,10 +29,6 @@ fn json_file(options: &Measure) -> Option<&Path> {
 pub(super) fn check_json(options: &Measure) -> Result<()> {
     let Some(path) = json_file(options) else { return Ok(()) };
     check_writable(path).map_err(|error| cannot_write(path, &error))
-}
-
-fn cannot_write(path: &Path, error: &std::io::Error) -> String {
-    format!("cannot write '{}': {error}", path.display())
 }
 
 /// Shows the result, and writes the page and the document where they are wanted.
