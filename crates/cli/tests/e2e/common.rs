@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
+use crate::schema::defects;
+
 /// The program: the one that cargo has built, or the one that `ASSAY_TEST_BINARY` names.
 #[expect(clippy::disallowed_methods, reason = "the tests' own switch")]
 pub(crate) fn program() -> PathBuf {
@@ -192,9 +194,7 @@ pub(crate) fn is_verified(row: &Value) -> bool {
 pub(crate) fn check(document: &Value) {
     let schema = std::fs::read_to_string(root().join("schema/run-v1.json")).unwrap();
     let schema: Value = serde_json::from_str(&schema).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let defects: Vec<String> =
-        validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    let defects = defects(&schema, document);
     assert!(defects.is_empty(), "against the schema: {defects:#?}");
     let Some(shared) = shared() else { return skip("check_document.py", "../shared is not at hand") };
     let mut python = Command::new("python3");

@@ -17,4 +17,5 @@ mod linpack;
 mod memory;
 mod net;
 mod references;
+mod schema;
 mod system;

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::cluster::run::{SYSTEM, plan, ran, run};
 use crate::common::{Ran, Scratch, command, is_root, list, names, printed, refusal, root, skip, text};
+use crate::schema::defects;
 use crate::system::mounts::{ReadOnly, Tmpfs};
 
 /// The files of a report, in the order of their names.
@@ -37,14 +38,11 @@ fn report(scratch: &Scratch, folder: &Path, options: &str) -> Ran {
 fn checked(document: &str) -> Value {
     let document: Value = serde_json::from_str(document).unwrap();
     let schema = fs::read_to_string(root().join("schema/cluster-v1.json")).unwrap();
-    let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
-    let defects = |of: &Value| -> Vec<String> {
-        validator.iter_errors(of).map(|error| format!("{}: {error}", error.instance_path())).collect()
-    };
-    assert_eq!(defects(&document), Vec::<String>::new());
+    let schema = serde_json::from_str(&schema).unwrap();
+    assert_eq!(defects(&schema, &document), Vec::<String>::new());
     let mut wrong = document.clone();
     wrong["nodes"][0]["standing"] = "splendid".into();
-    assert!(!defects(&wrong).is_empty(), "what is wrong would be seen");
+    assert!(!defects(&schema, &wrong).is_empty(), "what is wrong would be seen");
     document
 }
 
