@@ -29,13 +29,23 @@ pub struct Chain {
 
 /// One cycle an addition, on every core from Haswell to Lion Cove, Gracemont to Skymont and Zen 1 to Zen 5
 /// (`InstLatx64`).
-pub static ADD: Chain =
-    Chain { name: "add", instruction: "add", latency: 1, step: u64::wrapping_add, body: native::chain::add };
+pub static ADD: Chain = Chain {
+    name: "add",
+    instruction: "add",
+    latency: 1,
+    step: u64::wrapping_add,
+    body: native::chain::add::<{ Chain::LENGTH }>,
+};
 
 /// Three cycles a multiplication on the big cores of Intel and AMD; five on Gracemont and Crestmont, four on Skymont
 /// (`InstLatx64`): a caller that knows the core divides by [`Chain::cycles_at`].
-pub static IMUL: Chain =
-    Chain { name: "imul", instruction: "imul", latency: 3, step: u64::wrapping_mul, body: native::chain::imul };
+pub static IMUL: Chain = Chain {
+    name: "imul",
+    instruction: "imul",
+    latency: 3,
+    step: u64::wrapping_mul,
+    body: native::chain::imul::<{ Chain::LENGTH }>,
+};
 
 /// Both chains.
 pub static CHAINS: [&Chain; 2] = [&ADD, &IMUL];

@@ -7,8 +7,6 @@
 //! That the kernel lets a process use AMX tiles ([`Feature::AmxTile`]) is one thing more: permission is asked with a
 //! system call, which is `sys`'s business.
 
-use crate::native;
-
 /// One capability that a kernel may require, present on the CPU *and* enabled by the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Feature {
@@ -251,23 +249,6 @@ impl Features {
             let reported = self.reported & feature.bit() != 0;
             Missing { feature, by: if reported { Withholder::OperatingSystem } else { Withholder::Cpu } }
         })
-    }
-
-    /// Whether all of `required` are in this set *and* on the CPU that executes this call: a set can only narrow what a
-    /// machine does, never claim what it lacks. Cores of one machine may differ, so nothing is remembered; under a
-    /// hypervisor a call takes some tens of microseconds.
-    pub(crate) fn usable(self, required: &[Feature]) -> bool {
-        self.has_all(required) && Self::detect().has_all(required)
-    }
-
-    /// Whether this set says so *and* the CPU that executes this call is such a core.
-    pub(crate) fn binds_here(self) -> bool {
-        self.binds_at_renaming && Self::detect().binds_at_renaming
-    }
-
-    /// The features of the CPU that executes this call, as the operating system enables them.
-    pub fn detect() -> Self {
-        native::features::detect()
     }
 
     /// What the recorded x86 registers of a machine allow.

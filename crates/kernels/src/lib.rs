@@ -19,23 +19,19 @@
 //! the fallback where an architecture has no folder yet, and is compiled and tested everywhere.
 #![no_std]
 
+mod arithmetic;
 pub mod chain;
-pub mod chase;
-mod data;
 pub mod dense;
+mod detect;
 pub mod features;
-pub mod handoff;
-mod inspect;
-pub mod lines;
 pub mod memory;
-pub mod pattern;
 pub mod portable;
 mod rng;
-pub mod state;
-pub mod table;
-pub mod visits;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod x86_64;
+
+pub use arithmetic::{state, table};
+pub use memory::{chase, handoff, lines, pattern, visits};
 
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 use portable as native;

@@ -4,8 +4,8 @@
 //! strip of the right factor stays in the first-level cache while a block of the left one passes by from the second;
 //! each part of the result is then read and written once for every `panel` multiply-adds.
 
-use super::real::Real;
-use super::tile::Tile;
+use crate::dense::number::Number;
+use crate::dense::tile::Tile;
 
 /// Bytes of the data caches that one thread can count on. Zero where unknown, for which a small one is assumed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ const SHALLOW: usize = 180;
 const MOST_COLUMNS: usize = 2048;
 
 /// The deepest products of a tile that stay in a first level of so many bytes.
-fn deepest<T: Real>(tile: &Tile<T>, l1d: usize) -> usize {
+fn deepest<T: Number>(tile: &Tile<T>, l1d: usize) -> usize {
     let level = |elements: usize| elements * size_of::<T>();
     // A strip of the right factor and a stripe of the left one may have three quarters: what passes then drives out nothing
     // that is still to be used. Where that would be too little depth, the strip alone may have half.
@@ -53,18 +53,18 @@ fn deepest<T: Real>(tile: &Tile<T>, l1d: usize) -> usize {
 
 impl Blocking {
     /// For factors of order `n` with this tile.
-    pub fn new<T: Real>(tile: &Tile<T>, n: usize, caches: Caches) -> Self {
+    pub fn new<T: Number>(tile: &Tile<T>, n: usize, caches: Caches) -> Self {
         // Small problems are cut into a score of panels at least, or the first and the last are all there is.
         Self::deep(tile, (n / 20).max(4 * tile.rows), caches)
     }
 
     /// For products with this tile, whatever their size: they have no panels that one thread factors.
-    pub fn of_products<T: Real>(tile: &Tile<T>, caches: Caches) -> Self {
+    pub fn of_products<T: Number>(tile: &Tile<T>, caches: Caches) -> Self {
         Self::deep(tile, DEEPEST, caches)
     }
 
     /// As deep as the first level allows, and no deeper than this.
-    fn deep<T: Real>(tile: &Tile<T>, most: usize, caches: Caches) -> Self {
+    fn deep<T: Number>(tile: &Tile<T>, most: usize, caches: Caches) -> Self {
         let known = |bytes: usize, small: usize| if bytes == 0 { small } else { bytes };
         let (l1d, l2) = (known(caches.l1d, SMALL.l1d), known(caches.l2, SMALL.l2));
         let panel = most.min(deepest(tile, l1d));
@@ -73,19 +73,19 @@ impl Blocking {
 
     /// The same caches, but panels of so many columns (at least 1).
     #[must_use]
-    pub fn with_panel<T: Real>(self, tile: &Tile<T>, panel: usize, caches: Caches) -> Self {
+    pub fn with_panel<T: Number>(self, tile: &Tile<T>, panel: usize, caches: Caches) -> Self {
         let l2 = if caches.l2 == 0 { SMALL.l2 } else { caches.l2 };
         Self { panel: panel.max(1), ..self }.cut(tile, l2)
     }
 
     /// Whole stripes in a panel, so that the next begins on a line where this one does.
-    fn fitted<T: Real>(self, tile: &Tile<T>, l2: usize) -> Self {
+    fn fitted<T: Number>(self, tile: &Tile<T>, l2: usize) -> Self {
         Self { panel: (self.panel / tile.rows).max(1) * tile.rows, ..self }.cut(tile, l2)
     }
 
     /// A quarter of the second level for a block of the left factor: strips of the right factor and tiles of the result
     /// pass through the same cache, and of a virtual machine's a neighbour may use a part.
-    fn cut<T: Real>(self, tile: &Tile<T>, l2: usize) -> Self {
+    fn cut<T: Number>(self, tile: &Tile<T>, l2: usize) -> Self {
         let level = self.panel * size_of::<T>();
         let stripes = (l2 / 4 / level / tile.rows).max(1);
         Self { panel: self.panel, rows: stripes * tile.rows, columns: MOST_COLUMNS }
@@ -103,6 +103,7 @@ pub const fn padded<T>(rows: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dense::real::Real;
 
     /// What of the first level a strip takes, and with it a stripe, in percent.
     fn shares<T: Real>(tile: &Tile<T>, depth: usize, l1d: usize) -> [usize; 2] {

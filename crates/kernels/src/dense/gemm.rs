@@ -2,9 +2,9 @@
 
 use core::ops::Range;
 
-use super::grid::Grid;
-use super::real::Real;
-use super::tile::{BoundTile, FETCHED, Levels, Scratch};
+use crate::dense::grid::Grid;
+use crate::dense::number::Number;
+use crate::dense::tile::{BoundTile, FETCHED, Levels, Scratch};
 use crate::native::tiles::fetch;
 
 /// Bytes of a cache line.
@@ -42,7 +42,7 @@ pub(super) struct Update<T: 'static> {
     pub(super) columns: usize,
 }
 
-impl<T: Real> Update<T> {
+impl<T: Number> Update<T> {
     /// Takes the product from the result, in these rows of it, which begin with a stripe: strip after strip, each by all
     /// stripes. The packed stripes of the `upcoming` rows are fetched into the second-level cache meanwhile, evenly
     /// over all tiles: the first strip would else wait for each line of them.

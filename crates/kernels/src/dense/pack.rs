@@ -2,9 +2,9 @@
 
 use core::ops::Range;
 
-use super::grid::Grid;
-use super::real::Real;
-use super::tile::{BoundTile, Scratch};
+use crate::dense::grid::Grid;
+use crate::dense::number::Number;
+use crate::dense::tile::{BoundTile, Scratch};
 use crate::native::tiles::{copy_past_caches, fetch};
 
 /// Stripes that are packed at once, where there are so many: a column of them is long enough for the processor to fetch
@@ -20,7 +20,7 @@ const LINE: usize = 64;
 /// # Safety
 /// The entries are valid to read, and `target` for `height` by the number of columns elements of each stripe to write;
 /// nobody else uses the target or writes to the entries.
-pub(super) unsafe fn stripes<T: Real>(
+pub(super) unsafe fn stripes<T: Number>(
     grid: Grid<T>,
     rows: Range<usize>,
     columns: Range<usize>,
@@ -46,7 +46,7 @@ pub(super) unsafe fn stripes<T: Real>(
 ///
 /// # Safety
 /// As for [`stripes`], with the tile's rows for the height and half as many columns, rounded up, in the target.
-pub(super) unsafe fn paired_stripes<T: Real>(
+pub(super) unsafe fn paired_stripes<T: Number>(
     grid: Grid<T>,
     rows: Range<usize>,
     columns: Range<usize>,
@@ -78,7 +78,7 @@ pub(super) unsafe fn paired_stripes<T: Real>(
 ///
 /// # Safety
 /// The strips are valid, and nobody else uses them.
-pub(super) unsafe fn pair_strips<T: Real>(tile: BoundTile<T>, first: *mut T, depth: usize, columns: usize) {
+pub(super) unsafe fn pair_strips<T: Number>(tile: BoundTile<T>, first: *mut T, depth: usize, columns: usize) {
     let width = tile.columns();
     let mut rows = Scratch::<T>::new();
     for strip in 0..columns.div_ceil(width) {
@@ -104,7 +104,7 @@ pub(super) unsafe fn pair_strips<T: Real>(tile: BoundTile<T>, first: *mut T, dep
 /// # Safety
 /// The entries are valid to read, and `target` for `width * rows` elements to write; nobody else uses the target or
 /// writes to the entries.
-pub(super) unsafe fn strip<T: Real>(
+pub(super) unsafe fn strip<T: Number>(
     grid: Grid<T>,
     rows: Range<usize>,
     columns: Range<usize>,
@@ -135,7 +135,7 @@ pub(super) unsafe fn strip<T: Real>(
 ///
 /// # Safety
 /// As for [`strip`].
-pub(super) unsafe fn strip_past_caches<T: Real>(
+pub(super) unsafe fn strip_past_caches<T: Number>(
     grid: Grid<T>,
     rows: Range<usize>,
     columns: Range<usize>,
@@ -166,7 +166,7 @@ pub(super) unsafe fn strip_past_caches<T: Real>(
 ///
 /// # Safety
 /// As for [`strip`], but that the entries are valid to write.
-pub(super) unsafe fn unpack_strip<T: Real>(
+pub(super) unsafe fn unpack_strip<T: Number>(
     packed: &[T],
     width: usize,
     grid: Grid<T>,
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     /// A strip of every number of rows up to two pieces, packed both ways, to where it is aligned and to where it is not.
-    fn both_ways_agree<T: Real>(width: usize, value: fn(usize) -> T) {
+    fn both_ways_agree<T: Number>(width: usize, value: fn(usize) -> T) {
         const STEP: usize = 40;
         const WIDEST: usize = 16;
         let mut entries: [T; STEP * WIDEST] = core::array::from_fn(value);

@@ -2,22 +2,22 @@
 //! nearly all of its time, and so the ceiling that its rate has.
 //!
 //! A part of the depth of both factors is packed, and then threads take columns of C by turns. A thread that finds none left
-//! packs the next part while the others finish theirs, and goes on with it ([`super::stages`]).
+//! packs the next part while the others finish theirs, and goes on with it ([`crate::dense::stages`]).
 
 use core::fmt;
 use core::ops::{DerefMut, Range};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::blocking::Blocking;
-use super::crew::{Abandoned, Crew};
-use super::gemm::{Left, Update};
-use super::grid::{Grid, Store};
-use super::lu::{LEAST_COLUMNS, Unfit, apart, own};
-use super::pack;
-use super::random::Uniform;
-use super::real::Real;
-use super::stages::{Jobs, Places, Share};
-use super::tile::{BoundTile, Levels};
+use crate::dense::blocking::Blocking;
+use crate::dense::crew::{Abandoned, Crew};
+use crate::dense::gemm::{Left, Update};
+use crate::dense::grid::{Grid, Store};
+use crate::dense::number::Number;
+use crate::dense::pack;
+use crate::dense::random::Uniform;
+use crate::dense::solve::lu::{LEAST_COLUMNS, Unfit, apart, own};
+use crate::dense::stages::{Jobs, Places, Share};
+use crate::dense::tile::{BoundTile, Levels};
 use crate::native::tiles::settle;
 use crate::rng::mix;
 
@@ -40,7 +40,7 @@ pub struct Shape<T: 'static> {
     pub blocking: Blocking,
 }
 
-impl<T: Real> Shape<T> {
+impl<T: Number> Shape<T> {
     /// Two square matrices of order `n`, with columns `step` elements apart.
     pub const fn square(n: usize, step: usize, seed: u64, tile: BoundTile<T>, blocking: Blocking) -> Self {
         Self { rows: n, columns: n, depth: n, steps: [step; 3], seed, tile, blocking }
@@ -131,7 +131,7 @@ struct Work {
 ///
 /// Every method with a `thread` is called by all threads of the crew, each with its own number from 0, and returns when
 /// all have done their part. Nothing is allocated.
-pub struct Product<T: Real, S> {
+pub struct Product<T: Number, S> {
     shape: Shape<T>,
     crew: Crew,
     operands: [Store<T, S>; 3],
@@ -143,13 +143,13 @@ pub struct Product<T: Real, S> {
     wrong_entries: AtomicUsize,
 }
 
-impl<T: Real, S> fmt::Debug for Product<T, S> {
+impl<T: Number, S> fmt::Debug for Product<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Product").field("shape", &self.shape).field("crew", &self.crew).finish_non_exhaustive()
     }
 }
 
-impl<T: Real, S: DerefMut<Target = [T]> + Send> Product<T, S> {
+impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
     /// Sets a product up in the buffers of A, B and C, of at least [`Shape::operand_lens`] elements, and a workspace of
     /// [`Shape::workspace_len`].
     ///
@@ -426,7 +426,7 @@ impl<T: Real, S: DerefMut<Target = [T]> + Send> Product<T, S> {
                 *error += factor * unsafe { *right.at(level, vector) }.to_f64();
             }
         }
-        errors.into_iter().fold(0.0, |most, error| super::residual::larger(error.abs(), most))
+        errors.into_iter().fold(0.0, |most, error| crate::dense::solve::residual::larger(error.abs(), most))
     }
 
     /// What the error of a row stays below: a sum of products of numbers up to 1/2 grows like the root of its length,

@@ -6,8 +6,8 @@
 
 use core::ops::Range;
 
-use super::grid::Grid;
-use super::real::Real;
+use crate::dense::grid::Grid;
+use crate::dense::number::Number;
 use crate::rng::{GOLDEN, mix};
 
 /// 2^-53: the distance of the `f64` numbers drawn.
@@ -35,7 +35,7 @@ impl Uniform {
     /// The entry drawn for this type: a multiple of its roundoff, of the same random bits as far as it has them, so that
     /// it is exact and 0.5 stays out.
     #[inline]
-    pub fn real<T: Real>(self, row: usize, column: usize) -> T {
+    pub fn real<T: Number>(self, row: usize, column: usize) -> T {
         T::from_f64((self.bits(row, column) >> T::SPARE_BITS) as f64 * T::ROUNDOFF - 0.5)
     }
 
@@ -47,7 +47,7 @@ impl Uniform {
     }
 
     /// Writes the entries of a column from row `first` on.
-    pub fn fill<T: Real>(self, column: usize, first: usize, entries: &mut [T]) {
+    pub fn fill<T: Number>(self, column: usize, first: usize, entries: &mut [T]) {
         for (row, entry) in (first..).zip(entries) {
             *entry = self.real(row, column);
         }
@@ -76,7 +76,7 @@ impl Diagonal {
 }
 
 /// The entry of a dominant diagonal by the sum of the magnitudes of the others of its row, in the order of columns.
-pub(super) fn dominant<T: Real>(others: f64) -> T {
+pub(super) fn dominant<T: Number>(others: f64) -> T {
     T::from_f64(others + 0.5)
 }
 
@@ -87,7 +87,7 @@ const PART: usize = 256;
 ///
 /// # Safety
 /// They are valid, and nobody else uses them.
-pub(super) unsafe fn fill_diagonal<T: Real>(uniform: Uniform, matrix: Grid<T>, rows: Range<usize>) {
+pub(super) unsafe fn fill_diagonal<T: Number>(uniform: Uniform, matrix: Grid<T>, rows: Range<usize>) {
     for first in rows.clone().step_by(PART) {
         let count = PART.min(rows.end - first);
         let mut sums = [0.0; PART];

@@ -1,59 +1,14 @@
-//! The numbers that dense linear algebra is done in.
+//! The register tiles of each type of number.
 
-use core::fmt::Debug;
-use core::ops::{Add, Div, Mul, Neg, Sub};
+use model::isa::Isa;
 
-use model::isa::Element;
-
-use super::tile::Tile;
+use crate::dense::number::Number;
+use crate::dense::tile::{BoundTile, Tile};
+use crate::features::Features;
 use crate::native;
 
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for f32 {}
-    impl Sealed for f64 {}
-}
-
-/// `f32` or `f64`: a binary floating-point type that has register tiles.
-pub trait Real:
-    sealed::Sealed
-    + Copy
-    + Debug
-    + PartialEq
-    + PartialOrd
-    + Send
-    + Sync
-    + 'static
-    + Add<Output = Self>
-    + Sub<Output = Self>
-    + Mul<Output = Self>
-    + Div<Output = Self>
-    + Neg<Output = Self>
-{
-    /// 0.
-    const ZERO: Self;
-    /// 1.
-    const ONE: Self;
-    /// The smallest number whose reciprocal is finite and exact enough: the smallest normal one.
-    const SMALLEST_NORMAL: Self;
-    /// The unit roundoff, half the distance from 1 to the next number: 2^-53 for `f64`, as in HPL's residual (its
-    /// `HPL_pdlamch` gives this "relative machine eps"), 2^-24 for `f32`.
-    const ROUNDOFF: f64;
-    /// How many of 64 bits its significand has no place for.
-    const SPARE_BITS: u32;
-    /// The type's word.
-    const ELEMENT: Element;
-
-    /// The magnitude.
-    #[must_use]
-    fn abs(self) -> Self;
-
-    /// The nearest number of this type.
-    fn from_f64(value: f64) -> Self;
-
-    /// The same number.
-    fn to_f64(self) -> f64;
-
+/// A [`Number`] that has register tiles.
+pub trait Real: Number {
     /// The tiles of this type that this build has, widest first; the last of them needs no instruction set.
     fn tiles() -> &'static [Tile<Self>];
 
@@ -63,28 +18,6 @@ pub trait Real:
 }
 
 impl Real for f64 {
-    const ZERO: Self = 0.0;
-    const ONE: Self = 1.0;
-    const SMALLEST_NORMAL: Self = Self::MIN_POSITIVE;
-    const ROUNDOFF: f64 = Self::EPSILON / 2.0;
-    const SPARE_BITS: u32 = u64::BITS - Self::MANTISSA_DIGITS;
-    const ELEMENT: Element = Element::Fp64;
-
-    #[inline]
-    fn abs(self) -> Self {
-        Self::abs(self)
-    }
-
-    #[inline]
-    fn from_f64(value: f64) -> Self {
-        value
-    }
-
-    #[inline]
-    fn to_f64(self) -> f64 {
-        self
-    }
-
     fn tiles() -> &'static [Tile<Self>] {
         native::tiles::FP64
     }
@@ -95,29 +28,6 @@ impl Real for f64 {
 }
 
 impl Real for f32 {
-    const ZERO: Self = 0.0;
-    const ONE: Self = 1.0;
-    const SMALLEST_NORMAL: Self = Self::MIN_POSITIVE;
-    const ROUNDOFF: f64 = Self::EPSILON as f64 / 2.0;
-    const SPARE_BITS: u32 = u64::BITS - Self::MANTISSA_DIGITS;
-    const ELEMENT: Element = Element::Fp32;
-
-    #[inline]
-    fn abs(self) -> Self {
-        Self::abs(self)
-    }
-
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "rounding to this type is what is asked for")]
-    fn from_f64(value: f64) -> Self {
-        value as Self
-    }
-
-    #[inline]
-    fn to_f64(self) -> f64 {
-        f64::from(self)
-    }
-
     fn tiles() -> &'static [Tile<Self>] {
         native::tiles::FP32
     }
@@ -125,4 +35,15 @@ impl Real for f32 {
     fn paired_tiles() -> &'static [Tile<Self>] {
         native::tiles::FP32_BY_BF16
     }
+}
+
+/// The tile of this instruction set.
+pub fn find<T: Real>(isa: Isa, features: &Features) -> Option<BoundTile<T>> {
+    let all = T::tiles().iter().chain(T::paired_tiles());
+    all.filter(|tile| tile.isa == isa).find_map(|tile| tile.bind(features))
+}
+
+/// The widest tile that binds; there is always one, as the last of the table requires nothing.
+pub fn widest<T: Real>(features: &Features) -> Option<BoundTile<T>> {
+    T::tiles().iter().find_map(|tile| tile.bind(features))
 }

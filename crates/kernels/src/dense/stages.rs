@@ -12,7 +12,7 @@
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::crew::MOST_THREADS;
+use crate::dense::crew::MOST_THREADS;
 
 /// Work along one dimension that threads take in pieces, stage after stage: large pieces first and small ones at the end,
 /// so that all finish at about the same time.

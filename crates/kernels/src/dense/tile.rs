@@ -9,7 +9,7 @@ use core::fmt;
 
 use model::isa::Isa;
 
-use super::real::Real;
+use crate::dense::number::Number;
 use crate::features::{Feature, Features};
 
 /// The most columns that one elimination takes from another at a time.
@@ -119,7 +119,7 @@ impl Levels {
     }
 
     /// Those of a product whose factors are packed for this tile.
-    pub(crate) const fn packed<T: Real>(tile: BoundTile<T>, depth: usize) -> Self {
+    pub(crate) const fn packed<T: Number>(tile: BoundTile<T>, depth: usize) -> Self {
         if tile.has_pairs() { Self { count: depth.div_ceil(2), are_pairs: true } } else { Self::single(depth) }
     }
 }
@@ -131,13 +131,13 @@ pub(crate) const LARGEST_TILE: usize = 48 * 8;
 #[repr(C, align(64))]
 pub(crate) struct Scratch<T>(pub(crate) [T; LARGEST_TILE]);
 
-impl<T: Real> Scratch<T> {
+impl<T: Number> Scratch<T> {
     pub(crate) const fn new() -> Self {
         Self([T::ZERO; LARGEST_TILE])
     }
 }
 
-impl<T: Real> Tile<T> {
+impl<T: Number> Tile<T> {
     /// The tile ready to run, where `features` and this CPU have all that it requires.
     pub fn bind(&'static self, features: &Features) -> Option<BoundTile<T>> {
         features.usable(self.requires).then(|| {
@@ -178,7 +178,7 @@ impl<T> Clone for BoundTile<T> {
 
 impl<T> Copy for BoundTile<T> {}
 
-impl<T: Real> BoundTile<T> {
+impl<T: Number> BoundTile<T> {
     /// The row that was bound.
     pub const fn tile(&self) -> &'static Tile<T> {
         self.tile
@@ -241,15 +241,4 @@ impl<T: Real> BoundTile<T> {
         // SAFETY: as in `run`.
         unsafe { (self.tile.eliminate)(job) }
     }
-}
-
-/// The tile of this instruction set.
-pub fn find<T: Real>(isa: Isa, features: &Features) -> Option<BoundTile<T>> {
-    let all = T::tiles().iter().chain(T::paired_tiles());
-    all.filter(|tile| tile.isa == isa).find_map(|tile| tile.bind(features))
-}
-
-/// The widest tile that binds; there is always one, as the last of the table requires nothing.
-pub fn widest<T: Real>(features: &Features) -> Option<BoundTile<T>> {
-    T::tiles().iter().find_map(|tile| tile.bind(features))
 }

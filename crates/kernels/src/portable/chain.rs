@@ -6,18 +6,16 @@
 
 use core::hint::black_box;
 
-use crate::chain::Chain;
-
 /// Adds `operand` again and again.
-pub(crate) extern "C" fn add(start: u64, operand: u64, iterations: u64) -> u64 {
-    repeat(start, iterations, |value| value.wrapping_add(black_box(operand)))
+pub(crate) extern "C" fn add<const LENGTH: u64>(start: u64, operand: u64, iterations: u64) -> u64 {
+    repeat::<LENGTH>(start, iterations, |value| value.wrapping_add(black_box(operand)))
 }
 
 /// Multiplies by `operand` again and again.
-pub(crate) extern "C" fn imul(start: u64, operand: u64, iterations: u64) -> u64 {
-    repeat(start, iterations, |value| value.wrapping_mul(black_box(operand)))
+pub(crate) extern "C" fn imul<const LENGTH: u64>(start: u64, operand: u64, iterations: u64) -> u64 {
+    repeat::<LENGTH>(start, iterations, |value| value.wrapping_mul(black_box(operand)))
 }
 
-fn repeat(start: u64, iterations: u64, step: impl Fn(u64) -> u64) -> u64 {
-    (0..iterations).fold(start, |value, _| (0..Chain::LENGTH).fold(value, |value, _| step(value)))
+fn repeat<const LENGTH: u64>(start: u64, iterations: u64, step: impl Fn(u64) -> u64) -> u64 {
+    (0..iterations).fold(start, |value, _| (0..LENGTH).fold(value, |value, _| step(value)))
 }

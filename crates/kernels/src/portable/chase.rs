@@ -4,13 +4,13 @@
     expect(dead_code, reason = "x86_64 has a folder of its own")
 )]
 
-use crate::chase::{Places, steps_per_round};
-use crate::lines::Line;
+use crate::memory::chase::body::{Places, steps_per_round};
+use crate::memory::lines::Line;
 
 /// Follows the chains in turn.
 ///
 /// # Safety
-/// As [`crate::chase::Body`].
+/// As [`crate::memory::chase::body::Body`].
 pub(crate) unsafe extern "C" fn chase<const CHAINS: usize>(places: &mut Places, rounds: u64) {
     for _ in 0..rounds * steps_per_round(CHAINS) as u64 {
         for place in &mut places[..CHAINS] {

@@ -4,9 +4,9 @@ use core::hint::black_box;
 
 use model::isa::{CpuOp, Element, Isa};
 
-use crate::data::{Data, Range, Shape};
-use crate::state::RegisterFile;
-use crate::table::Kernel;
+use crate::arithmetic::data::{Data, Range, Shape};
+use crate::arithmetic::kernel::Kernel;
+use crate::arithmetic::registers::RegisterFile;
 
 /// Pairs of steps per iteration, and independent accumulators, as in the row.
 const PAIRS: usize = 2;

@@ -7,8 +7,8 @@ use core::slice;
 
 use model::isa::{Isa, MemoryOp};
 
-use crate::lines::{Block, Line};
-use crate::memory::{Job, MemoryKernel, Stride, UPDATE_STEP, combined};
+use crate::memory::kernel::{Job, MemoryKernel, Stride, UPDATE_STEP, combined};
+use crate::memory::lines::{Block, Line};
 
 /// The lines of a source.
 ///
@@ -34,7 +34,7 @@ const fn moved(job: &Job) -> u64 {
 }
 
 /// # Safety
-/// As for [`Body`](crate::memory::Body).
+/// As for [`Body`](crate::memory::kernel::Body).
 unsafe extern "C" fn read(job: &mut Job) -> u64 {
     let mut sum = 0_u64;
     for _ in 0..job.passes {
@@ -49,7 +49,7 @@ unsafe extern "C" fn read(job: &mut Job) -> u64 {
 }
 
 /// # Safety
-/// As for [`Body`](crate::memory::Body).
+/// As for [`Body`](crate::memory::kernel::Body).
 unsafe extern "C" fn write(job: &mut Job) -> u64 {
     // As many lines as eight vectors of this row have, which is what the operand goes ahead by.
     let mut line = job.vectors[0];
@@ -66,7 +66,7 @@ unsafe extern "C" fn write(job: &mut Job) -> u64 {
 }
 
 /// # Safety
-/// As for [`Body`](crate::memory::Body).
+/// As for [`Body`](crate::memory::kernel::Body).
 unsafe extern "C" fn update(job: &mut Job) -> u64 {
     for _ in 0..job.passes {
         // SAFETY: the caller's promise.
@@ -78,7 +78,7 @@ unsafe extern "C" fn update(job: &mut Job) -> u64 {
 }
 
 /// # Safety
-/// As for [`Body`](crate::memory::Body), of a job with one source.
+/// As for [`Body`](crate::memory::kernel::Body), of a job with one source.
 unsafe fn from_one(job: &Job, op: MemoryOp) -> u64 {
     for _ in 0..job.passes {
         // SAFETY: the caller's promise.
@@ -91,7 +91,7 @@ unsafe fn from_one(job: &Job, op: MemoryOp) -> u64 {
 }
 
 /// # Safety
-/// As for [`Body`](crate::memory::Body), of a job with two sources.
+/// As for [`Body`](crate::memory::kernel::Body), of a job with two sources.
 unsafe fn from_two(job: &Job, op: MemoryOp) -> u64 {
     for _ in 0..job.passes {
         // SAFETY: the caller's promise.
@@ -104,35 +104,35 @@ unsafe fn from_two(job: &Job, op: MemoryOp) -> u64 {
 }
 
 /// # Safety
-/// As for [`Body`](crate::memory::Body).
+/// As for [`Body`](crate::memory::kernel::Body).
 unsafe extern "C" fn copy(job: &mut Job) -> u64 {
     // SAFETY: the caller's promise.
     unsafe { from_one(job, MemoryOp::Copy) }
 }
 
 /// # Safety
-/// As for [`Body`](crate::memory::Body).
+/// As for [`Body`](crate::memory::kernel::Body).
 unsafe extern "C" fn scale(job: &mut Job) -> u64 {
     // SAFETY: the caller's promise.
     unsafe { from_one(job, MemoryOp::Scale) }
 }
 
 /// # Safety
-/// As for [`Body`](crate::memory::Body).
+/// As for [`Body`](crate::memory::kernel::Body).
 unsafe extern "C" fn add(job: &mut Job) -> u64 {
     // SAFETY: the caller's promise.
     unsafe { from_two(job, MemoryOp::Add) }
 }
 
 /// # Safety
-/// As for [`Body`](crate::memory::Body).
+/// As for [`Body`](crate::memory::kernel::Body).
 unsafe extern "C" fn triad(job: &mut Job) -> u64 {
     // SAFETY: the caller's promise.
     unsafe { from_two(job, MemoryOp::Triad) }
 }
 
 /// # Safety
-/// As for [`Body`](crate::memory::Body).
+/// As for [`Body`](crate::memory::kernel::Body).
 unsafe extern "C" fn byte_loop(job: &mut Job) -> u64 {
     let (target, source) = (job.target.cast::<u8>(), job.sources[0].cast::<u8>());
     for _ in 0..job.passes {

@@ -13,9 +13,9 @@ mod plain;
 pub mod tiles;
 pub(crate) mod visits;
 
-use crate::memory::MemoryKernel;
-use crate::table::Kernel;
-use crate::visits::VisitKernel;
+use crate::arithmetic::kernel::Kernel;
+use crate::memory::kernel::MemoryKernel;
+use crate::memory::visits::kernel::VisitKernel;
 
 /// The portable rows of [`visits::VISIT_KERNELS`](crate::visits::VISIT_KERNELS).
 pub static VISIT_KERNELS: &[VisitKernel] = visits::KERNELS;

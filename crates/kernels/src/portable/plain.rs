@@ -4,9 +4,10 @@ use core::hint::black_box;
 
 use model::isa::{CpuOp, Element, Isa};
 
-use crate::data::{Data, Float, SLOT};
-use crate::state::RegisterFile;
-use crate::table::Kernel;
+use crate::arithmetic::data::{Data, SLOT};
+use crate::arithmetic::float::Float;
+use crate::arithmetic::kernel::Kernel;
+use crate::arithmetic::registers::RegisterFile;
 
 /// Pairs of steps per iteration, and independent variables, as in the rows.
 const PAIRS: usize = 2;

@@ -2,7 +2,7 @@
 
 use model::isa::Isa;
 
-use crate::dense::Real;
+use crate::dense::number::Number;
 use crate::dense::tile::{Elimination, Tile};
 
 /// Rows and columns of the tile: sixteen 128-bit registers hold two of its columns and the sums.
@@ -105,7 +105,7 @@ pub(crate) fn bfloat(value: f32) -> u32 {
 }
 
 /// See [`TileBody`](crate::dense::tile::TileBody).
-unsafe extern "C" fn tile<T: Real>(
+unsafe extern "C" fn tile<T: Number>(
     depth: usize,
     a: *const T,
     a_step: usize,
@@ -139,7 +139,7 @@ unsafe extern "C" fn tile<T: Real>(
 /// vectors the compiler then uses.
 #[expect(clippy::inline_always, reason = "it takes the instruction set of the function that it is inlined into")]
 #[inline(always)]
-pub(crate) unsafe fn eliminate<T: Real>(job: &Elimination<T>) -> T {
+pub(crate) unsafe fn eliminate<T: Number>(job: &Elimination<T>) -> T {
     // SAFETY: the caller's promise.
     unsafe {
         match job.count {
@@ -159,7 +159,7 @@ pub(crate) unsafe fn eliminate<T: Real>(job: &Elimination<T>) -> T {
 /// The elimination of a number of sources known to the compiler.
 #[expect(clippy::inline_always, reason = "it takes the instruction set of the function that it is inlined into")]
 #[inline(always)]
-unsafe fn take<T: Real, const COUNT: usize>(job: &Elimination<T>) -> T {
+unsafe fn take<T: Number, const COUNT: usize>(job: &Elimination<T>) -> T {
     let whole = job.rows / CHUNK * CHUNK;
     let mut most = [T::ZERO; CHUNK];
     for first in (0..whole).step_by(CHUNK) {
@@ -176,7 +176,7 @@ unsafe fn take<T: Real, const COUNT: usize>(job: &Elimination<T>) -> T {
 /// The elimination in `LENGTH` rows from `first` on.
 #[expect(clippy::inline_always, reason = "it takes the instruction set of the function that it is inlined into")]
 #[inline(always)]
-unsafe fn part<T: Real, const COUNT: usize, const LENGTH: usize>(
+unsafe fn part<T: Number, const COUNT: usize, const LENGTH: usize>(
     job: &Elimination<T>,
     first: usize,
     most: &mut [T; LENGTH],

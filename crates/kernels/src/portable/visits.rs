@@ -4,7 +4,8 @@ use core::slice;
 
 use model::isa::{Isa, MemoryOp};
 
-use crate::visits::{Blocks, Sequence, State, VisitKernel, WORD_BYTES};
+use crate::memory::visits::content::WORD_BYTES;
+use crate::memory::visits::kernel::{Blocks, Sequence, State, VisitKernel};
 
 /// The orders as parameters of a function.
 const ASCENDING: bool = false;
@@ -31,7 +32,7 @@ fn next_target<const ORDER: bool>(state: &mut State) -> usize {
 }
 
 /// # Safety
-/// As [`crate::visits::Body`].
+/// As [`crate::memory::visits::kernel::Body`].
 unsafe extern "C" fn read<const ORDER: bool>(state: &mut State, count: u64, source: *const u64, _: *mut u64) {
     let words = to_words(state.block_bytes);
     let mut sum = 0_u64;
@@ -46,7 +47,7 @@ unsafe extern "C" fn read<const ORDER: bool>(state: &mut State, count: u64, sour
 }
 
 /// # Safety
-/// As [`crate::visits::Body`].
+/// As [`crate::memory::visits::kernel::Body`].
 unsafe extern "C" fn write<const ORDER: bool>(state: &mut State, count: u64, _: *const u64, target: *mut u64) {
     let words = to_words(state.block_bytes);
     for _ in 0..count {
@@ -62,7 +63,7 @@ unsafe extern "C" fn write<const ORDER: bool>(state: &mut State, count: u64, _: 
 }
 
 /// # Safety
-/// As [`crate::visits::Body`].
+/// As [`crate::memory::visits::kernel::Body`].
 unsafe extern "C" fn copy<const ORDER: bool>(state: &mut State, count: u64, source: *const u64, target: *mut u64) {
     let words = to_words(state.block_bytes);
     for _ in 0..count {
@@ -73,7 +74,7 @@ unsafe extern "C" fn copy<const ORDER: bool>(state: &mut State, count: u64, sour
 }
 
 /// # Safety
-/// As [`crate::visits::Body`].
+/// As [`crate::memory::visits::kernel::Body`].
 unsafe extern "C" fn increment<const ORDER: bool>(state: &mut State, count: u64, _: *const u64, target: *mut u64) {
     let words = to_words(state.block_bytes);
     for _ in 0..count {

@@ -3,9 +3,10 @@
 use model::isa::{CpuOp, Element, Isa};
 
 use super::loops::vector_loop;
-use crate::data::{Data, Float};
+use crate::arithmetic::data::Data;
+use crate::arithmetic::float::Float;
+use crate::arithmetic::kernel::{Kernel, Pace};
 use crate::features::Feature;
-use crate::table::{Kernel, Pace};
 
 vector_loop!(
     /// Eight fp64 lanes; 24 accumulators in ZMM4-27.

@@ -9,10 +9,11 @@ use core::mem::offset_of;
 use model::isa::{CpuOp, Element, Isa};
 
 use super::loops::nops;
-use crate::data::{Data, Float, SLOT};
+use crate::arithmetic::data::{Data, SLOT};
+use crate::arithmetic::float::Float;
+use crate::arithmetic::kernel::{Kernel, Pace, Spaced};
+use crate::arithmetic::registers::RegisterFile;
 use crate::features::Feature;
-use crate::state::RegisterFile;
-use crate::table::{Kernel, Pace, Spaced};
 
 /// Defines a loop over twos of registers, the first of each for `fma` and the second for `add`; of a group of twos all
 /// multiply-adds come first, then all additions. Operands are loaded from the slots named beside their registers; those

@@ -2,14 +2,12 @@
 
 use core::arch::naked_asm;
 
-use crate::chain::Chain;
-
 /// Defines a chain of one two-operand instruction from RSI into RAX; RDI is the start, RDX the number of iterations.
 macro_rules! chain {
     ($(#[$doc:meta])* $name:ident, $instruction:literal) => {
         $(#[$doc])*
         #[unsafe(naked)]
-        pub(crate) extern "C" fn $name(start: u64, operand: u64, iterations: u64) -> u64 {
+        pub(crate) extern "C" fn $name<const LENGTH: u64>(start: u64, operand: u64, iterations: u64) -> u64 {
             naked_asm!(
                 "mov rax, rdi",
                 "test rdx, rdx",
@@ -23,7 +21,7 @@ macro_rules! chain {
                 "jnz 2b",
                 "3:",
                 "ret",
-                length = const Chain::LENGTH,
+                length = const LENGTH,
             )
         }
     };

@@ -3,8 +3,8 @@
 use core::arch::naked_asm;
 use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
-use crate::chase::{Places, steps_per_round};
-use crate::lines::Line;
+use crate::memory::chase::body::{Places, steps_per_round};
+use crate::memory::lines::Line;
 
 /// One instruction for each chain whose place has a register: `load` it, `store` it, or a `step` of the chain.
 ///
@@ -31,7 +31,7 @@ macro_rules! each_register {
 /// cycles long, hides that; in a first-level cache it shows.
 ///
 /// # Safety
-/// As [`crate::chase::Body`].
+/// As [`crate::memory::chase::body::Body`].
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn chase<const CHAINS: usize>(places: &mut Places, rounds: u64) {
     naked_asm!(

@@ -12,10 +12,11 @@ use core::mem::offset_of;
 use model::isa::{CpuOp, Element, Isa};
 
 use super::loops::{products_far_ahead, vector_loop};
-use crate::data::{Data, Float, Range, SLOT, Shape};
+use crate::arithmetic::data::{Data, Range, SLOT, Shape};
+use crate::arithmetic::float::Float;
+use crate::arithmetic::kernel::{Kernel, Pace, Spaced};
+use crate::arithmetic::registers::RegisterFile;
 use crate::features::Feature;
-use crate::state::RegisterFile;
-use crate::table::{Kernel, Pace, Spaced};
 
 vector_loop!(
     /// Sixteen sums of four products; 24 accumulators in ZMM4-27.

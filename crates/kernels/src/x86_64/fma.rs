@@ -11,9 +11,10 @@
 use model::isa::{CpuOp, Element, Isa};
 
 use super::loops::vector_loop;
-use crate::data::{Data, Float};
+use crate::arithmetic::data::Data;
+use crate::arithmetic::float::Float;
+use crate::arithmetic::kernel::{Kernel, Pace, Spaced};
 use crate::features::Feature;
-use crate::table::{Kernel, Pace, Spaced};
 
 vector_loop!(
     /// Eight fp64 lanes; 24 accumulators in ZMM4-27.

@@ -21,12 +21,12 @@
 /// on.
 ///
 /// A `paced` function is the same loop with so many additions of R9 to R8 after every step: they depend on each other,
-/// and are so many that they take longer than the steps ([`crate::table::Pace`]), but not much longer, or the load would
+/// and are so many that they take longer than the steps ([`crate::arithmetic::kernel::Pace`]), but not much longer, or the load would
 /// be another. Their number may depend on the accumulator: `((\\acc & 3) + 2) / 3` is three of four times one.
 ///
 /// A `spaced` function is the same loop with so many NOPs after every step, or after each part of one that is written
 /// `first => second`, until a number of them is spent: the end of the loop takes the places of the last
-/// ([`crate::table::Spaced`]). Each has nine bytes, the longest of the forms that Intel recommends (SDM volume 2B, NOP).
+/// ([`crate::arithmetic::kernel::Spaced`]). Each has nine bytes, the longest of the forms that Intel recommends (SDM volume 2B, NOP).
 /// Of shorter ones more lie in 64 bytes than the micro-op cache passes on in time, and a loop's jump costs cycles; but
 /// where steps and NOPs of `two` bytes fill 64 bytes with a whole number of the cache's lines, these do best.
 macro_rules! vector_loop {
@@ -108,7 +108,7 @@ macro_rules! vector_loop {
     ) => {
         $(#[$doc])*
         #[unsafe(naked)]
-        unsafe extern "C" fn $name(registers: &mut $crate::state::RegisterFile, iterations: u64) {
+        unsafe extern "C" fn $name(registers: &mut $crate::arithmetic::registers::RegisterFile, iterations: u64) {
             ::core::arch::naked_asm!(
                 concat!(".irp operand, ", $operands),
                 concat!(
@@ -143,9 +143,9 @@ macro_rules! vector_loop {
                 ".endr",
                 $finish,
                 "ret",
-                operands = const ::core::mem::offset_of!($crate::state::RegisterFile, operands),
-                results = const ::core::mem::offset_of!($crate::state::RegisterFile, results),
-                slot = const $crate::data::SLOT,
+                operands = const ::core::mem::offset_of!($crate::arithmetic::registers::RegisterFile, operands),
+                results = const ::core::mem::offset_of!($crate::arithmetic::registers::RegisterFile, results),
+                slot = const $crate::arithmetic::data::SLOT,
                 $(count = const $crate::x86_64::loops::count_offset($count),)?
             )
         }
@@ -265,5 +265,5 @@ pub(super) use from;
 
 /// Where the register file has the count that a loop keeps in `_register`.
 pub(super) const fn count_offset(_register: &str) -> usize {
-    core::mem::offset_of!(crate::state::RegisterFile, count)
+    core::mem::offset_of!(crate::arithmetic::registers::RegisterFile, count)
 }

@@ -11,10 +11,11 @@ use core::mem::offset_of;
 
 use model::isa::{CpuOp, Element, Isa};
 
-use crate::data::{Data, Float, Range, SLOT, Shape};
+use crate::arithmetic::data::{Data, Range, SLOT, Shape};
+use crate::arithmetic::float::Float;
+use crate::arithmetic::kernel::{Kernel, Pace};
+use crate::arithmetic::registers::RegisterFile;
 use crate::features::Feature;
-use crate::state::RegisterFile;
-use crate::table::{Kernel, Pace};
 
 /// Defines a loop of one instruction on eight tiles: four accumulators in TMM0-3, operands in TMM4-7. Four take longer
 /// than the latency of one (52 cycles against 16 each on Sapphire Rapids: Intel's optimization manual, chapter on AMX).

@@ -25,8 +25,8 @@ mod plain;
 pub(crate) mod tiles;
 pub(crate) mod visits;
 
-use crate::table::Kernel;
-use crate::visits::VisitKernel;
+use crate::arithmetic::kernel::Kernel;
+use crate::memory::visits::kernel::VisitKernel;
 
 /// Rows by operation and order; within these, single words first, then widest.
 pub(crate) static VISIT_KERNELS: &[VisitKernel] = visits::KERNELS;

@@ -13,9 +13,9 @@
 use model::isa::{CpuOp, Element, Isa};
 
 use super::loops::{products_far_ahead, vector_loop};
-use crate::data::Data;
+use crate::arithmetic::data::Data;
+use crate::arithmetic::kernel::{Kernel, Pace, Spaced};
 use crate::features::Feature;
-use crate::table::{Kernel, Pace, Spaced};
 
 vector_loop!(
     /// Sixty-four bytes in six instructions; 16 accumulators in ZMM5-20. The immediate selects by the mask: ours where

@@ -16,10 +16,11 @@ use core::mem::offset_of;
 use model::isa::{CpuOp, Element, Isa};
 
 use super::loops::vector_loop;
-use crate::data::{Data, Float, SLOT};
+use crate::arithmetic::data::{Data, SLOT};
+use crate::arithmetic::float::Float;
+use crate::arithmetic::kernel::{Kernel, Spaced};
+use crate::arithmetic::registers::RegisterFile;
 use crate::features::Feature;
-use crate::state::RegisterFile;
-use crate::table::{Kernel, Spaced};
 
 /// Defines a loop over general registers: ten variables, the operands in (R)AX, (R)CX and (R)DX. RDI is the register
 /// file, RSI the number of iterations; the registers that belong to the caller are saved around it.

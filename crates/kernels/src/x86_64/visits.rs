@@ -12,7 +12,8 @@ use core::mem::offset_of;
 use model::isa::{Isa, MemoryOp};
 
 use crate::features::Feature;
-use crate::visits::{Blocks, Sequence, State, VisitKernel, WORD_BYTES, multiplier};
+use crate::memory::visits::content::WORD_BYTES;
+use crate::memory::visits::kernel::{Blocks, Sequence, State, VisitKernel, multiplier};
 
 /// The scramble of a counter: the text of `State::scrambled`.
 macro_rules! scrambled {

@@ -28,19 +28,12 @@ const LINE: u64 = 64;
 /// What a kernel's machine code is found to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TableRow {
-    /// The kernel's name, and which variant of it this is.
     pub(crate) kernel: String,
-    /// Bits of an accumulator.
     pub(crate) accumulator_bits: usize,
-    /// Independent accumulators.
     pub(crate) accumulators: usize,
-    /// Instructions in the loop, its end included.
     pub(crate) instructions: usize,
-    /// How often each mnemonic occurs in the loop, its end left out.
     pub(crate) mix: BTreeMap<String, u64>,
-    /// Bytes of the loop.
     pub(crate) bytes: u64,
-    /// Operations per iteration.
     pub(crate) operations: u64,
 }
 
@@ -57,10 +50,8 @@ impl TableRow {
 impl fmt::Display for TableRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kernel, accumulator_bits, accumulators, instructions, mix, bytes, operations } = self;
-        write!(
-            f,
-            "{kernel:<28} {accumulator_bits:>6} {accumulators:>6} {instructions:>6} {bytes:>6} {operations:>8} "
-        )?;
+        write!(f, "{kernel:<28} {accumulator_bits:>6} {accumulators:>6} {instructions:>6} {bytes:>6} ")?;
+        write!(f, "{operations:>8} ")?;
         mix.iter().try_for_each(|(mnemonic, count)| write!(f, " {count} {mnemonic}"))
     }
 }

@@ -4,8 +4,8 @@ use core::arch::naked_asm;
 
 use model::isa::{Isa, MemoryOp};
 
-use super::row;
-use crate::memory::{Job, MemoryKernel, Stride};
+use super::streams::row;
+use crate::memory::kernel::{Job, MemoryKernel, Stride};
 
 /// Copies a pass by one instruction.
 #[unsafe(naked)]

@@ -2,9 +2,9 @@
 
 use model::isa::{Isa, MemoryOp};
 
-use super::{at, row, start, stream, vectors};
+use super::streams::{at, row, start, stream, vectors};
 use crate::features::Feature;
-use crate::memory::{Job, MemoryKernel};
+use crate::memory::kernel::{Job, MemoryKernel};
 
 /// Defines a loop of these steps, which leave in vectors 0 to 7 what is stored; vector 8 is the scalar.
 macro_rules! stored {

@@ -2,8 +2,8 @@
 
 use model::isa::{Isa, MemoryOp};
 
-use super::{at, row, start, stream, vectors};
-use crate::memory::{Job, MemoryKernel};
+use super::streams::{at, row, start, stream, vectors};
+use crate::memory::kernel::{Job, MemoryKernel};
 
 /// Defines a loop that loads every vector and adds the first of each eight to vector 8.
 ///

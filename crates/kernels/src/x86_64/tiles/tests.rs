@@ -7,8 +7,9 @@ use core::arch::asm;
 use std::vec::Vec;
 
 use super::*;
-use crate::dense::Uniform;
-use crate::dense::tile::{BoundTile, Levels, find};
+use crate::dense::find;
+use crate::dense::random::Uniform;
+use crate::dense::tile::{BoundTile, Levels};
 use crate::features::Features;
 use crate::portable::tiles::bfloat;
 

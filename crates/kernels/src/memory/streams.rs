@@ -13,112 +13,16 @@
 
 use model::isa::{Isa, MemoryOp};
 
-use crate::features::{Feature, Features};
-use crate::lines::{Block, Line};
+use crate::features::Features;
+use crate::memory::kernel::{Job, MemoryKernel, SCALAR, UPDATE_STEP};
+use crate::memory::lines::{Block, Line};
+use crate::memory::pattern::Pattern;
 use crate::native;
-use crate::pattern::Pattern;
 
 /// Every memory stream of this architecture; for one operation the widest comes first.
 pub static MEMORY_KERNELS: &[MemoryKernel] = native::MEMORY_KERNELS;
 
-/// The factor of scale and triad: that of STREAM 5.10 (`stream.c`).
-pub const SCALAR: f64 = 3.0;
-
-/// What an update adds to every word: a word counts how often it was updated.
-pub const UPDATE_STEP: u64 = 1;
-
-/// Sources of a stream at most.
-pub const MOST_SOURCES: usize = 3;
-
-/// What a body is given, and where it leaves what it found.
-#[repr(C, align(64))]
-pub(crate) struct Job {
-    /// What is written.
-    pub(crate) target: *mut Block,
-    /// What is read, as many as the operation has.
-    pub(crate) sources: [*const Block; MOST_SOURCES],
-    /// Blocks of every array.
-    pub(crate) blocks: usize,
-    /// How often all of them are gone through.
-    pub(crate) passes: usize,
-    /// Eight equal words: what is added, or multiplied by.
-    pub(crate) operand: Line,
-    /// Of a writing loop the first vectors; of a reading one the sums, in any arrangement of words in the first line.
-    pub(crate) vectors: Block,
-}
-
-impl Job {
-    const fn over(blocks: usize, passes: usize) -> Self {
-        let (target, sources) = (core::ptr::null_mut(), [core::ptr::null(); MOST_SOURCES]);
-        Self { target, sources, blocks, passes, operand: Line([0; Line::WORDS]), vectors: [Line([0; Line::WORDS]); 8] }
-    }
-}
-
-/// Does a job, and returns through how many bytes its pointers went, of one array.
-///
-/// # Safety
-/// The CPU must support the features that the kernel requires; the target and the sources that its operation has must
-/// be valid for the blocks of the job and not overlap.
-pub(crate) type Body = unsafe extern "C" fn(job: &mut Job) -> u64;
-
-/// What the innermost loop covers of each array in one iteration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stride {
-    /// One block, by vectors.
-    Block,
-    /// One byte.
-    Byte,
-    /// A whole pass, by one instruction.
-    Pass,
-}
-
-/// One row: a memory loop and what it declares.
-#[derive(Debug)]
-pub struct MemoryKernel {
-    /// Unique, as in ids of experiments: `read/avx512`.
-    pub name: &'static str,
-    /// What is done to each block.
-    pub op: MemoryOp,
-    /// With which instruction set.
-    pub isa: Isa,
-    /// The features without which the body must not run.
-    pub requires: &'static [Feature],
-    /// Bytes of one load or store.
-    pub vector_bytes: usize,
-    /// The instructions that load a vector, one for each array that is read, in the order of execution.
-    pub loads: &'static [&'static str],
-    /// The instruction that, in the place of a load, adds the first of each eight vectors to a sum.
-    pub sum: Option<&'static str>,
-    /// The instructions on registers alone, once for each vector.
-    pub computes: &'static [&'static str],
-    /// The instruction that stores (none: the loop only loads).
-    pub store: Option<&'static str>,
-    /// What one iteration covers.
-    pub stride: Stride,
-    pub(crate) body: Body,
-}
-
 impl MemoryKernel {
-    /// Bytes loaded per block.
-    pub const fn bytes_read(&self) -> usize {
-        self.loads.len() * size_of::<Block>()
-    }
-
-    /// Bytes stored per block.
-    pub const fn bytes_written(&self) -> usize {
-        if self.store.is_some() { size_of::<Block>() } else { 0 }
-    }
-
-    /// Bytes of eight vectors: the groups that loops work in.
-    pub const fn group_bytes(&self) -> usize {
-        8 * self.vector_bytes
-    }
-
-    /// Arrays that are only read.
-    pub const fn sources(&self) -> usize {
-        if matches!(self.op, MemoryOp::Update) { 0 } else { self.loads.len() }
-    }
-
     /// The loop ready to run, where `features` and this CPU have all that it requires.
     pub fn bind(&'static self, features: &Features) -> Option<BoundMemory> {
         features.usable(self.requires).then_some(match self.op {
@@ -127,22 +31,6 @@ impl MemoryKernel {
             MemoryOp::Update => BoundMemory::Update(UpdateLoop(self)),
             _ => BoundMemory::Combine(CombineLoop(self)),
         })
-    }
-
-    /// Where the machine code begins, for disassembly.
-    pub fn code(&self) -> *const u8 {
-        self.body as *const u8
-    }
-
-    /// Does a job and returns its blocks.
-    ///
-    /// # Safety
-    /// As for [`Body`].
-    #[inline]
-    unsafe fn run(&self, job: &mut Job) -> u64 {
-        // SAFETY: the caller's promise.
-        let bytes = unsafe { (self.body)(job) };
-        bytes / size_of::<Block>() as u64
     }
 }
 
@@ -257,25 +145,6 @@ impl CombineLoop {
         // many as the operation has, and none can overlap the target.
         unsafe { self.0.run(&mut job) }
     }
-}
-
-/// What a word of the target is by those of the sources, in their order; of scale, add and triad they are fp64, with
-/// the sources of triad in the order `b`, `c` of `a = b + s * c`.
-pub fn combined(op: MemoryOp, words: &[u64]) -> u64 {
-    let mut numbers = words.iter().map(|word| f64::from_bits(*word));
-    let mut next = || numbers.next().unwrap_or(0.0);
-    match op {
-        MemoryOp::Scale | MemoryOp::ScaleNt => (SCALAR * next()).to_bits(),
-        MemoryOp::Add | MemoryOp::AddNt => (next() + next()).to_bits(),
-        MemoryOp::Triad | MemoryOp::TriadNt => (next() + SCALAR * next()).to_bits(),
-        _ => words.iter().fold(0, |all, word| all ^ word),
-    }
-}
-
-/// Whether an operation computes with fp64 numbers.
-pub const fn is_fp64(op: MemoryOp) -> bool {
-    use MemoryOp::{Add, AddNt, Scale, ScaleNt, Triad, TriadNt};
-    matches!(op, Scale | ScaleNt | Add | AddNt | Triad | TriadNt)
 }
 
 /// The stream for this operation and instruction set.

@@ -1,11 +1,8 @@
 //! Linear equations solved by crews against a naive oracle: every small size, odd shapes, any number of threads.
 
-#[path = "support/dense.rs"]
-mod dense;
-
 use std::thread::ScopedJoinHandle;
 
-use dense::{Setting, crewed, every_tile, naive, solver, solver_of};
+use crate::support::{Setting, crewed, every_tile, naive, solver, solver_of};
 use kernels::dense::{Abandoned, Blocking, Caches, Crew, Diagonal, Problem, Real, Solver, Unfit, check, padded};
 use kernels::features::Features;
 

@@ -6,7 +6,7 @@
 
 use core::fmt;
 
-use crate::lines::Line;
+use crate::memory::lines::Line;
 use crate::rng::{GOLDEN, Rng};
 
 /// The content of a run of lines, from a first line on.

@@ -7,10 +7,10 @@
 
 use core::ops::Range;
 
-use super::grid::Grid;
-use super::real::Real;
-use super::step::{Bench, Step};
-use super::tile::{BoundTile, Elimination, SOURCES};
+use crate::dense::grid::Grid;
+use crate::dense::number::Number;
+use crate::dense::solve::step::{Bench, Step};
+use crate::dense::tile::{BoundTile, Elimination, SOURCES};
 
 /// Rows between two looks at where the largest entry is: few against a column, so that finding it costs nothing, and
 /// some tens of the loop's turns.
@@ -35,7 +35,7 @@ pub(super) struct Panel<'a, T: 'static> {
     pub(super) singular: Option<usize>,
 }
 
-impl<T: Real> Panel<'_, T> {
+impl<T: Number> Panel<'_, T> {
     /// Factors all of it.
     ///
     /// # Safety

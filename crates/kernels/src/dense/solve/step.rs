@@ -2,11 +2,11 @@
 
 use core::ops::Range;
 
-use super::gemm::{Left, Update};
-use super::grid::Grid;
-use super::pack;
-use super::real::Real;
-use super::tile::{BoundTile, Levels};
+use crate::dense::gemm::{Left, Update};
+use crate::dense::grid::Grid;
+use crate::dense::number::Number;
+use crate::dense::pack;
+use crate::dense::tile::{BoundTile, Levels};
 use crate::native::tiles::fetch;
 
 /// The rows of a column that are interchanged lie anywhere in it, where no processor would look ahead; they are fetched
@@ -41,7 +41,7 @@ pub(super) struct Bench<T> {
     pub(super) block: usize,
 }
 
-impl<T: Real> Step<T> {
+impl<T: Number> Step<T> {
     /// Brings columns up to date with the panel. `look` is called now and then.
     ///
     /// # Safety

@@ -1,19 +1,10 @@
-//! The one table of arithmetic kernels: what each computes, requires, and does per iteration.
-//!
-//! A row is static data beside a body of machine code. [`Kernel::bind`] turns it into something that can run, or says
-//! that the machine cannot: an instruction set that is missing is a value, not a fault. Which row is worth measuring is
-//! the caller's decision; the order of the table (widest first) is all the policy here.
+//! A row of the table of arithmetic kernels: a loop and what it declares.
 
 use model::isa::{CpuOp, Element, Isa};
 
-use crate::data::Data;
+use crate::arithmetic::data::Data;
+use crate::arithmetic::registers::RegisterFile;
 use crate::features::{Feature, Features};
-use crate::native;
-use crate::state::{ArithmeticState, RegisterFile};
-
-/// Every arithmetic kernel of this architecture. For one operation and element the widest comes first, and for one
-/// instruction set the better body comes first, so the first row that binds is the one to take.
-pub static KERNELS: &[Kernel] = native::KERNELS;
 
 /// A body: runs that many iterations on the register file.
 ///
@@ -119,12 +110,6 @@ impl Kernel {
         self.accumulators * self.vector_bytes()
     }
 
-    /// The kernel ready to run, where `features` and this CPU have all that it requires.
-    pub fn bind(&'static self, features: &Features) -> Option<Bound> {
-        let bound = || Bound { kernel: self, spaced: self.spaced.filter(|_| features.binds_here()) };
-        features.usable(self.requires).then(bound)
-    }
-
     /// NOPs that keep the instructions of a step apart where the loop runs on a core with these features: none, but on
     /// one that binds at renaming ([`Features::binds_at_renaming`]). The last steps have one or two fewer, or a few more.
     pub fn nops_per_step(&self, features: &Features) -> usize {
@@ -149,80 +134,4 @@ impl Kernel {
     pub fn paced_code(&self) -> Option<(*const u8, u64)> {
         self.pace.map(|pace| (pace.body as *const u8, pace.additions))
     }
-}
-
-/// A [`Kernel`] on a machine that can run it.
-#[derive(Clone, Copy, Debug)]
-pub struct Bound {
-    kernel: &'static Kernel,
-    spaced: Option<Spaced>,
-}
-
-impl Bound {
-    /// The row that was bound.
-    pub const fn kernel(&self) -> &'static Kernel {
-        self.kernel
-    }
-
-    /// Whether the loop runs with NOPs between its instructions, as this core does better with them.
-    pub const fn is_spaced(&self) -> bool {
-        self.spaced.is_some()
-    }
-
-    /// Operands and accumulators for this kernel, drawn from `seed`.
-    pub fn seeded(&self, seed: u64) -> ArithmeticState {
-        ArithmeticState::seeded(self.kernel, seed)
-    }
-
-    /// Runs the loop for `iterations` iterations, on from where the last run left the accumulators, lap by lap: the end
-    /// of a lap costs less than a thousandth of it.
-    ///
-    /// # Panics
-    /// If `state` is another kernel's.
-    #[inline]
-    pub fn run(&self, state: &mut ArithmeticState, iterations: u64) {
-        self.run_body(self.spaced.map_or(self.kernel.body, |spaced| spaced.body), state, iterations);
-    }
-
-    /// Runs the paced variant of the loop, if there is one: the same work on the same state, for so many iterations. A
-    /// variant exists where [`Kernel::paced_code`] gives one.
-    ///
-    /// # Panics
-    /// If `state` is another kernel's.
-    pub fn run_paced(&self, state: &mut ArithmeticState, iterations: u64) {
-        if let Some(pace) = self.kernel.pace {
-            self.run_body(pace.body, state, iterations);
-        }
-    }
-
-    #[inline]
-    fn run_body(self, body: Body, state: &mut ArithmeticState, iterations: u64) {
-        assert!(core::ptr::eq(self.kernel, state.kernel()), "the state belongs to {}", state.kernel().name);
-        let mut rest = iterations;
-        loop {
-            let part = rest.min(state.iterations_left());
-            // SAFETY: a `Bound` exists only where `Features::usable` has found the features required on this machine;
-            // variants of a body require no others.
-            unsafe { body(&mut state.registers, part) }
-            state.advance(part);
-            rest -= part;
-            if rest == 0 {
-                return;
-            }
-        }
-    }
-}
-
-/// The kernel for this operation, element and instruction set: the first row that binds.
-pub fn find(op: CpuOp, element: Element, isa: Isa, features: &Features) -> Option<Bound> {
-    rows(op, element).filter(|kernel| kernel.isa == isa).find_map(|kernel| kernel.bind(features))
-}
-
-/// The kernel with the widest instruction set that binds for this operation and element.
-pub fn widest(op: CpuOp, element: Element, features: &Features) -> Option<Bound> {
-    rows(op, element).find_map(|kernel| kernel.bind(features))
-}
-
-fn rows(op: CpuOp, element: Element) -> impl Iterator<Item = &'static Kernel> {
-    KERNELS.iter().filter(move |kernel| kernel.op == op && kernel.element == element)
 }

@@ -3,8 +3,8 @@
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::random::{Diagonal, Uniform, dominant};
-use super::real::Real;
+use crate::dense::number::Number;
+use crate::dense::random::{Diagonal, Uniform, dominant};
 
 /// The scaled residual below which HPL accepts a solution (`HPL.dat`'s usual threshold).
 pub const THRESHOLD: f64 = 16.0;
@@ -33,14 +33,14 @@ impl Checked {
 
 /// Checks a solution of the system of its order that belongs to a seed, on this thread. The right-hand side is the column
 /// behind the matrix.
-pub fn check<T: Real>(seed: u64, solution: &[T]) -> Checked {
+pub fn check<T: Number>(seed: u64, solution: &[T]) -> Checked {
     let norms = Norms::default();
     norms.add_rows(Uniform::new(seed, solution.len()), Diagonal::Drawn, solution, 0..solution.len());
     norms.checked::<T>(solution.len())
 }
 
 /// The larger one, or no number where either is none.
-pub(super) const fn larger(one: f64, other: f64) -> f64 {
+pub(crate) const fn larger(one: f64, other: f64) -> f64 {
     if one.is_nan() || one > other { one } else { other }
 }
 
@@ -67,7 +67,7 @@ impl Norms {
 
     /// Adds some rows of the system. Each is summed in `f64` in the order of columns, a dominant diagonal last, whoever does
     /// it.
-    pub(super) fn add_rows<T: Real>(&self, uniform: Uniform, diagonal: Diagonal, solution: &[T], rows: Range<usize>) {
+    pub(super) fn add_rows<T: Number>(&self, uniform: Uniform, diagonal: Diagonal, solution: &[T], rows: Range<usize>) {
         let add = |norm: &AtomicU64, value: f64| norm.fetch_max(value.abs().to_bits(), Ordering::AcqRel);
         for first in rows.clone().step_by(PART) {
             let count = PART.min(rows.end - first);
@@ -98,7 +98,7 @@ impl Norms {
     }
 
     /// What comes out, after all rows.
-    pub(super) fn checked<T: Real>(&self, n: usize) -> Checked {
+    pub(super) fn checked<T: Number>(&self, n: usize) -> Checked {
         let [residual, matrix_norm, solution_norm, rhs_norm] =
             [&self.residual, &self.matrix, &self.solution, &self.rhs]
                 .map(|norm| f64::from_bits(norm.load(Ordering::Acquire)));

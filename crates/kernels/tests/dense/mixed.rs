@@ -2,13 +2,7 @@
 //! refinement cannot mend.
 #![expect(clippy::unwrap_used, reason = "what fails here is a test")]
 
-#[path = "support/dense.rs"]
-#[expect(dead_code, reason = "other tests use more of it")]
-mod dense;
-#[path = "support/skip.rs"]
-mod skip;
-
-use dense::{Setting, every_tile, naive, solver, together};
+use crate::support::{Setting, every_tile, naive, solver, together};
 use kernels::dense::{
     Blocking, BoundTile, Caches, Checked, Crew, Diagonal, MOST_REFINEMENTS, Mixed, Problem, Real, Refined, Unfit, find,
     padded,
@@ -29,7 +23,7 @@ fn paired_tiles(what: &str) -> Vec<BoundTile<f32>> {
     let features = Features::detect();
     let found: Vec<_> = f32::paired_tiles().iter().filter_map(|tile| tile.bind(&features)).collect();
     if found.is_empty() {
-        skip::skip(what, "this machine has no instruction set that multiplies bf16");
+        crate::skip::skip(what, "this machine has no instruction set that multiplies bf16");
     }
     found
 }

@@ -12,15 +12,15 @@ use core::fmt;
 use core::ops::DerefMut;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::crew::{Abandoned, Crew};
-use super::gmres::{Ask, Gmres, Refined, Room, root, rounded};
-use super::grid::{Grid, Store};
-use super::lu::{Problem, Solver, Unfit, own};
-use super::random::{Diagonal, Uniform, fill_diagonal};
-use super::real::Real;
-use super::residual::{Checked, Norms};
-use super::tile::BoundTile;
-use super::triangle::{own_rows, take_columns};
+use crate::dense::crew::{Abandoned, Crew};
+use crate::dense::grid::{Grid, Store};
+use crate::dense::number::Number;
+use crate::dense::random::{Diagonal, Uniform, fill_diagonal};
+use crate::dense::solve::gmres::{Ask, Gmres, Refined, Room, root, rounded};
+use crate::dense::solve::lu::{Problem, Solver, Unfit, own};
+use crate::dense::solve::residual::{Checked, Norms};
+use crate::dense::solve::triangle::{own_rows, take_columns};
+use crate::dense::tile::BoundTile;
 
 /// What the threads do together.
 #[derive(Clone, Copy, Debug)]

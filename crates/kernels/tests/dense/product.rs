@@ -1,10 +1,6 @@
 //! Products of matrices by crews against a naive oracle: edges of every tile, odd shapes, any number of threads.
 
-#[path = "support/dense.rs"]
-#[expect(dead_code, reason = "the other half is for systems of equations")]
-mod dense;
-
-use dense::{every_tile, together};
+use crate::support::{every_tile, together};
 use kernels::dense::{Abandoned, Blocking, BoundTile, Caches, Crew, Product, Real, Shape, Unfit, padded};
 use proptest::prelude::*;
 

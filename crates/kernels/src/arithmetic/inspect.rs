@@ -5,8 +5,9 @@
 
 use core::mem::{offset_of, size_of};
 
-use crate::state::{ArithmeticState, RegisterFile};
-use crate::table::Kernel;
+use crate::arithmetic::kernel::Kernel;
+use crate::arithmetic::registers::RegisterFile;
+use crate::arithmetic::state::ArithmeticState;
 
 /// The accumulators, the last field: all that is left of the register file.
 type Results = [u8; size_of::<RegisterFile>() - offset_of!(RegisterFile, results)];

@@ -5,10 +5,10 @@
 
 use core::ops::Range;
 
-use super::crew::{Abandoned, Crew};
-use super::grid::Grid;
-use super::real::Real;
-use super::tile::{BoundTile, Elimination, SOURCES};
+use crate::dense::crew::{Abandoned, Crew};
+use crate::dense::grid::Grid;
+use crate::dense::number::Number;
+use crate::dense::tile::{BoundTile, Elimination, SOURCES};
 
 /// Rows that a thread works on at a time: the part of the solution stays in the first-level cache.
 const PART: usize = 1024;
@@ -23,7 +23,7 @@ pub(super) struct Triangles<T: 'static> {
     pub(super) n: usize,
 }
 
-impl<T: Real> Triangles<T> {
+impl<T: Number> Triangles<T> {
     /// Replaces the right-hand side by the solution of the upper one, by blocks of so many columns.
     ///
     /// # Safety
@@ -113,7 +113,7 @@ pub(super) fn own_rows(rows: Range<usize>, thread: usize, threads: usize) -> Ran
 /// # Safety
 /// These rows of the columns and of the vector, whose first is at `target`, are valid; nobody writes to the columns, and
 /// nobody else uses these rows of the vector.
-pub(super) unsafe fn take_columns<T: Real>(
+pub(super) unsafe fn take_columns<T: Number>(
     tile: BoundTile<T>,
     grid: Grid<T>,
     columns: Range<usize>,

@@ -5,35 +5,16 @@
 //! generator, so every cyclic order of lines is equally likely. Each node also knows its place in the order, so where a
 //! chase ended tells whether it made all of its loads.
 
+pub(crate) mod body;
+
 use core::fmt;
 use core::ops::Range;
 
-use crate::lines::Line;
+pub use crate::memory::chase::body::MOST_CHAINS;
+use crate::memory::chase::body::{Body, Places, steps_per_round};
+use crate::memory::lines::Line;
 use crate::native;
 use crate::rng::Rng;
-
-/// The most chains of one chase.
-pub const MOST_CHAINS: usize = 32;
-
-/// Where each chain stands; a body leaves those of the chains that it does not have as they are.
-pub(crate) type Places = [*const Line; MOST_CHAINS];
-
-/// A body: follows each of its chains for so many rounds of [`steps_per_round`] loads, from its place on, and leaves
-/// there where it stands.
-///
-/// # Safety
-/// The word at the place of each of the body's chains must hold the address of a word that holds such an address, and
-/// so on.
-pub(crate) type Body = unsafe extern "C" fn(places: &mut Places, rounds: u64);
-
-/// Loads in a round over all chains, about: enough to hide the end of the loop, which runs beside them, and few enough
-/// for the core's cache of decoded instructions.
-const LOADS_PER_ROUND: usize = 64;
-
-/// Dependent loads of each chain in a round of a body with so many chains.
-pub(crate) const fn steps_per_round(chains: usize) -> usize {
-    LOADS_PER_ROUND / chains
-}
 
 macro_rules! bodies {
     ($($chains:literal)+) => { [$(native::chase::chase::<$chains>,)+] };

@@ -3,7 +3,7 @@
 //! `b` is one more column of the matrix and takes part in the elimination, so the lower factor is never needed again and
 //! its rows need not be interchanged. A step takes one panel's effect on all that is to its right. One thread of the crew
 //! looks ahead: it brings the next panel's columns up to date first and factors them while the others work on the rest,
-//! of which it then takes its share. Threads do not meet after a step ([`super::stages`]), and none waits for a panel while
+//! of which it then takes its share. Threads do not meet after a step ([`crate::dense::stages`]), and none waits for a panel while
 //! there is other work.
 //!
 //! Whichever thread does a piece of work, every entry is computed by the same operations in the same order: results are
@@ -14,22 +14,22 @@ use core::fmt;
 use core::ops::{DerefMut, Range};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::blocking::Blocking;
-use super::crew::{Abandoned, Crew};
-use super::grid::{Grid, Store};
-use super::pack;
-use super::panel::Panel;
-use super::random::{Diagonal, Uniform, fill_diagonal};
-use super::real::Real;
-use super::residual::{Checked, Norms};
-use super::stages::{Jobs, Places, Share};
-use super::step::{Bench, Step};
-use super::tile::{BoundTile, Levels};
-use super::triangle::{Triangles, own_rows};
+use crate::dense::blocking::Blocking;
+use crate::dense::crew::{Abandoned, Crew};
+use crate::dense::grid::{Grid, Store};
+use crate::dense::number::Number;
+use crate::dense::pack;
+use crate::dense::random::{Diagonal, Uniform, fill_diagonal};
+use crate::dense::solve::panel::Panel;
+use crate::dense::solve::residual::{Checked, Norms};
+use crate::dense::solve::step::{Bench, Step};
+use crate::dense::solve::triangle::{Triangles, own_rows};
+use crate::dense::stages::{Jobs, Places, Share};
+use crate::dense::tile::{BoundTile, Levels};
 
 /// The least columns of a piece of work whose left factor is beyond the second-level cache: with fewer it is read faster
 /// than it comes. Where it is in there, the last pieces are as small as they can be, so that threads end together.
-pub(super) const LEAST_COLUMNS: usize = 48;
+pub(crate) const LEAST_COLUMNS: usize = 48;
 
 /// A problem: its order, where its entries come from, and how it is cut.
 #[derive(Clone, Copy, Debug)]
@@ -94,17 +94,17 @@ struct Layout {
 }
 
 /// What a thread has of so many things.
-pub(super) fn own(count: usize, thread: usize, threads: usize) -> Range<usize> {
+pub(crate) fn own(count: usize, thread: usize, threads: usize) -> Range<usize> {
     let each = count.div_ceil(threads);
     (thread * each).min(count)..((thread + 1) * each).min(count)
 }
 
 /// So many elements, brought up to whole pairs of cache lines, so that what threads write is far enough apart.
-pub(super) fn apart<T>(elements: usize) -> usize {
+pub(crate) fn apart<T>(elements: usize) -> usize {
     elements.next_multiple_of(128 / size_of::<T>())
 }
 
-impl<T: Real> Problem<T> {
+impl<T: Number> Problem<T> {
     /// Elements of the matrix with its right-hand side; `None` where that is beyond what can be addressed.
     pub fn matrix_len(&self) -> Option<usize> {
         let len = self.lda.checked_mul(self.n.checked_add(1)?)?;
@@ -180,7 +180,7 @@ enum Phase {
 ///
 /// Every method with a `thread` is called by all threads of the crew, each with its own number from 0, and returns when
 /// all have done their part. Nothing is allocated.
-pub struct Solver<T: Real, S> {
+pub struct Solver<T: Number, S> {
     problem: Problem<T>,
     crew: Crew,
     matrix: Store<T, S>,
@@ -198,7 +198,7 @@ pub struct Solver<T: Real, S> {
     fault: AtomicBool,
 }
 
-impl<T: Real, S> fmt::Debug for Solver<T, S> {
+impl<T: Number, S> fmt::Debug for Solver<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Solver").field("problem", &self.problem).field("crew", &self.crew).finish_non_exhaustive()
     }
@@ -207,7 +207,7 @@ impl<T: Real, S> fmt::Debug for Solver<T, S> {
 /// No column without a pivot.
 const REGULAR: usize = usize::MAX;
 
-impl<T: Real, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
+impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
     /// Sets a problem up in two buffers, of at least [`Problem::matrix_len`] and [`Problem::workspace_len`] elements.
     /// They are not written to before [`fill`](Self::fill), so that their pages come to be near the threads that fill
     /// them. Alignment to cache lines makes it fast; huge pages make it faster.

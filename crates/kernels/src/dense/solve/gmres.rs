@@ -11,8 +11,8 @@
 //! Here is what one thread does between the rounds: a few vectors of the order's length. What reads whole matrices, all
 //! threads do, as they are asked.
 
-use super::grid::Grid;
-use super::real::Real;
+use crate::dense::grid::Grid;
+use crate::dense::number::Number;
 
 /// The most rounds of refinement: "If the implementation takes more than 50 iterations, the method should trigger a
 /// failure and the run is invalid" (hpl-mxp.org, rules).

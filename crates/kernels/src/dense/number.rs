@@ -1,0 +1,102 @@
+//! The numbers that dense linear algebra is done in.
+
+use core::fmt::Debug;
+use core::ops::{Add, Div, Mul, Neg, Sub};
+
+use model::isa::Element;
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
+
+/// `f32` or `f64`: a binary floating-point type.
+pub trait Number:
+    sealed::Sealed
+    + Copy
+    + Debug
+    + PartialEq
+    + PartialOrd
+    + Send
+    + Sync
+    + 'static
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+{
+    /// 0.
+    const ZERO: Self;
+    /// 1.
+    const ONE: Self;
+    /// The smallest number whose reciprocal is finite and exact enough: the smallest normal one.
+    const SMALLEST_NORMAL: Self;
+    /// The unit roundoff, half the distance from 1 to the next number: 2^-53 for `f64`, as in HPL's residual (its
+    /// `HPL_pdlamch` gives this "relative machine eps"), 2^-24 for `f32`.
+    const ROUNDOFF: f64;
+    /// How many of 64 bits its significand has no place for.
+    const SPARE_BITS: u32;
+    /// The type's word.
+    const ELEMENT: Element;
+
+    /// The magnitude.
+    #[must_use]
+    fn abs(self) -> Self;
+
+    /// The nearest number of this type.
+    fn from_f64(value: f64) -> Self;
+
+    /// The same number.
+    fn to_f64(self) -> f64;
+}
+
+impl Number for f64 {
+    const ZERO: Self = 0.0;
+    const ONE: Self = 1.0;
+    const SMALLEST_NORMAL: Self = Self::MIN_POSITIVE;
+    const ROUNDOFF: f64 = Self::EPSILON / 2.0;
+    const SPARE_BITS: u32 = u64::BITS - Self::MANTISSA_DIGITS;
+    const ELEMENT: Element = Element::Fp64;
+
+    #[inline]
+    fn abs(self) -> Self {
+        Self::abs(self)
+    }
+
+    #[inline]
+    fn from_f64(value: f64) -> Self {
+        value
+    }
+
+    #[inline]
+    fn to_f64(self) -> f64 {
+        self
+    }
+}
+
+impl Number for f32 {
+    const ZERO: Self = 0.0;
+    const ONE: Self = 1.0;
+    const SMALLEST_NORMAL: Self = Self::MIN_POSITIVE;
+    const ROUNDOFF: f64 = Self::EPSILON as f64 / 2.0;
+    const SPARE_BITS: u32 = u64::BITS - Self::MANTISSA_DIGITS;
+    const ELEMENT: Element = Element::Fp32;
+
+    #[inline]
+    fn abs(self) -> Self {
+        Self::abs(self)
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "rounding to this type is what is asked for")]
+    fn from_f64(value: f64) -> Self {
+        value as Self
+    }
+
+    #[inline]
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+}
