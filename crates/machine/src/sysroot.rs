@@ -3,7 +3,6 @@
 //! A root is either this host or a folder that holds the same relative paths (a capture). Nothing here knows what a
 //! file means, and nothing fails: what cannot be read is absent. In a folder no link leads out of it.
 
-use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,9 +10,6 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 use crate::cpu::dump::Dump;
-use crate::disk::identity;
-use crate::memory::modules;
-use crate::memory::smbios;
 
 /// The dump of CPUID leaves inside a capture.
 const CPUID_FILE: &str = "cpuid.txt";
@@ -151,13 +147,13 @@ impl Sysroot {
         })
     }
 
-    /// Writes all that was read, and the CPUID leaves, under `folder`.
-    pub(crate) fn write_record(&self, folder: &Path) -> io::Result<()> {
+    /// Writes all that was read, as `fit` passes it on, and the CPUID leaves, under `folder`.
+    pub(crate) fn write_record(&self, folder: &Path, fit: impl Fn(&str, &[u8]) -> Vec<u8>) -> io::Result<()> {
         let Some(record) = &self.record else { return Ok(()) };
         let record = record.borrow();
         for (relative, bytes) in &record.files {
             if let Some(bytes) = bytes {
-                write_under(folder, relative, &fit_to_pass_on(relative, bytes))?;
+                write_under(folder, relative, &fit(relative, bytes))?;
             }
         }
         for (relative, target) in &record.links {
@@ -217,15 +213,6 @@ impl Sysroot {
             return Some(path);
         }
         path.canonicalize().ok().filter(|real| real.starts_with(&self.root))
-    }
-}
-
-/// A file without the serial numbers that firmware's tables and drives hold. Discovery does not read those.
-fn fit_to_pass_on<'b>(relative: &str, bytes: &'b [u8]) -> Cow<'b, [u8]> {
-    match relative {
-        smbios::FILE => Cow::Owned(smbios::without_serials(bytes)),
-        modules::UDEV_DMI => Cow::Owned(modules::without_serials(&String::from_utf8_lossy(bytes)).into_bytes()),
-        _ => identity::without_serials(relative, bytes).map_or(Cow::Borrowed(bytes), Cow::Owned),
     }
 }
 

@@ -8,7 +8,6 @@ use crate::disk::drives::Drive;
 use crate::disk::filesystems::{self, FilesystemClass};
 use crate::disk::identity::identity;
 use crate::disk::links;
-use crate::disk::throttle::io_limits;
 use crate::sysroot::{Sysroot, label};
 use crate::system::mounts::{self, Mount};
 
@@ -130,14 +129,6 @@ pub(crate) fn common_way(chain: &[StorageDevice]) -> impl Iterator<Item = &Stora
     let alone = |device: &&StorageDevice| chain.iter().filter(|other| other.depth == device.depth).count() == 1;
     let end = chain.iter().position(|device| device.kind == "loop").map_or(chain.len(), |index| index + 1);
     chain[..end].iter().take_while(alone)
-}
-
-/// Reads what is behind every mount, so that a capture can answer for any directory.
-pub(crate) fn read_all(root: &Sysroot) {
-    for mount in mounts::read(root) {
-        let found = storage(root, &mount.point);
-        io_limits(root, &found);
-    }
 }
 
 /// Where a directory's storage comes from, as a source.

@@ -2,9 +2,9 @@
 
 use model::machine::Nic;
 
-use crate::disk::links;
 use crate::net::infiniband;
 use crate::sysroot::Sysroot;
+use crate::system::pcie::narrowest_above;
 
 const INTERFACES: &str = "sys/class/net";
 
@@ -38,7 +38,7 @@ pub(crate) fn interface(root: &Sysroot, name: &str, under_hypervisor: bool) -> O
     let speed = root.number::<f64>(&file("speed")).filter(|speed| speed.is_finite() && *speed > 0.0);
     let (layer, lower) = layers(root, name);
     let pci_address = pci_address(root, name);
-    let bus = pci_address.as_ref().filter(|_| !under_hypervisor).and_then(|slot| links::of_function(root, slot));
+    let bus = pci_address.as_ref().filter(|_| !under_hypervisor).and_then(|slot| narrowest_above(root, slot));
     Some(Nic {
         name: name.to_owned(),
         duplex: root.text(&file("duplex")).filter(|duplex| duplex == "full" || duplex == "half"),

@@ -2,6 +2,7 @@
 
 pub(crate) mod cgroup;
 pub(crate) mod mounts;
+pub(crate) mod pcie;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -12,6 +12,7 @@
 //!   carries twice the lesser. A control group limits each way by itself, so twice the lesser, too.
 //! - With a load set from outside there is none.
 
+pub(crate) mod drive;
 pub(crate) mod layers;
 pub(crate) mod request;
 pub(crate) mod sharing;
@@ -24,7 +25,8 @@ use model::unit::format_size;
 
 use crate::declared::Declared;
 use crate::disk::throttle::{IoLimit, IoLimits};
-use crate::limits::disk::layers::{Asked, Heads, Layers};
+use crate::limits::disk::drive::Heads;
+use crate::limits::disk::layers::{Asked, Layers};
 use crate::limits::disk::request::{Figure, Request, Way, bytes_rate, input};
 
 /// What peaks of a disk rest on, in the order they are listed in.

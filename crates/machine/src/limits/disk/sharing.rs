@@ -5,7 +5,8 @@
 
 use model::machine::SharedLink;
 
-use crate::limits::disk::layers::{Asked, Layers, in_practice, is_duplex};
+use crate::limits::disk::drive::{in_practice, is_duplex};
+use crate::limits::disk::layers::{Asked, Layers};
 use crate::limits::disk::request::{Figure, Way, bytes_rate, input, places};
 
 /// Devices and what they get together.

@@ -1,0 +1,107 @@
+//! Everything that can be known of a machine, from the parts that find it.
+
+use model::isa::Isa;
+use model::machine::Machine;
+
+use crate::cpu::{caches, processor};
+use crate::disk::drives::Drive;
+use crate::disk::{storage, uplinks};
+use crate::ledger::Ledger;
+use crate::memory::{self, platforms};
+use crate::net::interfaces;
+use crate::sysroot::{self, Sysroot};
+use crate::system;
+use crate::system::cgroup::Limits;
+
+/// Everything that can be known of a machine.
+pub fn discover(root: &Sysroot) -> Machine {
+    let mut ledger = Ledger::default();
+    let mut limits = Limits::discover(root);
+    let cpu = processor::discover(root, &mut limits, &mut ledger);
+    let (caches, source) = caches::discover(root, &cpu.topology);
+    if caches.is_empty() {
+        ledger.missing(
+            "caches",
+            "no cache files in /sys, no cache leaves in CPUID",
+            "working sets cannot be chosen by cache",
+        );
+    } else {
+        ledger.source("caches", source);
+    }
+    let llc = caches::last_level_groups(&caches);
+    let virtualization = system::virtualization(root, &mut ledger);
+    let under_hypervisor = cpu.hypervisor_bit == Some(true) || virtualization.is_some();
+    let bare_metal = cpu.hypervisor_bit == Some(false) && !under_hypervisor;
+    let mut machine = Machine {
+        host: ledger.need(
+            "host",
+            system::host(root),
+            "no /proc/sys/kernel/hostname",
+            "the machine goes without a name",
+        ),
+        os: system::os(root, &mut ledger),
+        memory: memory::discover(root, limits, &cpu, bare_metal, &mut ledger),
+        numa: memory::nodes(root, bare_metal, &mut ledger),
+        disks: storage::disks(root, under_hypervisor),
+        nics: interfaces::interfaces(root, under_hypervisor),
+        virtualization,
+        cpu,
+        caches,
+        ..Machine::default()
+    };
+    machine.shared_links = uplinks::shared(root, &machine.disks);
+    processor::complete_topology(&mut machine, &llc);
+    devices(&machine, &mut ledger);
+    family_facts(&mut machine, bare_metal, &mut ledger);
+    (machine.sources, machine.unknown) = (ledger.sources, ledger.unknown);
+    machine
+}
+
+fn devices(machine: &Machine, ledger: &mut Ledger) {
+    for (fact, empty, folder) in
+        [("disks", machine.disks.is_empty(), "sys/block"), ("nics", machine.nics.is_empty(), "sys/class/net")]
+    {
+        let folder = sysroot::label(folder);
+        if empty {
+            ledger.missing(fact, format!("nothing in {folder}"), "none can be described");
+        } else {
+            ledger.source(fact, folder);
+        }
+    }
+    for disk in machine.disks.iter().filter(|disk| disk.queue.counted == Some(false)) {
+        let why = format!("{} is 0", sysroot::label(&format!("sys/block/{}/queue/iostats", disk.name)));
+        let consequence = "what it did cannot be held against what it was asked, nor the traffic of others seen";
+        ledger.missing(&format!("disks.{}.counts", disk.name), why, consequence);
+    }
+    for disk in machine.disks.iter().filter(|disk| disk.transport.is_some() && disk.link.is_none()) {
+        let why = match disk.is_virtual {
+            Some(true) => "a hypervisor's disk has no link",
+            None => "under a hypervisor the speed of a link is whatever it says",
+            Some(false) => "no speed of a link in /sys",
+        };
+        let consequence = "no ceiling of this disk is known; declare disk.read_bps and disk.read_iops";
+        let consequence = if Drive::checked(disk).is_some() { "only its data sheet is a ceiling" } else { consequence };
+        ledger.missing(&format!("disks.{}.link", disk.name), why, consequence);
+    }
+    let real = machine.disks.iter().filter(|disk| disk.is_virtual == Some(false));
+    for disk in real.filter(|disk| disk.link.is_some() && Drive::checked(disk).is_none()) {
+        let why = match disk.data_sheet {
+            Some(_) => "the table of drives has it from memory, unchecked",
+            None => "not in the table of drives under this name and with this capacity",
+        };
+        let consequence = "its link is the only ceiling known; declare disk.read_bps and disk.read_iops";
+        ledger.missing(&format!("disks.{}.data_sheet", disk.name), why, consequence);
+    }
+}
+
+/// Facts that follow from what the processor is.
+fn family_facts(machine: &mut Machine, bare_metal: bool, ledger: &mut Ledger) {
+    if machine.cpu.isa.contains(&Isa::Sse2) {
+        machine.memory.page_bytes = Some(4096);
+        ledger.source("memory.page_bytes", "x86-64");
+    }
+    if let Some((bytes, source)) = platforms::die_read_bytes(machine).filter(|_| bare_metal) {
+        machine.memory.die_read_bytes_per_cycle = Some(bytes);
+        ledger.source("memory.die_read_bytes_per_cycle", format!("table: {source}"));
+    }
+}

@@ -1,0 +1,52 @@
+//! A machine recorded in a folder, so that it can be discovered again elsewhere.
+
+use std::io;
+use std::path::Path;
+
+use model::machine::Machine;
+
+use crate::discovery::discover;
+use crate::disk::identity;
+use crate::disk::storage::storage;
+use crate::disk::throttle::io_limits;
+use crate::memory::{modules, smbios};
+use crate::sysroot::Sysroot;
+use crate::system::mounts;
+
+/// Discovers this host and saves all that was read under `folder`, so that [`Sysroot::folder`] finds the same machine
+/// there.
+///
+/// The folder must be absent or empty: a stale file would become part of the machine.
+pub fn capture(folder: &Path) -> io::Result<Machine> {
+    capture_from(Sysroot::host(), folder)
+}
+
+/// [`capture`] from any root: a recorded machine comes out as recorded.
+pub fn capture_from(root: Sysroot, folder: &Path) -> io::Result<Machine> {
+    std::fs::create_dir_all(folder)?;
+    if std::fs::read_dir(folder)?.next().is_some() {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{} is not empty", folder.display())));
+    }
+    let root = root.recording();
+    let machine = discover(&root);
+    read_all(&root);
+    root.write_record(folder, without_serials)?;
+    Ok(machine)
+}
+
+/// Reads what is behind every mount, so that a capture can answer for any directory.
+fn read_all(root: &Sysroot) {
+    for mount in mounts::read(root) {
+        let found = storage(root, &mount.point);
+        io_limits(root, &found);
+    }
+}
+
+/// A file without the serial numbers that firmware's tables and drives hold. Discovery does not read those.
+fn without_serials(relative: &str, bytes: &[u8]) -> Vec<u8> {
+    match relative {
+        smbios::FILE => smbios::without_serials(bytes),
+        modules::UDEV_DMI => modules::without_serials(&String::from_utf8_lossy(bytes)).into_bytes(),
+        _ => identity::without_serials(relative, bytes).unwrap_or_else(|| bytes.to_vec()),
+    }
+}
