@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 use machine::Sysroot;
 use model::surroundings::Change;
-use model::wire::MetricSample;
 use serde::{Deserialize, Serialize};
 
 use crate::asked::Asked;
-use crate::runner::{BesideSoFar, Outcome};
+use crate::evidence::{Outcome, Repetition};
+use crate::runner::BesideSoFar;
 
 /// Its name in a run's folder.
 pub const JOURNAL: &str = "journal.jsonl";
@@ -86,15 +86,6 @@ pub(crate) struct Journalled {
     pub(crate) repetition: Repetition,
 }
 
-/// One repetition of a row: its metrics, and how long each of its operations took.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Repetition {
-    pub(crate) metrics: Vec<MetricSample>,
-    /// Where operations are timed one by one: see [`crate::histogram::Histogram::encode`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) histogram: Option<String>,
-}
-
 /// What came of a launch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Ended {
@@ -106,13 +97,6 @@ pub(crate) struct Ended {
     /// What the kernel counted all over the machine meanwhile.
     pub(crate) around: Box<Change>,
     pub(crate) outcome: Outcome,
-}
-
-impl Repetition {
-    /// The launch that it came from; 0 of one without a metric.
-    pub(crate) fn launch(&self) -> u32 {
-        self.metrics.first().map_or(0, |metric| metric.sample.launch)
-    }
 }
 
 /// The journal of the run that we are measuring.

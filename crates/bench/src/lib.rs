@@ -8,6 +8,7 @@ mod asked;
 pub mod compare;
 pub mod doctor;
 mod engine;
+mod evidence;
 mod findings;
 mod histogram;
 pub mod host;

@@ -13,7 +13,7 @@ use model::unit::{Better, Unit};
 use model::warning::Grade;
 use model::wire::{MetricSample, Task};
 
-use crate::journal::Repetition;
+use crate::evidence::Repetition;
 use crate::plan::Planned;
 use crate::suite::Sampling;
 

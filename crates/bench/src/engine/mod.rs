@@ -13,6 +13,7 @@ use sys::clock::Timer;
 
 use crate::histogram::Histogram;
 use crate::plan::{PlanError, Planned, Request};
+use resources::{ResourceContext, RunResources};
 
 mod cpu;
 mod disk;
@@ -22,6 +23,7 @@ mod moments;
 pub(crate) mod net;
 #[cfg(test)]
 pub(crate) mod null;
+pub(crate) mod resources;
 #[cfg(test)]
 pub(crate) use linpack::planted;
 pub(crate) use linpack::{computes as linpack_computes, refused_factors as linpack_refused_factors};
@@ -40,6 +42,15 @@ pub(crate) fn method(experiment: &Experiment) -> Option<String> {
         Params::Disk(params) => Some(disk::method(params, &experiment.method).to_owned()),
         Params::Net(params) => Some(net::method(params)),
         Params::Other(_) => None,
+    }
+}
+
+/// What the benchmarks of an area keep for as long as a run lasts; `None` where they keep nothing.
+pub(crate) fn run_resources<'a>(area: Area, context: ResourceContext<'a>) -> Option<Box<dyn RunResources + 'a>> {
+    match area {
+        Area::Disk => Some(Box::new(disk::run::DiskResources::new(context))),
+        Area::Net => Some(Box::new(net::run::NetResources::new(context))),
+        Area::Cpu | Area::Linpack | Area::Memory => None,
     }
 }
 

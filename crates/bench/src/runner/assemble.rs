@@ -13,15 +13,17 @@ use model::machine::Machine;
 use model::peak::{Efficiency, Peak, PeakKind};
 use model::sample::{Metric, MetricName, Sample, Summary};
 use model::unit::Better;
-use model::warning::{self, Warning, WarningCode};
+use model::warning::{self, Grade, Warning, WarningCode};
 use stats::StopReason;
 
-use super::row::{Over, Progressing};
-use super::{Setting, beside};
+use super::beside;
+use super::progress::{Over, Progress};
+use super::setting::Setting;
+use crate::evidence::Repetition;
 use crate::findings::memory::levels::CACHES_PER_WORKING_SET;
 use crate::findings::memory::{core_ceiling, reads_memory_alone};
 use crate::histogram::Histogram;
-use crate::journal::{Journalled, Repetition};
+use crate::journal::Journalled;
 use crate::judge::{self, Launched};
 use crate::plan::Planned;
 
@@ -39,7 +41,7 @@ const OUTLIER: &str = "outlier";
 /// The row of a planned experiment as it stands.
 ///
 /// `best` is the most operations per cycle that any row of the same kernel has shown on this machine, where one has.
-pub(super) fn row(planned: &Planned, progress: &Progressing, best: Option<f64>, setting: &Setting<'_>) -> Row {
+pub(super) fn row(planned: &Planned, progress: &Progress, best: Option<f64>, setting: &Setting<'_>) -> Row {
     let mut row = Row::planned(&planned.experiment, planned.obstacle.as_deref().unwrap_or("not reached"));
     row.seconds = progress.seconds;
     let disturbed: Vec<bool> =
@@ -131,7 +133,7 @@ fn count(n: usize) -> Option<u32> {
 }
 
 /// Puts each tool beside the metric that it reports.
-fn put_references(row: &mut Row, planned: &Planned, progress: &Progressing, setting: &Setting<'_>) {
+fn put_references(row: &mut Row, planned: &Planned, progress: &Progress, setting: &Setting<'_>) {
     for (index, metric) in row.metrics.iter_mut().enumerate() {
         let of_metric = progress.beside.iter().filter(|beside| beside.is_of(metric, index == 0));
         metric.references =
@@ -403,7 +405,13 @@ pub(crate) fn add_journalled(document: &mut Document, samples: &[Journalled]) {
             extend(row, &new);
         }
     }
-    document.run.grade = super::headline_grade(&document.experiments);
+    document.run.grade = headline_grade(&document.experiments);
+}
+
+/// The worst grade of the headline rows: all that were measured but the scalar ones, which only stand beside.
+pub(super) fn headline_grade(rows: &[Row]) -> Option<Grade> {
+    let is_headline = |row: &&Row| !row.id.contains("/scalar/");
+    rows.iter().filter(is_headline).filter_map(|row| row.grade).max()
 }
 
 /// Adds samples to a row: its summaries and its grade are worked out again; what a launch tells at its end stays
@@ -446,8 +454,8 @@ mod tests {
     use crate::suite::Sampling;
     use crate::tests::{disk_params, document, machine_with_cpus, metric_sample, planned, repetition, setting};
 
-    fn measured(values: &[f64]) -> Progressing {
-        let mut progress = Progressing::new(&planned(), Some(u32::try_from(values.len()).unwrap()), false);
+    fn measured(values: &[f64]) -> Progress {
+        let mut progress = Progress::new(&planned(), Some(u32::try_from(values.len()).unwrap()), false);
         progress.samples = values.iter().map(|value| repetition(*value)).collect();
         let seen = Observations { counter_timer: true, ..Observations::default() };
         progress.launches = vec![Launched { seen, ..Launched::default() }];
@@ -497,13 +505,13 @@ mod tests {
         let sampling = Sampling { samples: 8, per_launch: 8, until_steady: true, ..Sampling::default() };
         let planned = Planned { sampling, ..planned() };
         let assembled = |values: &[f64]| {
-            let mut progress = Progressing::new(&planned, None, false);
+            let mut progress = Progress::new(&planned, None, false);
             for value in values {
                 progress.pending(repetition(*value));
             }
             let disk = Some(model::document::DiskConditions::default());
             let seen = Observations { counter_timer: true, waiting: true, disk, ..Observations::default() };
-            let done = crate::runner::launch::Outcome::Done(Box::new(seen));
+            let done = crate::evidence::Outcome::Done(Box::new(seen));
             progress.launched(1.0, done, model::surroundings::Change::default());
             let row = row(&planned, &progress, None, &setting(&machine, &declared));
             let codes: Vec<String> = row.warnings.iter().map(|warning| warning.code.clone()).collect();

@@ -633,7 +633,7 @@ mod tests {
     #[test]
     fn of_a_round_that_was_cut_off_the_other_order_is_left() {
         let planned = planned();
-        let mut row = crate::runner::row::Progressing::new(&planned, Some(6), false);
+        let mut row = crate::runner::progress::Progress::new(&planned, Some(6), false);
         assert_eq!(row.theirs_first_in_half_a_round(), None, "nothing was measured");
         row.beside = vec![lossy(&Lossy { link: 1e9 })];
         for (ours_at, theirs_at, expected) in

@@ -9,12 +9,11 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use model::wire::{Ends, Message, Observations, Role, Task};
-use serde::{Deserialize, Serialize};
+use model::wire::{Ends, Message, Role, Task};
 use sys::clock::monotonic_raw_seconds;
 use sys::process;
 
-use crate::journal::Repetition;
+use crate::evidence::{Outcome, Repetition};
 
 /// How often we look whether we are to stop. Waking up costs the measured CPUs some microseconds each time.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
@@ -48,22 +47,6 @@ pub struct WorkerCommand {
     pub program: PathBuf,
     /// What makes it a worker.
     pub arguments: Vec<OsString>,
-}
-
-/// What came of a launch.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Outcome {
-    /// All samples taken and checked.
-    Done(Box<Observations>),
-    /// Cannot be done on this machine.
-    Unavailable(String),
-    /// Something went wrong.
-    Failed(String),
-    /// We were told to stop.
-    Interrupted,
-    /// The time of the whole run was over before it had ended by itself.
-    OutOfTime,
 }
 
 /// How long a launch may take.

@@ -22,16 +22,6 @@ const CLOSING_SLOWNESS: f64 = 2.0;
 /// for each is its own data.
 const TOGETHER_SHARE: f64 = 0.5;
 
-/// The most of a time budget that laying a test file out may take, where it need not be whole: as of the suite's own.
-const LAYOUT_SHARE: f64 = 1.0 / 3.0;
-
-/// How long a test file may be laid out, in seconds, where the plan has a limit and there is a time budget.
-pub(super) fn layout_seconds(planned: Option<u32>, budget: Option<f64>) -> Option<u32> {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a budget of a run is no century")]
-    let share = budget.map(|budget| (LAYOUT_SHARE * budget) as u32);
-    planned.map(|planned| planned.min(share.unwrap_or(planned)))
-}
-
 /// What is kept of a time budget for the end of the run, in seconds, where storing a file takes `each` of them and so many
 /// rows have histograms that are not stored yet.
 pub(super) fn closing_seconds(budget: f64, each: f64, histograms: usize) -> f64 {
@@ -59,15 +49,6 @@ mod tests {
         close(closing_seconds(60.0, 0.125, 16), 3.0);
         close(closing_seconds(60.0, 5.0, 26), 12.0);
         close(closing_seconds(1.0, 0.01, 0), 0.2);
-    }
-
-    #[test]
-    fn a_layout_has_no_more_than_its_share_of_a_shorter_time() {
-        assert_eq!(layout_seconds(Some(20), Some(60.0)), Some(20));
-        assert_eq!(layout_seconds(Some(20), Some(20.0)), Some(6));
-        assert_eq!(layout_seconds(Some(20), Some(1.0)), Some(0), "what there is at least it has in any case");
-        assert_eq!(layout_seconds(Some(20), Some(600.0)), Some(20));
-        assert_eq!((layout_seconds(Some(20), None), layout_seconds(None, Some(20.0))), (Some(20), None));
     }
 
     #[test]

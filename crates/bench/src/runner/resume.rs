@@ -15,8 +15,10 @@ use stats::random::Random;
 use sys::clock::utc_now;
 
 use super::beside::{Detected, detected};
-use super::row::Progressing;
-use super::{Finished, Run, Setting, Watcher, begin_rows};
+use super::progress::Progress;
+use super::run::Run;
+use super::setting::{Finished, Setting, TIME_BUDGET, WRITE_BUDGET, Watcher};
+use super::state::{State, initial_states};
 use crate::asked::Asked;
 use crate::engine;
 use crate::journal::{self, Entry, Journal, Reopening};
@@ -113,10 +115,9 @@ impl CutOff {
 
     /// The rows that are left to measure.
     pub fn left(&self) -> Vec<String> {
-        let rows = self.played_back().0;
-        let wanted = |row: &Progressing| row.is_left() || self.retry_failed && row.has_failed();
-        let ids = self.plan().rows.iter().map(|planned| planned.experiment.id.clone());
-        ids.zip(&rows).filter(|(_, row)| wanted(row)).map(|(id, _)| id).collect()
+        let (states, _) = played_back(&self.asked, &self.entries);
+        let wanted = |progress: &Progress| progress.is_left() || self.retry_failed && progress.has_failed();
+        states.iter().filter(|state| wanted(&state.progress)).map(|state| state.id().to_owned()).collect()
     }
 
     /// Makes sure that there is something left to do. A run whose last words were cut off has them left.
@@ -124,7 +125,8 @@ impl CutOff {
         if !self.document.run.complete || !self.left().is_empty() {
             return Ok(());
         }
-        let failed = self.played_back().0.iter().filter(|row| row.has_failed()).count();
+        let (states, _) = played_back(&self.asked, &self.entries);
+        let failed = states.iter().filter(|state| state.progress.has_failed()).count();
         Err(format!(
             "of the run '{run}' nothing is left to do but rows that failed ({failed}); to try those again: --retry-failed"
         ))
@@ -155,13 +157,13 @@ impl CutOff {
              first of all; go on with that version, or {AFRESH}"
         ))
     }
+}
 
-    /// The rows as they were left, and the number of the last launch.
-    fn played_back(&self) -> (Vec<Progressing>, u32) {
-        let mut rows = begin_rows(self.plan(), self.verify_only(), &self.asked.tools);
-        let launches = play_back(&mut rows, self.plan(), &self.entries);
-        (rows, launches)
-    }
+/// The benchmarks as they were left, and the number of the last launch.
+fn played_back<'a>(asked: &'a Asked, entries: &[Entry]) -> (Vec<State<'a>>, u32) {
+    let mut states = initial_states(&asked.plan, asked.verify_only, &asked.tools);
+    let launches = play_back(&mut states, entries);
+    (states, launches)
 }
 
 /// Goes on with a run that was cut off; the finished run, and where it is stored. The setting's time goes on too: it began [`CutOff::seconds`] ago.
@@ -173,36 +175,37 @@ pub fn go_on(
     setting: &Setting<'_>,
     watcher: &mut dyn Watcher,
 ) -> Result<(Finished, RunFolder), String> {
-    let (mut rows, launches) = cut_off.played_back();
     let seconds = cut_off.seconds();
-    let CutOff { folder, document, asked, journal, retry_failed, .. } = cut_off;
+    let CutOff { folder, document, asked, entries, journal, retry_failed } = cut_off;
+    let (mut states, launches) = played_back(&asked, &entries);
     let mut run = Run::prepare(&asked.plan, setting, Some(&folder), watcher);
-    run.journal = Some(folder.go_on_with_journal(journal)?);
-    for (index, row) in rows.iter_mut().enumerate() {
-        row.beside.iter_mut().for_each(|beside| beside.printed_before(&|name| printed(folder.path(), name)));
-        let id = asked.plan.rows[index].experiment.id.clone();
-        for entry in before_going_on(row, &id, retry_failed) {
-            run.note(&entry);
-            play(row, &entry);
+    run.storage.journal = Some(folder.go_on_with_journal(journal)?);
+    for State { planned, progress, .. } in &mut states {
+        progress.beside.iter_mut().for_each(|beside| beside.printed_before(&|name| printed(folder.path(), name)));
+        for entry in before_going_on(progress, &planned.experiment.id, retry_failed) {
+            run.storage.note(&entry);
+            play(progress, &entry);
         }
-        row.go_on();
+        progress.go_on();
     }
     let now = detected(&asked.plan.rows, &places(&asked.tools, &setting.places));
-    for beside in rows.iter_mut().filter(|row| row.is_left()).flat_map(|row| &mut row.beside) {
-        beside.hold_against(&now);
+    for state in states.iter_mut().filter(|state| state.progress.is_left()) {
+        state.progress.beside.iter_mut().for_each(|beside| beside.hold_against(&now));
     }
-    run.take_up(document, rows, launches, seconds);
-    run.store();
-    if let Some(reason) = run.not_stored {
-        return Err(reason);
+    run.take_up(document, states, launches, seconds);
+    let so_far = run.document_so_far();
+    run.storage.document(&so_far);
+    run.report_storage_failure();
+    if let Some(reason) = run.storage.failure() {
+        return Err(reason.to_owned());
     }
     let finished = run.carry_out();
     Ok((finished, folder))
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
     /// Takes up a run where it was left.
-    fn take_up(&mut self, before: Document, rows: Vec<Progressing>, launches: u32, seconds: f64) {
+    fn take_up(&mut self, before: Document, states: Vec<State<'a>>, launches: u32, seconds: f64) {
         let again = Resumed {
             at: utc_now(),
             at_seconds: seconds,
@@ -217,56 +220,55 @@ impl Run<'_> {
         (self.document.run, self.document.machine, self.document.peer) = (run, machine, peer);
         self.document.conditions.before = conditions.before;
         self.document.conditions.waited_seconds = conditions.waited_seconds;
-        self.random = Random::new(self.plan.seed.wrapping_add(times.wrapping_mul(SEED_STEP)));
-        self.launches = launches;
-        self.rows = rows;
-        let left = self.rows.iter().zip(&self.plan.rows).map(|(row, planned)| row.seconds_left(planned));
-        self.repeat_seconds = self.plan.repeat_share * left.sum::<f64>();
-        (0..self.rows.len()).for_each(|index| self.assemble(index));
+        self.order.random = Random::new(self.plan.seed.wrapping_add(times.wrapping_mul(SEED_STEP)));
+        self.order.launches = launches;
+        self.states = states;
+        self.repeat_seconds = self.plan.repeat_share * self.states.iter().map(State::seconds_left).sum::<f64>();
+        (0..self.states.len()).for_each(|index| self.assemble(index));
     }
 }
 
 /// Plays a journal back; the number of the last launch.
-fn play_back(rows: &mut [Progressing], plan: &Plan, entries: &[Entry]) -> u32 {
-    let places: BTreeMap<&str, usize> =
-        plan.rows.iter().enumerate().map(|(place, row)| (row.experiment.id.as_str(), place)).collect();
+fn play_back(states: &mut [State<'_>], entries: &[Entry]) -> u32 {
+    let places: BTreeMap<String, usize> =
+        states.iter().enumerate().map(|(place, state)| (state.id().to_owned(), place)).collect();
     let mut launches = 0;
     for entry in entries {
         match entry {
             // What was going on when a process was ended is cut off there.
-            Entry::Owner(_) => rows.iter_mut().for_each(Progressing::cut_off),
+            Entry::Owner(_) => states.iter_mut().for_each(|state| state.progress.cut_off()),
             Entry::Sample(sample) => launches = launches.max(sample.repetition.launch()),
             Entry::Launched(ended) => launches = launches.max(ended.launch),
             _ => {}
         }
-        if let Some(row) = entry.row().and_then(|id| rows.get_mut(*places.get(id)?)) {
-            play(row, entry);
+        if let Some(state) = entry.row().and_then(|id| states.get_mut(*places.get(id)?)) {
+            play(&mut state.progress, entry);
         }
     }
-    rows.iter_mut().for_each(Progressing::cut_off);
+    states.iter_mut().for_each(|state| state.progress.cut_off());
     launches
 }
 
-/// What an entry of the journal did to its row.
-fn play(row: &mut Progressing, entry: &Entry) {
+/// What an entry of the journal did to its benchmark.
+fn play(progress: &mut Progress, entry: &Entry) {
     match entry {
-        Entry::Sample(sample) => row.pending(sample.repetition.clone()),
-        Entry::Launched(ended) => row.launched(ended.seconds, ended.outcome.clone(), *ended.around),
-        Entry::Again { .. } => row.ask_again(),
-        Entry::Enough { .. } => row.out_of(super::TIME_BUDGET),
+        Entry::Sample(sample) => progress.pending(sample.repetition.clone()),
+        Entry::Launched(ended) => progress.launched(ended.seconds, ended.outcome.clone(), *ended.around),
+        Entry::Again { .. } => progress.ask_again(),
+        Entry::Enough { .. } => progress.out_of(TIME_BUDGET),
         Entry::Beside { tools, .. } => {
             for so_far in tools {
-                row.beside.iter_mut().for_each(|beside| beside.go_on_from(so_far));
+                progress.beside.iter_mut().for_each(|beside| beside.go_on_from(so_far));
             }
         }
-        Entry::Dropped { launches, .. } => row.drop_launches(launches),
-        Entry::Retried { .. } => row.retry(),
+        Entry::Dropped { launches, .. } => progress.drop_launches(launches),
+        Entry::Retried { .. } => progress.retry(),
         Entry::Owner(_) | Entry::Asked(_) | Entry::WillMake { .. } | Entry::Started(_) => {}
     }
 }
 
 /// What is done to a row before it is gone on with.
-fn before_going_on(row: &Progressing, id: &str, retry_failed: bool) -> Vec<Entry> {
+fn before_going_on(row: &Progress, id: &str, retry_failed: bool) -> Vec<Entry> {
     let retried = (retry_failed && row.has_failed()).then(|| Entry::Retried { id: id.to_owned() });
     let launches = row.to_be_dropped();
     let dropped = (!launches.is_empty()).then(|| Entry::Dropped { id: id.to_owned(), launches });
@@ -308,7 +310,7 @@ fn refusal(run: &str, document: &Document, why: &Reopening) -> String {
 
 /// Whether a document has rows for which nothing was left of a budget.
 fn is_cut(document: &Document) -> bool {
-    let is_budget = |reason: &str| [super::TIME_BUDGET, super::WRITE_BUDGET].contains(&reason);
+    let is_budget = |reason: &str| [TIME_BUDGET, WRITE_BUDGET].contains(&reason);
     document.experiments.iter().any(|row| row.reason.as_deref().is_some_and(is_budget))
 }
 
@@ -344,10 +346,10 @@ mod tests {
     use model::document::Status;
     use model::wire::Observations;
 
-    use super::super::row::Over;
-    use super::super::{Outcome, TIME_BUDGET};
+    use super::super::progress::Over;
     use super::*;
-    use crate::journal::{Ended, Journalled, Repetition};
+    use crate::evidence::{Outcome, Repetition};
+    use crate::journal::{Ended, Journalled};
     use crate::plan::{Request, plan};
     use crate::suite::Suite;
     use crate::tests::{asked, document, machine_with_cpus, repetition, scratch};
@@ -371,14 +373,14 @@ mod tests {
     }
 
     /// The only row of a plan after these entries, and the number of the last launch.
-    fn after(entries: &[Entry]) -> (Progressing, u32) {
+    fn after(entries: &[Entry]) -> (Progress, u32) {
         let plan = asked().plan;
-        let mut rows = begin_rows(&plan, false, &Detected::new());
-        let launches = play_back(&mut rows, &plan, entries);
-        (rows.remove(0), launches)
+        let mut states = initial_states(&plan, false, &Detected::new());
+        let launches = play_back(&mut states, entries);
+        (states.remove(0).progress, launches)
     }
 
-    fn launches_of(row: &Progressing) -> Vec<u32> {
+    fn launches_of(row: &Progress) -> Vec<u32> {
         row.samples.iter().map(Repetition::launch).collect()
     }
 
@@ -447,7 +449,7 @@ mod tests {
     fn rounds_that_were_cut_off_are_measured_from_the_first() {
         let mut planned = asked().plan.rows.remove(0);
         planned.sampling.until_steady = true;
-        let mut row = Progressing::new(&planned, None, false);
+        let mut row = Progress::new(&planned, None, false);
         assert!(before_going_on(&row, ID, false).is_empty());
         for entry in [sample(7, 1.0), sample(7, 2.0)] {
             play(&mut row, &entry);

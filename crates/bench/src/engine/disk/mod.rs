@@ -19,6 +19,7 @@ mod layout;
 mod permutation;
 mod room;
 mod rows;
+pub(super) mod run;
 mod stretch;
 #[cfg(test)]
 mod tests;

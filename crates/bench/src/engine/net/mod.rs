@@ -19,6 +19,7 @@ mod part;
 mod pingpong;
 mod prepared;
 mod rows;
+pub(super) mod run;
 mod sent;
 mod spinning;
 mod stream;

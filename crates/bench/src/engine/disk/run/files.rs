@@ -8,12 +8,10 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use model::experiment::{DiskParams, Params};
-use model::io::DiskLayout;
+use model::experiment::DiskParams;
 use model::wire::{Grain, HeldFile, TestFile};
 
-use crate::journal::Journal;
-use crate::plan::{Plan, Planned};
+use crate::engine::resources::WillMake;
 use crate::target::DiskTarget;
 
 /// A layout that was cut off by its time limit has left this much at least, in bytes.
@@ -22,7 +20,16 @@ const LEAST_CUT_BYTES: u64 = 1 << 20;
 /// The files that are held: for each directory, size and kind of contents one that all rows of a plan share, which is
 /// the first thread's where each has its own, and those of the other threads.
 #[derive(Debug, Default)]
-pub(super) struct Held(Vec<Holding>);
+pub(super) struct TestFiles(Vec<Holding>);
+
+/// How files are laid out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    /// Seed of their contents.
+    pub(super) seed: u64,
+    /// How long that may take; `None` for as long as it takes.
+    pub(super) seconds: Option<u32>,
+}
 
 #[derive(Debug)]
 struct Holding {
@@ -63,74 +70,51 @@ impl Drop for Holding {
     }
 }
 
-impl Held {
-    /// The file for a row, and those of its other threads; `None` where the row needs none. Each is noted in the journal
-    /// before it is made, since a file system without nameless files gives it a name for a moment.
+impl TestFiles {
+    /// The file of one thread, created if it is not there yet. It is noted in the journal first, since a file system
+    /// without nameless files gives it a name for a moment.
     ///
     /// # Errors
-    /// One sentence: it cannot be made.
-    pub(super) fn file_for(
-        &mut self,
-        planned: &Planned,
-        plan: &Plan,
-        target: Option<&DiskTarget>,
-        mut journal: Option<&mut Journal>,
-    ) -> Result<Option<HeldFile>, String> {
-        let Params::Disk(params) = &planned.experiment.params else { return Ok(None) };
-        let mut first = self.one(params, 0, plan, target, journal.as_deref_mut())?;
-        if params.layout == DiskLayout::PerThread {
-            let others =
-                (1..params.threads).map(|thread| self.one(params, thread, plan, target, journal.as_deref_mut()));
-            first.others = others.collect::<Result<_, _>>()?;
-        }
-        Ok(Some(first))
-    }
-
-    /// The file of one thread.
-    fn one(
+    /// One sentence: it cannot be created.
+    pub(super) fn one(
         &mut self,
         params: &DiskParams,
         thread: u32,
-        plan: &Plan,
+        layout: Layout,
         target: Option<&DiskTarget>,
-        journal: Option<&mut Journal>,
+        will_make: WillMake<'_>,
     ) -> Result<HeldFile, String> {
         let directory = PathBuf::from(&params.path);
         let key = Key { directory, bytes: params.size, grain: Grain::of_blocks(params.block), thread };
         let filesystem = target.and_then(|target| target.storage.filesystem.as_deref());
         if let Some(holding) = self.0.iter().find(|holding| holding.key == key) {
-            return Ok(describe(holding, params, plan, filesystem));
+            return Ok(describe(holding, params, layout, filesystem));
         }
         let may_make = !target.is_some_and(|target| target.named);
-        let (file, made) = make(&key.directory, may_make, journal)?;
+        let (file, made) = make(&key.directory, may_make, will_make)?;
         let in_place = overwritten_in_place(&file, filesystem);
         let holding = Holding { key, file, in_place, overwritten: false, made };
-        let described = describe(&holding, params, plan, filesystem);
+        let described = describe(&holding, params, layout, filesystem);
         self.0.push(holding);
         Ok(described)
     }
 
-    /// Bytes of the files of a row that are not there yet.
+    /// Bytes of the files of a benchmark that are not there yet.
     pub(super) fn missing_bytes(&self, params: &DiskParams) -> u64 {
         let is_held = |file: &TestFile| self.0.iter().any(|held| !held.overwritten && held.key == Key::of(file));
         TestFile::of(params).iter().filter(|file| !is_held(file)).map(|file| file.bytes).sum()
     }
 
-    /// A tool has written over this file. Tools may go on with it; our next launch must not.
+    /// A tool has overwritten this file. Tools may go on with it; our next worker must not.
     pub(super) fn overwritten(&mut self, path: &str) {
         for holding in self.0.iter_mut().filter(|holding| holding.path() == path) {
             holding.overwritten = true;
         }
     }
 
-    /// Gives the files back whose contents are no longer ours, so that new ones are laid out.
-    pub(super) fn let_go_of_overwritten(&mut self) {
+    /// Drops the files that tools have overwritten, so that new ones are laid out.
+    pub(super) fn drop_overwritten(&mut self) {
         self.0.retain(|holding| !holding.overwritten);
-    }
-
-    /// Gives the files back: they are gone once no worker has them open either.
-    pub(super) fn let_go(&mut self) {
-        self.0.clear();
     }
 }
 
@@ -147,7 +131,7 @@ impl Holding {
     }
 }
 
-fn describe(holding: &Holding, params: &DiskParams, plan: &Plan, filesystem: Option<&str>) -> HeldFile {
+fn describe(holding: &Holding, params: &DiskParams, layout: Layout, filesystem: Option<&str>) -> HeldFile {
     let Key { bytes, grain, thread, .. } = holding.key;
     HeldFile {
         path: holding.path(),
@@ -155,19 +139,13 @@ fn describe(holding: &Holding, params: &DiskParams, plan: &Plan, filesystem: Opt
         filesystem: filesystem.unwrap_or("unknown").to_owned(),
         in_place: holding.in_place,
         polled: params.direct && sys::file::has_polled_queues(&holding.file, Path::new("/sys")),
-        bytes: holding.cut_bytes().filter(|_| plan.layout_seconds.is_some()).unwrap_or(bytes),
+        bytes: holding.cut_bytes().filter(|_| layout.seconds.is_some()).unwrap_or(bytes),
         // No two files have the same pages.
-        seed: plan.seed.wrapping_add(u64::from(thread) << u32::BITS),
+        seed: layout.seed.wrapping_add(u64::from(thread) << u32::BITS),
         grain,
-        layout_seconds: plan.layout_seconds,
+        layout_seconds: layout.seconds,
         others: Vec::new(),
     }
-}
-
-/// A file, and those of its other threads, that may be laid out for so long.
-pub(super) fn laid_out_within(layout_seconds: Option<u32>, file: HeldFile) -> HeldFile {
-    let others = file.others.into_iter().map(|other| laid_out_within(layout_seconds, other)).collect();
-    HeldFile { layout_seconds, others, ..file }
 }
 
 /// Asks that the file, still empty, be overwritten in place, and says whether it is. Where a file system copies on write
@@ -180,7 +158,7 @@ fn overwritten_in_place(file: &File, filesystem: Option<&str>) -> Option<bool> {
 }
 
 /// The file, and the directories that had to be made for it. One that the user named and that is gone is not made again.
-fn make(directory: &Path, may_make: bool, journal: Option<&mut Journal>) -> Result<(File, Vec<PathBuf>), String> {
+fn make(directory: &Path, may_make: bool, will_make: WillMake<'_>) -> Result<(File, Vec<PathBuf>), String> {
     let cannot = |error: &std::io::Error| {
         format!("cannot make the test file in '{}': {error}; choose another directory with --dir", directory.display())
     };
@@ -194,57 +172,46 @@ fn make(directory: &Path, may_make: bool, journal: Option<&mut Journal>) -> Resu
     // Nobody else can have a file of that name, so that taking it away later cannot be a mistake.
     let name =
         OsString::from(format!(".assay-{}-{}.tmp", std::process::id(), crate::net::preface::Token::new().as_str()));
-    if let Some(journal) = journal {
-        journal.will_make(&directory.join(&name)).map_err(|error| cannot(&error))?;
-    }
+    will_make(&directory.join(&name)).map_err(|error| cannot(&error))?;
     sys::file::unnamed(directory, &name).map(|file| (file, made)).map_err(|error| cannot(&error))
 }
 
 #[cfg(test)]
 mod tests {
-    use model::experiment::{Area, DiskChoices, Experiment, disk_id};
+    use model::io::DiskLayout;
 
     use super::*;
+    use crate::engine::disk::run::DiskResources;
+    use crate::engine::resources::{Release, RunResources, User};
+    use crate::plan::Planned;
     use crate::tests::{disk_params, planned, scratch};
 
-    fn disk_row(directory: &Path, depth: u32) -> Planned {
-        let params = DiskParams { path: directory.display().to_string(), ..disk_params(depth) };
-        let id = disk_id(&params, DiskChoices::default());
-        let experiment = Experiment {
-            id,
-            area: Area::Disk,
-            params: Params::Disk(params),
-            method: "disk-read/3".into(),
-            classic: None,
-            kernel: None,
-        };
-        Planned { experiment, ..planned() }
-    }
-
-    fn plan() -> Plan {
-        let suite = crate::suite::Suite::find("quick").unwrap();
-        let empty =
-            crate::suite::Suite { cpu: Vec::new(), memory: Vec::new(), net: Vec::new(), disk: Vec::new(), ..suite };
-        let request = crate::plan::Request::of(empty);
-        crate::plan::plan(&request, &crate::tests::machine_with_cpus(1)).unwrap()
-    }
-
-    /// The same row with other parameters.
-    fn changed(row: Planned, change: impl FnOnce(&mut DiskParams)) -> Planned {
-        let mut row = row;
-        if let Params::Disk(params) = &mut row.experiment.params {
-            change(params);
-        }
+    fn row(directory: &Path, change: impl FnOnce(&mut DiskParams)) -> Planned {
+        let mut params = DiskParams { path: directory.display().to_string(), ..disk_params(1) };
+        change(&mut params);
+        let mut row = planned();
+        row.experiment.params = model::experiment::Params::Disk(params);
         row
+    }
+
+    fn resources<'a>(seconds: Option<u32>) -> DiskResources<'a> {
+        DiskResources {
+            files: TestFiles::default(),
+            pace: super::super::Pace::default(),
+            target: None,
+            layout: Layout { seed: 1, seconds },
+        }
+    }
+
+    fn file_for(resources: &mut DiskResources<'_>, row: &Planned) -> HeldFile {
+        resources.provide(row, User::Worker, &mut |_| Ok(())).unwrap().file.unwrap()
     }
 
     #[test]
     fn each_size_and_kind_of_contents_has_a_file_and_so_has_each_thread() {
         let scratch = scratch();
-        let mut held = Held::default();
-        let mut file = |change: fn(&mut DiskParams)| {
-            held.file_for(&changed(disk_row(scratch.path(), 1), change), &plan(), None, None).unwrap().unwrap()
-        };
+        let mut held = resources(None);
+        let mut file = |change: fn(&mut DiskParams)| file_for(&mut held, &row(scratch.path(), change));
         let plain = file(|_| {});
         let large = file(|params| params.size *= 2);
         let words = file(|params| params.block = 8);
@@ -269,31 +236,32 @@ mod tests {
     #[test]
     fn a_layout_that_was_cut_off_says_how_large_the_file_is() {
         let scratch = scratch();
-        let mut held = Held::default();
-        let row = changed(disk_row(scratch.path(), 1), |params| params.size = 4 * LEAST_CUT_BYTES);
-        let limited = Plan { layout_seconds: Some(20), ..plan() };
-        let mut file = |plan: &Plan| held.file_for(&row, plan, None, None).unwrap().unwrap();
+        let mut held = resources(Some(20));
+        let row = row(scratch.path(), |params| params.size = 4 * LEAST_CUT_BYTES);
+        let mut file = |seconds| {
+            held.layout.seconds = seconds;
+            file_for(&mut held, &row)
+        };
         let cut_to = |path: &str, bytes| {
             std::fs::OpenOptions::new().write(true).open(path).and_then(|file| file.set_len(bytes)).unwrap();
         };
-        let path = file(&limited).path;
+        let path = file(Some(20)).path;
         for (length, bytes) in [
             (0, 4 * LEAST_CUT_BYTES),
             (LEAST_CUT_BYTES - 4096, 4 * LEAST_CUT_BYTES),
             (2 * LEAST_CUT_BYTES, 2 * LEAST_CUT_BYTES),
         ] {
             cut_to(&path, length);
-            assert_eq!(file(&limited).bytes, bytes);
+            assert_eq!(file(Some(20)).bytes, bytes);
         }
-        assert_eq!(file(&plan()).bytes, 4 * LEAST_CUT_BYTES, "what was asked for is laid out in full");
+        assert_eq!(file(None).bytes, 4 * LEAST_CUT_BYTES, "what was asked for is laid out in full");
     }
 
     #[test]
     fn rows_share_a_file_that_has_no_name() {
         let scratch = scratch();
-        let mut held = Held::default();
-        let mut path =
-            |depth| held.file_for(&disk_row(scratch.path(), depth), &plan(), None, None).unwrap().unwrap().path;
+        let mut held = resources(None);
+        let mut path = |depth| file_for(&mut held, &row(scratch.path(), |params| params.depth = depth)).path;
         let (one, other) = (path(1), path(32));
         assert_eq!(one, other);
         assert!(std::fs::OpenOptions::new().write(true).open(&one).is_ok(), "a worker can open it");
@@ -302,54 +270,54 @@ mod tests {
         let first = inode(&one);
         // Kept open, so that its number is not given to another; that of the descriptor may be, by another test.
         let _kept = std::fs::File::open(&one).unwrap();
-        held.let_go();
+        held.release(Release::All);
         assert!(first.is_some() && inode(&one) != first);
     }
 
     #[test]
     fn a_file_that_a_tool_has_written_over_serves_tools_until_our_next_launch() {
         let scratch = scratch();
-        let mut held = Held::default();
-        let row = disk_row(scratch.path(), 1);
-        let inode = |held: &mut Held| {
-            let file = held.file_for(&row, &plan(), None, None).unwrap().unwrap();
+        let mut held = resources(None);
+        let row = row(scratch.path(), |_| {});
+        let mut provide = |user, overwritten: Option<&HeldFile>| {
+            overwritten.into_iter().for_each(|file| held.release(Release::Contents(file)));
+            let file = held.provide(&row, user, &mut |_| Ok(())).unwrap().file.unwrap();
             let inode = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&file.path).unwrap());
-            (file.path, inode)
+            (file, inode)
         };
-        let (path, first) = inode(&mut held);
+        let (file, first) = provide(User::Worker, None);
         // Kept open, so that its number is not given to the next one.
-        let _kept = std::fs::File::open(&path).unwrap();
-        held.let_go_of_overwritten();
-        assert_eq!(inode(&mut held).1, first);
-        held.overwritten(&path);
-        assert_eq!(inode(&mut held).1, first);
-        held.let_go_of_overwritten();
-        assert_ne!(inode(&mut held).1, first);
+        let _kept = std::fs::File::open(&file.path).unwrap();
+        assert_eq!(provide(User::Worker, None).1, first);
+        assert_eq!(provide(User::Tool, Some(&file)).1, first);
+        assert_ne!(provide(User::Worker, None).1, first);
     }
 
     #[test]
     fn a_directory_that_had_to_be_made_goes_with_the_file_and_one_that_was_named_is_not_made() {
         let scratch = scratch();
         let mine = scratch.path().join("not/yet/there");
-        let mut held = Held::default();
-        held.file_for(&disk_row(&mine, 1), &plan(), None, None).unwrap();
-        assert!(mine.is_dir());
-        held.let_go();
-        assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
-        held.file_for(&disk_row(&mine, 1), &plan(), None, None).unwrap();
-        std::fs::write(mine.join("somebody's"), "").unwrap();
-        held.let_go();
-        assert!(mine.join("somebody's").exists());
         let named = DiskTarget::look(scratch.path().join("gone"), true);
-        assert!(held.file_for(&disk_row(&named.directory, 1), &plan(), Some(&named), None).is_err());
+        let mut held = resources(None);
+        file_for(&mut held, &row(&mine, |_| {}));
+        assert!(mine.is_dir());
+        held.release(Release::All);
+        assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
+        file_for(&mut held, &row(&mine, |_| {}));
+        std::fs::write(mine.join("somebody's"), "").unwrap();
+        held.release(Release::All);
+        assert!(mine.join("somebody's").exists());
+        held.target = Some(&named);
+        assert!(held.provide(&row(&named.directory, |_| {}), User::Worker, &mut |_| Ok(())).is_err());
         assert!(!named.directory.exists());
     }
 
     #[test]
     fn rows_of_other_areas_need_none_and_a_missing_place_is_a_sentence() {
-        let mut held = Held::default();
-        assert_eq!(held.file_for(&planned(), &plan(), None, None), Ok(None));
-        let error = held.file_for(&disk_row(Path::new("/proc/no/such"), 1), &plan(), None, None).unwrap_err();
+        let mut held = resources(None);
+        let mut provide = |row: &Planned| held.provide(row, User::Worker, &mut |_| Ok(()));
+        assert_eq!(provide(&planned()).unwrap().file, None);
+        let error = provide(&row(Path::new("/proc/no/such"), |_| {})).unwrap_err();
         assert!(error.contains("/proc/no/such") && error.contains("--dir"), "{error}");
     }
 }

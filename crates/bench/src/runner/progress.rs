@@ -5,10 +5,9 @@ use model::surroundings::Change;
 use stats::{Adaptive, STEADY_ROUNDS, StopReason, StopRule};
 
 use super::beside::{Beside, LATENCY_P99};
-use super::launch::Outcome;
-use super::{INTERRUPTED, TIME_BUDGET, WRITE_BUDGET};
+use super::setting::{INTERRUPTED, TIME_BUDGET, WRITE_BUDGET};
+use crate::evidence::{Outcome, Repetition};
 use crate::histogram::Histogram;
-use crate::journal::Repetition;
 use crate::judge::Launched;
 use crate::plan::Planned;
 use crate::suite::Sampling;
@@ -21,7 +20,7 @@ const LITTLE_SECONDS: f64 = 0.25;
 
 /// A row being measured.
 #[derive(Clone, Debug)]
-pub(super) struct Progressing {
+pub(super) struct Progress {
     rule: StopRule,
     /// Every sample of launches that ended well, with its metrics.
     pub(super) samples: Vec<Repetition>,
@@ -56,7 +55,7 @@ pub(super) enum Over {
     Not(Status, String),
 }
 
-impl Progressing {
+impl Progress {
     pub(super) fn new(planned: &Planned, repeat: Option<u32>, verify_only: bool) -> Self {
         let rule =
             if verify_only { fixed(VERIFY_SAMPLES) } else { repeat.map_or_else(|| rule(&planned.sampling), fixed) };
@@ -340,7 +339,7 @@ mod tests {
     #[test]
     fn a_row_asks_for_launches_until_it_has_its_samples() {
         let planned = planned();
-        let mut row = Progressing::new(&planned, Some(7), false);
+        let mut row = Progress::new(&planned, Some(7), false);
         for expected in [3, 3, 1] {
             assert!(!row.is_over());
             assert_eq!(row.samples_next(&planned), expected);
@@ -364,7 +363,7 @@ mod tests {
     }
 
     /// What a launch that gave these values makes of such a row.
-    fn over_after(row: &mut Progressing, values: &[f64]) -> Option<Over> {
+    fn over_after(row: &mut Progress, values: &[f64]) -> Option<Over> {
         for value in values {
             row.pending(repetition(*value));
         }
@@ -375,20 +374,20 @@ mod tests {
     #[test]
     fn rounds_are_one_launch_and_over_when_steady_or_at_most() {
         let planned = until_steady();
-        let new = || Progressing::new(&planned, None, false);
+        let new = || Progress::new(&planned, None, false);
         assert_eq!((new().samples_next(&planned), new().is_until_steady()), (25, true));
         let steady = over_after(&mut new(), &[3.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
         assert!(matches!(steady, Some(Over::Measured(StopReason::Steady { n: 6, .. }))), "{steady:?}");
         let falling: Vec<f64> = (0..25).map(|round| 0.9_f64.powi(round)).collect();
         let not = over_after(&mut new(), &falling);
         assert!(matches!(not, Some(Over::Measured(StopReason::NotSteady { n: 25, .. }))), "{not:?}");
-        assert!(!Progressing::new(&planned, Some(7), false).is_until_steady(), "a number that was asked for is exact");
+        assert!(!Progress::new(&planned, Some(7), false).is_until_steady(), "a number that was asked for is exact");
     }
 
     #[test]
     fn rounds_for_which_there_is_no_time_are_left_out() {
         let planned = until_steady();
-        let mut row = Progressing::new(&planned, None, false);
+        let mut row = Progress::new(&planned, None, false);
         assert!(!row.fit_into(14.9, &planned), "four rounds have no state");
         assert_eq!(row.samples_next(&planned), 25);
         assert!(row.fit_into(18.5, &planned));
@@ -396,12 +395,12 @@ mod tests {
         let falling: Vec<f64> = (0..8).map(|round| 0.9_f64.powi(round)).collect();
         assert_eq!(over_after(&mut row, &falling), Some(Over::CutShort(TIME_BUDGET.to_owned())));
         let other = crate::tests::planned();
-        assert!(!Progressing::new(&other, None, false).fit_into(1e9, &other), "others take fewer launches");
+        assert!(!Progress::new(&other, None, false).fit_into(1e9, &other), "others take fewer launches");
     }
 
     #[test]
     fn samples_of_a_launch_that_failed_do_not_count() {
-        let mut row = Progressing::new(&planned(), None, false);
+        let mut row = Progress::new(&planned(), None, false);
         row.pending(repetition(1.0));
         row.launched(0.1, Outcome::Failed("a result is wrong".into()), Change::default());
         assert!(row.samples.is_empty());
@@ -415,7 +414,7 @@ mod tests {
             (2, Over::CutShort(TIME_BUDGET.into())),
             (3, Over::Measured(StopReason::Repetitions { n: 3 })),
         ] {
-            let mut row = Progressing::new(&planned(), Some(3), false);
+            let mut row = Progress::new(&planned(), Some(3), false);
             (0..samples).for_each(|_| row.pending(repetition(1.0)));
             row.launched(4.0, Outcome::OutOfTime, Change::default());
             assert_eq!((row.over, row.samples.len()), (Some(expected), samples));
@@ -425,7 +424,7 @@ mod tests {
     #[test]
     fn what_a_launch_took_to_prepare_is_not_expected_of_the_next() {
         let planned = planned();
-        let mut row = Progressing::new(&planned, Some(9), false);
+        let mut row = Progress::new(&planned, Some(9), false);
         row.pending(repetition(1.0));
         row.preparing_seconds += 20.0;
         row.launched(21.5, done(), Change::default());
@@ -435,7 +434,7 @@ mod tests {
     #[test]
     fn what_a_row_will_wait_for_is_expected_until_it_was_launched() {
         let planned = planned();
-        let mut row = Progressing::new(&planned, Some(9), false);
+        let mut row = Progress::new(&planned, Some(9), false);
         let by_plan = row.next_launch_seconds(&planned);
         row.waits_seconds = 0.1;
         assert!((row.next_launch_seconds(&planned) - by_plan - 0.1).abs() < 1e-9);
@@ -451,7 +450,7 @@ mod tests {
     #[test]
     fn time_that_ran_out_skips_cuts_or_ends() {
         let over = |n: usize| {
-            let mut row = Progressing::new(&planned(), None, false);
+            let mut row = Progress::new(&planned(), None, false);
             row.samples = vec![repetition(1.0); n];
             row.out_of("time_budget");
             row.over.unwrap()
