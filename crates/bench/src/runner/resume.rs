@@ -245,7 +245,9 @@ fn play_back(states: &mut [State<'_>], entries: &[Entry]) -> u32 {
             play(&mut state.progress, entry);
         }
     }
-    states.iter_mut().for_each(|state| state.progress.cut_off());
+    for state in states {
+        state.progress.cut_off();
+    }
     launches
 }
 

@@ -385,10 +385,8 @@ impl<'a> Run<'a> {
         self.report_storage_failure();
         let state = &self.states[index];
         let row = &state.result;
-        self.watcher.event(match is_over {
-            true => Event::Finished { row },
-            false => Event::Provisional { row, of: state.progress.wanted() },
-        });
+        let of = state.progress.wanted();
+        self.watcher.event(if is_over { Event::Finished { row } } else { Event::Provisional { row, of } });
     }
 
     /// Tells the watcher once that the run cannot be stored any more.

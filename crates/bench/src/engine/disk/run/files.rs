@@ -280,7 +280,9 @@ mod tests {
         let mut held = resources(None);
         let row = row(scratch.path(), |_| {});
         let mut provide = |user, overwritten: Option<&HeldFile>| {
-            overwritten.into_iter().for_each(|file| held.release(Release::Contents(file)));
+            if let Some(file) = overwritten {
+                held.release(Release::Contents(file));
+            }
             let file = held.provide(&row, user, &mut |_| Ok(())).unwrap().file.unwrap();
             let inode = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&file.path).unwrap());
             (file, inode)
