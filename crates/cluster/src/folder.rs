@@ -1,26 +1,36 @@
-//! A plan's folder: where each file is, and reading and writing them whole. Who may write what is said in
-//! [`super::claim`]; what is in the files in [`model::cluster`].
+//! A plan's folder: the path of each file, and reading and writing files whole. Who may write what is decided in
+//! [`crate::claims::claim`]; what the files contain is in [`model::cluster`].
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use bench::store::write_whole;
 use model::cluster::{PLAN_SCHEMA, Plan};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use bench::store::write_whole;
+use crate::error::{Error, Result, cannot_write};
+
+/// Name of the file by which a worker claims a node, without its suffix. Tasks have no names that begin with a dot.
+pub(crate) const NODE: &str = ".node";
+
+/// Name of the file with the outcome of an attempt.
+pub(crate) const OUTCOME: &str = "outcome.json";
+
+/// Name of the file with the facts of a node.
+pub(crate) const FACTS: &str = "facts.json";
 
 /// The states that a task's file can be in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Nobody has claimed it.
+    /// Not claimed.
     Waiting,
-    /// Somebody has.
+    /// Claimed by a worker.
     Running,
-    /// It is over.
+    /// Finished.
     Done,
-    /// Attempts that came to nothing; the task itself is elsewhere.
+    /// Attempts that failed; the task itself is elsewhere.
     Failed,
     /// What attempts are writing; the task itself is in `running`.
     Work,
@@ -47,7 +57,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// The folder at this path, there or not yet.
+    /// The folder at this path, which need not exist yet.
     #[must_use]
     pub fn at(path: &Path) -> Self {
         Self { path: path.to_owned() }
@@ -60,114 +70,110 @@ impl Folder {
     }
 
     /// The plan in it.
-    ///
-    /// # Errors
-    /// A sentence: there is none, it cannot be read, or it is of another kind or version.
-    pub fn plan(&self) -> Result<Plan, String> {
+    pub fn plan(&self) -> Result<Plan> {
         let path = self.path.join("plan.json");
         let plan: Plan = read(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => {
-                format!("'{}' holds no plan: make one with assay cluster plan", self.path.display())
-            }
-            _ => format!("cannot read the plan '{}': {error}", path.display()),
+            io::ErrorKind::NotFound => Error::NoPlan(self.path.clone()),
+            _ => Error::Read("the plan ", path.clone(), error),
         })?;
-        if plan.schema == PLAN_SCHEMA {
-            Ok(plan)
-        } else {
-            Err(format!("the plan '{}' is a '{}', and this program reads {PLAN_SCHEMA}", path.display(), plan.schema))
-        }
+        if plan.schema == PLAN_SCHEMA { Ok(plan) } else { Err(Error::PlanSchema(path, plan.schema)) }
     }
 
-    /// Where a node's tasks of a state are.
+    /// The program that nodes run.
+    #[must_use]
+    pub fn program(&self, plan: &Plan) -> PathBuf {
+        self.path.join(&plan.program_path)
+    }
+
+    /// The folder of a node's tasks in this state.
     #[must_use]
     pub fn tasks(&self, state: State, node: &str) -> PathBuf {
         self.path.join(state.name()).join(node)
     }
 
-    /// Where it is told what a node is and who works there.
+    /// The files of the tasks of a node that have not been claimed, and of those that have.
+    pub(crate) fn open_tasks(&self, node: &str) -> (PathBuf, PathBuf) {
+        (self.tasks(State::Waiting, node), self.tasks(State::Running, node))
+    }
+
+    /// The file of a task that has not been claimed.
+    pub(crate) fn waiting_task(&self, node: &str, task: &str) -> PathBuf {
+        self.tasks(State::Waiting, node).join(format!("{task}.json"))
+    }
+
+    /// The file with the outcome of a finished task.
+    #[must_use]
+    pub fn outcome(&self, node: &str, task: &str) -> PathBuf {
+        self.tasks(State::Done, node).join(task).join(OUTCOME)
+    }
+
+    /// The folder with the facts of a node and its workers.
     #[must_use]
     pub fn node(&self, node: &str) -> PathBuf {
         self.path.join("nodes").join(node)
     }
 
-    /// Where submitted jobs are noted.
+    /// The folder of submitted jobs.
     #[must_use]
     pub fn jobs(&self) -> PathBuf {
         self.path.join("jobs")
     }
 
-    /// Where probe files are, by which a job's nodes show that they see this folder.
+    /// The folder of probe files, by which a job's nodes show that they see the plan's folder.
     #[must_use]
     pub fn probes(&self) -> PathBuf {
         self.path.join("probe")
     }
 
-    /// Where what jobs print goes.
+    /// The folder of what jobs print.
     #[must_use]
     pub fn log(&self) -> PathBuf {
         self.path.join("log")
     }
 
-    /// Where the report goes.
+    /// The folder of the report.
     #[must_use]
     pub fn report(&self) -> PathBuf {
         self.path.join("report")
     }
 }
 
-/// The names in a folder, in no order; a folder that is not there holds none. A name that is no text is none of ours.
-///
-/// # Errors
-/// A sentence: the folder cannot be read.
-pub fn names(folder: &Path) -> Result<Vec<String>, String> {
-    let cannot_read = |error: io::Error| format!("cannot look through '{}': {error}", folder.display());
+/// The names in a folder, unsorted; a folder that does not exist has none. Names that are not text are left out.
+pub fn names(folder: &Path) -> Result<Vec<String>> {
+    let cannot_list = |error: io::Error| Error::List(folder.to_owned(), error);
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(cannot_read(error)),
+        Err(error) => return Err(cannot_list(error)),
     };
     let mut names = Vec::new();
     for entry in entries {
-        names.extend(entry.map_err(cannot_read)?.file_name().into_string().ok());
+        names.extend(entry.map_err(cannot_list)?.file_name().into_string().ok());
     }
     Ok(names)
 }
 
-/// Reads a file of the folder.
-///
-/// # Errors
-/// What the system said, or `InvalidData` with what is wrong with the text.
+/// Makes a folder and those that it is in.
+pub(crate) fn make_folder(path: &Path) -> Result<()> {
+    fs::create_dir_all(path).map_err(cannot_write(path))
+}
+
+/// Reads a file of the folder: `InvalidData` where its text is not what is expected.
 pub fn read<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
     let bytes = fs::read(path)?;
     serde_json::from_slice(&bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 /// Writes a file of the folder whole or not at all, and the folders that it is in.
-///
-/// # Errors
-/// A sentence with the path and what to do.
-pub fn write<T: Serialize>(path: &Path, value: &T) -> Result<(), String> {
-    let bytes = serde_json::to_vec_pretty(value)
-        .map_err(|error| format!("cannot put '{}' into words: {error}", path.display()))?;
+pub fn write<T: Serialize>(path: &Path, value: &T) -> Result<()> {
+    let bytes =
+        serde_json::to_vec_pretty(value).map_err(|error| Error::Encode(format!("'{}'", path.display()), error))?;
     let made = path.parent().map_or(Ok(()), fs::create_dir_all);
-    made.and_then(|()| write_whole(path, &bytes)).map_err(|error| cannot_write(path, &error))
+    made.and_then(|()| write_whole(path, &bytes)).map_err(cannot_write(path))
 }
 
-/// Why a file of the folder cannot be written, and what to do.
-#[must_use]
-pub fn cannot_write(path: &Path, error: &io::Error) -> String {
-    let advice = match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space there and run it again",
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "; the plan's folder must be writable on every node"
-        }
-        _ => "",
-    };
-    format!("cannot write '{}': {error}{advice}", path.display())
-}
-
-/// Whether a name can be part of a file's name as it is: letters, digits, `-`, `_` and `.`, not beginning with a dot, at
-/// most 200 bytes. Names of nodes and tasks are; others are refused when the plan is made.
+/// Whether a name can be part of a file's name: letters, digits, `-`, `_` and `.`, not beginning with a dot, at most
+/// 200 bytes.
 #[must_use]
 pub fn is_plain_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);

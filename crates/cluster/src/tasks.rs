@@ -9,8 +9,9 @@ use model::cluster::{Claim, OutcomeStatus, Plan, Task};
 use serde::Deserialize;
 use stats::random::Random;
 
-use super::claim::{self, Seen};
-use super::folder::{Folder, State, names, read};
+use crate::claims::claim::{self, ClaimId};
+use crate::error::{Error, Result, cannot_write};
+use crate::folder::{Folder, State, names, read};
 
 /// What a name in `failed` ends with where the attempt did not fail: its worker went away in the middle.
 const LOST: &str = ".lost";
@@ -30,7 +31,7 @@ pub struct NodeTally {
     /// Tasks that nobody has claimed.
     pub waiting: Vec<String>,
     /// Tasks that somebody has.
-    pub running: Vec<Running>,
+    pub running: Vec<ClaimedTask>,
     /// Tasks that have a result.
     pub done: Vec<String>,
     /// Tasks that came to nothing and are not tried again, each with the reason.
@@ -40,12 +41,12 @@ pub struct NodeTally {
     /// Expected seconds of the tasks that nobody has claimed.
     pub waiting_seconds: f64,
     /// The worker that has the node, where one does.
-    pub worker: Option<Running>,
+    pub worker: Option<ClaimedTask>,
 }
 
 /// Something that is claimed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Running {
+pub struct ClaimedTask {
     /// Its name.
     pub name: String,
     /// Who claimed it, where that can be read.
@@ -56,41 +57,41 @@ pub struct Running {
     pub since_seconds: Option<f64>,
     /// Seconds since the claim was renewed, likewise.
     pub silent_seconds: Option<f64>,
-    /// Whether the claim was not renewed for the lease's time, so that anybody may take it over.
-    pub is_over: bool,
+    /// Whether its lease has expired, so that any worker may take it over.
+    pub is_expired: bool,
 }
 
 impl Tally {
     /// Whether nothing is left to do.
     #[must_use]
-    pub fn is_over(&self) -> bool {
-        self.nodes.iter().all(NodeTally::is_over)
+    pub fn is_finished(&self) -> bool {
+        self.nodes.iter().all(NodeTally::is_finished)
     }
 }
 
 impl NodeTally {
     /// Whether nothing is left to do on this node.
     #[must_use]
-    pub fn is_over(&self) -> bool {
+    pub fn is_finished(&self) -> bool {
         self.waiting.is_empty() && self.running.is_empty()
     }
 
     /// How many tasks are over, whatever came of them.
     #[must_use]
-    pub fn over(&self) -> usize {
+    pub fn finished(&self) -> usize {
         self.done.len() + self.failed.len() + self.skipped.len()
     }
 
     /// How many tasks there are.
     #[must_use]
     pub fn tasks(&self) -> usize {
-        self.waiting.len() + self.running.len() + self.over()
+        self.waiting.len() + self.running.len() + self.finished()
     }
 }
 
 /// What does not change any more and need not be read twice, for who asks again and again.
 #[derive(Clone, Debug, Default)]
-pub struct Known {
+pub struct TallyCache {
     /// What came of tasks that are over, by node and task.
     outcomes: BTreeMap<(String, String), (OutcomeStatus, Option<String>)>,
     /// Expected seconds of tasks, likewise, where the plan does not say.
@@ -105,23 +106,17 @@ struct Brief {
 }
 
 /// Where a plan stands now.
-///
-/// # Errors
-/// A sentence: a folder cannot be read.
-pub fn tally(folder: &Folder, plan: &Plan) -> Result<Tally, String> {
-    tally_again(folder, plan, &mut Known::default())
+pub fn tally(folder: &Folder, plan: &Plan) -> Result<Tally> {
+    tally_again(folder, plan, &mut TallyCache::default())
 }
 
 /// The same, with what is known from the last time.
-///
-/// # Errors
-/// A sentence: a folder cannot be read.
-pub fn tally_again(folder: &Folder, plan: &Plan, known: &mut Known) -> Result<Tally, String> {
+pub fn tally_again(folder: &Folder, plan: &Plan, cache: &mut TallyCache) -> Result<Tally> {
     // A folder that we may only read tells everything but how old claims are.
     let now = claim::now_of(folder.path()).ok();
     let lease = lease(plan);
-    let nodes = plan.nodes.iter().map(|node| node_tally(folder, plan, &node.name, now, lease, known));
-    Ok(Tally { nodes: nodes.collect::<Result<_, _>>()? })
+    let nodes = plan.nodes.iter().map(|node| node_tally(folder, plan, &node.name, now, lease, cache));
+    Ok(Tally { nodes: nodes.collect::<Result<_>>()? })
 }
 
 /// The plan's lease.
@@ -137,32 +132,32 @@ fn node_tally(
     node: &str,
     now: Option<SystemTime>,
     lease: Duration,
-    known: &mut Known,
-) -> Result<NodeTally, String> {
+    cache: &mut TallyCache,
+) -> Result<NodeTally> {
     let mut tally = NodeTally { node: node.to_owned(), ..NodeTally::default() };
     // In the order in which tasks move, so that one that moves on meanwhile is not missed; and what waits a second time,
     // since tasks are given back.
     let waiting = waiting(folder, node)?;
     let claims = claim::claims(&folder.tasks(State::Running, node))?;
     let again = self::waiting(folder, node)?;
-    let over = over(folder, node)?;
-    let mut running: BTreeMap<String, Running> = BTreeMap::new();
+    let finished = finished(folder, node)?;
+    let mut running: BTreeMap<String, ClaimedTask> = BTreeMap::new();
     for seen in &claims {
         let found = look_at(&folder.tasks(State::Running, node), seen, now, lease);
         if seen.name.starts_with('.') {
             tally.worker = Some(found);
-        } else if !over.contains(&seen.name) {
-            let expected_seconds = seconds(folder, plan, node, &seen.name, known);
-            running.insert(seen.name.clone(), Running { expected_seconds, ..found });
+        } else if !finished.contains(&seen.name) {
+            let expected_seconds = seconds(folder, plan, node, &seen.name, cache);
+            running.insert(seen.name.clone(), ClaimedTask { expected_seconds, ..found });
         }
     }
-    let waits = |name: &&String| !running.contains_key(*name) && !over.contains(*name);
+    let waits = |name: &&String| !running.contains_key(*name) && !finished.contains(*name);
     let waiting: BTreeSet<String> = waiting.union(&again).filter(waits).cloned().collect();
     for name in &waiting {
-        tally.waiting_seconds += seconds(folder, plan, node, name, known);
+        tally.waiting_seconds += seconds(folder, plan, node, name, cache);
     }
-    for name in over {
-        let (status, reason) = outcome(folder, node, &name, known);
+    for name in finished {
+        let (status, reason) = outcome(folder, node, &name, cache);
         let reason = || reason.unwrap_or_else(|| "no reason was given".to_owned());
         match status {
             OutcomeStatus::Ok => tally.done.push(name),
@@ -176,81 +171,89 @@ fn node_tally(
 }
 
 /// The tasks of a node that nobody has claimed.
-///
-/// # Errors
-/// A sentence: the folder cannot be read.
-pub fn waiting(folder: &Folder, node: &str) -> Result<BTreeSet<String>, String> {
+pub fn waiting(folder: &Folder, node: &str) -> Result<BTreeSet<String>> {
     let names = names(&folder.tasks(State::Waiting, node))?;
     let task = |name: &String| name.strip_suffix(".json").filter(|name| !name.starts_with('.')).map(str::to_owned);
     Ok(names.iter().filter_map(task).collect())
 }
 
 /// The tasks of a node that are over.
-///
-/// # Errors
-/// A sentence: the folder cannot be read.
-pub fn over(folder: &Folder, node: &str) -> Result<BTreeSet<String>, String> {
+pub fn finished(folder: &Folder, node: &str) -> Result<BTreeSet<String>> {
     let names = names(&folder.tasks(State::Done, node))?;
     Ok(names.into_iter().filter(|name| !name.starts_with('.')).collect())
 }
 
 /// A claim as it looks from here.
-fn look_at(running: &Path, seen: &Seen, now: Option<SystemTime>, lease: Duration) -> Running {
+fn look_at(running: &Path, seen: &ClaimId, now: Option<SystemTime>, lease: Duration) -> ClaimedTask {
     let since = |path: &Path| {
         let time = fs::metadata(path).and_then(|data| data.modified()).ok()?;
         Some(now?.duration_since(time).unwrap_or_default().as_secs_f64())
     };
-    let (file, who) = (running.join(seen.file()), running.join(format!("{}.who", seen.plain())));
-    let silent_seconds = since(&file);
-    Running {
+    let silent_seconds = since(&running.join(seen.file()));
+    ClaimedTask {
         name: seen.name.clone(),
-        by: read(&who).ok(),
+        by: seen.claimer(running),
         expected_seconds: 0.0,
-        since_seconds: since(&who),
+        since_seconds: since(&running.join(seen.who())),
         silent_seconds,
-        is_over: silent_seconds.is_some_and(|seconds| seconds > lease.as_secs_f64()),
+        is_expired: silent_seconds.is_some_and(|seconds| seconds > lease.as_secs_f64()),
     }
 }
 
 /// Expected seconds of a task that is not over.
-fn seconds(folder: &Folder, plan: &Plan, node: &str, name: &str, known: &mut Known) -> f64 {
+fn seconds(folder: &Folder, plan: &Plan, node: &str, name: &str, cache: &mut TallyCache) -> f64 {
     if let Some(seconds) = plan.task_seconds.get(name) {
         return *seconds;
     }
     let key = (node.to_owned(), name.to_owned());
-    if let Some(seconds) = known.seconds.get(&key) {
+    if let Some(seconds) = cache.seconds.get(&key) {
         return *seconds;
     }
     // One that has just moved is found the next time.
-    let path = folder.tasks(State::Waiting, node).join(format!("{name}.json"));
+    let path = folder.waiting_task(node, name);
     let Ok(task) = read::<Task>(&path) else { return 0.0 };
-    known.seconds.insert(key, task.seconds);
+    cache.seconds.insert(key, task.seconds);
     task.seconds
 }
 
 /// What came of a task that is over.
-fn outcome(folder: &Folder, node: &str, name: &str, known: &mut Known) -> (OutcomeStatus, Option<String>) {
+fn outcome(folder: &Folder, node: &str, name: &str, cache: &mut TallyCache) -> (OutcomeStatus, Option<String>) {
     let key = (node.to_owned(), name.to_owned());
-    if let Some(outcome) = known.outcomes.get(&key) {
+    if let Some(outcome) = cache.outcomes.get(&key) {
         return outcome.clone();
     }
-    let path = folder.tasks(State::Done, node).join(name).join("outcome.json");
+    let path = folder.outcome(node, name);
     match read::<Brief>(&path) {
         Ok(Brief { status, reason }) => {
-            known.outcomes.insert(key, (status, reason.clone()));
+            cache.outcomes.insert(key, (status, reason.clone()));
             (status, reason)
         }
-        Err(error) => (OutcomeStatus::Failed, Some(format!("cannot read '{}': {error}", path.display()))),
+        Err(error) => (OutcomeStatus::Failed, Some(Error::Read("", path, error).to_string())),
     }
 }
 
+/// Adds tasks to a plan's folder, for any worker to claim. None of them may be there already, or be finished.
+pub fn add(folder: &Folder, tasks: &[Task]) -> Result<()> {
+    for task in tasks {
+        let path = folder.waiting_task(&task.node, &task.name);
+        // Whole or not at all, since workers may be there already. A name with a dot is not a task's.
+        let unfinished = path.with_file_name(format!(".{}.unfinished", task.name));
+        let bytes = encode(task)?;
+        let written = fs::write(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, &path));
+        written.map_err(cannot_write(&path))?;
+    }
+    Ok(())
+}
+
+/// A task as its file has it.
+pub(crate) fn encode(task: &Task) -> Result<Vec<u8>> {
+    serde_json::to_vec(task).map_err(|error| Error::Encode("a task".to_owned(), error))
+}
+
 /// How often a task's attempts have failed, and how often their worker went away in the middle.
-///
-/// # Errors
-/// A sentence: the folder cannot be read.
-pub fn tried(folder: &Folder, node: &str, task: &str) -> Result<(u32, u32), String> {
+pub fn tried(folder: &Folder, node: &str, task: &str) -> Result<(u32, u32)> {
     let (mut failed, mut lost) = (0, 0);
-    for seen in names(&folder.tasks(State::Failed, node))?.iter().filter_map(|name| Seen::parse_plain(name)) {
+    for seen in names(&folder.tasks(State::Failed, node))?.iter().filter_map(|name| ClaimId::parse_folder(name)) {
         if seen.name == task {
             *(if seen.id.ends_with(LOST) { &mut lost } else { &mut failed }) += 1;
         }
@@ -259,8 +262,8 @@ pub fn tried(folder: &Folder, node: &str, task: &str) -> Result<(u32, u32), Stri
 }
 
 /// The name in `failed` of an attempt whose worker went away.
-pub(super) fn lost_name(seen: &Seen) -> String {
-    format!("{}{LOST}", seen.plain())
+pub(crate) fn lost_name(seen: &ClaimId) -> String {
+    format!("{}{LOST}", seen.folder_name())
 }
 
 /// The tasks in the order in which this node does them: drawn by the seed, another one on each node, so that what several
@@ -281,23 +284,20 @@ fn hash(words: &[&str]) -> u64 {
 
 /// Takes away what workers that were killed have left of a node: the files of tasks that are over, what attempts at them
 /// wrote, and what [`claim::sweep`] finds. Nothing of a task that is not over.
-///
-/// # Errors
-/// A sentence: a folder cannot be read or written.
-pub fn sweep(folder: &Folder, plan: &Plan, node: &str) -> Result<(), String> {
-    let over = over(folder, node)?;
+pub fn sweep(folder: &Folder, plan: &Plan, node: &str) -> Result<()> {
+    let finished = finished(folder, node)?;
     let running = folder.tasks(State::Running, node);
-    for seen in claim::claims(&running)?.iter().filter(|seen| over.contains(&seen.name)) {
+    for seen in claim::claims(&running)?.iter().filter(|seen| finished.contains(&seen.name)) {
         let _ = fs::remove_file(running.join(seen.file()));
     }
-    for name in waiting(folder, node)?.intersection(&over) {
-        let _ = fs::remove_file(folder.tasks(State::Waiting, node).join(format!("{name}.json")));
+    for name in waiting(folder, node)?.intersection(&finished) {
+        let _ = fs::remove_file(folder.waiting_task(node, name));
     }
     let claims = claim::claims(&running)?;
     let work = folder.tasks(State::Work, node);
-    for seen in names(&work)?.iter().filter_map(|name| Seen::parse_plain(name)) {
-        if over.contains(&seen.name) && !claims.contains(&seen) {
-            let _ = fs::remove_dir_all(work.join(seen.plain()));
+    for seen in names(&work)?.iter().filter_map(|name| ClaimId::parse_folder(name)) {
+        if finished.contains(&seen.name) && !claims.contains(&seen) {
+            let _ = fs::remove_dir_all(work.join(seen.folder_name()));
         }
     }
     claim::sweep(&running, lease(plan))

@@ -1,7 +1,7 @@
 //! A worker: has its node to itself, does the node's tasks one after another, and ends with a sentence.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -11,14 +11,17 @@ use model::document::Program;
 use sys::clock::{monotonic_raw_seconds, unix_seconds};
 use sys::process::{signal_name, stop_signal};
 
-use super::attempt::{Came, Place, note_lost, suite_attempt};
-use super::claim::{self, Held, Holder, Seen};
-use super::folder::{Folder, State, read, write};
-use super::hpl;
-use super::lease::Leases;
-use super::make::NODE;
-use super::pairs::{self, Here, Waits, serve_and_ask};
-use super::tasks::{in_order, lease, sweep, waiting};
+use crate::attempt::context::{AttemptResult, NodeContext};
+use crate::attempt::publish::take_over_lost;
+use crate::attempt::run::suite_attempt;
+use crate::claims::claim::{self, ClaimId, HeldClaim};
+use crate::claims::lease::Leases;
+use crate::error::{Error, Result};
+use crate::folder::{FACTS, Folder, NODE, State, read, write};
+use crate::hpl::meeting::run_hpl;
+use crate::network::client::measure_pairs;
+use crate::network::idle::{IdleEnd, IdleWorker, Waits};
+use crate::tasks::{in_order, lease, sweep, waiting};
 
 /// How often a worker that waits looks again: a fraction of any sensible lease, and no load on a file system.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -40,26 +43,26 @@ pub struct Worker {
     /// The variables that children get, and no others.
     pub environment: Vec<(String, String)>,
     /// Which tasks it does.
-    pub part: Part,
+    pub role: WorkerRole,
     /// How long it waits for other nodes.
     pub waits: Waits,
 }
 
 /// Which tasks a worker does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Part {
+pub enum WorkerRole {
     /// All.
     #[default]
     All,
     /// Parts of the suite.
     Suite,
     /// The network between nodes.
-    Net,
+    Network,
 }
 
 /// How a worker ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ended {
+pub struct WorkerSummary {
     /// Tasks that it brought to an end.
     pub over: u32,
     /// Attempts that failed.
@@ -74,34 +77,31 @@ pub struct Ended {
 
 /// Does what is to be done on a node of a plan, and `tell`s what it is at. To be called by the thread that lives as long
 /// as the program: children end with the thread that started them.
-///
-/// # Errors
-/// A sentence: no such plan or node, a program of another version, a folder that cannot be written.
-pub fn work(folder: &Folder, worker: &Worker, tell: &mut dyn FnMut(&str)) -> Result<Ended, String> {
+pub fn work(folder: &Folder, worker: &Worker, tell: &mut dyn FnMut(&str)) -> Result<WorkerSummary> {
     let plan = folder.plan()?;
     if !plan.nodes.iter().any(|node| node.name == worker.node) {
-        return Err(format!("the plan '{}' has no node '{}'; name one with --node", plan.name, worker.node));
+        return Err(Error::NodeNotInPlan(plan.name, worker.node.clone()));
     }
     let us = claim::claimer(worker.job.clone())?;
     let mark = Mark::new(folder, &worker.node, &us);
     mark.set(Role::Waiting, None)?;
-    if let Err(sentence) = check_version(&plan.program, &worker.program) {
-        mark.set(Role::Ended, Some(&sentence))?;
-        return Err(sentence);
+    if let Err(error) = check_version(&plan.program, &worker.program) {
+        mark.set(Role::Ended, Some(&error.to_string()))?;
+        return Err(error);
     }
-    let at = Site { folder, plan: &plan, worker, us: &us, mark: &mark };
+    let at = NodeWorker { folder, plan: &plan, worker, us: &us, mark: &mark };
     let ended = match at.have_node()? {
-        Node::Ours(held) => at.with_node(held, tell),
-        Node::OfAnother(sentence) => Ok(at.ended(&Ended::default(), Some(sentence))),
+        NodeClaim::Ours(held) => at.with_node(held, tell),
+        NodeClaim::OfAnother(sentence) => Ok(at.ended(&WorkerSummary::default(), Some(sentence))),
     };
-    let said = ended.as_ref().map_or_else(String::as_str, |ended| ended.sentence.as_str());
-    // A folder that cannot be written any more has been told of already.
-    let _ = mark.set(Role::Ended, Some(said));
+    let message = ended.as_ref().map_or_else(ToString::to_string, |ended| ended.sentence.clone());
+    // The error of a folder that cannot be written has been reported already.
+    let _ = mark.set(Role::Ended, Some(&message));
     ended
 }
 
 /// Whether a program may work on a plan: only the one that made it, so that all nodes are measured alike.
-fn check_version(plan: &Program, ours: &Program) -> Result<(), String> {
+fn check_version(plan: &Program, ours: &Program) -> Result<()> {
     if plan.version == ours.version && plan.git == ours.git {
         return Ok(());
     }
@@ -109,11 +109,7 @@ fn check_version(plan: &Program, ours: &Program) -> Result<(), String> {
         Some(git) => format!("{} ({git})", program.version),
         None => program.version.clone(),
     };
-    Err(format!(
-        "the plan was made by assay {}, and this is assay {}: all nodes must run the program in the plan's folder",
-        shown(plan),
-        shown(ours)
-    ))
+    Err(Error::ProgramVersion(shown(plan), shown(ours)))
 }
 
 /// The file that says that a worker is there.
@@ -127,20 +123,20 @@ impl Mark {
         Self { path: folder.node(node).join(format!("worker@{}.json", us.id)), claim: us.clone() }
     }
 
-    fn set(&self, role: Role, task: Option<&str>) -> Result<(), String> {
+    fn set(&self, role: Role, task: Option<&str>) -> Result<()> {
         write(&self.path, &WorkerMark { claim: self.claim.clone(), role, task: task.map(str::to_owned) })
     }
 }
 
-/// Whose the node is.
-enum Node {
-    Ours(Held),
-    /// Somebody else's, who is told of.
+/// Which worker has the node.
+enum NodeClaim {
+    Ours(HeldClaim),
+    /// Another worker's: a message about it.
     OfAnother(String),
 }
 
 /// A worker at its node.
-struct Site<'a> {
+struct NodeWorker<'a> {
     folder: &'a Folder,
     plan: &'a Plan,
     worker: &'a Worker,
@@ -148,7 +144,7 @@ struct Site<'a> {
     mark: &'a Mark,
 }
 
-impl Site<'_> {
+impl NodeWorker<'_> {
     fn lease(&self) -> Duration {
         lease(self.plan)
     }
@@ -158,12 +154,12 @@ impl Site<'_> {
     }
 
     /// Claims the node, waiting for another worker on it for a while: it may be gone.
-    fn have_node(&self) -> Result<Node, String> {
+    fn have_node(&self) -> Result<NodeClaim> {
         let (waiting, running) = self.folders();
         let began = monotonic_raw_seconds();
         loop {
             if let Some(held) = claim::claim(&waiting, &running, NODE, self.us)? {
-                return Ok(Node::Ours(held));
+                return Ok(NodeClaim::Ours(held));
             }
             let claims = claim::claims(&running)?;
             let other = claims.iter().find(|seen| seen.name == NODE);
@@ -171,14 +167,13 @@ impl Site<'_> {
                 && claim::is_gone(&running, seen, self.us, self.lease())?
                 && let Some(held) = claim::take_over(&running, seen, self.us)?
             {
-                return Ok(Node::Ours(held));
+                return Ok(NodeClaim::Ours(held));
             }
             let waited = monotonic_raw_seconds() - began > WAIT_LEASES * self.lease().as_secs_f64();
             if waited || self.is_over() {
-                let who: Option<Claim> =
-                    other.and_then(|seen| read(&running.join(format!("{}.who", seen.plain()))).ok());
+                let who = other.and_then(|seen| seen.claimer(&running));
                 let node = &self.worker.node;
-                return Ok(Node::OfAnother(match who {
+                return Ok(NodeClaim::OfAnother(match who {
                     Some(who) => format!("the node {node} is another worker's: process {} on {}", who.pid, who.host),
                     None if other.is_some() => format!("the node {node} is another worker's"),
                     None => format!("the node {node} cannot be claimed: the plan's folder has no {NODE}.json for it"),
@@ -189,12 +184,11 @@ impl Site<'_> {
     }
 
     fn folders(&self) -> (PathBuf, PathBuf) {
-        let of = |state| self.folder.tasks(state, &self.worker.node);
-        (of(State::Waiting), of(State::Running))
+        self.folder.open_tasks(&self.worker.node)
     }
 
     /// Works, with the node claimed.
-    fn with_node(&self, node: Held, tell: &mut dyn FnMut(&str)) -> Result<Ended, String> {
+    fn with_node(&self, node: HeldClaim, tell: &mut dyn FnMut(&str)) -> Result<WorkerSummary> {
         let leases = Leases::new(self.lease());
         let node = leases.hold(node);
         let renew_mark = || {
@@ -203,7 +197,7 @@ impl Site<'_> {
         };
         let worked = std::thread::scope(|scope| {
             scope.spawn(|| leases.keep(&renew_mark));
-            let place = Place {
+            let context = NodeContext {
                 folder: self.folder,
                 plan: self.plan,
                 node: &self.worker.node,
@@ -211,12 +205,12 @@ impl Site<'_> {
                 leases: &leases,
                 until: self.worker.until,
             };
-            let drained = self.note_facts().and_then(|()| self.drain(&place, &|| node.is_ours(), tell));
+            let drained = self.note_facts().and_then(|()| self.drain(&context, &|| node.is_ours(), tell));
             let worked = drained.and_then(|ended| {
                 let is_asked = self.plan.pairing.is_some() || self.plan.hpl.is_some();
-                let is_asked = is_asked && self.worker.part != Part::Suite;
+                let is_asked = is_asked && self.worker.role != WorkerRole::Suite;
                 let goes_on = is_asked && node.is_ours() && !self.is_over();
-                if goes_on { self.visit(&place, ended, tell) } else { Ok(ended) }
+                if goes_on { self.measure_with_others(&context, ended, tell) } else { Ok(ended) }
             });
             leases.end();
             worked
@@ -227,8 +221,8 @@ impl Site<'_> {
     }
 
     /// Notes what the node is, unless another worker has done it.
-    fn note_facts(&self) -> Result<(), String> {
-        let path = self.folder.node(&self.worker.node).join("facts.json");
+    fn note_facts(&self) -> Result<()> {
+        let path = self.folder.node(&self.worker.node).join(FACTS);
         if path.exists() {
             return Ok(());
         }
@@ -248,11 +242,11 @@ impl Site<'_> {
     /// Does the node's tasks until none is left that can be done in the time.
     fn drain(
         &self,
-        place: &Place<'_>,
+        context: &NodeContext<'_>,
         is_ours: &dyn Fn() -> bool,
         tell: &mut dyn FnMut(&str),
-    ) -> Result<Ended, String> {
-        let mut ended = Ended::default();
+    ) -> Result<WorkerSummary> {
+        let mut ended = WorkerSummary::default();
         loop {
             sweep(self.folder, self.plan, &self.worker.node)?;
             if !is_ours() {
@@ -262,7 +256,7 @@ impl Site<'_> {
                 return Ok(self.ended(&ended, None));
             }
             let Some((held, task, part)) = self.next()? else {
-                if self.somebody_elses()? {
+                if self.others_have_tasks()? {
                     std::thread::sleep(LOOK_AGAIN);
                     continue;
                 }
@@ -270,67 +264,60 @@ impl Site<'_> {
             };
             tell(&format!("{}: {}, about {:.0} s", self.worker.node, task.name, task.seconds));
             self.mark.set(Role::Measuring, Some(&task.name))?;
-            let lease = place.leases.hold(held);
-            match suite_attempt(place, &lease, &task, &part)? {
-                Came::Over(status) => {
-                    ended.over += 1;
-                    ended.failed += u32::from(status == OutcomeStatus::Failed);
-                }
-                Came::Failed(reason) => {
-                    ended.failed += 1;
-                    tell(&format!("{}: {} failed and is tried again: {reason}", self.worker.node, task.name));
-                }
-                Came::GivenBack | Came::Lost => {}
-            }
+            let lease = context.leases.hold(held);
+            let result = suite_attempt(context, &lease, &task, &part)?;
+            self.count(&mut ended, &task, &result, tell);
         }
     }
 
-    /// Measures the network with other nodes, and HPL across them, as far as they come.
-    fn visit(&self, place: &Place<'_>, ended: Ended, tell: &mut dyn FnMut(&str)) -> Result<Ended, String> {
+    fn count(&self, summary: &mut WorkerSummary, task: &Task, result: &AttemptResult, tell: &mut dyn FnMut(&str)) {
+        match result {
+            AttemptResult::Finished(status) => {
+                summary.over += 1;
+                summary.failed += u32::from(*status == OutcomeStatus::Failed);
+            }
+            AttemptResult::Failed(reason) => {
+                summary.failed += 1;
+                tell(&format!("{}: {} failed and is tried again: {reason}", self.worker.node, task.name));
+            }
+            AttemptResult::Returned | AttemptResult::LeaseLost => {}
+        }
+    }
+
+    /// Measures the network with other nodes, and HPL across them, as far as they have workers.
+    fn measure_with_others(
+        &self,
+        context: &NodeContext<'_>,
+        summary: WorkerSummary,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<WorkerSummary> {
         self.mark.set(Role::Serving, None)?;
-        let (ended, tell) = (RefCell::new(ended), RefCell::new(tell));
-        let came = |task: &Task, came: &Came| match came {
-            Came::Over(status) => {
-                ended.borrow_mut().over += 1;
-                ended.borrow_mut().failed += u32::from(*status == OutcomeStatus::Failed);
-            }
-            Came::Failed(reason) => {
-                ended.borrow_mut().failed += 1;
-                let node = &self.worker.node;
-                (tell.borrow_mut())(&format!("{node}: {} failed and is tried again: {reason}", task.name));
-            }
-            Came::GivenBack | Came::Lost => {}
+        let (summary, tell) = (RefCell::new(summary), RefCell::new(tell));
+        let on_result = |task: &Task, result: &AttemptResult| {
+            self.count(&mut summary.borrow_mut(), task, result, *tell.borrow_mut());
         };
         let say = |sentence: &str| (tell.borrow_mut())(sentence);
-        let here = Here { place, us: self.us, waits: self.worker.waits, tell: &say, came: &came };
-        let mut came_to = serve_and_ask(&here)?;
+        let idle = IdleWorker { context, us: self.us, waits: self.worker.waits, tell: &say, on_result: &on_result };
+        let mut ended = measure_pairs(&idle)?;
         let mut what = "measure the network with";
-        if came_to == pairs::Ended::AllOver {
-            (came_to, what) = (hpl::meet(&here)?, "run HPL across");
+        if ended == IdleEnd::AllFinished {
+            (ended, what) = (run_hpl(&idle)?, "run HPL across");
         }
-        let why = match came_to {
-            pairs::Ended::Alone => Some(format!("the nodes to {what} did not come")),
-            pairs::Ended::AllOver | pairs::Ended::NoTime | pairs::Ended::Stopped => None,
-        };
-        let ended = ended.into_inner();
-        Ok(self.ended(&ended, why))
+        let partners_missing = ended == IdleEnd::PartnersMissing;
+        let why = partners_missing.then(|| format!("the nodes to {what} did not come"));
+        Ok(self.ended(&summary.into_inner(), why))
     }
 
     /// Claims the next task that we do and that fits into the time, one that somebody has left behind first.
-    fn next(&self) -> Result<Option<(Held, Task, SuiteTask)>, String> {
+    fn next(&self) -> Result<Option<(HeldClaim, Task, SuiteTask)>> {
         let (waiting_in, running) = self.folders();
         for seen in self.claims_of_others()? {
-            let holder = claim::holder(&running, &seen, self.us, self.lease())?;
             let Some((task, part)) = self.wanted(&running.join(seen.file())) else { continue };
-            if !matches!(holder, Holder::Dead | Holder::Silent) {
-                continue;
-            }
-            note_lost(self.folder, &self.worker.node, &seen, holder)?;
-            if let Some(held) = claim::take_over(&running, &seen, self.us)? {
+            if let Some(held) = take_over_lost(self.folder, self.plan, &self.worker.node, self.us, &seen)? {
                 return Ok(Some((held, task, part)));
             }
         }
-        let names: BTreeSet<String> = waiting(self.folder, &self.worker.node)?;
+        let names = waiting(self.folder, &self.worker.node)?;
         for name in in_order(&names, &self.worker.node, self.plan.seed) {
             let Some((task, part)) = self.wanted(&waiting_in.join(format!("{name}.json"))) else { continue };
             if let Some(held) = claim::claim(&waiting_in, &running, &name, self.us)? {
@@ -344,17 +331,17 @@ impl Site<'_> {
     fn wanted(&self, path: &Path) -> Option<(Task, SuiteTask)> {
         let task: Task = read(path).ok()?;
         let Work::Suite(part) = task.work.clone() else { return None };
-        let ours = self.worker.part != Part::Net;
+        let ours = self.worker.role != WorkerRole::Network;
         let fits = self.worker.until.is_none_or(|until| monotonic_raw_seconds() + task.seconds <= until);
         (ours && fits).then_some((task, part))
     }
 
-    fn claims_of_others(&self) -> Result<Vec<Seen>, String> {
+    fn claims_of_others(&self) -> Result<Vec<ClaimId>> {
         Ok(claim::claims(&self.folders().1)?.into_iter().filter(|seen| !seen.name.starts_with('.')).collect())
     }
 
-    /// Whether somebody else has a task that we would do: it may turn out to be gone.
-    fn somebody_elses(&self) -> Result<bool, String> {
+    /// Whether another worker has a task that this one could do: that worker may be lost.
+    fn others_have_tasks(&self) -> Result<bool> {
         let running = self.folders().1;
         Ok(self.claims_of_others()?.iter().any(|seen| self.wanted(&running.join(seen.file())).is_some()))
     }
@@ -369,23 +356,23 @@ impl Site<'_> {
             names.iter().filter_map(|name| read(&folder.join(format!("{name}.json"))).ok()).collect();
         let (alone, between): (Vec<&Task>, Vec<&Task>) =
             tasks.iter().partition(|task| matches!(task.work, Work::Suite(_)));
-        let ours = match self.worker.part {
-            Part::All => tasks.len(),
-            Part::Suite => alone.len(),
-            Part::Net => between.len(),
+        let ours = match self.worker.role {
+            WorkerRole::All => tasks.len(),
+            WorkerRole::Suite => alone.len(),
+            WorkerRole::Network => between.len(),
         };
         if ours > 0 && self.worker.until.is_some() {
             return Some("the time left is too short for them".to_owned());
         }
-        match self.worker.part {
-            Part::Suite if ours == 0 && !between.is_empty() => Some("they need other nodes too".to_owned()),
-            Part::Net if ours == 0 && !alone.is_empty() => Some("they are not of the network".to_owned()),
+        match self.worker.role {
+            WorkerRole::Suite if ours == 0 && !between.is_empty() => Some("they need other nodes too".to_owned()),
+            WorkerRole::Network if ours == 0 && !alone.is_empty() => Some("they are not of the network".to_owned()),
             _ => None,
         }
     }
 
     /// How we end, in a sentence.
-    fn ended(&self, ended: &Ended, why: Option<String>) -> Ended {
+    fn ended(&self, ended: &WorkerSummary, why: Option<String>) -> WorkerSummary {
         let node = &self.worker.node;
         let left = waiting(self.folder, node).map_or(0, |waiting| waiting.len());
         let signal = stop_signal();
@@ -396,7 +383,7 @@ impl Site<'_> {
             "{node}: {} tasks brought to an end, {} attempts failed, {left} tasks left{rest}",
             ended.over, ended.failed
         );
-        Ended { left, signal, sentence, ..*ended }
+        WorkerSummary { left, signal, sentence, ..*ended }
     }
 }
 

@@ -8,7 +8,9 @@ use std::path::Path;
 
 use cluster::evaluate::{evaluate, second_pass};
 use cluster::folder::Folder;
-use cluster::make;
+use cluster::plan::request::{Request, make};
+use cluster::plan::write::write;
+use cluster::tasks::add;
 use model::cluster::{ClusterDocument, Pairing, PlanNode, Standing};
 use model::document::Program;
 use model::experiment::Area;
@@ -118,7 +120,7 @@ pub(super) fn run(shell: &Shell, arguments: &[String]) -> Result<(), String> {
 /// What is said of the rack after two passes.
 fn document(folder: &Folder) -> Result<ClusterDocument, String> {
     let argv = ["assay", "cluster", "plan", "--partition", "batch", "--pairs", "all", "made-up-rack"];
-    let request = make::Request {
+    let request = Request {
         name: "made-up-rack".to_owned(),
         created: "2026-11-22T12:00:00Z".to_owned(),
         program: Program { argv: argv.map(str::to_owned).into(), ..program() },
@@ -138,12 +140,12 @@ fn document(folder: &Folder) -> Result<ClusterDocument, String> {
         seed: 1,
     };
     let expected: BTreeMap<Area, f64> = AREAS.map(|area| (area, 20.0)).into();
-    let (plan, tasks) = make::make(&request, &expected)?;
-    make::write(folder, &plan, &tasks, Path::new("/nowhere/assay"))?;
+    let (plan, tasks) = make(&request, &expected)?;
+    write(folder, &plan, &tasks, Path::new("/nowhere/assay"))?;
     let mut random = Random::new(1);
     results(folder, &tasks, &Rack, &mut random)?;
     let again = second_pass(folder, &evaluate(folder, program())?);
-    make::add(folder, &again)?;
+    add(folder, &again)?;
     results(folder, &again, &Rack, &mut random)?;
     let document = evaluate(folder, program())?;
     let slow = document.slow.iter().filter(|slow| slow.standing == Standing::Slow);

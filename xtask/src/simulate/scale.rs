@@ -10,10 +10,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use bench::store::write_pieces;
-use cluster::claim::{claim, claimer};
+use cluster::claims::claim::{claim, claimer};
 use cluster::evaluate::evaluate;
 use cluster::folder::{Folder, State};
-use cluster::make;
+use cluster::plan::request::{Request, make};
+use cluster::plan::write::write;
 use model::cluster::{ClusterDocument, PlanNode, Task};
 use model::experiment::Area;
 use report::cluster::FORMS;
@@ -287,7 +288,7 @@ impl Cluster for Size {
 }
 
 fn plan(folder: &Folder, nodes: usize) -> Result<Vec<Task>, String> {
-    let request = make::Request {
+    let request = Request {
         name: "scale".to_owned(),
         created: "2026-11-22T12:00:00Z".to_owned(),
         program: program(),
@@ -307,8 +308,8 @@ fn plan(folder: &Folder, nodes: usize) -> Result<Vec<Task>, String> {
         seed: 1,
     };
     let expected: BTreeMap<Area, f64> = AREAS.map(|area| (area, 20.0)).into();
-    let (plan, tasks) = make::make(&request, &expected)?;
-    make::write(folder, &plan, &tasks, Path::new("/nowhere/assay"))?;
+    let (plan, tasks) = make(&request, &expected)?;
+    write(folder, &plan, &tasks, Path::new("/nowhere/assay"))?;
     Ok(tasks)
 }
 

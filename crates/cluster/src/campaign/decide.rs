@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::history::History;
-use super::left::{Left, Meeting};
-use crate::scheduler::{Job, Phase, Seat, Standing, Tasks};
+use super::remaining::{JointTask, Remaining};
+use crate::scheduler::job::{Availability, Job, JobTasks, Phase, SchedulerState};
 
 /// What a user wants of a campaign.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +42,7 @@ impl Default for Options {
 
 /// Something to be done.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Action {
+pub(super) enum Action {
     /// A job is to be submitted.
     Submit(Job),
     /// A job of ours is to be taken out of the queue.
@@ -64,7 +64,7 @@ pub enum Action {
     /// A task that needs several nodes will not be done.
     Skip {
         /// The task.
-        meeting: Meeting,
+        meeting: JointTask,
         /// Why, in a sentence.
         why: String,
     },
@@ -81,12 +81,6 @@ pub enum Action {
         why: String,
     },
 }
-
-/// Jobs of a node in a row that ended before any of its tasks was over: then it is given up.
-pub(super) const FRUITLESS_JOBS: u32 = 3;
-
-/// Submissions in a row that were refused: if all of them were for one node it is given up, else all of it is.
-pub(super) const REFUSALS: u32 = 10;
 
 /// Jobs for busy nodes that wait in the queue at a time: enough to get a node when it is free, too few to be in
 /// anybody's way.
@@ -119,9 +113,14 @@ const NEVER: &[&str] = &[
 ];
 
 /// What to do now, in this order; never empty. `now` is in seconds since the campaign began.
-#[must_use]
-pub fn decide(standing: &Standing, left: &Left, options: &Options, history: &History, now: f64) -> Vec<Action> {
-    let view = View { standing, left, options, history, now };
+pub(super) fn decide(
+    state: &SchedulerState,
+    left: &Remaining,
+    options: &Options,
+    history: &History,
+    now: f64,
+) -> Vec<Action> {
+    let view = View { state, left, options, history, now };
     let mut actions = view.hopeless();
     let meeting = left.alone() == 0;
     if left.all() == 0 || meeting && !history.may_meet() {
@@ -139,8 +138,8 @@ pub fn decide(standing: &Standing, left: &Left, options: &Options, history: &His
 
 /// All that is decided from.
 struct View<'a> {
-    standing: &'a Standing,
-    left: &'a Left,
+    state: &'a SchedulerState,
+    left: &'a Remaining,
     options: &'a Options,
     history: &'a History,
     now: f64,
@@ -150,12 +149,12 @@ impl View<'_> {
     /// Jobs of ours in the queue, with their nodes.
     fn ours(&self) -> impl Iterator<Item = (&str, Phase, &[String])> {
         let of = |id: &str| self.history.nodes_of(id);
-        self.standing.queue.iter().filter_map(move |job| Some((job.id.as_str(), job.phase, of(&job.id)?)))
+        self.state.queue.iter().filter_map(move |job| Some((job.id.as_str(), job.phase, of(&job.id)?)))
     }
 
-    fn seat(&self, node: &str) -> Seat {
-        let unknown = || Seat::Down("the scheduler knows no node of this name".to_owned());
-        self.standing.nodes.get(node).cloned().unwrap_or_else(unknown)
+    fn availability(&self, node: &str) -> Availability {
+        let unknown = || Availability::Down("the scheduler knows no node of this name".to_owned());
+        self.state.nodes.get(node).cloned().unwrap_or_else(unknown)
     }
 
     /// Nodes and tasks that have failed too often, or that cannot be done any more.
@@ -181,7 +180,7 @@ impl View<'_> {
 
     /// Jobs of ours that wait for what will not come, for what others have taken meanwhile, or for nothing any more.
     fn stale(&self) -> Vec<Action> {
-        let pending = self.standing.queue.iter().filter(|job| job.phase == Phase::Pending);
+        let pending = self.state.queue.iter().filter(|job| job.phase == Phase::Pending);
         let waits_in_vain = pending.filter_map(|job| {
             let (why, at_fault) = self.why_stale(&job.id, &job.reason, self.history.nodes_of(&job.id)?)?;
             Some(Action::Cancel { id: job.id.clone(), why: format!("the job {} {why}", job.id), at_fault })
@@ -198,13 +197,15 @@ impl View<'_> {
         if self.history.is_for_alone(id) && nodes.iter().all(is_over) {
             return Some(("waits for nodes on which nothing is left to do".to_owned(), false));
         }
-        let taken = nodes.iter().find(|node| self.seat(node) != Seat::Idle);
+        let taken = nodes.iter().find(|node| self.availability(node) != Availability::Idle);
         let waited = self.now - self.history.submitted_at(id);
         if let Some(node) = taken.filter(|_| nodes.len() > 1 && waited > STALE_SECONDS && self.history.was_for_idle(id))
         {
             return Some((format!("waits for '{node}', which is not idle any more: its other nodes need not"), false));
         }
-        let down = nodes.iter().find(|node| matches!(self.seat(node), Seat::Down(_)) && self.down_too_long(node));
+        let down = nodes
+            .iter()
+            .find(|node| matches!(self.availability(node), Availability::Down(_)) && self.down_too_long(node));
         down.map(|node| (format!("waits for '{node}', which is down"), false))
     }
 
@@ -219,7 +220,7 @@ impl View<'_> {
         }
         let ours = u32::try_from(self.ours().count()).unwrap_or(u32::MAX);
         let own = self.options.max_jobs.saturating_sub(ours);
-        self.standing.room.map_or(own, |room| room.min(own))
+        self.state.room.map_or(own, |room| room.min(own))
     }
 
     /// Jobs for tasks that nodes do alone: idle nodes first, as few jobs as possible; then busy ones, a few at a time.
@@ -231,22 +232,22 @@ impl View<'_> {
         let mut idle: BTreeMap<Option<&str>, Vec<&str>> = BTreeMap::new();
         let mut busy = Vec::new();
         for node in wanted.filter(|node| !taken.contains(node) && !self.history.is_hopeless(node)) {
-            match self.seat(node) {
-                Seat::Idle => idle.entry(self.history.partition_of(node)).or_default().push(node),
-                Seat::Busy(_) => busy.push(node),
-                Seat::Down(_) | Seat::Elsewhere(_) => {}
+            match self.availability(node) {
+                Availability::Idle => idle.entry(self.history.partition_of(node)).or_default().push(node),
+                Availability::Busy(_) => busy.push(node),
+                Availability::Down(_) | Availability::Elsewhere(_) => {}
             }
         }
         let mut actions = Vec::new();
         for (partition, nodes) in idle {
-            let most = self.standing.bounds(partition).nodes.unwrap_or(u32::MAX).min(self.options.nodes_per_job).max(1);
+            let most = self.state.bounds(partition).nodes.unwrap_or(u32::MAX).min(self.options.nodes_per_job).max(1);
             for nodes in self.batches(&nodes, most as usize) {
                 let nodes = &nodes[..nodes.len().min(budget)];
                 if room == 0 || nodes.is_empty() {
                     break;
                 }
                 (room, budget) = (room - 1, budget - nodes.len());
-                actions.push(Action::Submit(self.job(nodes, partition, Tasks::Alone)));
+                actions.push(Action::Submit(self.job(nodes, partition, JobTasks::Alone)));
             }
         }
         let pending = self.ours().filter(|(_, phase, _)| *phase == Phase::Pending).count();
@@ -256,7 +257,7 @@ impl View<'_> {
                 break;
             }
             (room, budget) = (room - 1, budget - 1);
-            actions.push(Action::Submit(self.job(&[node], self.history.partition_of(node), Tasks::Alone)));
+            actions.push(Action::Submit(self.job(&[node], self.history.partition_of(node), JobTasks::Alone)));
         }
         actions
     }
@@ -268,18 +269,18 @@ impl View<'_> {
         good.chain(troubled.into_iter().map(|node| vec![node])).collect()
     }
 
-    fn job(&self, nodes: &[&str], partition: Option<&str>, tasks: Tasks) -> Job {
+    fn job(&self, nodes: &[&str], partition: Option<&str>, tasks: JobTasks) -> Job {
         let expected = match tasks {
-            Tasks::Alone => {
+            JobTasks::Alone => {
                 let of = |node: &&str| self.left.nodes.get(*node).map_or(0.0, |left| left.seconds);
                 nodes.iter().map(of).fold(0.0, f64::max)
             }
             // Meetings take their turns.
-            Tasks::Together => self.left.meetings.iter().map(|meeting| meeting.seconds).sum(),
+            JobTasks::Together => self.left.meetings.iter().map(|meeting| meeting.seconds).sum(),
         };
         let needed = (expected * LENIENCE + LEAST_JOB_SECONDS / 2.0).max(LEAST_JOB_SECONDS);
         let wanted = self.options.job_seconds.unwrap_or(needed);
-        let longest = self.standing.bounds(partition).seconds.map_or(f64::INFINITY, |seconds| seconds as f64);
+        let longest = self.state.bounds(partition).seconds.map_or(f64::INFINITY, |seconds| seconds as f64);
         Job {
             nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
             partition: partition.map(str::to_owned),
@@ -297,12 +298,16 @@ impl View<'_> {
             return Vec::new();
         }
         let meetings = &self.left.meetings;
-        let in_one_place = |meeting: &&Meeting| {
-            meeting.nodes.iter().all(|node| !matches!(self.seat(node), Seat::Down(_) | Seat::Elsewhere(_)))
+        let in_one_place = |meeting: &&JointTask| {
+            meeting
+                .nodes
+                .iter()
+                .all(|node| !matches!(self.availability(node), Availability::Down(_) | Availability::Elsewhere(_)))
         };
         let Some(first) = meetings.iter().find(in_one_place) else { return Vec::new() };
         let partition = self.history.partition_of(&first.node);
-        let is_idle = |node: &str| self.seat(node) == Seat::Idle && self.history.partition_of(node) == partition;
+        let is_idle =
+            |node: &str| self.availability(node) == Availability::Idle && self.history.partition_of(node) == partition;
         let mut nodes: Vec<&str> = Vec::new();
         // Meetings whose nodes are all idle, as long as they fit.
         for meeting in meetings.iter().filter(|meeting| meeting.nodes.iter().all(|node| is_idle(node))) {
@@ -315,7 +320,11 @@ impl View<'_> {
         if nodes.is_empty() && self.history.queues() {
             nodes = first.nodes.iter().map(String::as_str).collect();
         }
-        if nodes.is_empty() { Vec::new() } else { vec![Action::Submit(self.job(&nodes, partition, Tasks::Together))] }
+        if nodes.is_empty() {
+            Vec::new()
+        } else {
+            vec![Action::Submit(self.job(&nodes, partition, JobTasks::Together))]
+        }
     }
 
     /// What else there is to do: wait, give up nodes that stay away, or stop.
@@ -336,16 +345,17 @@ impl View<'_> {
         if self.now < self.history.not_before() {
             return Action::Wait { why: format!("the last submission was refused: {}", self.history.last_refusal()) };
         }
-        if self.standing.room == Some(0) {
-            let queued = self.standing.queue.len();
+        if self.state.room == Some(0) {
+            let queued = self.state.queue.len();
             let why = format!("the queue holds {queued} other jobs of this user, and the limit lets no more in");
             return Action::Wait { why };
         }
-        let down = nodes.iter().find_map(|node| match self.seat(node) {
-            Seat::Down(why) => Some((*node, why, self.down_too_long(node))),
+        let down = nodes.iter().find_map(|node| match self.availability(node) {
+            Availability::Down(why) => Some((*node, why, self.down_too_long(node))),
             _ => None,
         });
-        let elsewhere = nodes.iter().filter(|node| matches!(self.seat(node), Seat::Elsewhere(_))).count();
+        let elsewhere =
+            nodes.iter().filter(|node| matches!(self.availability(node), Availability::Elsewhere(_))).count();
         match down {
             Some((node, why, true)) => Action::GiveUp { node: node.to_owned(), why: format!("never came up: {why}") },
             Some((node, why, false)) => Action::Wait { why: format!("the node '{node}' is not there: {why}") },
@@ -361,7 +371,7 @@ impl View<'_> {
 
     /// What our jobs are at, in a sentence.
     fn waiting_for(&self, ours: usize) -> String {
-        let pending = self.standing.queue.iter().find(|job| {
+        let pending = self.state.queue.iter().find(|job| {
             job.phase == Phase::Pending
                 && !matches!(job.reason.as_str(), "" | "None")
                 && self.history.nodes_of(&job.id).is_some()

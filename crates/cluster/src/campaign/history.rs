@@ -4,9 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::cluster::{PlanNode, SubmittedJob};
 
-use super::decide::{FRUITLESS_JOBS, REFUSALS};
-use super::left::Left;
-use crate::scheduler::{Job, Phase, Refusal, Seat, Standing, Tasks};
+use super::remaining::Remaining;
+use crate::scheduler::job::{Availability, Job, JobTasks, Phase, Refusal, SchedulerState};
+
+/// Jobs of a node in a row that ended before any of its tasks was over: then it is given up.
+const FRUITLESS_JOBS: u32 = 3;
+
+/// Submissions in a row that were refused: if all of them were for one node it is given up, else all of it is.
+const REFUSALS: u32 = 10;
 
 /// The first pause after a refusal, in seconds; each further one in a row doubles it.
 const FIRST_PAUSE_SECONDS: f64 = 30.0;
@@ -16,10 +21,10 @@ const LONGEST_PAUSE_SECONDS: f64 = 300.0;
 
 /// A job of ours.
 #[derive(Clone, Debug)]
-struct Ours {
+struct OwnJob {
     nodes: Vec<String>,
     /// `None` where another campaign submitted it.
-    tasks: Option<Tasks>,
+    tasks: Option<JobTasks>,
     submitted_at: f64,
     /// Name of its probe file.
     probe: Option<String>,
@@ -35,7 +40,7 @@ struct Ours {
 
 /// What is remembered of a node.
 #[derive(Clone, Debug, Default)]
-struct Trouble {
+struct NodeTrouble {
     /// Jobs in a row that ended before any of its tasks was over, and what the last one said.
     fruitless: u32,
     said: String,
@@ -51,10 +56,10 @@ struct Trouble {
 
 /// What has happened so far.
 #[derive(Clone, Debug, Default)]
-pub struct History {
+pub(crate) struct History {
     partitions: BTreeMap<String, Option<String>>,
-    jobs: BTreeMap<String, Ours>,
-    nodes: BTreeMap<String, Trouble>,
+    jobs: BTreeMap<String, OwnJob>,
+    nodes: BTreeMap<String, NodeTrouble>,
     /// Refusals in a row for a limit, and until when nothing is submitted.
     limited: u32,
     not_before: f64,
@@ -72,35 +77,33 @@ pub struct History {
 
 /// A job of ours that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub(crate) struct EndedJob {
     /// The scheduler's id.
-    pub id: String,
+    pub(crate) id: String,
     /// Its nodes on which no task was over since it was submitted.
-    pub fruitless: Vec<String>,
+    pub(crate) fruitless: Vec<String>,
     /// All of its nodes.
-    pub nodes: Vec<String>,
+    pub(crate) nodes: Vec<String>,
     /// Name of its probe file.
-    pub probe: Option<String>,
+    pub(crate) probe: Option<String>,
     /// Whether it was for tasks that need several nodes.
-    pub together: bool,
+    pub(crate) together: bool,
 }
 
 impl History {
     /// Of nothing, for these nodes. `queues`: jobs for busy nodes can wait in a queue.
-    #[must_use]
-    pub fn new(nodes: &[PlanNode], queues: bool) -> Self {
+    pub(crate) fn new(nodes: &[PlanNode], queues: bool) -> Self {
         let partitions = nodes.iter().map(|node| (node.name.clone(), node.partition.clone())).collect();
         Self { partitions, queues, ..Self::default() }
     }
 
     /// From now on tasks that need several nodes have their turn.
-    pub fn let_meet(&mut self) {
+    pub(crate) fn let_meet(&mut self) {
         self.may_meet = true;
     }
 
     /// Whether they have.
-    #[must_use]
-    pub fn may_meet(&self) -> bool {
+    pub(crate) fn may_meet(&self) -> bool {
         self.may_meet
     }
 
@@ -127,16 +130,16 @@ impl History {
     }
 
     /// A job in the queue that another campaign submitted for the same plan.
-    pub fn remember(&mut self, job: &SubmittedJob, left: &Left) {
+    pub(crate) fn remember(&mut self, job: &SubmittedJob, left: &Remaining) {
         self.note(&job.id, &job.nodes, (None, job.probe.clone()), left);
     }
 
     /// A job was taken.
-    pub fn submitted(&mut self, id: &str, job: &Job, (standing, left): (&Standing, &Left), now: f64) {
+    pub(crate) fn submitted(&mut self, id: &str, job: &Job, (state, left): (&SchedulerState, &Remaining), now: f64) {
         self.note(id, &job.nodes, (Some(job.tasks), job.probe.clone()), left);
         if let Some(ours) = self.jobs.get_mut(id) {
             ours.submitted_at = now;
-            ours.idle = job.nodes.iter().all(|node| standing.nodes.get(node) == Some(&Seat::Idle));
+            ours.idle = job.nodes.iter().all(|node| state.nodes.get(node) == Some(&Availability::Idle));
         }
         (self.limited, self.wrong, self.taken) = (0, 0, true);
         for node in &job.nodes {
@@ -144,10 +147,16 @@ impl History {
         }
     }
 
-    fn note(&mut self, id: &str, nodes: &[String], (tasks, probe): (Option<Tasks>, Option<String>), left: &Left) {
+    fn note(
+        &mut self,
+        id: &str,
+        nodes: &[String],
+        (tasks, probe): (Option<JobTasks>, Option<String>),
+        left: &Remaining,
+    ) {
         let over = |node: &String| (node.clone(), left.nodes.get(node).map_or(0, |left| left.over));
         let over = nodes.iter().map(over).collect();
-        let job = Ours {
+        let job = OwnJob {
             nodes: nodes.to_vec(),
             tasks,
             submitted_at: 0.0,
@@ -162,7 +171,7 @@ impl History {
     }
 
     /// A job was refused.
-    pub fn refused(&mut self, job: &Job, refusal: &Refusal, now: f64) {
+    pub(crate) fn refused(&mut self, job: &Job, refusal: &Refusal, now: f64) {
         refusal.said().clone_into(&mut self.last_refusal);
         match refusal {
             Refusal::Limit(_) | Refusal::Unreachable(_) => {
@@ -182,7 +191,7 @@ impl History {
     }
 
     /// A job of ours was taken out of the queue. Where it was at fault itself that counts as a refusal.
-    pub fn cancelled(&mut self, id: &str, why: &str, at_fault: bool) {
+    pub(crate) fn cancelled(&mut self, id: &str, why: &str, at_fault: bool) {
         let Some(job) = self.jobs.remove(id).filter(|_| at_fault) else { return };
         // One node of several may be the reason: each goes alone from now on.
         for node in job.nodes {
@@ -193,12 +202,12 @@ impl History {
     }
 
     /// Jobs of ours, as far as they were in the queue when it was last seen.
-    pub fn jobs(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = &str> {
         self.jobs.keys().map(String::as_str)
     }
 
     pub(super) fn is_for_alone(&self, id: &str) -> bool {
-        self.jobs.get(id).is_some_and(|job| job.tasks == Some(Tasks::Alone))
+        self.jobs.get(id).is_some_and(|job| job.tasks == Some(JobTasks::Alone))
     }
 
     pub(super) fn was_for_idle(&self, id: &str) -> bool {
@@ -206,15 +215,15 @@ impl History {
     }
 
     /// What is new in the queue and among the nodes; the jobs of ours that have ended. `left` was read after the queue.
-    pub fn observe(&mut self, standing: &Standing, left: &Left, now: f64) -> Vec<Ended> {
-        for (node, seat) in &standing.nodes {
-            self.nodes.entry(node.clone()).or_default().see(matches!(seat, Seat::Down(_)), now);
+    pub(crate) fn observe(&mut self, state: &SchedulerState, left: &Remaining, now: f64) -> Vec<EndedJob> {
+        for (node, seat) in &state.nodes {
+            self.nodes.entry(node.clone()).or_default().see(matches!(seat, Availability::Down(_)), now);
         }
-        for node in self.partitions.keys().filter(|node| !standing.nodes.contains_key(*node)) {
+        for node in self.partitions.keys().filter(|node| !state.nodes.contains_key(*node)) {
             self.nodes.entry(node.clone()).or_default().see(true, now);
         }
-        let queued: BTreeSet<&str> = standing.queue.iter().map(|job| job.id.as_str()).collect();
-        for job in standing.queue.iter().filter(|job| job.phase == Phase::Running) {
+        let queued: BTreeSet<&str> = state.queue.iter().map(|job| job.id.as_str()).collect();
+        for job in state.queue.iter().filter(|job| job.phase == Phase::Running) {
             if let Some(ours) = self.jobs.get_mut(&job.id) {
                 ours.running_since.get_or_insert(now);
             }
@@ -223,20 +232,20 @@ impl History {
         gone.into_iter().filter_map(|id| self.ended(id, left)).collect()
     }
 
-    fn ended(&mut self, id: String, left: &Left) -> Option<Ended> {
+    fn ended(&mut self, id: String, left: &Remaining) -> Option<EndedJob> {
         let job = self.jobs.remove(&id)?;
         let over = |node: &String| left.nodes.get(node).map_or(0, |left| left.over);
         let mut fruitless: Vec<String> =
             job.nodes.iter().filter(|node| over(node) <= job.over[*node]).cloned().collect();
         // What another campaign's job was for is not known.
         let tasks = job.tasks?;
-        if tasks == Tasks::Together {
+        if tasks == JobTasks::Together {
             let progress = left.over() > job.over_in_all;
             self.fruitless_meetings = if progress { 0 } else { self.fruitless_meetings + 1 };
             if progress {
                 fruitless.clear();
             }
-            return Some(Ended { id, fruitless, nodes: job.nodes, probe: job.probe, together: true });
+            return Some(EndedJob { id, fruitless, nodes: job.nodes, probe: job.probe, together: true });
         }
         for node in &job.nodes {
             let trouble = self.nodes.entry(node.clone()).or_default();
@@ -248,7 +257,7 @@ impl History {
         }
         // A node with nothing left needed no progress: another worker was quicker.
         fruitless.retain(|node| left.nodes.get(node).is_some_and(|left| left.alone > 0));
-        Some(Ended { id, fruitless, nodes: job.nodes, probe: job.probe, together: false })
+        Some(EndedJob { id, fruitless, nodes: job.nodes, probe: job.probe, together: false })
     }
 
     /// Jobs of ours with a probe file that run and of which it was not told yet who has not answered: the id, the probe,
@@ -272,7 +281,7 @@ impl History {
     }
 
     /// A job was ended for the sake of another one, which says nothing of its nodes.
-    pub(super) fn excuse(&mut self, job: &Ended) {
+    pub(super) fn excuse(&mut self, job: &EndedJob) {
         if job.together {
             self.fruitless_meetings = self.fruitless_meetings.saturating_sub(1);
             return;
@@ -284,17 +293,17 @@ impl History {
     }
 
     /// What a job that came to nothing on a node said.
-    pub fn said(&mut self, node: &str, said: &str) {
+    pub(crate) fn said(&mut self, node: &str, said: &str) {
         said.clone_into(&mut self.nodes.entry(node.to_owned()).or_default().said);
     }
 
     /// A node was given up.
-    pub fn gave_up(&mut self, node: &str) {
+    pub(crate) fn gave_up(&mut self, node: &str) {
         self.nodes.entry(node.to_owned()).or_default().given_up = true;
     }
 
     /// A worker that somebody else started is on a node: that our jobs come to nothing there is no wonder.
-    pub fn somebody_else_has(&mut self, node: &str) {
+    pub(crate) fn somebody_else_has(&mut self, node: &str) {
         self.nodes.entry(node.to_owned()).or_default().fruitless = 0;
     }
 
@@ -326,7 +335,7 @@ impl History {
 
     /// Nodes that are to be given up, or were before, with the reason.
     pub(super) fn hopeless(&self) -> impl Iterator<Item = (&str, String)> {
-        let why = |trouble: &Trouble| trouble.why_hopeless(self.taken);
+        let why = |trouble: &NodeTrouble| trouble.why_hopeless(self.taken);
         self.nodes.iter().filter_map(move |(node, trouble)| Some((node.as_str(), why(trouble)?)))
     }
 
@@ -344,7 +353,7 @@ impl History {
     }
 }
 
-impl Trouble {
+impl NodeTrouble {
     fn see(&mut self, down: bool, now: f64) {
         self.down_since = if down { self.down_since.or(Some(now)) } else { None };
     }

@@ -7,19 +7,18 @@ use std::path::{Path, PathBuf};
 
 use model::cluster::Claim;
 
-use super::history::Ended;
+use super::history::EndedJob;
+use crate::error::Result;
 use crate::folder::{Folder, write};
-use crate::scheduler::{JobEnd, last_line, last_line_of};
+use crate::scheduler::job::JobEnd;
+use crate::scheduler::log::{last_line, last_line_of};
 
 /// How long a job runs until it is told that a node of it has not answered, in seconds: longer than a node looks for the
 /// probe file, and than Slurm takes to start a step.
 const SILENT_SECONDS: f64 = 90.0;
 
 /// Writes a job's probe file.
-///
-/// # Errors
-/// A sentence: the folder cannot be written.
-pub(super) fn ask(folder: &Folder, probe: &str, us: &Claim) -> Result<(), String> {
+pub(super) fn ask(folder: &Folder, probe: &str, us: &Claim) -> Result<()> {
     write(&file(folder, probe), us)
 }
 
@@ -74,7 +73,7 @@ pub(super) fn others(nodes: usize) -> String {
 }
 
 /// Why a job came to nothing on a node, as far as it can be told.
-pub(super) fn why_nothing(folder: &Folder, job: &Ended, node: &str, end: Option<&JobEnd>) -> String {
+pub(super) fn why_nothing(folder: &Folder, job: &EndedJob, node: &str, end: Option<&JobEnd>) -> String {
     // What several nodes printed is in one file.
     let line = if job.nodes.len() > 1 { last_line_of(folder, &job.id, node) } else { last_line(folder, &job.id) };
     let says = end.map(|end| format!("the scheduler says {end}"));
@@ -99,7 +98,7 @@ pub(super) fn why_nothing(folder: &Folder, job: &Ended, node: &str, end: Option<
 /// The nodes that are to go alone from now on, since they may be why a job came to nothing for others too: those that
 /// have not answered. Where none has, the job did not begin, and that is the matter of the node that its script runs on,
 /// the first.
-pub(super) fn suspects<'j>(folder: &Folder, job: &'j Ended, end: Option<&JobEnd>) -> Vec<&'j str> {
+pub(super) fn suspects<'j>(folder: &Folder, job: &'j EndedJob, end: Option<&JobEnd>) -> Vec<&'j str> {
     let Some(probe) = job.probe.as_ref().filter(|_| !end.is_some_and(JobEnd::is_from_outside)) else {
         return Vec::new();
     };
@@ -111,7 +110,7 @@ pub(super) fn suspects<'j>(folder: &Folder, job: &'j Ended, end: Option<&JobEnd>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claim::claimer;
+    use crate::claims::claim::claimer;
 
     struct Scratch(Folder);
 
@@ -135,9 +134,9 @@ mod tests {
         }
     }
 
-    fn job(nodes: &[&str]) -> Ended {
+    fn job(nodes: &[&str]) -> EndedJob {
         let nodes: Vec<String> = nodes.iter().map(|node| (*node).to_owned()).collect();
-        Ended { id: "7".into(), fruitless: nodes.clone(), nodes, probe: Some("p-1".into()), together: false }
+        EndedJob { id: "7".into(), fruitless: nodes.clone(), nodes, probe: Some("p-1".into()), together: false }
     }
 
     fn end(state: &str) -> JobEnd {

@@ -22,8 +22,9 @@ use model::document::Program;
 
 pub use again::second_pass;
 
-use super::folder::Folder;
-use super::make;
+use crate::error::Result;
+use crate::folder::Folder;
+use crate::plan::suite::suite;
 use facts::Facts;
 use judged::Judged;
 use results::{Catalogue, NodeResults};
@@ -33,11 +34,11 @@ use results::{Catalogue, NodeResults};
 ///
 /// # Errors
 /// A sentence: there is no plan, or a folder of results cannot be looked through.
-pub fn evaluate(folder: &Folder, assay: Program) -> Result<ClusterDocument, String> {
+pub fn evaluate(folder: &Folder, assay: Program) -> Result<ClusterDocument> {
     let plan = folder.plan()?;
     let mut catalogue = Catalogue::default();
     let read = plan.nodes.iter().map(|node| NodeResults::read(folder, &node.name, &mut catalogue));
-    let mut nodes = read.collect::<Result<Vec<NodeResults>, String>>()?;
+    let mut nodes = read.collect::<Result<Vec<NodeResults>>>()?;
     let facts: Vec<Option<&Facts>> = nodes.iter().map(|node| node.facts.as_ref()).collect();
     let (group_of, groups) = groups::groups(&facts);
     let members: Vec<Vec<usize>> = groups.iter().map(|group| members(&group_of, group.id)).collect();
@@ -69,10 +70,10 @@ pub(super) struct Standpoint {
 ///
 /// # Errors
 /// A sentence: a folder of results cannot be looked through.
-pub(super) fn standpoints(folder: &Folder, plan: &Plan) -> Result<Vec<Standpoint>, String> {
+pub(super) fn standpoints(folder: &Folder, plan: &Plan) -> Result<Vec<Standpoint>> {
     let mut catalogue = Catalogue::default();
     let read = plan.nodes.iter().map(|node| NodeResults::read(folder, &node.name, &mut catalogue));
-    let nodes = read.collect::<Result<Vec<NodeResults>, String>>()?;
+    let nodes = read.collect::<Result<Vec<NodeResults>>>()?;
     let facts: Vec<Option<&Facts>> = nodes.iter().map(|node| node.facts.as_ref()).collect();
     let (group_of, _) = groups::groups(&facts);
     let one = |(node, group): (&NodeResults, Option<u32>)| Standpoint {
@@ -156,7 +157,7 @@ fn info(plan: &Plan, nodes: &[NodeResults]) -> ClusterInfo {
         name: plan.name.clone(),
         created: plan.created.clone(),
         // A plan has the text of a suite's file.
-        suite: make::suite(&plan.suite).map_or_else(|_| plan.suite.clone(), |suite| suite.name),
+        suite: suite(&plan.suite).map_or_else(|_| plan.suite.clone(), |suite| suite.name),
         program: plan.program.clone(),
         tasks: sum(NodeResults::tasks),
         ok: sum(|node| node.ok),

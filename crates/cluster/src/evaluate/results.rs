@@ -2,7 +2,6 @@
 //! conditions are kept, and it is dropped.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -16,7 +15,8 @@ use serde::Deserialize;
 
 use super::facts::{Facts, facts_of};
 use super::seen::AreaConditions;
-use crate::folder::{Folder, State, read};
+use crate::error::Result;
+use crate::folder::{self, Folder, State, read};
 
 /// The parts of a run's document that are looked at; the rest, samples above all, is passed over.
 #[derive(Deserialize)]
@@ -107,7 +107,7 @@ pub(super) struct Between {
     pub(super) together: bool,
     pub(super) at_once: u32,
     /// Experiment, metric, unit, direction and value, or why there is none.
-    pub(super) value: Result<(FigureKey, Unit, Better, f64), String>,
+    pub(super) value: std::result::Result<(FigureKey, Unit, Better, f64), String>,
 }
 
 /// A node's results.
@@ -159,7 +159,7 @@ impl NodeResults {
     ///
     /// # Errors
     /// A sentence: its folder of results cannot be looked through.
-    pub(super) fn read(folder: &Folder, node: &str, catalogue: &mut Catalogue) -> Result<Self, String> {
+    pub(super) fn read(folder: &Folder, node: &str, catalogue: &mut Catalogue) -> Result<Self> {
         let mut results = Self { name: node.to_owned(), ..Self::default() };
         match read::<NodeFacts>(&folder.node(node).join("facts.json")) {
             Ok(facts) => {
@@ -175,7 +175,7 @@ impl NodeResults {
             results.take_task(folder, task, catalogue);
         }
         // A task's file may still lie where it was when the worker was killed that had just published it.
-        let open = |state| -> Result<BTreeSet<String>, String> {
+        let open = |state| -> Result<BTreeSet<String>> {
             let files = names(&folder.tasks(state, node))?;
             let tasks =
                 files.iter().filter_map(|file| file.strip_suffix(".json")).filter(|task| !task.starts_with('.'));
@@ -298,7 +298,7 @@ impl NodeResults {
 }
 
 /// A run's document.
-fn load(path: &Path) -> Result<Run, String> {
+fn load(path: &Path) -> std::result::Result<Run, String> {
     let run: Run = read(path).map_err(|error| error.to_string())?;
     let known = run.schema == model::document::SCHEMA;
     known
@@ -308,10 +308,6 @@ fn load(path: &Path) -> Result<Run, String> {
 }
 
 /// Names in a folder, sorted; one that is not there has none.
-pub(super) fn names(folder: &Path) -> Result<BTreeSet<String>, String> {
-    match fs::read_dir(folder) {
-        Ok(entries) => Ok(entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeSet::new()),
-        Err(error) => Err(format!("cannot look through '{}': {error}", folder.display())),
-    }
+pub(super) fn names(folder: &Path) -> Result<BTreeSet<String>> {
+    Ok(folder::names(folder)?.into_iter().collect())
 }

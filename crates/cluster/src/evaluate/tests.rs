@@ -12,7 +12,7 @@ use crate::folder::{State, write};
 use built::{Built, Node, conditions};
 
 /// Evaluated by the program that made the plan.
-fn evaluate(folder: &Folder) -> Result<ClusterDocument, String> {
+fn evaluate(folder: &Folder) -> Result<ClusterDocument> {
     super::evaluate(folder, built::program())
 }
 
@@ -310,8 +310,10 @@ fn hpl_stands_against_the_sum_of_peaks() {
 
 #[test]
 fn no_plan_is_an_error_and_no_results_are_none() {
-    let scratch = crate::testing::scratch();
-    assert!(evaluate(&Folder::at(&scratch.path().join("nothing"))).unwrap_err().contains("assay cluster plan"));
+    let scratch = crate::tests::support::scratch();
+    assert!(
+        evaluate(&Folder::at(&scratch.path().join("nothing"))).unwrap_err().to_string().contains("assay cluster plan")
+    );
     let document = evaluate(&Built::plan(3).folder).unwrap();
     assert!(document.groups.is_empty() && document.nodes.iter().all(|node| node.state == NodeState::Waiting));
     assert_eq!(document.nodes[0].why.as_deref(), Some("it has no tasks"));

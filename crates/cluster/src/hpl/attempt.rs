@@ -3,31 +3,34 @@
 //! In the attempt's folder stay `HPL.dat` as it was read, `hpl.txt` as it was printed, and `said.txt`.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
+use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 
+use bench::reference::hpl;
+use bench::reference::{Output, Reading};
 use model::cluster::{Claim, HplPlan, NodeFacts, OutcomeStatus, Task, Work};
 use sys::clock::monotonic_raw_seconds;
 
 use super::launch::{self, Reach, machine, reach, usual};
 use super::size::{Member, Size, size};
-use crate::attempt::{
-    Came, Ended, MOST_LOST, MOST_MORE_SECONDS, MOST_TIMES, Place, SAID, fail, last_words, outcome, publish, wait_out,
-    work_folder,
+use crate::attempt::context::{
+    AttemptResult, MOST_LOST, MOST_MORE_SECONDS, MOST_TIMES, NodeContext, ProcessEnd, outcome,
 };
-use crate::claim;
+use crate::attempt::process::{SAID, append_to, last_words, wait_out};
+use crate::attempt::publish::{fail, publish};
+use crate::claims::claim;
+use crate::claims::lease::Lease;
+use crate::error::{Result, cannot_read, cannot_write};
 use crate::evaluate::Standpoint;
-use crate::folder::{State, cannot_write, read};
-use crate::lease::Lease;
-use crate::make::{NODE, program_path};
-use crate::pairs::Here;
-use crate::scheduler::{Environment, find_program, mpi_types};
+use crate::folder::{FACTS, NODE, State, make_folder, read};
+use crate::network::idle::IdleWorker;
+use crate::scheduler::command::{Environment, find_program};
+use crate::scheduler::slurm::mpi_types;
 use crate::tasks::tried;
-use bench::reference::hpl;
-use bench::reference::{Output, Reading};
 
 /// The file with what it printed.
 const PRINTED: &str = "hpl.txt";
@@ -38,88 +41,88 @@ const MOST_PRINTED: u64 = 4 << 20;
 /// HPL's number of the standard output.
 const TO_STDOUT: u32 = 6;
 
-/// Claims a task of this name and makes an attempt at it.
-///
-/// # Errors
-/// A sentence: the folder cannot be read or written, or the program not started. The task has been given back then, if
-/// that was possible.
-pub(super) fn one(here: &Here<'_>, hpl: &HplPlan, name: &str, known: &[Standpoint]) -> Result<(), String> {
-    let place = here.place;
-    let folders = [State::Waiting, State::Running].map(|state| place.folder.tasks(state, place.node));
-    let Some(held) = claim::claim(&folders[0], &folders[1], name, here.us)? else { return Ok(()) };
-    let task: Task = read(held.path()).map_err(|error| format!("cannot read '{}': {error}", held.path().display()))?;
-    let lease = place.leases.hold(held);
-    let came = attempt(here, hpl, &task, &lease, known);
-    place.leases.forget(&lease);
-    match came {
-        Ok(came) => {
-            (here.came)(&task, &came);
+/// Claims a task of this name and makes an attempt at it. After an error the task has been returned, if that was
+/// possible.
+pub(super) fn attempt_task(worker: &IdleWorker<'_>, hpl: &HplPlan, name: &str, known: &[Standpoint]) -> Result<()> {
+    let context = worker.context;
+    let (waiting, running) = context.folder.open_tasks(context.node);
+    let Some(held) = claim::claim(&waiting, &running, name, worker.us)? else { return Ok(()) };
+    let task = held.task()?;
+    let lease = context.leases.hold(held);
+    let result = attempt(worker, hpl, &task, &lease, known);
+    context.leases.forget(&lease);
+    match result {
+        Ok(result) => {
+            (worker.on_result)(&task, &result);
             Ok(())
         }
         Err(why) => {
-            let _ = lease.held().clone().give_back(&folders[0]);
+            let _ = lease.held().clone().give_back(&waiting);
             Err(why)
         }
     }
 }
 
 fn attempt(
-    here: &Here<'_>,
+    worker: &IdleWorker<'_>,
     hpl: &HplPlan,
     task: &Task,
     lease: &Arc<Lease>,
     known: &[Standpoint],
-) -> Result<Came, String> {
-    let place = here.place;
-    let (failed, lost) = tried(place.folder, place.node, &task.name)?;
+) -> Result<AttemptResult> {
+    let context = worker.context;
+    let (failed, lost) = tried(context.folder, context.node, &task.name)?;
     let mut outcome = outcome(task, &lease.held().claim, failed);
-    let work = work_folder(place, &lease.held().seen());
-    fs::create_dir_all(&work).map_err(|error| cannot_write(&work, &error))?;
+    let work = context.work_folder(&lease.held().seen());
+    make_folder(&work)?;
     if lost >= MOST_LOST {
         outcome.reason = Some(format!("{lost} workers went away in the middle of it"));
-        return publish(place, lease, &outcome);
+        return publish(context, lease, &outcome);
     }
-    let prepared = match prepare(place, hpl, task, known) {
+    let prepared = match prepare(context, hpl, task, known) {
         Ok(prepared) => prepared,
         // What is not there will not be there the next time.
         Err(why) => {
             (outcome.status, outcome.reason) = (OutcomeStatus::Skipped, Some(why));
-            return publish(place, lease, &outcome);
+            return publish(context, lease, &outcome);
         }
     };
     let size = &prepared.size;
     outcome.figures = figures(size);
-    (here.tell)(&format!(
+    (worker.tell)(&format!(
         "{}: {}, N = {}, {} processes on {} nodes, about {:.0} s",
-        place.node, task.name, size.params.n, size.params.threads, prepared.nodes, size.seconds
+        context.node, task.name, size.params.n, size.params.threads, prepared.nodes, size.seconds
     ));
     let began = monotonic_raw_seconds();
-    let ended = launched(place, lease, &work, &prepared)?;
+    let ended = launched(context, lease, &work, &prepared)?;
     outcome.seconds = monotonic_raw_seconds() - began;
     let judged = match ended {
-        Ended::Exited(status) => {
+        ProcessEnd::Exited(status) => {
             outcome.exit_status = status.code();
             judge(&work, status, size)
         }
-        Ended::TooLong => Err(format!("ended by us after {:.0} s; {}", most_seconds(size), last_words(&work))),
-        Ended::Stopped | Ended::Lost => {
-            let given = lease.held().clone().give_back(&place.folder.tasks(State::Waiting, place.node))?;
+        ProcessEnd::TimedOut => Err(format!("ended by us after {:.0} s; {}", most_seconds(size), last_words(&work))),
+        ProcessEnd::Stopped | ProcessEnd::LeaseLost => {
+            let is_ours = lease.held().clone().give_back(&context.folder.tasks(State::Waiting, context.node))?;
             let _ = fs::remove_dir_all(&work);
-            return Ok(if given { Came::GivenBack } else { Came::Lost });
+            return Ok(AttemptResult::returned(is_ours));
         }
     };
     match judged {
         Ok(reading) => {
             outcome.figures.extend(measured(&reading));
             outcome.status = OutcomeStatus::Ok;
-            publish(place, lease, &outcome)
+            publish(context, lease, &outcome)
         }
         Err(reason) => {
             outcome.reason = Some(reason);
-            fail(place, lease, outcome)
+            fail(context, lease, outcome)
         }
     }
 }
+
+/// A value, or the reason for the outcome of a task that cannot be done.
+type Reasoned<T> = std::result::Result<T, String>;
 
 /// What it is run with.
 struct Prepared {
@@ -130,23 +133,20 @@ struct Prepared {
 }
 
 /// Finds out what it can be run with.
-///
-/// # Errors
-/// A sentence: why it cannot be run.
-fn prepare(place: &Place<'_>, hpl: &HplPlan, task: &Task, known: &[Standpoint]) -> Result<Prepared, String> {
+fn prepare(context: &NodeContext<'_>, hpl: &HplPlan, task: &Task, known: &[Standpoint]) -> Reasoned<Prepared> {
     let Work::Hpl(work) = &task.work else { return Err(format!("the task '{}' is none of HPL", task.name)) };
-    let environment = Environment::of(&place.environment.iter().cloned().collect());
+    let environment = Environment::of(&context.environment.iter().cloned().collect());
     let program = found(&hpl.program, &environment).ok_or_else(|| {
         format!(
             "'{}' is no program on '{}'; name the path of xhpl with assay cluster plan --hpl",
-            hpl.program, place.node
+            hpl.program, context.node
         )
     })?;
-    let workers = work.nodes.iter().map(|node| Ok((node.as_str(), worker(place, node)?)));
-    let workers = workers.collect::<Result<Vec<(&str, Claim)>, String>>()?;
+    let workers = work.nodes.iter().map(|node| Ok((node.as_str(), worker(context, node)?)));
+    let workers = workers.collect::<Reasoned<Vec<(&str, Claim)>>>()?;
     let reach = reach(&workers.iter().map(|(node, claim)| (*node, claim)).collect::<Vec<_>>())?;
-    let members = workers.iter().map(|(node, claim)| member(place, node, claim, known));
-    let size = size(&members.collect::<Result<Vec<Member>, String>>()?, hpl.most_seconds)?;
+    let members = workers.iter().map(|(node, claim)| member(context, node, claim, known));
+    let size = size(&members.collect::<Reasoned<Vec<Member>>>()?, hpl.most_seconds)?;
     let launcher = launcher(hpl, &reach, &environment)?;
     let program = program.to_string_lossy();
     Ok(Prepared {
@@ -164,7 +164,7 @@ fn found(program: &str, environment: &Environment) -> Option<PathBuf> {
 }
 
 /// What starts the processes, with the program's path.
-fn launcher(hpl: &HplPlan, reach: &Reach, environment: &Environment) -> Result<Vec<String>, String> {
+fn launcher(hpl: &HplPlan, reach: &Reach, environment: &Environment) -> Reasoned<Vec<String>> {
     let mut words = hpl.launcher.clone();
     if words.is_empty() {
         words.push(usual(reach).to_owned());
@@ -183,17 +183,17 @@ fn launcher(hpl: &HplPlan, reach: &Reach, environment: &Environment) -> Result<V
 }
 
 /// The worker that has a node.
-fn worker(place: &Place<'_>, node: &str) -> Result<Claim, String> {
-    let running = place.folder.tasks(State::Running, node);
+fn worker(context: &NodeContext<'_>, node: &str) -> Reasoned<Claim> {
+    let running = context.folder.tasks(State::Running, node);
     let seen = claim::claims(&running)?.into_iter().find(|seen| seen.name == NODE);
-    let who = seen.and_then(|seen| read(&running.join(format!("{}.who", seen.plain()))).ok());
+    let who = seen.and_then(|seen| seen.claimer(&running));
     who.ok_or_else(|| format!("the node '{node}' has no worker"))
 }
 
 /// What a node has.
-fn member(place: &Place<'_>, node: &str, worker: &Claim, known: &[Standpoint]) -> Result<Member, String> {
-    let path = place.folder.node(node).join("facts.json");
-    let facts: NodeFacts = read(&path).map_err(|error| format!("cannot read '{}': {error}", path.display()))?;
+fn member(context: &NodeContext<'_>, node: &str, worker: &Claim, known: &[Standpoint]) -> Reasoned<Member> {
+    let path = context.folder.node(node).join(FACTS);
+    let facts: NodeFacts = read(&path).map_err(cannot_read(&path))?;
     let limit = facts.settings.get("memory_limit_bytes").and_then(|text| text.parse::<u64>().ok());
     let total = facts.machine.memory.total_bytes;
     let memory_bytes = total.into_iter().chain(limit).min();
@@ -213,33 +213,27 @@ fn most_seconds(size: &Size) -> f64 {
 }
 
 /// Runs it in the attempt's folder until it ends or has to.
-fn launched(place: &Place<'_>, lease: &Lease, work: &Path, prepared: &Prepared) -> Result<Ended, String> {
+fn launched(context: &NodeContext<'_>, lease: &Lease, work: &Path, prepared: &Prepared) -> Result<ProcessEnd> {
     let input = work.join(hpl::INPUT);
-    fs::write(&input, hpl::input(&prepared.size.params, TO_STDOUT)).map_err(|error| cannot_write(&input, &error))?;
-    let open = |name: &str| {
-        let path = work.join(name);
-        OpenOptions::new().create(true).append(true).open(&path).map_err(|error| cannot_write(&path, &error))
-    };
-    let (printed, said) = (open(PRINTED)?, open(SAID)?);
-    let (program, rest) = prepared.argv.split_first().ok_or("HPL has no command")?;
+    fs::write(&input, hpl::input(&prepared.size.params, TO_STDOUT)).map_err(cannot_write(&input))?;
+    let (printed, said) = (append_to(work, PRINTED)?, append_to(work, SAID)?);
     // Through the plan's program, so that the kernel ends the launcher with us, and it what it has started.
-    let mut command = Command::new(program_path(place.folder, place.plan));
-    command.args(["attempt", "--program", program, &std::process::id().to_string()]).args(rest);
-    command.env_clear().envs(place.environment.iter().map(|(name, value)| (name, value))).envs(&prepared.environment);
+    let mut command = Command::new(context.folder.program(context.plan));
+    command
+        .args(["attempt", "--program", &prepared.argv[0], &std::process::id().to_string()])
+        .args(&prepared.argv[1..]);
+    command.env_clear().envs(context.environment.iter().map(|(name, value)| (name, value))).envs(&prepared.environment);
     command.current_dir(work).stdout(printed).stderr(said);
-    wait_out(command, place, lease, most_seconds(&prepared.size))
+    wait_out(command, context, lease, most_seconds(&prepared.size))
 }
 
 /// What it says, if it came to its end and found its own solution right.
-fn judge(work: &Path, status: ExitStatus, size: &Size) -> Result<Reading, String> {
+fn judge(work: &Path, status: ExitStatus, size: &Size) -> Reasoned<Reading> {
     let text = |name: &str| {
         let path = work.join(name);
-        let whole = || format!("cannot read '{}'", path.display());
         let mut bytes = Vec::new();
-        let file = File::open(&path).map_err(|error| format!("{}: {error}", whole()))?;
-        std::io::Read::read_to_end(&mut std::io::Read::take(file, MOST_PRINTED), &mut bytes)
-            .map_err(|error| format!("{}: {error}", whole()))?;
-        Ok::<_, String>(String::from_utf8_lossy(&bytes).into_owned())
+        let read = File::open(&path).and_then(|file| file.take(MOST_PRINTED).read_to_end(&mut bytes));
+        read.map_err(cannot_read(&path)).map(|_| String::from_utf8_lossy(&bytes).into_owned())
     };
     if let Some(signal) = status.signal() {
         return Err(format!("ended by signal {signal}; {}", last_words(work)));

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bench::reference::hpl;
 use model::cluster::Claim;
 use model::linpack::LinpackParams;
 
 use super::size::Size;
-use bench::reference::hpl;
+use crate::claims::claim::boot_of;
 
 /// How the nodes can be reached together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,9 +21,6 @@ pub(super) enum Reach {
 }
 
 /// How nodes can be reached together, by the workers that have them.
-///
-/// # Errors
-/// A sentence: they are not in one allocation.
 pub(super) fn reach(workers: &[(&str, &Claim)]) -> Result<Reach, String> {
     let jobs: BTreeSet<Option<&str>> = workers.iter().map(|(_, claim)| claim.job.as_deref()).collect();
     let machines: BTreeSet<(&str, Option<&str>)> = workers.iter().map(|(_, claim)| machine(claim)).collect();
@@ -49,7 +47,7 @@ pub(super) fn reach(workers: &[(&str, &Claim)]) -> Result<Reach, String> {
 
 /// The machine that a worker is on: its name, and the boot without the name space behind it.
 pub(super) fn machine(claim: &Claim) -> (&str, Option<&str>) {
-    (&claim.host, claim.boot.as_deref().and_then(|boot| boot.split(' ').next()))
+    (&claim.host, boot_of(claim))
 }
 
 /// The launcher that is taken where the plan names none.

@@ -1,9 +1,8 @@
 //! How large a matrix HPL solves on several nodes, and by how many processes. Pure.
 
+use bench::reference::hpl::{USUAL_PANEL, expected_seconds, grid};
 use model::isa::Element;
 use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
-
-use bench::reference::hpl::{USUAL_PANEL, expected_seconds, grid};
 
 /// The share of the memory that the matrix may take: HPL's own FAQ recommends 80 %, the system needs the rest.
 const MEMORY_SHARE: f64 = 0.8;
@@ -41,9 +40,6 @@ pub(super) struct Size {
 
 /// As many processes on every node as the one with the fewest cores has (each has the same share of the matrix, so the
 /// weakest decides), and the largest system that fits into the least memory times nodes and into the time.
-///
-/// # Errors
-/// A sentence: nodes without memory or too many processes, a time in which nothing can be solved.
 pub(super) fn size(members: &[Member], most_seconds: Option<f64>) -> Result<Size, String> {
     let on_machine_of = |member: &Member| members.iter().filter(|other| other.machine == member.machine).count();
     let share = |member: &Member| (member.cores / u32::try_from(on_machine_of(member)).unwrap_or(u32::MAX)).max(1);

@@ -7,16 +7,18 @@ use std::process::Command;
 use model::cluster::{HplPlan, NodeFacts, Outcome, OutcomeStatus, Plan, PlanNode, Task, Work};
 use model::machine::Machine;
 
-use super::*;
-use crate::attempt::Place;
-use crate::claim::{Held, claimer};
+use super::meeting::run_hpl;
+use super::tasks::{is_hpl, task};
+use crate::attempt::context::NodeContext;
+use crate::claims::claim::{self, HeldClaim, claimer};
+use crate::claims::lease::Leases;
 use crate::evaluate::evaluate;
-use crate::folder::write;
-use crate::lease::Leases;
-use crate::make::NODE;
-use crate::pairs::Waits;
-use crate::testing::{Scratch, scratch};
+use crate::folder::{Folder, NODE, State, names, write};
+use crate::network::idle::{IdleEnd, IdleWorker, Waits};
+use crate::plan;
+use crate::tasks::{lease, waiting};
 use crate::tests::plan_of;
+use crate::tests::support::{Scratch, scratch};
 
 /// The plan's program: becomes the launcher as `assay attempt` does.
 const ASSAY: &str =
@@ -36,7 +38,7 @@ struct World {
     scratch: Scratch,
     folder: Folder,
     plan: Plan,
-    nodes: Vec<(String, Held)>,
+    nodes: Vec<(String, HeldClaim)>,
 }
 
 fn install(scratch: &Scratch, name: &str, text: &str) -> PathBuf {
@@ -59,7 +61,7 @@ fn world(nodes: &[(&str, &str)], launcher: &str) -> World {
     });
     let folder = Folder::at(&scratch.path().join("plan"));
     let tasks: Vec<Task> = tasks.into_iter().filter(|task| matches!(task.work, Work::Hpl(_))).collect();
-    make::write(&folder, &plan, &tasks, Path::new(&plan.program_path)).unwrap();
+    plan::write::write(&folder, &plan, &tasks, Path::new(&plan.program_path)).unwrap();
     let us = claimer(None).unwrap();
     let held = nodes.iter().map(|(node, model)| {
         let mut machine = Machine::default();
@@ -84,7 +86,7 @@ fn world(nodes: &[(&str, &str)], launcher: &str) -> World {
 
 impl World {
     /// A worker on each of these nodes; how each ended.
-    fn meet(&self, nodes: &[&str], linger: f64) -> Vec<Ended> {
+    fn meet(&self, nodes: &[&str], linger: f64) -> Vec<IdleEnd> {
         let environment = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
         std::thread::scope(|scope| {
             let one = |node: &&str| {
@@ -92,9 +94,10 @@ impl World {
                 scope.spawn(move || {
                     let (leases, us) = (Leases::new(lease(&self.plan)), claimer(None).unwrap());
                     let (folder, plan) = (&self.folder, &self.plan);
-                    let place = Place { folder, plan, node: &node, environment, leases: &leases, until: None };
+                    let context = NodeContext { folder, plan, node: &node, environment, leases: &leases, until: None };
                     let waits = Waits { linger, ..Waits::default() };
-                    meet(&Here { place: &place, us: &us, waits, tell: &|_| {}, came: &|_, _| {} }).unwrap()
+                    run_hpl(&IdleWorker { context: &context, us: &us, waits, tell: &|_| {}, on_result: &|_, _| {} })
+                        .unwrap()
                 })
             };
             let started: Vec<_> = nodes.iter().map(one).collect();
@@ -102,13 +105,13 @@ impl World {
         })
     }
 
-    fn all(&self) -> Vec<Ended> {
+    fn all(&self) -> Vec<IdleEnd> {
         let nodes: Vec<&str> = self.nodes.iter().map(|(node, _)| node.as_str()).collect();
         self.meet(&nodes, 60.0)
     }
 
     fn outcome(&self, task: &str) -> Outcome {
-        crate::folder::read(&self.folder.tasks(State::Done, "n1").join(task).join("outcome.json")).unwrap()
+        crate::folder::read(&self.folder.outcome("n1", task)).unwrap()
     }
 
     fn called(&self) -> Vec<String> {
@@ -122,7 +125,7 @@ fn all_nodes_meet_and_one_launches() {
     // Among the rest: the others hold still, with their marks, while it runs.
     let holds = "ls \"$here\"/plan/net/call-*/ >> \"$here/marks\"\n";
     let world = world(&[("n1", "a"), ("n2", "a"), ("n3", "a")], &format!("{holds}{SOLVES}"));
-    assert_eq!(world.all(), [const { Ended::AllOver }; 3]);
+    assert_eq!(world.all(), [const { IdleEnd::AllFinished }; 3]);
     let outcome = world.outcome("hpl");
     assert_eq!((outcome.status, outcome.reason.as_deref()), (OutcomeStatus::Ok, None));
     let figure = |name: &str| outcome.figures[name];
@@ -137,19 +140,19 @@ fn all_nodes_meet_and_one_launches() {
     assert!(["HPL.dat", "hpl.txt"].iter().all(|name| done.join(name).is_file()), "kept as it was");
     let told = evaluate(&world.folder, world.plan.program.clone()).unwrap().hpl;
     assert_eq!((told.len(), told[0].rate, told[0].nodes.len()), (1, Some(figure("flop_per_s")), 3));
-    assert_eq!(world.all(), [const { Ended::AllOver }; 3], "there is nothing to meet for any more");
+    assert_eq!(world.all(), [const { IdleEnd::AllFinished }; 3], "there is nothing to meet for any more");
     assert_eq!(world.called().len(), 1);
 }
 
 #[test]
 fn nodes_of_equal_hardware_have_their_own() {
     let world = world(&[("n1", "a"), ("n2", "b"), ("n3", "b"), ("n4", "c")], SOLVES);
-    assert_eq!(world.all(), [const { Ended::AllOver }; 4]);
+    assert_eq!(world.all(), [const { IdleEnd::AllFinished }; 4]);
     let nodes = |task: &str| {
         let Work::Hpl(hpl) = world.outcome(task).task.work else { panic!("{task}") };
         hpl.nodes.join(",")
     };
-    let mut done = crate::folder::names(&world.folder.tasks(State::Done, "n1")).unwrap();
+    let mut done = names(&world.folder.tasks(State::Done, "n1")).unwrap();
     done.sort_unstable();
     assert_eq!(done, ["hpl", "hpl.group-1"], "two are the only ones of their kind");
     assert_eq!((nodes("hpl"), nodes("hpl.group-1")), ("n1,n2,n3,n4".to_owned(), "n2,n3".to_owned()));
@@ -165,7 +168,7 @@ fn what_fails_is_a_sentence() {
         ("kill -9 $$\n".to_owned(), "signal 9"),
     ] {
         let world = world(&[("n1", "a"), ("n2", "a")], &does);
-        assert_eq!(world.all(), [const { Ended::AllOver }; 2]);
+        assert_eq!(world.all(), [const { IdleEnd::AllFinished }; 2]);
         let outcome = world.outcome("hpl");
         let reason = outcome.reason.unwrap();
         assert_eq!(outcome.status, OutcomeStatus::Failed, "{reason}");
@@ -187,7 +190,7 @@ fn what_is_not_there_is_said_and_not_tried() {
     for (change, why) in cases {
         let mut world = world(&[("n1", "a"), ("n2", "a")], SOLVES);
         change(world.plan.hpl.as_mut().unwrap());
-        assert_eq!(world.all(), [const { Ended::AllOver }; 2]);
+        assert_eq!(world.all(), [const { IdleEnd::AllFinished }; 2]);
         let outcome = world.outcome("hpl");
         assert_eq!(outcome.status, OutcomeStatus::Skipped);
         assert!(outcome.reason.as_ref().unwrap().contains(why), "{outcome:?}");
@@ -198,18 +201,18 @@ fn what_is_not_there_is_said_and_not_tried() {
 #[test]
 fn who_waits_in_vain_leaves_the_task() {
     let world = world(&[("n1", "a"), ("n2", "a")], SOLVES);
-    assert_eq!(world.meet(&["n1"], 0.5), [Ended::Alone]);
+    assert_eq!(world.meet(&["n1"], 0.5), [IdleEnd::PartnersMissing]);
     assert!(world.called().is_empty());
     assert!(waiting(&world.folder, "n1").unwrap().contains("hpl"));
-    assert_eq!(world.all(), [const { Ended::AllOver }; 2], "later they meet");
+    assert_eq!(world.all(), [const { IdleEnd::AllFinished }; 2], "later they meet");
 }
 
 #[test]
 fn a_node_alone_has_no_such_task() {
     let hpl = HplPlan { program: "xhpl".into(), launcher: Vec::new(), most_seconds: Some(60.0) };
     let node = |name: &str| PlanNode { name: name.to_owned(), partition: None };
-    assert!(task(&[node("n1")], &hpl).unwrap_err().contains("at least two"));
+    assert!(task(&[node("n1")], &hpl).unwrap_err().to_string().contains("at least two"));
     let of_two = task(&[node("n1"), node("n2")], &hpl).unwrap();
     assert_eq!((of_two.node.as_str(), of_two.seconds), ("n1", 90.0));
-    assert!(is_ours("hpl") && is_ours("hpl.group-2") && !is_ours("hplx") && !is_ours("cpu"));
+    assert!(is_hpl("hpl") && is_hpl("hpl.group-2") && !is_hpl("hplx") && !is_hpl("cpu"));
 }

@@ -2,23 +2,23 @@
 //! the plan's folder.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom};
+use std::fs::OpenOptions;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use model::cluster::Claim;
+use bench::reference::run::end_group;
+use model::cluster::{Claim, PlanNode};
 use rustix::process::{Pid, Signal, kill_process_group};
 use sys::clock::monotonic_raw_seconds;
 
-use super::calling::{Environment, find_program};
-use super::{Phase, Queued, Refusal, Seat, Standing};
-use crate::claim::{claimer, claims, is_gone};
-use crate::folder::{Folder, State};
-use crate::make::NODE;
-use bench::reference::run::end_group;
+use super::command::{Environment, find_program};
+use super::error::SchedulerError;
+use super::job::{Availability, JobLimits, Phase, Queued, Refusal, SchedulerState};
+use crate::claims::claim::{claimer, has_worker};
+use crate::error::Result;
+use crate::folder::Folder;
 
 /// How long workers have to end what they measure and put their tasks back.
 const GRACE_SECONDS: f64 = 15.0;
@@ -42,10 +42,7 @@ pub(super) struct Children {
 
 impl Children {
     /// None yet. `bound`: they end when this is dropped.
-    ///
-    /// # Errors
-    /// A sentence: the kernel gives no random bytes.
-    pub(super) fn new(plan: &Path, lease: Duration, bound: bool) -> Result<Self, String> {
+    pub(super) fn new(plan: &Path, lease: Duration, bound: bool) -> Result<Self> {
         let us = claimer(None)?;
         Ok(Self { folder: Folder::at(plan), lease, us, jobs: BTreeMap::new(), started: 0, bound })
     }
@@ -56,7 +53,7 @@ impl Children {
         launcher: &str,
         workers: &[(String, Vec<String>)],
         environment: &Environment,
-    ) -> Result<String, Refusal> {
+    ) -> std::result::Result<String, Refusal> {
         self.started += 1;
         let id = format!("{launcher}-{}-{}", self.us.id, self.started);
         let log = self.folder.log().join(format!("{id}.out"));
@@ -64,9 +61,9 @@ impl Children {
         for (node, argv) in workers {
             match start(argv, environment, &log) {
                 Ok(child) => job.push((node.clone(), child)),
-                Err(said) => {
+                Err(error) => {
                     end(&mut job);
-                    return Err(Refusal::Wrong(said));
+                    return Err(Refusal::Wrong(error.to_string()));
                 }
             }
         }
@@ -75,31 +72,36 @@ impl Children {
     }
 
     /// What is known of these nodes: those with a child, or with a worker that somebody else started, are busy.
-    pub(super) fn standing<'a>(&mut self, nodes: impl Iterator<Item = &'a str>) -> Standing {
+    pub(super) fn state<'a>(&mut self, nodes: impl Iterator<Item = &'a str>) -> SchedulerState {
         for job in self.jobs.values_mut() {
             job.retain_mut(|(_, child)| matches!(child.try_wait(), Ok(None)));
         }
         self.jobs.retain(|_, job| !job.is_empty());
         let running = |id: &String| Queued { id: id.clone(), phase: Phase::Running, reason: String::new() };
-        Standing {
-            nodes: nodes.map(|node| (node.to_owned(), self.seat(node))).collect(),
+        SchedulerState {
+            nodes: nodes.map(|node| (node.to_owned(), self.availability(node))).collect(),
             queue: self.jobs.keys().map(running).collect(),
-            ..Standing::default()
+            ..SchedulerState::default()
         }
     }
 
-    fn seat(&self, node: &str) -> Seat {
+    fn availability(&self, node: &str) -> Availability {
         if self.jobs.values().flatten().any(|(of, _)| of == node) {
-            return Seat::Busy("a worker of ours is there".to_owned());
+            return Availability::Busy("a worker of ours is there".to_owned());
         }
-        let folder = self.folder.tasks(State::Running, node);
-        let others = claims(&folder).unwrap_or_default().into_iter().filter(|seen| seen.name == NODE);
-        for seen in others {
-            if !is_gone(&folder, &seen, &self.us, self.lease).unwrap_or(true) {
-                return Seat::Busy("a worker that somebody else started is there".to_owned());
-            }
+        if has_worker(&self.folder, node, &self.us, self.lease) {
+            return Availability::Busy("a worker that somebody else started is there".to_owned());
         }
-        Seat::Idle
+        Availability::Idle
+    }
+
+    /// The same, where each job is for one node of the plan: a node whose worker has ended can start again while others go
+    /// on.
+    pub(super) fn state_of_single_nodes(&mut self, nodes: &[PlanNode]) -> SchedulerState {
+        let partitions = nodes.iter().filter_map(|node| node.partition.clone()).chain([String::new()]);
+        let one_node = JobLimits { seconds: None, nodes: Some(1) };
+        let bounds = partitions.map(|name| (name, one_node)).collect();
+        SchedulerState { bounds, ..self.state(nodes.iter().map(|node| node.name.as_str())) }
     }
 
     /// Ends a job.
@@ -119,15 +121,15 @@ impl Drop for Children {
     }
 }
 
-fn start(argv: &[String], environment: &Environment, log: &Path) -> Result<Child, String> {
-    let (program, rest) = argv.split_first().ok_or("a worker without a program cannot be started")?;
-    let cannot = |error: std::io::Error| format!("cannot write what workers print to '{}': {error}", log.display());
+fn start(argv: &[String], environment: &Environment, log: &Path) -> std::result::Result<Child, SchedulerError> {
+    let (program, rest) = argv.split_first().ok_or(SchedulerError::NoCommand)?;
+    let cannot = |error| SchedulerError::Log(log.to_owned(), error);
     let out = OpenOptions::new().create(true).append(true).open(log).map_err(cannot)?;
     let errors = out.try_clone().map_err(cannot)?;
     let mut command = Command::new(find_program(program, environment).unwrap_or_else(|| PathBuf::from(program)));
     command.args(rest).env_clear().envs(environment.all()).process_group(0);
     command.stdin(Stdio::null()).stdout(out).stderr(errors);
-    command.spawn().map_err(|error| format!("cannot start '{program}': {error}"))
+    command.spawn().map_err(|error| SchedulerError::Start(program.clone(), error))
 }
 
 /// Ends workers: asks them first, so that they put their tasks back.
@@ -151,71 +153,21 @@ fn end(job: &mut [(String, Child)]) {
     }
 }
 
-/// The end of a log in which the last line is looked for: some hundred lines, as many nodes may have printed into it.
-const TAIL_BYTES: i64 = 32_768;
-
-/// What srun's own lines begin with.
-const BY_SRUN: &str = "srun: ";
-
-/// The last line that a job printed, which tells why it ended; `None` where it printed nothing.
-#[must_use]
-pub fn last_line(plan: &Folder, id: &str) -> Option<String> {
-    let text = tail(plan, id)?;
-    let mut lines = lines(&text);
-    // What srun says of the end of a worker's process is less than what the worker said itself.
-    if !lines.iter().all(|line| line.starts_with(BY_SRUN)) {
-        lines.retain(|line| !line.starts_with(BY_SRUN));
-    }
-    lines.last().map(|line| shown(line))
-}
-
-/// The last line of what a job of several nodes printed that names this one; srun's own where no other does.
-#[must_use]
-pub fn last_line_of(plan: &Folder, id: &str, node: &str) -> Option<String> {
-    let text = tail(plan, id)?;
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let names = |line: &&str| line.split(|c| !is_part(c)).any(|word| word == node);
-    let (by_srun, by_worker): (Vec<&str>, Vec<&str>) =
-        lines(&text).into_iter().filter(names).partition(|line| line.starts_with(BY_SRUN));
-    by_worker.last().or(by_srun.last()).map(|line| shown(line))
-}
-
-fn tail(plan: &Folder, id: &str) -> Option<String> {
-    let mut file = File::open(plan.log().join(format!("{id}.out"))).ok()?;
-    let length = file.metadata().ok()?.len();
-    if i64::try_from(length).is_ok_and(|length| length > TAIL_BYTES) {
-        file.seek(SeekFrom::End(-TAIL_BYTES)).ok()?;
-    }
-    let mut bytes = Vec::new();
-    file.take(TAIL_BYTES.unsigned_abs()).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn lines(text: &str) -> Vec<&str> {
-    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
-}
-
-fn shown(line: &str) -> String {
-    line.chars().filter(|c| !c.is_control()).take(400).collect()
-}
-
-/// Makes the folder that logs go to.
-///
-/// # Errors
-/// A sentence: it cannot be made.
-pub(crate) fn make_log(plan: &Folder) -> Result<(), String> {
-    fs::create_dir_all(plan.log()).map_err(|error| crate::folder::cannot_write(&plan.log(), &error))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs;
 
-    fn scratch(name: &str) -> Folder {
-        let folder = Folder::at(&std::env::temp_dir().join(format!("assay-children-{name}-{}", std::process::id())));
-        let _ = fs::remove_dir_all(folder.path());
-        make_log(&folder).unwrap();
-        folder
+    use super::*;
+    use crate::folder::{NODE, State};
+    use crate::scheduler::log::last_line;
+    use crate::tests::support::{Scratch, scratch};
+
+    /// A plan's folder with a place for logs.
+    fn plan() -> (Scratch, Folder) {
+        let scratch = scratch();
+        let folder = Folder::at(scratch.path());
+        fs::create_dir_all(folder.log()).unwrap();
+        (scratch, folder)
     }
 
     fn environment() -> Environment {
@@ -226,10 +178,10 @@ mod tests {
         (node.to_owned(), ["sh", "-c", script].map(str::to_owned).to_vec())
     }
 
-    fn ended(children: &mut Children) -> Standing {
+    fn ended(children: &mut Children) -> SchedulerState {
         let began = monotonic_raw_seconds();
         loop {
-            let standing = children.standing(["n1", "n2"].into_iter());
+            let standing = children.state(["n1", "n2"].into_iter());
             if standing.queue.is_empty() || monotonic_raw_seconds() - began > 60.0 {
                 return standing;
             }
@@ -239,37 +191,29 @@ mod tests {
 
     #[test]
     fn a_job_is_there_until_its_last_worker_has_ended_and_what_it_said_stays() {
-        let folder = scratch("said");
+        let (_scratch, folder) = plan();
         let mut children = Children::new(folder.path(), Duration::from_mins(1), true).unwrap();
         let workers =
             [shell("n1", "echo first; echo; echo 'the reason ' >&2; echo 'srun: error: x'"), shell("n2", "sleep 1000")];
         let id = children.start("here", &workers, &environment()).unwrap();
         let began = monotonic_raw_seconds();
         // The first ends; the job and the second stay.
-        while children.standing(["n1", "n2"].into_iter()).nodes["n1"] != Seat::Idle
+        while children.state(["n1", "n2"].into_iter()).nodes["n1"] != Availability::Idle
             && monotonic_raw_seconds() - began < 60.0
         {
             std::thread::sleep(LOOK);
         }
-        let standing = children.standing(["n1", "n2"].into_iter());
+        let standing = children.state(["n1", "n2"].into_iter());
         assert_eq!(standing.queue.len(), 1);
-        assert!(matches!(standing.nodes["n2"], Seat::Busy(_)), "{standing:?}");
+        assert!(matches!(standing.nodes["n2"], Availability::Busy(_)), "{standing:?}");
         assert_eq!(last_line(&folder, &id).as_deref(), Some("the reason"));
         children.cancel(&id);
         assert!(ended(&mut children).queue.is_empty());
-        assert_eq!(last_line(&folder, "other"), None);
-        let log =
-            "assay: n1: 3 tasks\nassay: n11: bad\nsrun: error: n1: task 0: Exited\nsrun: error: n2: task 1: Exited\n";
-        fs::write(folder.log().join("7.out"), log).unwrap();
-        let of = |node| last_line_of(&folder, "7", node);
-        assert_eq!(of("n1").as_deref(), Some("assay: n1: 3 tasks"), "not what srun says, nor another node's");
-        assert_eq!((of("n2").as_deref(), of("n3")), (Some("srun: error: n2: task 1: Exited"), None));
-        let _ = fs::remove_dir_all(folder.path());
     }
 
     #[test]
     fn workers_that_are_bound_to_us_end_with_us() {
-        let folder = scratch("bound");
+        let (_scratch, folder) = plan();
         let mark = folder.path().join("ended");
         let mut children = Children::new(folder.path(), Duration::from_mins(1), true).unwrap();
         let script = format!("trap 'echo > {}; exit' TERM; while :; do sleep 0.05; done", mark.display());
@@ -277,34 +221,33 @@ mod tests {
         std::thread::sleep(Duration::from_millis(300));
         drop(children);
         assert!(mark.exists(), "it was asked to end, and waited for");
-        let _ = fs::remove_dir_all(folder.path());
     }
 
     #[test]
     fn a_worker_that_cannot_be_started_is_a_refusal() {
-        let folder = scratch("missing");
+        let (_scratch, folder) = plan();
         let mut children = Children::new(folder.path(), Duration::from_mins(1), true).unwrap();
         let worker = [("n1".to_owned(), vec!["assay-no-such-program".to_owned()])];
         let refused = children.start("here", &worker, &environment()).unwrap_err();
         assert!(matches!(&refused, Refusal::Wrong(said) if said.contains("assay-no-such-program")), "{refused:?}");
-        let _ = fs::remove_dir_all(folder.path());
     }
 
     #[test]
     fn a_node_with_a_worker_of_somebody_else_is_busy_until_its_lease_is_over() {
-        let folder = scratch("others");
+        let (_scratch, folder) = plan();
         let (waiting, running) = (folder.tasks(State::Waiting, "n1"), folder.tasks(State::Running, "n1"));
         fs::create_dir_all(&waiting).unwrap();
         fs::create_dir_all(&running).unwrap();
         fs::write(waiting.join(".node.json"), "{}").unwrap();
         // Of another host, so that only the lease can tell.
         let other = Claim { host: "elsewhere".into(), boot: None, ..claimer(None).unwrap() };
-        crate::claim::claim(&waiting, &running, NODE, &other).unwrap().unwrap();
+        crate::claims::claim::claim(&waiting, &running, NODE, &other).unwrap().unwrap();
         let mut children = Children::new(folder.path(), Duration::from_hours(1), true).unwrap();
-        assert!(matches!(&children.standing(["n1"].into_iter()).nodes["n1"], Seat::Busy(why) if why.contains("else")));
+        assert!(
+            matches!(&children.state(["n1"].into_iter()).nodes["n1"], Availability::Busy(why) if why.contains("else"))
+        );
         children.lease = Duration::ZERO;
         std::thread::sleep(Duration::from_millis(50));
-        assert_eq!(children.standing(["n1"].into_iter()).nodes["n1"], Seat::Idle);
-        let _ = fs::remove_dir_all(folder.path());
+        assert_eq!(children.state(["n1"].into_iter()).nodes["n1"], Availability::Idle);
     }
 }

@@ -3,8 +3,9 @@
 //! Forms are from the manual pages of Slurm 20.11 to 25.05; outputs recorded from a real one are in `recorded/`. A line
 //! that is not of the form asked for is left out where it is a remark, and is an error where a whole answer has none.
 
-use super::limits::Limits;
-use super::{JobEnd, Phase, Queued, Refusal, Seat};
+use super::error::SchedulerError;
+use super::job::{Availability, JobEnd, Phase, Queued, Refusal};
+use super::limits::UserLimits;
 
 /// Arguments of `sinfo` for [`nodes`]: a line for each node in each partition.
 pub(super) const NODES: &[&str] = &["sinfo", "--noheader", "-N", "-o", "%N|%R|%t|%E"];
@@ -14,11 +15,11 @@ pub(super) const NODES: &[&str] = &["sinfo", "--noheader", "-N", "-o", "%N|%R|%t
 pub(super) struct NodeLine {
     pub(super) name: String,
     pub(super) partition: String,
-    pub(super) seat: Seat,
+    pub(super) availability: Availability,
 }
 
 /// Reads what [`NODES`] printed.
-pub(super) fn nodes(text: &str) -> Result<Vec<NodeLine>, String> {
+pub(super) fn nodes(text: &str) -> Result<Vec<NodeLine>, SchedulerError> {
     let lines: Vec<NodeLine> = text.lines().filter_map(node).collect();
     if lines.is_empty() && !text.trim().is_empty() { Err(unread("sinfo", text)) } else { Ok(lines) }
 }
@@ -31,7 +32,7 @@ fn node(line: &str) -> Option<NodeLine> {
     if name.is_empty() || state.is_empty() {
         return None;
     }
-    Some(NodeLine { name: name.into(), partition: partition.into(), seat: seat(state, reason) })
+    Some(NodeLine { name: name.into(), partition: partition.into(), availability: availability(state, reason) })
 }
 
 /// Compact states in which a node is not there: `sinfo(1)`, "NODE STATE CODES".
@@ -39,7 +40,7 @@ const DOWN: &[&str] =
     &["down", "drain", "drng", "fail", "failg", "inval", "unk", "unknown", "futr", "err", "boot", "no_respond"];
 
 /// A node by its compact state and the reason that the site gave for it.
-fn seat(state: &str, reason: &str) -> Seat {
+fn availability(state: &str, reason: &str) -> Availability {
     let word = state.trim_end_matches(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let mark = &state[word.len()..];
     let because = match reason.trim() {
@@ -48,11 +49,11 @@ fn seat(state: &str, reason: &str) -> Seat {
     };
     // `*`: the node does not answer.
     if DOWN.contains(&word) || mark.contains('*') {
-        return Seat::Down(format!("{state}{because}"));
+        return Availability::Down(format!("{state}{because}"));
     }
     // Other marks of an idle node: asleep, waking, about to be rebooted, planned for another job. It will not start at
     // once.
-    if word == "idle" && mark.is_empty() { Seat::Idle } else { Seat::Busy(format!("{state}{because}")) }
+    if word == "idle" && mark.is_empty() { Availability::Idle } else { Availability::Busy(format!("{state}{because}")) }
 }
 
 /// The format of `squeue` for [`queue`]. `-r` gives a line to each task of an array, since limits count them so.
@@ -65,7 +66,7 @@ const OVER: &[&str] = &["BF", "CA", "CD", "DL", "F", "NF", "OOM", "PR", "RV", "T
 const WAITING: &[&str] = &["PD", "RD", "RF", "RH", "RQ"];
 
 /// Reads the queue.
-pub(super) fn queue(text: &str) -> Result<Vec<Queued>, String> {
+pub(super) fn queue(text: &str) -> Result<Vec<Queued>, SchedulerError> {
     let lines: Vec<(Queued, bool)> = text.lines().filter_map(queued).collect();
     if lines.is_empty() && !text.trim().is_empty() {
         return Err(unread("squeue", text));
@@ -98,7 +99,7 @@ pub(super) struct Partition {
 }
 
 /// Reads what `scontrol show partition -o` printed.
-pub(super) fn partitions(text: &str) -> Result<Vec<Partition>, String> {
+pub(super) fn partitions(text: &str) -> Result<Vec<Partition>, SchedulerError> {
     let partitions: Vec<Partition> = text.lines().filter_map(partition).collect();
     if partitions.is_empty() { Err(unread("scontrol show partition", text)) } else { Ok(partitions) }
 }
@@ -150,7 +151,7 @@ pub(super) struct Association {
     pub(super) partition: Option<String>,
     pub(super) default_qos: Option<String>,
     pub(super) qos: Vec<String>,
-    pub(super) limits: Limits,
+    pub(super) limits: UserLimits,
 }
 
 /// Reads a user's associations: none where nothing is accounted for. What a group may have counts as if we were all of
@@ -165,8 +166,8 @@ fn association(line: &str) -> Option<Association> {
         return None;
     };
     let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-    let own = Limits { running: jobs.parse().ok(), submitted: submit.parse().ok() };
-    let group = Limits { running: group_jobs.parse().ok(), submitted: group_submit.parse().ok() };
+    let own = UserLimits { running: jobs.parse().ok(), submitted: submit.parse().ok() };
+    let group = UserLimits { running: group_jobs.parse().ok(), submitted: group_submit.parse().ok() };
     Some(Association {
         account: some(account)?,
         partition: some(partition),
@@ -180,15 +181,15 @@ fn association(line: &str) -> Option<Association> {
 pub(super) const QUALITY: &str = "format=Name,MaxJobsPU,MaxSubmitPU,GrpJobs,GrpSubmit";
 
 /// Reads the limits of each quality of service, by its name.
-pub(super) fn qualities(text: &str) -> Vec<(String, Limits)> {
+pub(super) fn qualities(text: &str) -> Vec<(String, UserLimits)> {
     text.lines().filter_map(quality).collect()
 }
 
-fn quality(line: &str) -> Option<(String, Limits)> {
+fn quality(line: &str) -> Option<(String, UserLimits)> {
     let words: Vec<&str> = line.trim_end().split('|').collect();
     let [name, jobs, submit, group_jobs, group_submit, ..] = words.as_slice() else { return None };
-    let own = Limits { running: jobs.parse().ok(), submitted: submit.parse().ok() };
-    let group = Limits { running: group_jobs.parse().ok(), submitted: group_submit.parse().ok() };
+    let own = UserLimits { running: jobs.parse().ok(), submitted: submit.parse().ok() };
+    let group = UserLimits { running: group_jobs.parse().ok(), submitted: group_submit.parse().ok() };
     (!name.is_empty()).then(|| ((*name).to_owned(), own.and(group)))
 }
 
@@ -252,10 +253,9 @@ pub(super) fn refusal(said: &str) -> Refusal {
     }
 }
 
-fn unread(what: &str, text: &str) -> String {
-    let line: String =
-        text.lines().find(|line| !line.trim().is_empty()).unwrap_or("nothing").chars().take(120).collect();
-    format!("{what} did not answer in the form asked for: '{line}'")
+fn unread(command: &'static str, text: &str) -> SchedulerError {
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("nothing").chars().take(120).collect();
+    SchedulerError::Unreadable(command, line)
 }
 
 /// The kinds in the answer to `srun --mpi=list`: words that stand alone on their lines, below or behind a heading.

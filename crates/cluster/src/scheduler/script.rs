@@ -1,7 +1,7 @@
 //! What jobs run: the batch script for Slurm, and a worker's command on a node. Pure.
 
-use super::quote::quoted;
-use super::{Calling, Job};
+use super::job::{Job, JobSettings};
+use super::words::{command_line, quoted};
 
 /// Where a worker finds programs: nothing of the user's own set-up changes what is measured.
 pub(super) const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -47,20 +47,20 @@ fn minutes(job: &Job) -> u64 {
 /// `--no-requeue`: a job that lost its node is not started again by Slurm, unasked and perhaps when nobody waits for it
 /// any more: what it did not get done is submitted anew, for the nodes that are there then. `--no-kill`: the other
 /// nodes' workers go on when one node fails.
-pub(super) fn batch(calling: &Calling, job: &Job) -> String {
+pub(super) fn batch(settings: &JobSettings, job: &Job) -> String {
     let minutes = minutes(job);
-    let mut options = vec![format!("--job-name=assay-{}", job_name(&calling.name))];
+    let mut options = vec![format!("--job-name=assay-{}", job_name(&settings.name))];
     options.extend(job.partition.as_ref().map(|partition| format!("--partition={partition}")));
     options.extend([format!("--nodes={}", job.nodes.len()), format!("--nodelist={}", job.nodes.join(","))]);
     options.extend(["--ntasks-per-node=1", "--exclusive", "--mem=0"].map(str::to_owned));
     options.extend([format!("--time={minutes}"), format!("--signal=B:USR1@{}", told_before(minutes * 60))]);
     options.extend(["--no-requeue", "--no-kill", "--open-mode=append", "--export=NONE"].map(str::to_owned));
     options.push("--output=log/%j.out".to_owned());
-    options.extend(calling.lines.iter().cloned());
+    options.extend(settings.lines.iter().cloned());
     let options = options.iter().map(|option| format!("#SBATCH {option}\n")).collect::<Vec<_>>().concat();
     // The shell becomes srun, which passes the signal on to the workers.
-    let step: Vec<String> = step(calling, job).iter().map(|word| quoted(word)).collect();
-    format!("#!/bin/sh\n{options}PATH={SEARCH_PATH}:$PATH\nexport PATH\nexec {}\n", step.join(" "))
+    let step = command_line(&step(settings, job));
+    format!("#!/bin/sh\n{options}PATH={SEARCH_PATH}:$PATH\nexport PATH\nexec {step}\n")
 }
 
 /// A name that squeue shows in full and that needs no quoting.
@@ -69,25 +69,25 @@ fn job_name(name: &str) -> String {
 }
 
 /// The step that starts a worker on each of a job's nodes.
-pub(super) fn step(calling: &Calling, job: &Job) -> Vec<String> {
+pub(super) fn step(settings: &JobSettings, job: &Job) -> Vec<String> {
     let mut words = vec!["srun".to_owned(), format!("--nodes={}", job.nodes.len())];
     words.push(format!("--nodelist={}", job.nodes.join(",")));
     // Workers choose their CPUs themselves, and one that ends takes none of the others with it.
     let rest =
         ["--ntasks-per-node=1", "--cpu-bind=none", "--mem-bind=none", "--kill-on-bad-exit=0", "--wait=0", "--no-kill"];
     words.extend(rest.map(str::to_owned));
-    words.extend(["/bin/sh".to_owned(), "-c".to_owned(), in_a_step(calling, job)]);
+    words.extend(["/bin/sh".to_owned(), "-c".to_owned(), in_a_step(settings, job)]);
     words
 }
 
 /// What each process of a step does: a shell that knows what Slurm told this node becomes the worker.
-fn in_a_step(calling: &Calling, job: &Job) -> String {
+fn in_a_step(settings: &JobSettings, job: &Job) -> String {
     // What is not set stays so: an empty `SLURM_CONF` would be one that is not there.
     let told: Vec<String> = TOLD_BY_SLURM.iter().map(|name| format!("${{{name}:+{name}=\"${name}\"}}")).collect();
     let seconds = minutes(job) * 60;
     let margin = told_before(seconds);
-    let worker: Vec<String> = worker(calling, job, None).iter().map(|word| quoted(word)).collect();
-    let probe: String = probe(calling, job).iter().map(|word| quoted(word) + " ").collect();
+    let worker = command_line(&worker(settings, job, None));
+    let probe: String = probe(settings, job).iter().map(|word| quoted(word) + " ").collect();
     // The node's name is the shell's to tell.
     let probe = if probe.is_empty() { probe } else { format!("{probe}\"$SLURMD_NODENAME\" ") };
     // Slurm before 22.05 does not say when a job ends: then its time counts from now.
@@ -96,46 +96,46 @@ fn in_a_step(calling: &Calling, job: &Job) -> String {
          else limit='--for {}'; fi; exec {probe}/usr/bin/env -i PATH={SEARCH_PATH}:\"$PATH\" {} {} $limit",
         seconds - margin,
         told.join(" "),
-        worker.join(" "),
+        worker,
     )
 }
 
 /// What stands before a node's name and its worker's command where the node is to show that it sees the plan's folder.
-fn probe(calling: &Calling, job: &Job) -> Vec<String> {
+fn probe(settings: &JobSettings, job: &Job) -> Vec<String> {
     let Some(name) = &job.probe else { return Vec::new() };
-    let plan = calling.plan.to_string_lossy();
+    let plan = settings.plan.to_string_lossy();
     ["/bin/sh", "-c", PROBE, "sh", &plan, name, &PROBE_SECONDS.to_string()].map(str::to_owned).to_vec()
 }
 
 /// A worker's own command: on a node that it is told of, or on the one that Slurm says.
-fn worker(calling: &Calling, job: &Job, node: Option<&str>) -> Vec<String> {
+fn worker(settings: &JobSettings, job: &Job, node: Option<&str>) -> Vec<String> {
     let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
-    let mut words = vec![text(&calling.program), "agent".into(), "--plan".into(), text(&calling.plan)];
+    let mut words = vec![text(&settings.program), "agent".into(), "--plan".into(), text(&settings.plan)];
     words.extend(node.into_iter().flat_map(|node| ["--node".to_owned(), node.to_owned()]));
     words.extend(["--role".to_owned(), job.tasks.role().to_owned()]);
     words
 }
 
 /// A worker for one node, without Slurm.
-pub(super) fn alone(calling: &Calling, job: &Job, node: &str) -> Vec<String> {
-    let mut words = probe(calling, job);
+pub(super) fn alone(settings: &JobSettings, job: &Job, node: &str) -> Vec<String> {
+    let mut words = probe(settings, job);
     if !words.is_empty() {
         words.push(node.to_owned());
     }
     words.extend(["/usr/bin/env", "-i"].map(str::to_owned));
     words.push(format!("PATH={SEARCH_PATH}"));
-    words.extend(worker(calling, job, Some(node)));
+    words.extend(worker(settings, job, Some(node)));
     words
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::Tasks;
+    use crate::scheduler::job::JobTasks;
     use std::process::Command;
 
-    fn calling() -> Calling {
-        Calling {
+    fn settings() -> JobSettings {
+        JobSettings {
             plan: "/shared/it's a plan".into(),
             name: "it's a plan".into(),
             program: "/shared/it's a plan/program/assay".into(),
@@ -145,12 +145,12 @@ mod tests {
 
     fn job(nodes: &[&str], seconds: f64) -> Job {
         let nodes = nodes.iter().map(|node| (*node).to_owned()).collect();
-        Job { nodes, partition: Some("debug".into()), seconds, tasks: Tasks::Alone, probe: None }
+        Job { nodes, partition: Some("debug".into()), seconds, tasks: JobTasks::Alone, probe: None }
     }
 
     #[test]
     fn a_job_takes_whole_nodes_and_leaves_nothing_behind() {
-        let script = batch(&calling(), &job(&["n1", "n2"], 3601.0));
+        let script = batch(&settings(), &job(&["n1", "n2"], 3601.0));
         let options: Vec<&str> = script.lines().filter_map(|line| line.strip_prefix("#SBATCH ")).collect();
         let expected = [
             "--job-name=assay-it_s_a_plan",
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_short_job_is_not_told_to_end_before_it_begins() {
-        let script = batch(&calling(), &job(&["n1"], 60.0));
+        let script = batch(&settings(), &job(&["n1"], 60.0));
         assert!(script.contains("--time=1\n") && script.contains("B:USR1@15\n"), "{script}");
     }
 
@@ -196,10 +196,10 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         }
-        let calling = Calling { plan: plan.clone(), program, ..calling() };
+        let settings = JobSettings { plan: plan.clone(), program, ..settings() };
         let probed = Job { probe: Some("p-1".into()), ..job(&["n1"], 600.0) };
         let srun = quoted(&plan.join("bin/srun").to_string_lossy());
-        let script = |job: &Job| batch(&calling, job).replace("exec srun", &format!("exec {srun}"));
+        let script = |job: &Job| batch(&settings, job).replace("exec srun", &format!("exec {srun}"));
         let run = |script: &str, end: &str| {
             let mut shell = Command::new("/bin/sh");
             shell

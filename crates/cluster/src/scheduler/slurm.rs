@@ -4,10 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::cluster::PlanNode;
 
-use super::calling::{Call, Called, Environment, call};
-use super::limits::{Limits, room};
+use super::command::{CommandOutput, Environment, call};
+use super::error::SchedulerError;
+use super::job::{
+    Availability, Job, JobEnd, JobLimits, JobSettings, Refusal, Scheduler, SchedulerState, Script, Submitted,
+};
+use super::limits::{UserLimits, room};
 use super::parse::{self, Association, Partition};
-use super::{Bounds, Calling, Job, JobEnd, Refusal, Scheduler, Script, Seat, Standing, Submitted, script};
+use super::script;
 
 /// Rounds after which limits and partitions are read again: they change when somebody changes them.
 const ROUNDS_BETWEEN_LIMITS: u32 = 30;
@@ -15,7 +19,7 @@ const ROUNDS_BETWEEN_LIMITS: u32 = 30;
 /// Slurm, as a user sees it.
 #[derive(Debug)]
 pub struct Slurm {
-    calling: Calling,
+    settings: JobSettings,
     environment: Environment,
     user: String,
     /// The plan's partitions: a job in one of them is bound by its limits.
@@ -27,25 +31,22 @@ pub struct Slurm {
 /// What bounds jobs.
 #[derive(Clone, Debug, Default)]
 struct Known {
-    limits: Limits,
-    bounds: BTreeMap<String, Bounds>,
+    limits: UserLimits,
+    bounds: BTreeMap<String, JobLimits>,
 }
 
 impl Slurm {
     /// Slurm for the jobs of a plan with these nodes.
-    ///
-    /// # Errors
-    /// A sentence: it cannot be said who the user is.
-    pub fn new(calling: Calling, environment: Environment, nodes: &[PlanNode]) -> Result<Self, String> {
+    pub fn new(settings: JobSettings, environment: Environment, nodes: &[PlanNode]) -> Result<Self, SchedulerError> {
         let called = ask(&["id", "-un"], &environment)?;
         let mut partitions: Vec<Option<String>> = nodes.iter().map(|node| node.partition.clone()).collect();
         partitions.sort();
         partitions.dedup();
-        Ok(Self { calling, environment, user: called.stdout.trim().to_owned(), partitions, known: None })
+        Ok(Self { settings, environment, user: called.stdout.trim().to_owned(), partitions, known: None })
     }
 
     /// What bounds jobs: read now and then.
-    fn known(&mut self) -> Result<Known, String> {
+    fn known(&mut self) -> Result<Known, SchedulerError> {
         if let Some((rounds, known)) = &mut self.known
             && *rounds < ROUNDS_BETWEEN_LIMITS
         {
@@ -59,13 +60,13 @@ impl Slurm {
         let user = format!("user={}", self.user);
         let associations = accounted(&["sacctmgr", "-nP", "show", "assoc", &user, parse::ASSOCIATION]);
         let qualities = accounted(&["sacctmgr", "-nP", "show", "qos", parse::QUALITY]);
-        let account = option_of(&self.calling.lines, &["--account", "-A"]);
-        let quality = option_of(&self.calling.lines, &["--qos", "-q"]);
+        let account = option_of(&self.settings.lines, &["--account", "-A"]);
+        let quality = option_of(&self.settings.lines, &["--qos", "-q"]);
         let associations: Vec<Association> = parse::associations(&associations)
             .into_iter()
             .filter(|association| account.is_none_or(|account| association.account == account))
             .collect();
-        let qualities: BTreeMap<String, Limits> = parse::qualities(&qualities).into_iter().collect();
+        let qualities: BTreeMap<String, UserLimits> = parse::qualities(&qualities).into_iter().collect();
         let used: Vec<&Partition> = used(&partitions, &self.partitions);
         let known = Known { limits: limits(&associations, &qualities, quality, &used), bounds: bounds(&partitions) };
         self.known = Some((0, known.clone()));
@@ -94,14 +95,14 @@ fn option_of<'a>(lines: &'a [String], names: &[&str]) -> Option<&'a str> {
 /// gets, and of the partitions'.
 fn limits(
     associations: &[Association],
-    qualities: &BTreeMap<String, Limits>,
+    qualities: &BTreeMap<String, UserLimits>,
     named: Option<&str>,
     partitions: &[&Partition],
-) -> Limits {
+) -> UserLimits {
     let applies = |association: &&Association| {
         association.partition.as_ref().is_none_or(|name| partitions.iter().any(|partition| partition.name == *name))
     };
-    let mut found = Limits::default();
+    let mut found = UserLimits::default();
     for association in associations.iter().filter(applies) {
         found = found.and(association.limits);
         let quality = named.or(association.default_qos.as_deref()).or_else(|| default_quality(&association.qos));
@@ -119,32 +120,31 @@ fn default_quality(allowed: &[String]) -> Option<&str> {
     normal.or_else(|| allowed.first().filter(|_| allowed.len() == 1)).map(String::as_str)
 }
 
-fn bounds(partitions: &[Partition]) -> BTreeMap<String, Bounds> {
-    let of = |partition: &Partition| Bounds { seconds: partition.longest, nodes: partition.most_nodes };
+fn bounds(partitions: &[Partition]) -> BTreeMap<String, JobLimits> {
+    let of = |partition: &Partition| JobLimits { seconds: partition.longest, nodes: partition.most_nodes };
     let named = partitions.iter().map(|partition| (partition.name.clone(), of(partition)));
     let default =
         partitions.iter().filter(|partition| partition.default).map(|partition| (String::new(), of(partition)));
     named.chain(default).collect()
 }
 
-/// Asks a command; what it answered if it succeeded.
-fn ask(argv: &[&str], environment: &Environment) -> Result<Called, String> {
-    let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
-    let called = call(&Call { argv: &argv, input: None }, environment)?;
-    if called.succeeded { Ok(called) } else { Err(format!("'{}' failed: {}", argv[0], called.complaint())) }
+/// Runs a command; what it printed if it succeeded.
+fn ask(argv: &[&str], environment: &Environment) -> Result<CommandOutput, SchedulerError> {
+    let output = call(argv, None, environment)?;
+    if output.succeeded { Ok(output) } else { Err(SchedulerError::Failed(argv[0].to_owned(), output.complaint())) }
 }
 
 impl Scheduler for Slurm {
     fn script(&self, job: &Job) -> Script {
-        let folder = format!("--chdir={}", self.calling.plan.display());
+        let folder = format!("--chdir={}", self.settings.plan.display());
         let command = ["sbatch", "--parsable", &folder].map(str::to_owned).to_vec();
-        Script { command, input: Some(script::batch(&self.calling, job)) }
+        Script { command, input: Some(script::batch(&self.settings, job)) }
     }
 
     fn submit(&mut self, job: &Job) -> Result<Submitted, Refusal> {
         let Script { command, input } = self.script(job);
-        let called =
-            call(&Call { argv: &command, input: input.as_deref() }, &self.environment).map_err(Refusal::Unreachable)?;
+        let called = call(&command, input.as_deref(), &self.environment)
+            .map_err(|error| Refusal::Unreachable(error.to_string()))?;
         if !called.succeeded {
             return Err(parse::refusal(&called.complaint()));
         }
@@ -156,24 +156,24 @@ impl Scheduler for Slurm {
         }
     }
 
-    fn poll(&mut self) -> Result<Standing, String> {
+    fn poll(&mut self) -> Result<SchedulerState, SchedulerError> {
         let known = self.known()?;
         let nodes = parse::nodes(&ask(parse::NODES, &self.environment)?.stdout)?;
         let user = format!("--user={}", self.user);
         let queue = ["squeue", "--noheader", "-r", &user, "-o", parse::QUEUE];
         let queue = parse::queue(&ask(&queue, &self.environment)?.stdout)?;
         let queued = u32::try_from(queue.len()).unwrap_or(u32::MAX);
-        Ok(Standing {
-            nodes: nodes.into_iter().map(|node| (node.name, node.seat)).collect(),
+        Ok(SchedulerState {
+            nodes: nodes.into_iter().map(|node| (node.name, node.availability)).collect(),
             queue,
             room: room(known.limits, queued),
             bounds: known.bounds,
         })
     }
 
-    fn cancel(&mut self, id: &str) -> Result<(), String> {
+    fn cancel(&mut self, id: &str) -> Result<(), SchedulerError> {
         match ask(&["scancel", id], &self.environment) {
-            Err(said) if !said.contains("Invalid job id") => Err(said),
+            Err(error) if !error.to_string().contains("Invalid job id") => Err(error),
             _ => Ok(()),
         }
     }
@@ -186,7 +186,7 @@ impl Scheduler for Slurm {
 
 /// Which nodes are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum NodeSelection {
     /// Those of an expression, such as `n[1-4],gpu7`.
     Expression(String),
     /// All of a partition.
@@ -199,29 +199,23 @@ pub enum Wanted {
 
 /// The nodes of Slurm that are wanted, each with a partition to queue its jobs in: the one that was asked for, else
 /// `None` where the default one has it, else the first that has it.
-///
-/// # Errors
-/// A sentence: Slurm does not answer, or there is no such node or partition.
-pub fn choose(wanted: &Wanted, environment: &Environment) -> Result<Vec<PlanNode>, String> {
+pub fn choose(wanted: &NodeSelection, environment: &Environment) -> Result<Vec<PlanNode>, SchedulerError> {
     let lines = parse::nodes(&ask(parse::NODES, environment)?.stdout)?;
     let partitions = parse::partitions(&ask(&["scontrol", "show", "partition", "-o"], environment)?.stdout)?;
     let expression = match wanted {
-        Wanted::Expression(expression) => expand(expression, environment)?,
+        NodeSelection::Expression(expression) => expand(expression, environment)?,
         _ => Vec::new(),
     };
     chosen(wanted, &expression, &lines, &partitions)
 }
 
 /// The names that an expression of Slurm stands for.
-///
-/// # Errors
-/// A sentence: Slurm does not answer, or it is no expression.
-pub fn expand(expression: &str, environment: &Environment) -> Result<Vec<String>, String> {
+pub fn expand(expression: &str, environment: &Environment) -> Result<Vec<String>, SchedulerError> {
     if expression.starts_with('-') {
-        return Err(format!("'{expression}' names no nodes"));
+        return Err(SchedulerError::NotNodes(expression.to_owned(), None));
     }
     let called = ask(&["scontrol", "show", "hostnames", expression], environment)
-        .map_err(|said| format!("'{expression}' names no nodes: {said}"))?;
+        .map_err(|error| SchedulerError::NotNodes(expression.to_owned(), Some(Box::new(error))))?;
     Ok(called.stdout.lines().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }
 
@@ -235,11 +229,11 @@ pub(crate) fn mpi_types(environment: &Environment) -> Vec<String> {
 
 /// Pure: which of the nodes, in which partition.
 fn chosen(
-    wanted: &Wanted,
+    wanted: &NodeSelection,
     named: &[String],
     lines: &[parse::NodeLine],
     partitions: &[Partition],
-) -> Result<Vec<PlanNode>, String> {
+) -> Result<Vec<PlanNode>, SchedulerError> {
     let default = partitions.iter().find(|partition| partition.default).map(|partition| partition.name.as_str());
     let mut homes: BTreeMap<&str, Vec<&parse::NodeLine>> = BTreeMap::new();
     for line in lines {
@@ -255,33 +249,36 @@ fn chosen(
     let order = lines.iter().map(|line| line.name.as_str()).filter(|name| seen.insert(*name));
     let with_home = order.map(|name| (name, &homes[name]));
     let found: Vec<PlanNode> = match wanted {
-        Wanted::Expression(_) => named
+        NodeSelection::Expression(_) => named
             .iter()
             .map(|name| match homes.get(name.as_str()) {
                 Some(of) => Ok(node(name, of)),
-                None => Err(format!("Slurm has no node '{name}'; sinfo -N lists them")),
+                None => Err(SchedulerError::UnknownNode(name.clone())),
             })
             .collect::<Result<_, _>>()?,
-        Wanted::Partition(partition) => {
+        NodeSelection::Partition(partition) => {
             if !partitions.iter().any(|known| known.name == *partition) {
                 let known: Vec<&str> = partitions.iter().map(|known| known.name.as_str()).collect();
-                return Err(format!("Slurm has no partition '{partition}'; there are: {}", known.join(", ")));
+                return Err(SchedulerError::UnknownPartition(partition.clone(), known.join(", ")));
             }
             let of = lines.iter().filter(|line| line.partition == *partition);
             of.map(|line| PlanNode { name: line.name.clone(), partition: Some(partition.clone()) }).collect()
         }
-        Wanted::All => with_home.map(|(name, of)| node(name, of)).collect(),
-        Wanted::Idle => with_home.filter(|(_, of)| of[0].seat == Seat::Idle).map(|(name, of)| node(name, of)).collect(),
+        NodeSelection::All => with_home.map(|(name, of)| node(name, of)).collect(),
+        NodeSelection::Idle => with_home
+            .filter(|(_, of)| of[0].availability == Availability::Idle)
+            .map(|(name, of)| node(name, of))
+            .collect(),
     };
-    if found.is_empty() { Err("Slurm has no such node now; sinfo -N lists them all".to_owned()) } else { Ok(found) }
+    if found.is_empty() { Err(SchedulerError::NoNodes) } else { Ok(found) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn line(name: &str, partition: &str, seat: Seat) -> parse::NodeLine {
-        parse::NodeLine { name: name.into(), partition: partition.into(), seat }
+    fn line(name: &str, partition: &str, availability: Availability) -> parse::NodeLine {
+        parse::NodeLine { name: name.into(), partition: partition.into(), availability }
     }
 
     fn partition(name: &str, default: bool) -> Partition {
@@ -291,24 +288,26 @@ mod tests {
     #[test]
     fn nodes_are_chosen_with_the_partition_that_their_jobs_need() {
         let lines = [
-            line("n2", "debug", Seat::Idle),
-            line("n2", "long", Seat::Idle),
-            line("n10", "long", Seat::Busy("alloc".into())),
-            line("n11", "debug", Seat::Down("down".into())),
+            line("n2", "debug", Availability::Idle),
+            line("n2", "long", Availability::Idle),
+            line("n10", "long", Availability::Busy("alloc".into())),
+            line("n11", "debug", Availability::Down("down".into())),
         ];
         let partitions = [partition("debug", true), partition("long", false)];
-        let names = |wanted: &Wanted, named: &[&str]| {
+        let names = |wanted: &NodeSelection, named: &[&str]| {
             let named: Vec<String> = named.iter().map(|name| (*name).to_owned()).collect();
             let found = chosen(wanted, &named, &lines, &partitions)?;
             let text = found.iter().map(|node| format!("{}:{}", node.name, node.partition.as_deref().unwrap_or("-")));
-            Ok::<_, String>(text.collect::<Vec<_>>().join(" "))
+            Ok::<_, SchedulerError>(text.collect::<Vec<_>>().join(" "))
         };
-        assert_eq!(names(&Wanted::All, &[]).unwrap(), "n2:- n10:long n11:-");
-        assert_eq!(names(&Wanted::Idle, &[]).unwrap(), "n2:-");
-        assert_eq!(names(&Wanted::Partition("long".into()), &[]).unwrap(), "n2:long n10:long");
-        assert_eq!(names(&Wanted::Expression("n10,n2".into()), &["n10", "n2"]).unwrap(), "n10:long n2:-");
-        assert!(names(&Wanted::Expression("n3".into()), &["n3"]).unwrap_err().contains("no node 'n3'"));
-        let sentence = names(&Wanted::Partition("gpu".into()), &[]).unwrap_err();
+        assert_eq!(names(&NodeSelection::All, &[]).unwrap(), "n2:- n10:long n11:-");
+        assert_eq!(names(&NodeSelection::Idle, &[]).unwrap(), "n2:-");
+        assert_eq!(names(&NodeSelection::Partition("long".into()), &[]).unwrap(), "n2:long n10:long");
+        assert_eq!(names(&NodeSelection::Expression("n10,n2".into()), &["n10", "n2"]).unwrap(), "n10:long n2:-");
+        assert!(
+            names(&NodeSelection::Expression("n3".into()), &["n3"]).unwrap_err().to_string().contains("no node 'n3'")
+        );
+        let sentence = names(&NodeSelection::Partition("gpu".into()), &[]).unwrap_err().to_string();
         assert!(sentence.contains("'gpu'") && sentence.contains("debug, long"), "{sentence}");
     }
 
@@ -320,9 +319,9 @@ a|gpu||normal||1||
 ",
         );
         let qualities = BTreeMap::from([
-            ("normal".to_owned(), Limits { submitted: Some(8), running: None }),
-            ("low".to_owned(), Limits { submitted: Some(4), running: None }),
-            ("part".to_owned(), Limits { submitted: Some(6), running: Some(5) }),
+            ("normal".to_owned(), UserLimits { submitted: Some(8), running: None }),
+            ("low".to_owned(), UserLimits { submitted: Some(4), running: None }),
+            ("part".to_owned(), UserLimits { submitted: Some(6), running: Some(5) }),
         ]);
         let (debug, with_qos) =
             (partition("debug", true), Partition { qos: Some("part".into()), ..partition("p", false) });
@@ -332,7 +331,7 @@ a|gpu||normal||1||
         assert_eq!(tightest(Some("low"), &[&debug]), Some(4));
         assert_eq!(tightest(None, &[&debug, &with_qos]), Some(5), "the partition's own quality");
         assert_eq!(tightest(None, &[&partition("gpu", false)]), Some(1), "an association for this partition");
-        assert_eq!(limits(&[], &qualities, None, &[&debug]), Limits::default(), "nothing is accounted for");
+        assert_eq!(limits(&[], &qualities, None, &[&debug]), UserLimits::default(), "nothing is accounted for");
     }
 
     #[test]
@@ -345,15 +344,19 @@ a|gpu||normal||1||
 
     #[test]
     fn a_jobs_script_can_be_typed_by_a_person() {
-        let calling =
-            Calling { plan: "/a b".into(), name: "p".into(), program: "/a b/program/assay".into(), lines: Vec::new() };
+        let settings = JobSettings {
+            plan: "/a b".into(),
+            name: "p".into(),
+            program: "/a b/program/assay".into(),
+            lines: Vec::new(),
+        };
         let environment = Environment::of(&BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]));
-        let slurm = Slurm::new(calling, environment, &[]).unwrap();
+        let slurm = Slurm::new(settings, environment, &[]).unwrap();
         let job = Job {
             nodes: vec!["n1".into()],
             partition: None,
             seconds: 600.0,
-            tasks: crate::scheduler::Tasks::Alone,
+            tasks: crate::scheduler::job::JobTasks::Alone,
             probe: None,
         };
         let text = slurm.script(&job).text();

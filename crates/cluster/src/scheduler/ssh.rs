@@ -1,15 +1,17 @@
 //! Workers over ssh, where there is no Slurm: one connection a node, without asking for anything. Nobody keeps other
 //! users away from the nodes then.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use model::cluster::{Plan, PlanNode};
 
-use super::calling::Environment;
 use super::children::Children;
-use super::quote::quoted;
-use super::{Bounds, Calling, Job, Refusal, Scheduler, Script, Standing, Submitted, script};
+use super::command::Environment;
+use super::error::SchedulerError;
+use super::job::{Job, JobSettings, Refusal, Scheduler, SchedulerState, Script, Submitted};
+use super::script;
+use super::words::command_line;
+use crate::error;
 use crate::tasks::lease;
 
 /// Options of ssh: never a question; a node that does not answer within 15 s is not there; a connection that is dead
@@ -29,7 +31,7 @@ const OPTIONS: &[&str] = &[
 /// Nodes that are reached by ssh.
 #[derive(Debug)]
 pub struct Ssh {
-    calling: Calling,
+    settings: JobSettings,
     environment: Environment,
     nodes: Vec<PlanNode>,
     /// A configuration of ssh's own, where the user named one.
@@ -39,22 +41,19 @@ pub struct Ssh {
 
 impl Ssh {
     /// The nodes of a plan.
-    ///
-    /// # Errors
-    /// A sentence: the kernel gives no random bytes.
     pub fn new(
-        calling: Calling,
+        settings: JobSettings,
         environment: Environment,
         plan: &Plan,
         config: Option<PathBuf>,
-    ) -> Result<Self, String> {
+    ) -> error::Result<Self> {
         // A worker goes on without its connection, as a job does without the one who submitted it.
-        let children = Children::new(&calling.plan, lease(plan), false)?;
-        Ok(Self { calling, environment, nodes: plan.nodes.clone(), config, children })
+        let children = Children::new(&settings.plan, lease(plan), false)?;
+        Ok(Self { settings, environment, nodes: plan.nodes.clone(), config, children })
     }
 
     fn command(&self, job: &Job, node: &str) -> Vec<String> {
-        command(self.config.as_deref(), &script::alone(&self.calling, job, node), node)
+        command(self.config.as_deref(), &script::alone(&self.settings, job, node), node)
     }
 }
 
@@ -63,8 +62,7 @@ fn command(config: Option<&Path>, worker: &[String], node: &str) -> Vec<String> 
     let mut words = vec!["ssh".to_owned()];
     words.extend(config.into_iter().flat_map(|path| ["-F".to_owned(), path.to_string_lossy().into_owned()]));
     words.extend(OPTIONS.iter().map(|word| (*word).to_owned()));
-    let worker: Vec<String> = worker.iter().map(|word| quoted(word)).collect();
-    words.extend(["--".to_owned(), node.to_owned(), format!("exec {}", worker.join(" "))]);
+    words.extend(["--".to_owned(), node.to_owned(), format!("exec {}", command_line(worker))]);
     words
 }
 
@@ -79,16 +77,11 @@ impl Scheduler for Ssh {
         Ok(Submitted { id, launcher: "ssh", command: self.script(job).command })
     }
 
-    fn poll(&mut self) -> Result<Standing, String> {
-        let mut standing = self.children.standing(self.nodes.iter().map(|node| node.name.as_str()));
-        // A job for each node: one that has ended can be started again while others go on.
-        let partitions = self.nodes.iter().filter_map(|node| node.partition.clone()).chain([String::new()]);
-        standing.bounds =
-            partitions.map(|name| (name, Bounds { seconds: None, nodes: Some(1) })).collect::<BTreeMap<_, _>>();
-        Ok(standing)
+    fn poll(&mut self) -> Result<SchedulerState, SchedulerError> {
+        Ok(self.children.state_of_single_nodes(&self.nodes))
     }
 
-    fn cancel(&mut self, id: &str) -> Result<(), String> {
+    fn cancel(&mut self, id: &str) -> Result<(), SchedulerError> {
         self.children.cancel(id);
         Ok(())
     }

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use bench::host;
 use cluster::folder::Folder;
-use cluster::pairs::Waits;
-use cluster::worker::{Part, Worker, work};
+use cluster::network::idle::Waits;
+use cluster::worker::{Worker, WorkerRole, work};
 
 use crate::args::cluster::{AgentArgs, AttemptArgs, Tasks};
 use crate::commands::program::{own_file, program};
@@ -39,10 +39,10 @@ pub(crate) fn agent(arguments: &AgentArgs) -> Result {
         until: seconds.map(|seconds| host::monotonic_raw_seconds() + seconds),
         program: program(),
         environment: kept.collect(),
-        part: match arguments.role {
-            Tasks::All => Part::All,
-            Tasks::Suite => Part::Suite,
-            Tasks::Net => Part::Net,
+        role: match arguments.role {
+            Tasks::All => WorkerRole::All,
+            Tasks::Suite => WorkerRole::Suite,
+            Tasks::Net => WorkerRole::Network,
         },
         waits: Waits { linger: arguments.linger, ..Waits::default() },
     };

@@ -6,15 +6,17 @@ use std::path::{Path, PathBuf};
 use bench::host::{unix_seconds, utc_now};
 use bench::target::DiskTarget;
 use clap::Parser;
-use cluster::campaign::Foreseen;
+use cluster::campaign::forecast::Forecast;
 use cluster::folder::Folder;
-use cluster::make::{self, Request, expected, make, write};
-use cluster::scheduler::{Environment, Wanted, choose, find_program};
+use cluster::plan::request::{Request, expected, make};
+use cluster::plan::write::{check_empty, write};
+use cluster::scheduler::command::{Environment, find_program};
+use cluster::scheduler::slurm::{NodeSelection, choose};
 use machine::Sysroot;
 use model::cluster::{HplPlan, Plan, PlanNode, Task, Work};
 use model::experiment::Area;
 
-use super::run::foresee;
+use super::run::forecast;
 use crate::args::cluster::PlanArgs;
 use crate::args::{Arguments, Command};
 use crate::commands::program::{own_file, program};
@@ -24,7 +26,7 @@ use crate::exit::{Outcome, Result, print};
 /// `assay cluster plan`.
 pub(crate) fn plan(arguments: &PlanArgs) -> Result {
     let folder = Folder::at(&arguments.folder);
-    make::check_empty(&folder)?;
+    check_empty(&folder)?;
     let request = request(arguments)?;
     let look = arguments.dir.clone().or_else(|| environment::store().ok().map(|store| store.root().to_owned()));
     // A directory of the nodes may be nowhere here; one that is here was named.
@@ -38,8 +40,8 @@ pub(crate) fn plan(arguments: &PlanArgs) -> Result {
     let mut text = summary(&plan, &tasks, &seconds, folder.path(), arguments.dry_run);
     if arguments.dry_run {
         // What the plan comes to is known even where what would run it does not answer.
-        match foresee(folder.path(), &plan, &tasks) {
-            Ok((by, foreseen)) => text.push_str(&ahead(by, &foreseen, unix_seconds())),
+        match forecast(folder.path(), &plan, &tasks) {
+            Ok((by, jobs)) => text.push_str(&ahead(by, &jobs, unix_seconds())),
             Err(why) => text.extend(["jobs   cannot be told: ", &why, "\n"]),
         }
     }
@@ -116,15 +118,15 @@ fn of_slurm(arguments: &PlanArgs) -> Result<Vec<PlanNode>> {
         (Some(names), _) if !has_slurm => {
             return Ok(named(names.split(',').map(|name| name.trim().to_owned()).collect()));
         }
-        (Some(expression), _) => Wanted::Expression(expression.clone()),
-        (None, Some(partition)) => Wanted::Partition(partition.clone()),
-        (None, None) if arguments.idle => Wanted::Idle,
-        (None, None) => Wanted::All,
+        (Some(expression), _) => NodeSelection::Expression(expression.clone()),
+        (None, Some(partition)) => NodeSelection::Partition(partition.clone()),
+        (None, None) if arguments.idle => NodeSelection::Idle,
+        (None, None) => NodeSelection::All,
     };
     if !has_slurm {
         return Err("there is no Slurm here (no scontrol in PATH); name the nodes with --nodes or --hosts".to_owned());
     }
-    choose(&wanted, &environment)
+    Ok(choose(&wanted, &environment)?)
 }
 
 /// Nodes of these names, of no partition.
@@ -191,8 +193,8 @@ fn summary(plan: &Plan, tasks: &[Task], seconds: &BTreeMap<Area, f64>, folder: &
 }
 
 /// What would be submitted, and its scripts; `now` is in seconds since 1970.
-fn ahead(by: &str, foreseen: &Foreseen, now: f64) -> String {
-    let Foreseen { scripts, at_a_time, seconds } = foreseen;
+fn ahead(by: &str, forecast: &Forecast, now: f64) -> String {
+    let Forecast { scripts, at_a_time, seconds } = forecast;
     let jobs = scripts.len();
     let room = match at_a_time {
         0 => "none of which your limits let in now".to_owned(),
@@ -240,11 +242,11 @@ mod tests {
         assert_eq!(moment(now, now), "at 23:59 UTC");
         assert_eq!(moment(now + 60.0, now), "at 00:00 UTC tomorrow");
         assert_eq!(moment(now + 2.0 * 86_400.0, now), "at 23:59 UTC in 2 days");
-        let foreseen = Foreseen { scripts: vec!["#!/bin/sh".into(), "true".into()], at_a_time: 2, seconds: 7200.0 };
-        let told = ahead("Slurm", &foreseen, now);
+        let forecast = Forecast { scripts: vec!["#!/bin/sh".into(), "true".into()], at_a_time: 2, seconds: 7200.0 };
+        let told = ahead("Slurm", &forecast, now);
         assert!(told.starts_with("jobs   2 through Slurm, at most 2 at a time"), "{told}");
         assert!(told.contains("after 2.0 h, at 01:59 UTC tomorrow") && told.ends_with("#!/bin/sh\ntrue\n"), "{told}");
-        assert!(ahead("Slurm", &Foreseen { at_a_time: 0, ..foreseen }, now).contains("none of which"));
+        assert!(ahead("Slurm", &Forecast { at_a_time: 0, ..forecast }, now).contains("none of which"));
     }
 
     #[test]

@@ -4,8 +4,9 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use bench::store::write_pieces;
+use cluster::error::cannot_write;
 use cluster::evaluate::evaluate;
-use cluster::folder::{Folder, cannot_write};
+use cluster::folder::Folder;
 use model::cluster::ClusterDocument;
 use report::cluster::{FORMS, Form, form, terminal};
 
@@ -32,7 +33,7 @@ fn everything(folder: &Folder, document: &ClusterDocument) -> Result {
     let target = folder.report();
     // Whoever may only read the plan still learns what it says.
     let written = std::fs::create_dir_all(&target)
-        .map_err(|error| cannot_write(&target, &error))
+        .map_err(|error| cannot_write(&target)(error).to_string())
         .and_then(|()| write_all(&target, document));
     let summary = terminal::render(document, &Stream::Output.style());
     let place = target.join("index.html");

@@ -4,13 +4,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bench::host;
-use cluster::campaign::{self, Finished, Foreseen, Means, Options, RealPace, Told};
+use cluster::campaign::clock::SystemClock;
+use cluster::campaign::decide::Options;
+use cluster::campaign::events::{CampaignEnd, CampaignEvent};
+use cluster::campaign::forecast::{self, Forecast};
+use cluster::campaign::run::{CampaignContext, run as run_campaign};
 use cluster::evaluate::{evaluate, second_pass};
 use cluster::folder::Folder;
-use cluster::make::program_path;
-use cluster::scheduler::{
-    Calling, Environment, Here, Inside, Scheduler, Slurm, Ssh, checked_lines, checked_path, find_program,
-};
+use cluster::scheduler::allocation::Allocation;
+use cluster::scheduler::command::{Environment, find_program};
+use cluster::scheduler::job::{JobSettings, Scheduler};
+use cluster::scheduler::local::LocalHost;
+use cluster::scheduler::slurm::Slurm;
+use cluster::scheduler::ssh::Ssh;
+use cluster::scheduler::words::{checked_lines, checked_path};
 use indicatif::ProgressBar;
 use model::cluster::{Plan, Task};
 
@@ -38,13 +45,13 @@ pub(crate) fn run(arguments: &RunArgs) -> Result {
         .map_err(|error| format!("there is no plan in '{}': {error}", arguments.folder.display()))?;
     let folder = Folder::at(&path);
     let plan = folder.plan()?;
-    let calling = Calling {
+    let settings = JobSettings {
         plan: checked_path(&path)?.into(),
         name: plan.name.clone(),
-        program: checked_path(&program_path(&folder, &plan))?.into(),
+        program: checked_path(&folder.program(&plan))?.into(),
         lines: checked_lines(&arguments.sbatch)?,
     };
-    let Chosen { mut scheduler, jobs, queues } = choose(arguments, calling, &plan)?;
+    let Chosen { mut scheduler, jobs, queues } = choose(arguments, settings, &plan)?;
     let options = Options {
         max_jobs: arguments.max_jobs.unwrap_or(jobs),
         nodes_per_job: arguments.nodes_per_job,
@@ -55,20 +62,20 @@ pub(crate) fn run(arguments: &RunArgs) -> Result {
         poll_seconds: arguments.poll,
     };
     if arguments.dry_run {
-        let scripts = campaign::scripts(&folder, &options, scheduler.as_ref())?;
+        let scripts = forecast::scripts(&folder, &options, scheduler.as_ref())?;
         print(scripts.join("\n").as_bytes())?;
         return Ok(Outcome::Done);
     }
     host::note_stop_signals();
     let mut watch = Watch::new();
-    let mut means = Means {
+    let mut means = CampaignContext {
         scheduler: scheduler.as_mut(),
         queues,
         second_pass: &mut confirm,
-        pace: &mut RealPace,
-        tell: &mut |told| watch.told(told),
+        clock: &mut SystemClock,
+        tell: &mut |event| watch.show(event),
     };
-    let finished = campaign::run(&folder, &options, &mut means);
+    let finished = run_campaign(&folder, &options, &mut means);
     watch.end();
     Ok(outcome(finished?, &arguments.folder, queues))
 }
@@ -99,10 +106,10 @@ impl RunArgs {
 ///
 /// # Errors
 /// A sentence: a path that no job could be given, or Slurm does not answer.
-pub(super) fn foresee(folder: &Path, plan: &Plan, tasks: &[Task]) -> Result<(&'static str, Foreseen)> {
+pub(super) fn forecast(folder: &Path, plan: &Plan, tasks: &[Task]) -> Result<(&'static str, Forecast)> {
     let path = std::path::absolute(folder).map_err(|error| format!("no path '{}': {error}", folder.display()))?;
     let program = path.join(&plan.program_path);
-    let calling = Calling {
+    let settings = JobSettings {
         plan: checked_path(&path)?.into(),
         name: plan.name.clone(),
         program: checked_path(&program)?.into(),
@@ -116,24 +123,24 @@ pub(super) fn foresee(folder: &Path, plan: &Plan, tasks: &[Task]) -> Result<(&'s
         () => (Launcher::Here, "this host, as there is neither Slurm nor ssh here"),
     };
     let arguments = RunArgs::usual(path, launcher);
-    let Chosen { mut scheduler, jobs, .. } = choose(&arguments, calling, plan)?;
+    let Chosen { mut scheduler, jobs, .. } = choose(&arguments, settings, plan)?;
     let options = Options { max_jobs: jobs, ..Options::default() };
-    Ok((name, campaign::foresee(plan, tasks, &options, scheduler.as_mut())?))
+    Ok((name, forecast::forecast(plan, tasks, &options, scheduler.as_mut())?))
 }
 
 /// The tasks that confirm slow nodes.
-fn confirm(folder: &Folder) -> std::result::Result<Vec<Task>, String> {
+fn confirm(folder: &Folder) -> cluster::error::Result<Vec<Task>> {
     Ok(second_pass(folder, &evaluate(folder, program())?))
 }
 
 /// What starts workers here.
-fn choose(arguments: &RunArgs, calling: Calling, plan: &Plan) -> Result<Chosen> {
+fn choose(arguments: &RunArgs, settings: JobSettings, plan: &Plan) -> Result<Chosen> {
     let environment = Environment::of(&environment::everything());
     let has = |program: &str| find_program(program, &environment).is_some();
     let allocation = environment::text("SLURM_JOB_ID").zip(environment::text("SLURM_JOB_NODELIST"));
     Ok(match (arguments.launcher, allocation) {
         (Launcher::Here, _) => {
-            Chosen { scheduler: Box::new(Here::new(calling, environment, plan)?), jobs: 1, queues: false }
+            Chosen { scheduler: Box::new(LocalHost::new(settings, environment, plan)?), jobs: 1, queues: false }
         }
         (Launcher::Ssh, _) => {
             if !has("ssh") {
@@ -142,10 +149,10 @@ fn choose(arguments: &RunArgs, calling: Calling, plan: &Plan) -> Result<Chosen> 
             let config = arguments.ssh_config.as_ref().map(std::fs::canonicalize).transpose();
             let config = config.map_err(|error| format!("cannot read the configuration for ssh: {error}"))?;
             let jobs = arguments.at_once.unwrap_or(arguments.nodes_per_job);
-            Chosen { scheduler: Box::new(Ssh::new(calling, environment, plan, config)?), jobs, queues: false }
+            Chosen { scheduler: Box::new(Ssh::new(settings, environment, plan, config)?), jobs, queues: false }
         }
         (Launcher::Auto, Some((job, nodes))) if has("srun") => {
-            let inside = Inside::new(calling, environment, plan, (job, &nodes))?;
+            let inside = Allocation::new(settings, environment, plan, (job, &nodes))?;
             Chosen { scheduler: Box::new(inside), jobs: JOBS, queues: false }
         }
         (Launcher::Auto | Launcher::Slurm, _) => {
@@ -155,29 +162,29 @@ fn choose(arguments: &RunArgs, calling: Calling, plan: &Plan) -> Result<Chosen> 
                      or reach the nodes with --launcher ssh, or try the plan out on this host with --launcher here"
                 ));
             }
-            let slurm = Slurm::new(calling, environment, &plan.nodes)?;
+            let slurm = Slurm::new(settings, environment, &plan.nodes)?;
             Chosen { scheduler: Box::new(slurm), jobs: JOBS, queues: true }
         }
     })
 }
 
 /// Says how it ended.
-fn outcome(finished: Finished, folder: &Path, queues: bool) -> Outcome {
+fn outcome(finished: CampaignEnd, folder: &Path, queues: bool) -> Outcome {
     let folder = folder.display();
     match finished {
-        Finished::Over { without_result: 0 } => {
+        CampaignEnd::AllFinished { without_result: 0 } => {
             complain(&format!("every task is over; assay cluster report {folder}"));
             Outcome::Done
         }
-        Finished::Over { without_result } => {
+        CampaignEnd::AllFinished { without_result } => {
             complain(&format!("every task is over, {without_result} without a result; assay cluster report {folder}"));
             Outcome::SomeFailed
         }
-        Finished::Stopped { left, why } => {
+        CampaignEnd::Stopped { left, why } => {
             complain(&format!("{left} tasks are left: {why}. assay cluster run {folder} goes on with them"));
             Outcome::SomeFailed
         }
-        Finished::Interrupted { signal, jobs } => {
+        CampaignEnd::Interrupted { signal, jobs } => {
             if queues && !jobs.is_empty() {
                 let jobs = jobs.join(" ");
                 complain(&format!(
@@ -208,15 +215,15 @@ impl Watch {
         Self { live, last: String::new() }
     }
 
-    fn told(&mut self, told: Told) {
-        match told {
-            Told::Submitted { id, nodes } => {
+    fn show(&mut self, event: CampaignEvent) {
+        match event {
+            CampaignEvent::Submitted { id, nodes } => {
                 let first = nodes.first().map_or("", String::as_str);
                 let others = if nodes.len() > 1 { format!(" and {} more", nodes.len() - 1) } else { String::new() };
                 self.line(&format!("job {id} for {first}{others}"));
             }
-            Told::Remark(text) => self.line(&text),
-            Told::Progress { over, left, why } => {
+            CampaignEvent::Remark(text) => self.line(&text),
+            CampaignEvent::Progress { over, left, why } => {
                 if let Some(bar) = &self.live {
                     bar.set_length(over + left);
                     bar.set_position(over);
@@ -253,9 +260,9 @@ mod tests {
     #[test]
     fn how_it_ended_is_its_status() {
         let of = |finished| outcome(finished, Path::new("/p"), true);
-        assert_eq!(of(Finished::Over { without_result: 0 }), Outcome::Done);
-        assert_eq!(of(Finished::Over { without_result: 1 }), Outcome::SomeFailed);
-        assert_eq!(of(Finished::Stopped { left: 1, why: "it is".into() }), Outcome::SomeFailed);
-        assert_eq!(of(Finished::Interrupted { signal: 2, jobs: vec!["7".into()] }), Outcome::Interrupted(2));
+        assert_eq!(of(CampaignEnd::AllFinished { without_result: 0 }), Outcome::Done);
+        assert_eq!(of(CampaignEnd::AllFinished { without_result: 1 }), Outcome::SomeFailed);
+        assert_eq!(of(CampaignEnd::Stopped { left: 1, why: "it is".into() }), Outcome::SomeFailed);
+        assert_eq!(of(CampaignEnd::Interrupted { signal: 2, jobs: vec!["7".into()] }), Outcome::Interrupted(2));
     }
 }

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use cluster::folder::{Folder, State, names, read};
-use cluster::make::program_path;
-use cluster::scheduler::{Calling, Environment, Phase, Scheduler, Seat, Slurm, Standing};
-use cluster::tasks::{Known, NodeTally, Running, Tally, tally_again};
+use cluster::folder::{Folder, names, read};
+use cluster::scheduler::command::Environment;
+use cluster::scheduler::job::{Availability, JobSettings, Phase, Scheduler, SchedulerState};
+use cluster::scheduler::slurm::Slurm;
+use cluster::tasks::{ClaimedTask, NodeTally, Tally, TallyCache, tally_again};
 use model::cluster::{NodeState, Outcome as TaskOutcome, Plan, SubmittedJob};
 use report::cluster::status::{JobProgress, NodeProgress, Progress, TaskCounts, render, summary};
 
@@ -78,22 +79,22 @@ impl Shown {
 struct Source {
     folder: Folder,
     plan: Plan,
-    known: Known,
+    known: TallyCache,
     /// Looks since the scheduler was asked, and what it said.
-    asked: Option<(u32, std::result::Result<Standing, String>)>,
+    asked: Option<(u32, std::result::Result<SchedulerState, String>)>,
 }
 
 impl Source {
     fn open(path: &Path) -> Result<Self> {
         let folder = Folder::at(path);
         let plan = folder.plan()?;
-        Ok(Self { folder, plan, known: Known::default(), asked: None })
+        Ok(Self { folder, plan, known: TallyCache::default(), asked: None })
     }
 
     fn look(&mut self) -> Result<Progress> {
         let tally = tally_again(&self.folder, &self.plan, &mut self.known)?;
         let jobs = jobs(&self.folder);
-        let is_queued = !tally.is_over() && jobs.iter().any(|job| job.launcher == "slurm");
+        let is_queued = !tally.is_finished() && jobs.iter().any(|job| job.launcher == "slurm");
         if is_queued {
             self.ask();
         }
@@ -113,15 +114,15 @@ impl Source {
     }
 }
 
-fn question(folder: &Folder, plan: &Plan) -> std::result::Result<Standing, String> {
+fn question(folder: &Folder, plan: &Plan) -> std::result::Result<SchedulerState, String> {
     let environment = Environment::of(&environment::everything());
-    let calling = Calling {
+    let settings = JobSettings {
         plan: folder.path().to_owned(),
         name: plan.name.clone(),
-        program: program_path(folder, plan),
+        program: folder.program(plan),
         lines: Vec::new(),
     };
-    Slurm::new(calling, environment, &plan.nodes)?.poll()
+    Ok(Slurm::new(settings, environment, &plan.nodes)?.poll()?)
 }
 
 /// The jobs that were submitted for a plan; one whose file cannot be read is passed over: its node's tasks tell.
@@ -138,7 +139,7 @@ fn pace(folder: &Folder, tally: &Tally) -> f64 {
     let done = tally.nodes.iter().flat_map(|node| node.done.iter().map(move |task| (node, task)));
     let (mut took, mut expected) = (0.0, 0.0);
     for (node, task) in done.take(MOST_OUTCOMES) {
-        let path = folder.tasks(State::Done, &node.node).join(task).join("outcome.json");
+        let path = folder.outcome(&node.node, task);
         let Ok(outcome) = read::<TaskOutcome>(&path) else { continue };
         if outcome.seconds > 0.0 && outcome.task.seconds > 0.0 {
             took += outcome.seconds;
@@ -153,7 +154,7 @@ fn progress(
     plan: &Plan,
     tally: &Tally,
     queue: &Queue<'_>,
-    standing: Option<&std::result::Result<Standing, String>>,
+    standing: Option<&std::result::Result<SchedulerState, String>>,
     pace: f64,
 ) -> Progress {
     let nodes: Vec<NodeProgress> = tally.nodes.iter().map(|node| of_node(node, queue, pace)).collect();
@@ -188,7 +189,7 @@ fn seconds_left(nodes: &[NodeProgress], all: f64) -> Option<f64> {
 
 /// What the scheduler knows of this plan's jobs and nodes.
 struct Queue<'a> {
-    standing: Option<&'a Standing>,
+    standing: Option<&'a SchedulerState>,
     /// Jobs that the queue still has, with their place in it.
     jobs: Vec<(&'a SubmittedJob, Phase, &'a str)>,
     /// The last of them for each node.
@@ -198,7 +199,7 @@ struct Queue<'a> {
 }
 
 impl<'a> Queue<'a> {
-    fn of(jobs: &'a [SubmittedJob], standing: Option<&'a Standing>, answers: &'a BTreeSet<String>) -> Self {
+    fn of(jobs: &'a [SubmittedJob], standing: Option<&'a SchedulerState>, answers: &'a BTreeSet<String>) -> Self {
         let queued = |job: &'a SubmittedJob| {
             let own = standing?.queue.iter().find(|queued| queued.id == job.id)?;
             Some((job, own.phase, own.reason.as_str()))
@@ -227,10 +228,10 @@ impl<'a> Queue<'a> {
         match self.standing.map(|standing| standing.nodes.get(node)) {
             None => "no worker is there".to_owned(),
             Some(None) => "the scheduler does not know it".to_owned(),
-            Some(Some(Seat::Idle)) => "idle, and no job for it is queued".to_owned(),
-            Some(Some(Seat::Busy(state))) => format!("busy ({state}), and no job for it is queued"),
-            Some(Some(Seat::Down(state))) => format!("not available: {state}"),
-            Some(Some(Seat::Elsewhere(why))) => why.clone(),
+            Some(Some(Availability::Idle)) => "idle, and no job for it is queued".to_owned(),
+            Some(Some(Availability::Busy(state))) => format!("busy ({state}), and no job for it is queued"),
+            Some(Some(Availability::Down(state))) => format!("not available: {state}"),
+            Some(Some(Availability::Elsewhere(why))) => why.clone(),
         }
     }
 
@@ -253,17 +254,17 @@ fn of_node(node: &NodeTally, queue: &Queue<'_>, pace: f64) -> NodeProgress {
         failed: node.failed.len() as u64,
         skipped: node.skipped.len() as u64,
     };
-    let alive = node.running.iter().find(|running| !running.is_over);
-    let has_worker = alive.is_some() || node.worker.as_ref().is_some_and(|worker| !worker.is_over);
+    let alive = node.running.iter().find(|running| !running.is_expired);
+    let has_worker = alive.is_some() || node.worker.as_ref().is_some_and(|worker| !worker.is_expired);
     let bad = || node.failed.iter().map(|bad| (bad, "failed")).chain(node.skipped.iter().map(|bad| (bad, "skipped")));
-    let state = match (node.is_over(), has_worker) {
+    let state = match (node.is_finished(), has_worker) {
         (true, _) if bad().next().is_none() => NodeState::Done,
         (true, _) if node.done.is_empty() => NodeState::Failed,
         (true, _) => NodeState::Partly,
         (false, true) => NodeState::Running,
         (false, false) => NodeState::Waiting,
     };
-    let lost = node.running.iter().find(|running| running.is_over);
+    let lost = node.running.iter().find(|running| running.is_expired);
     let why = match state {
         NodeState::Done => None,
         NodeState::Waiting => Some(match lost {
@@ -275,8 +276,8 @@ fn of_node(node: &NodeTally, queue: &Queue<'_>, pace: f64) -> NodeProgress {
         }
     };
     // What is measured just now is partly done; what its worker has left behind begins anew.
-    let of_running = |running: &Running| {
-        let since = running.since_seconds.filter(|_| !running.is_over).unwrap_or(0.0);
+    let of_running = |running: &ClaimedTask| {
+        let since = running.since_seconds.filter(|_| !running.is_expired).unwrap_or(0.0);
         (running.expected_seconds * pace - since).max(0.0)
     };
     let left = node.waiting_seconds * pace + node.running.iter().map(of_running).sum::<f64>();
@@ -286,7 +287,7 @@ fn of_node(node: &NodeTally, queue: &Queue<'_>, pace: f64) -> NodeProgress {
 
 #[cfg(test)]
 mod tests {
-    use cluster::scheduler::Queued;
+    use cluster::scheduler::job::Queued;
 
     use super::*;
 
@@ -304,27 +305,27 @@ mod tests {
         NodeTally { node: name.into(), waiting, done, waiting_seconds, ..NodeTally::default() }
     }
 
-    fn running(is_over: bool) -> Running {
+    fn running(is_expired: bool) -> ClaimedTask {
         let name = "memory".into();
-        Running { name, by: None, expected_seconds: 10.0, since_seconds: Some(4.0), silent_seconds: None, is_over }
+        ClaimedTask { name, by: None, expected_seconds: 10.0, since_seconds: Some(4.0), silent_seconds: None, is_expired }
     }
 
-    fn standing() -> Standing {
+    fn standing() -> SchedulerState {
         let seats = [
-            ("n1", Seat::Idle),
-            ("n2", Seat::Busy("allocated".into())),
-            ("n3", Seat::Down("drained: fan".into())),
-            ("n5", Seat::Idle),
+            ("n1", Availability::Idle),
+            ("n2", Availability::Busy("allocated".into())),
+            ("n3", Availability::Down("drained: fan".into())),
+            ("n5", Availability::Idle),
         ];
         let queued = |id: &str, phase, reason: &str| Queued { id: id.into(), phase, reason: reason.into() };
-        Standing {
+        SchedulerState {
             nodes: seats.map(|(name, seat)| (name.to_owned(), seat)).into(),
             queue: vec![
                 queued("7", Phase::Pending, "Resources"),
                 queued("8", Phase::Running, ""),
                 queued("9", Phase::Pending, ""),
             ],
-            ..Standing::default()
+            ..SchedulerState::default()
         }
     }
 
@@ -378,7 +379,7 @@ mod tests {
         assert!((told.node_seconds_left - (56.0 + 60.0)).abs() < 1e-9);
         assert_eq!(told.seconds_left, Some(116.0), "one node is at work, and has the other's tasks before it");
         assert_eq!((told.tasks.all(), told.tasks.over()), (10, 4));
-        let late = Running { since_seconds: Some(500.0), ..running(false) };
+        let late = ClaimedTask { since_seconds: Some(500.0), ..running(false) };
         let late = of_node(&NodeTally { running: vec![late], ..node("n1", 2, 0) }, &nothing, 2.0);
         assert!((late.seconds_left - 40.0).abs() < 1e-9, "one that takes too long eats nothing of the others' time");
         let lost = of_node(&NodeTally { running: vec![running(true)], ..node("n1", 2, 0) }, &nothing, 2.0);

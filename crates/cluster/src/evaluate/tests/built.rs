@@ -11,7 +11,7 @@ use model::sample::{Metric, Summary};
 use model::unit::{Better, Unit};
 
 use crate::folder::{Folder, State, write};
-use crate::testing::{Scratch, scratch};
+use crate::tests::support::{Scratch, scratch};
 
 /// Figures of an area of a healthy node: id, unit, direction, value.
 pub(super) const FIGURES: &[(Area, &str, Unit, Better, f64)] = &[

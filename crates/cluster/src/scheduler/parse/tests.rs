@@ -9,7 +9,7 @@ fn nodes_by_their_states() {
                 n8|debug|maint|none\n\
                 n9|debug|comp|none\nn10|debug|plnd|none\nn11|debug|resv|none\nn12|debug|drng@|x\n";
     let found = nodes(text).unwrap();
-    let seats: Vec<String> = found.iter().map(|node| format!("{} {:?}", node.name, node.seat)).collect();
+    let seats: Vec<String> = found.iter().map(|node| format!("{} {:?}", node.name, node.availability)).collect();
     let expected = [
         "n1 Idle",
         r#"n2 Busy("alloc")"#,
@@ -83,12 +83,12 @@ fn associations_and_qualities_with_their_limits() {
     let text = "a|||normal,low||2||\nb|debug|low|low|4|10|3|8\n";
     let found = associations(text);
     assert_eq!(found[0].qos, ["normal", "low"]);
-    assert_eq!(found[0].limits, Limits { submitted: Some(2), running: None });
+    assert_eq!(found[0].limits, UserLimits { submitted: Some(2), running: None });
     assert_eq!((found[1].partition.as_deref(), found[1].default_qos.as_deref()), (Some("debug"), Some("low")));
-    assert_eq!(found[1].limits, Limits { submitted: Some(8), running: Some(3) });
+    assert_eq!(found[1].limits, UserLimits { submitted: Some(8), running: Some(3) });
     let qos = qualities("normal||||\nlow|1|5||4\n");
-    assert_eq!(qos[0], ("normal".into(), Limits::default()));
-    assert_eq!(qos[1], ("low".into(), Limits { submitted: Some(4), running: Some(1) }));
+    assert_eq!(qos[0], ("normal".into(), UserLimits::default()));
+    assert_eq!(qos[1], ("low".into(), UserLimits { submitted: Some(4), running: Some(1) }));
     for broken in ["", "\n", "a|b", "sacctmgr: error: Slurm accounting storage is disabled", "||||||||", "|||||"] {
         assert!(associations(broken).is_empty() && qualities(broken).is_empty(), "{broken}");
     }
@@ -142,9 +142,9 @@ fn answers_that_are_broken_are_told_of_and_never_end_the_program() {
     for text in garbage {
         let _ = (nodes(text), queue(text), partitions(text), associations(text), qualities(text), submitted(text));
     }
-    assert!(nodes("no such form").unwrap_err().contains("no such form"));
-    assert!(queue("slurm_load_jobs error").unwrap_err().contains("squeue"));
-    assert!(partitions("").unwrap_err().contains("nothing"));
+    assert!(nodes("no such form").unwrap_err().to_string().contains("no such form"));
+    assert!(queue("slurm_load_jobs error").unwrap_err().to_string().contains("squeue"));
+    assert!(partitions("").unwrap_err().to_string().contains("nothing"));
     // Every prefix of good answers.
     let good = "n3|long|down*|Not responding\nPartitionName=a Default=YES MaxTime=1-02:00:00\n102_1|PD|Resources\n\
                 a|||x||2||\n";
@@ -185,7 +185,7 @@ fn what_the_real_one_answered() {
     assert!(queue(recorded!("squeue_controller_down")).is_err());
     assert!(nodes(recorded!("sinfo_controller_down")).is_err());
     // Recorded with other columns: what is read of them is the same.
-    assert_eq!(qualities(recorded!("qos")), [("normal".to_owned(), Limits::default())]);
+    assert_eq!(qualities(recorded!("qos")), [("normal".to_owned(), UserLimits::default())]);
 }
 
 #[test]

@@ -14,24 +14,22 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use bench::host::utc_now;
+use bench::journal::Owner;
 use machine::Sysroot;
-use model::cluster::Claim;
+use model::cluster::{Claim, Task};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use super::folder::{self, cannot_write, read};
-use bench::host::utc_now;
-use bench::journal::Owner;
+use crate::error::{Error, Result, cannot_read, cannot_write};
+use crate::folder::{self, Folder, NODE, State, read};
 
 /// Between a task's name and its claim's in a file's name; no plain name has it.
 const MARK: char = '@';
 
 /// Who we are, as others will read it. Each claim that we make has a name of its own besides.
-///
-/// # Errors
-/// A sentence: the kernel gives no random bytes for a name.
-pub fn claimer(job: Option<String>) -> Result<Claim, String> {
+pub fn claimer(job: Option<String>) -> Result<Claim> {
     let owner = Owner::of(std::process::id());
     Ok(Claim {
         id: fresh_name()?,
@@ -44,12 +42,16 @@ pub fn claimer(job: Option<String>) -> Result<Claim, String> {
     })
 }
 
-/// A name that nobody has had before: 64 random bits.
-fn fresh_name() -> Result<String, String> {
-    let mut bytes = [0_u8; 8];
-    getrandom(&mut bytes, GetRandomFlags::empty())
-        .map_err(|error| format!("cannot draw a name for a claim from the kernel's random numbers: {error}"))?;
-    Ok(format!("{:016x}", u64::from_le_bytes(bytes)))
+/// A new unique name: 64 random bits.
+fn fresh_name() -> Result<String> {
+    random_hex(8, "a name for a claim")
+}
+
+/// So many bytes from the kernel's random numbers, in hexadecimal digits; `what` they are, for errors.
+pub(crate) fn random_hex(count: usize, what: &'static str) -> Result<String> {
+    let mut bytes = vec![0_u8; count];
+    getrandom(&mut bytes, GetRandomFlags::empty()).map_err(|error| Error::Random(what, error))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// A boot and the name space that numbers of processes are of: in another one the same number is another process.
@@ -58,9 +60,14 @@ fn with_namespace(boot: Option<String>) -> Option<String> {
     Some(format!("{} {}", boot?, namespace.display()))
 }
 
+/// The boot of a claimer's machine, without the process namespace.
+pub(crate) fn boot_of(claim: &Claim) -> Option<&str> {
+    claim.boot.as_deref()?.split(' ').next()
+}
+
 /// Something that we have claimed.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct HeldClaim {
     /// Name of what is claimed.
     pub name: String,
     /// Who we are in this claim: [`Claim::id`] is the claim's own.
@@ -71,7 +78,7 @@ pub struct Held {
 
 /// A claim as others see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct ClaimId {
     /// Name of what is claimed.
     pub name: String,
     /// The claim's own name.
@@ -80,7 +87,7 @@ pub struct Seen {
 
 /// What has become of a claim's holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holder {
+pub enum HolderState {
     /// It renews its claim.
     Alive,
     /// Its process is not there any more.
@@ -91,47 +98,46 @@ pub enum Holder {
     Ended,
 }
 
-impl Seen {
+impl ClaimId {
     /// From the name of a file in `running`.
     #[must_use]
     pub fn parse(file: &str) -> Option<Self> {
-        Self::parse_plain(file.strip_suffix(".json")?)
+        Self::parse_folder(file.strip_suffix(".json")?)
     }
 
     /// From the name of a folder in `work` or `failed`.
-    pub(super) fn parse_plain(name: &str) -> Option<Self> {
+    pub(crate) fn parse_folder(name: &str) -> Option<Self> {
         let (name, id) = name.rsplit_once(MARK)?;
         (!id.is_empty()).then(|| Self { name: name.to_owned(), id: id.to_owned() })
     }
 
     /// The name of its folder in `work` and `failed`.
-    pub(super) fn plain(&self) -> String {
+    pub(crate) fn folder_name(&self) -> String {
         format!("{}{MARK}{}", self.name, self.id)
     }
 
-    pub(super) fn file(&self) -> String {
-        format!("{}.json", self.plain())
+    pub(crate) fn file(&self) -> String {
+        format!("{}.json", self.folder_name())
     }
 
-    fn who(&self) -> String {
-        format!("{}.who", self.plain())
+    pub(crate) fn who(&self) -> String {
+        format!("{}.who", self.folder_name())
+    }
+
+    /// The claimer; `None` where its file is missing or cannot be read.
+    pub(crate) fn claimer(&self, running: &Path) -> Option<Claim> {
+        read(&running.join(self.who())).ok()
     }
 }
 
 /// Claims `NAME.json` of the folder `waiting`: the file moves to the folder `running`, where the claim is. `None` where
 /// somebody else was quicker, or there is nothing of that name.
-///
-/// # Errors
-/// A sentence: the folders cannot be written.
-pub fn claim(waiting: &Path, running: &Path, name: &str, us: &Claim) -> Result<Option<Held>, String> {
+pub fn claim(waiting: &Path, running: &Path, name: &str, us: &Claim) -> Result<Option<HeldClaim>> {
     move_in(&waiting.join(format!("{name}.json")), running, name, us)
 }
 
 /// Takes over a claim whose holder is gone; `None` where somebody else was quicker, or the holder has just ended.
-///
-/// # Errors
-/// A sentence: the folder cannot be written.
-pub fn take_over(running: &Path, seen: &Seen, us: &Claim) -> Result<Option<Held>, String> {
+pub fn take_over(running: &Path, seen: &ClaimId, us: &Claim) -> Result<Option<HeldClaim>> {
     let taken = move_in(&running.join(seen.file()), running, &seen.name, us)?;
     if taken.is_some() {
         let _ = fs::remove_file(running.join(seen.who()));
@@ -140,20 +146,20 @@ pub fn take_over(running: &Path, seen: &Seen, us: &Claim) -> Result<Option<Held>
 }
 
 /// Makes a file the file of a claim of ours.
-fn move_in(from: &Path, running: &Path, name: &str, us: &Claim) -> Result<Option<Held>, String> {
+fn move_in(from: &Path, running: &Path, name: &str, us: &Claim) -> Result<Option<HeldClaim>> {
     let claim = Claim { id: fresh_name()?, when: utc_now(), ..us.clone() };
-    let ours = Seen { name: name.to_owned(), id: claim.id.clone() };
+    let ours = ClaimId { name: name.to_owned(), id: claim.id.clone() };
     let (path, who) = (running.join(ours.file()), running.join(ours.who()));
     // First the time of change, which the rename keeps: a claim must not begin with a lease that is over. Then who, since a
     // claim without it is one whose lease must run out. Then the claim.
     match touch(from) {
         Ok(true) => {}
         Ok(false) => return Ok(None),
-        Err(error) => return Err(cannot_write(from, &error)),
+        Err(error) => return Err(Error::Write(from.to_owned(), error)),
     }
     folder::write(&who, &claim)?;
-    let held = Held { name: name.to_owned(), claim, path };
-    let moved = move_to(from, &held.path).map_err(|error| cannot_write(&held.path, &error));
+    let held = HeldClaim { name: name.to_owned(), claim, path };
+    let moved = move_to(from, &held.path).map_err(cannot_write(&held.path));
     // We may have been away between these steps for so long that others hold us for gone.
     let ours = moved.and_then(|moved| if moved { held.renew() } else { Ok(false) });
     if !matches!(ours, Ok(true)) {
@@ -173,7 +179,7 @@ fn move_to(from: &Path, to: &Path) -> io::Result<bool> {
 }
 
 /// Sets a file's time of change to now by the file system's clock; `false` where it is not there.
-pub(super) fn touch(path: &Path) -> io::Result<bool> {
+pub(crate) fn touch(path: &Path) -> io::Result<bool> {
     // Asked for like this the kernel, over NFS the server, puts its own time in.
     let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
     match utimensat(CWD, path, &Timestamps { last_access: now, last_modification: now }, AtFlags::empty()) {
@@ -194,40 +200,37 @@ fn time_of(path: &Path) -> io::Result<Option<SystemTime>> {
 }
 
 /// The claims in a folder of `running`.
-///
-/// # Errors
-/// A sentence: the folder cannot be read. One that is not there holds none.
-pub fn claims(running: &Path) -> Result<Vec<Seen>, String> {
-    Ok(folder::names(running)?.iter().filter_map(|name| Seen::parse(name)).collect())
+pub fn claims(running: &Path) -> Result<Vec<ClaimId>> {
+    Ok(folder::names(running)?.iter().filter_map(|name| ClaimId::parse(name)).collect())
 }
 
 /// Whether the holder of a claim is gone: its process is not there any more, or it has not renewed its claim for the
 /// lease's time. A claim that has just ended is not gone: there is nothing to take over.
-///
-/// # Errors
-/// A sentence: the folder cannot be written, so nothing can be said.
-pub fn is_gone(running: &Path, seen: &Seen, us: &Claim, lease: Duration) -> Result<bool, String> {
-    Ok(matches!(holder(running, seen, us, lease)?, Holder::Dead | Holder::Silent))
+pub fn is_gone(running: &Path, seen: &ClaimId, us: &Claim, lease: Duration) -> Result<bool> {
+    Ok(matches!(holder(running, seen, us, lease)?, HolderState::Dead | HolderState::Silent))
+}
+
+/// Whether a worker has a node, as far as its claim can be read.
+pub(crate) fn has_worker(folder: &Folder, node: &str, us: &Claim, lease: Duration) -> bool {
+    let running = folder.tasks(State::Running, node);
+    let mut nodes = claims(&running).unwrap_or_default().into_iter().filter(|seen| seen.name == NODE);
+    nodes.any(|seen| !is_gone(&running, &seen, us, lease).unwrap_or(true))
 }
 
 /// What has become of the holder of a claim.
-///
-/// # Errors
-/// A sentence: the folder cannot be written, so nothing can be said.
-pub fn holder(running: &Path, seen: &Seen, us: &Claim, lease: Duration) -> Result<Holder, String> {
+pub fn holder(running: &Path, seen: &ClaimId, us: &Claim, lease: Duration) -> Result<HolderState> {
     let path = running.join(seen.file());
-    let time = || time_of(&path).map_err(|error| format!("cannot look at '{}': {error}", path.display()));
-    let who: Option<Claim> = read(&running.join(seen.who())).ok();
-    if who.is_some_and(|who| has_died(&who, us)) {
-        return Ok(if time()?.is_some() { Holder::Dead } else { Holder::Ended });
+    let time = || time_of(&path).map_err(|error| Error::Stat(path.clone(), error));
+    if seen.claimer(running).is_some_and(|who| has_died(&who, us)) {
+        return Ok(if time()?.is_some() { HolderState::Dead } else { HolderState::Ended });
     }
-    let Some(renewed) = time()? else { return Ok(Holder::Ended) };
+    let Some(renewed) = time()? else { return Ok(HolderState::Ended) };
     if !is_over(now_of(running)?, renewed, lease) {
-        return Ok(Holder::Alive);
+        return Ok(HolderState::Alive);
     }
     // It may have renewed its claim while we were asking for the time.
-    let Some(renewed) = time()? else { return Ok(Holder::Ended) };
-    Ok(if is_over(now_of(running)?, renewed, lease) { Holder::Silent } else { Holder::Alive })
+    let Some(renewed) = time()? else { return Ok(HolderState::Ended) };
+    Ok(if is_over(now_of(running)?, renewed, lease) { HolderState::Silent } else { HolderState::Alive })
 }
 
 /// Whether a lease renewed then is over by now.
@@ -249,10 +252,7 @@ fn is_zombie(process: u32) -> bool {
 }
 
 /// The time by the clock of the file system that a folder is on.
-///
-/// # Errors
-/// A sentence: the folder cannot be written.
-pub(super) fn now_of(folder: &Path) -> Result<SystemTime, String> {
+pub(crate) fn now_of(folder: &Path) -> Result<SystemTime> {
     let probe = folder.join(format!(".now{MARK}{}", fresh_name()?));
     let time = File::create(&probe).and_then(|_| {
         // In the way in which claims are renewed, so that it is the same clock.
@@ -260,19 +260,16 @@ pub(super) fn now_of(folder: &Path) -> Result<SystemTime, String> {
         time_of(&probe)?.ok_or_else(|| io::ErrorKind::NotFound.into())
     });
     let _ = fs::remove_file(&probe);
-    time.map_err(|error| cannot_write(&probe, &error))
+    time.map_err(cannot_write(&probe))
 }
 
 /// Takes away what claimers that were killed have left in a folder of `running`: the `who` of claims that are not there,
 /// probes, unfinished files. Only what is older than the lease, since a claimer writes its `who` before its claim.
-///
-/// # Errors
-/// A sentence: the folder cannot be read or written.
-pub fn sweep(running: &Path, lease: Duration) -> Result<(), String> {
+pub fn sweep(running: &Path, lease: Duration) -> Result<()> {
     let names = folder::names(running)?;
     let left = |name: &&String| match name.strip_suffix(".who") {
         Some(claim) => !names.contains(&format!("{claim}.json")),
-        None => Seen::parse(name).is_none(),
+        None => ClaimId::parse(name).is_none(),
     };
     let left: Vec<&String> = names.iter().filter(left).collect();
     if left.is_empty() {
@@ -287,37 +284,36 @@ pub fn sweep(running: &Path, lease: Duration) -> Result<(), String> {
     Ok(())
 }
 
-impl Held {
+impl HeldClaim {
     /// The claim's file: what was claimed.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
+    /// The task that was claimed.
+    pub(crate) fn task(&self) -> Result<Task> {
+        read(&self.path).map_err(cannot_read(&self.path))
+    }
+
     /// The claim as others see it.
     #[must_use]
-    pub fn seen(&self) -> Seen {
-        Seen { name: self.name.clone(), id: self.claim.id.clone() }
+    pub fn seen(&self) -> ClaimId {
+        ClaimId { name: self.name.clone(), id: self.claim.id.clone() }
     }
 
     /// Renews the lease. `false` where the claim is not ours any more: then nothing may be published.
-    ///
-    /// # Errors
-    /// A sentence: the folder cannot be written.
-    pub fn renew(&self) -> Result<bool, String> {
-        touch(&self.path).map_err(|error| cannot_write(&self.path, &error))
+    pub fn renew(&self) -> Result<bool> {
+        touch(&self.path).map_err(cannot_write(&self.path))
     }
 
     /// Gives back what was claimed, under its name, for anybody. `false` where the claim was not ours any more.
-    ///
-    /// # Errors
-    /// A sentence: the folders cannot be written.
-    pub fn give_back(self, waiting: &Path) -> Result<bool, String> {
+    pub fn give_back(self, waiting: &Path) -> Result<bool> {
         let target = waiting.join(format!("{}.json", self.name));
         let given = match fs::rename(&self.path, &target) {
             Ok(()) => true,
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-            Err(error) => return Err(cannot_write(&target, &error)),
+            Err(error) => return Err(Error::Write(target, error)),
         };
         self.forget_who();
         Ok(given)
@@ -340,10 +336,10 @@ mod tests {
 
     #[test]
     fn a_claims_file_says_whose_it_is() {
-        let seen = Seen { name: "to-n2.alone".into(), id: "0f".into() };
-        assert_eq!(Seen::parse(&seen.file()), Some(seen));
+        let seen = ClaimId { name: "to-n2.alone".into(), id: "0f".into() };
+        assert_eq!(ClaimId::parse(&seen.file()), Some(seen));
         for other in ["cpu.json", "cpu@0f.who", "@", ".now@0f"] {
-            assert_eq!(Seen::parse(other), None, "{other}");
+            assert_eq!(ClaimId::parse(other), None, "{other}");
         }
     }
 }

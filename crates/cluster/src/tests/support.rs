@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use model::cluster::Claim;
 use model::document::{Document, MachineStates, Program, Row, RunInfo, SCHEMA, Status};
 use model::experiment::{Area, CpuParams, Experiment, Params};
 use model::isa::{CpuOp, Element, Isa};
@@ -30,6 +31,11 @@ pub(crate) fn scratch() -> Scratch {
     let path = std::env::temp_dir().join(name);
     std::fs::create_dir_all(&path).unwrap();
     Scratch(path)
+}
+
+/// A claimer of whom nothing is known but its name.
+pub(crate) fn claim(id: &str) -> Claim {
+    Claim { id: id.to_owned(), host: format!("host-of-{id}"), ..Claim::default() }
 }
 
 /// A machine of so many single-threaded cores, 16 GiB available and an L3 of 32 MiB.

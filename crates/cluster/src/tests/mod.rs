@@ -1,5 +1,7 @@
 //! A plan's folder under workers that are quick, slow, silent and dead. The program is a shell script here.
 
+pub(crate) mod support;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -12,15 +14,18 @@ use model::document::Program;
 use model::experiment::Area;
 use sys::clock::monotonic_raw_seconds;
 
-use super::attempt::{Asked, Came, Place, attempt, note_lost};
-use super::claim::{Holder, Seen, claim, claimer, claims, holder, is_gone, sweep, take_over};
-use super::folder::{Folder, State, names, read};
-use super::lease::Leases;
-use super::make::{Request, make, write};
-use super::pairs::Waits;
-use super::tasks::{in_order, over, tally, tried, waiting};
-use super::worker::{Part, Worker, work};
-use crate::testing::{Scratch, document, scratch};
+use crate::attempt::context::{AttemptResult, NodeContext, ProgramCall};
+use crate::attempt::publish::note_lost;
+use crate::attempt::run::attempt;
+use crate::claims::claim::{ClaimId, HolderState, claim, claimer, claims, holder, is_gone, now_of, sweep, take_over};
+use crate::claims::lease::Leases;
+use crate::folder::{Folder, State, names, read};
+use crate::network::idle::Waits;
+use crate::plan::request::{Request, make};
+use crate::plan::write::write;
+use crate::tasks::{finished, in_order, tally, tried, waiting};
+use crate::tests::support::{Scratch, document, scratch};
+use crate::worker::{Worker, WorkerRole, work};
 
 const LEASE: Duration = Duration::from_secs(30);
 
@@ -91,7 +96,7 @@ fn plan(nodes: &[&str], script: &str) -> (Scratch, Folder, Plan) {
 fn worker(node: &str) -> Worker {
     let environment = vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
     let waits = Waits::default();
-    Worker { node: node.into(), job: None, until: None, program: program(), environment, part: Part::All, waits }
+    Worker { node: node.into(), job: None, until: None, program: program(), environment, role: WorkerRole::All, waits }
 }
 
 /// The folders of what waits and what runs on `n1`.
@@ -104,7 +109,7 @@ fn us() -> Claim {
 }
 
 /// The only claim of a task of this name.
-fn seen(running: &Path, name: &str) -> Seen {
+fn seen(running: &Path, name: &str) -> ClaimId {
     let mut found = claims(running).unwrap();
     found.retain(|seen| seen.name == name);
     assert_eq!(found.len(), 1, "{found:?}");
@@ -112,30 +117,34 @@ fn seen(running: &Path, name: &str) -> Seen {
 }
 
 /// Makes a claim's lease begin so long ago.
-fn age(running: &Path, seen: &Seen, age: Duration) {
+fn age(running: &Path, seen: &ClaimId, age: Duration) {
     let file = File::options().append(true).open(running.join(seen.file())).unwrap();
     file.set_modified(SystemTime::UNIX_EPOCH + filesystem_now(running) - age).unwrap();
 }
 
 fn filesystem_now(folder: &Path) -> Duration {
-    super::claim::now_of(folder).unwrap().duration_since(SystemTime::UNIX_EPOCH).unwrap()
+    now_of(folder).unwrap().duration_since(SystemTime::UNIX_EPOCH).unwrap()
 }
 
 /// Makes one attempt at a task of `n1`, in a child that may take so long.
-fn one_attempt(folder: &Folder, plan: &Plan, name: &str, most_seconds: f64, until: Option<f64>) -> Came {
+fn one_attempt(folder: &Folder, plan: &Plan, name: &str, most_seconds: f64, until: Option<f64>) -> AttemptResult {
     let (waiting, running) = sides(folder);
     let held = claim(&waiting, &running, name, &us()).unwrap().unwrap();
     let task: Task = read(held.path()).unwrap();
     let leases = Leases::new(LEASE);
     let environment = worker("n1").environment;
-    let place = Place { folder, plan, node: "n1", environment: &environment, leases: &leases, until };
-    let asked =
-        Asked { arguments: vec!["run".into(), "quick".into()], suite: "quick".into(), suite_text: None, most_seconds };
-    attempt(&place, &leases.hold(held), &task, &asked).unwrap()
+    let context = NodeContext { folder, plan, node: "n1", environment: &environment, leases: &leases, until };
+    let call = ProgramCall {
+        arguments: vec!["run".into(), "quick".into()],
+        suite: "quick".into(),
+        suite_text: None,
+        most_seconds,
+    };
+    attempt(&context, &leases.hold(held), &task, &call, None).unwrap()
 }
 
 fn outcome(folder: &Folder, name: &str) -> Outcome {
-    read(&folder.tasks(State::Done, "n1").join(name).join("outcome.json")).unwrap()
+    read(&folder.outcome("n1", name)).unwrap()
 }
 
 /// What is in the log more than once, or not at all.
@@ -164,7 +173,7 @@ fn of_many_that_claim_and_take_over_the_same_one_has_it() {
                         let had = if round == 0 {
                             claim(&waiting, &running, name, &us).unwrap()
                         } else {
-                            let old = Seen { name: name.clone(), id: "old".into() };
+                            let old = ClaimId { name: name.clone(), id: "old".into() };
                             take_over(&running, &old, &us).unwrap()
                         };
                         log.lock().unwrap().extend(had.map(|held| held.name));
@@ -182,7 +191,7 @@ fn of_many_that_claim_and_take_over_the_same_one_has_it() {
         }
     }
     sweep(&running, Duration::ZERO).unwrap();
-    assert_eq!(names.len(), super::folder::names(&running).unwrap().len(), "only the claims are left");
+    assert_eq!(names.len(), crate::folder::names(&running).unwrap().len(), "only the claims are left");
 }
 
 #[test]
@@ -195,12 +204,12 @@ fn who_is_gone_is_told_by_process_and_lease() {
     let old = File::options().append(true).open(waiting.join("cpu.json")).unwrap();
     old.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1)).unwrap();
     let held = claim(&waiting, &running, "cpu", &us).unwrap().unwrap();
-    assert_eq!(of("cpu"), Holder::Alive);
+    assert_eq!(of("cpu"), HolderState::Alive);
     age(&running, &held.seen(), LEASE * 2);
-    assert_eq!(of("cpu"), Holder::Silent);
-    assert!(held.renew().unwrap() && of("cpu") == Holder::Alive);
+    assert_eq!(of("cpu"), HolderState::Silent);
+    assert!(held.renew().unwrap() && of("cpu") == HolderState::Alive);
     fs::remove_file(held.path().with_extension("who")).unwrap();
-    assert_eq!(of("cpu"), Holder::Alive, "without a name the lease counts");
+    assert_eq!(of("cpu"), HolderState::Alive, "without a name the lease counts");
     // A process that has ended, and one that nobody has asked how.
     let mut child = Command::new("true").spawn().unwrap();
     while !fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap().contains(") Z") {
@@ -208,14 +217,18 @@ fn who_is_gone_is_told_by_process_and_lease() {
     }
     let dead = Claim { pid: child.id(), pid_start: bench::journal::Owner::of(child.id()).started, ..us.clone() };
     let held = claim(&waiting, &running, "memory", &dead).unwrap().unwrap();
-    assert_eq!(of("memory"), Holder::Dead, "it has ended");
+    assert_eq!(of("memory"), HolderState::Dead, "it has ended");
     child.wait().unwrap();
-    assert_eq!(of("memory"), Holder::Dead, "it is gone");
+    assert_eq!(of("memory"), HolderState::Dead, "it is gone");
     let elsewhere = Claim { boot: Some("another".into()), ..us.clone() };
-    assert_eq!(holder(&running, &held.seen(), &elsewhere, LEASE).unwrap(), Holder::Alive, "nothing is known of it");
+    assert_eq!(
+        holder(&running, &held.seen(), &elsewhere, LEASE).unwrap(),
+        HolderState::Alive,
+        "nothing is known of it"
+    );
     held.end();
-    let ended = Seen { name: "memory".into(), id: "x".into() };
-    assert_eq!(holder(&running, &ended, &us, LEASE).unwrap(), Holder::Ended);
+    let ended = ClaimId { name: "memory".into(), id: "x".into() };
+    assert_eq!(holder(&running, &ended, &us, LEASE).unwrap(), HolderState::Ended);
     assert!(!is_gone(&running, &ended, &us, LEASE).unwrap());
 }
 
@@ -266,16 +279,16 @@ fn a_document_is_published_once_and_what_is_wrong_with_one_is_said() {
         let (_scratch, folder, plan) = plan(&["n1"], script);
         let came = one_attempt(&folder, &plan, "cpu", 60.0, None);
         let Some(why) = why else {
-            assert_eq!(came, Came::Over(OutcomeStatus::Ok));
+            assert_eq!(came, AttemptResult::Finished(OutcomeStatus::Ok));
             let outcome = outcome(&folder, "cpu");
             assert_eq!((outcome.exit_status, outcome.status, outcome.reason), (Some(0), OutcomeStatus::Ok, None));
             continue;
         };
-        let Came::Failed(reason) = came else { panic!("{script}: {came:?}") };
+        let AttemptResult::Failed(reason) = came else { panic!("{script}: {came:?}") };
         assert!(reason.contains(why), "{reason}");
         assert_eq!(tried(&folder, "n1", "cpu").unwrap(), (1, 0));
-        assert!(waiting(&folder, "n1").unwrap().contains("cpu") && over(&folder, "n1").unwrap().is_empty());
-        assert_eq!(one_attempt(&folder, &plan, "cpu", 60.0, None), Came::Over(OutcomeStatus::Failed));
+        assert!(waiting(&folder, "n1").unwrap().contains("cpu") && finished(&folder, "n1").unwrap().is_empty());
+        assert_eq!(one_attempt(&folder, &plan, "cpu", 60.0, None), AttemptResult::Finished(OutcomeStatus::Failed));
         let outcome = outcome(&folder, "cpu");
         let reason = outcome.reason.unwrap();
         assert!(reason.starts_with("tried 2 times") && reason.contains(why) && outcome.task.tried == 2, "{reason}");
@@ -287,10 +300,12 @@ fn a_document_is_published_once_and_what_is_wrong_with_one_is_said() {
 #[test]
 fn a_child_that_takes_too_long_is_ended_and_so_is_one_whose_time_is_over() {
     let (_scratch, folder, plan) = plan(&["n1"], "exec sleep 300\n");
-    let Came::Failed(reason) = one_attempt(&folder, &plan, "cpu", 0.3, None) else { panic!("it cannot have ended") };
+    let AttemptResult::Failed(reason) = one_attempt(&folder, &plan, "cpu", 0.3, None) else {
+        panic!("it cannot have ended")
+    };
     assert!(reason.contains("ended by us after 0 s"), "{reason}");
     let until = Some(monotonic_raw_seconds() + 0.3);
-    assert_eq!(one_attempt(&folder, &plan, "cpu", 60.0, until), Came::GivenBack);
+    assert_eq!(one_attempt(&folder, &plan, "cpu", 60.0, until), AttemptResult::Returned);
     assert_eq!(tried(&folder, "n1", "cpu").unwrap(), (1, 0), "that it was given back is no failure");
     assert!(waiting(&folder, "n1").unwrap().contains("cpu"));
 }
@@ -306,15 +321,15 @@ fn a_task_that_somebody_has_taken_over_is_not_published() {
         }
         // The second holds the first for silent, which it is not: it publishes what it can.
         let old = seen(&running, "cpu");
-        note_lost(&folder, "n1", &old, Holder::Silent).unwrap();
+        note_lost(&folder, "n1", &old, HolderState::Silent).unwrap();
         let held = take_over(&running, &old, &us()).unwrap().unwrap();
         fs::write(folder.path().parent().unwrap().join("go"), "").unwrap();
-        assert_eq!(first.join().unwrap(), Came::Lost);
-        assert!(over(&folder, "n1").unwrap().is_empty() && held.renew().unwrap());
+        assert_eq!(first.join().unwrap(), AttemptResult::LeaseLost);
+        assert!(finished(&folder, "n1").unwrap().is_empty() && held.renew().unwrap());
         assert!(held.give_back(&sides(&folder).0).unwrap());
     });
     assert_eq!(tried(&folder, "n1", "cpu").unwrap(), (0, 1));
-    assert_eq!(one_attempt(&folder, &plan, "cpu", 60.0, None), Came::Over(OutcomeStatus::Ok));
+    assert_eq!(one_attempt(&folder, &plan, "cpu", 60.0, None), AttemptResult::Finished(OutcomeStatus::Ok));
     assert_eq!(names(&folder.tasks(State::Work, "n1")).unwrap(), Vec::<String>::new());
 }
 
@@ -328,7 +343,7 @@ fn what_a_dead_worker_has_left_is_gone_on_with() {
         let whole = fs::read_to_string(scratch.path().join("document")).unwrap();
         let text = whole.replace("\"complete\":true", &format!("\"complete\":{left}"));
         fs::write(work.join("run.json"), text).unwrap();
-        assert_eq!(one_attempt(&folder, &plan, "cpu", 60.0, None), Came::Over(OutcomeStatus::Ok));
+        assert_eq!(one_attempt(&folder, &plan, "cpu", 60.0, None), AttemptResult::Finished(OutcomeStatus::Ok));
         let resumed = fs::read_to_string(scratch.path().join("resumed")).unwrap_or_default();
         assert_eq!(resumed, if called { "resume=1\n" } else { "" }, "a complete one is only published");
     }
@@ -337,16 +352,16 @@ fn what_a_dead_worker_has_left_is_gone_on_with() {
     let work = folder.tasks(State::Work, "n1").join("cpu@0/run");
     fs::create_dir_all(&work).unwrap();
     fs::write(work.join("run.json"), "{}").unwrap();
-    assert_eq!(one_attempt(&folder, &plan, "cpu", 60.0, None), Came::Over(OutcomeStatus::Ok));
+    assert_eq!(one_attempt(&folder, &plan, "cpu", 60.0, None), AttemptResult::Finished(OutcomeStatus::Ok));
 }
 
 #[test]
 fn a_task_that_takes_every_worker_with_it_is_given_up() {
     let (_scratch, folder, plan) = plan(&["n1"], MEASURES);
     for id in 0..10 {
-        note_lost(&folder, "n1", &Seen { name: "cpu".into(), id: id.to_string() }, Holder::Dead).unwrap();
+        note_lost(&folder, "n1", &ClaimId { name: "cpu".into(), id: id.to_string() }, HolderState::Dead).unwrap();
     }
-    assert_eq!(one_attempt(&folder, &plan, "cpu", 60.0, None), Came::Over(OutcomeStatus::Failed));
+    assert_eq!(one_attempt(&folder, &plan, "cpu", 60.0, None), AttemptResult::Finished(OutcomeStatus::Failed));
     assert!(outcome(&folder, "cpu").reason.unwrap().contains("10 workers went away"));
 }
 
@@ -360,21 +375,21 @@ fn two_workers_of_a_node_do_each_task_once_and_leave_nothing() {
     assert_eq!(ended.iter().map(|ended| ended.over).sum::<u32>(), 2, "{ended:?}");
     assert_eq!(fs::read_to_string(scratch.path().join("called")).unwrap().lines().count(), 2);
     let found = tally(&folder, &plan).unwrap();
-    assert_eq!((found.nodes[0].done.len(), found.nodes[1].waiting.len(), found.is_over()), (2, 2, false));
+    assert_eq!((found.nodes[0].done.len(), found.nodes[1].waiting.len(), found.is_finished()), (2, 2, false));
     assert!((found.nodes[1].waiting_seconds - 30.0).abs() < 1e-9);
     assert_eq!(names(&folder.tasks(State::Running, "n1")).unwrap(), Vec::<String>::new());
     assert!(folder.node("n1").join("facts.json").is_file());
     work(&folder, &worker("n2"), &mut |_| ()).unwrap();
-    assert!(tally(&folder, &plan).unwrap().is_over());
+    assert!(tally(&folder, &plan).unwrap().is_finished());
 }
 
 #[test]
 fn workers_refuse_what_they_cannot_do() {
     let (_scratch, folder, plan) = plan(&["n1"], MEASURES);
     let other = Worker { program: Program { git: Some("0dd".into()), ..program() }, ..worker("n1") };
-    let error = work(&folder, &other, &mut |_| ()).unwrap_err();
+    let error = work(&folder, &other, &mut |_| ()).unwrap_err().to_string();
     assert!(error.contains("0.1.0 (c0ffee)") && error.contains("0.1.0 (0dd)"), "{error}");
-    assert!(work(&folder, &worker("n9"), &mut |_| ()).unwrap_err().contains("no node 'n9'"));
+    assert!(work(&folder, &worker("n9"), &mut |_| ()).unwrap_err().to_string().contains("no node 'n9'"));
     let short = Worker { until: Some(monotonic_raw_seconds() + 19.0), ..worker("n1") };
     let ended = work(&folder, &short, &mut |_| ()).unwrap();
     assert_eq!((ended.over, ended.left), (1, 1), "{ended:?}");
@@ -382,7 +397,7 @@ fn workers_refuse_what_they_cannot_do() {
     let again = tally(&folder, &plan).unwrap();
     assert_eq!(again.nodes[0].waiting, ["memory"], "what does not fit stays");
     // Without a limit no time is too short: what is left is another worker's.
-    let net = Worker { part: Part::Net, ..worker("n1") };
+    let net = Worker { role: WorkerRole::Network, ..worker("n1") };
     let ended = work(&folder, &net, &mut |_| ()).unwrap();
     assert_eq!((ended.over, ended.left), (0, 1), "{ended:?}");
     assert!(ended.sentence.ends_with("1 tasks left; they are not of the network"), "{ended:?}");

@@ -10,9 +10,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use bench::reference::run::end_group;
 use sys::clock::monotonic_raw_seconds;
 
-use bench::reference::run::end_group;
+use super::error::SchedulerError;
 
 /// The variables that a scheduler's commands are given; `cli` takes them from its own environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,27 +55,19 @@ fn is_executable(path: &Path) -> bool {
 
 /// What came of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Called {
+pub(super) struct CommandOutput {
     /// Whether its exit status was 0.
     pub(super) succeeded: bool,
     pub(super) stdout: String,
     pub(super) stderr: String,
 }
 
-impl Called {
+impl CommandOutput {
     /// Its last complaint, in one line.
     pub(super) fn complaint(&self) -> String {
         let said = self.stderr.lines().chain(self.stdout.lines()).map(str::trim).filter(|line| !line.is_empty());
         said.collect::<Vec<_>>().join("; ")
     }
-}
-
-/// A command to be called.
-#[derive(Clone, Debug)]
-pub(super) struct Call<'a> {
-    pub(super) argv: &'a [String],
-    /// What it reads.
-    pub(super) input: Option<&'a str>,
 }
 
 /// How long a command of a scheduler may take. They wait ten seconds, or as long as the site says, for a controller
@@ -87,39 +80,50 @@ const LOOK: Duration = Duration::from_millis(10);
 /// The most that is read of a stream: ten thousand nodes in ten partitions are 10 MB.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Calls a command and waits for it.
-///
-/// # Errors
-/// A sentence: it cannot be started, or took too long and was ended.
-pub(super) fn call(call: &Call<'_>, environment: &Environment) -> Result<Called, String> {
-    call_within(call, environment, PATIENCE_SECONDS)
+/// Runs a command with this input and waits for it.
+pub(super) fn call(
+    argv: &[impl AsRef<str>],
+    input: Option<&str>,
+    environment: &Environment,
+) -> Result<CommandOutput, SchedulerError> {
+    call_within(argv, input, environment, PATIENCE_SECONDS)
 }
 
-fn call_within(call: &Call<'_>, environment: &Environment, patience_seconds: f64) -> Result<Called, String> {
-    let (program, rest) = call.argv.split_first().ok_or("a command without a program cannot be called")?;
+fn call_within(
+    argv: &[impl AsRef<str>],
+    input: Option<&str>,
+    environment: &Environment,
+    patience_seconds: f64,
+) -> Result<CommandOutput, SchedulerError> {
+    let (program, rest) = argv.split_first().ok_or(SchedulerError::NoCommand)?;
+    let program = program.as_ref();
     let mut command = Command::new(find_program(program, environment).unwrap_or_else(|| PathBuf::from(program)));
-    // English answers: they are read.
-    command.args(rest).env_clear().envs(environment.all()).env("LC_ALL", "C").process_group(0);
-    command.stdin(if call.input.is_some() { Stdio::piped() } else { Stdio::null() });
+    // English answers: they are parsed.
+    command
+        .args(rest.iter().map(AsRef::as_ref))
+        .env_clear()
+        .envs(environment.all())
+        .env("LC_ALL", "C")
+        .process_group(0);
+    command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| format!("cannot start '{program}': {error}"))?;
+    let mut child = command.spawn().map_err(|error| SchedulerError::Start(program.to_owned(), error))?;
     let (stdout, stderr) = (read_all(child.stdout.take()), read_all(child.stderr.take()));
-    let writer = child.stdin.take().zip(call.input.map(str::to_owned)).map(|(mut stdin, text)| {
-        // A program that does not read to the end says itself what it misses.
+    let writer = child.stdin.take().zip(input.map(str::to_owned)).map(|(mut stdin, text)| {
+        // A program that does not read all of it reports what it misses.
         std::thread::spawn(move || drop(stdin.write_all(text.as_bytes())))
     });
-    let ended = wait(&mut child, patience_seconds);
+    let ended = wait(&mut child, program, patience_seconds);
     if let Some(writer) = writer {
         let _ = writer.join();
     }
     let text = |reader: JoinHandle<Vec<u8>>| String::from_utf8_lossy(&reader.join().unwrap_or_default()).into_owned();
     let (stdout, stderr) = (text(stdout), text(stderr));
-    let succeeded = ended.map_err(|reason| format!("'{program}' {reason}"))?;
-    Ok(Called { succeeded, stdout, stderr })
+    Ok(CommandOutput { succeeded: ended?, stdout, stderr })
 }
 
 /// Waits; whether it succeeded.
-fn wait(child: &mut Child, patience_seconds: f64) -> Result<bool, String> {
+fn wait(child: &mut Child, program: &str, patience_seconds: f64) -> Result<bool, SchedulerError> {
     let began = monotonic_raw_seconds();
     loop {
         match child.try_wait() {
@@ -128,9 +132,9 @@ fn wait(child: &mut Child, patience_seconds: f64) -> Result<bool, String> {
             Ok(None) => {
                 end_group(child.id());
                 let _ = child.wait();
-                return Err(format!("did not answer within {patience_seconds:.0} s"));
+                return Err(SchedulerError::Timeout(program.to_owned(), patience_seconds));
             }
-            Err(error) => return Err(format!("is lost: {error}")),
+            Err(error) => return Err(SchedulerError::Lost(program.to_owned(), error)),
         }
     }
 }
@@ -154,9 +158,8 @@ mod tests {
         Environment::of(&given.map(|(name, value)| (name.to_owned(), value.to_owned())).into())
     }
 
-    fn shell(script: &str, input: Option<&str>, patience: f64) -> Result<Called, String> {
-        let argv = ["sh", "-c", script].map(str::to_owned);
-        call_within(&Call { argv: &argv, input }, &environment(), patience)
+    fn shell(script: &str, input: Option<&str>, patience: f64) -> Result<CommandOutput, SchedulerError> {
+        call_within(&["sh", "-c", script], input, &environment(), patience)
     }
 
     #[test]
@@ -178,14 +181,13 @@ mod tests {
 
     #[test]
     fn a_command_that_hangs_is_ended_with_all_that_it_started() {
-        let sentence = shell("sleep 1000 & sleep 1000", None, 0.2).unwrap_err();
+        let sentence = shell("sleep 1000 & sleep 1000", None, 0.2).unwrap_err().to_string();
         assert!(sentence.contains("did not answer within"), "{sentence}");
     }
 
     #[test]
     fn a_program_that_is_not_there_is_told_of() {
-        let argv = ["assay-no-such-program".to_owned()];
-        let sentence = call(&Call { argv: &argv, input: None }, &environment()).unwrap_err();
+        let sentence = call(&["assay-no-such-program"], None, &environment()).unwrap_err().to_string();
         assert!(sentence.contains("cannot start 'assay-no-such-program'"), "{sentence}");
         assert_eq!(find_program("assay-no-such-program", &environment()), None);
         assert!(find_program("sh", &environment()).is_some());

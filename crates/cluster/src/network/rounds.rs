@@ -10,21 +10,10 @@ use model::cluster::Pairing;
 use stats::random::Random;
 
 /// A pair: who sends, and to whom.
-pub type Ordered = (usize, usize);
-
-/// Up to so many nodes all pairs are measured unless the user says otherwise: 63 rounds of a few seconds each.
-pub const MOST_NODES_OF_ALL: usize = 64;
-
-/// How pairs are chosen where the user does not say: all of few nodes, of more a sample whose size grows with the
-/// logarithm of their number.
-#[must_use]
-pub const fn usual(nodes: usize) -> Pairing {
-    if nodes <= MOST_NODES_OF_ALL { Pairing::All } else { Pairing::Ring }
-}
+pub(crate) type Ordered = (usize, usize);
 
 /// The rounds, none of them empty. No ordered pair is in two of them.
-#[must_use]
-pub fn rounds(nodes: usize, pairing: Pairing, seed: u64) -> Vec<Vec<Ordered>> {
+pub(crate) fn rounds(nodes: usize, pairing: Pairing, seed: u64) -> Vec<Vec<Ordered>> {
     let mut rounds: Vec<Vec<Ordered>> = match pairing {
         Pairing::All => (1..nodes).map(|shift| ring(nodes, shift)).collect(),
         Pairing::Ring => doubling(nodes).map(|shift| ring(nodes, shift)).chain(matchings(nodes, seed)).collect(),
@@ -115,6 +104,5 @@ mod tests {
             assert_eq!(rounds(0, pairing, 1), Vec::<Vec<Ordered>>::new());
             assert_eq!(rounds(1, pairing, 1), Vec::<Vec<Ordered>>::new());
         }
-        assert_eq!((usual(64), usual(65)), (Pairing::All, Pairing::Ring));
     }
 }

@@ -6,13 +6,15 @@ use model::cluster::{Plan, Task};
 
 use super::decide::{Action, Options, decide};
 use super::history::History;
-use super::left::{self, Left};
+use super::remaining::{self, Remaining};
+use crate::error::Result;
 use crate::folder::Folder;
-use crate::scheduler::{Bounds, Job, Scheduler, Seat, Standing, Tasks};
+use crate::scheduler::error::SchedulerError;
+use crate::scheduler::job::{Availability, Job, JobLimits, JobTasks, Scheduler, SchedulerState};
 
 /// What would be submitted for a plan.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Foreseen {
+pub struct Forecast {
     /// The script of each job.
     pub scripts: Vec<String>,
     /// How many jobs could be in the queue at a time now, by the user's limits and what they already have there.
@@ -22,28 +24,25 @@ pub struct Foreseen {
 }
 
 /// What would be submitted for a plan of these tasks, which need not have been written.
-///
-/// # Errors
-/// A sentence: the scheduler does not answer.
-pub fn foresee(
+pub fn forecast(
     plan: &Plan,
     tasks: &[Task],
     options: &Options,
     scheduler: &mut dyn Scheduler,
-) -> Result<Foreseen, String> {
-    let standing = scheduler.poll()?;
-    let left = Left::of(plan, tasks);
-    let at_a_time = standing.room.map_or(options.max_jobs, |room| room.min(options.max_jobs));
-    let stages = stages(plan, left.clone(), options, standing.bounds);
+) -> std::result::Result<Forecast, SchedulerError> {
+    let state = scheduler.poll()?;
+    let left = Remaining::of(plan, tasks);
+    let at_a_time = state.room.map_or(options.max_jobs, |room| room.min(options.max_jobs));
+    let stages = stages(plan, left.clone(), options, state.bounds);
     let seconds = stages.iter().map(|jobs| {
         // Those that are together take their turns.
         let seconds = |job: &Job| match job.tasks {
-            Tasks::Alone => longest(&left, job),
-            Tasks::Together => left.meetings.iter().map(|meeting| meeting.seconds).sum(),
+            JobTasks::Alone => longest(&left, job),
+            JobTasks::Together => left.meetings.iter().map(|meeting| meeting.seconds).sum(),
         };
         in_turn(&jobs.iter().map(seconds).collect::<Vec<_>>(), at_a_time)
     });
-    Ok(Foreseen {
+    Ok(Forecast {
         seconds: seconds.sum(),
         scripts: stages.iter().flatten().map(|job| scheduler.script(job).text()).collect(),
         at_a_time,
@@ -51,26 +50,23 @@ pub fn foresee(
 }
 
 /// The scripts of all jobs that would be submitted if every node were idle and no limit in the way.
-///
-/// # Errors
-/// A sentence: the plan's folder cannot be read.
-pub fn scripts(folder: &Folder, options: &Options, scheduler: &dyn Scheduler) -> Result<Vec<String>, String> {
+pub fn scripts(folder: &Folder, options: &Options, scheduler: &dyn Scheduler) -> Result<Vec<String>> {
     let plan = folder.plan()?;
-    let left = left::look(folder, &plan, &mut left::Known::default())?;
+    let left = remaining::look(folder, &plan, &mut remaining::NeedsCache::default())?;
     let stages = stages(&plan, left, options, BTreeMap::new());
     Ok(stages.iter().flatten().map(|job| scheduler.script(job).text()).collect())
 }
 
 /// The jobs for what nodes do alone, then those for what needs several of them.
-fn stages(plan: &Plan, mut left: Left, options: &Options, bounds: BTreeMap<String, Bounds>) -> Vec<Vec<Job>> {
-    let nodes = plan.nodes.iter().map(|node| (node.name.clone(), Seat::Idle));
-    let standing = Standing { nodes: nodes.collect(), bounds, ..Standing::default() };
+fn stages(plan: &Plan, mut left: Remaining, options: &Options, bounds: BTreeMap<String, JobLimits>) -> Vec<Vec<Job>> {
+    let nodes = plan.nodes.iter().map(|node| (node.name.clone(), Availability::Idle));
+    let state = SchedulerState { nodes: nodes.collect(), bounds, ..SchedulerState::default() };
     let options = Options { max_jobs: u32::MAX, at_once: None, ..options.clone() };
     let mut history = History::new(&plan.nodes, true);
     history.let_meet();
     let mut stages = Vec::new();
     for _ in 0..2 {
-        let actions = decide(&standing, &left, &options, &history, 0.0).into_iter();
+        let actions = decide(&state, &left, &options, &history, 0.0).into_iter();
         stages.push(
             actions.filter_map(|action| if let Action::Submit(job) = action { Some(job) } else { None }).collect(),
         );
@@ -83,7 +79,7 @@ fn stages(plan: &Plan, mut left: Left, options: &Options, bounds: BTreeMap<Strin
 }
 
 /// Seconds that the node of a job with the most to do is expected to take.
-fn longest(left: &Left, job: &Job) -> f64 {
+fn longest(left: &Remaining, job: &Job) -> f64 {
     let of = |node: &String| left.nodes.get(node).map_or(0.0, |left| left.seconds);
     job.nodes.iter().map(of).fold(0.0, f64::max)
 }
@@ -103,7 +99,7 @@ fn in_turn(jobs: &[f64], at_a_time: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::{Refusal, Script, Submitted};
+    use crate::scheduler::job::{Refusal, Script, Submitted};
     use crate::tests::plan_of;
 
     /// A scheduler that only knows its limits.
@@ -114,16 +110,16 @@ mod tests {
             Script { command: vec![format!("{:?}", job.tasks), job.nodes.join(",")], input: None }
         }
 
-        fn submit(&mut self, _: &Job) -> Result<Submitted, Refusal> {
+        fn submit(&mut self, _: &Job) -> std::result::Result<Submitted, Refusal> {
             panic!("nothing is submitted")
         }
 
-        fn poll(&mut self) -> Result<Standing, String> {
-            Ok(Standing { room: self.0, ..Standing::default() })
+        fn poll(&mut self) -> std::result::Result<SchedulerState, SchedulerError> {
+            Ok(SchedulerState { room: self.0, ..SchedulerState::default() })
         }
 
-        fn cancel(&mut self, id: &str) -> Result<(), String> {
-            Err(format!("nothing is cancelled, not {id} either"))
+        fn cancel(&mut self, id: &str) -> std::result::Result<(), SchedulerError> {
+            panic!("nothing is cancelled, not {id} either")
         }
     }
 
@@ -132,14 +128,14 @@ mod tests {
         // 30 s a node, and 60 + 30 s of HPL across all.
         let (plan, tasks) = plan_of(&["n1", "n2", "n3"], Some(60.0));
         let options = Options { nodes_per_job: 1, ..Options::default() };
-        let of = |room| foresee(&plan, &tasks, &options, &mut Limited(room)).unwrap();
+        let of = |room| forecast(&plan, &tasks, &options, &mut Limited(room)).unwrap();
         let free = of(None);
         assert_eq!((free.scripts.len(), free.at_a_time, free.seconds), (4, 4, 30.0 + 90.0));
         assert!(free.scripts[0].contains("Alone") && free.scripts[3].contains("Together"), "{:?}", free.scripts);
         assert!(free.scripts[3].contains("n1,n2,n3"), "{:?}", free.scripts);
         assert_eq!((of(Some(1)).at_a_time, of(Some(1)).seconds), (1, 90.0 + 90.0));
         assert_eq!((of(Some(2)).seconds, of(Some(0)).seconds), (60.0 + 90.0, 180.0));
-        let together = foresee(&plan, &tasks, &Options::default(), &mut Limited(None)).unwrap();
+        let together = forecast(&plan, &tasks, &Options::default(), &mut Limited(None)).unwrap();
         assert_eq!((together.scripts.len(), together.seconds), (2, 120.0), "one job of all, twice");
     }
 }

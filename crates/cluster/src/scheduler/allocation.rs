@@ -5,15 +5,18 @@ use std::collections::BTreeSet;
 
 use model::cluster::{Plan, PlanNode};
 
-use super::calling::Environment;
 use super::children::Children;
-use super::{Calling, Job, Refusal, Scheduler, Script, Seat, Standing, Submitted, script, slurm};
+use super::command::Environment;
+use super::error::SchedulerError;
+use super::job::{Availability, Job, JobSettings, Refusal, Scheduler, SchedulerState, Script, Submitted};
+use super::{script, slurm};
+use crate::error::Result;
 use crate::tasks::lease;
 
 /// An allocation.
 #[derive(Debug)]
-pub struct Inside {
-    calling: Calling,
+pub struct Allocation {
+    settings: JobSettings,
     environment: Environment,
     nodes: Vec<PlanNode>,
     job: String,
@@ -22,36 +25,33 @@ pub struct Inside {
     children: Children,
 }
 
-impl Inside {
+impl Allocation {
     /// The allocation of this job, whose nodes Slurm writes as `node_list`.
-    ///
-    /// # Errors
-    /// A sentence: Slurm does not say which nodes these are.
     pub fn new(
-        calling: Calling,
+        settings: JobSettings,
         environment: Environment,
         plan: &Plan,
         (job, node_list): (String, &str),
-    ) -> Result<Self, String> {
+    ) -> Result<Self> {
         let allocated = slurm::expand(node_list, &environment)?.into_iter().collect();
-        let children = Children::new(&calling.plan, lease(plan), true)?;
-        Ok(Self { calling, environment, nodes: plan.nodes.clone(), job, allocated, children })
+        let children = Children::new(&settings.plan, lease(plan), true)?;
+        Ok(Self { settings, environment, nodes: plan.nodes.clone(), job, allocated, children })
     }
 }
 
 /// A step beside whatever else runs in the allocation, such as the shell that we were called from.
-fn overlapping(calling: &Calling, job: &Job, allocation: &str) -> Vec<String> {
-    let mut words = script::step(calling, job);
+fn overlapping(settings: &JobSettings, job: &Job, allocation: &str) -> Vec<String> {
+    let mut words = script::step(settings, job);
     words.splice(1..1, [format!("--jobid={allocation}"), "--overlap".to_owned(), "--mem=0".to_owned()]);
     words
 }
 
-impl Scheduler for Inside {
+impl Scheduler for Allocation {
     fn script(&self, job: &Job) -> Script {
-        Script { command: overlapping(&self.calling, job, &self.job), input: None }
+        Script { command: overlapping(&self.settings, job, &self.job), input: None }
     }
 
-    fn submit(&mut self, job: &Job) -> Result<Submitted, Refusal> {
+    fn submit(&mut self, job: &Job) -> std::result::Result<Submitted, Refusal> {
         let command = self.script(job).command;
         // One process of ours for all of them: srun. It is named by the first node; the others are known by `jobs/`.
         let first = job.nodes.first().cloned().unwrap_or_default();
@@ -59,17 +59,17 @@ impl Scheduler for Inside {
         Ok(Submitted { id, launcher: "srun", command })
     }
 
-    fn poll(&mut self) -> Result<Standing, String> {
-        let mut standing = self.children.standing(self.nodes.iter().map(|node| node.name.as_str()));
-        for (node, seat) in &mut standing.nodes {
+    fn poll(&mut self) -> std::result::Result<SchedulerState, SchedulerError> {
+        let mut state = self.children.state(self.nodes.iter().map(|node| node.name.as_str()));
+        for (node, availability) in &mut state.nodes {
             if !self.allocated.contains(node) {
-                *seat = Seat::Elsewhere(format!("it is not in the allocation {}", self.job));
+                *availability = Availability::Elsewhere(format!("it is not in the allocation {}", self.job));
             }
         }
-        Ok(standing)
+        Ok(state)
     }
 
-    fn cancel(&mut self, id: &str) -> Result<(), String> {
+    fn cancel(&mut self, id: &str) -> std::result::Result<(), SchedulerError> {
         self.children.cancel(id);
         Ok(())
     }
@@ -78,15 +78,15 @@ impl Scheduler for Inside {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheduler::Tasks;
+    use crate::scheduler::job::JobTasks;
 
     #[test]
     fn a_step_shares_the_allocation_with_the_shell_that_it_was_called_from() {
-        let calling =
-            Calling { plan: "/p".into(), name: "p".into(), program: "/p/program/assay".into(), lines: Vec::new() };
+        let settings =
+            JobSettings { plan: "/p".into(), name: "p".into(), program: "/p/program/assay".into(), lines: Vec::new() };
         let nodes = ["n1", "n2"].map(str::to_owned).to_vec();
-        let job = Job { nodes, partition: None, seconds: 600.0, tasks: Tasks::Together, probe: None };
-        let words = overlapping(&calling, &job, "77");
+        let job = Job { nodes, partition: None, seconds: 600.0, tasks: JobTasks::Together, probe: None };
+        let words = overlapping(&settings, &job, "77");
         assert_eq!(words[..5], ["srun", "--jobid=77", "--overlap", "--mem=0", "--nodes=2"]);
         assert!(
             words.contains(&"--nodelist=n1,n2".to_owned()) && words.contains(&"--cpu-bind=none".to_owned()),

@@ -1,59 +1,58 @@
-//! Words for shells, and which paths and lines can be said to one at all.
+//! Words of shell scripts, and which paths and lines can be in one.
 
 use std::path::Path;
 
-/// A word as a POSIX shell reads it back: as it is where nothing in it is special, else in single quotes.
-#[must_use]
+use super::error::SchedulerError;
+
+/// A word as a POSIX shell reads it back.
 pub(super) fn quoted(word: &str) -> String {
+    // The crate also quotes `=`, `,` and `%`, which every option of sbatch and srun has.
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,+@%".contains(&byte);
     if !word.is_empty() && word.bytes().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
+        return word.to_owned();
     }
+    // An argument of a program has no NUL, the only byte that cannot be quoted.
+    shlex::try_quote(word).map_or_else(|_| word.to_owned(), Into::into)
 }
 
-/// A path that can stand in a script: absolute, UTF-8, and without control characters, which no quoting brings through
-/// every program on the way.
-///
-/// # Errors
-/// A sentence that names the path and what is wrong with it.
-pub fn checked_path(path: &Path) -> Result<&str, String> {
-    let Some(text) = path.to_str() else {
-        return Err(format!("'{}' is not UTF-8: jobs' scripts are text; use another folder", path.display()));
-    };
+/// Words as one line of a shell script.
+pub(super) fn command_line(words: &[String]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// A path that can be in a script: absolute, UTF-8, and without control characters, which some programs do not accept even
+/// when quoted.
+pub fn checked_path(path: &Path) -> Result<&str, SchedulerError> {
+    let text = path.to_str().ok_or_else(|| SchedulerError::NotUtf8(path.to_owned()))?;
     if text.chars().any(char::is_control) {
-        return Err(format!("{text:?} has a line's end or another control character in it: use another folder"));
+        return Err(SchedulerError::ControlCharacter(text.to_owned()));
     }
-    if path.is_absolute() { Ok(text) } else { Err(format!("'{text}' does not begin with '/'")) }
+    if path.is_absolute() { Ok(text) } else { Err(SchedulerError::NotAbsolute(text.to_owned())) }
 }
 
 /// The user's own lines for scripts, without `#SBATCH` in front: each one line, and an option.
-///
-/// # Errors
-/// A sentence that names the line.
-pub fn checked_lines(lines: &[String]) -> Result<Vec<String>, String> {
+pub fn checked_lines(lines: &[String]) -> Result<Vec<String>, SchedulerError> {
     lines.iter().map(|line| checked_line(line)).collect()
 }
 
-fn checked_line(line: &str) -> Result<String, String> {
+fn checked_line(line: &str) -> Result<String, SchedulerError> {
     let text = line.trim();
     let text = text.strip_prefix("#SBATCH").unwrap_or(text).trim();
     if text.chars().any(char::is_control) {
-        return Err(format!("{line:?} is not one line: give --sbatch once for each"));
+        return Err(SchedulerError::NotOneLine(line.to_owned()));
     }
     if !text.starts_with('-') {
-        return Err(format!("'{line}' is no option of sbatch: it must begin with '-', as --sbatch=--account=a does"));
+        return Err(SchedulerError::NotAnOption(line.to_owned()));
     }
     let name = text.trim_start_matches('-').split(['=', ' ']).next().unwrap_or_default();
-    match TAKEN.iter().find(|(taken, _)| *taken == name) {
-        Some((_, why)) => Err(format!("'{line}' cannot be said to sbatch: {why}")),
+    match RESERVED.iter().find(|(reserved, _)| *reserved == name) {
+        Some((_, why)) => Err(SchedulerError::ReservedOption(line.to_owned(), why)),
         None => Ok(text.to_owned()),
     }
 }
 
-/// Options that are ours to say, and why.
-const TAKEN: &[(&str, &str)] = &[
+/// Options that the program sets, and why.
+const RESERVED: &[(&str, &str)] = &[
     ("nodelist", "which nodes a job has is the plan's matter"),
     ("w", "which nodes a job has is the plan's matter"),
     ("nodes", "which nodes a job has is the plan's matter"),
@@ -92,7 +91,9 @@ mod tests {
         for bad in ["relative", "/a\nb", "/a\tb", "/a\u{7f}"] {
             assert!(checked_path(Path::new(bad)).is_err(), "{bad:?}");
         }
-        assert!(checked_path(Path::new(std::ffi::OsStr::from_bytes(b"/\xff"))).unwrap_err().contains("UTF-8"));
+        assert!(
+            checked_path(Path::new(std::ffi::OsStr::from_bytes(b"/\xff"))).unwrap_err().to_string().contains("UTF-8")
+        );
     }
 
     #[test]
@@ -101,7 +102,7 @@ mod tests {
         assert_eq!(checked_lines(&good).unwrap(), ["--account=a", "--qos=low", "-A b", "--constraint=\"a&b\""]);
         for bad in ["", "account=a", "--account=a\nrm -rf /", "--nodelist=n1", "-w n1", "--time=5", "--array=1-9", "#"]
         {
-            let sentence = checked_lines(&[bad.to_owned()]).unwrap_err();
+            let sentence = checked_lines(&[bad.to_owned()]).unwrap_err().to_string();
             assert!(sentence.len() > 20, "{bad:?}: {sentence}");
         }
     }

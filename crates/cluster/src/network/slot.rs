@@ -1,9 +1,9 @@
-//! Whose turn it is on the network of a plan: one pair alone, or one round together.
+//! The network slot of a plan: one pair measures alone, or one round together.
 //!
-//! Both hold the plan's one token, a file that is claimed by rename like a task: who measures alone while it measures, and
-//! who has called a round until everybody in it has ended. A round is called by whoever finds that all are ready who
-//! could be, or that nothing has changed for a while: a node that does not come holds nobody up for long, and what was
-//! really measured at the same moment is told by the times of the marks that each leaves, by the file system's clock.
+//! Both hold the plan's one token, a file that is claimed by rename like a task: a node that measures alone while it
+//! measures, and the caller of a round until all of its nodes have ended. A node calls a round when all nodes that can be
+//! ready are, or when nothing has changed for a while, so that a missing node delays the others little. The times of the
+//! marks that each node leaves, by the file system's clock, show what was measured at the same time.
 //!
 //! ```text
 //! PLAN/waiting/.net/token.json     the token; claimed: PLAN/running/.net/token@CLAIM.json
@@ -19,34 +19,34 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use model::cluster::Claim;
-use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
 
-use super::claim::{self, Held};
-use super::folder::{self, Folder, cannot_write, read};
+use crate::claims::claim::{self, HeldClaim, random_hex};
+use crate::error::{Error, Result, cannot_write};
+use crate::folder::{self, Folder, make_folder, read};
 
 /// Where the token waits and runs: no node's name begins with a dot.
 const NET: &str = ".net";
 /// The token's name.
 const TOKEN: &str = "token";
-/// What keeps the token's folder from being empty while the token is claimed: a folder that is empty could be replaced by
-/// another with a second token.
+/// Keeps the token's folder from being empty while the token is claimed: an empty folder could be replaced by another one
+/// with a second token.
 const KEEPER: &str = ".made";
-/// Who was called has to begin within this time of the call, in seconds; later it would disturb others. An NFS client may
-/// remember for some seconds what was in a folder.
-pub(super) const BEGIN_SECONDS: f64 = 10.0;
-/// The most marks that are looked at to tell how many pairs were measured at the same moment; of more, as many are taken
-/// at equal distances, and stand for all.
+/// A node has to begin within this time of its call, in seconds; later it would disturb other pairs. An NFS client may
+/// cache a folder for some seconds.
+pub(crate) const BEGIN_SECONDS: f64 = 10.0;
+/// The most marks that are read to count the pairs that were measured at the same time; of more, as many are read at equal
+/// distances.
 const MOST_MARKS: usize = 128;
 
 /// The mark of a node that was called and has begun to measure.
-pub(super) const BEGUN: &str = "begun";
+pub(crate) const BEGUN: &str = "begun";
 /// The mark of one for which the call is over.
-pub(super) const ENDED: &str = "ended";
+pub(crate) const ENDED: &str = "ended";
 
-/// The turns of a plan as one worker sees them.
+/// The network slot of a plan as one worker sees it.
 #[derive(Clone, Debug)]
-pub(super) struct Turns<'a> {
+pub(crate) struct NetworkSlot<'a> {
     us: &'a Claim,
     lease: Duration,
     waiting: PathBuf,
@@ -56,24 +56,24 @@ pub(super) struct Turns<'a> {
 
 /// A node that waits to be called.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Ready {
+pub(crate) struct ReadyNode {
     /// The round.
-    pub(super) round: u32,
+    pub(crate) round: u32,
     /// The node.
-    pub(super) node: String,
-    /// This waiting's own name: who was called once is not meant by a later look at the same call.
-    pub(super) nonce: String,
+    pub(crate) node: String,
+    /// Unique each time that a node becomes ready, so that a call is used once.
+    pub(crate) nonce: String,
 }
 
 /// A round that was called.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Call {
+pub(crate) struct RoundCall {
     /// Its name.
-    pub(super) id: String,
+    pub(crate) id: String,
     /// The round.
-    pub(super) round: u32,
-    /// The waitings that are called: node and nonce.
-    pub(super) members: Vec<(String, String)>,
+    pub(crate) round: u32,
+    /// The nodes that are called, each with its nonce.
+    pub(crate) members: Vec<(String, String)>,
 }
 
 /// When a pair was measured.
@@ -84,20 +84,20 @@ struct Span {
     ended: Option<SystemTime>,
 }
 
-/// Who of the waiting is called: those of the lowest round, if all are there who are expected for it or nobody wants to
-/// wait any longer. Pure.
-pub(super) fn whom_to_call(
-    ready: &BTreeSet<Ready>,
+/// The ready nodes to call: those of the lowest round, if all that are expected for it are ready or the patience is over.
+/// Pure.
+pub(crate) fn nodes_to_call(
+    ready: &BTreeSet<ReadyNode>,
     expected: impl Fn(u32) -> BTreeSet<String>,
     is_patience_over: bool,
-) -> Vec<&Ready> {
+) -> Vec<&ReadyNode> {
     let Some(round) = ready.first().map(|first| first.round) else { return Vec::new() };
-    let of_round: Vec<&Ready> = ready.iter().filter(|ready| ready.round == round).collect();
+    let of_round: Vec<&ReadyNode> = ready.iter().filter(|ready| ready.round == round).collect();
     let is_there = |node: &String| of_round.iter().any(|ready| ready.node == *node);
     if is_patience_over || expected(round).iter().all(is_there) { of_round } else { Vec::new() }
 }
 
-impl Ready {
+impl ReadyNode {
     fn file(&self) -> String {
         format!("r{}.{}@{}", self.round, self.node, self.nonce)
     }
@@ -109,29 +109,26 @@ impl Ready {
     }
 }
 
-impl<'a> Turns<'a> {
-    /// The turns of the plan in a folder; makes the token where there is none yet.
-    ///
-    /// # Errors
-    /// A sentence: the folder cannot be written.
-    pub(super) fn of(folder: &Folder, us: &'a Claim, lease: Duration) -> Result<Self, String> {
+impl<'a> NetworkSlot<'a> {
+    /// The slot of the plan in a folder; makes the token where there is none yet.
+    pub(crate) fn new(folder: &Folder, us: &'a Claim, lease: Duration) -> Result<Self> {
         let path = |parts: [&str; 2]| folder.path().join(parts[0]).join(parts[1]);
-        let turns = Self {
+        let slot = Self {
             us,
             lease,
             waiting: path(["waiting", NET]),
             running: path(["running", NET]),
             net: folder.path().join("net"),
         };
-        for needed in [&turns.running, &turns.net.join("ready")] {
-            fs::create_dir_all(needed).map_err(|error| cannot_write(needed, &error))?;
+        for needed in [&slot.running, &slot.net.join("ready")] {
+            make_folder(needed)?;
         }
-        turns.make_token(&folder.path().join("waiting"))?;
-        Ok(turns)
+        slot.make_token(&folder.path().join("waiting"))?;
+        Ok(slot)
     }
 
     /// The token comes with its folder, by one rename: there is one, whoever else makes it at the same moment.
-    fn make_token(&self, parent: &Path) -> Result<(), String> {
+    fn make_token(&self, parent: &Path) -> Result<()> {
         if self.waiting.exists() {
             return Ok(());
         }
@@ -143,17 +140,14 @@ impl<'a> Turns<'a> {
             let _ = fs::remove_dir_all(&made);
             // Somebody else has made it meanwhile: theirs is not empty, and stays.
             if !self.waiting.join(KEEPER).exists() {
-                return Err(cannot_write(&self.waiting, &error));
+                return Err(Error::Write(self.waiting.clone(), error));
             }
         }
         Ok(())
     }
 
     /// Takes the token if nobody has it.
-    ///
-    /// # Errors
-    /// A sentence: the folder cannot be written.
-    pub(super) fn take(&self) -> Result<Option<Held>, String> {
+    pub(crate) fn take(&self) -> Result<Option<HeldClaim>> {
         // Looked at first: to claim is to write a file.
         if !self.waiting.join(format!("{TOKEN}.json")).exists() {
             return Ok(None);
@@ -162,63 +156,47 @@ impl<'a> Turns<'a> {
     }
 
     /// Gives the token back for a holder that is gone.
-    ///
-    /// # Errors
-    /// A sentence: the folder cannot be read or written.
-    pub(super) fn free_from_the_gone(&self) -> Result<(), String> {
+    pub(crate) fn release_lost(&self) -> Result<()> {
         for seen in claim::claims(&self.running)? {
             if claim::is_gone(&self.running, &seen, self.us, self.lease)?
                 && let Some(held) = claim::take_over(&self.running, &seen, self.us)?
             {
-                self.give_back(held)?;
+                self.release(held)?;
             }
         }
         Ok(())
     }
 
     /// Gives the token back.
-    ///
-    /// # Errors
-    /// A sentence: the folder cannot be written.
-    pub(super) fn give_back(&self, token: Held) -> Result<(), String> {
+    pub(crate) fn release(&self, token: HeldClaim) -> Result<()> {
         token.give_back(&self.waiting).map(|_| ())
     }
 
     /// Waits to be called for a round.
-    ///
-    /// # Errors
-    /// A sentence: the folder cannot be written.
-    pub(super) fn wait_for(&self, round: u32, node: &str) -> Result<Ready, String> {
-        let ready = Ready { round, node: node.to_owned(), nonce: nonce()? };
+    pub(crate) fn wait_for(&self, round: u32, node: &str) -> Result<ReadyNode> {
+        let ready = ReadyNode { round, node: node.to_owned(), nonce: nonce()? };
         self.renew(&ready)?;
         Ok(ready)
     }
 
     /// Says that we still wait.
-    ///
-    /// # Errors
-    /// A sentence: the folder cannot be written.
-    pub(super) fn renew(&self, ready: &Ready) -> Result<(), String> {
+    pub(crate) fn renew(&self, ready: &ReadyNode) -> Result<()> {
         let path = self.net.join("ready").join(ready.file());
-        fs::write(&path, b".").map_err(|error| cannot_write(&path, &error))
+        fs::write(&path, b".").map_err(cannot_write(&path))
     }
 
     /// Waits no longer.
-    pub(super) fn withdraw(&self, ready: &Ready) {
+    pub(crate) fn withdraw(&self, ready: &ReadyNode) {
         let _ = fs::remove_file(self.net.join("ready").join(ready.file()));
     }
 
     /// Who waits now. Takes away what the gone have left.
-    ///
-    /// # Errors
-    /// A sentence: the folder cannot be read.
-    pub(super) fn ready(&self, now: SystemTime) -> Result<BTreeSet<Ready>, String> {
+    pub(crate) fn ready(&self, now: SystemTime) -> Result<BTreeSet<ReadyNode>> {
         let place = self.net.join("ready");
-        let entries =
-            fs::read_dir(&place).map_err(|error| format!("cannot look through '{}': {error}", place.display()))?;
+        let entries = fs::read_dir(&place).map_err(|error| Error::List(place.clone(), error))?;
         let mut ready = BTreeSet::new();
         for entry in entries.flatten() {
-            let Some(found) = entry.file_name().to_str().and_then(Ready::parse) else { continue };
+            let Some(found) = entry.file_name().to_str().and_then(ReadyNode::parse) else { continue };
             let renewed = entry.metadata().and_then(|data| data.modified());
             match renewed.map(|renewed| now.duration_since(renewed)) {
                 Ok(Ok(age)) if age > self.lease => self.withdraw(&found),
@@ -233,16 +211,13 @@ impl<'a> Turns<'a> {
     }
 
     /// Calls these, whose turn it is as long as we hold the token.
-    ///
-    /// # Errors
-    /// A sentence: the folder cannot be written.
-    pub(super) fn call(&self, whom: &[&Ready]) -> Result<Option<Call>, String> {
+    pub(crate) fn call(&self, whom: &[&ReadyNode]) -> Result<Option<RoundCall>> {
         let Some(first) = whom.first() else { return Ok(None) };
         let members = whom.iter().map(|ready| (ready.node.clone(), ready.nonce.clone())).collect();
-        let call = Call { id: nonce()?, round: first.round, members };
+        let call = RoundCall { id: nonce()?, round: first.round, members };
         self.sweep();
         let marks = self.marks(&call);
-        fs::create_dir_all(&marks).map_err(|error| cannot_write(&marks, &error))?;
+        make_folder(&marks)?;
         folder::write(&self.net.join("go.json"), &call)?;
         Ok(Some(call))
     }
@@ -256,9 +231,9 @@ impl<'a> Turns<'a> {
     }
 
     /// The last call, if it calls this waiting and is so young that it is still worth beginning.
-    pub(super) fn called(&self, ready: &Ready) -> Option<Call> {
+    pub(crate) fn called(&self, ready: &ReadyNode) -> Option<RoundCall> {
         let path = self.net.join("go.json");
-        let call: Call = read(&path).ok()?;
+        let call: RoundCall = read(&path).ok()?;
         let is_ours = call.members.iter().any(|(node, nonce)| *node == ready.node && *nonce == ready.nonce);
         if !is_ours {
             return None;
@@ -273,38 +248,35 @@ impl<'a> Turns<'a> {
         Some(call)
     }
 
-    fn marks(&self, call: &Call) -> PathBuf {
+    fn marks(&self, call: &RoundCall) -> PathBuf {
         self.net.join(format!("call-{}", call.id))
     }
 
     /// Leaves a mark: `begun` or `ended`. One that cannot be left is not missed but by those who count.
-    pub(super) fn mark(&self, call: &Call, node: &str, what: &str) {
+    pub(crate) fn mark(&self, call: &RoundCall, node: &str, what: &str) {
         let _ = fs::write(self.marks(call).join(format!("{node}.{what}")), b".");
     }
 
     /// Whether everybody who was called has ended.
-    pub(super) fn is_over(&self, call: &Call) -> bool {
+    pub(crate) fn is_over(&self, call: &RoundCall) -> bool {
         let marks = self.marks(call);
         call.members.iter().all(|(node, _)| marks.join(format!("{node}.{ENDED}")).exists())
     }
 
     /// Whether everybody who was called has begun.
-    pub(super) fn have_begun(&self, call: &Call) -> bool {
+    pub(crate) fn have_begun(&self, call: &RoundCall) -> bool {
         let marks = self.marks(call);
         call.members.iter().all(|(node, _)| marks.join(format!("{node}.{BEGUN}")).exists())
     }
 
     /// Whether a call is over for one who was called; one whose marks were taken away is over for all.
-    pub(super) fn has_ended(&self, call: &Call, node: &str) -> bool {
+    pub(crate) fn has_ended(&self, call: &RoundCall, node: &str) -> bool {
         let marks = self.marks(call);
         !marks.exists() || marks.join(format!("{node}.{ENDED}")).exists()
     }
 
     /// Whether somebody who is there has the token.
-    ///
-    /// # Errors
-    /// A sentence: the folder cannot be read.
-    pub(super) fn is_taken(&self) -> Result<bool, String> {
+    pub(crate) fn is_taken(&self) -> Result<bool> {
         for seen in claim::claims(&self.running)? {
             if !claim::is_gone(&self.running, &seen, self.us, self.lease)? {
                 return Ok(true);
@@ -315,7 +287,7 @@ impl<'a> Turns<'a> {
 
     /// How many pairs of a call were measured for at least half of the time that this node's was, this one included. `None`
     /// where that cannot be told.
-    pub(super) fn at_once(&self, call: &Call, node: &str) -> Option<u32> {
+    pub(crate) fn at_once(&self, call: &RoundCall, node: &str) -> Option<u32> {
         let marks = self.marks(call);
         let time = |node: &str, what: &str| {
             // Opened, so that an NFS client asks its server.
@@ -351,35 +323,31 @@ fn is_half_of(ours: Span, other: Span) -> bool {
     both * 2 >= length && to >= from
 }
 
-/// A name that nobody has had before.
-fn nonce() -> Result<String, String> {
-    let mut bytes = [0_u8; 8];
-    getrandom(&mut bytes, GetRandomFlags::empty())
-        .map_err(|error| format!("cannot draw a name from the kernel's random numbers: {error}"))?;
-    Ok(format!("{:016x}", u64::from_le_bytes(bytes)))
+/// A new unique name.
+fn nonce() -> Result<String> {
+    random_hex(8, "a name")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doors::tests::claim;
-    use crate::testing::scratch;
+    use crate::tests::support::{claim, scratch};
 
     const LEASE: Duration = Duration::from_mins(1);
 
-    fn ready(list: &[(u32, &str)]) -> BTreeSet<Ready> {
-        let one = |(round, node): &(u32, &str)| Ready { round: *round, node: (*node).into(), nonce: "0f".into() };
+    fn ready(list: &[(u32, &str)]) -> BTreeSet<ReadyNode> {
+        let one = |(round, node): &(u32, &str)| ReadyNode { round: *round, node: (*node).into(), nonce: "0f".into() };
         list.iter().map(one).collect()
     }
 
-    fn called(whom: &[&Ready]) -> String {
+    fn called(whom: &[&ReadyNode]) -> String {
         whom.iter().map(|ready| format!("{}:{}", ready.round, ready.node)).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
     fn a_round_is_called_when_all_are_there_or_nobody_waits_any_longer() {
         let expected = |_: u32| BTreeSet::from(["n1", "n2"].map(str::to_owned));
-        let call = |list: &[(u32, &str)], over| called(&whom_to_call(&ready(list), expected, over));
+        let call = |list: &[(u32, &str)], over| called(&nodes_to_call(&ready(list), expected, over));
         assert_eq!(call(&[], true), "");
         assert_eq!(call(&[(0, "n1")], false), "", "n2 is missing");
         assert_eq!(call(&[(0, "n1")], true), "0:n1", "n2 does not come");
@@ -392,11 +360,11 @@ mod tests {
     #[test]
     fn who_waits_is_told_by_names_of_files() {
         for node in ["n1", "node-7.rack_3", "r1.n2"] {
-            let ready = Ready { round: 12, node: node.into(), nonce: "0f".into() };
-            assert_eq!(Ready::parse(&ready.file()), Some(ready));
+            let ready = ReadyNode { round: 12, node: node.into(), nonce: "0f".into() };
+            assert_eq!(ReadyNode::parse(&ready.file()), Some(ready));
         }
         for other in ["", "r", "r1", "r1.n1", "rx.n1@0", "go.json", ".now@0f", "r-1.n1@0f"] {
-            assert_eq!(Ready::parse(other), None, "{other}");
+            assert_eq!(ReadyNode::parse(other), None, "{other}");
         }
     }
 
@@ -407,28 +375,28 @@ mod tests {
         let claims: Vec<Claim> = (0..8).map(|number| claim(&format!("c{number}"))).collect();
         for _ in 0..20 {
             // All at the same moment, on a plan without a token, and while somebody has it.
-            let taken: Vec<Held> = std::thread::scope(|scope| {
+            let taken: Vec<HeldClaim> = std::thread::scope(|scope| {
                 let folder = &folder;
-                let one = |us| scope.spawn(move || Turns::of(folder, us, LEASE).unwrap().take().unwrap());
+                let one = |us| scope.spawn(move || NetworkSlot::new(folder, us, LEASE).unwrap().take().unwrap());
                 let all: Vec<_> = claims.iter().map(one).collect();
                 all.into_iter().filter_map(|one| one.join().unwrap()).collect()
             });
             assert_eq!(taken.len(), 1);
-            let turns = Turns::of(&folder, &claims[0], LEASE).unwrap();
-            assert!(turns.take().unwrap().is_none());
-            turns.free_from_the_gone().unwrap();
-            assert!(turns.take().unwrap().is_none(), "its holder is not gone");
+            let slot = NetworkSlot::new(&folder, &claims[0], LEASE).unwrap();
+            assert!(slot.take().unwrap().is_none());
+            slot.release_lost().unwrap();
+            assert!(slot.take().unwrap().is_none(), "its holder is not gone");
             for held in taken {
-                turns.give_back(held).unwrap();
+                slot.release(held).unwrap();
             }
         }
         // The holder goes without a word: after the lease others have it again.
-        let turns = Turns::of(&folder, &claims[0], Duration::from_millis(50)).unwrap();
-        let lost = turns.take().unwrap().unwrap();
+        let slot = NetworkSlot::new(&folder, &claims[0], Duration::from_millis(50)).unwrap();
+        let lost = slot.take().unwrap().unwrap();
         std::thread::sleep(Duration::from_millis(200));
-        turns.free_from_the_gone().unwrap();
-        assert!(turns.take().unwrap().is_some());
-        assert_eq!(lost.renew(), Ok(false), "the first holder finds it gone");
+        slot.release_lost().unwrap();
+        assert!(slot.take().unwrap().is_some());
+        assert!(!lost.renew().unwrap(), "the first holder finds it gone");
         assert_eq!(fs::read_dir(scratch.path().join("waiting")).unwrap().count(), 1, "nothing half-made is left");
     }
 
@@ -436,28 +404,28 @@ mod tests {
     fn only_who_waits_is_called_and_only_while_the_call_is_young() {
         let scratch = scratch();
         let (folder, us) = (Folder::at(scratch.path()), claim("a"));
-        let turns = Turns::of(&folder, &us, LEASE).unwrap();
-        let (one, other) = (turns.wait_for(3, "n1").unwrap(), turns.wait_for(3, "n2").unwrap());
-        let now = claim::now_of(&turns.net).unwrap();
-        assert_eq!(turns.ready(now).unwrap(), BTreeSet::from([one.clone(), other.clone()]));
-        assert_eq!(turns.called(&one), None);
-        let call = turns.call(&[&one]).unwrap().unwrap();
-        assert_eq!((turns.called(&one), turns.called(&other)), (Some(call.clone()), None));
-        turns.withdraw(&one);
-        let again = turns.wait_for(3, "n1").unwrap();
-        assert_eq!(turns.called(&again), None, "the same node, waiting anew");
+        let slot = NetworkSlot::new(&folder, &us, LEASE).unwrap();
+        let (one, other) = (slot.wait_for(3, "n1").unwrap(), slot.wait_for(3, "n2").unwrap());
+        let now = claim::now_of(&slot.net).unwrap();
+        assert_eq!(slot.ready(now).unwrap(), BTreeSet::from([one.clone(), other.clone()]));
+        assert_eq!(slot.called(&one), None);
+        let call = slot.call(&[&one]).unwrap().unwrap();
+        assert_eq!((slot.called(&one), slot.called(&other)), (Some(call.clone()), None));
+        slot.withdraw(&one);
+        let again = slot.wait_for(3, "n1").unwrap();
+        assert_eq!(slot.called(&again), None, "the same node, waiting anew");
         // The call is an hour old: too late, and whoever called must not wait.
-        let go = File::options().write(true).open(turns.net.join("go.json")).unwrap();
+        let go = File::options().write(true).open(slot.net.join("go.json")).unwrap();
         go.set_modified(now - Duration::from_hours(1)).unwrap();
-        assert!(!turns.is_over(&call));
-        assert_eq!(turns.called(&one), None);
-        assert!(turns.is_over(&call));
+        assert!(!slot.is_over(&call));
+        assert_eq!(slot.called(&one), None);
+        assert!(slot.is_over(&call));
         // Who has not renewed its waiting is gone.
-        assert_eq!(turns.ready(now + 2 * LEASE).unwrap(), BTreeSet::new());
-        assert_eq!(turns.ready(now).unwrap(), BTreeSet::new(), "and its mark with it");
+        assert_eq!(slot.ready(now + 2 * LEASE).unwrap(), BTreeSet::new());
+        assert_eq!(slot.ready(now).unwrap(), BTreeSet::new(), "and its mark with it");
         for broken in ["", "{", "[1]"] {
-            fs::write(turns.net.join("go.json"), broken).unwrap();
-            assert_eq!(turns.called(&again), None);
+            fs::write(slot.net.join("go.json"), broken).unwrap();
+            assert_eq!(slot.called(&again), None);
         }
     }
 
@@ -485,27 +453,27 @@ mod tests {
     fn marks_tell_how_many_were_measured_at_once() {
         let scratch = scratch();
         let (folder, us) = (Folder::at(scratch.path()), claim("a"));
-        let turns = Turns::of(&folder, &us, LEASE).unwrap();
-        let waiting: Vec<Ready> = (0..300).map(|node| turns.wait_for(0, &format!("n{node}")).unwrap()).collect();
-        let call = turns.call(&waiting.iter().collect::<Vec<_>>()).unwrap().unwrap();
-        assert_eq!(turns.at_once(&call, "n0"), None, "it has not even begun");
+        let slot = NetworkSlot::new(&folder, &us, LEASE).unwrap();
+        let waiting: Vec<ReadyNode> = (0..300).map(|node| slot.wait_for(0, &format!("n{node}")).unwrap()).collect();
+        let call = slot.call(&waiting.iter().collect::<Vec<_>>()).unwrap().unwrap();
+        assert_eq!(slot.at_once(&call, "n0"), None, "it has not even begun");
         let all = |what| {
             for (node, _) in &call.members {
-                turns.mark(&call, node, what);
+                slot.mark(&call, node, what);
             }
         };
-        turns.mark(&call, "n0", BEGUN);
-        turns.mark(&call, "n0", ENDED);
-        assert_eq!(turns.at_once(&call, "n0"), Some(1), "nobody else has begun");
+        slot.mark(&call, "n0", BEGUN);
+        slot.mark(&call, "n0", ENDED);
+        assert_eq!(slot.at_once(&call, "n0"), Some(1), "nobody else has begun");
         let began = sys::clock::monotonic_raw_seconds();
         all(BEGUN);
         // However slow this file system is, all have begun in the first tenth of the time.
         std::thread::sleep(Duration::from_secs_f64(10.0 * (sys::clock::monotonic_raw_seconds() - began)));
         all(ENDED);
-        assert_eq!(turns.at_once(&call, "n0"), Some(300), "told from a part of them");
-        assert!(turns.is_over(&call));
+        assert_eq!(slot.at_once(&call, "n0"), Some(300), "told from a part of them");
+        assert!(slot.is_over(&call));
         // The next call takes the marks away.
-        turns.call(&[&waiting[0]]).unwrap();
-        assert_eq!(turns.at_once(&call, "n0"), None);
+        slot.call(&[&waiting[0]]).unwrap();
+        assert_eq!(slot.at_once(&call, "n0"), None);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sys::clock::monotonic_raw_seconds;
 
-use super::claim::Held;
+use super::claim::HeldClaim;
 
 /// How many times in a lease it is renewed.
 const RENEWALS: f64 = 6.0;
@@ -16,7 +16,7 @@ const SURE: f64 = 5.0 / RENEWALS;
 
 /// The leases of a worker. [`Leases::keep`] renews them until [`Leases::end`].
 #[derive(Debug)]
-pub struct Leases {
+pub(crate) struct Leases {
     seconds: f64,
     kept: Mutex<Vec<Arc<Lease>>>,
     ended: Mutex<bool>,
@@ -25,8 +25,8 @@ pub struct Leases {
 
 /// One of them.
 #[derive(Debug)]
-pub struct Lease {
-    held: Held,
+pub(crate) struct Lease {
+    held: HeldClaim,
     lost: AtomicBool,
     /// When it was last renewed, by the raw monotonic clock.
     renewed: Mutex<f64>,
@@ -39,17 +39,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Lease {
     /// What is held.
-    pub fn held(&self) -> &Held {
+    pub(crate) fn held(&self) -> &HeldClaim {
         &self.held
     }
 
     /// Whether the claim is ours as far as is known, without asking the file system: it may hang.
-    pub fn is_ours(&self) -> bool {
+    pub(crate) fn is_ours(&self) -> bool {
         !self.lost.load(Ordering::SeqCst) && monotonic_raw_seconds() - *lock(&self.renewed) < self.sure_seconds
     }
 
     /// Renews it now. `false` where the claim is not ours any more.
-    pub fn renew(&self) -> bool {
+    pub(crate) fn renew(&self) -> bool {
         // The moment before: the file system's own comes later.
         let began = monotonic_raw_seconds();
         match self.held.renew() {
@@ -64,14 +64,13 @@ impl Lease {
 
 impl Leases {
     /// Of so many seconds each.
-    #[must_use]
-    pub fn new(lease: Duration) -> Self {
+    pub(crate) fn new(lease: Duration) -> Self {
         let seconds = lease.as_secs_f64();
         Self { seconds, kept: Mutex::default(), ended: Mutex::new(false), wake: Condvar::new() }
     }
 
     /// From here on this claim, which has just been made, is renewed.
-    pub fn hold(&self, held: Held) -> Arc<Lease> {
+    pub(crate) fn hold(&self, held: HeldClaim) -> Arc<Lease> {
         let lease = Lease {
             held,
             lost: AtomicBool::new(false),
@@ -84,12 +83,12 @@ impl Leases {
     }
 
     /// From here on it is not.
-    pub fn forget(&self, lease: &Arc<Lease>) {
+    pub(crate) fn forget(&self, lease: &Arc<Lease>) {
         lock(&self.kept).retain(|other| !Arc::ptr_eq(other, lease));
     }
 
     /// Renews all that is held, again and again, and calls `also` each time, until [`Leases::end`]: a thread's work.
-    pub fn keep(&self, also: &dyn Fn()) {
+    pub(crate) fn keep(&self, also: &dyn Fn()) {
         let mut ended = lock(&self.ended);
         while !*ended {
             let pause = Duration::from_secs_f64(self.seconds / RENEWALS);
@@ -109,7 +108,7 @@ impl Leases {
     }
 
     /// Ends [`Leases::keep`].
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         *lock(&self.ended) = true;
         self.wake.notify_all();
     }

@@ -1,0 +1,101 @@
+//! The child process of an attempt.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use sys::clock::monotonic_raw_seconds;
+use sys::process::signal_name;
+
+use super::context::{NodeContext, ProcessEnd};
+use crate::claims::lease::Lease;
+use crate::error::{Error, Result, cannot_write};
+
+/// How often the child process is polled: each wake-up costs the measured CPUs some microseconds.
+pub(super) const LOOK_AROUND: Duration = Duration::from_millis(200);
+
+/// Seconds between a request to end and the end: a run stores what it has finished meanwhile.
+const GRACE_SECONDS: f64 = 10.0;
+
+/// Bytes of a child's messages in which the reason is searched, from the end.
+const SAID_BYTES: u64 = 8 << 10;
+
+/// The file with the child's messages.
+pub(crate) const SAID: &str = "said.txt";
+
+/// Opens a file of the attempt's folder to append to it.
+pub(crate) fn append_to(work: &Path, name: &str) -> Result<File> {
+    let path = work.join(name);
+    OpenOptions::new().create(true).append(true).open(&path).map_err(cannot_write(&path))
+}
+
+/// Starts a command of the plan's program in a process group of its own, and waits until it ends or has to.
+pub(crate) fn wait_out(
+    mut command: Command,
+    context: &NodeContext<'_>,
+    lease: &Lease,
+    most_seconds: f64,
+) -> Result<ProcessEnd> {
+    let spawned = command.process_group(0).stdin(Stdio::null()).spawn();
+    let program = || command.get_program().to_string_lossy().into_owned();
+    let mut child = spawned.map_err(|error| Error::StartProgram(program(), error))?;
+    let began = monotonic_raw_seconds();
+    loop {
+        if let Some(status) = child.try_wait().map_err(Error::ChildLost)? {
+            return Ok(ProcessEnd::Exited(status));
+        }
+        let (ended, grace) = if !lease.is_ours() {
+            (ProcessEnd::LeaseLost, 0.0)
+        } else if context.is_over() {
+            (ProcessEnd::Stopped, GRACE_SECONDS)
+        } else if monotonic_raw_seconds() - began > most_seconds {
+            (ProcessEnd::TimedOut, GRACE_SECONDS)
+        } else {
+            std::thread::sleep(LOOK_AROUND);
+            continue;
+        };
+        end(&mut child, grace);
+        return Ok(ended);
+    }
+}
+
+/// Ends a child process and its group, which may first store what it has.
+fn end(child: &mut Child, grace_seconds: f64) {
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let signal = |signal| group.map(|group| kill_process_group(group, signal));
+    let began = monotonic_raw_seconds();
+    if grace_seconds > 0.0 {
+        signal(Signal::TERM);
+    }
+    while monotonic_raw_seconds() - began < grace_seconds && matches!(child.try_wait(), Ok(None)) {
+        std::thread::sleep(LOOK_AROUND);
+    }
+    // Until it has been waited for, no other process has its number.
+    if matches!(child.try_wait(), Ok(None)) {
+        signal(Signal::KILL);
+        let _ = child.wait();
+    }
+}
+
+/// The last message of a child process.
+pub(crate) fn last_words(work: &Path) -> String {
+    let tail = File::open(work.join(SAID)).and_then(|mut file| {
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(SAID_BYTES)))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    });
+    let tail = tail.unwrap_or_default();
+    let last = tail.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    last.map_or_else(|| "the program said nothing".to_owned(), |line| format!("the program said: {line}"))
+}
+
+/// How a child process ended, for people.
+pub(super) fn ending(status: ExitStatus) -> String {
+    status.signal().map_or_else(|| status.to_string(), |signal| format!("ended by {}", signal_name(signal)))
+}

@@ -1,0 +1,148 @@
+//! Publishing the outcome of an attempt, and returning tasks whose worker was lost.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use model::cluster::{Claim, Outcome, OutcomeStatus, Plan, Task};
+
+use super::context::{AttemptResult, NodeContext, outcome};
+use super::process::SAID;
+use crate::claims::claim::{self, ClaimId, HeldClaim, HolderState};
+use crate::claims::lease::Lease;
+use crate::error::{Error, Result, cannot_write};
+use crate::folder::{Folder, OUTCOME, State, make_folder, read, write};
+use crate::tasks::{self, lost_name};
+
+/// Publishes an outcome with the files of the attempt's folder: of several that try, one succeeds.
+pub(crate) fn publish(context: &NodeContext<'_>, lease: &Lease, outcome: &Outcome) -> Result<AttemptResult> {
+    let held = lease.held();
+    let work = context.work_folder(&held.seen());
+    let said = work.join(SAID);
+    if fs::metadata(&said).is_ok_and(|data| data.len() == 0) {
+        let _ = fs::remove_file(&said);
+    }
+    write(&work.join(OUTCOME), outcome)?;
+    if !lease.renew() {
+        let _ = fs::remove_dir_all(&work);
+        return Ok(AttemptResult::LeaseLost);
+    }
+    let Some(published) = move_to_done(context.folder, context.node, held, &work)? else {
+        return Ok(AttemptResult::LeaseLost);
+    };
+    held.clone().end();
+    Ok(AttemptResult::Finished(published.unwrap_or(outcome.status)))
+}
+
+/// Moves the folder of an attempt to the finished tasks: the status of the outcome that was there before, if one was;
+/// `None` where another worker has moved the folder away because the lease had expired.
+fn move_to_done(folder: &Folder, node: &str, held: &HeldClaim, work: &Path) -> Result<Option<Option<OutcomeStatus>>> {
+    let all = folder.tasks(State::Done, node);
+    let done = all.join(&held.name);
+    make_folder(&all)?;
+    match fs::rename(work, &done) {
+        Ok(()) => Ok(Some(None)),
+        Err(error) => match read::<Outcome>(&done.join(OUTCOME)) {
+            // The answer to a rename that was done can be lost over NFS; or another worker had published before.
+            Ok(there) => {
+                let _ = fs::remove_dir_all(work);
+                Ok(Some(Some(there.status)))
+            }
+            Err(_) if error.kind() == io::ErrorKind::NotFound && !work.exists() => Ok(None),
+            Err(_) => Err(Error::Write(done, error)),
+        },
+    }
+}
+
+/// Publishes a task that we hold as skipped; whether it was not published before.
+pub(crate) fn skip(folder: &Folder, node: &str, held: HeldClaim, why: &str) -> Result<bool> {
+    let task = held.task()?;
+    let work = folder.tasks(State::Work, node).join(held.seen().folder_name());
+    let status = OutcomeStatus::Skipped;
+    let tried = task.tried;
+    let skipped = Outcome { status, reason: Some(why.to_owned()), ..outcome(&task, &held.claim, tried) };
+    write(&work.join(OUTCOME), &skipped)?;
+    let is_first = move_to_done(folder, node, &held, &work)? == Some(None);
+    held.end();
+    Ok(is_first)
+}
+
+/// Records an attempt that failed, and returns the task; after the last attempt the failure is published.
+pub(crate) fn fail(context: &NodeContext<'_>, lease: &Lease, mut outcome: Outcome) -> Result<AttemptResult> {
+    let held = lease.held();
+    let work = context.work_folder(&held.seen());
+    outcome.status = OutcomeStatus::Failed;
+    outcome.task.tried += 1;
+    write(&work.join(OUTCOME), &outcome)?;
+    if !lease.renew() {
+        let _ = fs::remove_dir_all(&work);
+        return Ok(AttemptResult::LeaseLost);
+    }
+    let all = context.folder.tasks(State::Failed, context.node);
+    make_folder(&all)?;
+    let kept = all.join(held.seen().folder_name());
+    if let Err(error) = fs::rename(&work, &kept) {
+        let is_gone = error.kind() == io::ErrorKind::NotFound && !work.exists();
+        return if is_gone { Ok(AttemptResult::LeaseLost) } else { Err(Error::Write(kept, error)) };
+    }
+    let reason = outcome.reason.clone().unwrap_or_default();
+    if outcome.task.tried < context.plan.attempts {
+        let is_ours = held.clone().give_back(&context.folder.tasks(State::Waiting, context.node))?;
+        return Ok(if is_ours { AttemptResult::Failed(reason) } else { AttemptResult::LeaseLost });
+    }
+    outcome.reason = Some(format!("tried {} times, at last: {reason}", outcome.task.tried));
+    publish(context, lease, &outcome)
+}
+
+/// Records that the worker of a claim was lost, before the claim is taken over. A worker that is only silent may come
+/// back: its folder moves too, so that what it writes is not in the way of another attempt.
+pub(crate) fn note_lost(folder: &Folder, node: &str, seen: &ClaimId, holder: HolderState) -> Result<()> {
+    let all = folder.tasks(State::Failed, node);
+    let lost = all.join(lost_name(seen));
+    fs::create_dir_all(&all).map_err(cannot_write(&lost))?;
+    let work = folder.tasks(State::Work, node).join(seen.folder_name());
+    let moved = holder == HolderState::Silent && fs::rename(&work, &lost).is_ok();
+    if !moved {
+        make_folder(&lost)?;
+    }
+    let running = folder.tasks(State::Running, node);
+    let Ok(task) = read::<Task>(&running.join(seen.file())) else { return Ok(()) };
+    let claim = seen.claimer(&running).unwrap_or_default();
+    let how = if holder == HolderState::Silent { "was silent for longer than its lease" } else { "is gone" };
+    let reason = format!("the worker on {} (process {}) {how}", claim.host, claim.pid);
+    write(&lost.join(OUTCOME), &Outcome { reason: Some(reason), ..outcome(&task, &claim, task.tried) })
+}
+
+/// Returns the tasks of a node with such a name whose workers were lost.
+pub(crate) fn return_lost_tasks(
+    folder: &Folder,
+    plan: &Plan,
+    node: &str,
+    us: &Claim,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Result<()> {
+    let (waiting, running) = folder.open_tasks(node);
+    for seen in claim::claims(&running)?.into_iter().filter(|seen| is_wanted(&seen.name)) {
+        if let Some(held) = take_over_lost(folder, plan, node, us, &seen)? {
+            held.give_back(&waiting)?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes over the claim of a task whose worker was lost; `None` where it was not, or another worker was quicker.
+pub(crate) fn take_over_lost(
+    folder: &Folder,
+    plan: &Plan,
+    node: &str,
+    us: &Claim,
+    seen: &ClaimId,
+) -> Result<Option<HeldClaim>> {
+    let running = folder.tasks(State::Running, node);
+    let holder = claim::holder(&running, seen, us, tasks::lease(plan))?;
+    if !matches!(holder, HolderState::Dead | HolderState::Silent) {
+        return Ok(None);
+    }
+    note_lost(folder, node, seen, holder)?;
+    claim::take_over(&running, seen, us)
+}

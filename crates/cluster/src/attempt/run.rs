@@ -1,0 +1,275 @@
+//! One attempt at a task that the plan's program does: `assay run`, or `assay net` towards another node.
+
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use bench::journal::{self, JOURNAL};
+use bench::store::{DOCUMENT, PAGE, load_file};
+use bench::suite::Suite;
+use model::cluster::{Outcome, OutcomeStatus, Plan, SuiteTask, Task};
+use model::document::{Document, Status};
+use sys::clock::monotonic_raw_seconds;
+
+use super::context::{
+    AttemptResult, MOST_LOST, MOST_MORE_SECONDS, MOST_TIMES, NodeContext, PairChecks, ProcessEnd, ProgramCall, outcome,
+};
+use super::process::{LOOK_AROUND, SAID, append_to, ending, last_words, wait_out};
+use super::publish::{fail, publish};
+use crate::claims::claim::{ClaimId, claims};
+use crate::claims::lease::Lease;
+use crate::error::{Result, cannot_write};
+use crate::folder::{State, make_folder, names};
+use crate::plan::suite::suite;
+use crate::tasks::{finished, tried};
+
+/// Seconds to wait until the processes of a killed worker have released its run.
+const LET_GO_SECONDS: f64 = 5.0;
+
+/// The file of a suite that comes with the plan.
+const SUITE: &str = "suite.toml";
+
+/// The folder of a child's run.
+const RUN: &str = "run";
+
+/// The program call that measures a part of the suite.
+pub(crate) fn suite_call(plan: &Plan, task: &SuiteTask, seconds: f64, suite_file: &Path) -> Result<ProgramCall> {
+    let Suite { name, .. } = suite(&plan.suite)?;
+    let is_name = Suite::names().any(|name| name == plan.suite);
+    let named = if is_name { plan.suite.clone() } else { suite_file.display().to_string() };
+    let mut arguments = vec!["run".to_owned(), named, "--seed".to_owned(), plan.seed.to_string()];
+    if !task.areas.is_empty() {
+        arguments.extend(["--area".to_owned(), task.areas.join(",")]);
+    }
+    if let Some(filter) = &task.filter {
+        arguments.extend(["--filter".to_owned(), filter.clone()]);
+    }
+    if let Some(directory) = &plan.directory {
+        arguments.extend(["--dir".to_owned(), directory.clone()]);
+    }
+    arguments.extend(plan.options.iter().cloned());
+    let suite_text = (!is_name).then(|| plan.suite.clone());
+    Ok(ProgramCall { arguments, suite: name, suite_text, most_seconds: MOST_TIMES * seconds + MOST_MORE_SECONDS })
+}
+
+/// Makes an attempt at a part of the suite. After an error the task has been returned, if that was possible.
+pub(crate) fn suite_attempt(
+    context: &NodeContext<'_>,
+    lease: &Arc<Lease>,
+    task: &Task,
+    part: &SuiteTask,
+) -> Result<AttemptResult> {
+    let suite_file = context.work_folder(&lease.held().seen()).join(SUITE);
+    attempt(context, lease, task, &suite_call(context.plan, part, task.seconds, &suite_file)?, None)
+}
+
+/// Makes an attempt at a task. With a partner it always begins anew, because the partner's part cannot be resumed.
+/// After an error the task has been returned, if that was possible.
+pub(crate) fn attempt(
+    context: &NodeContext<'_>,
+    lease: &Arc<Lease>,
+    task: &Task,
+    call: &ProgramCall,
+    pair: Option<&PairChecks<'_>>,
+) -> Result<AttemptResult> {
+    let result = Attempt { context, lease, call, pair }.make(task);
+    context.leases.forget(lease);
+    if result.is_err() {
+        let _ = lease.held().clone().give_back(&context.folder.tasks(State::Waiting, context.node));
+    }
+    result
+}
+
+/// What an earlier attempt has left for this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Earlier {
+    /// Nothing.
+    Nothing,
+    /// A run that was cut off.
+    CutOff,
+    /// A run that was complete when its worker was lost.
+    Complete,
+}
+
+/// An attempt.
+struct Attempt<'a> {
+    context: &'a NodeContext<'a>,
+    lease: &'a Lease,
+    call: &'a ProgramCall,
+    pair: Option<&'a PairChecks<'a>>,
+}
+
+impl Attempt<'_> {
+    fn make(&self, task: &Task) -> Result<AttemptResult> {
+        let (context, held) = (self.context, self.lease.held());
+        if finished(context.folder, context.node)?.contains(&task.name) {
+            held.clone().end();
+            return Ok(AttemptResult::Finished(OutcomeStatus::Ok));
+        }
+        let (failed, lost) = tried(context.folder, context.node, &task.name)?;
+        let mut outcome = outcome(task, &held.claim, failed);
+        let (work, began) = (context.work_folder(&held.seen()), monotonic_raw_seconds());
+        let mut earlier = self.take_work(&held.seen())?;
+        if self.pair.is_some() && earlier == Earlier::CutOff {
+            fs::remove_dir_all(work.join(RUN)).map_err(cannot_write(&work))?;
+            earlier = Earlier::Nothing;
+        }
+        if lost >= MOST_LOST {
+            outcome.reason = Some(format!("{lost} workers went away in the middle of it"));
+            return publish(context, self.lease, &outcome);
+        }
+        let mut judged = Ok(());
+        if earlier != Earlier::Complete {
+            match self.child(&work, earlier)? {
+                ProcessEnd::Exited(status) => {
+                    outcome.exit_status = status.code();
+                    let whole = judge(&work, &self.call.suite, matches!(status.code(), Some(0 | 1)));
+                    judged = whole.map_err(|reason| format!("{}; {reason}", ending(status)));
+                }
+                ProcessEnd::TimedOut => {
+                    let seconds = self.call.most_seconds;
+                    judged = Err(format!("ended by us after {seconds:.0} s; {}", last_words(&work)));
+                }
+                // A lease that was not renewed in time may still be ours: then no worker need wait for its end.
+                ProcessEnd::Stopped | ProcessEnd::LeaseLost => {
+                    let is_ours = self.give_back()?;
+                    if !is_ours {
+                        let _ = fs::remove_dir_all(&work);
+                    }
+                    return Ok(AttemptResult::returned(is_ours));
+                }
+            }
+        }
+        outcome.seconds = monotonic_raw_seconds() - began;
+        if let Some(pair) = self.pair {
+            outcome.at_once = (pair.at_once)().filter(|_| earlier != Earlier::Complete);
+            judged = judged.and_then(|()| all_measured(&work));
+            if judged.is_err() && (pair.partner_left)() {
+                let _ = fs::remove_dir_all(&work);
+                return Ok(AttemptResult::returned(self.give_back()?));
+            }
+        }
+        self.finish(&work, outcome, judged)
+    }
+
+    fn finish(&self, work: &Path, outcome: Outcome, judged: std::result::Result<(), String>) -> Result<AttemptResult> {
+        match judged {
+            Ok(()) => {
+                // The page can be made again from the document, and is larger.
+                let _ = fs::remove_file(work.join(RUN).join(PAGE));
+                publish(self.context, self.lease, &Outcome { status: OutcomeStatus::Ok, ..outcome })
+            }
+            Err(reason) => fail(self.context, self.lease, Outcome { reason: Some(reason), ..outcome }),
+        }
+    }
+
+    fn give_back(&self) -> Result<bool> {
+        self.lease.held().clone().give_back(&self.context.folder.tasks(State::Waiting, self.context.node))
+    }
+
+    /// Makes the folder of this attempt: that of an earlier one that ended or was killed, where it has a run. What
+    /// silent workers may still write in was moved away when their claim was taken over.
+    fn take_work(&self, ours: &ClaimId) -> Result<Earlier> {
+        let all = self.context.folder.tasks(State::Work, self.context.node);
+        let path = all.join(ours.folder_name());
+        let held = claims(&self.context.folder.tasks(State::Running, self.context.node))?;
+        let mut found = Earlier::Nothing;
+        let left = names(&all)?.into_iter().filter_map(|name| ClaimId::parse_folder(&name));
+        for seen in left.filter(|seen| seen.name == ours.name && !held.contains(seen)) {
+            let old = all.join(seen.folder_name());
+            let has_run = old.join(RUN).join(DOCUMENT).is_file();
+            if found == Earlier::Nothing && has_run && fs::rename(&old, &path).is_ok() {
+                let complete = judge(&path, &self.call.suite, true).is_ok();
+                found = if complete { Earlier::Complete } else { Earlier::CutOff };
+            } else {
+                let _ = fs::remove_dir_all(&old);
+            }
+        }
+        make_folder(&path)?;
+        Ok(found)
+    }
+
+    /// Runs the program; where it cannot resume what an earlier attempt has left, from the beginning.
+    fn child(&self, work: &Path, earlier: Earlier) -> Result<ProcessEnd> {
+        let run = work.join(RUN);
+        let out = run.display().to_string();
+        if earlier == Earlier::CutOff {
+            wait_for_release(&run);
+            let words = [&self.call.arguments[0], "--resume", &out, "--quiet"].map(str::to_owned);
+            match self.in_child(work, &words)? {
+                // It refused: the document of another version, another machine, a lock.
+                ProcessEnd::Exited(status) if status.code() == Some(2) => {}
+                ended => return Ok(ended),
+            }
+            fs::remove_dir_all(&run).map_err(cannot_write(&run))?;
+        }
+        if let Some(text) = &self.call.suite_text {
+            let path = work.join(SUITE);
+            fs::write(&path, text).map_err(cannot_write(&path))?;
+        }
+        let mut words = self.call.arguments.clone();
+        words.extend(["--out".to_owned(), out, "--quiet".to_owned()]);
+        self.in_child(work, &words)
+    }
+
+    /// Runs the program with its messages in a file, until it ends or has to.
+    fn in_child(&self, work: &Path, words: &[String]) -> Result<ProcessEnd> {
+        let mut command = Command::new(self.context.folder.program(self.context.plan));
+        command.args(["attempt".to_owned(), std::process::id().to_string()]).args(words);
+        command.env_clear().envs(self.context.environment.iter().map(|(name, value)| (name, value)));
+        command.stdout(Stdio::null()).stderr(append_to(work, SAID)?);
+        let ended = wait_out(command, self.context, self.lease, self.call.most_seconds)?;
+        if !matches!(ended, ProcessEnd::Exited(_)) {
+            journal::sweep(&work.join(RUN));
+        }
+        Ok(ended)
+    }
+}
+
+/// Waits until the journal of a run that was cut off is not locked: the processes of a killed worker may be about to
+/// end.
+fn wait_for_release(run: &Path) {
+    let began = monotonic_raw_seconds();
+    while monotonic_raw_seconds() - began < LET_GO_SECONDS {
+        let Ok(file) = OpenOptions::new().read(true).append(true).open(run.join(JOURNAL)) else { return };
+        if !matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock)) {
+            return;
+        }
+        std::thread::sleep(LOOK_AROUND);
+    }
+}
+
+fn document_of(work: &Path) -> PathBuf {
+    work.join(RUN).join(DOCUMENT)
+}
+
+/// Whether there is a whole document of the suite, or why not. A child whose exit status says that it has no document
+/// has none.
+fn judge(work: &Path, suite: &str, ended_well: bool) -> std::result::Result<(), String> {
+    let path = document_of(work);
+    if !ended_well || !path.exists() {
+        return Err(last_words(work));
+    }
+    let run = load_file(&path)?.run;
+    if run.suite != suite {
+        return Err(format!("its document is of the suite '{}', not '{suite}'", run.suite));
+    }
+    if !run.complete {
+        return Err(format!("it was cut off: {}", last_words(work)));
+    }
+    Ok(())
+}
+
+/// Whether every benchmark of an attempt's document was measured, or why not.
+fn all_measured(work: &Path) -> std::result::Result<(), String> {
+    let document: Document = load_file(&document_of(work))?;
+    match document.experiments.iter().find(|row| row.status != Status::Ok) {
+        Some(row) => {
+            let reason = row.reason.as_deref().unwrap_or("no reason was given");
+            Err(format!("{}: {reason}", row.id))
+        }
+        None if document.experiments.is_empty() => Err("its document has no rows".to_owned()),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,221 @@
+//! Running HPL across the nodes of a plan.
+//!
+//! Its tasks are the plan's first node's. The worker of every node that has no other task left becomes ready for a last
+//! round, after all rounds of pairs, by the same slot (`crate::network::slot`). When all nodes are ready the first one's
+//! worker calls them, waits until each has said that it is idle, and starts HPL on all of them; the others do nothing until
+//! it has ended. So nothing else of the plan is measured at the same time.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use model::cluster::{HplPlan, Task};
+use sys::clock::monotonic_raw_seconds;
+use sys::process::stop_signal;
+
+use super::attempt::attempt_task;
+use super::tasks::{is_hpl, tasks_of_groups, unfinished};
+use crate::attempt::publish::return_lost_tasks;
+use crate::claims::claim;
+use crate::error::Result;
+use crate::evaluate::standpoints;
+use crate::network::idle::{IdleEnd, IdleWorker};
+use crate::network::slot::{BEGIN_SECONDS, BEGUN, ENDED, NetworkSlot, ReadyNode, RoundCall};
+use crate::tasks::{add, finished, lease};
+
+/// The round that comes after all rounds of pairs.
+const ROUND: u32 = u32::MAX;
+
+/// A worker with less time left than this leaves, in seconds.
+const LEAST_SECONDS: f64 = 20.0;
+
+/// How often a waiting worker looks at the other nodes: each look reads a few files.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// The same among many nodes, each of which is another file.
+const MOST_LOOK: Duration = Duration::from_secs(5);
+
+/// Waits for the other nodes and runs HPL on all of them, or is idle while it runs. To be called by the thread that lives as
+/// long as the worker, which has its node to itself.
+pub(crate) fn run_hpl(worker: &IdleWorker<'_>) -> Result<IdleEnd> {
+    let plan = worker.context.plan;
+    let (Some(hpl), Some(leader)) = (&plan.hpl, plan.nodes.first()) else { return Ok(IdleEnd::AllFinished) };
+    if unfinished(worker.context.folder, &leader.name)?.is_empty() {
+        return Ok(IdleEnd::AllFinished);
+    }
+    let slot = NetworkSlot::new(worker.context.folder, worker.us, lease(plan))?;
+    let ready = slot.wait_for(ROUND, worker.context.node)?;
+    let now = monotonic_raw_seconds();
+    let mut meeting =
+        Meeting { worker, hpl, leader: &leader.name, slot, ready, unchanged_since: now, seen: BTreeSet::new() };
+    let ended = meeting.go_on();
+    meeting.slot.withdraw(&meeting.ready);
+    ended
+}
+
+/// A worker that waits for the others.
+struct Meeting<'a> {
+    worker: &'a IdleWorker<'a>,
+    hpl: &'a HplPlan,
+    /// The node whose worker calls and starts.
+    leader: &'a str,
+    slot: NetworkSlot<'a>,
+    ready: ReadyNode,
+    /// Since when the same nodes have been waiting.
+    unchanged_since: f64,
+    seen: BTreeSet<ReadyNode>,
+}
+
+impl Meeting<'_> {
+    /// Whether this node calls the others.
+    fn leads(&self) -> bool {
+        self.worker.context.node == self.leader
+    }
+
+    fn go_on(&mut self) -> Result<IdleEnd> {
+        (self.worker.tell)(&format!("{}: waits for the other nodes, for HPL across all", self.worker.context.node));
+        loop {
+            if let Some(ended) = self.look()? {
+                return Ok(ended);
+            }
+            let many = f64::from(u32::try_from(self.worker.context.plan.nodes.len()).unwrap_or(u32::MAX)) / 32.0;
+            std::thread::sleep(LOOK.mul_f64(many.clamp(1.0, MOST_LOOK.as_secs_f64() / LOOK.as_secs_f64())));
+        }
+    }
+
+    /// Why the worker has to leave.
+    fn leaving(&self) -> Option<IdleEnd> {
+        let left = self.worker.context.until.map(|until| until - monotonic_raw_seconds());
+        match (stop_signal(), left) {
+            (Some(_), _) => Some(IdleEnd::Stopped),
+            (None, Some(left)) if left < LEAST_SECONDS => Some(IdleEnd::OutOfTime),
+            _ => None,
+        }
+    }
+
+    /// One look around, and what there is to do; how it ended, if it did.
+    fn look(&mut self) -> Result<Option<IdleEnd>> {
+        let context = self.worker.context;
+        if let Some(ended) = self.leaving() {
+            return Ok(Some(ended));
+        }
+        if unfinished(context.folder, self.leader)?.is_empty() {
+            return Ok(Some(IdleEnd::AllFinished));
+        }
+        self.slot.release_lost()?;
+        self.slot.renew(&self.ready)?;
+        if let Some(call) = self.slot.called(&self.ready).filter(|_| !self.leads()) {
+            self.stay_idle(&call)?;
+            self.wait_anew()?;
+            return Ok(None);
+        }
+        let ready = self.slot.ready(claim::now_of(&context.folder.node(context.node))?)?;
+        let time = monotonic_raw_seconds();
+        // A node that measures the network becomes ready when it has ended.
+        if ready != self.seen || self.slot.is_taken()? {
+            (self.seen, self.unchanged_since) = (ready, time);
+        }
+        let here: BTreeSet<&str> = self.ready_nodes().map(|ready| ready.node.as_str()).collect();
+        let missing: Vec<&str> = self.nodes().filter(|node| !here.contains(node)).collect();
+        if missing.is_empty() {
+            if self.leads() && self.lead()? {
+                self.wait_anew()?;
+            }
+            return Ok(None);
+        }
+        if time - self.unchanged_since > self.worker.waits.linger {
+            let first = missing.iter().take(4).copied().collect::<Vec<_>>().join(", ");
+            (self.worker.tell)(&format!("{}: HPL waits in vain for {} nodes: {first}", context.node, missing.len()));
+            return Ok(Some(IdleEnd::PartnersMissing));
+        }
+        Ok(None)
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = &str> {
+        self.worker.context.plan.nodes.iter().map(|node| node.name.as_str())
+    }
+
+    /// The nodes that are ready for HPL.
+    fn ready_nodes(&self) -> impl Iterator<Item = &ReadyNode> {
+        self.seen.iter().filter(|ready| ready.round == ROUND)
+    }
+
+    /// Becomes ready again, for another call.
+    fn wait_anew(&mut self) -> Result<()> {
+        self.slot.withdraw(&self.ready);
+        self.ready = self.slot.wait_for(ROUND, self.worker.context.node)?;
+        self.unchanged_since = monotonic_raw_seconds();
+        Ok(())
+    }
+
+    /// Does nothing until the caller has ended, or is lost.
+    fn stay_idle(&self, call: &RoundCall) -> Result<()> {
+        let node = self.worker.context.node;
+        self.slot.withdraw(&self.ready);
+        self.slot.mark(call, node, BEGUN);
+        (self.worker.tell)(&format!("{node}: holds still while HPL runs"));
+        let mut taken_at = monotonic_raw_seconds();
+        while self.leaving().is_none() && !self.slot.has_ended(call, self.leader) {
+            std::thread::sleep(LOOK.mul_f64(2.0));
+            self.slot.release_lost()?;
+            let now = monotonic_raw_seconds();
+            if self.slot.is_taken()? {
+                taken_at = now;
+            } else if now - taken_at > BEGIN_SECONDS {
+                // An NFS client may be late to see it taken; by now it would have.
+                break;
+            }
+        }
+        self.slot.mark(call, node, ENDED);
+        Ok(())
+    }
+
+    /// Calls all nodes and runs HPL on them; whether they were called.
+    fn lead(&self) -> Result<bool> {
+        let Some(token) = self.slot.take()? else { return Ok(false) };
+        let whom: Vec<&ReadyNode> = self.ready_nodes().collect();
+        let call = match self.slot.call(&whom) {
+            Ok(Some(call)) => call,
+            Ok(None) => return self.slot.release(token).map(|()| false),
+            Err(why) => return self.slot.release(token).and(Err(why)),
+        };
+        let leases = self.worker.context.leases;
+        let token = leases.hold(token);
+        let node = self.worker.context.node;
+        self.slot.mark(&call, node, BEGUN);
+        let ran = if self.all_have_begun(&call) { self.all_tasks() } else { Ok(()) };
+        self.slot.mark(&call, node, ENDED);
+        leases.forget(&token);
+        self.slot.release(token.held().clone()).and(ran).map(|()| true)
+    }
+
+    /// Waits until every node is idle; `false` where one is not: they are called again.
+    fn all_have_begun(&self, call: &RoundCall) -> bool {
+        let until = monotonic_raw_seconds() + 2.0 * BEGIN_SECONDS;
+        while monotonic_raw_seconds() < until && self.leaving().is_none() {
+            if self.slot.have_begun(call) {
+                return true;
+            }
+            std::thread::sleep(LOOK);
+        }
+        self.slot.have_begun(call)
+    }
+
+    /// Makes an attempt at each task that is left.
+    fn all_tasks(&self) -> Result<()> {
+        let (folder, plan) = (self.worker.context.folder, self.worker.context.plan);
+        let known = standpoints(folder, plan)?;
+        let left = unfinished(folder, self.leader)?;
+        let done = finished(folder, self.leader)?;
+        let new = tasks_of_groups(plan, self.hpl, &known).into_iter();
+        let new: Vec<Task> = new.filter(|task| !left.contains(&task.name) && !done.contains(&task.name)).collect();
+        add(folder, &new)?;
+        return_lost_tasks(folder, plan, self.leader, self.worker.us, is_hpl)?;
+        for name in unfinished(folder, self.leader)? {
+            if self.leaving().is_some() {
+                break;
+            }
+            attempt_task(self.worker, self.hpl, &name, &known)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! The tasks of the network between nodes.
+//!
+//! A pair is measured alone, while no other pair of the plan is, and again together with its whole round. Both take the
+//! same benchmarks of `assay net`, a TCP stream and round trips of a byte, for a few seconds.
+
+use model::cluster::{PairTask, Pairing, Plan, PlanNode, Task, Work};
+
+use super::rounds::{Ordered, rounds};
+
+/// Expected seconds of a pair: five samples of each of two benchmarks, the session, and the start of a worker process for
+/// each process run.
+pub(crate) const PAIR_SECONDS: f64 = 5.0;
+
+/// The most pairs that are measured alone, one after the other: an hour and a half. Whole rounds are, as many as fit.
+const MOST_ALONE: usize = 1024;
+
+/// A pair of nodes in a round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Pair {
+    pub(super) round: u32,
+    pub(super) from: String,
+    pub(super) to: String,
+    /// Whether the whole round is measured at the same time.
+    pub(super) together: bool,
+}
+
+impl Pair {
+    /// The other node.
+    pub(super) fn partner_of(&self, node: &str) -> &str {
+        if self.from == node { &self.to } else { &self.from }
+    }
+
+    /// The name of its task, which is its sender's.
+    pub(super) fn task_name(&self) -> String {
+        name(&self.to, self.together)
+    }
+}
+
+/// The tasks of all pairs, in the order of their rounds: each is its sender's.
+pub(crate) fn tasks(nodes: &[PlanNode], pairing: Pairing, seed: u64) -> Vec<Task> {
+    let rounds = rounds(nodes.len(), pairing, seed);
+    let alone = rounds_alone(rounds.iter().map(Vec::len));
+    let mut tasks = Vec::new();
+    for (number, round) in rounds.iter().enumerate() {
+        for &(from, to) in round {
+            let round = u32::try_from(number).unwrap_or(u32::MAX);
+            let task = |together| task(&nodes[from].name, &nodes[to].name, round, together);
+            tasks.extend((number < alone).then(|| task(false)));
+            tasks.push(task(true));
+        }
+    }
+    tasks
+}
+
+fn task(from: &str, to: &str, round: u32, together: bool) -> Task {
+    Task {
+        node: from.to_owned(),
+        name: name(to, together),
+        pass: 1,
+        seconds: PAIR_SECONDS,
+        tried: 0,
+        work: Work::Pair(PairTask { to: to.to_owned(), round, together }),
+    }
+}
+
+/// Name of the task towards a node.
+pub(super) fn name(to: &str, together: bool) -> String {
+    format!("to-{to}.{}", if together { "together" } else { "alone" })
+}
+
+/// The rounds of a plan: the names of sender and receiver of each pair.
+pub(super) fn named_rounds(plan: &Plan) -> Vec<Vec<(String, String)>> {
+    let Some(pairing) = plan.pairing else { return Vec::new() };
+    let named = |&(from, to): &Ordered| (plan.nodes[from].name.clone(), plan.nodes[to].name.clone());
+    let rounds = rounds(plan.nodes.len(), pairing, plan.seed);
+    rounds.iter().map(|round| round.iter().map(named).collect()).collect()
+}
+
+/// The pairs that a node is part of: first those that are measured alone, each kind by round.
+pub(super) fn pairs_of(node: &str, rounds: &[Vec<(String, String)>]) -> Vec<Pair> {
+    let alone = rounds_alone(rounds.iter().map(Vec::len));
+    let mut pairs = Vec::new();
+    for together in [false, true] {
+        for (number, round) in rounds.iter().enumerate().filter(|(number, _)| together || *number < alone) {
+            let round_number = u32::try_from(number).unwrap_or(u32::MAX);
+            let ours = round.iter().filter(|(from, to)| from == node || to == node);
+            let pair = |(from, to): &(String, String)| Pair {
+                round: round_number,
+                from: from.clone(),
+                to: to.clone(),
+                together,
+            };
+            pairs.extend(ours.map(pair));
+        }
+    }
+    pairs
+}
+
+/// How many of the first rounds are measured alone too.
+fn rounds_alone(pairs_of_rounds: impl Iterator<Item = usize>) -> usize {
+    let so_far = pairs_of_rounds.scan(0, |pairs, more| {
+        *pairs += more;
+        Some(*pairs)
+    });
+    so_far.take_while(|pairs| *pairs <= MOST_ALONE).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn nodes(count: usize) -> Vec<PlanNode> {
+        (1..=count).map(|number| PlanNode { name: format!("n{number}"), partition: None }).collect()
+    }
+
+    #[test]
+    fn each_pair_is_measured_alone_and_with_its_round() {
+        let tasks = tasks(&nodes(5), Pairing::All, 1);
+        assert_eq!(tasks.len(), 2 * 5 * 4);
+        let names: BTreeSet<(&str, &str)> = tasks.iter().map(|task| (task.node.as_str(), task.name.as_str())).collect();
+        assert_eq!(names.len(), tasks.len(), "names are unique on a node");
+        assert!(names.contains(&("n5", "to-n1.alone")) && names.contains(&("n5", "to-n1.together")));
+        assert!(names.iter().all(|(_, name)| crate::folder::is_plain_name(name)));
+        let Work::Pair(first) = &tasks[0].work else { panic!("{tasks:?}") };
+        assert_eq!(*first, PairTask { to: "n2".into(), round: 0, together: false });
+    }
+
+    #[test]
+    fn pairs_of_many_nodes_are_measured_alone_as_far_as_that_takes_hours_at_most() {
+        for (count, pairing, alone) in [
+            (32, Pairing::All, 32 * 31),
+            (64, Pairing::All, 1024),
+            (200, Pairing::Ring, 1000),
+            (2000, Pairing::Ring, 0),
+        ] {
+            let tasks = tasks(&nodes(count), pairing, 1);
+            let found = tasks.iter().filter(|task| matches!(&task.work, Work::Pair(pair) if !pair.together)).count();
+            assert_eq!(found, alone, "{count}");
+            assert!(tasks.iter().any(|task| matches!(&task.work, Work::Pair(pair) if pair.together)));
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! A node's server: `assay net serve` as a child of the node's worker, the file with its addresses, and its key, which
+//! is made anew for each server and removed when it ends.
+//!
+//! A server runs while its file is renewed. It ends with its worker, however that ends.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, SystemTime};
+
+use machine::{Sysroot, own_addresses};
+use model::cluster::{Claim, Door};
+use rustix::process::{Pid, Signal, kill_process};
+use sys::clock::monotonic_raw_seconds;
+
+use super::addresses::{candidates, listen_at, offered};
+use crate::claims::claim::random_hex;
+use crate::error::{Error, Result, cannot_write};
+use crate::folder::{self, Folder, make_folder, read};
+
+/// The file with the addresses of a server.
+const DOOR: &str = "door.json";
+/// What the name of a key's file begins and ends with; between them is the claim's name.
+const KEY: (&str, &str) = ("door-", ".key");
+/// Bytes of a key: 256 bits.
+const KEY_BYTES: usize = 32;
+/// How long a server may take until it listens. It needs milliseconds on an idle machine.
+const LISTEN_TIME: Duration = Duration::from_secs(30);
+/// How long a server may take to end.
+const END_SECONDS: f64 = 3.0;
+/// How long a connection may take: between nodes of a cluster a connection takes milliseconds, and what a firewall
+/// drops is never answered.
+const REACH_TIME: Duration = Duration::from_secs(2);
+
+/// This node's server, which ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct NodeServer {
+    process: Child,
+    /// Kept open: a server that cannot write its messages would end.
+    _messages: Receiver<String>,
+    file: PathBuf,
+    key: PathBuf,
+    /// The contents of the file.
+    pub(super) door: Door,
+}
+
+impl NodeServer {
+    /// Starts the server and writes its file.
+    pub(super) fn start(
+        folder: &Folder,
+        node: &str,
+        network: Option<&str>,
+        program: &Path,
+        us: &Claim,
+    ) -> Result<Self> {
+        let folder = folder.node(node);
+        let addresses = offered(&own_addresses(&Sysroot::host()), network, node)?;
+        make_folder(&folder)?;
+        sweep(&folder);
+        let key_file = format!("{}{}{}", KEY.0, us.id, KEY.1);
+        let key = folder.join(&key_file);
+        write_key(&key)?;
+        // From here on the key is removed, whatever happens.
+        let started = start(program, listen_at(&addresses), &key).inspect_err(|_| {
+            let _ = fs::remove_file(&key);
+        });
+        let (process, messages, port) = started?;
+        let addresses = addresses.into_iter().map(|address| SocketAddr::new(address, port).to_string()).collect();
+        let door = Door { addresses, key_file, claim: us.clone() };
+        let server = Self { process, _messages: messages, file: folder.join(DOOR), key, door };
+        folder::write(&server.file, &server.door)?;
+        Ok(server)
+    }
+
+    /// Renews the file: the server still runs.
+    pub(super) fn renew(&mut self) -> Result<()> {
+        if let Some(status) = self.process.try_wait().map_err(Error::ServerLost)? {
+            return Err(Error::ServerEnded(status));
+        }
+        if read::<Door>(&self.file).is_ok_and(|door| door.claim.id != self.door.claim.id) {
+            return Err(Error::ServerReplaced);
+        }
+        // A new time and a new file are the same to the reader, and this also restores a file that was removed.
+        folder::write(&self.file, &self.door)
+    }
+}
+
+impl Drop for NodeServer {
+    fn drop(&mut self) {
+        let ours = read::<Door>(&self.file).is_ok_and(|door| door.claim.id == self.door.claim.id);
+        if ours {
+            let _ = fs::remove_file(&self.file);
+        }
+        end(&mut self.process);
+        let _ = fs::remove_file(&self.key);
+    }
+}
+
+/// Asks a server to end, and ends it when it does not.
+fn end(server: &mut Child) {
+    // It has not been waited for, so its number is still its own.
+    if let Some(pid) = i32::try_from(server.id()).ok().and_then(Pid::from_raw)
+        && matches!(server.try_wait(), Ok(None))
+    {
+        let _ = kill_process(pid, Signal::TERM);
+        let until = monotonic_raw_seconds() + END_SECONDS;
+        while matches!(server.try_wait(), Ok(None)) && monotonic_raw_seconds() < until {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    let _ = server.kill();
+    let _ = server.wait();
+}
+
+/// Removes the keys of earlier servers that were killed. The node is ours: no other worker has a server here.
+fn sweep(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if name.to_str().is_some_and(|name| name.starts_with(KEY.0) && name.ends_with(KEY.1)) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Writes a key from the kernel's random numbers into a file that only this user can read.
+fn write_key(path: &Path) -> Result<()> {
+    let text = random_hex(KEY_BYTES, "a key")?;
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    file.and_then(|mut file| writeln!(file, "{text}")).map_err(cannot_write(path))
+}
+
+/// Starts a server: its process, its messages, and its port.
+fn start(program: &Path, listen: IpAddr, key: &Path) -> Result<(Child, Receiver<String>, u16)> {
+    let mut command = Command::new(program);
+    // As an attempt's child it ends with the worker.
+    command.args(["attempt", &std::process::id().to_string(), "net", "serve", "--listen"]);
+    command.arg(SocketAddr::new(listen, 0).to_string()).arg("--key-file").arg(key);
+    command.env_clear().process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let cannot = |why: String| Error::StartServer(program.to_owned(), why);
+    let mut server = command.spawn().map_err(|error| cannot(error.to_string()))?;
+    let heard = server.stderr.take().map(hear).ok_or_else(|| cannot("it cannot be heard".to_owned()));
+    let listening = heard.and_then(|said| {
+        let until = monotonic_raw_seconds() + LISTEN_TIME.as_secs_f64();
+        let mut last = "it says nothing".to_owned();
+        loop {
+            let left = Duration::try_from_secs_f64(until - monotonic_raw_seconds()).unwrap_or_default();
+            let Ok(line) = said.recv_timeout(left) else { return Err(cannot(last)) };
+            match port_in(&line) {
+                Some(port) => return Ok((said, port)),
+                None => last = line,
+            }
+        }
+    });
+    match listening {
+        Ok((said, port)) => Ok((server, said, port)),
+        Err(why) => {
+            end(&mut server);
+            Err(why)
+        }
+    }
+}
+
+/// The lines that a server says, on a thread that ends with it.
+fn hear(stream: ChildStderr) -> Receiver<String> {
+    let (sender, lines) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stream).lines().map_while(std::result::Result::ok) {
+            // Who does not listen any more does not want to hear it; the stream is read to its end all the same.
+            let _ = sender.send(line);
+        }
+    });
+    lines
+}
+
+/// The port in `assay: listening on 0.0.0.0:41234, TCP and UDP`.
+fn port_in(line: &str) -> Option<u16> {
+    let (_, address) = line.split_once("listening on ")?;
+    let address: SocketAddr = address.split(',').next()?.trim().parse().ok()?;
+    Some(address.port())
+}
+
+/// Another node's server as its file shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct PeerServer {
+    /// What is written in the file.
+    pub(super) door: Door,
+    /// When it was renewed, by the file system's clock.
+    pub(super) renewed: SystemTime,
+    /// Where the key is.
+    pub(super) key: PathBuf,
+}
+
+/// A node's server; `None` where it has none, or has not renewed its file for the lease's time before `now`.
+pub(super) fn find_server(folder: &Folder, node: &str, now: SystemTime, lease: Duration) -> Option<PeerServer> {
+    let place = folder.node(node);
+    // Opened, so that an NFS client asks its server.
+    let file = File::open(place.join(DOOR)).ok()?;
+    let renewed = file.metadata().and_then(|data| data.modified()).ok()?;
+    if now.duration_since(renewed).is_ok_and(|age| age > lease) {
+        return None;
+    }
+    let door: Door = serde_json::from_reader(BufReader::new(file)).ok()?;
+    // What names a file in the folder is a name and no path.
+    let key = folder::is_plain_name(&door.key_file).then(|| place.join(&door.key_file))?;
+    Some(PeerServer { door, renewed, key })
+}
+
+/// The first address of a server that accepts a connection.
+pub(super) fn reach(seen: &PeerServer, us: &Claim) -> Result<String> {
+    let own = own_addresses(&Sysroot::host());
+    let mut tried = Vec::new();
+    for text in candidates(&seen.door, us, &own) {
+        match try_address(text) {
+            Ok(()) => return Ok(text.to_owned()),
+            Err(error) => tried.push(format!("{text} ({error})")),
+        }
+    }
+    let host = &seen.door.claim.host;
+    if tried.is_empty() {
+        return Err(Error::OwnAddresses(host.clone(), seen.door.addresses.join(", ")));
+    }
+    Err(Error::Unreachable(host.clone(), tried.join(", ")))
+}
+
+fn try_address(text: &str) -> io::Result<()> {
+    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for address in text.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, REACH_TIME) {
+            Ok(_) => return Ok(()),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::support::{claim, scratch};
+
+    #[test]
+    fn what_does_not_answer_is_named() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        let (us, open) = (claim("a"), listener.local_addr().unwrap().to_string());
+        let us = Claim { boot: Some("one".into()), ..us };
+        let door = Door { addresses: vec![closed.clone(), open.clone()], key_file: "k".into(), claim: us.clone() };
+        let mut seen = PeerServer { door, renewed: SystemTime::UNIX_EPOCH, key: "key".into() };
+        assert_eq!(reach(&seen, &us).unwrap(), open);
+        seen.door.addresses.pop();
+        let error = reach(&seen, &us).unwrap_err().to_string();
+        assert!(error.contains(&closed) && error.contains("--network"), "{error}");
+    }
+
+    #[test]
+    fn a_server_is_found_while_its_file_is_renewed() {
+        let scratch = scratch();
+        let folder = Folder::at(scratch.path());
+        let door = Door { addresses: vec!["192.0.2.9:5".into()], key_file: "door-a.key".into(), claim: claim("a") };
+        let path = folder.node("n1").join(DOOR);
+        folder::write(&path, &door).unwrap();
+        let lease = Duration::from_mins(1);
+        let renewed = fs::metadata(&path).unwrap().modified().unwrap();
+        let seen = find_server(&folder, "n1", renewed + lease, lease).unwrap();
+        assert_eq!((&seen.door, seen.key), (&door, folder.node("n1").join("door-a.key")));
+        assert_eq!(find_server(&folder, "n1", renewed + lease + Duration::from_secs(1), lease), None);
+        assert_eq!(find_server(&folder, "n2", renewed, lease), None);
+        // A key outside of the folder is not ours, and a broken file is no server.
+        folder::write(&path, &Door { key_file: "../../etc/passwd".into(), ..door }).unwrap();
+        assert_eq!(find_server(&folder, "n1", renewed, lease), None);
+        for broken in [&b""[..], b"{", b"[]", b"{\"addresses\": 1}", b"\xff"] {
+            fs::write(&path, broken).unwrap();
+            assert_eq!(find_server(&folder, "n1", renewed, lease), None);
+        }
+    }
+
+    #[test]
+    fn a_key_is_for_one_user_and_never_the_same() {
+        use std::os::unix::fs::MetadataExt;
+        let scratch = scratch();
+        let keys = ["door-a.key", "door-b.key"].map(|name| scratch.path().join(name));
+        for key in &keys {
+            write_key(key).unwrap();
+        }
+        let texts = keys.each_ref().map(|key| fs::read_to_string(key).unwrap());
+        assert_ne!(texts[0], texts[1]);
+        assert!(texts.iter().all(|text| text.trim().len() == 2 * KEY_BYTES));
+        assert!(keys.iter().all(|key| fs::metadata(key).unwrap().mode() & 0o777 == 0o600));
+        assert!(
+            write_key(&keys[0]).unwrap_err().to_string().contains("door-a.key"),
+            "a file that is there is not written over"
+        );
+        fs::write(scratch.path().join("door.json"), "{}").unwrap();
+        sweep(scratch.path());
+        assert!(!keys[0].exists() && !keys[1].exists() && scratch.path().join("door.json").exists());
+    }
+
+    #[test]
+    fn a_program_that_starts_no_server_is_named_with_its_message() {
+        let scratch = scratch();
+        let folder = Folder::at(scratch.path());
+        let open = |program: &str| {
+            NodeServer::start(&folder, "n1", Some("127.0.0.0/8"), Path::new(program), &claim("a"))
+                .unwrap_err()
+                .to_string()
+        };
+        let error = open("/no/such/program");
+        assert!(error.contains("'/no/such/program'") && error.contains("No such file"), "{error}");
+        assert!(open("/bin/false").contains("'/bin/false'"));
+        let left: Vec<_> = fs::read_dir(folder.node("n1")).unwrap().flatten().collect();
+        assert!(left.is_empty(), "no key and no file are left: {left:?}");
+        assert_eq!(port_in("assay: listening on [::]:41234, TCP and UDP"), Some(41234));
+        assert_eq!(port_in("assay: cannot listen on 0.0.0.0:1: no"), None);
+    }
+}

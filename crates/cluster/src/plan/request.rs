@@ -1,0 +1,248 @@
+//! From a request to a plan and its tasks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bench::plan::{Request as RunRequest, plan as plan_of};
+use bench::target::DiskTarget;
+use model::cluster::{HplPlan, PLAN_SCHEMA, Pairing, Plan, PlanNode, SuiteTask, Task, Work};
+use model::document::Program;
+use model::experiment::Area;
+use model::machine::Machine;
+
+use super::suite::suite;
+use super::write::PROGRAM;
+use crate::error::{Error, Result};
+use crate::folder::is_plain_name;
+use crate::hpl;
+use crate::network::pairs;
+
+/// The most nodes of a plan: ten times the largest cluster that the paths are built for.
+const MOST_NODES: usize = 100_000;
+
+/// Seconds that an `assay run` takes besides its rows: the program's start, the look at the machine before and after, the
+/// page. A guess, of the size of what a debug build takes on a slow disk.
+const AROUND_SECONDS: f64 = 3.0;
+
+/// What was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// The plan's name.
+    pub name: String,
+    /// When, UTC, ISO 8601.
+    pub created: String,
+    /// The program that makes the plan.
+    pub program: Program,
+    /// The program that nodes run, where another one than a copy of this is wanted: an absolute path on every node.
+    pub program_path: Option<String>,
+    /// The suite's name, or the text of a suite's file.
+    pub suite: String,
+    /// Only these areas; the network of a node with itself is measured only where it is among them.
+    pub areas: Vec<Area>,
+    /// Only ids that match.
+    pub filter: Option<String>,
+    /// Exactly so many samples a row.
+    pub repeat: Option<u32>,
+    /// What else each `assay run` is called with, word by word.
+    pub options: Vec<String>,
+    /// Directory on each node in which disks are measured.
+    pub directory: Option<String>,
+    /// The nodes.
+    pub nodes: Vec<PlanNode>,
+    /// How pairs of nodes are chosen for the network between them.
+    pub pairing: Option<Pairing>,
+    /// Which of a node's addresses the network is measured between: an interface's name, or a subnet.
+    pub network: Option<String>,
+    /// How HPL is run across all nodes together, where it is.
+    pub hpl: Option<HplPlan>,
+    /// The lease, in seconds.
+    pub lease_seconds: f64,
+    /// How often a task is tried.
+    pub attempts: u32,
+    /// Seed of orders and pairs.
+    pub seed: u64,
+}
+
+/// Expected seconds of each area of what is asked for, by the suite's own plan on this machine; for rows that end when
+/// their intervals are narrow enough, until they must end. On other nodes it will take another time: more threads, more
+/// rows.
+pub fn expected(request: &Request, machine: &Machine, disk: DiskTarget) -> Result<BTreeMap<Area, f64>> {
+    let suite = suite(&request.suite)?;
+    let budget = suite.time_budget.filter(|_| request.repeat.is_none());
+    let of = RunRequest {
+        areas: request.areas.clone(),
+        filter: request.filter.clone(),
+        repeat: request.repeat,
+        disk: Some(disk),
+        ..RunRequest::of(suite)
+    };
+    let plan = plan_of(&of, machine).map_err(|error| Error::Suite(error.to_string()))?;
+    let pauses = f64::from(plan.sessions.saturating_sub(1)) * plan.pause_seconds;
+    let mut areas: BTreeMap<Area, f64> = BTreeMap::new();
+    for row in &plan.rows {
+        *areas.entry(row.experiment.area).or_insert(AROUND_SECONDS + pauses) +=
+            row.expected_seconds(plan.repeat.or(row.sampling.most));
+    }
+    if !request.areas.contains(&Area::Net) && areas.len() > 1 {
+        areas.remove(&Area::Net);
+    }
+    for seconds in areas.values_mut() {
+        *seconds = seconds.min(budget.map_or(f64::INFINITY, |budget| budget + AROUND_SECONDS));
+    }
+    Ok(areas)
+}
+
+/// The plan that was asked for and its tasks: on every node one for each area, and those of the pairs.
+pub fn make(request: &Request, expected: &BTreeMap<Area, f64>) -> Result<(Plan, Vec<Task>)> {
+    check_nodes(&request.nodes)?;
+    if expected.is_empty() {
+        return Err(Error::NothingMeasured);
+    }
+    if !(request.lease_seconds >= 1.0 && request.lease_seconds <= 86_400.0) {
+        return Err(Error::LeaseSeconds(request.lease_seconds));
+    }
+    let mut tasks = Vec::with_capacity(request.nodes.len() * expected.len());
+    for node in &request.nodes {
+        for (area, seconds) in expected {
+            let work = SuiteTask { areas: vec![area.name().to_owned()], filter: request.filter.clone() };
+            tasks.push(Task {
+                node: node.name.clone(),
+                name: area.name().to_owned(),
+                pass: 1,
+                seconds: *seconds,
+                tried: 0,
+                work: Work::Suite(work),
+            });
+        }
+    }
+    if let Some(pairing) = request.pairing {
+        if request.nodes.len() < 2 {
+            return Err(Error::PairsOfOneNode);
+        }
+        tasks.extend(pairs::tasks(&request.nodes, pairing, request.seed));
+    }
+    if let Some(hpl) = &request.hpl {
+        tasks.push(hpl::tasks::task(&request.nodes, hpl)?);
+    }
+    let seconds: f64 = tasks.iter().map(|task| task.seconds).sum();
+    let repeat = request.repeat.iter().flat_map(|repeat| ["--repeat".to_owned(), repeat.to_string()]);
+    let plan = Plan {
+        schema: PLAN_SCHEMA.to_owned(),
+        name: request.name.clone(),
+        created: request.created.clone(),
+        program: request.program.clone(),
+        program_path: request.program_path.clone().unwrap_or_else(|| PROGRAM.to_owned()),
+        suite: request.suite.clone(),
+        options: repeat.chain(request.options.iter().cloned()).collect(),
+        directory: request.directory.clone(),
+        nodes: request.nodes.clone(),
+        pairing: request.pairing,
+        network: request.network.clone(),
+        hpl: request.hpl.clone(),
+        seconds_per_node: seconds / request.nodes.len() as f64,
+        task_seconds: expected.iter().map(|(area, seconds)| (area.name().to_owned(), *seconds)).collect(),
+        lease_seconds: request.lease_seconds,
+        attempts: request.attempts.max(1),
+        seed: request.seed,
+    };
+    Ok((plan, tasks))
+}
+
+fn check_nodes(nodes: &[PlanNode]) -> Result<()> {
+    if nodes.is_empty() {
+        return Err(Error::NoNodes);
+    }
+    if nodes.len() > MOST_NODES {
+        return Err(Error::TooManyNodes(nodes.len(), MOST_NODES));
+    }
+    let mut seen = BTreeSet::new();
+    for PlanNode { name, .. } in nodes {
+        if !is_plain_name(name) {
+            return Err(Error::NodeName(name.clone()));
+        }
+        if !seen.insert(name) {
+            return Err(Error::DuplicateNode(name.clone()));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::tests::support::machine_with_cpus;
+
+    pub(in crate::plan) fn request(nodes: &[&str]) -> Request {
+        let node = |name: &&str| PlanNode { name: (*name).to_owned(), partition: None };
+        Request {
+            name: "p".into(),
+            created: "2026-11-22T12:00:00Z".into(),
+            program: Program { version: "0.1.0".into(), git: None, profile: "debug".into(), argv: Vec::new() },
+            program_path: None,
+            suite: "quick".into(),
+            areas: Vec::new(),
+            filter: None,
+            repeat: None,
+            options: Vec::new(),
+            directory: None,
+            nodes: nodes.iter().map(node).collect(),
+            pairing: None,
+            network: None,
+            hpl: None,
+            lease_seconds: 60.0,
+            attempts: 3,
+            seed: 1,
+        }
+    }
+
+    pub(in crate::plan) fn two() -> BTreeMap<Area, f64> {
+        [(Area::Cpu, 10.0), (Area::Memory, 20.0)].into()
+    }
+
+    #[test]
+    fn every_node_has_a_task_for_each_area() {
+        let asked = Request { repeat: Some(3), filter: Some("cpu/**".into()), ..request(&["n1", "n2"]) };
+        let (plan, tasks) = make(&asked, &two()).unwrap();
+        let named: Vec<_> = tasks.iter().map(|task| (task.node.as_str(), task.name.as_str(), task.seconds)).collect();
+        assert_eq!(named, [("n1", "cpu", 10.0), ("n1", "memory", 20.0), ("n2", "cpu", 10.0), ("n2", "memory", 20.0)]);
+        assert_eq!((plan.seconds_per_node, plan.options.join(" ")), (30.0, "--repeat 3".to_owned()));
+        let Work::Suite(work) = &tasks[1].work else { panic!("{tasks:?}") };
+        assert_eq!((work.areas.join(","), work.filter.as_deref()), ("memory".to_owned(), Some("cpu/**")));
+    }
+
+    #[test]
+    fn nodes_that_cannot_be_are_refused() {
+        let many: Vec<String> = (0..=MOST_NODES).map(|n| format!("n{n}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        for (nodes, why) in [
+            (&[][..], "at least one node"),
+            (&["n1", "n2", "n1"][..], "named twice"),
+            (&["../n1"][..], "no name for a node"),
+            (&["a\nb"][..], "'a\\nb'"),
+            (&many[..], "more than the 100000"),
+        ] {
+            let error = make(&request(nodes), &two()).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
+        assert!(make(&request(&["n1"]), &BTreeMap::new()).unwrap_err().to_string().contains("nothing is measured"));
+        for lease in [f64::NAN, 0.0, 1e9] {
+            assert!(make(&Request { lease_seconds: lease, ..request(&["n1"]) }, &two()).is_err());
+        }
+    }
+
+    #[test]
+    fn loopback_is_measured_only_where_it_is_asked_for() {
+        let machine = machine_with_cpus(2);
+        let disk = || DiskTarget::look(std::env::temp_dir(), false);
+        let areas = |areas: Vec<Area>| expected(&Request { areas, ..request(&["n1"]) }, &machine, disk());
+        let all = areas(Vec::new()).unwrap();
+        assert!(all.contains_key(&Area::Cpu) && all.contains_key(&Area::Disk) && !all.contains_key(&Area::Net));
+        assert!(all.values().all(|seconds| *seconds > AROUND_SECONDS && *seconds < 600.0), "{all:?}");
+        assert_eq!(areas(vec![Area::Net]).unwrap().into_keys().collect::<Vec<_>>(), [Area::Net]);
+        let text = "name = \"t\"\n[[cpu]]\nop = \"fma\"\ntype = [\"fp64\"]\nisa = [\"scalar\"]\nthreads = [\"1\"]\n";
+        let of_text = Request { suite: text.into(), ..request(&["n1"]) };
+        assert_eq!(expected(&of_text, &machine, disk()).unwrap().len(), 1);
+        assert!(expected(&Request { areas: vec![Area::Net], ..of_text }, &machine, disk()).is_err());
+        let unknown = Request { suite: "nothing".into(), ..request(&["n1"]) };
+        assert!(expected(&unknown, &machine, disk()).is_err());
+    }
+}

@@ -1,0 +1,147 @@
+//! Writing a plan and its tasks into its folder.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use model::cluster::{Plan, Task};
+
+use crate::error::{Error, Result, cannot_write};
+use crate::folder::{self, Folder, NODE, State, make_folder};
+use crate::tasks::encode;
+
+/// Where the program is in a plan's folder.
+pub(super) const PROGRAM: &str = "program/assay";
+
+/// The folder that it is in.
+const PROGRAM_FOLDER: &str = "program";
+
+/// The other folders of a plan's folder.
+const FOLDERS: &[&str] = &["running", "work", "done", "failed", "nodes", "jobs", "probe", "log"];
+
+/// Threads that write a new plan: on a shared file system each file costs a round trip to its server.
+const WRITERS: usize = 8;
+
+/// Writes a plan into its folder, which must be absent or empty, and a copy of `program` unless the plan names another
+/// one. The plan itself comes last: a folder without it holds none. That all of it is on the disk is asked for once, at
+/// the end. Where it cannot be written whole, nothing of it stays.
+pub fn write(folder: &Folder, plan: &Plan, tasks: &[Task], program: &Path) -> Result<()> {
+    check_empty(folder)?;
+    let was_there = folder.path().exists();
+    fill(folder, plan, tasks, program).inspect_err(|_| {
+        // It was empty: all that is in it is ours.
+        for name in [PROGRAM_FOLDER, State::Waiting.name()].iter().chain(FOLDERS) {
+            let _ = fs::remove_dir_all(folder.path().join(name));
+        }
+        if !was_there {
+            let _ = fs::remove_dir(folder.path());
+        }
+    })
+}
+
+fn fill(folder: &Folder, plan: &Plan, tasks: &[Task], program: &Path) -> Result<()> {
+    make_folder(folder.path())?;
+    if plan.program_path == PROGRAM {
+        copy_program(program, &folder.path().join(PROGRAM))?;
+    }
+    for name in FOLDERS {
+        make_folder(&folder.path().join(name))?;
+    }
+    let mut of_node: BTreeMap<&str, Vec<&Task>> =
+        plan.nodes.iter().map(|node| (node.name.as_str(), Vec::new())).collect();
+    for task in tasks {
+        of_node.entry(&task.node).or_default().push(task);
+    }
+    let nodes: Vec<(&str, Vec<&Task>)> = of_node.into_iter().collect();
+    std::thread::scope(|scope| {
+        let part = |nodes| scope.spawn(move || fill_nodes(folder, nodes));
+        let writers: Vec<_> = nodes.chunks(nodes.len().div_ceil(WRITERS).max(1)).map(part).collect();
+        // All are waited for: what is still being written could not be taken away.
+        let ended: Vec<_> = writers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+        ended.into_iter().try_for_each(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })?;
+    let synced = File::open(folder.path()).and_then(|folder| rustix::fs::syncfs(folder).map_err(io::Error::from));
+    synced.map_err(cannot_write(folder.path()))?;
+    folder::write(&folder.path().join("plan.json"), plan)
+}
+
+/// Makes the folders of these nodes and writes their tasks, as they are to stay: nobody looks for tasks where there is no
+/// plan yet.
+fn fill_nodes(folder: &Folder, nodes: &[(&str, Vec<&Task>)]) -> Result<()> {
+    for (node, tasks) in nodes {
+        let waiting = folder.tasks(State::Waiting, node);
+        make_folder(&waiting)?;
+        let path = waiting.join(format!("{NODE}.json"));
+        fs::write(&path, "{}").map_err(cannot_write(&path))?;
+        for task in tasks {
+            let path = waiting.join(format!("{}.json", task.name));
+            fs::write(&path, encode(task)?).map_err(cannot_write(&path))?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the folder is absent or empty.
+pub fn check_empty(folder: &Folder) -> Result<()> {
+    let path = folder.path().to_owned();
+    if path.exists() && !path.is_dir() {
+        return Err(Error::FolderIsFile(path));
+    }
+    let found = folder::names(&path)?;
+    if found.iter().any(|name| name == "plan.json") {
+        return Err(Error::HasPlan(path));
+    }
+    if found.iter().any(|name| name == PROGRAM_FOLDER || name == State::Waiting.name()) {
+        return Err(Error::HasUnfinishedPlan(path));
+    }
+    found.into_iter().next().map_or(Ok(()), |other| Err(Error::NotEmpty(path, other)))
+}
+
+/// Copies a program, so that nodes run what the plan was made with, whatever is installed on them.
+fn copy_program(from: &Path, to: &Path) -> Result<()> {
+    to.parent().map_or(Ok(()), make_folder)?;
+    let copied = fs::copy(from, to)
+        .and_then(|_| fs::set_permissions(to, fs::Permissions::from_mode(0o755)))
+        .and_then(|()| File::open(to)?.sync_all());
+    copied.map_err(|error| Error::CopyProgram(from.to_owned(), Box::new(Error::Write(to.to_owned(), error))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::request::make;
+    use crate::plan::request::tests::{request, two};
+    use crate::tests::support::scratch;
+
+    #[test]
+    fn a_plan_is_there_only_when_all_of_it_is() {
+        let scratch = scratch();
+        let folder = Folder::at(&scratch.path().join("plan"));
+        let program = scratch.path().join("assay-here");
+        fs::write(&program, "#!/bin/sh\n").unwrap();
+        let (plan, tasks) = make(&request(&["n1", "n2"]), &two()).unwrap();
+        assert!(folder.plan().unwrap_err().to_string().contains("holds no plan"));
+        write(&folder, &plan, &tasks, &program).unwrap();
+        assert_eq!(folder.plan().unwrap(), plan);
+        let copy = folder.program(&plan);
+        assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o755);
+        let task: Task = folder::read(&folder.path().join("waiting/n2/cpu.json")).unwrap();
+        assert_eq!(task, tasks[2]);
+        assert!(write(&folder, &plan, &tasks, &program).unwrap_err().to_string().contains("holds a plan already"));
+        fs::remove_file(folder.path().join("plan.json")).unwrap();
+        assert!(write(&folder, &plan, &tasks, &program).unwrap_err().to_string().contains("cut off"));
+        let other = Folder::at(scratch.path());
+        assert!(write(&other, &plan, &tasks, &program).unwrap_err().to_string().contains("not empty"));
+        let missing = Folder::at(&scratch.path().join("other"));
+        assert!(
+            write(&missing, &plan, &tasks, &scratch.path().join("none"))
+                .unwrap_err()
+                .to_string()
+                .contains("cannot copy")
+        );
+        assert!(!missing.path().exists(), "nothing of it stays");
+        assert!(write(&Folder::at(&program), &plan, &tasks, &program).unwrap_err().to_string().contains("is a file"));
+    }
+}
