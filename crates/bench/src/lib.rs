@@ -21,6 +21,7 @@ pub mod probe;
 pub mod reference;
 pub mod runner;
 mod scaling;
+pub mod server;
 pub mod store;
 pub mod suite;
 pub mod target;

@@ -1,4 +1,4 @@
-//! What a visitor and a server say to each other on the connection of a visit, one frame a message: who they are, whether
+//! What a client and a server say to each other on the connection of a session, one frame a message: who they are, whether
 //! they know the same key, how long the queue is, and that both are still there.
 //!
 //! Fields may be added, unknown ones are ignored. `Refused` is read by every version, as it says why there is no talk.
@@ -6,17 +6,17 @@
 use model::machine::Machine;
 use serde::{Deserialize, Serialize};
 
-/// The versions of these words, and of those of launches ([`super::words`]), that this program speaks: from the oldest
+/// The versions of these words, and of those of launches ([`super::messages`]), that this program speaks: from the oldest
 /// to the newest.
-pub(super) const VERSIONS: [u32; 2] = [1, 1];
+pub(crate) const VERSIONS: [u32; 2] = [1, 1];
 
 /// The longest message of somebody who has not proven anything yet, in bytes.
-pub(super) const MOST_BYTES_BEFORE: usize = 4096;
+pub(crate) const MOST_BYTES_BEFORE: usize = 4096;
 
-/// From the visitor.
+/// From the client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub(super) enum ToServer {
+pub(crate) enum ClientMessage {
     /// First of all.
     Hello(Hello),
     /// That it knows the key.
@@ -30,56 +30,56 @@ pub(super) enum ToServer {
 
 /// Who asks to be let in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Hello {
+pub(crate) struct Hello {
     /// The oldest and the newest version that it speaks.
-    pub(super) versions: [u32; 2],
+    pub(crate) versions: [u32; 2],
     /// Version of its program.
-    pub(super) program: String,
+    pub(crate) program: String,
     /// What it can do beside what its version says.
     #[serde(default)]
-    pub(super) capabilities: Vec<String>,
+    pub(crate) capabilities: Vec<String>,
     /// A number that it uses once: 32 hexadecimal digits.
-    pub(super) nonce: String,
+    pub(crate) nonce: String,
 }
 
 /// From the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub(super) enum ToVisitor {
+pub(crate) enum ServerMessage {
     /// The answer to the first word.
     Welcome(Welcome),
-    /// The visitor is known; the server's proof that it is the one.
+    /// The client is known; the server's proof that it is the one.
     Known {
         /// The proof; `null` where no key is needed.
         proof: Option<String>,
     },
     /// Others measure.
     Queued {
-        /// How many visitors come before this one, those who measure among them.
+        /// How many clients come before this one, those who measure among them.
         ahead: u32,
     },
-    /// It is this visitor's turn.
+    /// It is this client's turn.
     Admitted(Box<Admitted>),
     /// Still there.
     Alive,
-    /// The visit does not come about.
+    /// The session does not come about.
     Refused {
         /// Of which kind the reason is.
         cause: Cause,
         /// The reason, in a sentence.
         reason: String,
     },
-    /// The visit is over before the visitor ended it.
+    /// The session is over before the client ended it.
     Over {
         /// Why, in a sentence.
         reason: String,
     },
 }
 
-/// Why a visit does not come about.
+/// Why a session does not come about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Cause {
+pub(crate) enum Cause {
     /// The two do not speak a common version.
     Version,
     /// The key is missing, or is not the server's.
@@ -93,38 +93,38 @@ pub(super) enum Cause {
 
 /// Who answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Welcome {
+pub(crate) struct Welcome {
     /// The version that both will speak.
-    pub(super) version: u32,
+    pub(crate) version: u32,
     /// Version of its program.
-    pub(super) program: String,
+    pub(crate) program: String,
     /// The ways of measuring that it serves (`NetMode`).
     #[serde(default)]
-    pub(super) capabilities: Vec<String>,
+    pub(crate) capabilities: Vec<String>,
     /// A number that it uses once: 32 hexadecimal digits.
-    pub(super) nonce: String,
+    pub(crate) nonce: String,
     /// Whether it lets in only who knows its key.
-    pub(super) key_needed: bool,
+    pub(crate) key_needed: bool,
 }
 
-/// A visitor whose turn it is.
+/// A client whose turn it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Admitted {
+pub(crate) struct Admitted {
     /// What lets its launches in.
-    pub(super) token: String,
+    pub(crate) token: String,
     /// How far it may go.
-    pub(super) limits: Limits,
+    pub(crate) limits: Limits,
     /// The server's end of the path.
-    pub(super) path: PathEnd,
+    pub(crate) path: PathEnd,
     /// The server's machine.
-    pub(super) machine: Machine,
+    pub(crate) machine: Machine,
 }
 
-/// How far a visitor may go.
+/// How far a client may go.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Limits {
-    /// The longest visit, in seconds.
+    /// The longest session, in seconds.
     pub most_seconds: f64,
     /// The most data connections of a launch.
     pub most_flows: u32,
@@ -169,7 +169,7 @@ pub(crate) fn common(ours: [u32; 2], theirs: [u32; 2]) -> Option<u32> {
 }
 
 /// What somebody else has written, fit for a line of ours: no control characters, and not long.
-pub(super) fn tame(text: &str) -> String {
+pub(crate) fn tame(text: &str) -> String {
     const MOST: usize = 400;
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MOST).collect()
 }
@@ -196,9 +196,9 @@ mod tests {
     #[test]
     fn a_refusal_of_a_later_version_is_read() {
         let text = r#"{"kind":"refused","cause":"weather","reason":"it rains","since":3}"#;
-        let refused = ToVisitor::Refused { cause: Cause::Other, reason: "it rains".to_owned() };
-        assert_eq!(serde_json::from_str::<ToVisitor>(text).unwrap(), refused);
-        assert!(serde_json::from_str::<ToServer>(r#"{"kind":"sing"}"#).is_err());
+        let refused = ServerMessage::Refused { cause: Cause::Other, reason: "it rains".to_owned() };
+        assert_eq!(serde_json::from_str::<ServerMessage>(text).unwrap(), refused);
+        assert!(serde_json::from_str::<ClientMessage>(r#"{"kind":"sing"}"#).is_err());
     }
 
     #[test]

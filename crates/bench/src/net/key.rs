@@ -1,4 +1,4 @@
-//! The key that both ends of a visit know, and how each proves to the other that it does without saying it.
+//! The key that both ends of a session know, and how each proves to the other that it does without saying it.
 //!
 //! A proof is an HMAC-SHA256 over who proves, the version that both have agreed on, and a number of either side that is
 //! used once: a proof that somebody has overheard is worth nothing later, nor in the other direction. What follows is not
@@ -25,22 +25,22 @@ const ABOUT: &[u8] = b"assay net visit";
 
 /// Who proves that it knows the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Prover {
+pub(crate) enum Prover {
     /// The client.
-    Visitor,
+    Client,
     /// The server.
     Server,
 }
 
 /// What both ends have said before either proves anything.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Challenge {
+pub(crate) struct Challenge {
     /// The version of the words.
-    pub(super) version: u32,
+    pub(crate) version: u32,
     /// The client's number.
-    pub(super) visitor: Token,
+    pub(crate) client: Token,
     /// The server's number.
-    pub(super) server: Token,
+    pub(crate) server: Token,
 }
 
 /// A key. It is never shown.
@@ -74,7 +74,7 @@ impl Key {
     }
 
     /// From what a file holds.
-    pub(super) fn new(bytes: &[u8]) -> Result<Self, String> {
+    pub(crate) fn new(bytes: &[u8]) -> Result<Self, String> {
         let key = bytes.trim_ascii();
         match key.len() {
             length if length < LEAST_KEY_BYTES => Err(format!(
@@ -91,20 +91,20 @@ impl Key {
         mac.update(ABOUT);
         mac.update(&[prover as u8]);
         mac.update(&challenge.version.to_be_bytes());
-        mac.update(challenge.visitor.as_str().as_bytes());
+        mac.update(challenge.client.as_str().as_bytes());
         mac.update(challenge.server.as_str().as_bytes());
         Some(mac)
     }
 
     /// The proof of this side, in hexadecimal digits.
-    pub(super) fn proof(&self, prover: Prover, challenge: &Challenge) -> String {
+    pub(crate) fn proof(&self, prover: Prover, challenge: &Challenge) -> String {
         let code = self.authenticator(prover, challenge).map(|mac| mac.finalize().into_bytes());
         let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
         code.iter().flatten().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
     }
 
     /// Whether this is the proof of that side. How long that takes says nothing of where it differs.
-    pub(super) fn is_proven(&self, prover: Prover, challenge: &Challenge, proof: &str) -> bool {
+    pub(crate) fn is_proven(&self, prover: Prover, challenge: &Challenge, proof: &str) -> bool {
         let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
         let bytes: Option<Vec<u8>> = proof.as_bytes().chunks(2).map(byte).collect();
         match (self.authenticator(prover, challenge), bytes) {
@@ -125,37 +125,37 @@ mod tests {
     }
 
     fn challenge() -> Challenge {
-        Challenge { version: 1, visitor: token('a'), server: token('b') }
+        Challenge { version: 1, client: token('a'), server: token('b') }
     }
 
     #[test]
     fn only_a_proof_of_this_key_side_and_challenge_is_one() {
         let key = Key::new(KEY).unwrap();
-        let proof = key.proof(Prover::Visitor, &challenge());
+        let proof = key.proof(Prover::Client, &challenge());
         assert_eq!(proof.len(), 64);
-        assert!(key.is_proven(Prover::Visitor, &challenge(), &proof));
+        assert!(key.is_proven(Prover::Client, &challenge(), &proof));
         assert!(!key.is_proven(Prover::Server, &challenge(), &proof), "sent back by the other side");
         let others = [
             Challenge { version: 2, ..challenge() },
-            Challenge { visitor: token('c'), ..challenge() },
+            Challenge { client: token('c'), ..challenge() },
             Challenge { server: token('c'), ..challenge() },
-            Challenge { visitor: token('b'), server: token('a'), ..challenge() },
+            Challenge { client: token('b'), server: token('a'), ..challenge() },
         ];
         for other in others {
-            assert!(!key.is_proven(Prover::Visitor, &other, &proof), "overheard: {other:?}");
+            assert!(!key.is_proven(Prover::Client, &other, &proof), "overheard: {other:?}");
         }
         let other = Key::new(b"0123456789abcdeg").unwrap();
-        assert!(!other.is_proven(Prover::Visitor, &challenge(), &proof));
+        assert!(!other.is_proven(Prover::Client, &challenge(), &proof));
         for wrong in ["", &proof[..62], &proof[1..], "zz", "é", &format!("{proof}00"), &"0".repeat(64)] {
-            assert!(!key.is_proven(Prover::Visitor, &challenge(), wrong), "{wrong}");
+            assert!(!key.is_proven(Prover::Client, &challenge(), wrong), "{wrong}");
         }
     }
 
-    // The same by Python: hmac.new(b'0123456789abcdef', b'assay net visit' + bytes([0]) + (1).to_bytes(4, 'big') +
+    // The same by Python: hmac.new(b'0123456789abcdef', b'assay net session' + bytes([0]) + (1).to_bytes(4, 'big') +
     // b'a' * 32 + b'b' * 32, 'sha256').hexdigest()
     #[test]
     fn a_proof_is_the_one_that_others_compute() {
-        let proof = Key::new(KEY).unwrap().proof(Prover::Visitor, &challenge());
+        let proof = Key::new(KEY).unwrap().proof(Prover::Client, &challenge());
         assert_eq!(proof, "828e6a0d243dc831f35fd619b6edccfe8f8d76bf469a3f3c7bbf84f4c704f325");
     }
 

@@ -1,15 +1,13 @@
-//! The door of the far end: one address for TCP and, with the same port, for UDP. It reads the preface of each connection
+//! The listener of the far end: one address for TCP and, with the same port, for UDP. It reads the preface of each connection
 //! and hands it on; what has none, or none in time, is closed.
 //!
 //! Before a connection has said what it is for it costs a thread that waits for 48 bytes, and of those there are few. Where
-//! connections are themselves what is measured there is no thread for each: those who serve them help at the door
-//! ([`Door::help`]) and hand back what is not theirs.
+//! connections are themselves what is measured there is no thread for each: those who serve them help at the listener
+//! ([`Listener::help`]) and hand back what is not theirs.
 
-use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -23,16 +21,16 @@ use super::preface::{PREFACE_BYTES, Preface, Purpose, Token};
 const PREFACE_SECONDS: f64 = 2.0;
 
 /// Connections that are waited for at the same time; one more is closed at once.
-const MOST_STRANGERS: usize = 256;
+const MOST_UNIDENTIFIED: usize = 256;
 
 /// Connections that the kernel holds for us.
 const BACKLOG: i32 = 1024;
 
-/// Who helps at the door looks up so often whether there is still something to do; a connection that has not said what it
+/// Who helps at the listener looks up so often whether there is still something to do; a connection that has not said what it
 /// is for by then is handed back.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// [`Door::receive`] has stepped back by then, if anybody is at it at all.
+/// [`Listener::receive`] has stepped back by then, if anybody is at it at all.
 const STEPPING_BACK: Duration = Duration::from_secs(1);
 
 /// Ports that are tried until one is free for both TCP and UDP, where any will do.
@@ -40,8 +38,8 @@ const TRIES: u32 = 16;
 
 /// Where connections come in.
 #[derive(Debug)]
-pub(crate) struct Door {
-    listener: TcpListener,
+pub(crate) struct Listener {
+    tcp: TcpListener,
     datagrams: UdpSocket,
     address: SocketAddr,
     open: AtomicBool,
@@ -51,15 +49,15 @@ pub(crate) struct Door {
     changed: Condvar,
 }
 
-/// Who helps at the door.
+/// Who helps at the listener.
 #[derive(Debug, Default)]
 struct Helping {
     /// Helpers.
     helpers: usize,
-    /// Whether [`Door::receive`] has stepped back for them.
+    /// Whether [`Listener::receive`] has stepped back for them.
     stepped_back: bool,
     /// Connections that are not theirs.
-    handed_back: Vec<(TcpStream, Begun)>,
+    handed_back: Vec<(TcpStream, PartialPreface)>,
     /// Of each helper, the launch that it helps for, and the bytes of that launch's messages.
     operations: Vec<(Token, usize)>,
 }
@@ -67,8 +65,8 @@ struct Helping {
 /// What becomes of a connection that has said what it is for; may take as long as the connection lives.
 pub(crate) type Greet<'a> = dyn Fn(Preface, TcpStream) + Sync + 'a;
 
-impl Door {
-    /// A door at this address; port 0 is any that is free.
+impl Listener {
+    /// A listener at this address; port 0 is any that is free.
     ///
     /// # Errors
     /// The address is not ours, or the port is taken.
@@ -77,7 +75,7 @@ impl Door {
         let mut last = None;
         for _ in 0..tries {
             match Self::bind(at) {
-                Ok(door) => return Ok(door),
+                Ok(listener) => return Ok(listener),
                 Err(error) => last = Some(error),
             }
         }
@@ -94,7 +92,7 @@ impl Door {
         let address = listener.local_addr()?;
         let datagrams = datagrams_at(address)?;
         Ok(Self {
-            listener,
+            tcp: listener,
             datagrams,
             address,
             open: AtomicBool::new(true),
@@ -114,15 +112,15 @@ impl Door {
         &self.datagrams
     }
 
-    /// Takes connections until the door is closed, and returns once what became of each of them is over. Each is greeted
+    /// Takes connections until the listener is closed, and returns once what became of each of them is over. Each is greeted
     /// on a thread of its own.
     ///
     /// # Errors
     /// The kernel refuses to let anyone in.
     pub(crate) fn receive(&self, greet: &Greet<'_>) -> io::Result<()> {
         thread::scope(|scope| {
-            let welcome = |stream: TcpStream, begun: Begun| {
-                let Some(stranger) = Stranger::of(self) else { return };
+            let welcome = |stream: TcpStream, begun: PartialPreface| {
+                let Some(stranger) = Unidentified::of(self) else { return };
                 let welcome = move || {
                     let preface = read_preface(&stream, begun);
                     drop(stranger);
@@ -130,7 +128,7 @@ impl Door {
                         greet(preface, stream);
                     }
                 };
-                // Where there are no threads left the connection is closed, and the door stays.
+                // Where there are no threads left the connection is closed, and the listener stays.
                 let _ = thread::Builder::new().name("greet".to_owned()).spawn_scoped(scope, welcome);
             };
             while self.open.load(Ordering::Acquire) {
@@ -140,8 +138,8 @@ impl Door {
                     }
                     continue;
                 }
-                match self.listener.accept() {
-                    Ok((stream, _)) => welcome(stream, Begun::default()),
+                match self.tcp.accept() {
+                    Ok((stream, _)) => welcome(stream, PartialPreface::default()),
                     Err(_) if !self.open.load(Ordering::Acquire) => break,
                     Err(error) => pause_after(error)?,
                 }
@@ -155,7 +153,7 @@ impl Door {
     }
 
     /// Waits while there are helpers, until they hand something back; `None` where there are none and nothing.
-    fn step_back(&self) -> Option<Vec<(TcpStream, Begun)>> {
+    fn step_back(&self) -> Option<Vec<(TcpStream, PartialPreface)>> {
         let mut helping = self.helping();
         if helping.helpers == 0 && helping.handed_back.is_empty() {
             return None;
@@ -180,7 +178,7 @@ impl Door {
         helping.operations.iter().find(|(token, _)| *token == preface.token).map(|(_, bytes)| *bytes)
     }
 
-    /// From now on, as long as the helper is there, its owner takes connections too, and [`Door::receive`] only what is
+    /// From now on, as long as the helper is there, its owner takes connections too, and [`Listener::receive`] only what is
     /// handed back. It helps for the launch with this token, whose operations bring messages of so many bytes.
     ///
     /// # Errors
@@ -189,11 +187,11 @@ impl Door {
         let mut helping = self.helping();
         if helping.helpers == 0 {
             // Accepting ends with it, and connections inherit it.
-            SockRef::from(&self.listener).set_read_timeout(Some(LOOK))?;
+            SockRef::from(&self.tcp).set_read_timeout(Some(LOOK))?;
         }
         helping.helpers += 1;
         helping.operations.push((token, message_bytes));
-        let helper = Helper { door: self, token, message_bytes };
+        let helper = Helper { listener: self, token, message_bytes };
         if !helping.stepped_back {
             // A connection of our own is what makes it look up that waits in accept. It says nothing and is closed.
             let _ = TcpStream::connect_timeout(&reachable(self.address), STEPPING_BACK);
@@ -211,7 +209,7 @@ impl Door {
         self.changed.notify_all();
         drop(helping);
         // Who waits in accept leaves it with an error; one that is closed already is closed.
-        let _ = SockRef::from(&self.listener).shutdown(Shutdown::Both);
+        let _ = SockRef::from(&self.tcp).shutdown(Shutdown::Both);
     }
 }
 
@@ -224,10 +222,10 @@ fn reachable(listening: SocketAddr) -> SocketAddr {
     if listening.ip().is_unspecified() { SocketAddr::new(here, listening.port()) } else { listening }
 }
 
-/// One who takes connections beside [`Door::receive`], for a launch.
+/// One who takes connections beside [`Listener::receive`], for a launch.
 #[derive(Debug)]
 pub(crate) struct Helper<'a> {
-    door: &'a Door,
+    listener: &'a Listener,
     token: Token,
     message_bytes: usize,
 }
@@ -235,18 +233,18 @@ pub(crate) struct Helper<'a> {
 impl Helper<'_> {
     /// The next operation, past its preface, with the bytes of its message; `None` if there was none for a moment. Reads
     /// from it end after as short a moment. It may be one of another launch that measures at the same time: all listen at
-    /// this door, and who takes a connection serves it. What is no operation, or does not say so at once, is handed back.
+    /// this listener, and who takes a connection serves it. What is no operation, or does not say so at once, is handed back.
     ///
     /// # Errors
     /// The kernel refuses to let anyone in.
     pub(crate) fn accept(&self) -> io::Result<Option<(TcpStream, usize)>> {
-        let door = self.door;
-        let stream = match door.listener.accept() {
+        let listener = self.listener;
+        let stream = match listener.tcp.accept() {
             Ok((stream, _)) => stream,
-            Err(_) if !door.open.load(Ordering::Acquire) => return Ok(None),
+            Err(_) if !listener.open.load(Ordering::Acquire) => return Ok(None),
             Err(error) => return pause_after(error).map(|()| None),
         };
-        let mut begun = Begun::default();
+        let mut begun = PartialPreface::default();
         match begun.read(&stream) {
             Ok(0) => return Ok(None),
             Ok(_) => {
@@ -257,32 +255,32 @@ impl Helper<'_> {
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(_) => return Ok(None),
         }
-        let mut helping = door.helping();
+        let mut helping = listener.helping();
         // More would be closed by the ordinary way too.
-        if helping.handed_back.len() < MOST_STRANGERS {
+        if helping.handed_back.len() < MOST_UNIDENTIFIED {
             helping.handed_back.push((stream, begun));
-            door.changed.notify_all();
+            listener.changed.notify_all();
         }
         Ok(None)
     }
 
     fn message_bytes(&self, preface: &Preface) -> Option<usize> {
         let ours = preface.purpose == Purpose::Operation && preface.token == self.token;
-        if ours { Some(self.message_bytes) } else { self.door.message_bytes(preface) }
+        if ours { Some(self.message_bytes) } else { self.listener.message_bytes(preface) }
     }
 }
 
 impl Drop for Helper<'_> {
     fn drop(&mut self) {
-        let mut helping = self.door.helping();
+        let mut helping = self.listener.helping();
         helping.helpers -= 1;
         if let Some(place) = helping.operations.iter().position(|(token, _)| *token == self.token) {
             helping.operations.swap_remove(place);
         }
         if helping.helpers == 0 {
             // Where that fails the ordinary way only looks up more often.
-            let _ = SockRef::from(&self.door.listener).set_read_timeout(None);
-            self.door.changed.notify_all();
+            let _ = SockRef::from(&self.listener.tcp).set_read_timeout(None);
+            self.listener.changed.notify_all();
         }
     }
 }
@@ -318,17 +316,17 @@ pub(crate) fn datagrams_at(address: SocketAddr) -> io::Result<UdpSocket> {
 }
 
 /// A connection of which nothing is known yet; counted while it is.
-struct Stranger<'a>(&'a Door);
+struct Unidentified<'a>(&'a Listener);
 
-impl<'a> Stranger<'a> {
-    fn of(door: &'a Door) -> Option<Self> {
-        let before = door.strangers.fetch_add(1, Ordering::AcqRel);
-        let stranger = Self(door);
-        (before < MOST_STRANGERS).then_some(stranger)
+impl<'a> Unidentified<'a> {
+    fn of(listener: &'a Listener) -> Option<Self> {
+        let before = listener.strangers.fetch_add(1, Ordering::AcqRel);
+        let stranger = Self(listener);
+        (before < MOST_UNIDENTIFIED).then_some(stranger)
     }
 }
 
-impl Drop for Stranger<'_> {
+impl Drop for Unidentified<'_> {
     fn drop(&mut self) {
         self.0.strangers.fetch_sub(1, Ordering::AcqRel);
     }
@@ -336,18 +334,18 @@ impl Drop for Stranger<'_> {
 
 /// What has come of a preface.
 #[derive(Debug)]
-struct Begun {
+struct PartialPreface {
     bytes: [u8; PREFACE_BYTES],
     filled: usize,
 }
 
-impl Default for Begun {
+impl Default for PartialPreface {
     fn default() -> Self {
         Self { bytes: [0; PREFACE_BYTES], filled: 0 }
     }
 }
 
-impl Begun {
+impl PartialPreface {
     /// Reads more of it, and not a byte more: what follows is somebody else's. 0 at the connection's end.
     fn read(&mut self, mut stream: &TcpStream) -> io::Result<usize> {
         let count = stream.read(&mut self.bytes[self.filled..])?;
@@ -362,7 +360,7 @@ impl Begun {
 }
 
 /// The rest of a connection's preface. `None` if there is none in time.
-fn read_preface(stream: &TcpStream, mut begun: Begun) -> Option<Preface> {
+fn read_preface(stream: &TcpStream, mut begun: PartialPreface) -> Option<Preface> {
     let deadline = monotonic_raw_seconds() + PREFACE_SECONDS;
     while begun.filled < PREFACE_BYTES {
         let left = deadline - monotonic_raw_seconds();
@@ -378,54 +376,12 @@ fn read_preface(stream: &TcpStream, mut begun: Begun) -> Option<Preface> {
     begun.preface()
 }
 
-/// Where data connections wait for the launch that they belong to.
-#[derive(Debug, Default)]
-pub(crate) struct Lobby {
-    expected: Mutex<BTreeMap<Token, Sender<(Preface, TcpStream)>>>,
-}
-
-/// The data connections of one launch as they come; nobody brings it any once it is dropped.
-#[derive(Debug)]
-pub(crate) struct Arrivals<'a> {
-    lobby: &'a Lobby,
-    token: Token,
-    /// Each with its preface.
-    pub(crate) come: Receiver<(Preface, TcpStream)>,
-}
-
-impl Lobby {
-    fn expected(&self) -> MutexGuard<'_, BTreeMap<Token, Sender<(Preface, TcpStream)>>> {
-        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// From now on connections with this token are ours.
-    pub(crate) fn expect(&self, token: Token) -> Arrivals<'_> {
-        let (bring, come) = channel();
-        self.expected().insert(token, bring);
-        Arrivals { lobby: self, token, come }
-    }
-
-    /// Brings a connection to the launch that expects it; one that nobody expects is closed.
-    pub(crate) fn bring(&self, preface: Preface, stream: TcpStream) {
-        let bring = self.expected().get(&preface.token).cloned();
-        if let Some(bring) = bring {
-            // Who expected it may be gone by now.
-            let _ = bring.send((preface, stream));
-        }
-    }
-}
-
-impl Drop for Arrivals<'_> {
-    fn drop(&mut self) {
-        self.lobby.expected().remove(&self.token);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write;
 
     use super::*;
+    use crate::net::incoming::DataConnections;
 
     fn at_home() -> SocketAddr {
         "127.0.0.1:0".parse().unwrap()
@@ -433,14 +389,14 @@ mod tests {
 
     #[test]
     fn only_who_says_what_it_is_for_comes_in() {
-        let door = Door::open(at_home()).unwrap();
-        let lobby = Lobby::default();
+        let listener = Listener::open(at_home()).unwrap();
+        let connections = DataConnections::default();
         let token = Token::new();
-        let arrivals = lobby.expect(token);
+        let arrivals = connections.expect(token);
         thread::scope(|scope| {
-            scope.spawn(|| door.receive(&|preface, stream| lobby.bring(preface, stream)).unwrap());
+            scope.spawn(|| listener.receive(&|preface, stream| connections.bring(preface, stream)).unwrap());
             let say = |bytes: &[u8]| {
-                let mut stream = TcpStream::connect(door.address()).unwrap();
+                let mut stream = TcpStream::connect(listener.address()).unwrap();
                 stream.write_all(bytes).unwrap();
                 stream
             };
@@ -459,30 +415,30 @@ mod tests {
                 assert!(matches!(stranger.read(&mut [0]), Ok(0) | Err(_)), "closed");
             }
             known.write_all(b"more").unwrap();
-            door.close();
+            listener.close();
         });
-        assert!(TcpStream::connect(door.address()).is_err(), "a closed door lets nobody in");
+        assert!(TcpStream::connect(listener.address()).is_err(), "a closed listener lets nobody in");
     }
 
     #[test]
     fn helpers_take_what_is_theirs_and_hand_back_the_rest() {
-        let door = Door::open(at_home()).unwrap();
-        let lobby = Lobby::default();
+        let listener = Listener::open(at_home()).unwrap();
+        let connections = DataConnections::default();
         let (token, other, another) = (Token::new(), Token::new(), Token::new());
-        let arrivals = lobby.expect(other);
+        let arrivals = connections.expect(other);
         let of = |purpose, token| Preface { purpose, number: 0, token };
         let say = |bytes: &[u8]| {
-            let mut stream = TcpStream::connect(door.address()).unwrap();
+            let mut stream = TcpStream::connect(listener.address()).unwrap();
             stream.write_all(bytes).unwrap();
             stream
         };
         thread::scope(|scope| {
-            scope.spawn(|| door.receive(&|preface, stream| lobby.bring(preface, stream)).unwrap());
+            scope.spawn(|| listener.receive(&|preface, stream| connections.bring(preface, stream)).unwrap());
             for _ in 0..2 {
-                let helper = door.help(token, 1).unwrap();
-                let second = door.help(another, 7).unwrap();
-                assert!(door.helping().stepped_back, "nobody else takes connections");
-                let _silent = TcpStream::connect(door.address()).unwrap();
+                let helper = listener.help(token, 1).unwrap();
+                let second = listener.help(another, 7).unwrap();
+                assert!(listener.helping().stepped_back, "nobody else takes connections");
+                let _silent = TcpStream::connect(listener.address()).unwrap();
                 let mut half = say(&of(Purpose::Data, other).bytes()[..20]);
                 let _theirs = say(&of(Purpose::Data, other).bytes());
                 let _ours = say(&[&of(Purpose::Operation, token).bytes()[..], b"x"].concat());
@@ -499,12 +455,12 @@ mod tests {
                     arrivals.come.recv_timeout(Duration::from_secs(5)).unwrap();
                 }
                 drop((helper, second));
-                assert_eq!(door.message_bytes(&of(Purpose::Operation, token)), None, "that launch is over");
+                assert_eq!(listener.message_bytes(&of(Purpose::Operation, token)), None, "that launch is over");
                 let _ordinary = say(&of(Purpose::Data, other).bytes());
                 arrivals.come.recv_timeout(Duration::from_secs(5)).unwrap();
             }
-            let _left_open = door.help(token, 1).unwrap();
-            door.close();
+            let _left_open = listener.help(token, 1).unwrap();
+            listener.close();
         });
         assert_eq!(reachable("[::]:7".parse().unwrap()), "[::1]:7".parse().unwrap());
         assert_eq!(reachable("0.0.0.0:7".parse().unwrap()), "127.0.0.1:7".parse().unwrap());
@@ -513,8 +469,8 @@ mod tests {
 
     #[test]
     fn a_port_is_taken_once_and_is_udps_too() {
-        let door = Door::open(at_home()).unwrap();
-        assert_eq!(door.datagrams().local_addr().unwrap(), door.address());
-        assert_eq!(Door::open(door.address()).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        let listener = Listener::open(at_home()).unwrap();
+        assert_eq!(listener.datagrams().local_addr().unwrap(), listener.address());
+        assert_eq!(Listener::open(listener.address()).unwrap_err().kind(), io::ErrorKind::AddrInUse);
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// From the near end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub(crate) enum ToFar {
+pub(crate) enum RunRequest {
     /// First of all: what is going to be measured.
     Open(Box<Opening>),
     /// A window is coming. Data may flow before it and after it, and does not count.
@@ -36,7 +36,7 @@ pub(crate) struct Announced {
     pub(crate) number: u32,
     /// When it begins, in seconds from the moment that this is read.
     pub(crate) begins_in_seconds: f64,
-    /// How long it is; `null`: until [`ToFar::Count`] comes.
+    /// How long it is; `null`: until [`RunRequest::Count`] comes.
     pub(crate) seconds: Option<f64>,
     /// Bytes of data that the far end sends in it, over all threads: as many a second where the window has an end, else
     /// as many in all; `null`: as many as go.
@@ -58,7 +58,7 @@ pub(crate) struct Asked {
 /// From the far end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub(crate) enum ToNear {
+pub(crate) enum RunReply {
     /// Data connections are welcome.
     Opened(Box<Opened>),
     /// All data connections are there, and threads wait at them.
@@ -68,7 +68,7 @@ pub(crate) enum ToNear {
     /// Asked what was counted, and bytes that were sent are still coming: the answer takes longer.
     Arriving,
     /// The window without an end that was announced last has begun: what comes from now on counts.
-    Begun {
+    PartialPreface {
         /// The window.
         number: u32,
     },

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use machine::Sysroot;
 use socket2::SockRef;
 
-use super::greetings::PathEnd;
+use super::handshake::PathEnd;
 
 /// This host's end of the path to an address: the interface that leads there, and what is set on it.
 pub(crate) fn end_towards(address: IpAddr) -> PathEnd {

@@ -21,9 +21,9 @@ pub(crate) const PREFACE_BYTES: usize = MAGIC.len() + 1 + 1 + 2 + 4 + TOKEN_BYTE
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// The client of a server asks to be let in, and stays as long as it measures.
-    Visit,
-    /// The control connection of one launch. The token is the one that admits it.
     Session,
+    /// The control connection of one launch. The token is the one that admits it.
+    ProcessRun,
     /// Data of one thread of a launch. The token is the session's.
     Data,
     /// A connection that is itself the operation: set up, one message there and back, closed. The token is the session's.
@@ -32,7 +32,7 @@ pub(crate) enum Purpose {
 
 impl Purpose {
     /// Each with its byte.
-    const ALL: [(Self, u8); 4] = [(Self::Visit, 1), (Self::Session, 2), (Self::Data, 3), (Self::Operation, 4)];
+    const ALL: [(Self, u8); 4] = [(Self::Session, 1), (Self::ProcessRun, 2), (Self::Data, 3), (Self::Operation, 4)];
 }
 
 /// What lets a connection in, or tells whose it is: hexadecimal digits that nobody can guess.

@@ -4,7 +4,7 @@ use model::document::{Document, Program, Row};
 use model::machine::Machine;
 
 use super::launch::WorkerCommand;
-use crate::net::Visit;
+use crate::net::ServerSession;
 use crate::reference::detect::Places;
 use crate::target::DiskTarget;
 
@@ -50,7 +50,7 @@ pub struct Setting<'a> {
     /// Whether the run is stored, so that what tools print can be kept.
     pub stored: bool,
     /// The server at the other end of rows between hosts.
-    pub visit: Option<&'a Visit>,
+    pub visit: Option<&'a ServerSession>,
 }
 
 /// What there is to tell while a run goes on.

@@ -1,4 +1,4 @@
-//! Who visits a server: the queue, whose turn it is, and the launches of each visitor.
+//! Who sessions a server: the queue, whose turn it is, and the launches of each client.
 //!
 //! Two who measure at once disturb each other, so that one at a time is let in unless the server was told otherwise.
 //! Whoever leaves, for whatever reason, takes its launches with it and lets the next one in.
@@ -9,7 +9,7 @@ use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::preface::Token;
+use crate::net::preface::Token;
 
 /// The longest queue.
 const MOST_WAITING: usize = 64;
@@ -17,13 +17,13 @@ const MOST_WAITING: usize = 64;
 /// A launch begins once the one before it has ended, which takes no longer than this.
 const ONE_AFTER_THE_OTHER: Duration = Duration::from_secs(5);
 
-/// The visitors of a server.
+/// The clients of a server.
 #[derive(Debug)]
-pub(super) struct Visits {
+pub(super) struct ClientQueue {
     state: Mutex<State>,
-    /// A launch has ended, or a visitor has left.
+    /// A launch has ended, or a client has left.
     changed: Condvar,
-    /// Visitors that measure at the same time.
+    /// Clients that measure at the same time.
     concurrent: usize,
 }
 
@@ -35,7 +35,7 @@ struct State {
     closed: bool,
 }
 
-/// A visitor whose turn it is.
+/// A client whose turn it is.
 #[derive(Debug)]
 struct Current {
     number: u64,
@@ -46,21 +46,21 @@ struct Current {
     launches: u32,
 }
 
-/// A visitor's place in the queue, or among those who measure; given up when it is dropped.
+/// A client's place in the queue, or among those who measure; given up when it is dropped.
 #[derive(Debug)]
-pub(super) struct Place<'a> {
-    visits: &'a Visits,
+pub(super) struct QueuePlace<'a> {
+    queue: &'a ClientQueue,
     number: u64,
 }
 
-/// A launch of a visitor whose turn it is; over when it is dropped.
+/// A launch of a client whose turn it is; over when it is dropped.
 #[derive(Debug)]
 pub(super) struct Launch<'a> {
-    visits: &'a Visits,
+    queue: &'a ClientQueue,
     number: u64,
 }
 
-impl Visits {
+impl ClientQueue {
     /// None yet; so many may measure at the same time.
     pub(super) fn new(concurrent: usize) -> Self {
         Self { state: Mutex::default(), changed: Condvar::new(), concurrent: concurrent.max(1) }
@@ -71,7 +71,7 @@ impl Visits {
     }
 
     /// Takes the last place of the queue; `None` where it is full.
-    pub(super) fn enter(&self) -> Option<Place<'_>> {
+    pub(super) fn enter(&self) -> Option<QueuePlace<'_>> {
         let mut state = self.state();
         if state.waiting.len() >= MOST_WAITING {
             return None;
@@ -79,11 +79,11 @@ impl Visits {
         let number = state.next;
         state.next += 1;
         state.waiting.push_back(number);
-        Some(Place { visits: self, number })
+        Some(QueuePlace { queue: self, number })
     }
 
-    /// Lets a launch in that comes with this token from this address, once the visitor's last one is over. `control` is
-    /// shut down when the visitor leaves.
+    /// Lets a launch in that comes with this token from this address, once the client's last one is over. `control` is
+    /// shut down when the client leaves.
     ///
     /// # Errors
     /// A sentence: nobody with this token has its turn, or the last launch goes on.
@@ -100,7 +100,7 @@ impl Visits {
         }
         current.launch = Some(control);
         current.launches += 1;
-        Ok(Launch { visits: self, number: current.number })
+        Ok(Launch { queue: self, number: current.number })
     }
 
     /// Everybody has to leave, and nobody comes in any more.
@@ -136,23 +136,23 @@ impl Current {
     }
 }
 
-impl Place<'_> {
-    /// How many visitors come before this one, those who measure among them.
+impl QueuePlace<'_> {
+    /// How many clients come before this one, those who measure among them.
     pub(super) fn ahead(&self) -> usize {
-        let state = self.visits.state();
+        let state = self.queue.state();
         let place = state.waiting.iter().position(|number| *number == self.number);
         place.map_or(0, |place| place + state.current.len())
     }
 
     /// Whether its turn has come.
     pub(super) fn is_next(&self) -> bool {
-        self.visits.state().is_next(self.number, self.visits.concurrent)
+        self.queue.state().is_next(self.number, self.queue.concurrent)
     }
 
     /// Takes its turn, if it has come: the token that admits its launches from this address.
     pub(super) fn turn(&self, from: IpAddr) -> Option<Token> {
-        let mut state = self.visits.state();
-        if !state.is_next(self.number, self.visits.concurrent) {
+        let mut state = self.queue.state();
+        if !state.is_next(self.number, self.queue.concurrent) {
             return None;
         }
         state.waiting.pop_front();
@@ -163,31 +163,31 @@ impl Place<'_> {
 
     /// Launches that it has begun.
     pub(super) fn launches(&self) -> u32 {
-        let state = self.visits.state();
+        let state = self.queue.state();
         state.current.iter().find(|current| current.number == self.number).map_or(0, |current| current.launches)
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
-        let mut state = self.visits.state();
+        let mut state = self.queue.state();
         state.waiting.retain(|number| *number != self.number);
         let is_it = |current: &&Current| current.number == self.number;
         state.current.iter().filter(is_it).for_each(Current::end_launch);
         state.current.retain(|current| current.number != self.number);
         drop(state);
-        self.visits.changed.notify_all();
+        self.queue.changed.notify_all();
     }
 }
 
 impl Drop for Launch<'_> {
     fn drop(&mut self) {
-        let mut state = self.visits.state();
+        let mut state = self.queue.state();
         if let Some(current) = state.current.iter_mut().find(|current| current.number == self.number) {
             current.launch = None;
         }
         drop(state);
-        self.visits.changed.notify_all();
+        self.queue.changed.notify_all();
     }
 }
 
@@ -209,8 +209,8 @@ mod tests {
 
     #[test]
     fn one_at_a_time_in_the_order_of_coming() {
-        let visits = Visits::new(1);
-        let [first, second, third] = [(); 3].map(|()| visits.enter().unwrap());
+        let queue = ClientQueue::new(1);
+        let [first, second, third] = [(); 3].map(|()| queue.enter().unwrap());
         assert!(second.turn(HOME).is_none(), "not first");
         first.turn(HOME).unwrap();
         assert!(second.turn(HOME).is_none(), "one measures");
@@ -220,52 +220,52 @@ mod tests {
         drop(first);
         third.turn(HOME).unwrap();
         drop(third);
-        let state = visits.state();
+        let state = queue.state();
         assert!(state.waiting.is_empty() && state.current.is_empty());
     }
 
     #[test]
     fn several_where_the_server_was_told_so() {
-        let visits = Visits::new(2);
-        let [first, second, third] = [(); 3].map(|()| visits.enter().unwrap());
+        let queue = ClientQueue::new(2);
+        let [first, second, third] = [(); 3].map(|()| queue.enter().unwrap());
         assert!(first.turn(HOME).is_some() && second.turn(HOME).is_some() && third.turn(HOME).is_none());
         assert_eq!(third.ahead(), 2);
     }
 
     #[test]
     fn the_queue_has_an_end() {
-        let visits = Visits::new(1);
-        let places: Vec<_> = (0..MOST_WAITING).map(|_| visits.enter().unwrap()).collect();
-        assert!(visits.enter().is_none());
+        let queue = ClientQueue::new(1);
+        let places: Vec<_> = (0..MOST_WAITING).map(|_| queue.enter().unwrap()).collect();
+        assert!(queue.enter().is_none());
         drop(places);
-        assert!(visits.enter().is_some());
+        assert!(queue.enter().is_some());
     }
 
     #[test]
     fn a_launch_needs_the_token_the_address_and_the_turn() {
-        let visits = Visits::new(1);
-        let place = visits.enter().unwrap();
+        let queue = ClientQueue::new(1);
+        let place = queue.enter().unwrap();
         let (_near, far) = pair();
         let token = place.turn(HOME).unwrap();
-        assert!(visits.launch(Token::new(), HOME, &far).is_err());
-        assert!(visits.launch(token, ELSEWHERE, &far).is_err());
-        let launch = visits.launch(token, HOME, &far).unwrap();
+        assert!(queue.launch(Token::new(), HOME, &far).is_err());
+        assert!(queue.launch(token, ELSEWHERE, &far).is_err());
+        let launch = queue.launch(token, HOME, &far).unwrap();
         drop(launch);
-        drop(visits.launch(token, HOME, &far).unwrap());
+        drop(queue.launch(token, HOME, &far).unwrap());
         assert_eq!(place.launches(), 2);
         drop(place);
-        assert!(visits.launch(token, HOME, &far).is_err(), "a turn that is over");
+        assert!(queue.launch(token, HOME, &far).is_err(), "a turn that is over");
     }
 
     #[test]
     fn the_next_launch_waits_for_the_last_one() {
-        let visits = Visits::new(1);
-        let place = visits.enter().unwrap();
+        let queue = ClientQueue::new(1);
+        let place = queue.enter().unwrap();
         let (_near, far) = pair();
         let token = place.turn(HOME).unwrap();
-        let launch = visits.launch(token, HOME, &far).unwrap();
+        let launch = queue.launch(token, HOME, &far).unwrap();
         std::thread::scope(|scope| {
-            let next = scope.spawn(|| visits.launch(token, HOME, &far).map(drop));
+            let next = scope.spawn(|| queue.launch(token, HOME, &far).map(drop));
             std::thread::sleep(Duration::from_millis(20));
             assert!(!next.is_finished(), "it waits");
             drop(launch);
@@ -276,19 +276,19 @@ mod tests {
     #[test]
     fn who_leaves_takes_its_launch_along() {
         for close in [false, true] {
-            let visits = Visits::new(1);
-            let place = visits.enter().unwrap();
+            let queue = ClientQueue::new(1);
+            let place = queue.enter().unwrap();
             let (mut near, far) = pair();
             near.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-            let launch = visits.launch(place.turn(HOME).unwrap(), HOME, &far).unwrap();
+            let launch = queue.launch(place.turn(HOME).unwrap(), HOME, &far).unwrap();
             if close {
-                visits.close();
+                queue.close();
             } else {
                 drop(place);
             }
             assert_eq!(near.read(&mut [0]).unwrap(), 0, "the control connection has ended");
             drop(launch);
-            assert_eq!(visits.are_closed(), close);
+            assert_eq!(queue.are_closed(), close);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The server: lets visitors in, one after the other, and serves their launches in this process.
+//! The server: lets clients in, one after the other, and serves their launches in this process.
 //!
-//! It outlives whatever its visitors do. A connection costs a thread; of those that have not proven anything there are
+//! It outlives whatever its clients do. A connection costs a thread; of those that have not proven anything there are
 //! few, for a short time, and nothing is made for what they say of lengths or numbers. A launch comes with the token of
-//! a visitor whose turn it is, from that visitor's address; one that panics ends alone.
+//! a client whose turn it is, from that client's address; one that panics ends alone.
 
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,33 +18,35 @@ use model::machine::Machine;
 use sys::clock::{Calibration, Timer, monotonic_raw_seconds};
 use sys::process;
 
-use super::door::{Door, Lobby};
-use super::frames::{self, NoFrame};
-use super::greetings::{Admitted, Cause, Hello, Limits, MOST_BYTES_BEFORE, ToServer, ToVisitor, VERSIONS, Welcome};
-use super::greetings::{common, tame};
-use super::key::{Challenge, Key, Prover};
-use super::path;
-use super::preface::{Preface, Purpose, Token};
-use super::visits::{Place, Visits};
-use super::words::ToNear;
+use crate::net::incoming::DataConnections;
+use crate::net::listener::Listener;
+use crate::net::control::watch_over;
+use crate::net::frames::{self, NoFrame};
+use crate::net::handshake::{Admitted, Cause, Hello, Limits, MOST_BYTES_BEFORE, ClientMessage, ServerMessage, VERSIONS, Welcome};
+use crate::net::handshake::{common, tame};
+use crate::net::key::{Challenge, Key, Prover};
+use crate::net::path;
+use crate::net::preface::{Preface, Purpose, Token};
+use super::queue::{QueuePlace, ClientQueue};
+use crate::net::messages::RunReply;
 use crate::engine::net::far::{self, Home};
-use crate::engine::net::{serve_late, watch_over};
+use crate::engine::net::serve_late;
 use crate::plan::place;
 use crate::suite::MOST_BLOCK_BYTES;
 
-/// Visitors that have not yet proven anything; one more is closed at once.
-const MOST_STRANGERS: usize = 256;
+/// Clients that have not yet proven anything; one more is closed at once.
+const MOST_UNIDENTIFIED: usize = 256;
 
-/// Seconds that a visitor may take to say who it is and to prove it.
+/// Seconds that a client may take to say who it is and to prove it.
 const GREETING_SECONDS: f64 = 5.0;
 
-/// A visitor that has said nothing for so many seconds is gone.
+/// A client that has said nothing for so many seconds is gone.
 const SILENCE_SECONDS: f64 = 5.0;
 
-/// How often a visitor that waits is told its place, in seconds.
+/// How often a client that waits is told its place, in seconds.
 const TELL_SECONDS: f64 = 1.0;
 
-/// How often we look whether a visitor's turn has come, and whether the server is to end.
+/// How often we look whether a client's turn has come, and whether the server is to end.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
 
 /// How long the connections of a server that ends may take to say good-bye.
@@ -58,16 +60,16 @@ const CALIBRATION: Duration = Duration::from_millis(20);
 
 /// How a server is set up.
 #[derive(Clone, Debug)]
-pub struct Serving {
+pub struct ServerOptions {
     /// Where it listens.
     pub listen: SocketAddr,
-    /// The key that its visitors have to know; none is needed on a loopback address alone.
+    /// The key that its clients have to know; none is needed on a loopback address alone.
     pub key: Option<Key>,
-    /// Whether it ends after the first visitor.
+    /// Whether it ends after the first client.
     pub once: bool,
-    /// Visitors that measure at the same time.
+    /// Clients that measure at the same time.
     pub concurrent: usize,
-    /// The longest visit, in seconds.
+    /// The longest session, in seconds.
     pub most_seconds: f64,
     /// The most that it sends by UDP, in bytes of data per second.
     pub udp_bytes_per_second: Option<f64>,
@@ -83,8 +85,8 @@ pub enum Notice {
         /// Where.
         address: SocketAddr,
     },
-    /// A visit is over.
-    Visited {
+    /// A session is over.
+    SessionEnded {
         /// Who came.
         from: IpAddr,
         /// Version of its program.
@@ -93,11 +95,11 @@ pub enum Notice {
         seconds: f64,
         /// Launches that it made.
         launches: u32,
-        /// Why it ended, where the visitor did not end it.
+        /// Why it ended, where the client did not end it.
         because: Option<String>,
     },
-    /// A visitor was not let in, or left before its turn.
-    NotVisited {
+    /// A client was not let in, or left before its turn.
+    Rejected {
         /// Who came.
         from: IpAddr,
         /// Why.
@@ -116,24 +118,24 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Listening { address } => write!(f, "listening on {address}, TCP and UDP"),
-            Self::Visited { from, version, seconds, launches, because } => {
+            Self::SessionEnded { from, version, seconds, launches, because } => {
                 write!(f, "{from} (assay {version}): {launches} launches in {seconds:.0} s")?;
                 because.as_ref().map_or(Ok(()), |because| write!(f, "; {because}"))
             }
-            Self::NotVisited { from, because } => write!(f, "{from}: not let in: {because}"),
+            Self::Rejected { from, because } => write!(f, "{from}: not let in: {because}"),
             Self::LaunchFailed { from, because } => write!(f, "{from}: a launch failed: {because}"),
         }
     }
 }
 
-/// Serves visitors until a signal asks this process to stop; with `once`, until the first of them has left. Returns once
+/// Serves clients until a signal asks this process to stop; with `once`, until the first of them has left. Returns once
 /// nobody can come in any more.
 ///
 /// # Errors
-/// A sentence: it cannot listen there, or not without a key; or the kernel lets nobody in any more.
-pub fn serve(serving: Serving, tell: impl Fn(&Notice) + Send + Sync + 'static) -> Result<(), String> {
+/// A sentence: it cannot listen there, or not without a key; or the kernel accepts no connections any more.
+pub fn serve(serving: ServerOptions, tell: impl Fn(&Notice) + Send + Sync + 'static) -> Result<(), String> {
     let server = Arc::new(Server::open(serving, Box::new(tell), far::serve)?);
-    (server.tell)(&Notice::Listening { address: server.door.address() });
+    (server.tell)(&Notice::Listening { address: server.listener.address() });
     server.until(&|| process::stop_signal().is_some())
 }
 
@@ -142,26 +144,26 @@ type ServeLaunch = fn(&TcpStream, &Home<'_>) -> Result<(), String>;
 
 /// A server.
 pub(super) struct Server {
-    serving: Serving,
-    pub(super) door: Door,
-    lobby: Lobby,
-    visits: Visits,
+    serving: ServerOptions,
+    pub(super) listener: Listener,
+    connections: DataConnections,
+    queue: ClientQueue,
     limits: Limits,
     machine: Machine,
     timer: Timer,
     tell: Box<dyn Fn(&Notice) + Send + Sync>,
     serve_launch: ServeLaunch,
     strangers: AtomicUsize,
-    /// Visitors that have had their turn.
+    /// Clients that have had their turn.
     served: AtomicUsize,
 }
 
 /// Who has proven to know the key, where one is needed.
-struct Known {
+struct KnownClient {
     version: String,
 }
 
-/// Why a visitor is not let in.
+/// Why a client is not let in.
 struct Refusal(Cause, String);
 
 impl Server {
@@ -170,7 +172,7 @@ impl Server {
     /// # Errors
     /// A sentence: it cannot listen there, or not without a key.
     pub(super) fn open(
-        serving: Serving,
+        serving: ServerOptions,
         tell: Box<dyn Fn(&Notice) + Send + Sync>,
         serve_launch: ServeLaunch,
     ) -> Result<Self, String> {
@@ -182,7 +184,7 @@ impl Server {
             ));
         }
         let calibration = Calibration::begin();
-        let door = Door::open(at).map_err(|error| match error.kind() {
+        let listener = Listener::open(at).map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => {
                 format!("cannot listen on {at}: the port is taken; end who has it, or name another with --listen")
             }
@@ -195,9 +197,9 @@ impl Server {
             udp_bytes_per_second: serving.udp_bytes_per_second,
         };
         Ok(Self {
-            door,
-            lobby: Lobby::default(),
-            visits: Visits::new(serving.concurrent),
+            listener,
+            connections: DataConnections::default(),
+            queue: ClientQueue::new(serving.concurrent),
             limits,
             machine: machine::discover(&Sysroot::host()),
             timer: calibration.finish(CALIBRATION),
@@ -212,20 +214,20 @@ impl Server {
     /// Serves until told to stop, or until it has served once where that is wanted.
     ///
     /// # Errors
-    /// A sentence: the kernel lets nobody in any more.
+    /// A sentence: the kernel accepts no connections any more.
     pub(super) fn until(self: &Arc<Self>, stop: &dyn Fn() -> bool) -> Result<(), String> {
         let server = Arc::clone(self);
         // On a thread of its own: connections that hang do not keep the process from ending.
         let receiving = thread::Builder::new()
             .name("door".to_owned())
-            .spawn(move || server.door.receive(&|preface, stream| server.greet(preface, stream)))
+            .spawn(move || server.listener.receive(&|preface, stream| server.greet(preface, stream)))
             .map_err(|error| format!("cannot start a thread: {error}"))?;
         let once = || self.serving.once && self.served.load(Ordering::Acquire) > 0;
         while !stop() && !once() && !receiving.is_finished() {
             thread::sleep(LOOK_AROUND);
         }
-        self.door.close();
-        self.visits.close();
+        self.listener.close();
+        self.queue.close();
         let until = monotonic_raw_seconds() + GOOD_BYE.as_secs_f64();
         while !receiving.is_finished() && monotonic_raw_seconds() < until {
             thread::sleep(LOOK_AROUND / 10);
@@ -244,28 +246,28 @@ impl Server {
         let from = stream.peer_addr().map(|address| address.ip().to_canonical());
         let Ok(from) = from else { return };
         let greeted = catch_unwind(AssertUnwindSafe(move || match preface.purpose {
-            Purpose::Visit => self.visit(&stream, from),
-            Purpose::Session => self.launch(preface.token, &stream, from),
-            Purpose::Data => self.lobby.bring(preface, stream),
-            Purpose::Operation => serve_late(&self.door, &preface, &stream),
+            Purpose::Session => self.session(&stream, from),
+            Purpose::ProcessRun => self.launch(preface.token, &stream, from),
+            Purpose::Data => self.connections.bring(preface, stream),
+            Purpose::Operation => serve_late(&self.listener, &preface, &stream),
         }));
         if greeted.is_err() {
             (self.tell)(&Notice::LaunchFailed { from, because: "it panicked, which is a defect".to_owned() });
         }
     }
 
-    /// Serves one launch, if its visitor's turn has come.
+    /// Serves one launch, if its client's turn has come.
     fn launch(&self, token: Token, control: &TcpStream, from: IpAddr) {
-        let served = self.visits.launch(token, from, control).and_then(|launch| {
+        let served = self.queue.launch(token, from, control).and_then(|launch| {
             let cpus = |flows: usize| place(u32::try_from(flows).unwrap_or(MOST_FLOWS), &self.machine).0;
             let home =
-                Home { door: &self.door, lobby: &self.lobby, cpus: &cpus, timer: self.timer, limits: &self.limits };
+                Home { listener: &self.listener, connections: &self.connections, cpus: &cpus, timer: self.timer, limits: &self.limits };
             let served = catch_unwind(AssertUnwindSafe(|| (self.serve_launch)(control, &home)));
             drop(launch);
             served.unwrap_or_else(|_| {
                 let reason = "the launch panicked there, which is a defect".to_owned();
                 // Who is gone does not hear it.
-                let _ = frames::write(control, &ToNear::Refused { reason: reason.clone() });
+                let _ = frames::write(control, &RunReply::Refused { reason: reason.clone() });
                 Err(reason)
             })
         });
@@ -274,42 +276,42 @@ impl Server {
         }
     }
 
-    /// A visit from its first word to its end.
-    fn visit(&self, stream: &TcpStream, from: IpAddr) {
-        let Some(stranger) = Counted::below(&self.strangers, MOST_STRANGERS) else { return };
-        let known = self.let_in(stream);
+    /// A session from its first word to its end.
+    fn session(&self, stream: &TcpStream, from: IpAddr) {
+        let Some(stranger) = Counted::below(&self.strangers, MOST_UNIDENTIFIED) else { return };
+        let known = self.authenticate(stream);
         drop(stranger);
         let stayed = known.and_then(|known| {
             let place = self
-                .visits
+                .queue
                 .enter()
                 .ok_or_else(|| Refusal(Cause::Full, "too many wait already; come again later".to_owned()))?;
             self.wait(stream, &place)?;
-            self.stay(stream, from, &place, &known)
+            self.keep_alive(stream, from, &place, &known)
         });
         if let Err(Refusal(cause, reason)) = stayed {
             let because = tame(&reason);
-            farewell(stream, &ToVisitor::Refused { cause, reason });
-            (self.tell)(&Notice::NotVisited { from, because });
+            farewell(stream, &ServerMessage::Refused { cause, reason });
+            (self.tell)(&Notice::Rejected { from, because });
         }
     }
 
-    /// Learns who a visitor is, and lets it prove that it knows the key.
-    fn let_in(&self, stream: &TcpStream) -> Result<Known, Refusal> {
+    /// Learns who a client is, and lets it prove that it knows the key.
+    fn authenticate(&self, stream: &TcpStream) -> Result<KnownClient, Refusal> {
         let other = |reason: String| Refusal(Cause::Other, reason);
         let failed = |error: io::Error| other(format!("the connection failed: {error}"));
         watch_over(stream).map_err(failed)?;
         let until = monotonic_raw_seconds() + GREETING_SECONDS;
         let hear = || {
             let left = Duration::try_from_secs_f64(until - monotonic_raw_seconds()).unwrap_or_default();
-            let heard: Result<ToServer, NoFrame> = frames::read_at_most(stream, left, MOST_BYTES_BEFORE);
+            let heard: Result<ClientMessage, NoFrame> = frames::read_at_most(stream, left, MOST_BYTES_BEFORE);
             heard.map_err(|error| other(format!("it did not say who it is: {error}")))
         };
-        let ToServer::Hello(hello) = hear()? else {
+        let ClientMessage::Hello(hello) = hear()? else {
             return Err(other("it did not begin with who it is".to_owned()));
         };
-        let (version, visitor) = self.agree(&hello)?;
-        let challenge = Challenge { version, visitor, server: Token::new() };
+        let (version, client) = self.agree(&hello)?;
+        let challenge = Challenge { version, client, server: Token::new() };
         let welcome = Welcome {
             version,
             program: self.serving.version.clone(),
@@ -317,23 +319,23 @@ impl Server {
             nonce: challenge.server.as_str().to_owned(),
             key_needed: self.serving.key.is_some(),
         };
-        frames::write(stream, &ToVisitor::Welcome(welcome)).map_err(failed)?;
-        let ToServer::Proof { proof } = hear()? else {
+        frames::write(stream, &ServerMessage::Welcome(welcome)).map_err(failed)?;
+        let ClientMessage::Proof { proof } = hear()? else {
             return Err(other("it did not prove who it is".to_owned()));
         };
         if let Some(key) = &self.serving.key {
             match proof {
-                Some(proof) if key.is_proven(Prover::Visitor, &challenge, &proof) => {}
+                Some(proof) if key.is_proven(Prover::Client, &challenge, &proof) => {}
                 Some(_) => return Err(Refusal(Cause::Key, "the key is not the server's".to_owned())),
                 None => return Err(Refusal(Cause::Key, "the server asks for a key".to_owned())),
             }
         }
         let proof = self.serving.key.as_ref().map(|key| key.proof(Prover::Server, &challenge));
-        frames::write(stream, &ToVisitor::Known { proof }).map_err(failed)?;
-        Ok(Known { version: tame(&hello.program) })
+        frames::write(stream, &ServerMessage::Known { proof }).map_err(failed)?;
+        Ok(KnownClient { version: tame(&hello.program) })
     }
 
-    /// The version that both speak, and the visitor's number.
+    /// The version that both speak, and the client's number.
     fn agree(&self, hello: &Hello) -> Result<(u32, Token), Refusal> {
         let version = common(VERSIONS, hello.versions).ok_or_else(|| {
             let ([oldest, newest], [first, last]) = (VERSIONS, hello.versions);
@@ -345,27 +347,27 @@ impl Server {
             );
             Refusal(Cause::Version, reason)
         })?;
-        let visitor = Token::parse(&hello.nonce);
-        let visitor = visitor.ok_or_else(|| Refusal(Cause::Other, "its number is none".to_owned()))?;
-        Ok((version, visitor))
+        let client = Token::parse(&hello.nonce);
+        let client = client.ok_or_else(|| Refusal(Cause::Other, "its number is none".to_owned()))?;
+        Ok((version, client))
     }
 
-    /// Lets a visitor wait, and tells it how many come before it, until it would be next and its turn has come.
-    fn wait(&self, stream: &TcpStream, place: &Place<'_>) -> Result<(), Refusal> {
-        let mut visitor = Visitor::new(stream);
+    /// Lets a client wait, and tells it how many come before it, until it would be next and its turn has come.
+    fn wait(&self, stream: &TcpStream, place: &QueuePlace<'_>) -> Result<(), Refusal> {
+        let mut client = Client::new(stream);
         let mut told = f64::NEG_INFINITY;
         while !place.is_next() {
-            if self.visits.are_closed() {
+            if self.queue.are_closed() {
                 return Err(Refusal(Cause::Other, "the server was stopped".to_owned()));
             }
             let now = monotonic_raw_seconds();
             if now - told >= TELL_SECONDS {
                 told = now;
                 let ahead = u32::try_from(place.ahead()).unwrap_or(u32::MAX);
-                let queued = frames::write(stream, &ToVisitor::Queued { ahead });
+                let queued = frames::write(stream, &ServerMessage::Queued { ahead });
                 queued.map_err(|error| Refusal(Cause::Other, format!("it left while it waited: {error}")))?;
             }
-            match visitor.listen(LOOK_AROUND) {
+            match client.listen(LOOK_AROUND) {
                 Ok(_) => {}
                 Err(Some(reason)) => return Err(Refusal(Cause::Other, reason)),
                 Err(None) => return Err(Refusal(Cause::Other, "it left while it waited".to_owned())),
@@ -374,17 +376,17 @@ impl Server {
         Ok(())
     }
 
-    /// A visitor's turn, until it leaves or has to.
-    fn stay(&self, stream: &TcpStream, from: IpAddr, place: &Place<'_>, known: &Known) -> Result<(), Refusal> {
+    /// A client's turn, until it leaves or has to.
+    fn keep_alive(&self, stream: &TcpStream, from: IpAddr, place: &QueuePlace<'_>, known: &KnownClient) -> Result<(), Refusal> {
         let stopped = || Refusal(Cause::Other, "the server was stopped".to_owned());
         let token = place.turn(from).ok_or_else(stopped)?;
         let _served = Served(&self.served);
         let began = monotonic_raw_seconds();
         let because = self.attend(stream, from, token).err();
         if let Some(reason) = &because {
-            farewell(stream, &ToVisitor::Over { reason: reason.clone() });
+            farewell(stream, &ServerMessage::Over { reason: reason.clone() });
         }
-        (self.tell)(&Notice::Visited {
+        (self.tell)(&Notice::SessionEnded {
             from,
             version: known.version.clone(),
             seconds: monotonic_raw_seconds() - began,
@@ -394,7 +396,7 @@ impl Server {
         Ok(())
     }
 
-    /// Admits a visitor and answers it until it leaves.
+    /// Admits a client and answers it until it leaves.
     ///
     /// # Errors
     /// A sentence: it has to leave, or is gone without having left.
@@ -404,17 +406,17 @@ impl Server {
         path.congestion_control = path::congestion_control(stream);
         let (limits, machine) = (self.limits.clone(), self.machine.clone());
         let admitted = Admitted { token: token.as_str().to_owned(), limits, path, machine };
-        frames::write(stream, &ToVisitor::Admitted(Box::new(admitted))).map_err(failed)?;
+        frames::write(stream, &ServerMessage::Admitted(Box::new(admitted))).map_err(failed)?;
         let until = monotonic_raw_seconds() + self.limits.most_seconds;
-        let mut visitor = Visitor::new(stream);
+        let mut client = Client::new(stream);
         loop {
-            match visitor.listen(LOOK_AROUND) {
-                Ok(true) => frames::write(stream, &ToVisitor::Alive).map_err(failed)?,
+            match client.listen(LOOK_AROUND) {
+                Ok(true) => frames::write(stream, &ServerMessage::Alive).map_err(failed)?,
                 Ok(false) => {}
                 Err(None) => return Ok(()),
                 Err(Some(reason)) => return Err(reason),
             }
-            if self.visits.are_closed() {
+            if self.queue.are_closed() {
                 return Err("the server was stopped".to_owned());
             }
             if monotonic_raw_seconds() > until {
@@ -427,9 +429,9 @@ impl Server {
     }
 }
 
-/// Says the last word and waits a moment until the visitor has closed the connection: one that is closed while something
-/// of the visitor's is unread is reset, and the word lost.
-fn farewell(mut stream: &TcpStream, word: &ToVisitor) {
+/// Says the last word and waits a moment until the client has closed the connection: one that is closed while something
+/// of the client's is unread is reset, and the word lost.
+fn farewell(mut stream: &TcpStream, word: &ServerMessage) {
     use std::io::Read;
     // Who is gone does not hear it.
     let said = frames::write(stream, word).and_then(|()| stream.shutdown(Shutdown::Write));
@@ -443,13 +445,13 @@ fn farewell(mut stream: &TcpStream, word: &ToVisitor) {
     }
 }
 
-/// A visitor that says from time to time that it is still there.
-struct Visitor<'a> {
+/// A client that says from time to time that it is still there.
+struct Client<'a> {
     stream: &'a TcpStream,
     heard: f64,
 }
 
-impl<'a> Visitor<'a> {
+impl<'a> Client<'a> {
     fn new(stream: &'a TcpStream) -> Self {
         Self { stream, heard: monotonic_raw_seconds() }
     }
@@ -469,7 +471,7 @@ impl<'a> Visitor<'a> {
             };
         }
         match frames::read_at_most(self.stream, Duration::from_secs_f64(SILENCE_SECONDS), MOST_BYTES_BEFORE) {
-            Ok(ToServer::Alive) => {
+            Ok(ClientMessage::Alive) => {
                 self.heard = monotonic_raw_seconds();
                 Ok(true)
             }
@@ -498,7 +500,7 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// A visitor that has had its turn, once that is over.
+/// A client that has had its turn, once that is over.
 struct Served<'a>(&'a AtomicUsize);
 
 impl Drop for Served<'_> {

@@ -1,4 +1,4 @@
-//! A server and its visitors in one process: who is let in, who waits, who is sent away, and what the server outlives.
+//! A server and its clients in one process: who is let in, who waits, who is sent away, and what the server outlives.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,12 +11,12 @@ use model::io::NetMode;
 use proptest::prelude::*;
 use sys::clock::monotonic_raw_seconds;
 
-use super::greetings::{Admitted, Cause, Hello, Limits, ToServer, ToVisitor, VERSIONS, Welcome};
-use super::preface::{Preface, Purpose, Token};
-use super::server::Server;
-use super::words::ToNear;
-use super::*;
+use super::serve::{Notice, Server, ServerOptions};
 use crate::engine::net::far::{self, Home};
+use crate::net::handshake::{Admitted, Cause, ClientMessage, Hello, Limits, ServerMessage, VERSIONS, Welcome};
+use crate::net::messages::RunReply;
+use crate::net::preface::{PREFACE_BYTES, Preface, Purpose, Token};
+use crate::net::{Key, NoSession, ServerSession, Target, frames};
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -25,8 +25,8 @@ fn key(text: &str) -> Key {
     Key::new(text.as_bytes()).unwrap()
 }
 
-fn serving(key: Option<Key>) -> Serving {
-    Serving {
+fn serving(key: Option<Key>) -> ServerOptions {
+    ServerOptions {
         listen: "127.0.0.1:0".parse().unwrap(),
         key,
         once: false,
@@ -39,7 +39,7 @@ fn serving(key: Option<Key>) -> Serving {
 
 /// A server that runs as long as this does; gives what it told.
 fn with_server(
-    serving: Serving,
+    serving: ServerOptions,
     launch: fn(&TcpStream, &Home<'_>) -> Result<(), String>,
     act: impl FnOnce(SocketAddr),
 ) -> Vec<Notice> {
@@ -50,22 +50,22 @@ fn with_server(
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| server.until(&|| stop.load(Ordering::Acquire)).unwrap());
-        let acted = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| act(server.door.address())));
+        let acted = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| act(server.listener.address())));
         stop.store(true, Ordering::Release);
         acted.unwrap();
     });
-    assert!(TcpStream::connect(server.door.address()).is_err(), "the port is closed");
+    assert!(TcpStream::connect(server.listener.address()).is_err(), "the port is closed");
     let told = told.lock().unwrap();
     told.clone()
 }
 
-fn visit(address: SocketAddr, key: Option<&Key>) -> Result<Visit, NoVisit> {
-    Visit::begin(&Target::parse(&address.to_string()).unwrap(), key, "0.0.2", &mut |_| {})
+fn session(address: SocketAddr, key: Option<&Key>) -> Result<ServerSession, NoSession> {
+    ServerSession::begin(&Target::parse(&address.to_string()).unwrap(), key, "0.0.2", &mut |_| {})
 }
 
-fn named(visit: Result<Visit, NoVisit>) -> String {
-    match visit {
-        Err(NoVisit::Named(sentence)) => sentence,
+fn named(session: Result<ServerSession, NoSession>) -> String {
+    match session {
+        Err(NoSession::Named(sentence)) => sentence,
         other => panic!("{other:?}"),
     }
 }
@@ -81,13 +81,13 @@ fn stranger(address: SocketAddr, purpose: Purpose, token: Token) -> TcpStream {
 fn who_knows_the_key_is_let_in_and_learns_of_the_other_host() {
     let key = key("a key that both know");
     let told = with_server(serving(Some(key.clone())), far::serve, |address| {
-        let visit = visit(address, Some(&key)).unwrap();
-        assert_eq!((visit.peer().name.as_str(), visit.peer().version.as_str()), ("127.0.0.1", "0.0.1"));
-        assert_eq!(visit.peer().interface.as_deref(), Some("lo"));
-        assert!(!visit.peer().machine.cpu.placement_order().is_empty());
-        assert_eq!(visit.obstacle(NetMode::Stream), None);
+        let session = session(address, Some(&key)).unwrap();
+        assert_eq!((session.peer().name.as_str(), session.peer().version.as_str()), ("127.0.0.1", "0.0.1"));
+        assert_eq!(session.peer().interface.as_deref(), Some("lo"));
+        assert!(!session.peer().machine.cpu.placement_order().is_empty());
+        assert_eq!(session.obstacle(NetMode::Stream), None);
     });
-    let Some(Notice::Visited { version, because: None, launches: 0, .. }) = told.last() else { panic!("{told:?}") };
+    let Some(Notice::SessionEnded { version, because: None, launches: 0, .. }) = told.last() else { panic!("{told:?}") };
     assert_eq!(version, "0.0.2");
 }
 
@@ -95,14 +95,14 @@ fn who_knows_the_key_is_let_in_and_learns_of_the_other_host() {
 fn who_does_not_know_the_key_is_not() {
     let (ours, other) = (key("a key that both know"), key("a key that one of them has"));
     let told = with_server(serving(Some(ours)), far::serve, |address| {
-        assert!(named(visit(address, Some(&other))).contains("the key is not the server's"));
-        assert!(named(visit(address, None)).contains("--key-file"));
+        assert!(named(session(address, Some(&other))).contains("the key is not the server's"));
+        assert!(named(session(address, None)).contains("--key-file"));
     });
-    assert_eq!(told.iter().filter(|notice| matches!(notice, Notice::NotVisited { .. })).count(), 2, "{told:?}");
+    assert_eq!(told.iter().filter(|notice| matches!(notice, Notice::Rejected { .. })).count(), 2, "{told:?}");
     with_server(serving(None), far::serve, |address| {
-        assert!(named(visit(address, Some(&other))).contains("has no key"));
+        assert!(named(session(address, Some(&other))).contains("has no key"));
     });
-    let everywhere = Serving { listen: "0.0.0.0:0".parse().unwrap(), ..serving(None) };
+    let everywhere = ServerOptions { listen: "0.0.0.0:0".parse().unwrap(), ..serving(None) };
     let error = serve(everywhere, |_| {}).unwrap_err();
     assert!(error.contains("--key-file"), "{error}");
 }
@@ -110,28 +110,28 @@ fn who_does_not_know_the_key_is_not() {
 #[test]
 fn an_older_or_newer_visitor_hears_so() {
     let told = with_server(serving(None), far::serve, |address| {
-        let stream = stranger(address, Purpose::Visit, Token::NONE);
-        let ToServer::Hello(ours) = hello() else { panic!("a visitor's first word") };
+        let stream = stranger(address, Purpose::Session, Token::NONE);
+        let ClientMessage::Hello(ours) = hello() else { panic!("a visitor's first word") };
         let hello = Hello { versions: [VERSIONS[1] + 1; 2], program: "9\x1b[2J".to_owned(), ..ours };
-        frames::write(&stream, &ToServer::Hello(hello)).unwrap();
-        let ToVisitor::Refused { cause: Cause::Version, reason } = frames::read(&stream, PATIENCE).unwrap() else {
+        frames::write(&stream, &ClientMessage::Hello(hello)).unwrap();
+        let ServerMessage::Refused { cause: Cause::Version, reason } = frames::read(&stream, PATIENCE).unwrap() else {
             panic!("refused")
         };
         assert!(reason.contains("same version of assay") && !reason.contains('\x1b'), "{reason}");
     });
-    let Some(Notice::NotVisited { because, .. }) = told.last() else { panic!("{told:?}") };
+    let Some(Notice::Rejected { because, .. }) = told.last() else { panic!("{told:?}") };
     assert!(because.contains("same version of assay"), "{because}");
 }
 
 #[test]
 fn visitors_take_turns_and_hear_their_place() {
     with_server(serving(None), far::serve, |address| {
-        let first = visit(address, None).unwrap();
+        let first = session(address, None).unwrap();
         let places = Mutex::new(Vec::new());
         thread::scope(|scope| {
             let second = scope.spawn(|| {
                 let target = Target::parse(&address.to_string()).unwrap();
-                Visit::begin(&target, None, "0.0.2", &mut |ahead| places.lock().unwrap().push(ahead)).unwrap()
+                ServerSession::begin(&target, None, "0.0.2", &mut |ahead| places.lock().unwrap().push(ahead)).unwrap()
             });
             while places.lock().unwrap().is_empty() {
                 thread::sleep(Duration::from_millis(5));
@@ -144,31 +144,31 @@ fn visitors_take_turns_and_hear_their_place() {
     });
 }
 
-/// A visitor's first word.
-fn hello() -> ToServer {
+/// A client's first word.
+fn hello() -> ClientMessage {
     let nonce = Token::new().as_str().to_owned();
-    ToServer::Hello(Hello { versions: VERSIONS, program: "0.0.2".to_owned(), capabilities: Vec::new(), nonce })
+    ClientMessage::Hello(Hello { versions: VERSIONS, program: "0.0.2".to_owned(), capabilities: Vec::new(), nonce })
 }
 
 #[test]
 fn a_visitor_that_says_nothing_for_5_s_loses_its_turn_and_the_next_has_it() {
     let told = with_server(serving(None), far::serve, |address| {
         // As one whose process is stopped, or whose host is gone.
-        let silent = stranger(address, Purpose::Visit, Token::NONE);
+        let silent = stranger(address, Purpose::Session, Token::NONE);
         frames::write(&silent, &hello()).unwrap();
-        frames::write(&silent, &ToServer::Proof { proof: None }).unwrap();
-        while !matches!(frames::read(&silent, PATIENCE).unwrap(), ToVisitor::Admitted(_)) {}
+        frames::write(&silent, &ClientMessage::Proof { proof: None }).unwrap();
+        while !matches!(frames::read(&silent, PATIENCE).unwrap(), ServerMessage::Admitted(_)) {}
         let began = monotonic_raw_seconds();
-        drop(visit(address, None).unwrap());
+        drop(session(address, None).unwrap());
         let waited = monotonic_raw_seconds() - began;
         assert!(waited > 4.9, "not before: {waited} s");
-        let ToVisitor::Over { reason } = frames::read(&silent, PATIENCE).unwrap() else { panic!("it is over") };
+        let ServerMessage::Over { reason } = frames::read(&silent, PATIENCE).unwrap() else { panic!("it is over") };
         assert!(reason.contains("it said nothing for 5 s"), "{reason}");
     });
-    let of_both: Vec<_> = told.iter().filter(|notice| matches!(notice, Notice::Visited { .. })).collect();
-    let Notice::Visited { because: Some(because), .. } = of_both[0] else { panic!("{told:?}") };
+    let of_both: Vec<_> = told.iter().filter(|notice| matches!(notice, Notice::SessionEnded { .. })).collect();
+    let Notice::SessionEnded { because: Some(because), .. } = of_both[0] else { panic!("{told:?}") };
     assert!(because.contains("it said nothing for 5 s"), "{because}");
-    assert!(matches!(of_both[1], Notice::Visited { because: None, .. }), "{told:?}");
+    assert!(matches!(of_both[1], Notice::SessionEnded { because: None, .. }), "{told:?}");
 }
 
 #[test]
@@ -178,8 +178,8 @@ fn a_server_that_says_nothing_any_more_is_an_obstacle() {
     thread::scope(|scope| {
         let silent = scope.spawn(move || {
             let mut stream = listener.accept().unwrap().0;
-            stream.read_exact(&mut [0; super::preface::PREFACE_BYTES]).unwrap();
-            let ToServer::Hello(_) = frames::read(&stream, PATIENCE).unwrap() else { panic!("a visitor") };
+            stream.read_exact(&mut [0; PREFACE_BYTES]).unwrap();
+            let ClientMessage::Hello(_) = frames::read(&stream, PATIENCE).unwrap() else { panic!("a visitor") };
             let welcome = Welcome {
                 version: VERSIONS[1],
                 program: "0.0.1".to_owned(),
@@ -187,25 +187,25 @@ fn a_server_that_says_nothing_any_more_is_an_obstacle() {
                 nonce: Token::new().as_str().to_owned(),
                 key_needed: false,
             };
-            frames::write(&stream, &ToVisitor::Welcome(welcome)).unwrap();
-            let ToServer::Proof { .. } = frames::read(&stream, PATIENCE).unwrap() else { panic!("its proof") };
-            frames::write(&stream, &ToVisitor::Known { proof: None }).unwrap();
+            frames::write(&stream, &ServerMessage::Welcome(welcome)).unwrap();
+            let ClientMessage::Proof { .. } = frames::read(&stream, PATIENCE).unwrap() else { panic!("its proof") };
+            frames::write(&stream, &ServerMessage::Known { proof: None }).unwrap();
             let admitted = Admitted {
                 token: Token::new().as_str().to_owned(),
                 limits: Limits::none(),
                 path: path::end_towards(address.ip()),
                 machine: machine::discover(&machine::Sysroot::host()),
             };
-            frames::write(&stream, &ToVisitor::Admitted(Box::new(admitted))).unwrap();
+            frames::write(&stream, &ServerMessage::Admitted(Box::new(admitted))).unwrap();
             // The connection stays.
             stream
         });
-        let visit = visit(address, None).unwrap();
+        let session = session(address, None).unwrap();
         let _kept = silent.join().unwrap();
-        assert_eq!(visit.obstacle(NetMode::Stream), None);
+        assert_eq!(session.obstacle(NetMode::Stream), None);
         let began = monotonic_raw_seconds();
         let why = loop {
-            if let Some(why) = visit.obstacle(NetMode::Stream) {
+            if let Some(why) = session.obstacle(NetMode::Stream) {
                 break why;
             }
             thread::sleep(Duration::from_millis(50));
@@ -217,16 +217,16 @@ fn a_server_that_says_nothing_any_more_is_an_obstacle() {
 
 #[test]
 fn a_visit_that_takes_too_long_is_ended_and_says_so() {
-    let brief = Serving { most_seconds: 0.2, ..serving(None) };
+    let brief = ServerOptions { most_seconds: 0.2, ..serving(None) };
     with_server(brief, far::serve, |address| {
-        let visit = visit(address, None).unwrap();
+        let session = session(address, None).unwrap();
         let mut waits = 0;
-        while visit.obstacle(NetMode::Stream).is_none() {
+        while session.obstacle(NetMode::Stream).is_none() {
             thread::sleep(Duration::from_millis(10));
             waits += 1;
             assert!(waits < 1000, "it goes on");
         }
-        let why = visit.obstacle(NetMode::Stream).unwrap();
+        let why = session.obstacle(NetMode::Stream).unwrap();
         assert!(why.contains("--most-seconds"), "{why}");
     });
 }
@@ -235,12 +235,12 @@ fn a_visit_that_takes_too_long_is_ended_and_says_so() {
 fn a_launch_that_panics_ends_alone() {
     let panics = |_: &TcpStream, _: &Home<'_>| panic!("on purpose");
     let told = with_server(serving(None), panics, |address| {
-        let first = visit(address, None).unwrap();
-        let control = stranger(address, Purpose::Session, first.token());
-        let ToNear::Refused { reason } = frames::read(&control, PATIENCE).unwrap() else { panic!("refused") };
+        let first = session(address, None).unwrap();
+        let control = stranger(address, Purpose::ProcessRun, first.token());
+        let RunReply::Refused { reason } = frames::read(&control, PATIENCE).unwrap() else { panic!("refused") };
         assert!(reason.contains("panicked"), "{reason}");
         drop(first);
-        drop(visit(address, None).unwrap());
+        drop(session(address, None).unwrap());
     });
     assert!(told.iter().any(|notice| matches!(notice, Notice::LaunchFailed { .. })), "{told:?}");
 }
@@ -259,21 +259,21 @@ fn hostile_strangers_do_not_keep_others_out() {
             frame(16, b"{\"kind\":\"alive\"}"),
         ];
         for attack in &attacks {
-            let mut stream = stranger(address, Purpose::Visit, Token::NONE);
+            let mut stream = stranger(address, Purpose::Session, Token::NONE);
             // The server may have closed it already.
             let _ = stream.write_all(attack);
             kept.push(stream);
         }
-        for purpose in [Purpose::Session, Purpose::Data, Purpose::Operation] {
+        for purpose in [Purpose::ProcessRun, Purpose::Data, Purpose::Operation] {
             kept.push(stranger(address, purpose, Token::NONE));
         }
         let mut http = TcpStream::connect(address).unwrap();
         http.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
         kept.push(http);
         kept.extend((0..100).map(|_| TcpStream::connect(address).unwrap()));
-        drop(visit(address, None).unwrap());
+        drop(session(address, None).unwrap());
     });
-    assert!(told.iter().any(|notice| matches!(notice, Notice::Visited { .. })), "{told:?}");
+    assert!(told.iter().any(|notice| matches!(notice, Notice::SessionEnded { .. })), "{told:?}");
 }
 
 #[test]
@@ -283,25 +283,25 @@ fn what_is_no_server_has_its_sentence() {
         let address = listener.local_addr().unwrap();
         thread::scope(|scope| {
             scope.spawn(move || listener.accept().unwrap().0.write_all(answer).unwrap());
-            let sentence = match visit(address, None) {
-                Err(NoVisit::Named(sentence) | NoVisit::Failed(sentence)) => sentence,
+            let sentence = match session(address, None) {
+                Err(NoSession::Named(sentence) | NoSession::Failed(sentence)) => sentence,
                 other => panic!("{other:?}"),
             };
             assert!(sentence.contains(&address.to_string()), "{sentence}");
         });
     }
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    assert!(named(visit(closed, None)).contains("no server answers"));
+    assert!(named(session(closed, None)).contains("no server answers"));
 }
 
 #[test]
 fn a_server_for_one_ends_after_one() {
-    let once = Serving { once: true, ..serving(None) };
+    let once = ServerOptions { once: true, ..serving(None) };
     let server = Arc::new(Server::open(once, Box::new(|_| {}), far::serve).unwrap());
-    let address = server.door.address();
+    let address = server.listener.address();
     thread::scope(|scope| {
         let serving = scope.spawn(|| server.until(&|| false));
-        drop(visit(address, None).unwrap());
+        drop(session(address, None).unwrap());
         assert_eq!(serving.join().unwrap(), Ok(()));
     });
     assert!(TcpStream::connect(address).is_err());

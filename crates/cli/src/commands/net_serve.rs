@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use bench::host;
-use bench::net::{Key, Serving, listen_address, serve as serve_visitors};
+use bench::net::{Key, listen_address};
+use bench::server::{ServerOptions, serve as serve_clients};
 
 use crate::args::net::Serve;
 use crate::exit::{Outcome, Result, complain};
@@ -16,12 +17,12 @@ pub(crate) fn key(file: Option<&Path>) -> Result<Option<Key>> {
     file.map(|file| Key::read(file, &mut std::io::stdin())).transpose()
 }
 
-/// Serves until a signal, or the first visitor where one is enough. What there is to tell goes to standard error.
+/// Serves until a signal, or the end of the first client with `--once`. Notices go to standard error.
 pub(crate) fn serve(arguments: &Serve) -> Result {
     let listen = arguments.listen.map_or_else(|| listen_address(None), Ok)?;
     let key = key(arguments.key_file.as_deref())?;
     host::note_stop_signals();
-    let serving = Serving {
+    let options = ServerOptions {
         listen,
         key,
         once: arguments.once,
@@ -30,6 +31,6 @@ pub(crate) fn serve(arguments: &Serve) -> Result {
         udp_bytes_per_second: arguments.udp_rate.map(|rate| rate as f64),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    serve_visitors(serving, |notice| complain(&notice.to_string()))?;
+    serve_clients(options, |notice| complain(&notice.to_string()))?;
     Ok(host::stop_signal().map_or(Outcome::Done, Outcome::Interrupted))
 }

@@ -5,8 +5,8 @@ use model::experiment::NetParams;
 use model::io::{NetMode, Protocol};
 
 use super::block_bytes;
-use crate::net::greetings::Limits;
-use crate::net::words::Announced;
+use crate::net::handshake::Limits;
+use crate::net::messages::Announced;
 
 /// A window begins no later than so many seconds after it was announced.
 const MOST_AHEAD_SECONDS: f64 = 60.0;

@@ -6,7 +6,7 @@
 //! (`ip_local_port_range`) would be used up within seconds. What is measured is the setting up, and the round trip after
 //! it; not how TCP takes leave.
 //!
-//! At the far end the threads of the launch accept at the door themselves: no thread is made for a connection, but for one
+//! At the far end the threads of the launch accept at the listener themselves: no thread is made for a connection, but for one
 //! that takes long to say what it is for.
 
 use std::io::{self, Read, Write};
@@ -23,7 +23,7 @@ use super::part::{Moment, Part};
 use super::pingpong::{Message, goes_on};
 use super::windows::Windows;
 use crate::engine::{FlowMetric, FlowProfile, Tally};
-use crate::net::door::Door;
+use crate::net::listener::Listener;
 use crate::net::preface::{PREFACE_BYTES, Preface, Purpose, Token};
 
 const METRICS: &[FlowMetric] = &[FlowMetric::RoundTrips, FlowMetric::Latency];
@@ -126,15 +126,15 @@ impl Part for Connector {
 /// The far end: serves such connections until the launch with this token is over, its own and those of launches beside it.
 ///
 /// # Errors
-/// What the kernel said of the door; a connection that fails is the near end's to tell.
+/// What the kernel said of the listener; a connection that fails is the near end's to tell.
 pub(super) fn serve(
     mut data: &TcpStream,
-    door: &Door,
+    listener: &Listener,
     token: Token,
     message_bytes: usize,
     windows: &Windows,
 ) -> io::Result<()> {
-    let helper = door.help(token, message_bytes)?;
+    let helper = listener.help(token, message_bytes)?;
     data.write_all(&[WELCOME])?;
     let mut message = Vec::with_capacity(message_bytes);
     while !windows.are_over() {
@@ -149,8 +149,8 @@ pub(super) fn serve(
 
 /// Serves a connection that did not say at once what it is for, and so came past those who serve such: on a busy machine,
 /// or a path that lost its first segment. One of no launch that is going on is closed.
-pub(crate) fn serve_late(door: &Door, preface: &Preface, stream: &TcpStream) {
-    if let Some(bytes) = door.message_bytes(preface)
+pub(crate) fn serve_late(listener: &Listener, preface: &Preface, stream: &TcpStream) {
+    if let Some(bytes) = listener.message_bytes(preface)
         && stream.set_read_timeout(Some(SILENCE)).is_ok()
     {
         // As above.
@@ -257,24 +257,24 @@ mod tests {
 
     #[test]
     fn a_connection_that_takes_its_time_is_served_all_the_same() {
-        let door = Door::open("127.0.0.1:0".parse().unwrap()).unwrap();
+        let listener = Listener::open("127.0.0.1:0".parse().unwrap()).unwrap();
         let (token, windows) = (Token::new(), Windows::new(1, sys::clock::Timer::system()));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let data = listener.accept().unwrap().0;
         thread::scope(|scope| {
-            scope.spawn(|| door.receive(&|preface, stream| serve_late(&door, &preface, &stream)).unwrap());
-            scope.spawn(|| serve(&data, &door, token, 8, &windows).unwrap());
+            scope.spawn(|| listener.receive(&|preface, stream| serve_late(&listener, &preface, &stream)).unwrap());
+            scope.spawn(|| serve(&data, &listener, token, 8, &windows).unwrap());
             near.read_exact(&mut [0]).unwrap();
             let operate = |token: Token, pieces: [usize; 2]| -> io::Result<[u8; 8]> {
                 let preface = Preface { purpose: Purpose::Operation, number: 0, token };
                 let all = [&preface.bytes()[..], b"message!"].concat();
-                let (mut stream, mut back) = (connected(door.address())?, [0; 8]);
+                let (mut stream, mut back) = (connected(listener.address())?, [0; 8]);
                 let mut rest = &all[..];
                 for piece in pieces {
                     stream.write_all(&rest[..piece])?;
                     rest = &rest[piece..];
-                    // Longer than anybody waits at the door.
+                    // Longer than anybody waits at the listener.
                     thread::sleep(Duration::from_millis(100));
                 }
                 stream.write_all(rest)?;
@@ -286,7 +286,7 @@ mod tests {
             }
             assert!(operate(Token::new(), [0, 0]).is_err(), "one of another launch");
             windows.end_all();
-            door.close();
+            listener.close();
         });
     }
 }

@@ -15,15 +15,17 @@ use sys::team;
 use super::content::Content;
 use super::datagrams::{self, Form};
 use super::flows::{self, DataEnd, Way, protocols, ways};
-use super::near::{forbidden, watch_over};
+use super::near::forbidden;
 use super::windows::Windows;
 use super::{PATIENCE, bounds, connect, flow_block_bytes, load, pingpong, stream, transfer};
-use crate::net::door::{Door, Lobby};
+use crate::net::incoming::DataConnections;
+use crate::net::listener::Listener;
+use crate::net::control::watch_over;
 use crate::net::frames::{self, NoFrame};
-use crate::net::greetings::Limits;
+use crate::net::handshake::Limits;
 use crate::net::path::congestion_control;
 use crate::net::preface::Token;
-use crate::net::words::{Counts, Opened, Opening, ToFar, ToNear};
+use crate::net::messages::{Counts, Opened, Opening, RunRequest, RunReply};
 
 /// Bytes that the near end has sent are waited for as long as some come within this time; what has not come by then is
 /// counted as it is.
@@ -32,9 +34,9 @@ const ARRIVING: Duration = Duration::from_secs(2);
 /// Where the far end is at home.
 pub(crate) struct Home<'a> {
     /// Where connections come in.
-    pub(crate) door: &'a Door,
+    pub(crate) listener: &'a Listener,
     /// Where data connections wait.
-    pub(crate) lobby: &'a Lobby,
+    pub(crate) connections: &'a DataConnections,
     /// The CPUs of so many threads.
     pub(crate) cpus: &'a (dyn Fn(usize) -> Vec<u32> + Sync),
     /// The time.
@@ -50,7 +52,7 @@ pub(crate) struct Home<'a> {
 pub(crate) fn serve(control: &TcpStream, home: &Home<'_>) -> Result<(), String> {
     conversation(control, home).inspect_err(|reason| {
         // Who is gone does not hear it.
-        let _ = frames::write(control, &ToNear::Refused { reason: reason.clone() });
+        let _ = frames::write(control, &RunReply::Refused { reason: reason.clone() });
     })
 }
 
@@ -58,7 +60,7 @@ fn conversation(control: &TcpStream, home: &Home<'_>) -> Result<(), String> {
     let lost = |error: io::Error| format!("the control connection failed: {error}");
     watch_over(control).map_err(lost)?;
     let opening = match frames::read(control, PATIENCE) {
-        Ok(ToFar::Open(opening)) => opening,
+        Ok(RunRequest::Open(opening)) => opening,
         Ok(_) => return Err("the first message did not say what is to be measured".to_owned()),
         Err(error) => return Err(format!("the near end did not say what is to be measured: {error}")),
     };
@@ -67,19 +69,19 @@ fn conversation(control: &TcpStream, home: &Home<'_>) -> Result<(), String> {
     let ways = ways(&params);
     bounds::check(&params, ways.len(), home.limits)?;
     let token = Token::new();
-    let arrivals = home.lobby.expect(token);
+    let arrivals = home.connections.expect(token);
     let cpus = (home.cpus)(ways.len());
     let opened = Opened {
         token: token.as_str().to_owned(),
         cpus: cpus.clone(),
         congestion_control: congestion_control(control),
     };
-    frames::write(control, &ToNear::Opened(Box::new(opened))).map_err(lost)?;
+    frames::write(control, &RunReply::Opened(Box::new(opened))).map_err(lost)?;
     let (own, peer) = (control.local_addr().map_err(lost)?, control.peer_addr().map_err(lost)?);
-    let ends = flows::gather(home.door, &arrivals, &protocols(&params), (own, peer, token), PATIENCE)
+    let ends = flows::gather(home.listener, &arrivals, &protocols(&params), (own, peer, token), PATIENCE)
         .map_err(|error| format!("the near end did not connect all its data: {error}"))?;
     drop(arrivals);
-    let launch = Launch { door: home.door, params, ways, ends, token, windows: Windows::new(cpus.len(), home.timer) };
+    let launch = Launch { listener: home.listener, params, ways, ends, token, windows: Windows::new(cpus.len(), home.timer) };
     launch.run(control, &cpus, (most_seconds.min(home.limits.most_seconds), home.limits))
 }
 
@@ -94,7 +96,7 @@ impl Drop for Ending<'_> {
 
 /// The far end of a launch, complete.
 struct Launch<'a> {
-    door: &'a Door,
+    listener: &'a Listener,
     params: NetParams,
     ways: Vec<Way>,
     ends: Vec<DataEnd>,
@@ -124,7 +126,7 @@ impl Launch<'_> {
                 gate.meet(self.windows.timer(), 0.0).map_err(|_| "another thread failed".to_owned())?;
                 if thread == 0 {
                     // Not before: of the first window too it is known what each thread used.
-                    frames::write(control, &ToNear::Complete)
+                    frames::write(control, &RunReply::Complete)
                         .map_err(|error| format!("the control connection failed: {error}"))
                         .inspect_err(|_| self.end())?;
                 }
@@ -132,7 +134,7 @@ impl Launch<'_> {
             });
             if let Err(reason) = &worked {
                 // Before the control connection goes: who asks for counts hears why there are none.
-                let _ = frames::write(control, &ToNear::Refused { reason: reason.clone() });
+                let _ = frames::write(control, &RunReply::Refused { reason: reason.clone() });
             }
             // Who answers waits for the next question.
             let _ = SockRef::from(control).shutdown(std::net::Shutdown::Both);
@@ -166,24 +168,24 @@ impl Launch<'_> {
             let said = frames::read(control, left);
             self.windows.hear();
             match said {
-                Ok(ToFar::Window(announced)) => {
+                Ok(RunRequest::Window(announced)) => {
                     let announced = bounds::window(announced, &self.params, limits)?;
                     self.windows.open(&announced);
                     if announced.seconds.is_none() {
-                        let begun = ToNear::Begun { number: announced.number };
+                        let begun = RunReply::PartialPreface { number: announced.number };
                         frames::write(control, &begun).map_err(lost)?;
                     }
                 }
-                Ok(ToFar::Count(asked)) => {
+                Ok(RunRequest::Count(asked)) => {
                     self.await_bytes(control, &asked.sent_bytes).map_err(lost)?;
                     if self.windows.are_over() {
                         return Ok(());
                     }
                     let counts = Counts { number: self.windows.number(), threads: self.windows.counts() };
-                    frames::write(control, &ToNear::Counted(counts)).map_err(lost)?;
+                    frames::write(control, &RunReply::Counted(counts)).map_err(lost)?;
                 }
-                Ok(ToFar::Alive) => {}
-                Ok(ToFar::Open(_)) => return Err("the near end opened twice".to_owned()),
+                Ok(RunRequest::Alive) => {}
+                Ok(RunRequest::Open(_)) => return Err("the near end opened twice".to_owned()),
                 Err(NoFrame::Ended) => return Ok(()),
                 Err(_) if self.windows.are_over() => return Ok(()),
                 Err(NoFrame::Late) => return Err(format!("the launch has taken its {most_seconds:.0} s")),
@@ -205,7 +207,7 @@ impl Launch<'_> {
                 break;
             }
             come = now;
-            frames::write(control, &ToNear::Arriving)?;
+            frames::write(control, &RunReply::Arriving)?;
         }
         Ok(())
     }
@@ -236,7 +238,7 @@ impl Launch<'_> {
                 stream::send_all(connection, &content, false, &self.windows, thread)
             }
             (DataEnd::Tcp(connection), NetMode::Connect, _) => {
-                connect::serve(connection, self.door, self.token, content.block_bytes(), &self.windows)
+                connect::serve(connection, self.listener, self.token, content.block_bytes(), &self.windows)
             }
             (DataEnd::Tcp(connection), ..) => {
                 pingpong::echo_stream(connection, content.block_bytes(), wait, &self.windows)

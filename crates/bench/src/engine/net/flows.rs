@@ -12,7 +12,8 @@ use model::io::{Direction, NetMode, Protocol};
 use socket2::SockRef;
 use sys::clock::monotonic_raw_seconds;
 
-use crate::net::door::{Arrivals, Door, datagrams_at};
+use crate::net::incoming::Incoming;
+use crate::net::listener::{Listener, datagrams_at};
 use crate::net::preface::{PREFACE_BYTES, Preface, Purpose, Token};
 
 /// How often the first datagram of a flow is sent until it is answered.
@@ -159,8 +160,8 @@ fn emptied(socket: UdpSocket) -> io::Result<UdpSocket> {
 /// # Errors
 /// They have not all come in time, or what the kernel said.
 pub(super) fn gather(
-    door: &Door,
-    arrivals: &Arrivals<'_>,
+    listener: &Listener,
+    arrivals: &Incoming<'_>,
     protocols: &[Protocol],
     (own, peer, token): (SocketAddr, SocketAddr, Token),
     patience: Duration,
@@ -180,7 +181,7 @@ pub(super) fn gather(
         }
         if lacks(&ends, Protocol::Udp) {
             // Connections wait meanwhile.
-            admit(door, (own, peer, token), protocols, &mut ends, left.min(ASK_AGAIN))?;
+            admit(listener, (own, peer, token), protocols, &mut ends, left.min(ASK_AGAIN))?;
         } else if let Ok((preface, stream)) = arrivals.come.recv_timeout(left)
             && preface.purpose == Purpose::Data
             && let Some(place) = place_of(&mut ends, protocols, &preface, Protocol::Tcp)
@@ -207,16 +208,16 @@ fn place_of<'a>(
 /// as the control connection, with the launch's token. The answer is no longer than what came, so that nobody can be
 /// flooded by us in another's name.
 fn admit(
-    door: &Door,
+    listener: &Listener,
     (own, peer, token): (SocketAddr, SocketAddr, Token),
     protocols: &[Protocol],
     ends: &mut [Option<DataEnd>],
     within: Duration,
 ) -> io::Result<()> {
-    door.datagrams().set_read_timeout(Some(within))?;
+    listener.datagrams().set_read_timeout(Some(within))?;
     // One byte more than a preface: what is longer is none.
     let mut bytes = [0; PREFACE_BYTES + 1];
-    let (count, from) = match door.datagrams().recv_from(&mut bytes) {
+    let (count, from) = match listener.datagrams().recv_from(&mut bytes) {
         Ok(came) => came,
         // An answer to somebody who is gone comes back as an error of this socket.
         Err(error) if is_no_answer(&error) || error.kind() == io::ErrorKind::ConnectionRefused => return Ok(()),
@@ -226,7 +227,7 @@ fn admit(
     let ours = |preface: &Preface| preface.purpose == Purpose::Data && preface.token == token;
     let Some(preface) = Preface::read(bytes).filter(ours).filter(|_| from.ip() == peer.ip()) else { return Ok(()) };
     if let Some(place) = place_of(ends, protocols, &preface, Protocol::Udp) {
-        // Not where the door is, which may be all addresses: the answer comes from the one that was asked.
+        // Not where the listener is, which may be all addresses: the answer comes from the one that was asked.
         let socket = datagrams_at(own)?;
         socket.connect(from)?;
         // What came between the two calls may be anybody's.

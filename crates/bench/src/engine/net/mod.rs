@@ -13,9 +13,11 @@ mod datagrams;
 pub(crate) mod far;
 mod flow;
 mod flows;
+mod headers;
 mod load;
 mod near;
 mod part;
+mod parts;
 mod pingpong;
 mod prepared;
 mod rows;
@@ -39,15 +41,15 @@ use model::wire::{Ends, Task};
 use sys::clock::Calibration;
 
 use super::{Engine, Opened, Preparing, Trouble};
-use crate::net::door::{Door, Lobby};
-use crate::net::greetings::Limits;
+use crate::net::incoming::DataConnections;
+use crate::net::listener::Listener;
+use crate::net::handshake::Limits;
 use crate::net::preface::{Purpose, Token};
-use crate::net::words::Opening;
+use crate::net::messages::Opening;
 use crate::plan::{PlanError, Planned, Request};
 pub(crate) use connect::serve_late;
 use flow::NetFlow;
 use flows::Way;
-pub(crate) use near::watch_over;
 pub(super) use rows::method;
 
 /// Measures the network.
@@ -111,23 +113,23 @@ impl Engine for NetEngine {
 fn serve_at(address: SocketAddr, task: &Task, launch: &mut dyn Preparing) -> Result<(), Trouble> {
     let (_, ends) = checked(task)?;
     let calibration = Calibration::begin();
-    let door =
-        Door::open(address).map_err(|error| Trouble::Failed(format!("cannot listen on {}: {error}", address.ip())))?;
-    launch.listening(&door.address().to_string());
+    let listener =
+        Listener::open(address).map_err(|error| Trouble::Failed(format!("cannot listen on {}: {error}", address.ip())))?;
+    launch.listening(&listener.address().to_string());
     let timer = calibration.finish(CALIBRATION);
-    let (lobby, cpus) = (Lobby::default(), |_| task.cpus.clone());
-    let home = far::Home { door: &door, lobby: &lobby, cpus: &cpus, timer, limits: &Limits::none() };
+    let (connections, cpus) = (DataConnections::default(), |_| task.cpus.clone());
+    let home = far::Home { listener: &listener, connections: &connections, cpus: &cpus, timer, limits: &Limits::none() };
     let admission = Token::parse(&ends.token);
-    // One launch, and the door is closed again.
+    // One launch, and the listener is closed again.
     let admitted = Mutex::new(false);
     let outcome = Mutex::new(Ok(()));
-    let received = door.receive(&|preface, stream| match preface.purpose {
-        Purpose::Session if Some(preface.token) == admission && !std::mem::replace(&mut *lock(&admitted), true) => {
+    let received = listener.receive(&|preface, stream| match preface.purpose {
+        Purpose::ProcessRun if Some(preface.token) == admission && !std::mem::replace(&mut *lock(&admitted), true) => {
             *lock(&outcome) = far::serve(&stream, &home);
-            door.close();
+            listener.close();
         }
-        Purpose::Data => lobby.bring(preface, stream),
-        Purpose::Operation => connect::serve_late(&door, &preface, &stream),
+        Purpose::Data => connections.bring(preface, stream),
+        Purpose::Operation => connect::serve_late(&listener, &preface, &stream),
         _ => {}
     });
     received.map_err(|error| Trouble::Failed(format!("cannot take connections: {error}")))?;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use socket2::{SockRef, TcpKeepalive};
+use socket2::SockRef;
 use sys::clock::Timer;
 use sys::net::path::{mtu_discovery, path_mtu};
 use sys::net::tcp::tcp_state;
@@ -19,13 +19,14 @@ use super::datagrams::{ANOTHER_FAILED, Pool, did_not_come};
 use super::flows::{self, DataEnd, protocols};
 use super::sent;
 use crate::engine::Window;
+use crate::net::control::{self, watch_over};
 use crate::net::frames::{self, NoFrame};
 use crate::net::preface::{Preface, Purpose, Token};
-use crate::net::words::{Announced, Asked, Counted, Counts, Opened, Opening, TcpSent, ToFar, ToNear};
+use crate::net::messages::{Announced, Asked, Counted, Counts, Opened, Opening, TcpSent, RunRequest, RunReply};
 
 /// An answer that has not come by then never will: the other end hangs. Waiting with a time limit changed a round trip
 /// of 17 us by -0.4, +0.5 and +1.2 % in three probes against waiting without one.
-pub(super) const SILENCE: Duration = Duration::from_secs(5);
+pub(super) const SILENCE: Duration = control::SILENCE;
 
 /// So long a far end that has closed a data connection has to say why.
 const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -91,17 +92,17 @@ pub(super) fn meet(
     let cannot = |error: io::Error| {
         format!("cannot connect to the other end at {address}: {error}; look whether it still runs, and for a firewall")
     };
-    let preface = Preface { purpose: Purpose::Session, number: 0, token: admission };
+    let preface = Preface { purpose: Purpose::ProcessRun, number: 0, token: admission };
     let control = flows::connected(to, &preface, patience).map_err(cannot)?;
     watch_over(&control).map_err(cannot)?;
     let params = opening.params.clone();
     let together = Duration::try_from_secs_f64(opening.most_seconds).unwrap_or(Duration::MAX);
-    frames::write(&control, &ToFar::Open(Box::new(opening))).map_err(cannot)?;
-    let ToNear::Opened(opened) = hear(&control, patience)? else { return Err(odd()) };
+    frames::write(&control, &RunRequest::Open(Box::new(opening))).map_err(cannot)?;
+    let RunReply::Opened(opened) = hear(&control, patience)? else { return Err(odd()) };
     let token = Token::parse(&opened.token).ok_or_else(odd)?;
     let protocols = protocols(&params);
     let ends = flows::open(to, &protocols, token, patience).map_err(cannot)?;
-    let ToNear::Complete = hear(&control, patience)? else { return Err(odd()) };
+    let RunReply::Complete = hear(&control, patience)? else { return Err(odd()) };
     let control = Control {
         stream: control,
         announced: 0,
@@ -127,16 +128,6 @@ pub(super) fn meet(
     Ok((session, ends))
 }
 
-/// A peer that is gone without a word is noticed within some seconds, also while nothing is to be said.
-pub(crate) fn watch_over(control: &TcpStream) -> io::Result<()> {
-    let alive = TcpKeepalive::new().with_time(SILENCE).with_interval(Duration::from_secs(1)).with_retries(5);
-    let socket = SockRef::from(control);
-    socket.set_tcp_keepalive(&alive)?;
-    socket.set_tcp_user_timeout(Some(2 * SILENCE))?;
-    control.set_nodelay(true)?;
-    control.set_write_timeout(Some(SILENCE))
-}
-
 /// Why there is no message.
 enum Unheard {
     /// The far end has said why the launch is over.
@@ -154,9 +145,9 @@ impl From<Unheard> for String {
 }
 
 /// The next message of the far end.
-fn hear(control: &TcpStream, within: Duration) -> Result<ToNear, Unheard> {
+fn hear(control: &TcpStream, within: Duration) -> Result<RunReply, Unheard> {
     match frames::read(control, within) {
-        Ok(ToNear::Refused { reason }) => Err(Unheard::Refused(format!("the other end: {reason}"))),
+        Ok(RunReply::Refused { reason }) => Err(Unheard::Refused(format!("the other end: {reason}"))),
         Ok(message) => Ok(message),
         Err(NoFrame::Ended) => Err(Unheard::Gone(gone("it closed its connections"))),
         Err(NoFrame::Late) => Err(Unheard::Gone(silent())),
@@ -220,12 +211,12 @@ impl Session {
             bytes,
         };
         let within = SILENCE + Duration::from_secs_f64(announced.begins_in_seconds);
-        frames::write(&control.stream, &ToFar::Window(announced)).map_err(|error| gone(&error.to_string()))?;
+        frames::write(&control.stream, &RunRequest::Window(announced)).map_err(|error| gone(&error.to_string()))?;
         if window.end != Window::NO_END {
             return Ok(());
         }
         match hear(&control.stream, within)? {
-            ToNear::Begun { number: of } if of == number => Ok(()),
+            RunReply::PartialPreface { number: of } if of == number => Ok(()),
             _ => Err(odd()),
         }
     }
@@ -338,7 +329,7 @@ impl Session {
     /// The other end is gone.
     pub(super) fn show_life(&self) -> Result<(), String> {
         self.other_end_is_there()?;
-        frames::write(&self.control().stream, &ToFar::Alive).map_err(|error| gone(&error.to_string()))
+        frames::write(&self.control().stream, &RunRequest::Alive).map_err(|error| gone(&error.to_string()))
     }
 
     /// Datagrams of all threads that did not come back.
@@ -366,12 +357,12 @@ impl Session {
 /// Asks what was counted, for all threads.
 fn ask(control: &Control, number: u32) -> Result<Vec<Counted>, String> {
     let asked = Asked { number, sent_bytes: control.sent_bytes.clone() };
-    frames::write(&control.stream, &ToFar::Count(asked)).map_err(|error| gone(&error.to_string()))?;
+    frames::write(&control.stream, &RunRequest::Count(asked)).map_err(|error| gone(&error.to_string()))?;
     loop {
         match hear(&control.stream, SILENCE)? {
-            ToNear::Counted(Counts { number: of, threads }) if of == number => return Ok(threads),
+            RunReply::Counted(Counts { number: of, threads }) if of == number => return Ok(threads),
             // As long as bytes come the far end is alive.
-            ToNear::Arriving => {}
+            RunReply::Arriving => {}
             _ => return Err(odd()),
         }
     }
@@ -380,8 +371,8 @@ fn ask(control: &Control, number: u32) -> Result<Vec<Counted>, String> {
 /// Whether the far end answers on the control connection: who is stopped, or hangs, does not.
 fn answers(control: &Control) -> bool {
     let asked = Asked { number: control.announced, sent_bytes: vec![0; control.sent_bytes.len()] };
-    frames::write(&control.stream, &ToFar::Count(asked)).is_ok()
-        && matches!(hear(&control.stream, ANSWERS_WITHIN), Ok(ToNear::Counted(_)))
+    frames::write(&control.stream, &RunRequest::Count(asked)).is_ok()
+        && matches!(hear(&control.stream, ANSWERS_WITHIN), Ok(RunReply::Counted(_)))
 }
 
 /// The sentence for data that does not come over a path on which short messages do, in packets of so many bytes at most.

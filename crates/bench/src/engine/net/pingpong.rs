@@ -17,7 +17,8 @@ use sys::pages::Pages;
 
 use super::content::{Content, number};
 use super::near::{SILENCE, Session, silent, trouble};
-use super::part::{Moment, Part, tcp_link_bytes};
+use super::headers::{tcp_link_bytes, udp_header_bytes};
+use super::part::{Moment, Part};
 use super::spinning::{self, Spinning, again};
 use super::stream::is_end;
 use super::windows::Windows;
@@ -30,12 +31,6 @@ const DATAGRAM_METRICS: &[FlowMetric] = &[FlowMetric::Latency, FlowMetric::Round
 
 /// Before the window: some dozen round trips, compared in full.
 const LEAD_MICROSECONDS: u32 = 5_000;
-
-/// IPv4 and UDP headers: 1000 datagrams of 64 B added 92 000 B to the counter of loopback.
-const UDP_HEADER_BYTES: u64 = 20 + 8;
-
-/// IPv6 and UDP headers (RFC 8200, RFC 768).
-const UDP6_HEADER_BYTES: u64 = 40 + 8;
 
 /// A datagram that is not back by then is lost.
 const LOST_AFTER: Duration = Duration::from_millis(200);
@@ -299,12 +294,6 @@ impl Part for UdpPinger {
         seen.receive_buffer_bytes = SockRef::from(&self.socket).recv_buffer_size().ok().map(|bytes| bytes as u64);
         seen.lost = Some(self.session.lost());
     }
-}
-
-/// Headers of a datagram on this socket.
-pub(super) fn udp_header_bytes(socket: &UdpSocket) -> u64 {
-    let v6 = socket.peer_addr().is_ok_and(|peer| peer.is_ipv6());
-    if v6 { UDP6_HEADER_BYTES } else { UDP_HEADER_BYTES }
 }
 
 /// The other end over TCP: sends back each message of so many bytes once it has come in full, until the connection

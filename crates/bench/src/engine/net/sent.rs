@@ -6,7 +6,7 @@ use model::document::TcpConditions;
 use sys::net::tcp::{TcpState, tcp_state};
 use sys::net::zero_copy::Told;
 
-use crate::net::words::TcpSent;
+use crate::net::messages::TcpSent;
 
 /// What a connection did between two looks at it.
 pub(super) fn between(before: &TcpState, after: &TcpState) -> TcpSent {

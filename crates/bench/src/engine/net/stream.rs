@@ -24,11 +24,12 @@ use sys::net::zero_copy::Told;
 use super::blocks::{Inbox, Outbox};
 use super::content::Content;
 use super::near::{SILENCE, gone, trouble};
-use super::part::{Moment, Part, tcp_link_bytes};
+use super::headers::tcp_link_bytes;
+use super::part::{Moment, Part};
 use super::sent::{self, InSamples, Look};
 use super::windows::Windows;
 use crate::engine::{FlowMetric, FlowProfile, Tally, Window};
-use crate::net::words::{Counted, TcpSent};
+use crate::net::messages::{Counted, TcpSent};
 
 const METRICS: &[FlowMetric] = &[FlowMetric::Bytes, FlowMetric::CpuCost, FlowMetric::Retransmits];
 

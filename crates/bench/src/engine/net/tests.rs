@@ -18,7 +18,7 @@ use super::flows::DataEnd;
 use super::*;
 use crate::engine::{Flow, FlowMetric, Tally, Window};
 use crate::net::frames;
-use crate::net::words::{Opened as OpenedThere, ToFar, ToNear};
+use crate::net::messages::{Opened as OpenedThere, RunRequest, RunReply};
 
 mod datagrams;
 mod latency;
@@ -137,7 +137,7 @@ fn opened(task: &Task, thread: usize) -> Box<dyn Flow> {
 fn prepared(task: &Task) {
     NetEngine.prepare(task, &mut Telling(mpsc::channel().0)).unwrap_or_else(|trouble| {
         let ends = task.ends.as_ref().unwrap();
-        let (purpose, token) = (Purpose::Session, Token::parse(&ends.token).unwrap());
+        let (purpose, token) = (Purpose::ProcessRun, Token::parse(&ends.token).unwrap());
         let preface = crate::net::preface::Preface { purpose, number: 0, token };
         // A far end that nobody has come to would wait for ever.
         drop(flows::connected(ends.address.as_ref().unwrap().parse().unwrap(), &preface, PATIENCE));
@@ -193,28 +193,28 @@ fn with_end(task: &Task, telling: &mut Telling, act: impl FnOnce(&DataEnd, Token
 /// A far end that does this with its control connection and its data connection.
 fn conversing(task: &Task, telling: &mut Telling, act: impl FnOnce(&TcpStream, &DataEnd, Token) + Send) {
     let (params, _) = checked(task).unwrap();
-    let door = Door::open("127.0.0.1:0".parse().unwrap()).unwrap();
-    telling.listening(&door.address().to_string());
-    let (lobby, act) = (Lobby::default(), Mutex::new(Some(act)));
-    door.receive(&|preface, control| {
-        if preface.purpose != Purpose::Session {
-            return lobby.bring(preface, control);
+    let listener = Listener::open("127.0.0.1:0".parse().unwrap()).unwrap();
+    telling.listening(&listener.address().to_string());
+    let (connections, act) = (DataConnections::default(), Mutex::new(Some(act)));
+    listener.receive(&|preface, control| {
+        if preface.purpose != Purpose::ProcessRun {
+            return connections.bring(preface, control);
         }
-        let ToFar::Open(_) = frames::read(&control, PATIENCE).unwrap() else { panic!("what is to be measured") };
+        let RunRequest::Open(_) = frames::read(&control, PATIENCE).unwrap() else { panic!("what is to be measured") };
         let token = Token::new();
-        let arrivals = lobby.expect(token);
+        let arrivals = connections.expect(token);
         let opened = OpenedThere { token: token.as_str().into(), cpus: task.cpus.clone(), congestion_control: None };
-        frames::write(&control, &ToNear::Opened(Box::new(opened))).unwrap();
+        frames::write(&control, &RunReply::Opened(Box::new(opened))).unwrap();
         let peer = (control.local_addr().unwrap(), control.peer_addr().unwrap(), token);
-        let ends = flows::gather(&door, &arrivals, &flows::protocols(params), peer, PATIENCE).unwrap();
+        let ends = flows::gather(&listener, &arrivals, &flows::protocols(params), peer, PATIENCE).unwrap();
         if let DataEnd::Udp(socket) = &ends[0] {
             // Nobody says that there are no more datagrams: these ends do not watch the control connection.
             socket.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
         }
-        frames::write(&control, &ToNear::Complete).unwrap();
+        frames::write(&control, &RunReply::Complete).unwrap();
         let act = lock(&act).take().unwrap();
         act(&control, &ends[0], token);
-        door.close();
+        listener.close();
     })
     .unwrap();
 }
@@ -556,12 +556,12 @@ fn an_other_end_that_is_not_there_is_an_error() {
 
 #[test]
 fn flows_that_do_not_come_are_an_error() {
-    let door = Door::open("127.0.0.1:0".parse().unwrap()).unwrap();
-    let (lobby, token) = (Lobby::default(), Token::new());
-    let arrivals = lobby.expect(token);
+    let listener = Listener::open("127.0.0.1:0".parse().unwrap()).unwrap();
+    let (connections, token) = (DataConnections::default(), Token::new());
+    let arrivals = connections.expect(token);
     for protocol in [Protocol::Tcp, Protocol::Udp] {
         let patience = Duration::from_millis(50);
-        let error = flows::gather(&door, &arrivals, &[protocol; 2], (door.address(), door.address(), token), patience)
+        let error = flows::gather(&listener, &arrivals, &[protocol; 2], (listener.address(), listener.address(), token), patience)
             .unwrap_err();
         assert!(error.to_string().contains("0 of 2 data connections came"), "{error}");
     }
@@ -569,15 +569,15 @@ fn flows_that_do_not_come_are_an_error() {
 
 #[test]
 fn a_datagram_from_elsewhere_or_without_the_token_opens_nothing() {
-    let door = Door::open("127.0.0.1:0".parse().unwrap()).unwrap();
-    let (lobby, token) = (Lobby::default(), Token::new());
-    let arrivals = lobby.expect(token);
+    let listener = Listener::open("127.0.0.1:0".parse().unwrap()).unwrap();
+    let (connections, token) = (DataConnections::default(), Token::new());
+    let arrivals = connections.expect(token);
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.connect(door.address()).unwrap();
+    socket.connect(listener.address()).unwrap();
     let preface = |token| crate::net::preface::Preface { purpose: Purpose::Data, number: 0, token }.bytes();
     let gather = |peer: &str| {
-        let peer = (door.address(), peer.parse().unwrap(), token);
-        flows::gather(&door, &arrivals, &[Protocol::Udp], peer, Duration::from_millis(200)).map(|ends| ends.len())
+        let peer = (listener.address(), peer.parse().unwrap(), token);
+        flows::gather(&listener, &arrivals, &[Protocol::Udp], peer, Duration::from_millis(200)).map(|ends| ends.len())
     };
     let home = "127.0.0.1:1";
     socket.send(&preface(Token::new())).unwrap();

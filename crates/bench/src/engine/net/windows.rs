@@ -16,7 +16,7 @@ use sys::net::zero_copy::Told;
 use sys::usage::CpuClock;
 
 use super::sent;
-use crate::net::words::{Announced, Counted, Datagrams};
+use crate::net::messages::{Announced, Counted, Datagrams};
 
 /// A window's end that never comes by itself.
 const NO_END: u64 = u64::MAX;

@@ -1,6 +1,6 @@
 //! The server that a run measures the network with.
 
-use bench::net::{Key, NoVisit, Target, Visit};
+use bench::net::{Key, NoSession, Target, ServerSession};
 
 use crate::exit::{Outcome, Result, complain};
 
@@ -12,9 +12,9 @@ pub(super) struct There<'a> {
 
 impl There<'_> {
     /// Visits it, once it has the time.
-    pub(super) fn visit(&self, quiet: bool) -> std::result::Result<Visit, NoVisit> {
+    pub(super) fn visit(&self, quiet: bool) -> std::result::Result<ServerSession, NoSession> {
         let mut told = None;
-        Visit::begin(self.target, self.key.as_ref(), env!("CARGO_PKG_VERSION"), &mut |ahead| {
+        ServerSession::begin(self.target, self.key.as_ref(), env!("CARGO_PKG_VERSION"), &mut |ahead| {
             if !quiet && told.replace(ahead) != Some(ahead) {
                 complain(&format!("{} is busy; visitors before us: {ahead}", self.target));
             }
@@ -23,13 +23,13 @@ impl There<'_> {
 }
 
 /// How a command ends whose server could not be visited.
-pub(super) fn no_visit(why: NoVisit) -> Result {
+pub(super) fn no_visit(why: NoSession) -> Result {
     match why {
-        NoVisit::Named(sentence) => Err(sentence),
-        NoVisit::Failed(sentence) => {
+        NoSession::Named(sentence) => Err(sentence),
+        NoSession::Failed(sentence) => {
             complain(&sentence);
             Ok(Outcome::SomeFailed)
         }
-        NoVisit::Interrupted(signal) => Ok(Outcome::Interrupted(signal)),
+        NoSession::Interrupted(signal) => Ok(Outcome::Interrupted(signal)),
     }
 }

@@ -31,7 +31,7 @@ use super::pool::Share;
 use super::receiving::Receiving;
 use super::sending::Sending;
 use crate::engine::{FlowMetric, FlowProfile, Tally, Window};
-use crate::net::words::Datagrams;
+use crate::net::messages::Datagrams;
 
 const METRICS: &[FlowMetric] = &[FlowMetric::Bytes, FlowMetric::Latency, FlowMetric::Loss, FlowMetric::CpuCost];
 

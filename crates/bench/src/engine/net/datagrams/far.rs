@@ -12,7 +12,7 @@ use super::header::Form;
 use super::pace::Due;
 use super::receiving::{Receiving, holds_some};
 use super::sending::{Sending, wait};
-use crate::net::words::Datagrams;
+use crate::net::messages::Datagrams;
 
 /// A receiver looks so often whether the launch is over.
 const LOOK: Duration = Duration::from_millis(50);

@@ -23,7 +23,7 @@ use super::search::{LEAST_DATAGRAMS, Next, Outcome, Search, lowered};
 use super::sending::{Sending, wait};
 use super::used::Used;
 use crate::engine::{FlowMetric, FlowProfile, Tally, Window};
-use crate::net::words::{Counted, Datagrams};
+use crate::net::messages::{Counted, Datagrams};
 
 const METRICS: &[FlowMetric] = &[
     FlowMetric::Bytes,

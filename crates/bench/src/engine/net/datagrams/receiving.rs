@@ -11,7 +11,7 @@ use sys::net::datagrams::Receiver;
 use super::account::Account;
 use super::header::Form;
 use super::sending::nanoseconds;
-use crate::net::words::Datagrams;
+use crate::net::messages::Datagrams;
 
 /// What is asked for as receive buffer: at 10 Gb/s what comes within 7 ms. The kernel gives no more than
 /// `net.core.rmem_max`, and what it gave is read back.

@@ -260,19 +260,19 @@ fn connections_go_over_ipv6_as_well() {
 #[test]
 fn launches_that_set_up_connections_at_one_door_do_not_disturb_each_other() {
     let params = rows::params(Protocol::Tcp, NetMode::Connect, 1, Direction::Up, 2);
-    let door = Door::open("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = Listener::open("127.0.0.1:0".parse().unwrap()).unwrap();
     let theirs = task_of(&params, Role::Peer, Token::new().as_str());
-    let (lobby, cpus, limits) = (Lobby::default(), |_| theirs.cpus.clone(), Limits::none());
-    let home = far::Home { door: &door, lobby: &lobby, cpus: &cpus, timer: Timer::system(), limits: &limits };
+    let (connections, cpus, limits) = (DataConnections::default(), |_| theirs.cpus.clone(), Limits::none());
+    let home = far::Home { listener: &listener, connections: &connections, cpus: &cpus, timer: Timer::system(), limits: &limits };
     let greet = |preface: crate::net::preface::Preface, stream: TcpStream| match preface.purpose {
-        Purpose::Session => far::serve(&stream, &home).unwrap(),
-        Purpose::Data => lobby.bring(preface, stream),
-        _ => serve_late(&door, &preface, &stream),
+        Purpose::ProcessRun => far::serve(&stream, &home).unwrap(),
+        Purpose::Data => connections.bring(preface, stream),
+        _ => serve_late(&listener, &preface, &stream),
     };
     let both = Threads::of(2);
     let near = || {
         let token = Token::new();
-        let ours = addressed(task_of(&params, Role::Measure, token.as_str()), door.address().to_string());
+        let ours = addressed(task_of(&params, Role::Measure, token.as_str()), listener.address().to_string());
         in_threads(&ours, |thread, flow| {
             for _ in 0..3 {
                 if thread == 0 {
@@ -284,7 +284,7 @@ fn launches_that_set_up_connections_at_one_door_do_not_disturb_each_other() {
         })
     };
     thread::scope(|scope| {
-        scope.spawn(|| door.receive(&greet).unwrap());
+        scope.spawn(|| listener.receive(&greet).unwrap());
         let launches = [scope.spawn(near), scope.spawn(near)].map(|launch| {
             let measured = launch.join();
             if measured.is_err() {
@@ -292,7 +292,7 @@ fn launches_that_set_up_connections_at_one_door_do_not_disturb_each_other() {
             }
             measured
         });
-        door.close();
+        listener.close();
         for measured in launches {
             measured.unwrap();
         }
@@ -314,7 +314,7 @@ fn a_door_that_closes_is_an_error_at_once() {
         closing,
         |_| (),
         |_, flow| {
-            // The door closes a moment after it has welcomed us.
+            // The listener closes a moment after it has welcomed us.
             let error = error_of_a_window(flow, 10);
             assert!(error.contains("refuses connections") || error.contains("the other end is gone"), "{error}");
         },

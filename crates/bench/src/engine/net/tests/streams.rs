@@ -1,7 +1,7 @@
 //! Streams and transfers over TCP: work done in full, spared copies, what TCP says, and ends that fail in the middle.
 
 use super::*;
-use crate::net::words::{Announced, Asked, Counted, Counts};
+use crate::net::messages::{Announced, Asked, Counted, Counts};
 
 /// Runs a near end of so many threads beside the engine's own far end, every thread through the same; `change` is what
 /// both ends' tasks have of their own.
@@ -184,18 +184,18 @@ fn bytes_that_come_slowly_are_waited_for_and_those_that_stop_are_not() {
 fn a_far_end_that_counts_less_than_was_sent_is_found_out() {
     let losing = |task: &Task, telling: &mut Telling| {
         conversing(task, telling, |control, _, _| {
-            let Ok(ToFar::Window(Announced { number, seconds: None, .. })) = frames::read(control, PATIENCE) else {
+            let Ok(RunRequest::Window(Announced { number, seconds: None, .. })) = frames::read(control, PATIENCE) else {
                 panic!("a window without an end")
             };
-            frames::write(control, &ToNear::Begun { number }).unwrap();
-            let Ok(ToFar::Count(Asked { number, sent_bytes })) = frames::read(control, PATIENCE) else {
+            frames::write(control, &RunReply::PartialPreface { number }).unwrap();
+            let Ok(RunRequest::Count(Asked { number, sent_bytes })) = frames::read(control, PATIENCE) else {
                 panic!("what was counted")
             };
             for _ in 0..3 {
-                frames::write(control, &ToNear::Arriving).unwrap();
+                frames::write(control, &RunReply::Arriving).unwrap();
             }
             let counted = Counted { seconds: 0.1, bytes: sent_bytes[0] - 1, messages: 1, ..Counted::default() };
-            frames::write(control, &ToNear::Counted(Counts { number, threads: vec![counted] })).unwrap();
+            frames::write(control, &RunReply::Counted(Counts { number, threads: vec![counted] })).unwrap();
         });
     };
     let error = beside(UP, 1000, losing, |flow| in_full(flow).unwrap_err());
