@@ -4,7 +4,7 @@
 use model::experiment::NetParams;
 use model::io::{NetMode, Protocol};
 
-use super::block_bytes;
+use super::sizes::block_bytes;
 use crate::net::handshake::Limits;
 use crate::net::messages::Announced;
 

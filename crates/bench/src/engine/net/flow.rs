@@ -15,7 +15,8 @@ use super::flows::{DataEnd, Way, ways};
 use super::near::Session;
 use super::part::{Moment, Part};
 use super::parts::part_of;
-use super::{block_bytes, ceiling, flow_block_bytes, sent};
+use super::sizes::{block_bytes, flow_block_bytes};
+use super::{ceiling, sent};
 use crate::engine::{Flow, FlowProfile, Tally, Window};
 use crate::net::path;
 

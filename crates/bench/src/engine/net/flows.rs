@@ -16,6 +16,9 @@ use crate::net::incoming::Incoming;
 use crate::net::listener::{Listener, datagrams_at};
 use crate::net::preface::{PREFACE_BYTES, Preface, Purpose, Token};
 
+/// All connections have arrived by then, or the launch has failed.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+
 /// How often the first datagram of a flow is sent until it is answered.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 

@@ -28,9 +28,6 @@ use super::windows::Windows;
 use crate::engine::moments::Moments;
 use crate::engine::{FlowMetric, FlowProfile, Tally, Window};
 
-/// Bytes per send of the streams: what iperf3 sends at a time.
-pub(super) const STREAM_BLOCK_BYTES: usize = 128 << 10;
-
 /// Bytes of a probe's number, by which answers are told apart: a probe is no shorter.
 const NUMBER_BYTES: usize = 8;
 
@@ -340,7 +337,7 @@ pub(super) fn idle_seconds(
     // On the CPU of the thread that is to probe.
     let medians = sys::team::run(&[cpu], |_, _| {
         let failed = |error: io::Error| format!("cannot probe the idle path: {error}");
-        let content = Content::new(session.token().seed(), 0, super::block_bytes(params));
+        let content = Content::new(session.token().seed(), 0, super::sizes::block_bytes(params));
         let end = end.try_clone().map_err(failed)?;
         let mut probe = Probe::numbered(end, content, params, session.token().seed(), 1).map_err(failed)?;
         let begin = timer.now();

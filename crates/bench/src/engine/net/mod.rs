@@ -23,6 +23,7 @@ mod prepared;
 mod rows;
 pub(super) mod run;
 mod sent;
+mod sizes;
 mod spinning;
 mod stream;
 #[cfg(test)]
@@ -49,7 +50,6 @@ use crate::net::messages::Opening;
 use crate::plan::{PlanError, Planned, Request};
 pub(crate) use connect::serve_late;
 use flow::NetFlow;
-use flows::Way;
 pub(super) use rows::method;
 
 /// Measures the network.
@@ -57,9 +57,6 @@ pub(super) struct NetEngine;
 
 /// Where the far end of a loopback experiment listens.
 const LISTEN: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
-
-/// All connections have come by then, or the launch has failed.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Least time over which a far end calibrates its timer.
 const CALIBRATION: Duration = Duration::from_millis(20);
@@ -83,7 +80,7 @@ impl Engine for NetEngine {
         let (params, ends) = checked(task)?;
         let address = ends.address.as_deref().unwrap_or_default();
         let opening = Opening { params: params.clone(), most_seconds: most_seconds(task) };
-        let (session, data) = near::meet(address, &ends.token, opening, PATIENCE).map_err(Trouble::Failed)?;
+        let (session, data) = near::meet(address, &ends.token, opening, flows::PATIENCE).map_err(Trouble::Failed)?;
         if let (NetMode::Load, Some(probe), Some(cpu)) = (params.mode, data.first(), task.cpus.first()) {
             let idle = load::idle_seconds(&session, probe, params, *cpu).map_err(Trouble::Failed)?;
             if let Some(seconds) = idle {
@@ -156,17 +153,4 @@ fn checked(task: &Task) -> Result<(&NetParams, &Ends), Trouble> {
         Some(ends) => Ok((params, ends)),
         None => Err(Trouble::Failed(format!("'{}' was started without the token of its two ends", task.experiment.id))),
     }
-}
-
-/// Bytes per send of a flow, or per message of it: under load the block is the probe's.
-fn flow_block_bytes(params: &NetParams, way: Way) -> usize {
-    match (params.mode, way) {
-        (NetMode::Load, Way::Up | Way::Down) => load::STREAM_BLOCK_BYTES,
-        _ => block_bytes(params),
-    }
-}
-
-/// Bytes per send, or per message; the plan has seen to it that they are few.
-fn block_bytes(params: &NetParams) -> usize {
-    usize::try_from(params.block.min(rows::MOST_BLOCK_BYTES)).unwrap_or(1)
 }

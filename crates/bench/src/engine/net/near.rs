@@ -15,7 +15,7 @@ use sys::clock::Timer;
 use sys::net::path::{mtu_discovery, path_mtu};
 use sys::net::tcp::tcp_state;
 
-use super::datagrams::{ANOTHER_FAILED, Pool, did_not_come};
+use super::datagrams::pool::{ANOTHER_FAILED, Pool, did_not_come};
 use super::flows::{self, DataEnd, protocols};
 use super::sent;
 use crate::engine::Window;

@@ -13,7 +13,7 @@ use model::io::{Direction, NetMode, Protocol};
 use model::wire::{Observations, Role};
 use sys::clock::Timer;
 
-use super::datagrams::{Pool, Share};
+use super::datagrams::pool::{Pool, Share};
 use super::flows::DataEnd;
 use super::*;
 use crate::engine::{Flow, FlowMetric, Tally, Window};

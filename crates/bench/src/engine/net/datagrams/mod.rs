@@ -13,7 +13,7 @@ mod far;
 mod header;
 mod near;
 mod pace;
-mod pool;
+pub(super) mod pool;
 mod receiving;
 mod search;
 mod sending;
@@ -23,6 +23,3 @@ pub(super) use exchange::{Exchanger, give_back};
 pub(super) use far::{receive_all, send_all, settle};
 pub(super) use header::Form;
 pub(super) use near::Stream;
-#[cfg(test)]
-pub(super) use pool::Share;
-pub(super) use pool::{ANOTHER_FAILED, Pool, did_not_come};
