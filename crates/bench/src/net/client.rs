@@ -15,7 +15,7 @@ use sys::process;
 
 use super::control::watch_over;
 use super::frames::{self, NoFrame};
-use super::handshake::{Admitted, Cause, Hello, ClientMessage, ServerMessage, VERSIONS, Welcome, common, tame};
+use super::handshake::{Admitted, Cause, ClientMessage, Hello, ServerMessage, VERSIONS, Welcome, common, tame};
 use super::key::{Challenge, Key, Prover};
 use super::preface::{Preface, Purpose, Token};
 use super::target::Target;

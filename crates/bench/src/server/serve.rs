@@ -18,19 +18,21 @@ use model::machine::Machine;
 use sys::clock::{Calibration, Timer, monotonic_raw_seconds};
 use sys::process;
 
-use crate::net::incoming::DataConnections;
-use crate::net::listener::Listener;
-use crate::net::control::watch_over;
-use crate::net::frames::{self, NoFrame};
-use crate::net::handshake::{Admitted, Cause, Hello, Limits, MOST_BYTES_BEFORE, ClientMessage, ServerMessage, VERSIONS, Welcome};
-use crate::net::handshake::{common, tame};
-use crate::net::key::{Challenge, Key, Prover};
-use crate::net::path;
-use crate::net::preface::{Preface, Purpose, Token};
-use super::queue::{QueuePlace, ClientQueue};
-use crate::net::messages::RunReply;
+use super::queue::{ClientQueue, QueuePlace};
 use crate::engine::net::far::{self, Home};
 use crate::engine::net::serve_late;
+use crate::net::control::watch_over;
+use crate::net::frames::{self, NoFrame};
+use crate::net::handshake::{
+    Admitted, Cause, ClientMessage, Hello, Limits, MOST_BYTES_BEFORE, ServerMessage, VERSIONS, Welcome,
+};
+use crate::net::handshake::{common, tame};
+use crate::net::incoming::DataConnections;
+use crate::net::key::{Challenge, Key, Prover};
+use crate::net::listener::Listener;
+use crate::net::messages::RunReply;
+use crate::net::path;
+use crate::net::preface::{Preface, Purpose, Token};
 use crate::plan::place;
 use crate::suite::MOST_BLOCK_BYTES;
 
@@ -260,8 +262,13 @@ impl Server {
     fn launch(&self, token: Token, control: &TcpStream, from: IpAddr) {
         let served = self.queue.launch(token, from, control).and_then(|launch| {
             let cpus = |flows: usize| place(u32::try_from(flows).unwrap_or(MOST_FLOWS), &self.machine).0;
-            let home =
-                Home { listener: &self.listener, connections: &self.connections, cpus: &cpus, timer: self.timer, limits: &self.limits };
+            let home = Home {
+                listener: &self.listener,
+                connections: &self.connections,
+                cpus: &cpus,
+                timer: self.timer,
+                limits: &self.limits,
+            };
             let served = catch_unwind(AssertUnwindSafe(|| (self.serve_launch)(control, &home)));
             drop(launch);
             served.unwrap_or_else(|_| {
@@ -377,7 +384,13 @@ impl Server {
     }
 
     /// A client's turn, until it leaves or has to.
-    fn keep_alive(&self, stream: &TcpStream, from: IpAddr, place: &QueuePlace<'_>, known: &KnownClient) -> Result<(), Refusal> {
+    fn keep_alive(
+        &self,
+        stream: &TcpStream,
+        from: IpAddr,
+        place: &QueuePlace<'_>,
+        known: &KnownClient,
+    ) -> Result<(), Refusal> {
         let stopped = || Refusal(Cause::Other, "the server was stopped".to_owned());
         let token = place.turn(from).ok_or_else(stopped)?;
         let _served = Served(&self.served);

@@ -11,12 +11,12 @@ use model::io::NetMode;
 use proptest::prelude::*;
 use sys::clock::monotonic_raw_seconds;
 
-use super::serve::{Notice, Server, ServerOptions};
+use super::serve::{Notice, Server, ServerOptions, serve};
 use crate::engine::net::far::{self, Home};
 use crate::net::handshake::{Admitted, Cause, ClientMessage, Hello, Limits, ServerMessage, VERSIONS, Welcome};
 use crate::net::messages::RunReply;
 use crate::net::preface::{PREFACE_BYTES, Preface, Purpose, Token};
-use crate::net::{Key, NoSession, ServerSession, Target, frames};
+use crate::net::{Key, NoSession, ServerSession, Target, frames, path, read_as_everything};
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -87,7 +87,9 @@ fn who_knows_the_key_is_let_in_and_learns_of_the_other_host() {
         assert!(!session.peer().machine.cpu.placement_order().is_empty());
         assert_eq!(session.obstacle(NetMode::Stream), None);
     });
-    let Some(Notice::SessionEnded { version, because: None, launches: 0, .. }) = told.last() else { panic!("{told:?}") };
+    let Some(Notice::SessionEnded { version, because: None, launches: 0, .. }) = told.last() else {
+        panic!("{told:?}")
+    };
     assert_eq!(version, "0.0.2");
 }
 

@@ -259,9 +259,9 @@ mod tests {
     fn a_connection_that_takes_its_time_is_served_all_the_same() {
         let listener = Listener::open("127.0.0.1:0".parse().unwrap()).unwrap();
         let (token, windows) = (Token::new(), Windows::new(1, sys::clock::Timer::system()));
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let data = listener.accept().unwrap().0;
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut near = TcpStream::connect(tcp.local_addr().unwrap()).unwrap();
+        let data = tcp.accept().unwrap().0;
         thread::scope(|scope| {
             scope.spawn(|| listener.receive(&|preface, stream| serve_late(&listener, &preface, &stream)).unwrap());
             scope.spawn(|| serve(&data, &listener, token, 8, &windows).unwrap());

@@ -14,20 +14,20 @@ use sys::team;
 
 use super::content::Content;
 use super::datagrams::{self, Form};
+use super::flows::PATIENCE;
 use super::flows::{self, DataEnd, Way, protocols, ways};
 use super::near::forbidden;
-use super::windows::Windows;
-use super::flows::PATIENCE;
 use super::sizes::flow_block_bytes;
+use super::windows::Windows;
 use super::{bounds, connect, load, pingpong, stream, transfer};
-use crate::net::incoming::DataConnections;
-use crate::net::listener::Listener;
 use crate::net::control::watch_over;
 use crate::net::frames::{self, NoFrame};
 use crate::net::handshake::Limits;
+use crate::net::incoming::DataConnections;
+use crate::net::listener::Listener;
+use crate::net::messages::{Counts, Opened, Opening, RunReply, RunRequest};
 use crate::net::path::congestion_control;
 use crate::net::preface::Token;
-use crate::net::messages::{Counts, Opened, Opening, RunRequest, RunReply};
 
 /// Bytes that the near end has sent are waited for as long as some come within this time; what has not come by then is
 /// counted as it is.
@@ -83,7 +83,8 @@ fn conversation(control: &TcpStream, home: &Home<'_>) -> Result<(), String> {
     let ends = flows::gather(home.listener, &arrivals, &protocols(&params), (own, peer, token), PATIENCE)
         .map_err(|error| format!("the near end did not connect all its data: {error}"))?;
     drop(arrivals);
-    let launch = Launch { listener: home.listener, params, ways, ends, token, windows: Windows::new(cpus.len(), home.timer) };
+    let launch =
+        Launch { listener: home.listener, params, ways, ends, token, windows: Windows::new(cpus.len(), home.timer) };
     launch.run(control, &cpus, (most_seconds.min(home.limits.most_seconds), home.limits))
 }
 

@@ -21,8 +21,8 @@ use sys::pages::Pages;
 
 use super::content::{Content, number};
 use super::flows::DataEnd;
-use super::near::{SILENCE, Session, gone, silent, trouble};
 use super::headers::{tcp_link_bytes, udp_header_bytes};
+use super::near::{SILENCE, Session, gone, silent, trouble};
 use super::part::{Moment, Part};
 use super::windows::Windows;
 use crate::engine::moments::Moments;

@@ -42,11 +42,11 @@ use model::wire::{Ends, Task};
 use sys::clock::Calibration;
 
 use super::{Engine, Opened, Preparing, Trouble};
+use crate::net::handshake::Limits;
 use crate::net::incoming::DataConnections;
 use crate::net::listener::Listener;
-use crate::net::handshake::Limits;
-use crate::net::preface::{Purpose, Token};
 use crate::net::messages::Opening;
+use crate::net::preface::{Purpose, Token};
 use crate::plan::{PlanError, Planned, Request};
 pub(crate) use connect::serve_late;
 use flow::NetFlow;
@@ -110,12 +110,13 @@ impl Engine for NetEngine {
 fn serve_at(address: SocketAddr, task: &Task, launch: &mut dyn Preparing) -> Result<(), Trouble> {
     let (_, ends) = checked(task)?;
     let calibration = Calibration::begin();
-    let listener =
-        Listener::open(address).map_err(|error| Trouble::Failed(format!("cannot listen on {}: {error}", address.ip())))?;
+    let listener = Listener::open(address)
+        .map_err(|error| Trouble::Failed(format!("cannot listen on {}: {error}", address.ip())))?;
     launch.listening(&listener.address().to_string());
     let timer = calibration.finish(CALIBRATION);
     let (connections, cpus) = (DataConnections::default(), |_| task.cpus.clone());
-    let home = far::Home { listener: &listener, connections: &connections, cpus: &cpus, timer, limits: &Limits::none() };
+    let home =
+        far::Home { listener: &listener, connections: &connections, cpus: &cpus, timer, limits: &Limits::none() };
     let admission = Token::parse(&ends.token);
     // One launch, and the listener is closed again.
     let admitted = Mutex::new(false);

@@ -16,8 +16,8 @@ use sys::clock::Timer;
 use sys::pages::Pages;
 
 use super::content::{Content, number};
-use super::near::{SILENCE, Session, silent, trouble};
 use super::headers::{tcp_link_bytes, udp_header_bytes};
+use super::near::{SILENCE, Session, silent, trouble};
 use super::part::{Moment, Part};
 use super::spinning::{self, Spinning, again};
 use super::stream::is_end;

@@ -9,8 +9,6 @@ use model::warning::Warning;
 use crate::plan::{PlanError, Planned, Request, place, thread_counts};
 use crate::suite::{LOSS_GOAL_PER_MILLION, MOST_THREADS, NetStanza, Sampling, block_range, known_modes, traits};
 
-use crate::suite::MOST_BLOCK_BYTES;
-
 /// Expected seconds per launch beside samples and warm-up: starting the second process, and finding each other.
 const SETUP_SECONDS: f64 = 0.05;
 

@@ -23,8 +23,8 @@ use sys::net::zero_copy::Told;
 
 use super::blocks::{Inbox, Outbox};
 use super::content::Content;
-use super::near::{SILENCE, gone, trouble};
 use super::headers::tcp_link_bytes;
+use super::near::{SILENCE, gone, trouble};
 use super::part::{Moment, Part};
 use super::sent::{self, InSamples, Look};
 use super::windows::Windows;

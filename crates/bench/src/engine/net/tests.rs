@@ -14,11 +14,11 @@ use model::wire::{Observations, Role};
 use sys::clock::Timer;
 
 use super::datagrams::pool::{Pool, Share};
-use super::flows::DataEnd;
+use super::flows::{DataEnd, PATIENCE};
 use super::*;
 use crate::engine::{Flow, FlowMetric, Tally, Window};
 use crate::net::frames;
-use crate::net::messages::{Opened as OpenedThere, RunRequest, RunReply};
+use crate::net::messages::{Opened as OpenedThere, RunReply, RunRequest};
 
 mod datagrams;
 mod latency;
@@ -196,27 +196,31 @@ fn conversing(task: &Task, telling: &mut Telling, act: impl FnOnce(&TcpStream, &
     let listener = Listener::open("127.0.0.1:0".parse().unwrap()).unwrap();
     telling.listening(&listener.address().to_string());
     let (connections, act) = (DataConnections::default(), Mutex::new(Some(act)));
-    listener.receive(&|preface, control| {
-        if preface.purpose != Purpose::ProcessRun {
-            return connections.bring(preface, control);
-        }
-        let RunRequest::Open(_) = frames::read(&control, PATIENCE).unwrap() else { panic!("what is to be measured") };
-        let token = Token::new();
-        let arrivals = connections.expect(token);
-        let opened = OpenedThere { token: token.as_str().into(), cpus: task.cpus.clone(), congestion_control: None };
-        frames::write(&control, &RunReply::Opened(Box::new(opened))).unwrap();
-        let peer = (control.local_addr().unwrap(), control.peer_addr().unwrap(), token);
-        let ends = flows::gather(&listener, &arrivals, &flows::protocols(params), peer, PATIENCE).unwrap();
-        if let DataEnd::Udp(socket) = &ends[0] {
-            // Nobody says that there are no more datagrams: these ends do not watch the control connection.
-            socket.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
-        }
-        frames::write(&control, &RunReply::Complete).unwrap();
-        let act = lock(&act).take().unwrap();
-        act(&control, &ends[0], token);
-        listener.close();
-    })
-    .unwrap();
+    listener
+        .receive(&|preface, control| {
+            if preface.purpose != Purpose::ProcessRun {
+                return connections.bring(preface, control);
+            }
+            let RunRequest::Open(_) = frames::read(&control, PATIENCE).unwrap() else {
+                panic!("what is to be measured")
+            };
+            let token = Token::new();
+            let arrivals = connections.expect(token);
+            let opened =
+                OpenedThere { token: token.as_str().into(), cpus: task.cpus.clone(), congestion_control: None };
+            frames::write(&control, &RunReply::Opened(Box::new(opened))).unwrap();
+            let peer = (control.local_addr().unwrap(), control.peer_addr().unwrap(), token);
+            let ends = flows::gather(&listener, &arrivals, &flows::protocols(params), peer, PATIENCE).unwrap();
+            if let DataEnd::Udp(socket) = &ends[0] {
+                // Nobody says that there are no more datagrams: these ends do not watch the control connection.
+                socket.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+            }
+            frames::write(&control, &RunReply::Complete).unwrap();
+            let act = lock(&act).take().unwrap();
+            act(&control, &ends[0], token);
+            listener.close();
+        })
+        .unwrap();
 }
 
 /// One window of so many milliseconds after a lead of 10 ms, the same for all threads.
@@ -561,8 +565,14 @@ fn flows_that_do_not_come_are_an_error() {
     let arrivals = connections.expect(token);
     for protocol in [Protocol::Tcp, Protocol::Udp] {
         let patience = Duration::from_millis(50);
-        let error = flows::gather(&listener, &arrivals, &[protocol; 2], (listener.address(), listener.address(), token), patience)
-            .unwrap_err();
+        let error = flows::gather(
+            &listener,
+            &arrivals,
+            &[protocol; 2],
+            (listener.address(), listener.address(), token),
+            patience,
+        )
+        .unwrap_err();
         assert!(error.to_string().contains("0 of 2 data connections came"), "{error}");
     }
 }

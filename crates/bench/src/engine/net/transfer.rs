@@ -18,8 +18,8 @@ use sys::net::tcp::tcp_carried;
 
 use super::blocks::{Inbox, Outbox};
 use super::content::Content;
-use super::near::{SILENCE, gone, trouble};
 use super::headers::tcp_link_bytes;
+use super::near::{SILENCE, gone, trouble};
 use super::part::{Moment, Part};
 use super::sent::{self, InSamples, Look};
 use super::stream::is_end;

@@ -263,7 +263,13 @@ fn launches_that_set_up_connections_at_one_door_do_not_disturb_each_other() {
     let listener = Listener::open("127.0.0.1:0".parse().unwrap()).unwrap();
     let theirs = task_of(&params, Role::Peer, Token::new().as_str());
     let (connections, cpus, limits) = (DataConnections::default(), |_| theirs.cpus.clone(), Limits::none());
-    let home = far::Home { listener: &listener, connections: &connections, cpus: &cpus, timer: Timer::system(), limits: &limits };
+    let home = far::Home {
+        listener: &listener,
+        connections: &connections,
+        cpus: &cpus,
+        timer: Timer::system(),
+        limits: &limits,
+    };
     let greet = |preface: crate::net::preface::Preface, stream: TcpStream| match preface.purpose {
         Purpose::ProcessRun => far::serve(&stream, &home).unwrap(),
         Purpose::Data => connections.bring(preface, stream),

@@ -184,7 +184,8 @@ fn bytes_that_come_slowly_are_waited_for_and_those_that_stop_are_not() {
 fn a_far_end_that_counts_less_than_was_sent_is_found_out() {
     let losing = |task: &Task, telling: &mut Telling| {
         conversing(task, telling, |control, _, _| {
-            let Ok(RunRequest::Window(Announced { number, seconds: None, .. })) = frames::read(control, PATIENCE) else {
+            let Ok(RunRequest::Window(Announced { number, seconds: None, .. })) = frames::read(control, PATIENCE)
+            else {
                 panic!("a window without an end")
             };
             frames::write(control, &RunReply::PartialPreface { number }).unwrap();
