@@ -307,7 +307,14 @@ mod tests {
 
     fn running(is_expired: bool) -> ClaimedTask {
         let name = "memory".into();
-        ClaimedTask { name, by: None, expected_seconds: 10.0, since_seconds: Some(4.0), silent_seconds: None, is_expired }
+        ClaimedTask {
+            name,
+            by: None,
+            expected_seconds: 10.0,
+            since_seconds: Some(4.0),
+            silent_seconds: None,
+            is_expired,
+        }
     }
 
     fn standing() -> SchedulerState {

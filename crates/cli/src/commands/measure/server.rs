@@ -1,6 +1,6 @@
 //! The server that a run measures the network with.
 
-use bench::net::{Key, NoSession, Target, ServerSession};
+use bench::net::{Key, NoSession, ServerSession, Target};
 
 use crate::exit::{Outcome, Result, complain};
 
