@@ -9,7 +9,7 @@ use model::wire::{Ends, HeldFile};
 
 use crate::evidence::Repetition;
 use crate::judge::Launched;
-use crate::net::Visit;
+use crate::net::ServerSession;
 use crate::plan::{Plan, Planned};
 use crate::target::DiskTarget;
 
@@ -23,7 +23,7 @@ pub(crate) struct ResourceContext<'a> {
     /// Where disks are measured.
     pub(crate) disk: Option<&'a DiskTarget>,
     /// The server on another host.
-    pub(crate) visit: Option<&'a Visit>,
+    pub(crate) visit: Option<&'a ServerSession>,
     /// Seconds for the whole run.
     pub(crate) time_budget: Option<f64>,
 }

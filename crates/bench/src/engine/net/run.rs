@@ -4,7 +4,7 @@ use model::experiment::{LOOPBACK, NetParams, Params};
 use model::wire::{Ends, Role};
 
 use crate::engine::resources::{Provided, ResourceContext, RunResources, Scheduling, User, WillMake};
-use crate::net::Visit;
+use crate::net::ServerSession;
 use crate::net::preface::Token;
 use crate::plan::Planned;
 
@@ -13,7 +13,7 @@ const LOOPBACK_INTERFACE: &str = "lo";
 
 /// The session of a run, if it has one.
 pub(crate) struct NetResources<'a> {
-    visit: Option<&'a Visit>,
+    visit: Option<&'a ServerSession>,
 }
 
 impl<'a> NetResources<'a> {
@@ -42,7 +42,7 @@ impl<'a> NetResources<'a> {
 
 impl RunResources for NetResources<'_> {
     fn scheduling(&self) -> Scheduling {
-        let interface = self.visit.map_or_else(|| Some(LOOPBACK_INTERFACE.to_owned()), Visit::interface);
+        let interface = self.visit.map_or_else(|| Some(LOOPBACK_INTERFACE.to_owned()), ServerSession::interface);
         let watched = machine::Watched { disks: Vec::new(), interface };
         Scheduling { operations_wait: true, watched, ..Scheduling::default() }
     }
