@@ -4,6 +4,8 @@
 
 use std::io::Write as _;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use model::document::Document;
@@ -54,7 +56,7 @@ pub(crate) fn fitting(files: impl IntoIterator<Item = Unpacked>) -> Result<Vec<F
     let refuse = |error: std::io::Error| RenderError::new(format!("the document cannot be packed: {error}"));
     let mut kept: Vec<File> = Vec::new();
     for (name, media, about, bytes) in files {
-        let packed = base64(&gzip(&bytes).map_err(refuse)?);
+        let packed = STANDARD.encode(gzip(&bytes).map_err(refuse)?);
         let before: usize = kept.iter().map(|file| file.packed.len()).sum();
         if before + packed.len() <= MOST {
             kept.push(File { name, media, about, size: size(bytes.len() as u64), packed });
@@ -69,37 +71,11 @@ fn gzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// Base64 with padding (RFC 4648, section 4).
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for three in bytes.chunks(3) {
-        let at = |index: usize| u32::from(three.get(index).copied().unwrap_or(0));
-        let bits = at(0) << 16 | at(1) << 8 | at(2);
-        for place in 0..4 {
-            let digit = (bits >> (18 - 6 * place)) & 63;
-            text.push(if place > three.len() { '=' } else { char::from(DIGITS[digit as usize]) });
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Read as _;
 
     use super::*;
-
-    #[test]
-    fn base64_is_that_of_the_rfc() {
-        // RFC 4648, section 10.
-        let vectors =
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE=")];
-        for (plain, coded) in vectors {
-            assert_eq!(base64(plain.as_bytes()), coded);
-        }
-        assert_eq!(base64(&[0xfb, 0xff, 0xbf]), "+/+/");
-    }
 
     #[test]
     fn what_is_packed_can_be_unpacked() {
