@@ -3,4 +3,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| bench::reference::read_as_every_output(bytes));
+fuzz_target!(|bytes: &[u8]| tools::read_as_every_output(bytes));

@@ -7,7 +7,6 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::plan::Plan;
-use crate::reference::find;
 use crate::runner::Detected;
 use crate::suite::Sampling;
 
@@ -28,7 +27,7 @@ pub(crate) struct Asked {
 
 /// The tools beside a planned row: their ids, which are part of the program.
 pub(crate) mod tool_names {
-    use super::{Deserialize, Deserializer, Serialize, Serializer, find};
+    use super::{Deserialize, Deserializer, Serialize, Serializer};
     use serde::de::Error as _;
 
     pub(crate) fn serialize<S: Serializer>(tools: &[&'static str], serializer: S) -> Result<S::Ok, S::Error> {
@@ -37,7 +36,7 @@ pub(crate) mod tool_names {
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<&'static str>, D::Error> {
         let known = |name: String| {
-            let tool = find(&name).map(|tool| tool.about().tool);
+            let tool = tools::ids().find(|id| *id == name);
             tool.ok_or_else(|| D::Error::custom(format!("'{name}' is no reference tool of this version")))
         };
         Vec::<String>::deserialize(deserializer)?.into_iter().map(known).collect()
@@ -83,9 +82,8 @@ mod tests {
 
     #[test]
     fn every_plan_comes_back_as_it_was() {
-        let tools = crate::reference::REFERENCES.iter().map(|reference| reference.about().tool);
         for name in Suite::names() {
-            let request = Request { references: tools.clone().collect(), ..Request::of(Suite::find(name).unwrap()) };
+            let request = Request { references: tools::ids().collect(), ..Request::of(Suite::find(name).unwrap()) };
             let plan = plan(&request, &machine_with_cpus(2)).unwrap();
             let asked = Asked {
                 plan,

@@ -284,7 +284,7 @@ pub fn sweep(folder: &Path) {
             }
             // One that is gone may have a successor of the same number: that is not ours to end.
             Entry::Started(leader) if leader.started.is_some() && !leader.is_gone() => {
-                crate::reference::run::end_group(leader.process);
+                crate::references::run::end_group(leader.process);
             }
             _ => {}
         }

@@ -18,7 +18,7 @@ pub mod live;
 pub mod net;
 pub mod plan;
 pub mod probe;
-pub mod reference;
+pub mod references;
 pub mod runner;
 mod scaling;
 pub mod server;

@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::asked;
 use crate::engine::ENGINES;
-use crate::reference::find;
 use crate::runner::BLOCK_SECONDS;
 use crate::suite::{MOST_THREADS, Sampling, Suite, Threads};
 use crate::target::DiskTarget;
@@ -343,7 +342,7 @@ fn put_tools_beside(row: &mut Planned, request: &Request) {
         return;
     }
     let wanted = |tool: &&&str| of_suite.is_none_or(|suite| suite.has(tool));
-    let stands = |tool: &&&str| find(tool).is_some_and(|tool| tool.stands_beside(&row.experiment).is_ok());
+    let stands = |tool: &&&str| tools::find(tool).is_some_and(|tool| tool.supports(&row.experiment).is_ok());
     row.beside = request.references.iter().filter(wanted).filter(stands).copied().collect();
     if !row.beside.is_empty() {
         let sampling = row.sampling.clone();
@@ -575,7 +574,7 @@ mod tests {
     #[test]
     fn the_classic_suite_keeps_within_its_time_beside_every_tool() {
         let machine = machine_with_cpus(2);
-        let references: Vec<&str> = crate::reference::REFERENCES.iter().map(|tool| tool.about().tool).collect();
+        let references: Vec<&str> = tools::ids().collect();
         let with = |references_of_suite| {
             let request = Request {
                 references: references.clone(),

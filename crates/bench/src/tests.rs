@@ -213,7 +213,7 @@ pub(crate) fn setting<'a>(machine: &'a Machine, declared: &'a machine::Declared)
         began: 0.0,
         verify_only: false,
         disk: None,
-        places: crate::reference::detect::Places::default(),
+        places: crate::references::detect::Places::default(),
         stored: false,
         visit: None,
     }

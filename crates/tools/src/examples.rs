@@ -1,4 +1,4 @@
-//! Experiments to try a tool beside: each small, each alike to what its adapter compares.
+//! Small benchmarks to try tools with.
 
 use model::experiment::{
     Area, DiskChoices, DiskParams, Experiment, MemoryChoices, MemoryParams, NetParams, Params, disk_id, memory_id,
@@ -9,7 +9,7 @@ use model::isa::{Element, Isa, MemoryOp, MemoryPattern, Pages};
 use model::linpack::{LinpackChoices, LinpackEngine, LinpackOp, LinpackParams, linpack_id};
 
 /// Straight through memory.
-pub(super) fn memory(op: MemoryOp, isa: Isa, working_set: u64, threads: u32) -> Experiment {
+pub fn memory(op: MemoryOp, isa: Isa, working_set: u64, threads: u32) -> Experiment {
     let params = MemoryParams {
         pattern: MemoryPattern::Sequential,
         op,
@@ -36,7 +36,7 @@ pub(super) fn memory(op: MemoryOp, isa: Isa, working_set: u64, threads: u32) -> 
 }
 
 /// A chase of one chain through a whole buffer in huge pages.
-pub(super) fn chase(working_set: u64) -> Experiment {
+pub fn chase(working_set: u64) -> Experiment {
     let mut experiment = memory(MemoryOp::Load, Isa::Scalar, working_set, 1);
     if let Params::Memory(params) = &mut experiment.params {
         (params.pattern, params.pages, params.chains) = (MemoryPattern::Chase, Pages::Huge2M, Some(1));
@@ -46,7 +46,7 @@ pub(super) fn chase(working_set: u64) -> Experiment {
 }
 
 /// Requests to a disk.
-pub(super) fn disk(params: DiskParams) -> Experiment {
+pub fn disk(params: DiskParams) -> Experiment {
     Experiment {
         id: disk_id(&params, DiskChoices::default()),
         area: Area::Disk,
@@ -58,7 +58,7 @@ pub(super) fn disk(params: DiskParams) -> Experiment {
 }
 
 /// Over the loopback interface, from the near end to the far one.
-pub(super) fn net(protocol: Protocol, mode: NetMode, block: u64, threads: u32) -> Experiment {
+pub fn net(protocol: Protocol, mode: NetMode, block: u64, threads: u32) -> Experiment {
     let params = NetParams {
         protocol,
         mode,
@@ -82,7 +82,7 @@ pub(super) fn net(protocol: Protocol, mode: NetMode, block: u64, threads: u32) -
 }
 
 /// Random direct reads of 4 KiB of a file of 1 MiB, so many at a time.
-pub(super) fn random_reads(engine: DiskEngine, depth: u32) -> Experiment {
+pub fn random_reads(engine: DiskEngine, depth: u32) -> Experiment {
     disk(DiskParams {
         pattern: DiskPattern::Random,
         op: DiskOp::Read,
@@ -101,7 +101,7 @@ pub(super) fn random_reads(engine: DiskEngine, depth: u32) -> Experiment {
 }
 
 /// Linear equations of this many unknowns.
-pub(super) fn linpack(n: u64, threads: u32) -> Experiment {
+pub fn linpack(n: u64, threads: u32) -> Experiment {
     let params = LinpackParams {
         op: LinpackOp::Lu,
         engine: LinpackEngine::Own,

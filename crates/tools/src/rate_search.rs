@@ -1,15 +1,15 @@
-//! The highest rate at which a tool keeps what an experiment asks for, where the tool has no search of its own.
+//! The highest rate at which a tool keeps the loss goal of a benchmark, where the tool has no search of its own.
 //!
-//! It is run as fast as it can first. Where that loses too much it is offered less: half of it until little enough is
+//! The tool is run as fast as it can first. Where that loses too much it is offered less: half of it until little enough is
 //! lost, then the middle between what was kept and what was not, until the two are close. From then on every pair is run
 //! at the rate that was found, and a little slower once that no longer holds. Only a run that keeps the goal is a figure,
 //! as with our own search; all runs are in the tool's raw output.
 
-use model::experiment::NetParams;
+use model::experiment::Experiment;
 use model::io::NetMode;
 use serde::{Deserialize, Serialize};
 
-use super::Reading;
+use crate::output::Reading;
 
 /// How close the highest rate that held and the lowest that did not are to be: within this share nothing more is looked
 /// for, which costs a tool at most so much of its figure.
@@ -22,12 +22,12 @@ const SLOWER: f64 = 0.95;
 /// that close a factor of two to `CLOSE`.
 pub const MOST_RUNS: u32 = 15;
 
-/// What a tool sent, in bytes per second (its detail `sent`), if more of it was lost (`loss`) than may be; `None` where
-/// that was little enough, and where there is no goal.
-pub(super) fn sent_too_fast(params: &NetParams, reading: &Reading) -> Option<f64> {
-    let goal = (params.mode == NetMode::NoDrop).then(|| f64::from(params.loss_goal_per_million.unwrap_or(0)) * 1e-6)?;
-    let detail = |key: &str| reading.details.get(key)?.as_f64();
-    detail("sent").filter(|_| detail("loss").is_none_or(|lost| lost > goal))
+/// What a tool sent, in bytes per second (its detail `sent`), if more of it was lost (`loss`) than the benchmark allows: the
+/// run has no value then, and the tool is to be run slower. `None` where little enough was lost, and where there is no goal.
+pub fn sent_too_fast(experiment: &Experiment, reading: &Reading) -> Option<f64> {
+    let params = experiment.net().filter(|params| params.mode == NetMode::NoDrop)?;
+    let goal = f64::from(params.loss_goal_per_million.unwrap_or(0)) * 1e-6;
+    reading.detail("sent").filter(|_| reading.detail("loss").is_none_or(|lost| lost > goal))
 }
 
 /// A search over runs of a tool, in bytes per second.

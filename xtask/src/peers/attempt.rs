@@ -151,7 +151,7 @@ impl Attempt {
     /// What a tool's environment held but its locale and its folder, as it is written before a command.
     pub(crate) fn environment(&self) -> Vec<String> {
         let all = self.0.get("env").and_then(Value::as_object).into_iter().flatten();
-        let its_own = all.filter(|(name, value)| *name != "LC_ALL" && *value != bench::reference::FOLDER);
+        let its_own = all.filter(|(name, value)| *name != "LC_ALL" && *value != tools::FOLDER);
         its_own.filter_map(|(name, value)| Some(format!("{name}='{}'", value.as_str()?))).collect()
     }
 

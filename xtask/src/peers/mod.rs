@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use bench::host;
-use bench::reference::detect::Places;
+use bench::references::detect::Places;
 
 use crate::set_up;
 use crate::shell::{Shell, succeeds};

@@ -22,8 +22,8 @@ use model::warning::{WARNINGS, WarningCode};
 use sys::clock::{Calibration, Source as TimerSource, monotonic_raw_seconds};
 
 use crate::plan::{Plan, Planned, Request, plan};
-use crate::reference::catalogue;
-use crate::reference::detect::Places;
+use crate::references::catalogue;
+use crate::references::detect::Places;
 use crate::runner::{Setting, WorkerCommand};
 use crate::suite::Suite;
 use crate::target::DiskTarget;

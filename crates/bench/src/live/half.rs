@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use model::document::Document;
 use sys::process;
+use tools::Invocation;
 
 use super::LiveSide;
-use crate::reference::Invocation;
-use crate::reference::run::run;
+use crate::references::run::run;
 use crate::store;
 
 /// Seconds that the first half may take: nothing is known of its options, only that nobody waits for longer.

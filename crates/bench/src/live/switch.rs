@@ -9,7 +9,7 @@ use std::time::Duration;
 use sys::clock::monotonic_raw_seconds;
 use sys::process::stop_signal;
 
-use crate::reference::run::end_group;
+use crate::references::run::end_group;
 
 /// Seconds that a switch command may take: settings of a kernel take milliseconds, a service that is restarted seconds.
 pub const SWITCH_SECONDS: f64 = 30.0;

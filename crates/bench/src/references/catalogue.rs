@@ -7,17 +7,17 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError, mpsc};
 
 use model::doctor::FoundTool;
-use model::experiment::{Area, DiskParams, Experiment, Params};
+use model::experiment::Experiment;
 use model::reference::{CheckOutcome, KnownTool, ToolCheck};
 use model::sample::MetricName;
 use model::unit::Unit;
 use model::wire::HeldFile;
 use sys::clock::monotonic_raw_seconds;
 use sys::process::stop_signal;
+use tools::{Invocation, ReferenceTool, TOOLS, Target, ToolDescription};
 
 use super::detect::{Found, NotFound, Places, detect_within};
 use super::run::run;
-use super::{About, Invocation, REFERENCES, Reference, Target};
 
 /// Seconds that a tool is asked to measure for a check. Those that count in whole seconds take one.
 const CHECK_SECONDS: f64 = 0.1;
@@ -39,26 +39,26 @@ pub fn found(places: &Places, timeout_seconds: f64) -> Vec<FoundTool> {
 
 /// All tools that are known, in the order of the table; all are asked at once for their versions, within so many seconds.
 pub fn known(places: &Places, timeout_seconds: f64) -> Vec<KnownTool> {
-    let ask = |about: &'static About| {
-        let found = detect_within(about, places, timeout_seconds);
+    let ask = |tool: &'static ToolDescription| {
+        let found = detect_within(tool, places, timeout_seconds);
         let path = match &found {
             Ok(found) => Some(&found.path),
             Err(NotFound::Unusable { path, .. }) => Some(path),
             Err(NotFound::Missing(_)) => None,
         };
         KnownTool {
-            tool: about.tool.to_owned(),
+            tool: tool.id.to_owned(),
             found: found.is_ok(),
             path: path.map(|path| path.display().to_string()),
             version: found.as_ref().ok().and_then(|found| found.version.clone()),
             reason: found.as_ref().err().map(|error| error.reason().to_owned()),
-            stands_beside: about.stands_beside.to_owned(),
-            how_to_get: about.how_to_get.to_owned(),
+            stands_beside: tool.compared_with.to_owned(),
+            how_to_get: tool.how_to_get.to_owned(),
             check: None,
         }
     };
     std::thread::scope(|scope| {
-        let asked: Vec<_> = REFERENCES.iter().map(|reference| scope.spawn(move || ask(reference.about()))).collect();
+        let asked: Vec<_> = TOOLS.iter().map(|tool| scope.spawn(move || ask(tool.description()))).collect();
         asked.into_iter().filter_map(|answer| answer.join().ok()).collect()
     })
 }
@@ -122,8 +122,7 @@ pub fn check(tools: &mut [KnownTool], places: &Places, directory: &Path, tell: &
 
 /// A tool that is to be tried.
 struct Trial {
-    reference: &'static dyn Reference,
-    version: Option<String>,
+    reference: &'static dyn ReferenceTool,
     experiment: Experiment,
     /// How it is called, or why it cannot be.
     invocation: Result<Invocation, String>,
@@ -134,14 +133,14 @@ struct Trial {
 impl Trial {
     /// `None` for a tool that is not there.
     fn of(tool: &str, places: &Places, directory: &Path) -> Option<Self> {
-        let reference = super::find(tool)?;
-        let found = detect_within(reference.about(), places, VERSION_SECONDS).ok()?;
-        let experiment = reference.example();
+        let reference = tools::find(tool)?;
+        let found = detect_within(reference.description(), places, VERSION_SECONDS).ok()?;
+        let experiment = (reference.description().example)();
         let (invocation, file) = match invocation(reference, &found, &experiment, directory) {
             Ok((invocation, file)) => (Ok(invocation), file),
             Err(why) => (Err(why), None),
         };
-        Some(Self { reference, version: found.version, experiment, invocation, _file: file })
+        Some(Self { reference, experiment, invocation, _file: file })
     }
 
     fn expected_seconds(&self) -> f64 {
@@ -158,12 +157,12 @@ impl Trial {
     /// Its figure, and the unit of it.
     fn read(&self) -> Result<(f64, Unit), String> {
         let ran = run(self.invocation.as_ref().map_err(Clone::clone)?, &mut |_| {})?;
-        let version = self.version.as_deref().unwrap_or_default();
-        let reading = self.reference.parse(version, &ran.output, &self.experiment)?;
-        let unit = match (reading.metric, self.experiment.area) {
-            (MetricName::Latency, _) => Unit::Second,
-            (MetricName::Iops, _) => Unit::PerSecond,
-            (_, Area::Cpu | Area::Linpack) => Unit::FlopPerSecond,
+        let reading = self.reference.parse(&ran.output, &self.experiment)?;
+        let is_flop = self.experiment.cpu().is_some() || self.experiment.linpack().is_some();
+        let unit = match reading.metric {
+            MetricName::Latency => Unit::Second,
+            MetricName::Iops => Unit::PerSecond,
+            _ if is_flop => Unit::FlopPerSecond,
             _ => Unit::BytePerSecond,
         };
         Ok((reading.value, unit))
@@ -172,12 +171,12 @@ impl Trial {
 
 /// How a tool is called to be tried, and the file that it is given.
 fn invocation(
-    reference: &dyn Reference,
+    reference: &dyn ReferenceTool,
     found: &Found,
     experiment: &Experiment,
     directory: &Path,
 ) -> Result<(Invocation, Option<File>), String> {
-    let (file, held) = (experiment.area == Area::Disk).then(|| scratch(directory, experiment)).transpose()?.unzip();
+    let (file, held) = experiment.disk().map(|params| scratch(directory, params.size)).transpose()?.unzip();
     let cpus =
         sys::affinity::allowed_cpus().map_err(|error| format!("the CPUs of this process are not known: {error}"))?;
     let threads = experiment.params.threads() as usize;
@@ -190,7 +189,7 @@ fn invocation(
         other_cpus: &cpus[cpus.len() - 1..],
         seconds: CHECK_SECONDS,
         file: held.as_ref(),
-        our_rate: (experiment.area != Area::Net).then_some(SLOW_RATE),
+        our_rate: experiment.net().is_none().then_some(SLOW_RATE),
         version: found.version.as_deref().unwrap_or_default(),
         offered_rate: None,
     };
@@ -199,11 +198,8 @@ fn invocation(
 }
 
 /// A nameless file of random bytes, and how a tool opens it. It is gone when it is closed.
-fn scratch(directory: &Path, experiment: &Experiment) -> Result<(File, HeldFile), String> {
+fn scratch(directory: &Path, bytes: u64) -> Result<(File, HeldFile), String> {
     let cannot = |error: std::io::Error| format!("no file can be made in '{}': {error}", directory.display());
-    let Params::Disk(DiskParams { size: bytes, .. }) = experiment.params else {
-        return Err("only disk experiments have a file".to_owned());
-    };
     let mut file = sys::file::unnamed(directory, std::ffi::OsStr::new("assay-check")).map_err(cannot)?;
     let mut random = stats::random::Random::new(1);
     let contents: Vec<u8> = (0..bytes.div_ceil(8)).flat_map(|_| random.next_u64().to_le_bytes()).collect();
@@ -216,7 +212,7 @@ fn scratch(directory: &Path, experiment: &Experiment) -> Result<(File, HeldFile)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reference::tests::program_in;
+    use crate::references::tests::program_in;
     use crate::tests::scratch as scratch_folder;
 
     fn only(folder: &Path) -> Places {
@@ -264,7 +260,7 @@ mod tests {
         program_in(folder.path(), "iperf3", "echo iperf 2.9");
         let tools = known(&only(folder.path()), VERSION_SECONDS);
         let names: Vec<&str> = tools.iter().map(|tool| tool.tool.as_str()).collect();
-        let table: Vec<&str> = REFERENCES.iter().map(|reference| reference.about().tool).collect();
+        let table: Vec<&str> = tools::ids().collect();
         assert_eq!(names, table, "in the order of the table");
         for tool in &tools {
             assert_eq!(tool.found, tool.tool == "fio", "{tool:?}");
@@ -274,7 +270,7 @@ mod tests {
         let of = |name: &str| tools.iter().find(|tool| tool.tool == name).unwrap();
         assert_eq!((of("fio").version.as_deref(), of("ping").path.as_ref()), (Some("3.33"), None));
         assert!(of("iperf3").path.is_some() && of("iperf3").reason.as_ref().unwrap().contains("2.9"));
-        assert_eq!(found(&only(folder.path()), 5.0).len(), REFERENCES.len());
+        assert_eq!(found(&only(folder.path()), 5.0).len(), TOOLS.len());
     }
 
     #[test]

@@ -3,8 +3,7 @@
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 
 use machine::Sysroot;
-
-use super::ListensFor;
+use tools::ListensFor;
 
 /// State of a TCP socket that accepts connections (`TCP_LISTEN` in `include/net/tcp_states.h`).
 const TCP_LISTEN: &str = "0A";

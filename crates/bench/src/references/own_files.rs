@@ -9,8 +9,9 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
+use tools::{FILES, OwnFiles};
+
 use super::run::Lasting;
-use super::{FILES, OwnFiles};
 use crate::net::preface::Token;
 
 /// The share of a file system that is left free, as its so-manieth part, but at most [`MOST_RESERVE_BYTES`]: fuller ones

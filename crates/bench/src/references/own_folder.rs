@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::OwnFolder;
+use tools::OwnFolder;
 
 /// Where such folders are made: every Linux has it, and only an owner can take away what is in it.
 const PARENT: &str = "/tmp";

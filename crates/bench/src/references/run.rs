@@ -13,11 +13,11 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use sys::clock::monotonic_raw_seconds;
 use sys::process::{signal_name, stop_signal};
+use tools::{FOLDER, Invocation, NeededFile, NeededSetting, Output, OwnFolder, PORT, Server};
 
 use super::listening::{free_port, is_listened_at};
 use super::own_files::Files;
 use super::own_folder::Folder;
-use super::{FOLDER, Invocation, NeededFile, NeededSetting, Output, OwnFolder, PORT, Server, complaint};
 
 /// How often we look whether we are to stop. Waking up costs the measured CPUs some microseconds each time.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
@@ -172,9 +172,9 @@ fn listening(server: &Server, port: u16, on_start: &mut dyn FnMut(Lasting<'_>)) 
             running.end();
             let said = running.printed();
             return if said.to_lowercase().contains("in use") {
-                Ok(Listening::PortTaken(complaint(&Output { stdout: said, ..Output::default() })))
+                Ok(Listening::PortTaken(Output { stdout: said, ..Output::default() }.complaint()))
             } else {
-                let said = complaint(&Output { stdout: said, ..Output::default() });
+                let said = Output { stdout: said, ..Output::default() }.complaint();
                 Err(format!("the server '{}' did not stay: {said}", argv.join(" ")))
             };
         }
@@ -199,7 +199,7 @@ fn client(invocation: &Invocation, argv: &[String], on_start: &mut dyn FnMut(Las
         }
         if monotonic_raw_seconds() - began > invocation.timeout_seconds {
             running.end();
-            let said = complaint(&running.output(None));
+            let said = running.output(None).complaint();
             return Err(format!("'{}' took longer than {:.0} s: {said}", argv[0], invocation.timeout_seconds));
         }
     };

@@ -1,43 +1,27 @@
-//! What the adapters' tests need, the table as a whole, runs of tools played by scripts, and the real tools where they
-//! are installed.
+//! Runs of tools played by scripts, and of the real tools where they are installed.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use model::experiment::{Area, CpuParams, DiskParams, Params, cpu_id};
+use model::experiment::{DiskParams, Experiment, Params};
 use model::io::{Direction, DiskEngine, DiskOp, NetMode, Protocol};
-use model::isa::{CpuOp, Element, Isa, MemoryOp};
+use model::isa::{Isa, MemoryOp};
+use model::sample::MetricName;
+use model::wire::HeldFile;
+use serde_json::Value;
+use tools::examples::{chase, disk, linpack, memory, net};
+use tools::{
+    FILES, FOLDER, Invocation, NeededFile, NeededSetting, Otherwise, Output, OwnFiles, OwnFolder, Reading, Server,
+    Target, ToolDescription, find,
+};
 
 use super::detect::{Places, detect};
-pub(super) use super::examples::{chase, disk, linpack, memory, net};
 use super::run::{Lasting, Ran, run};
-use super::*;
 use crate::tests::{disk_params, scratch, skip};
 
-/// What a tool printed once, from `recorded/`.
-pub(super) fn recorded(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/reference/recorded").join(name);
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-pub(super) fn said(stdout: &str) -> Output {
-    Output { stdout: stdout.to_owned(), stderr: String::new(), status: Some(0) }
-}
-
-/// All that a tool's rules say, to whichever side they move its figure; `None` where none holds.
-pub(super) fn difference(
-    reference: &dyn Reference,
-    version: &str,
-    experiment: &Experiment,
-    reading: &Reading,
-) -> Option<String> {
-    let said: Vec<String> =
-        reference.reasons(version, experiment, reading).into_iter().map(|reason| reason.says).collect();
-    (!said.is_empty()).then(|| said.join("; "))
-}
-
-pub(super) fn failed(status: i32, stderr: &str) -> Output {
-    Output { stdout: String::new(), stderr: stderr.to_owned(), status: Some(status) }
+pub(super) fn description(tool: &str) -> &'static ToolDescription {
+    find(tool).unwrap().description()
 }
 
 /// A script as a program.
@@ -47,132 +31,10 @@ pub(super) fn program_in(folder: &Path, name: &str, script: &str) {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-pub(super) fn cpu(isa: Isa, threads: u32) -> Experiment {
-    let params = CpuParams { op: CpuOp::Fma, element: Element::Fp64, isa, threads };
-    Experiment {
-        id: cpu_id(&params),
-        area: Area::Cpu,
-        params: Params::Cpu(params),
-        method: "cpu-fma/1".to_owned(),
-        classic: None,
-        kernel: None,
-    }
-}
-
 fn held(path: &Path, bytes: u64) -> HeldFile {
     let directory = path.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
     let path = path.display().to_string();
     HeldFile { path, directory, filesystem: "ext4".to_owned(), bytes, seed: 1, ..HeldFile::default() }
-}
-
-#[test]
-fn the_table_is_sound() {
-    let mut names: Vec<_> = REFERENCES.iter().map(|reference| reference.about().tool).collect();
-    names.sort_unstable();
-    names.dedup();
-    assert_eq!(names.len(), REFERENCES.len(), "ids are unique");
-    for reference in REFERENCES {
-        let about = reference.about();
-        assert!(find(about.tool).is_some_and(|found| found.about() == about));
-        let how = about.how_to_get;
-        assert!(how.contains("https://") && !how.ends_with('.') && !about.stands_beside.is_empty(), "{}", about.tool);
-        assert_eq!(reference.stands_beside(&reference.example()), Ok(()));
-        let elsewhere = REFERENCES.iter().filter(|other| other.about() != about).map(|other| other.example());
-        for experiment in elsewhere.filter(|experiment| experiment.area != reference.example().area) {
-            let reason = reference.stands_beside(&experiment).unwrap_err();
-            assert!(reason.contains("measures"), "{}: {reason}", about.tool);
-        }
-    }
-    assert!(find("hyperfine").is_none());
-}
-
-#[test]
-fn invocations_hold_no_environment_and_end_in_time() {
-    for reference in REFERENCES {
-        let experiment = reference.example();
-        let file = held(Path::new("/proc/1/fd/9"), 1 << 20);
-        let target = Target {
-            experiment: &experiment,
-            program: Path::new("/opt/tool"),
-            cpus: &[1, 1, 0],
-            other_cpus: &[2],
-            seconds: 0.5,
-            file: Some(&file),
-            our_rate: Some(1e9),
-            version: "",
-            offered_rate: None,
-            launcher: Some(Path::new("/opt/launcher")),
-        };
-        let invocation = reference.invocation(&target).unwrap();
-        let by = if reference.about().launcher.is_some() { "/opt/launcher" } else { "/opt/tool" };
-        assert!(invocation.argv[0] == by && invocation.argv.iter().any(|word| word == "/opt/tool"));
-        assert!(invocation.argv.iter().all(|word| !word.is_empty()), "{:?}", invocation.argv);
-        let is_its_own =
-            |name: &&String| !["LC_ALL", "HOME", "TMPDIR"].contains(&name.as_str()) && !name.starts_with("OMP_");
-        assert_eq!((invocation.env["HOME"].as_str(), invocation.env["TMPDIR"].as_str()), (FOLDER, FOLDER));
-        let told = ["hpl", "hpcc", "xlinpack"].contains(&reference.about().tool);
-        assert!(
-            told || !invocation.env.keys().any(|name| is_its_own(&name)),
-            "only the locale, its folder, and threads"
-        );
-        assert!(invocation.expected_seconds < invocation.timeout_seconds);
-        let ports = |argv: &[String]| argv.iter().filter(|word| word.contains(PORT)).count();
-        assert_eq!(ports(&invocation.argv), usize::from(invocation.server.is_some()));
-        let all: Vec<_> = invocation.server.iter().flat_map(|server| &server.cpus).chain(&invocation.cpus).collect();
-        assert!(all == [&0, &1] || all == [&0, &1, &2] || all == [&2, &0, &1], "{all:?}");
-    }
-}
-
-#[test]
-fn the_trouble_of_a_tool_is_told_in_its_own_words() {
-    for (tool, status, words) in [
-        ("hpl", 1, "mpirun has detected an attempt to run as root."),
-        ("hpcc", 1, "There are not enough slots available in the system to satisfy the 2 slots"),
-        ("ping", 2, "ping: socket: Operation not permitted"),
-        ("iozone", 44, "open: Invalid argument"),
-        ("fio", 1, "fio: pid=0, err=13, func=open, error=Permission denied"),
-    ] {
-        let reference = find(tool).unwrap();
-        let reason =
-            reference.parse("", &failed(status, &format!("warning\n{words}\n")), &reference.example()).unwrap_err();
-        assert!(reason.contains(words), "{tool}: {reason}");
-    }
-}
-
-#[test]
-fn the_first_error_of_a_launcher_is_told_and_not_what_followed_from_it() {
-    // As Slurm 22.05 said it, where the nodes' PMIx could not make its folder.
-    let srun = "srun: launch/slurm: launch_p_step_launch: StepId=2.2 aborted before step completely launched.\n\
-                srun: error: task 2 launch failed: Unspecified error\nsrun: error: n2: task 1: Killed\n\
-                srun: launch/slurm: _step_signal: Terminating StepId=2.2\n";
-    let mpirun = "-----------\nThere are not enough slots available in the system\n-----------\n";
-    for (said, words) in [(srun, "srun: error: task 2 launch failed"), (mpirun, "There are not enough slots")] {
-        let hpl = find("hpl").unwrap();
-        let reason = hpl.parse("", &failed(137, said), &hpl.example()).unwrap_err();
-        assert!(reason.contains(words), "{reason}");
-    }
-}
-
-#[test]
-fn only_a_difference_worth_it_is_explained() {
-    let reference = find("likwid-bench").unwrap();
-    let experiment = cpu(Isa::Avx2, 1);
-    let reading = Reading { metric: MetricName::Throughput, value: 100.0, bytes_factor: 1.0, details: Map::new() };
-    assert_eq!(explain(reference, "5.2.2", &experiment, &reading, 104.0, None), None);
-    let apart = explain(reference, "5.2.2", &experiment, &reading, 106.0, None).unwrap();
-    assert!(apart.contains("L1 cache"), "{apart}");
-    let faster = explain(reference, "5.2.2", &experiment, &reading, 94.0, None).unwrap();
-    assert!(faster.starts_with("No stated rule"), "what makes it slower does not make it faster: {faster}");
-}
-
-#[test]
-fn versions_are_compared_by_number() {
-    assert_eq!(major_minor("3.7-no.git"), Some((3, 7)));
-    assert_eq!(major_minor("3.16"), Some((3, 16)));
-    assert_eq!(major_minor("4"), Some((4, 0)));
-    for garbage in ["", "x", "-1.2", ".5"] {
-        assert_eq!(major_minor(garbage), None, "{garbage}");
-    }
 }
 
 /// The number of a process that was started.
@@ -285,7 +147,7 @@ fn a_tool_that_cannot_be_called_so_is_called_otherwise() {
         run(&Invocation { argv, otherwise, timeout_seconds: 5.0, ..Invocation::default() }, &mut |_| {}).unwrap()
     };
     let second = otherwise("echo no memory >&2; exit 1");
-    assert_eq!((second.output, second.argv), (said("second\n"), shell("echo second")));
+    assert_eq!((second.output.stdout.as_str(), second.argv), ("second\n", shell("echo second")));
     assert_eq!(otherwise("echo no memory >&2").output.status, Some(0), "it did succeed");
     assert_eq!(otherwise("echo another reason >&2; exit 3").output.status, Some(3));
 }
@@ -394,7 +256,7 @@ fn a_server_that_does_not_stay_is_a_reason() {
 fn live(tool: &str, experiment: &Experiment, file: Option<&HeldFile>, our_rate: Option<f64>) -> Option<Reading> {
     let reference = find(tool).unwrap();
     let search_path = ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from).to_vec();
-    let found = match detect(reference.about(), &Places { search_path, ..Places::default() }) {
+    let found = match detect(reference.description(), &Places { search_path, ..Places::default() }) {
         Ok(found) => found,
         Err(missing) => {
             skip(&format!("reference {tool}"), missing.reason());
@@ -424,7 +286,7 @@ fn live(tool: &str, experiment: &Experiment, file: Option<&HeldFile>, our_rate: 
     let ran = run(&reference.invocation(&target).unwrap(), &mut note).unwrap();
     assert!(pids.iter().all(|pid| !sys::process::exists(*pid)), "nothing is left running");
     assert_eq!(pids.len(), 1 + usize::from(!ran.server_argv.is_empty()));
-    let reading = reference.parse(found.version.as_deref().unwrap_or_default(), &ran.output, experiment);
+    let reading = reference.parse(&ran.output, experiment);
     Some(reading.unwrap_or_else(|reason| panic!("{reason}\n{}", ran.raw())))
 }
 
@@ -611,13 +473,13 @@ fn the_real_fio_never_unlinks_extends_or_truncates() {
         offered_rate: None,
         launcher: None,
     };
-    assert!(find("fio").unwrap().invocation(&target).unwrap_err().contains("would extend"));
+    assert!(find("fio").unwrap().invocation(&target).unwrap_err().reason().contains("would extend"));
     let lied_about = HeldFile { bytes: 8 << 20, ..held.clone() };
     let mut invocation = find("fio").unwrap().invocation(&Target { file: Some(&lied_about), ..target }).unwrap();
     assert!(run(&invocation, &mut |_| {}).unwrap_err().contains("4194304 B, not 8388608 B"));
     invocation.files.clear();
     if let Ok(ran) = run(&invocation, &mut |_| {}) {
-        assert!(find("fio").unwrap().parse("3.33", &ran.output, &experiment).is_err(), "{}", ran.raw());
+        assert!(find("fio").unwrap().parse(&ran.output, &experiment).is_err(), "{}", ran.raw());
     }
     let after = folder.join("file").metadata().unwrap();
     assert_eq!((after.ino(), after.len()), (before.ino(), before.len()));

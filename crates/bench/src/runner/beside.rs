@@ -15,12 +15,12 @@ use model::wire::HeldFile;
 use serde::{Deserialize, Serialize};
 use stats::{RatioVerdict, ratio};
 use sys::process::stop_signal;
+use tools::rate_search::{MOST_RUNS, RateSearch, sent_too_fast};
+use tools::{Invocation, Reading, ReferenceTool, Target, explain, find};
 
 use crate::plan::Planned;
-use crate::reference::detect::{Found, NotFound, Places, detect};
-use crate::reference::run::{Lasting, run};
-use crate::reference::search::{MOST_RUNS, RateSearch};
-use crate::reference::{Invocation, Reading, Reference, Target, explain, find};
+use crate::references::detect::{Found, NotFound, Places, detect};
+use crate::references::run::{Lasting, run};
 
 /// What stands for the version of a tool that was found and tells none: documents always name one of what was run.
 const NO_VERSION: &str = "not stated";
@@ -67,7 +67,7 @@ pub(crate) const BLOCK_SECONDS: f64 = 0.5;
 /// One tool beside one row.
 #[derive(Clone)]
 pub(super) struct Beside {
-    tool: &'static dyn Reference,
+    tool: &'static dyn ReferenceTool,
     found: Result<Found, NotFound>,
     /// Pairs that are to be measured.
     pairs: u32,
@@ -99,7 +99,7 @@ struct Called {
 
 impl std::fmt::Debug for Beside {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let tool = self.tool.about().tool;
+        let tool = self.tool.description().id;
         f.debug_struct("Beside").field("tool", &tool).field("samples", &self.samples).finish_non_exhaustive()
     }
 }
@@ -135,7 +135,7 @@ pub(crate) type Detected = BTreeMap<String, Result<Found, NotFound>>;
 pub(super) fn detected(rows: &[Planned], places: &Places) -> Detected {
     let names: BTreeSet<&str> = rows.iter().flat_map(|row| row.beside.iter().copied()).collect();
     let tools = names.into_iter().filter_map(find);
-    tools.map(|tool| (tool.about().tool.to_owned(), detect(tool.about(), places))).collect()
+    tools.map(|tool| (tool.description().id.to_owned(), detect(tool.description(), places))).collect()
 }
 
 /// The tools beside each row of a plan.
@@ -144,7 +144,7 @@ pub(super) fn beside_rows(rows: &[Planned], pairs: &dyn Fn(&Planned) -> u32, fou
     let mut of_row = |planned: &Planned| {
         let tools = planned.beside.iter().filter_map(|tool| find(tool));
         let beside = tools.map(|tool| {
-            let name = tool.about().tool;
+            let name = tool.description().id;
             let unknown = || Err(NotFound::Missing(format!("{name} was not looked for")));
             let found = found.get(name).cloned().unwrap_or_else(unknown);
             let number = numbers.entry(name).or_insert(0);
@@ -157,7 +157,7 @@ pub(super) fn beside_rows(rows: &[Planned], pairs: &dyn Fn(&Planned) -> u32, fou
 }
 
 impl Beside {
-    fn new(tool: &'static dyn Reference, found: Result<Found, NotFound>, pairs: u32, raw_name: String) -> Self {
+    fn new(tool: &'static dyn ReferenceTool, found: Result<Found, NotFound>, pairs: u32, raw_name: String) -> Self {
         Self {
             tool,
             found,
@@ -178,7 +178,7 @@ impl Beside {
     pub(super) fn so_far(&self) -> BesideSoFar {
         let Self { tool, samples, common, search, failed, called, last, .. } = self;
         BesideSoFar {
-            tool: tool.about().tool.to_owned(),
+            tool: tool.description().id.to_owned(),
             samples: samples.clone(),
             common: common.clone(),
             search: *search,
@@ -191,7 +191,7 @@ impl Beside {
     /// Goes on from there, if it is of this tool.
     pub(super) fn go_on_from(&mut self, so_far: &BesideSoFar) {
         let BesideSoFar { tool, samples, common, search, failed, called, last } = so_far.clone();
-        if tool == self.tool.about().tool {
+        if tool == self.tool.description().id {
             (self.samples, self.search, self.failed, self.called, self.last) = (samples, search, failed, called, last);
             self.common = common;
             // Another version may compare more figures: of those there are too few then.
@@ -213,7 +213,7 @@ impl Beside {
     pub(super) fn hold_against(&mut self, now: &Detected) {
         let (Ok(then), None) = (&self.found, &self.failed) else { return };
         let version = |found: &Found| found.version.clone().unwrap_or_else(|| NO_VERSION.to_owned());
-        self.failed = match now.get(self.tool.about().tool) {
+        self.failed = match now.get(self.tool.description().id) {
             Some(Ok(now)) if now.version == then.version => None,
             Some(Ok(now)) => {
                 let (was, is) = (version(then), version(now));
@@ -251,7 +251,7 @@ impl Beside {
                 version: found.version.as_deref().unwrap_or_default(),
                 offered_rate: self.search.rate(),
             };
-            let reading = self.tool.invocation(&target).and_then(|invocation| {
+            let reading = self.tool.invocation(&target).map_err(String::from).and_then(|invocation| {
                 overwritten |= invocation.files.iter().any(|file| file.overwritten);
                 self.run_once(&invocation, &target, on_start)
             });
@@ -264,7 +264,7 @@ impl Beside {
                     return overwritten;
                 }
             };
-            if self.search.ran(self.tool.too_fast(target.experiment, &reading)) {
+            if self.search.ran(sent_too_fast(target.experiment, &reading)) {
                 self.pending = Some((reading.value, at.now));
                 self.last = Some(reading);
                 return overwritten;
@@ -290,7 +290,7 @@ impl Beside {
         self.raw.push_str(&ran.raw());
         self.raw.push('\n');
         (self.called.argv, self.called.server_argv) = (ran.argv, ran.server_argv);
-        self.tool.parse(target.version, &ran.output, target.experiment)
+        Ok(self.tool.parse(&ran.output, target.experiment)?)
     }
 
     /// The pair is complete: ours was this, by the name of its metrics. Without ours there is no pair.
@@ -360,7 +360,7 @@ impl Beside {
     fn facts(&self, stored: bool) -> word::Reference {
         let last = self.last.as_ref();
         word::Reference {
-            tool: self.tool.about().tool.to_owned(),
+            tool: self.tool.description().id.to_owned(),
             version: self
                 .found
                 .as_ref()
@@ -379,7 +379,7 @@ impl Beside {
             spread: None,
             verdict: None,
             pairs: self.pairs,
-            bytes_factor: last.map_or(1.0, |reading| reading.bytes_factor),
+            bytes_factor: 1.0,
             explanation: None,
             also: Vec::new(),
             details: last.map_or_else(serde_json::Map::new, |reading| reading.details.clone()),
@@ -391,7 +391,7 @@ impl Beside {
     fn obstacle(&self, metric: &Metric) -> Option<(Status, String)> {
         match (&self.found, &self.failed) {
             (Err(NotFound::Missing(reason)), _) => {
-                let reason = format!("{reason}; to get it: {}", self.tool.about().how_to_get);
+                let reason = format!("{reason}; to get it: {}", self.tool.description().how_to_get);
                 return Some((Status::Skipped, reason));
             }
             (Err(not_found), _) => return Some((Status::Skipped, not_found.reason().to_owned())),
@@ -465,11 +465,12 @@ pub(super) fn withdraw(reference: &mut word::Reference, samples_of_ours: usize) 
 
 #[cfg(test)]
 mod tests {
+    use model::io::{NetMode, Protocol};
     use model::sample::MetricName;
     use serde_json::Map;
+    use tools::{Output, Reason, ToolDescription, ToolError, VersionSource};
 
     use super::*;
-    use crate::reference::{About, Output, Reason, Version};
     use crate::tests::{document, experiment, planned, repetition};
 
     fn likwid(samples: &[(f64, f64)]) -> Beside {
@@ -479,7 +480,7 @@ mod tests {
         let mut beside = Beside::new(tool, Ok(found), pairs, "likwid-bench-01.txt".into());
         for (ours, theirs) in samples {
             let reading =
-                Reading { metric: MetricName::Throughput, value: *theirs, bytes_factor: 1.0, details: Map::new() };
+                Reading { metric: MetricName::Throughput, value: *theirs, details: Map::new() };
             beside.last = Some(reading);
             beside.pending = Some((*theirs, 0.0));
             beside.pair(&|name| (name == "throughput").then_some(*ours));
@@ -533,7 +534,7 @@ mod tests {
         for pair in 0..8_u8 {
             let details = serde_json::json!({"latency": {"p50": 2e-4, "p99": 1e-3}, "cpu_seconds_per_request": 4e-6});
             let details = details.as_object().cloned().unwrap();
-            beside.last = Some(Reading { metric: MetricName::Throughput, value: 1.0, bytes_factor: 1.0, details });
+            beside.last = Some(Reading { metric: MetricName::Throughput, value: 1.0, details });
             beside.pending = Some((1.0, 0.0));
             // A launch that could not tell its processor time.
             let cpu = (pair != 5).then_some(2e-6);
@@ -557,7 +558,7 @@ mod tests {
         let mut beside = Beside::new(tool, Ok(found), 6, "sockperf-01.txt".into());
         for _ in 0..6 {
             let details = serde_json::json!({"p99": 4e-5, "loss": 0.0}).as_object().cloned().unwrap();
-            beside.last = Some(Reading { metric: MetricName::Latency, value: 2e-5, bytes_factor: 1.0, details });
+            beside.last = Some(Reading { metric: MetricName::Latency, value: 2e-5, details });
             beside.pending = Some((2e-5, 0.0));
             beside.pair(&|name| match name {
                 "latency" => Some(1e-5),
@@ -577,43 +578,43 @@ mod tests {
         link: f64,
     }
 
-    static LOSSY: About = About {
-        tool: "lossy",
+    static LOSSY: ToolDescription = ToolDescription {
+        id: "lossy",
         program: "echo",
         launcher: None,
-        version: Version::Unsaid { argument: "--help", help: "" },
-        stands_beside: "",
+        version: VersionSource::Unsaid { argument: "--help", help: "" },
+        compared_with: "",
         equal: "",
         rules: &[],
         how_to_get: "",
+        example: no_drop,
     };
 
-    impl Reference for Lossy {
-        fn about(&self) -> &'static About {
+    /// Datagrams of which none may be lost.
+    fn no_drop() -> Experiment {
+        tools::examples::net(Protocol::Udp, NetMode::NoDrop, 1472, 1)
+    }
+
+    impl ReferenceTool for Lossy {
+        fn description(&self) -> &'static ToolDescription {
             &LOSSY
         }
 
-        fn example(&self) -> Experiment {
-            planned().experiment
-        }
-
-        fn stands_beside(&self, _: &Experiment) -> Result<(), String> {
+        fn supports(&self, _: &Experiment) -> Result<(), ToolError> {
             Ok(())
         }
 
-        fn invocation(&self, target: &Target<'_>) -> Result<Invocation, String> {
+        fn invocation(&self, target: &Target<'_>) -> Result<Invocation, ToolError> {
             let rate = target.offered_rate.unwrap_or(1000.0).to_string();
             let argv = vec!["/bin/echo".to_owned(), rate];
             Ok(Invocation { argv, timeout_seconds: 10.0, ..Invocation::default() })
         }
 
-        fn parse(&self, _: &str, output: &Output, _: &Experiment) -> Result<Reading, String> {
-            let value = output.stdout.trim().parse().map_err(|_| "no number".to_owned())?;
-            Ok(Reading { metric: MetricName::Throughput, value, bytes_factor: 1.0, details: Map::new() })
-        }
-
-        fn too_fast(&self, _: &Experiment, reading: &Reading) -> Option<f64> {
-            Some(reading.value).filter(|sent| *sent > self.link)
+        fn parse(&self, output: &Output, _: &Experiment) -> Result<Reading, ToolError> {
+            let value: f64 = output.stdout.trim().parse().unwrap();
+            let loss = f64::from(u8::from(value > self.link));
+            let details = serde_json::json!({"sent": value, "loss": loss}).as_object().cloned().unwrap();
+            Ok(Reading { metric: MetricName::Throughput, value, details })
         }
 
         fn reasons(&self, _: &str, _: &Experiment, _: &Reading) -> Vec<Reason> {
@@ -651,7 +652,7 @@ mod tests {
 
     #[test]
     fn a_tool_that_loses_too_much_is_brought_to_the_highest_rate_that_it_keeps() {
-        let planned = planned();
+        let planned = Planned { experiment: no_drop(), ..planned() };
         let at = Moment { planned: &planned, file: None, our_rate: None, now: 1.0 };
         let mut beside = lossy(&Lossy { link: 300.0 });
         beside.measure(at, &mut |_| {});

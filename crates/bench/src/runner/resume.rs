@@ -23,7 +23,7 @@ use crate::asked::Asked;
 use crate::engine;
 use crate::journal::{self, Entry, Journal, Reopening};
 use crate::plan::Plan;
-use crate::reference::detect::Places;
+use crate::references::detect::Places;
 use crate::store::{DOCUMENT, RunFolder, Store, load_file};
 
 /// What is added to the seed each time that a run is gone on with: the golden ratio in 64 bits, as `SplitMix64` steps, so

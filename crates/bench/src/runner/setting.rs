@@ -5,7 +5,7 @@ use model::machine::Machine;
 
 use super::launch::WorkerCommand;
 use crate::net::ServerSession;
-use crate::reference::detect::Places;
+use crate::references::detect::Places;
 use crate::target::DiskTarget;
 
 /// The reason of a benchmark that the time budget left no time for.

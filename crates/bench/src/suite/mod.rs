@@ -133,7 +133,7 @@ impl SuiteReferences {
         if self.pairs == 0 {
             return Err("pairs must be at least 1".to_owned());
         }
-        if let Some(unknown) = self.tools.iter().find(|tool| crate::reference::find(tool).is_none()) {
+        if let Some(unknown) = self.tools.iter().find(|tool| tools::find(tool).is_none()) {
             return Err(format!("'{unknown}' is no tool that is known; see assay references"));
         }
         self.not_beside.iter().try_for_each(|glob| matches_id(glob, "").map(|_| ()))

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use bench::reference::REFERENCES;
 use bench::suite::Threads;
 use clap::Args;
 use model::experiment::Area;
@@ -102,6 +101,6 @@ fn parse_write_budget(text: &str) -> Result<u64, String> {
 
 /// The help of `--references`, with the name of every tool.
 fn references_help() -> String {
-    let tools: Vec<&str> = REFERENCES.iter().map(|reference| reference.about().tool).collect();
+    let tools: Vec<&str> = tools::ids().collect();
     format!("Run these trusted tools beside our own measurements, in turn: {}; all; none", tools.join(", "))
 }

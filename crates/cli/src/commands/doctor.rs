@@ -2,7 +2,7 @@
 
 use bench::doctor::{Patient, diagnose};
 use bench::host;
-use bench::reference::detect::Places;
+use bench::references::detect::Places;
 
 use console::Term;
 

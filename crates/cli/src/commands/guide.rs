@@ -5,8 +5,7 @@
 
 use bench::host;
 use bench::net::Target;
-use bench::reference::REFERENCES;
-use bench::reference::detect::detect;
+use bench::references::detect::usable;
 use bench::suite::Threads;
 use clap::Parser;
 use inquire::list_option::ListOption;
@@ -192,8 +191,7 @@ fn areas() -> std::result::Result<Vec<Area>, Stopped> {
 /// The trusted tools that are wanted, of those that are here; the classic suite has them by itself.
 fn references(answers: &Answers) -> std::result::Result<Vec<String>, Stopped> {
     let places = places(&[]).map_err(Stopped::Broken)?;
-    let abouts = REFERENCES.iter().map(|reference| reference.about());
-    let found: Vec<&str> = abouts.filter(|about| detect(about, &places).is_ok()).map(|about| about.tool).collect();
+    let found = usable(&places);
     if found.is_empty() || answers.only_area().is_none() && answers.suite == "classic" {
         return Ok(Vec::new());
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use bench::plan::{Request, plan};
 use bench::probe::Probing;
-use bench::reference::detect::Places;
+use bench::references::detect::Places;
 use bench::runner::{self, Event, Setting, Watcher};
 use bench::suite::{CpuChoice, IsaChoice, Suite, Threads};
 use machine::{Declared, IoLimits, Sysroot};

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use bench::host;
-use bench::reference::catalogue::{self, Trying, VERSION_SECONDS};
+use bench::references::catalogue::{self, Trying, VERSION_SECONDS};
 use indicatif::ProgressBar;
 use model::reference::{CATALOGUE_SCHEMA, Catalogue, CheckOutcome, ToolCheck};
 

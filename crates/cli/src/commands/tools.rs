@@ -1,18 +1,17 @@
 //! Names of reference tools, and where they are looked for.
 
-use bench::reference::detect::Places;
-use bench::reference::{REFERENCES, find};
+use bench::references::detect::Places;
 
 use crate::environment;
 use crate::exit::Result;
 
 /// The id of a known tool of this name.
 pub(crate) fn known_tool(name: &str) -> Option<&'static str> {
-    find(name).map(|reference| reference.about().tool)
+    tools::ids().find(|id| *id == name)
 }
 
 pub(crate) fn unknown_tool(name: &str) -> String {
-    let known: Vec<_> = REFERENCES.iter().map(|reference| reference.about().tool).collect();
+    let known: Vec<_> = tools::ids().collect();
     format!("'{name}' is no reference tool of this version; known: {}, all, none", known.join(", "))
 }
 

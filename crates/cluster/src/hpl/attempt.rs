@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 
-use bench::reference::hpl;
-use bench::reference::{Output, Reading};
+use tools::hpl;
+use tools::{Output, Reading};
 use model::cluster::{Claim, HplPlan, NodeFacts, OutcomeStatus, Task, Work};
 use sys::clock::monotonic_raw_seconds;
+use tools::{Output, Reading, hpl};
 
 use super::launch::{self, Reach, machine, reach, usual};
 use super::size::{Member, Size, size};
@@ -239,7 +240,7 @@ fn judge(work: &Path, status: ExitStatus, size: &Size) -> Reasoned<Reading> {
         return Err(format!("ended by signal {signal}; {}", last_words(work)));
     }
     let output = Output { stdout: text(PRINTED)?, stderr: text(SAID)?, status: status.code() };
-    hpl::read("hpl", &output, &size.params)
+    Ok(hpl::read("hpl", &output, &size.params)?)
 }
 
 /// What is known before it has run.

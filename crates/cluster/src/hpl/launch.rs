@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bench::reference::hpl;
+use tools::hpl;
 use model::cluster::Claim;
 use model::linpack::LinpackParams;
 

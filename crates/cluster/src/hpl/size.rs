@@ -1,6 +1,6 @@
 //! How large a matrix HPL solves on several nodes, and by how many processes. Pure.
 
-use bench::reference::hpl::{USUAL_PANEL, expected_seconds, grid};
+use tools::hpl::{USUAL_PANEL, expected_seconds, grid};
 use model::isa::Element;
 use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use bench::reference::run::end_group;
+use bench::references::run::end_group;
 use model::cluster::{Claim, PlanNode};
 use rustix::process::{Pid, Signal, kill_process_group};
 use sys::clock::monotonic_raw_seconds;

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use bench::reference::run::end_group;
+use bench::references::run::end_group;
 use sys::clock::monotonic_raw_seconds;
 
 use super::error::SchedulerError;

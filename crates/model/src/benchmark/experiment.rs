@@ -242,6 +242,33 @@ pub struct Experiment {
     pub kernel: Option<Loop>,
 }
 
+impl Experiment {
+    /// The parameters of a cpu benchmark; `None` in every other area.
+    pub const fn cpu(&self) -> Option<&CpuParams> {
+        if let Params::Cpu(params) = &self.params { Some(params) } else { None }
+    }
+
+    /// The parameters of a linpack benchmark; `None` in every other area.
+    pub const fn linpack(&self) -> Option<&LinpackParams> {
+        if let Params::Linpack(params) = &self.params { Some(params) } else { None }
+    }
+
+    /// The parameters of a memory benchmark; `None` in every other area.
+    pub const fn memory(&self) -> Option<&MemoryParams> {
+        if let Params::Memory(params) = &self.params { Some(params) } else { None }
+    }
+
+    /// The parameters of a disk benchmark; `None` in every other area.
+    pub const fn disk(&self) -> Option<&DiskParams> {
+        if let Params::Disk(params) = &self.params { Some(params) } else { None }
+    }
+
+    /// The parameters of a net benchmark; `None` in every other area.
+    pub const fn net(&self) -> Option<&NetParams> {
+        if let Params::Net(params) = &self.params { Some(params) } else { None }
+    }
+}
+
 /// The parameters of a memory experiment that an id shows only when the user chose them: where they follow from the
 /// machine, the id must not, or the same experiment would have other names on other machines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -11,238 +11,189 @@
 //! stride nor a stretch to come back to: it does not stand beside those.
 //!
 //! fio makes, extends and unlinks files of its own accord. It is given ours through /proc, where nothing can be
-//! unlinked, and only in its full size: [`NeededFile`] is looked at before each run, and
+//! unlinked, and only in its full size: [`NeededFile`] is checked before each run, and
 //! `--allow_file_create=0 --overwrite=0` forbid the rest.
 
-use model::experiment::{DiskParams, Experiment, Params};
-use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
-use model::sample::MetricName;
+use model::experiment::{DiskParams, Experiment};
+use model::io::{DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
 use serde_json::{Map, Value, json};
 
-use super::disk::{IN_PIECES, in_pieces};
-use super::{
-    About, Invocation, NeededFile, Otherwise, Output, Reading, Reason, Reference, Rule, Side, Target, Version,
-    arguments, bare_environment, complaint, distinct, examples, positive, succeeded,
-};
+use super::requests::{BASE_PAGES, direct, in_pieces, reading};
+use crate::error::ToolError;
+use crate::examples;
+use crate::invocation::{Invocation, NeededFile, Otherwise, Target, distinct};
+use crate::output::{Output, Reading, details, positive};
+use crate::parsing::{json_number, json_report};
+use crate::rules::{Reason, Rule, Side};
+use crate::tool::{Adapter, ToolDescription};
+use crate::version::VersionSource;
 
-pub(super) struct Fio;
+pub(crate) struct Fio;
 
-static ABOUT: About = About {
-    tool: "fio",
+const TOOL: &str = "fio";
+static DESCRIPTION: ToolDescription = ToolDescription {
+    id: TOOL,
     program: "fio",
     launcher: None,
-    version: Version::Asked { argument: "--version", prefix: "fio-", oldest: (3, 0) },
-    stands_beside: "direct reads and writes of a disk, random, sequential and backward, and random mixtures of them",
+    version: VersionSource::Asked { argument: "--version", prefix: "fio-", oldest: (3, 0) },
+    compared_with: "direct reads and writes of a disk, random, sequential and backward, and random mixtures of them",
     equal: "the block, the depth, the engine, the file and the CPUs",
-    rules: &[&BUSY, &PIECES],
+    rules: &[&BUSY, &BASE_PAGES],
     how_to_get: "Debian package fio; https://github.com/axboe/fio",
+    example: || examples::random_reads(DiskEngine::Sync, 4),
 };
-static BUSY: Rule =
-    Rule { name: "cpu-bound", when: Some("its jobs were busy more than 90 % of the time"), makes_it: Side::Slower };
-static PIECES: Rule = Rule { name: "base-pages", when: Some(IN_PIECES), makes_it: Side::Slower };
+static BUSY: Rule = Rule::new("cpu-bound", Some("its jobs were busy more than 90 % of the time"), Side::Slower);
 
 /// Seconds that a run takes beside its measured time: start, laying out of buffers, report.
 const START_SECONDS: f64 = 0.3;
-/// Seconds of work before its figures begin: rings and buffers have been used once then.
+/// Seconds of work before its measurement begins: rings and buffers have been used once then.
 const RAMP_SECONDS: f64 = 0.1;
 /// Registers its buffers with the ring, which counts against the limit of locked memory: 8 MiB for most users.
 const FIXED_BUFFERS: &str = "--fixedbufs";
-/// What it says beyond that limit. Our ring then does without registered buffers, and so shall fio's.
+/// What it prints beyond that limit. Our ring then does without registered buffers, and so shall fio's.
 const NO_FIXED_BUFFERS: &str = "Cannot allocate memory";
 /// The CPU share above which it is called bound by the CPU.
 const CPU_BOUND: f64 = 0.9;
 
-/// The parameters, if fio can do exactly this.
-fn parameters(experiment: &Experiment) -> Result<&DiskParams, String> {
-    let Params::Disk(params) = &experiment.params else { return Err("fio measures disks".to_owned()) };
-    let refuse = |why: &str| Err(format!("fio is not run beside this: {why}"));
-    match (params.op, params.pattern) {
-        (DiskOp::Rewrite | DiskOp::Reread, _) => {
-            return refuse("it does not come back to what was touched just before");
-        }
-        (_, DiskPattern::Strided) => return refuse("with a stride it visits one block in seventeen, and no other"),
-        (DiskOp::Mixed, DiskPattern::Sequential | DiskPattern::Backward) => {
-            return refuse("its reads and its writes would be a stream each, ours are one");
-        }
-        _ => {}
-    }
-    if params.load_percent.is_some() {
-        return refuse("its requests at random moments are timed from when they begin, not from when they are due");
-    }
-    if !params.direct || params.cache != DiskCache::Bypassed {
-        return refuse("only direct I/O is compared");
-    }
-    if params.layout != DiskLayout::Shared {
-        return refuse("each thread has a file of its own");
-    }
-    if params.engine == DiskEngine::Null {
-        return refuse("there is no device");
-    }
-    if params.engine == DiskEngine::Sync && params.pattern != DiskPattern::Random && params.depth > 1 {
-        return refuse("its threads would each have a part of the file, ours share one stream");
-    }
-    Ok(params)
-}
+impl Adapter for Fio {
+    const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
+    type Work<'a> = &'a DiskParams;
 
-impl Reference for Fio {
-    fn about(&self) -> &'static About {
-        &ABOUT
+    fn work(experiment: &Experiment) -> Result<&DiskParams, ToolError> {
+        let params = direct(TOOL, experiment)?;
+        let in_order = matches!(params.pattern, DiskPattern::Sequential | DiskPattern::Backward);
+        let reason = if matches!(params.op, DiskOp::Rewrite | DiskOp::Reread) {
+            "it does not come back to what was touched just before"
+        } else if params.pattern == DiskPattern::Strided {
+            "with a stride it visits one block in seventeen, and no other"
+        } else if params.op == DiskOp::Mixed && in_order {
+            "its reads and its writes would be a stream each, ours are one"
+        } else if params.layout != DiskLayout::Shared {
+            "each thread has a file of its own"
+        } else if params.engine == DiskEngine::Sync && params.pattern != DiskPattern::Random && params.depth > 1 {
+            "its threads would each have a part of the file, ours share one stream"
+        } else {
+            return Ok(params);
+        };
+        Err(ToolError::not_beside(TOOL, reason))
     }
 
-    fn example(&self) -> Experiment {
-        examples::random_reads(DiskEngine::Sync, 4)
-    }
-
-    fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {
-        parameters(experiment).map(|_| ())
-    }
-
-    fn invocation(&self, target: &Target<'_>) -> Result<Invocation, String> {
-        let params = parameters(target.experiment)?;
-        let file = target.file.ok_or("fio needs the file of the experiment")?;
+    fn command(params: &DiskParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
+        let file = target.held_file(TOOL)?;
         if file.bytes < params.size || params.size < params.block {
             let (has, needs) = (file.bytes, params.size.max(params.block));
-            return Err(format!("the file has {has} B and not {needs} B: fio would extend it"));
+            let reason = format!("the file has {has} B and not {needs} B: fio would extend it");
+            return Err(ToolError::Uncallable(reason));
         }
         let expected_seconds = START_SECONDS + RAMP_SECONDS + target.seconds;
-        let mut argv = arguments(target.program, where_it_works(params, &file.path, target.cpus));
-        argv.extend(how_it_works(params));
-        if file.polled && params.engine == DiskEngine::IoUring {
-            // As our ring does on this device.
-            argv.push("--hipri".to_owned());
+        let mut invocation =
+            Invocation::new(target, "--name=assay", [expected_seconds, 20.0 + 4.0 * expected_seconds]);
+        // A colon separates file names.
+        invocation.argv.push(format!("--filename={}", file.path.replace(':', "\\:")));
+        let (part, how) = (part_of_the_file(params, target.cpus), how_it_works(params));
+        // As our ring does on this device.
+        let polls = if file.polled && params.engine == DiskEngine::IoUring { "--hipri" } else { "" };
+        let words = format!(
+            "{part} {how} {polls} --time_based --ramp_time={:.0}ms --runtime={:.0}ms --lat_percentiles=1 \
+             --clat_percentiles=0 --group_reporting --output-format=json",
+            1e3 * RAMP_SECONDS,
+            (1e3 * target.seconds).max(1.0)
+        );
+        invocation.argv.extend(words.split_whitespace().map(str::to_owned));
+        if invocation.argv.iter().any(|word| word == FIXED_BUFFERS) {
+            let argv = invocation.argv.iter().filter(|word| *word != FIXED_BUFFERS).cloned().collect();
+            invocation.otherwise = Some(Otherwise { when_it_says: NO_FIXED_BUFFERS, argv });
         }
-        argv.extend([
-            "--time_based".to_owned(),
-            format!("--ramp_time={:.0}ms", 1e3 * RAMP_SECONDS),
-            format!("--runtime={:.0}ms", (1e3 * target.seconds).max(1.0)),
-            "--lat_percentiles=1".to_owned(),
-            "--clat_percentiles=0".to_owned(),
-            "--group_reporting".to_owned(),
-            "--output-format=json".to_owned(),
-        ]);
-        let without: Vec<String> = argv.iter().filter(|word| *word != FIXED_BUFFERS).cloned().collect();
-        let otherwise =
-            (without.len() < argv.len()).then_some(Otherwise { when_it_says: NO_FIXED_BUFFERS, argv: without });
-        Ok(Invocation {
-            argv,
-            otherwise,
-            env: bare_environment(),
-            cpus: distinct(target.cpus),
-            files: vec![NeededFile {
-                path: file.path.clone().into(),
-                bytes: params.size,
-                overwritten: params.op.writes(),
-            }],
-            expected_seconds,
-            timeout_seconds: 20.0 + 4.0 * expected_seconds,
-            ..Invocation::default()
-        })
+        let (path, overwritten) = (file.path.clone().into(), params.op.writes());
+        invocation.files = vec![NeededFile { path, bytes: params.size, overwritten }];
+        Ok(invocation)
     }
 
-    fn parse(&self, _version: &str, output: &Output, experiment: &Experiment) -> Result<Reading, String> {
-        let params = parameters(experiment)?;
-        succeeded(ABOUT.tool, output)?;
+    fn read(params: &DiskParams, output: &Output) -> Result<Reading, ToolError> {
+        output.succeeded(TOOL)?;
         // Warnings may come first.
         let report = output.stdout.find('{').map_or("", |start| &output.stdout[start..]);
-        let report: Value = serde_json::from_str(report)
-            .map_err(|error| format!("fio's report is no JSON ({error}): {}", complaint(output)))?;
+        let report = json_report(TOOL, report, output)?;
         let jobs = report["jobs"].as_array().map_or(&[][..], Vec::as_slice);
-        let [job] = jobs else { return Err(format!("fio reports on {} groups of jobs and not on 1", jobs.len())) };
+        let [job] = jobs else {
+            let reason = format!("fio reports on {} groups of jobs and not on 1", jobs.len());
+            return Err(ToolError::Unreadable(reason));
+        };
         if job["error"].as_i64() != Some(0) {
-            return Err(format!("fio reports error {} of its job: {}", job["error"], complaint(output)));
+            let reason = format!("fio reports error {} of its job: {}", job["error"], output.complaint());
+            return Err(ToolError::Failed(reason));
         }
-        ran_as_told(&job["job options"], params)?;
+        check_options(&job["job options"], params)?;
         let side = &job[if params.op == DiskOp::Mixed { "mixed" } else { params.op.name() }];
-        let throughput = positive(ABOUT.tool, "bw_bytes", number(side, "bw_bytes")?)?;
-        let iops = positive(ABOUT.tool, "iops", number(side, "iops")?)?;
-        let details = details(side, job, throughput, iops)?;
-        let (metric, value) = match params.pattern {
-            DiskPattern::Random => (MetricName::Iops, iops),
-            _ => (MetricName::Throughput, throughput),
-        };
-        Ok(Reading { metric, value, bytes_factor: 1.0, details })
+        let throughput = positive(TOOL, "bw_bytes", json_number(TOOL, side, "bw_bytes")?)?;
+        let iops = positive(TOOL, "iops", json_number(TOOL, side, "iops")?)?;
+        Ok(reading(params, iops, throughput, all_details(side, job, throughput, iops)?))
     }
 
-    fn reasons(&self, _version: &str, experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
-        let share = reading.details.get("cpu_share").and_then(Value::as_f64).filter(|share| *share > CPU_BOUND);
-        let says = |share| {
+    fn differences(params: &DiskParams, _version: &str, reading: &Reading) -> Vec<Reason> {
+        let share = reading.detail("cpu_share").filter(|share| *share > CPU_BOUND);
+        let busy = share.map(|share| {
             BUSY.says(format!("fio was bound by the CPU: its jobs were busy {:.0} % of the time", 100.0 * share))
-        };
-        let Params::Disk(params) = &experiment.params else { return Vec::new() };
-        let pieces = in_pieces("fio", params).map(|words| PIECES.says(words));
-        share.map(says).into_iter().chain(pieces).collect()
+        });
+        busy.into_iter().chain(in_pieces(TOOL, params)).collect()
     }
 }
 
-/// The file, the part of it, and the CPUs.
-fn where_it_works(params: &DiskParams, path: &str, cpus: &[u32]) -> [String; 9] {
+/// The part of the file, and the CPUs.
+fn part_of_the_file(params: &DiskParams, cpus: &[u32]) -> String {
     let jobs = jobs(params);
-    // Threads that go through a file in order have a part each, as ours.
-    let part = if params.pattern != DiskPattern::Random && jobs > 1 {
-        let blocks = params.size / params.block / u64::from(jobs);
-        Some(blocks.max(1) * params.block)
+    let mut words = "--allow_file_create=0 --overwrite=0".to_owned();
+    if params.pattern != DiskPattern::Random && jobs > 1 {
+        // Threads that go through a file in order have a part each, as ours.
+        let part = (params.size / params.block / u64::from(jobs)).max(1) * params.block;
+        words += &format!(" --size={part} --offset_increment={part}");
     } else {
-        None
-    };
-    let cpus: Vec<String> = distinct(cpus).iter().map(u32::to_string).collect();
-    let named = |name: &str, value: String| if value.is_empty() { value } else { format!("--{name}={value}") };
-    [
-        "--name=assay".to_owned(),
-        // A colon separates file names.
-        format!("--filename={}", path.replace(':', "\\:")),
-        "--allow_file_create=0".to_owned(),
-        "--overwrite=0".to_owned(),
-        format!("--size={}", part.unwrap_or(params.size)),
-        named("offset_increment", part.map(|part| part.to_string()).unwrap_or_default()),
-        format!("--numjobs={jobs}"),
-        named("cpus_allowed", cpus.join(",")),
-        if cpus.is_empty() { String::new() } else { "--cpus_allowed_policy=split".to_owned() },
-    ]
-}
-
-/// Engine, pattern, depth and buffers.
-fn how_it_works(params: &DiskParams) -> Vec<String> {
-    let mut words = vec!["--thread".to_owned(), "--direct=1".to_owned(), format!("--bs={}", params.block)];
-    let depth = format!("--iodepth={}", params.depth);
-    match params.engine {
-        // Registered files and buffers are what our ring uses too.
-        DiskEngine::IoUring => {
-            words.extend([
-                "--ioengine=io_uring".to_owned(),
-                "--registerfiles".to_owned(),
-                FIXED_BUFFERS.to_owned(),
-                depth,
-            ]);
-        }
-        DiskEngine::Libaio => words.extend(["--ioengine=libaio".to_owned(), depth]),
-        DiskEngine::Sync | DiskEngine::Null => words.push("--ioengine=psync".to_owned()),
+        words += &format!(" --size={}", params.size);
     }
-    words.push(format!("--rw={}", order(params)));
-    if params.op == DiskOp::Mixed {
-        // Reported as one, as ours are.
-        words.extend(["--rwmixread=50".to_owned(), "--unified_rw_reporting=1".to_owned()]);
-    }
-    if params.pattern == DiskPattern::Random {
-        words.extend(["--norandommap".to_owned(), "--randrepeat=0".to_owned()]);
-    }
-    if params.op.writes() {
-        // Random contents, made before and marked for each request, so that nothing can be compressed or merged.
-        words.extend(["--refill_buffers=0".to_owned(), "--scramble_buffers=1".to_owned()]);
-        match params.sync {
-            DiskSync::None => {}
-            DiskSync::Dsync => words.push("--sync=dsync".to_owned()),
-            // Versions that do not know the word `sync` here know the number.
-            DiskSync::Sync => words.push("--sync=1".to_owned()),
-        }
+    words += &format!(" --numjobs={jobs}");
+    if !cpus.is_empty() {
+        let cpus: Vec<String> = distinct(cpus).iter().map(u32::to_string).collect();
+        words += &format!(" --cpus_allowed={} --cpus_allowed_policy=split", cpus.join(","));
     }
     words
 }
 
-/// Looks whether it did what it was told, as far as it says so.
-fn ran_as_told(options: &Value, params: &DiskParams) -> Result<(), String> {
-    for (key, wanted) in [("direct", "1".to_owned()), ("bs", params.block.to_string()), ("rw", order(params))] {
-        if let Some(other) = options[key].as_str().filter(|told| *told != wanted) {
-            return Err(format!("fio ran with {key}={other} and not {wanted}"));
+/// Engine, pattern, depth and buffers.
+fn how_it_works(params: &DiskParams) -> String {
+    let depth = params.depth;
+    let mut words = format!("--thread --direct=1 --bs={}", params.block);
+    words += &match params.engine {
+        // Registered files and buffers are what our ring uses too.
+        DiskEngine::IoUring => format!(" --ioengine=io_uring --registerfiles {FIXED_BUFFERS} --iodepth={depth}"),
+        DiskEngine::Libaio => format!(" --ioengine=libaio --iodepth={depth}"),
+        DiskEngine::Sync | DiskEngine::Null => " --ioengine=psync".to_owned(),
+    };
+    words += &format!(" --rw={}", order(params));
+    if params.op == DiskOp::Mixed {
+        // Reported as one, as ours are.
+        words += " --rwmixread=50 --unified_rw_reporting=1";
+    }
+    if params.pattern == DiskPattern::Random {
+        words += " --norandommap --randrepeat=0";
+    }
+    if params.op.writes() {
+        // Random contents, made before and marked for each request, so that nothing can be compressed or merged.
+        words += " --refill_buffers=0 --scramble_buffers=1";
+        words += match params.sync {
+            DiskSync::None => "",
+            DiskSync::Dsync => " --sync=dsync",
+            // Versions that do not know the word `sync` here know the number.
+            DiskSync::Sync => " --sync=1",
+        };
+    }
+    words
+}
+
+/// Checks that it ran as it was asked to, as far as it reports that.
+fn check_options(options: &Value, params: &DiskParams) -> Result<(), ToolError> {
+    for (key, asked) in [("direct", "1".to_owned()), ("bs", params.block.to_string()), ("rw", order(params))] {
+        if let Some(other) = options[key].as_str().filter(|ran| *ran != asked) {
+            return Err(ToolError::OtherSettings(format!("fio ran with {key}={other} and not {asked}")));
         }
     }
     Ok(())
@@ -268,28 +219,28 @@ fn jobs(params: &DiskParams) -> u32 {
 }
 
 /// What else it reports.
-fn details(side: &Value, job: &Value, throughput: f64, iops: f64) -> Result<Map<String, Value>, String> {
+fn all_details(side: &Value, job: &Value, throughput: f64, iops: f64) -> Result<Map<String, Value>, ToolError> {
+    let number = |object: &Value, key: &str| json_number(TOOL, object, key);
     let latency = &side["lat_ns"];
     let mut latencies = Map::new();
     for (name, percent) in [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99.9", 99.9), ("p99.99", 99.99)] {
         // Its keys are numbers with six decimals.
         let is_it = |key: &str| key.parse().is_ok_and(|key: f64| (key - percent).abs() < 1e-3);
         let found = latency["percentile"].as_object().and_then(|all| all.iter().find(|(key, _)| is_it(key)));
-        if let Some(nanoseconds) = found.and_then(|(_, value)| value.as_f64()) {
-            latencies.insert(name.to_owned(), json!(nanoseconds * 1e-9));
-        }
+        let seconds = found.and_then(|(_, nanoseconds)| nanoseconds.as_f64()).map(|nanoseconds| nanoseconds * 1e-9);
+        latencies.extend(seconds.map(|seconds| (name.to_owned(), json!(seconds))));
     }
     latencies.insert("mean".to_owned(), json!(number(latency, "mean")? * 1e-9));
     latencies.insert("max".to_owned(), json!(number(latency, "max")? * 1e-9));
-    let mut details = Map::new();
-    details.insert("throughput".to_owned(), json!(throughput));
-    details.insert("iops".to_owned(), json!(iops));
-    details.insert("latency".to_owned(), Value::Object(latencies));
-    details.insert("cpu_share".to_owned(), json!((number(job, "usr_cpu")? + number(job, "sys_cpu")?) / 100.0));
-    details.insert("seconds".to_owned(), json!(number(side, "runtime")? * 1e-3));
-    if let Some(seconds) = cpu_seconds_per_request(side, job) {
-        details.insert("cpu_seconds_per_request".to_owned(), json!(seconds));
-    }
+    let mut details = details([
+        ("throughput", json!(throughput)),
+        ("iops", json!(iops)),
+        ("latency", Value::Object(latencies)),
+        ("cpu_share", json!((number(job, "usr_cpu")? + number(job, "sys_cpu")?) / 100.0)),
+        ("seconds", json!(number(side, "runtime")? * 1e-3)),
+    ]);
+    let seconds = cpu_seconds_per_request(side, job);
+    details.extend(seconds.map(|seconds| ("cpu_seconds_per_request".to_owned(), json!(seconds))));
     Ok(details)
 }
 
@@ -300,27 +251,26 @@ fn cpu_seconds_per_request(side: &Value, job: &Value) -> Option<f64> {
     Some(share * job["job_runtime"].as_f64()? * 1e-3 / requests)
 }
 
-fn number(object: &Value, key: &str) -> Result<f64, String> {
-    object[key].as_f64().ok_or_else(|| format!("fio's report has no number '{key}'"))
-}
-
 #[cfg(test)]
 mod tests {
+    use model::io::DiskCache;
+    use model::sample::MetricName;
     use std::path::Path;
 
     use model::wire::HeldFile;
 
     use super::*;
-    use crate::reference::tests::{cpu, difference, disk, failed, recorded, said};
-    use crate::tests::disk_params;
+    use crate::tests::fixtures::{cpu, difference, disk, failed, recorded, said, target};
+    use crate::tool::ReferenceTool;
+    use crate::tests::fixtures::disk_params;
 
     const PATH: &str = "/proc/123/fd/9";
 
-    fn invocation(params: DiskParams, cpus: &[u32], path: &str) -> Result<Invocation, String> {
+    fn invocation(params: DiskParams, cpus: &[u32], path: &str) -> Result<Invocation, ToolError> {
         invocation_on(false, params, cpus, path)
     }
 
-    fn invocation_on(polled: bool, params: DiskParams, cpus: &[u32], path: &str) -> Result<Invocation, String> {
+    fn invocation_on(polled: bool, params: DiskParams, cpus: &[u32], path: &str) -> Result<Invocation, ToolError> {
         let file = HeldFile {
             path: path.to_owned(),
             directory: "/x".to_owned(),
@@ -331,18 +281,7 @@ mod tests {
             ..HeldFile::default()
         };
         let experiment = disk(params);
-        Fio.invocation(&Target {
-            experiment: &experiment,
-            program: Path::new("/usr/bin/fio"),
-            cpus,
-            other_cpus: &[],
-            seconds: 0.5,
-            file: Some(&file),
-            our_rate: None,
-            version: "",
-            offered_rate: None,
-            launcher: None,
-        })
+        Fio.invocation(&Target { program: Path::new("/usr/bin/fio"), cpus, file: Some(&file), ..target(&experiment) })
     }
 
     fn params(pattern: DiskPattern, op: DiskOp, engine: DiskEngine) -> DiskParams {
@@ -450,9 +389,9 @@ mod tests {
             DiskParams { engine: DiskEngine::Null, ..base.clone() },
             DiskParams { engine: DiskEngine::Sync, pattern: DiskPattern::Sequential, ..base.clone() },
         ] {
-            assert!(Fio.stands_beside(&disk(other.clone())).is_err(), "{other:?}");
+            assert!(Fio.supports(&disk(other.clone())).is_err(), "{other:?}");
         }
-        assert!(Fio.stands_beside(&cpu(model::isa::Isa::Avx2, 1)).is_err());
+        assert!(Fio.supports(&cpu(model::isa::Isa::Avx2, 1)).is_err());
         let larger = DiskParams { size: 512 << 20, ..base.clone() };
         assert!(invocation(larger, &[0], PATH).unwrap_err().contains("would extend"));
         let smaller = DiskParams { size: 512, ..base };
@@ -463,8 +402,8 @@ mod tests {
     fn recorded_runs_are_read() {
         let random = disk(params(DiskPattern::Random, DiskOp::Read, DiskEngine::IoUring));
         let text = recorded("fio-3.33-randread-4KiB-d4.json");
-        let reading = Fio.parse("3.33", &said(&text), &random).unwrap();
-        assert_eq!((reading.metric, reading.bytes_factor), (MetricName::Iops, 1.0));
+        let reading = Fio.parse(&said(&text), &random).unwrap();
+        assert_eq!(reading.metric, MetricName::Iops);
         let throughput = reading.details["throughput"].as_f64().unwrap();
         assert!((throughput / reading.value - 4096.0).abs() < 1.0, "{reading:?}");
         let latency = &reading.details["latency"];
@@ -477,12 +416,12 @@ mod tests {
         assert!((cpu_seconds / (0.292 * 0.5 / 22_090.0) - 1.0).abs() < 1e-9, "{reading:?}");
         assert!(p50 > 0.0 && latency["max"].as_f64().unwrap() >= latency["p99.99"].as_f64().unwrap());
         let warned = format!("fio: this is a warning\n{text}");
-        assert_eq!(Fio.parse("3.33", &said(&warned), &random), Ok(reading));
+        assert_eq!(Fio.parse(&said(&warned), &random), Ok(reading));
 
         let mut params = params(DiskPattern::Sequential, DiskOp::Write, DiskEngine::IoUring);
         (params.threads, params.block) = (2, 1 << 20);
         let text = recorded("fio-3.33-write-1MiB-d4-t2.json");
-        let reading = Fio.parse("3.33", &said(&text), &disk(params)).unwrap();
+        let reading = Fio.parse(&said(&text), &disk(params)).unwrap();
         assert_eq!(reading.metric, MetricName::Throughput);
         // The time of both jobs: 9.66 % of 1004 ms for 711 requests.
         let cpu_seconds = reading.details["cpu_seconds_per_request"].as_f64().unwrap();
@@ -500,7 +439,7 @@ mod tests {
         ] {
             let params = DiskParams { block, ..params(kind.0, kind.1, DiskEngine::IoUring) };
             let text = recorded(&format!("fio-3.33-{name}.json"));
-            let reading = Fio.parse("3.33", &said(&text), &disk(params.clone())).unwrap();
+            let reading = Fio.parse(&said(&text), &disk(params.clone())).unwrap();
             assert_eq!(reading.metric, metric, "{name}");
             let detail = |key: &str| reading.details[key].as_f64().unwrap();
             // What was in flight when its time began is in the bytes and not in the requests, or the reverse.
@@ -510,7 +449,7 @@ mod tests {
             // A report on another kind of request is none on this.
             let other = if params.op == DiskOp::Mixed { DiskOp::Read } else { DiskOp::Mixed };
             let other = disk(DiskParams { op: other, pattern: DiskPattern::Random, ..params });
-            assert!(Fio.parse("3.33", &said(&text), &other).is_err(), "{name}");
+            assert!(Fio.parse(&said(&text), &other).is_err(), "{name}");
         }
     }
 
@@ -539,26 +478,26 @@ mod tests {
             (changed(&|report| report["jobs"][0]["read"]["lat_ns"] = Value::Null), "no number 'mean'"),
             (whole.replace("bw_bytes", "bw_something"), "no number 'bw_bytes'"),
         ] {
-            let reason = Fio.parse("3.33", &said(&text), &experiment).unwrap_err();
+            let reason = Fio.parse(&said(&text), &experiment).unwrap_err();
             assert!(reason.contains(why), "{why}: {reason}");
         }
         let refused = Output { status: Some(1), ..said(&recorded("fio-3.33-no-file.json")) };
-        assert!(Fio.parse("3.33", &refused, &experiment).unwrap_err().contains("status 1"));
+        assert!(Fio.parse(&refused, &experiment).unwrap_err().contains("status 1"));
         let unknown = failed(1, "fio: engine nosuch not loadable\nfio: failed to load engine");
-        assert!(Fio.parse("3.33", &unknown, &experiment).unwrap_err().contains("failed to load engine"));
+        assert!(Fio.parse(&unknown, &experiment).unwrap_err().contains("failed to load engine"));
         // What was read is not what would have been written.
         let writes = disk(params(DiskPattern::Random, DiskOp::Write, DiskEngine::IoUring));
         assert!(
-            Fio.parse("3.33", &said(&whole), &writes).unwrap_err().contains("ran with rw=randread and not randwrite")
+            Fio.parse(&said(&whole), &writes).unwrap_err().contains("ran with rw=randread and not randwrite")
         );
         let as_told = whole.replace(r#""rw" : "randread""#, r#""rw" : "randwrite""#);
-        assert!(Fio.parse("3.33", &said(&as_told), &writes).unwrap_err().contains("no measurement"));
+        assert!(Fio.parse(&said(&as_told), &writes).unwrap_err().contains("no measurement"));
         for (told, other, why) in [
             (r#""direct" : "1""#, r#""direct" : "0""#, "ran with direct=0 and not 1"),
             (r#""bs" : "4096""#, r#""bs" : "8192""#, "ran with bs=8192 and not 4096"),
         ] {
             assert!(whole.contains(told));
-            let reason = Fio.parse("3.33", &said(&whole.replace(told, other)), &experiment).unwrap_err();
+            let reason = Fio.parse(&said(&whole.replace(told, other)), &experiment).unwrap_err();
             assert!(reason.contains(why), "{reason}");
         }
     }
@@ -568,7 +507,7 @@ mod tests {
         let experiment = disk(disk_params(1));
         let reading = |share: f64| {
             let details = Map::from_iter([("cpu_share".to_owned(), json!(share))]);
-            Reading { metric: MetricName::Iops, value: 1.0, bytes_factor: 1.0, details }
+            Reading { metric: MetricName::Iops, value: 1.0, details }
         };
         assert_eq!(difference(&Fio, "3.33", &experiment, &reading(0.5)), None);
         assert!(difference(&Fio, "3.33", &experiment, &reading(0.97)).unwrap().contains("97 %"));

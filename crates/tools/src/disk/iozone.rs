@@ -13,43 +13,43 @@
 
 use model::experiment::{DiskParams, Experiment};
 use model::io::{DiskEngine, DiskOp, DiskPattern, DiskSync};
-use model::sample::MetricName;
 use serde_json::{Map, Value, json};
 
-use super::disk::{IN_PIECES, in_pieces, not_beside, one_at_a_time};
-use super::{
-    About, FILES, Invocation, Output, OwnFiles, Reading, Reason, Reference, Rule, Side, Target, Version, arguments,
-    bare_environment, complaint, distinct, examples, positive, succeeded,
-};
+use super::requests::{BASE_PAGES, in_pieces, one_at_a_time, reading};
+use crate::error::ToolError;
+use crate::examples;
+use crate::invocation::{FILES, Invocation, OwnFiles, Target};
+use crate::output::{Output, Reading, positive};
+use crate::parsing::number_in;
+use crate::rules::{Reason, Rule, Side};
+use crate::tool::{Adapter, ToolDescription};
+use crate::version::VersionSource;
 
-pub(super) struct Iozone;
+pub(crate) struct Iozone;
 
-static ABOUT: About = About {
-    tool: "iozone",
+const TOOL: &str = "iozone";
+static DESCRIPTION: ToolDescription = ToolDescription {
+    id: TOOL,
     program: "iozone",
     launcher: None,
-    version: Version::Asked { argument: "-v", prefix: "Version $Revision: ", oldest: (3, 398) },
-    stands_beside: "direct reads and writes of a disk, one request at a time: in order, backward, with a stride, at random",
+    version: VersionSource::Asked { argument: "-v", prefix: "Version $Revision: ", oldest: (3, 398) },
+    compared_with: "direct reads and writes of a disk, one request at a time: in order, backward, with a stride, at random",
     equal: "the block, the number of requests at a time, direct I/O, the file system and the CPUs",
-    rules: &[&OTHER_SIZE, &FILE_EACH, &WAITS, &SEEKS, &SAME_BYTE, &PIECES],
+    rules: &[&OTHER_SIZE, &FILE_EACH, &WAITS, &SEEKS, &SAME_BYTE, &BASE_PAGES],
     how_to_get: "https://www.iozone.org; no Debian package in main (non-free: iozone3)",
+    example: || examples::random_reads(DiskEngine::Sync, 1),
 };
 static OTHER_SIZE: Rule =
-    Rule { name: "file-size", when: Some("its files hold another number of bytes than ours"), makes_it: Side::Either };
-static FILE_EACH: Rule = Rule {
-    name: "file-each",
-    when: Some("there are several processes with as many bytes as our threads share"),
-    makes_it: Side::Either,
-};
-static WAITS: Rule =
-    Rule { name: "engine", when: Some("ours goes through an engine other than sync"), makes_it: Side::Either };
-static SEEKS: Rule = Rule {
-    name: "seek",
-    when: Some("ours is sync and the mode is not one of pread or pwrite"),
-    makes_it: Side::Slower,
-};
-static PIECES: Rule = Rule { name: "base-pages", when: Some(IN_PIECES), makes_it: Side::Slower };
-static SAME_BYTE: Rule = Rule { name: "same-byte", when: Some("it writes"), makes_it: Side::Faster };
+    Rule::new("file-size", Some("its files hold another number of bytes than ours"), Side::Either);
+static FILE_EACH: Rule = Rule::new(
+    "file-each",
+    Some("there are several processes with as many bytes as our threads share"),
+    Side::Either,
+);
+static WAITS: Rule = Rule::new("engine", Some("ours goes through an engine other than sync"), Side::Either);
+static SEEKS: Rule =
+    Rule::new("seek", Some("ours is sync and the mode is not one of pread or pwrite"), Side::Slower);
+static SAME_BYTE: Rule = Rule::new("same-byte", Some("it writes"), Side::Faster);
 
 /// Bytes of its `kB`.
 const KIB: u64 = 1024;
@@ -62,9 +62,9 @@ const UNKNOWN_BYTES_PER_SECOND: f64 = 100e6;
 /// Records of a process at least, where our file has so many: fewer are over before all have begun.
 const LEAST_RECORDS: u64 = 16;
 
-/// One of its tests, and where its figure stands.
+/// One of its tests, and where its value is.
 #[derive(Debug, PartialEq, Eq)]
-struct Test {
+pub(crate) struct Test {
     op: DiskOp,
     pattern: DiskPattern,
     /// Whether it makes the system calls that take a position.
@@ -73,7 +73,7 @@ struct Test {
     options: &'static [&'static str],
     /// How many times the files are gone through in all.
     passes: u32,
-    /// How many figures a line of the table has, and which of them is its own.
+    /// How many values a line of the table has, and which of them is its own.
     columns: usize,
     column: usize,
     /// What its processes are called.
@@ -134,28 +134,6 @@ static TESTS: &[Test] = &[
 /// The longest record, in bytes: its `MAXBUFLEN`. It says so itself where more is asked for.
 const MOST_RECORD: u64 = 16 << 20;
 
-/// The parameters, and the test that does the same.
-fn parameters(experiment: &Experiment) -> Result<(&DiskParams, &'static Test), String> {
-    let params = one_at_a_time(ABOUT.tool, experiment)?;
-    let refuse = |why: &str| Err(not_beside(ABOUT.tool, why));
-    if !params.block.is_multiple_of(KIB) {
-        return refuse("its records are whole KiB");
-    }
-    if params.block > MOST_RECORD {
-        return refuse("its records have at most 16 MiB");
-    }
-    if params.sync != DiskSync::None && !params.op.writes() {
-        return refuse("what a write waits for does not matter to what only reads");
-    }
-    // Only in order does it have both kinds of system calls.
-    let positioned = params.engine == DiskEngine::Sync && params.pattern == DiskPattern::Sequential;
-    let is_it = |test: &&Test| (test.op, test.pattern, test.positioned) == (params.op, params.pattern, positioned);
-    match TESTS.iter().find(is_it) {
-        Some(test) => Ok((params, test)),
-        None => refuse(&format!("it has no test that does {} {} as ours do", params.pattern, params.op)),
-    }
-}
-
 /// The size of each process's file, in bytes: what is gone through in the time of a run, in whole records.
 fn bytes_each(params: &DiskParams, our_rate: Option<f64>, seconds: f64) -> u64 {
     let per_value = if params.pattern == DiskPattern::Random { params.block as f64 } else { 1.0 };
@@ -172,92 +150,87 @@ const fn in_a_table(params: &DiskParams, test: &Test) -> bool {
     params.threads == 1 && !test.positioned
 }
 
-impl Reference for Iozone {
-    fn about(&self) -> &'static About {
-        &ABOUT
+impl Adapter for Iozone {
+    const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
+    /// The parameters, and the test that does the same.
+    type Work<'a> = (&'a DiskParams, &'static Test);
+
+    fn work(experiment: &Experiment) -> Result<Self::Work<'_>, ToolError> {
+        let params = one_at_a_time(TOOL, experiment)?;
+        // Only in order does it have both kinds of system calls.
+        let positioned = params.engine == DiskEngine::Sync && params.pattern == DiskPattern::Sequential;
+        let is_it = |test: &&Test| (test.op, test.pattern, test.positioned) == (params.op, params.pattern, positioned);
+        let reason = if !params.block.is_multiple_of(KIB) {
+            "its records are whole KiB".to_owned()
+        } else if params.block > MOST_RECORD {
+            "its records have at most 16 MiB".to_owned()
+        } else if params.sync != DiskSync::None && !params.op.writes() {
+            "what a write waits for does not matter to what only reads".to_owned()
+        } else if let Some(test) = TESTS.iter().find(is_it) {
+            return Ok((params, test));
+        } else {
+            format!("it has no test that does {} {} as ours do", params.pattern, params.op)
+        };
+        Err(ToolError::not_beside(TOOL, &reason))
     }
 
-    fn example(&self) -> Experiment {
-        examples::random_reads(DiskEngine::Sync, 1)
-    }
-
-    fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {
-        parameters(experiment).map(|_| ())
-    }
-
-    fn invocation(&self, target: &Target<'_>) -> Result<Invocation, String> {
-        let (params, test) = parameters(target.experiment)?;
-        let file = target.file.ok_or("iozone needs to know where the file of the experiment is")?;
-        let bytes_each = bytes_each(params, target.our_rate, target.seconds);
-        let mut argv = arguments(
-            target.program,
-            [
-                "-I".to_owned(),
-                "-w".to_owned(),
-                format!("-s{}k", bytes_each / KIB),
-                format!("-r{}k", params.block / KIB),
-            ],
-        );
-        let mut say = |words: &[&str]| argv.extend(words.iter().map(|word| (*word).to_owned()));
-        match params.sync {
-            DiskSync::None => {}
-            DiskSync::Dsync => say(&["-+D"]),
-            DiskSync::Sync => say(&["-o"]),
-        }
-        say(&["-i", "0"]);
-        say(test.options);
-        if in_a_table(params, test) {
-            say(&["-f", FILES]);
+    fn command((params, test): Self::Work<'_>, target: &Target<'_>) -> Result<Invocation, ToolError> {
+        let directory = target.held_file(TOOL)?.directory.clone().into();
+        let (bytes_each, count) = (bytes_each(params, target.our_rate, target.seconds), params.threads);
+        let sync = match params.sync {
+            DiskSync::None => "",
+            DiskSync::Dsync => "-+D",
+            DiskSync::Sync => "-o",
+        };
+        let files = if in_a_table(params, test) {
+            format!("-f {FILES}")
         } else {
             // As many processes at least as at most.
-            let processes = params.threads.to_string();
-            say(&["-l", &processes, "-u", &processes, "-F", FILES]);
-        }
-        let all_bytes = bytes_each as f64 * f64::from(params.threads) * f64::from(test.passes);
+            format!("-l {count} -u {count} -F {FILES}")
+        };
+        let words = format!(
+            "-I -w -s{}k -r{}k {sync} -i 0 {} {files}",
+            bytes_each / KIB,
+            params.block / KIB,
+            test.options.join(" ")
+        );
+        let all_bytes = bytes_each as f64 * f64::from(count) * f64::from(test.passes);
         let expected_seconds = START_SECONDS + f64::from(test.passes) * target.seconds;
+        let most_seconds = 20.0 + 4.0 * expected_seconds + all_bytes / SLOWEST_BYTES_PER_SECOND;
         Ok(Invocation {
-            argv,
-            env: bare_environment(),
-            cpus: distinct(target.cpus),
-            own_files: Some(OwnFiles { directory: file.directory.clone().into(), count: params.threads, bytes_each }),
-            expected_seconds,
-            timeout_seconds: 20.0 + 4.0 * expected_seconds + all_bytes / SLOWEST_BYTES_PER_SECOND,
-            ..Invocation::default()
+            own_files: Some(OwnFiles { directory, count, bytes_each }),
+            ..Invocation::new(target, &words, [expected_seconds, most_seconds])
         })
     }
 
-    fn parse(&self, _version: &str, output: &Output, experiment: &Experiment) -> Result<Reading, String> {
-        let (params, test) = parameters(experiment)?;
+    fn read((params, test): Self::Work<'_>, output: &Output) -> Result<Reading, ToolError> {
         // It complains on its standard output, and then leaves with a status of its own.
         if let Some(line) = output.stdout.lines().find(|line| line.starts_with("Error: ")) {
-            return Err(format!("iozone says: {}", line.trim_start_matches("Error: ").trim()));
+            let complaint = line.trim_start_matches("Error: ").trim();
+            return Err(ToolError::Failed(format!("iozone says: {complaint}")));
         }
-        succeeded(ABOUT.tool, output)?;
+        output.succeeded(TOOL)?;
         let mut details = Map::new();
+        let mut add = |name: &str, value| details.insert(name.to_owned(), value);
         let rate = if in_a_table(params, test) {
-            let line = of_one_process(&output.stdout, params.block, test)?;
-            details.insert("bytes_per_process".into(), json!(line.file_bytes));
+            let line = of_one_process(output, params.block, test)?;
+            add("bytes_per_process", json!(line.file_bytes));
             line.rates[test.column]
         } else {
             let group = of_processes(&output.stdout, params, test)?;
-            details.insert("bytes_per_process".into(), json!(group.bytes_each));
-            details.insert("process_min".into(), json!(group.min));
-            details.insert("process_max".into(), json!(group.max));
-            details.insert("throughput_with_the_wait_for_the_last".into(), json!(group.parent));
+            add("bytes_per_process", json!(group.bytes_each));
+            add("process_min", json!(group.min));
+            add("process_max", json!(group.max));
+            add("throughput_with_the_wait_for_the_last", json!(group.parent));
             group.children
         };
-        let throughput = positive(ABOUT.tool, test.processes, rate)?;
-        details.insert("test".into(), json!(test.processes));
-        details.insert("throughput".into(), json!(throughput));
-        let (metric, value) = match params.pattern {
-            DiskPattern::Random => (MetricName::Iops, throughput / params.block as f64),
-            _ => (MetricName::Throughput, throughput),
-        };
-        Ok(Reading { metric, value, bytes_factor: 1.0, details })
+        let throughput = positive(TOOL, test.processes, rate)?;
+        add("test", json!(test.processes));
+        add("throughput", json!(throughput));
+        Ok(reading(params, throughput / params.block as f64, throughput, details))
     }
 
-    fn reasons(&self, _version: &str, experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
-        let Ok((params, test)) = parameters(experiment) else { return Vec::new() };
+    fn differences((params, test): Self::Work<'_>, _version: &str, reading: &Reading) -> Vec<Reason> {
         let mut reasons = Vec::new();
         let bytes = reading.details.get("bytes_per_process").and_then(Value::as_u64);
         if let Some(bytes) = bytes.filter(|bytes| bytes.saturating_mul(u64::from(params.threads)) != params.size) {
@@ -274,7 +247,7 @@ impl Reference for Iozone {
         } else if !test.positioned {
             reasons.push(SEEKS.says("iozone makes two system calls for each record, a seek and the transfer"));
         }
-        reasons.extend(in_pieces("iozone", params).map(|words| PIECES.says(words)));
+        reasons.extend(in_pieces(TOOL, params));
         if params.op.writes() {
             let same = "what iozone writes is nearly all the same byte, which some devices store as less";
             reasons.push(SAME_BYTE.says(same));
@@ -285,7 +258,7 @@ impl Reference for Iozone {
 
 /// One line of the table that its automatic mode prints.
 #[derive(Clone, Debug, PartialEq)]
-struct Line {
+struct TableLine {
     file_bytes: u64,
     record_bytes: u64,
     /// Bytes per second, test after test, each first time before the second: 0 for what was left out.
@@ -293,29 +266,32 @@ struct Line {
 }
 
 /// The lines of the table, whichever sizes it goes over.
-fn table(text: &str) -> Vec<Line> {
+fn table(text: &str) -> Vec<TableLine> {
     let behind = text.lines().skip_while(|line| !line.split_whitespace().take(2).eq(["kB", "reclen"]));
     let line = |line: &str| {
         let numbers: Option<Vec<u64>> = line.split_whitespace().map(|word| word.parse().ok()).collect();
         let [file, record, rates @ ..] = numbers.as_deref()? else { return None };
         let rates: Vec<f64> = rates.iter().map(|rate| (*rate as f64) * KIB as f64).collect();
-        Some(Line { file_bytes: file.checked_mul(KIB)?, record_bytes: record.checked_mul(KIB)?, rates })
+        Some(TableLine { file_bytes: file.checked_mul(KIB)?, record_bytes: record.checked_mul(KIB)?, rates })
     };
     behind.skip(1).filter_map(line).collect()
 }
 
 /// The line of records as large as our blocks.
-fn of_one_process(text: &str, block: u64, test: &Test) -> Result<Line, String> {
-    let line = table(text).into_iter().find(|line| line.record_bytes == block);
-    let line = line.ok_or_else(|| {
-        let said = complaint(&Output { stdout: text.to_owned(), ..Output::default() });
-        format!("iozone printed no figures for records of {} KiB: {said}", block / KIB)
-    })?;
-    if line.rates.len() != test.columns {
-        let (found, wanted) = (line.rates.len(), test.columns);
-        return Err(format!("iozone printed {found} figures and not {wanted}: is it built without one of its tests?"));
-    }
-    Ok(line)
+fn of_one_process(output: &Output, block: u64, test: &Test) -> Result<TableLine, ToolError> {
+    let line = table(&output.stdout).into_iter().find(|line| line.record_bytes == block);
+    let reason = match line {
+        None => {
+            let (kib, complaint) = (block / KIB, output.complaint());
+            format!("iozone printed no values for records of {kib} KiB: {complaint}")
+        }
+        Some(line) if line.rates.len() != test.columns => {
+            let (found, wanted) = (line.rates.len(), test.columns);
+            format!("iozone printed {found} values and not {wanted}: is it built without one of its tests?")
+        }
+        Some(line) => return Ok(line),
+    };
+    Err(ToolError::Unreadable(reason))
 }
 
 /// What several processes reached, in bytes per second.
@@ -329,14 +305,15 @@ struct Group {
 }
 
 /// The lines on one test: from that of its processes to the next test's.
-fn of_processes(text: &str, params: &DiskParams, test: &Test) -> Result<Group, String> {
-    let missing = |what: &str| format!("iozone printed no {what} for its {}", test.processes);
+fn of_processes(text: &str, params: &DiskParams, test: &Test) -> Result<Group, ToolError> {
+    let missing = |what: &str| ToolError::Unreadable(format!("iozone printed no {what} for its {}", test.processes));
     let laid_out = text.lines().map(str::trim).find_map(|line| line.strip_prefix("Each process writes a "));
     let mut words = laid_out.ok_or_else(|| missing("file size"))?.split_whitespace();
     let (file, record) = (words.next().and_then(kib), words.nth(3).and_then(kib));
     let (file, record) = file.zip(record).ok_or_else(|| missing("file size"))?;
     if record != params.block {
-        return Err(format!("iozone's records have {record} B and not {} B", params.block));
+        let reason = format!("iozone's records have {record} B and not {} B", params.block);
+        return Err(ToolError::OtherSettings(reason));
     }
     let heading = format!("Children see throughput for {:>2} {}", params.threads, test.processes);
     let squeezed = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -360,7 +337,8 @@ fn of_processes(text: &str, params: &DiskParams, test: &Test) -> Result<Group, S
     let processes = f64::from(params.threads);
     let whole = (group.min * processes * 0.999..=group.max * processes * 1.001).contains(&group.children);
     if !whole {
-        return Err(format!("iozone contradicts itself: {processes} processes did {group:?}"));
+        let reason = format!("iozone contradicts itself: {processes} processes did {group:?}");
+        return Err(ToolError::Implausible(reason));
     }
     Ok(group)
 }
@@ -370,25 +348,27 @@ fn kib(word: &str) -> Option<u64> {
     word.parse::<u64>().ok()?.checked_mul(KIB)
 }
 
-/// The figure behind `=` in its `kB/sec`, in bytes per second.
+/// The number behind `=` in its `kB/sec`, in bytes per second.
 fn rate(line: &str) -> Option<f64> {
     let mut words = line.split_once('=')?.1.split_whitespace();
-    let number: f64 = words.next()?.parse().ok()?;
+    let number = number_in(words.next()?)?;
     let unit = words.next()?;
     let is_kib = unit.eq_ignore_ascii_case("kB/sec") || unit.eq_ignore_ascii_case("kBytes/sec");
-    (is_kib && number.is_finite()).then_some(number * KIB as f64)
+    is_kib.then_some(number * KIB as f64)
 }
 
 #[cfg(test)]
 mod tests {
+    use model::sample::MetricName;
     use std::path::Path;
 
     use model::io::DiskLayout;
     use model::wire::HeldFile;
 
     use super::*;
-    use crate::reference::tests::{difference, disk, failed, recorded, said};
-    use crate::tests::disk_params;
+    use crate::tests::fixtures::{difference, disk, failed, recorded, said, target};
+    use crate::tool::ReferenceTool;
+    use crate::tests::fixtures::disk_params;
 
     const MIB: u64 = 1 << 20;
 
@@ -398,21 +378,10 @@ mod tests {
         DiskParams { op, pattern, engine, threads, block: MIB, size, depth: 1, ..disk_params(1) }
     }
 
-    fn argv(params: DiskParams, our_rate: Option<f64>) -> Result<(String, OwnFiles), String> {
+    fn argv(params: DiskParams, our_rate: Option<f64>) -> Result<(String, OwnFiles), ToolError> {
         let file = HeldFile { directory: "/data".to_owned(), bytes: params.size, ..HeldFile::default() };
         let experiment = disk(params);
-        let invocation = Iozone.invocation(&Target {
-            experiment: &experiment,
-            program: Path::new("/opt/iozone"),
-            launcher: None,
-            cpus: &[1, 0],
-            other_cpus: &[],
-            seconds: 0.5,
-            file: Some(&file),
-            our_rate,
-            version: "3.508",
-            offered_rate: None,
-        })?;
+        let invocation = Iozone.invocation(&Target { program: Path::new("/opt/iozone"), cpus: &[1, 0], file: Some(&file), our_rate, ..target(&experiment) })?;
         assert!(invocation.files.is_empty(), "it is never given our own file");
         Ok((invocation.argv.join(" "), invocation.own_files.unwrap()))
     }
@@ -459,7 +428,7 @@ mod tests {
     #[test]
     fn only_what_it_does_is_compared() {
         let read = params(DiskOp::Read, DiskPattern::Sequential, DiskEngine::IoUring, 1);
-        let why = |params| Iozone.stands_beside(&disk(params)).unwrap_err();
+        let why = |params| Iozone.supports(&disk(params)).unwrap_err();
         for (params, reason) in [
             (DiskParams { depth: 4, ..read.clone() }, "one request at a time"),
             (DiskParams { direct: false, ..read.clone() }, "direct"),
@@ -473,11 +442,11 @@ mod tests {
             assert!(why(params).contains(reason), "{reason}");
         }
         let layout = DiskLayout::PerThread;
-        assert_eq!(Iozone.stands_beside(&disk(DiskParams { layout, threads: 2, ..read })), Ok(()));
+        assert_eq!(Iozone.supports(&disk(DiskParams { layout, threads: 2, ..read })), Ok(()));
     }
 
-    fn read(name: &str, params: DiskParams) -> Result<Reading, String> {
-        Iozone.parse("3.508", &said(&recorded(name)), &disk(params))
+    fn read(name: &str, params: DiskParams) -> Result<Reading, ToolError> {
+        Iozone.parse(&said(&recorded(name)), &disk(params))
     }
 
     #[test]
@@ -496,7 +465,7 @@ mod tests {
             ("iozone-3.508-write-1MiB-t1.txt", writes, DiskEngine::Libaio, 1, 1_670_104.0),
         ] {
             let reading = read(name, params(op, in_order, engine, threads)).unwrap();
-            assert_eq!((reading.bytes_factor, reading.value), (1.0, kib * 1024.0), "{name}");
+            assert_eq!(reading.value, kib * 1024.0, "{name}");
         }
         for (op, kib) in [(reads, 42_363.0), (writes, 43_753.0)] {
             let random = DiskParams { block: 4096, ..params(op, DiskPattern::Random, DiskEngine::Sync, 1) };
@@ -530,23 +499,23 @@ mod tests {
             (whole.replace("808644.16", "1808644.16"), "contradicts itself"),
             (whole.split("Max throughput per process \t\t\t=  420").next().unwrap().to_owned(), "no Max throughput"),
         ] {
-            let reason = Iozone.parse("3.508", &said(&text), &disk(two.clone())).unwrap_err();
+            let reason = Iozone.parse(&said(&text), &disk(two.clone())).unwrap_err();
             assert!(reason.contains(why), "{why}: {reason}");
         }
         let one = params(DiskOp::Write, DiskPattern::Sequential, DiskEngine::IoUring, 1);
         let table = recorded("iozone-3.508-write-1MiB-t1.txt");
         for (text, why) in [
-            (table.replace("   1670104", ""), "printed 1 figures and not 2"),
-            (table.replace("1670104", "-"), "no figures for records of 1024 KiB"),
+            (table.replace("   1670104", ""), "printed 1 values and not 2"),
+            (table.replace("1670104", "-"), "no values for records of 1024 KiB"),
             (table.replace("1670104", "0"), "no measurement"),
-            (table.replace("    1024   13", "    2048   13"), "no figures for records of 1024 KiB"),
+            (table.replace("    1024   13", "    2048   13"), "no values for records of 1024 KiB"),
         ] {
-            let reason = Iozone.parse("3.508", &said(&text), &disk(one.clone())).unwrap_err();
+            let reason = Iozone.parse(&said(&text), &disk(one.clone())).unwrap_err();
             assert!(reason.contains(why), "{why}: {reason}");
         }
         let refused = read("iozone-3.508-record-100MiB.txt", one.clone()).unwrap_err();
         assert!(refused.contains("102400 kB is greater than maximum buffer size 16384 kB"), "{refused}");
-        let failed = Iozone.parse("3.508", &failed(44, "open: Invalid argument"), &disk(one)).unwrap_err();
+        let failed = Iozone.parse(&failed(44, "open: Invalid argument"), &disk(one)).unwrap_err();
         assert!(failed.contains("Invalid argument"), "{failed}");
     }
 
@@ -554,7 +523,7 @@ mod tests {
     fn what_sets_it_apart_is_said() {
         let explained = |params: DiskParams, bytes: u64| {
             let details = Map::from_iter([("bytes_per_process".to_owned(), json!(bytes))]);
-            let reading = Reading { metric: MetricName::Throughput, value: 1.0, bytes_factor: 1.0, details };
+            let reading = Reading { metric: MetricName::Throughput, value: 1.0, details };
             difference(&Iozone, "3.508", &disk(params), &reading)
         };
         let in_order = |op, engine, threads| params(op, DiskPattern::Sequential, engine, threads);

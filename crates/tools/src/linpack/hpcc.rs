@@ -1,42 +1,48 @@
 //! The HPC Challenge (`hpcc`) beside our LINPACK, with the HPL in it, which distributions have as a package where they have
 //! no HPL by itself; and beside our copy, scale, add and triad of memory, with the STREAM in it
-//! ([`hpcc_stream`]).
+//! ([`super::hpcc_stream`]).
 //!
 //! It always runs all of its benchmarks, over as much memory, which takes it many times as long as one of them: it is run
 //! beside small systems and small arrays alone. Everything else is as in [`super::hpl`].
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use model::experiment::{Area, Experiment};
+use model::experiment::{Experiment, MemoryParams};
 use model::linpack::LinpackParams;
 use serde_json::Value;
 
 use super::hpcc_stream;
 use super::hpl::{
-    LIBRARY, OTHER_KERNELS, PROCESSES, UNKNOWN_KERNELS, environment, expected_seconds, input, launched, parameters,
-    read, reasons,
+    LIBRARY, OTHER_KERNELS, PROCESSES, UNKNOWN_KERNELS, differences, expected_seconds, input, launched, parameters, read,
 };
-use super::{
-    About, Invocation, Output, OwnFolder, Reading, Reason, Reference, Rule, Side, Target, Version, distinct, examples,
-};
+use crate::error::ToolError;
+use crate::examples;
+use crate::invocation::{Invocation, OwnFolder, Target};
+use crate::memory::passes::stream_differences;
+use crate::output::{Output, Reading};
+use crate::rules::{Reason, Rule, Side};
+use crate::tool::{Adapter, ToolDescription};
+use crate::version::VersionSource;
 
-pub(super) struct Hpcc;
+pub(crate) struct Hpcc;
 
-static ABOUT: About = About {
-    tool: "hpcc",
+const TOOL: &str = "hpcc";
+static DESCRIPTION: ToolDescription = ToolDescription {
+    id: TOOL,
     program: "hpcc",
     launcher: Some("mpirun"),
-    // Of itself it says the version only while it runs.
-    version: Version::Written { prefix: "HPLinpack ", oldest: (2, 0) },
-    stands_beside: "LINPACK in fp64 with our own solver, up to N = 2000; copy, scale, add and triad of memory, 4 MiB to 32 MiB",
+    // It prints its own version only while it runs.
+    version: VersionSource::Written { prefix: "HPLinpack ", oldest: (2, 0) },
+    compared_with: "LINPACK in fp64 with our own solver, up to N = 2000; copy, scale, add and triad of memory, 4 MiB to 32 MiB",
     equal: "the order of the matrix or the size of the arrays, as many processes as threads, and the CPUs",
     rules: &[&LIBRARY, &OTHER_KERNELS, &UNKNOWN_KERNELS, &PROCESSES, &STORES, &PAGES, &BEST],
     how_to_get: "Debian packages hpcc and libopenblas0-pthread; https://github.com/icl-utk-edu/hpcc",
+    // All of its benchmarks grow with the matrix.
+    example: || examples::linpack(300, 2),
 };
-static STORES: Rule = Rule { name: "compiler-stores", when: Some("beside memory"), makes_it: Side::Either };
-static PAGES: Rule = Rule { name: "unasked-pages", when: Some("beside memory"), makes_it: Side::Either };
-static BEST: Rule = Rule { name: "best-pass", when: Some("beside memory"), makes_it: Side::Faster };
+static STORES: Rule = Rule::new("compiler-stores", Some("beside memory"), Side::Either);
+static PAGES: Rule = Rule::new("unasked-pages", Some("beside memory"), Side::Either);
+static BEST: Rule = Rule::new("best-pass", Some("beside memory"), Side::Faster);
 
 /// The file that it reads.
 const INPUT: &str = "hpccinf.txt";
@@ -49,80 +55,64 @@ const OTHERS_SECONDS: f64 = 8.0;
 /// And for each element of the matrix.
 const OTHERS_SECONDS_PER_ELEMENT: f64 = 4e-6;
 
-impl Reference for Hpcc {
-    fn about(&self) -> &'static About {
-        &ABOUT
+/// Which of its benchmarks is compared.
+pub(crate) enum Work<'a> {
+    /// HPL.
+    System(&'a LinpackParams),
+    /// STREAM: the parameters, and the name of its loop.
+    Stream(&'a MemoryParams, &'static str),
+}
+
+impl Adapter for Hpcc {
+    const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
+    type Work<'a> = Work<'a>;
+
+    fn work(experiment: &Experiment) -> Result<Work<'_>, ToolError> {
+        if experiment.memory().is_some() {
+            return hpcc_stream::parameters(TOOL, experiment).map(|(params, name)| Work::Stream(params, name));
+        }
+        let params = parameters(TOOL, experiment)?;
+        if params.n > LARGEST {
+            let reason = format!("hpcc's other benchmarks take minutes beyond N = {LARGEST}; hpl runs HPL alone");
+            return Err(ToolError::Unsuitable(reason));
+        }
+        Ok(Work::System(params))
     }
 
-    fn example(&self) -> Experiment {
-        // All of its benchmarks grow with the matrix.
-        examples::linpack(300, 2)
-    }
-
-    fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {
-        system(experiment).map(|_| ())
-    }
-
-    fn invocation(&self, target: &Target<'_>) -> Result<Invocation, String> {
-        let params = system(target.experiment)?;
+    fn command(work: Work<'_>, target: &Target<'_>) -> Result<Invocation, ToolError> {
+        // The system of equations sizes all of its benchmarks. Beside memory our rate is one of bytes.
+        let (params, our_rate) = match work {
+            Work::System(params) => (params.clone(), target.our_rate),
+            Work::Stream(params, _) => (hpcc_stream::system(params), None),
+        };
         let elements = params.n as f64 * params.n as f64;
         let others = OTHERS_SECONDS + OTHERS_SECONDS_PER_ELEMENT * elements;
-        // Beside memory our rate is one of bytes.
-        let our_rate = target.our_rate.filter(|_| target.experiment.area == Area::Linpack);
-        let expected_seconds = expected_seconds(&params, our_rate) + others;
-        Ok(Invocation {
-            argv: launched(ABOUT.tool, target, params.threads)?,
-            env: environment(&params),
-            cpus: distinct(target.cpus),
-            // 8: to a file, of which it ignores the name.
-            folder: Some(OwnFolder { files: BTreeMap::from([(INPUT, input(&params, 8))]), results: Some(RESULTS) }),
-            expected_seconds,
-            timeout_seconds: 60.0 + 20.0 * expected_seconds,
-            ..Invocation::default()
-        })
+        // 8: to a file, of which it ignores the name.
+        let files = BTreeMap::from([(INPUT, input(&params, 8))]);
+        let folder = OwnFolder { files, results: Some(RESULTS) };
+        launched(TOOL, target, &params, folder, expected_seconds(&params, our_rate) + others)
     }
 
-    fn parse(&self, _version: &str, output: &Output, experiment: &Experiment) -> Result<Reading, String> {
-        let tool = ABOUT.tool;
-        let mut reading = if experiment.area == Area::Memory {
-            let (params, name) = hpcc_stream::parameters(tool, experiment)?;
-            hpcc_stream::read(tool, output, params, name)?
-        } else {
-            read(tool, output, parameters(tool, experiment)?)?
+    fn read(work: Work<'_>, output: &Output) -> Result<Reading, ToolError> {
+        let mut reading = match work {
+            Work::System(params) => read(TOOL, output, params)?,
+            Work::Stream(params, name) => hpcc_stream::read(TOOL, output, params, name)?,
         };
         let said = |words: &str| output.stdout.lines().find_map(|line| line.split_once(words)).map(|(_, rest)| rest);
         if said("Success=") != Some("1") {
-            return Err("hpcc does not say that all of it succeeded".to_owned());
+            return Err(ToolError::Failed("hpcc does not say that all of it succeeded".to_owned()));
         }
         let version = said("HPC Challenge Benchmark version ").and_then(|rest| rest.split_whitespace().next());
         reading.details.extend(version.map(|version| ("hpcc_version".to_owned(), Value::from(version))));
         Ok(reading)
     }
 
-    fn reasons(&self, _version: &str, experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
-        if experiment.area != Area::Memory {
-            return reasons(ABOUT.tool, experiment, reading);
+    fn differences(work: Work<'_>, _version: &str, reading: &Reading) -> Vec<Reason> {
+        match work {
+            Work::System(params) => differences(TOOL, params, reading),
+            Work::Stream(..) => stream_differences(TOOL, [&STORES, &PAGES, &BEST], reading),
         }
-        let mut reasons = vec![
-            STORES.says("hpcc's stores go past the cache or through it as its compiler chose, ours go through it"),
-            PAGES.says("hpcc's arrays are in the pages that the system gives unasked"),
-        ];
-        let passes = reading.details.get("passes").and_then(Value::as_f64);
-        reasons.extend(passes.map(|passes| BEST.says(format!("hpcc reports the best of {passes} passes"))));
-        reasons
     }
-}
-
-/// The system of linear equations that it is told, which sizes all of its benchmarks.
-fn system(experiment: &Experiment) -> Result<Cow<'_, LinpackParams>, String> {
-    if experiment.area == Area::Memory {
-        return Ok(Cow::Owned(hpcc_stream::system(hpcc_stream::parameters(ABOUT.tool, experiment)?.0)));
-    }
-    let params = parameters(ABOUT.tool, experiment)?;
-    if params.n > LARGEST {
-        return Err(format!("hpcc's other benchmarks take minutes beyond N = {LARGEST}; hpl runs HPL alone"));
-    }
-    Ok(Cow::Borrowed(params))
 }
 
 #[cfg(test)]
@@ -133,16 +123,17 @@ mod tests {
     use model::sample::MetricName;
 
     use super::*;
-    use crate::reference::tests::{failed, linpack, memory, recorded, said};
+    use crate::tests::fixtures::{failed, linpack, memory, recorded, said, target};
+    use crate::tool::ReferenceTool;
 
-    fn parse(text: &str, n: u64) -> Result<Reading, String> {
-        Hpcc.parse("2.0", &said(text), &linpack(n, 2))
+    fn parse(text: &str, n: u64) -> Result<Reading, ToolError> {
+        Hpcc.parse(&said(text), &linpack(n, 2))
     }
 
     #[test]
     fn a_recorded_run_is_read() {
         let reading = parse(&recorded("hpcc-1.5.0-n1000-t2.txt"), 1000).unwrap();
-        assert_eq!((reading.metric, reading.bytes_factor), (MetricName::Throughput, 1.0));
+        assert_eq!(reading.metric, MetricName::Throughput);
         let of_summary: f64 = recorded("hpcc-1.5.0-n1000-t2.txt")
             .lines()
             .find_map(|line| line.strip_prefix("HPL_Tflops=")?.parse().ok())
@@ -166,14 +157,14 @@ mod tests {
             assert!(reason.contains(why), "{why}: {reason}");
         }
         assert!(parse(&whole, 2000).unwrap_err().contains("order 1000 and not 2000"));
-        let aborted = Hpcc.parse("2.0", &failed(1, "cannot open file hpccinf.txt"), &linpack(1000, 2)).unwrap_err();
+        let aborted = Hpcc.parse(&failed(1, "cannot open file hpccinf.txt"), &linpack(1000, 2)).unwrap_err();
         assert!(aborted.contains("hpccinf.txt"), "{aborted}");
     }
 
     #[test]
     fn it_is_run_beside_small_systems_alone() {
-        assert_eq!(Hpcc.stands_beside(&linpack(2000, 2)), Ok(()));
-        assert!(Hpcc.stands_beside(&linpack(2001, 2)).unwrap_err().contains("hpl runs HPL alone"));
+        assert_eq!(Hpcc.supports(&linpack(2000, 2)), Ok(()));
+        assert!(Hpcc.supports(&linpack(2001, 2)).unwrap_err().contains("hpl runs HPL alone"));
     }
 
     fn arrays(op: MemoryOp, working_set: u64, threads: u32) -> Experiment {
@@ -183,7 +174,7 @@ mod tests {
     #[test]
     fn its_stream_stands_beside_one_thread_alone_and_beside_more_with_all_processes() {
         let reading =
-            |name: &str, op, threads| Hpcc.parse("2.0", &said(&recorded(name)), &arrays(op, 4 << 20, threads)).unwrap();
+            |name: &str, op, threads| Hpcc.parse(&said(&recorded(name)), &arrays(op, 4 << 20, threads)).unwrap();
         for (op, one, two, alone) in [
             (MemoryOp::Copy, 29.746_374, 56.559_761, 57.733_915),
             (MemoryOp::Scale, 30.169_913, 44.233_274, 44.757_288),
@@ -191,7 +182,7 @@ mod tests {
             (MemoryOp::Triad, 29.647_905, 43.463_348, 43.959_522),
         ] {
             let single = reading("hpcc-1.5.0-n725-t1.txt", op, 1);
-            assert_eq!((single.metric, single.value, single.bytes_factor), (MetricName::Throughput, one * 1e9, 1.0));
+            assert_eq!((single.metric, single.value), (MetricName::Throughput, one * 1e9));
             assert_eq!(single.details["elements_per_array"], 175_208.0);
             assert!(!single.details.contains_key("one_process_alone"));
             let star = reading("hpcc-1.5.0-n725-t2.txt", op, 2);
@@ -208,18 +199,7 @@ mod tests {
     fn its_arrays_are_as_large_as_ours_by_the_order_of_its_matrix() {
         for (working_set, n) in [(4 << 20, 725), (32 << 20, 2048)] {
             let experiment = arrays(MemoryOp::Triad, working_set, 2);
-            let target = Target {
-                experiment: &experiment,
-                program: Path::new("/usr/bin/hpcc"),
-                launcher: Some(Path::new("/usr/bin/mpirun")),
-                cpus: &[0, 1],
-                other_cpus: &[],
-                seconds: 0.1,
-                file: None,
-                our_rate: Some(1e3),
-                version: "2.0",
-                offered_rate: None,
-            };
+            let target = Target { program: Path::new("/usr/bin/hpcc"), launcher: Some(Path::new("/usr/bin/mpirun")), cpus: &[0, 1], seconds: 0.1, our_rate: Some(1e3), ..target(&experiment) };
             let invocation = Hpcc.invocation(&target).unwrap();
             assert_eq!(invocation.argv.join(" "), "/usr/bin/mpirun -np 2 /usr/bin/hpcc");
             assert!(invocation.folder.unwrap().files[INPUT].contains(&format!("\n{n}        Ns\n")));
@@ -230,7 +210,7 @@ mod tests {
 
     #[test]
     fn what_its_stream_cannot_do_alike_is_refused() {
-        let why = |experiment: &Experiment| Hpcc.stands_beside(experiment).unwrap_err();
+        let why = |experiment: &Experiment| Hpcc.supports(experiment).unwrap_err();
         assert!(why(&arrays(MemoryOp::Read, 4 << 20, 1)).contains("no loop for read"));
         assert!(why(&arrays(MemoryOp::TriadNt, 4 << 20, 1)).contains("no loop for triad"));
         for bytes in [(4 << 20) - 1, (32 << 20) + 1] {
@@ -242,7 +222,7 @@ mod tests {
     fn what_its_stream_did_not_measure_is_no_reading() {
         let whole = recorded("hpcc-1.5.0-n725-t2.txt");
         let why = |text: &str, bytes, threads| {
-            Hpcc.parse("2.0", &said(text), &arrays(MemoryOp::Triad, bytes, threads)).unwrap_err()
+            Hpcc.parse(&said(text), &arrays(MemoryOp::Triad, bytes, threads)).unwrap_err()
         };
         for (text, reason) in [
             (String::new(), "no whole section StarSTREAM"),
@@ -250,7 +230,7 @@ mod tests {
             (whole.replace("Success=1", "Success=0"), "all of it succeeded"),
             (whole.replace("Solution Validates", "Failed Validation"), "results are right"),
             (whole.replace("Node(s) with error 0", "Node(s) with error 1"), "results are right"),
-            (whole.replace("Average Triad GB/s 43", "Average Triad GB/s fast 43"), "no number behind 'Average Triad"),
+            (whole.replace("Average Triad GB/s 43", "Average Triad GB/s fast 43"), "that is no number"),
             (whole.replace("Average Triad GB/s 43.463348", "Average Triad GB/s 0"), "no measurement"),
             (whole.replace("uses 8 bytes", "uses 4 bytes"), "elements of 4 B"),
             (whole.replace("Array size = 87604", "Array size = 43802"), "43802 elements"),

@@ -10,41 +10,41 @@
 
 use std::collections::BTreeMap;
 
-use model::experiment::{Experiment, Params};
+use model::experiment::Experiment;
 use model::isa::{Element, Isa};
 use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
-use model::sample::MetricName;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{
-    About, Invocation, Output, OwnFolder, Reading, Reason, Reference, Rule, Side, Target, Version, bare_environment,
-    distinct, examples, positive, succeeded,
-};
+use crate::error::ToolError;
+use crate::examples;
+use crate::invocation::{Invocation, OwnFolder, Target, bare_environment};
+use crate::output::{Output, Reading, details};
+use crate::rules::{Reason, Rule, Side};
+use crate::tool::{Adapter, ToolDescription};
+use crate::version::VersionSource;
 
-pub(super) struct Hpl;
+pub(crate) struct Hpl;
 
-static ABOUT: About = About {
-    tool: "hpl",
+const TOOL: &str = "hpl";
+static DESCRIPTION: ToolDescription = ToolDescription {
+    id: TOOL,
     program: "xhpl",
     launcher: Some("mpirun"),
-    version: Version::Written { prefix: "HPLinpack ", oldest: (2, 0) },
-    stands_beside: "LINPACK in fp64 with our own solver",
+    version: VersionSource::Written { prefix: "HPLinpack ", oldest: (2, 0) },
+    compared_with: "LINPACK in fp64 with our own solver",
     equal: "the order of the matrix, as many processes as threads, the CPUs and the instruction set",
     rules: &[&LIBRARY, &OTHER_KERNELS, &UNKNOWN_KERNELS, &PROCESSES],
     how_to_get: "https://www.netlib.org/benchmark/hpl: ./configure && make, with an MPI and a BLAS such as OpenBLAS \
                  (Debian packages libopenmpi-dev and libopenblas-dev)",
+    example: || examples::linpack(1000, 2),
 };
-pub(super) static LIBRARY: Rule = Rule {
-    name: "library",
-    when: Some("OpenBLAS took the kernels that it was told, or it was told none"),
-    makes_it: Side::Either,
-};
+pub(super) static LIBRARY: Rule =
+    Rule::new("library", Some("OpenBLAS took the kernels that it was told, or it was told none"), Side::Either);
 pub(super) static OTHER_KERNELS: Rule =
-    Rule { name: "other-kernels", when: Some("OpenBLAS took others than it was told"), makes_it: Side::Either };
+    Rule::new("other-kernels", Some("OpenBLAS took others than it was told"), Side::Either);
 pub(super) static UNKNOWN_KERNELS: Rule =
-    Rule { name: "unknown-kernels", when: Some("its library names no kernels"), makes_it: Side::Either };
-pub(super) static PROCESSES: Rule =
-    Rule { name: "processes", when: Some("it has several processes"), makes_it: Side::Slower };
+    Rule::new("unknown-kernels", Some("its library names no kernels"), Side::Either);
+pub(super) static PROCESSES: Rule = Rule::new("processes", Some("it has several processes"), Side::Slower);
 
 /// The file that it reads.
 pub const INPUT: &str = "HPL.dat";
@@ -66,17 +66,18 @@ const START_SECONDS: f64 = 2.0;
 /// The most that its rate may contradict its time beyond what its two digits after the point leave open.
 const CONTRADICTION: f64 = 1e-3;
 
-/// The parameters, where HPL measures the same.
-pub(super) fn parameters<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a LinpackParams, String> {
-    let Params::Linpack(params) = &experiment.params else { return Err(format!("{tool} measures LINPACK")) };
+/// The parameters, where a program that solves as HPL does measures the same.
+pub(super) fn parameters<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a LinpackParams, ToolError> {
+    let unsuitable = |reason: String| Err(ToolError::Unsuitable(reason));
+    let Some(params) = experiment.linpack() else { return unsuitable(format!("{tool} measures LINPACK")) };
     if params.engine != LinpackEngine::Own {
-        return Err(format!("{tool} stands beside our own solver, not beside {}", params.engine));
+        return unsuitable(format!("{tool} stands beside our own solver, not beside {}", params.engine));
     }
     if params.op != LinpackOp::Lu || params.element != Element::Fp64 {
-        return Err(format!("{tool} solves with fp64 alone, it has no {} of {}", params.op, params.element));
+        return unsuitable(format!("{tool} solves with fp64 alone, it has no {} of {}", params.op, params.element));
     }
     if i32::try_from(params.n).is_err() || params.n == 0 {
-        return Err(format!("{tool} has no matrix of order {}", params.n));
+        return unsuitable(format!("{tool} has no matrix of order {}", params.n));
     }
     Ok(params)
 }
@@ -100,42 +101,44 @@ fn panel(params: &LinpackParams) -> u32 {
 /// What it reads, line by line as its own example has them; `device` is where it prints.
 pub fn input(params: &LinpackParams, device: u32) -> String {
     let (rows, columns) = grid(params.threads);
-    // One panel ahead, where there is somebody to be ahead of.
+    let (n, panel) = (params.n, panel(params));
+    // One panel ahead, where there is another process to be ahead of.
     let depth = u32::from(params.threads > 1);
-    let lines = [
-        "HPLinpack benchmark input file".to_owned(),
-        "written by assay".to_owned(),
-        "HPL.out      output file name (if any)".to_owned(),
-        format!("{device}            device out (6=stdout,7=stderr,file)"),
-        "1            # of problems sizes (N)".to_owned(),
-        format!("{}        Ns", params.n),
-        "1            # of NBs".to_owned(),
-        format!("{}          NBs", panel(params)),
-        "0            PMAP process mapping (0=Row-,1=Column-major)".to_owned(),
-        "1            # of process grids (P x Q)".to_owned(),
-        format!("{rows}            Ps"),
-        format!("{columns}            Qs"),
-        format!("{THRESHOLD:.1}         threshold"),
-        "1            # of panel fact".to_owned(),
-        "2            PFACTs (0=left, 1=Crout, 2=Right)".to_owned(),
-        "1            # of recursive stopping criterium".to_owned(),
-        "4            NBMINs (>= 1)".to_owned(),
-        "1            # of panels in recursion".to_owned(),
-        "2            NDIVs".to_owned(),
-        "1            # of recursive panel fact.".to_owned(),
-        "1            RFACTs (0=left, 1=Crout, 2=Right)".to_owned(),
-        "1            # of broadcast".to_owned(),
-        "1            BCASTs (0=1rg,1=1rM,2=2rg,3=2rM,4=Lng,5=LnM)".to_owned(),
-        "1            # of lookahead depth".to_owned(),
-        format!("{depth}            DEPTHs (>=0)"),
-        "2            SWAP (0=bin-exch,1=long,2=mix)".to_owned(),
-        "64           swapping threshold".to_owned(),
-        "0            L1 in (0=transposed,1=no-transposed) form".to_owned(),
-        "0            U  in (0=transposed,1=no-transposed) form".to_owned(),
-        "1            Equilibration (0=no,1=yes)".to_owned(),
-        "8            memory alignment in double (> 0)".to_owned(),
-    ];
-    lines.join("\n") + "\n"
+    format!(
+        "\
+HPLinpack benchmark input file
+written by assay
+HPL.out      output file name (if any)
+{device}            device out (6=stdout,7=stderr,file)
+1            # of problems sizes (N)
+{n}        Ns
+1            # of NBs
+{panel}          NBs
+0            PMAP process mapping (0=Row-,1=Column-major)
+1            # of process grids (P x Q)
+{rows}            Ps
+{columns}            Qs
+{THRESHOLD:.1}         threshold
+1            # of panel fact
+2            PFACTs (0=left, 1=Crout, 2=Right)
+1            # of recursive stopping criterium
+4            NBMINs (>= 1)
+1            # of panels in recursion
+2            NDIVs
+1            # of recursive panel fact.
+1            RFACTs (0=left, 1=Crout, 2=Right)
+1            # of broadcast
+1            BCASTs (0=1rg,1=1rM,2=2rg,3=2rM,4=Lng,5=LnM)
+1            # of lookahead depth
+{depth}            DEPTHs (>=0)
+2            SWAP (0=bin-exch,1=long,2=mix)
+64           swapping threshold
+0            L1 in (0=transposed,1=no-transposed) form
+0            U  in (0=transposed,1=no-transposed) form
+1            Equilibration (0=no,1=yes)
+8            memory alignment in double (> 0)
+"
+    )
 }
 
 /// The core type of `OpenBLAS` whose kernels use this set and no wider one (`driver/others/dynamic.c`).
@@ -176,93 +179,100 @@ pub fn expected_seconds(params: &LinpackParams, our_rate: Option<f64>) -> f64 {
     START_SECONDS + solving + 2.0 * elements / (ELEMENTS_PER_SECOND * threads)
 }
 
-/// A program as the launcher starts it: so many processes.
-pub(super) fn launched(tool: &str, target: &Target<'_>, processes: u32) -> Result<Vec<String>, String> {
-    let launcher = target.launcher.ok_or_else(|| format!("{tool} needs the program that starts its processes"))?;
-    let words = [launcher.to_string_lossy().into_owned(), "-np".to_owned(), processes.to_string()];
-    Ok(words.into_iter().chain([target.program.to_string_lossy().into_owned()]).collect())
+/// How the launcher starts a program that solves a system, one process for each thread, in a folder with its input; both
+/// HPL and the HPC Challenge are called so.
+pub(super) fn launched(
+    tool: &str,
+    target: &Target<'_>,
+    params: &LinpackParams,
+    folder: OwnFolder,
+    expected_seconds: f64,
+) -> Result<Invocation, ToolError> {
+    let launcher = target
+        .launcher
+        .ok_or_else(|| ToolError::Uncallable(format!("{tool} needs the program that starts its processes")))?;
+    let [launcher, program] = [launcher, target.program].map(|path| path.to_string_lossy().into_owned());
+    let seconds = [expected_seconds, 60.0 + 20.0 * expected_seconds];
+    Ok(Invocation {
+        argv: vec![launcher, "-np".to_owned(), params.threads.to_string(), program],
+        env: environment(params),
+        folder: Some(folder),
+        ..Invocation::new(target, "", seconds)
+    })
 }
 
-impl Reference for Hpl {
-    fn about(&self) -> &'static About {
-        &ABOUT
+impl Adapter for Hpl {
+    const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
+    type Work<'a> = &'a LinpackParams;
+
+    fn work(experiment: &Experiment) -> Result<&LinpackParams, ToolError> {
+        parameters(TOOL, experiment)
     }
 
-    fn example(&self) -> Experiment {
-        examples::linpack(1000, 2)
+    fn command(params: &LinpackParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
+        let folder = OwnFolder { files: BTreeMap::from([(INPUT, input(params, 6))]), results: None };
+        launched(TOOL, target, params, folder, expected_seconds(params, target.our_rate))
     }
 
-    fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {
-        parameters(ABOUT.tool, experiment).map(|_| ())
+    fn read(params: &LinpackParams, output: &Output) -> Result<Reading, ToolError> {
+        read(TOOL, output, params)
     }
 
-    fn invocation(&self, target: &Target<'_>) -> Result<Invocation, String> {
-        let params = parameters(ABOUT.tool, target.experiment)?;
-        let expected_seconds = expected_seconds(params, target.our_rate);
-        Ok(Invocation {
-            argv: launched(ABOUT.tool, target, params.threads)?,
-            env: environment(params),
-            cpus: distinct(target.cpus),
-            folder: Some(OwnFolder { files: BTreeMap::from([(INPUT, input(params, 6))]), results: None }),
-            expected_seconds,
-            timeout_seconds: 60.0 + 20.0 * expected_seconds,
-            ..Invocation::default()
-        })
-    }
-
-    fn parse(&self, _version: &str, output: &Output, experiment: &Experiment) -> Result<Reading, String> {
-        read(ABOUT.tool, output, parameters(ABOUT.tool, experiment)?)
-    }
-
-    fn reasons(&self, _version: &str, experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
-        reasons(ABOUT.tool, experiment, reading)
+    fn differences(params: &LinpackParams, _version: &str, reading: &Reading) -> Vec<Reason> {
+        differences(TOOL, params, reading)
     }
 }
 
-/// What a run of HPL says, by itself or as part of another program.
-pub fn read(tool: &str, output: &Output, params: &LinpackParams) -> Result<Reading, String> {
-    succeeded(tool, output)?;
-    let line = Line::of(tool, &output.stdout)?;
+/// What the output of HPL means, by itself or as part of another program.
+///
+/// # Errors
+/// The tool reports a failure, or the output is not what its versions print.
+pub fn read(tool: &str, output: &Output, params: &LinpackParams) -> Result<Reading, ToolError> {
+    output.succeeded(tool)?;
+    let line = only_result(tool, &output.stdout)?;
+    let (rows, columns) = (line.rows, line.columns);
     if line.n != params.n {
-        return Err(format!("{tool} solved a system of order {} and not {}", line.n, params.n));
+        let reason = format!("{tool} solved a system of order {} and not {}", line.n, params.n);
+        return Err(ToolError::OtherSettings(reason));
     }
-    if line.rows * line.columns != params.threads {
-        return Err(format!("{tool} ran {} x {} processes and not {}", line.rows, line.columns, params.threads));
+    if rows * columns != params.threads {
+        let reason = format!("{tool} ran {rows} x {columns} processes and not {}", params.threads);
+        return Err(ToolError::OtherSettings(reason));
     }
     let residual = residual(tool, &output.stdout)?;
     if !output.stdout.contains("End of Tests.") {
-        return Err(format!("{tool} did not come to its end"));
+        return Err(ToolError::Unreadable(format!("{tool} did not come to its end")));
     }
-    let value = positive(tool, "rate", line.gigaflop_per_second * 1e9)?;
-    let seconds = params.op.operations(params.n) / value;
-    if (seconds - line.seconds).abs() > 0.005 + CONTRADICTION * seconds {
-        return Err(format!("{tool} contradicts itself: {value} flop/s do not take {} s", line.seconds));
-    }
-    let mut details = Map::new();
-    details.insert("seconds".into(), json!(seconds));
-    details.insert("nb".into(), json!(line.panel));
-    details.insert("p".into(), json!(line.rows));
-    details.insert("q".into(), json!(line.columns));
-    details.insert("variant".into(), json!(line.variant));
-    details.insert("residual".into(), json!(residual));
+    let rate = line.gigaflop_per_second * 1e9;
+    let seconds = params.op.operations(params.n) / rate;
+    let mut details = details([
+        ("seconds", json!(seconds)),
+        ("nb", json!(line.panel)),
+        ("p", json!(rows)),
+        ("q", json!(columns)),
+        ("variant", json!(line.variant)),
+        ("residual", json!(residual)),
+    ]);
     details.extend(cores(output).map(|cores| ("blas_core".to_owned(), Value::from(cores))));
-    Ok(Reading { metric: MetricName::Throughput, value, bytes_factor: 1.0, details })
+    let reading = Reading::throughput(tool, rate, details)?;
+    if (seconds - line.seconds).abs() > 0.005 + CONTRADICTION * seconds {
+        let reason = format!("{tool} contradicts itself: {rate} flop/s do not take {} s", line.seconds);
+        return Err(ToolError::Implausible(reason));
+    }
+    Ok(reading)
 }
 
-/// Why the two may differ.
-pub(super) fn reasons(tool: &str, experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
-    let Ok(params) = parameters(tool, experiment) else { return Vec::new() };
-    let mut reasons = Vec::new();
-    match (reading.details.get("blas_core").and_then(Value::as_str), params.isa.and_then(core_type)) {
-        (Some(core), Some(wanted)) if wanted != core => reasons.push(OTHER_KERNELS.says(format!(
+/// Why HPL and our solver may differ.
+pub(super) fn differences(tool: &str, params: &LinpackParams, reading: &Reading) -> Vec<Reason> {
+    let core = reading.details.get("blas_core").and_then(Value::as_str);
+    let mut reasons = vec![match (core, params.isa.and_then(core_type)) {
+        (Some(core), Some(wanted)) if wanted != core => OTHER_KERNELS.says(format!(
             "{tool} multiplies with OpenBLAS's kernels for {core}, though it was told to take those for {wanted}"
-        ))),
-        (Some(core), _) => reasons.push(LIBRARY.says(format!("{tool} multiplies with OpenBLAS's kernels for {core}"))),
-        (None, _) => {
-            let says = format!("{tool} multiplies with a library that does not say which kernels it uses");
-            reasons.push(UNKNOWN_KERNELS.says(says));
-        }
-    }
+        )),
+        (Some(core), _) => LIBRARY.says(format!("{tool} multiplies with OpenBLAS's kernels for {core}")),
+        (None, _) => UNKNOWN_KERNELS
+            .says(format!("{tool} multiplies with a library that does not say which kernels it uses")),
+    }];
     if params.threads > 1 {
         let processes = params.threads;
         let says = format!("{tool}'s {processes} processes send each other the panels, our threads share the matrix");
@@ -271,9 +281,8 @@ pub(super) fn reasons(tool: &str, experiment: &Experiment, reading: &Reading) ->
     reasons
 }
 
-/// The line of its only test.
-#[derive(Debug, PartialEq)]
-struct Line<'a> {
+/// The line of its only test, under `T/V  N  NB  P  Q  Time  Gflops`.
+struct ResultLine<'a> {
     variant: &'a str,
     n: u64,
     panel: u32,
@@ -283,17 +292,16 @@ struct Line<'a> {
     gigaflop_per_second: f64,
 }
 
-impl<'a> Line<'a> {
-    /// The line under `T/V  N  NB  P  Q  Time  Gflops`.
-    fn of(tool: &str, text: &'a str) -> Result<Self, String> {
-        let mut lines = text.lines().filter_map(Self::read);
-        match (lines.next(), lines.next()) {
-            (Some(line), None) => Ok(line),
-            (None, _) => Err(format!("{tool} printed no result")),
-            (Some(_), Some(_)) => Err(format!("{tool} printed several results")),
-        }
+fn only_result<'a>(tool: &str, text: &'a str) -> Result<ResultLine<'a>, ToolError> {
+    let mut lines = text.lines().filter_map(ResultLine::read);
+    match (lines.next(), lines.next()) {
+        (Some(line), None) => Ok(line),
+        (None, _) => Err(ToolError::Unreadable(format!("{tool} printed no result"))),
+        (Some(_), Some(_)) => Err(ToolError::Unreadable(format!("{tool} printed several results"))),
     }
+}
 
+impl<'a> ResultLine<'a> {
     fn read(line: &'a str) -> Option<Self> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [variant, n, panel, rows, columns, seconds, rate] = words[..] else { return None };
@@ -312,18 +320,20 @@ impl<'a> Line<'a> {
 }
 
 /// The scaled residual, which it must have found good.
-fn residual(tool: &str, text: &str) -> Result<f64, String> {
+fn residual(tool: &str, text: &str) -> Result<f64, ToolError> {
     let line = text.lines().find(|line| line.starts_with("||Ax-b||_oo/(eps*"));
-    let (_, behind) = line.and_then(|line| line.split_once('=')).ok_or_else(|| format!("{tool} checked nothing"))?;
-    let words: Vec<&str> = behind.split_whitespace().collect();
-    let residual: f64 = words
-        .first()
+    let behind = line.and_then(|line| line.split_once('=')).map(|(_, behind)| behind.trim());
+    let behind = behind.ok_or_else(|| ToolError::Unreadable(format!("{tool} checked nothing")))?;
+    let residual: f64 = behind
+        .split_whitespace()
+        .next()
         .and_then(|word| word.parse().ok())
-        .ok_or_else(|| format!("{tool} printed '{}' as its residual", behind.trim()))?;
-    if words.last() == Some(&"PASSED") && residual < THRESHOLD {
+        .ok_or_else(|| ToolError::Unreadable(format!("{tool} printed '{behind}' as its residual")))?;
+    if behind.ends_with(" PASSED") && residual < THRESHOLD {
         return Ok(residual);
     }
-    Err(format!("{tool} found its own solution wrong: its scaled residual is {residual}"))
+    let reason = format!("{tool} found its own solution wrong: its scaled residual is {residual}");
+    Err(ToolError::Failed(reason))
 }
 
 /// The core types that `OpenBLAS` names, one for each process: all of them, where they differ.
@@ -337,28 +347,20 @@ fn cores(output: &Output) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use model::experiment::Params;
+    use model::sample::MetricName;
     use std::path::Path;
 
     use super::*;
-    use crate::reference::tests::{difference, failed, linpack, recorded, said};
+    use crate::tests::fixtures::{difference, failed, linpack, recorded, said};
+    use crate::tool::ReferenceTool;
 
-    fn parse(text: &str, n: u64, threads: u32) -> Result<Reading, String> {
-        Hpl.parse("2.3", &said(text), &linpack(n, threads))
+    fn parse(text: &str, n: u64, threads: u32) -> Result<Reading, ToolError> {
+        Hpl.parse(&said(text), &linpack(n, threads))
     }
 
     fn target(experiment: &Experiment, our_rate: Option<f64>) -> Target<'_> {
-        Target {
-            experiment,
-            program: Path::new("/opt/xhpl"),
-            launcher: Some(Path::new("/usr/bin/mpirun")),
-            cpus: &[3, 1],
-            other_cpus: &[],
-            seconds: 0.5,
-            file: None,
-            our_rate,
-            version: "2.3",
-            offered_rate: None,
-        }
+        Target { program: Path::new("/opt/xhpl"), launcher: Some(Path::new("/usr/bin/mpirun")), cpus: &[3, 1], our_rate, ..crate::tests::fixtures::target(experiment) }
     }
 
     #[test]
@@ -414,7 +416,7 @@ mod tests {
             if let Params::Linpack(params) = &mut experiment.params {
                 change(params);
             }
-            Hpl.stands_beside(&experiment).unwrap_err()
+            Hpl.supports(&experiment).unwrap_err()
         };
         assert!(why(|params| params.op = LinpackOp::Gemm).contains("no gemm"));
         assert!(why(|params| params.op = LinpackOp::LuMixed).contains("no lu_mixed"));
@@ -429,7 +431,7 @@ mod tests {
             [("hpl-2.3-n2000-t2.txt", 2000, 2, 192), ("hpl-2.3-n1000-t1.txt", 1000, 1, 128)]
         {
             let reading = parse(&recorded(name), n, threads).unwrap();
-            assert_eq!((reading.metric, reading.bytes_factor), (MetricName::Throughput, 1.0));
+            assert_eq!(reading.metric, MetricName::Throughput);
             assert_eq!(reading.details["nb"], panel);
             let seconds = reading.details["seconds"].as_f64().unwrap();
             assert!((LinpackOp::Lu.operations(n) / seconds / reading.value - 1.0).abs() < 1e-12);
@@ -442,7 +444,7 @@ mod tests {
         let experiment = linpack(2000, 2);
         let with = |stderr: &str| {
             let output = Output { stderr: stderr.to_owned(), ..said(&recorded("hpl-2.3-n2000-t2.txt")) };
-            let reading = Hpl.parse("2.3", &output, &experiment).unwrap();
+            let reading = Hpl.parse(&output, &experiment).unwrap();
             (reading.details.get("blas_core").cloned(), difference(&Hpl, "2.3", &experiment, &reading).unwrap())
         };
         let (core, sentence) = with("Core: SkylakeX\nCore: SkylakeX\n");
@@ -477,7 +479,7 @@ mod tests {
         }
         assert!(parse(&whole, 1999, 2).unwrap_err().contains("order 2000 and not 1999"));
         assert!(parse(&whole, 2000, 4).unwrap_err().contains("1 x 2 processes and not 4"));
-        let aborted = Hpl.parse("2.3", &failed(1, "MPI_ABORT was invoked"), &linpack(1000, 2)).unwrap_err();
+        let aborted = Hpl.parse(&failed(1, "MPI_ABORT was invoked"), &linpack(1000, 2)).unwrap_err();
         assert!(aborted.contains("MPI_ABORT"), "{aborted}");
     }
 }

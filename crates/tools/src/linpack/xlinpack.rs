@@ -1,58 +1,51 @@
 //! Intel's LINPACK benchmark (`xlinpack_xeon64`) beside our own solver: the same order of matrix, with as many threads of
 //! its own library.
 //!
-//! It cannot be had here: this adapter rests on its documentation and on the form of outputs that others have published,
-//! not on runs of ours. It solves what its input file lists, prints a line for each
-//! trial, and counts 2/3 N^3 + 2 N^2 operations, where HPL and we count 2/3 N^3 + 3/2 N^2: that is put right here.
-//! Its library takes the widest instructions that it knows of; it is told to take those of our row.
+//! It was never run here: this adapter rests on its documentation and on the form of outputs that others have published.
+//! It solves what its input file lists, prints a line for each trial, and counts 2/3 N^3 + 2 N^2 operations, where HPL and
+//! we count 2/3 N^3 + 3/2 N^2: its rate is converted. Its library takes the widest instructions that it knows of; it is
+//! told to take those of our benchmark.
 
 use std::collections::BTreeMap;
 
 use model::experiment::Experiment;
 use model::isa::Isa;
 use model::linpack::LinpackParams;
-use model::sample::MetricName;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::hpl::{expected_seconds, parameters};
-use super::{
-    About, Invocation, Output, OwnFolder, Reading, Reason, Reference, Rule, Side, Target, Version, arguments,
-    bare_environment, complaint, distinct, examples, positive, succeeded,
-};
+use crate::error::ToolError;
+use crate::examples;
+use crate::invocation::{Invocation, OwnFolder, Target, openmp_environment};
+use crate::output::{Output, Reading, details};
+use crate::parsing::{Text, number_in};
+use crate::rules::{Reason, Rule, Side};
+use crate::tool::{Adapter, ToolDescription};
+use crate::version::VersionSource;
 
-pub(super) struct Xlinpack;
+pub(crate) struct Xlinpack;
 
-static ABOUT: About = About {
-    tool: "xlinpack",
+const TOOL: &str = "xlinpack";
+static DESCRIPTION: ToolDescription = ToolDescription {
+    id: TOOL,
     program: "xlinpack_xeon64",
     launcher: None,
-    version: Version::Marked { words: "Timing linear equation system solver" },
-    stands_beside: "LINPACK in fp64 with our own solver (by its documentation: never tried)",
+    version: VersionSource::Marked { words: "Timing linear equation system solver" },
+    compared_with: "LINPACK in fp64 with our own solver (by its documentation: never tried)",
     equal: "the order of the matrix, its leading dimension and alignment, the threads and the instruction set",
     rules: &[&LIBRARY, &DIMENSION],
     how_to_get: "in Intel's oneAPI Math Kernel Library, benchmarks/linpack; \
                  https://www.intel.com/content/www/us/en/developer/articles/technical/onemkl-benchmarks-suite.html",
+    example: || examples::linpack(1000, 2),
 };
-static LIBRARY: Rule = Rule { name: "library", when: None, makes_it: Side::Either };
-static DIMENSION: Rule = Rule {
-    name: "leading-dimension",
-    when: Some("its leading dimension is another than ours"),
-    makes_it: Side::Either,
-};
+static LIBRARY: Rule = Rule::new("library", None, Side::Either);
+static DIMENSION: Rule =
+    Rule::new("leading-dimension", Some("its leading dimension is another than ours"), Side::Either);
 
 /// The file that it reads: the name of its own example.
 const INPUT: &str = "lininput_xeon64";
 /// The largest alignment that its documentation speaks of, in KiB; it takes no other unit.
 const MOST_ALIGNMENT_KIB: u64 = 64;
-
-/// The parameters, where it can be told them.
-fn told(experiment: &Experiment) -> Result<&LinpackParams, String> {
-    let params = parameters(ABOUT.tool, experiment)?;
-    match params.isa {
-        Some(isa) if library_set(isa).is_none() => Err(format!("xlinpack's library cannot be told to take {isa}")),
-        _ => Ok(params),
-    }
-}
 
 /// What its library calls an instruction set (`MKL_ENABLE_INSTRUCTIONS` in its developer guide).
 const fn library_set(isa: Isa) -> Option<&'static str> {
@@ -74,79 +67,56 @@ fn input(params: &LinpackParams) -> String {
     )
 }
 
-/// As many threads as ours, each on a CPU of its own among ours, with the instructions of our row.
-fn environment(params: &LinpackParams, cpus: &[u32]) -> BTreeMap<String, String> {
-    let mut environment = bare_environment();
-    let mut set = |name: &str, value: &str| environment.insert(name.to_owned(), value.to_owned());
-    set("OMP_NUM_THREADS", &params.threads.to_string());
-    set("OMP_DYNAMIC", "false");
-    if !cpus.is_empty() {
-        let places: Vec<String> = cpus.iter().map(|cpu| format!("{{{cpu}}}")).collect();
-        set("OMP_PROC_BIND", "close");
-        set("OMP_PLACES", &places.join(","));
-    }
-    if let Some(set_of_library) = params.isa.and_then(library_set) {
-        set("MKL_ENABLE_INSTRUCTIONS", set_of_library);
-    }
-    environment
-}
+impl Adapter for Xlinpack {
+    const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
+    type Work<'a> = &'a LinpackParams;
 
-impl Reference for Xlinpack {
-    fn about(&self) -> &'static About {
-        &ABOUT
+    fn work(experiment: &Experiment) -> Result<&LinpackParams, ToolError> {
+        let params = parameters(TOOL, experiment)?;
+        match params.isa.filter(|isa| library_set(*isa).is_none()) {
+            Some(isa) => {
+                Err(ToolError::Unsuitable(format!("xlinpack's library cannot be told to take {isa}")))
+            }
+            None => Ok(params),
+        }
     }
 
-    fn example(&self) -> Experiment {
-        examples::linpack(1000, 2)
-    }
-
-    fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {
-        told(experiment).map(|_| ())
-    }
-
-    fn invocation(&self, target: &Target<'_>) -> Result<Invocation, String> {
-        let params = told(target.experiment)?;
-        let cpus = distinct(target.cpus);
+    fn command(params: &LinpackParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
         let expected_seconds = expected_seconds(params, target.our_rate);
+        let mut env = openmp_environment(params.threads, target.cpus);
+        let instructions = params.isa.and_then(library_set);
+        env.extend(instructions.map(|set| ("MKL_ENABLE_INSTRUCTIONS".to_owned(), set.to_owned())));
         Ok(Invocation {
-            argv: arguments(target.program, [INPUT.to_owned()]),
-            env: environment(params, &cpus),
-            cpus,
+            env,
             folder: Some(OwnFolder { files: BTreeMap::from([(INPUT, input(params))]), results: None }),
-            expected_seconds,
-            timeout_seconds: 60.0 + 20.0 * expected_seconds,
-            ..Invocation::default()
+            ..Invocation::new(target, INPUT, [expected_seconds, 60.0 + 20.0 * expected_seconds])
         })
     }
 
-    fn parse(&self, _version: &str, output: &Output, experiment: &Experiment) -> Result<Reading, String> {
-        let params = told(experiment)?;
-        let tool = ABOUT.tool;
-        succeeded(tool, output)?;
-        let text = output.stdout.as_str();
-        let threads = text.lines().find_map(|line| line.strip_prefix("Number of threads:")).map(str::trim);
-        if threads != Some(params.threads.to_string().as_str()) {
-            let found = threads.unwrap_or("an unknown number of");
-            return Err(format!("xlinpack ran {found} threads and not {}: {}", params.threads, complaint(output)));
+    fn read(params: &LinpackParams, output: &Output) -> Result<Reading, ToolError> {
+        output.succeeded(TOOL)?;
+        let text = Text::new(TOOL, &output.stdout);
+        text.ran_with("Number of threads:", u64::from(params.threads))?;
+        let trial = only_trial(text.text)?;
+        if trial.n != params.n {
+            let reason = format!("xlinpack solved a system of order {} and not {}", trial.n, params.n);
+            return Err(ToolError::OtherSettings(reason));
         }
-        let line = Line::of(text)?;
-        if line.n != params.n {
-            return Err(format!("xlinpack solved a system of order {} and not {}", line.n, params.n));
+        if !text.text.contains("Residual checks PASSED") || trial.check != "pass" {
+            let reason = format!("xlinpack does not say that its residual passes, but '{}'", trial.check);
+            return Err(ToolError::Failed(reason));
         }
-        if !text.contains("Residual checks PASSED") || line.check != "pass" {
-            return Err(format!("xlinpack does not say that its residual passes, but '{}'", line.check));
-        }
-        let as_ours = params.op.operations(line.n) / its_operations(line.n);
-        let value = positive(tool, "rate", line.gigaflop_per_second * 1e9 * as_ours)?;
-        let mut details = Map::new();
-        details.insert("seconds".into(), json!(its_operations(line.n) / (line.gigaflop_per_second * 1e9)));
-        details.insert("leading_dimension".into(), json!(line.lda));
-        details.insert("residual".into(), json!(line.residual));
-        Ok(Reading { metric: MetricName::Throughput, value, bytes_factor: 1.0, details })
+        let rate = trial.gigaflop_per_second * 1e9;
+        let as_ours = params.op.operations(trial.n) / its_operations(trial.n);
+        let details = details([
+            ("seconds", json!(its_operations(trial.n) / rate)),
+            ("leading_dimension", json!(trial.lda)),
+            ("residual", json!(trial.residual)),
+        ]);
+        Reading::throughput(TOOL, rate * as_ours, details)
     }
 
-    fn reasons(&self, _version: &str, experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
-        let Ok(params) = told(experiment) else { return Vec::new() };
+    fn differences(params: &LinpackParams, _version: &str, reading: &Reading) -> Vec<Reason> {
         let mut reasons =
             vec![LIBRARY.says("xlinpack multiplies with Intel's own library, whose kernels and panels are not known")];
         let lda = reading.details.get("leading_dimension").and_then(Value::as_u64).filter(|lda| *lda != params.lda);
@@ -164,8 +134,7 @@ fn its_operations(n: u64) -> f64 {
 }
 
 /// The line of its only trial: `20000  20000  4      119.912    44.4837  3.917629e-10 3.467960e-02   pass`.
-#[derive(Debug, PartialEq)]
-struct Line<'a> {
+struct Trial<'a> {
     n: u64,
     lda: u64,
     gigaflop_per_second: f64,
@@ -174,26 +143,24 @@ struct Line<'a> {
     check: &'a str,
 }
 
-impl<'a> Line<'a> {
-    fn of(text: &'a str) -> Result<Self, String> {
-        let table = text.lines().skip_while(|line| !line.contains("Timing linear equation system solver"));
-        let until = table.take_while(|line| !line.starts_with("Performance Summary"));
-        let lines: Vec<Self> = until.filter_map(Self::read).collect();
-        match <[Self; 1]>::try_from(lines) {
-            Ok([line]) => Ok(line),
-            Err(lines) => Err(format!("xlinpack printed {} lines of trials and not 1", lines.len())),
-        }
-    }
+fn only_trial(text: &str) -> Result<Trial<'_>, ToolError> {
+    let table = text.lines().skip_while(|line| !line.contains("Timing linear equation system solver"));
+    let until = table.take_while(|line| !line.starts_with("Performance Summary"));
+    let trials: Vec<Trial<'_>> = until.filter_map(Trial::read).collect();
+    <[Trial<'_>; 1]>::try_from(trials).map(|[trial]| trial).map_err(|trials| {
+        ToolError::Unreadable(format!("xlinpack printed {} lines of trials and not 1", trials.len()))
+    })
+}
 
+impl<'a> Trial<'a> {
     fn read(line: &'a str) -> Option<Self> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [n, lda, _align, _seconds, rate, _residual, residual, check] = words[..] else { return None };
-        let number = |word: &str| word.parse::<f64>().ok().filter(|number| number.is_finite());
         Some(Self {
             n: n.parse().ok()?,
             lda: lda.parse().ok()?,
-            gigaflop_per_second: number(rate)?,
-            residual: number(residual)?,
+            gigaflop_per_second: number_in(rate)?,
+            residual: number_in(residual)?,
             check,
         })
     }
@@ -204,7 +171,8 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::reference::tests::{difference, failed, linpack, said};
+    use crate::tests::fixtures::{difference, failed, linpack, said, target};
+    use crate::tool::ReferenceTool;
 
     /// An output of the published form; the figures of its line have been published with it.
     const DOCUMENTED: &str = "\
@@ -243,8 +211,8 @@ Residual checks PASSED
 End of tests
 ";
 
-    fn parse(text: &str, n: u64, threads: u32) -> Result<Reading, String> {
-        Xlinpack.parse("", &said(text), &linpack(n, threads))
+    fn parse(text: &str, n: u64, threads: u32) -> Result<Reading, ToolError> {
+        Xlinpack.parse(&said(text), &linpack(n, threads))
     }
 
     #[test]
@@ -260,18 +228,7 @@ End of tests
     #[test]
     fn it_is_told_order_threads_and_instructions() {
         let experiment = linpack(2000, 2);
-        let target = Target {
-            experiment: &experiment,
-            program: Path::new("/opt/xlinpack_xeon64"),
-            launcher: None,
-            cpus: &[3, 1],
-            other_cpus: &[],
-            seconds: 0.5,
-            file: None,
-            our_rate: Some(1e11),
-            version: "",
-            offered_rate: None,
-        };
+        let target = Target { program: Path::new("/opt/xlinpack_xeon64"), cpus: &[3, 1], our_rate: Some(1e11), ..target(&experiment) };
         let invocation = Xlinpack.invocation(&target).unwrap();
         assert_eq!(invocation.argv, ["/opt/xlinpack_xeon64", INPUT]);
         let env: Vec<String> = invocation.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -288,8 +245,8 @@ End of tests
     #[test]
     fn what_it_did_not_measure_is_no_reading() {
         for (text, n, threads, why) in [
-            (String::new(), 20000, 8, "an unknown number of threads"),
-            (DOCUMENTED.to_owned(), 20000, 4, "8 threads and not 4"),
+            (String::new(), 20000, 8, "no 'Number of threads:'"),
+            (DOCUMENTED.to_owned(), 20000, 4, "threads: 8 and not 4"),
             (DOCUMENTED.to_owned(), 1000, 8, "order 20000 and not 1000"),
             (DOCUMENTED.replace("   pass", "   FAIL"), 20000, 8, "but 'FAIL'"),
             (DOCUMENTED.replace("PASSED", "FAILED"), 20000, 8, "does not say that its residual passes"),
@@ -299,7 +256,7 @@ End of tests
             let reason = parse(&text, n, threads).unwrap_err();
             assert!(reason.contains(why), "{why}: {reason}");
         }
-        let refused = Xlinpack.parse("", &failed(1, "cannot open"), &linpack(1000, 1)).unwrap_err();
+        let refused = Xlinpack.parse(&failed(1, "cannot open"), &linpack(1000, 1)).unwrap_err();
         assert!(refused.contains("cannot open"), "{refused}");
     }
 

@@ -3,36 +3,41 @@
 //! It counts each byte once, as we do for reads and for writes. Areas come from a list of its own; others are refused.
 //! It repeats its passes until they take a second, so it measures for a second or two, whatever we ask for.
 //!
-//! It writes its results to a file too, after removing what stands there, and without `-M` it fills most of the
-//! memory: it is given its own standard error for the former, which cannot be removed, and a limit.
+//! It also writes its results to a file, after removing an existing one, and without `-M` it fills most of the memory: it
+//! is given its own standard error for the former, which cannot be removed, and a limit.
 
-use model::experiment::{Experiment, MemoryParams, Params};
+use model::experiment::{Experiment, MemoryParams};
 use model::isa::{Isa, MemoryOp, MemoryPattern, Pages};
-use model::sample::MetricName;
 use model::unit::format_size;
-use serde_json::{Map, json};
+use serde_json::json;
 
-use super::memory::{no_loop, of_memory, stream};
-use super::{
-    About, Invocation, Output, Reading, Reason, Reference, Rule, Side, Target, Version, arguments, bare_environment,
-    complaint, distinct, examples, positive, succeeded,
-};
+use super::passes::{any_pattern, no_loop, sequential};
+use crate::error::ToolError;
+use crate::examples;
+use crate::invocation::{Invocation, Target};
+use crate::output::{Output, Reading, details, positive};
+use crate::parsing::Text;
+use crate::rules::{Reason, Rule, Side};
+use crate::tool::{Adapter, ToolDescription};
+use crate::version::VersionSource;
 
-pub(super) struct Pmbw;
+pub(crate) struct Pmbw;
 
-static ABOUT: About = About {
-    tool: "pmbw",
+const TOOL: &str = "pmbw";
+static DESCRIPTION: ToolDescription = ToolDescription {
+    id: TOOL,
     program: "pmbw",
     launcher: None,
-    version: Version::Unsaid { argument: "-h", help: "Limit the maximum amount of memory allocated at startup" },
-    stands_beside: "sequential reads and writes of memory, up to 256 bits at a time",
+    version: VersionSource::Unsaid { argument: "-h", help: "Limit the maximum amount of memory allocated at startup" },
+    compared_with: "sequential reads and writes of memory, up to 256 bits at a time",
     equal: "the vector width, the CPUs and the working set",
     rules: &[&BASE_PAGES, &UNPINNED, &LONG],
     how_to_get: "https://github.com/bingmann/pmbw; ./configure && make",
+    example: || examples::memory(MemoryOp::Write, Isa::Avx2, 64 << 20, 1),
 };
-static BASE_PAGES: Rule = Rule { name: "base-pages", when: Some("ours is in pages of 2 MiB"), makes_it: Side::Slower };
-static UNPINNED: Rule = Rule { name: "unpinned", when: Some("it has several threads"), makes_it: Side::Slower };
-static LONG: Rule = Rule { name: "long-passes", when: None, makes_it: Side::Either };
+static BASE_PAGES: Rule = Rule::new("base-pages", Some("ours is in pages of 2 MiB"), Side::Slower);
+static UNPINNED: Rule = Rule::new("unpinned", Some("it has several threads"), Side::Slower);
+static LONG: Rule = Rule::new("long-passes", None, Side::Either);
 
 /// Where it also writes its results: its own standard error. Nothing in /proc can be removed.
 const RESULTS: &str = "/proc/self/fd/2";
@@ -51,32 +56,6 @@ const ROUNDING_BYTES: u64 = 512;
 const MEASURED_SECONDS: f64 = 1.5 + 1.0;
 /// Bytes per second that it fills its memory with at least, for the expected time.
 const FILL_BYTES_PER_SECOND: f64 = 0.5e9;
-/// The most that two of its own figures may contradict each other.
-const CONTRADICTION: f64 = 1e-3;
-
-/// The parameters, and the name of its loop.
-fn parameters(experiment: &Experiment) -> Result<(&MemoryParams, String), String> {
-    if of_memory(ABOUT.tool, experiment)?.pattern == MemoryPattern::Chase {
-        return Err("pmbw's chain has a node every 8 B, several in each line".to_owned());
-    }
-    let params = stream(ABOUT.tool, experiment)?;
-    let what = match params.op {
-        MemoryOp::Read => "Read",
-        MemoryOp::Write => "Write",
-        op => return Err(no_loop(ABOUT.tool, op)),
-    };
-    let bits = match params.isa {
-        Isa::Scalar => 64,
-        Isa::Sse2 => 128,
-        Isa::Avx2 => 256,
-        isa => return Err(format!("pmbw has no {} with {isa}", params.op)),
-    };
-    if !is_listed(params.working_set) {
-        let size = format_size(params.working_set);
-        return Err(format!("pmbw's areas come from a list in which {size} is not; 1GiB and other powers of two are"));
-    }
-    Ok((params, format!("Scan{what}{bits}PtrUnrollLoop")))
-}
 
 /// Whether this is one of its areas.
 fn is_listed(bytes: u64) -> bool {
@@ -94,82 +73,81 @@ fn memory_limit(params: &MemoryParams) -> u64 {
     2 * (part * threads).next_power_of_two()
 }
 
-impl Reference for Pmbw {
-    fn about(&self) -> &'static About {
-        &ABOUT
+impl Adapter for Pmbw {
+    const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
+    /// The parameters, and the name of its loop.
+    type Work<'a> = (&'a MemoryParams, String);
+
+    fn work(experiment: &Experiment) -> Result<Self::Work<'_>, ToolError> {
+        let unsuitable = |reason: String| Err(ToolError::Unsuitable(reason));
+        if any_pattern(TOOL, experiment)?.pattern == MemoryPattern::Chase {
+            return unsuitable("pmbw's chain has a node every 8 B, several in each line".to_owned());
+        }
+        let params = sequential(TOOL, experiment)?;
+        let what = match params.op {
+            MemoryOp::Read => "Read",
+            MemoryOp::Write => "Write",
+            op => return Err(no_loop(TOOL, op)),
+        };
+        let bits = match params.isa {
+            Isa::Scalar => 64,
+            Isa::Sse2 => 128,
+            Isa::Avx2 => 256,
+            isa => return unsuitable(format!("pmbw has no {} with {isa}", params.op)),
+        };
+        if !is_listed(params.working_set) {
+            let size = format_size(params.working_set);
+            return unsuitable(format!(
+                "pmbw's areas come from a list in which {size} is not; 1GiB and other powers of two are"
+            ));
+        }
+        Ok((params, format!("Scan{what}{bits}PtrUnrollLoop")))
     }
 
-    fn example(&self) -> Experiment {
-        examples::memory(MemoryOp::Write, Isa::Avx2, 64 << 20, 1)
-    }
-
-    fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {
-        parameters(experiment).map(|_| ())
-    }
-
-    fn invocation(&self, target: &Target<'_>) -> Result<Invocation, String> {
-        let (params, name) = parameters(target.experiment)?;
+    fn command((params, name): Self::Work<'_>, target: &Target<'_>) -> Result<Invocation, ToolError> {
         let limit = memory_limit(params);
         let expected_seconds = MEASURED_SECONDS + limit as f64 / 2.0 / FILL_BYTES_PER_SECOND;
-        let (size, threads) = (params.working_set.to_string(), params.threads.to_string());
-        let words = [
-            ("-f", name),
-            ("-s", size.clone()),
-            ("-S", size),
-            ("-p", threads.clone()),
-            ("-P", threads),
-            ("-M", limit.to_string()),
-            ("-o", RESULTS.to_owned()),
-        ];
-        let mut argv = arguments(target.program, []);
-        argv.extend(words.into_iter().flat_map(|(option, value)| [option.to_owned(), value]));
-        Ok(Invocation {
-            argv,
-            env: bare_environment(),
-            cpus: distinct(target.cpus),
-            expected_seconds,
-            timeout_seconds: 20.0 + 4.0 * expected_seconds,
-            ..Invocation::default()
-        })
+        let (size, threads) = (params.working_set, params.threads);
+        let words = format!("-f {name} -s {size} -S {size} -p {threads} -P {threads} -M {limit} -o {RESULTS}");
+        Ok(Invocation::new(target, &words, [expected_seconds, 20.0 + 4.0 * expected_seconds]))
     }
 
-    fn parse(&self, _version: &str, output: &Output, experiment: &Experiment) -> Result<Reading, String> {
-        let tool = ABOUT.tool;
-        succeeded(tool, output)?;
-        let (params, name) = parameters(experiment)?;
+    fn read((params, name): Self::Work<'_>, output: &Output) -> Result<Reading, ToolError> {
+        output.succeeded(TOOL)?;
         let results: Vec<&str> = output.stdout.lines().filter_map(|line| line.strip_prefix("RESULT\t")).collect();
         let [result] = results[..] else {
-            return Err(format!("{tool} printed {} results and not 1: {}", results.len(), complaint(output)));
+            let (count, complaint) = (results.len(), output.complaint());
+            return Err(ToolError::Unreadable(format!("{TOOL} printed {count} results and not 1: {complaint}")));
         };
-        let said = text(result, "funcname")?;
-        if said != name {
-            return Err(format!("{tool} ran '{said}' and not '{name}'"));
+        // A line for each key and its value.
+        let lines = result.replace('\t', "\n");
+        let text = Text::new(TOOL, &lines);
+        let ran = text.after("funcname=")?;
+        if ran != name {
+            return Err(ToolError::OtherSettings(format!("{TOOL} ran '{ran}' and not '{name}'")));
         }
-        let (area, threads) = (number(result, "areasize")?, number(result, "nthreads")?);
-        if (area - params.working_set as f64).abs() > 0.0 || (threads - f64::from(params.threads)).abs() > 0.0 {
-            let (ours, its) = (params.working_set, params.threads);
-            return Err(format!("{tool} ran {threads} threads over {area} B and not {its} over {ours} B"));
-        }
-        let value = positive(tool, "bandwidth", number(result, "bandwidth")?)?;
-        let (bytes, seconds) = (number(result, "testvol")?, positive(tool, "time", number(result, "time")?)?);
-        if (bytes / seconds / value - 1.0).abs() > CONTRADICTION {
-            return Err(format!("{tool} contradicts itself: {bytes} B in {seconds} s are not {value} B/s"));
-        }
-        let mut details = Map::new();
-        details.insert("kernel".into(), json!(said));
-        details.insert("version".into(), json!(text(result, "version")?));
-        details.insert("seconds".into(), json!(seconds));
-        details.insert("working_set".into(), json!(number(result, "testsize")?));
-        details.insert("passes".into(), json!(number(result, "repeats")?));
-        Ok(Reading { metric: MetricName::Throughput, value, bytes_factor: 1.0, details })
+        text.ran_with("areasize=", params.working_set)?;
+        text.ran_with("nthreads=", u64::from(params.threads))?;
+        let bandwidth = text.number("bandwidth=")?;
+        let (bytes, seconds) = (text.number("testvol=")?, positive(TOOL, "time", text.number("time=")?)?);
+        let details = details([
+            ("kernel", json!(ran)),
+            ("version", json!(text.after("version=")?)),
+            ("seconds", json!(seconds)),
+            ("working_set", json!(text.number("testsize=")?)),
+            ("passes", json!(text.number("repeats=")?)),
+        ]);
+        let reading = Reading::throughput(TOOL, bandwidth, details)?;
+        reading.check_against(TOOL, bytes, seconds)?;
+        Ok(reading)
     }
 
-    fn reasons(&self, _version: &str, experiment: &Experiment, _reading: &Reading) -> Vec<Reason> {
+    fn differences((params, _): Self::Work<'_>, _version: &str, _reading: &Reading) -> Vec<Reason> {
         let mut reasons = Vec::new();
-        if matches!(&experiment.params, Params::Memory(params) if params.pages == Pages::Huge2M) {
+        if params.pages == Pages::Huge2M {
             reasons.push(BASE_PAGES.says("pmbw's area is in base pages, ours in pages of 2 MiB"));
         }
-        if experiment.params.threads() > 1 {
+        if params.threads > 1 {
             reasons.push(UNPINNED.says("pmbw's threads share our CPUs unpinned and one of them has filled its area"));
         }
         reasons.push(LONG.says("pmbw measures for more than a second at a time"));
@@ -177,45 +155,23 @@ impl Reference for Pmbw {
     }
 }
 
-/// What stands behind a key.
-fn text<'a>(result: &'a str, key: &str) -> Result<&'a str, String> {
-    let of_key = |pair: &'a str| pair.split_once('=').filter(|(name, _)| *name == key).map(|(_, value)| value);
-    result.split('\t').find_map(of_key).ok_or_else(|| format!("{}'s result has no '{key}'", ABOUT.tool))
-}
-
-/// The number behind a key.
-fn number(result: &str, key: &str) -> Result<f64, String> {
-    let text = text(result, key)?;
-    let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
-    number.ok_or_else(|| format!("{} printed '{text}' as its '{key}': that is no number", ABOUT.tool))
-}
-
 #[cfg(test)]
 mod tests {
+    use model::sample::MetricName;
     use std::path::Path;
 
     use super::*;
-    use crate::reference::tests::{chase, difference, failed, memory, recorded, said};
+    use crate::tests::fixtures::{chase, difference, failed, memory, recorded, said, target};
+    use crate::tool::ReferenceTool;
 
-    fn parse(text: &str) -> Result<Reading, String> {
-        Pmbw.parse("", &said(text), &memory(MemoryOp::Read, Isa::Avx2, 1 << 30, 1))
+    fn parse(text: &str) -> Result<Reading, ToolError> {
+        Pmbw.parse(&said(text), &memory(MemoryOp::Read, Isa::Avx2, 1 << 30, 1))
     }
 
     #[test]
     fn one_loop_over_one_area_of_our_size_and_no_more_memory() {
         let argv = |experiment: &Experiment| {
-            let target = Target {
-                experiment,
-                program: Path::new("/opt/pmbw"),
-                cpus: &[1, 0],
-                other_cpus: &[],
-                seconds: 0.5,
-                file: None,
-                our_rate: None,
-                version: "",
-                offered_rate: None,
-                launcher: None,
-            };
+            let target = Target { program: Path::new("/opt/pmbw"), cpus: &[1, 0], ..target(experiment) };
             Pmbw.invocation(&target).unwrap().argv.join(" ")
         };
         assert_eq!(
@@ -232,7 +188,7 @@ mod tests {
 
     #[test]
     fn what_it_cannot_do_alike_is_refused() {
-        let why = |experiment: &Experiment| Pmbw.stands_beside(experiment).unwrap_err();
+        let why = |experiment: &Experiment| Pmbw.supports(experiment).unwrap_err();
         assert!(why(&memory(MemoryOp::Read, Isa::Avx512, 1 << 30, 1)).contains("no read with avx512"));
         assert!(why(&memory(MemoryOp::Copy, Isa::Avx2, 1 << 30, 1)).contains("no loop for copy"));
         assert!(why(&memory(MemoryOp::WriteNt, Isa::Avx2, 1 << 30, 1)).contains("no loop for write_nt"));
@@ -254,11 +210,11 @@ mod tests {
     fn recorded_runs_are_read() {
         let text = recorded("pmbw-0.6.3-read256-1GiB-t1.txt");
         let reading = parse(&text).unwrap();
-        assert_eq!((reading.metric, reading.bytes_factor), (MetricName::Throughput, 1.0));
+        assert_eq!(reading.metric, MetricName::Throughput);
         assert_eq!((&reading.details["version"], &reading.details["passes"]), (&json!("0.6.3"), &json!(16.0)));
         assert!((reading.value - 11_919_416_951.188_436).abs() < 1.0, "{reading:?}");
         let written = memory(MemoryOp::Write, Isa::Sse2, 64 << 20, 2);
-        let reading = Pmbw.parse("", &said(&recorded("pmbw-0.6.3-write128-64MiB-t2.txt")), &written).unwrap();
+        let reading = Pmbw.parse(&said(&recorded("pmbw-0.6.3-write128-64MiB-t2.txt")), &written).unwrap();
         assert!((1e9..1e12).contains(&reading.value), "{reading:?}");
         let explained = difference(&Pmbw, "", &written, &reading).unwrap();
         assert!(explained.contains("unpinned") && explained.contains("more than a second"), "{explained}");
@@ -271,18 +227,18 @@ mod tests {
             (String::new(), "0 results"),
             ("RESULT \u{fffd}\n".repeat(3), "0 results"),
             (whole.repeat(2), "2 results"),
-            (whole.split("\tbandwidth").next().unwrap().to_owned(), "no 'bandwidth'"),
+            (whole.split("\tbandwidth").next().unwrap().to_owned(), "no 'bandwidth='"),
             (whole.replace("bandwidth=", "bandwidth=nan"), "no number"),
             (whole.replace("bandwidth=", "bandwidth=9"), "contradicts"),
             (whole.replace("ScanRead256", "ScanRead128"), "and not 'ScanRead256PtrUnrollLoop'"),
-            (whole.replace("nthreads=1", "nthreads=2"), "2 threads over"),
-            (whole.replace("areasize=1", "areasize=2"), "over 2073741824 B"),
+            (whole.replace("nthreads=1", "nthreads=2"), "nthreads= 2 and not 1"),
+            (whole.replace("areasize=1", "areasize=2"), "areasize= 2073741824"),
         ] {
             let reason = parse(&text).unwrap_err();
             assert!(reason.contains(why), "{why}: {reason}");
         }
         let refused =
-            Pmbw.parse("", &failed(255, "Error allocating memory."), &memory(MemoryOp::Read, Isa::Avx2, 1 << 30, 1));
+            Pmbw.parse(&failed(255, "Error allocating memory."), &memory(MemoryOp::Read, Isa::Avx2, 1 << 30, 1));
         assert!(refused.unwrap_err().contains("Error allocating memory."));
     }
 }

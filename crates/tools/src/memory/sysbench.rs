@@ -2,36 +2,41 @@
 //!
 //! As it comes, its block is 1 KiB and all of its threads share one: that measures a first-level cache, whatever is
 //! quoted. Here each thread has a block of its own (`--memory-scope=local`) as large as ours, so that it goes through as
-//! much memory. Its loops take 8 bytes at a time, in C, with a check of the time after each block; they are no match for
-//! a vector instruction where memory is not the limit, and that is said beside the figure. Its MiB are 2^20 bytes, and
-//! it counts each byte once.
+//! much memory. Its loops take 8 bytes at a time, in C, with a check of the time after each block; vector instructions
+//! are faster where memory is not the limit, which the explanation says. Its MiB are 2^20 bytes, and it counts each byte
+//! once.
 //!
 //! Its cpu test looks for prime numbers and its fileio test makes files of its own: nothing of ours is like them.
 
 use model::experiment::{Experiment, MemoryParams};
 use model::isa::{Isa, MemoryOp};
-use model::sample::MetricName;
 use serde_json::{Map, json};
 
-use super::memory::{no_loop, stream};
-use super::{
-    About, Invocation, Output, Reading, Reason, Reference, Rule, Side, Target, Version, arguments, bare_environment,
-    complaint, distinct, examples, positive, succeeded,
-};
+use super::passes::{no_loop, sequential};
+use crate::error::ToolError;
+use crate::examples;
+use crate::invocation::{Invocation, Target};
+use crate::output::{Output, Reading};
+use crate::parsing::{Text, number_in};
+use crate::rules::{Reason, Rule, Side};
+use crate::tool::{Adapter, ToolDescription};
+use crate::version::VersionSource;
 
-pub(super) struct Sysbench;
+pub(crate) struct Sysbench;
 
-static ABOUT: About = About {
-    tool: "sysbench",
+const TOOL: &str = "sysbench";
+static DESCRIPTION: ToolDescription = ToolDescription {
+    id: TOOL,
     program: "sysbench",
     launcher: None,
-    version: Version::Asked { argument: "--version", prefix: "sysbench ", oldest: (1, 0) },
-    stands_beside: "reads and writes of memory, by 8 bytes at a time",
+    version: VersionSource::Asked { argument: "--version", prefix: "sysbench ", oldest: (1, 0) },
+    compared_with: "reads and writes of memory, by 8 bytes at a time",
     equal: "the working set, the threads and the CPUs",
     rules: &[&NARROW],
     how_to_get: "Debian package sysbench; https://github.com/akopytov/sysbench",
+    example: || examples::memory(MemoryOp::Read, Isa::Avx2, 64 << 20, 2),
 };
-static NARROW: Rule = Rule { name: "narrow-loop", when: None, makes_it: Side::Slower };
+static NARROW: Rule = Rule::new("narrow-loop", None, Side::Slower);
 
 const MIB: f64 = (1 << 20) as f64;
 /// Bytes of its elements: the block of each thread has whole ones.
@@ -41,98 +46,80 @@ const BYTES_PER_SECOND: f64 = 0.5e9;
 /// A total that is never reached: the time ends a run.
 const NO_TOTAL: &str = "100T";
 
-/// The parameters, its word for the operation, and the bytes of each thread's block.
-fn parameters(experiment: &Experiment) -> Result<(&MemoryParams, &'static str, u64), String> {
-    let params = stream(ABOUT.tool, experiment)?;
-    let operation = match params.op {
-        MemoryOp::Read => "read",
-        MemoryOp::Write => "write",
-        op => return Err(no_loop(ABOUT.tool, op)),
-    };
-    let threads = u64::from(params.threads);
-    let block = params.working_set / threads.max(1);
-    if block == 0 || block * threads != params.working_set || !block.is_multiple_of(ELEMENT) {
-        let bytes = params.working_set;
-        return Err(format!("sysbench's {threads} blocks of whole elements of {ELEMENT} B are not {bytes} B"));
-    }
-    if !block.is_power_of_two() {
-        return Err(format!("sysbench's blocks are powers of two, and {block} B is none"));
-    }
-    Ok((params, operation, block))
+/// What it is to do.
+pub(crate) struct Work<'a> {
+    params: &'a MemoryParams,
+    /// Its word for the operation.
+    operation: &'static str,
+    /// Bytes of each thread's block.
+    block: u64,
 }
 
-impl Reference for Sysbench {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
+impl Adapter for Sysbench {
+    const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
+    type Work<'a> = Work<'a>;
 
-    fn example(&self) -> Experiment {
-        examples::memory(MemoryOp::Read, Isa::Avx2, 64 << 20, 2)
-    }
-
-    fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {
-        parameters(experiment).map(|_| ())
-    }
-
-    fn invocation(&self, target: &Target<'_>) -> Result<Invocation, String> {
-        let (params, operation, block) = parameters(target.experiment)?;
-        let seconds = target.seconds.ceil().clamp(1.0, 3600.0);
-        let words = [
-            "memory".to_owned(),
-            format!("--memory-block-size={block}"),
-            "--memory-scope=local".to_owned(),
-            format!("--memory-oper={operation}"),
-            format!("--memory-total-size={NO_TOTAL}"),
-            format!("--threads={}", params.threads),
-            format!("--time={seconds}"),
-            "run".to_owned(),
-        ];
-        let bytes = params.working_set as f64;
-        let expected_seconds = bytes / BYTES_PER_SECOND + seconds;
-        Ok(Invocation {
-            argv: arguments(target.program, words),
-            env: bare_environment(),
-            cpus: distinct(target.cpus),
-            expected_seconds,
-            timeout_seconds: 20.0 + 10.0 * expected_seconds,
-            ..Invocation::default()
-        })
-    }
-
-    fn parse(&self, _version: &str, output: &Output, experiment: &Experiment) -> Result<Reading, String> {
-        let (params, operation, block) = parameters(experiment)?;
-        let tool = ABOUT.tool;
-        succeeded(tool, output)?;
-        let text = &output.stdout;
-        let said = |label: &str| {
-            let line = text.lines().find_map(|line| line.trim_start().strip_prefix(label)).map(str::trim);
-            line.ok_or_else(|| format!("sysbench printed no '{label}': {}", complaint(output)))
+    fn work(experiment: &Experiment) -> Result<Work<'_>, ToolError> {
+        let params = sequential(TOOL, experiment)?;
+        let operation = match params.op {
+            MemoryOp::Read => "read",
+            MemoryOp::Write => "write",
+            op => return Err(no_loop(TOOL, op)),
         };
+        let (threads, bytes) = (u64::from(params.threads), params.working_set);
+        let block = bytes / threads.max(1);
+        let reason = if block == 0 || block * threads != bytes || !block.is_multiple_of(ELEMENT) {
+            format!("sysbench's {threads} blocks of whole elements of {ELEMENT} B are not {bytes} B")
+        } else if !block.is_power_of_two() {
+            format!("sysbench's blocks are powers of two, and {block} B is none")
+        } else {
+            return Ok(Work { params, operation, block });
+        };
+        Err(ToolError::Unsuitable(reason))
+    }
+
+    fn command(work: Work<'_>, target: &Target<'_>) -> Result<Invocation, ToolError> {
+        let Work { params, operation, block } = work;
+        let seconds = target.seconds.ceil().clamp(1.0, 3600.0);
+        let words = format!(
+            "memory --memory-block-size={block} --memory-scope=local --memory-oper={operation} \
+             --memory-total-size={NO_TOTAL} --threads={} --time={seconds} run",
+            params.threads
+        );
+        let expected_seconds = params.working_set as f64 / BYTES_PER_SECOND + seconds;
+        Ok(Invocation::new(target, &words, [expected_seconds, 20.0 + 10.0 * expected_seconds]))
+    }
+
+    fn read(work: Work<'_>, output: &Output) -> Result<Reading, ToolError> {
+        output.succeeded(TOOL)?;
+        let text = Text::new(TOOL, &output.stdout);
         // It prints the KiB of a block without their rest.
-        let kib = format!("{}KiB", block >> 10);
-        for (label, wanted) in
-            [("Number of threads:", params.threads.to_string()), ("block size:", kib), ("operation:", operation.into())]
+        let kib = format!("{}KiB", work.block >> 10);
+        let threads = work.params.threads.to_string();
+        for (label, asked) in
+            [("Number of threads:", threads.as_str()), ("block size:", &kib), ("operation:", work.operation)]
         {
-            let ran_with = said(label)?;
-            if ran_with != wanted {
-                return Err(format!("sysbench ran with {label} {ran_with} and not {wanted}"));
+            let ran_with = text.after(label)?;
+            if ran_with != asked {
+                return Err(ToolError::other_setting(TOOL, label, ran_with, asked));
             }
         }
-        let moved = text.lines().find(|line| line.contains("MiB transferred (")).unwrap_or_default();
-        let rate = moved.split_once('(').and_then(|(_, rest)| rest.split_whitespace().next());
-        let rate = rate.and_then(|word| word.parse::<f64>().ok()).filter(|rate| rate.is_finite());
-        let rate = rate.ok_or_else(|| format!("sysbench printed no rate in MiB/sec: {}", complaint(output)))?;
-        let value = positive(tool, "rate", rate * MIB)?;
+        let moved = text.text.lines().find(|line| line.contains("MiB transferred (")).unwrap_or_default();
+        let rate = moved.split_once('(').and_then(|(_, rest)| number_in(rest.split_whitespace().next()?));
+        let rate = rate.ok_or_else(|| {
+            ToolError::Unreadable(format!("sysbench printed no rate in MiB/sec: {}", output.complaint()))
+        })?;
         let mut details = Map::new();
-        let number = |label: &str| said(label).ok()?.trim_end_matches('s').parse::<f64>().ok();
-        details.extend(number("total number of events:").map(|blocks| ("blocks".to_owned(), json!(blocks))));
-        details.extend(number("total time:").map(|seconds| ("seconds".to_owned(), json!(seconds))));
-        details.insert("bytes_at_a_time".into(), json!(ELEMENT));
-        Ok(Reading { metric: MetricName::Throughput, value, bytes_factor: 1.0, details })
+        for (name, label) in [("blocks", "total number of events:"), ("seconds", "total time:")] {
+            let number = text.after(label).ok().and_then(|number| number_in(number.trim_end_matches('s')));
+            details.extend(number.map(|number| (name.to_owned(), json!(number))));
+        }
+        details.insert("bytes_at_a_time".to_owned(), json!(ELEMENT));
+        Reading::throughput(TOOL, rate * MIB, details)
     }
 
-    fn reasons(&self, _version: &str, experiment: &Experiment, _reading: &Reading) -> Vec<Reason> {
-        let Ok((params, operation, _)) = parameters(experiment) else { return Vec::new() };
+    fn differences(work: Work<'_>, _version: &str, _reading: &Reading) -> Vec<Reason> {
+        let Work { params, operation, .. } = work;
         let ours = params.isa;
         vec![NARROW.says(format!("sysbench's loop {operation}s {ELEMENT} bytes at a time, ours uses {ours}"))]
     }
@@ -140,33 +127,24 @@ impl Reference for Sysbench {
 
 #[cfg(test)]
 mod tests {
+    use model::sample::MetricName;
     use std::path::Path;
 
     use model::isa::Isa;
 
     use super::*;
-    use crate::reference::tests::{difference, failed, memory, recorded, said};
+    use crate::tests::fixtures::{difference, failed, memory, recorded, said, target};
+    use crate::tool::ReferenceTool;
 
-    fn reading_of(name: &str, op: MemoryOp, threads: u32) -> Result<Reading, String> {
+    fn reading_of(name: &str, op: MemoryOp, threads: u32) -> Result<Reading, ToolError> {
         let experiment = memory(op, Isa::Avx2, u64::from(threads) << 26, threads);
-        Sysbench.parse("1.0.20", &said(&recorded(name)), &experiment)
+        Sysbench.parse(&said(&recorded(name)), &experiment)
     }
 
     #[test]
     fn every_thread_has_a_block_as_large_as_ours() {
         let experiment = memory(MemoryOp::Read, Isa::Avx2, 1 << 30, 2);
-        let target = Target {
-            experiment: &experiment,
-            program: Path::new("/usr/bin/sysbench"),
-            launcher: None,
-            cpus: &[0, 1],
-            other_cpus: &[],
-            seconds: 0.5,
-            file: None,
-            our_rate: None,
-            version: "1.0.20",
-            offered_rate: None,
-        };
+        let target = Target { program: Path::new("/usr/bin/sysbench"), cpus: &[0, 1], ..target(&experiment) };
         let invocation = Sysbench.invocation(&target).unwrap();
         let expected = "/usr/bin/sysbench memory --memory-block-size=536870912 --memory-scope=local --memory-oper=read \
                         --memory-total-size=100T --threads=2 --time=1 run";
@@ -175,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_it_cannot_do_alike_is_refused() {
-        let why = |op, bytes, threads| Sysbench.stands_beside(&memory(op, Isa::Avx2, bytes, threads)).unwrap_err();
+        let why = |op, bytes, threads| Sysbench.supports(&memory(op, Isa::Avx2, bytes, threads)).unwrap_err();
         assert!(why(MemoryOp::Copy, 1 << 30, 1).contains("no loop for copy"));
         assert!(why(MemoryOp::WriteNt, 1 << 30, 1).contains("no loop for write_nt"));
         assert!(why(MemoryOp::Read, 1000, 3).contains("whole elements"));
@@ -188,7 +166,7 @@ mod tests {
     fn recorded_runs_are_read_in_bytes() {
         let reading = reading_of("sysbench-1.0.20-read-64MiB-t2.txt", MemoryOp::Read, 2).unwrap();
         let of = |key: &str| reading.details[key].as_f64().unwrap();
-        assert_eq!((reading.metric, reading.bytes_factor), (MetricName::Throughput, 1.0));
+        assert_eq!(reading.metric, MetricName::Throughput);
         // Blocks of 64 MiB in its seconds, as far as it prints digits.
         let counted = of("blocks") * f64::from(1 << 26) / of("seconds");
         assert!((reading.value / counted - 1.0).abs() < 0.01, "{reading:?}");
@@ -212,10 +190,10 @@ mod tests {
             (whole.replace("transferred (", "transferred (nan "), "no rate"),
             (whole.replace("transferred (", "transferred (0 "), "no measurement"),
         ] {
-            let reason = Sysbench.parse("1.0.20", &said(&text), &experiment).unwrap_err();
+            let reason = Sysbench.parse(&said(&text), &experiment).unwrap_err();
             assert!(reason.contains(why), "{why}: {reason}");
         }
-        let refused = Sysbench.parse("1.0.20", &failed(1, "FATAL: invalid option"), &experiment).unwrap_err();
+        let refused = Sysbench.parse(&failed(1, "FATAL: invalid option"), &experiment).unwrap_err();
         assert!(refused.contains("invalid option"), "{refused}");
     }
 }

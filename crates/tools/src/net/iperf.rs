@@ -9,215 +9,167 @@
 //! the client when the last datagram has come. The client asks for it ten times; a run in which it did not come is no
 //! figure. In CSV its 2.1 leaves the server's report out, so that the text for people is read, in whole bytes and bits
 //! (`-fb`). It is offered as many datagrams as can be sent, or where a share of losses is asked for, as many as keep it
-//! (see [`search`]). Both count the bytes of the stream or of the datagrams, without any header.
+//! (see [`crate::rate_search`]). Both count the bytes of the stream or of the datagrams, without any header.
 
-use model::experiment::{Experiment, NetParams, Params};
+use model::experiment::{Experiment, NetParams};
 use model::io::{Direction, NetMode, Protocol};
-use model::sample::MetricName;
-use serde_json::{Map, json};
+use serde_json::json;
 
-use super::{
-    About, Invocation, ListensFor, Output, PORT, Reading, Reason, Reference, Rule, Server, Side, Target, Version,
-    arguments, bare_environment, complaint, distinct, examples, major_minor, positive, search, succeeded,
-};
+use super::loopback::{over_udp, sender, server, streams};
+use crate::error::ToolError;
+use crate::examples;
+use crate::invocation::{Invocation, ListensFor, PORT, Target};
+use crate::output::{Output, Reading, details, positive};
+use crate::parsing::number_in;
+use crate::rules::{Reason, Rule, Side};
+use crate::tool::{Adapter, ToolDescription};
+use crate::version::{VersionSource, major_minor};
 
-pub(super) struct Iperf;
+pub(crate) struct Iperf;
 
-static ABOUT: About = About {
-    tool: "iperf",
+const TOOL: &str = "iperf";
+static DESCRIPTION: ToolDescription = ToolDescription {
+    id: TOOL,
     program: "iperf",
     launcher: None,
-    version: Version::Asked { argument: "-v", prefix: "iperf version ", oldest: (2, 0) },
-    stands_beside: "streams on the loopback interface, TCP and UDP, from the client to the server",
+    version: VersionSource::Asked { argument: "-v", prefix: "iperf version ", oldest: (2, 0) },
+    compared_with: "streams on the loopback interface, TCP and UDP, from the client to the server",
     equal: "the block, the connections and the CPUs of each end",
     rules: &[&UNARRIVED, &UNSET, &CALL_EACH],
     how_to_get: "Debian package iperf; https://sourceforge.net/projects/iperf2",
+    example: || examples::net(Protocol::Tcp, NetMode::Stream, 128 << 10, 1),
 };
-static UNARRIVED: Rule = Rule { name: "unarrived", when: Some("over TCP"), makes_it: Side::Faster };
-static UNSET: Rule = Rule { name: "unset", when: Some("over TCP"), makes_it: Side::Either };
-static CALL_EACH: Rule = Rule { name: "call-each", when: Some("over UDP"), makes_it: Side::Slower };
+static UNARRIVED: Rule = Rule::new("unarrived", Some("over TCP"), Side::Faster);
+static UNSET: Rule = Rule::new("unset", Some("over TCP"), Side::Either);
+static CALL_EACH: Rule = Rule::new("call-each", Some("over UDP"), Side::Slower);
 
-/// Seconds that a run takes beside its measured time.
-const START_SECONDS: f64 = 0.2;
 /// Fields of a line of its report over TCP: time, two addresses with ports, id, interval, bytes, bits per second.
 const FIELDS: usize = 9;
 /// The id of a line of that report that adds up the others.
 const SUM: &str = "-1";
 /// The first version whose report over UDP is known.
 const KNOWN_OVER_UDP: (u32, u32) = (2, 1);
-/// The blocks that it takes over UDP: its own header (a number of 64 bits and two of 32 for the time,
-/// `UDP_datagram` in `include/payloads.h`) up to what a datagram can hold.
-const DATAGRAMS: std::ops::RangeInclusive<u64> = 16..=65_507;
 /// Bits per second of a stream that are more than can be sent; 0 is not "no limit" to it.
 const WITHOUT_LIMIT: f64 = 1e12;
-/// How often it repeats its last datagram until the server's report comes; the server counts the bytes of each.
+/// How often it repeats its last datagram until the server's report arrives; the server counts the bytes of each.
 const REPEATS: f64 = 10.0;
 
-/// The parameters, if iperf can do exactly this.
-fn parameters(experiment: &Experiment) -> Result<&NetParams, String> {
-    let Params::Net(params) = &experiment.params else { return Err("iperf measures networks".to_owned()) };
-    let refuse = |why: &str| Err(format!("iperf is not run beside this: {why}"));
-    match (params.protocol, params.mode) {
-        (Protocol::Udp, NetMode::Blast | NetMode::NoDrop) if !DATAGRAMS.contains(&params.block) => {
-            return Err(format!("iperf's datagrams have {} B to {} B", DATAGRAMS.start(), DATAGRAMS.end()));
-        }
-        (Protocol::Tcp, NetMode::Stream) | (Protocol::Udp, NetMode::Blast | NetMode::NoDrop) => {}
-        _ => return refuse("only streams are compared: stream over tcp, blast and no_drop over udp"),
-    }
-    if params.direction != Some(Direction::Up) {
-        return refuse("only what its client sends is compared");
-    }
-    if params.path != "loopback" {
-        return refuse("only the loopback interface is compared");
-    }
-    if params.zero_copy == Some(true) {
-        return refuse("it copies");
-    }
-    Ok(params)
-}
+impl Adapter for Iperf {
+    const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
+    type Work<'a> = &'a NetParams;
 
-/// What makes its two ends UDP ones: the option, and the client's part of a rate of all streams.
-fn over_udp(params: &NetParams, rate: Option<f64>) -> [String; 2] {
-    if params.protocol != Protocol::Udp {
-        return Default::default();
-    }
-    let of_each = rate.map_or(WITHOUT_LIMIT, |rate| (8.0 * rate / f64::from(params.threads)).ceil());
-    ["-u".to_owned(), format!("-b{of_each}")]
-}
-
-impl Reference for Iperf {
-    fn about(&self) -> &'static About {
-        &ABOUT
+    fn work(experiment: &Experiment) -> Result<&NetParams, ToolError> {
+        let params = streams(TOOL, experiment)?;
+        let reason = if params.direction != Some(Direction::Up) {
+            "only what its client sends is compared"
+        } else if params.zero_copy == Some(true) {
+            "it copies"
+        } else {
+            return Ok(params);
+        };
+        Err(ToolError::not_beside(TOOL, reason))
     }
 
-    fn example(&self) -> Experiment {
-        examples::net(Protocol::Tcp, NetMode::Stream, 128 << 10, 1)
-    }
-
-    fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {
-        parameters(experiment).map(|_| ())
-    }
-
-    fn invocation(&self, target: &Target<'_>) -> Result<Invocation, String> {
-        let params = parameters(target.experiment)?;
+    fn command(params: &NetParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
         let seconds = target.seconds.ceil().clamp(1.0, 3600.0);
-        let port = ["-p".to_owned(), PORT.to_owned()].concat();
-        let [udp, rate] = over_udp(params, target.offered_rate);
-        if !udp.is_empty() && major_minor(target.version).is_some_and(|version| version < KNOWN_OVER_UDP) {
-            return Err(format!("how iperf {} reports over UDP is not known: 2.1 is needed", target.version));
+        let (udp, report, listens_for) = match params.protocol {
+            Protocol::Tcp => ("", "-yC", ListensFor::Tcp),
+            Protocol::Udp => ("-u", "-fb", ListensFor::Udp),
+        };
+        if params.protocol == Protocol::Udp
+            && major_minor(target.version).is_some_and(|version| version < KNOWN_OVER_UDP)
+        {
+            let reason = format!("how iperf {} reports over UDP is not known: 2.1 is needed", target.version);
+            return Err(ToolError::Uncallable(reason));
         }
-        let report = if udp.is_empty() { "-yC" } else { "-fb" };
         // Each end has a block of its own: a server that is not told receives up to 128 KiB at a time.
-        let block = format!("-l{}", params.block);
-        let client = [
-            "-c127.0.0.1".to_owned(),
-            port.clone(),
-            udp.clone(),
-            rate,
-            block.clone(),
-            format!("-P{}", params.threads),
-            format!("-t{seconds}"),
-            report.to_owned(),
-        ];
-        Ok(Invocation {
-            argv: arguments(target.program, client),
-            env: bare_environment(),
-            cpus: distinct(target.cpus),
-            server: Some(Server {
-                listens_for: if udp.is_empty() { ListensFor::Tcp } else { ListensFor::Udp },
-                argv: arguments(target.program, ["-s".to_owned(), "-B127.0.0.1".to_owned(), port, udp, block]),
-                env: bare_environment(),
-                cpus: distinct(target.other_cpus),
-            }),
-            expected_seconds: START_SECONDS + seconds,
-            timeout_seconds: 15.0 + 2.0 * seconds,
-            ..Invocation::default()
-        })
+        let block = params.block;
+        let client = format!(
+            "-c127.0.0.1 -p{PORT} {} -l{block} -P{} -t{seconds} {report}",
+            over_udp(params, target.offered_rate, WITHOUT_LIMIT),
+            params.threads
+        );
+        let server = server(target, &format!("-s -B127.0.0.1 -p{PORT} {udp} -l{block}"), listens_for);
+        Ok(sender(target, seconds, &client, server))
     }
 
-    fn parse(&self, _version: &str, output: &Output, experiment: &Experiment) -> Result<Reading, String> {
-        let params = parameters(experiment)?;
-        succeeded(ABOUT.tool, output)?;
+    fn read(params: &NetParams, output: &Output) -> Result<Reading, ToolError> {
+        output.succeeded(TOOL)?;
         match params.protocol {
             Protocol::Udp => of_datagrams(output, params),
             Protocol::Tcp => of_connections(output, params),
         }
     }
 
-    fn too_fast(&self, experiment: &Experiment, reading: &Reading) -> Option<f64> {
-        search::sent_too_fast(parameters(experiment).ok()?, reading)
-    }
-
-    fn reasons(&self, version: &str, experiment: &Experiment, _reading: &Reading) -> Vec<Reason> {
-        match parameters(experiment).map(|params| params.protocol) {
-            Ok(Protocol::Udp) => vec![CALL_EACH.says(format!(
+    fn differences(params: &NetParams, version: &str, _reading: &Reading) -> Vec<Reason> {
+        match params.protocol {
+            Protocol::Udp => vec![CALL_EACH.says(format!(
                 "iperf {version} makes a system call for each datagram and looks at the clock before the next, and leaves \
                  the receive buffer at the system's default"
             ))],
-            Ok(Protocol::Tcp) => vec![
+            Protocol::Tcp => vec![
                 UNARRIVED.says("iperf counts what its client hands to the kernel, ours what arrives"),
                 UNSET.says("iperf sets neither its buffers nor the CPU of each thread"),
             ],
-            Err(_) => Vec::new(),
         }
     }
 }
 
 /// As many streams as ours must have been reported on: it leaves with 0 even where it could not connect.
-fn as_many(found: usize, output: &Output, params: &NetParams) -> Result<(), String> {
+fn as_many(found: usize, output: &Output, params: &NetParams) -> Result<(), ToolError> {
     if found == params.threads as usize {
         return Ok(());
     }
-    Err(format!("iperf reports on {found} streams and not on {}: {}", params.threads, complaint(output)))
+    let (threads, complaint) = (params.threads, output.complaint());
+    let reason = format!("iperf reports on {found} streams and not on {threads}: {complaint}");
+    Err(ToolError::Unreadable(reason))
 }
 
 /// Its client's report in CSV.
-fn of_connections(output: &Output, params: &NetParams) -> Result<Reading, String> {
+fn of_connections(output: &Output, params: &NetParams) -> Result<Reading, ToolError> {
     let lines = output.stdout.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let streams: Vec<Vec<&str>> = lines.filter(|fields| fields.len() == FIELDS && fields[5] != SUM).collect();
     as_many(streams.len(), output, params)?;
     let sum = |field: usize, what: &str| {
-        let numbers = streams.iter().map(|fields| fields[field].trim().parse::<f64>());
-        let sum: Result<f64, _> = numbers.sum();
-        sum.map_err(|_| format!("iperf printed no number as the {what} of a stream"))
+        let sum: Option<f64> = streams.iter().map(|fields| number_in(fields[field])).sum();
+        sum.ok_or_else(|| ToolError::Unreadable(format!("iperf printed no number as the {what} of a stream")))
     };
-    let value = positive(ABOUT.tool, "rate", sum(8, "rate")? / 8.0)?;
-    let mut details = Map::new();
-    details.insert("bytes".into(), json!(sum(7, "bytes")?));
-    details.insert("streams".into(), json!(streams.len()));
-    Ok(Reading { metric: MetricName::Throughput, value, bytes_factor: 1.0, details })
+    let rate = sum(8, "rate")? / 8.0;
+    let details = details([("bytes", json!(sum(7, "bytes")?)), ("streams", json!(streams.len()))]);
+    Reading::throughput(TOOL, rate, details)
 }
 
 /// The reports of both ends in the text for people.
-fn of_datagrams(output: &Output, params: &NetParams) -> Result<Reading, String> {
-    let reports: Vec<Report> = output.stdout.lines().filter_map(Report::of).collect();
+fn of_datagrams(output: &Output, params: &NetParams) -> Result<Reading, ToolError> {
+    let reports: Vec<Report> = output.stdout.lines().filter_map(Report::read).collect();
     let (received, sent): (Vec<&Report>, Vec<&Report>) = reports.iter().partition(|report| report.server.is_some());
-    // What the server told of its streams, where its report came.
+    // What the server reported of its streams, where its report arrived.
     as_many(received.len(), output, params)?;
     as_many(sent.len(), output, params)?;
-    let total = |of: fn(&AtServer) -> f64| received.iter().filter_map(|one| one.server.as_ref()).map(of).sum::<f64>();
-    let (lost, datagrams) = (total(|server| server.lost), total(|server| server.datagrams));
-    let sum = |reports: &[&Report], of: fn(&Report) -> f64| reports.iter().map(|report| of(report)).sum::<f64>();
-    let (bytes, block) = (sum(&received, |report| report.bytes), params.block as f64);
+    let at_server = || received.iter().filter_map(|report| report.server.as_ref());
+    let lost: f64 = at_server().map(|server| server.lost).sum();
+    let datagrams = positive(TOOL, "number of datagrams", at_server().map(|server| server.datagrams).sum())?;
+    let jitter_ms = at_server().map(|server| server.jitter_ms).fold(0.0, f64::max);
+    let (bytes, block) = (received.iter().map(|report| report.bytes).sum::<f64>(), params.block as f64);
     let reordered: f64 = output.stdout.lines().filter_map(out_of_order).sum();
-    let beyond = bytes / block - (positive(ABOUT.tool, "number of datagrams", datagrams)? - lost);
+    let beyond = bytes / block - (datagrams - lost);
     if !(-reordered..=reordered + REPEATS * f64::from(params.threads)).contains(&beyond) {
-        return Err(format!("iperf contradicts itself: {bytes} B are not {} datagrams of {block} B", datagrams - lost));
+        let arrived = datagrams - lost;
+        let reason = format!("iperf contradicts itself: {bytes} B are not {arrived} datagrams of {block} B");
+        return Err(ToolError::Implausible(reason));
     }
-    let value = positive(ABOUT.tool, "rate", sum(&received, |report| report.bits_per_second) / 8.0)?;
-    let jitter = received.iter().filter_map(|one| one.server.as_ref()).map(|server| server.jitter_ms).reduce(f64::max);
-    let details = [
-        ("bytes", bytes),
-        ("streams", received.len() as f64),
-        ("sent", sum(&sent, |report| report.bits_per_second) / 8.0),
-        ("lost", lost),
-        ("datagrams", datagrams),
-        ("loss", lost / datagrams),
-        ("reordered", reordered),
-        ("jitter", jitter.unwrap_or(0.0) * 1e-3),
-    ];
-    let details = details.into_iter().map(|(key, figure)| (key.to_owned(), json!(figure))).collect();
-    Ok(Reading { metric: MetricName::Throughput, value, bytes_factor: 1.0, details })
+    let rate = |reports: &[&Report]| reports.iter().map(|report| report.bits_per_second).sum::<f64>() / 8.0;
+    let details = details([
+        ("bytes", json!(bytes)),
+        ("streams", json!(received.len() as f64)),
+        ("sent", json!(rate(&sent))),
+        ("lost", json!(lost)),
+        ("datagrams", json!(datagrams)),
+        ("loss", json!(lost / datagrams)),
+        ("reordered", json!(reordered)),
+        ("jitter", json!(jitter_ms * 1e-3)),
+    ]);
+    Reading::throughput(TOOL, rate(&received), details)
 }
 
 /// A line of the text for people: `[  1] 0.0000-1.0002 sec  12504640 Bytes  100020617 bits/sec`, and at the server
@@ -239,28 +191,28 @@ struct AtServer {
 
 impl Report {
     /// Of one stream; `None` for sums, headings and all else.
-    fn of(line: &str) -> Option<Self> {
+    fn read(line: &str) -> Option<Self> {
         let (_, rest) = of_a_stream(line)?.split_once(" sec ")?;
         let (bytes, rest) = rest.split_once(" Bytes ")?;
         let (bits, rest) = rest.split_once(" bits/sec")?;
-        let server = if rest.trim().is_empty() { None } else { Some(AtServer::of(rest)?) };
-        Some(Self { bytes: figure(bytes)?, bits_per_second: figure(bits)?, server })
+        let server = if rest.trim().is_empty() { None } else { Some(AtServer::read(rest)?) };
+        Some(Self { bytes: count(bytes)?, bits_per_second: count(bits)?, server })
     }
 }
 
 impl AtServer {
-    fn of(text: &str) -> Option<Self> {
+    fn read(text: &str) -> Option<Self> {
         let (jitter, rest) = text.split_once(" ms ")?;
         let (lost, rest) = rest.split_once('/')?;
         let (datagrams, _) = rest.split_once('(')?;
-        Some(Self { jitter_ms: figure(jitter)?, lost: figure(lost)?, datagrams: figure(datagrams)? })
+        Some(Self { jitter_ms: count(jitter)?, lost: count(lost)?, datagrams: count(datagrams)? })
     }
 }
 
 /// How many datagrams a line says came out of order.
 fn out_of_order(line: &str) -> Option<f64> {
     let (_, rest) = of_a_stream(line)?.split_once(" sec ")?;
-    figure(rest.split_once(" datagrams received out-of-order")?.0)
+    count(rest.split_once(" datagrams received out-of-order")?.0)
 }
 
 /// What a line says of the stream of which it has the number.
@@ -270,16 +222,20 @@ fn of_a_stream(line: &str) -> Option<&str> {
 }
 
 /// A count or rate.
-fn figure(text: &str) -> Option<f64> {
-    text.trim().parse().ok().filter(|figure: &f64| figure.is_finite() && *figure >= 0.0)
+fn count(text: &str) -> Option<f64> {
+    number_in(text).filter(|number| *number >= 0.0)
 }
 
 #[cfg(test)]
 mod tests {
+    use model::experiment::Params;
+    use model::sample::MetricName;
     use std::path::Path;
 
     use super::*;
-    use crate::reference::tests::{failed, net, recorded, said};
+    use crate::rate_search::sent_too_fast;
+    use crate::tests::fixtures::{failed, net, recorded, said, target};
+    use crate::tool::ReferenceTool;
 
     fn stream(threads: u32) -> Experiment {
         net(Protocol::Tcp, NetMode::Stream, 128 << 10, threads)
@@ -288,18 +244,7 @@ mod tests {
     #[test]
     fn its_ends_are_where_ours_are_and_its_server_on_loopback_only() {
         let experiment = stream(2);
-        let target = Target {
-            experiment: &experiment,
-            program: Path::new("/usr/bin/iperf"),
-            launcher: None,
-            cpus: &[0],
-            other_cpus: &[1],
-            seconds: 0.5,
-            file: None,
-            our_rate: None,
-            version: "2.1.8",
-            offered_rate: None,
-        };
+        let target = Target { program: Path::new("/usr/bin/iperf"), ..target(&experiment) };
         let invocation = Iperf.invocation(&target).unwrap();
         let expected = "/usr/bin/iperf -c127.0.0.1 -p{port} -l131072 -P2 -t1 -yC";
         assert_eq!((invocation.argv.join(" ").as_str(), invocation.cpus), (expected, vec![0]));
@@ -312,7 +257,7 @@ mod tests {
 
     #[test]
     fn what_it_cannot_do_alike_is_refused() {
-        let why = |experiment: &Experiment| Iperf.stands_beside(experiment).unwrap_err();
+        let why = |experiment: &Experiment| Iperf.supports(experiment).unwrap_err();
         assert!(why(&net(Protocol::Udp, NetMode::Blast, 15, 1)).contains("16 B to 65507 B"));
         assert!(why(&net(Protocol::Udp, NetMode::NoDrop, 65_508, 1)).contains("16 B to 65507 B"));
         assert!(why(&net(Protocol::Tcp, NetMode::Pingpong, 1024, 1)).contains("streams"));
@@ -330,7 +275,7 @@ mod tests {
 
     #[test]
     fn recorded_runs_are_read_as_the_sum_of_their_streams() {
-        let reading = |name: &str, threads| Iperf.parse("2.1.8", &said(&recorded(name)), &stream(threads)).unwrap();
+        let reading = |name: &str, threads| Iperf.parse(&said(&recorded(name)), &stream(threads)).unwrap();
         let two = reading("iperf-2.1.8-tcp-128KiB-t2.csv", 2);
         assert_eq!((two.metric, two.value), (MetricName::Throughput, (2_110_436_962.0 + 1_712_838_198.0) / 8.0));
         let one = reading("iperf-2.1.8-tcp-128KiB-t1.csv", 1);
@@ -351,12 +296,12 @@ mod tests {
             ),
             (whole.trim_end().rsplit_once(',').map(|(rest, _)| format!("{rest},0")).unwrap(), "no measurement"),
         ] {
-            let reason = Iperf.parse("2.1.8", &said(&text), &stream(1)).unwrap_err();
+            let reason = Iperf.parse(&said(&text), &stream(1)).unwrap_err();
             assert!(reason.contains(why), "{why}: {reason}");
         }
         let silent = Output { stderr: "tcp connect failed: Connection refused".to_owned(), ..said("") };
-        assert!(Iperf.parse("2.1.8", &silent, &stream(1)).unwrap_err().contains("Connection refused"));
-        assert!(Iperf.parse("2.1.8", &failed(1, "bad port"), &stream(1)).unwrap_err().contains("bad port"));
+        assert!(Iperf.parse(&silent, &stream(1)).unwrap_err().contains("Connection refused"));
+        assert!(Iperf.parse(&failed(1, "bad port"), &stream(1)).unwrap_err().contains("bad port"));
     }
 
     fn datagrams(mode: NetMode, threads: u32) -> Experiment {
@@ -371,18 +316,7 @@ mod tests {
     fn over_udp_it_is_offered_all_or_its_part_of_a_rate() {
         let with = |experiment: &Experiment, offered_rate: Option<f64>, version: &str| {
             let program = Path::new("iperf");
-            let invocation = Iperf.invocation(&Target {
-                experiment,
-                program,
-                launcher: None,
-                cpus: &[0],
-                other_cpus: &[1],
-                seconds: 0.5,
-                file: None,
-                our_rate: Some(1e9),
-                version,
-                offered_rate,
-            });
+            let invocation = Iperf.invocation(&Target { program, our_rate: Some(1e9), version, offered_rate, ..target(experiment) });
             invocation.map(|invocation| (invocation.argv.join(" "), invocation.server.unwrap()))
         };
         let (argv, server) = with(&datagrams(NetMode::Blast, 2), None, "2.1.8").unwrap();
@@ -402,20 +336,20 @@ mod tests {
     fn recorded_runs_over_udp_are_read_at_the_server() {
         let text = recorded("iperf-2.1.8-udp-1472B-t1.txt");
         let experiment = datagrams(NetMode::Blast, 1);
-        let reading = Iperf.parse("2.1.8", &said(&text), &experiment).unwrap();
+        let reading = Iperf.parse(&said(&text), &experiment).unwrap();
         assert_eq!((reading.metric, reading.value), (MetricName::Throughput, 1_343_660_868.0 / 8.0));
         let read = ["bytes", "sent", "lost", "datagrams", "loss", "jitter"].map(|key| reading.details[key].clone());
         let sent = 3_332_248_343.0 / 8.0;
         let wanted = [167_547_456.0, sent, 169_503.0, 283_326.0, 169_503.0 / 283_326.0, 1e-6];
         assert_eq!(read, wanted.map(|figure| json!(figure)));
-        assert_eq!(Iperf.too_fast(&experiment, &reading), None, "no goal is asked for");
-        assert_eq!(Iperf.too_fast(&datagrams(NetMode::NoDrop, 1), &reading), Some(sent), "more than 0.1 % are lost");
+        assert_eq!(sent_too_fast(&experiment, &reading), None, "no goal is asked for");
+        assert_eq!(sent_too_fast(&datagrams(NetMode::NoDrop, 1), &reading), Some(sent), "more than 0.1 % are lost");
         let two = datagrams(NetMode::NoDrop, 2);
-        let reading = Iperf.parse("2.1.8", &said(&recorded("iperf-2.1.8-udp-1472B-rate-t2.txt")), &two).unwrap();
+        let reading = Iperf.parse(&said(&recorded("iperf-2.1.8-udp-1472B-rate-t2.txt")), &two).unwrap();
         let (lost, datagrams) = (&reading.details["lost"], &reading.details["datagrams"]);
         let both = (100_026_544.0 + 100_452_188.0) / 8.0;
         assert_eq!((reading.value, lost, datagrams), (both, &json!(1.0), &json!(16_990.0)));
-        assert_eq!(Iperf.too_fast(&two, &reading), None);
+        assert_eq!(sent_too_fast(&two, &reading), None);
     }
 
     #[test]
@@ -436,14 +370,14 @@ mod tests {
             // Datagrams of another size.
             (other("83773728 Bytes  671830434 bits/sec   0.001 ms 169503/283326"), "contradicts itself"),
         ] {
-            let reason = Iperf.parse("2.1.8", &said(&text), &datagrams(NetMode::Blast, 1)).unwrap_err();
+            let reason = Iperf.parse(&said(&text), &datagrams(NetMode::Blast, 1)).unwrap_err();
             assert!(reason.contains(why), "{why}: {reason}");
         }
         let unanswered = Output {
             stderr: "[  3] WARNING: did not receive ack of last datagram after 10 tries.".to_owned(),
             ..said(&recorded("iperf-2.1.8-udp-no-report.txt"))
         };
-        let reason = Iperf.parse("2.1.8", &unanswered, &datagrams(NetMode::Blast, 1)).unwrap_err();
+        let reason = Iperf.parse(&unanswered, &datagrams(NetMode::Blast, 1)).unwrap_err();
         assert!(reason.contains("did not receive ack"), "{reason}");
     }
 
@@ -451,10 +385,10 @@ mod tests {
     fn datagrams_out_of_order_and_repeated_ones_are_no_contradiction() {
         let whole = recorded("iperf-2.1.8-udp-1472B-t1.txt");
         let repeated = whole.replace("167547456 Bytes", &format!("{} Bytes", 167_547_456 + 1472 * 9));
-        let reading = Iperf.parse("2.1.8", &said(&repeated), &datagrams(NetMode::Blast, 1)).unwrap();
+        let reading = Iperf.parse(&said(&repeated), &datagrams(NetMode::Blast, 1)).unwrap();
         assert_eq!(reading.details["reordered"], json!(0.0));
         let reordered = format!("{whole}[  1] 0.0000-0.9976 sec  3 datagrams received out-of-order\n");
-        let reading = Iperf.parse("2.1.8", &said(&reordered), &datagrams(NetMode::Blast, 1)).unwrap();
+        let reading = Iperf.parse(&said(&reordered), &datagrams(NetMode::Blast, 1)).unwrap();
         assert_eq!(reading.details["reordered"], json!(3.0));
     }
 }

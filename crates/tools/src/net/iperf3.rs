@@ -9,85 +9,54 @@
 //! Over UDP it is as it comes: a system call for each datagram and the system's socket buffers, but with its own offload
 //! (`--gsro`) beside rows that use ours, from the first version that has it. It has no search for the highest rate that a
 //! loss goal allows. Beside such a row it is run as fast as it can (`-b 0`), and where that breaks the goal at the highest
-//! rate that keeps it, which [`search`] finds before the first pair; a run that breaks the goal is no figure.
+//! rate that keeps it, which [`crate::rate_search`] finds before the first pair; a run that breaks the goal is no figure.
 
-use model::experiment::{Experiment, NetParams, Params};
+use model::experiment::{Experiment, NetParams};
 use model::io::{Direction, NetMode, Protocol, Segmentation};
-use model::sample::MetricName;
 use serde_json::{Map, Value, json};
 
-use super::rules::roaming;
-use super::{
-    About, Invocation, ListensFor, Output, PORT, Reading, Reason, Reference, Rule, Server, Side, Target, Version,
-    arguments, bare_environment, complaint, distinct, examples, major_minor, positive, search, succeeded,
-};
+use super::loopback::{over_udp, sender, server, streams};
+use crate::error::ToolError;
+use crate::examples;
+use crate::invocation::{Invocation, ListensFor, PORT, Target};
+use crate::output::{Output, Reading, details, positive};
+use crate::parsing::{json_number, json_report};
+use crate::rules::{Reason, Rule, Side};
+use crate::tool::{Adapter, ToolDescription};
+use crate::version::{VersionSource, major_minor};
 
-pub(super) struct Iperf3;
+pub(crate) struct Iperf3;
 
-static ABOUT: About = About {
-    tool: "iperf3",
+const TOOL: &str = "iperf3";
+static DESCRIPTION: ToolDescription = ToolDescription {
+    id: TOOL,
     program: "iperf3",
     launcher: None,
-    version: Version::Asked { argument: "--version", prefix: "iperf ", oldest: (3, 1) },
-    stands_beside: "streams on the loopback interface, TCP and UDP, in any direction",
+    version: VersionSource::Asked { argument: "--version", prefix: "iperf ", oldest: (3, 1) },
+    compared_with: "streams on the loopback interface, TCP and UDP, in any direction",
     equal: "the block, the connections, the direction and the CPUs of each end",
     rules: &[&ONE_THREAD, &CALL_EACH, &BUSY, &UNPINNED],
     how_to_get: "Debian package iperf3; https://github.com/esnet/iperf",
+    example: || examples::net(Protocol::Tcp, NetMode::Stream, 128 << 10, 1),
 };
 static ONE_THREAD: Rule =
-    Rule { name: "one-thread", when: Some("it has several streams and is older than 3.16"), makes_it: Side::Slower };
-static UNPINNED: Rule = Rule { name: "unpinned", when: Some("over TCP"), makes_it: Side::Either };
+    Rule::new("one-thread", Some("it has several streams and is older than 3.16"), Side::Slower);
+static UNPINNED: Rule = Rule::new("unpinned", Some("over TCP"), Side::Either);
 static CALL_EACH: Rule =
-    Rule { name: "call-each", when: Some("over UDP without its own segmentation offload"), makes_it: Side::Slower };
-static BUSY: Rule = Rule {
-    name: "cpu-bound",
-    when: Some("one of its ends was busy more than 95 % of the time"),
-    makes_it: Side::Slower,
-};
+    Rule::new("call-each", Some("over UDP without its own segmentation offload"), Side::Slower);
+static BUSY: Rule =
+    Rule::new("cpu-bound", Some("one of its ends was busy more than 95 % of the time"), Side::Slower);
 
 /// The largest block that it takes over TCP (`MAX_BLOCKSIZE`, as its help and its refusal say).
 const LARGEST_BLOCK: u64 = 1 << 20;
-/// The blocks that it takes over UDP, as its refusal says.
-const DATAGRAMS: std::ops::RangeInclusive<u64> = 16..=65_507;
 /// The most streams that it takes, as its refusal says.
 const MOST_STREAMS: u32 = 128;
 /// The first version with a thread for each stream.
 const THREAD_PER_STREAM: (u32, u32) = (3, 16);
 /// The first version with segmentation offload of its own (`--gsro`), as its release notes say.
 const WITH_OFFLOAD: (u32, u32) = (3, 21);
-/// Seconds that a run takes beside its measured time.
-const START_SECONDS: f64 = 0.2;
 /// The CPU share above which an end is called bound by the CPU.
 const CPU_BOUND: f64 = 0.95;
-
-/// The parameters, if iperf3 can do exactly this.
-fn parameters(experiment: &Experiment) -> Result<&NetParams, String> {
-    let Params::Net(params) = &experiment.params else { return Err("iperf3 measures networks".to_owned()) };
-    let refuse = |why: String| Err(format!("iperf3 is not run beside this: {why}"));
-    match (params.protocol, params.mode) {
-        (Protocol::Tcp, NetMode::Stream) if params.block > LARGEST_BLOCK => {
-            return refuse(format!("its largest block is {LARGEST_BLOCK} B"));
-        }
-        (Protocol::Udp, NetMode::Blast | NetMode::NoDrop) if !DATAGRAMS.contains(&params.block) => {
-            return refuse(format!("its datagrams have {} B to {} B", DATAGRAMS.start(), DATAGRAMS.end()));
-        }
-        (Protocol::Tcp, NetMode::Stream) | (Protocol::Udp, NetMode::Blast | NetMode::NoDrop) => {}
-        _ => return refuse("only streams are compared: stream over tcp, blast and no_drop over udp".to_owned()),
-    }
-    if params.path != "loopback" {
-        return refuse(
-            "only the loopback interface is compared; start 'iperf3 -s' on the other host and 'iperf3 -c' here by hand"
-                .to_owned(),
-        );
-    }
-    if params.zero_copy == Some(true) {
-        return refuse("its zero copy is sendfile, ours is not".to_owned());
-    }
-    if params.threads > MOST_STREAMS {
-        return refuse(format!("it takes {MOST_STREAMS} streams at most"));
-    }
-    Ok(params)
-}
 
 /// Whether it is to use its own segmentation offload.
 fn offload(params: &NetParams, version: &str) -> bool {
@@ -95,98 +64,66 @@ fn offload(params: &NetParams, version: &str) -> bool {
         && major_minor(version).is_some_and(|version| version >= WITH_OFFLOAD)
 }
 
-/// What makes its sender a UDP one: as fast as it can, or at its part of a rate of all streams.
-fn pace(params: &NetParams, rate: Option<f64>) -> String {
-    let directions = if params.direction == Some(Direction::Both) { 2.0 } else { 1.0 };
-    let of_each = |rate: f64| (8.0 * rate / (directions * f64::from(params.threads))).ceil();
-    format!("-b{}", rate.map_or(0.0, of_each))
-}
+impl Adapter for Iperf3 {
+    const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
+    type Work<'a> = &'a NetParams;
 
-impl Reference for Iperf3 {
-    fn about(&self) -> &'static About {
-        &ABOUT
-    }
-
-    fn example(&self) -> Experiment {
-        examples::net(Protocol::Tcp, NetMode::Stream, 128 << 10, 1)
-    }
-
-    fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {
-        parameters(experiment).map(|_| ())
-    }
-
-    fn invocation(&self, target: &Target<'_>) -> Result<Invocation, String> {
-        let params = parameters(target.experiment)?;
-        let seconds = target.seconds.round().clamp(1.0, 3600.0);
-        let port = ["-p".to_owned(), PORT.to_owned()].concat();
-        let udp = params.protocol == Protocol::Udp;
-        let where_it_is = |asked: bool, word: &str| if asked { word.to_owned() } else { String::new() };
-        let client = [
-            "-c127.0.0.1".to_owned(),
-            port.clone(),
-            where_it_is(udp, "-u"),
-            if udp { pace(params, target.offered_rate) } else { String::new() },
-            where_it_is(offload(params, target.version), "--gsro"),
-            where_it_is(params.direction == Some(Direction::Down), "-R"),
-            where_it_is(params.direction == Some(Direction::Both), "--bidir"),
-            format!("-l{}", params.block),
-            format!("-P{}", params.threads),
-            format!("-t{seconds}"),
-            "-J".to_owned(),
-        ];
-        let server = ["-s".to_owned(), "-1".to_owned(), "-B127.0.0.1".to_owned(), port];
-        Ok(Invocation {
-            argv: arguments(target.program, client),
-            env: bare_environment(),
-            cpus: distinct(target.cpus),
-            server: Some(Server {
-                argv: arguments(target.program, server),
-                env: bare_environment(),
-                cpus: distinct(target.other_cpus),
-                // Also where its data are datagrams: it is told of them over a connection.
-                listens_for: ListensFor::Tcp,
-            }),
-            expected_seconds: START_SECONDS + seconds,
-            timeout_seconds: 15.0 + 2.0 * seconds,
-            ..Invocation::default()
-        })
-    }
-
-    fn parse(&self, _version: &str, output: &Output, experiment: &Experiment) -> Result<Reading, String> {
-        let params = parameters(experiment)?;
-        let report: Value = match serde_json::from_str(&output.stdout) {
-            Ok(report) => report,
-            Err(error) => {
-                succeeded(ABOUT.tool, output)?;
-                return Err(format!("iperf3's report is no JSON ({error}): {}", complaint(output)));
-            }
+    fn work(experiment: &Experiment) -> Result<&NetParams, ToolError> {
+        let params = streams(TOOL, experiment)?;
+        let reason = if params.protocol == Protocol::Tcp && params.block > LARGEST_BLOCK {
+            format!("its largest block is {LARGEST_BLOCK} B")
+        } else if params.zero_copy == Some(true) {
+            "its zero copy is sendfile, ours is not".to_owned()
+        } else if params.threads > MOST_STREAMS {
+            format!("it takes {MOST_STREAMS} streams at most")
+        } else {
+            return Ok(params);
         };
-        // With `-J` it can say what went wrong and still leave with 0.
-        if let Some(error) = report["error"].as_str() {
-            return Err(format!("iperf3 says: {error}"));
+        Err(ToolError::not_beside(TOOL, &reason))
+    }
+
+    fn command(params: &NetParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
+        let seconds = target.seconds.round().clamp(1.0, 3600.0);
+        let direction = match params.direction {
+            Some(Direction::Down) => "-R",
+            Some(Direction::Both) => "--bidir",
+            _ => "",
+        };
+        let client = format!(
+            "-c127.0.0.1 -p{PORT} {} {} {direction} -l{} -P{} -t{seconds} -J",
+            over_udp(params, target.offered_rate, 0.0),
+            if offload(params, target.version) { "--gsro" } else { "" },
+            params.block,
+            params.threads
+        );
+        // Its server is told of datagrams too over a connection.
+        let server = server(target, &format!("-s -1 -B127.0.0.1 -p{PORT}"), ListensFor::Tcp);
+        Ok(sender(target, seconds, &client, server))
+    }
+
+    fn read(params: &NetParams, output: &Output) -> Result<Reading, ToolError> {
+        let report = json_report(TOOL, &output.stdout, output);
+        // With `-J` it can report an error and still leave with 0.
+        if let Some(error) = report.as_ref().ok().and_then(|report| report["error"].as_str()) {
+            return Err(ToolError::Failed(format!("iperf3 says: {error}")));
         }
-        succeeded(ABOUT.tool, output)?;
-        ran_as_told(&report["start"]["test_start"], params)?;
+        output.succeeded(TOOL)?;
+        let report = report?;
+        check_settings(&report["start"]["test_start"], params)?;
         let end = &report["end"];
-        let received = |name: &str| number(&end[name], "bits_per_second").map(|bits| bits / 8.0);
-        let mut value = received("sum_received")?;
+        let received = |name: &str| json_number(TOOL, &end[name], "bits_per_second").map(|bits| bits / 8.0);
+        let mut rate = received("sum_received")?;
         if params.direction == Some(Direction::Both) {
-            value += received("sum_received_bidir_reverse")?;
+            rate += received("sum_received_bidir_reverse")?;
         }
-        let value = positive(ABOUT.tool, "rate", value)?;
-        let mut details = details(end, params);
+        let mut details = details_of_streams(end, params);
         if params.protocol == Protocol::Udp {
-            details.append(&mut of_datagrams(end)?);
+            details.append(&mut details_of_datagrams(end)?);
         }
-        Ok(Reading { metric: MetricName::Throughput, value, bytes_factor: 1.0, details })
+        Reading::throughput(TOOL, rate, details)
     }
 
-    fn too_fast(&self, experiment: &Experiment, reading: &Reading) -> Option<f64> {
-        search::sent_too_fast(parameters(experiment).ok()?, reading)
-    }
-
-    fn reasons(&self, version: &str, experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
-        let Ok(params) = parameters(experiment) else { return Vec::new() };
+    fn differences(params: &NetParams, version: &str, reading: &Reading) -> Vec<Reason> {
         let (threads, mut reasons) = (params.threads, Vec::new());
         if threads > 1 && major_minor(version).is_some_and(|version| version < THREAD_PER_STREAM) {
             let says = format!("iperf3 {version} serves all {threads} streams from one thread at either end");
@@ -198,7 +135,7 @@ impl Reference for Iperf3 {
                  the system's default"
             )));
         }
-        let share = |key: &str| reading.details.get(key)?.as_f64().filter(|share| *share > CPU_BOUND);
+        let share = |key: &str| reading.detail(key).filter(|share| *share > CPU_BOUND);
         let ends =
             [("sender", "sender_cpu"), ("receiver", "receiver_cpu"), ("client", "near_cpu"), ("server", "far_cpu")];
         let busy = ends.into_iter().find_map(|(end, key)| share(key).map(|share| (end, 100.0 * share)));
@@ -206,37 +143,39 @@ impl Reference for Iperf3 {
             |(end, share)| BUSY.says(format!("iperf3's {end} was bound by the CPU: busy {share:.0} % of the time"));
         reasons.extend(busy.map(says));
         if params.protocol == Protocol::Tcp {
-            reasons.push(UNPINNED.says(roaming("iperf3")));
+            reasons.push(UNPINNED.says(
+                "iperf3's threads run on whichever of the CPUs the scheduler takes, ours stay each on one",
+            ));
         }
         reasons
     }
 }
 
-/// Looks whether it did what it was told.
-fn ran_as_told(test: &Value, params: &NetParams) -> Result<(), String> {
+/// Checks that it ran as it was asked to.
+fn check_settings(test: &Value, params: &NetParams) -> Result<(), ToolError> {
     let protocol = if params.protocol == Protocol::Udp { "UDP" } else { "TCP" };
     let reverse = u64::from(params.direction == Some(Direction::Down));
-    for (key, wanted) in [
+    for (key, asked) in [
         ("num_streams", json!(params.threads)),
         ("blksize", json!(params.block)),
         ("protocol", json!(protocol)),
         ("reverse", json!(reverse)),
     ] {
-        if test[key] != wanted {
-            return Err(format!("iperf3 ran with {key} {} and not {wanted}", test[key]));
+        if test[key] != asked {
+            return Err(ToolError::other_setting(TOOL, key, &test[key], asked));
         }
     }
     Ok(())
 }
 
-/// What this sum is over both directions; `None` where there is none.
+/// What a sum is over both directions; `None` where there is none.
 fn over_directions(end: &Value, sum: &str, key: &str) -> Option<f64> {
     let back = end[format!("{sum}_bidir_reverse")][key].as_f64();
     end[sum][key].as_f64().map(|there| there + back.unwrap_or(0.0))
 }
 
 /// What else it reports; what a version leaves out is left out here too.
-fn details(end: &Value, params: &NetParams) -> Map<String, Value> {
+fn details_of_streams(end: &Value, params: &NetParams) -> Map<String, Value> {
     let mut details = Map::new();
     let mut add = |key: &str, value: &Value, factor: f64| {
         if let Some(number) = value.as_f64() {
@@ -274,35 +213,35 @@ fn details(end: &Value, params: &NetParams) -> Map<String, Value> {
     details
 }
 
-/// What it reports of datagrams: how many were lost of those that the receivers know of, and in which order they came.
-fn of_datagrams(end: &Value) -> Result<Map<String, Value>, String> {
-    let missing = |key: &str| format!("iperf3's report has no number '{key}'");
+/// What it reports of datagrams: how many were lost of those that the receivers know of, and in which order they arrived.
+fn details_of_datagrams(end: &Value) -> Result<Map<String, Value>, ToolError> {
+    let missing = |key: &str| ToolError::Unreadable(format!("iperf3's report has no number '{key}'"));
     let sum = |key: &str| over_directions(end, "sum_received", key).ok_or_else(|| missing(key));
     let (lost, datagrams) = (sum("lost_packets")?, sum("packets")?);
-    let loss = lost / positive(ABOUT.tool, "number of datagrams", datagrams)?;
+    let loss = lost / positive(TOOL, "number of datagrams", datagrams)?;
     let streams = end["streams"].as_array().map_or(&[][..], Vec::as_slice);
     let reordered: f64 = streams.iter().filter_map(|stream| stream["udp"]["out_of_order"].as_f64()).sum();
-    let mut details = Map::from_iter([
-        ("lost".to_owned(), json!(lost)),
-        ("datagrams".to_owned(), json!(datagrams)),
-        ("loss".to_owned(), json!(loss)),
-        ("reordered".to_owned(), json!(reordered)),
+    let mut details = details([
+        ("lost", json!(lost)),
+        ("datagrams", json!(datagrams)),
+        ("loss", json!(loss)),
+        ("reordered", json!(reordered)),
     ]);
     let jitter = end["sum_received"]["jitter_ms"].as_f64();
     details.extend(jitter.map(|milliseconds| ("jitter".to_owned(), json!(milliseconds * 1e-3))));
     Ok(details)
 }
 
-fn number(object: &Value, key: &str) -> Result<f64, String> {
-    object[key].as_f64().ok_or_else(|| format!("iperf3's report has no number '{key}'"))
-}
-
 #[cfg(test)]
 mod tests {
+    use model::experiment::Params;
+    use model::sample::MetricName;
     use std::path::Path;
 
     use super::*;
-    use crate::reference::tests::{cpu, difference, failed, net, recorded, said};
+    use crate::rate_search::sent_too_fast;
+    use crate::tests::fixtures::{cpu, difference, failed, net, recorded, said, target};
+    use crate::tool::ReferenceTool;
 
     fn stream(block: u64, threads: u32) -> Experiment {
         net(Protocol::Tcp, NetMode::Stream, block, threads)
@@ -326,18 +265,7 @@ mod tests {
     #[test]
     fn each_end_is_on_the_cpus_of_ours() {
         let experiment = stream(128 << 10, 2);
-        let target = Target {
-            experiment: &experiment,
-            program: Path::new("/usr/bin/iperf3"),
-            cpus: &[0, 1],
-            other_cpus: &[3, 2],
-            seconds: 0.5,
-            file: None,
-            our_rate: None,
-            version: "",
-            offered_rate: None,
-            launcher: None,
-        };
+        let target = Target { program: Path::new("/usr/bin/iperf3"), cpus: &[0, 1], other_cpus: &[3, 2], ..target(&experiment) };
         let invocation = Iperf3.invocation(&target).unwrap();
         assert_eq!(invocation.argv.join(" "), "/usr/bin/iperf3 -c127.0.0.1 -p{port} -l131072 -P2 -t1 -J");
         assert_eq!(invocation.cpus, [0, 1]);
@@ -351,18 +279,7 @@ mod tests {
     #[test]
     fn direction_rate_and_offload_are_asked_for_as_ours_are() {
         let argv = |experiment: &Experiment, version: &str, offered_rate: Option<f64>| {
-            let target = Target {
-                experiment,
-                program: Path::new("iperf3"),
-                cpus: &[0],
-                other_cpus: &[1],
-                seconds: 0.5,
-                file: None,
-                our_rate: Some(1e9),
-                version,
-                offered_rate,
-                launcher: None,
-            };
+            let target = Target { program: Path::new("iperf3"), our_rate: Some(1e9), version, offered_rate, ..target(experiment) };
             Iperf3.invocation(&target).unwrap().argv.join(" ")
         };
         let way = |mut experiment: Experiment, direction| {
@@ -397,7 +314,7 @@ mod tests {
             net(Protocol::Tcp, NetMode::Transfer, 1024, 1),
             cpu(model::isa::Isa::Avx2, 1),
         ] {
-            assert!(Iperf3.stands_beside(&other).is_err(), "{}", other.id);
+            assert!(Iperf3.supports(&other).is_err(), "{}", other.id);
         }
         let mut experiment = stream(1024, 1);
         let base = experiment.params.clone();
@@ -406,7 +323,7 @@ mod tests {
             [NetParams { zero_copy: Some(true), ..base.clone() }, NetParams { path: "10.0.0.2".into(), ..base }]
         {
             experiment.params = Params::Net(params);
-            assert!(Iperf3.stands_beside(&experiment).is_err(), "{:?}", experiment.params);
+            assert!(Iperf3.supports(&experiment).is_err(), "{:?}", experiment.params);
         }
     }
 
@@ -414,7 +331,7 @@ mod tests {
     fn a_recorded_run_is_read_at_the_receiver() {
         let text = recorded("iperf3-3.12-tcp-128KiB-t2.json");
         let experiment = stream(128 << 10, 2);
-        let reading = Iperf3.parse("3.12", &said(&text), &experiment).unwrap();
+        let reading = Iperf3.parse(&said(&text), &experiment).unwrap();
         assert_eq!(reading.metric, MetricName::Throughput);
         let detail = |key: &str| reading.details[key].as_f64().unwrap();
         assert!((detail("bytes") / detail("seconds") / reading.value - 1.0).abs() < 1e-3, "{reading:?}");
@@ -432,14 +349,14 @@ mod tests {
     fn recorded_runs_of_every_direction_are_read_at_the_receivers() {
         let mut down = stream(128 << 10, 2);
         params_of(&mut down).direction = Some(Direction::Down);
-        let reading = Iperf3.parse("3.12", &said(&recorded("iperf3-3.12-tcp-128KiB-down-t2.json")), &down).unwrap();
+        let reading = Iperf3.parse(&said(&recorded("iperf3-3.12-tcp-128KiB-down-t2.json")), &down).unwrap();
         assert!((reading.value - 16_080_125_369.480_787 / 8.0).abs() < 1.0, "{reading:?}");
         assert_eq!(reading.details["retransmits"], json!(10.0));
         assert!(reading.details["sender_cpu"].as_f64() > reading.details["receiver_cpu"].as_f64(), "it is the server");
         assert!(!reading.details.contains_key("largest_congestion_window"), "unknown is not 0");
         let mut both = stream(128 << 10, 2);
         params_of(&mut both).direction = Some(Direction::Both);
-        let reading = Iperf3.parse("3.12", &said(&recorded("iperf3-3.12-tcp-128KiB-both-t2.json")), &both).unwrap();
+        let reading = Iperf3.parse(&said(&recorded("iperf3-3.12-tcp-128KiB-both-t2.json")), &both).unwrap();
         assert!((reading.value - (12_788_509_300.005_4 + 1_277_802_691.533_326_4) / 8.0).abs() < 1.0, "{reading:?}");
         let detail = |key: &str| reading.details[key].as_f64().unwrap();
         assert!((detail("up") + detail("down") - reading.value).abs() < 1.0);
@@ -450,7 +367,7 @@ mod tests {
     #[test]
     fn datagrams_are_counted_where_they_came_and_their_loss_beside_them() {
         let text = recorded("iperf3-3.12-udp-1472B-t1.json");
-        let reading = Iperf3.parse("3.12", &said(&text), &blast(1)).unwrap();
+        let reading = Iperf3.parse(&said(&text), &blast(1)).unwrap();
         assert!((reading.value - 5_795_049_954.951_847 / 8.0).abs() < 1.0, "not what was sent: {reading:?}");
         let detail = |key: &str| reading.details[key].as_f64().unwrap();
         assert_eq!((detail("lost"), detail("datagrams"), detail("reordered")), (18_706.0, 510_833.0, 0.0));
@@ -458,26 +375,26 @@ mod tests {
         assert!(difference(&Iperf3, "3.12", &blast(1), &reading).unwrap().contains("system call for each datagram"));
         let mut both = blast(1);
         params_of(&mut both).direction = Some(Direction::Both);
-        let reading = Iperf3.parse("3.12", &said(&recorded("iperf3-3.12-udp-1472B-both-t1.json")), &both).unwrap();
+        let reading = Iperf3.parse(&said(&recorded("iperf3-3.12-udp-1472B-both-t1.json")), &both).unwrap();
         let lost = reading.details["lost"].as_f64().unwrap();
         assert!((lost - (685_480.0 + 672_150.0)).abs() < 0.5, "of both directions: {lost}");
         let mut down = blast(1);
         params_of(&mut down).direction = Some(Direction::Down);
-        let reading = Iperf3.parse("3.12", &said(&recorded("iperf3-3.12-udp-1472B-down-t1.json")), &down).unwrap();
+        let reading = Iperf3.parse(&said(&recorded("iperf3-3.12-udp-1472B-down-t1.json")), &down).unwrap();
         assert!((reading.value - 5_683_176_397.059_632 / 8.0).abs() < 1.0, "{reading:?}");
         // What another direction printed is not this row's.
-        assert!(Iperf3.parse("3.12", &said(&text), &down).unwrap_err().contains("reverse 0 and not 1"));
-        assert!(Iperf3.parse("3.12", &said(&text), &both).unwrap_err().contains("bits_per_second"));
+        assert!(Iperf3.parse(&said(&text), &down).unwrap_err().contains("reverse 0 and not 1"));
+        assert!(Iperf3.parse(&said(&text), &both).unwrap_err().contains("bits_per_second"));
         let cut = text.replace("lost_packets", "lost_something");
-        assert!(Iperf3.parse("3.12", &said(&cut), &blast(1)).unwrap_err().contains("'lost_packets'"));
+        assert!(Iperf3.parse(&said(&cut), &blast(1)).unwrap_err().contains("'lost_packets'"));
     }
 
     #[test]
     fn a_run_that_breaks_the_loss_goal_is_to_be_slower() {
         let fast = recorded("iperf3-3.12-udp-1472B-t1.json");
         let at = |experiment: &Experiment, text: &str| {
-            let reading = Iperf3.parse("3.12", &said(text), experiment).unwrap();
-            Iperf3.too_fast(experiment, &reading)
+            let reading = Iperf3.parse(&said(text), experiment).unwrap();
+            sent_too_fast(experiment, &reading)
         };
         // It lost 3.66 %.
         let sent = at(&no_drop(1, 1000), &fast).unwrap();
@@ -487,9 +404,9 @@ mod tests {
         let slow = recorded("iperf3-3.12-udp-1472B-rate-t1.json");
         assert_eq!(at(&no_drop(1, 0), &slow), None, "nothing was lost");
         // Without a count of what was lost nothing is known to have kept the goal.
-        let mut reading = Iperf3.parse("3.12", &said(&slow), &no_drop(1, 0)).unwrap();
+        let mut reading = Iperf3.parse(&said(&slow), &no_drop(1, 0)).unwrap();
         reading.details.remove("loss");
-        assert!(Iperf3.too_fast(&no_drop(1, 0), &reading).is_some());
+        assert!(sent_too_fast(&no_drop(1, 0), &reading).is_some());
     }
 
     #[test]
@@ -506,14 +423,14 @@ mod tests {
             (whole.replace("\"num_streams\":\t2", "\"num_streams\":\t1"), "num_streams 1 and not 2"),
             (whole.replace("\"blksize\":\t131072", "\"blksize\":\t1024"), "blksize 1024"),
         ] {
-            let reason = Iperf3.parse("3.12", &said(&text), &experiment).unwrap_err();
+            let reason = Iperf3.parse(&said(&text), &experiment).unwrap_err();
             assert!(reason.contains(why), "{why}: {reason}");
         }
         let mut report: Value = serde_json::from_str(&whole).unwrap();
         report["end"]["sum_received"]["bits_per_second"] = json!(0);
-        let silent = Iperf3.parse("3.12", &said(&report.to_string()), &experiment).unwrap_err();
+        let silent = Iperf3.parse(&said(&report.to_string()), &experiment).unwrap_err();
         assert!(silent.contains("no measurement"), "{silent}");
         let refused = failed(1, "iperf3: parameter error - block size too large");
-        assert!(Iperf3.parse("3.12", &refused, &experiment).unwrap_err().contains("block size too large"));
+        assert!(Iperf3.parse(&refused, &experiment).unwrap_err().contains("block size too large"));
     }
 }

@@ -6,39 +6,44 @@
 //! the other end, and requests leave every 2 ms (200 where the system allows ordinary users no less) and not one after
 //! the other.
 
-use model::experiment::{Experiment, NetParams, Params};
+use model::experiment::{Experiment, NetParams};
 use model::io::{NetMode, Protocol, Wait};
-use model::sample::MetricName;
-use serde_json::{Map, json};
+use serde_json::json;
 
-use super::{
-    About, Invocation, Otherwise, Output, Reading, Reason, Reference, Rule, Side, Target, Version, arguments,
-    bare_environment, complaint, distinct, examples, positive, succeeded,
-};
+use super::loopback::loopback;
+use crate::error::ToolError;
+use crate::examples;
+use crate::invocation::{Invocation, Otherwise, Target, command_line};
+use crate::output::{Output, Reading, details};
+use crate::parsing::number_in;
+use crate::rules::{Reason, Rule, Side};
+use crate::tool::{Adapter, ToolDescription};
+use crate::version::VersionSource;
 
-pub(super) struct Ping;
+pub(crate) struct Ping;
 
-static ABOUT: About = About {
-    tool: "ping",
+const TOOL: &str = "ping";
+static DESCRIPTION: ToolDescription = ToolDescription {
+    id: TOOL,
     program: "ping",
     launcher: None,
-    version: Version::Asked { argument: "-V", prefix: "ping from iputils ", oldest: (20_200_821, 0) },
-    stands_beside: "UDP ping-pongs of 16 B and more on the loopback interface",
+    version: VersionSource::Asked { argument: "-V", prefix: "ping from iputils ", oldest: (20_200_821, 0) },
+    compared_with: "UDP ping-pongs of 16 B and more on the loopback interface",
     equal: "the message",
     rules: &[&KERNEL, &RARE, &WHOLE],
     how_to_get: "Debian package iputils-ping; https://github.com/iputils/iputils",
+    example: || examples::net(Protocol::Udp, NetMode::Pingpong, 16, 1),
 };
+static KERNEL: Rule = Rule::new("kernel-answers", None, Side::Faster);
+static RARE: Rule = Rule::new("rare-requests", None, Side::Slower);
+static WHOLE: Rule = Rule::new(
+    "whole-microseconds",
+    Some("its round trip is below 20 µs, of which one microsecond is more than 5 %"),
+    Side::Either,
+);
+
 /// Seconds of which a microsecond is more than the 5 % that are worth explaining.
 const COARSE_BELOW: f64 = 20e-6;
-
-static KERNEL: Rule = Rule { name: "kernel-answers", when: None, makes_it: Side::Faster };
-static RARE: Rule = Rule { name: "rare-requests", when: None, makes_it: Side::Slower };
-static WHOLE: Rule = Rule {
-    name: "whole-microseconds",
-    when: Some("its round trip is below 20 µs, of which one microsecond is more than 5 %"),
-    makes_it: Side::Either,
-};
-
 /// The fewest bytes with which it tells times: its own time stamp (`struct timeval`), as its manual says.
 const SMALLEST_MESSAGE: u64 = 16;
 /// The most bytes of an echo request over IPv4: 65535 less 20 of IP header and 8 of ICMP header.
@@ -56,104 +61,76 @@ const FOR_P99: usize = 100;
 /// Seconds for the last answer.
 const PATIENCE_SECONDS: u64 = 1;
 
-/// The parameters, if ping can stand beside this.
-fn parameters(experiment: &Experiment) -> Result<&NetParams, String> {
-    let Params::Net(params) = &experiment.params else { return Err("ping measures networks".to_owned()) };
-    let refuse = |why: String| Err(format!("ping is not run beside this: {why}"));
-    if (params.protocol, params.mode) != (Protocol::Udp, NetMode::Pingpong) {
-        return refuse("only ping-pongs over UDP are compared".to_owned());
-    }
-    if params.path != "loopback" {
-        return refuse("only the loopback interface is compared".to_owned());
-    }
-    if params.wait == Some(Wait::Spinning) {
-        return refuse("it sleeps until an answer comes".to_owned());
-    }
-    if !(SMALLEST_MESSAGE..=LARGEST_MESSAGE).contains(&params.block) {
-        return refuse(format!("it tells times of {SMALLEST_MESSAGE} B to {LARGEST_MESSAGE} B"));
-    }
-    if params.threads != 1 {
-        return refuse("it has one thread".to_owned());
-    }
-    Ok(params)
-}
-
 /// Requests in so many seconds.
 fn requests(seconds: f64, interval_ms: u64) -> f64 {
     (seconds * 1e3 / interval_ms as f64).clamp(FEWEST, 1e6).round()
 }
 
-impl Reference for Ping {
-    fn about(&self) -> &'static About {
-        &ABOUT
+impl Adapter for Ping {
+    const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
+    type Work<'a> = &'a NetParams;
+
+    fn work(experiment: &Experiment) -> Result<&NetParams, ToolError> {
+        let params = loopback(TOOL, experiment)?;
+        let reason = if (params.protocol, params.mode) != (Protocol::Udp, NetMode::Pingpong) {
+            "only ping-pongs over UDP are compared".to_owned()
+        } else if params.wait == Some(Wait::Spinning) {
+            "it sleeps until an answer comes".to_owned()
+        } else if !(SMALLEST_MESSAGE..=LARGEST_MESSAGE).contains(&params.block) {
+            format!("it reports times of {SMALLEST_MESSAGE} B to {LARGEST_MESSAGE} B")
+        } else if params.threads != 1 {
+            "it has one thread".to_owned()
+        } else {
+            return Ok(params);
+        };
+        Err(ToolError::not_beside(TOOL, &reason))
     }
 
-    fn example(&self) -> Experiment {
-        examples::net(Protocol::Udp, NetMode::Pingpong, 16, 1)
-    }
-
-    fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {
-        parameters(experiment).map(|_| ())
-    }
-
-    fn invocation(&self, target: &Target<'_>) -> Result<Invocation, String> {
-        let params = parameters(target.experiment)?;
+    fn command(params: &NetParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
         let every = |interval_ms: u64| {
-            let words = [
-                "-n".to_owned(),
-                format!("-c{}", requests(target.seconds, interval_ms)),
-                format!("-i{}", interval_ms as f64 / 1e3),
-                format!("-s{}", params.block),
-                format!("-W{PATIENCE_SECONDS}"),
-                "127.0.0.1".to_owned(),
-            ];
-            arguments(target.program, words)
+            let (count, interval) = (requests(target.seconds, interval_ms), interval_ms as f64 / 1e3);
+            format!("-n -c{count} -i{interval} -s{} -W{PATIENCE_SECONDS} 127.0.0.1", params.block)
         };
         let slow_seconds = requests(target.seconds, SLOW_INTERVAL_MS) * SLOW_INTERVAL_MS as f64 / 1e3;
+        let argv = command_line(target.program, &every(SLOW_INTERVAL_MS));
         Ok(Invocation {
-            argv: every(INTERVAL_MS),
-            otherwise: Some(Otherwise { when_it_says: REFUSED, argv: every(SLOW_INTERVAL_MS) }),
-            env: bare_environment(),
-            cpus: distinct(target.cpus),
-            expected_seconds: target.seconds,
-            timeout_seconds: 15.0 + 2.0 * slow_seconds,
-            ..Invocation::default()
+            otherwise: Some(Otherwise { when_it_says: REFUSED, argv }),
+            ..Invocation::new(target, &every(INTERVAL_MS), [target.seconds, 15.0 + 2.0 * slow_seconds])
         })
     }
 
-    fn parse(&self, _version: &str, output: &Output, experiment: &Experiment) -> Result<Reading, String> {
-        let params = parameters(experiment)?;
-        // It leaves with 1 where answers are missing, which its counts tell.
+    fn read(params: &NetParams, output: &Output) -> Result<Reading, ToolError> {
+        // It leaves with 1 where answers are missing, which its counts show.
         if output.status != Some(1) {
-            succeeded(ABOUT.tool, output)?;
+            output.succeeded(TOOL)?;
         }
-        let (sent, came) = counts(&output.stdout).ok_or_else(|| {
-            succeeded(ABOUT.tool, output)
-                .err()
-                .unwrap_or_else(|| format!("ping printed no count: {}", complaint(output)))
-        })?;
+        let Some((sent, received)) = counts(&output.stdout) else {
+            output.succeeded(TOOL)?;
+            return Err(ToolError::Unreadable(format!("ping printed no count: {}", output.complaint())));
+        };
         // Its echo is 8 bytes of ICMP header longer than what it was asked for.
         let echo = format!("{} bytes from ", params.block + 8);
         let mut times: Vec<f64> =
             output.stdout.lines().filter(|line| line.starts_with(&echo)).filter_map(time).collect();
         times.sort_by(f64::total_cmp);
-        if times.is_empty() {
-            return Err(format!("none of the {sent} requests of ping was answered with a time: {}", complaint(output)));
-        }
-        let value = positive(ABOUT.tool, "median", percentile(&times, 0.5))?;
-        let mut details = Map::from_iter([
-            ("requests".to_owned(), json!(sent)),
-            ("answers".to_owned(), json!(came)),
-            ("min".to_owned(), json!(times[0])),
-            ("max".to_owned(), json!(times[times.len() - 1])),
+        let (Some(shortest), Some(longest)) = (times.first(), times.last()) else {
+            let complaint = output.complaint();
+            let reason = format!("none of the {sent} requests of ping was answered with a time: {complaint}");
+            return Err(ToolError::Unreadable(reason));
+        };
+        let mut details = details([
+            ("requests", json!(sent)),
+            ("answers", json!(received)),
+            ("min", json!(shortest)),
+            ("max", json!(longest)),
         ]);
         if times.len() >= FOR_P99 {
             details.insert("p99".to_owned(), json!(percentile(&times, 0.99)));
         }
-        Ok(Reading { metric: MetricName::Latency, value, bytes_factor: 1.0, details })
+        Reading::latency(TOOL, percentile(&times, 0.5), details)
     }
 
-    fn reasons(&self, _version: &str, _experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
+    fn differences(_params: &NetParams, _version: &str, reading: &Reading) -> Vec<Reason> {
         let mut reasons = vec![
             KERNEL.says("ping's echo is answered by the kernel, with no process that has to wake up at the other end"),
             RARE.says("ping sends one request every some milliseconds, between which the CPUs fall asleep"),
@@ -174,8 +151,8 @@ fn counts(text: &str) -> Option<(u64, u64)> {
 
 /// The seconds of an answer: `72 bytes from 127.0.0.1: icmp_seq=1 ttl=64 time=0.012 ms`.
 fn time(line: &str) -> Option<f64> {
-    let milliseconds: f64 = line.split_once(" time=")?.1.strip_suffix(" ms")?.parse().ok()?;
-    (milliseconds.is_finite() && milliseconds >= 0.0).then_some(milliseconds * 1e-3)
+    let milliseconds = number_in(line.split_once(" time=")?.1.strip_suffix(" ms")?)?;
+    (milliseconds >= 0.0).then_some(milliseconds * 1e-3)
 }
 
 /// The value that so large a share of them does not exceed, of ascending values.
@@ -187,10 +164,13 @@ fn percentile(ascending: &[f64], share: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use model::experiment::Params;
+    use model::sample::MetricName;
     use std::path::Path;
 
     use super::*;
-    use crate::reference::tests::{difference, failed, net, recorded, said};
+    use crate::tests::fixtures::{difference, failed, net, recorded, said, target};
+    use crate::tool::ReferenceTool;
 
     fn pingpong(block: u64) -> Experiment {
         net(Protocol::Udp, NetMode::Pingpong, block, 1)
@@ -199,18 +179,7 @@ mod tests {
     #[test]
     fn it_sends_as_many_bytes_and_slower_where_it_must() {
         let experiment = pingpong(64);
-        let target = Target {
-            experiment: &experiment,
-            program: Path::new("/usr/bin/ping"),
-            cpus: &[1],
-            other_cpus: &[0],
-            seconds: 0.5,
-            file: None,
-            our_rate: None,
-            version: "",
-            offered_rate: None,
-            launcher: None,
-        };
+        let target = Target { program: Path::new("/usr/bin/ping"), cpus: &[1], other_cpus: &[0], ..target(&experiment) };
         let invocation = Ping.invocation(&target).unwrap();
         assert_eq!(invocation.argv.join(" "), "/usr/bin/ping -n -c250 -i0.002 -s64 -W1 127.0.0.1");
         let slow = invocation.otherwise.unwrap();
@@ -221,7 +190,7 @@ mod tests {
 
     #[test]
     fn what_it_cannot_do_alike_is_refused() {
-        let why = |experiment: &Experiment| Ping.stands_beside(experiment).unwrap_err();
+        let why = |experiment: &Experiment| Ping.supports(experiment).unwrap_err();
         assert!(why(&pingpong(14)).contains("16 B"));
         assert!(why(&net(Protocol::Tcp, NetMode::Pingpong, 64, 1)).contains("UDP"));
         assert!(why(&net(Protocol::Udp, NetMode::Pingpong, 64, 2)).contains("one thread"));
@@ -239,7 +208,7 @@ mod tests {
     #[test]
     fn a_recorded_run_is_read_as_its_median() {
         let text = recorded("ping-20221126-64B.txt");
-        let reading = Ping.parse("20221126", &said(&text), &pingpong(64)).unwrap();
+        let reading = Ping.parse(&said(&text), &pingpong(64)).unwrap();
         assert_eq!((reading.metric, &reading.details["answers"]), (MetricName::Latency, &json!(200)));
         let detail = |key: &str| reading.details[key].as_f64().unwrap();
         assert!([detail("min"), reading.value, detail("p99"), detail("max")].is_sorted(), "{reading:?}");
@@ -261,12 +230,12 @@ mod tests {
             (said(&whole.replace("time=0.0", "time=nan")), "none of the 200"),
             (failed(2, "ping: unknown host"), "unknown host"),
         ] {
-            let reason = Ping.parse("20221126", &output, &pingpong(64)).unwrap_err();
+            let reason = Ping.parse(&output, &pingpong(64)).unwrap_err();
             assert!(reason.contains(why), "{why}: {reason}");
         }
         let zero: Vec<_> =
             whole.lines().map(|line| line.split(" time=").next().unwrap().to_owned() + " time=0 ms").collect();
         let zero = format!("{}\n200 packets transmitted, 200 received", zero.join("\n"));
-        assert!(Ping.parse("20221126", &said(&zero), &pingpong(64)).unwrap_err().contains("no measurement"));
+        assert!(Ping.parse(&said(&zero), &pingpong(64)).unwrap_err().contains("no measurement"));
     }
 }

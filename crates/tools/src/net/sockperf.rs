@@ -6,29 +6,34 @@
 //! both ends. Of a run it leaves out the first 400 ms and the last 50: of one second, 0.55 s are measured.
 //! Two seconds more go into its calibration of the clock.
 
-use model::experiment::{Experiment, NetParams, Params};
+use model::experiment::{Experiment, NetParams};
 use model::io::{NetMode, Protocol, Wait};
-use model::sample::MetricName;
 use serde_json::{Map, Value, json};
 
-use super::{
-    About, Invocation, ListensFor, Output, PORT, Reading, Reason, Reference, Rule, Server, Side, Target, Version,
-    arguments, bare_environment, complaint, distinct, examples, positive, succeeded,
-};
+use super::loopback::{loopback, server};
+use crate::error::ToolError;
+use crate::examples;
+use crate::invocation::{Invocation, ListensFor, PORT, Target};
+use crate::output::{Output, Reading};
+use crate::rules::{Reason, Rule, Side};
+use crate::tool::{Adapter, ToolDescription};
+use crate::version::VersionSource;
 
-pub(super) struct Sockperf;
+pub(crate) struct Sockperf;
 
-static ABOUT: About = About {
-    tool: "sockperf",
+const TOOL: &str = "sockperf";
+static DESCRIPTION: ToolDescription = ToolDescription {
+    id: TOOL,
     program: "sockperf",
     launcher: None,
-    version: Version::Asked { argument: "--version", prefix: "sockperf, version ", oldest: (3, 7) },
-    stands_beside: "ping-pongs of 14 B and more, TCP and UDP, on the loopback interface",
+    version: VersionSource::Asked { argument: "--version", prefix: "sockperf, version ", oldest: (3, 7) },
+    compared_with: "ping-pongs of 14 B and more, TCP and UDP, on the loopback interface",
     equal: "the message, the way of waiting and the CPUs of each end",
     rules: &[&LOST],
     how_to_get: "Debian package sockperf; https://github.com/Mellanox/sockperf",
+    example: || examples::net(Protocol::Udp, NetMode::Pingpong, 14, 1),
 };
-static LOST: Rule = Rule { name: "lost", when: Some("messages were dropped"), makes_it: Side::Slower };
+static LOST: Rule = Rule::new("lost", Some("messages were dropped"), Side::Slower);
 
 /// Its smallest message, which is its header, as its help and its refusal say.
 const SMALLEST_MESSAGE: u64 = 14;
@@ -37,120 +42,89 @@ const LARGEST_MESSAGE: u64 = 65_507;
 /// Seconds that a run takes beside its measured time: the calibration of its clock, and pauses around the test.
 const START_SECONDS: f64 = 2.3;
 
-/// The parameters, if sockperf can do exactly this.
-fn parameters(experiment: &Experiment) -> Result<&NetParams, String> {
-    let Params::Net(params) = &experiment.params else { return Err("sockperf measures networks".to_owned()) };
-    let refuse = |why: String| Err(format!("sockperf is not run beside this: {why}"));
-    if params.mode != NetMode::Pingpong {
-        return refuse("only ping-pongs are compared".to_owned());
-    }
-    if params.path != "loopback" {
-        return refuse(
-            "only the loopback interface is compared; start 'sockperf sr' on the other host and 'sockperf pp' here by hand"
-                .to_owned(),
-        );
-    }
-    if params.block < SMALLEST_MESSAGE {
-        return refuse(format!("sockperf's smallest message is {SMALLEST_MESSAGE} B"));
-    }
-    if params.block > LARGEST_MESSAGE {
-        return refuse(format!("sockperf's largest message is {LARGEST_MESSAGE} B"));
-    }
-    if params.threads != 1 {
-        return refuse("its client has one thread".to_owned());
-    }
-    Ok(params)
-}
+impl Adapter for Sockperf {
+    const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
+    type Work<'a> = &'a NetParams;
 
-impl Reference for Sockperf {
-    fn about(&self) -> &'static About {
-        &ABOUT
+    fn work(experiment: &Experiment) -> Result<&NetParams, ToolError> {
+        let params = loopback(TOOL, experiment)?;
+        let reason = if params.mode != NetMode::Pingpong {
+            "only ping-pongs are compared".to_owned()
+        } else if params.block < SMALLEST_MESSAGE {
+            format!("sockperf's smallest message is {SMALLEST_MESSAGE} B")
+        } else if params.block > LARGEST_MESSAGE {
+            format!("sockperf's largest message is {LARGEST_MESSAGE} B")
+        } else if params.threads != 1 {
+            "its client has one thread".to_owned()
+        } else {
+            return Ok(params);
+        };
+        Err(ToolError::not_beside(TOOL, &reason))
     }
 
-    fn example(&self) -> Experiment {
-        examples::net(Protocol::Udp, NetMode::Pingpong, 14, 1)
-    }
-
-    fn stands_beside(&self, experiment: &Experiment) -> Result<(), String> {
-        parameters(experiment).map(|_| ())
-    }
-
-    fn invocation(&self, target: &Target<'_>) -> Result<Invocation, String> {
-        let params = parameters(target.experiment)?;
+    fn command(params: &NetParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
         let seconds = target.seconds.ceil().clamp(1.0, 3600.0);
         let (protocol, listens_for) = match params.protocol {
             Protocol::Tcp => ("--tcp", ListensFor::Tcp),
             Protocol::Udp => ("", ListensFor::Udp),
         };
         let wait = if params.wait == Some(Wait::Spinning) { "--nonblocked" } else { "" };
-        let ends = ["-i".to_owned(), "127.0.0.1".to_owned(), "-p".to_owned(), PORT.to_owned()];
-        let [i, address, p, port] = ends.clone();
-        let server = ["sr".to_owned(), protocol.to_owned(), wait.to_owned(), i, address, p, port];
-        let client = ["pp".to_owned(), protocol.to_owned(), "--full-rtt".to_owned(), wait.to_owned()];
-        let mut argv = arguments(target.program, client);
-        argv.extend(ends);
-        argv.extend(["-m".to_owned(), params.block.to_string(), "-t".to_owned(), seconds.to_string()]);
+        let address = format!("-i 127.0.0.1 -p {PORT}");
+        let client =
+            format!("pp {protocol} --full-rtt {wait} {address} -m {} -t {seconds}", params.block);
         let expected_seconds = START_SECONDS + seconds;
         Ok(Invocation {
-            argv,
-            env: bare_environment(),
-            cpus: distinct(target.cpus),
-            server: Some(Server {
-                argv: arguments(target.program, server),
-                env: bare_environment(),
-                cpus: distinct(target.other_cpus),
-                listens_for,
-            }),
-            expected_seconds,
-            timeout_seconds: 15.0 + 2.0 * expected_seconds,
-            ..Invocation::default()
+            server: Some(server(target, &format!("sr {protocol} {wait} {address}"), listens_for)),
+            ..Invocation::new(target, &client, [expected_seconds, 15.0 + 2.0 * expected_seconds])
         })
     }
 
-    fn parse(&self, _version: &str, output: &Output, experiment: &Experiment) -> Result<Reading, String> {
-        parameters(experiment)?;
-        succeeded(ABOUT.tool, output)?;
+    fn read(_params: &NetParams, output: &Output) -> Result<Reading, ToolError> {
+        output.succeeded(TOOL)?;
         let text = without_colours(&output.stdout);
         // It leaves with 0 even where it could not connect.
         let error = |line: &&str| line.contains("ERROR") || line.contains("No messages were received");
         if let Some(line) = text.lines().find(error) {
-            return Err(format!("sockperf says: {}", line.trim_start_matches("sockperf:").trim()));
+            let complaint = line.trim_start_matches("sockperf:").trim();
+            return Err(ToolError::Failed(format!("sockperf says: {complaint}")));
         }
         let summary = text.lines().find_map(|line| line.split_once("Summary: ").map(|(_, rest)| rest));
         let halved = match summary {
             Some(line) if line.starts_with("Round trip") => false,
             Some(line) if line.starts_with("Latency") => true,
-            _ => return Err(format!("sockperf printed no summary: {}", complaint(output))),
+            _ => {
+                let reason = format!("sockperf printed no summary: {}", output.complaint());
+                return Err(ToolError::Unreadable(reason));
+            }
         };
         let to_seconds = if halved { 2e-6 } else { 1e-6 };
-        let percentile = |percent: &str| percentile(&text, percent).map(|microseconds| microseconds * to_seconds);
-        let value = percentile("50.000").ok_or("sockperf printed no 50th percentile")?;
-        let value = positive(ABOUT.tool, "median", value)?;
-        let mut details = details(&text);
+        let seconds = |label: &str| observation(&text, label).map(|microseconds| microseconds * to_seconds);
+        let median = seconds("percentile 50.000")
+            .ok_or_else(|| ToolError::Unreadable("sockperf printed no 50th percentile".to_owned()))?;
+        let mut details = counts(&text);
         details.insert("doubled".to_owned(), json!(halved));
-        for (name, percent) in [("p90", "90.000"), ("p99", "99.000"), ("p99.9", "99.900"), ("p99.99", "99.990")] {
-            details.extend(percentile(percent).map(|seconds| (name.to_owned(), json!(seconds))));
+        for (name, label) in [
+            ("p90", "percentile 90.000"),
+            ("p99", "percentile 99.000"),
+            ("p99.9", "percentile 99.900"),
+            ("p99.99", "percentile 99.990"),
+            ("min", "<MIN>"),
+            ("max", "<MAX>"),
+        ] {
+            details.extend(seconds(label).map(|seconds| (name.to_owned(), json!(seconds))));
         }
-        let end = |label: &str| observation(&text, label).map(|microseconds| json!(microseconds * to_seconds));
-        details.extend(
-            [("min", "<MIN>"), ("max", "<MAX>")]
-                .into_iter()
-                .filter_map(|(name, label)| end(label).map(|seconds| (name.to_owned(), seconds))),
-        );
-        Ok(Reading { metric: MetricName::Latency, value, bytes_factor: 1.0, details })
+        Reading::latency(TOOL, median, details)
     }
 
-    fn reasons(&self, _version: &str, _experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
-        let dropped = reading.details.get("dropped").and_then(Value::as_f64).filter(|dropped| *dropped > 0.0);
-        dropped
-            .map(|dropped| LOST.says(format!("sockperf lost {dropped} messages and waited for them")))
-            .into_iter()
-            .collect()
+    fn differences(_params: &NetParams, _version: &str, reading: &Reading) -> Vec<Reason> {
+        let dropped = reading.detail("dropped").filter(|dropped| *dropped > 0.0);
+        let says = |dropped| LOST.says(format!("sockperf lost {dropped} messages and waited for them"));
+        dropped.map(says).into_iter().collect()
     }
 }
 
 /// Counts of messages.
-fn details(text: &str) -> Map<String, Value> {
+fn counts(text: &str) -> Map<String, Value> {
     let after = |line: &str, label: &str| {
         let rest = line.split_once(label)?.1.trim_start_matches([' ', '=']);
         let digits: String = rest.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
@@ -170,11 +144,7 @@ fn details(text: &str) -> Map<String, Value> {
     .collect()
 }
 
-/// `---> percentile 50.000 =   20.096`, in microseconds.
-fn percentile(text: &str, percent: &str) -> Option<f64> {
-    observation(text, &format!("percentile {percent}"))
-}
-
+/// A line such as `---> percentile 50.000 =   20.096`, in microseconds.
 fn observation(text: &str, label: &str) -> Option<f64> {
     let line = text.lines().find(|line| line.contains("--->") && line.contains(label))?;
     line.rsplit_once('=')?.1.trim().parse().ok()
@@ -192,34 +162,26 @@ fn without_colours(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use model::experiment::Params;
+    use model::sample::MetricName;
     use std::path::Path;
 
     use super::*;
-    use crate::reference::tests::{difference, failed, net, recorded, said};
+    use crate::tests::fixtures::{difference, failed, net, recorded, said, target};
+    use crate::tool::ReferenceTool;
 
     fn pingpong(protocol: Protocol, block: u64) -> Experiment {
         net(protocol, NetMode::Pingpong, block, 1)
     }
 
-    fn parse(text: &str) -> Result<Reading, String> {
-        Sockperf.parse("3.7", &said(text), &pingpong(Protocol::Tcp, 14))
+    fn parse(text: &str) -> Result<Reading, ToolError> {
+        Sockperf.parse(&said(text), &pingpong(Protocol::Tcp, 14))
     }
 
     #[test]
     fn the_client_is_on_the_measuring_ends_cpus() {
         let experiment = pingpong(Protocol::Tcp, 14);
-        let target = Target {
-            experiment: &experiment,
-            program: Path::new("/usr/bin/sockperf"),
-            cpus: &[0],
-            other_cpus: &[1],
-            seconds: 0.5,
-            file: None,
-            our_rate: None,
-            version: "",
-            offered_rate: None,
-            launcher: None,
-        };
+        let target = Target { program: Path::new("/usr/bin/sockperf"), ..target(&experiment) };
         let invocation = Sockperf.invocation(&target).unwrap();
         let expected = "/usr/bin/sockperf pp --tcp --full-rtt -i 127.0.0.1 -p {port} -m 14 -t 1";
         assert_eq!((invocation.argv.join(" ").as_str(), invocation.cpus), (expected, vec![0]));
@@ -238,18 +200,7 @@ mod tests {
         let mut experiment = pingpong(Protocol::Udp, 14);
         let Params::Net(params) = &mut experiment.params else { panic!("a network experiment") };
         params.wait = Some(Wait::Spinning);
-        let target = Target {
-            experiment: &experiment,
-            program: Path::new("sockperf"),
-            cpus: &[0],
-            other_cpus: &[1],
-            seconds: 0.5,
-            file: None,
-            our_rate: None,
-            version: "",
-            offered_rate: None,
-            launcher: None,
-        };
+        let target = Target { program: Path::new("sockperf"), ..target(&experiment) };
         let invocation = Sockperf.invocation(&target).unwrap();
         assert_eq!(invocation.argv.join(" "), "sockperf pp --full-rtt --nonblocked -i 127.0.0.1 -p {port} -m 14 -t 1");
         assert_eq!(invocation.server.unwrap().argv.join(" "), "sockperf sr --nonblocked -i 127.0.0.1 -p {port}");
@@ -257,7 +208,7 @@ mod tests {
 
     #[test]
     fn what_it_cannot_do_alike_is_refused() {
-        let why = |experiment: &Experiment| Sockperf.stands_beside(experiment).unwrap_err();
+        let why = |experiment: &Experiment| Sockperf.supports(experiment).unwrap_err();
         assert!(why(&pingpong(Protocol::Tcp, 1)).contains("sockperf's smallest message is 14 B"));
         assert!(why(&pingpong(Protocol::Tcp, 1 << 20)).contains("largest"));
         assert!(why(&net(Protocol::Tcp, NetMode::Stream, 1024, 1)).contains("ping-pongs"));
@@ -270,7 +221,7 @@ mod tests {
             let text = recorded(name);
             let reading = parse(&text).unwrap();
             assert_eq!((reading.metric, &reading.details["doubled"]), (MetricName::Latency, &json!(false)));
-            let printed = percentile(&text, "50.000").unwrap();
+            let printed = observation(&text, "percentile 50.000").unwrap();
             assert!((reading.value - printed * 1e-6).abs() < 1e-15, "{name}");
             let detail = |key: &str| reading.details[key].as_f64().unwrap();
             let order = ["min", "p90", "p99", "p99.9", "p99.99", "max"].map(detail);
@@ -285,7 +236,7 @@ mod tests {
         let text = recorded("sockperf-3.7-tcp-1024B-halved.txt");
         let reading = parse(&text).unwrap();
         assert_eq!(reading.details["doubled"], json!(true));
-        assert!((reading.value - 2e-6 * percentile(&text, "50.000").unwrap()).abs() < 1e-15);
+        assert!((reading.value - 2e-6 * observation(&text, "percentile 50.000").unwrap()).abs() < 1e-15);
     }
 
     #[test]
@@ -306,7 +257,7 @@ mod tests {
         }
         let zero = whole.lines().map(|line| if line.contains(" 50.000") { "---> percentile 50.000 = 0" } else { line });
         assert!(parse(&zero.collect::<Vec<_>>().join("\n")).unwrap_err().contains("no measurement"));
-        let refused = Sockperf.parse("3.7", &failed(1, "sockperf: bad"), &pingpong(Protocol::Tcp, 14)).unwrap_err();
+        let refused = Sockperf.parse(&failed(1, "sockperf: bad"), &pingpong(Protocol::Tcp, 14)).unwrap_err();
         assert!(refused.contains("sockperf: bad"), "{refused}");
     }
 

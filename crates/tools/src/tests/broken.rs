@@ -1,14 +1,13 @@
 //! Every adapter's parser on every tool's output, whole and broken: nothing panics, and no figure is made that does not
 //! stand in the text.
 
-use model::experiment::DiskParams;
+use model::experiment::{DiskParams, Experiment};
 use model::io::{DiskEngine, DiskOp, DiskPattern, NetMode, Protocol};
 use model::isa::{Isa, MemoryOp};
 use proptest::prelude::*;
 
-use super::tests::{chase, cpu, disk, linpack, memory, net, recorded, said};
-use super::*;
-use crate::tests::disk_params;
+use crate::tests::fixtures::{chase, cpu, disk, disk_params, linpack, memory, net, recorded, said, tool};
+use crate::{Output, explain, ids, read_as_every_output};
 
 /// A recorded output and the experiment beside which it was taken. Its figure is a number of the text, times the factor;
 /// without one it is worked out of several.
@@ -84,9 +83,9 @@ fn numbers(text: &str) -> Vec<f64> {
 
 /// Asserts that a text is read without a panic, and that the figure is one of it; whether there is one.
 fn read(recorded: &Recorded, text: &str, status: Option<i32>) -> bool {
-    let reference = find(recorded.tool).unwrap();
+    let reference = tool(recorded.tool);
     let output = Output { status, ..said(text) };
-    let Ok(reading) = reference.parse(recorded.version, &output, &recorded.experiment) else { return false };
+    let Ok(reading) = reference.parse(&output, &recorded.experiment) else { return false };
     assert!(reading.value.is_finite() && reading.value > 0.0, "{}: {reading:?}", recorded.tool);
     assert_eq!(status, Some(0), "{}: what failed has no figure", recorded.tool);
     // Whatever it read must be fit for a sentence.
@@ -109,8 +108,7 @@ fn every_tool_is_read_as_it_was_recorded_and_a_difference_has_an_explanation() {
         assert!(!read(recorded_run, &recorded(recorded_run.file), None), "{}", recorded_run.file);
     }
     let covered = |tool: &str| recordings.iter().any(|recorded| recorded.tool == tool);
-    let missing: Vec<_> =
-        REFERENCES.iter().map(|reference| reference.about().tool).filter(|tool| !covered(tool)).collect();
+    let missing: Vec<_> = ids().filter(|tool| !covered(tool)).collect();
     assert_eq!(missing, ["xlinpack"], "it could not be had");
 }
 

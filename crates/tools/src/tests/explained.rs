@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use model::experiment::{DiskParams, NetParams, Params};
+use model::experiment::{DiskParams, Experiment, NetParams, Params};
 use model::io::{Direction, DiskEngine, DiskOp, DiskPattern, NetMode, Protocol};
 use model::isa::{Isa, MemoryOp, Pages};
-use serde_json::json;
+use model::sample::MetricName;
+use serde_json::{Value, json};
 
-use super::tests::{chase, cpu, disk, linpack, memory, net, recorded, said};
-use super::*;
-use crate::tests::disk_params;
+use crate::tests::fixtures::{chase, cpu, disk, disk_params, linpack, memory, net, recorded, said};
+use crate::{Output, Reading, ReferenceTool, Rule, Side, TOOLS, ToolDescription, explain};
 
 /// A figure of a tool beside an experiment.
 struct Case {
@@ -46,14 +46,14 @@ fn printed(tool: &str, version: &'static str, file: &str, experiment: Experiment
 }
 
 fn read_from(tool: &str, version: &'static str, output: &Output, experiment: Experiment) -> Case {
-    let reading = find(tool).unwrap().parse(version, output, &experiment).unwrap();
+    let reading = crate::tests::fixtures::tool(tool).parse(output, &experiment).unwrap();
     Case { version, experiment, reading }
 }
 
 /// A rate with these details.
 fn rate(version: &'static str, experiment: Experiment, details: &Value) -> Case {
     let details = details.as_object().cloned().unwrap();
-    let reading = Reading { metric: MetricName::Throughput, value: 1e9, bytes_factor: 1.0, details };
+    let reading = Reading { metric: MetricName::Throughput, value: 1e9, details };
     Case { version, experiment, reading }
 }
 
@@ -318,29 +318,29 @@ fn ours(reading: &Reading, tool_is_slower: bool) -> f64 {
 
 /// Which of the tool's rules hold.
 fn holding(tool: &str, case: &Case) -> Vec<&'static Rule> {
-    let reasons = find(tool).unwrap().reasons(case.version, &case.experiment, &case.reading);
+    let reasons = crate::tests::fixtures::tool(tool).reasons(case.version, &case.experiment, &case.reading);
     reasons.into_iter().map(|reason| reason.rule).collect()
 }
 
 #[test]
 fn every_rule_of_every_tool_is_caused_here() {
     let caused: BTreeSet<(&str, &str)> = causes().iter().map(|cause| (cause.tool, cause.rule)).collect();
-    let stated = |reference: &&dyn Reference| {
-        let About { tool, rules, .. } = reference.about();
-        rules.iter().map(move |rule| (*tool, rule.name))
+    let stated = |reference: &&dyn ReferenceTool| {
+        let ToolDescription { id, rules, .. } = reference.description();
+        rules.iter().map(move |rule| (*id, rule.name))
     };
-    let stated: Vec<(&str, &str)> = REFERENCES.iter().flat_map(stated).collect();
+    let stated: Vec<(&str, &str)> = TOOLS.iter().flat_map(stated).collect();
     assert_eq!(stated.len(), stated.iter().collect::<BTreeSet<_>>().len(), "each has a name of its own");
     assert_eq!(caused, stated.into_iter().collect());
     let tools: BTreeSet<&str> = caused.iter().map(|(tool, _)| *tool).collect();
-    assert_eq!(tools.len(), REFERENCES.len(), "no tool is without a rule");
+    assert_eq!(tools.len(), TOOLS.len(), "no tool is without a rule");
 }
 
 #[test]
 fn a_rule_is_said_where_it_is_caused_and_nowhere_else() {
     for Cause { tool, rule: name, says, caused, otherwise } in causes() {
-        let reference = find(tool).unwrap();
-        let rule = *reference.about().rules.iter().find(|rule| rule.name == name).unwrap();
+        let reference = crate::tests::fixtures::tool(tool);
+        let rule = *reference.description().rules.iter().find(|rule| rule.name == name).unwrap();
         let at =
             |our_rate: f64| explain(reference, caused.version, &caused.experiment, &caused.reading, our_rate, None);
         let [slower, faster] = [true, false].map(|slower| at(ours(&caused.reading, slower)).unwrap());
@@ -361,7 +361,7 @@ fn a_rule_is_said_where_it_is_caused_and_nowhere_else() {
 fn a_tool_says_no_rule_that_it_has_not_stated() {
     for Cause { tool, caused, otherwise, .. } in causes() {
         for case in [caused].iter().chain(&otherwise) {
-            let rules = find(tool).unwrap().about().rules;
+            let rules = crate::tests::fixtures::tool(tool).description().rules;
             assert!(holding(tool, case).iter().all(|rule| rules.contains(rule)), "{tool}");
         }
     }

@@ -15,11 +15,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use bench::reference::detect::{Found, Places, detect};
-use bench::reference::search::{MOST_RUNS, RateSearch};
-use bench::reference::{FOLDER, Invocation, ListensFor, Output, PORT, REFERENCES, Reading, Reference, Server, Target};
+use bench::references::detect::{Found, Places, detect};
 use serde_json::{Value, json};
 use stats::{Better, RatioVerdict};
+use tools::rate_search::{MOST_RUNS, RateSearch, sent_too_fast};
+use tools::{
+    FOLDER, Invocation, ListensFor, Output, PORT, Reading, ReferenceTool, Server, TOOLS, Target,
+};
 
 use super::attempt::{self, Attempt};
 use crate::shell::{Shell, output};
@@ -74,7 +76,7 @@ pub(super) fn compare(shell: &Shell, wanted: &Wanted<'_>) -> Result<Vec<Attempt>
     for row in rows.iter().filter(|row| row.id().contains(wanted.part_of_id)) {
         let cpus = rows::cpus(row.threads(), &all);
         let ends = Ends { shell, key: &key, cpus, program: wanted.program, folder: &folder, ports: &ports };
-        for tool in REFERENCES.iter().copied().filter(|tool| tool.stands_beside(&row.experiment()).is_ok()) {
+        for tool in TOOLS.iter().copied().filter(|tool| tool.supports(&row.experiment()).is_ok()) {
             attempts.extend(ends.compare(row, tool, wanted));
         }
     }
@@ -179,10 +181,10 @@ struct Grown {
 }
 
 impl Ends<'_> {
-    fn compare(&self, row: &Row, tool: &'static dyn Reference, wanted: &Wanted<'_>) -> Vec<Attempt> {
-        println!("{} beside {} over veth, {} pairs", row.id(), tool.about().tool, wanted.pairs);
+    fn compare(&self, row: &Row, tool: &'static dyn ReferenceTool, wanted: &Wanted<'_>) -> Vec<Attempt> {
+        println!("{} beside {} over veth, {} pairs", row.id(), tool.description().id, wanted.pairs);
         let mut grown = Grown::default();
-        let found = detect(tool.about(), wanted.places).map_err(|missing| missing.reason().to_owned());
+        let found = detect(tool.description(), wanted.places).map_err(|missing| missing.reason().to_owned());
         grown.version = found.as_ref().ok().and_then(|found| found.version.clone());
         grown.failed = found.and_then(|found| self.measure(row, tool, &found, wanted.pairs, &mut grown)).err();
         attempt::read(&self.as_document(row, tool, wanted.pairs, grown))
@@ -191,7 +193,7 @@ impl Ends<'_> {
     fn measure(
         &self,
         row: &Row,
-        tool: &'static dyn Reference,
+        tool: &'static dyn ReferenceTool,
         found: &Found,
         pairs: u32,
         grown: &mut Grown,
@@ -242,7 +244,7 @@ impl Ends<'_> {
     fn theirs(
         &self,
         row: &Row,
-        tool: &'static dyn Reference,
+        tool: &'static dyn ReferenceTool,
         found: &Found,
         grown: &mut Grown,
     ) -> Result<Reading, String> {
@@ -266,8 +268,8 @@ impl Ends<'_> {
             let port = self.next_port();
             grown.called = [there(&invocation.argv, port), there(&server.argv, port)];
             let said = self.run_tool(&invocation, server, port)?;
-            let reading = tool.parse(target.version, &said, &experiment)?;
-            if grown.search.ran(tool.too_fast(&experiment, &reading)) {
+            let reading = tool.parse(&said, &experiment)?;
+            if grown.search.ran(sent_too_fast(&experiment, &reading)) {
                 return Ok(reading);
             }
         }
@@ -298,11 +300,11 @@ impl Ends<'_> {
     }
 
     /// The comparison in the form of the program's own documents, from which lines are read.
-    fn as_document(&self, row: &Row, tool: &'static dyn Reference, pairs: u32, grown: Grown) -> Value {
+    fn as_document(&self, row: &Row, tool: &'static dyn ReferenceTool, pairs: u32, grown: Grown) -> Value {
         let latency = row.is_latency();
         let better = if latency { Better::Lower } else { Better::Higher };
         let mut reference = json!({
-            "tool": tool.about().tool, "version": grown.version, "pairs": pairs, "argv": grown.called[0],
+            "tool": tool.description().id, "version": grown.version, "pairs": pairs, "argv": grown.called[0],
             "server_argv": grown.called[1], "env": {"LC_ALL": "C"}, "bytes_factor": 1.0,
             "status": if grown.failed.is_some() { "failed" } else { "ok" }, "reason": grown.failed, "also": [],
         });

@@ -1,8 +1,7 @@
 //! From options to the request that a plan is made of.
 
 use bench::plan::{Chosen, Request};
-use bench::reference::REFERENCES;
-use bench::reference::detect::detect;
+use bench::references::detect::usable;
 use bench::suite::Suite;
 use bench::target::DiskTarget;
 use model::experiment::Area;
@@ -49,9 +48,7 @@ fn has_its_references(suite: &Suite, options: &Measure) -> bool {
 
 /// The trusted tools that are here and can be used.
 fn found(options: &Measure) -> Result<Vec<&'static str>> {
-    let places = places(&options.tool)?;
-    let abouts = REFERENCES.iter().map(|reference| reference.about());
-    Ok(abouts.filter(|about| detect(about, &places).is_ok()).map(|about| about.tool).collect())
+    Ok(usable(&places(&options.tool)?))
 }
 
 /// The trusted tools of these names; `all` are those that are known, `none` is none.
@@ -62,7 +59,7 @@ fn references(names: &[String]) -> Result<Vec<&'static str>> {
     let mut tools: Vec<&'static str> = Vec::new();
     for name in names {
         let named = match name.as_str() {
-            "all" => REFERENCES.iter().map(|reference| reference.about().tool).collect(),
+            "all" => tools::ids().collect(),
             "none" => Vec::new(),
             name => vec![known_tool(name).ok_or_else(|| unknown_tool(name))?],
         };

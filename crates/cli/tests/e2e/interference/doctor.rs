@@ -54,7 +54,7 @@ fn every_check_is_there_in_its_order_and_the_exit_status_is_the_verdict() {
     }
     assert_eq!(check(&diagnosis, "probe")["status"], "ok", "{diagnosis:#}");
     let tools: Vec<&str> = list(&diagnosis, "references").iter().map(|tool| text(tool, "tool")).collect();
-    let known: Vec<&str> = bench::reference::REFERENCES.iter().map(|reference| reference.about().tool).collect();
+    let known: Vec<&str> = tools::ids().collect();
     assert_eq!(tools, known);
     assert!(names(scratch.path()).is_empty(), "it leaves nothing behind");
 }

@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use bench::reference::{REFERENCES, Side, Version};
 use serde_json::Value;
+use tools::{Side, TOOLS, VersionSource};
 
 use crate::common::{Scratch, command, document, list, names, only_run, root, rows, text};
 use crate::disk::support;
@@ -49,7 +49,7 @@ fn every_tool_is_listed_and_those_that_are_here_are_tried() {
     let scratch = Scratch::new();
     let (listed, status) = catalogue(&scratch, &[]);
     let tools: Vec<&str> = list(&listed, "tools").iter().map(|tool| text(tool, "tool")).collect();
-    let known: Vec<&str> = bench::reference::REFERENCES.iter().map(|reference| reference.about().tool).collect();
+    let known: Vec<&str> = tools::ids().collect();
     assert_eq!((tools, status), (known, Some(0)));
     assert!(list(&listed, "tools").iter().all(|tool| tool["found"] == false && tool["check"].is_null()));
     fake(&scratch, "sysbench", "[ \"$1\" = --version ] && echo 'sysbench 1.0.20' || echo nonsense");
@@ -153,26 +153,26 @@ fn a_tool_that_lays_out_its_own_data_leaves_none_when_it_is_stopped() {
 /// What docs/references.md says of every tool, as the table of the program has it.
 fn catalogue_of_the_docs() -> Vec<String> {
     let mut lines = Vec::new();
-    for reference in REFERENCES {
-        let about = reference.about();
+    for tool in TOOLS {
+        let about = tool.description();
         let version = match about.version {
-            Version::Asked { oldest: (major, minor), .. } => format!("from {major}.{minor} on, as it says"),
-            Version::Written { oldest: (major, minor), .. } => format!("from {major}.{minor} on, as its file says"),
-            Version::Marked { .. } => "known by its file".to_owned(),
-            Version::Unsaid { .. } => "known by its help".to_owned(),
+            VersionSource::Asked { oldest: (major, minor), .. } => format!("from {major}.{minor} on, as it says"),
+            VersionSource::Written { oldest: (major, minor), .. } => format!("from {major}.{minor} on, as its file says"),
+            VersionSource::Marked { .. } => "known by its file".to_owned(),
+            VersionSource::Unsaid { .. } => "known by its help".to_owned(),
         };
-        let [tool, program, beside, equal] = [about.tool, about.program, about.stands_beside, about.equal];
+        let [tool, program, beside, equal] = [about.id, about.program, about.compared_with, about.equal];
         lines.push(format!("| {tool} | `{program}`, {version} | {beside} | {equal} |"));
     }
-    for reference in REFERENCES {
-        let about = reference.about();
+    for tool in TOOLS {
+        let about = tool.description();
         for rule in about.rules {
             let side = match rule.makes_it {
                 Side::Slower => "slower",
                 Side::Faster => "faster",
                 Side::Either => "either",
             };
-            lines.push(format!("| {} | {} | {} | {side} |", about.tool, rule.name, rule.when.unwrap_or("always")));
+            lines.push(format!("| {} | {} | {} | {side} |", about.id, rule.name, rule.when.unwrap_or("always")));
         }
     }
     lines
@@ -185,7 +185,7 @@ fn the_docs_have_every_tool_and_every_rule_as_the_program_has_them() {
     let missing: Vec<&str> =
         wanted.iter().map(String::as_str).filter(|wanted| !docs.lines().any(|line| line == *wanted)).collect();
     assert!(missing.is_empty(), "docs/references.md lacks these lines:\n{}", missing.join("\n"));
-    let tools: Vec<&str> = REFERENCES.iter().map(|reference| reference.about().tool).collect();
+    let tools: Vec<&str> = tools::ids().collect();
     let catalogue = docs.split("## ").find(|section| section.starts_with("The catalogue")).unwrap();
     let rows: Vec<&str> = catalogue.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
     assert_eq!(rows.len(), tools.len(), "and no other tool");

@@ -105,7 +105,7 @@ fn fio_stands_beside_requests_and_leaves_the_file_as_it_is() {
 #[test]
 fn the_help_names_every_tool() {
     let help = assay(&Scratch::new(), "memory --help").stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    let known: Vec<&str> = bench::reference::REFERENCES.iter().map(|reference| reference.about().tool).collect();
+    let known: Vec<&str> = tools::ids().collect();
     assert!(help.contains(&format!("in turn: {}; all; none", known.join(", "))), "{help}");
 }
 

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use bench::reference::{FOLDER, REFERENCES, Version};
 use serde_json::Value;
+use tools::{FOLDER, TOOLS, VersionSource};
 
 use crate::common::{Ran, Scratch, check, command, document, list, names, number, only_run, rows, skip, text};
 use crate::disk::support;
@@ -20,7 +20,7 @@ use crate::system::process::{Running, has, signal, wait_for};
 
 /// What STREAM printed once: two arrays of 32 MB, which stand beside 64 MiB.
 const STREAM_PRINTED: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../bench/src/reference/recorded/stream-5.10-91MiB-serial.txt");
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../tools/recorded/stream-5.10-91MiB-serial.txt");
 /// What is in the file of a STREAM.
 const IS_STREAM: &str = "# STREAM version $Revision: 5.10 $";
 /// Ticks of the CPU clock (0.01 s) that all of ours may take in a second of a tool's: 5 % of one CPU. Looking around
@@ -166,7 +166,7 @@ fn a_tool_that_writes_decimal_commas_all_the_same_is_not_read() {
     fake(&scratch, "stream", &format!("{IS_STREAM}\n{commas}"));
     let ran = with_tools(&scratch, &with_fake(&scratch, "stream"));
     let reason = of_no_use(&scratch, &ran, "failed");
-    assert!(reason.contains("no four figures for Copy"), "{reason}");
+    assert!(reason.contains("no four numbers for Copy"), "{reason}");
 }
 
 #[test]
@@ -264,14 +264,14 @@ fn a_difference_from_a_real_tool_is_explained_by_what_causes_it_and_otherwise_no
 }
 
 /// What makes a script pass for a tool of this table.
-fn passes_for(version: Version) -> String {
+fn passes_for(version: VersionSource) -> String {
     match version {
-        Version::Asked { argument, prefix, oldest: (major, minor) } => {
+        VersionSource::Asked { argument, prefix, oldest: (major, minor) } => {
             format!("[ \"$1\" = {argument} ] && {{ echo '{prefix}{major}.{minor}'; exit; }}")
         }
-        Version::Written { prefix, oldest: (major, minor) } => format!("# {prefix}{major}.{minor} "),
-        Version::Marked { words } => format!("# {words}"),
-        Version::Unsaid { argument, help } => format!("[ \"$1\" = {argument} ] && {{ echo '{help}'; exit 1; }}"),
+        VersionSource::Written { prefix, oldest: (major, minor) } => format!("# {prefix}{major}.{minor} "),
+        VersionSource::Marked { words } => format!("# {words}"),
+        VersionSource::Unsaid { argument, help } => format!("[ \"$1\" = {argument} ] && {{ echo '{help}'; exit 1; }}"),
     }
 }
 
@@ -281,8 +281,8 @@ fn a_run_beside_every_tool_ends_well_whatever_they_do() {
     let Some(directory) = support::directory(&scratch, "a run beside every tool") else { return };
     let programs = scratch.join("programs");
     std::fs::create_dir(&programs).unwrap();
-    for reference in REFERENCES {
-        let about = reference.about();
+    for tool in TOOLS {
+        let about = tool.description();
         let script =
             fake(&scratch, about.program, &format!("{}\necho 'out of order' >&2; exit 3", passes_for(about.version)));
         std::fs::rename(script, programs.join(about.program)).unwrap();
@@ -301,7 +301,7 @@ fn a_run_beside_every_tool_ends_well_whatever_they_do() {
         .collect();
     // All but those of linear equations, of one request at a time and of round trips from 16 B on.
     let elsewhere = BTreeSet::from(["hpl", "hpcc", "xlinpack", "ioping", "iozone", "ping"]);
-    let known: BTreeSet<&str> = REFERENCES.iter().map(|reference| reference.about().tool).collect();
+    let known: BTreeSet<&str> = tools::ids().collect();
     let missing: BTreeSet<&str> = known.difference(&failed).copied().collect();
     assert_eq!(missing, elsewhere, "each was run beside what it stands beside");
     assert!(all.iter().all(|(_, reference)| reference["status"] != "ok"));

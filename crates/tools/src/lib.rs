@@ -1,0 +1,80 @@
+//! Reference tools: what each is, which benchmarks it is compared with, its command line as a value, what its output
+//! means, and why its value may differ from ours.
+//!
+//! Pure: this crate runs nothing, and reads neither files nor clocks. `bench::references` finds and runs the tools. They
+//! are programs of their own: nothing of them is linked or copied.
+//!
+//! Order of the modules: `error`, `invocation`, `output`, `parsing` and `rules`; `version` and `tool`; `examples`; the
+//! adapters in `memory`, `linpack`, `disk` and `net`; the table here.
+#![forbid(unsafe_code)]
+
+mod disk;
+mod error;
+pub mod examples;
+mod explanation;
+mod invocation;
+mod linpack;
+mod memory;
+mod net;
+mod output;
+mod parsing;
+pub mod rate_search;
+mod rules;
+#[cfg(test)]
+mod tests;
+mod tool;
+mod version;
+
+pub use error::ToolError;
+pub use explanation::explain;
+pub use invocation::{
+    FILES, FOLDER, Invocation, ListensFor, NeededFile, NeededSetting, Otherwise, OwnFiles, OwnFolder, PORT, Server,
+    Target, bare_environment,
+};
+pub use linpack::hpl;
+pub use output::{Output, Reading};
+pub use rules::{Reason, Rule, Side};
+pub use tool::{ReferenceTool, ToolDescription};
+pub use version::{VersionSource, version_in_answer, version_in_file};
+
+/// Every tool; a new one is one file and one line here.
+pub static TOOLS: &[&dyn ReferenceTool] = &[
+    &memory::likwid_bench::LikwidBench,
+    &memory::stream::Stream,
+    &memory::pmbw::Pmbw,
+    &memory::multichase::Multichase,
+    &memory::sysbench::Sysbench,
+    &linpack::hpl::Hpl,
+    &linpack::hpcc::Hpcc,
+    &linpack::xlinpack::Xlinpack,
+    &disk::fio::Fio,
+    &disk::ioping::Ioping,
+    &disk::iozone::Iozone,
+    &net::iperf3::Iperf3,
+    &net::iperf::Iperf,
+    &net::sockperf::Sockperf,
+    &net::ping::Ping,
+];
+
+/// The ids of all tools, in the order of the table.
+pub fn ids() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().map(|tool| tool.description().id)
+}
+
+/// The tool of this id.
+pub fn find(id: &str) -> Option<&'static dyn ReferenceTool> {
+    TOOLS.iter().copied().find(|tool| tool.description().id == id)
+}
+
+/// Reads bytes as what each tool printed for its example, and drops the result: for tests and the fuzzer, to which it
+/// matters that nothing panics.
+#[doc(hidden)]
+pub fn read_as_every_output(bytes: &[u8]) {
+    let output = Output { stdout: String::from_utf8_lossy(bytes).into_owned(), stderr: String::new(), status: Some(0) };
+    for tool in TOOLS {
+        let experiment = (tool.description().example)();
+        if let Ok(reading) = tool.parse(&output, &experiment) {
+            tool.reasons("", &experiment, &reading);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What the tools that measure networks have in common: a client and a server on the loopback interface.
+
+use model::experiment::{Experiment, NetParams};
+use model::io::{Direction, NetMode, Protocol};
+
+use crate::error::ToolError;
+use crate::invocation::{Invocation, ListensFor, Server, Target, bare_environment, command_line, distinct};
+
+/// Seconds that a run of iperf or iperf3 takes beside its measured time.
+const START_SECONDS: f64 = 0.2;
+/// The blocks that iperf and iperf3 take over UDP: iperf's own header (a number of 64 bits and two of 32 for the time,
+/// `UDP_datagram` in `include/payloads.h`) up to what a datagram can hold.
+const DATAGRAMS: std::ops::RangeInclusive<u64> = 16..=65_507;
+
+/// The parameters of a benchmark of the loopback interface.
+pub(super) fn loopback<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a NetParams, ToolError> {
+    let params = experiment.net().ok_or_else(|| ToolError::Unsuitable(format!("{tool} measures networks")))?;
+    if params.path != "loopback" {
+        return Err(ToolError::not_beside(tool, "only the loopback interface is compared"));
+    }
+    Ok(params)
+}
+
+/// The same for streams of bytes or datagrams.
+pub(super) fn streams<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a NetParams, ToolError> {
+    let params = loopback(tool, experiment)?;
+    let reason = match (params.protocol, params.mode) {
+        (Protocol::Udp, NetMode::Blast | NetMode::NoDrop) if !DATAGRAMS.contains(&params.block) => {
+            format!("its datagrams have {} B to {} B", DATAGRAMS.start(), DATAGRAMS.end())
+        }
+        (Protocol::Tcp, NetMode::Stream) | (Protocol::Udp, NetMode::Blast | NetMode::NoDrop) => return Ok(params),
+        _ => "only streams are compared: stream over tcp, blast and no_drop over udp".to_owned(),
+    };
+    Err(ToolError::not_beside(tool, &reason))
+}
+
+/// What makes a sender one of datagrams: nothing over TCP; else as fast as it can, which is a rate of `unlimited` to it, or
+/// at the part of each stream of an offered rate.
+pub(super) fn over_udp(params: &NetParams, offered_rate: Option<f64>, unlimited: f64) -> String {
+    if params.protocol != Protocol::Udp {
+        return String::new();
+    }
+    let directions = if params.direction == Some(Direction::Both) { 2.0 } else { 1.0 };
+    let of_each = |rate: f64| (8.0 * rate / (directions * f64::from(params.threads))).ceil();
+    format!("-u -b{}", offered_rate.map_or(unlimited, of_each))
+}
+
+/// A client of iperf or iperf3 that sends for whole seconds, and its server.
+pub(super) fn sender(target: &Target<'_>, seconds: f64, client: &str, server: Server) -> Invocation {
+    Invocation {
+        server: Some(server),
+        ..Invocation::new(target, client, [START_SECONDS + seconds, 15.0 + 2.0 * seconds])
+    }
+}
+
+/// The server of a tool, on the CPUs of our other end.
+pub(super) fn server(target: &Target<'_>, words: &str, listens_for: ListensFor) -> Server {
+    Server {
+        argv: command_line(target.program, words),
+        env: bare_environment(),
+        cpus: distinct(target.other_cpus),
+        listens_for,
+    }
+}

@@ -1,0 +1,112 @@
+//! The table as a whole.
+
+mod broken;
+mod explained;
+pub(crate) mod fixtures;
+
+use std::path::Path;
+
+use model::isa::Isa;
+use model::sample::MetricName;
+use model::wire::HeldFile;
+use serde_json::Map;
+
+use crate::tests::fixtures::{cpu, failed, target};
+use crate::{FOLDER, PORT, Reading, TOOLS, Target, explain, find, ids};
+
+#[test]
+fn the_table_is_sound() {
+    let mut names: Vec<_> = ids().collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), TOOLS.len(), "ids are unique");
+    let example = |id: &str| (find(id).unwrap().description().example)();
+    for tool in TOOLS {
+        let description = tool.description();
+        let (id, how) = (description.id, description.how_to_get);
+        assert!(how.contains("https://") && !how.ends_with('.') && !description.compared_with.is_empty(), "{id}");
+        assert_eq!(tool.supports(&example(id)), Ok(()));
+        let of_other_areas = ids().map(example).filter(|experiment| experiment.area != example(id).area);
+        for experiment in of_other_areas {
+            let reason = tool.supports(&experiment).unwrap_err();
+            assert!(reason.contains("measures"), "{id}: {reason}");
+        }
+    }
+    assert!(find("hyperfine").is_none());
+}
+
+#[test]
+fn invocations_hold_no_environment_and_end_in_time() {
+    for tool in TOOLS {
+        let experiment = (tool.description().example)();
+        let file = HeldFile { path: "/proc/1/fd/9".to_owned(), bytes: 1 << 20, ..HeldFile::default() };
+        let target = Target {
+            cpus: &[1, 1, 0],
+            other_cpus: &[2],
+            file: Some(&file),
+            our_rate: Some(1e9),
+            launcher: Some(Path::new("/opt/launcher")),
+            ..target(&experiment)
+        };
+        let invocation = tool.invocation(&target).unwrap();
+        let by = if tool.description().launcher.is_some() { "/opt/launcher" } else { "/opt/tool" };
+        assert!(invocation.argv[0] == by && invocation.argv.iter().any(|word| word == "/opt/tool"));
+        assert!(invocation.argv.iter().all(|word| !word.is_empty()), "{:?}", invocation.argv);
+        let is_its_own =
+            |name: &&String| !["LC_ALL", "HOME", "TMPDIR"].contains(&name.as_str()) && !name.starts_with("OMP_");
+        assert_eq!((invocation.env["HOME"].as_str(), invocation.env["TMPDIR"].as_str()), (FOLDER, FOLDER));
+        let told = ["hpl", "hpcc", "xlinpack"].contains(&tool.description().id);
+        assert!(
+            told || !invocation.env.keys().any(|name| is_its_own(&name)),
+            "only the locale, its folder, and threads"
+        );
+        assert!(invocation.expected_seconds < invocation.timeout_seconds);
+        let ports = |argv: &[String]| argv.iter().filter(|word| word.contains(PORT)).count();
+        assert_eq!(ports(&invocation.argv), usize::from(invocation.server.is_some()));
+        let all: Vec<_> = invocation.server.iter().flat_map(|server| &server.cpus).chain(&invocation.cpus).collect();
+        assert!(all == [&0, &1] || all == [&0, &1, &2] || all == [&2, &0, &1], "{all:?}");
+    }
+}
+
+#[test]
+fn the_trouble_of_a_tool_is_told_in_its_own_words() {
+    for (id, status, words) in [
+        ("hpl", 1, "mpirun has detected an attempt to run as root."),
+        ("hpcc", 1, "There are not enough slots available in the system to satisfy the 2 slots"),
+        ("ping", 2, "ping: socket: Operation not permitted"),
+        ("iozone", 44, "open: Invalid argument"),
+        ("fio", 1, "fio: pid=0, err=13, func=open, error=Permission denied"),
+    ] {
+        let tool = find(id).unwrap();
+        let reason =
+            tool.parse(&failed(status, &format!("warning\n{words}\n")), &(tool.description().example)()).unwrap_err();
+        assert!(reason.contains(words), "{id}: {reason}");
+    }
+}
+
+#[test]
+fn the_first_error_of_a_launcher_is_told_and_not_what_followed_from_it() {
+    // As Slurm 22.05 said it, where the nodes' PMIx could not make its folder.
+    let srun = "srun: launch/slurm: launch_p_step_launch: StepId=2.2 aborted before step completely launched.\n\
+                srun: error: task 2 launch failed: Unspecified error\nsrun: error: n2: task 1: Killed\n\
+                srun: launch/slurm: _step_signal: Terminating StepId=2.2\n";
+    let mpirun = "-----------\nThere are not enough slots available in the system\n-----------\n";
+    for (said, words) in [(srun, "srun: error: task 2 launch failed"), (mpirun, "There are not enough slots")] {
+        let hpl = find("hpl").unwrap();
+        let reason = hpl.parse(&failed(137, said), &(hpl.description().example)()).unwrap_err();
+        assert!(reason.contains(words), "{reason}");
+    }
+}
+
+#[test]
+fn only_a_difference_worth_it_is_explained() {
+    let tool = find("likwid-bench").unwrap();
+    let experiment = cpu(Isa::Avx2, 1);
+    let reading = Reading { metric: MetricName::Throughput, value: 100.0, details: Map::new() };
+    assert_eq!(explain(tool, "5.2.2", &experiment, &reading, 104.0, None), None);
+    let apart = explain(tool, "5.2.2", &experiment, &reading, 106.0, None).unwrap();
+    assert!(apart.contains("L1 cache"), "{apart}");
+    let faster = explain(tool, "5.2.2", &experiment, &reading, 94.0, None).unwrap();
+    assert!(faster.starts_with("No stated rule"), "what makes it slower does not make it faster: {faster}");
+}
+
