@@ -7,7 +7,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::plan::Plan;
-use crate::runner::Detected;
+use crate::references::detect::Detected;
 use crate::suite::Sampling;
 
 /// What a run was asked to do.

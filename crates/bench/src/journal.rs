@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::asked::Asked;
 use crate::evidence::{Outcome, Repetition};
-use crate::runner::BesideSoFar;
+use crate::references::progress::ToolProgress;
 
 /// Its name in a run's folder.
 pub const JOURNAL: &str = "journal.jsonl";
@@ -41,7 +41,7 @@ pub(crate) enum Entry {
     /// The time was over for a row that had as many samples as it was to have at least.
     Enough { id: String },
     /// What the trusted tools beside a row have measured so far.
-    Beside { id: String, tools: Vec<BesideSoFar> },
+    Beside { id: String, tools: Vec<ToolProgress> },
     /// The samples of these launches of a row do not count any more: they are taken again.
     Dropped { id: String, launches: Vec<u32> },
     /// A row that had failed is tried again.

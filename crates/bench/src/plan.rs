@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::asked;
 use crate::engine::ENGINES;
-use crate::runner::BLOCK_SECONDS;
 use crate::suite::{MOST_THREADS, Sampling, Suite, Threads};
 use crate::target::DiskTarget;
 use crate::volume::{self, Writes};
@@ -349,7 +348,7 @@ fn put_tools_beside(row: &mut Planned, request: &Request) {
         let samples = of_suite.map_or(sampling.samples, |wanted| sampling.samples.min(wanted.pairs));
         // What has an end of its own is as long as it is.
         let whole = row.exact_work.is_some() || row.experiment.area == Area::Linpack;
-        let sample_seconds = if whole { sampling.sample_seconds } else { BLOCK_SECONDS };
+        let sample_seconds = if whole { sampling.sample_seconds } else { tools::RUN_SECONDS };
         row.sampling = Sampling { samples, most: None, per_launch: 1, sample_seconds, ..sampling };
     }
 }

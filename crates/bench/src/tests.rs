@@ -195,7 +195,13 @@ pub(crate) fn asked() -> crate::asked::Asked {
         layout_seconds: None,
         write_budget: None,
     };
-    crate::asked::Asked { plan, verify_only: false, disk: None, server: None, tools: crate::runner::Detected::new() }
+    crate::asked::Asked {
+        plan,
+        verify_only: false,
+        disk: None,
+        server: None,
+        tools: crate::references::detect::Detected::new(),
+    }
 }
 
 /// A setting in which nothing can be launched.

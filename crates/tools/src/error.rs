@@ -38,12 +38,7 @@ impl ToolError {
     }
 
     /// The tool ran with `setting` as `ran`, not as `asked`.
-    pub(crate) fn other_setting(
-        tool: &str,
-        setting: &str,
-        ran: impl fmt::Display,
-        asked: impl fmt::Display,
-    ) -> Self {
+    pub(crate) fn other_setting(tool: &str, setting: &str, ran: impl fmt::Display, asked: impl fmt::Display) -> Self {
         Self::OtherSettings(format!("{tool} ran with {setting} {ran} and not {asked}"))
     }
 

@@ -203,4 +203,3 @@ pub(crate) fn distinct(cpus: &[u32]) -> Vec<u32> {
     cpus.dedup();
     cpus
 }
-

@@ -56,6 +56,10 @@ pub static TOOLS: &[&dyn ReferenceTool] = &[
     &net::ping::Ping,
 ];
 
+/// Seconds that a tool is asked to measure for one value, where it leaves the choice: the shorter a pair, the less changes
+/// within it.
+pub const RUN_SECONDS: f64 = 0.5;
+
 /// The ids of all tools, in the order of the table.
 pub fn ids() -> impl Iterator<Item = &'static str> {
     TOOLS.iter().map(|tool| tool.description().id)

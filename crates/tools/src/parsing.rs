@@ -58,7 +58,6 @@ pub(crate) fn json_number(tool: &str, object: &Value, key: &str) -> Result<f64, 
 
 /// A report in JSON; `output` has the complaint where there is none.
 pub(crate) fn json_report(tool: &str, report: &str, output: &Output) -> Result<Value, ToolError> {
-    serde_json::from_str(report).map_err(|error| {
-        ToolError::Unreadable(format!("{tool}'s report is no JSON ({error}): {}", output.complaint()))
-    })
+    serde_json::from_str(report)
+        .map_err(|error| ToolError::Unreadable(format!("{tool}'s report is no JSON ({error}): {}", output.complaint())))
 }

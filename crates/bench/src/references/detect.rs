@@ -89,6 +89,17 @@ pub fn detect_within(tool: &ToolDescription, places: &Places, timeout_seconds: f
     }
 }
 
+/// What was found of tools, by their ids.
+pub(crate) type Detected = BTreeMap<String, Result<Found, NotFound>>;
+
+/// Looks for the tools of these ids.
+pub(crate) fn detect_all<'a>(ids: impl Iterator<Item = &'a str>, places: &Places) -> Detected {
+    ids.filter_map(tools::find)
+        .map(|tool| tool.description())
+        .map(|tool| (tool.id.to_owned(), detect(tool, places)))
+        .collect()
+}
+
 /// The ids of the tools that are here and can be used.
 pub fn usable(places: &Places) -> Vec<&'static str> {
     let descriptions = TOOLS.iter().map(|tool| tool.description());
@@ -186,8 +197,7 @@ mod tests {
         let missing = detect(description("fio"), &Places::default()).unwrap_err();
         assert!(missing.reason().contains("not installed"), "{missing:?}");
         let overrides = BTreeMap::from([("fio".to_owned(), scratch.path().join("no-such-file"))]);
-        let named =
-            detect(description("fio"), &Places { search_path: vec![scratch.path().to_owned()], overrides });
+        let named = detect(description("fio"), &Places { search_path: vec![scratch.path().to_owned()], overrides });
         assert!(named.unwrap_err().reason().contains("no-such-file"), "a named program is not looked for elsewhere");
     }
 

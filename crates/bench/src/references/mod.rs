@@ -7,6 +7,7 @@ pub mod detect;
 mod listening;
 mod own_files;
 mod own_folder;
+pub(crate) mod progress;
 pub mod run;
 #[cfg(test)]
 mod tests;

@@ -16,8 +16,8 @@ use model::unit::Better;
 use model::warning::{self, Grade, Warning, WarningCode};
 use stats::StopReason;
 
-use super::beside;
 use super::progress::{Over, Progress};
+use super::reference_pairs;
 use super::setting::Setting;
 use crate::evidence::Repetition;
 use crate::findings::memory::levels::CACHES_PER_WORKING_SET;
@@ -424,7 +424,7 @@ fn extend(row: &mut Row, new: &[Repetition]) {
         if let Some(longer) = self::metric(&metric.name, metric.unit, metric.better, samples) {
             *metric = Metric { peaks: old.peaks.clone(), references: old.references.clone(), ..longer };
             let samples = metric.samples.len();
-            metric.references.iter_mut().for_each(|reference| beside::withdraw(reference, samples));
+            metric.references.iter_mut().for_each(|reference| reference_pairs::withdraw(reference, samples));
         }
     }
     row.metrics = metrics;

@@ -1,120 +1,50 @@
-//! Trusted tools beside a row: each run of a tool is paired with one sample of ours, taken just before or after it.
+//! Reference tools alongside a benchmark, interleaved: each run of a tool is paired with one sample of ours, taken just
+//! before or after it.
 //!
 //! Pairs come in rounds of two, the second in the reverse order of the first (ours, theirs, theirs, ours), so that a
-//! slow drift of the machine weighs on both sides alike. How many pairs there will be is fixed beforehand. A tool that
-//! fails loses its place; the row goes on without it.
+//! slow drift of the machine affects both sides alike. The number of pairs is fixed beforehand. A tool that fails is not
+//! run again; the benchmark goes on without it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::document::Status;
 use model::experiment::Experiment;
-use model::reference::{self as word, ReferenceSample, Verdict};
+use model::reference::{self as word, ReferenceSample};
 use model::sample::Metric;
-use model::unit::{Better, Unit};
 use model::wire::HeldFile;
-use serde::{Deserialize, Serialize};
-use stats::{RatioVerdict, ratio};
 use sys::process::stop_signal;
-use tools::rate_search::{MOST_RUNS, RateSearch, sent_too_fast};
-use tools::{Invocation, Reading, ReferenceTool, Target, explain, find};
+use tools::rate_search::{MOST_RUNS, sent_too_fast};
+use tools::{Invocation, RUN_SECONDS, Reading, ReferenceTool, Target, explain, find};
 
+use super::reference_pairs::{COMMON, enter};
 use crate::plan::Planned;
-use crate::references::detect::{Found, NotFound, Places, detect};
+use crate::references::detect::{Detected, Found, NotFound, Places, detect_all};
+use crate::references::progress::{CommandLines, ToolProgress};
 use crate::references::run::{Lasting, run};
 
 /// What stands for the version of a tool that was found and tells none: documents always name one of what was run.
 const NO_VERSION: &str = "not stated";
 
-/// A figure that a tool reports besides its headline, and a row of ours has too.
-struct Common {
-    /// What it is.
-    name: &'static str,
-    unit: Unit,
-    better: Better,
-    /// Where it stands in the tool's details.
-    path: &'static [&'static str],
-}
-
-/// All of these: the median latency, the 99th percentile of a round trip, what a request costs the processor, and what
-/// was lost of the datagrams.
-const COMMON: &[Common] = &[
-    Common { name: "latency", unit: Unit::Second, better: Better::Lower, path: &["latency", "p50"] },
-    Common {
-        name: "cpu_seconds_per_request",
-        unit: Unit::Second,
-        better: Better::Lower,
-        path: &["cpu_seconds_per_request"],
-    },
-    Common { name: LATENCY_P99, unit: Unit::Second, better: Better::Lower, path: &["p99"] },
-    Common { name: "loss", unit: Unit::One, better: Better::Lower, path: &["loss"] },
-];
-
-/// The 99th percentile of a sample's own operations.
-pub(super) const LATENCY_P99: &str = "latency_p99";
-
-impl Common {
-    /// The tool's figure, if it has one.
-    fn of(&self, reading: &Reading) -> Option<f64> {
-        let (first, rest) = self.path.split_first()?;
-        let found = rest.iter().try_fold(reading.details.get(*first)?, |value, key| value.get(key))?;
-        found.as_f64()
-    }
-}
-
-/// Length of a tool's run in seconds, where the tool leaves the choice: the shorter a pair, the less changes within it.
-pub(crate) const BLOCK_SECONDS: f64 = 0.5;
-
-/// One tool beside one row.
+/// One reference tool alongside one benchmark.
 #[derive(Clone)]
 pub(super) struct Beside {
     tool: &'static dyn ReferenceTool,
     found: Result<Found, NotFound>,
     /// Pairs that are to be measured.
     pairs: u32,
-    samples: Vec<ReferenceSample>,
-    /// For each common figure, ours and the tool's of every pair that has both.
-    common: Vec<Vec<(f64, f64)>>,
-    /// The figure of the pair that is being measured, until ours is there too.
+    progress: ToolProgress,
+    /// The tool's value of the pair that is being measured and when it began, until ours is there too.
     pending: Option<(f64, f64)>,
-    /// How fast it is run, where it has to keep a loss goal and has no search of its own.
-    search: RateSearch,
-    /// Why there is no figure, if so.
-    failed: Option<String>,
-    /// How it was called last: the ports are filled in once it has run to its end.
-    called: Called,
-    last: Option<Reading>,
-    /// Exactly what it printed, run by run.
+    /// Exactly what the tool printed, run by run.
     raw: String,
     /// The file for it, relative to the run's folder.
     raw_name: String,
 }
 
-/// How a tool was called.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Called {
-    argv: Vec<String>,
-    server_argv: Vec<String>,
-    env: BTreeMap<String, String>,
-}
-
 impl std::fmt::Debug for Beside {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let tool = self.tool.description().id;
-        f.debug_struct("Beside").field("tool", &tool).field("samples", &self.samples).finish_non_exhaustive()
+        f.debug_struct("Beside").field("progress", &self.progress).finish_non_exhaustive()
     }
-}
-
-/// What a tool beside a row has measured so far, for who goes on with a run that was cut off. What it printed is in its
-/// file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct BesideSoFar {
-    tool: String,
-    samples: Vec<ReferenceSample>,
-    common: Vec<Vec<(f64, f64)>>,
-    search: RateSearch,
-    failed: Option<String>,
-    called: Called,
-    last: Option<Reading>,
 }
 
 /// What a tool needs to know of the moment.
@@ -128,17 +58,13 @@ pub(super) struct Moment<'a> {
     pub(super) now: f64,
 }
 
-/// What was found of tools, by their ids.
-pub(crate) type Detected = BTreeMap<String, Result<Found, NotFound>>;
-
-/// The tools that are beside rows of a plan, each looked for once.
+/// The tools alongside the benchmarks of a plan, each looked for once.
 pub(super) fn detected(rows: &[Planned], places: &Places) -> Detected {
-    let names: BTreeSet<&str> = rows.iter().flat_map(|row| row.beside.iter().copied()).collect();
-    let tools = names.into_iter().filter_map(find);
-    tools.map(|tool| (tool.description().id.to_owned(), detect(tool.description(), places))).collect()
+    let ids: BTreeSet<&str> = rows.iter().flat_map(|row| row.beside.iter().copied()).collect();
+    detect_all(ids.into_iter(), places)
 }
 
-/// The tools beside each row of a plan.
+/// The tools alongside each benchmark of a plan.
 pub(super) fn beside_rows(rows: &[Planned], pairs: &dyn Fn(&Planned) -> u32, found: &Detected) -> Vec<Vec<Beside>> {
     let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
     let mut of_row = |planned: &Planned| {
@@ -158,62 +84,40 @@ pub(super) fn beside_rows(rows: &[Planned], pairs: &dyn Fn(&Planned) -> u32, fou
 
 impl Beside {
     fn new(tool: &'static dyn ReferenceTool, found: Result<Found, NotFound>, pairs: u32, raw_name: String) -> Self {
-        Self {
-            tool,
-            found,
-            pairs,
-            samples: Vec::new(),
-            common: vec![Vec::new(); COMMON.len()],
-            pending: None,
-            search: RateSearch::default(),
-            failed: None,
-            called: Called::default(),
-            last: None,
-            raw: String::new(),
-            raw_name,
-        }
+        let id = tool.description().id.to_owned();
+        let progress = ToolProgress { tool: id, common: vec![Vec::new(); COMMON.len()], ..ToolProgress::default() };
+        Self { tool, found, pairs, progress, pending: None, raw: String::new(), raw_name }
     }
 
     /// What it has measured so far.
-    pub(super) fn so_far(&self) -> BesideSoFar {
-        let Self { tool, samples, common, search, failed, called, last, .. } = self;
-        BesideSoFar {
-            tool: tool.description().id.to_owned(),
-            samples: samples.clone(),
-            common: common.clone(),
-            search: *search,
-            failed: failed.clone(),
-            called: called.clone(),
-            last: last.clone(),
-        }
+    pub(super) fn so_far(&self) -> ToolProgress {
+        self.progress.clone()
     }
 
-    /// Goes on from there, if it is of this tool.
-    pub(super) fn go_on_from(&mut self, so_far: &BesideSoFar) {
-        let BesideSoFar { tool, samples, common, search, failed, called, last } = so_far.clone();
-        if tool == self.tool.description().id {
-            (self.samples, self.search, self.failed, self.called, self.last) = (samples, search, failed, called, last);
-            self.common = common;
-            // Another version may compare more figures: of those there are too few then.
-            self.common.resize(COMMON.len(), Vec::new());
+    /// Continues from there, if it is of this tool.
+    pub(super) fn go_on_from(&mut self, so_far: &ToolProgress) {
+        if so_far.tool == self.progress.tool {
+            self.progress.clone_from(so_far);
+            // Another version may compare more values: of those there are too few then.
+            self.progress.common.resize(COMMON.len(), Vec::new());
         }
     }
 
     /// Pairs that it has.
     pub(super) const fn pairs_measured(&self) -> usize {
-        self.samples.len()
+        self.progress.samples.len()
     }
 
     /// When its side of the last pair began, in seconds of the run.
     pub(super) fn last_start(&self) -> Option<f64> {
-        self.samples.last().map(|sample| sample.start)
+        self.progress.samples.last().map(|sample| sample.start)
     }
 
     /// Holds the tool against what is found of it `now`: figures of two versions are no figures of one tool.
     pub(super) fn hold_against(&mut self, now: &Detected) {
-        let (Ok(then), None) = (&self.found, &self.failed) else { return };
+        let (Ok(then), None) = (&self.found, &self.progress.failed) else { return };
         let version = |found: &Found| found.version.clone().unwrap_or_else(|| NO_VERSION.to_owned());
-        self.failed = match now.get(self.tool.description().id) {
+        self.progress.failed = match now.get(&self.progress.tool) {
             Some(Ok(now)) if now.version == then.version => None,
             Some(Ok(now)) => {
                 let (was, is) = (version(then), version(now));
@@ -231,7 +135,7 @@ impl Beside {
 
     /// Whether it is still to be run.
     pub(super) fn is_alive(&self) -> bool {
-        self.found.is_ok() && self.failed.is_none()
+        self.found.is_ok() && self.progress.failed.is_none()
     }
 
     /// Runs the tool for a figure; whether it has overwritten the file that it was given.
@@ -245,11 +149,11 @@ impl Beside {
                 launcher: found.launcher.as_deref(),
                 cpus: &at.planned.cpus,
                 other_cpus: &at.planned.other_cpus,
-                seconds: BLOCK_SECONDS,
+                seconds: RUN_SECONDS,
                 file: at.file,
                 our_rate: at.our_rate,
                 version: found.version.as_deref().unwrap_or_default(),
-                offered_rate: self.search.rate(),
+                offered_rate: self.progress.search.rate(),
             };
             let reading = self.tool.invocation(&target).map_err(String::from).and_then(|invocation| {
                 overwritten |= invocation.files.iter().any(|file| file.overwritten);
@@ -260,18 +164,19 @@ impl Beside {
                 // What we ended ourselves has not failed: whoever goes on with the run runs it again.
                 Err(_) if stop_signal().is_some() => return overwritten,
                 Err(reason) => {
-                    self.failed = Some(reason);
+                    self.progress.failed = Some(reason);
                     return overwritten;
                 }
             };
-            if self.search.ran(sent_too_fast(target.experiment, &reading)) {
+            if self.progress.search.ran(sent_too_fast(target.experiment, &reading)) {
                 self.pending = Some((reading.value, at.now));
-                self.last = Some(reading);
+                self.progress.last = Some(reading);
                 return overwritten;
             }
         }
-        let rate = self.search.rate().unwrap_or_default();
-        self.failed = Some(format!("it lost more than the goal in each of {MOST_RUNS} runs, down to {rate:.0} B/s"));
+        let rate = self.progress.search.rate().unwrap_or_default();
+        self.progress.failed =
+            Some(format!("it lost more than the goal in each of {MOST_RUNS} runs, down to {rate:.0} B/s"));
         overwritten
     }
 
@@ -281,7 +186,7 @@ impl Beside {
         target: &Target<'_>,
         on_start: &mut dyn FnMut(Lasting<'_>),
     ) -> Result<Reading, String> {
-        self.called = Called {
+        self.progress.called = CommandLines {
             argv: invocation.argv.clone(),
             server_argv: invocation.server.as_ref().map_or_else(Vec::new, |server| server.argv.clone()),
             env: invocation.env.clone(),
@@ -289,30 +194,22 @@ impl Beside {
         let ran = run(invocation, on_start)?;
         self.raw.push_str(&ran.raw());
         self.raw.push('\n');
-        (self.called.argv, self.called.server_argv) = (ran.argv, ran.server_argv);
+        (self.progress.called.argv, self.progress.called.server_argv) = (ran.argv, ran.server_argv);
         Ok(self.tool.parse(&ran.output, target.experiment)?)
     }
 
     /// The pair is complete: ours was this, by the name of its metrics. Without ours there is no pair.
     pub(super) fn pair(&mut self, ours_of: &dyn Fn(&str) -> Option<f64>) {
         let Some((value, start)) = self.pending.take() else { return };
-        let metric = self.last.as_ref().map(|reading| reading.metric.name());
+        let metric = self.progress.last.as_ref().map(|reading| reading.metric.name());
         if let Some(ours) = metric.and_then(ours_of) {
-            let pair = u32::try_from(self.samples.len()).unwrap_or(u32::MAX - 1) + 1;
-            self.samples.push(ReferenceSample { value, ours, pair, start });
-            for (common, pairs) in COMMON.iter().zip(&mut self.common) {
-                let theirs = self.last.as_ref().and_then(|reading| common.of(reading));
+            let pair = u32::try_from(self.progress.samples.len()).unwrap_or(u32::MAX - 1) + 1;
+            self.progress.samples.push(ReferenceSample { value, ours, pair, start });
+            for (common, pairs) in COMMON.iter().zip(&mut self.progress.common) {
+                let theirs = self.progress.last.as_ref().and_then(|reading| common.in_details(reading));
                 pairs.extend(ours_of(common.name).zip(theirs));
             }
         }
-    }
-
-    /// What else both sides report: figures that are there for every pair, and are not the metric itself.
-    fn also(&self, metric: &Metric) -> Vec<word::Also> {
-        let whole = |pairs: &[(f64, f64)]| pairs.len() == self.samples.len();
-        let each = COMMON.iter().zip(&self.common);
-        let found = each.filter(|(common, pairs)| common.name != metric.name && whole(pairs));
-        found.filter_map(|(common, pairs)| compared(common, pairs)).collect()
     }
 
     /// Name and content of the file with what it printed, where it printed anything.
@@ -322,7 +219,7 @@ impl Beside {
 
     /// Where its reference belongs: the metric it reports, or the headline where it has reported nothing.
     pub(super) fn is_of(&self, metric: &Metric, headline: bool) -> bool {
-        self.last.as_ref().map_or(headline, |reading| reading.metric.name() == metric.name)
+        self.progress.last.as_ref().map_or(headline, |reading| reading.metric.name() == metric.name)
     }
 
     /// What the document says of it beside this metric.
@@ -332,25 +229,15 @@ impl Beside {
             (reference.status, reference.reason) = (status, Some(reason));
             return reference;
         }
-        let pairs: Vec<(f64, f64)> = self.samples.iter().map(|sample| (sample.ours, sample.value)).collect();
-        let theirs: Vec<f64> = self.samples.iter().map(|sample| sample.value).collect();
-        let (Ok(ratio), Ok(summary)) = (ratio(&pairs), stats::summarise(&theirs)) else {
+        let Some((median, chance)) = enter(&mut reference, metric, &self.progress.samples, &self.progress.common)
+        else {
             (reference.status, reference.reason) = (Status::Failed, Some("its figures have no ratio".to_owned()));
             return reference;
         };
-        let better = if metric.better == Better::Higher { stats::Better::Higher } else { stats::Better::Lower };
-        reference.samples.clone_from(&self.samples);
-        (reference.median, reference.ratio) = (Some(summary.median), Some(ratio.ratio));
-        (reference.ratio_ci95, reference.half_width) = (ratio.interval, ratio.half_width);
-        let ours = stats::summarise(&self.samples.iter().map(|sample| sample.ours).collect::<Vec<_>>());
-        reference.spread =
-            ours.ok().and_then(|ours| Some(word::Spread { theirs: summary.cv_robust?, ours: ours.cv_robust? }));
-        reference.verdict = Some(verdict(ratio.verdict(better)));
-        reference.also = self.also(metric);
-        if let (Ok(found), Some(reading)) = (&self.found, &self.last) {
-            let usual = Reading { value: summary.median, ..reading.clone() };
+        if let (Ok(found), Some(reading)) = (&self.found, &self.progress.last) {
+            let usual = Reading { value: median, ..reading.clone() };
             let version = found.version.as_deref().unwrap_or_default();
-            let (ours, chance) = (metric.summary.median, chance(&pairs, ratio.interval));
+            let ours = metric.summary.median;
             reference.explanation = explain(self.tool, version, experiment, &usual, ours, chance.as_deref());
         }
         reference
@@ -358,17 +245,17 @@ impl Beside {
 
     /// What is known of it whatever came of it.
     fn facts(&self, stored: bool) -> word::Reference {
-        let last = self.last.as_ref();
+        let last = self.progress.last.as_ref();
         word::Reference {
-            tool: self.tool.description().id.to_owned(),
+            tool: self.progress.tool.clone(),
             version: self
                 .found
                 .as_ref()
                 .ok()
                 .map(|found| found.version.clone().unwrap_or_else(|| NO_VERSION.to_owned())),
-            argv: self.called.argv.clone(),
-            server_argv: self.called.server_argv.clone(),
-            env: self.called.env.clone(),
+            argv: self.progress.called.argv.clone(),
+            server_argv: self.progress.called.server_argv.clone(),
+            env: self.progress.called.env.clone(),
             status: Status::Ok,
             reason: None,
             samples: Vec::new(),
@@ -389,7 +276,7 @@ impl Beside {
 
     /// Why it has no figure, if so. Its figures count only where each sample of ours has one beside it.
     fn obstacle(&self, metric: &Metric) -> Option<(Status, String)> {
-        match (&self.found, &self.failed) {
+        match (&self.found, &self.progress.failed) {
             (Err(NotFound::Missing(reason)), _) => {
                 let reason = format!("{reason}; to get it: {}", self.tool.description().how_to_get);
                 return Some((Status::Skipped, reason));
@@ -398,78 +285,24 @@ impl Beside {
             (Ok(_), Some(reason)) => return Some((Status::Failed, reason.clone())),
             (Ok(_), None) => {}
         }
-        let whole = !self.samples.is_empty() && self.samples.len() == metric.samples.len();
+        let whole = !self.progress.samples.is_empty() && self.progress.samples.len() == metric.samples.len();
         (!whole).then(|| {
-            let reason = format!("only {} of {} pairs could be measured", self.samples.len(), self.pairs);
+            let reason = format!("only {} of {} pairs could be measured", self.progress.samples.len(), self.pairs);
             (Status::Skipped, reason)
         })
-    }
-}
-
-/// The ratio of a common figure; `None` where it has none.
-fn compared(common: &Common, pairs: &[(f64, f64)]) -> Option<word::Also> {
-    let ratio = ratio(pairs).ok()?;
-    let median = |side: fn(&(f64, f64)) -> f64| {
-        let figures: Vec<f64> = pairs.iter().map(side).collect();
-        stats::summarise(&figures).ok().map(|summary| summary.median)
-    };
-    Some(word::Also {
-        name: common.name.to_owned(),
-        unit: common.unit,
-        better: common.better,
-        ours: median(|pair| pair.0)?,
-        theirs: median(|pair| pair.1)?,
-        ratio: ratio.ratio,
-        ratio_ci95: ratio.interval,
-    })
-}
-
-/// Why a difference may be chance alone, as a part of a sentence; `None` where the pairs tell the two apart. Too few for an
-/// interval never do: five that all point one way do so by chance once in 16 times.
-fn chance(pairs: &[(f64, f64)], interval: Option<[f64; 2]>) -> Option<String> {
-    if let Some([low, high]) = interval {
-        return (low <= 1.0 && high >= 1.0).then(|| format!("the ratio's interval, {low:.2} to {high:.2}, holds 1"));
-    }
-    let ratios = || pairs.iter().map(|(ours, theirs)| ours / theirs);
-    let (least, most) = (ratios().fold(f64::INFINITY, f64::min), ratios().fold(f64::NEG_INFINITY, f64::max));
-    Some(match pairs.len() {
-        1 => "one pair tells nothing apart".to_owned(),
-        count => {
-            format!("{count} pairs are too few for an interval, and their ratios lie between {least:.2} and {most:.2}")
-        }
-    })
-}
-
-const fn verdict(found: RatioVerdict) -> Verdict {
-    match found {
-        RatioVerdict::AtLeast => Verdict::AtLeast,
-        RatioVerdict::Below => Verdict::Below,
-        RatioVerdict::Inconclusive => Verdict::Inconclusive,
-    }
-}
-
-/// Takes the figures back from a reference of a row that has got samples without a partner.
-pub(super) fn withdraw(reference: &mut word::Reference, samples_of_ours: usize) {
-    if reference.status == Status::Ok && reference.samples.len() != samples_of_ours {
-        let reason = format!(
-            "the run was cut off: {} of its samples have no partner",
-            samples_of_ours - reference.samples.len()
-        );
-        (reference.status, reference.reason) = (Status::Skipped, Some(reason));
-        (reference.median, reference.ratio, reference.ratio_ci95) = (None, None, None);
-        (reference.half_width, reference.verdict, reference.explanation) = (None, None, None);
-        reference.spread = None;
-        reference.also.clear();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use model::io::{NetMode, Protocol};
+    use model::reference::Verdict;
     use model::sample::MetricName;
+    use model::unit::Better;
     use serde_json::Map;
     use tools::{Output, Reason, ToolDescription, ToolError, VersionSource};
 
+    use super::super::reference_pairs::{LATENCY_P99, withdraw};
     use super::*;
     use crate::tests::{document, experiment, planned, repetition};
 
@@ -479,9 +312,8 @@ mod tests {
         let pairs = u32::try_from(samples.len()).unwrap();
         let mut beside = Beside::new(tool, Ok(found), pairs, "likwid-bench-01.txt".into());
         for (ours, theirs) in samples {
-            let reading =
-                Reading { metric: MetricName::Throughput, value: *theirs, details: Map::new() };
-            beside.last = Some(reading);
+            let reading = Reading { metric: MetricName::Throughput, value: *theirs, details: Map::new() };
+            beside.progress.last = Some(reading);
             beside.pending = Some((*theirs, 0.0));
             beside.pair(&|name| (name == "throughput").then_some(*ours));
         }
@@ -534,7 +366,7 @@ mod tests {
         for pair in 0..8_u8 {
             let details = serde_json::json!({"latency": {"p50": 2e-4, "p99": 1e-3}, "cpu_seconds_per_request": 4e-6});
             let details = details.as_object().cloned().unwrap();
-            beside.last = Some(Reading { metric: MetricName::Throughput, value: 1.0, details });
+            beside.progress.last = Some(Reading { metric: MetricName::Throughput, value: 1.0, details });
             beside.pending = Some((1.0, 0.0));
             // A launch that could not tell its processor time.
             let cpu = (pair != 5).then_some(2e-6);
@@ -558,7 +390,7 @@ mod tests {
         let mut beside = Beside::new(tool, Ok(found), 6, "sockperf-01.txt".into());
         for _ in 0..6 {
             let details = serde_json::json!({"p99": 4e-5, "loss": 0.0}).as_object().cloned().unwrap();
-            beside.last = Some(Reading { metric: MetricName::Latency, value: 2e-5, details });
+            beside.progress.last = Some(Reading { metric: MetricName::Latency, value: 2e-5, details });
             beside.pending = Some((2e-5, 0.0));
             beside.pair(&|name| match name {
                 "latency" => Some(1e-5),
@@ -664,7 +496,7 @@ mod tests {
         assert_eq!((beside.pending, beside.raw.matches('$').count()), (Some((found, 1.0)), runs + 1), "found once");
         let mut hopeless = lossy(&Lossy { link: 0.0 });
         hopeless.measure(at, &mut |_| {});
-        assert!(hopeless.pending.is_none() && hopeless.failed.unwrap().contains("more than the goal"));
+        assert!(hopeless.pending.is_none() && hopeless.progress.failed.unwrap().contains("more than the goal"));
     }
 
     #[test]

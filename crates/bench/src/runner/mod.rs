@@ -10,6 +10,7 @@ mod launch;
 mod launching;
 mod outlook;
 mod progress;
+mod reference_pairs;
 mod resume;
 mod run;
 mod setting;
@@ -17,7 +18,6 @@ mod state;
 mod storage;
 
 pub(crate) use assemble::add_journalled;
-pub(crate) use beside::{BLOCK_SECONDS, BesideSoFar, Detected};
 pub use launch::WorkerCommand;
 pub use resume::{CutOff, go_on};
 pub use run::run;

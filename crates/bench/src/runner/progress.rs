@@ -4,7 +4,8 @@ use model::document::Status;
 use model::surroundings::Change;
 use stats::{Adaptive, STEADY_ROUNDS, StopReason, StopRule};
 
-use super::beside::{Beside, LATENCY_P99};
+use super::beside::Beside;
+use super::reference_pairs::LATENCY_P99;
 use super::setting::{INTERRUPTED, TIME_BUDGET, WRITE_BUDGET};
 use crate::evidence::{Outcome, Repetition};
 use crate::histogram::Histogram;

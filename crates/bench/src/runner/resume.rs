@@ -14,7 +14,7 @@ use model::machine::Machine;
 use stats::random::Random;
 use sys::clock::utc_now;
 
-use super::beside::{Detected, detected};
+use super::beside::detected;
 use super::progress::Progress;
 use super::run::Run;
 use super::setting::{Finished, Setting, TIME_BUDGET, WRITE_BUDGET, Watcher};
@@ -23,7 +23,7 @@ use crate::asked::Asked;
 use crate::engine;
 use crate::journal::{self, Entry, Journal, Reopening};
 use crate::plan::Plan;
-use crate::references::detect::Places;
+use crate::references::detect::{Detected, Places};
 use crate::store::{DOCUMENT, RunFolder, Store, load_file};
 
 /// What is added to the seed each time that a run is gone on with: the golden ratio in 64 bits, as `SplitMix64` steps, so

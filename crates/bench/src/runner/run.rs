@@ -8,7 +8,7 @@ use stats::random::Random;
 use sys::clock::{Calibration, Source, Timer, monotonic_raw_seconds, utc_now};
 use sys::process;
 
-use super::beside::{Detected, detected};
+use super::beside::detected;
 use super::outlook::{closing_seconds, longer};
 use super::setting::{Ending, Event, Finished, Setting, TIME_BUDGET, WRITE_BUDGET, Watcher};
 use super::state::{State, initial_states};
@@ -20,6 +20,7 @@ use crate::engine::run_resources;
 use crate::journal::Entry;
 use crate::judge;
 use crate::plan::Plan;
+use crate::references::detect::Detected;
 use crate::store::RunFolder;
 
 /// Least time over which the runner calibrates its timer.

@@ -2,10 +2,11 @@
 
 use model::document::Row;
 
-use super::beside::{Detected, beside_rows};
+use super::beside::beside_rows;
 use super::progress::Progress;
 use crate::engine::resources::NextLaunch;
 use crate::plan::{Plan, Planned};
+use crate::references::detect::Detected;
 
 /// One benchmark of a run.
 #[derive(Clone, Debug)]

@@ -86,8 +86,7 @@ impl Adapter for Fio {
             return Err(ToolError::Uncallable(reason));
         }
         let expected_seconds = START_SECONDS + RAMP_SECONDS + target.seconds;
-        let mut invocation =
-            Invocation::new(target, "--name=assay", [expected_seconds, 20.0 + 4.0 * expected_seconds]);
+        let mut invocation = Invocation::new(target, "--name=assay", [expected_seconds, 20.0 + 4.0 * expected_seconds]);
         // A colon separates file names.
         invocation.argv.push(format!("--filename={}", file.path.replace(':', "\\:")));
         let (part, how) = (part_of_the_file(params, target.cpus), how_it_works(params));
@@ -260,9 +259,9 @@ mod tests {
     use model::wire::HeldFile;
 
     use super::*;
-    use crate::tests::fixtures::{cpu, difference, disk, failed, recorded, said, target};
-    use crate::tool::ReferenceTool;
     use crate::tests::fixtures::disk_params;
+    use crate::tests::fixtures::{cpu, disk, failed, recorded, said, target};
+    use crate::tool::ReferenceTool;
 
     const PATH: &str = "/proc/123/fd/9";
 
@@ -487,9 +486,7 @@ mod tests {
         assert!(Fio.parse(&unknown, &experiment).unwrap_err().contains("failed to load engine"));
         // What was read is not what would have been written.
         let writes = disk(params(DiskPattern::Random, DiskOp::Write, DiskEngine::IoUring));
-        assert!(
-            Fio.parse(&said(&whole), &writes).unwrap_err().contains("ran with rw=randread and not randwrite")
-        );
+        assert!(Fio.parse(&said(&whole), &writes).unwrap_err().contains("ran with rw=randread and not randwrite"));
         let as_told = whole.replace(r#""rw" : "randread""#, r#""rw" : "randwrite""#);
         assert!(Fio.parse(&said(&as_told), &writes).unwrap_err().contains("no measurement"));
         for (told, other, why) in [
@@ -500,16 +497,5 @@ mod tests {
             let reason = Fio.parse(&said(&whole.replace(told, other)), &experiment).unwrap_err();
             assert!(reason.contains(why), "{reason}");
         }
-    }
-
-    #[test]
-    fn a_busy_fio_is_an_explanation() {
-        let experiment = disk(disk_params(1));
-        let reading = |share: f64| {
-            let details = Map::from_iter([("cpu_share".to_owned(), json!(share))]);
-            Reading { metric: MetricName::Iops, value: 1.0, details }
-        };
-        assert_eq!(difference(&Fio, "3.33", &experiment, &reading(0.5)), None);
-        assert!(difference(&Fio, "3.33", &experiment, &reading(0.97)).unwrap().contains("97 %"));
     }
 }

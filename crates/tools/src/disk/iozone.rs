@@ -41,14 +41,10 @@ static DESCRIPTION: ToolDescription = ToolDescription {
 };
 static OTHER_SIZE: Rule =
     Rule::new("file-size", Some("its files hold another number of bytes than ours"), Side::Either);
-static FILE_EACH: Rule = Rule::new(
-    "file-each",
-    Some("there are several processes with as many bytes as our threads share"),
-    Side::Either,
-);
+static FILE_EACH: Rule =
+    Rule::new("file-each", Some("there are several processes with as many bytes as our threads share"), Side::Either);
 static WAITS: Rule = Rule::new("engine", Some("ours goes through an engine other than sync"), Side::Either);
-static SEEKS: Rule =
-    Rule::new("seek", Some("ours is sync and the mode is not one of pread or pwrite"), Side::Slower);
+static SEEKS: Rule = Rule::new("seek", Some("ours is sync and the mode is not one of pread or pwrite"), Side::Slower);
 static SAME_BYTE: Rule = Rule::new("same-byte", Some("it writes"), Side::Faster);
 
 /// Bytes of its `kB`.
@@ -366,9 +362,9 @@ mod tests {
     use model::wire::HeldFile;
 
     use super::*;
-    use crate::tests::fixtures::{difference, disk, failed, recorded, said, target};
-    use crate::tool::ReferenceTool;
     use crate::tests::fixtures::disk_params;
+    use crate::tests::fixtures::{disk, failed, recorded, said, target};
+    use crate::tool::ReferenceTool;
 
     const MIB: u64 = 1 << 20;
 
@@ -381,7 +377,13 @@ mod tests {
     fn argv(params: DiskParams, our_rate: Option<f64>) -> Result<(String, OwnFiles), ToolError> {
         let file = HeldFile { directory: "/data".to_owned(), bytes: params.size, ..HeldFile::default() };
         let experiment = disk(params);
-        let invocation = Iozone.invocation(&Target { program: Path::new("/opt/iozone"), cpus: &[1, 0], file: Some(&file), our_rate, ..target(&experiment) })?;
+        let invocation = Iozone.invocation(&Target {
+            program: Path::new("/opt/iozone"),
+            cpus: &[1, 0],
+            file: Some(&file),
+            our_rate,
+            ..target(&experiment)
+        })?;
         assert!(invocation.files.is_empty(), "it is never given our own file");
         Ok((invocation.argv.join(" "), invocation.own_files.unwrap()))
     }
@@ -517,27 +519,5 @@ mod tests {
         assert!(refused.contains("102400 kB is greater than maximum buffer size 16384 kB"), "{refused}");
         let failed = Iozone.parse(&failed(44, "open: Invalid argument"), &disk(one)).unwrap_err();
         assert!(failed.contains("Invalid argument"), "{failed}");
-    }
-
-    #[test]
-    fn what_sets_it_apart_is_said() {
-        let explained = |params: DiskParams, bytes: u64| {
-            let details = Map::from_iter([("bytes_per_process".to_owned(), json!(bytes))]);
-            let reading = Reading { metric: MetricName::Throughput, value: 1.0, details };
-            difference(&Iozone, "3.508", &disk(params), &reading)
-        };
-        let in_order = |op, engine, threads| params(op, DiskPattern::Sequential, engine, threads);
-        let small = DiskParams { block: 8 << 10, ..in_order(DiskOp::Read, DiskEngine::Sync, 1) };
-        assert_eq!(explained(small, 16 * MIB), None, "nothing sets them apart");
-        for (params, bytes, reason) in [
-            (in_order(DiskOp::Read, DiskEngine::Sync, 1), MIB, "iozone's file has 1048576 B, ours has 16777216 B"),
-            (in_order(DiskOp::Read, DiskEngine::Sync, 2), 16 * MIB, "our threads share one"),
-            (in_order(DiskOp::Read, DiskEngine::IoUring, 1), 16 * MIB, "ours goes through io_uring"),
-            (in_order(DiskOp::Write, DiskEngine::Sync, 1), 16 * MIB, "the same byte"),
-            (params(DiskOp::Read, DiskPattern::Random, DiskEngine::Sync, 1), 16 * MIB, "two system calls"),
-        ] {
-            let sentence = explained(params, bytes).unwrap();
-            assert!(sentence.contains(reason), "{reason}: {sentence}");
-        }
     }
 }

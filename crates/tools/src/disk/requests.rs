@@ -15,8 +15,7 @@ const MANY_PIECES: u64 = 64 << 10;
 const PAGE: u64 = 4096;
 
 /// That a tool's buffers are in base pages.
-pub(super) static BASE_PAGES: Rule =
-    Rule::new("base-pages", Some("direct, in blocks of 64 KiB or more"), Side::Slower);
+pub(super) static BASE_PAGES: Rule = Rule::new("base-pages", Some("direct, in blocks of 64 KiB or more"), Side::Slower);
 
 /// Why a tool whose buffers are in base pages is slower with large blocks than ours, which are in pages of 2 MiB: a device
 /// takes a request in one piece for each stretch of physical memory, and in several requests where there are more pieces

@@ -13,7 +13,8 @@ use serde_json::Value;
 
 use super::hpcc_stream;
 use super::hpl::{
-    LIBRARY, OTHER_KERNELS, PROCESSES, UNKNOWN_KERNELS, differences, expected_seconds, input, launched, parameters, read,
+    LIBRARY, OTHER_KERNELS, PROCESSES, UNKNOWN_KERNELS, differences, expected_seconds, input, launched, parameters,
+    read,
 };
 use crate::error::ToolError;
 use crate::examples;
@@ -199,7 +200,14 @@ mod tests {
     fn its_arrays_are_as_large_as_ours_by_the_order_of_its_matrix() {
         for (working_set, n) in [(4 << 20, 725), (32 << 20, 2048)] {
             let experiment = arrays(MemoryOp::Triad, working_set, 2);
-            let target = Target { program: Path::new("/usr/bin/hpcc"), launcher: Some(Path::new("/usr/bin/mpirun")), cpus: &[0, 1], seconds: 0.1, our_rate: Some(1e3), ..target(&experiment) };
+            let target = Target {
+                program: Path::new("/usr/bin/hpcc"),
+                launcher: Some(Path::new("/usr/bin/mpirun")),
+                cpus: &[0, 1],
+                seconds: 0.1,
+                our_rate: Some(1e3),
+                ..target(&experiment)
+            };
             let invocation = Hpcc.invocation(&target).unwrap();
             assert_eq!(invocation.argv.join(" "), "/usr/bin/mpirun -np 2 /usr/bin/hpcc");
             assert!(invocation.folder.unwrap().files[INPUT].contains(&format!("\n{n}        Ns\n")));
@@ -221,9 +229,8 @@ mod tests {
     #[test]
     fn what_its_stream_did_not_measure_is_no_reading() {
         let whole = recorded("hpcc-1.5.0-n725-t2.txt");
-        let why = |text: &str, bytes, threads| {
-            Hpcc.parse(&said(text), &arrays(MemoryOp::Triad, bytes, threads)).unwrap_err()
-        };
+        let why =
+            |text: &str, bytes, threads| Hpcc.parse(&said(text), &arrays(MemoryOp::Triad, bytes, threads)).unwrap_err();
         for (text, reason) in [
             (String::new(), "no whole section StarSTREAM"),
             (whole.split("Begin of SingleSTREAM").next().unwrap().to_owned(), "no whole section SingleSTREAM"),

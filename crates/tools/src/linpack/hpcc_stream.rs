@@ -17,9 +17,7 @@ use model::unit::format_size;
 use serde_json::json;
 
 use crate::error::ToolError;
-use crate::memory::passes::{
-    STREAM_ARRAYS, STREAM_ELEMENT_BYTES, no_loop, not_validated, sequential, stream_loop,
-};
+use crate::memory::passes::{STREAM_ARRAYS, STREAM_ELEMENT_BYTES, no_loop, not_validated, sequential, stream_loop};
 use crate::output::{Output, Reading, details};
 use crate::parsing::Text;
 
@@ -96,11 +94,8 @@ pub(super) fn read(
         return Err(not_validated(tool));
     }
     let alone = single.number(&format!("Single STREAM {name} GB/s"))? * 1e9;
-    let rate = if params.threads == 1 {
-        alone
-    } else {
-        star.number(&format!("Average {name} GB/s"))? * 1e9 * processes
-    };
+    let rate =
+        if params.threads == 1 { alone } else { star.number(&format!("Average {name} GB/s"))? * 1e9 * processes };
     let mut details = details([
         ("kernel", json!(name)),
         ("elements_per_array", json!(elements)),

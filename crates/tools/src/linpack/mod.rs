@@ -1,6 +1,6 @@
 //! Tools that solve systems of linear equations.
 
-pub mod hpl;
 pub(crate) mod hpcc;
 mod hpcc_stream;
+pub mod hpl;
 pub(crate) mod xlinpack;

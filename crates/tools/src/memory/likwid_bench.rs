@@ -279,7 +279,12 @@ mod tests {
     #[test]
     fn iterations_follow_from_our_rate() {
         let experiment = memory(MemoryOp::CopyNt, Isa::Avx2, 1 << 30, 2);
-        let target = Target { program: Path::new("/usr/bin/likwid-bench"), cpus: &[3, 1], our_rate: Some(30e9), ..target(&experiment) };
+        let target = Target {
+            program: Path::new("/usr/bin/likwid-bench"),
+            cpus: &[3, 1],
+            our_rate: Some(30e9),
+            ..target(&experiment)
+        };
         let invocation = LikwidBench.invocation(&target).unwrap();
         // 30 GB/s for 0.5 s are 15 GB, and a pass over 1 GiB counts as so many bytes: 13.97.
         assert_eq!(invocation.argv.join(" "), "/usr/bin/likwid-bench -t copy_mem_avx -W N:1073741824B:2 -i 14");

@@ -192,8 +192,7 @@ mod tests {
 
     #[test]
     fn recorded_runs_are_read() {
-        let read =
-            |name: &str, experiment: &Experiment| Multichase.parse(&said(&recorded(name)), experiment).unwrap();
+        let read = |name: &str, experiment: &Experiment| Multichase.parse(&said(&recorded(name)), experiment).unwrap();
         let reading = read("multichase-a1ffd89-2MiB-64MiB.txt", &chase(64 << 20));
         assert_eq!((reading.metric, &reading.details["samples"]), (MetricName::Latency, &json!(1)));
         assert!((1e-9..1e-6).contains(&reading.value), "{reading:?}");

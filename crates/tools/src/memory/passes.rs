@@ -61,9 +61,8 @@ pub(crate) fn not_validated(tool: &str) -> ToolError {
 pub(crate) fn stream_differences(tool: &str, rules: [&'static Rule; 3], reading: &Reading) -> Vec<Reason> {
     let [stores, pages, best] = rules;
     let mut reasons = vec![
-        stores.says(format!(
-            "{tool}'s stores go past the cache or through it as its compiler chose, ours go through it"
-        )),
+        stores
+            .says(format!("{tool}'s stores go past the cache or through it as its compiler chose, ours go through it")),
         pages.says(format!("{tool}'s arrays are in the pages that the system gives unasked")),
     ];
     let passes = reading.detail("passes").filter(|passes| *passes > 1.0);

@@ -144,7 +144,7 @@ mod tests {
     use model::isa::Isa;
 
     use super::*;
-    use crate::tests::fixtures::{difference, failed, memory, recorded, said, target};
+    use crate::tests::fixtures::{failed, memory, recorded, said, target};
     use crate::tool::ReferenceTool;
 
     const GIB: u64 = 1 << 30;
@@ -196,8 +196,6 @@ mod tests {
         let small = memory(MemoryOp::Copy, Isa::Avx2, 96_000_000, 1);
         let reading = Stream.parse(&said(&serial), &small).unwrap();
         assert_eq!(reading.details["passes"], 9.0);
-        let explained = difference(&Stream, "5.10", &small, &reading).unwrap();
-        assert!(explained.contains("as its compiler chose") && explained.contains("best of 9 passes"), "{explained}");
     }
 
     #[test]
@@ -222,6 +220,7 @@ mod tests {
             (whole.replace("Triad:  ", "Triad: inf "), "no four numbers"),
             (whole.replace("Triad:  ", "Triad: - "), "no four numbers"),
             (whole.replace("counted = 2", "counted = 3"), "3 threads and not 2"),
+            (whole.replace('.', ","), "no four numbers"),
         ] {
             let reason = parse(&text, MemoryOp::Triad, 2).unwrap_err();
             assert!(reason.contains(why), "{why}: {reason}");

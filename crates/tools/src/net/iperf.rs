@@ -316,7 +316,8 @@ mod tests {
     fn over_udp_it_is_offered_all_or_its_part_of_a_rate() {
         let with = |experiment: &Experiment, offered_rate: Option<f64>, version: &str| {
             let program = Path::new("iperf");
-            let invocation = Iperf.invocation(&Target { program, our_rate: Some(1e9), version, offered_rate, ..target(experiment) });
+            let invocation =
+                Iperf.invocation(&Target { program, our_rate: Some(1e9), version, offered_rate, ..target(experiment) });
             invocation.map(|invocation| (invocation.argv.join(" "), invocation.server.unwrap()))
         };
         let (argv, server) = with(&datagrams(NetMode::Blast, 2), None, "2.1.8").unwrap();

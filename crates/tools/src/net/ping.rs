@@ -169,7 +169,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::tests::fixtures::{difference, failed, net, recorded, said, target};
+    use crate::tests::fixtures::{failed, net, recorded, said, target};
     use crate::tool::ReferenceTool;
 
     fn pingpong(block: u64) -> Experiment {
@@ -179,7 +179,8 @@ mod tests {
     #[test]
     fn it_sends_as_many_bytes_and_slower_where_it_must() {
         let experiment = pingpong(64);
-        let target = Target { program: Path::new("/usr/bin/ping"), cpus: &[1], other_cpus: &[0], ..target(&experiment) };
+        let target =
+            Target { program: Path::new("/usr/bin/ping"), cpus: &[1], other_cpus: &[0], ..target(&experiment) };
         let invocation = Ping.invocation(&target).unwrap();
         assert_eq!(invocation.argv.join(" "), "/usr/bin/ping -n -c250 -i0.002 -s64 -W1 127.0.0.1");
         let slow = invocation.otherwise.unwrap();
@@ -216,7 +217,6 @@ mod tests {
         assert!((detail("min") - 1e-6).abs() < 1e-9 && (detail("max") - 22e-6).abs() < 1e-9, "{reading:?}");
         let above = text.lines().filter_map(time).filter(|seconds| *seconds > reading.value).count();
         assert!(above <= 100, "half of them are no longer");
-        assert!(difference(&Ping, "20221126", &pingpong(64), &reading).unwrap().contains("kernel"));
     }
 
     #[test]

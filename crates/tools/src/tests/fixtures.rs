@@ -6,10 +6,10 @@ use model::experiment::{Area, CpuParams, DiskParams, Experiment, Params, cpu_id}
 use model::io::DiskEngine;
 use model::isa::{CpuOp, Element, Isa};
 
-pub(crate) use crate::examples::{chase, disk, linpack, memory, net};
 use crate::examples::random_reads;
+pub(crate) use crate::examples::{chase, disk, linpack, memory, net};
 use crate::invocation::Target;
-use crate::output::{Output, Reading};
+use crate::output::Output;
 use crate::tool::ReferenceTool;
 
 /// What a tool printed once, from `recorded/`.
@@ -28,18 +28,6 @@ pub(crate) fn failed(status: i32, stderr: &str) -> Output {
 
 pub(crate) fn tool(id: &str) -> &'static dyn ReferenceTool {
     crate::find(id).unwrap()
-}
-
-/// All that a tool's rules say, to whichever side they move its value; `None` where none holds.
-pub(crate) fn difference(
-    tool: &dyn ReferenceTool,
-    version: &str,
-    experiment: &Experiment,
-    reading: &Reading,
-) -> Option<String> {
-    let said: Vec<String> =
-        tool.reasons(version, experiment, reading).into_iter().map(|reason| reason.says).collect();
-    (!said.is_empty()).then(|| said.join("; "))
 }
 
 /// A run of half a second on the first CPU.

@@ -109,4 +109,3 @@ fn only_a_difference_worth_it_is_explained() {
     let faster = explain(tool, "5.2.2", &experiment, &reading, 94.0, None).unwrap();
     assert!(faster.starts_with("No stated rule"), "what makes it slower does not make it faster: {faster}");
 }
-

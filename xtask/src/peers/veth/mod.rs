@@ -19,9 +19,7 @@ use bench::references::detect::{Found, Places, detect};
 use serde_json::{Value, json};
 use stats::{Better, RatioVerdict};
 use tools::rate_search::{MOST_RUNS, RateSearch, sent_too_fast};
-use tools::{
-    FOLDER, Invocation, ListensFor, Output, PORT, Reading, ReferenceTool, Server, TOOLS, Target,
-};
+use tools::{FOLDER, Invocation, ListensFor, Output, PORT, Reading, ReferenceTool, Server, TOOLS, Target};
 
 use super::attempt::{self, Attempt};
 use crate::shell::{Shell, output};

@@ -157,7 +157,9 @@ fn catalogue_of_the_docs() -> Vec<String> {
         let about = tool.description();
         let version = match about.version {
             VersionSource::Asked { oldest: (major, minor), .. } => format!("from {major}.{minor} on, as it says"),
-            VersionSource::Written { oldest: (major, minor), .. } => format!("from {major}.{minor} on, as its file says"),
+            VersionSource::Written { oldest: (major, minor), .. } => {
+                format!("from {major}.{minor} on, as its file says")
+            }
             VersionSource::Marked { .. } => "known by its file".to_owned(),
             VersionSource::Unsaid { .. } => "known by its help".to_owned(),
         };

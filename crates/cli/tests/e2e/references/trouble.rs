@@ -19,8 +19,7 @@ use crate::system::family::ended_within;
 use crate::system::process::{Running, has, signal, wait_for};
 
 /// What STREAM printed once: two arrays of 32 MB, which stand beside 64 MiB.
-const STREAM_PRINTED: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../tools/recorded/stream-5.10-91MiB-serial.txt");
+const STREAM_PRINTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tools/recorded/stream-5.10-91MiB-serial.txt");
 /// What is in the file of a STREAM.
 const IS_STREAM: &str = "# STREAM version $Revision: 5.10 $";
 /// Ticks of the CPU clock (0.01 s) that all of ours may take in a second of a tool's: 5 % of one CPU. Looking around
@@ -157,41 +156,6 @@ fn the_folder_of_a_tool_whose_run_was_killed_is_taken_away_by_the_next() {
     let asked = command(&scratch, ["references"]).env("PATH", scratch.path()).output().unwrap();
     assert_eq!(asked.status.code(), Some(0));
     assert!(wait_for(Duration::from_secs(2), || (!place.exists()).then_some(())).is_some(), "{place:?}");
-}
-
-#[test]
-fn a_tool_that_writes_decimal_commas_all_the_same_is_not_read() {
-    let scratch = Scratch::new();
-    let commas = format!("/bin/sed 's/\\([0-9]\\)\\.\\([0-9]\\)/\\1,\\2/g' {STREAM_PRINTED}");
-    fake(&scratch, "stream", &format!("{IS_STREAM}\n{commas}"));
-    let ran = with_tools(&scratch, &with_fake(&scratch, "stream"));
-    let reason = of_no_use(&scratch, &ran, "failed");
-    assert!(reason.contains("no four numbers for Copy"), "{reason}");
-}
-
-#[test]
-fn an_mpi_that_refuses_is_told_in_its_own_words() {
-    for words in [
-        "mpirun has detected an attempt to run as root.",
-        "There are not enough slots available in the system to satisfy the 2 slots that were requested.",
-    ] {
-        let scratch = Scratch::new();
-        fake(&scratch, "hpcc", "# HPLinpack 2.0\nexit 0");
-        fake(&scratch, "mpirun", &format!("echo '{words}' >&2; exit 1"));
-        let tool = format!("hpcc={}", scratch.join("hpcc").display());
-        let arguments = format!("linpack --op lu --n 200 --threads 1 --repeat 2 --references hpcc --tool {tool}");
-        let mut command = command(&scratch, arguments.split_whitespace());
-        let ran: Ran = command.env("PATH", scratch.path()).output().unwrap().into();
-        assert_eq!(ran.status, Some(0), "a tool's trouble is not ours: {ran:?}");
-        let document = document(&only_run(&scratch));
-        check(&document);
-        let of_rows: Vec<(&Value, &Value)> = rows(&document).iter().flat_map(beside).collect();
-        assert!(!of_rows.is_empty());
-        for (_, reference) in of_rows {
-            assert_eq!(reference["status"], "failed", "{reference:#}");
-            assert!(text(reference, "reason").contains(words), "{reference:#}");
-        }
-    }
 }
 
 /// The fake of a tool that is the real one with one argument changed, whose figure is none; why.

@@ -1,0 +1,123 @@
+//! Pairs of our values and a reference tool's: their ratio and its verdict, what else both sides report, and whether
+//! chance suffices for a difference.
+
+use model::document::Status;
+use model::reference::{self as word, ReferenceSample, Verdict};
+use model::sample::Metric;
+use model::unit::{Better, Unit};
+use stats::{RatioVerdict, ratio};
+use tools::Reading;
+
+/// A value that a tool reports besides its headline, and a result of ours has too.
+pub(super) struct Common {
+    /// What it is.
+    pub(super) name: &'static str,
+    unit: Unit,
+    better: Better,
+    /// Where it stands in the tool's details.
+    path: &'static [&'static str],
+}
+
+/// All of these: the median latency, the 99th percentile of a round trip, what a request costs the processor, and what
+/// was lost of the datagrams.
+pub(super) const COMMON: &[Common] = &[
+    Common { name: "latency", unit: Unit::Second, better: Better::Lower, path: &["latency", "p50"] },
+    Common {
+        name: "cpu_seconds_per_request",
+        unit: Unit::Second,
+        better: Better::Lower,
+        path: &["cpu_seconds_per_request"],
+    },
+    Common { name: LATENCY_P99, unit: Unit::Second, better: Better::Lower, path: &["p99"] },
+    Common { name: "loss", unit: Unit::One, better: Better::Lower, path: &["loss"] },
+];
+
+/// The 99th percentile of a sample's own operations.
+pub(super) const LATENCY_P99: &str = "latency_p99";
+
+impl Common {
+    /// The tool's value, if it has one.
+    pub(super) fn in_details(&self, reading: &Reading) -> Option<f64> {
+        let (first, rest) = self.path.split_first()?;
+        let found = rest.iter().try_fold(reading.details.get(*first)?, |value, key| value.get(key))?;
+        found.as_f64()
+    }
+}
+
+/// Enters what the pairs say of a metric. Returns the tool's median, and why a difference may be chance alone; `None` where
+/// the values have no ratio.
+pub(super) fn enter(
+    reference: &mut word::Reference,
+    metric: &Metric,
+    samples: &[ReferenceSample],
+    common: &[Vec<(f64, f64)>],
+) -> Option<(f64, Option<String>)> {
+    let pairs: Vec<(f64, f64)> = samples.iter().map(|sample| (sample.ours, sample.value)).collect();
+    let (ours, theirs): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+    let (ratio, summary) = (ratio(&pairs).ok()?, stats::summarise(&theirs).ok()?);
+    let better = if metric.better == Better::Higher { stats::Better::Higher } else { stats::Better::Lower };
+    reference.samples = samples.to_vec();
+    (reference.median, reference.ratio) = (Some(summary.median), Some(ratio.ratio));
+    (reference.ratio_ci95, reference.half_width) = (ratio.interval, ratio.half_width);
+    let ours = stats::summarise(&ours).ok();
+    reference.spread = ours.and_then(|ours| Some(word::Spread { theirs: summary.cv_robust?, ours: ours.cv_robust? }));
+    reference.verdict = Some(match ratio.verdict(better) {
+        RatioVerdict::AtLeast => Verdict::AtLeast,
+        RatioVerdict::Below => Verdict::Below,
+        RatioVerdict::Inconclusive => Verdict::Inconclusive,
+    });
+    // What else both sides report: values that are there for every pair, and are not the metric itself.
+    let others = COMMON.iter().zip(common).filter(|(common, _)| common.name != metric.name);
+    let whole = others.filter(|(_, pairs)| pairs.len() == samples.len());
+    reference.also = whole.filter_map(|(common, pairs)| compared(common, pairs)).collect();
+    Some((summary.median, chance(&pairs, ratio.interval)))
+}
+
+/// The ratio of a common value; `None` where it has none.
+fn compared(common: &Common, pairs: &[(f64, f64)]) -> Option<word::Also> {
+    let ratio = ratio(pairs).ok()?;
+    let median = |side: fn(&(f64, f64)) -> f64| {
+        let values: Vec<f64> = pairs.iter().map(side).collect();
+        stats::summarise(&values).ok().map(|summary| summary.median)
+    };
+    Some(word::Also {
+        name: common.name.to_owned(),
+        unit: common.unit,
+        better: common.better,
+        ours: median(|pair| pair.0)?,
+        theirs: median(|pair| pair.1)?,
+        ratio: ratio.ratio,
+        ratio_ci95: ratio.interval,
+    })
+}
+
+/// Why a difference may be chance alone, as a part of a sentence; `None` where the pairs tell the two apart. Too few for an
+/// interval never do: five that all point one way do so by chance once in 16 times.
+fn chance(pairs: &[(f64, f64)], interval: Option<[f64; 2]>) -> Option<String> {
+    if let Some([low, high]) = interval {
+        return (low <= 1.0 && high >= 1.0).then(|| format!("the ratio's interval, {low:.2} to {high:.2}, holds 1"));
+    }
+    let ratios = || pairs.iter().map(|(ours, theirs)| ours / theirs);
+    let (least, most) = (ratios().fold(f64::INFINITY, f64::min), ratios().fold(f64::NEG_INFINITY, f64::max));
+    Some(match pairs.len() {
+        1 => "one pair tells nothing apart".to_owned(),
+        count => {
+            format!("{count} pairs are too few for an interval, and their ratios lie between {least:.2} and {most:.2}")
+        }
+    })
+}
+
+/// Withdraws the values of a reference whose result has samples without a partner.
+pub(super) fn withdraw(reference: &mut word::Reference, samples_of_ours: usize) {
+    if reference.status == Status::Ok && reference.samples.len() != samples_of_ours {
+        let reason = format!(
+            "the run was cut off: {} of its samples have no partner",
+            samples_of_ours - reference.samples.len()
+        );
+        (reference.status, reference.reason) = (Status::Skipped, Some(reason));
+        (reference.median, reference.ratio, reference.ratio_ci95) = (None, None, None);
+        (reference.half_width, reference.verdict, reference.explanation) = (None, None, None);
+        reference.spread = None;
+        reference.also.clear();
+    }
+}
