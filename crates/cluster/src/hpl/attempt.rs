@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 
-use tools::hpl;
-use tools::{Output, Reading};
 use model::cluster::{Claim, HplPlan, NodeFacts, OutcomeStatus, Task, Work};
 use sys::clock::monotonic_raw_seconds;
+use tools::hpl;
+use tools::{Output, Reading};
 use tools::{Output, Reading, hpl};
 
 use super::launch::{self, Reach, machine, reach, usual};

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tools::hpl;
 use model::cluster::Claim;
 use model::linpack::LinpackParams;
+use tools::hpl;
 
 use super::size::Size;
 use crate::claims::claim::boot_of;

@@ -1,8 +1,8 @@
 //! How large a matrix HPL solves on several nodes, and by how many processes. Pure.
 
-use tools::hpl::{USUAL_PANEL, expected_seconds, grid};
 use model::isa::Element;
 use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
+use tools::hpl::{USUAL_PANEL, expected_seconds, grid};
 
 /// The share of the memory that the matrix may take: HPL's own FAQ recommends 80 %, the system needs the rest.
 const MEMORY_SHARE: f64 = 0.8;
