@@ -12,8 +12,6 @@ use std::sync::Arc;
 
 use model::cluster::{Claim, HplPlan, NodeFacts, OutcomeStatus, Task, Work};
 use sys::clock::monotonic_raw_seconds;
-use tools::hpl;
-use tools::{Output, Reading};
 use tools::{Output, Reading, hpl};
 
 use super::launch::{self, Reach, machine, reach, usual};
