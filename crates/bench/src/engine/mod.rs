@@ -23,6 +23,7 @@ mod moments;
 pub(crate) mod net;
 #[cfg(test)]
 pub(crate) mod null;
+pub(crate) mod observed;
 pub(crate) mod resources;
 #[cfg(test)]
 pub(crate) use linpack::planted;

@@ -5,20 +5,19 @@
 //! timed part all threads run the loop of the instructions that bound the job, so that what the cores could do, and their
 //! clock under such a load, is known of the same second. The clock during the job is looked at in between its pieces.
 
-use model::sample::{MetricName, Sample, ThreadShare};
-use model::unit::{Better, Unit};
-use model::wire::{Message, MetricSample, Observations, Task};
+use model::wire::{Message, Observations};
 use sys::clock::{Timer, monotonic_raw_seconds};
 use sys::team::{Gate, spin_until};
 use sys::usage::ThreadUsage;
 
 use super::clock_probe::{ClockProbe, Look};
-use super::lock;
+use super::job_record::{JobRecord, combine, mean};
+use super::launch::{Ended, HEARING, Launch, START_DELAY_SECONDS, ThreadReport, another_failed, lock, remote_pages};
 use super::observe::Observer;
+use super::paced::warm_up;
 use super::pacing::{Extent, Pacer};
 use super::record::{self, Record};
-use super::thread::{Ended, HEARING, Launch, START_DELAY_SECONDS, ThreadReport, another_failed, remote_pages, warm_up};
-use crate::engine::{BesideJob, Job, JobProfile, Residuals, Trial, Trouble};
+use crate::engine::{BesideJob, Job, JobProfile, Trial, Trouble};
 
 /// How long the loop that bounds the job is run before each sample: some dozen bursts.
 const BOUND_SECONDS: f64 = 30e-3;
@@ -36,20 +35,6 @@ const ENOUGH_LOOKS: usize = 3;
 pub(super) struct Parts {
     pub(super) job: Box<dyn Job>,
     pub(super) bound: Box<dyn Trial>,
-}
-
-/// One thread's part of a sample.
-#[derive(Clone, Debug)]
-pub(super) struct JobRecord {
-    /// When it began and ended, in ticks of the launch's timer.
-    begin: u64,
-    end: u64,
-    clock_hz: f64,
-    /// The loop before it.
-    bound: Record,
-    residuals: Residuals,
-    prepare_seconds: f64,
-    verify_seconds: f64,
 }
 
 /// Runs one thread's part from the first preparation to the last check.
@@ -192,56 +177,11 @@ fn tell_sample(launch: &Launch, job: JobProfile, bound: crate::engine::Profile) 
     })
 }
 
-fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
-    let count = values.len().max(1) as f64;
-    values.sum::<f64>() / count
-}
-
-/// The metrics of a sample from the records of all threads: it lasts from the first that began to the last that ended.
-/// Who did how much of the work is not known: each thread's part of it is an equal one.
-fn combine(records: &[JobRecord], job: JobProfile, timer: &Timer, task: &Task) -> Vec<MetricSample> {
-    let begin = records.iter().map(|record| record.begin).min().unwrap_or(0);
-    let end = records.iter().map(|record| record.end).max().unwrap_or(0);
-    let seconds = timer.seconds(begin, end);
-    let clock_hz = mean(records.iter().map(|record| record.clock_hz));
-    let part = |record: &JobRecord| ThreadShare {
-        work: job.work / records.len() as f64,
-        seconds: timer.seconds(record.begin, record.end),
-        clock_hz: Some(record.clock_hz),
-    };
-    let sample = Sample {
-        value: job.work / seconds,
-        work: Some(job.work),
-        seconds,
-        // The timer's zero differs from the run's; the distance from now to the beginning is the same by both clocks.
-        start: (monotonic_raw_seconds() - task.run_began - timer.seconds(begin, timer.now())).max(0.0),
-        launch: task.launch,
-        block: task.block,
-        session: task.session,
-        clock_hz: Some(clock_hz),
-        stolen_seconds: None,
-        per_thread: records.iter().map(part).collect(),
-        flags: Vec::new(),
-    };
-    let worst =
-        |of: fn(&Residuals) -> Option<f64>| records.iter().filter_map(|record| of(&record.residuals)).reduce(f64::max);
-    let figures = [
-        (MetricName::Latency, Unit::Second, Better::Lower, Some(seconds)),
-        (MetricName::Residual, Unit::One, Better::Lower, worst(|residuals| Some(residuals.scaled))),
-        (MetricName::ResidualRaw, Unit::One, Better::Lower, worst(|residuals| residuals.raw)),
-        (MetricName::Clock, Unit::Hertz, Better::Higher, Some(clock_hz)),
-    ];
-    let beside = figures.into_iter().filter_map(|(name, unit, better, value)| {
-        let sample = Sample { value: value?, work: None, per_thread: Vec::new(), ..sample.clone() };
-        Some(MetricSample { name, unit, better, sample })
-    });
-    let headline =
-        MetricSample { name: MetricName::Throughput, unit: job.unit, better: Better::Higher, sample: sample.clone() };
-    std::iter::once(headline).chain(beside).collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use model::sample::MetricName;
+    use model::wire::{MetricSample, Task};
+
     use super::super::thread;
     use super::*;
     use crate::engine::planted::{Fault, LIBRARY_CPU_SECONDS, plant, plant_library, task};

@@ -16,6 +16,7 @@ mod footprint;
 mod helpers;
 mod lane;
 mod layout;
+pub(super) mod observed;
 mod permutation;
 mod room;
 mod rows;

@@ -16,6 +16,7 @@ mod flows;
 mod headers;
 mod load;
 mod near;
+pub(super) mod observed;
 mod part;
 mod parts;
 mod pingpong;

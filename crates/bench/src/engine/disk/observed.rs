@@ -9,7 +9,7 @@ use model::document::DiskConditions;
 ///
 /// Where more threads work than there are CPUs, none of them is busy all the time although the CPUs are: `cpu_busy` is
 /// then that of the CPUs.
-pub(super) fn of_threads(each: &[DiskConditions], cpus: &[u32]) -> Option<DiskConditions> {
+pub(crate) fn of_threads(each: &[DiskConditions], cpus: &[u32]) -> Option<DiskConditions> {
     let values = |of: fn(&DiskConditions) -> Option<f64>| each.iter().filter_map(of).collect::<Vec<f64>>();
     // Of a thread that does not know its own, the sum is not known.
     let sum = |of: fn(&DiskConditions) -> Option<f64>| each.iter().map(of).sum::<Option<f64>>();

@@ -1,0 +1,315 @@
+//! From the records of a flow's threads to the metrics of a sample.
+
+use model::sample::{Sample, ThreadShare};
+use model::wire::MetricSample;
+use sys::clock::{Timer, monotonic_raw_seconds};
+
+use crate::engine::{Carried, FlowMetric, FlowProfile, Tally, Window};
+use crate::histogram::Histogram;
+
+/// One thread's part of a sample.
+#[derive(Clone, Debug)]
+pub(super) struct FlowRecord {
+    pub(super) tally: Tally,
+    pub(super) window: Window,
+}
+
+pub(super) fn merged(records: &[FlowRecord]) -> Histogram {
+    let mut all = Histogram::new();
+    for record in records {
+        all.add(&record.tally.durations);
+    }
+    all
+}
+
+/// When the window began, in seconds since the run did.
+pub(super) fn started(timer: &Timer, records: &[FlowRecord], run_began: f64) -> f64 {
+    let begin = records.first().map_or(0, |record| record.window.begin);
+    // The timer's zero differs from the run's; the distance from now to the window is the same by both clocks.
+    (monotonic_raw_seconds() - run_began - timer.seconds(begin, timer.now())).max(0.0)
+}
+
+/// The metrics of a sample from the records of all threads. They share one window, which is over for all when the last
+/// of them has nothing left to do.
+pub(super) fn combine(
+    records: &[FlowRecord],
+    durations: &Histogram,
+    profile: FlowProfile,
+    timer: &Timer,
+    template: &Sample,
+) -> Vec<MetricSample> {
+    let of = |kind: &FlowMetric| {
+        let (name, unit, better) = kind.metric();
+        let taking_part = taking_part(*kind, records);
+        let per_thread: Vec<ThreadShare> = taking_part.map(|record| share_of(*kind, record, timer)).collect();
+        let work: f64 = per_thread.iter().map(|share| share.work).sum();
+        let seconds = per_thread.iter().map(|share| share.seconds).fold(0.0, f64::max);
+        let value = match kind {
+            FlowMetric::Latency => durations.quantile(0.5)?,
+            FlowMetric::LatencyOf(together) => durations.quantile(0.5)? / f64::from(*together),
+            kind => match carried(*kind, records) {
+                Carrying::Figure(value) => {
+                    // What is no rate has no work that would be divided among threads.
+                    let sample = Sample { value: value?, work: None, seconds, ..template.clone() };
+                    return Some(MetricSample { name, unit, better, sample });
+                }
+                Carrying::Rate => work / seconds,
+            },
+        };
+        let sample = Sample { value, work: Some(work), seconds, per_thread, ..template.clone() };
+        Some(MetricSample { name, unit, better, sample })
+    };
+    profile.metrics.iter().filter_map(of).collect()
+}
+
+/// The threads that have a part in a metric. Where some only time round trips while others only move bytes, those have none
+/// in the bytes, and these none in the latency.
+fn taking_part(kind: FlowMetric, records: &[FlowRecord]) -> impl Iterator<Item = &FlowRecord> {
+    let times = |record: &&FlowRecord| record.tally.durations.count() > 0;
+    let moves = |record: &&FlowRecord| record.tally.bytes > 0;
+    let mixed = records.iter().any(|record| times(&record) && !moves(&record))
+        && records.iter().any(|record| moves(&record) && !times(&record));
+    records.iter().filter(move |record| match kind {
+        FlowMetric::Latency => !mixed || times(record),
+        FlowMetric::Bytes => !mixed || moves(record),
+        _ => true,
+    })
+}
+
+/// One thread's share of a metric that is a rate or a latency.
+fn share_of(kind: FlowMetric, record: &FlowRecord, timer: &Timer) -> ThreadShare {
+    let tally = &record.tally;
+    let work = match kind {
+        FlowMetric::Bytes => tally.bytes as f64,
+        FlowMetric::Up => tally.carried.up_bytes as f64,
+        FlowMetric::Down => tally.bytes.saturating_sub(tally.carried.up_bytes) as f64,
+        // Only who times the operations counts them; the other side knows the same ones.
+        FlowMetric::LatencyOf(together) => tally.durations.count() as f64 * f64::from(together),
+        _ => tally.operations as f64,
+    };
+    ThreadShare { work, seconds: timer.seconds(record.window.begin, record.window.end), clock_hz: None }
+}
+
+/// What a metric of transfers comes to over all threads.
+enum Carrying {
+    /// It is work per second, like any other.
+    Rate,
+    /// It is this figure; `None` where it is not known.
+    Figure(Option<f64>),
+}
+
+/// A metric of transfers from the records of all threads. Shares are of all their datagrams together; jitter is the
+/// greatest of them.
+fn carried(kind: FlowMetric, records: &[FlowRecord]) -> Carrying {
+    let all = || records.iter().map(|record| &record.tally.carried);
+    let sum = |of: fn(&Carried) -> u64| all().map(of).sum::<u64>() as f64;
+    let share = |part: f64, of: f64| Some(part / of).filter(|share| share.is_finite());
+    let came = || sum(|one| one.datagrams_came);
+    Carrying::Figure(match kind {
+        FlowMetric::CpuCost => {
+            let bytes = records.iter().map(|record| record.tally.bytes).sum::<u64>() as f64;
+            let seconds = all().map(|one| one.cpu_seconds).sum::<Option<f64>>();
+            seconds.and_then(|seconds| share(seconds, bytes))
+        }
+        FlowMetric::Retransmits => all().map(|one| one.retransmits).sum::<Option<u64>>().map(|count| count as f64),
+        FlowMetric::Loss => {
+            let sent = sum(|one| one.datagrams_sent);
+            share(sent - came(), sent)
+        }
+        FlowMetric::Duplicates => share(sum(|one| one.duplicates), came()),
+        FlowMetric::Reordered => share(sum(|one| one.reordered), came()),
+        FlowMetric::Jitter => all().filter_map(|one| one.jitter_seconds).reduce(f64::max),
+        _ => return Carrying::Rate,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use model::sample::MetricName;
+
+    use super::*;
+
+    /// A record in nanoseconds of the system's timer: operations that took these times, one after the other.
+    fn record(window: Window, lengths: &[u64]) -> FlowRecord {
+        let mut tally = Tally::new(&Timer::system());
+        tally.begin(window);
+        let mut now = 0;
+        for length in lengths {
+            tally.note(now, now + length, 4096);
+            now += length;
+        }
+        FlowRecord { tally, window }
+    }
+
+    fn template() -> Sample {
+        Sample { start: 3.0, ..crate::tests::metric_sample(1.0).sample }
+    }
+
+    #[test]
+    fn only_what_ends_inside_the_window_counts() {
+        let window = Window { begin: 1_000_000, end: 2_000_000 };
+        let record = record(window, &[100_000; 40]);
+        assert_eq!((record.tally.operations, record.tally.bytes), (10, 40_960));
+        assert_eq!(record.tally.durations.count(), 10);
+    }
+
+    #[test]
+    fn rates_add_up_over_threads_and_a_latency_is_one_threads() {
+        const METRICS: &[FlowMetric] = &[FlowMetric::Requests, FlowMetric::Bytes, FlowMetric::Latency];
+        let window = Window { begin: 0, end: 1_000_000_000 };
+        let records = [record(window, &[1_000_000; 999]), record(window, &[2_000_000; 499])];
+        let profile = FlowProfile { metrics: METRICS, lead_microseconds: 0 };
+        let metrics = combine(&records, &merged(&records), profile, &Timer::system(), &template());
+        let value = |name: MetricName| metrics.iter().find(|metric| metric.name == name).unwrap().sample.value;
+        assert!((value(MetricName::Iops) - 1498.0).abs() < 1e-6);
+        assert!((value(MetricName::Throughput) - 1498.0 * 4096.0).abs() < 1e-3);
+        assert!((value(MetricName::Latency) / 1e-3 - 1.0).abs() < 2e-3, "two threads do not halve it");
+        assert_eq!(metrics[0].name, MetricName::Iops, "the profile's first is the headline");
+        assert_eq!(metrics[0].sample.per_thread.len(), 2);
+    }
+
+    #[test]
+    fn who_has_nothing_left_to_do_ends_early_and_the_last_one_ends_the_window() {
+        let window = Window { begin: 0, end: Window::NO_END };
+        let mut records = [record(window, &[1_000_000; 100]), record(window, &[2_000_000; 150])];
+        for (record, over) in records.iter_mut().zip([100_000_000, 300_000_000]) {
+            record.tally.over(over);
+            record.window = record.tally.window();
+        }
+        let profile = FlowProfile { metrics: &[FlowMetric::Requests], lead_microseconds: 0 };
+        let metrics = combine(&records, &merged(&records), profile, &Timer::system(), &template());
+        let sample = &metrics[0].sample;
+        assert!((sample.value - 250.0 / 0.3).abs() < 1e-6 && (sample.seconds - 0.3).abs() < 1e-12, "{sample:?}");
+        assert!((sample.per_thread.iter().map(|share| share.work).sum::<f64>() - 250.0).abs() < 1e-9);
+        assert!((sample.per_thread[0].seconds - 0.1).abs() < 1e-12);
+    }
+
+    #[test]
+    fn operations_timed_together_are_told_apart_in_the_latency() {
+        let window = Window { begin: 0, end: 1_000_000_000 };
+        let mut answering = Tally::new(&Timer::system());
+        answering.begin(window);
+        answering.came(5, 0);
+        let records = [record(window, &[1_000_000; 900]), FlowRecord { tally: answering, window }];
+        let profile = FlowProfile { metrics: &[FlowMetric::LatencyOf(250)], lead_microseconds: 0 };
+        let metrics = combine(&records, &merged(&records), profile, &Timer::system(), &template());
+        let sample = &metrics[0].sample;
+        assert!((sample.value / 4e-6 - 1.0).abs() < 2e-3, "{}", sample.value);
+        assert_eq!(sample.work, Some(225_000.0));
+    }
+
+    #[test]
+    fn transfers_have_their_directions_costs_and_losses() {
+        const METRICS: &[FlowMetric] = &[
+            FlowMetric::Bytes,
+            FlowMetric::Up,
+            FlowMetric::Down,
+            FlowMetric::CpuCost,
+            FlowMetric::Retransmits,
+            FlowMetric::Loss,
+            FlowMetric::Duplicates,
+            FlowMetric::Reordered,
+            FlowMetric::Jitter,
+        ];
+        let window = Window { begin: 0, end: 1_000_000_000 };
+        let record = |bytes, carried| {
+            let mut tally = Tally::new(&Timer::system());
+            tally.begin(window);
+            tally.counted_there(1, bytes);
+            tally.carried = carried;
+            FlowRecord { tally, window }
+        };
+        let up = Carried {
+            up_bytes: 600,
+            cpu_seconds: Some(3.0),
+            retransmits: Some(2),
+            datagrams_sent: 100,
+            datagrams_came: 80,
+            duplicates: 8,
+            reordered: 4,
+            jitter_seconds: Some(0.5),
+            above_goal: false,
+        };
+        let down = Carried { up_bytes: 0, cpu_seconds: Some(1.0), jitter_seconds: None, ..up };
+        let profile = FlowProfile { metrics: METRICS, lead_microseconds: 0 };
+        let values = |records: &[FlowRecord]| -> Vec<(&'static str, f64)> {
+            let metrics = combine(records, &merged(records), profile, &Timer::system(), &template());
+            metrics.iter().map(|metric| (metric.name.name(), metric.sample.value)).collect()
+        };
+        let expected = [
+            ("throughput", 1000.0),
+            ("throughput_up", 600.0),
+            ("throughput_down", 400.0),
+            ("cpu_cost", 4e-3),
+            ("retransmits", 4.0),
+            ("loss", 0.2),
+            ("duplicates", 0.1),
+            ("reordered", 0.05),
+            ("jitter", 0.5),
+        ];
+        let found = values(&[record(600, up), record(400, down)]);
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().zip(expected) {
+            assert!(found.0 == expected.0 && (found.1 - expected.1).abs() < 1e-12, "{found:?} {expected:?}");
+        }
+        let unknown = Carried { cpu_seconds: None, retransmits: None, datagrams_sent: 0, datagrams_came: 0, ..down };
+        let found = values(&[record(1, unknown)]);
+        assert_eq!(
+            found.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+            ["throughput", "throughput_up", "throughput_down"]
+        );
+    }
+
+    #[test]
+    fn round_trips_beside_streams_have_each_their_own_threads() {
+        let window = Window { begin: 0, end: 1_000_000_000 };
+        let mut probing = Tally::new(&Timer::system());
+        probing.begin(window);
+        (0..400).for_each(|probe| probing.note(probe, probe + 1_000_000, 0));
+        let stream = |bytes| {
+            let mut tally = Tally::new(&Timer::system());
+            tally.begin(window);
+            tally.came(5, bytes);
+            FlowRecord { tally, window }
+        };
+        let records = [FlowRecord { tally: probing, window }, stream(600), stream(400)];
+        let profile = FlowProfile { metrics: &[FlowMetric::Latency, FlowMetric::Bytes], lead_microseconds: 0 };
+        let metrics = combine(&records, &merged(&records), profile, &Timer::system(), &template());
+        let [latency, bytes] = &metrics[..] else { panic!("{metrics:?}") };
+        assert!((latency.sample.value / 1e-3 - 1.0).abs() < 2e-3);
+        assert_eq!((latency.sample.work, latency.sample.per_thread.len()), (Some(400.0), 1));
+        assert_eq!((bytes.sample.work, bytes.sample.per_thread.len()), (Some(1000.0), 2));
+        assert!((bytes.sample.value - 1000.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_tail_of_a_latency_is_that_of_all_threads_together() {
+        let window = Window { begin: 0, end: 1_000_000_000 };
+        // One of 20 000 round trips took 50 ms, on the third of four threads, and three of them 5 ms.
+        let of = |slow: &[u64]| record(window, &[vec![10_000; 4999], slow.to_vec()].concat());
+        let records = [of(&[10_000]), of(&[5_000_000, 5_000_000]), of(&[50_000_000]), of(&[5_000_000, 10_000])];
+        let all = merged(&records);
+        let near = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 2e-3, "{found} {expected}");
+        let text = all.encode().unwrap();
+        let found = Histogram::decode(&text).unwrap().percentiles().unwrap();
+        assert_eq!(found.count, 20_002);
+        near(found.p50, 10e-6);
+        near(found.p99_9, 10e-6);
+        near(found.p99_99, 5e-3);
+        near(found.max, 50e-3);
+    }
+
+    #[test]
+    fn an_operation_that_is_not_timed_has_no_latency() {
+        let window = Window { begin: 0, end: 1_000_000_000 };
+        let mut tally = Tally::new(&Timer::system());
+        tally.begin(window);
+        tally.came(5, 1 << 20);
+        tally.came(1_000_000_000, 1 << 20);
+        let records = [FlowRecord { tally, window }];
+        let profile = FlowProfile { metrics: &[FlowMetric::Bytes, FlowMetric::Latency], lead_microseconds: 0 };
+        let metrics = combine(&records, &merged(&records), profile, &Timer::system(), &template());
+        assert_eq!(metrics.len(), 1);
+        assert!((metrics[0].sample.value - f64::from(1 << 20)).abs() < 1e-6);
+    }
+}
