@@ -179,7 +179,6 @@ fn tell_sample(launch: &Launch, job: JobProfile, bound: crate::engine::Profile) 
 
 #[cfg(test)]
 mod tests {
-    use model::sample::MetricName;
     use model::wire::{MetricSample, Task};
 
     use super::super::thread;
