@@ -65,7 +65,7 @@ pub(crate) fn conditions(
     best: Option<f64>,
     machine: &Machine,
 ) -> Conditions {
-    let clocks = metrics.iter().find(|metric| metric.name == MetricName::Clock.name());
+    let clocks = metrics.iter().find(|metric| metric.name == MetricName::Clock);
     let mut conditions = Conditions {
         clock_hz: clocks.map(|clock| clock.summary.median),
         clock_start_hz: clocks.and_then(|clock| Some(clock.samples.first()?.value)),
@@ -226,7 +226,7 @@ fn disturbed_launches(headline: &Metric, found: &[Warning], launches: &[Launched
 
 /// Whether a warning says that others left something below grade A.
 fn is_by_others(warning: &Warning) -> bool {
-    let of_others = WARNINGS.iter().any(|rule| rule.cause == Cause::Others && rule.code.name() == warning.code);
+    let of_others = WARNINGS.iter().any(|rule| rule.cause == Cause::Others && warning.code == rule.code);
     of_others && warning.grade > Grade::A
 }
 
@@ -250,7 +250,7 @@ pub(crate) fn disturbed(planned: &Planned, launch: &Launched, best: Option<f64>)
     let mut found = others::warnings(planned, &conditions, &Scale::of(planned, &[&launch]));
     found.extend(around::warnings(planned, &conditions));
     found.retain(is_by_others);
-    let is_share = |warning: &Warning| warning.code.parse().is_ok_and(WarningCode::is_share_of_the_rate);
+    let is_share = |warning: &Warning| warning.code.known().is_some_and(WarningCode::is_share_of_the_rate);
     let share = |warning: &Warning| warning.figure.filter(|_| is_share(warning));
     (!found.is_empty()).then(|| found.iter().filter_map(share).fold(0.0, f64::max).min(1.0))
 }

@@ -645,7 +645,7 @@ mod tests {
         let machine = machine_with_cpus(2);
         let (cpus, warning) = place(4, &machine);
         assert_eq!(cpus, [0, 1, 0, 1]);
-        assert_eq!(warning.unwrap().code, "oversubscribed");
+        assert_eq!(warning.unwrap().code, WarningCode::Oversubscribed);
         assert!(place(2, &machine).1.is_none());
     }
 

@@ -12,7 +12,7 @@ pub mod surroundings;
 pub mod unit;
 pub mod warning;
 pub mod wire;
-mod words;
+pub mod words;
 
 pub use benchmark::{experiment, io, isa, linpack};
 pub use document::{comparison, doctor, peak, reference, sample};

@@ -7,6 +7,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::words::Named;
+
 crate::words::words! {
     /// How far a number can be trusted.
     Grade, "grade", {
@@ -420,7 +422,7 @@ impl WarningCode {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
     /// Its kind. A document of a later version may hold kinds that this one does not know, so it is text here.
-    pub code: String,
+    pub code: Named<WarningCode>,
     /// What was seen, with its figure, and what it does to the number.
     pub text: String,
     /// What to do about it.
@@ -449,7 +451,7 @@ impl Warning {
             (false, false) => Grade::A,
         };
         let text = format!("{seen} {}", rule.consequence);
-        Self { code: code.name().into(), text, advice: rule.advice.into(), figure: Some(figure), grade }
+        Self { code: code.into(), text, advice: rule.advice.into(), figure: Some(figure), grade }
     }
 
     /// The warning, where its figure is worth one: from the threshold of grade B on. Kinds without one are always worth

@@ -1,4 +1,11 @@
-//! The macro that makes an enum of names.
+//! Enums whose members have one name each in documents, ids and options; and such a name in a document, where it may be
+//! one of a later version.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Builds an enum whose members have one wire name each, with `ALL`, `name`, `Display` and `FromStr`.
 macro_rules! words {
@@ -14,6 +21,14 @@ macro_rules! words {
             /// The name in ids, documents and options.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$member => $name,)+ }
+            }
+        }
+
+        impl $crate::words::Word for $type {
+            const ALL: &'static [Self] = Self::ALL;
+
+            fn name(self) -> &'static str {
+                Self::name(self)
             }
         }
 
@@ -36,3 +51,109 @@ macro_rules! words {
     };
 }
 pub(crate) use words;
+
+/// An enum made by [`words`].
+pub trait Word: Copy + Eq + 'static {
+    /// Every member, in the table's order.
+    const ALL: &'static [Self];
+
+    /// The name in ids, documents and options.
+    fn name(self) -> &'static str;
+}
+
+/// A name in a document: one that this version knows, or one of a later version, which is kept as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Named<W> {
+    /// A name that this version knows.
+    Known(W),
+    /// A name of a later version.
+    Other(String),
+}
+
+impl<W: Word> Named<W> {
+    /// The name as it stands in the document.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Known(word) => word.name(),
+            Self::Other(name) => name,
+        }
+    }
+
+    /// The member, where this version knows the name.
+    pub fn known(&self) -> Option<W> {
+        match self {
+            Self::Known(word) => Some(*word),
+            Self::Other(_) => None,
+        }
+    }
+}
+
+impl<W: Word> From<W> for Named<W> {
+    fn from(word: W) -> Self {
+        Self::Known(word)
+    }
+}
+
+impl<W: Word> From<&str> for Named<W> {
+    fn from(name: &str) -> Self {
+        let known = W::ALL.iter().find(|word| word.name() == name);
+        known.map_or_else(|| Self::Other(name.to_owned()), |word| Self::Known(*word))
+    }
+}
+
+impl<W: Word> From<String> for Named<W> {
+    fn from(name: String) -> Self {
+        Self::from(name.as_str())
+    }
+}
+
+impl<W: Word> PartialEq<W> for Named<W> {
+    fn eq(&self, word: &W) -> bool {
+        self.known() == Some(*word)
+    }
+}
+
+impl<W: Word> Ord for Named<W> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_str().cmp(other.as_str())
+    }
+}
+
+impl<W: Word> PartialOrd for Named<W> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<W: Word> fmt::Display for Named<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl<W: Word> Serialize for Named<W> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de, W: Word> Deserialize<'de> for Named<W> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::from)
+    }
+}
+
+/// In the schema it is any string.
+impl<W> JsonSchema for Named<W> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        String::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
+}

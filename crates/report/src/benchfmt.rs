@@ -109,7 +109,7 @@ fn number(value: f64) -> String {
 /// The unit of a metric's values, and how many of it one of the base unit is. Units are names without blanks, and those
 /// of one line differ, so all but the metrics that Go has too are told with their names.
 fn unit(metric: &Metric) -> (String, f64) {
-    let name = unit_name(&metric.name);
+    let name = unit_name(metric.name.as_str());
     match (metric.name.as_str(), metric.unit) {
         ("throughput", unit) => (unit.to_string(), 1.0),
         ("latency", Unit::Second) => ("ns/op".to_owned(), NANO),

@@ -284,7 +284,7 @@ fn metric_fields(metric: Option<&Metric>) -> Vec<String> {
     let [low, high] = summary.ci95.map_or([None; 2], |interval| interval.map(Some));
     let peak = shown_peak(metric);
     let mut fields =
-        vec![metric.name.clone(), metric.unit.to_string(), metric.better.to_string(), summary.n.to_string()];
+        vec![metric.name.to_string(), metric.unit.to_string(), metric.better.to_string(), summary.n.to_string()];
     fields.extend(
         [Some(summary.median), low, high, Some(summary.min), Some(summary.max), Some(summary.mean)].map(figure),
     );

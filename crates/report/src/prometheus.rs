@@ -105,7 +105,7 @@ fn add_run(exposition: &mut Exposition, document: &Document) {
     }
     let mut warned: BTreeMap<&str, u32> = BTreeMap::new();
     for warning in document.experiments.iter().flat_map(|row| &row.warnings) {
-        *warned.entry(&warning.code).or_default() += 1;
+        *warned.entry(warning.code.as_str()).or_default() += 1;
     }
     for (code, count) in warned {
         exposition.add("assay_warnings", "Warnings by kind, over all rows.", &[("code", code)], f64::from(count));
@@ -128,9 +128,9 @@ fn add_row(exposition: &mut Exposition, row: &Row) {
 
 fn add_metric(exposition: &mut Exposition, row: &Row, metric: &Metric) {
     let own = [("id", row.id.as_str()), ("area", row.area.name())];
-    let stem = name_part(&metric.name);
+    let stem = name_part(metric.name.as_str());
     let name = |part: &str| format!("assay_{stem}{part}{}", suffix(&stem, metric.unit));
-    let of = one_line(&metric.name);
+    let of = one_line(metric.name.as_str());
     let summary = &metric.summary;
     exposition.add(&name(""), &format!("Median of {of}."), &own, summary.median);
     if let Some([low, high]) = summary.ci95 {
@@ -150,7 +150,7 @@ fn add_metric(exposition: &mut Exposition, row: &Row, metric: &Metric) {
     if let Some(stddev) = summary.stddev {
         exposition.add(&name("_stddev"), &format!("Standard deviation of the samples of {of}."), &own, stddev);
     }
-    let counted = [own[0], own[1], ("metric", &metric.name)];
+    let counted = [own[0], own[1], ("metric", metric.name.as_str())];
     exposition.add("assay_samples", "Samples of a metric.", &counted, f64::from(summary.n));
     if let Some(found) = &summary.percentiles {
         // A label "quantile" is for summaries alone.
@@ -165,7 +165,7 @@ fn add_metric(exposition: &mut Exposition, row: &Row, metric: &Metric) {
         exposition.add(&name("_peak"), &format!("Limits of {of} by what they rest on."), &labels, peak.value);
     }
     if let Some(efficiency) = metric.efficiency {
-        let labels = [own[0], own[1], ("metric", &metric.name), ("of", efficiency.of.name())];
+        let labels = [own[0], own[1], ("metric", metric.name.as_str()), ("of", efficiency.of.name())];
         exposition.add("assay_efficiency_ratio", "Share of the peak that was reached.", &labels, efficiency.value);
     }
     for reference in &metric.references {
@@ -174,7 +174,7 @@ fn add_metric(exposition: &mut Exposition, row: &Row, metric: &Metric) {
         let labels = [own[0], own[1], ("tool", &reference.tool), ("version", version)];
         exposition.add(&name("_reference"), &format!("What a trusted tool measured of {of}."), &labels, median);
         if let Some(ratio) = reference.ratio {
-            let labels = [own[0], own[1], ("metric", &metric.name), ("tool", &reference.tool)];
+            let labels = [own[0], own[1], ("metric", metric.name.as_str()), ("tool", &reference.tool)];
             exposition.add("assay_reference_ratio", "Ours over that of a trusted tool.", &labels, ratio);
         }
     }

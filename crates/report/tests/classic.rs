@@ -256,7 +256,7 @@ fn a_latency_below_the_least_mean_has_no_efficiency() {
     };
     assert!(first(&document).latency_efficiency.is_some_and(|share| share < 0.1));
     for metric in document.experiments.iter_mut().flat_map(|row| &mut row.metrics) {
-        if metric.name == "latency" {
+        if metric.name.as_str() == "latency" {
             metric.summary.median = 1e-9;
         }
     }

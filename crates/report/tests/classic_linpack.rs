@@ -31,7 +31,7 @@ fn params(n: u64, threads: u32) -> LinpackParams {
 /// A metric with these samples, each of a repetition of its own.
 fn metric(like: &Metric, name: MetricName, unit: Unit, values: &[(f64, f64)]) -> Metric {
     let mut metric = like.clone();
-    (metric.name, metric.unit) = (name.name().to_owned(), unit);
+    (metric.name, metric.unit) = (name.into(), unit);
     let template = metric.samples[0].clone();
     metric.samples = (0_u32..)
         .zip(values)
@@ -120,11 +120,12 @@ fn only_solutions_of_the_classic_run_belong_to_the_table() {
 #[test]
 fn a_residual_that_is_too_large_never_passes() {
     let mut document = run();
-    let residual = document.experiments[0].metrics.iter_mut().find(|metric| metric.name == "residual").unwrap();
+    let residual =
+        document.experiments[0].metrics.iter_mut().find(|metric| metric.name.as_str() == "residual").unwrap();
     (residual.samples[0].value, residual.samples[1].value) = (16.0, f64::NAN);
     let series = &table(&document).series[1];
     assert_eq!(series.sizes[1].trials.iter().map(|trial| trial.passes).collect::<Vec<_>>(), [Some(false); 2]);
-    document.experiments[0].metrics.retain(|metric| metric.name == "throughput");
+    document.experiments[0].metrics.retain(|metric| metric.name.as_str() == "throughput");
     let unknown = &table(&document).series[1].sizes[1].trials;
     assert!(unknown.iter().all(|trial| trial.passes.is_none() && trial.residual.is_none()));
 }

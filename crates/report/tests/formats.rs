@@ -524,7 +524,7 @@ fn a_failed_row_is_a_failure_and_a_skipped_one_is_skipped() {
         assert_eq!(has("skipped"), row.status == Status::Skipped, "{}", row.id);
         let output = case.children().find(|child| child.has_tag_name("system-out"));
         for warning in &row.warnings {
-            assert!(output.unwrap().text().unwrap().contains(&warning.code), "{}", row.id);
+            assert!(output.unwrap().text().unwrap().contains(warning.code.as_str()), "{}", row.id);
         }
     }
     let suite = read.descendants().find(|node| node.attribute("name") == Some("cpu")).unwrap();

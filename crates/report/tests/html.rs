@@ -84,7 +84,7 @@ fn hostile() -> Document {
     for (index, row) in document.experiments.iter_mut().enumerate() {
         row.reason = row.reason.as_ref().map(|_| text(index));
         for warning in &mut row.warnings {
-            (warning.code, warning.text, warning.advice) = (text(index), text(index + 1), text(index + 2));
+            (warning.code, warning.text, warning.advice) = (text(index).into(), text(index + 1), text(index + 2));
         }
         for metric in &mut row.metrics {
             for peak in &mut metric.peaks {

@@ -30,7 +30,7 @@ fn params(op: LinpackOp, n: u64, threads: u32) -> LinpackParams {
 
 fn metric(like: &Metric, name: MetricName, unit: Unit, median: f64) -> Metric {
     let mut metric = like.clone();
-    (metric.name, metric.unit, metric.summary.median) = (name.name().to_owned(), unit, median);
+    (metric.name, metric.unit, metric.summary.median) = (name.into(), unit, median);
     metric.summary.ci95 = Some([median * 0.99, median * 1.01]);
     metric.efficiency = None;
     metric

@@ -314,7 +314,7 @@ fn what_a_disk_was_given_to_write_is_told_at_the_end() {
     });
     let samples = |document: &mut Document, id: &str, work: f64| {
         let row = document.experiments.iter_mut().find(|row| row.id.contains(id)).unwrap();
-        let metric = row.metrics.iter_mut().find(|metric| metric.name == "throughput").unwrap();
+        let metric = row.metrics.iter_mut().find(|metric| metric.name.as_str() == "throughput").unwrap();
         metric.samples.iter_mut().for_each(|sample| sample.work = Some(work));
         metric.samples.len() as f64
     };

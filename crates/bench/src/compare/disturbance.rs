@@ -25,7 +25,7 @@ pub(super) struct Seen<'a> {
 
 /// The kind of a warning; `None` for one of a later version.
 pub(super) fn code(warning: &Warning) -> Option<WarningCode> {
-    warning.code.parse().ok()
+    warning.code.known()
 }
 
 /// Both sides of a pair with their names.

@@ -85,8 +85,8 @@ pub(super) fn explain(pair: &Pair<'_>, row: &Compared, known: &Known<'_>) -> Opt
 /// The explanation of a row that was measured in turn, both sides given as one row each: others disturb both alike, so
 /// that only what differs between them, and the samples themselves, explain anything.
 pub(crate) fn explain_live(base: &Row, new: &Row, row: &Compared) -> Option<String> {
-    let base_metric = base.metrics.iter().find(|metric| metric.name == row.metric)?;
-    let new_metric = new.metrics.iter().find(|metric| metric.name == row.metric)?;
+    let base_metric = base.metrics.iter().find(|metric| metric.name.as_str() == row.metric)?;
+    let new_metric = new.metrics.iter().find(|metric| metric.name.as_str() == row.metric)?;
     let pair = Pair { base, new, base_metric, new_metric };
     explain(&pair, row, &Known { seen: None, hiding: None, noise_is_own: true })
 }

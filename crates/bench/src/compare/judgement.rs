@@ -105,7 +105,7 @@ impl Measured<'_> {
         let mut row = Compared {
             id: pair.base.id.clone(),
             id_new: None,
-            metric: metric.name.clone(),
+            metric: metric.name.to_string(),
             unit: metric.unit,
             better: metric.better,
             verdict,

@@ -529,7 +529,7 @@ fn derived_metrics_are_not_compared() {
     let with = |day: u32, names: [&str; 4]| {
         let mut document = one_row(day, &around(100.0, 0.004, 9, u64::from(day)));
         let template = document.experiments[0].metrics[0].clone();
-        let named = |name: &&str| Metric { name: (*name).to_owned(), ..template.clone() };
+        let named = |name: &&str| Metric { name: (*name).into(), ..template.clone() };
         document.experiments[0].metrics = names.iter().map(named).collect();
         document
     };

@@ -149,7 +149,7 @@ pub(super) fn of_warning(warning: Warning) -> Check {
         Grade::B => CheckStatus::Warning,
         Grade::C => CheckStatus::Bad,
     };
-    Check { code: warning.code, status, text: warning.text, advice: warning.advice, figure: warning.figure }
+    Check { code: warning.code.to_string(), status, text: warning.text, advice: warning.advice, figure: warning.figure }
 }
 
 #[cfg(test)]

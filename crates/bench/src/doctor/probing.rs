@@ -82,7 +82,7 @@ pub(super) fn checks(rows: &Result<Vec<Row>, String>) -> Vec<Check> {
     let mut checks = vec![probe(rows)];
     let measured: Vec<&Row> = rows.iter().filter(|row| row.status == Status::Ok).collect();
     let warnings = measured.iter().flat_map(|row| &row.warnings);
-    let known = |warning: &&Warning| warning.code.parse().is_ok_and(concerns);
+    let known = |warning: &&Warning| warning.code.known().is_some_and(concerns);
     checks.extend(warnings.filter(known).cloned().map(of_warning));
     let conditions: Vec<&Conditions> = measured.iter().map(|row| &row.conditions).collect();
     checks.extend(in_order(&conditions));

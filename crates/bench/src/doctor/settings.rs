@@ -187,7 +187,7 @@ fn memory(facts: &Facts<'_>) -> Vec<Check> {
 fn free_memory(facts: &Facts<'_>, largest: Option<u64>) -> Check {
     let Some(largest) = largest else { return told("free_memory", "Not known: no row of the plan needs memory.") };
     let cached = facts.rows.iter().flat_map(|row| &row.warnings);
-    let cached = cached.filter(|warning| warning.code == WarningCode::PossiblyCached.name());
+    let cached = cached.filter(|warning| warning.code == WarningCode::PossiblyCached);
     let figure = cached.filter_map(|warning| warning.figure).fold(0.0, f64::max);
     let available =
         facts.machine.memory.available_bytes.map(|bytes| format!("{} of memory are free; ", rounded(bytes)));

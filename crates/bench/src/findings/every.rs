@@ -58,7 +58,7 @@ fn disturbed(area: Area, measured: &[&Row]) -> Option<Finding> {
     (!rows.is_empty()).then_some(())?;
     let cause = |row: &Row| -> String {
         let is_cause = |rule: &&WarningRule| {
-            row.warnings.iter().any(|warning| warning.code == rule.code.name() && warning.grade == Grade::C)
+            row.warnings.iter().any(|warning| warning.code == rule.code && warning.grade == Grade::C)
         };
         let found = WARNINGS.iter().find(is_cause);
         found.map_or_else(|| "grade C".to_owned(), |rule| rule.code.name().replace('_', " ").replace("cpu", "CPU"))
@@ -110,8 +110,7 @@ pub(super) fn what_to_try(rows: &[Row]) -> Vec<Finding> {
 /// The warning that keeps the most of an area's rows below grade A, with these rows; `None` where nothing does.
 fn most_helpful<'a>(measured: &[&'a Row]) -> Option<(&'static WarningRule, Vec<&'a Row>)> {
     let with = |code: WarningCode| -> Vec<&'a Row> {
-        let costs =
-            |row: &Row| row.warnings.iter().any(|warning| warning.code == code.name() && warning.grade > Grade::A);
+        let costs = |row: &Row| row.warnings.iter().any(|warning| warning.code == code && warning.grade > Grade::A);
         measured.iter().copied().filter(|row| costs(row)).collect()
     };
     let helped = WARNINGS.iter().map(|rule| (rule, with(rule.code)));

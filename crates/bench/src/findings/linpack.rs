@@ -171,7 +171,7 @@ mod tests {
         let chosen = LinpackChoices { n: true, lda: true, ..LinpackChoices::default() };
         (row.id, row.area) = (linpack_id(&params, chosen), Area::Linpack);
         row.params = Params::Linpack(params);
-        row.metrics[0].name = MetricName::Throughput.name().to_owned();
+        row.metrics[0].name = MetricName::Throughput.into();
         known(&mut row.metrics[0].summary, rate);
         let seen = LinpackConditions { fma_flop_per_second: Some(100e9), ..LinpackConditions::default() };
         row.conditions.linpack = Some(seen);

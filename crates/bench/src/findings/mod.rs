@@ -81,8 +81,7 @@ fn chosen(area: Area, found: Vec<Finding>) -> Vec<Finding> {
 /// Rows that differ in their threads alone, by the id without them, each ascending in threads; of rows that compute, only
 /// as long as no two threads take turns on a CPU.
 fn series<'a>(quiet: &[&'a Row]) -> Vec<Vec<&'a Row>> {
-    let turns = WarningCode::Oversubscribed.name();
-    let takes_turns = |row: &Row| row.warnings.iter().any(|warning| warning.code == turns);
+    let takes_turns = |row: &Row| row.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed);
     let mut series: Vec<(String, Vec<&'a Row>)> = Vec::new();
     for row in quiet.iter().copied().filter(|row| !takes_turns(row) || matches!(row.area, Area::Disk | Area::Net)) {
         let stem = stem(row);

@@ -133,7 +133,7 @@ fn together(area: Area, steps: &[Step<'_>], machine: &Machine) -> Option<Finding
 /// What stops a rate, as far as it was seen: a quota, others on the same cores, the clock; else what the area's threads
 /// share.
 fn why(step: &Step<'_>, machine: &Machine) -> String {
-    let has = |code: WarningCode| step.last.warnings.iter().any(|warning| warning.code == code.name());
+    let has = |code: WarningCode| step.last.warnings.iter().any(|warning| warning.code == code);
     let cores = machine.cpu.one_per_core(&machine.cpu.available_cpus).len();
     let clocks = step.first.conditions.clock_hz.zip(step.last.conditions.clock_hz);
     let falls = clocks.filter(|(first, last)| *first > 0.0 && *last > 0.0 && last / first < CLOCK_FALLS);

@@ -220,7 +220,7 @@ mod tests {
     }
 
     fn codes(conditions: &Conditions) -> Vec<String> {
-        warnings(&planned(), conditions).into_iter().map(|warning| warning.code).collect()
+        warnings(&planned(), conditions).into_iter().map(|warning| warning.code.to_string()).collect()
     }
 
     #[test]

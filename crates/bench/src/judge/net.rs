@@ -266,7 +266,7 @@ pub(super) mod tests {
         let mut row = Row::planned(&planned.experiment, "");
         let metric = |name: MetricName, median: f64| {
             let mut metric = document().experiments[0].metrics[0].clone();
-            metric.name = name.name().to_owned();
+            metric.name = name.into();
             metric.summary.median = median;
             metric.summary.percentiles = None;
             metric.samples = vec![Sample { work: Some(bytes), seconds: 0.5, ..metric_sample(2.0 * bytes).sample }; 2];
@@ -364,7 +364,7 @@ pub(super) mod tests {
     }
 
     fn codes(params: &NetParams, seen: NetConditions, bytes: f64) -> Vec<String> {
-        warnings(&row(params.clone(), seen, bytes), &[]).into_iter().map(|warning| warning.code).collect()
+        warnings(&row(params.clone(), seen, bytes), &[]).into_iter().map(|warning| warning.code.to_string()).collect()
     }
 
     #[test]

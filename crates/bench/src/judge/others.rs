@@ -60,7 +60,7 @@ impl Taken {
 
 /// Whether the threads of the row take turns on its CPUs.
 pub(super) fn own_turns(planned: &Planned) -> bool {
-    planned.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed.name())
+    planned.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed)
 }
 
 fn lost(share: Option<f64>) -> f64 {
@@ -98,7 +98,7 @@ pub(super) fn warnings(planned: &Planned, conditions: &Conditions, scale: &Scale
     .flatten()
     .collect();
     let stopped = [WarningCode::CpuQuota, WarningCode::CpuShared, WarningCode::TimeLost];
-    let is_named = found.iter().any(|warning| stopped.iter().any(|code| warning.code == code.name()));
+    let is_named = found.iter().any(|warning| stopped.iter().any(|code| warning.code == *code));
     // Rows that wait have no share of a CPU: there the kernel works for us in between.
     let counts = !is_named && !own_turns(planned) && conditions.cpu_share.is_some();
     found.into_iter().chain(counts.then(|| interrupted(switches, scale)).flatten()).collect()
@@ -118,7 +118,7 @@ mod tests {
     use crate::tests::planned;
 
     fn codes_with(conditions: &Conditions, scale: &Scale) -> Vec<String> {
-        warnings(&planned(), conditions, scale).into_iter().map(|warning| warning.code).collect()
+        warnings(&planned(), conditions, scale).into_iter().map(|warning| warning.code.to_string()).collect()
     }
 
     fn codes(conditions: &Conditions) -> Vec<String> {

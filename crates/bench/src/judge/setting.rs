@@ -105,7 +105,10 @@ mod tests {
         let mut row = Row::planned(&planned.experiment, "");
         row.area = area;
         row.params = params.unwrap_or(row.params);
-        warnings(&planned, &row, settings).into_iter().map(|warning| (warning.code, warning.grade)).collect()
+        warnings(&planned, &row, settings)
+            .into_iter()
+            .map(|warning| (warning.code.to_string(), warning.grade))
+            .collect()
     }
 
     fn of_cpu(cpus: &[u32], settings: &Settings) -> Vec<(String, Grade)> {

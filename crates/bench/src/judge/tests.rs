@@ -126,7 +126,7 @@ fn judged(area: Area, params: Params, launches: &[Launched]) -> Row {
 }
 
 fn codes(area: Area, params: Params, launches: &[Launched]) -> Vec<String> {
-    judged(area, params, launches).warnings.into_iter().map(|warning| warning.code).collect()
+    judged(area, params, launches).warnings.into_iter().map(|warning| warning.code.to_string()).collect()
 }
 
 fn cpu(launches: &[Launched]) -> Vec<String> {
@@ -161,7 +161,7 @@ fn what_is_said_of_the_warm_up_is_what_was_seen_of_it() {
     let text = |change| {
         let launches = all(|launch| (launch.seen.warm_up_change, launch.seen.waiting) = (change, true));
         let found = judged(Area::Disk, Params::Disk(disk_params(32)), &launches);
-        found.warnings.into_iter().find(|warning| warning.code == "not_steady").map(|warning| warning.text)
+        found.warnings.into_iter().find(|warning| warning.code.as_str() == "not_steady").map(|warning| warning.text)
     };
     // Of a device a fifth is usual; beyond it all of it is told.
     let told = text(Some(0.55)).unwrap();
@@ -313,7 +313,7 @@ fn launches_that_differ_widen_the_interval() {
     let found = |samples: Vec<Sample>| -> Vec<String> {
         let row = judged(Area::Cpu, planned.experiment.params.clone(), &[quiet()]);
         let metric = Metric { samples, ..row.metrics[0].clone() };
-        spread(&planned, &metric).into_iter().map(|warning| warning.code).collect()
+        spread(&planned, &metric).into_iter().map(|warning| warning.code.to_string()).collect()
     };
     let at = [10.0, 13.0, 9.0, 12.0, 8.5, 11.0, 14.0, 9.5];
     let apart = (1..).zip(at).flat_map(|(launch, at)| [0.0, 0.1, -0.1].map(|x| sample(launch, at + x))).collect();
@@ -325,7 +325,7 @@ fn launches_that_differ_widen_the_interval() {
 #[test]
 fn a_first_sample_is_slow_only_in_the_direction_that_is_worse() {
     let low = stats::Warning::FirstApart { ratio: 0.8 };
-    assert_eq!(of_values(&low, Better::Higher).unwrap().code, "slow_first");
+    assert_eq!(of_values(&low, Better::Higher).unwrap().code, WarningCode::SlowFirst);
     assert!(of_values(&low, Better::Lower).is_none(), "a low latency is no slow start");
 }
 
@@ -426,7 +426,10 @@ fn of_devices(check: &mut impl FnMut(WarningCode, &[String])) {
     check(WarningCode::DeviceThrottled, &found);
     let slow = DiskConditions { mean_latency_seconds: Some(1e-3), ..DiskConditions::default() };
     let row = disk::tests::row(disk_params(1), slow, &disk::tests::QUIET);
-    check(WarningCode::LittlesLaw, &disk::warnings(&row).into_iter().map(|one| one.code).collect::<Vec<_>>());
+    check(
+        WarningCode::LittlesLaw,
+        &disk::warnings(&row).into_iter().map(|one| one.code.to_string()).collect::<Vec<_>>(),
+    );
 }
 
 #[test]
@@ -463,18 +466,21 @@ fn every_code_about_a_measurement_can_be_raised_by_what_is_seen() {
     of_devices(&mut check);
     let net = NetConditions { link_bytes: Some(50 << 20), lost: Some(1000), ..NetConditions::default() };
     let mut row = judged(Area::Net, net_params(), &waiting(None, Some(net)));
-    check(WarningCode::OtherNetTraffic, &row.warnings.iter().map(|one| one.code.clone()).collect::<Vec<_>>());
-    check(WarningCode::DatagramsLost, &net::warnings(&row, &[]).into_iter().map(|one| one.code).collect::<Vec<_>>());
+    check(WarningCode::OtherNetTraffic, &row.warnings.iter().map(|one| one.code.to_string()).collect::<Vec<_>>());
+    check(
+        WarningCode::DatagramsLost,
+        &net::warnings(&row, &[]).into_iter().map(|one| one.code.to_string()).collect::<Vec<_>>(),
+    );
     for (code, params, seen, bytes) in net::tests::raising() {
         let found = net::warnings(&net::tests::row(params, seen, bytes), &[]);
-        check(code, &found.into_iter().map(|one| one.code).collect::<Vec<_>>());
+        check(code, &found.into_iter().map(|one| one.code.to_string()).collect::<Vec<_>>());
     }
     let drifting = (0..9).map(|index| metric_sample(3e9 * (1.0 - 0.02 * f64::from(index))).sample);
     row.metrics[1].samples = drifting.collect();
-    check(WarningCode::ClockMoved, &clock(&row).into_iter().map(|one| one.code).collect::<Vec<_>>());
+    check(WarningCode::ClockMoved, &clock(&row).into_iter().map(|one| one.code.to_string()).collect::<Vec<_>>());
     row.metrics[0].samples = (1..9).map(|round| metric_sample(1e9 / f64::from(round)).sample).collect();
-    check(WarningCode::NoSteadyState, &[disk::steady::warning(&row).unwrap().code]);
-    check(WarningCode::DisturbedBlocks, &[disturbed_blocks(0.5, 3).unwrap().code]);
+    check(WarningCode::NoSteadyState, &[disk::steady::warning(&row).unwrap().code.to_string()]);
+    check(WarningCode::DisturbedBlocks, &[disturbed_blocks(0.5, 3).unwrap().code.to_string()]);
     let missing: Vec<&WarningCode> = WarningCode::ALL
         .iter()
         .filter(|code| matches!(code.rule().cause, Cause::Others | Cause::Setting | Cause::Method))

@@ -138,7 +138,8 @@ fn of_row(rows: &[[&Row; 2]]) -> Vec<Compared> {
 
 /// New and base of each pair that has this metric.
 fn pairs_of(rows: &[[&Row; 2]], name: &str) -> Vec<(f64, f64)> {
-    let value = |row: &Row| row.metrics.iter().find(|metric| metric.name == name).map(|metric| metric.summary.median);
+    let value =
+        |row: &Row| row.metrics.iter().find(|metric| metric.name.as_str() == name).map(|metric| metric.summary.median);
     rows.iter().filter_map(|[base, new]| Some((value(new)?, value(base)?))).collect()
 }
 
@@ -150,8 +151,7 @@ fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
 /// them all. For explanations: the ratio does not rest on it.
 fn together(rows: &[&Row]) -> Row {
     let mut all = rows[0].clone();
-    let most =
-        |code: &str| 2 * rows.iter().filter(|row| row.warnings.iter().any(|w| w.code == code)).count() > rows.len();
+    let most = |code| 2 * rows.iter().filter(|row| row.warnings.iter().any(|w| &w.code == code)).count() > rows.len();
     let mut warnings: Vec<Warning> = Vec::new();
     for warning in rows.iter().flat_map(|row| &row.warnings).filter(|warning| most(&warning.code)) {
         if !warnings.iter().any(|known| known.code == warning.code) {

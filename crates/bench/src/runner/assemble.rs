@@ -63,7 +63,7 @@ pub(super) fn row(planned: &Planned, progress: &Progress, best: Option<f64>, set
         }
         disk.mean_latency_seconds = histogram_of(&progress.samples).mean();
         // A median of launches may come out beyond that of all samples, which a flush only takes from.
-        let throughput = row.metrics.iter().find(|metric| metric.name == MetricName::Throughput.name());
+        let throughput = row.metrics.iter().find(|metric| metric.name == MetricName::Throughput);
         let most = throughput.map_or(f64::INFINITY, |metric| metric.summary.median);
         disk.flushed_bytes_per_second = disk.flushed_bytes_per_second.map(|rate| rate.min(most));
     }
@@ -85,9 +85,8 @@ pub(super) fn row(planned: &Planned, progress: &Progress, best: Option<f64>, set
     if let Some(headline) = row.metrics.first_mut() {
         headline.peaks = peaks.into_iter().map(|peak| known_within(peak, uncertainty)).collect();
         row.warnings.extend(
-            set_efficiency(headline, &row.params).filter(|warning| {
-                has_limit(planned, setting.machine) || warning.code != WarningCode::PeakUnknown.name()
-            }),
+            set_efficiency(headline, &row.params)
+                .filter(|warning| has_limit(planned, setting.machine) || warning.code != WarningCode::PeakUnknown),
         );
     }
     judge::set_losses(&mut row);
@@ -179,7 +178,7 @@ fn metrics(repetitions: &[Repetition]) -> Vec<Metric> {
             metric(one.name.name(), one.unit, one.better, samples)
         })
         .collect();
-    if let Some(latency) = metrics.iter_mut().find(|metric| metric.name == MetricName::Latency.name()) {
+    if let Some(latency) = metrics.iter_mut().find(|metric| metric.name == MetricName::Latency) {
         latency.summary.percentiles = histogram_of(repetitions).percentiles();
     }
     metrics
@@ -202,7 +201,7 @@ fn metric(name: &str, unit: model::unit::Unit, better: Better, mut samples: Vec<
     }
     let summary = summary(&found, better);
     Some(Metric {
-        name: name.to_owned(),
+        name: name.into(),
         unit,
         better,
         samples,
@@ -421,7 +420,7 @@ fn extend(row: &mut Row, new: &[Repetition]) {
     for metric in &mut metrics {
         let Some(old) = row.metrics.iter().find(|old| old.name == metric.name) else { continue };
         let samples: Vec<Sample> = old.samples.iter().chain(&metric.samples).cloned().collect();
-        if let Some(longer) = self::metric(&metric.name, metric.unit, metric.better, samples) {
+        if let Some(longer) = self::metric(metric.name.as_str(), metric.unit, metric.better, samples) {
             *metric = Metric { peaks: old.peaks.clone(), references: old.references.clone(), ..longer };
             let samples = metric.samples.len();
             metric.references.iter_mut().for_each(|reference| reference_pairs::withdraw(reference, samples));
@@ -431,7 +430,7 @@ fn extend(row: &mut Row, new: &[Repetition]) {
     row.warnings.retain(|warning| {
         [WarningCode::PeakUnknown, WarningCode::AbovePeak, WarningCode::AboveDatasheet, WarningCode::CutShort]
             .iter()
-            .all(|code| warning.code != code.name())
+            .all(|code| warning.code != *code)
     });
     let samples = row.metrics.first().map_or(0, |metric| metric.samples.len());
     row.warnings.extend(cut_short(1.0, samples));
@@ -514,7 +513,7 @@ mod tests {
             let done = crate::evidence::Outcome::Done(Box::new(seen));
             progress.launched(1.0, done, model::surroundings::Change::default());
             let row = row(&planned, &progress, None, &setting(&machine, &declared));
-            let codes: Vec<String> = row.warnings.iter().map(|warning| warning.code.clone()).collect();
+            let codes: Vec<String> = row.warnings.iter().map(|warning| warning.code.to_string()).collect();
             (row, codes)
         };
         let of_samples = |codes: &[String]| {
@@ -552,7 +551,7 @@ mod tests {
         );
         let mut metric = metric_with(&[(PeakKind::Sustained, 100.0)], 103.0, Better::Higher);
         let above = set_efficiency(&mut metric, &planned().experiment.params).unwrap();
-        assert!(above.code == "above_peak" && above.advice.contains("report the peak"), "{above:?}");
+        assert!(above.code.as_str() == "above_peak" && above.advice.contains("report the peak"), "{above:?}");
         assert!(metric.efficiency.is_none());
         let mut metric = metric_with(&[(PeakKind::Declared, 100.0)], 103.0, Better::Higher);
         let above = set_efficiency(&mut metric, &planned().experiment.params).unwrap();
@@ -568,12 +567,12 @@ mod tests {
             let warning = set_efficiency(&mut metric, params).map(|warning| (warning.code, warning.grade));
             (warning, metric.efficiency)
         };
-        let remark = Some(("above_datasheet".to_owned(), warning::Grade::A));
+        let remark = Some((WarningCode::AboveDatasheet.into(), warning::Grade::A));
         let of_link = Some(Efficiency { value: 0.515, of: PeakKind::Link });
         assert_eq!(set(&[sheet, (PeakKind::Link, 200.0)], 103.0, &disk), (remark, of_link));
         let within = Some(Efficiency { value: 1.01, of: PeakKind::Datasheet });
         assert_eq!(set(&[sheet], 101.0, &disk), (None, within));
-        let wrong = Some(("above_peak".to_owned(), warning::Grade::B));
+        let wrong = Some((WarningCode::AbovePeak.into(), warning::Grade::B));
         for (peak, median, params) in [
             (sheet, 103.0, &disk),
             (sheet, 111.0, &disk),
@@ -588,7 +587,7 @@ mod tests {
     fn base_boost_and_platform_maximum_carry_no_efficiency() {
         let peaks = [(PeakKind::Base, 100.0), (PeakKind::Boost, 200.0), (PeakKind::PlatformMaximum, 300.0)];
         let mut metric = metric_with(&peaks, 40.0, Better::Higher);
-        assert_eq!(set_efficiency(&mut metric, &planned().experiment.params).unwrap().code, "peak_unknown");
+        assert_eq!(set_efficiency(&mut metric, &planned().experiment.params).unwrap().code, WarningCode::PeakUnknown);
         assert!(metric.efficiency.is_none());
     }
 
@@ -619,7 +618,7 @@ mod tests {
         for params in [cached, memory_rows::params(MemoryOp::Load, 1), memory_rows::params(MemoryOp::Increment, 1)] {
             let row = assembled(params);
             assert!(row.metrics[0].peaks.is_empty() && row.metrics[0].efficiency.is_none());
-            assert!(row.warnings.iter().all(|warning| warning.code != WarningCode::PeakUnknown.name()), "{row:?}");
+            assert!(row.warnings.iter().all(|warning| warning.code != WarningCode::PeakUnknown), "{row:?}");
         }
         let unknown = machine::Declared::default();
         let planned = Planned {
@@ -630,7 +629,7 @@ mod tests {
             ..planned()
         };
         let row = row(&planned, &measured(&[1e9; 9]), None, &setting(&machine, &unknown));
-        assert!(row.warnings.iter().any(|warning| warning.code == WarningCode::PeakUnknown.name()));
+        assert!(row.warnings.iter().any(|warning| warning.code == WarningCode::PeakUnknown));
     }
 
     #[test]

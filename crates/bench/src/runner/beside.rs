@@ -219,7 +219,7 @@ impl Beside {
 
     /// Where its reference belongs: the metric it reports, or the headline where it has reported nothing.
     pub(super) fn is_of(&self, metric: &Metric, headline: bool) -> bool {
-        self.progress.last.as_ref().map_or(headline, |reading| reading.metric.name() == metric.name)
+        self.progress.last.as_ref().map_or(headline, |reading| metric.name == reading.metric)
     }
 
     /// What the document says of it beside this metric.

@@ -119,7 +119,7 @@ impl SuiteReferences {
     /// Whether tools stand beside a row: one whose threads have a CPU each, whose samples are not too long, and which is
     /// not excepted.
     pub(crate) fn stand_beside(&self, row: &Planned) -> bool {
-        let oversubscribed = row.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed.name());
+        let oversubscribed = row.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed);
         let excepted = || self.not_beside.iter().any(|glob| matches_id(glob, &row.experiment.id).unwrap_or(false));
         !oversubscribed && row.sampling.sample_seconds <= self.longest_seconds && !excepted()
     }

@@ -159,7 +159,7 @@ impl Row {
 
     /// The metric of this name.
     pub fn metric(&self, name: MetricName) -> Option<&Metric> {
-        self.metrics.iter().find(|metric| metric.name == name.name())
+        self.metrics.iter().find(|metric| metric.name == name)
     }
 }
 

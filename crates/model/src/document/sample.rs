@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::document::peak::{Efficiency, Peak};
 use crate::document::reference::Reference;
 use crate::unit::{Better, Unit};
+use crate::words::Named;
 
 crate::words::words! {
     /// What a metric measures.
@@ -147,8 +148,8 @@ pub struct Percentiles {
 /// One metric of a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metric {
-    /// Its name. A document of a later version may hold names that this one does not know, so it is text here.
-    pub name: String,
+    /// Its name.
+    pub name: Named<MetricName>,
     /// Its unit.
     pub unit: Unit,
     /// Which direction is an improvement.

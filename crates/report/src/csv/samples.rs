@@ -48,7 +48,7 @@ fn common(row: &Row, metric: &Metric) -> [String; 7] {
         row.area.to_string(),
         row.params.threads().to_string(),
         row.method.clone(),
-        metric.name.clone(),
+        metric.name.to_string(),
         metric.unit.to_string(),
         metric.better.to_string(),
     ]

@@ -50,7 +50,7 @@ fn cells(row: &Row, metric: &Metric, reference: &Reference) -> Vec<Cell> {
     };
     vec![
         Cell::text(Label::sentence(row)),
-        Cell::text(metric.name.clone()),
+        Cell::text(metric.name.to_string()),
         Cell::text(reference.tool.clone()),
         Cell::text(reference.version.clone().unwrap_or_default()),
         told(Some(metric.summary.median).filter(|_| theirs.is_some())),

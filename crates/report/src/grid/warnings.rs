@@ -57,7 +57,7 @@ fn severity(warning: &Warning) -> (Grade, f64) {
 fn line(kind: &Kind<'_>) -> Line {
     let (row, warning) = kind.worst;
     let cells = vec![
-        Cell::text(warning.code.replace('_', " ")),
+        Cell::text(warning.code.as_str().replace('_', " ")),
         Cell::text(warning.grade.to_string()),
         Cell::count(kind.rows.len() as u64),
         Cell::text(Label::sentence(row)),

@@ -117,7 +117,7 @@ impl Beside {
             accent: text::accent(Some(row.area)),
             anchor: anchors.link(&row.id),
             id: row.id.clone(),
-            what: if headline { row_words } else { format!("{row_words}, {}", metric.name.replace('_', " ")) },
+            what: if headline { row_words } else { format!("{row_words}, {}", metric.name.as_str().replace('_', " ")) },
             tool: reference.tool.clone(),
             version: reference.version.clone().unwrap_or_default(),
             measured,

@@ -84,7 +84,7 @@ fn gauge(area: Area, document: &Document, anchors: &Anchors<'_>) -> Option<Gauge
 
 /// Whether more was measured than the peak that is known allows.
 fn is_above(row: &Row) -> bool {
-    row.warnings.iter().any(|warning| warning.code == WarningCode::AbovePeak.name())
+    row.warnings.iter().any(|warning| warning.code == WarningCode::AbovePeak)
 }
 
 impl Gauge {

@@ -86,11 +86,11 @@ pub(super) fn kinds(document: &Document, anchors: &Anchors<'_>) -> Vec<Kind> {
 
 impl Kind {
     fn new(warning: &Warning) -> Self {
-        let rule = WARNINGS.iter().find(|rule| rule.code.name() == warning.code);
+        let rule = WARNINGS.iter().find(|rule| warning.code == rule.code);
         Self {
-            anchor: anchor(&warning.code),
-            title: title(&warning.code),
-            words: words_of(&warning.code),
+            anchor: anchor(warning.code.as_str()),
+            title: title(warning.code.as_str()),
+            words: words_of(warning.code.as_str()),
             cause: rule.map(|rule| cause_words(rule.cause)),
             consequence: rule.map(|rule| rule.consequence),
             rows: String::new(),

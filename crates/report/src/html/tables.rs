@@ -104,7 +104,9 @@ impl<'a> Anchors<'a> {
         let Some((_, row)) = self.places.get(id) else { return Vec::new() };
         let Some(grade) = row.grade.filter(|grade| *grade > Grade::A) else { return Vec::new() };
         let causes = row.warnings.iter().filter(|warning| warning.grade == grade).take(MOST_REASONS);
-        causes.map(|cause| Reason { code: log::anchor(&cause.code), words: words_of(&cause.code) }).collect()
+        causes
+            .map(|cause| Reason { code: log::anchor(cause.code.as_str()), words: words_of(cause.code.as_str()) })
+            .collect()
     }
 }
 

@@ -108,7 +108,7 @@ impl Drawing<'_> {
             Cell::new(text.unwrap_or_default(), Tone::Dim)
         };
         // A row has one grade, whatever it measured.
-        let first = |row: &Row| row.metrics.first().is_none_or(|metric| metric.name == figures.metric.name());
+        let first = |row: &Row| row.metrics.first().is_none_or(|metric| metric.name == figures.metric);
         let remark =
             |row: Option<&Row>| row.filter(|row| first(row)).map_or_else(Cell::default, |row| self.remark(row));
         let named = scale.filter(|_| figures.scale.is_none());

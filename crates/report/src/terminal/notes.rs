@@ -9,6 +9,7 @@ use model::io::{DiskCache, DiskEngine, DiskOp, DiskPattern};
 use model::peak::PeakKind;
 use model::unit::Better;
 use model::warning::{Grade, WarningCode};
+use model::words::Named;
 
 use super::section::Section;
 use super::{grade_tone, headline, plain};
@@ -39,7 +40,7 @@ const REASONS: &[(&str, &str)] = &[
 /// What makes two remarks the same footnote.
 #[derive(Clone, Debug, PartialEq)]
 enum Key {
-    Warning(String),
+    Warning(Named<WarningCode>),
     UnknownPeak(Area),
     /// There is no limit that could be known.
     NoLimit,
@@ -70,7 +71,7 @@ impl<'a> Remark<'a> {
 /// A kind of warning that no mark refers to.
 #[derive(Debug)]
 struct Also<'a> {
-    code: &'a str,
+    code: &'a Named<WarningCode>,
     rows: u64,
     /// What its first row says.
     text: String,
@@ -121,12 +122,12 @@ impl<'a> Notes<'a> {
         }
         let marked = grade_codes(row);
         for warning in row.warnings.iter().filter(|warning| !is_told_by_another(row, &warning.code)) {
-            if marked.contains(&warning.code.as_str()) {
+            if marked.contains(&&warning.code) {
                 let (figure, advice) = (warning.figure, warning.advice.clone());
                 let remark = Remark { figure, advice, ..Remark::new(row, warning.text.clone()) };
                 self.add(key_of(row, &warning.code), remark);
             } else if !is_about_peak(&warning.code) {
-                if let Some(also) = self.also.iter_mut().find(|also| also.code == warning.code) {
+                if let Some(also) = self.also.iter_mut().find(|also| *also.code == warning.code) {
                     also.rows += 1;
                 } else {
                     let text = format!("{} {}", warning.text, warning.advice);
@@ -231,10 +232,10 @@ impl<'a> Notes<'a> {
 
     /// What was seen besides, one line for each that must be read, and one for the names of the others.
     fn also_lines(&self, style: &Style) -> Vec<String> {
-        let full = |also: &&Also<'_>| TOLD_IN_FULL.iter().any(|code| code.name() == also.code);
+        let full = |also: &&Also<'_>| TOLD_IN_FULL.iter().any(|code| also.code == code);
         let (told, named): (Vec<_>, Vec<_>) = self.also.iter().partition(full);
         let name = |code: &str| code.replace('_', " ").replace("cpu", "CPU");
-        let words = |also: &Also<'_>| format!("{} on {}", name(also.code), counted(also.rows, "row"));
+        let words = |also: &Also<'_>| format!("{} on {}", name(also.code.as_str()), counted(also.rows, "row"));
         let wrapped = |line: String| wrap(&style.clean(&line), " ", style.width);
         let told = told.iter().map(|also| format!("{}: {}", capital(&words(also)), also.text));
         let mut lines: Vec<String> = told.flat_map(wrapped).collect();
@@ -331,26 +332,26 @@ const fn disk_declaration(params: &DiskParams) -> &'static str {
     }
 }
 
-fn key_of(row: &Row, code: &str) -> Key {
-    if code == WarningCode::PeakUnknown.name() { Key::UnknownPeak(row.area) } else { Key::Warning(code.to_owned()) }
+fn key_of(row: &Row, code: &Named<WarningCode>) -> Key {
+    if *code == WarningCode::PeakUnknown { Key::UnknownPeak(row.area) } else { Key::Warning(code.clone()) }
 }
 
-fn is_about_peak(code: &str) -> bool {
-    code == WarningCode::PeakUnknown.name() || code == WarningCode::AbovePeak.name()
+fn is_about_peak(code: &Named<WarningCode>) -> bool {
+    matches!(code.known(), Some(WarningCode::PeakUnknown | WarningCode::AbovePeak))
 }
 
 /// Whether what a warning says is said by another one of the row: that it was cut short says how few samples it has.
-fn is_told_by_another(row: &Row, code: &str) -> bool {
-    let is_cut = || row.warnings.iter().any(|warning| warning.code == WarningCode::CutShort.name());
-    code == WarningCode::FewSamples.name() && is_cut()
+fn is_told_by_another(row: &Row, code: &Named<WarningCode>) -> bool {
+    let is_cut = || row.warnings.iter().any(|warning| warning.code == WarningCode::CutShort);
+    *code == WarningCode::FewSamples && is_cut()
 }
 
 /// The warnings that made a row's grade what it is.
-fn grade_codes(row: &Row) -> Vec<&str> {
+fn grade_codes(row: &Row) -> Vec<&Named<WarningCode>> {
     let Some(grade) = row.grade.filter(|grade| *grade > Grade::A) else { return Vec::new() };
     let causes =
         row.warnings.iter().filter(|warning| warning.grade == grade && !is_told_by_another(row, &warning.code));
-    causes.take(MARKS_PER_ROW).map(|warning| warning.code.as_str()).collect()
+    causes.take(MARKS_PER_ROW).map(|warning| &warning.code).collect()
 }
 
 /// The kind of peak that the row's headline is held against, with its formula.

@@ -39,7 +39,7 @@ pub(super) fn text(rows: &[&Row]) -> String {
 }
 
 fn is_oversubscribed(row: &Row) -> bool {
-    row.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed.name())
+    row.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed)
 }
 
 /// `FP64 21x (191.9 GFLOP/s)`.

@@ -639,7 +639,9 @@ mod tests {
             assert!(rows.iter().all(|row| params(row).engine == engine && row.obstacle.is_none()));
         }
         let rows = expanded(&request(stanza(), forbidden())).unwrap();
-        assert!(rows.iter().all(|row| row.warnings.iter().any(|warning| warning.code == "engine_stepped_down")));
+        assert!(
+            rows.iter().all(|row| row.warnings.iter().any(|warning| warning.code.as_str() == "engine_stepped_down"))
+        );
         let wanted = DiskStanza { engine: Some(DiskEngine::IoUring), ..stanza() };
         let rows = expanded(&request(wanted.clone(), forbidden())).unwrap();
         assert!(rows[0].obstacle.as_ref().unwrap().contains("EPERM"));

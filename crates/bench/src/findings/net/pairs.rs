@@ -32,8 +32,7 @@ pub(super) fn protocols(rows: &[&Row]) -> Option<Finding> {
 /// Where the loss of datagrams sets in: of each kind the highest rate within the least loss that was asked for, on the
 /// fewest connections; the largest blocks first. A rate at which more was lost is none of those.
 pub(super) fn onsets(rows: &[&Row]) -> Vec<Finding> {
-    let goal_missed = WarningCode::LossAboveGoal.name();
-    let lost_too_much = |row: &Row| row.warnings.iter().any(|warning| warning.code == goal_missed);
+    let lost_too_much = |row: &Row| row.warnings.iter().any(|warning| warning.code == WarningCode::LossAboveGoal);
     let mut found: Vec<(&NetParams, u32, &Row)> = of_mode(rows, NetMode::NoDrop)
         .filter_map(|row| net(row).and_then(|params| Some((params, params.loss_goal_per_million?, row))))
         .filter(|(_, _, row)| !lost_too_much(row))

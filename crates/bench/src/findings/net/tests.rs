@@ -69,7 +69,7 @@ fn row(params: NetParams, name: MetricName, value: f64) -> Row {
 }
 
 fn set(metric: &mut model::sample::Metric, name: MetricName, value: f64) {
-    metric.name = name.name().into();
+    metric.name = name.into();
     (metric.unit, metric.better) = match name {
         MetricName::Latency | MetricName::Jitter => (Unit::Second, Better::Lower),
         MetricName::CpuCost => (Unit::SecondPerByte, Better::Lower),

@@ -102,7 +102,7 @@ mod tests {
     }
 
     fn names(values: &[f64]) -> Vec<String> {
-        of(values).into_iter().map(|warning| warning.code).collect()
+        of(values).into_iter().map(|warning| warning.code.to_string()).collect()
     }
 
     #[test]
@@ -110,7 +110,7 @@ mod tests {
         let fell = [3.0e9, 2.9e9, 3.1e9, 3.0e9, 0.9e9, 1.0e9, 1.1e9, 1.0e9, 0.95e9];
         let found = of(&fell);
         assert!(
-            found.len() == 1 && found[0].code == "cache_cliff" && found[0].text.contains("sample 5 of 9"),
+            found.len() == 1 && found[0].code.as_str() == "cache_cliff" && found[0].text.contains("sample 5 of 9"),
             "{found:?}"
         );
         assert!((found[0].figure.unwrap() - 2.0 / 3.0).abs() < 1e-9);

@@ -116,7 +116,7 @@ pub(crate) fn withdraw(row: &mut Row) {
 }
 
 fn is_impossible(warning: &Warning) -> bool {
-    warning.code == WarningCode::Impossible.name()
+    warning.code == WarningCode::Impossible
 }
 
 /// What a metric is for certain: the low end of its interval, or far below all that was seen of it.

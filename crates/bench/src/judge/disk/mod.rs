@@ -188,7 +188,7 @@ pub(super) mod tests {
     }
 
     pub(in crate::judge) fn codes(params: DiskParams, conditions: DiskConditions) -> Vec<String> {
-        warnings(&row(params, conditions, &QUIET)).into_iter().map(|warning| warning.code).collect()
+        warnings(&row(params, conditions, &QUIET)).into_iter().map(|warning| warning.code.to_string()).collect()
     }
 
     #[test]

@@ -126,7 +126,7 @@ mod tests {
         assert!(found.is_none(), "an uneven rate fits its own latency: {found:?}");
         // The same number of requests in each window, the slow ones longer.
         let mut work = row(disk_params(32), good(), &uneven);
-        let of_requests = work.metrics.iter_mut().find(|metric| metric.name == "iops").unwrap();
+        let of_requests = work.metrics.iter_mut().find(|metric| metric.name.as_str() == "iops").unwrap();
         for sample in &mut of_requests.samples {
             sample.seconds = 1e5 / sample.value;
         }

@@ -171,7 +171,10 @@ mod tests {
             super::warnings(&params, &DiskConditions { storage_share, device_share: Some(times), ..good() })
         };
         let found = of(DiskOp::Write, 1.5);
-        assert!(found.len() == 1 && found[0].code == "amplified" && found[0].text.contains("1.50 times"), "{found:?}");
+        assert!(
+            found.len() == 1 && found[0].code.as_str() == "amplified" && found[0].text.contains("1.50 times"),
+            "{found:?}"
+        );
         assert_eq!(found[0].grade, Grade::B);
         assert_eq!((of(DiskOp::Write, 1.05), of(DiskOp::Read, 1.5)), (vec![], vec![]));
     }
@@ -183,9 +186,12 @@ mod tests {
             warnings(&params, &DiskConditions { storage_share, device_share, ..good() })
         };
         let found = of(Some(8.0), Some(1.0));
-        assert!(found.len() == 1 && found[0].code == "amplified" && found[0].text.contains("8.00 times"), "{found:?}");
+        assert!(
+            found.len() == 1 && found[0].code.as_str() == "amplified" && found[0].text.contains("8.00 times"),
+            "{found:?}"
+        );
         assert_eq!(of(Some(1.04), Some(1.0)), vec![]);
-        let codes: Vec<String> = of(Some(0.5), Some(1.5)).into_iter().map(|warning| warning.code).collect();
+        let codes: Vec<String> = of(Some(0.5), Some(1.5)).into_iter().map(|warning| warning.code.to_string()).collect();
         assert_eq!(
             codes,
             ["not_direct", "cached", "amplified"],

@@ -21,7 +21,7 @@ pub(crate) fn set(row: &mut Row) {
     let Some(steady) = steady else { return };
     disk.steady_rounds = u32::try_from(steady.end).ok();
     for metric in &mut row.metrics {
-        if metric.name == MetricName::Iops.name() {
+        if metric.name == MetricName::Iops {
             let rounds = metric.samples.get(steady.clone()).unwrap_or_default();
             disk.steady_iops = Some(rounds.iter().map(|sample| sample.value).sum::<f64>() / rounds.len() as f64)
                 .filter(|mean| mean.is_finite());

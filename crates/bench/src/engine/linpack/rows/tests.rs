@@ -142,7 +142,7 @@ fn the_classic_series_has_its_sizes_trials_and_limits() {
     let long = found.iter().find(|row| row.experiment.id == long.experiment.id).unwrap();
     assert!(long.obstacle.is_none() && long.exact_work.is_some(), "{long:?}");
     let crowded = found.iter().find(|row| params(row).threads == 8).unwrap();
-    assert!(crowded.warnings.iter().any(|warning| warning.code == "oversubscribed"), "{crowded:?}");
+    assert!(crowded.warnings.iter().any(|warning| warning.code.as_str() == "oversubscribed"), "{crowded:?}");
 }
 
 #[test]
