@@ -67,7 +67,7 @@ pub(super) fn enter(
         RatioVerdict::Inconclusive => Verdict::Inconclusive,
     });
     // What else both sides report: values that are there for every pair, and are not the metric itself.
-    let others = COMMON.iter().zip(common).filter(|(common, _)| common.name != metric.name);
+    let others = COMMON.iter().zip(common).filter(|(common, _)| metric.name.as_str() != common.name);
     let whole = others.filter(|(_, pairs)| pairs.len() == samples.len());
     reference.also = whole.filter_map(|(common, pairs)| compared(common, pairs)).collect();
     Some((summary.median, chance(&pairs, ratio.interval)))
